@@ -1,0 +1,56 @@
+/*
+ * err.h - error codes and words of everything below the entry points.
+ *
+ * A function that can fail returns 0 or one of the negative codes below. Where
+ * the failure is detected it is put in words with err_set (who, what, why, what
+ * to do); callers just pass the code up. Only src/mpi turns codes into MPI error
+ * classes and prints or hands out the words.
+ *
+ * Threads: the words are per thread.
+ */
+#ifndef TERN_BASE_ERR_H
+#define TERN_BASE_ERR_H
+
+#include "base/compiler.h"
+
+enum tern_err {
+    TERN_OK = 0,
+    TERN_AGAIN = -1,        /* not now: nothing reserved, nothing sent; try later */
+    TERN_ERR_NOMEM = -2,    /* memory or another resource is exhausted */
+    TERN_ERR_ARG = -3,      /* an argument is wrong in a way no other code names */
+    TERN_ERR_TRUNCATE = -4, /* message longer than the receive buffer */
+    TERN_ERR_TYPE = -5,     /* datatype unusable here */
+    TERN_ERR_OP = -6,       /* operator unusable here (with this type) */
+    TERN_ERR_COUNT = -7,
+    TERN_ERR_RANK = -8,
+    TERN_ERR_TAG = -9,
+    TERN_ERR_COMM = -10,
+    TERN_ERR_GROUP = -11,
+    TERN_ERR_BUFFER = -12,  /* attached buffer too small, null buffer, overlap */
+    TERN_ERR_REQUEST = -13,
+    TERN_ERR_PEER = -14,    /* the other process is dead or cannot be reached */
+    TERN_ERR_SYSTEM = -15,  /* a system call failed; the words have its reason */
+    TERN_ERR_UNSUPPORTED = -16,
+    TERN_ERR_INTERN = -17,  /* an invariant of the library does not hold */
+    TERN_ERR_NOT_FOUND = -18,
+    TERN_ERR_PENDING = -19,
+    TERN_ERR_INFO = -20,
+    TERN_ERR_ROOT = -21,
+    TERN_ERR_TOPOLOGY = -22,
+    TERN_ERR_KEYVAL = -23,
+    TERN_ERR_DIMS = -24,
+    TERN_ERR_PROGRAM = -25, /* a collective schedule is malformed */
+    TERN_ERR_LAST = -26
+};
+
+/* Records the words of a failure and returns `code`. */
+int err_set(int code, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_COLD;
+
+/* err_set(TERN_ERR_SYSTEM, ...) with ": <strerror(errno)>" added. */
+int err_sys(const char *fmt, ...) TERN_PRINTF(1, 2) TERN_COLD;
+
+/* The words recorded last by this thread ("" if none), and forgetting them. */
+const char *err_words(void);
+void err_clear(void);
+
+#endif

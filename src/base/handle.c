@@ -1,0 +1,99 @@
+/*
+ * handle.c - the arena of handle objects: a reserved address range that grows by
+ * chunks, and a free list for each slot size (multiples of a cache line).
+ */
+#include "base/handle.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define RANGE ((uintptr_t)1 << 34)      /* address space reserved, not memory */
+#define CHUNK ((uintptr_t)64 << 10)     /* the arena grows by this: 64 KiB, one mprotect call */
+#define CLASSES 64                      /* slots of 1..64 cache lines */
+
+struct handle *handle_predefined[1024];
+uintptr_t handle_base, handle_used;
+
+struct slot {
+    struct handle h;
+    struct slot *next;
+};
+
+static struct slot *freed[CLASSES + 1];
+static uintptr_t open_end; /* bytes of the range that are readable */
+static bool threaded;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool grow(size_t bytes)
+{
+    if (!handle_base) {
+        void *p = mmap(NULL, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED) return false;
+        handle_base = (uintptr_t)p;
+    }
+    uintptr_t want = round_up(handle_used + bytes, CHUNK);
+    if (want > RANGE) return false;
+    if (want > open_end) {
+        if (mprotect((void *)(handle_base + open_end), want - open_end, PROT_READ | PROT_WRITE)) return false;
+        open_end = want;
+    }
+    return true;
+}
+
+static struct slot *take(size_t lines)
+{
+    struct slot *s = freed[lines];
+    if (s) {
+        freed[lines] = s->next;
+        return s;
+    }
+    size_t bytes = lines * CACHE_LINE;
+    if (handle_used + bytes > open_end && !grow(bytes)) return NULL;
+    s = (struct slot *)(handle_base + handle_used);
+    handle_used += bytes;
+    return s;
+}
+
+static size_t lines_of(size_t size) { return (size + CACHE_LINE - 1) / CACHE_LINE; }
+
+void *handle_alloc(uint32_t kind, size_t size)
+{
+    size_t lines = lines_of(size);
+    assert(lines <= CLASSES);
+    if (threaded) pthread_mutex_lock(&lock);
+    struct slot *s = take(lines);
+    if (threaded) pthread_mutex_unlock(&lock);
+    if (unlikely(!s)) return NULL;
+    memset(s, 0, size);
+    s->h.kind = kind;
+    atomic_store_explicit(&s->h.refs, 1, memory_order_relaxed);
+    return s;
+}
+
+void handle_release(void *object, size_t size)
+{
+    struct slot *s = object;
+    size_t lines = lines_of(size);
+    if (threaded) pthread_mutex_lock(&lock);
+    s->h.kind = HANDLE_DEAD;
+    s->next = freed[lines];
+    freed[lines] = s;
+    if (threaded) pthread_mutex_unlock(&lock);
+}
+
+void handle_define(uintptr_t value, void *object)
+{
+    assert(value < ARRAY_LEN(handle_predefined));
+    handle_predefined[value] = object;
+}
+
+void handle_close(void)
+{
+    if (handle_base) munmap((void *)handle_base, RANGE);
+    handle_base = handle_used = open_end = 0;
+    memset(freed, 0, sizeof freed);
+    memset(handle_predefined, 0, sizeof handle_predefined);
+}
+
+void handle_set_threaded(bool on) { threaded = on; }

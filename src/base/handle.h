@@ -1,0 +1,90 @@
+/*
+ * handle.h - the common header of every object whose address is given to users,
+ * and the arena that such objects live in.
+ *
+ * Objects are taken from one reserved address range, so that any value can be
+ * checked without touching memory that is not ours: below HANDLE_PREDEFINED_END
+ * it is an index into the table of predefined objects; inside the range and
+ * aligned, it is an object slot, whose header says what it holds (HANDLE_DEAD
+ * when freed); anything else is not a handle.
+ *
+ *   slot:  | kind (4) | refs (4) | object ...                 |
+ *
+ * Threads: alloc and release may be called by any thread (a lock inside, skipped
+ * while the process is single-threaded: handle_set_threaded). References are
+ * atomic: ref is relaxed (who refs already owns one), unref is acq_rel so that
+ * the last owner sees all writes of the others.
+ */
+#ifndef TERN_BASE_HANDLE_H
+#define TERN_BASE_HANDLE_H
+
+#include "base/compiler.h"
+#include <stdatomic.h>
+
+enum handle_kind {
+    HANDLE_DEAD = 0,
+    HANDLE_COMM = 0x7e510001, /* high half: a pattern that stray data seldom has */
+    HANDLE_GROUP,
+    HANDLE_TYPE,
+    HANDLE_OP,
+    HANDLE_REQUEST,
+    HANDLE_ERRHANDLER,
+    HANDLE_INFO,
+    HANDLE_MESSAGE,
+    HANDLE_SESSION,
+    HANDLE_WIN,
+    HANDLE_FILE
+};
+
+#define HANDLE_PREDEFINED_END 4096 /* values below are the standard's constants */
+
+struct handle {
+    uint32_t kind; /* enum handle_kind */
+    _Atomic int32_t refs;
+};
+static_assert(sizeof(struct handle) == 8, "objects are laid out behind 8 bytes of header");
+
+extern struct handle *handle_predefined[1024]; /* by constant value; NULL where none */
+extern uintptr_t handle_base;                  /* start of the reserved range, 0 before first use */
+extern uintptr_t handle_used;                  /* bytes of it that hold slots, live or dead */
+
+
+/* A zeroed object of `size` bytes with kind set and one reference; NULL when memory is out. */
+void *handle_alloc(uint32_t kind, size_t size);
+
+/* Returns the memory. The kind becomes HANDLE_DEAD at once, so that a stale handle is noticed. */
+void handle_release(void *object, size_t size);
+
+/* Makes `object` (static or allocated) the one behind the predefined constant `value`. */
+void handle_define(uintptr_t value, void *object);
+
+/* All of the arena is given back; for the end of the library's life and for tests. */
+void handle_close(void);
+
+/* From now on several threads may allocate at the same time. */
+void handle_set_threaded(bool threaded);
+
+/* The object behind the user's value `h` if it is a live one of `kind`, else NULL. Never faults. */
+static inline void *handle_get(const void *h, uint32_t kind)
+{
+    uintptr_t v = (uintptr_t)h;
+    struct handle *o;
+    if (v < HANDLE_PREDEFINED_END) {
+        o = v < ARRAY_LEN(handle_predefined) ? handle_predefined[v] : NULL;
+        if (!o) return NULL;
+    } else {
+        if (unlikely(v - handle_base >= handle_used || (v & 63))) return NULL;
+        o = (struct handle *)v;
+    }
+    return likely(o->kind == kind) ? o : NULL;
+}
+
+static inline void handle_ref(struct handle *h) { atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed); }
+
+/* True when that was the last reference: the caller destroys the object. */
+static inline bool handle_unref(struct handle *h)
+{
+    return atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1;
+}
+
+#endif
