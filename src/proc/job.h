@@ -1,0 +1,79 @@
+/*
+ * job.h - the job block: what the launcher tells the ranks of one node, and where
+ * they leave their cards (wire-up addresses) for each other.
+ *
+ * It is one memfd made by mpiexec and inherited by every rank (descriptor number
+ * in TERN_JOB_FD), so there is no file to clean up and no round trip at start:
+ * a rank maps it, reads its place, writes its card, and goes on. A reader of a
+ * card that is not there yet sleeps on the card's state word.
+ *
+ *   +------------------+  0
+ *   | struct job_head  |  written by the launcher before the first fork, then read-only
+ *   +------------------+  place_off
+ *   | struct job_place |  one a rank of the job: node, local rank, cpus, application number
+ *   |   ... [size]     |  written by the launcher before the first fork
+ *   +------------------+  card_off
+ *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
+ *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex
+ *   +------------------+  bytes
+ *
+ * The rank itself comes from PMIX_RANK / TERN_JOB_RANK in the environment of each
+ * process. The page-rounded block is sparse: a card slot that nobody wrote costs
+ * nothing but address space.
+ */
+#ifndef TERN_PROC_JOB_H
+#define TERN_PROC_JOB_H
+
+#include "base/compiler.h"
+#include <stdatomic.h>
+
+#define JOB_MAGIC   0x544a4f42u /* "TJOB" */
+#define JOB_VERSION 1
+#define JOB_ENV_FD   "TERN_JOB_FD"
+#define JOB_ENV_RANK "TERN_JOB_RANK"
+#define JOB_CARD_MAX 496 /* bytes of one card */
+
+struct job_head {
+    uint32_t magic, version;
+    uint64_t bytes;           /* of the whole block */
+    uint32_t size;            /* ranks in the job */
+    uint32_t nodes;           /* nodes in the job */
+    uint32_t node;            /* the node this block serves */
+    uint32_t local_size;      /* ranks on this node */
+    uint32_t universe;        /* MPI_UNIVERSE_SIZE, 0 = unknown */
+    uint32_t usable_cpus;     /* cpus that the ranks of this node share (mask and cgroup quota), at least 1 */
+    uint64_t place_off, card_off;
+    char name[64];            /* the job's name = PMIx namespace */
+    uint8_t secret[32];       /* the job's key; never in argv or environment */
+    _Atomic uint32_t aborted; /* 1 + exit code once somebody asked for MPI_Abort */
+    uint32_t pad;
+};
+static_assert(sizeof(struct job_head) == 168, "job block layout");
+
+struct job_place {
+    uint32_t node, local_rank, appnum;
+    uint32_t bound;   /* number of cpus this rank is bound to, 0 = not bound by the launcher */
+    int32_t l3, numa; /* logical index of the cache / NUMA domain it is bound into, -1 = several or unknown */
+};
+static_assert(sizeof(struct job_place) == 24, "job block layout");
+
+struct job_card {
+    _Atomic uint32_t state; /* 0 = empty, 1 = written; a futex word: the writer wakes all sleepers */
+    uint32_t len;
+    uint8_t data[JOB_CARD_MAX];
+    uint64_t pad;
+};
+static_assert(sizeof(struct job_card) == 512, "job block layout");
+
+static inline struct job_place *job_places(struct job_head *j) { return (struct job_place *)((char *)j + j->place_off); }
+static inline struct job_card *job_cards(struct job_head *j) { return (struct job_card *)((char *)j + j->card_off); }
+
+/* Bytes needed for `size` ranks, and the offsets of the two tables. */
+static inline uint64_t job_layout(uint32_t size, uint64_t *place_off, uint64_t *card_off)
+{
+    *place_off = round_up(sizeof(struct job_head), CACHE_LINE);
+    *card_off = round_up(*place_off + size * sizeof(struct job_place), 4096);
+    return round_up(*card_off + (uint64_t)size * sizeof(struct job_card), 4096);
+}
+
+#endif
