@@ -1,0 +1,64 @@
+/*
+ * sleep.h - sleeping in the kernel and being woken, across processes.
+ *
+ * A doorbell is two words in memory that sleeper and wakers share. The race
+ * between "I go to sleep" and "there is work" is Dekker's:
+ *
+ *     sleeper                          waker
+ *     asleep = 1                       publish the work
+ *     (A) full barrier                 (B) full barrier
+ *     look for work; none: futex wait  if asleep: ring
+ *
+ * (B) would stand on every message. Where ranks rarely sleep, (A) is done by
+ * membarrier(GLOBAL_EXPEDITED), which forces the barrier on all other processes
+ * that registered, and (B) is only a compiler barrier; where ranks sleep all the
+ * time (more ranks than cores), (B) is a real fence. The sleeper says in
+ * bell->fenced which of the two it relies on.
+ */
+#ifndef TERN_BASE_SLEEP_H
+#define TERN_BASE_SLEEP_H
+
+#include "base/compiler.h"
+#include <stdatomic.h>
+
+struct bell {
+    _Atomic uint32_t ring;   /* futex word: counts rings */
+    _Atomic uint32_t asleep; /* 1 while the owner sleeps or is about to */
+    _Atomic uint32_t fenced; /* 1: wakers must put a fence between work and the look at `asleep` */
+    uint32_t pad;
+};
+static_assert(sizeof(struct bell) == 16, "a bell lies in shared memory");
+
+/* Registers the process for membarrier; false when the kernel will not (then bells are fenced). Idempotent. */
+bool sleep_membarrier_open(void);
+
+/* Chooses the barrier side: fenced = wakers pay. Without membarrier it is always fenced. */
+void bell_open(struct bell *, bool fenced);
+
+/* Announces the sleep and does barrier (A). Returns the ticket for bell_wait. */
+uint32_t bell_announce(struct bell *);
+
+/* Sleeps until the bell rings after `ticket`, `word` (optional) no longer has `value`, or `timeout_ns`
+ * passes (0 = without end). Spurious returns are possible. Ends the announcement. */
+void bell_wait(struct bell *, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+
+/* The sleeper found work after bell_announce: withdraws the announcement. */
+static inline void bell_stay(struct bell *b) { atomic_store_explicit(&b->asleep, 0, memory_order_relaxed); }
+
+/* Wakes the owner: the slow half of bell_check. */
+void bell_ring(struct bell *) TERN_COLD;
+
+/* Waker's side, after publishing work with release. `fence`: what the bell's owner asked for (bell->fenced,
+ * cached by the caller at connect). */
+static inline void bell_check(struct bell *b, bool fence)
+{
+    if (fence) atomic_thread_fence(memory_order_seq_cst);    /* (B), pairs with (A) in bell_announce */
+    else atomic_signal_fence(memory_order_seq_cst);          /* the sleeper's membarrier does the rest */
+    if (unlikely(atomic_load_explicit(&b->asleep, memory_order_relaxed))) bell_ring(b);
+}
+
+/* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */
+void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+void futex_wake_all(_Atomic uint32_t *word);
+
+#endif

@@ -1,0 +1,123 @@
+/* native.c - bootstrap through the job block inherited from Tern's mpiexec (job.h). */
+#include "base/err.h"
+#include "base/sleep.h"
+#include "proc/job.h"
+#include "proc/proc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct job_head *job;
+static uint32_t my_rank;
+
+/* A number from the environment, -1 when absent or not a number. */
+static long env_number(const char *name)
+{
+    const char *s = getenv(name);
+    char *end;
+    if (!s || !*s) return -1;
+    long v = strtol(s, &end, 10);
+    return *end ? -1 : v;
+}
+
+static bool block_ok(const struct job_head *j, uint64_t bytes, uint32_t rank)
+{
+    uint64_t place, card;
+    return j->magic == JOB_MAGIC && j->version == JOB_VERSION && j->bytes == bytes && rank < j->size &&
+           job_layout(j->size, &place, &card) == bytes && j->place_off == place && j->card_off == card;
+}
+
+static int map_block(int fd, uint32_t rank)
+{
+    struct stat st;
+    if (fstat(fd, &st)) return err_sys("the job block (descriptor %d, from %s) is not open", fd, JOB_ENV_FD);
+    if ((size_t)st.st_size < sizeof *job)
+        return err_set(TERN_ERR_SYSTEM, "descriptor %d, from %s, is not a job block", fd, JOB_ENV_FD);
+    struct job_head *j = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (j == MAP_FAILED) return err_sys("cannot map the job block");
+    if (!block_ok(j, (uint64_t)st.st_size, rank)) {
+        munmap(j, (size_t)st.st_size);
+        return err_set(TERN_ERR_SYSTEM, "the job block is not one of this version of Tern (rank %u)", rank);
+    }
+    job = j;
+    return 0;
+}
+
+static int native_open(struct proc_info *p)
+{
+    long fd = env_number(JOB_ENV_FD), rank = env_number(JOB_ENV_RANK);
+    if (fd < 0 || rank < 0) return TERN_ERR_NOT_FOUND;
+    int rc = map_block((int)fd, (uint32_t)rank);
+    if (rc) return rc;
+    my_rank = (uint32_t)rank;
+    const struct job_place *me = &job_places(job)[rank];
+    snprintf(p->job, sizeof p->job, "%.*s", (int)sizeof job->name, job->name);
+    p->rank = my_rank;
+    p->size = job->size;
+    p->local_rank = me->local_rank;
+    p->local_size = job->local_size;
+    p->node = me->node;
+    p->nodes = job->nodes;
+    p->universe = job->universe;
+    p->appnum = me->appnum;
+    p->usable_cpus = job->usable_cpus;
+    p->bound = me->bound;
+    return 0;
+}
+
+static int native_card_put(const void *card, size_t len)
+{
+    struct job_card *c = &job_cards(job)[my_rank];
+    if (len > sizeof c->data) return err_set(TERN_ERR_INTERN, "card of %zu bytes does not fit", len);
+    memcpy(c->data, card, len);
+    c->len = (uint32_t)len;
+    /* release: pairs with the acquire in native_card_get, after which data and len are read */
+    atomic_store_explicit(&c->state, 1, memory_order_release);
+    futex_wake_all(&c->state);
+    return 0;
+}
+
+static int native_card_get(uint32_t rank, void *buf, size_t cap)
+{
+    if (rank >= job->size) return err_set(TERN_ERR_RANK, "the job has no rank %u", rank);
+    struct job_card *c = &job_cards(job)[rank];
+    while (!atomic_load_explicit(&c->state, memory_order_acquire)) futex_sleep(&c->state, 0, 0);
+    if (c->len > cap || c->len > sizeof c->data)
+        return err_set(TERN_ERR_INTERN, "the card of rank %u has %u bytes", rank, c->len);
+    memcpy(buf, c->data, c->len);
+    return (int)c->len;
+}
+
+static uint32_t native_node_of(uint32_t rank) { return job_places(job)[rank].node; }
+
+static void native_abort(int code, const char *words)
+{
+    (void)words;
+    uint32_t none = 0;
+    /* relaxed: the launcher looks at it after it has reaped this process */
+    atomic_compare_exchange_strong_explicit(&job->aborted, &none, 1 + ((uint32_t)code & 0xff), memory_order_relaxed,
+                                            memory_order_relaxed);
+}
+
+static void native_state(int state) { (void)state; }
+
+static void native_close(void)
+{
+    if (job) munmap(job, job->bytes);
+    job = NULL;
+}
+
+const struct proc_boot proc_native = {
+    .name = "native",
+    .open = native_open,
+    .card_put = native_card_put,
+    .card_get = native_card_get,
+    .node_of = native_node_of,
+    .abort = native_abort,
+    .state = native_state,
+    .close = native_close,
+};

@@ -1,0 +1,118 @@
+/* proc.c - chooses the bootstrap and holds what it found out. */
+#include "proc/proc.h"
+#include "base/err.h"
+#include "base/var.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct proc_info self;
+static const struct proc_boot *boot;
+static void *module;
+
+/* A whole number at the start of a file, -1 when there is none. */
+static long file_number(const char *path, long *second)
+{
+    long a = -1;
+    FILE *f = fopen(path, "re");
+    if (!f) return -1;
+    if (fscanf(f, "%ld %ld", &a, second) < 1) a = -1;
+    fclose(f);
+    return a;
+}
+
+static long quota_cpus(void)
+{
+    long period = 0, quota = file_number("/sys/fs/cgroup/cpu.max", &period);
+    if (quota <= 0) {
+        long none;
+        quota = file_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &none);
+        period = quota > 0 ? file_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &none) : 0;
+    }
+    return quota > 0 && period > 0 ? (quota + period - 1) / period : -1;
+}
+
+uint32_t proc_usable_cpus(void)
+{
+    cpu_set_t set;
+    long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
+    long quota = quota_cpus();
+    if (quota > 0 && quota < n) n = quota;
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+/* The module lies beside the library, in tern/ of its folder. */
+static const struct proc_boot *pmix_module(void)
+{
+    Dl_info where;
+    char path[4096];
+    if (!dladdr((void *)(uintptr_t)proc_open, &where) || !where.dli_fname) return NULL;
+    const char *slash = strrchr(where.dli_fname, '/');
+    const char *dir = getenv("TERN_MODULE_DIR");
+    if (dir) snprintf(path, sizeof path, "%s/pmix.so", dir);
+    else snprintf(path, sizeof path, "%.*stern/pmix.so", slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname);
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module) {
+        err_set(TERN_ERR_NOT_FOUND, "the PMIx module cannot be loaded: %s", dlerror());
+        return NULL;
+    }
+    return dlsym(module, PROC_BOOT_SYMBOL);
+}
+
+static int try_boot(const struct proc_boot *b)
+{
+    memset(&self, 0, sizeof self);
+    int rc = b->open(&self);
+    if (rc) return rc;
+    boot = b;
+    self.bootstrap = b->name;
+    if (!self.usable_cpus) self.usable_cpus = proc_usable_cpus();
+    self.oversubscribed = self.local_size > self.usable_cpus;
+    return 0;
+}
+
+static bool under_pmix(void) { return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK"); }
+
+int proc_open(void)
+{
+    const char *want = var_text(VAR_BOOTSTRAP);
+    bool any = !strcmp(want, "auto");
+    int rc = TERN_ERR_NOT_FOUND;
+    if (any || !strcmp(want, "native")) rc = try_boot(&proc_native);
+    if (rc == TERN_ERR_NOT_FOUND && ((any && under_pmix()) || !strcmp(want, "pmix"))) {
+        const struct proc_boot *b = pmix_module();
+        rc = b ? try_boot(b) : TERN_ERR_SYSTEM; /* a launcher waits for us: running alone would be wrong */
+    }
+    if (rc == TERN_ERR_NOT_FOUND && (any || !strcmp(want, "single"))) rc = try_boot(&proc_single);
+    if (rc == TERN_ERR_NOT_FOUND) err_set(rc, "TERN_BOOTSTRAP=%s: no launcher of that kind started this process", want);
+    return rc;
+}
+
+void proc_close(void)
+{
+    if (boot) boot->close();
+    boot = NULL;
+    if (module) dlclose(module);
+    module = NULL;
+}
+
+const struct proc_info *proc_self(void) { return &self; }
+int proc_card_put(const void *card, size_t len) { return boot->card_put(card, len); }
+int proc_card_get(uint32_t rank, void *buf, size_t cap) { return boot->card_get(rank, buf, cap); }
+uint32_t proc_node_of(uint32_t rank) { return boot->node_of(rank); }
+
+void proc_state(int state)
+{
+    if (boot) boot->state(state);
+}
+
+void proc_abort(int code, const char *words)
+{
+    if (boot) boot->abort(code, words);
+    fflush(NULL);
+    _exit(code & 0xff ? code & 0xff : 1);
+}

@@ -1,0 +1,64 @@
+/*
+ * proc.h - who this process is and who the others are: rank, size, nodes, and the
+ * exchange of cards (wire-up addresses).
+ *
+ * Where that comes from is a bootstrap: `native` (the job block inherited from
+ * Tern's mpiexec), `pmix` (any PMIx launcher, through a module loaded on demand),
+ * or `single` (started alone). The first that finds its launcher is taken.
+ *
+ * Threads: proc_open and proc_close by one thread; the others may be called by
+ * any thread after proc_open.
+ */
+#ifndef TERN_PROC_PROC_H
+#define TERN_PROC_PROC_H
+
+#include "base/compiler.h"
+
+struct proc_info {
+    const char *bootstrap; /* "native", "pmix", "single" */
+    char job[256];         /* the job's name (PMIx namespace), the same on all ranks */
+    uint32_t rank, size;
+    uint32_t local_rank, local_size; /* among the ranks of this node */
+    uint32_t node, nodes;
+    uint32_t universe;    /* processes that may be started in all, 0 = unknown */
+    uint32_t appnum;
+    uint32_t usable_cpus; /* that the ranks of this node share; >= 1 */
+    uint32_t bound;       /* cpus that the launcher bound this rank to, 0 = not bound */
+    bool oversubscribed;  /* more ranks than cpus on this node */
+};
+
+/* One source of all that; an operation returns 0 or a code with words. */
+struct proc_boot {
+    const char *name;
+    /* TERN_ERR_NOT_FOUND: no launcher of this kind here (not an error). Fills everything but `bootstrap`. */
+    int (*open)(struct proc_info *);
+    /* Leaves this process's card for all others. Called once. */
+    int (*card_put)(const void *card, size_t len);
+    /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
+    int (*card_get)(uint32_t rank, void *buf, size_t cap);
+    uint32_t (*node_of)(uint32_t rank);
+    /* Tells the launcher that the job must end with `code`; may return. */
+    void (*abort)(int code, const char *words);
+    void (*state)(int state); /* 1: MPI initialised, 2: finalised; told to the launcher */
+    void (*close)(void);
+};
+
+extern const struct proc_boot proc_native, proc_single;
+#define PROC_BOOT_SYMBOL "tern_proc_pmix" /* the struct proc_boot that the module exports */
+
+int proc_open(void);
+void proc_close(void);
+const struct proc_info *proc_self(void);
+
+int proc_card_put(const void *card, size_t len);
+int proc_card_get(uint32_t rank, void *buf, size_t cap);
+uint32_t proc_node_of(uint32_t rank);
+void proc_state(int state);
+
+/* Ends the whole job with exit code `code`: tells the launcher, then leaves. Prints nothing. */
+_Noreturn void proc_abort(int code, const char *words);
+
+/* The cpus that this process may use: affinity mask, cut by the cgroup's quota; at least 1. */
+uint32_t proc_usable_cpus(void);
+
+#endif

@@ -1,0 +1,58 @@
+/* single.c - bootstrap of a process started alone: a job of one rank. */
+#include "base/err.h"
+#include "proc/proc.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static char own_card[512];
+static size_t own_len;
+
+static int single_open(struct proc_info *p)
+{
+    snprintf(p->job, sizeof p->job, "single.%d", (int)getpid());
+    p->size = p->local_size = p->nodes = 1;
+    return 0;
+}
+
+static int single_card_put(const void *card, size_t len)
+{
+    if (len > sizeof own_card) return err_set(TERN_ERR_INTERN, "card of %zu bytes does not fit", len);
+    memcpy(own_card, card, len);
+    own_len = len;
+    return 0;
+}
+
+static int single_card_get(uint32_t rank, void *buf, size_t cap)
+{
+    if (rank || own_len > cap) return err_set(TERN_ERR_RANK, "a process started alone has no rank %u", rank);
+    memcpy(buf, own_card, own_len);
+    return (int)own_len;
+}
+
+static uint32_t single_node_of(uint32_t rank)
+{
+    (void)rank;
+    return 0;
+}
+
+static void single_abort(int code, const char *words)
+{
+    (void)code;
+    (void)words;
+}
+
+static void single_state(int state) { (void)state; }
+static void single_close(void) {}
+
+const struct proc_boot proc_single = {
+    .name = "single",
+    .open = single_open,
+    .card_put = single_card_put,
+    .card_get = single_card_get,
+    .node_of = single_node_of,
+    .abort = single_abort,
+    .state = single_state,
+    .close = single_close,
+};
