@@ -48,7 +48,7 @@ struct job_head {
     _Atomic uint32_t aborted; /* 1 + exit code once somebody asked for MPI_Abort */
     uint32_t pad;
 };
-static_assert(sizeof(struct job_head) == 168, "job block layout");
+static_assert(sizeof(struct job_head) == 160, "job block layout");
 
 struct job_place {
     uint32_t node, local_rank, appnum;
