@@ -45,7 +45,9 @@ struct job_head {
     uint64_t place_off, card_off;
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */
-    _Atomic uint32_t aborted; /* 1 + exit code once somebody asked for MPI_Abort */
+    /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange); who wins prints the message,
+     * who loses is silent; both exit. The launcher reads it when a rank ends, and ends the others. */
+    _Atomic uint32_t aborted;
     uint32_t pad;
 };
 static_assert(sizeof(struct job_head) == 160, "job block layout");
@@ -57,11 +59,16 @@ struct job_place {
 };
 static_assert(sizeof(struct job_place) == 24, "job block layout");
 
+/* The rank's life as an MPI process: the launcher judges an exit by it (a rank that initialised and never finalised
+ * has failed whatever its exit code). Written by the owner (release), read by the launcher after the exit (acquire). */
+enum job_life { JOB_LIFE_NONE, JOB_LIFE_INITIALISED, JOB_LIFE_FINALISED };
+
 struct job_card {
     _Atomic uint32_t state; /* 0 = empty, 1 = written; a futex word: the writer wakes all sleepers */
     uint32_t len;
     uint8_t data[JOB_CARD_MAX];
-    uint64_t pad;
+    _Atomic uint32_t life; /* enum job_life */
+    uint32_t pad;
 };
 static_assert(sizeof(struct job_card) == 512, "job block layout");
 
