@@ -1,0 +1,90 @@
+/*
+ * copy.h - moving plain memory: the direct call of the data path, and copy engines.
+ *
+ * copy_memory is the call to use: memcpy below a threshold, stores that bypass the
+ * caches from there on.
+ *
+ * An engine takes copies off the caller's hands (RMA-11, OMX-5, OMX-7): copies are
+ * queued, issued together, and each has a cookie. Cookies count 1, 2, 3 ... per
+ * queue and finish in that order, so the last finished cookie says which copies are
+ * done and how many are outstanding. An engine itself sees a stream of pieces (a
+ * copy may be cut at page borders for it) and a running count of finished ones,
+ * which is one memory read: hardware rings, a helper core and plain software fit.
+ *
+ * Threads: a queue belongs to one thread at a time; copy_memory may be called by any.
+ */
+#ifndef TERN_COPY_COPY_H
+#define TERN_COPY_COPY_H
+
+#include "base/compiler.h"
+#include <string.h>
+
+/* ---- the direct call ---- */
+
+extern size_t copy_nontemporal_min; /* TERN_COPY_NT, bytes; SIZE_MAX before copy_open */
+
+/* Needs var_open. Reads the threshold. Idempotent. */
+int copy_open(void);
+
+/* Stores bypass the caches; complete (globally visible in order with later stores) on return. */
+void copy_nontemporal(void *dst, const void *src, size_t n);
+
+/* The buffers must not overlap. */
+static inline void copy_memory(void *dst, const void *src, size_t n)
+{
+    if (likely(n < copy_nontemporal_min))
+        memcpy(dst, src, n);
+    else
+        copy_nontemporal(dst, src, n);
+}
+
+/* ---- engines ---- */
+
+enum copy_flag {
+    COPY_ASYNC = 1, /* works while the processor does something else; without it the copying is done in `issue` */
+    COPY_PAGES = 2, /* a piece must not cross a page border of source or destination: copies are cut there */
+    COPY_PIN = 4    /* memory must be pinned: pin and unpin are there */
+};
+
+/* The contract of an engine. All calls for one state come from one thread at a time; none blocks unless it says so. */
+struct copy_ops {
+    const char *name;
+    unsigned flags; /* enum copy_flag */
+
+    /* Makes an engine that holds at least `depth` pieces. TERN_ERR_UNSUPPORTED: not on this machine (no words needed). */
+    int (*open)(size_t depth, void **state_p);
+    void (*close)(void *state); /* nothing is outstanding then */
+
+    /* Takes one piece, not yet started. TERN_AGAIN: the ring is full, nothing was taken. The memory stays the caller's
+     * and must not be touched until the piece has finished. */
+    int (*push)(void *state, void *dst, const void *src, size_t n);
+    void (*issue)(void *state);         /* starts everything pushed */
+    uint64_t (*finished)(void *state);  /* pieces finished since open, in order of push; one memory read */
+
+    /* COPY_PIN only, else NULL: the caller keeps the token until the copies of that memory have finished. */
+    int (*pin)(void *state, const void *p, size_t n, void **token_p);
+    void (*unpin)(void *state, void *token);
+};
+
+extern const struct copy_ops copy_inline_ops;      /* memcpy */
+extern const struct copy_ops copy_nontemporal_ops; /* copy_nontemporal */
+
+/* Those compiled in, NULL at the end; and one of them by name, or NULL. */
+extern const struct copy_ops *const copy_engines[];
+const struct copy_ops *copy_engine_named(const char *name);
+
+struct copy_queue;
+typedef uint64_t copy_cookie; /* 0: none yet */
+
+/* `depth`: copies that may be outstanding. */
+int copy_queue_open(const struct copy_ops *, size_t depth, struct copy_queue **q_p);
+void copy_queue_close(struct copy_queue *); /* waits for what is outstanding */
+
+/* Queues a copy of n > 0 bytes; 0 and its cookie. TERN_AGAIN: no room, nothing queued; issue, poll and try again. */
+int copy_submit(struct copy_queue *, void *dst, const void *src, size_t n, copy_cookie *cookie_p);
+void copy_issue(struct copy_queue *);             /* starts everything queued */
+copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; never blocks */
+copy_cookie copy_last(const struct copy_queue *); /* the last cookie given out: copy_last - copy_poll are outstanding */
+void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */
+
+#endif
