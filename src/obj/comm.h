@@ -1,0 +1,85 @@
+/*
+ * comm.h - communicators: a context and a group (or two), MPI-5.0 chapter 7.
+ *
+ * This is the noun: it never communicates. Making one that others agree on is
+ * src/comm; its matching state belongs to src/pt2pt and its schedules to src/coll,
+ * which hang their own structures here and are told through the hooks when a
+ * communicator appears and goes.
+ *
+ * Context ids are 64 bits, made by one process of the new communicator (its
+ * leader) and told to the others, so they never collide and cost nothing to find:
+ *
+ *     63       52 51          28 27            1   0
+ *     | job tag  | leader rank  | leader's count | collective? |
+ *
+ * Threads: immutable after comm_new but for name, error handler, attributes
+ * (under the lane's lock) and the reference count.
+ */
+#ifndef TERN_OBJ_COMM_H
+#define TERN_OBJ_COMM_H
+
+#include "base/handle.h"
+#include "base/list.h"
+#include "obj/errhandler.h"
+#include "obj/rankmap.h"
+#include <mpi.h>
+
+struct lane;
+struct pt_comm;
+struct coll_comm;
+struct group;
+
+#define CTX_COLL ((uint64_t)1) /* the collective half of a context */
+
+struct comm {
+    struct handle h;
+    int32_t rank, size;   /* mine and all, of the local group */
+    uint64_t ctx;         /* even; with CTX_COLL the collective context */
+    struct pt_comm *pt;   /* matching state of both contexts (src/pt2pt) */
+    struct lane *lane;
+    struct rankmap *map;  /* processes that ranks in calls name: the remote group's for intercommunicators */
+    struct rankmap *local; /* the local group's; == map for intracommunicators */
+    struct coll_comm *coll; /* schedules and node-local memory (src/coll), NULL until the first collective */
+    struct errhandler *errh;
+    bool inter;
+    uintptr_t predefined; /* MPI_COMM_WORLD/SELF value, 0 for others */
+    struct link all;      /* in the list of live communicators */
+    void *attrs;          /* cached attributes (src/obj/attr) */
+    void *bsend;          /* buffer attached to this communicator (src/pt2pt/bsend) */
+    char name[MPI_MAX_OBJECT_NAME];
+};
+
+static inline struct comm *comm_of(MPI_Comm c) { return handle_get(c, HANDLE_COMM); }
+static inline MPI_Comm comm_handle(struct comm *c)
+{
+    return c->predefined ? (MPI_Comm)c->predefined : (MPI_Comm)c;
+}
+static inline uint32_t comm_index(const struct comm *c, int32_t rank) { return rankmap_at(c->map, rank); }
+static inline int32_t comm_peers(const struct comm *c) { return c->map->size; } /* size of the group that ranks name */
+
+/* Called for every communicator made and freed, set by the layers above. A failing `made` undoes the making. */
+struct comm_hooks {
+    int (*made)(struct comm *);
+    void (*gone)(struct comm *);
+};
+void comm_set_hooks(int layer, const struct comm_hooks *); /* layer 0: pt2pt, 1: coll, 2: attributes */
+
+/* Makes MPI_COMM_WORLD and MPI_COMM_SELF. */
+int comm_open(uint32_t job_tag, uint32_t my_rank, uint32_t job_size);
+void comm_close(void);
+
+/* A communicator with this context over `local` (and `remote` for an intercommunicator, else NULL), whose references
+ * are taken over, also on failure. `like`: where the error handler comes from, NULL for the default. */
+int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
+
+struct comm *comm_ref(struct comm *);
+void comm_unref(struct comm *); /* frees with the last reference: operations in flight hold one */
+
+/* A context id that this process has not given out before. */
+uint64_t comm_fresh_ctx(void);
+
+struct comm *comm_world(void);
+struct comm *comm_self(void);
+struct link *comm_all(void); /* live communicators, by comm.all */
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * request.h - one operation in flight, and what is said of it when it is over.
+ *
+ * The fields up to `done` are common; the rest belongs to the layer whose kind the
+ * request has. Blocking calls use a request on their stack.
+ *
+ * Threads: everything but `complete` is under the lane's lock. complete is stored
+ * with release after all other fields are final and loaded with acquire by waiters.
+ */
+#ifndef TERN_OBJ_REQUEST_H
+#define TERN_OBJ_REQUEST_H
+
+#include "base/handle.h"
+#include "base/list.h"
+#include <mpi.h>
+
+struct comm;
+struct type;
+struct peer;
+
+enum request_kind { REQ_NONE, REQ_SEND, REQ_RECV, REQ_COLL, REQ_BSEND, REQ_FLUSH, REQ_PAIR, REQ_GENERAL };
+
+enum request_flag {
+    REQ_PERSISTENT = 1, /* survives completion, to be started again */
+    REQ_ACTIVE = 2,     /* persistent: started and not yet waited for */
+    REQ_HEAP = 4,       /* came from request_new (a stack request is never freed) */
+    REQ_DETACHED = 8,   /* MPI_Request_free was called: freed at completion */
+    REQ_SHARED = 16,    /* the shared, always complete request */
+    REQ_CANCELLED = 32, /* cancelled with success */
+    REQ_CANCELLING = 64, /* a cancel is under way */
+    REQ_INTERNAL = 128  /* not seen by users */
+};
+
+struct request_result {
+    int32_t source, tag;
+    int64_t bytes; /* received */
+    int32_t error; /* enum tern_err */
+};
+
+struct request {
+    struct handle h;
+    _Atomic uint32_t complete;
+    uint8_t kind;
+    uint8_t mode; /* enum pt_mode of a send */
+    uint16_t flags;
+    struct request_result result;
+    struct comm *comm;                 /* holds a reference while in flight */
+    void (*done)(struct request *);    /* called once at completion, before `complete` is set; may be NULL */
+    void *owner;                       /* of whoever set `done` */
+
+    /* send and receive */
+    struct type *type;
+    void *buf;
+    int64_t count;
+    int64_t bytes;   /* packed size of count x type */
+    int32_t rank;    /* the other side, or MPI_ANY_SOURCE; in comm */
+    int32_t tag;
+    struct peer *peer;
+    struct link link;     /* in whatever list the operation waits */
+    uint64_t cookie[4];   /* the protocol's own */
+    void *xfer;           /* a large transfer in progress */
+    uint64_t ctx;         /* context it was started in */
+};
+
+static inline struct request *request_of(MPI_Request r) { return handle_get(r, HANDLE_REQUEST); }
+
+struct request *request_new(uint8_t kind); /* on the heap; NULL with words when memory is out */
+void request_free(struct request *);       /* gives the memory back (heap requests) */
+
+/* The predefined request that is always complete: what a send that needs no waiting returns. */
+extern struct request request_done;
+
+static inline bool request_is_complete(const struct request *r)
+{
+    return atomic_load_explicit(&r->complete, memory_order_acquire); /* pairs with the release in request_finish */
+}
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * peer.h - the address book: one struct peer for each process that this one has
+ * talked to, made at first use. The table itself costs a pointer for each process.
+ *
+ * A process is known by its index: for the processes of this job it is the rank
+ * in the job; processes of other jobs get indices behind them when they appear.
+ *
+ * Threads: under the lane's lock.
+ */
+#ifndef TERN_TRANSPORT_PEER_H
+#define TERN_TRANSPORT_PEER_H
+
+#include "base/list.h"
+#include "transport/transport.h"
+
+struct peer {
+    /* line 0: all that a small send reads */
+    struct tp_ep ep;
+    int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
+    struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
+    uint64_t line0[2];
+
+    /* line 1 */
+    uint32_t index;
+    uint32_t flags;
+    int64_t owed;           /* eager bytes of the peer consumed here and not given back yet */
+    struct link pending_head;
+    struct link in_pending; /* in the lane's list of peers with pending operations */
+};
+static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
+
+extern struct peer **peer_table; /* by index; an entry is NULL until first use */
+extern uint32_t peer_count;
+
+/* Opens the transports named by TERN_TRANSPORTS, leaves the card, makes the table. */
+int peer_open(void);
+void peer_close(void);
+
+/* The peer with this index, connected; NULL with words when it cannot be reached. */
+struct peer *peer_connect(uint32_t index) TERN_COLD;
+
+/* The peer a message came from: as peer_connect, without connecting back. */
+struct peer *peer_of_sender(uint32_t index);
+
+/* True if the process shares this machine's memory with us (shm can reach it). */
+bool peer_is_local(uint32_t index);
+
+static inline struct peer *peer_get(uint32_t index)
+{
+    struct peer *p = peer_table[index];
+    return likely(p && p->ep.ops) ? p : peer_connect(index);
+}
+
+/* Over all open transports. */
+int peer_progress(int budget);      /* messages delivered */
+struct bell *peer_bell(void);       /* the doorbell of this process */
+bool peer_idle(bool want_room);     /* see tp_ops.idle */
+
+/* Shared memory of this process that peers on the node can map (tp_ops.map): bytes at an offset, zeroed. NULL: none left. */
+void *peer_shared_alloc(size_t bytes, uint64_t *offset);
+void peer_shared_free(void *, size_t bytes);
+
+#endif

@@ -1,0 +1,109 @@
+/*
+ * transport.h - THE contract between the protocols and the wires.
+ *
+ * A transport delivers active messages: reliable, in order between two processes.
+ * A message is an id (which handler), two 64-bit header words, and a payload.
+ * Everything else a wire can do is a capability: a member of tp_ops that may be
+ * NULL, with a flag in tp_ep.caps that is set if and only if the member is there
+ * and usable towards that peer (test/unit/transport/conform_test.c).
+ *
+ * Rules for all members, unless said otherwise there:
+ *   who      called by the protocol layer with the lane's lock held
+ *   block    never; TERN_AGAIN means "not now": nothing was reserved, nothing sent,
+ *            and the caller parks the operation on the peer's pending list
+ *   memory   arguments are the caller's and are not kept after return
+ *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost)
+ *
+ * Up-calls: incoming messages through the table tp_handlers, filled at start; and
+ * completion through op->done(op). A handler neither blocks nor calls progress; it
+ * may send. `data` is valid only during the call.
+ */
+#ifndef TERN_TRANSPORT_TRANSPORT_H
+#define TERN_TRANSPORT_TRANSPORT_H
+
+#include "base/compiler.h"
+#include "base/sleep.h"
+#include <sys/types.h>
+#include <sys/uio.h>
+
+struct tp_dom; /* a transport opened by this process; its first member is struct tp_dom_head */
+struct peer;
+
+enum tp_cap {
+    TP_CAP_BCOPY = 1 << 0,  /* am_bcopy */
+    TP_CAP_GETPUT = 1 << 1, /* get, put: the peer's private memory can be read and written */
+    TP_CAP_MAP = 1 << 2,    /* map: a shared segment of the peer's can be looked into */
+};
+
+/* Ids of active messages: a small closed set, so that the table is an array. */
+enum tp_am {
+    AM_NONE, /* 0 is not an id: rings use it for "empty" */
+    AM_EAGER, AM_EAGER_SYNC, AM_RTS, AM_CTS, AM_FRAG, AM_ACK, AM_CREDIT, AM_CANCEL, AM_CANCELLED,
+    AM_PAD,  /* reserved for the transports: a filler that is not delivered */
+    AM_COUNT = 16
+};
+
+/* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
+typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
+extern tp_handler_fn tp_handlers[AM_COUNT];
+
+/* Writes up to max bytes of payload to `to`; returns how many. Called once, with room for what am_bcopy was told. */
+typedef size_t (*tp_pack_fn)(void *arg, void *to, size_t max);
+
+/* The way to one peer. Lies in the peer's first cache line, filled by ep_open. */
+struct tp_ep {
+    const struct tp_ops *ops; /* NULL until connected */
+    /* Hot copy of ops->am_short: contiguous payload of at most max_short bytes; copied on return. */
+    int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+    void *priv;         /* the transport's own, e.g. the ring */
+    uint32_t max_short; /* bytes, also the limit of am_bcopy */
+    uint32_t caps;      /* enum tp_cap */
+};
+
+struct tp_ops {
+    const char *name;
+
+    /* Opens the transport in this process. TERN_ERR_NOT_FOUND: not here (no device, ...), never fatal. */
+    int (*open)(struct tp_dom **);
+    void (*close)(struct tp_dom *);
+
+    /* Writes the wire-up address, at most cap bytes; returns its length. */
+    int (*card)(struct tp_dom *, void *buf, size_t cap);
+
+    /* 0: the process with this card cannot be reached, else the cost (small = near). Symmetric. */
+    int (*reach)(struct tp_dom *, const void *card, size_t n);
+
+    /* Makes the way to `peer`; called at the first message to it. May do a few system calls, never waits for the peer. */
+    int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);
+    void (*ep_close)(struct tp_dom *, struct tp_ep *);
+
+    int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+
+    /* As am_short, the payload of n bytes written in place by pack(arg, to, n). Needs TP_CAP_BCOPY. */
+    int (*am_bcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
+
+    /* Copies from (get) or to (put) the peer's private memory, complete on return. The sums of the lengths agree.
+     * Needs TP_CAP_GETPUT; the flag may be withdrawn (TERN_ERR_UNSUPPORTED) when the system refuses. */
+    int (*get)(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+    int (*put)(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+
+    /* The memory at `offset` of the peer's shared segment. Needs TP_CAP_MAP; valid until ep_close. */
+    void *(*map)(struct tp_ep *, uint64_t offset, size_t n);
+
+    /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
+    void (*nudge)(struct tp_ep *);
+
+    /* Delivers at most about `budget` messages; returns how many. */
+    int (*progress)(struct tp_dom *, int budget);
+
+    /* The doorbell that senders ring, NULL if this transport cannot wake a futex sleeper. */
+    struct bell *(*bell)(struct tp_dom *);
+
+    /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
+     * know that they must ring. `want_room`: also be woken when a full ring has room again. */
+    bool (*idle)(struct tp_dom *, bool want_room);
+};
+
+extern const struct tp_ops tp_self, tp_shm, tp_mock;
+
+#endif
