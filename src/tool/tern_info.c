@@ -1,0 +1,108 @@
+/*
+ * tern_info.c - the program tern_info: what this Tern is, how it was built, and the
+ * variables that steer it with their values in this environment.
+ */
+#include "base/err.h"
+#include "base/var.h"
+#include "config.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: tern_info [--all | --version | --help | VARIABLE ...]\n"
+    "  (nothing)   version and build\n"
+    "  --all       the same, and all variables: name, value, default, unit, meaning\n"
+    "  --version   the version only\n"
+    "  VARIABLE    these variables only; TERN_ may be left out\n";
+
+static void print_version(void) { printf("Tern MPI %s\n", PACKAGE_VERSION); }
+
+static void print_line(const char *what, const char *value) { printf("  %-12s %s\n", what, value); }
+
+static void print_build(void)
+{
+    char text[64];
+    print_version();
+    snprintf(text, sizeof text, "MPI %d.%d, binary interface %d.%d", MPI_VERSION, MPI_SUBVERSION, MPI_ABI_VERSION,
+             MPI_ABI_SUBVERSION);
+    print_line("standard", text);
+    print_line("machine", TERN_BUILD_HOST);
+    print_line("compiler", TERN_BUILD_CC " " TERN_BUILD_CFLAGS);
+    print_line("configured", *TERN_BUILD_ARGS ? TERN_BUILD_ARGS : "without arguments");
+    print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
+}
+
+/* "auto|never|always" is the default of a choice and what else there is. */
+static void print_variable(enum var_id id)
+{
+    const struct var *v = &var_table[id];
+    size_t first = v->kind == VAR_CHOICE ? strcspn(v->def, "|") : strlen(v->def);
+    printf("%s=%s\n    %s\n", v->name, var_text(id), v->meaning);
+    printf("    default %.*s%s%s", (int)first, v->def, *v->unit ? " " : "", v->unit);
+    if (v->kind == VAR_CHOICE) printf(", one of %s", v->def);
+    printf("%s\n", var_is_set(id) ? "; set in the environment" : "");
+}
+
+static int find_variable(const char *name)
+{
+    const char *prefix = strncmp(name, "TERN_", 5) ? "TERN_" : "";
+    char full[128];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    for (int id = 0; id < VAR_COUNT; id++)
+        if (!strcmp(var_table[id].name, full)) return id;
+    return -1;
+}
+
+static int print_named(char **names)
+{
+    int rc = 0;
+    for (; *names; names++) {
+        int id = find_variable(*names);
+        if (id >= 0) {
+            print_variable((enum var_id)id);
+        } else {
+            fprintf(stderr, "tern_info: there is no variable %s (tern_info --all prints them)\n", *names);
+            rc = 1;
+        }
+    }
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    const char *first = argc > 1 ? argv[1] : "";
+    bool all = !strcmp(first, "--all") || !strcmp(first, "-a");
+
+    if (!strcmp(first, "--help") || !strcmp(first, "-h")) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (!strcmp(first, "--version") || !strcmp(first, "-V")) {
+        print_version();
+        return 0;
+    }
+    if (*first == '-' && !all) {
+        fprintf(stderr, "tern_info: unknown option %s\n%s", first, usage);
+        return 2;
+    }
+    if (var_open()) {
+        fprintf(stderr, "tern_info: %s\n", err_words());
+        return 1;
+    }
+    int rc = 0;
+    if (*first && !all) {
+        rc = print_named(argv + 1);
+    } else {
+        print_build();
+        for (int id = 0; all && id < VAR_COUNT; id++) print_variable((enum var_id)id);
+    }
+    var_close();
+    if (fflush(stdout)) {
+        perror("tern_info: standard output");
+        return 1;
+    }
+    return rc;
+}
