@@ -103,7 +103,11 @@ static void native_abort(int code, const char *words)
                                             memory_order_relaxed);
 }
 
-static void native_state(int state) { (void)state; }
+static void native_state(int state)
+{
+    /* release: pairs with the launcher's acquire after it reaped this process */
+    atomic_store_explicit(&job_cards(job)[my_rank].life, (uint32_t)state, memory_order_release);
+}
 
 static void native_close(void)
 {

@@ -39,7 +39,7 @@ struct proc_boot {
     uint32_t (*node_of)(uint32_t rank);
     /* Tells the launcher that the job must end with `code`; may return. */
     void (*abort)(int code, const char *words);
-    void (*state)(int state); /* 1: MPI initialised, 2: finalised; told to the launcher */
+    void (*state)(int state); /* enum job_life: MPI initialised or finalised; told to the launcher */
     void (*close)(void);
 };
 

@@ -1,0 +1,69 @@
+/* shared.c - a bump allocator with a free list for each power of two, over the heap of the segment. */
+#include "transport/shared.h"
+#include "base/err.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define CLASSES 32 /* 64 bytes << class */
+
+static char *base;              /* what offsets count from */
+static uint64_t next_off, end_off;
+static bool is_private;
+static void *freed[CLASSES];    /* first word of a free block: the next one */
+
+int shared_open(char *segment, uint64_t off, uint64_t bytes)
+{
+    is_private = !segment;
+    if (is_private) {
+        segment = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (segment == MAP_FAILED) return err_sys("cannot reserve %llu bytes of memory", (unsigned long long)bytes);
+        off = 0;
+    }
+    base = segment;
+    next_off = off;
+    end_off = off + bytes;
+    memset(freed, 0, sizeof freed);
+    return 0;
+}
+
+void shared_close(void)
+{
+    if (base && is_private) munmap(base, end_off);
+    base = NULL;
+}
+
+static unsigned class_of(size_t bytes)
+{
+    unsigned c = 0;
+    while (((size_t)CACHE_LINE << c) < bytes) c++;
+    return c;
+}
+
+void *shared_alloc(size_t bytes, uint64_t *offset)
+{
+    unsigned c = class_of(bytes);
+    size_t size = (size_t)CACHE_LINE << c;
+    char *p = NULL;
+    if (c >= CLASSES) return NULL;
+    if (freed[c]) {
+        p = freed[c];
+        memcpy(&freed[c], p, sizeof freed[c]);
+    } else if (size <= end_off - next_off) {
+        p = base + next_off;
+        next_off += size;
+    }
+    if (!p) return NULL;
+    memset(p, 0, bytes);
+    *offset = (uint64_t)(p - base);
+    return p;
+}
+
+void shared_free(void *block, size_t bytes)
+{
+    unsigned c = class_of(bytes);
+    memcpy(block, &freed[c], sizeof freed[c]);
+    freed[c] = block;
+}
+
+void *shared_at(uint64_t offset) { return base + offset; }

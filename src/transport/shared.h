@@ -1,0 +1,25 @@
+/*
+ * shared.h - the heap inside this process's shared segment: small blocks that
+ * peers on the node reach by offset. The book-keeping is private; only the owner
+ * allocates and frees. Without a segment (no shm transport) the heap is private
+ * memory and only this process itself can use the offsets.
+ *
+ * Threads: under the lane's lock.
+ */
+#ifndef TERN_TRANSPORT_SHARED_H
+#define TERN_TRANSPORT_SHARED_H
+
+#include "base/compiler.h"
+
+/* The heap is [segment + off, + bytes). segment NULL: private memory of `bytes`. */
+int shared_open(char *segment, uint64_t off, uint64_t bytes);
+void shared_close(void);
+
+/* Zeroed, line-aligned; NULL when the heap is used up. */
+void *shared_alloc(size_t bytes, uint64_t *offset);
+void shared_free(void *, size_t bytes);
+
+/* The address behind an offset of this process's own heap. */
+void *shared_at(uint64_t offset);
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * shm.h - what the parts of the shared-memory transport share: shm.c (life and
+ * wire-up), shm_ring.c (messages), shm_cma.c (single copies between processes).
+ */
+#ifndef TERN_TRANSPORT_SHM_H
+#define TERN_TRANSPORT_SHM_H
+
+#include "transport/peer.h"
+#include "transport/shm_segment.h"
+
+/* What peers are told about this process. */
+struct shm_card {
+    uint64_t host; /* hash of boot id and name spaces: equal if memory can be shared */
+    uint32_t pid, fd;
+    uint64_t bytes;
+    uint64_t probe_at, probe; /* private address and the value found there */
+};
+static_assert(sizeof(struct shm_card) == 40, "wire format");
+
+/* The sending side towards one peer (tp_ep.priv). */
+struct shm_ep {
+    char *ring;
+    uint32_t tail;  /* where the next record goes, modulo 2^32 */
+    uint32_t limit; /* tail may grow to this with the head last seen */
+    uint32_t mask;  /* ring bytes - 1 */
+    uint32_t from;  /* this process's index */
+    struct shm_box *box;
+    struct bell *bell;
+    bool fence; /* what bell_check is told */
+    bool common;
+    bool full; /* the last send found no room */
+    pid_t pid;
+    struct shm_segment *segment;
+    size_t mapped;
+    struct link in_all; /* in shm_dom.eps */
+};
+
+/* The receiving side of one box. */
+struct shm_rx {
+    char *ring;
+    uint32_t head;  /* consumed */
+    uint32_t given; /* head as last told to the sender */
+    struct shm_box *box;
+    struct peer *peer; /* the owner, NULL until its first record */
+};
+
+struct shm_dom {
+    struct shm_segment *segment; /* of this process */
+    int fd;
+    uint32_t mask;
+    struct shm_rx *rx; /* boxes + 1 */
+    struct link eps;
+};
+
+extern struct shm_dom shm_dom;
+
+int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+int shm_am_common(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+int shm_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
+int shm_progress(struct tp_dom *, int budget);
+bool shm_idle(struct tp_dom *, bool want_room);
+
+int shm_get(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+
+/* Can this process read the peer's memory at all? One word is tried. */
+bool shm_cma_works(pid_t pid, uint64_t probe_at, uint64_t probe);
+
+#endif
