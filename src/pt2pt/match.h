@@ -32,9 +32,6 @@
 
 #include "pt2pt/match_queue.h"
 
-#define MATCH_ANY_SOURCE (-1) /* MPI_ANY_SOURCE and MPI_ANY_TAG of the standard ABI */
-#define MATCH_ANY_TAG (-2)
-
 struct match_groups;
 
 struct match_side {
@@ -104,7 +101,6 @@ static inline uint32_t match_unexpected_count(const struct match *m) { return m-
 
 /* Calls visit for every entry of a side, oldest first among those of one source (of all sources while not grouped).
  * The matcher must not be changed meanwhile. For debuggers, the end of a communicator and the death of a peer. */
-void match_each(const struct match *, const struct match_side *, void (*visit)(void *what, int src, int tag, void *arg),
-                void *arg);
+void match_each(const struct match_side *, void (*visit)(void *what, int src, int tag, void *arg), void *arg);
 
 #endif

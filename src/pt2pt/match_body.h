@@ -22,7 +22,7 @@
 #ifndef TERN_PT2PT_MATCH_BODY_H
 #define TERN_PT2PT_MATCH_BODY_H
 
-#include "base/compiler.h"
+#include "base/list.h"
 
 #define MATCH_HEAD_MIN 64
 #define MATCH_HEAD_MAX 256
@@ -36,7 +36,7 @@ struct match_body {
     uint32_t held;           /* bytes of payload kept here; set by match_body_new */
     uint8_t kind;            /* the owner's: eager, synchronous, rendezvous ... */
     uint8_t cookies;         /* how many; set by match_body_new */
-    uint8_t where;           /* size class of the payload chunk, 0: in the slot; set by match_body_new */
+    uint8_t where;           /* size class of the payload's chunk, 0: in the slot; set by match_body_new */
     uint8_t flags;           /* the owner's */
     uint64_t cookie[];       /* the owner's: what the sender's protocol wants back, e.g. a rendezvous descriptor */
 };
@@ -46,16 +46,17 @@ static_assert(offsetof(struct match_body, cookie) == 40, "drawn above");
 /* Size classes of chunks: 0 are the slots of bodies, 1..8 payloads of up to 64 << (class - 1) bytes. */
 #define MATCH_CLASSES 9
 
-struct match_slab;
 struct match_class {
-    uint32_t size;           /* bytes of an item, a multiple of the cache line */
-    struct match_slab *room; /* slabs with free items, the one used last first */
+    uint32_t size;          /* bytes of an item, a multiple of the cache line */
+    struct link room, full; /* slabs with free items, the one used last first, and slabs without */
 };
 
+/* It points into itself: initialise in place, never copy. */
 struct match_pool {
     size_t used, limit; /* bytes of slots and chunks handed out; bound of it */
     size_t peak;        /* highest `used` so far */
     int64_t bodies;     /* bodies handed out */
+    struct link large;  /* payloads beyond all classes */
     struct match_class class[MATCH_CLASSES];
 };
 

@@ -23,14 +23,11 @@
 #ifndef TERN_PT2PT_MATCH_QUEUE_H
 #define TERN_PT2PT_MATCH_QUEUE_H
 
-#include "base/compiler.h"
+#include "pt2pt/match_key.h"
 
 /* Entries that lie in struct match itself: depth 0-2 and the message looked for allocate nothing and touch two lines.
  */
 #define MATCH_INLINE 4
-
-/* No message has this source or tag, and as its tag is negative no wildcard takes it. */
-#define MATCH_HOLE UINT64_C(0x8000000080000000)
 
 struct match_queue {
     uint64_t *keys; /* start of the block above */
@@ -45,21 +42,20 @@ static_assert(sizeof(struct match_queue) == 24, "two queues and two pointers fil
 #define MATCH_CAP_MAX (UINT32_C(1) << 27)
 #define MATCH_NONE UINT32_MAX
 
-static inline uint64_t match_key(int src, int tag) { return (uint64_t)(uint32_t)src << 32 | (uint32_t)tag; }
-static inline int match_key_src(uint64_t key) { return (int)(uint32_t)(key >> 32); }
-static inline int match_key_tag(uint64_t key) { return (int)(uint32_t)key; }
-
 static inline void **match_queue_whats(const struct match_queue *q) { return (void **)(q->keys + q->cap); }
 static inline uint64_t *match_queue_order(const struct match_queue *q) { return q->keys + 2 * (size_t)q->cap; }
 
 /* An empty queue over `home`, columns * MATCH_INLINE words that it uses until it outgrows them; home may be NULL. */
 void match_queue_init(struct match_queue *, uint64_t *home, uint32_t columns);
 
-/* Gives the memory back; whatever the queue held is forgotten. */
+/* Gives the memory back; whatever the queue held is forgotten. The queue is then as after init without a home. */
 void match_queue_fini(struct match_queue *);
 
 /* Appends an entry. False when memory is out; the queue is as before then. */
 bool match_queue_push(struct match_queue *, uint64_t key, void *what);
+
+/* Forgets all entries; the block is kept. */
+void match_queue_clear(struct match_queue *);
 
 /* Removes the live entry `at` and returns what it stood for. Indexes found earlier are void afterwards. */
 void *match_queue_remove(struct match_queue *, uint32_t at);

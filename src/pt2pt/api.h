@@ -1,0 +1,95 @@
+/*
+ * api.h - point-to-point communication: all that the layers above may use.
+ *
+ * Two kinds of functions:
+ *   pt_send, pt_isend, pt_recv, ...: what entry points call. They take the lane's
+ *   lock themselves. Arguments have been checked; MPI_PROC_NULL is allowed.
+ *   pt_*_start, pt_cancel_locked, ...: for code that runs inside the lane (schedules):
+ *   the caller holds the lock (lane_enter), and the request is the caller's.
+ *
+ * Every function returns 0 or a code with words. A request that fails later
+ * carries the code in result.error.
+ *
+ * Source: MPI-5.0 chapter 3; LHS for matching; OMX-2, PRO-18 for the large protocol.
+ */
+#ifndef TERN_PT2PT_API_H
+#define TERN_PT2PT_API_H
+
+#include "obj/comm.h"
+#include "obj/request.h"
+#include "type/type.h"
+
+enum pt_mode { PT_STANDARD, PT_SYNC, PT_READY };
+
+/* Contexts of a communicator: users' messages, and the library's own (collectives). */
+enum pt_half { PT_USER = 0, PT_COLL = 1 };
+
+/* ---- life ---- */
+int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
+void pt_close(void);
+
+/* ---- blocking ---- */
+int pt_send(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode);
+int pt_recv(struct comm *, void *buf, int64_t count, struct type *, int source, int tag, struct request_result *);
+
+/* ---- nonblocking: *req_p gets a request of the caller's (or the shared request_done) ---- */
+int pt_isend(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode,
+             struct request **req_p);
+int pt_irecv(struct comm *, void *buf, int64_t count, struct type *, int source, int tag, struct request **req_p);
+
+/* ---- persistent: made inactive; each pt_start runs it once ---- */
+int pt_send_init(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode,
+                 struct request **req_p);
+int pt_recv_init(struct comm *, void *buf, int64_t count, struct type *, int source, int tag, struct request **req_p);
+int pt_start(struct request *);
+
+/* ---- inside the lane: the caller owns the request's memory and sets r->done, r->owner if it wants to know ----
+ * pt_prepare fills the request (comm, type and so on are borrowed until completion); pt_*_start begin it. It may be
+ * complete on return, r->done having been called. */
+static inline void pt_prepare(struct request *r, uint8_t kind, struct comm *c, enum pt_half half, const void *buf,
+                              int64_t count, struct type *t, int rank, int tag, enum pt_mode mode)
+{
+    r->h.kind = HANDLE_REQUEST;
+    r->kind = kind;
+    r->mode = (uint8_t)mode;
+    r->comm = c;
+    r->ctx = c->ctx | half;
+    r->buf = (void *)(uintptr_t)buf;
+    r->count = count;
+    r->type = t;
+    r->rank = rank;
+    r->tag = tag;
+    r->peer = NULL;
+    r->xfer = NULL;
+    r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
+    atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
+}
+void pt_send_start(struct request *);
+void pt_recv_start(struct request *);
+
+/* ---- completion ---- */
+int pt_wait(struct request *);                 /* until complete; returns result.error */
+void pt_progress_once(struct comm *);          /* one turn of progress for a test that found nothing */
+/* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */
+void pt_wait_many(int n, struct request *const req[], bool all);
+void pt_release(struct request *);             /* the user lets go: freed now or at completion */
+
+/* ---- probe: *found_p false if nothing is there (blocking: waits until something is) ---- */
+int pt_probe(struct comm *, int source, int tag, bool blocking, bool *found_p, struct request_result *);
+
+/* Matched probe: takes the message out of matching. */
+struct pt_message {
+    struct handle h; /* HANDLE_MESSAGE */
+    struct comm *comm;
+    void *body;
+    int32_t source, tag;
+};
+int pt_mprobe(struct comm *, int source, int tag, bool blocking, bool *found_p, struct pt_message **,
+              struct request_result *);
+int pt_imrecv(struct pt_message *, void *buf, int64_t count, struct type *, struct request **req_p); /* eats the message */
+
+/* ---- cancel: marks the request; completion tells whether it succeeded (REQ_CANCELLED) ---- */
+int pt_cancel(struct request *);
+void pt_cancel_locked(struct request *);
+
+#endif

@@ -1,0 +1,266 @@
+/*
+ * lane.c - the lane's life, its table of contexts, progress.
+ */
+#include "pt2pt/lane.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "proc/proc.h"
+#include "pt2pt/api.h"
+#include "pt2pt/protocol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lane lane0;
+
+/* Messages delivered from one ring before the others have their turn. */
+#define BUDGET 64
+
+/* ---- contexts ---- */
+
+static uint32_t hash_ctx(uint64_t ctx) { return (uint32_t)((ctx >> 1) * 0x9e3779b97f4a7c15u >> 32); }
+
+static bool grow_table(struct lane *l)
+{
+    uint32_t size = l->ctx_table ? 2 * (l->ctx_mask + 1) : 16;
+    struct pt_comm **t = calloc(size, sizeof *t);
+    if (!t) return false;
+    for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
+        for (struct pt_comm *p = l->ctx_table[i], *next; p; p = next) {
+            next = p->next;
+            uint32_t h = hash_ctx(p->ctx) & (size - 1);
+            p->next = t[h];
+            t[h] = p;
+        }
+    free(l->ctx_table);
+    l->ctx_table = t;
+    l->ctx_mask = size - 1;
+    return true;
+}
+
+static struct pt_comm *make_ctx(struct lane *l, uint64_t ctx)
+{
+    if ((!l->ctx_table || l->ctx_count > l->ctx_mask) && !grow_table(l)) return NULL;
+    struct pt_comm *p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
+    if (!p) return NULL;
+    memset(p, 0, sizeof *p);
+    match_init(&p->match[PT_USER]);
+    match_init(&p->match[PT_COLL]);
+    p->ctx = ctx;
+    uint32_t h = hash_ctx(ctx) & l->ctx_mask;
+    p->next = l->ctx_table[h];
+    l->ctx_table[h] = p;
+    l->ctx_count++;
+    return p;
+}
+
+struct pt_comm *lane_find_ctx(struct lane *l, uint64_t ctx)
+{
+    struct pt_comm *p = l->ctx_table ? l->ctx_table[hash_ctx(ctx) & l->ctx_mask] : NULL;
+    while (p && p->ctx != ctx) p = p->next;
+    if (!p) p = make_ctx(l, ctx);
+    if (p) l->last_ctx = p;
+    return p;
+}
+
+static void free_body(void *body, int src, int tag, void *lane)
+{
+    (void)src;
+    (void)tag;
+    match_body_free(&((struct lane *)lane)->pool, body);
+}
+
+void lane_drop_ctx(struct lane *l, struct pt_comm *p)
+{
+    struct pt_comm **at = &l->ctx_table[hash_ctx(p->ctx) & l->ctx_mask];
+    while (*at != p) at = &(*at)->next;
+    *at = p->next;
+    l->ctx_count--;
+    if (l->last_ctx == p) l->last_ctx = NULL;
+    for (int i = 0; i < 2; i++) {
+        match_each(&p->match[i], &p->match[i].unexpected, free_body, l);
+        match_fini(&p->match[i]);
+    }
+    free(p);
+}
+
+static int comm_made(struct comm *c)
+{
+    c->lane = &lane0;
+    lane_enter(&lane0);
+    struct pt_comm *p = lane_find_ctx(&lane0, c->ctx); /* maybe made before by early messages */
+    if (p) p->comm = c;
+    lane_leave(&lane0);
+    c->pt = p;
+    return p ? 0 : err_set(TERN_ERR_NOMEM, "no memory for the matching state of a communicator");
+}
+
+static void comm_gone(struct comm *c)
+{
+    lane_enter(&lane0);
+    lane_drop_ctx(&lane0, c->pt);
+    lane_leave(&lane0);
+    c->pt = NULL;
+}
+
+static const struct comm_hooks hooks = {comm_made, comm_gone};
+
+/* ---- life ---- */
+
+static void fill_handlers(void)
+{
+    tp_handlers[AM_EAGER] = pt_on_eager;
+    tp_handlers[AM_EAGER_SYNC] = pt_on_eager_sync;
+    tp_handlers[AM_RTS] = pt_on_rts;
+    tp_handlers[AM_CTS] = pt_on_cts;
+    tp_handlers[AM_FRAG] = pt_on_frag;
+    tp_handlers[AM_ACK] = pt_on_ack;
+    tp_handlers[AM_CREDIT] = pt_on_credit;
+    tp_handlers[AM_CANCEL] = pt_on_cancel;
+    tp_handlers[AM_CANCELLED] = pt_on_cancelled;
+}
+
+int pt_open(bool threaded)
+{
+    struct lane *l = &lane0;
+    memset(l, 0, sizeof *l);
+    pthread_mutex_init(&l->lock, NULL);
+    l->threaded = threaded;
+    l->credit = var_int(VAR_EAGER_CREDIT);
+    l->eager_max = var_int(VAR_EAGER_SHM);
+    l->chunk = var_int(VAR_CHUNK_CMA);
+    list_init(&l->pending);
+    list_init(&l->incoming);
+    list_init(&l->outgoing);
+    list_init(&l->streams);
+    match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
+    int rc = match_open();
+    if (rc) return rc;
+    wait_open(l);
+    fill_handlers();
+    comm_set_hooks(0, &hooks);
+    return grow_table(l) ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");
+}
+
+void pt_close(void)
+{
+    struct lane *l = &lane0;
+    for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
+        while (l->ctx_table[i]) lane_drop_ctx(l, l->ctx_table[i]); /* of communicators never made here */
+    free(l->ctx_table);
+    match_pool_fini(&l->pool);
+    pthread_mutex_destroy(&l->lock);
+    comm_set_hooks(0, NULL);
+    l->ctx_table = NULL;
+}
+
+void lane_fatal(const char *what)
+{
+    fprintf(stderr, "tern: rank %u: %s: %s\n", proc_self()->rank, what, err_words());
+    proc_abort(1, what);
+}
+
+/* ---- completion ---- */
+
+void lane_finish(struct request *r, int error)
+{
+    r->result.error = error;
+    bool free_it = r->flags & REQ_DETACHED;
+    struct comm *c = r->comm;
+    if (r->done) r->done(r);
+    /* release: everything above is seen by who finds the request complete */
+    atomic_store_explicit(&r->complete, 1, memory_order_release);
+    if (unlikely(free_it)) {
+        type_unref(r->type);
+        comm_unref(c);
+        request_free(r);
+    }
+}
+
+/* ---- messages that wait for room ---- */
+
+void lane_park(struct lane *l, struct peer *p, struct request *r)
+{
+    list_push(&p->pending_head, &r->link);
+    if (p->pending) return;
+    p->pending = &p->pending_head;
+    list_push(&l->pending, &p->in_pending);
+}
+
+void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    if (unlikely(!p->ep.ops) && !peer_connect(p->index)) lane_fatal("a peer cannot be answered");
+    if (!p->pending && p->ep.am_short(&p->ep, id, h0, h1, data, n) == 0) return;
+    struct request *r = request_new(REQ_NONE); /* carries the message until there is room */
+    if (!r) lane_fatal("a peer cannot be answered");
+    assert(n <= sizeof r->cookie);
+    r->mode = (uint8_t)id;
+    r->ctx = h0;
+    r->bytes = (int64_t)h1;
+    r->count = (int64_t)n;
+    if (n) memcpy(r->cookie, data, n);
+    r->peer = p;
+    lane_park(&lane0, p, r);
+}
+
+static int attempt(struct request *r)
+{
+    if (r->kind == REQ_SEND) return pt_send_attempt(r);
+    int rc = r->peer->ep.am_short(&r->peer->ep, r->mode, r->ctx, (uint64_t)r->bytes, r->cookie, (size_t)r->count);
+    if (!rc) request_free(r);
+    return rc;
+}
+
+/* Sends what waits for room at one peer, in order. */
+static int retry_peer(struct peer *p)
+{
+    int n = 0;
+    while (!list_empty(&p->pending_head)) {
+        struct link *first = p->pending_head.next;
+        struct request *r = container_of(first, struct request, link);
+        list_remove(first); /* before the attempt: a finished request may be gone after it */
+        if (attempt(r)) {
+            first->next = p->pending_head.next; /* back to the front */
+            first->prev = &p->pending_head;
+            p->pending_head.next->prev = first;
+            p->pending_head.next = first;
+            return n;
+        }
+        n++;
+    }
+    p->pending = NULL;
+    list_remove(&p->in_pending);
+    return n;
+}
+
+static TERN_COLD int progress_large(struct lane *l)
+{
+    int n = 0;
+    list_each(a, next_a, &l->incoming) n += pt_incoming_step(container_of(a, struct request, link));
+    list_each(b, next_b, &l->outgoing) n += pt_outgoing_step(container_of(b, struct request, link));
+    list_each(c, next_c, &l->streams) n += pt_stream_step(container_of(c, struct request, link));
+    return n;
+}
+
+int lane_progress(struct lane *l)
+{
+    int n = peer_progress(BUDGET);
+    if (unlikely(!list_empty(&l->pending)))
+        list_each(a, next, &l->pending) n += retry_peer(container_of(a, struct peer, in_pending));
+    if (unlikely(l->large)) n += progress_large(l);
+    return n;
+}
+
+bool lane_idle(struct lane *l)
+{
+    list_each(a, next_a, &l->incoming) {
+        const struct pt_offer *o = container_of(a, struct request, link)->xfer;
+        uint64_t next = atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->next, memory_order_relaxed);
+        if (next < o->bytes || atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->done, memory_order_acquire) >= o->bytes)
+            return false;
+    }
+    list_each(b, next_b, &l->outgoing)
+        if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
+    return peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+}

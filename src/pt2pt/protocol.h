@@ -1,0 +1,108 @@
+/*
+ * protocol.h - what goes over the wire between the point-to-point layers of two
+ * processes, and the parts of the protocol that call each other.
+ *
+ *   id              h0        h1                payload
+ *   AM_EAGER        context   source, tag       the data
+ *   AM_EAGER_SYNC   context   source, tag       sender's request (8), the data
+ *   AM_RTS          context   source, tag       struct pt_rts
+ *   AM_CTS          sender's request  -         struct pt_cts: send this in fragments
+ *   AM_FRAG         receiver's request  offset  the data
+ *   AM_ACK          sender's request  -         a synchronous send was matched
+ *   AM_CREDIT       bytes     -                 eager bytes given back
+ *   AM_CANCEL       context   source, tag       sender's request (8): is it still unmatched?
+ *   AM_CANCELLED    sender's request  0 or 1    1: it was, and is gone
+ *
+ * Eager credit: a sender may have TERN_EAGER_CREDIT bytes (payload + 64 a message)
+ * of eager messages to a peer that the peer has not consumed; beyond that it offers
+ * (RTS), so that the receiver keeps only an envelope and the data stays with the
+ * sender. Memory at the receiver is bounded, nothing is dropped, and a receive that
+ * is posted always finds its message.
+ *
+ * Large messages, when both sides are contiguous and the peer's memory can be
+ * reached: the sender leaves a descriptor in its shared segment, the receiver adds
+ * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
+ * until all are claimed. Whoever is inside the library does the work; both at once
+ * if both are (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and
+ * nudges the other.
+ */
+#ifndef TERN_PT2PT_PROTOCOL_H
+#define TERN_PT2PT_PROTOCOL_H
+
+#include "obj/request.h"
+#include "pt2pt/lane.h"
+#include "pt2pt/match_body.h"
+#include <stdatomic.h>
+
+static inline uint64_t env_pack(int32_t source, int32_t tag) { return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag; }
+static inline int32_t env_source(uint64_t h1) { return (int32_t)(h1 >> 32); }
+static inline int32_t env_tag(uint64_t h1) { return (int32_t)h1; }
+
+struct pt_rts {
+    uint64_t send;  /* the sender's request */
+    uint64_t bytes; /* of the message */
+    uint64_t offer; /* offset of a struct pt_offer in the sender's segment, 0: fragments only */
+};
+static_assert(sizeof(struct pt_rts) == 24, "wire format");
+
+struct pt_cts {
+    uint64_t recv;  /* the receiver's request */
+    uint64_t bytes; /* to send; less than the message if the receiver has no room for more */
+};
+static_assert(sizeof(struct pt_cts) == 16, "wire format");
+
+enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE };
+
+struct pt_offer {
+    /* sender, before the RTS */
+    uint64_t from; /* address of the data in the sender */
+    /* receiver, before MATCHED (release) */
+    uint64_t to, bytes, chunk;
+    _Atomic uint32_t state;
+    _Atomic int32_t error; /* of whoever failed first, enum tern_err */
+    uint64_t pad[3];
+    /* both */
+    _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
+    _Atomic uint64_t done; /* bytes copied */
+    uint64_t pad2[6];
+};
+static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
+
+enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER };
+
+/* What an eager message of n bytes costs its sender's credit. */
+static inline int64_t eager_cost(size_t n) { return (int64_t)n + 64; }
+
+/* The peer's eager bytes have been consumed here; gives them back now and then. */
+void pt_consumed(struct peer *, size_t n);
+
+/* ---- receive side (recv.c) ---- */
+void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
+void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
+
+/* ---- large messages (large.c, stream.c) ---- */
+void pt_offer_start(struct request *);  /* send side: RTS */
+int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
+void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
+int pt_incoming_step(struct request *); /* > 0: something was moved */
+int pt_outgoing_step(struct request *);
+bool pt_outgoing_ready(const struct request *);
+void pt_offer_withdraw(struct request *); /* a cancelled send's descriptor goes */
+int pt_stream_step(struct request *);
+void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
+
+/* ---- small pieces (send.c) ---- */
+int pt_send_attempt(struct request *); /* of a parked send */
+
+/* ---- handlers ---- */
+void pt_on_eager(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_eager_sync(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_rts(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_cts(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_frag(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_ack(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_credit(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_cancel(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_cancelled(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+
+#endif
