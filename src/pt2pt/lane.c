@@ -79,7 +79,7 @@ void lane_drop_ctx(struct lane *l, struct pt_comm *p)
     l->ctx_count--;
     if (l->last_ctx == p) l->last_ctx = NULL;
     for (int i = 0; i < 2; i++) {
-        match_each(&p->match[i], &p->match[i].unexpected, free_body, l);
+        match_each(&p->match[i].unexpected, free_body, l);
         match_fini(&p->match[i]);
     }
     free(p);
@@ -171,6 +171,7 @@ void lane_finish(struct request *r, int error)
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
     atomic_store_explicit(&r->complete, 1, memory_order_release);
+    if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours may wait for this one */
     if (unlikely(free_it)) {
         type_unref(r->type);
         comm_unref(c);

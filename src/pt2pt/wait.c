@@ -61,10 +61,9 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, _Atomic uint32
     l->sleepers--;
 }
 
-/* Other threads wait in this lane too: let them have the lock for a moment, and tell them of completions. */
-static TERN_COLD void share(struct lane *l, int progressed)
+/* Other threads may wait for this lane: they have the lock for a moment. */
+static TERN_COLD void share(struct lane *l)
 {
-    if (progressed && l->sleepers) bell_ring(peer_bell());
     lane_leave(l);
     sched_yield();
     lane_enter(l);
@@ -77,7 +76,7 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, _Atomic uint32_
     bool slept = false;
     while (!ready(arg)) {
         int n = lane_progress(l);
-        if (unlikely(l->threaded)) share(l, n);
+        if (unlikely(l->threaded)) share(l);
         if (n) {
             polls = 0;
             idle_since = 0;

@@ -1,0 +1,170 @@
+/*
+ * large.c - large messages inside a node: offers, and both sides copying chunks
+ * (protocol.h says how).
+ */
+#include "base/err.h"
+#include "pt2pt/api.h"
+#include "pt2pt/protocol.h"
+#include "type/cursor.h"
+
+#include <string.h>
+
+static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
+
+/* ---- the sender ---- */
+
+/* Marks a send that has no descriptor: it goes out in fragments. */
+static struct pt_offer no_offer;
+
+static void make_offer(struct request *r)
+{
+    uint64_t off = 0;
+    struct pt_offer *o = NULL;
+    if (r->type->contig && (r->peer->ep.caps & TP_CAP_GETPUT) && (r->peer->ep.caps & TP_CAP_MAP))
+        o = peer_shared_alloc(sizeof *o, &off);
+    if (o) o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
+    r->xfer = o ? o : &no_offer;
+    r->cookie[0] = off;
+}
+
+int pt_offer_send_rts(struct request *r)
+{
+    struct pt_rts rts = {(uintptr_t)r, (uint64_t)r->bytes, r->cookie[0]};
+    bool offered = r->xfer != &no_offer;
+    if (offered) { /* before the call: a message to ourselves is answered during it */
+        list_push(&lane0.outgoing, &r->link);
+        lane0.large++;
+    }
+    int rc = r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env_pack(r->comm->rank, r->tag), &rts, sizeof rts);
+    if (rc && offered) {
+        list_remove(&r->link);
+        lane0.large--;
+    }
+    return rc;
+}
+
+void pt_offer_start(struct request *r)
+{
+    make_offer(r);
+    int rc = r->peer->pending ? TERN_AGAIN : pt_offer_send_rts(r);
+    if (rc == TERN_AGAIN) lane_park(&lane0, r->peer, r);
+    else if (rc) lane_finish(r, rc);
+}
+
+void pt_offer_withdraw(struct request *r)
+{
+    if (r->xfer && r->xfer != &no_offer) {
+        peer_shared_free(r->xfer, sizeof(struct pt_offer));
+        list_remove(&r->link);
+        lane0.large--;
+    }
+    r->xfer = NULL;
+}
+
+/* Copies the next chunk of an offer if one is left; returns its bytes, 0 if none was. */
+static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
+{
+    struct tp_ep *ep = &r->peer->ep;
+    if (atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes || !(ep->caps & TP_CAP_GETPUT)) return 0;
+    /* relaxed: only who gets which chunk matters; the addresses were published by `state` */
+    uint64_t at = atomic_fetch_add_explicit(&o->next, o->chunk, memory_order_relaxed);
+    if (at >= o->bytes) return 0;
+    uint64_t n = min_size(o->chunk, o->bytes - at);
+    struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
+    int rc = sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
+    if (rc) atomic_store_explicit(&o->error, rc, memory_order_relaxed);
+    /* acq_rel: whoever adds the last chunk sees the others' errors, and its DONE covers their copies */
+    uint64_t done = n + atomic_fetch_add_explicit(&o->done, n, memory_order_acq_rel);
+    if (done < o->bytes) return n;
+    atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with the steps' acquire */
+    if (ep->ops->nudge) ep->ops->nudge(ep);
+    return n;
+}
+
+bool pt_outgoing_ready(const struct request *r)
+{
+    struct pt_offer *o = offer_of(r);
+    uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire);
+    return state == OFFER_DONE || (state == OFFER_MATCHED && (r->peer->ep.caps & TP_CAP_GETPUT) &&
+                                   atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes);
+}
+
+int pt_outgoing_step(struct request *r)
+{
+    struct pt_offer *o = offer_of(r);
+    /* acquire: pairs with the release of MATCHED (addresses) and DONE (data) */
+    uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire);
+    if (state == OFFER_OPEN) return 0;
+    if (state == OFFER_MATCHED && copy_chunk(r, o, true)) return 1;
+    if (atomic_load_explicit(&o->state, memory_order_acquire) != OFFER_DONE) return 0;
+    int error = atomic_load_explicit(&o->error, memory_order_relaxed);
+    pt_offer_withdraw(r);
+    lane_finish(r, error);
+    return 1;
+}
+
+/* ---- the receiver ---- */
+
+/* Bytes of a chunk: large messages in pieces so that both sides get some, small ones in two. */
+static uint64_t chunk_of(uint64_t bytes)
+{
+    uint64_t half = round_up(bytes / 2, 4096);
+    return half < (uint64_t)lane0.chunk ? (half ? half : 4096) : (uint64_t)lane0.chunk;
+}
+
+static struct pt_offer *map_offer(struct peer *p, uint64_t off)
+{
+    if (!off || (!p->ep.ops && !peer_connect(p->index))) return NULL;
+    if (!(p->ep.caps & TP_CAP_MAP) || !(p->ep.caps & TP_CAP_GETPUT)) return NULL;
+    return p->ep.ops->map(&p->ep, off, sizeof(struct pt_offer));
+}
+
+/* The end of an offer that needs no copying by us any more. */
+static void end_incoming(struct request *r, struct pt_offer *o)
+{
+    int error = atomic_load_explicit(&o->error, memory_order_relaxed);
+    if (!error && r->cookie[1]) error = TERN_ERR_TRUNCATE;
+    r->xfer = NULL;
+    lane_finish(r, error);
+}
+
+static void accept_offer(struct request *r, struct pt_offer *o)
+{
+    o->to = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
+    o->bytes = (uint64_t)r->result.bytes;
+    o->chunk = chunk_of(o->bytes);
+    r->xfer = o;
+    if (!o->bytes) {
+        atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with pt_outgoing_step */
+        if (r->peer->ep.ops->nudge) r->peer->ep.ops->nudge(&r->peer->ep);
+        end_incoming(r, o);
+        return;
+    }
+    atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */
+    if (r->peer->ep.ops->nudge) r->peer->ep.ops->nudge(&r->peer->ep);
+    list_push(&lane0.incoming, &r->link);
+    lane0.large++;
+}
+
+void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int32_t tag, const struct pt_rts *rts)
+{
+    r->result.source = source;
+    r->result.tag = tag;
+    r->result.bytes = (int64_t)min_size(rts->bytes, (size_t)r->bytes);
+    r->cookie[1] = rts->bytes > (uint64_t)r->bytes; /* truncated */
+    r->peer = from;
+    struct pt_offer *o = map_offer(from, rts->offer);
+    if (o && r->type->contig) accept_offer(r, o);
+    else pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
+}
+
+int pt_incoming_step(struct request *r)
+{
+    struct pt_offer *o = offer_of(r);
+    uint64_t n = copy_chunk(r, o, false);
+    if (atomic_load_explicit(&o->state, memory_order_acquire) != OFFER_DONE) return n > 0;
+    list_remove(&r->link);
+    lane0.large--;
+    end_incoming(r, o);
+    return 1;
+}

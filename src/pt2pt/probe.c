@@ -1,0 +1,88 @@
+/* probe.c - probing and matched probing. */
+#include "base/err.h"
+#include "pt2pt/api.h"
+#include "pt2pt/protocol.h"
+
+static void describe(const struct match_body *b, struct request_result *res)
+{
+    *res = (struct request_result){.source = b->src, .tag = b->tag, .bytes = (int64_t)b->length};
+}
+
+struct looking {
+    struct match *m;
+    int source, tag;
+    bool take;
+    struct match_body *found;
+};
+
+static bool look(void *arg)
+{
+    struct looking *k = arg;
+    k->found = k->take ? match_take(k->m, k->source, k->tag) : match_peek(k->m, k->source, k->tag);
+    return k->found != NULL;
+}
+
+/* True once `found` is set. The look is cheap; progress is made between two looks. */
+static bool search(struct comm *c, struct looking *k, bool blocking)
+{
+    struct lane *l = c->lane;
+    lane_enter(l);
+    if (blocking) lane_wait(l, look, k, NULL, 0);
+    else if (!look(k)) {
+        lane_progress(l);
+        look(k);
+    }
+    lane_leave(l);
+    return k->found != NULL;
+}
+
+static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
+
+int pt_probe(struct comm *c, int source, int tag, bool blocking, bool *found_p, struct request_result *res)
+{
+    if (source == MPI_PROC_NULL) {
+        *res = from_nobody;
+        *found_p = true;
+        return 0;
+    }
+    struct looking k = {&c->pt->match[PT_USER], source, tag, false, NULL};
+    *found_p = search(c, &k, blocking);
+    if (*found_p) describe(k.found, res);
+    return 0;
+}
+
+int pt_mprobe(struct comm *c, int source, int tag, bool blocking, bool *found_p, struct pt_message **msg_p,
+              struct request_result *res)
+{
+    struct pt_message *m = handle_alloc(HANDLE_MESSAGE, sizeof *m);
+    if (!m) return err_set(TERN_ERR_NOMEM, "no memory for a message handle");
+    struct looking k = {&c->pt->match[PT_USER], source, tag, true, NULL};
+    *found_p = search(c, &k, blocking);
+    if (!*found_p) {
+        handle_release(m, sizeof *m);
+        return 0;
+    }
+    describe(k.found, res);
+    m->comm = comm_ref(c);
+    m->body = k.found;
+    m->source = res->source;
+    m->tag = res->tag;
+    *msg_p = m;
+    return 0;
+}
+
+int pt_imrecv(struct pt_message *m, void *buf, int64_t count, struct type *t, struct request **req_p)
+{
+    struct request *r = request_new(REQ_RECV);
+    if (!r) return TERN_ERR_NOMEM;
+    struct comm *c = m->comm; /* its reference goes over to the request */
+    pt_prepare(r, REQ_RECV, c, PT_USER, buf, count, t, m->source, m->tag, PT_STANDARD);
+    r->bytes = count * t->size;
+    type_ref(t);
+    lane_enter(c->lane);
+    pt_take_body(r, m->body);
+    lane_leave(c->lane);
+    handle_release(m, sizeof *m);
+    *req_p = r;
+    return 0;
+}

@@ -1,0 +1,213 @@
+/*
+ * request_ops.c - waiting for requests, persistent ones, letting go, cancelling.
+ */
+#include "base/err.h"
+#include "pt2pt/api.h"
+#include "pt2pt/protocol.h"
+
+#include <string.h>
+
+/* ---- waiting ---- */
+
+static bool one_complete(void *arg) { return request_is_complete(arg); }
+
+int pt_wait(struct request *r)
+{
+    if (!request_is_complete(r)) {
+        struct lane *l = &lane0;
+        lane_enter(l);
+        lane_wait(l, one_complete, r, NULL, 0);
+        lane_leave(l);
+    }
+    return r->result.error;
+}
+
+struct many {
+    int n, from; /* the first `from` are known to be complete (all) */
+    struct request *const *req;
+};
+
+static bool all_complete(void *arg)
+{
+    struct many *m = arg;
+    while (m->from < m->n && (!m->req[m->from] || request_is_complete(m->req[m->from]))) m->from++;
+    return m->from == m->n;
+}
+
+static bool any_complete(void *arg)
+{
+    const struct many *m = arg;
+    for (int i = 0; i < m->n; i++)
+        if (m->req[i] && request_is_complete(m->req[i])) return true;
+    return false;
+}
+
+void pt_wait_many(int n, struct request *const req[], bool all)
+{
+    struct many m = {n, 0, req};
+    bool (*ready)(void *) = all ? all_complete : any_complete;
+    if (ready(&m)) return;
+    lane_enter(&lane0);
+    lane_wait(&lane0, ready, &m, NULL, 0);
+    lane_leave(&lane0);
+}
+
+void pt_progress_once(struct comm *c)
+{
+    struct lane *l = c ? c->lane : &lane0;
+    lane_enter(l);
+    lane_progress(l);
+    lane_leave(l);
+}
+
+/* ---- persistent ---- */
+
+static int init(uint8_t kind, struct comm *c, const void *buf, int64_t count, struct type *t, int rank, int tag,
+                enum pt_mode mode, struct request **req_p)
+{
+    struct request *r = request_new(kind);
+    if (!r) return TERN_ERR_NOMEM;
+    pt_prepare(r, kind, comm_ref(c), PT_USER, buf, count, t, rank, tag, mode);
+    type_ref(t);
+    r->flags |= REQ_PERSISTENT;
+    atomic_store_explicit(&r->complete, 1, memory_order_relaxed); /* inactive: complete, with an empty status */
+    *req_p = r;
+    return 0;
+}
+
+int pt_send_init(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
+                 struct request **req_p)
+{
+    return init(REQ_SEND, c, buf, count, t, dest, tag, mode, req_p);
+}
+
+int pt_recv_init(struct comm *c, void *buf, int64_t count, struct type *t, int source, int tag, struct request **req_p)
+{
+    return init(REQ_RECV, c, buf, count, t, source, tag, PT_STANDARD, req_p);
+}
+
+int pt_start(struct request *r)
+{
+    r->flags |= REQ_ACTIVE;
+    r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
+    r->xfer = NULL;
+    if (r->rank == MPI_PROC_NULL) {
+        r->result = (struct request_result){.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
+        return 0; /* complete already */
+    }
+    atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
+    lane_enter(r->comm->lane);
+    if (r->kind == REQ_SEND) pt_send_start(r);
+    else pt_recv_start(r);
+    lane_leave(r->comm->lane);
+    return 0;
+}
+
+/* ---- letting go ---- */
+
+void pt_release(struct request *r)
+{
+    if (r->flags & REQ_SHARED) return;
+    struct comm *c = r->comm;
+    struct lane *l = c->lane;
+    lane_enter(l);
+    bool over = request_is_complete(r);
+    if (!over) r->flags |= REQ_DETACHED;
+    lane_leave(l);
+    if (!over) return;
+    type_unref(r->type);
+    request_free(r);
+    comm_unref(c);
+}
+
+/* ---- cancelling ---- */
+
+static void cancel_recv(struct request *r)
+{
+    struct match *m = &r->comm->pt->match[r->ctx & CTX_COLL];
+    if (!match_cancel(m, r, r->rank)) return; /* matched: it will complete */
+    r->flags |= REQ_CANCELLED;
+    r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    lane_finish(r, 0);
+}
+
+/* A send that still waits for room here just leaves the queue; one that was offered is asked for at the receiver. */
+static void cancel_send(struct request *r)
+{
+    struct peer *p = r->peer;
+    list_each(l, next, &p->pending_head)
+        if (l == &r->link) {
+            list_remove(l);
+            r->flags |= REQ_CANCELLED;
+            if (r->xfer) { /* not in the list of offers yet */
+                list_init(&r->link);
+                lane0.large++;
+                pt_offer_withdraw(r);
+                lane0.large--;
+            }
+            lane_finish(r, 0);
+            return;
+        }
+    uint64_t send = (uintptr_t)r;
+    r->flags |= REQ_CANCELLING;
+    lane_control(p, AM_CANCEL, r->ctx, env_pack(r->comm->rank, r->tag), &send, sizeof send);
+}
+
+void pt_cancel_locked(struct request *r)
+{
+    if (request_is_complete(r) || (r->flags & (REQ_CANCELLED | REQ_CANCELLING))) return;
+    if (r->kind == REQ_RECV) cancel_recv(r);
+    else if (r->kind == REQ_SEND) cancel_send(r);
+}
+
+int pt_cancel(struct request *r)
+{
+    if (r->flags & REQ_SHARED) return 0;
+    lane_enter(r->comm->lane);
+    pt_cancel_locked(r);
+    lane_leave(r->comm->lane);
+    return 0;
+}
+
+struct search {
+    struct peer *from;
+    uint64_t send;
+    struct match_body *found;
+};
+
+static void look_for_send(void *what, int src, int tag, void *arg)
+{
+    struct search *s = arg;
+    struct match_body *b = what;
+    (void)src, (void)tag;
+    if (b->kind != BODY_EAGER && b->peer == s->from && b->cookie[0] == s->send) s->found = b;
+}
+
+void pt_on_cancel(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct search s = {.from = from};
+    struct pt_comm *pt = lane_ctx(&lane0, h0);
+    (void)n;
+    memcpy(&s.send, data, sizeof s.send);
+    if (!pt) lane_fatal("no memory for the messages of a communicator");
+    struct match *m = &pt->match[h0 & CTX_COLL];
+    match_each(&m->unexpected, look_for_send, &s);
+    bool gone = s.found && match_withdraw(m, s.found, env_source(h1));
+    if (gone) {
+        if (s.found->kind == BODY_SYNC) pt_consumed(from, s.found->held);
+        match_body_free(&lane0.pool, s.found);
+    }
+    lane_control(from, AM_CANCELLED, s.send, gone, NULL, 0);
+}
+
+/* A reply of "no" comes behind the message that completed the send (ACK, CTS) or with the offer already matched; the
+ * request may then be over, so only a "yes" touches it. */
+void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct request *r = (struct request *)(uintptr_t)h0;
+    (void)from, (void)data, (void)n;
+    if (!h1) return;
+    r->flags |= REQ_CANCELLED;
+    pt_offer_withdraw(r);
+    lane_finish(r, 0);
+}

@@ -1,0 +1,175 @@
+/*
+ * send.c - sending. Small contiguous messages go from the entry point to the ring
+ * in one piece, without a request; all others become a request first.
+ */
+#include "base/err.h"
+#include "pt2pt/api.h"
+#include "pt2pt/protocol.h"
+#include "type/cursor.h"
+
+#include <string.h>
+
+/* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
+static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
+
+/* Standard, contiguous, small, nothing in the way: 0 if it went out, TERN_AGAIN if it has to be done the long way. */
+static inline int send_now(struct lane *l, struct peer *p, uint64_t ctx, uint64_t env, const void *data, int64_t n)
+{
+    if (unlikely(p->pending || n > l->eager_max || n > p->ep.max_short || p->credit < eager_cost((size_t)n)))
+        return TERN_AGAIN;
+    p->credit -= eager_cost((size_t)n);
+    int rc = p->ep.am_short(&p->ep, AM_EAGER, ctx, env, data, (size_t)n);
+    if (unlikely(rc)) p->credit += eager_cost((size_t)n);
+    return rc;
+}
+
+static size_t pack_cursor(void *arg, void *to, size_t max) { return type_pack(arg, to, max); }
+
+/* A synchronous message starts with the sender's request, so that the match can be reported. */
+struct sync_pack {
+    uint64_t send;
+    struct type_cursor cursor;
+};
+
+static size_t pack_sync(void *arg, void *to, size_t max)
+{
+    struct sync_pack *s = arg;
+    memcpy(to, &s->send, sizeof s->send);
+    return sizeof s->send + type_pack(&s->cursor, (char *)to + sizeof s->send, max - sizeof s->send);
+}
+
+/* Hands `n` bytes of pack's to the transport, through a buffer where it cannot pack in place. */
+static int send_packed(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
+{
+    if (p->ep.caps & TP_CAP_BCOPY) return p->ep.ops->am_bcopy(&p->ep, id, h0, h1, pack, arg, n);
+    char buf[16384]; /* no transport without bcopy takes more at once */
+    n = pack(arg, buf, min_size(n, sizeof buf));
+    return p->ep.am_short(&p->ep, id, h0, h1, buf, n);
+}
+
+static int eager_attempt(struct request *r)
+{
+    struct peer *p = r->peer;
+    uint64_t env = env_pack(r->comm->rank, r->tag);
+    struct sync_pack s = {.send = (uintptr_t)r};
+    type_cursor_init(&s.cursor, r->type, r->count, r->buf);
+    int rc;
+    if (r->mode == PT_SYNC)
+        rc = send_packed(p, AM_EAGER_SYNC, r->ctx, env, pack_sync, &s, (size_t)r->bytes + sizeof s.send);
+    else if (r->type->contig)
+        rc = p->ep.am_short(&p->ep, AM_EAGER, r->ctx, env, s.cursor.buf, (size_t)r->bytes);
+    else
+        rc = send_packed(p, AM_EAGER, r->ctx, env, pack_cursor, &s.cursor, (size_t)r->bytes);
+    if (!rc && r->mode != PT_SYNC) lane_finish(r, 0); /* a synchronous one waits for AM_ACK */
+    return rc;
+}
+
+static bool fits_eager(const struct lane *l, const struct request *r)
+{
+    const struct peer *p = r->peer;
+    int64_t room = (int64_t)p->ep.max_short - (int64_t)sizeof(uint64_t);
+    return r->bytes <= l->eager_max && r->bytes <= room && r->bytes <= 16384 - (int64_t)sizeof(uint64_t) &&
+           p->credit >= eager_cost((size_t)r->bytes);
+}
+
+int pt_send_attempt(struct request *r)
+{
+    return r->xfer ? pt_offer_send_rts(r) : eager_attempt(r);
+}
+
+void pt_send_start(struct request *r)
+{
+    struct lane *l = r->comm->lane;
+    r->bytes = r->count * r->type->size;
+    r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    r->peer = peer_for(r->comm, r->rank);
+    if (unlikely(!r->peer)) {
+        lane_finish(r, TERN_ERR_PEER);
+        return;
+    }
+    if (!fits_eager(l, r)) {
+        pt_offer_start(r);
+        return;
+    }
+    r->peer->credit -= eager_cost((size_t)r->bytes);
+    int rc = r->peer->pending ? TERN_AGAIN : eager_attempt(r);
+    if (rc == TERN_AGAIN) lane_park(l, r->peer, r);
+    else if (rc) lane_finish(r, rc);
+}
+
+/* Sends to nobody are complete at once. */
+static struct request *null_request(void) { return &request_done; }
+
+static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
+                               enum pt_mode mode)
+{
+    struct request r = {0};
+    pt_prepare(&r, REQ_SEND, c, PT_USER, buf, count, t, dest, tag, mode);
+    lane_enter(c->lane);
+    pt_send_start(&r);
+    lane_leave(c->lane);
+    return pt_wait(&r);
+}
+
+int pt_send(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode)
+{
+    if (unlikely(dest == MPI_PROC_NULL)) return 0;
+    if (likely(mode != PT_SYNC && t->contig)) {
+        struct lane *l = c->lane;
+        lane_enter(l);
+        struct peer *p = peer_for(c, dest);
+        int rc = p ? send_now(l, p, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, count * t->size)
+                   : TERN_ERR_PEER;
+        lane_leave(l);
+        if (likely(rc != TERN_AGAIN)) return rc;
+    }
+    return send_slow(c, buf, count, t, dest, tag, mode);
+}
+
+static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
+                                enum pt_mode mode, struct request **req_p)
+{
+    struct request *r = request_new(REQ_SEND);
+    if (!r) return TERN_ERR_NOMEM;
+    pt_prepare(r, REQ_SEND, comm_ref(c), PT_USER, buf, count, t, dest, tag, mode);
+    type_ref(t);
+    lane_enter(c->lane);
+    pt_send_start(r);
+    lane_leave(c->lane);
+    *req_p = r;
+    return 0;
+}
+
+int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
+             struct request **req_p)
+{
+    if (unlikely(dest == MPI_PROC_NULL)) {
+        *req_p = null_request();
+        return 0;
+    }
+    if (likely(mode != PT_SYNC && t->contig)) {
+        struct lane *l = c->lane;
+        lane_enter(l);
+        struct peer *p = peer_for(c, dest);
+        int rc = p ? send_now(l, p, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, count * t->size)
+                   : TERN_ERR_PEER;
+        lane_leave(l);
+        if (likely(!rc)) *req_p = &request_done;
+        if (likely(rc != TERN_AGAIN)) return rc;
+    }
+    return isend_slow(c, buf, count, t, dest, tag, mode, req_p);
+}
+
+/* ---- what comes back ---- */
+
+void pt_on_ack(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)from, (void)h1, (void)data, (void)n;
+    lane_finish((struct request *)(uintptr_t)h0, 0);
+}
+
+void pt_on_credit(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)h1, (void)data, (void)n;
+    from->credit += (int64_t)h0;
+}
