@@ -1,0 +1,75 @@
+/* err_test.c - the words of failures: one text a thread, cut where it is too long, with the system's reason. */
+#include "base/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static void words_and_code(void **state)
+{
+    (void)state;
+    err_clear();
+    assert_string_equal(err_words(), "");
+    assert_int_equal(err_set(TERN_ERR_RANK, "rank %d of %d", 7, 4), TERN_ERR_RANK);
+    assert_string_equal(err_words(), "rank 7 of 4");
+    err_clear();
+    assert_string_equal(err_words(), "");
+}
+
+static void reason_of_the_system(void **state)
+{
+    (void)state;
+    errno = ENOENT;
+    assert_int_equal(err_sys("open %s", "x"), TERN_ERR_SYSTEM);
+    assert_string_equal(err_words(), "open x: No such file or directory");
+    assert_int_equal(errno, ENOENT);
+}
+
+static void long_words_are_cut(void **state)
+{
+    char text[2000];
+    (void)state;
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    err_set(TERN_ERR_ARG, "%s", text);
+    size_t n = strlen(err_words());
+    assert_in_range(n, 100, sizeof text - 2);
+    assert_memory_equal(err_words(), text, n);
+    errno = EIO;
+    err_sys("%s", text);
+    assert_int_equal(strlen(err_words()), n);
+}
+
+static void *other_thread(void *clean)
+{
+    *(bool *)clean = err_words()[0] == 0;
+    err_set(TERN_ERR_ARG, "of the other thread");
+    return NULL;
+}
+
+static void words_are_per_thread(void **state)
+{
+    pthread_t t;
+    bool clean = false;
+    (void)state;
+    err_set(TERN_ERR_ARG, "of this thread");
+    assert_int_equal(pthread_create(&t, NULL, other_thread, &clean), 0);
+    pthread_join(t, NULL);
+    assert_true(clean);
+    assert_string_equal(err_words(), "of this thread");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_and_code),
+        cmocka_unit_test(reason_of_the_system),
+        cmocka_unit_test(long_words_are_cut),
+        cmocka_unit_test(words_are_per_thread),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

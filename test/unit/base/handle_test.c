@@ -1,0 +1,148 @@
+/* handle_test.c - the arena of handle objects: any value may be asked for, stale and stray ones are noticed. */
+#include "base/handle.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct object {
+    struct handle h;
+    char body[100];
+};
+
+static int close_arena(void **state)
+{
+    (void)state;
+    handle_close();
+    return 0;
+}
+
+static void object_is_found_by_its_address(void **state)
+{
+    (void)state;
+    struct object *o = handle_alloc(HANDLE_COMM, sizeof *o);
+    assert_non_null(o);
+    assert_int_equal((uintptr_t)o % CACHE_LINE, 0);
+    assert_int_equal(atomic_load(&o->h.refs), 1);
+    for (size_t i = 0; i < sizeof o->body; i++) assert_int_equal(o->body[i], 0);
+    assert_ptr_equal(handle_get(o, HANDLE_COMM), o);
+    assert_null(handle_get(o, HANDLE_GROUP));
+    handle_release(o, sizeof *o);
+}
+
+static void stale_handle_is_noticed_and_its_slot_reused(void **state)
+{
+    (void)state;
+    struct object *o = handle_alloc(HANDLE_COMM, sizeof *o);
+    memset(o->body, 0x55, sizeof o->body);
+    handle_release(o, sizeof *o);
+    assert_null(handle_get(o, HANDLE_COMM));
+    struct object *again = handle_alloc(HANDLE_INFO, sizeof *again);
+    assert_ptr_equal(again, o);
+    for (size_t i = 0; i < sizeof again->body; i++) assert_int_equal(again->body[i], 0);
+    assert_null(handle_get(o, HANDLE_COMM));
+    assert_ptr_equal(handle_get(o, HANDLE_INFO), again);
+    handle_release(again, sizeof *again);
+}
+
+/* MPI-5.0 20.2: 0..4095 are constants; a user may pass anything. */
+static void stray_values_are_no_handles(void **state)
+{
+    (void)state;
+    struct object *o = handle_alloc(HANDLE_TYPE, sizeof *o);
+    const uintptr_t stray[] = {0, 1, 0x101, 4095, 4096, 0xdeadbeef, UINTPTR_MAX, (uintptr_t)&stray, (uintptr_t)o + 1,
+                               (uintptr_t)o + 8, (uintptr_t)o + 64, (uintptr_t)o - 64, handle_base + handle_used,
+                               handle_base + handle_used + 64, handle_base - 64};
+    for (size_t i = 0; i < ARRAY_LEN(stray); i++) assert_null(handle_get((void *)stray[i], HANDLE_TYPE));
+    handle_release(o, sizeof *o);
+}
+
+static void predefined_object_is_found_by_its_constant(void **state)
+{
+    static struct object world = {.h = {.kind = HANDLE_COMM}};
+    (void)state;
+    assert_null(handle_get((void *)0x101, HANDLE_COMM));
+    handle_define(0x101, &world);
+    assert_ptr_equal(handle_get((void *)0x101, HANDLE_COMM), &world);
+    assert_null(handle_get((void *)0x101, HANDLE_TYPE));
+    handle_close();
+    assert_null(handle_get((void *)0x101, HANDLE_COMM));
+}
+
+static void last_reference_is_told(void **state)
+{
+    (void)state;
+    struct object *o = handle_alloc(HANDLE_COMM, sizeof *o);
+    handle_ref(&o->h);
+    handle_ref(&o->h);
+    assert_false(handle_unref(&o->h));
+    assert_false(handle_unref(&o->h));
+    assert_true(handle_unref(&o->h));
+    handle_release(o, sizeof *o);
+}
+
+/* Objects of many sizes do not overlap, and none is lost when the arena grows. */
+static void many_objects_of_many_sizes(void **state)
+{
+    enum { N = 5000 };
+    static struct object *all[N];
+    static size_t size[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        size[i] = sizeof(struct handle) + (size_t)(i * 37 % 1000) + 1;
+        all[i] = handle_alloc(HANDLE_REQUEST, size[i]);
+        assert_non_null(all[i]);
+        memset(all[i]->body, i & 0xff, size[i] - sizeof(struct handle));
+    }
+    for (int i = 0; i < N; i++) {
+        assert_ptr_equal(handle_get(all[i], HANDLE_REQUEST), all[i]);
+        for (size_t k = 0; k < size[i] - sizeof(struct handle); k++)
+            if ((all[i]->body[k] & 0xff) != (i & 0xff)) fail_msg("object %d byte %zu was overwritten", i, k);
+    }
+    for (int i = 0; i < N; i++) handle_release(all[i], size[i]);
+    for (int i = 0; i < N; i++) assert_null(handle_get(all[i], HANDLE_REQUEST));
+}
+
+static void *churn(void *arg)
+{
+    size_t bad = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct object *o = handle_alloc(HANDLE_REQUEST, sizeof *o);
+        memset(o->body, (int)(intptr_t)arg, sizeof o->body);
+        for (size_t k = 0; k < sizeof o->body; k++) bad += o->body[k] != (char)(intptr_t)arg;
+        handle_release(o, sizeof *o);
+    }
+    return (void *)bad;
+}
+
+static void threads_get_objects_of_their_own(void **state)
+{
+    pthread_t t[4];
+    (void)state;
+    handle_set_threaded(true);
+    for (intptr_t i = 0; i < 4; i++) assert_int_equal(pthread_create(&t[i], NULL, churn, (void *)(i + 1)), 0);
+    for (int i = 0; i < 4; i++) {
+        void *bad = NULL;
+        pthread_join(t[i], &bad);
+        assert_null(bad);
+    }
+    handle_set_threaded(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(object_is_found_by_its_address, close_arena),
+        cmocka_unit_test_teardown(stale_handle_is_noticed_and_its_slot_reused, close_arena),
+        cmocka_unit_test_teardown(stray_values_are_no_handles, close_arena),
+        cmocka_unit_test_teardown(predefined_object_is_found_by_its_constant, close_arena),
+        cmocka_unit_test_teardown(last_reference_is_told, close_arena),
+        cmocka_unit_test_teardown(many_objects_of_many_sizes, close_arena),
+        cmocka_unit_test_teardown(threads_get_objects_of_their_own, close_arena),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
