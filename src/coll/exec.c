@@ -66,26 +66,6 @@ int goal_bind_scratch(struct goal_frame *f, const struct type *type, int64_t siz
     return 0;
 }
 
-/* ---- operands ----------------------------------------------------------- */
-
-/* `len` bytes of packed data from the `off`-th on in a slot. */
-static int resolve(const struct goal_slot *s, int64_t off, int64_t len, struct goal_buf *buf)
-{
-    if (likely(!s->type)) {
-        *buf = (struct goal_buf){s->base + off, len, NULL};
-        return 0;
-    }
-    if (unlikely(off % s->size || len % s->size))
-        return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)s->size);
-    *buf = (struct goal_buf){s->base + off / s->size * s->extent, len / s->size, s->type};
-    return 0;
-}
-
-int goal_resolve(const struct goal_frame *f, const struct goal_piece *p, struct goal_buf *buf)
-{
-    return resolve(&f->slot[goal_piece_slot(p)], p->off, goal_piece_len(p), buf);
-}
-
 /* ---- local operations ---------------------------------------------------- */
 
 /*
@@ -100,10 +80,9 @@ static int run_lists(struct goal_frame *f, const struct goal_op *op,
     while (in < end) {
         int64_t in_left = goal_piece_len(in) - in_pos, out_left = goal_piece_len(out) - out_pos;
         int64_t n = in_left < out_left ? in_left : out_left;
-        struct goal_buf from, to;
-        int rc = resolve(&f->slot[goal_piece_slot(in)], in->off + in_pos, n, &from);
-        if (!rc) rc = resolve(&f->slot[goal_piece_slot(out)], out->off + out_pos, n, &to);
-        if (!rc && n) rc = work(f, &from, &to);
+        struct goal_buf from = goal_locate(&f->slot[goal_piece_slot(in)], in->off + in_pos, n);
+        struct goal_buf to = goal_locate(&f->slot[goal_piece_slot(out)], out->off + out_pos, n);
+        int rc = work(f, &from, &to);
         if (unlikely(rc)) return rc;
         in_pos += n;
         out_pos += n;
@@ -116,20 +95,16 @@ static int run_lists(struct goal_frame *f, const struct goal_op *op,
 /* reduce3 - third piece = first piece op second piece. */
 static int run_reduce3(struct goal_frame *f, const struct goal_op *op)
 {
-    struct goal_buf a, b, out;
-    int rc = goal_resolve(f, op->piece, &a);
-    if (!rc) rc = goal_resolve(f, op->piece + 1, &b);
-    if (!rc) rc = goal_resolve(f, op->piece + 2, &out);
-    return rc ? rc : f->port->reduce3(f, &a, &b, &out);
+    struct goal_buf a = goal_piece_buf(f, op->piece), b = goal_piece_buf(f, op->piece + 1);
+    struct goal_buf out = goal_piece_buf(f, op->piece + 2);
+    return f->port->reduce3(f, &a, &b, &out);
 }
 
 /* stamp - writes the monotonic clock's nanoseconds as 8 bytes. */
 static int run_stamp(struct goal_frame *f, const struct goal_op *op)
 {
-    struct goal_buf to;
+    struct goal_buf to = goal_piece_buf(f, op->piece);
     struct timespec now;
-    int rc = goal_resolve(f, op->piece, &to);
-    if (rc) return rc;
     if (to.type) return err_set(TERN_ERR_PROGRAM, "a schedule writes a time stamp into typed memory");
     clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
@@ -213,6 +188,8 @@ void goal_start(struct goal_frame *f)
 
 void goal_op_done(struct goal_frame *f, const struct goal_op *op, int status)
 {
+    bool outer = !f->running;
+    f->running = true; /* reports from inside the port's cancel do not end the run under our feet */
     finish(f, op, status);
-    if (!f->running) run(f);
+    if (outer) run(f);
 }

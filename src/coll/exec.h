@@ -37,11 +37,15 @@ struct goal_slot {
 /* Results of the port's send and recv besides negative error codes. */
 enum { GOAL_DONE = 0, GOAL_LATER = 1 };
 
-/* A place resolved by goal_resolve: count elements of type (NULL: bytes) at buf. */
+/*
+ * A piece as memory: `len` bytes of packed data, which begin `skip` bytes (packed) into the element of `type` at buf.
+ * type NULL: plain bytes at buf, skip 0. Pieces of messages and reductions begin and end between elements in every
+ * sensible program; a port refuses others (TERN_ERR_PROGRAM).
+ */
 struct goal_buf {
-    void *buf;
-    int64_t count;
+    char *buf;
     const struct type *type;
+    int64_t skip, len;
 };
 
 struct goal_port {
@@ -113,7 +117,18 @@ void goal_start(struct goal_frame *);
 /* The port reports that `op`, for which it answered GOAL_LATER, has finished with status 0 or an error. */
 void goal_op_done(struct goal_frame *, const struct goal_op *op, int status);
 
-/* Where a piece lies. TERN_ERR_PROGRAM if it is no whole number of elements of its slot's datatype. */
-int goal_resolve(const struct goal_frame *, const struct goal_piece *, struct goal_buf *);
+/* Where `len` bytes of packed data from byte `off` of a slot lie. */
+static inline struct goal_buf goal_locate(const struct goal_slot *s, int64_t off, int64_t len)
+{
+    if (likely(!s->type)) return (struct goal_buf){s->base + off, NULL, 0, len};
+    int64_t elem = off / s->size, skip = off % s->size;
+    if (skip < 0) elem--, skip += s->size;
+    return (struct goal_buf){s->base + elem * s->extent, s->type, skip, len};
+}
+
+static inline struct goal_buf goal_piece_buf(const struct goal_frame *f, const struct goal_piece *p)
+{
+    return goal_locate(&f->slot[goal_piece_slot(p)], p->off, goal_piece_len(p));
+}
 
 #endif

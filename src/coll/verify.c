@@ -57,7 +57,7 @@ static const struct {
     [GOAL_OP_STAMP] = {0, 0, 1, 1},
 };
 
-/* One list of pieces: inside their slots' ranges, which allow the use. Their total length is added up. */
+/* One list of pieces: none empty, inside their slots' ranges, which allow the use. Their total length is added up. */
 static int check_pieces(const struct goal_head *h, const struct goal_op *op, unsigned from, unsigned n, unsigned how,
                         uint64_t *total_p)
 {
@@ -68,8 +68,8 @@ static int check_pieces(const struct goal_head *h, const struct goal_op *op, uns
         int64_t off = op->piece[i].off, len = goal_piece_len(&op->piece[i]);
         if (slot >= h->slot_count) return BAD("operation %u names slot %u of %u", op->index, slot, h->slot_count);
         const struct goal_range *r = &range[slot];
-        if (off < r->lo || off > r->hi || len > r->hi - off || (r->flags & how) != how)
-            return BAD("operation %u leaves slot %u", op->index, slot);
+        if (off < r->lo || off > r->hi || len < 1 || len > r->hi - off || (r->flags & how) != how)
+            return BAD("operation %u names %lld bytes at %lld of slot %u", op->index, (long long)len, (long long)off, slot);
         total += (uint64_t)len;
     }
     *total_p = total;

@@ -1,0 +1,171 @@
+/*
+ * alg.h - the algorithms of the collectives, listed as data; each is a builder that
+ * writes the schedule of one rank.
+ *
+ * A builder sees a shape (which operation, how many ranks, how many bytes) and, for
+ * the v-collectives, the blocks; never a buffer, a datatype or an operator. Slots are
+ * used as in MPI: 0 is the send buffer, 1 the receive buffer (the one buffer of
+ * bcast), 2 the scratchpad. alltoallw has one send and one receive slot for each peer.
+ */
+#ifndef TERN_COLL_ALG_H
+#define TERN_COLL_ALG_H
+
+#include "coll/build.h"
+
+enum coll_kind {
+    COLL_BARRIER, COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE,
+    COLL_GATHER, COLL_GATHERV, COLL_SCATTER, COLL_SCATTERV,
+    COLL_ALLGATHER, COLL_ALLGATHERV, COLL_ALLTOALL, COLL_ALLTOALLV, COLL_ALLTOALLW,
+    COLL_REDUCE_SCATTER, COLL_REDUCE_SCATTER_BLOCK, COLL_SCAN, COLL_EXSCAN,
+    COLL_KINDS
+};
+
+enum coll_flag {
+    COLL_IN_PLACE = 1, /* at this rank: input is taken from the receive buffer (scatter: the root keeps its block) */
+    COLL_ORDERED = 2,  /* the operator does not commute: combine in the order of the ranks */
+    COLL_EXACT = 4,    /* any order and grouping gives the same bits (integers, minima) */
+    COLL_STAGED = 8    /* bcast: the buffer has gaps, so pieces of it go through the scratchpad */
+};
+
+/*
+ * All that a program depends on, besides the blocks of a v-collective. Also the key of the cache: zero it
+ * before filling, so that padding compares equal.
+ */
+struct coll_shape {
+    uint8_t kind;     /* enum coll_kind */
+    uint8_t alg;      /* index in coll_algs */
+    uint16_t flags;   /* enum coll_flag */
+    int32_t rank, size, root;
+    int64_t bytes;    /* packed data: of the buffer (bcast, reductions), of one rank's block (others), of my block (gatherv,
+                       * scatterv); 0 for the other v-collectives */
+    int64_t grain;    /* reductions: bytes of an element, which is never split; else 1 */
+    int64_t segment;  /* bytes of a piece for the algorithms that pipeline */
+};
+static_assert(sizeof(struct coll_shape) == 40, "no padding in the key");
+
+/*
+ * Blocks of the v-collectives: where in the slot and how long, packed bytes, one entry a rank; what an operation does
+ * not use is NULL (so is the whole at the ranks of gatherv and scatterv that are not the root). reduce_scatter: send_*
+ * are the blocks of the input, one behind the other.
+ */
+struct coll_blocks {
+    const int64_t *send_len, *send_off;
+    const int64_t *recv_len, *recv_off;
+};
+
+typedef void coll_builder(struct goal_build *, const struct coll_shape *, const struct coll_blocks *);
+
+enum coll_alg_flag {
+    ALG_COMMUTES = 1, /* only for operators that commute */
+    ALG_EXACT = 2,    /* ranks may combine in different orders: only where that cannot be seen */
+    ALG_POWER2 = 4    /* only for 2, 4, 8 ... ranks */
+};
+
+struct coll_alg {
+    enum coll_kind kind;
+    const char *name; /* as in TERN_COLL_<OPERATION> */
+    coll_builder *build;
+    unsigned flags; /* enum coll_alg_flag */
+    const char *meaning;
+};
+extern const struct coll_alg coll_algs[];
+extern const int coll_algs_count;
+
+/* May algorithm `alg` be used for this shape (whose `alg` is not looked at)? */
+bool coll_alg_fits(int alg, const struct coll_shape *);
+
+/* Index of the algorithm of that name, -1 if there is none. */
+int coll_alg_find(enum coll_kind, const char *name);
+
+const char *coll_kind_name(enum coll_kind); /* "bcast", as in the names of the variables, in lower case */
+
+/* Does the operation combine data (so that its scratchpad holds elements)? */
+static inline bool coll_reduces(enum coll_kind k)
+{
+    return k == COLL_REDUCE || k == COLL_ALLREDUCE || k >= COLL_REDUCE_SCATTER;
+}
+
+/* The program of s->alg for s->rank. Blocks may be NULL for the operations that have none. One reference. */
+int coll_compile(const struct coll_shape *s, const struct coll_blocks *v, struct goal_prog **prog_p);
+
+/* ---- for builders -------------------------------------------------------- */
+
+/* The slot of a peer's buffer in alltoallw. */
+static inline int coll_slot_w(int peer, bool recv) { return GOAL_SLOT_USER + 2 * peer + recv; }
+
+/* Block of rank i in the send buffer and in the receive buffer, regular or not. */
+static inline struct goal_part coll_send_block(const struct coll_shape *s, const struct coll_blocks *v, int i)
+{
+    if (s->kind == COLL_ALLTOALLW) return (struct goal_part){goal_mem(coll_slot_w(i, false), 0), v->send_len[i]};
+    if (v && v->send_len) return (struct goal_part){goal_mem(GOAL_SEND_BUF, v->send_off[i]), v->send_len[i]};
+    return (struct goal_part){goal_mem(GOAL_SEND_BUF, i * s->bytes), s->bytes};
+}
+
+static inline struct goal_part coll_recv_block(const struct coll_shape *s, const struct coll_blocks *v, int i)
+{
+    if (s->kind == COLL_ALLTOALLW) return (struct goal_part){goal_mem(coll_slot_w(i, true), 0), v->recv_len[i]};
+    if (v && v->recv_len) return (struct goal_part){goal_mem(GOAL_RECV_BUF, v->recv_off[i]), v->recv_len[i]};
+    return (struct goal_part){goal_mem(GOAL_RECV_BUF, i * s->bytes), s->bytes};
+}
+
+static inline bool coll_in_place(const struct coll_shape *s) { return s->flags & COLL_IN_PLACE; }
+
+/* Where the input of a reduction lies. */
+static inline struct goal_mem coll_input(const struct coll_shape *s)
+{
+    return goal_mem(coll_in_place(s) ? GOAL_RECV_BUF : GOAL_SEND_BUF, 0);
+}
+
+static inline int coll_tag(int64_t n) { return (int)(n & 0xffff); }
+
+/* The largest power of two that is at most n (n > 0). */
+static inline int coll_pow2_below(int n)
+{
+    int p = 1;
+    while (p <= n / 2) p *= 2;
+    return p;
+}
+
+/* First byte of chunk i when s->bytes are cut into n chunks of whole elements, as equal as can be. */
+static inline int64_t coll_chunk(const struct coll_shape *s, int i, int n)
+{
+    int64_t elems = s->bytes / s->grain, extra = elems % n;
+    return (elems / n * i + (i < extra ? i : extra)) * s->grain;
+}
+
+/* Bytes of a piece when s->bytes are pipelined: s->segment, but at most 1024 pieces of whole elements. */
+int64_t coll_segment(const struct coll_shape *s);
+
+/*
+ * A tree over all ranks, seen from one: ranks are counted from `first` (the root), which has number 0.
+ * Child k spans the numbers child_vr[k] .. child_vr[k] + span[k] - 1; children ascend.
+ */
+struct coll_tree {
+    int vr, parent; /* my number; rank of my parent, -1 at the root */
+    int span;       /* numbers in my subtree, me included: vr .. vr + span - 1 */
+    int children;
+    int child[32], child_vr[32], child_span[32];
+};
+void coll_tree_binomial(struct coll_tree *, int rank, int size, int first);
+void coll_tree_chain(struct coll_tree *, int rank, int size, int first);
+
+/*
+ * dst = acc op in, or in op acc if in_left (the operand of the lower ranks is left). acc and dst are the same place or
+ * do not overlap; `in` is scratch and is destroyed. Starts after dep1 and dep2; returns the operation that ends it.
+ */
+goal_id coll_fold(struct goal_build *, const struct coll_shape *, struct goal_mem acc, struct goal_mem in, bool in_left,
+                  struct goal_mem dst, int64_t len, goal_id dep1, goal_id dep2);
+
+/* The builders, by operation (alg_<operation>.c). */
+coll_builder coll_barrier_dissemination;
+coll_builder coll_bcast_binomial, coll_bcast_chain, coll_bcast_scatter;
+coll_builder coll_reduce_binomial, coll_reduce_chain, coll_reduce_halving;
+coll_builder coll_allreduce_doubling, coll_allreduce_dissemination, coll_allreduce_ring, coll_allreduce_halving;
+coll_builder coll_gather_binomial, coll_gather_linear;
+coll_builder coll_scatter_binomial, coll_scatter_linear;
+coll_builder coll_allgather_bruck, coll_allgather_doubling, coll_allgather_ring, coll_allgather_direct;
+coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise;
+coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree;
+coll_builder coll_scan_doubling, coll_scan_chain;
+
+#endif

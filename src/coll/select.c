@@ -1,0 +1,122 @@
+/* select.c - the table of choices. Rules are read from top to bottom; the first that fits decides. */
+#include "coll/select.h"
+
+#include "base/var.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANY INT32_MAX
+#define KB  INT64_C(1024)
+#define ALL INT64_MAX
+
+static const struct rule {
+    uint8_t kind;   /* enum coll_kind */
+    int max_ranks;  /* up to so many ranks ... */
+    int64_t below;  /* ... and fewer bytes than this (as in coll_shape.bytes) */
+    const char *alg;
+} rules[] = {
+    {COLL_BARRIER, ANY, ALL, "dissemination"},
+    {COLL_BCAST, ANY, 64 * KB, "binomial"},
+    {COLL_BCAST, 8, ALL, "chain"},
+    {COLL_BCAST, ANY, ALL, "scatter"},
+    {COLL_REDUCE, ANY, 32 * KB, "binomial"},
+    {COLL_REDUCE, ANY, ALL, "halving"},
+    {COLL_ALLREDUCE, ANY, 16 * KB, "doubling"},
+    {COLL_ALLREDUCE, ANY, ALL, "halving"},
+    {COLL_GATHER, ANY, 4 * KB, "binomial"},
+    {COLL_GATHER, ANY, ALL, "linear"},
+    {COLL_GATHERV, ANY, ALL, "linear"},
+    {COLL_SCATTER, ANY, 4 * KB, "binomial"},
+    {COLL_SCATTER, ANY, ALL, "linear"},
+    {COLL_SCATTERV, ANY, ALL, "linear"},
+    {COLL_ALLGATHER, ANY, 4 * KB, "doubling"},
+    {COLL_ALLGATHER, ANY, 4 * KB, "bruck"},
+    {COLL_ALLGATHER, 64, ALL, "direct"},
+    {COLL_ALLGATHER, ANY, ALL, "ring"},
+    {COLL_ALLGATHERV, 64, ALL, "direct"},
+    {COLL_ALLGATHERV, ANY, ALL, "ring"},
+    {COLL_ALLTOALL, 4, ALL, "direct"},
+    {COLL_ALLTOALL, ANY, 256, "bruck"},
+    {COLL_ALLTOALL, 64, 32 * KB, "direct"},
+    {COLL_ALLTOALL, ANY, ALL, "pairwise"},
+    {COLL_ALLTOALLV, 64, ALL, "direct"},
+    {COLL_ALLTOALLV, ANY, ALL, "pairwise"},
+    {COLL_ALLTOALLW, 64, ALL, "direct"},
+    {COLL_ALLTOALLW, ANY, ALL, "pairwise"},
+    {COLL_REDUCE_SCATTER, 64, ALL, "direct"},
+    {COLL_REDUCE_SCATTER, ANY, ALL, "tree"},
+    {COLL_REDUCE_SCATTER_BLOCK, 8, ALL, "direct"},
+    {COLL_REDUCE_SCATTER_BLOCK, ANY, 256, "tree"},
+    {COLL_REDUCE_SCATTER_BLOCK, ANY, ALL, "direct"},
+    {COLL_SCAN, ANY, 64 * KB, "doubling"},
+    {COLL_SCAN, ANY, ALL, "chain"},
+    {COLL_EXSCAN, ANY, 64 * KB, "doubling"},
+    {COLL_EXSCAN, ANY, ALL, "chain"},
+};
+
+/* The variable of an operation, indexed by enum coll_kind. */
+static const enum var_id variable[COLL_KINDS] = {
+    [COLL_BARRIER] = VAR_COLL_BARRIER,
+    [COLL_BCAST] = VAR_COLL_BCAST,
+    [COLL_REDUCE] = VAR_COLL_REDUCE,
+    [COLL_ALLREDUCE] = VAR_COLL_ALLREDUCE,
+    [COLL_GATHER] = VAR_COLL_GATHER,
+    [COLL_GATHERV] = VAR_COLL_GATHERV,
+    [COLL_SCATTER] = VAR_COLL_SCATTER,
+    [COLL_SCATTERV] = VAR_COLL_SCATTERV,
+    [COLL_ALLGATHER] = VAR_COLL_ALLGATHER,
+    [COLL_ALLGATHERV] = VAR_COLL_ALLGATHERV,
+    [COLL_ALLTOALL] = VAR_COLL_ALLTOALL,
+    [COLL_ALLTOALLV] = VAR_COLL_ALLTOALLV,
+    [COLL_ALLTOALLW] = VAR_COLL_ALLTOALLW,
+    [COLL_REDUCE_SCATTER] = VAR_COLL_REDUCE_SCATTER,
+    [COLL_REDUCE_SCATTER_BLOCK] = VAR_COLL_REDUCE_SCATTER_BLOCK,
+    [COLL_SCAN] = VAR_COLL_SCAN,
+    [COLL_EXSCAN] = VAR_COLL_EXSCAN,
+};
+
+/* What the user wants, if it can be had for this shape; -1 if not. */
+static int forced(const struct coll_shape *s)
+{
+    int alg = coll_alg_find(s->kind, var_text(variable[s->kind])); /* "auto" is no algorithm */
+    return alg >= 0 && coll_alg_fits(alg, s) ? alg : -1;
+}
+
+static int by_rule(const struct coll_shape *s)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        const struct rule *r = &rules[i];
+        if (r->kind != s->kind || s->size > r->max_ranks || s->bytes >= r->below) continue;
+        int alg = coll_alg_find(s->kind, r->alg);
+        if (coll_alg_fits(alg, s)) return alg;
+    }
+    return -1;
+}
+
+void coll_select(struct coll_shape *s)
+{
+    int alg = forced(s);
+    if (alg < 0) alg = by_rule(s);
+    assert(alg >= 0); /* the last rule of every operation fits everything: a test sees to it */
+    s->alg = (uint8_t)alg;
+    s->segment = var_int(VAR_COLL_SEGMENT);
+}
+
+char *coll_select_print(void)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        const struct rule *r = &rules[i];
+        fprintf(f, "%-22s", coll_kind_name(r->kind));
+        if (r->max_ranks != ANY) fprintf(f, " up to %d ranks", r->max_ranks);
+        if (r->below != ALL) fprintf(f, " below %lld bytes", (long long)r->below);
+        fprintf(f, ": %s\n", r->alg);
+    }
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
+}
