@@ -5,11 +5,14 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "config.h"
+#include "transport/transport.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const struct tp_ops *const transports[] = {&tp_self, &tp_shm};
 
 static const char usage[] =
     "usage: tern_info [--all | --version | --help | VARIABLE ...]\n"
@@ -33,6 +36,9 @@ static void print_build(void)
     print_line("compiler", TERN_BUILD_CC " " TERN_BUILD_CFLAGS);
     print_line("configured", *TERN_BUILD_ARGS ? TERN_BUILD_ARGS : "without arguments");
     print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
+    printf("  %-12s", "transports");
+    for (size_t i = 0; i < ARRAY_LEN(transports); i++) printf(" %s", transports[i]->name);
+    putchar('\n');
 }
 
 /* "auto|never|always" is the default of a choice and what else there is. */
