@@ -94,13 +94,13 @@ static int native_card_get(uint32_t rank, void *buf, size_t cap)
 
 static uint32_t native_node_of(uint32_t rank) { return job_places(job)[rank].node; }
 
-static void native_abort(int code, const char *words)
+static bool native_abort(int code, const char *words)
 {
     (void)words;
     uint32_t none = 0;
     /* relaxed: the launcher looks at it after it has reaped this process */
-    atomic_compare_exchange_strong_explicit(&job->aborted, &none, 1 + ((uint32_t)code & 0xff), memory_order_relaxed,
-                                            memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&job->aborted, &none, 1 + ((uint32_t)code & 0xff),
+                                                   memory_order_relaxed, memory_order_relaxed);
 }
 
 static void native_state(int state)

@@ -112,7 +112,7 @@ void proc_state(int state)
 
 void proc_abort(int code, const char *words)
 {
-    if (boot) boot->abort(code, words);
     fflush(NULL);
+    if (!boot || boot->abort(code, words)) fprintf(stderr, "tern: %s\n", words);
     _exit(code & 0xff ? code & 0xff : 1);
 }

@@ -37,8 +37,8 @@ struct proc_boot {
     /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
     uint32_t (*node_of)(uint32_t rank);
-    /* Tells the launcher that the job must end with `code`; may return. */
-    void (*abort)(int code, const char *words);
+    /* Tells the launcher that the job must end with `code`. True if this process is the first to say so. */
+    bool (*abort)(int code, const char *words);
     void (*state)(int state); /* enum job_life: MPI initialised or finalised; told to the launcher */
     void (*close)(void);
 };
@@ -55,7 +55,8 @@ int proc_card_get(uint32_t rank, void *buf, size_t cap);
 uint32_t proc_node_of(uint32_t rank);
 void proc_state(int state);
 
-/* Ends the whole job with exit code `code`: tells the launcher, then leaves. Prints nothing. */
+/* Ends the whole job with exit code `code`: tells the launcher, prints `words` as one line on stderr unless another
+ * process did so before, leaves. */
 _Noreturn void proc_abort(int code, const char *words);
 
 /* The cpus that this process may use: affinity mask, cut by the cgroup's quota; at least 1. */

@@ -37,10 +37,11 @@ static uint32_t single_node_of(uint32_t rank)
     return 0;
 }
 
-static void single_abort(int code, const char *words)
+static bool single_abort(int code, const char *words)
 {
     (void)code;
     (void)words;
+    return true;
 }
 
 static void single_state(int state) { (void)state; }

@@ -157,8 +157,9 @@ void pt_close(void)
 
 void lane_fatal(const char *what)
 {
-    fprintf(stderr, "tern: rank %u: %s: %s\n", proc_self()->rank, what, err_words());
-    proc_abort(1, what);
+    char line[700];
+    snprintf(line, sizeof line, "rank %u cannot go on: %s: %s. The job is ended.", proc_self()->rank, what, err_words());
+    proc_abort(1, line);
 }
 
 /* ---- completion ---- */

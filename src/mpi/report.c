@@ -1,0 +1,171 @@
+/* report.c - from a failure to the user's error handler; see report.h. */
+#include "mpi/report.h"
+#include "proc/proc.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int class_of[] = {
+    [-TERN_OK] = MPI_SUCCESS,
+    [-TERN_AGAIN] = MPI_ERR_INTERN,
+    [-TERN_ERR_NOMEM] = MPI_ERR_NO_MEM,
+    [-TERN_ERR_ARG] = MPI_ERR_ARG,
+    [-TERN_ERR_TRUNCATE] = MPI_ERR_TRUNCATE,
+    [-TERN_ERR_TYPE] = MPI_ERR_TYPE,
+    [-TERN_ERR_OP] = MPI_ERR_OP,
+    [-TERN_ERR_COUNT] = MPI_ERR_COUNT,
+    [-TERN_ERR_RANK] = MPI_ERR_RANK,
+    [-TERN_ERR_TAG] = MPI_ERR_TAG,
+    [-TERN_ERR_COMM] = MPI_ERR_COMM,
+    [-TERN_ERR_GROUP] = MPI_ERR_GROUP,
+    [-TERN_ERR_BUFFER] = MPI_ERR_BUFFER,
+    [-TERN_ERR_REQUEST] = MPI_ERR_REQUEST,
+    [-TERN_ERR_PEER] = MPI_ERR_OTHER,
+    [-TERN_ERR_SYSTEM] = MPI_ERR_OTHER,
+    [-TERN_ERR_UNSUPPORTED] = MPI_ERR_UNSUPPORTED_OPERATION,
+    [-TERN_ERR_INTERN] = MPI_ERR_INTERN,
+    [-TERN_ERR_NOT_FOUND] = MPI_ERR_OTHER,
+    [-TERN_ERR_PENDING] = MPI_ERR_PENDING,
+    [-TERN_ERR_INFO] = MPI_ERR_INFO,
+    [-TERN_ERR_ROOT] = MPI_ERR_ROOT,
+    [-TERN_ERR_TOPOLOGY] = MPI_ERR_TOPOLOGY,
+    [-TERN_ERR_KEYVAL] = MPI_ERR_KEYVAL,
+    [-TERN_ERR_DIMS] = MPI_ERR_DIMS,
+    [-TERN_ERR_PROGRAM] = MPI_ERR_INTERN,
+};
+
+int error_class(int code)
+{
+    if (code > 0 || -code >= (int)ARRAY_LEN(class_of)) return MPI_ERR_UNKNOWN;
+    return class_of[-code];
+}
+
+static const char *host(void)
+{
+    static char name[256];
+    if (!name[0] && gethostname(name, sizeof name - 1)) snprintf(name, sizeof name, "this host");
+    return name;
+}
+
+static _Noreturn void die(const char *call, int klass, const char *words)
+{
+    const char *name = error_name(klass);
+    char line[800];
+    snprintf(line, sizeof line, "rank %u on %s: %s failed: %s (%s). The job is ended.", proc_self()->rank, host(), call,
+             words, name ? name : "unknown error class");
+    proc_abort(klass & 0xff, line);
+}
+
+/* What the handler of `c` says; returns only if it lets the program go on. */
+static int handle(struct comm *c, const char *call, int klass, const char *words)
+{
+    if (!c && mpi_running) c = comm_self();
+    struct errhandler *e = c ? c->errh : errh_fatal();
+    int code = klass;
+    switch (e->action) {
+    case ERRH_FATAL:
+    case ERRH_ABORT: die(call, klass, words);
+    case ERRH_USER: {
+        MPI_Comm handle = comm_handle(c);
+        e->comm_fn(&handle, &code);
+        break;
+    }
+    case ERRH_RETURN: break;
+    }
+    return klass;
+}
+
+int report(struct comm *c, const char *call, int klass, const char *fmt, ...)
+{
+    char words[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(words, sizeof words, fmt, ap);
+    va_end(ap);
+    err_set(TERN_ERR_ARG, "%s", words);
+    return handle(c, call, klass, words);
+}
+
+int report_code(struct comm *c, const char *call, int code)
+{
+    int klass = error_class(code);
+    char words[512];
+    const char *said = err_words();
+    if (code == TERN_ERR_TRUNCATE) said = "the message is longer than the receive buffer";
+    snprintf(words, sizeof words, "%s", *said ? said : error_sentence(klass));
+    return handle(c, call, klass, words);
+}
+
+bool mpi_running;
+
+_Noreturn void not_running(const char *call)
+{
+    char line[160];
+    snprintf(line, sizeof line, "%s was called before MPI_Init or after MPI_Finalize. The process is ended.", call);
+    proc_abort(MPI_ERR_OTHER, line);
+}
+
+/* ---- shared argument checks ---- */
+
+int bad_comm(const char *call, MPI_Comm comm)
+{
+    check_running(call);
+    if (comm == MPI_COMM_NULL) return report(NULL, call, MPI_ERR_COMM, "argument comm is MPI_COMM_NULL");
+    return report(NULL, call, MPI_ERR_COMM, "argument comm (%p) is not a communicator, or one that was freed", (void *)comm);
+}
+
+int bad_type(struct comm *c, const char *call, MPI_Datatype h, const char *argument)
+{
+    struct type *t = type_of(h);
+    if (h == MPI_DATATYPE_NULL) return report(c, call, MPI_ERR_TYPE, "argument %s is MPI_DATATYPE_NULL", argument);
+    if (!t)
+        return report(c, call, MPI_ERR_TYPE, "argument %s (%p) is not a datatype, or one that was freed", argument, (void *)h);
+    if (t->size < 0)
+        return report(c, call, MPI_ERR_TYPE, "argument %s: this machine has no %s", argument, type_name(t));
+    return report(c, call, MPI_ERR_TYPE, "argument %s (%s) has not been committed", argument, type_name(t));
+}
+
+int bad_count(struct comm *c, const char *call, int64_t count)
+{
+    return report(c, call, MPI_ERR_COUNT, "argument count is %lld, which is negative", (long long)count);
+}
+
+int bad_buffer(struct comm *c, const char *call, const char *argument)
+{
+    return report(c, call, MPI_ERR_BUFFER, "argument %s is NULL though there is data to move", argument);
+}
+
+int bad_null(struct comm *c, const char *call, const char *argument)
+{
+    return report(c, call, MPI_ERR_ARG, "argument %s is NULL", argument);
+}
+
+/* ---- statuses: MPI_internal holds [0..1] the bytes, [2] the cancelled mark ---- */
+
+int64_t status_bytes(const MPI_Status *s)
+{
+    int64_t n;
+    memcpy(&n, s->MPI_internal, sizeof n); /* a status is aligned for int only */
+    return n;
+}
+
+void status_set_bytes(MPI_Status *s, int64_t n) { memcpy(s->MPI_internal, &n, sizeof n); }
+
+void status_set(MPI_Status *s, const struct request_result *res, bool cancelled)
+{
+    if (s == MPI_STATUS_IGNORE) return;
+    s->MPI_SOURCE = res->source;
+    s->MPI_TAG = res->tag;
+    status_set_bytes(s, res->bytes);
+    s->MPI_internal[2] = cancelled;
+}
+
+void status_empty(MPI_Status *s)
+{
+    static const struct request_result none = {.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    status_set(s, &none, false);
+    if (s != MPI_STATUS_IGNORE) s->MPI_ERROR = MPI_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/*
+ * report.h - errors at the surface: argument checks that several chapters share,
+ * and the way from a failure to the user's error handler.
+ *
+ * Below src/mpi there are codes (base/err.h) and words; here they become error
+ * classes of the standard (MPI-5.0 section 9.4) and are given to the handler of the
+ * communicator, or of MPI_COMM_SELF where a call has none (9.3).
+ *
+ * A failing call says one line: rank and host, the call, the argument with its
+ * value, why.
+ */
+#ifndef TERN_MPI_REPORT_H
+#define TERN_MPI_REPORT_H
+
+#include "base/err.h"
+#include "obj/comm.h"
+#include "obj/group.h"
+#include "obj/request.h"
+#include "type/op.h"
+#include "type/type.h"
+
+#include "mpi/entry.h"
+
+/* Reports a failure found at the surface: class and words. Returns the class if the handler returns. `c` may be NULL. */
+int report(struct comm *c, const char *call, int klass, const char *fmt, ...) TERN_PRINTF(4, 5) TERN_COLD;
+
+/* Reports what a function below failed with (code != 0, words in err_words). */
+int report_code(struct comm *c, const char *call, int code) TERN_COLD;
+
+/* 0 stays MPI_SUCCESS, else report_code: the last line of most entry points. */
+static inline int report_if(struct comm *c, const char *call, int code)
+{
+    return likely(!code) ? MPI_SUCCESS : report_code(c, call, code);
+}
+
+/* The error class for a code. */
+int error_class(int code);
+/* Its name ("MPI_ERR_RANK") and standard sentence; NULL for no known class. */
+const char *error_name(int klass);
+const char *error_sentence(int klass);
+
+/* MPI is initialised and not finalised; otherwise words, and the job ends. */
+extern bool mpi_running;
+_Noreturn void not_running(const char *call) TERN_COLD;
+static inline void check_running(const char *call)
+{
+    if (unlikely(!mpi_running)) not_running(call);
+}
+
+/* ---- shared argument checks: 0, or the reported class ---- */
+int bad_comm(const char *call, MPI_Comm) TERN_COLD;   /* reports why `comm` is not a communicator */
+int bad_type(struct comm *, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
+int bad_count(struct comm *, const char *call, int64_t count) TERN_COLD;
+int bad_buffer(struct comm *, const char *call, const char *argument) TERN_COLD;
+int bad_null(struct comm *, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
+
+/* Usable for communication: known, supported by the machine, committed. */
+static inline bool type_ready(const struct type *t) { return likely(t && t->committed && t->size >= 0); }
+
+/* A NULL buffer is MPI_BOTTOM: with a predefined type there is no data at address zero. */
+static inline bool buffer_ok(const void *buf, int64_t count, const struct type *t)
+{
+    return likely(buf) || !count || !t->predefined || !t->size;
+}
+
+/* ---- statuses ---- */
+/* Puts a result into a user's status (may be MPI_STATUS_IGNORE). MPI_ERROR is left alone. */
+void status_set(MPI_Status *, const struct request_result *, bool cancelled);
+void status_empty(MPI_Status *);
+int64_t status_bytes(const MPI_Status *);
+void status_set_bytes(MPI_Status *, int64_t);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * requests.c - entry points: completion, starting, freeing and cancelling of
+ * requests (MPI-5.0 sections 3.7 to 3.9).
+ *
+ * What happens at completion is the same for all kinds of requests (retire); only
+ * the waiting differs.
+ */
+#include "mpi/report.h"
+#include "pt2pt/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static TERN_COLD int bad_request(const char *call, MPI_Request h, int at)
+{
+    check_running(call);
+    char where[32] = "";
+    if (at >= 0) snprintf(where, sizeof where, "[%d]", at);
+    return report(NULL, call, MPI_ERR_REQUEST, "argument request%s (%p) is not a request, or one that was freed", where, (void *)h);
+}
+
+/* NULL and inactive persistent requests are complete with an empty status, and not counted by any/some. */
+static inline bool is_idle(const struct request *r)
+{
+    return !r || (r->flags & (REQ_PERSISTENT | REQ_ACTIVE)) == REQ_PERSISTENT;
+}
+
+/* Takes a completed request's result into `status`; the request goes, or becomes inactive. Returns its error code. */
+static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
+{
+    status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    int error = r->result.error;
+    if (r->flags & REQ_PERSISTENT) {
+        r->flags &= (uint16_t)~REQ_ACTIVE;
+        return error;
+    }
+    *h = MPI_REQUEST_NULL;
+    pt_release(r);
+    return error;
+}
+
+/* Retires one request for a call that has a single one, and reports its error. */
+static int retire_one(const char *call, struct request *r, MPI_Request *h, MPI_Status *status)
+{
+    struct comm *c = r->comm ? comm_ref(r->comm) : NULL;
+    int rc = report_if(c, call, retire(r, h, status));
+    if (c) comm_unref(c);
+    return rc;
+}
+
+MPI_ALIAS(Wait);
+int PMPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    if (unlikely(!request)) return bad_null(NULL, "MPI_Wait", "request");
+    if (*request == MPI_REQUEST_NULL) {
+        status_empty(status);
+        return MPI_SUCCESS;
+    }
+    struct request *r = request_of(*request);
+    if (unlikely(!r)) return bad_request("MPI_Wait", *request, -1);
+    if (unlikely(is_idle(r))) {
+        status_empty(status);
+        return MPI_SUCCESS;
+    }
+    if (likely(!pt_wait(r))) {
+        retire(r, request, status);
+        return MPI_SUCCESS;
+    }
+    return retire_one("MPI_Wait", r, request, status);
+}
+
+MPI_ALIAS(Test);
+int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (unlikely(!request || !flag)) return bad_null(NULL, "MPI_Test", request ? "flag" : "request");
+    struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
+    if (unlikely(!r && *request != MPI_REQUEST_NULL)) return bad_request("MPI_Test", *request, -1);
+    if (is_idle(r)) {
+        *flag = 1;
+        status_empty(status);
+        return MPI_SUCCESS;
+    }
+    if (!request_is_complete(r)) pt_progress_once(r->comm);
+    *flag = request_is_complete(r);
+    return *flag ? retire_one("MPI_Test", r, request, status) : MPI_SUCCESS;
+}
+
+MPI_ALIAS(Request_get_status);
+int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    if (!flag) return bad_null(NULL, "MPI_Request_get_status", "flag");
+    struct request *r = request == MPI_REQUEST_NULL ? NULL : request_of(request);
+    if (!r && request != MPI_REQUEST_NULL) return bad_request("MPI_Request_get_status", request, -1);
+    if (is_idle(r)) {
+        *flag = 1;
+        status_empty(status);
+        return MPI_SUCCESS;
+    }
+    if (!request_is_complete(r)) pt_progress_once(r->comm);
+    *flag = request_is_complete(r);
+    if (*flag) status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    return MPI_SUCCESS;
+}
+
+/* ---- several ---- */
+
+/* Where a handle array's entries are looked at as requests: on the stack when short. */
+struct set {
+    int n;
+    struct request **req;
+    struct request *few[64];
+};
+
+static int set_open(struct set *s, const char *call, int n, const MPI_Request h[])
+{
+    s->n = n;
+    s->req = s->few;
+    if (unlikely(n < 0)) return bad_count(NULL, call, n);
+    if (unlikely(n && !h)) return bad_null(NULL, call, "array_of_requests");
+    if (n > (int)ARRAY_LEN(s->few) && !(s->req = malloc((size_t)n * sizeof *s->req)))
+        return report(NULL, call, MPI_ERR_NO_MEM, "no memory for %d requests", n);
+    for (int i = 0; i < n; i++) {
+        s->req[i] = h[i] == MPI_REQUEST_NULL ? NULL : request_of(h[i]);
+        if (unlikely(!s->req[i] && h[i] != MPI_REQUEST_NULL)) {
+            if (s->req != s->few) free(s->req);
+            return bad_request(call, h[i], i);
+        }
+        if (is_idle(s->req[i])) s->req[i] = NULL;
+    }
+    return MPI_SUCCESS;
+}
+
+static void set_close(struct set *s)
+{
+    if (s->req != s->few) free(s->req);
+}
+
+static bool set_has_any(const struct set *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->req[i]) return true;
+    return false;
+}
+
+/* The first complete one at or after `from`, -1 if there is none. */
+static int set_next(const struct set *s, int from)
+{
+    for (int i = from; i < s->n; i++)
+        if (s->req[i] && request_is_complete(s->req[i])) return i;
+    return -1;
+}
+
+static MPI_Status *status_at(MPI_Status *array, int i) { return array == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : array + i; }
+
+/* Retires entry i of a call with several statuses: MPI_ERROR is set, as MPI_ERR_IN_STATUS will be returned. */
+static int retire_at(struct set *s, int i, MPI_Request h[], MPI_Status *status)
+{
+    int error = retire(s->req[i], &h[i], status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error ? error_class(error) : MPI_SUCCESS;
+    return error;
+}
+
+static TERN_COLD int in_status(const char *call)
+{
+    return report(NULL, call, MPI_ERR_IN_STATUS, "an operation failed; the error codes are in the statuses (%s)", err_words());
+}
+
+/* The usual end of Waitall: all is well, nothing to set but the statuses. */
+static int retire_all(const char *call, struct set *s, MPI_Request h[], MPI_Status statuses[])
+{
+    int failed = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (likely(s->req[i] != NULL)) {
+            failed |= retire_at(s, i, h, status_at(statuses, i));
+        } else {
+            status_empty(status_at(statuses, i));
+        }
+    }
+    return unlikely(failed) ? in_status(call) : MPI_SUCCESS;
+}
+
+/* Entries with an error among complete ones: MPI_Waitall stops waiting for the others (3.7.5). */
+MPI_ALIAS(Waitall);
+int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
+{
+    struct set s;
+    int rc = set_open(&s, "MPI_Waitall", count, array_of_requests);
+    if (unlikely(rc)) return rc;
+    pt_wait_many(count, s.req, true);
+    rc = retire_all("MPI_Waitall", &s, array_of_requests, array_of_statuses);
+    set_close(&s);
+    return rc;
+}
+
+MPI_ALIAS(Testall);
+int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[])
+{
+    struct set s;
+    if (!flag) return bad_null(NULL, "MPI_Testall", "flag");
+    int rc = set_open(&s, "MPI_Testall", count, array_of_requests);
+    if (rc) return rc;
+    *flag = 1;
+    for (int turn = 0; turn < 2; turn++) {
+        *flag = 1;
+        for (int i = 0; i < count && *flag; i++) *flag = !s.req[i] || request_is_complete(s.req[i]);
+        if (*flag || turn) break;
+        pt_progress_once(NULL);
+    }
+    if (*flag) rc = retire_all("MPI_Testall", &s, array_of_requests, array_of_statuses);
+    set_close(&s);
+    return rc;
+}
+
+/* Completes one request of a set: index, or MPI_UNDEFINED when nothing is active. */
+static int any(const char *call, int count, MPI_Request h[], bool wait, int *index, int *flag, MPI_Status *status)
+{
+    struct set s;
+    if (!index || !flag) return bad_null(NULL, call, index ? "flag" : "index");
+    int rc = set_open(&s, call, count, h);
+    if (rc) return rc;
+    *index = MPI_UNDEFINED;
+    *flag = 1;
+    if (!set_has_any(&s)) {
+        status_empty(status);
+    } else {
+        int i = set_next(&s, 0);
+        if (i < 0 && wait) pt_wait_many(count, s.req, false);
+        else if (i < 0) pt_progress_once(NULL);
+        if (i < 0) i = set_next(&s, 0);
+        *flag = i >= 0;
+        if (i >= 0) {
+            *index = i;
+            rc = retire_one(call, s.req[i], &h[i], status);
+        }
+    }
+    set_close(&s);
+    return rc;
+}
+
+MPI_ALIAS(Waitany);
+int PMPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
+{
+    int flag;
+    return any("MPI_Waitany", count, array_of_requests, true, index, &flag, status);
+}
+
+MPI_ALIAS(Testany);
+int PMPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status)
+{
+    return any("MPI_Testany", count, array_of_requests, false, index, flag, status);
+}
+
+/* Completes all that are complete: how many, MPI_UNDEFINED when nothing is active. */
+static int some(const char *call, int count, MPI_Request h[], bool wait, int *outcount, int indices[], MPI_Status statuses[])
+{
+    struct set s;
+    int failed = 0, n = 0;
+    if (!outcount || (!indices && count > 0)) return bad_null(NULL, call, outcount ? "array_of_indices" : "outcount");
+    int rc = set_open(&s, call, count, h);
+    if (rc) return rc;
+    if (!set_has_any(&s)) {
+        *outcount = MPI_UNDEFINED;
+        set_close(&s);
+        return MPI_SUCCESS;
+    }
+    if (set_next(&s, 0) < 0) {
+        if (wait) pt_wait_many(count, s.req, false);
+        else pt_progress_once(NULL);
+    }
+    for (int i = set_next(&s, 0); i >= 0; i = set_next(&s, i + 1)) {
+        failed |= retire_at(&s, i, h, status_at(statuses, n));
+        indices[n++] = i;
+    }
+    *outcount = n;
+    set_close(&s);
+    return failed ? in_status(call) : MPI_SUCCESS;
+}
+
+MPI_ALIAS(Waitsome);
+int PMPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                  MPI_Status array_of_statuses[])
+{
+    return some("MPI_Waitsome", incount, array_of_requests, true, outcount, array_of_indices, array_of_statuses);
+}
+
+MPI_ALIAS(Testsome);
+int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                  MPI_Status array_of_statuses[])
+{
+    return some("MPI_Testsome", incount, array_of_requests, false, outcount, array_of_indices, array_of_statuses);
+}
+
+/* ---- starting, freeing, cancelling ---- */
+
+static int start(const char *call, MPI_Request h, int at)
+{
+    struct request *r = h == MPI_REQUEST_NULL ? NULL : request_of(h);
+    if (!r) return bad_request(call, h, at);
+    if (!(r->flags & REQ_PERSISTENT)) return report(r->comm, call, MPI_ERR_REQUEST, "the request is not persistent");
+    if (r->flags & REQ_ACTIVE) return report(r->comm, call, MPI_ERR_REQUEST, "the request is active: it was started and not completed yet");
+    return report_if(r->comm, call, pt_start(r));
+}
+
+MPI_ALIAS(Start);
+int PMPI_Start(MPI_Request *request)
+{
+    if (!request) return bad_null(NULL, "MPI_Start", "request");
+    return start("MPI_Start", *request, -1);
+}
+
+MPI_ALIAS(Startall);
+int PMPI_Startall(int count, MPI_Request array_of_requests[])
+{
+    if (count < 0) return bad_count(NULL, "MPI_Startall", count);
+    if (count && !array_of_requests) return bad_null(NULL, "MPI_Startall", "array_of_requests");
+    for (int i = 0; i < count; i++) {
+        int rc = start("MPI_Startall", array_of_requests[i], i);
+        if (rc) return rc;
+    }
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Request_free);
+int PMPI_Request_free(MPI_Request *request)
+{
+    if (!request) return bad_null(NULL, "MPI_Request_free", "request");
+    struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
+    if (!r) return bad_request("MPI_Request_free", *request, -1);
+    pt_release(r);
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Cancel);
+int PMPI_Cancel(MPI_Request *request)
+{
+    if (!request) return bad_null(NULL, "MPI_Cancel", "request");
+    struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
+    if (!r) return bad_request("MPI_Cancel", *request, -1);
+    return report_if(r->comm, "MPI_Cancel", pt_cancel(r));
+}
+
+MPI_ALIAS(Test_cancelled);
+int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
+{
+    if (!status || !flag) return bad_null(NULL, "MPI_Test_cancelled", status ? "flag" : "status");
+    *flag = status->MPI_internal[2] != 0;
+    return MPI_SUCCESS;
+}

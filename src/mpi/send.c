@@ -1,0 +1,168 @@
+/*
+ * send.c - entry points: sending (MPI-5.0 sections 3.2, 3.4, 3.7, 3.9). Buffered
+ * sends are in buffered.c.
+ */
+#include "mpi/report.h"
+#include "pt2pt/api.h"
+
+/* What is wrong with the arguments of a send; one of the conditions of send_ok does not hold. */
+static TERN_COLD int bad_send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag,
+                              MPI_Comm comm)
+{
+    check_running(call);
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    if (count < 0) return bad_count(c, call, count);
+    struct type *t = type_of(datatype);
+    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
+    if (dest != MPI_PROC_NULL && (dest < 0 || dest >= comm_peers(c)))
+        return report(c, call, MPI_ERR_RANK, "argument dest is %d, but the communicator has ranks 0 to %d", dest, comm_peers(c) - 1);
+    if (tag < 0) return report(c, call, MPI_ERR_TAG, "argument tag is %d, but tags are 0 to %d", tag, INT32_MAX);
+    (void)buf;
+    return bad_buffer(c, call, "buf");
+}
+
+static inline bool send_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag)
+{
+    if (unlikely(!mpi_running || !c || count < 0 || tag < 0 || !type_ready(t) || !buffer_ok(buf, count, t))) return false;
+    return likely((uint32_t)dest < (uint32_t)comm_peers(c)) || dest == MPI_PROC_NULL;
+}
+
+static inline int send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag,
+                       MPI_Comm comm, enum pt_mode mode)
+{
+    struct comm *c = comm_of(comm);
+    struct type *t = type_of(datatype);
+    if (unlikely(!send_ok(c, buf, count, t, dest, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    return report_if(c, call, pt_send(c, buf, count, t, dest, tag, mode));
+}
+
+typedef int start_fn(struct comm *, const void *, int64_t, struct type *, int, int, enum pt_mode, struct request **);
+
+static inline int begin(const char *call, start_fn *fn, const void *buf, int64_t count, MPI_Datatype datatype, int dest,
+                        int tag, MPI_Comm comm, enum pt_mode mode, MPI_Request *request)
+{
+    struct comm *c = comm_of(comm);
+    struct type *t = type_of(datatype);
+    struct request *r;
+    if (unlikely(!send_ok(c, buf, count, t, dest, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (unlikely(!request)) return bad_null(c, call, "request");
+    int rc = fn(c, buf, count, t, dest, tag, mode, &r);
+    if (unlikely(rc)) return report_code(c, call, rc);
+    *request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
+
+/* ---- blocking ---- */
+
+MPI_ALIAS(Send);
+int PMPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    return send("MPI_Send", buf, count, datatype, dest, tag, comm, PT_STANDARD);
+}
+
+MPI_ALIAS(Send_c);
+int PMPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    return send("MPI_Send_c", buf, count, datatype, dest, tag, comm, PT_STANDARD);
+}
+
+MPI_ALIAS(Ssend);
+int PMPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    return send("MPI_Ssend", buf, count, datatype, dest, tag, comm, PT_SYNC);
+}
+
+MPI_ALIAS(Ssend_c);
+int PMPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    return send("MPI_Ssend_c", buf, count, datatype, dest, tag, comm, PT_SYNC);
+}
+
+MPI_ALIAS(Rsend);
+int PMPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    return send("MPI_Rsend", buf, count, datatype, dest, tag, comm, PT_READY);
+}
+
+MPI_ALIAS(Rsend_c);
+int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    return send("MPI_Rsend_c", buf, count, datatype, dest, tag, comm, PT_READY);
+}
+
+/* ---- nonblocking ---- */
+
+MPI_ALIAS(Isend);
+int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Isend", pt_isend, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+}
+
+MPI_ALIAS(Isend_c);
+int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Isend_c", pt_isend, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+}
+
+MPI_ALIAS(Issend);
+int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Issend", pt_isend, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+}
+
+MPI_ALIAS(Issend_c);
+int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Issend_c", pt_isend, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+}
+
+MPI_ALIAS(Irsend);
+int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Irsend", pt_isend, buf, count, datatype, dest, tag, comm, PT_READY, request);
+}
+
+MPI_ALIAS(Irsend_c);
+int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Irsend_c", pt_isend, buf, count, datatype, dest, tag, comm, PT_READY, request);
+}
+
+/* ---- persistent ---- */
+
+MPI_ALIAS(Send_init);
+int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Send_init", pt_send_init, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+}
+
+MPI_ALIAS(Send_init_c);
+int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Send_init_c", pt_send_init, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+}
+
+MPI_ALIAS(Ssend_init);
+int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Ssend_init", pt_send_init, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+}
+
+MPI_ALIAS(Ssend_init_c);
+int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Ssend_init_c", pt_send_init, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+}
+
+MPI_ALIAS(Rsend_init);
+int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Rsend_init", pt_send_init, buf, count, datatype, dest, tag, comm, PT_READY, request);
+}
+
+MPI_ALIAS(Rsend_init_c);
+int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
+{
+    return begin("MPI_Rsend_init_c", pt_send_init, buf, count, datatype, dest, tag, comm, PT_READY, request);
+}
