@@ -125,7 +125,7 @@ void pt_release(struct request *r)
 static void cancel_recv(struct request *r)
 {
     struct match *m = &r->comm->pt->match[r->ctx & CTX_COLL];
-    if (!match_cancel(m, r, r->rank)) return; /* matched: it will complete */
+    if (!match_cancel(m, r)) return; /* matched: it will complete */
     r->flags |= REQ_CANCELLED;
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     lane_finish(r, 0);
@@ -192,7 +192,7 @@ void pt_on_cancel(struct peer *from, uint64_t h0, uint64_t h1, const void *data,
     if (!pt) lane_fatal("no memory for the messages of a communicator");
     struct match *m = &pt->match[h0 & CTX_COLL];
     match_each(&m->unexpected, look_for_send, &s);
-    bool gone = s.found && match_withdraw(m, s.found, env_source(h1));
+    bool gone = s.found && match_withdraw(m, s.found);
     if (gone) {
         if (s.found->kind == BODY_SYNC) pt_consumed(from, s.found->held);
         match_body_free(&lane0.pool, s.found);
