@@ -1,0 +1,59 @@
+/* block.c - makes the job block. */
+#include "mpiexec/block.h"
+#include "mpiexec/words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Descriptors from here on are out of the way of programs and scripts that use fixed small numbers. */
+#define FD_FLOOR 64
+
+static int refuse(const char *what)
+{
+    say("cannot make the job's shared block: %s: %s", what, strerror(errno));
+    return EXIT_RESOURCE;
+}
+
+static void move_up(int *fd)
+{
+    int high = fcntl(*fd, F_DUPFD_CLOEXEC, FD_FLOOR);
+    if (high < 0) high = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* a tight limit on descriptors */
+    if (high < 0) return;
+    close(*fd);
+    *fd = high;
+}
+
+int block_open(struct block *b, const char *job, int size)
+{
+    uint64_t place_off, card_off, bytes = job_layout((uint32_t)size, &place_off, &card_off);
+    b->fd = memfd_create("tern-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (b->fd < 0) return refuse("memfd_create");
+    move_up(&b->fd);
+    if (ftruncate(b->fd, (off_t)bytes)) return refuse("ftruncate");
+    if (fcntl(b->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) return refuse("sealing");
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+    if (map == MAP_FAILED) return refuse("mmap");
+    struct job_head *h = b->head = map;
+    h->magic = JOB_MAGIC;
+    h->version = JOB_VERSION;
+    h->bytes = bytes;
+    h->size = h->local_size = (uint32_t)size;
+    h->nodes = 1;
+    h->place_off = place_off;
+    h->card_off = card_off;
+    strncpy(h->name, job, sizeof h->name - 1);
+    if (getrandom(h->secret, sizeof h->secret, 0) != sizeof h->secret) return refuse("getrandom");
+    return 0;
+}
+
+uint32_t block_aborted(const struct block *b) { return atomic_load_explicit(&b->head->aborted, memory_order_acquire); }
+
+enum job_life block_life(const struct block *b, int rank)
+{
+    /* Acquire pairs with the rank's release; it has exited, so this is its last word. */
+    return atomic_load_explicit(&job_cards(b->head)[rank].life, memory_order_acquire);
+}

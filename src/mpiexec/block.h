@@ -1,0 +1,23 @@
+/*
+ * block.h - the job block (src/proc/job.h) on the launcher's side: made before the first rank starts, inherited by all.
+ */
+#ifndef TERN_MPIEXEC_BLOCK_H
+#define TERN_MPIEXEC_BLOCK_H
+
+#include "proc/job.h"
+
+struct block {
+    int fd; /* the ranks inherit it under the same number, which is none of the small ones programs use */
+    struct job_head *head;
+};
+
+/* An anonymous, size-sealed block for `size` ranks with the job's secret; places and counts are the caller's to fill.
+ * 0 or an exit code after saying why. */
+int block_open(struct block *, const char *job, int size);
+
+/* 1 + the exit code of MPI_Abort, 0 = not called. */
+uint32_t block_aborted(const struct block *);
+
+enum job_life block_life(const struct block *, int rank);
+
+#endif

@@ -1,0 +1,345 @@
+/* optset.c - what each option of the command line does. One function an option, then the table. */
+#include "mpiexec/optset.h"
+#include "mpiexec/configfile.h"
+#include "mpiexec/hosts.h"
+#include "mpiexec/options.h"
+#include "mpiexec/placeopt.h"
+#include "mpiexec/words.h"
+#include "config.h"
+
+#include <math.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/utsname.h>
+
+static int number(const char *option, const char *text, int least, int *out)
+{
+    char *end;
+    long v = strtol(text, &end, 10);
+    if (end == text || *end || v < least || v > 1 << 30) {
+        say("option -%s: '%s' is not a number of at least %d", option, text, least);
+        return EXIT_USAGE;
+    }
+    *out = (int)v;
+    return 0;
+}
+
+/* --- programs ---------------------------------------------------------------------------------------------------- */
+
+static int set_n(struct spec *s, char **v) { return number("n", v[0], 1, &spec_app(s)->n); }
+
+static int set_wdir(struct spec *s, char **v)
+{
+    spec_app(s)->wdir = v[0];
+    return 0;
+}
+
+static int set_path(struct spec *s, char **v)
+{
+    spec_app(s)->path = v[0];
+    return 0;
+}
+
+/* -soft "a,b:c,d:e:f": numbers of ranks that would do; the largest is taken, for there is always room. */
+static int set_soft(struct spec *s, char **v)
+{
+    int most = 0;
+    for (const char *p = v[0]; *p; p += strcspn(p, ","), p += *p == ',') {
+        int a = 0, b = 0, by = 1, got = sscanf(p, "%d:%d:%d", &a, &b, &by);
+        int last = got < 2 ? a : by > 0 && b >= a ? b - (b - a) % by : a;
+        if (got < 1) break;
+        if (last > most) most = last;
+    }
+    if (most < 1) {
+        say("option -soft: no positive number of ranks in '%s'", v[0]);
+        return EXIT_USAGE;
+    }
+    if (!spec_app(s)->n) spec_app(s)->n = most;
+    return 0;
+}
+
+static int set_arch(struct spec *s, char **v)
+{
+    struct utsname u;
+    (void)s;
+    if (!uname(&u) && !strcasecmp(u.machine, v[0])) return 0;
+    say("option -arch %s: this host is %s and there is no other in this version", v[0], u.machine);
+    return EXIT_USAGE;
+}
+
+static int set_configfile(struct spec *s, char **v) { return configfile_read(s, v[0]); }
+
+static int set_prefix(struct spec *s, char **v)
+{
+    s->prefix = v[0];
+    return 0;
+}
+
+/* --- hosts ------------------------------------------------------------------------------------------------------- */
+
+static int set_hosts(struct spec *s, char **v) { return hosts_list(v[0], &s->slots); }
+static int set_hostfile(struct spec *s, char **v) { return hosts_file(v[0], &s->slots); }
+static int set_ppn(struct spec *s, char **v) { return number("ppn", v[0], 1, &s->ppn); }
+static int set_usize(struct spec *s, char **v) { return number("usize", v[0], 1, &s->usize); }
+
+static int set_pernode(struct spec *s, char **v)
+{
+    (void)v;
+    s->ppn = 1;
+    return 0;
+}
+
+/* --- environment ------------------------------------------------------------------------------------------------- */
+
+static int env_base(struct env_spec *e, enum env_base base)
+{
+    e->base = base;
+    return 0;
+}
+
+static int env_list(struct env_spec *e, char *names)
+{
+    char *copy = xstrdup(names), *name;
+    e->base = ENV_LIST;
+    while ((name = strsep(&copy, ",")))
+        if (*name) strv_push(&e->list, name);
+    return 0;
+}
+
+static int env_set(struct env_spec *e, char **v)
+{
+    if (!*v[0] || strchr(v[0], '=')) {
+        say("'%s' is not the name of a variable (-env NAME VALUE)", v[0]);
+        return EXIT_USAGE;
+    }
+    strv_push(&e->sets, xasprintf("%s=%s", v[0], v[1]));
+    return 0;
+}
+
+static int set_genv(struct spec *s, char **v) { return env_set(&s->env, v); }
+static int set_env(struct spec *s, char **v) { return env_set(&spec_app(s)->env, v); }
+static int set_genvall(struct spec *s, char **v) { return (void)v, env_base(&s->env, ENV_ALL); }
+static int set_genvnone(struct spec *s, char **v) { return (void)v, env_base(&s->env, ENV_NONE); }
+static int set_genvlist(struct spec *s, char **v) { return env_list(&s->env, v[0]); }
+static int set_envall(struct spec *s, char **v) { return (void)v, env_base(&spec_app(s)->env, ENV_ALL); }
+static int set_envnone(struct spec *s, char **v) { return (void)v, env_base(&spec_app(s)->env, ENV_NONE); }
+static int set_envlist(struct spec *s, char **v) { return env_list(&spec_app(s)->env, v[0]); }
+
+/* -x NAME[=value]; a list NAME,NAME exports several. */
+static int set_x(struct spec *s, char **v)
+{
+    char *copy = xstrdup(v[0]), *name;
+    if (*copy == '=' || !*copy) {
+        say("option -x: '%s' has no name of a variable", v[0]);
+        return EXIT_USAGE;
+    }
+    if (strchr(copy, '=')) {
+        strv_push(&s->env.sets, copy);
+        return 0;
+    }
+    while ((name = strsep(&copy, ",")))
+        if (*name) strv_push(&s->env.sets, name);
+    return 0;
+}
+
+/* --- placement --------------------------------------------------------------------------------------------------- */
+
+static int set_bind(struct spec *s, char **v) { return placeopt_bind(&s->place, v[0]); }
+static int set_map(struct spec *s, char **v) { return placeopt_map(&s->place, v[0], &s->ppn); }
+static int set_width(struct spec *s, char **v) { return number("cpus-per-rank", v[0], 1, &s->place.width); }
+
+static int set_report(struct spec *s, char **v)
+{
+    (void)v;
+    s->place.report = true;
+    return 0;
+}
+
+/* --- input and output -------------------------------------------------------------------------------------------- */
+
+static int set_stdin(struct spec *s, char **v)
+{
+    if (!strcasecmp(v[0], "all")) s->in.kind = IN_ALL;
+    else if (!strcasecmp(v[0], "none")) s->in.kind = IN_NONE;
+    else {
+        s->in.kind = IN_RANK;
+        return number("stdin", v[0], 0, &s->in.rank);
+    }
+    return 0;
+}
+
+static int set_prepend(struct spec *s, char **v)
+{
+    (void)v;
+    s->out.tag_rank = true;
+    return 0;
+}
+
+static int set_tag(struct spec *s, char **v)
+{
+    (void)v;
+    s->out.tag_stream = true;
+    return 0;
+}
+
+static int set_timestamp(struct spec *s, char **v)
+{
+    (void)v;
+    s->out.tag_time = true;
+    return 0;
+}
+
+static int set_outfile(struct spec *s, char **v)
+{
+    s->out.out_pattern = v[0];
+    return 0;
+}
+
+static int set_errfile(struct spec *s, char **v)
+{
+    s->out.err_pattern = v[0];
+    return 0;
+}
+
+/* --output tag,timestamp,file=NAME[:nocopy]: NAME.<rank> gets both streams of a rank. */
+static int set_output(struct spec *s, char **v)
+{
+    char *copy = xstrdup(v[0]), *word;
+    while ((word = strsep(&copy, ","))) {
+        if (!strcasecmp(word, "tag")) s->out.tag_stream = true;
+        else if (!strcasecmp(word, "rank")) s->out.tag_rank = true;
+        else if (!strcasecmp(word, "timestamp")) s->out.tag_time = true;
+        else if (!strncasecmp(word, "file=", 5) && word[5]) {
+            char *modifier = strrchr(word, ':');
+            if (modifier && !strcasecmp(modifier, ":nocopy")) {
+                *modifier = 0;
+                s->out.tee_only = true;
+            }
+            s->out.tee_pattern = xasprintf("%s.%%r", word + 5);
+        } else {
+            say("--output %s is not understood: tag, rank, timestamp, file=NAME[:nocopy]", word);
+            return EXIT_USAGE;
+        }
+    }
+    return 0;
+}
+
+/* --- running ----------------------------------------------------------------------------------------------------- */
+
+static int set_timeout(struct spec *s, char **v)
+{
+    char *end;
+    double t = strtod(v[0], &end);
+    if (end == v[0] || *end || !isfinite(t) || t <= 0 || t > 1e9) {
+        say("'%s' is not a time limit in seconds (--timeout, MPIEXEC_TIMEOUT)", v[0]);
+        return EXIT_USAGE;
+    }
+    s->timeout = t;
+    return 0;
+}
+
+static int set_print_codes(struct spec *s, char **v)
+{
+    (void)v;
+    s->print_exitcodes = true;
+    return 0;
+}
+
+static int set_verbose(struct spec *s, char **v)
+{
+    (void)s, (void)v;
+    words_verbose = true;
+    return 0;
+}
+
+static int show_version(struct spec *s, char **v)
+{
+    (void)s, (void)v;
+    printf("mpiexec (Tern MPI) %s, MPI standard %d.%d\n", PACKAGE_VERSION, MPI_VERSION, MPI_SUBVERSION);
+    return OPTIONS_DONE;
+}
+
+static int show_help(struct spec *s, char **v)
+{
+    (void)s, (void)v;
+    options_help();
+    return OPTIONS_DONE;
+}
+
+/* Options that ask for what is the case anyway, or that choose among ways to reach other hosts. */
+static int set_needless(struct spec *s, char **v)
+{
+    (void)s, (void)v;
+    return 0;
+}
+
+static int note_mca(struct spec *s, char **v)
+{
+    static bool noted;
+    (void)s;
+    if (!noted) say("note: --mca %s is a parameter of another MPI and means nothing here; tern_info lists Tern's", v[0]);
+    noted = true;
+    return 0;
+}
+
+const struct optset optset_table[] = {
+    {"Programs (hold up to the next ':')", 0, NULL, NULL, NULL},
+    {"n|np|c", 1, set_n, "N", "number of ranks (1, or what -ppn or the slots of the hosts say)"},
+    {"wdir|wd", 1, set_wdir, "DIR", "working directory of the ranks"},
+    {"path", 1, set_path, "DIRS", "where programs are searched before PATH, with ':' between"},
+    {"soft", 1, set_soft, "RANGES", "numbers of ranks that would do (the largest is taken)"},
+    {"arch", 1, set_arch, "NAME", "architecture the program needs"},
+    {"configfile|app|file", 1, set_configfile, "FILE", "one program with its options a line"},
+    {"prefix", 1, set_prefix, "DIR", "put DIR/bin before PATH and DIR/lib before LD_LIBRARY_PATH of the ranks"},
+
+    {"Hosts (this version: only this one)", 0, NULL, NULL, NULL},
+    {"host|hosts|H", 1, set_hosts, "HOST[:N],...", "hosts and the ranks meant for each"},
+    {"hostfile|machinefile|f", 1, set_hostfile, "FILE", "the same, one host a line: HOST[:N] or HOST slots=N"},
+    {"ppn|perhost|N|npernode", 1, set_ppn, "N", "ranks of each host"},
+    {"pernode", 0, set_pernode, "", "one rank on each host"},
+    {"usize", 1, set_usize, "N", "size of the universe (MPI_UNIVERSE_SIZE)"},
+
+    {"Environment (g...: of all programs; otherwise of the next)", 0, NULL, NULL, NULL},
+    {"x", 1, set_x, "NAME[=VALUE]", "export a variable to all ranks"},
+    {"genv", 2, set_genv, "NAME VALUE", "set a variable for all ranks"},
+    {"genvlist", 1, set_genvlist, "NAMES", "pass only these variables"},
+    {"genvall", 0, set_genvall, "", "pass all variables (the default)"},
+    {"genvnone", 0, set_genvnone, "", "pass none"},
+    {"env", 2, set_env, "NAME VALUE", "set a variable for the ranks of the next program"},
+    {"envlist", 1, set_envlist, "NAMES", "pass only these to the next program"},
+    {"envall", 0, set_envall, "", "pass all to the next program"},
+    {"envnone", 0, set_envnone, "", "pass none to the next program"},
+
+    {"Placement (default: the kernel places)", 0, NULL, NULL, NULL},
+    {"bind-to|binding", 1, set_bind, "WHAT", "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, user:LIST"},
+    {"map-by", 1, set_map, "WHAT", "slot, core, socket, numa, l3cache, node, ppr:N:unit; with :PE=N for N cores a rank"},
+    {"cpus-per-rank|cpus-per-proc", 1, set_width, "N", "cores of each rank (as PE=N)"},
+    {"report-bindings", 0, set_report, "", "say which rank is bound where"},
+
+    {"Input and output", 0, NULL, NULL, NULL},
+    {"stdin|s", 1, set_stdin, "N|all|none", "who reads the standard input (rank 0)"},
+    {"l|prepend-rank", 0, set_prepend, "", "begin each line with [rank]"},
+    {"tag-output", 0, set_tag, "", "begin each line with [job,rank]<stream>:"},
+    {"timestamp-output", 0, set_timestamp, "", "begin each line with the time"},
+    {"output", 1, set_output, "WHAT", "tag, rank, timestamp, file=NAME[:nocopy] (NAME.<rank>)"},
+    {"outfile|outfile-pattern", 1, set_outfile, "PATTERN", "standard output to files; %r is the rank, %h the host"},
+    {"errfile|errfile-pattern", 1, set_errfile, "PATTERN", "the same for standard error"},
+
+    {"Running", 0, NULL, NULL, NULL},
+    {"timeout", 1, set_timeout, "SECONDS", "end the job after this time, exit code 124 (also MPIEXEC_TIMEOUT)"},
+    {"print-all-exitcodes", 0, set_print_codes, "", "print the exit code of every rank at the end"},
+    {"v|verbose", 0, set_verbose, "", "say what is done and how long it takes"},
+    {"version|V", 0, show_version, "", "print the version"},
+    {"help|h", 0, show_help, "", "print this"},
+
+    {"Accepted, and needless here", 0, NULL, NULL, NULL},
+    {"oversubscribe|nooversubscribe|allow-run-as-root|q|quiet|disable-hostname-propagation|"
+     "localhost-only", 0, set_needless, "", "any number of ranks is fine, root is fine"},
+    {"launcher|launcher-exec|bootstrap|bootstrap-exec|iface|rmk|info|localhost", 1, set_needless, "X",
+     "ways to reach other hosts"},
+    {"mca|gmca|prtemca|pmixmca", 2, note_mca, "NAME VALUE", "noted as meaningless"},
+    {NULL, 0, NULL, NULL, NULL},
+};

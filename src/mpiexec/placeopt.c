@@ -1,0 +1,94 @@
+/* placeopt.c - reads --bind-to and --map-by. */
+#include "mpiexec/placeopt.h"
+#include "mpiexec/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+    const char *name;
+    enum unit unit;
+} units[] = {{"none", UNIT_NONE},   {"hwthread", UNIT_HWTHREAD}, {"core", UNIT_CORE},      {"l1cache", UNIT_L1},
+             {"l2cache", UNIT_L2},  {"l3cache", UNIT_L3},        {"numa", UNIT_NUMA},      {"socket", UNIT_SOCKET},
+             {"node", UNIT_NODE},   {"slot", UNIT_NONE},         {"package", UNIT_SOCKET}, {"board", UNIT_NODE},
+             {"machine", UNIT_NODE}};
+
+const char *placeopt_unit_name(enum unit unit)
+{
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (units[i].unit == unit) return units[i].name;
+    return "?";
+}
+
+static bool unit_named(const char *word, enum unit *unit)
+{
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (!strcasecmp(units[i].name, word)) {
+            *unit = units[i].unit;
+            return true;
+        }
+    return false;
+}
+
+static bool positive(const char *word, int *out)
+{
+    char *end;
+    long v = word ? strtol(word, &end, 10) : 0;
+    if (!word || end == word || *end || v < 1 || v > 1 << 20) return false;
+    *out = (int)v;
+    return true;
+}
+
+int placeopt_bind(struct place_spec *p, const char *text)
+{
+    char *copy = xstrdup(text), *rest = copy, *word = strsep(&rest, ":");
+    bool ok;
+    p->bind_said = true;
+    if (!strcasecmp(word, "user")) {
+        p->user = text + (rest ? rest - copy : 0);
+        ok = rest && *rest && strspn(rest, "0123456789,+-") == strlen(rest);
+    } else {
+        if (!strcasecmp(word, "rr")) word = "core";
+        ok = unit_named(word, &p->bind) && p->bind != UNIT_NODE;
+        while (ok && (word = strsep(&rest, ":")))
+            /* Permissions to bind, in Open MPI's words: here a binding that was asked for is always made. */
+            ok = positive(word, &p->width) || !strcasecmp(word, "overload-allowed") ||
+                 !strcasecmp(word, "if-supported") || !strcasecmp(word, "report");
+    }
+    if (!ok)
+        say("--bind-to %s is not understood: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket (with :N for "
+            "several), or user:LIST of cpus", text);
+    free(copy);
+    return ok ? 0 : EXIT_USAGE;
+}
+
+static bool map_modifier(struct place_spec *p, const char *word)
+{
+    static const char *const needless[] = {"oversubscribe", "nooversubscribe", "span", "inherit", "noinherit",
+                                           "hwtcpus", "corecpus", "ordered"};
+    if (!strncasecmp(word, "pe=", 3)) return positive(word + 3, &p->width);
+    for (size_t i = 0; i < ARRAY_LEN(needless); i++)
+        if (!strcasecmp(word, needless[i])) return true;
+    return false;
+}
+
+int placeopt_map(struct place_spec *p, const char *text, int *ppn)
+{
+    char *copy = xstrdup(text), *rest = copy, *word = strsep(&rest, ":");
+    bool ok;
+    if (!strcasecmp(word, "ppr")) {
+        ok = positive(strsep(&rest, ":"), &p->per_unit);
+        word = strsep(&rest, ":,");
+        ok = ok && word && unit_named(word, &p->map);
+        if (ok && p->map == UNIT_NODE) *ppn = p->per_unit;
+    } else {
+        ok = unit_named(word, &p->map) && strcasecmp(word, "none");
+    }
+    while (ok && (word = strsep(&rest, ":,"))) ok = map_modifier(p, word);
+    if (!ok)
+        say("--map-by %s is not understood: slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket, node or "
+            "ppr:N:unit, with :PE=N for N cores a rank", text);
+    free(copy);
+    return ok ? 0 : EXIT_USAGE;
+}

@@ -1,0 +1,43 @@
+/* spec.c - building and checking the description of a job. */
+#include "mpiexec/spec.h"
+#include "mpiexec/words.h"
+
+#include <string.h>
+
+#define RANKS_MAX 65536
+
+struct app_spec *spec_app(struct spec *s)
+{
+    if (s->napps && !s->apps[s->napps - 1].argv.n) return &s->apps[s->napps - 1];
+    s->apps = xrealloc(s->apps, sizeof *s->apps * ((size_t)s->napps + 1));
+    struct app_spec *a = &s->apps[s->napps++];
+    memset(a, 0, sizeof *a);
+    return a;
+}
+
+int spec_settle(struct spec *s)
+{
+    int unsaid = s->ppn ? s->ppn : s->slots ? s->slots : 1;
+    int64_t size = 0;
+    if (!s->napps) spec_app(s); /* to be found empty below */
+    for (int i = 0; i < s->napps; i++) {
+        struct app_spec *a = &s->apps[i];
+        if (!a->argv.n) {
+            say("no program was named%s: mpiexec [options] program [arguments]; --help lists the options",
+                s->napps > 1 ? " after the last ':'" : "");
+            return EXIT_USAGE;
+        }
+        if (!a->n) a->n = unsaid;
+        size += a->n;
+    }
+    if (size > RANKS_MAX) {
+        say("%lld ranks were asked for; this version starts at most %d", (long long)size, RANKS_MAX);
+        return EXIT_USAGE;
+    }
+    s->size = (int)size;
+    if (s->in.kind == IN_RANK && s->in.rank >= s->size) {
+        say("--stdin %d: there is no such rank, the job has %d", s->in.rank, s->size);
+        return EXIT_USAGE;
+    }
+    return 0;
+}

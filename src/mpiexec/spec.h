@@ -1,0 +1,72 @@
+/*
+ * spec.h - what is to be run: the command line in a form the rest of the launcher understands. Filled by options.c,
+ * completed by spec_settle, then read only.
+ */
+#ifndef TERN_MPIEXEC_SPEC_H
+#define TERN_MPIEXEC_SPEC_H
+
+#include "mpiexec/xalloc.h"
+
+/* Which of the launcher's own variables a rank sees, and changes on top. */
+struct env_spec {
+    enum env_base { ENV_UNSAID, ENV_ALL, ENV_NONE, ENV_LIST } base;
+    struct strv list; /* ENV_LIST: names */
+    struct strv sets; /* "NAME=value", or "NAME" = as the launcher has it */
+};
+
+/* One program of the job (what stands between two ':'). */
+struct app_spec {
+    struct strv argv;
+    int n; /* ranks; 0 = not said */
+    const char *wdir, *path;
+    struct env_spec env;
+};
+
+enum unit { UNIT_NONE, UNIT_HWTHREAD, UNIT_CORE, UNIT_L1, UNIT_L2, UNIT_L3, UNIT_NUMA, UNIT_SOCKET, UNIT_NODE };
+
+/* Where ranks go on a node and what they are tied to. */
+struct place_spec {
+    enum unit map;    /* UNIT_NONE = in order of the cores */
+    int per_unit;     /* ranks of each mapping unit before the next (ppr); 0 = one after the other in turn */
+    bool bind_said;   /* --bind-to was given */
+    enum unit bind;   /* UNIT_NONE = the kernel decides */
+    int width;        /* units a rank is bound to, or cores it maps to (PE); 0 = not said */
+    const char *user; /* --bind-to user:LIST */
+    bool report;
+};
+
+struct out_spec {
+    bool tag_rank, tag_stream, tag_time;
+    const char *out_pattern, *err_pattern; /* files instead of our own output; %r rank, %h host */
+    const char *tee_pattern;               /* both streams of a rank to this file ... */
+    bool tee_only;                         /* ... and not to our own output */
+};
+
+struct in_spec {
+    enum in_kind { IN_RANK, IN_ALL, IN_NONE } kind;
+    int rank;
+};
+
+struct spec {
+    struct app_spec *apps;
+    int napps;
+    int size; /* ranks of all apps, after spec_settle */
+    struct env_spec env;
+    struct place_spec place;
+    struct out_spec out;
+    struct in_spec in;
+    const char *prefix;
+    double timeout; /* seconds; 0 = none */
+    int ppn;        /* ranks a node; 0 = not said */
+    int slots;      /* of the hosts named; 0 = none named */
+    int usize;      /* MPI_UNIVERSE_SIZE; 0 = not said */
+    bool print_exitcodes;
+};
+
+/* The app that options being read belong to: the last one as long as it has no program yet, else a new one. */
+struct app_spec *spec_app(struct spec *);
+
+/* Fills in what was not said (number of ranks) and checks the whole. 0, or an exit code after saying why. */
+int spec_settle(struct spec *);
+
+#endif
