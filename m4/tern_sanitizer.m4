@@ -10,7 +10,7 @@ AC_DEFUN([TERN_SANITIZER], [
     AS_CASE([$enable_sanitizer],
             [no], [SANITIZER_FLAGS= DEFS_LDFLAGS=-Wl,-z,defs],
             [yes|''], [AC_MSG_ERROR([--enable-sanitizer needs a list, as in =address,undefined])],
-            [SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-omit-frame-pointer" DEFS_LDFLAGS=])
+            [SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-sanitize-recover=undefined -fno-omit-frame-pointer" DEFS_LDFLAGS=])
     AC_SUBST([SANITIZER_FLAGS])
     AC_SUBST([DEFS_LDFLAGS])
 ])
