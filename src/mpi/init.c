@@ -35,7 +35,7 @@ static int open_layers(int level)
     handle_set_threaded(level == MPI_THREAD_MULTIPLE);
     errh_open();
     group_open(me->rank);
-    if ((rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(level == MPI_THREAD_MULTIPLE)) ||
+    if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(level == MPI_THREAD_MULTIPLE)) ||
         (rc = coll_open()))
         return rc;
     return comm_open(job_tag(me->job), me->rank, me->size);

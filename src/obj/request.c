@@ -2,12 +2,18 @@
 #include "obj/request.h"
 #include "base/err.h"
 
-struct request request_done = {
-    .h = {HANDLE_REQUEST, 1},
-    .complete = 1,
-    .flags = REQ_SHARED,
-    .result = {.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG},
-};
+struct request *request_done;
+
+int request_open(void)
+{
+    struct request *r = request_new(REQ_NONE);
+    if (!r) return TERN_ERR_NOMEM;
+    r->flags = REQ_SHARED;
+    r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    atomic_store_explicit(&r->complete, 1, memory_order_relaxed);
+    request_done = r;
+    return 0;
+}
 
 struct request *request_new(uint8_t kind)
 {

@@ -67,8 +67,10 @@ static inline struct request *request_of(MPI_Request r) { return handle_get(r, H
 struct request *request_new(uint8_t kind); /* on the heap; NULL with words when memory is out */
 void request_free(struct request *);       /* gives the memory back (heap requests) */
 
-/* The predefined request that is always complete: what a send that needs no waiting returns. */
-extern struct request request_done;
+/* The request that is always complete: what a send that needs no waiting returns. One for all, never freed; an object
+ * of the handle arena like any other, so that users' values are checked alike. */
+extern struct request *request_done;
+int request_open(void); /* makes it */
 
 static inline bool request_is_complete(const struct request *r)
 {

@@ -97,9 +97,6 @@ void pt_send_start(struct request *r)
     else if (rc) lane_finish(r, rc);
 }
 
-/* Sends to nobody are complete at once. */
-static struct request *null_request(void) { return &request_done; }
-
 static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
                                enum pt_mode mode)
 {
@@ -144,7 +141,7 @@ int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int
              struct request **req_p)
 {
     if (unlikely(dest == MPI_PROC_NULL)) {
-        *req_p = null_request();
+        *req_p = request_done;
         return 0;
     }
     if (likely(mode != PT_SYNC && t->contig)) {
@@ -154,7 +151,7 @@ int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int
         int rc = p ? send_now(l, p, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, count * t->size)
                    : TERN_ERR_PEER;
         lane_leave(l);
-        if (likely(!rc)) *req_p = &request_done;
+        if (likely(!rc)) *req_p = request_done;
         if (likely(rc != TERN_AGAIN)) return rc;
     }
     return isend_slow(c, buf, count, t, dest, tag, mode, req_p);

@@ -1,0 +1,27 @@
+/*
+ * create.h - making communicators: what all members have to agree on (MPI-5.0
+ * section 7.4). Collective over the parent, or over the group for comm_create_group.
+ *
+ * The only thing to agree on is the context id. It is made by rank 0 of the new
+ * communicator (comm_fresh_ctx) and told to the others, so the cost does not depend
+ * on how many communicators live, and disjoint creations need not know of each other.
+ *
+ * Threads: any, with different parents; as the standard wants of collective calls.
+ */
+#ifndef TERN_COMM_CREATE_H
+#define TERN_COMM_CREATE_H
+
+#include "obj/comm.h"
+#include "obj/group.h"
+
+/* All return 0 or a code with words; *out is NULL for processes that are not members. */
+int comm_dup(struct comm *parent, struct comm **out);
+int comm_split(struct comm *parent, int color, int key, struct comm **out); /* color MPI_UNDEFINED: not a member */
+int comm_split_node(struct comm *parent, int key, struct comm **out);       /* by shared memory */
+int comm_create(struct comm *parent, struct group *group, struct comm **out);
+int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out);
+
+/* MPI_Comm_compare. */
+int comm_compare(const struct comm *, const struct comm *);
+
+#endif
