@@ -24,8 +24,6 @@ static void reduce_open(struct reduce *c, struct goal_build *b, const struct col
     tree(&c->t, s->rank, s->size, c->top);
     c->dst = goal_mem(GOAL_RECV_BUF, 0);
     if (s->rank != s->root && c->t.children) c->dst = goal_scratch(b, s->bytes);
-    /* the ordered result is made by rank 0 and arrives at the root later, while the root may still use its own */
-    if (s->rank == s->root && c->top != s->root && c->t.children) c->dst = goal_scratch(b, s->bytes);
     for (int k = 0; k < c->t.children; k++) c->in[k] = goal_scratch(b, s->bytes);
 }
 
