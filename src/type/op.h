@@ -17,22 +17,24 @@
 /* out[i] = a[i] op b[i]. out may be a or b, but must not overlap them otherwise. No alignment is needed. */
 typedef void op_kernel(const void *a, const void *b, void *out, size_t n);
 
+/* clang-format off */
 enum op_index { /* rows of the kernel tables */
     OP_SUM, OP_MIN, OP_MAX, OP_PROD, OP_BAND, OP_BOR, OP_BXOR, OP_LAND, OP_LOR, OP_LXOR, OP_MINLOC, OP_MAXLOC,
     OP_KERNELS, /* the rows above have kernels; the two below are copies */
     OP_REPLACE = OP_KERNELS, OP_NO_OP, OP_USER
 };
+/* clang-format on */
 
 struct op {
     struct handle h;
-    uint8_t index;      /* enum op_index */
+    uint8_t index; /* enum op_index */
     bool commute;
     bool predefined;
-    bool rma_only;      /* MPI_REPLACE, MPI_NO_OP: valid in accumulates, not in reductions */
-    uint16_t classes;   /* types it accepts: mask of enum type_class; all bits for user functions */
-    MPI_Op self;        /* the user's value */
-    const char *name;   /* "MPI_SUM"; "user function" */
-    MPI_User_function *fn;     /* one of the two is set for OP_USER */
+    bool rma_only;         /* MPI_REPLACE, MPI_NO_OP: valid in accumulates, not in reductions */
+    uint16_t classes;      /* types it accepts: mask of enum type_class; all bits for user functions */
+    MPI_Op self;           /* the user's value */
+    const char *name;      /* "MPI_SUM"; "user function" */
+    MPI_User_function *fn; /* one of the two is set for OP_USER */
     MPI_User_function_c *fn_c;
 };
 
