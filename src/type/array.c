@@ -21,9 +21,9 @@ static int check_order(const char *what, int ndims, int order)
 
 /* What has been made of an array, dimension by dimension. */
 struct grid {
-    int64_t stride;       /* bytes from one index of the coming dimension to the next */
-    int64_t first, last;  /* where the first and the last element lie */
-    int64_t total;        /* elements */
+    int64_t stride;      /* bytes from one index of the coming dimension to the next */
+    int64_t first, last; /* where the first and the last element lie */
+    int64_t total;       /* elements */
     const struct layout *layout;
 };
 
@@ -69,8 +69,8 @@ static int check_subarray(const char *what, int ndims, const int64_t *sizes, con
     for (int d = 0; d < ndims; d++)
         if (sizes[d] < 1 || subsizes[d] < 1 || starts[d] < 0 || subsizes[d] > sizes[d] ||
             starts[d] > sizes[d] - subsizes[d])
-            return err_set(TERN_ERR_ARG, "%s: dimension %d: %lld from %lld on does not lie in an array of %lld", what, d,
-                           (long long)subsizes[d], (long long)starts[d], (long long)sizes[d]);
+            return err_set(TERN_ERR_ARG, "%s: dimension %d: %lld from %lld on does not lie in an array of %lld", what,
+                           d, (long long)subsizes[d], (long long)starts[d], (long long)sizes[d]);
     return 0;
 }
 
@@ -118,7 +118,8 @@ static int share_of(const char *what, int d, int64_t gsize, int distrib, int dar
     bool dflt = darg == MPI_DISTRIBUTE_DFLT_DARG;
     *s = (struct share){.gsize = gsize, .psize = psize, .coord = coord};
     if (!dflt && distrib != MPI_DISTRIBUTE_NONE && darg < 1)
-        return err_set(TERN_ERR_ARG, "%s: dimension %d: the distribution argument is %d, must be positive", what, d, darg);
+        return err_set(TERN_ERR_ARG, "%s: dimension %d: the distribution argument is %d, must be positive", what, d,
+                       darg);
     if (distrib == MPI_DISTRIBUTE_BLOCK)
         s->block = dflt ? even : darg;
     else if (distrib == MPI_DISTRIBUTE_CYCLIC)
@@ -176,8 +177,8 @@ static int check_darray(const char *what, int size, int rank, int ndims, const i
         return err_set(TERN_ERR_ARG, "%s: rank %d does not lie in a group of %d", what, rank, size);
     for (int d = 0; d < ndims; d++) {
         if (gsizes[d] < 1 || psizes[d] < 1)
-            return err_set(TERN_ERR_ARG, "%s: dimension %d: %lld indices over %d processes; both must be positive", what,
-                           d, (long long)gsizes[d], psizes[d]);
+            return err_set(TERN_ERR_ARG, "%s: dimension %d: %lld indices over %d processes; both must be positive",
+                           what, d, (long long)gsizes[d], psizes[d]);
         if (__builtin_mul_overflow(procs, (int64_t)psizes[d], &procs)) procs = -1;
     }
     if (procs != size)

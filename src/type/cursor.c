@@ -13,11 +13,11 @@
 /* Where the walk delivers. The functions get runs or whole blocks that fit into walk.left and account for them. */
 struct walk {
     const struct sink *sink;
-    size_t left;         /* bytes still wanted; set to 0 to end the walk */
-    char *packed;        /* pack, unpack */
-    struct iovec *iov;   /* list: the entry being filled is iov[n - 1] */
+    size_t left;       /* bytes still wanted; set to 0 to end the walk */
+    char *packed;      /* pack, unpack */
+    struct iovec *iov; /* list: the entry being filled is iov[n - 1] */
     int n, room;
-    size_t listed;       /* list: bytes delivered */
+    size_t listed; /* list: bytes delivered */
 };
 
 struct sink {
@@ -128,11 +128,16 @@ static bool walk_loops(struct walk *w, char *base, const struct layout *l, size_
 static bool walk_layout(struct walk *w, char *base, const struct layout *l, size_t skip)
 {
     switch (l->kind) {
-    case LAYOUT_RUN: return walk_run(w, base + l->off, (size_t)l->block, skip);
-    case LAYOUT_VECTOR: return walk_strided(w, base + l->off, l->n, (size_t)l->block, l->stride, skip);
-    case LAYOUT_BLOCKS: return walk_blocks(w, base, l, skip);
-    case LAYOUT_LIST: return walk_pieces(w, base, l, skip);
-    default: return walk_loops(w, base, l, skip);
+    case LAYOUT_RUN:
+        return walk_run(w, base + l->off, (size_t)l->block, skip);
+    case LAYOUT_VECTOR:
+        return walk_strided(w, base + l->off, l->n, (size_t)l->block, l->stride, skip);
+    case LAYOUT_BLOCKS:
+        return walk_blocks(w, base, l, skip);
+    case LAYOUT_LIST:
+        return walk_pieces(w, base, l, skip);
+    default:
+        return walk_loops(w, base, l, skip);
     }
 }
 

@@ -35,7 +35,10 @@ static inline void type_cursor_init(struct type_cursor *c, const struct type *t,
     c->count = count;
 }
 
-static inline void type_cursor_seek(struct type_cursor *c, size_t packed_pos) { c->pos = min_size(packed_pos, c->total); }
+static inline void type_cursor_seek(struct type_cursor *c, size_t packed_pos)
+{
+    c->pos = min_size(packed_pos, c->total);
+}
 static inline size_t type_cursor_left(const struct type_cursor *c) { return c->total - c->pos; }
 
 size_t type_pack_general(struct type_cursor *c, void *out, size_t max);

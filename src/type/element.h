@@ -7,7 +7,9 @@
 
 #if defined(__FLT16_MAX__) && !defined(__clang__) /* older clang has the macro without the arithmetic */
 #define HAVE_FLOAT16 1
-struct complex16 { _Float16 re, im; };
+struct complex16 {
+    _Float16 re, im;
+};
 #else
 #define HAVE_FLOAT16 0
 #endif
@@ -20,7 +22,9 @@ struct complex16 { _Float16 re, im; };
 
 #if defined(__SIZEOF_FLOAT128__)
 #define HAVE_FLOAT128 1
-struct complex128 { __float128 re, im; };
+struct complex128 {
+    __float128 re, im;
+};
 #else
 #define HAVE_FLOAT128 0
 #endif

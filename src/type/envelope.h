@@ -31,7 +31,10 @@ struct envelope {
 struct envelope *envelope_new(int combiner, int64_t nargs); /* NULL: no memory */
 void envelope_add(struct envelope *, enum envelope_class, int64_t n, const int64_t *args);
 void envelope_add_ints(struct envelope *, int64_t n, const int *args);
-static inline void envelope_add1(struct envelope *e, enum envelope_class cls, int64_t arg) { envelope_add(e, cls, 1, &arg); }
+static inline void envelope_add1(struct envelope *e, enum envelope_class cls, int64_t arg)
+{
+    envelope_add(e, cls, 1, &arg);
+}
 
 /* How many values of each sort type_contents hands out. Predefined types: MPI_COMBINER_NAMED and nothing else. */
 struct type_envelope {

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 /* Set by test/unit/type/pack_bench: a body of 8 blocks of 8 bytes moves as fast looped over as written out. */
-#define BODY_BLOCKS  8    /* blocks of a body up to which its loop is written out ... */
-#define LIST_BLOCKS  4096 /* ... if no more than these come of it: 64 KiB of list */
-#define SMALL_BLOCKS 64   /* anything is written out that has no more blocks than these */
+#define BODY_BLOCKS 8    /* blocks of a body up to which its loop is written out ... */
+#define LIST_BLOCKS 4096 /* ... if no more than these come of it: 64 KiB of list */
+#define SMALL_BLOCKS 64  /* anything is written out that has no more blocks than these */
 
 static bool worth_listing(const struct layout *l)
 {
@@ -31,7 +31,9 @@ static bool worth_listing(const struct layout *l)
 static void emit(const struct layout *l, int64_t base, struct layout_pieces *to)
 {
     switch (l->kind) {
-    case LAYOUT_RUN: layout_pieces_add(to, base + l->off, l->block); break;
+    case LAYOUT_RUN:
+        layout_pieces_add(to, base + l->off, l->block);
+        break;
     case LAYOUT_VECTOR:
         for (int64_t i = 0; i < l->n; i++) layout_pieces_add(to, base + l->off + i * l->stride, l->block);
         break;

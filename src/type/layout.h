@@ -55,7 +55,7 @@ struct layout {
  * Sizes are known not to overflow. Bodies stay the caller's. */
 int layout_run(int64_t off, int64_t len, const struct layout **out);
 int layout_repeat(const struct layout *body, int64_t off, int64_t n, int64_t stride, const struct layout **out);
-int layout_join(int64_t n, const struct layout_loop *loops, const struct layout **out); /* at is ignored; body may be NULL */
+int layout_join(int64_t n, const struct layout_loop *loops, const struct layout **out); /* fills in at; body may be NULL */
 
 /* Collects pieces of memory in packed order and makes the simplest leaf of them. */
 struct layout_pieces {
@@ -63,7 +63,7 @@ struct layout_pieces {
     int64_t n, room, size;
 };
 int layout_pieces_open(struct layout_pieces *, int64_t room);
-void layout_pieces_add(struct layout_pieces *, int64_t off, int64_t len); /* room must suffice */
+void layout_pieces_add(struct layout_pieces *, int64_t off, int64_t len);  /* room must suffice */
 int layout_pieces_seal(struct layout_pieces *, const struct layout **out); /* releases the collection in any case */
 
 /* The same bytes in the form that moves fastest: small inner loops unrolled to BLOCKS or a LIST. For commit. */

@@ -69,8 +69,7 @@ void make_part(struct make *m, int64_t n, struct type *type)
     type_ref(type);
     t->parts[t->nparts++] = (struct type_part){n, type};
     if (n == 0) return;
-    struct signature s =
-        signature_join((struct signature){t->signature, t->signature_step}, type_signature(type, n));
+    struct signature s = signature_join((struct signature){t->signature, t->signature_step}, type_signature(type, n));
     bool first = t->elements == 0;
     t->size = size;
     t->elements = elements;

@@ -11,7 +11,7 @@
 #include "type/type.h"
 
 struct make {
-    int rc; /* of the first step that failed; later steps do nothing */
+    int rc;           /* of the first step that failed; later steps do nothing */
     const char *what; /* "vector datatype", for the words */
     struct type *t;
     struct envelope *env;

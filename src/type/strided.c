@@ -42,6 +42,8 @@ static inline __attribute__((always_inline)) void move_blocks(bool pack, char *p
         copy_block(pack ? packed : base + offs[i], pack ? base + offs[i] : packed, block);
 }
 
+/* clang-format off: one line for each size */
+
 static inline __attribute__((always_inline)) void move_strided_any(bool pack, char *packed, char *at, int64_t n,
                                                                    size_t block, int64_t stride)
 {
@@ -74,6 +76,8 @@ static inline __attribute__((always_inline)) void move_blocks_any(bool pack, cha
     default: move_blocks(pack, packed, base, offs, n, block);
     }
 }
+
+/* clang-format on */
 
 static char *mutable(const char *p) { return (char *)(uintptr_t)p; } /* the side that is only read */
 

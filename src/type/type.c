@@ -22,8 +22,9 @@ struct predefined {
     MPI_Datatype half[2];
 };
 
-#define SIGNED(t)   (sizeof(t) == 1 ? KIND_I8 : sizeof(t) == 2 ? KIND_I16 : sizeof(t) == 4 ? KIND_I32 : KIND_I64)
-#define UNSIGNED(t) (sizeof(t) == 1 ? KIND_U8 : sizeof(t) == 2 ? KIND_U16 : sizeof(t) == 4 ? KIND_U32 : KIND_U64)
+/* clang-format off */
+#define SIGNED(t)    (sizeof(t) == 1 ? KIND_I8 : sizeof(t) == 2 ? KIND_I16 : sizeof(t) == 4 ? KIND_I32 : KIND_I64)
+#define UNSIGNED(t)  (sizeof(t) == 1 ? KIND_U8 : sizeof(t) == 2 ? KIND_U16 : sizeof(t) == 4 ? KIND_U32 : KIND_U64)
 #define IN_STRUCT(t) offsetof(struct { char c; t x; }, x) /* alignment as a member, which can be less than alone */
 #define TYPE(id, ctype, kind, klass) {id, #id, sizeof(ctype), sizeof(ctype), IN_STRUCT(ctype), kind, klass, 0, {0, 0}},
 #define PAIR(id, value, index, kind, first, second)                                                                    \
@@ -31,6 +32,8 @@ struct predefined {
      IN_STRUCT(struct { value v; index i; }), kind, CLASS_PAIR, offsetof(struct { value v; index i; }, i),             \
      {first, second}},
 #define LACK(id) {id, #id, MPI_UNDEFINED, 0, 1, KIND_NONE, CLASS_OTHER, 0, {0, 0}},
+
+/* clang-format on */
 
 static const struct predefined table[] = {
 #include "type/predefined.def"
@@ -137,7 +140,7 @@ static void free_type(struct type *t)
     handle_release(t, sizeof *t);
 }
 
-/* A chain of types, each the last reference to the next, may be long: it is followed by a loop, only branches recurse. */
+/* A chain of types, each the last reference to the next, may be long: a loop follows it, only branches recurse. */
 void type_destroy(struct type *t)
 {
     while (t) {

@@ -23,13 +23,15 @@
 struct layout;
 struct envelope;
 
+/* clang-format off: one row for each family */
+
 /* What one predefined element is to an operator; operators have one kernel per kind. */
 enum type_kind {
     KIND_NONE, /* moved, never computed with */
     KIND_I8, KIND_I16, KIND_I32, KIND_I64, KIND_I128,
     KIND_U8, KIND_U16, KIND_U32, KIND_U64,
-    KIND_F16, KIND_F32, KIND_F64, KIND_FL, KIND_F128, /* FL: C long double */
-    KIND_C16, KIND_C32, KIND_C64, KIND_CL, KIND_C128, /* complex, by the width of a part */
+    KIND_F16, KIND_F32, KIND_F64, KIND_FL, KIND_F128,                /* FL: C long double */
+    KIND_C16, KIND_C32, KIND_C64, KIND_CL, KIND_C128,                /* complex, by the width of a part */
     KIND_F32_I, KIND_F64_I, KIND_L_I, KIND_I_I, KIND_S_I, KIND_FL_I, /* (value, int) pairs: L long, S short */
     KIND_F32_F32, KIND_F64_F64,                                      /* Fortran pairs */
     KIND_COUNT
@@ -42,6 +44,8 @@ enum type_class {
     CLASS_PAIR = 128,
     CLASS_OTHER = 256 /* characters, MPI_PACKED: no arithmetic */
 };
+
+/* clang-format on */
 
 /* `n` elements of `type`, in the order in which they are packed. */
 struct type_part {
@@ -60,23 +64,23 @@ struct type {
     const struct layout *layout; /* the bytes of one element; NULL if it has none */
     bool contig;                 /* `count` elements are one run of count * size bytes at buf + true_lb */
     bool committed;
-    bool predefined;             /* named by a constant: neither freed nor counted */
-    uint8_t kind;                /* enum type_kind of a predefined type, else KIND_NONE */
-    uint16_t klass;              /* enum type_class of a predefined type, else 0 */
-    uint16_t align;              /* of the strictest basic type in it, bytes */
+    bool predefined; /* named by a constant: neither freed nor counted */
+    uint8_t kind;    /* enum type_kind of a predefined type, else KIND_NONE */
+    uint16_t klass;  /* enum type_class of a predefined type, else 0 */
+    uint16_t align;  /* of the strictest basic type in it, bytes */
 
-    const struct type *basic;    /* the one predefined type all elements have; NULL if there are several or none */
-    int64_t elements;            /* basic elements; the two halves of a pair count separately */
-    uint64_t signature;          /* hash of the sequence of basic types (signature.h) */
-    uint64_t signature_step;     /* what a signature before this one is multiplied by when joined */
-    bool untyped;                /* has MPI_BYTE or MPI_PACKED in it, which match anything */
-    bool lb_set, ub_set;         /* bounds set by MPI_Type_create_resized, here or in a part */
-    MPI_Datatype self;           /* the user's value */
-    struct type_part *parts;     /* what it was built from; references are held */
+    const struct type *basic; /* the one predefined type all elements have; NULL if there are several or none */
+    int64_t elements;         /* basic elements; the two halves of a pair count separately */
+    uint64_t signature;       /* hash of the sequence of basic types (signature.h) */
+    uint64_t signature_step;  /* what a signature before this one is multiplied by when joined */
+    bool untyped;             /* has MPI_BYTE or MPI_PACKED in it, which match anything */
+    bool lb_set, ub_set;      /* bounds set by MPI_Type_create_resized, here or in a part */
+    MPI_Datatype self;        /* the user's value */
+    struct type_part *parts;  /* what it was built from; references are held */
     int64_t nparts;
-    struct envelope *envelope;   /* NULL: predefined */
-    char *name;                  /* MPI_Type_set_name; NULL: never set */
-    void *attributes;            /* belongs to the attribute code above, NULL here */
+    struct envelope *envelope; /* NULL: predefined */
+    char *name;                /* MPI_Type_set_name; NULL: never set */
+    void *attributes;          /* belongs to the attribute code above, NULL here */
 };
 static_assert(offsetof(struct type, contig) == 56, "what moves data lies in the first cache line");
 

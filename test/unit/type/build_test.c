@@ -2,10 +2,10 @@
 #include "base/err.h"
 #include "reference.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void assert_facts(const struct type *t, const struct ref *r)
 {
@@ -55,7 +55,10 @@ static void vector_with_touching_blocks_is_contiguous(void **state)
 static void struct_extent_has_the_padding_of_c(void **state)
 {
     (void)state;
-    struct particle { double x[3]; char tag; };
+    struct particle {
+        double x[3];
+        char tag;
+    };
     int64_t lens[] = {3, 1}, displs[] = {offsetof(struct particle, x), offsetof(struct particle, tag)};
     struct type *members[] = {type_of(MPI_DOUBLE), type_of(MPI_CHAR)}, *t;
     assert_int_equal(type_struct(2, lens, displs, members, &t), 0);
@@ -146,7 +149,8 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(type_subarray(1, sizes, subs, starts, 3, in, &t), TERN_ERR_ARG);
     assert_int_equal(type_subarray(0, sizes, subs, starts, MPI_ORDER_C, in, &t), TERN_ERR_ARG);
     for (uintptr_t h = 0x200; h < 0x300 && !lacking; h++)
-        if (type_of((MPI_Datatype)h) && type_of((MPI_Datatype)h)->size == MPI_UNDEFINED) lacking = type_of((MPI_Datatype)h);
+        if (type_of((MPI_Datatype)h) && type_of((MPI_Datatype)h)->size == MPI_UNDEFINED)
+            lacking = type_of((MPI_Datatype)h);
     if (lacking) assert_int_equal(type_contiguous(1, lacking, &t), TERN_ERR_TYPE);
     assert_null(t);
 }

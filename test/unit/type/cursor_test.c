@@ -1,11 +1,11 @@
 /* cursor_test.c - packing, unpacking and listing at any byte position, against the byte-by-byte model. */
-#include "type/cursor.h"
 #include "reference.h"
+#include "type/cursor.h"
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <cmocka.h>
 
 /* `count` elements of a type in memory with random contents, and their packed form by the model. */
 struct field {
@@ -47,7 +47,10 @@ static void field_close(struct field *f)
     free(f->expect);
 }
 
-static size_t random_piece(size_t total) { return (size_t)(random_u64() & 1 ? random_int(1, 40) : random_int(1, (int64_t)total + 1)); }
+static size_t random_piece(size_t total)
+{
+    return (size_t)(random_u64() & 1 ? random_int(1, 40) : random_int(1, (int64_t)total + 1));
+}
 
 static void check_pack(struct field *f)
 {
@@ -237,12 +240,9 @@ static void copying_does_not_touch_gaps(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_block_size_of_vectors),
-        cmocka_unit_test(every_block_size_of_indexed_blocks),
-        cmocka_unit_test(contiguous_data_behind_the_origin),
-        cmocka_unit_test(copying_across_types_keeps_order),
-        cmocka_unit_test(copying_does_not_touch_gaps),
-        cmocka_unit_test(random_types_move_as_their_typemap),
+        cmocka_unit_test(every_block_size_of_vectors),       cmocka_unit_test(every_block_size_of_indexed_blocks),
+        cmocka_unit_test(contiguous_data_behind_the_origin), cmocka_unit_test(copying_across_types_keeps_order),
+        cmocka_unit_test(copying_does_not_touch_gaps),       cmocka_unit_test(random_types_move_as_their_typemap),
     };
     if (type_open()) return 1;
     random_open();

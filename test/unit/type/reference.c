@@ -6,7 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#define MUST(e) do { if (!(e)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #e); abort(); } } while (0)
+#define MUST(e)                                                                                                        \
+    do {                                                                                                               \
+        if (!(e)) {                                                                                                    \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #e);                                                    \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
 
 static void add_item(struct ref *r, struct ref_item item)
 {
@@ -31,9 +37,24 @@ static const struct pair {
     MPI_Datatype pair, first, second;
     size_t at, extent;
 } pairs[] = {
-#define PAIR(p, f, s, a, b) {p, f, s, offsetof(struct { a x; b y; }, y), sizeof(struct { a x; b y; })}
-    PAIR(MPI_DOUBLE_INT, MPI_DOUBLE, MPI_INT, double, int), PAIR(MPI_SHORT_INT, MPI_SHORT, MPI_INT, short, int),
-    PAIR(MPI_LONG_INT, MPI_LONG, MPI_INT, long, int), PAIR(MPI_2INT, MPI_INT, MPI_INT, int, int),
+#define PAIR(p, f, s, a, b)                                                                                            \
+    {                                                                                                                  \
+        p, f, s,                                                                                                       \
+            offsetof(                                                                                                  \
+                struct {                                                                                               \
+                    a x;                                                                                               \
+                    b y;                                                                                               \
+                },                                                                                                     \
+                y),                                                                                                    \
+            sizeof(struct {                                                                                            \
+                a x;                                                                                                   \
+                b y;                                                                                                   \
+            })                                                                                                         \
+    }
+    PAIR(MPI_DOUBLE_INT, MPI_DOUBLE, MPI_INT, double, int),
+    PAIR(MPI_SHORT_INT, MPI_SHORT, MPI_INT, short, int),
+    PAIR(MPI_LONG_INT, MPI_LONG, MPI_INT, long, int),
+    PAIR(MPI_2INT, MPI_INT, MPI_INT, int, int),
     PAIR(MPI_LONG_DOUBLE_INT, MPI_LONG_DOUBLE, MPI_INT, long double, int),
 #undef PAIR
 };
@@ -152,8 +173,9 @@ int64_t test_count(int64_t dflt)
 
 #define MOST 200 /* blocks or members of one constructor */
 
-static const MPI_Datatype basics[] = {MPI_CHAR,  MPI_SHORT,     MPI_INT,  MPI_DOUBLE,          MPI_FLOAT,    MPI_C_DOUBLE_COMPLEX,
-                                      MPI_BYTE,  MPI_SHORT_INT, MPI_2INT, MPI_LONG_DOUBLE_INT, MPI_LONG_INT, MPI_DOUBLE_INT};
+static const MPI_Datatype basics[] = {
+    MPI_CHAR, MPI_SHORT,     MPI_INT,  MPI_DOUBLE,          MPI_FLOAT,    MPI_C_DOUBLE_COMPLEX,
+    MPI_BYTE, MPI_SHORT_INT, MPI_2INT, MPI_LONG_DOUBLE_INT, MPI_LONG_INT, MPI_DOUBLE_INT};
 
 static struct type *random_basic(struct ref *r)
 {
@@ -204,9 +226,9 @@ static struct type *random_indexed(struct type *old, const struct ref *part, int
 
 static struct type *random_struct(int depth, int64_t max, struct ref *r)
 {
-    struct type *members[8], *t;
+    struct type *members[8] = {NULL}, *t;
     struct ref parts[8];
-    int64_t n = random_int(0, 8), lens[8], displs[8], at = random_int(-5, 5);
+    int64_t n = random_int(0, 8), lens[8] = {0}, displs[8] = {0}, at = random_int(-5, 5);
     for (int64_t i = 0; i < n; i++) {
         members[i] = random_type(depth - 1, max / n, &parts[i]);
         lens[i] = some(parts[i].n, max / n);
@@ -279,10 +301,18 @@ struct type *random_type(int depth, int64_t max, struct ref *r)
         MUST(!type_contiguous(n, old, &t));
         ref_add_n(r, 0, n, &part);
         break;
-    case 1: t = random_vector(old, &part, max, r); break;
-    case 2: t = random_indexed(old, &part, max, r); break;
-    case 3: t = random_resized(old, &part, r); break;
-    case 4: t = random_subarray(old, &part, max, r); break;
+    case 1:
+        t = random_vector(old, &part, max, r);
+        break;
+    case 2:
+        t = random_indexed(old, &part, max, r);
+        break;
+    case 3:
+        t = random_resized(old, &part, r);
+        break;
+    case 4:
+        t = random_subarray(old, &part, max, r);
+        break;
     default:
         MUST(!type_dup(old, &t));
         ref_add(r, 0, &part);

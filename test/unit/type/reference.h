@@ -27,9 +27,9 @@ struct ref {
 void ref_basic(struct ref *r, MPI_Datatype basic);
 
 void ref_open(struct ref *r);
-void ref_add(struct ref *r, int64_t disp, const struct ref *part);               /* one element */
-void ref_add_n(struct ref *r, int64_t disp, int64_t n, const struct ref *part);  /* n elements, an extent apart */
-void ref_seal(struct ref *r);                                                    /* rounds the extent up */
+void ref_add(struct ref *r, int64_t disp, const struct ref *part);              /* one element */
+void ref_add_n(struct ref *r, int64_t disp, int64_t n, const struct ref *part); /* n elements, an extent apart */
+void ref_seal(struct ref *r);                                                   /* rounds the extent up */
 void ref_close(struct ref *r);
 
 int64_t ref_extent(const struct ref *r);
