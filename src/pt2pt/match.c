@@ -1,4 +1,4 @@
-/* match.c - the two sides of a matcher: one queue while short, groups by source when deep. */
+/* match.c - the two sides of a matcher: one queue, with an index by source when deep. */
 #include "pt2pt/match.h"
 #include "base/err.h"
 #include "base/var.h"
@@ -6,9 +6,6 @@
 #include "pt2pt/match_scan.h"
 
 #include <stdlib.h>
-
-/* A side is spread over groups, if that pays, when it needs room beyond so many entries. */
-#define GROUP_FROM 256
 
 /* Largest block kept by a side that has run empty: 1 MB. */
 #define KEEP_CAP 65536
@@ -45,48 +42,47 @@ void match_fini(struct match *m)
     side_fini(&m->unexpected);
 }
 
-/* Spreads a side over groups if they shorten its searches. If memory is out it stays as it is, which is slower but
- * right. */
+/* At certain lengths of its queue, each at least twice the one before, a side gets groups if they shorten its searches.
+ * If memory is out it stays without, which is slower but right.
+ */
 static TERN_COLD void try_groups(struct match_side *s)
 {
-    uint32_t live = s->all.live;
-    if (live <= GROUP_FROM / 2 || !group_bits || !match_groups_pay(&s->all, group_bits)) return;
+    if (s->all.live < s->all.tail / 2 || !group_bits || !match_groups_pay(&s->all, group_bits)) return;
     if (!s->groups) s->groups = match_groups_new(group_bits);
-    if (!s->groups || !match_groups_fill(s->groups, &s->all)) return;
-    match_queue_clear(&s->all);
-    s->all.live = live;
-    s->all.grouped = 1;
+    if (s->groups && match_queue_widen(&s->all)) s->all.grouped = match_groups_fill(s->groups, &s->all);
+}
+
+static TERN_COLD void leave_groups(struct match_side *s)
+{
+    match_groups_clear(s->groups);
+    s->all.grouped = 0;
 }
 
 static bool side_push(struct match_side *s, int src, int tag, void *what)
 {
     uint64_t key = match_key(src, tag);
-    if (unlikely(s->all.tail == s->all.cap && s->all.cap >= GROUP_FROM && !s->all.grouped)) try_groups(s);
-    if (likely(!s->all.grouped)) return match_queue_push(&s->all, key, what);
-    if (!match_groups_push(s->groups, key, what)) return false;
-    s->all.live++;
+    uint32_t length = s->all.tail;
+    if (unlikely(length >= match_scan->group_from && !(length & (length - 1)) && !s->all.grouped)) try_groups(s);
+    if (unlikely(!match_queue_push(&s->all, key, what))) return false;
+    if (likely(!s->all.grouped)) return true;
+    match_queue_order(&s->all)[s->all.tail - 1] = s->groups->next;
+    if (!match_groups_push(s->groups, key)) leave_groups(s);
     return true;
 }
 
-/* The side has run empty: it is one queue again, and large blocks are given back. */
+/* The side has run empty: it is one queue again, and a large block is given back. */
 static TERN_COLD void side_empty(struct match_side *s, uint64_t *home)
 {
-    if (s->all.grouped) match_groups_clear(s->groups);
-    s->all.grouped = 0;
+    if (s->all.grouped) leave_groups(s);
     if (s->all.cap <= KEEP_CAP) return;
     match_queue_fini(&s->all);
     match_queue_init(&s->all, home, 2);
 }
 
-static void *side_remove(struct match_side *s, uint64_t *home, struct match_spot spot)
+static void *side_remove(struct match_side *s, uint64_t *home, uint32_t at)
 {
-    void *what;
-    if (likely(!s->all.grouped)) {
-        what = match_queue_remove(&s->all, spot.at);
-    } else {
-        what = match_groups_remove(s->groups, spot);
-        s->all.live--;
-    }
+    if (unlikely(s->all.grouped)) match_groups_remove(s->groups, s->all.keys[at], match_queue_order(&s->all)[at]);
+    void *what = match_queue_remove(&s->all, at);
     if (!s->all.live && unlikely(s->all.grouped || s->all.cap > KEEP_CAP)) side_empty(s, home);
     return what;
 }
@@ -106,61 +102,56 @@ int match_post(struct match *m, int src, int tag, void *req)
     return err_set(TERN_ERR_NOMEM, "no memory to queue one more receive beside %u posted ones", m->posted.all.live);
 }
 
-static struct match_spot find_receive(struct match_side *s, int src, int tag)
+static uint32_t at_order(const struct match_side *s, uint64_t order)
 {
-    if (unlikely(s->all.grouped)) return match_groups_find_receive(s->groups, src, tag);
-    return (struct match_spot){&s->all, match_queue_find_either(&s->all, match_key(src, tag), match_wild_key(tag))};
+    return order == MATCH_NO_ORDER ? MATCH_NONE : match_queue_find_order(&s->all, order);
 }
 
-static struct match_spot find_message(struct match_side *s, int src, int tag)
+static uint32_t find_receive(const struct match_side *s, int src, int tag)
 {
-    if (unlikely(s->all.grouped)) return match_groups_find_message(s->groups, src, tag);
-    return (struct match_spot){
-        &s->all, match_queue_find_masked(&s->all, match_sought_key(src, tag), match_sought_mask(src, tag))};
+    if (unlikely(s->all.grouped)) return at_order(s, match_groups_find_receive(s->groups, src, tag));
+    return match_queue_find_either(&s->all, match_key(src, tag), match_wild_key(tag));
+}
+
+static uint32_t find_message(const struct match_side *s, int src, int tag)
+{
+    if (unlikely(s->all.grouped) && src != MATCH_ANY_SOURCE)
+        return at_order(s, match_groups_find_message(s->groups, src, tag));
+    return match_queue_find_masked(&s->all, match_sought_key(src, tag), match_sought_mask(src, tag));
 }
 
 void *match_arrive_queued(struct match *m, int src, int tag)
 {
-    struct match_spot spot = find_receive(&m->posted, src, tag);
-    return spot.at == MATCH_NONE ? NULL : side_remove(&m->posted, m->posted_home, spot);
+    uint32_t at = find_receive(&m->posted, src, tag);
+    return at == MATCH_NONE ? NULL : side_remove(&m->posted, m->posted_home, at);
 }
 
 void *match_take_queued(struct match *m, int src, int tag)
 {
-    struct match_spot spot = find_message(&m->unexpected, src, tag);
-    return spot.at == MATCH_NONE ? NULL : side_remove(&m->unexpected, m->unexpected_home, spot);
+    uint32_t at = find_message(&m->unexpected, src, tag);
+    return at == MATCH_NONE ? NULL : side_remove(&m->unexpected, m->unexpected_home, at);
 }
 
-void *match_peek_queued(struct match *m, int src, int tag)
+void *match_peek_queued(const struct match *m, int src, int tag)
 {
-    struct match_spot spot = find_message(&m->unexpected, src, tag);
-    return spot.at == MATCH_NONE ? NULL : match_queue_whats(spot.queue)[spot.at];
+    uint32_t at = find_message(&m->unexpected, src, tag);
+    return at == MATCH_NONE ? NULL : match_queue_whats(&m->unexpected.all)[at];
 }
 
-static bool side_drop(struct match_side *s, uint64_t *home, const void *what, int src)
+static bool side_drop(struct match_side *s, uint64_t *home, const void *what)
 {
-    struct match_queue *q = s->all.grouped ? match_groups_of(s->groups, src) : &s->all;
-    struct match_spot spot = {q, match_queue_find_what(q, what)};
-    return spot.at != MATCH_NONE && side_remove(s, home, spot);
+    uint32_t at = match_queue_find_what(&s->all, what);
+    return at != MATCH_NONE && side_remove(s, home, at);
 }
 
-bool match_cancel(struct match *m, const void *req, int src) { return side_drop(&m->posted, m->posted_home, req, src); }
+bool match_cancel(struct match *m, const void *req) { return side_drop(&m->posted, m->posted_home, req); }
 
-bool match_withdraw(struct match *m, const void *body, int src)
-{
-    return side_drop(&m->unexpected, m->unexpected_home, body, src);
-}
-
-static void queue_each(const struct match_queue *q, void (*visit)(void *, int, int, void *), void *arg)
-{
-    for (uint32_t i = q->head; i < q->tail; i++)
-        if (q->keys[i] != MATCH_HOLE)
-            visit(match_queue_whats(q)[i], match_key_src(q->keys[i]), match_key_tag(q->keys[i]), arg);
-}
+bool match_withdraw(struct match *m, const void *body) { return side_drop(&m->unexpected, m->unexpected_home, body); }
 
 void match_each(const struct match_side *s, void (*visit)(void *what, int src, int tag, void *arg), void *arg)
 {
-    queue_each(&s->all, visit, arg);
-    if (!s->all.grouped) return;
-    for (size_t i = 0; i < ARRAY_LEN(s->groups->queue); i++) queue_each(&s->groups->queue[i], visit, arg);
+    const struct match_queue *q = &s->all;
+    for (uint32_t i = q->head; i < q->tail; i++)
+        if (q->keys[i] != MATCH_HOLE)
+            visit(match_queue_whats(q)[i], match_key_src(q->keys[i]), match_key_tag(q->keys[i]), arg);
 }

@@ -10,13 +10,10 @@
  *                  line 1   first four posted entries
  *                  line 2   first four unexpected entries
  *
- * A side begins as one queue (match_queue.h) of 8-byte envelopes in arrival
- * order, inside the struct, then in a block of its own; vector code searches it
+ * A side is one queue (match_queue.h) of 8-byte envelopes in arrival order, first
+ * inside the struct, then in a block of its own; vector code searches it
  * (match_scan.h). When it has grown deep with entries of many sources, they are
- * spread over groups by a hash of the source, each a queue of its own, with
- * numbers that keep the order between groups for MPI_ANY_SOURCE; receives posted
- * with MPI_ANY_SOURCE are a group of their own. When the side runs empty it is
- * one queue again.
+ * indexed by groups of sources as well (match_groups.h), until it runs empty.
  *
  * What an entry stands for is the caller's: a request on the posted side, a
  * message body (match_body.h) on the unexpected side. It is not read, moved or freed here.
@@ -35,7 +32,7 @@
 struct match_groups;
 
 struct match_side {
-    struct match_queue all;      /* all.live counts the entries of the side, grouped or not */
+    struct match_queue all;
     struct match_groups *groups; /* NULL until first needed; in use while all.grouped */
 };
 
@@ -61,7 +58,7 @@ void match_fini(struct match *); /* the caller has dealt with what is still queu
 /* Out of line halves of the four below; not called from elsewhere. */
 void *match_arrive_queued(struct match *, int src, int tag);
 void *match_take_queued(struct match *, int src, int tag);
-void *match_peek_queued(struct match *, int src, int tag);
+void *match_peek_queued(const struct match *, int src, int tag);
 
 /* A message arrived: the oldest posted receive that accepts it is removed and returned; NULL if there is none. */
 static inline void *match_arrive(struct match *m, int src, int tag)
@@ -84,23 +81,22 @@ static inline void *match_take(struct match *m, int src, int tag)
 int match_post(struct match *, int src, int tag, void *req);
 
 /* What match_take would return, left in place (MPI_Probe). */
-static inline void *match_peek(struct match *m, int src, int tag)
+static inline void *match_peek(const struct match *m, int src, int tag)
 {
     return m->unexpected.all.live ? match_peek_queued(m, src, tag) : NULL;
 }
 
-/* Removes the receive `req` that was posted with source `src`; false if it has been matched. */
-bool match_cancel(struct match *, const void *req, int src);
+/* Removes the posted receive `req`; false if it has been matched. */
+bool match_cancel(struct match *, const void *req);
 
-/* Removes the unexpected message `body` of source `src` (its send was cancelled, or the peer died); false if it has
- * been taken. */
-bool match_withdraw(struct match *, const void *body, int src);
+/* Removes the unexpected message `body` (its send was cancelled, or the peer died); false if it has been taken. */
+bool match_withdraw(struct match *, const void *body);
 
 static inline uint32_t match_posted_count(const struct match *m) { return m->posted.all.live; }
 static inline uint32_t match_unexpected_count(const struct match *m) { return m->unexpected.all.live; }
 
-/* Calls visit for every entry of a side, oldest first among those of one source (of all sources while not grouped).
- * The matcher must not be changed meanwhile. For debuggers, the end of a communicator and the death of a peer. */
+/* Calls visit for every entry of a side, oldest first. The matcher must not be changed meanwhile. For debuggers, the
+ * end of a communicator and the death of a peer. */
 void match_each(const struct match_side *, void (*visit)(void *what, int src, int tag, void *arg), void *arg);
 
 #endif

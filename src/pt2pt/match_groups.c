@@ -1,4 +1,4 @@
-/* match_groups.c - spreading entries over groups by source, and the order between groups. */
+/* match_groups.c - keeping and searching the groups of a deep side. */
 #include "pt2pt/match_groups.h"
 
 #include <stdlib.h>
@@ -6,32 +6,35 @@
 /* Entries of a group whose block is kept when the side runs empty: 64 groups then keep 100 KB at most. */
 #define KEEP_CAP 64
 
+/* Stands in the groups' column of what entries are for; the side's own queue has the real one. */
+static char in_side;
+
 /* Fibonacci hashing: neighbouring ranks and ranks at any power of two apart fall into different groups. */
-static uint32_t group_of(unsigned bits, int src)
+static uint32_t hash(unsigned bits, int src)
 {
     return (uint32_t)((uint64_t)((uint32_t)src * UINT32_C(2654435769)) << bits >> 32);
 }
 
-static struct match_queue *queue_of(struct match_groups *g, int src)
+static struct match_queue *group_of(struct match_groups *g, int src)
 {
-    return &g->queue[src == MATCH_ANY_SOURCE ? MATCH_GROUP_WILD : group_of(g->bits, src)];
+    return src == MATCH_ANY_SOURCE ? &g->any : &g->group[hash(g->bits, src)];
 }
-
-struct match_queue *match_groups_of(struct match_groups *g, int src) { return queue_of(g, src); }
 
 struct match_groups *match_groups_new(unsigned bits)
 {
     struct match_groups *g = calloc(1, sizeof *g);
     if (!g) return NULL;
     g->bits = bits;
-    for (size_t i = 0; i < ARRAY_LEN(g->queue); i++) match_queue_init(&g->queue[i], NULL, 3);
+    match_queue_init(&g->any, NULL, 3);
+    for (size_t i = 0; i < MATCH_GROUPS_MAX; i++) match_queue_init(&g->group[i], NULL, 3);
     return g;
 }
 
 void match_groups_free(struct match_groups *g)
 {
     if (!g) return;
-    for (size_t i = 0; i < ARRAY_LEN(g->queue); i++) match_queue_fini(&g->queue[i]);
+    match_queue_fini(&g->any);
+    for (size_t i = 0; i < MATCH_GROUPS_MAX; i++) match_queue_fini(&g->group[i]);
     free(g);
 }
 
@@ -41,102 +44,66 @@ bool match_groups_pay(const struct match_queue *q, unsigned bits)
     for (uint32_t i = q->head; i < q->tail; i++) {
         if (q->keys[i] == MATCH_HOLE) continue;
         int src = match_key_src(q->keys[i]);
-        uint32_t *n = &count[src == MATCH_ANY_SOURCE ? MATCH_GROUP_WILD : group_of(bits, src)];
+        uint32_t *n = &count[src == MATCH_ANY_SOURCE ? MATCH_GROUPS_MAX : hash(bits, src)];
         if (++*n > most) most = *n;
     }
     return most <= q->live / 2;
 }
 
-void match_groups_clear(struct match_groups *g)
+static void clear(struct match_queue *q)
 {
-    for (size_t i = 0; i < ARRAY_LEN(g->queue); i++) {
-        match_queue_clear(&g->queue[i]);
-        if (g->queue[i].cap > KEEP_CAP) match_queue_fini(&g->queue[i]);
-    }
-    g->busy = 0;
+    match_queue_clear(q);
+    if (q->cap > KEEP_CAP) match_queue_fini(q);
 }
 
-bool match_groups_fill(struct match_groups *g, const struct match_queue *q)
+void match_groups_clear(struct match_groups *g)
 {
-    for (uint32_t i = q->head; i < q->tail; i++) {
-        if (q->keys[i] == MATCH_HOLE || match_groups_push(g, q->keys[i], match_queue_whats(q)[i])) continue;
+    clear(&g->any);
+    for (size_t i = 0; i < MATCH_GROUPS_MAX; i++) clear(&g->group[i]);
+}
+
+bool match_groups_fill(struct match_groups *g, struct match_queue *all)
+{
+    uint64_t *order = match_queue_order(all);
+    for (uint32_t i = all->head; i < all->tail; i++) {
+        order[i] = g->next;
+        if (match_groups_push(g, all->keys[i])) continue;
         match_groups_clear(g);
         return false;
     }
     return true;
 }
 
-bool match_groups_push(struct match_groups *g, uint64_t key, void *what)
+bool match_groups_push(struct match_groups *g, uint64_t key)
 {
-    struct match_queue *q = queue_of(g, match_key_src(key));
-    size_t i = (size_t)(q - g->queue);
-    if (!match_queue_push(q, key, what)) return false;
-    match_queue_order(q)[q->tail - 1] = g->next;
-    if (q->live == 1 && i != MATCH_GROUP_WILD) {
-        g->oldest[i] = g->next;
-        g->busy |= UINT64_C(1) << i;
-    }
-    g->next++;
+    struct match_queue *q = group_of(g, match_key_src(key));
+    if (!match_queue_push(q, key, &in_side)) return false;
+    match_queue_order(q)[q->tail - 1] = g->next++;
     return true;
 }
 
-void *match_groups_remove(struct match_groups *g, struct match_spot s)
+void match_groups_remove(struct match_groups *g, uint64_t key, uint64_t order)
 {
-    size_t i = (size_t)(s.queue - g->queue);
-    void *what = match_queue_remove(s.queue, s.at);
-    if (i == MATCH_GROUP_WILD) return what;
-    if (s.queue->live)
-        g->oldest[i] = match_queue_order(s.queue)[s.queue->head];
-    else
-        g->busy &= ~(UINT64_C(1) << i);
-    return what;
+    struct match_queue *q = group_of(g, match_key_src(key));
+    match_queue_remove(q, match_queue_find_order(q, order));
 }
 
-static uint64_t order_at(struct match_spot s)
+static uint64_t order_at(const struct match_queue *q, uint32_t at)
 {
-    return s.at == MATCH_NONE ? UINT64_MAX : match_queue_order(s.queue)[s.at];
+    return at == MATCH_NONE ? MATCH_NO_ORDER : match_queue_order(q)[at];
 }
 
-static size_t oldest_group(const struct match_groups *g)
+uint64_t match_groups_find_message(const struct match_groups *g, int src, int tag)
 {
-    size_t first = (size_t)__builtin_ctzll(g->busy);
-    for (uint64_t left = g->busy & (g->busy - 1); left; left &= left - 1) {
-        size_t i = (size_t)__builtin_ctzll(left);
-        if (g->oldest[i] < g->oldest[first]) first = i;
-    }
-    return first;
+    const struct match_queue *q = &g->group[hash(g->bits, src)];
+    return order_at(q, match_queue_find_masked(q, match_sought_key(src, tag), match_sought_mask(src, tag)));
 }
 
-/* The oldest message of any source. The group with the oldest entry comes first, since a match there mostly rules the
- * others out. */
-static struct match_spot find_any(struct match_groups *g, uint64_t key, uint64_t mask)
-{
-    struct match_spot best = {NULL, MATCH_NONE};
-    if (!g->busy) return best;
-    size_t first = oldest_group(g);
-    best = (struct match_spot){&g->queue[first], match_queue_find_masked(&g->queue[first], key, mask)};
-    for (uint64_t left = g->busy & ~(UINT64_C(1) << first); left; left &= left - 1) {
-        size_t i = (size_t)__builtin_ctzll(left);
-        if (g->oldest[i] > order_at(best)) continue;
-        struct match_spot s = {&g->queue[i], match_queue_find_masked(&g->queue[i], key, mask)};
-        if (order_at(s) < order_at(best)) best = s;
-    }
-    return best;
-}
-
-struct match_spot match_groups_find_message(struct match_groups *g, int src, int tag)
-{
-    uint64_t key = match_sought_key(src, tag), mask = match_sought_mask(src, tag);
-    if (src == MATCH_ANY_SOURCE) return find_any(g, key, mask);
-    struct match_queue *q = queue_of(g, src);
-    return (struct match_spot){q, match_queue_find_masked(q, key, mask)};
-}
-
-struct match_spot match_groups_find_receive(struct match_groups *g, int src, int tag)
+uint64_t match_groups_find_receive(const struct match_groups *g, int src, int tag)
 {
     uint64_t key = match_key(src, tag), wild = match_wild_key(tag);
-    struct match_queue *q = queue_of(g, src), *w = &g->queue[MATCH_GROUP_WILD];
-    struct match_spot named = {q, match_queue_find_either(q, key, wild)};
-    struct match_spot any = {w, match_queue_find_either(w, key, wild)};
-    return order_at(any) < order_at(named) ? any : named;
+    const struct match_queue *q = &g->group[hash(g->bits, src)];
+    uint64_t named = order_at(q, match_queue_find_either(q, key, wild));
+    uint64_t any = order_at(&g->any, match_queue_find_either(&g->any, key, wild));
+    return any < named ? any : named;
 }

@@ -59,26 +59,28 @@ static void close_gaps(struct match_queue *q)
     q->tail = n;
 }
 
-static bool grow(struct match_queue *q)
+static bool resize(struct match_queue *q, uint32_t cap, uint32_t columns)
 {
-    struct match_queue big = *q;
-    big.cap = q->cap < 8 ? 8 : q->cap * 2;
-    if (q->cap >= MATCH_CAP_MAX) return false;
-    big.keys = aligned_alloc(CACHE_LINE, (size_t)big.cap * big.columns * sizeof *big.keys);
-    if (!big.keys) return false;
-    big.head = 0;
-    big.tail = copy_live(&big, q);
-    make_holes(&big, big.tail, big.cap);
+    struct match_queue new = *q;
+    new.cap = cap;
+    new.columns = columns;
+    new.keys = cap <= MATCH_CAP_MAX ? aligned_alloc(CACHE_LINE, (size_t)cap * columns * sizeof *new.keys) : NULL;
+    if (!new.keys) return false;
+    new.head = 0;
+    new.tail = copy_live(&new, q);
+    make_holes(&new, new.tail, cap);
     if (q->cap > MATCH_INLINE) free(q->keys);
-    *q = big;
+    *q = new;
     return true;
 }
+
+bool match_queue_widen(struct match_queue *q) { return resize(q, q->live > q->cap / 2 ? q->cap * 2 : q->cap, 3); }
 
 /* A full block more than half of which is gaps or was passed by the head is used again: each entry moved pays for a
  * push that needed no room. */
 static TERN_COLD bool make_room(struct match_queue *q)
 {
-    if (q->live > q->cap / 2 || !q->cap) return grow(q);
+    if (q->live > q->cap / 2 || !q->cap) return resize(q, q->cap < 8 ? 8 : q->cap * 2, q->columns);
     close_gaps(q);
     return true;
 }
@@ -114,7 +116,7 @@ uint32_t match_queue_find_masked(const struct match_queue *q, uint64_t key, uint
     for (; i < near; i++)
         if (match_fits_masked(q->keys[i], key, mask)) return i;
     if (i == to) return MATCH_NONE;
-    i = match_scan.masked(q->keys, i, to, key, mask);
+    i = match_scan->masked(q->keys, i, to, key, mask);
     return i < to ? i : MATCH_NONE;
 }
 
@@ -124,7 +126,7 @@ uint32_t match_queue_find_either(const struct match_queue *q, uint64_t key, uint
     for (; i < near; i++)
         if (match_fits_either(q->keys[i], key, wild)) return i;
     if (i == to) return MATCH_NONE;
-    i = match_scan.either(q->keys, i, to, key, wild);
+    i = match_scan->either(q->keys, i, to, key, wild);
     return i < to ? i : MATCH_NONE;
 }
 
@@ -134,4 +136,21 @@ uint32_t match_queue_find_what(const struct match_queue *q, const void *what)
     for (uint32_t i = q->head; i < q->tail; i++)
         if (whats[i] == what) return i;
     return MATCH_NONE;
+}
+
+/* Numbers rise by one from entry to entry where no gap was closed, so where `order` would be without any is the first
+ * guess and the lowest place it can be at. */
+uint32_t match_queue_find_order(const struct match_queue *q, uint64_t order)
+{
+    const uint64_t *orders = match_queue_order(q);
+    uint64_t back = orders[q->tail - 1] - order;
+    uint32_t low = back < q->tail - q->head ? q->tail - 1 - (uint32_t)back : q->head;
+    uint32_t n = q->tail - low;
+    if (orders[low] == order) return low;
+    while (n > 1) { /* without a branch on what is found, which could not be predicted */
+        uint32_t half = n / 2;
+        low += half & -(uint32_t)(orders[low + half - 1] < order);
+        n -= half;
+    }
+    return low;
 }

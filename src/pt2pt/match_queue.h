@@ -7,8 +7,8 @@
  *
  *       keys   | src,tag | src,tag | hole    | src,tag | hole ...   8 bytes each, the only thing searched
  *       whats  | body    | body    | NULL    | body    | NULL ...   read at a hit
- *       order  | 17      | 23      |         | 42      |     ...    third column, only in queues of a group
- *                ^head                         ^tail - 1
+ *       order  | 17      | 23      | 24      | 42      |     ...    rising; a third column of deep queues
+ * (match_groups.h) ^head                         ^tail - 1
  *
  * Invariants:
  *   - every slot that holds no live entry has the key MATCH_HOLE and a NULL what,
@@ -35,7 +35,7 @@ struct match_queue {
     uint32_t live;
     uint32_t cap : 28;
     uint32_t columns : 2; /* 2, or 3 with the order numbers */
-    uint32_t grouped : 1; /* of a side's own queue: its entries are in the groups, only `live` counts here */
+    uint32_t grouped : 1; /* of a side's own queue: its groups are in use */
 };
 static_assert(sizeof(struct match_queue) == 24, "two queues and two pointers fill one cache line");
 
@@ -54,6 +54,10 @@ void match_queue_fini(struct match_queue *);
 /* Appends an entry. False when memory is out; the queue is as before then. */
 bool match_queue_push(struct match_queue *, uint64_t key, void *what);
 
+/* Moves the entries to a block with three columns, the third not filled in, without holes and with room for one more.
+ * False as above. */
+bool match_queue_widen(struct match_queue *);
+
 /* Forgets all entries; the block is kept. */
 void match_queue_clear(struct match_queue *);
 
@@ -69,5 +73,8 @@ uint32_t match_queue_find_either(const struct match_queue *, uint64_t key, uint6
 
 /* The entry that stands for `what`, wherever it is. MATCH_NONE if none. */
 uint32_t match_queue_find_what(const struct match_queue *, const void *what);
+
+/* The live entry of this order number, which is there. */
+uint32_t match_queue_find_order(const struct match_queue *, uint64_t order);
 
 #endif

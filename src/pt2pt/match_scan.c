@@ -4,7 +4,6 @@
 #include "pt2pt/match_scan.h"
 #include "base/err.h"
 #include "pt2pt/match_key.h"
-#include "pt2pt/match_scan_x86.h"
 
 #include <string.h>
 
@@ -28,30 +27,28 @@ static uint32_t scalar_either(const uint64_t *keys, uint32_t from, uint32_t to, 
     return from;
 }
 
-#define SCALAR                                                                                                         \
-    {                                                                                                                  \
-        "scalar", always, scalar_masked, scalar_either                                                                 \
-    }
+const struct match_scan match_scan_scalar = {
+    .name = "scalar", .here = always, .group_from = 256, .masked = scalar_masked, .either = scalar_either};
 
-const struct match_scan match_scan_forms[] = {
-    SCALAR,
-    MATCH_SCAN_X86 /* one entry each, or nothing on other processors */
-    {NULL, NULL, NULL, NULL},
-};
+const struct match_scan *const match_scan_forms[] = {&match_scan_scalar,
+#if defined(__x86_64__)
+                                                     &match_scan_avx2, &match_scan_avx512,
+#endif
+                                                     NULL};
 
-struct match_scan match_scan = SCALAR;
+const struct match_scan *match_scan = &match_scan_scalar;
 
 int match_scan_choose(const char *name)
 {
     const struct match_scan *best = NULL;
     bool automatic = !strcmp(name, "auto");
-    for (const struct match_scan *form = match_scan_forms; form->name; form++)
-        if ((automatic || !strcmp(name, form->name)) && form->here()) best = form;
+    for (const struct match_scan *const *form = match_scan_forms; *form; form++)
+        if ((automatic || !strcmp(name, (*form)->name)) && (*form)->here()) best = *form;
     if (!best)
         return err_set(TERN_ERR_UNSUPPORTED,
                        "variable TERN_MATCH_VECTOR: this processor, or this build, cannot run '%s'; "
                        "'auto' takes the fastest search there is",
                        name);
-    match_scan = *best;
+    match_scan = best;
     return 0;
 }

@@ -16,6 +16,10 @@ struct match_scan {
     const char *name;   /* as TERN_MATCH_VECTOR spells it */
     bool (*here)(void); /* can this processor run it? */
 
+    /* Length from which on a queue of entries of many sources is worth an index by source (match_groups.h): where, in
+     * bench/match_bench, drain_groups64 becomes cheaper than drain_groups1. */
+    uint32_t group_from;
+
     /* (keys[i] ^ key) & mask is zero */
     uint32_t (*masked)(const uint64_t *keys, uint32_t from, uint32_t to, uint64_t key, uint64_t mask);
 
@@ -23,11 +27,16 @@ struct match_scan {
     uint32_t (*either)(const uint64_t *keys, uint32_t from, uint32_t to, uint64_t key, uint64_t wild);
 };
 
-/* All forms built for this architecture, slowest first; the last one has no name. */
-extern const struct match_scan match_scan_forms[];
+extern const struct match_scan match_scan_scalar;
+#if defined(__x86_64__)
+extern const struct match_scan match_scan_avx2, match_scan_avx512;
+#endif
+
+/* All forms built for this architecture, slowest first, then NULL. */
+extern const struct match_scan *const match_scan_forms[];
 
 /* The form in use; scalar until match_scan_choose. */
-extern struct match_scan match_scan;
+extern const struct match_scan *match_scan;
 
 /* Takes the form called `name`, or the fastest for "auto". TERN_ERR_UNSUPPORTED, in words, if it is not to be had here.
  */
