@@ -2,10 +2,11 @@
 #include "base/err.h"
 #include "reference.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 static void assert_facts(const struct type *t, const struct ref *r)
 {

@@ -2,10 +2,11 @@
 #include "reference.h"
 #include "type/cursor.h"
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+
+#include <cmocka.h>
 
 /* `count` elements of a type in memory with random contents, and their packed form by the model. */
 struct field {

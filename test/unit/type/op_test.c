@@ -5,13 +5,14 @@
 #include "type/element.h"
 #include "type/op.h"
 
-#include <cmocka.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 /* ---- what the standard allows, written down once more ---- */
 
