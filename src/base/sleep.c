@@ -55,29 +55,23 @@ struct waitv { /* the kernel's struct futex_waitv, which older headers lack */
     uint32_t flags, reserved;
 };
 
-static bool wait_two(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+/* Sleeps on both words; false when the kernel cannot. */
+static bool wait_two(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value)
 {
     struct waitv v[2] = {{ticket, (uintptr_t)&b->ring, 2, 0}, {value, (uintptr_t)word, 2, 0}}; /* 2: 32-bit word */
-    struct timespec t;
-    if (timeout_ns) { /* absolute here, unlike FUTEX_WAIT */
-        clock_gettime(CLOCK_MONOTONIC, &t);
-        uint64_t end = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + timeout_ns;
-        t = span(end);
-    }
-    long rc = syscall(SYS_futex_waitv, v, 2, 0, timeout_ns ? &t : NULL, CLOCK_MONOTONIC);
+    long rc = syscall(SYS_futex_waitv, v, 2, 0, NULL, CLOCK_MONOTONIC);
     return !(rc < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL));
 }
 
 /* Without futex_waitv a change of `word` is noticed late: sleeps are cut to this. */
 #define BLIND_SLEEP_NS 200000u
 
-void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value)
 {
-    if (word && !no_waitv && !wait_two(b, ticket, word, value, timeout_ns)) no_waitv = true;
-    else if (!word) futex_sleep(&b->ring, ticket, timeout_ns);
-    if (word && no_waitv) {
-        uint64_t cut = timeout_ns && timeout_ns < BLIND_SLEEP_NS ? timeout_ns : BLIND_SLEEP_NS;
-        if (atomic_load_explicit(word, memory_order_acquire) == value) futex_sleep(&b->ring, ticket, cut);
+    if (!word) futex_sleep(&b->ring, ticket, 0);
+    else if (no_waitv || !wait_two(b, ticket, word, value)) {
+        no_waitv = true;
+        if (atomic_load_explicit(word, memory_order_acquire) == value) futex_sleep(&b->ring, ticket, BLIND_SLEEP_NS);
     }
     atomic_store_explicit(&b->asleep, 0, memory_order_relaxed);
 }
@@ -88,4 +82,11 @@ void bell_ring(struct bell *b)
     if (!atomic_exchange_explicit(&b->asleep, 0, memory_order_acq_rel)) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
     futex_wake_all(&b->ring);
+}
+
+void gate_open(struct gate *g)
+{
+    /* release: who is woken sees what was published; the word has changed for who is just going to sleep */
+    atomic_fetch_add_explicit(&g->ring, 1, memory_order_release);
+    futex_wake_all(&g->ring);
 }

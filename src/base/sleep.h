@@ -38,9 +38,9 @@ void bell_open(struct bell *, bool fenced);
 /* Announces the sleep and does barrier (A). Returns the ticket for bell_wait. */
 uint32_t bell_announce(struct bell *);
 
-/* Sleeps until the bell rings after `ticket`, `word` (optional) no longer has `value`, or `timeout_ns`
- * passes (0 = without end). Spurious returns are possible. Ends the announcement. */
-void bell_wait(struct bell *, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+/* Sleeps until the bell rings after `ticket`, or `word` (optional) no longer has `value`. Spurious returns are
+ * possible. Ends the announcement. */
+void bell_wait(struct bell *, uint32_t ticket, _Atomic uint32_t *word, uint32_t value);
 
 /* The sleeper found work after bell_announce: withdraws the announcement. */
 static inline void bell_stay(struct bell *b) { atomic_store_explicit(&b->asleep, 0, memory_order_relaxed); }
@@ -55,6 +55,26 @@ static inline void bell_check(struct bell *b, bool fence)
     if (fence) atomic_thread_fence(memory_order_seq_cst);    /* (B), pairs with (A) in bell_announce */
     else atomic_signal_fence(memory_order_seq_cst);          /* the sleeper's membarrier does the rest */
     if (unlikely(atomic_load_explicit(&b->asleep, memory_order_relaxed))) bell_ring(b);
+}
+
+/*
+ * A gate is a doorbell of many: sleepers wait for something that one process brings about for all of them at once,
+ * and are woken by one system call. The handshake is the same; who sleeps counts itself in `sleepers` before (A).
+ */
+struct gate {
+    _Atomic uint32_t ring; /* futex word: counts openings that somebody slept for */
+    _Atomic uint32_t sleepers;
+};
+
+/* Wakes all sleepers: the slow half of gate_check. */
+void gate_open(struct gate *) TERN_COLD;
+
+/* Waker's side, after publishing with release. `fence`: wakers pay for barrier (B), as in bell_check. */
+static inline void gate_check(struct gate *g, bool fence)
+{
+    if (fence) atomic_thread_fence(memory_order_seq_cst);
+    else atomic_signal_fence(memory_order_seq_cst);
+    if (unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed))) gate_open(g);
 }
 
 /* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */

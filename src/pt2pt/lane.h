@@ -76,10 +76,10 @@ bool lane_idle(struct lane *);
 
 /*
  * The one place where the library waits (wait.c): until ready(arg), polling as long as that pays and then asleep.
- * The lock is held on entry and on return, and given up in between when threads share the lane. `word`, if not NULL,
- * is a futex word outside the lane whose change from `value` also ends a sleep.
+ * The lock is held on entry and on return, and given up in between when threads share the lane. `gate`, if not NULL,
+ * is one whose opening also ends a sleep.
  */
-void lane_wait(struct lane *, bool (*ready)(void *), void *arg, _Atomic uint32_t *word, uint32_t value);
+void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void wait_open(struct lane *);
 
 /* Ends an operation: result.error is set to `error`, done is called, waiters see it. Lock held. */

@@ -27,7 +27,7 @@ static bool search(struct comm *c, struct looking *k, bool blocking)
 {
     struct lane *l = c->lane;
     lane_enter(l);
-    if (blocking) lane_wait(l, look, k, NULL, 0);
+    if (blocking) lane_wait(l, look, k, NULL);
     else if (!look(k)) {
         lane_progress(l);
         look(k);

@@ -16,7 +16,7 @@ int pt_wait(struct request *r)
     if (!request_is_complete(r)) {
         struct lane *l = &lane0;
         lane_enter(l);
-        lane_wait(l, one_complete, r, NULL, 0);
+        lane_wait(l, one_complete, r, NULL);
         lane_leave(l);
     }
     return r->result.error;
@@ -48,7 +48,7 @@ void pt_wait_many(int n, struct request *const req[], bool all)
     bool (*ready)(void *) = all ? all_complete : any_complete;
     if (ready(&m)) return;
     lane_enter(&lane0);
-    lane_wait(&lane0, ready, &m, NULL, 0);
+    lane_wait(&lane0, ready, &m, NULL);
     lane_leave(&lane0);
 }
 

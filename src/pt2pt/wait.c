@@ -27,7 +27,7 @@ void wait_open(struct lane *l)
     if (proc_self()->oversubscribed && l->spin_max_ns > SPIN_OVERSUB_NS) l->spin_max_ns = SPIN_OVERSUB_NS;
     if (!strcmp(spin, "never")) l->spin_max_ns = 0;
     if (!strcmp(spin, "always")) l->spin_max_ns = UINT64_MAX;
-    l->spin_ns = l->spin_max_ns == UINT64_MAX ? UINT64_MAX : l->spin_max_ns / 4;
+    l->spin_ns = l->spin_max_ns; /* until waits teach otherwise */
 }
 
 /* What a wait of `waited` ns, asleep at its end or not, teaches. */
@@ -46,19 +46,25 @@ static void learn(struct lane *l, uint64_t waited, bool slept)
 }
 
 /* Sleeps unless there is something to do. */
-static void nap(struct lane *l, bool (*ready)(void *), void *arg, _Atomic uint32_t *word, uint32_t value)
+static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     struct bell *bell = peer_bell();
+    uint32_t seen = 0;
+    if (gate) {
+        seen = atomic_load_explicit(&gate->ring, memory_order_relaxed);
+        atomic_fetch_add_explicit(&gate->sleepers, 1, memory_order_relaxed); /* ordered by bell_announce */
+    }
     uint32_t ticket = bell_announce(bell);
     if (ready(arg) || !lane_idle(l)) {
         bell_stay(bell);
-        return;
+    } else {
+        l->sleepers++;
+        lane_leave(l);
+        bell_wait(bell, ticket, gate ? &gate->ring : NULL, seen);
+        lane_enter(l);
+        l->sleepers--;
     }
-    l->sleepers++;
-    lane_leave(l);
-    bell_wait(bell, ticket, word, value, 0);
-    lane_enter(l);
-    l->sleepers--;
+    if (gate) atomic_fetch_sub_explicit(&gate->sleepers, 1, memory_order_relaxed);
 }
 
 /* Other threads may wait for this lane: they have the lock for a moment. */
@@ -69,7 +75,7 @@ static TERN_COLD void share(struct lane *l)
     lane_enter(l);
 }
 
-void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, _Atomic uint32_t *word, uint32_t value)
+void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     uint64_t start = 0, idle_since = 0;
     uint32_t polls = 0;
@@ -91,7 +97,7 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, _Atomic uint32_
         if (!start) start = now;
         if (!idle_since) idle_since = now;
         if (now - idle_since < l->spin_ns) continue;
-        nap(l, ready, arg, word, value);
+        nap(l, ready, arg, gate);
         slept = true;
         idle_since = 0;
         polls = 0;
