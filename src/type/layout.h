@@ -54,8 +54,9 @@ struct layout {
 /* Makers return 0 and *out with a reference for the caller, TERN_ERR_NOMEM, or TERN_ERR_ARG beyond LAYOUT_DEPTH_MAX.
  * Sizes are known not to overflow. Bodies stay the caller's. */
 int layout_run(int64_t off, int64_t len, const struct layout **out);
+/* Bodies may be NULL. */
 int layout_repeat(const struct layout *body, int64_t off, int64_t n, int64_t stride, const struct layout **out);
-int layout_join(int64_t n, const struct layout_loop *loops, const struct layout **out); /* fills in at; body may be NULL */
+int layout_join(int64_t n, const struct layout_loop *loops, const struct layout **out); /* sets at */
 
 /* Collects pieces of memory in packed order and makes the simplest leaf of them. */
 struct layout_pieces {

@@ -42,7 +42,8 @@ static inline __attribute__((always_inline)) void move_blocks(bool pack, char *p
         copy_block(pack ? packed : base + offs[i], pack ? base + offs[i] : packed, block);
 }
 
-/* clang-format off: one line for each size */
+/* One line for each size. */
+/* clang-format off */
 
 static inline __attribute__((always_inline)) void move_strided_any(bool pack, char *packed, char *at, int64_t n,
                                                                    size_t block, int64_t stride)

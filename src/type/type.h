@@ -23,7 +23,8 @@
 struct layout;
 struct envelope;
 
-/* clang-format off: one row for each family */
+/* One row for each family. */
+/* clang-format off */
 
 /* What one predefined element is to an operator; operators have one kernel per kind. */
 enum type_kind {
