@@ -47,7 +47,7 @@ void goal_frame_free(struct goal_frame *f)
     free(f);
 }
 
-int goal_bind_scratch(struct goal_frame *f, const struct type *type, int64_t size, int64_t extent, int64_t true_lb,
+int goal_bind_scratch(struct goal_frame *f, struct type *type, int64_t size, int64_t extent, int64_t true_lb,
                       int64_t true_extent)
 {
     int64_t n = f->block->scratch / size;

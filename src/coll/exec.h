@@ -30,7 +30,7 @@ struct type;
  */
 struct goal_slot {
     char *base;
-    const struct type *type;
+    struct type *type;
     int64_t size, extent;
 };
 
@@ -44,7 +44,7 @@ enum { GOAL_DONE = 0, GOAL_LATER = 1 };
  */
 struct goal_buf {
     char *buf;
-    const struct type *type;
+    struct type *type;
     int64_t skip, len;
 };
 
@@ -78,7 +78,7 @@ struct goal_frame {
     bool active;            /* between goal_start and done */
     int tag;                /* of the run, for the port: with op->tag it identifies the message */
     const struct op *op;    /* of reductions */
-    const struct type *type; /* of reductions; also of a typed scratchpad */
+    struct type *type; /* of reductions; also of a typed scratchpad */
     void *ctx;              /* the port's */
     void (*done)(struct goal_frame *); /* the run has ended with `status`; may free or restart the frame */
     void *owner;            /* of whoever set done */
@@ -98,7 +98,7 @@ static inline void goal_bind(struct goal_frame *f, unsigned slot, const void *ba
 }
 
 /* Binds a slot to elements of a datatype: element 0 is at base. size > 0. */
-static inline void goal_bind_typed(struct goal_frame *f, unsigned slot, const void *base, const struct type *type,
+static inline void goal_bind_typed(struct goal_frame *f, unsigned slot, const void *base, struct type *type,
                                    int64_t size, int64_t extent)
 {
     if (slot < f->block->slot_count) f->slot[slot] = (struct goal_slot){(char *)base, type, size, extent};
@@ -108,7 +108,7 @@ static inline void goal_bind_typed(struct goal_frame *f, unsigned slot, const vo
  * Makes the scratchpad of a program with GOAL_TYPED_SCRATCH hold elements of a datatype: extent bytes from one
  * to the next, data of one element at [true_lb, true_lb + true_extent) from its address. TERN_ERR_NOMEM.
  */
-int goal_bind_scratch(struct goal_frame *, const struct type *, int64_t size, int64_t extent, int64_t true_lb,
+int goal_bind_scratch(struct goal_frame *, struct type *, int64_t size, int64_t extent, int64_t true_lb,
                       int64_t true_extent);
 
 /* Starts a run with what is bound. done(frame) may be called before this returns. */

@@ -306,7 +306,7 @@ bool sim_was_early(const struct sim *s) { return s->early; }
 
 void sim_bind(struct sim *s, int rank, unsigned slot, void *base, const struct sim_type *type)
 {
-    if (type) goal_bind_typed(s->frame[rank], slot, base, (const struct type *)type, type->size, type->extent);
+    if (type) goal_bind_typed(s->frame[rank], slot, base, (struct type *)(uintptr_t)type, type->size, type->extent);
     else goal_bind(s->frame[rank], slot, base);
 }
 
@@ -315,7 +315,7 @@ void sim_bind_op(struct sim *s, const struct sim_op *op, const struct sim_type *
     for (int i = 0; i < s->n; i++) {
         struct goal_frame *f = s->frame[i];
         f->op = (const struct op *)op;
-        f->type = (const struct type *)type;
+        f->type = (struct type *)(uintptr_t)type;
         if (!(f->block->flags & GOAL_TYPED_SCRATCH)) continue;
         int rc = type ? goal_bind_scratch(f, f->type, type->size, type->extent, 0, type->size)
                       : goal_bind_scratch(f, NULL, 1, 1, 0, 1);

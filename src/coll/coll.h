@@ -1,0 +1,88 @@
+/*
+ * coll.h - the collective operations: all that the layers above see of this folder.
+ *
+ * An operation is described by a struct coll_call, which is what MPI's arguments say with
+ * counts and displacements widened. coll_run does it and returns when it is done here; the
+ * named functions fill in the call for the blocking entry points. Arguments have been
+ * checked: communicator, root, signs of counts, types committed, operator valid for the
+ * type, send buffer MPI_IN_PLACE only where that is allowed.
+ *
+ * Errors: a code with words. TERN_ERR_TRUNCATE when this rank's own send and receive
+ * amounts differ, or a peer's message does not fit.
+ *
+ * Source: MPI-5.0 chapter 6; GOAL-28.
+ *
+ * Threads: collectives on one communicator are called one after the other (MPI 6.13); on
+ * different communicators by any threads.
+ */
+#ifndef TERN_COLL_COLL_H
+#define TERN_COLL_COLL_H
+
+#include "coll/alg.h"
+#include "obj/comm.h"
+#include "type/op.h"
+
+struct coll_call {
+    enum coll_kind kind;
+    const void *sendbuf; /* MPI_IN_PLACE where MPI allows it */
+    void *recvbuf;       /* bcast: the buffer */
+    int64_t scount, rcount;
+    struct type *stype, *rtype; /* reductions and bcast: rtype; NULL: not significant here */
+    const int64_t *scounts, *sdispls, *rcounts, *rdispls; /* v: one entry a rank; displacements in extents (w: bytes) */
+    struct type *const *stypes, *const *rtypes;           /* w */
+    const struct op *op;
+    int root;
+};
+
+int coll_open(void); /* before communicators are made: hooks into their end */
+
+/* Does the operation and waits for its end at this rank. */
+int coll_run(struct comm *, const struct coll_call *);
+
+int coll_barrier(struct comm *);
+int coll_bcast(struct comm *, void *buf, int64_t count, struct type *, int root);
+int coll_reduce(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *,
+                int root);
+int coll_allreduce(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *);
+int coll_gather(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf, int64_t rcount,
+                struct type *rtype, int root);
+int coll_gatherv(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
+                 const int64_t *rcounts, const int64_t *rdispls, struct type *rtype, int root);
+int coll_scatter(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf, int64_t rcount,
+                 struct type *rtype, int root);
+int coll_scatterv(struct comm *, const void *sendbuf, const int64_t *scounts, const int64_t *sdispls,
+                  struct type *stype, void *recvbuf, int64_t rcount, struct type *rtype, int root);
+int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
+                   int64_t rcount, struct type *rtype);
+int coll_allgatherv(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
+                    const int64_t *rcounts, const int64_t *rdispls, struct type *rtype);
+int coll_alltoall(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
+                  int64_t rcount, struct type *rtype);
+int coll_alltoallv(struct comm *, const void *sendbuf, const int64_t *scounts, const int64_t *sdispls,
+                   struct type *stype, void *recvbuf, const int64_t *rcounts, const int64_t *rdispls,
+                   struct type *rtype);
+int coll_alltoallw(struct comm *, const void *sendbuf, const int64_t *scounts, const int64_t *sdispls,
+                   struct type *const *stypes, void *recvbuf, const int64_t *rcounts, const int64_t *rdispls,
+                   struct type *const *rtypes);
+int coll_reduce_scatter(struct comm *, const void *sendbuf, void *recvbuf, const int64_t *rcounts, struct type *,
+                        const struct op *);
+int coll_reduce_scatter_block(struct comm *, const void *sendbuf, void *recvbuf, int64_t rcount, struct type *,
+                              const struct op *);
+int coll_scan(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *);
+int coll_exscan(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *);
+
+/* ---- for the parts of this folder that hang on a communicator ---- */
+
+struct coll_cache;
+
+struct coll_comm {
+    struct coll_cache *cache; /* programs and idle frames by shape */
+    uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
+    void *node;               /* the node-local fast path's */
+    void (*node_free)(void *node);
+};
+
+/* The communicator's state, made at first use; NULL with words when memory is out. */
+struct coll_comm *coll_comm(struct comm *);
+
+#endif

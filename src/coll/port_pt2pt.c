@@ -1,0 +1,242 @@
+/*
+ * port_pt2pt.c - see port_pt2pt.h.
+ *
+ * A message's tag is | seq modulo 2^15 | tag of the operation, 16 bits |, so that the messages
+ * of collectives that follow each other on a communicator cannot meet.
+ *
+ * Messages of several pieces go through a packed copy of their own.
+ *
+ * Threads: everything here but coll_frame_new/free runs under the lane's lock.
+ */
+#include "coll/port_pt2pt.h"
+
+#include "base/err.h"
+#include "copy/copy.h"
+#include "pt2pt/api.h"
+#include "pt2pt/lane.h"
+#include "type/cursor.h"
+#include "type/op.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct message {
+    struct request req;
+    const struct goal_op *op;
+    char *bounce; /* packed copy of several pieces, or NULL */
+};
+
+struct coll_frame {
+    struct goal_frame *goal;
+    struct comm *comm;
+    struct message msg[]; /* by goal_op.index */
+};
+
+/* ---- local work ------------------------------------------------------------ */
+
+static struct type_cursor cursor_at(const struct goal_buf *b)
+{
+    struct type_cursor c;
+    type_cursor_init(&c, b->type, (b->skip + b->len + b->type->size - 1) / b->type->size, b->buf);
+    type_cursor_seek(&c, (size_t)b->skip);
+    return c;
+}
+
+static void copy_between_types(const struct goal_buf *from, const struct goal_buf *to)
+{
+    struct type_cursor in = cursor_at(from), out = cursor_at(to);
+    char room[4096];
+    for (size_t left = (size_t)from->len; left;) {
+        size_t n = type_pack(&in, room, min_size(left, sizeof room));
+        type_unpack(&out, room, n);
+        left -= n;
+    }
+}
+
+static int port_copy(struct goal_frame *f, const struct goal_buf *from, const struct goal_buf *to)
+{
+    (void)f;
+    if (!from->type && !to->type) {
+        copy_memory(to->buf, from->buf, (size_t)from->len);
+    } else if (!to->type) {
+        struct type_cursor c = cursor_at(from);
+        type_pack(&c, to->buf, (size_t)from->len);
+    } else if (!from->type) {
+        struct type_cursor c = cursor_at(to);
+        type_unpack(&c, from->buf, (size_t)from->len);
+    } else {
+        copy_between_types(from, to);
+    }
+    return 0;
+}
+
+/* Elements of the frame's datatype in a reduction's operand. */
+static int64_t elements(const struct goal_frame *f, const struct goal_buf *b) { return b->len / f->type->size; }
+
+static int split_element(const struct goal_frame *f, const struct goal_buf *b)
+{
+    if (likely(!b->skip && b->len % f->type->size == 0)) return 0;
+    return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)f->type->size);
+}
+
+static int port_reduce(struct goal_frame *f, const struct goal_buf *in, const struct goal_buf *inout)
+{
+    int rc = split_element(f, in);
+    if (!rc) rc = split_element(f, inout);
+    return rc ? rc : op_apply(f->op, in->buf, inout->buf, elements(f, in), f->type);
+}
+
+static int port_reduce3(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b,
+                        const struct goal_buf *out)
+{
+    int rc = split_element(f, a);
+    if (!rc) rc = split_element(f, b);
+    if (!rc) rc = split_element(f, out);
+    return rc ? rc : op_apply3(f->op, a->buf, b->buf, out->buf, elements(f, a), f->type);
+}
+
+/* ---- messages --------------------------------------------------------------- */
+
+/* Moves the pieces of an operation to or from one packed buffer. */
+static void move_pieces(struct goal_frame *f, const struct goal_op *op, char *packed, bool gather)
+{
+    for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out; i++) {
+        struct goal_buf piece = goal_piece_buf(f, &op->piece[i]), flat = {packed, NULL, 0, piece.len};
+        if (gather) port_copy(f, &piece, &flat);
+        else port_copy(f, &flat, &piece);
+        packed += piece.len;
+    }
+}
+
+TERN_COLD static int bounce(struct goal_frame *f, struct message *m, unsigned pieces, struct goal_buf *buf)
+{
+    int64_t len = 0;
+    for (unsigned i = 0; i < pieces; i++) len += goal_piece_len(&m->op->piece[i]);
+    m->bounce = malloc((size_t)len + 1);
+    if (!m->bounce) return err_set(TERN_ERR_NOMEM, "no memory for %lld bytes of a collective's message", (long long)len);
+    if (m->op->type == GOAL_OP_SEND) move_pieces(f, m->op, m->bounce, true);
+    *buf = (struct goal_buf){m->bounce, NULL, 0, len};
+    return 0;
+}
+
+static void unbounce(struct goal_frame *f, struct message *m)
+{
+    if (m->op->type == GOAL_OP_RECV && !m->req.result.error) move_pieces(f, m->op, m->bounce, false);
+    free(m->bounce);
+    m->bounce = NULL;
+}
+
+static void message_done(struct request *r)
+{
+    struct message *m = container_of(r, struct message, req);
+    struct coll_frame *c = r->owner;
+    r->done = NULL; /* what still has one is in flight, for port_cancel */
+    if (unlikely(m->bounce)) unbounce(c->goal, m);
+    goal_op_done(c->goal, m->op, r->result.error);
+}
+
+/* Fills the request of an operation. */
+static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind, struct message *m)
+{
+    struct coll_frame *c = f->ctx;
+    unsigned pieces = (unsigned)op->n_in + op->n_out;
+    struct goal_buf b = {NULL, NULL, 0, 0};
+    m->op = op;
+    if (likely(pieces == 1)) {
+        b = goal_piece_buf(f, op->piece);
+    } else if (pieces) {
+        int rc = bounce(f, m, pieces, &b);
+        if (rc) return rc;
+    }
+    struct type *type = b.type ? b.type : type_of(MPI_BYTE);
+    if (unlikely(b.skip || b.len % type->size))
+        return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)type->size);
+    int tag = (int)((uint32_t)f->tag << 16 | op->tag);
+    pt_prepare(&m->req, kind, c->comm, PT_COLL, b.buf, b.len / type->size, type, op->peer, tag, PT_STANDARD);
+    m->req.done = NULL;
+    m->req.owner = c;
+    return 0;
+}
+
+/* What the port answers for a request just started: done at once, or a call of message_done later. */
+static int started(struct goal_frame *f, struct message *m)
+{
+    if (request_is_complete(&m->req)) {
+        if (unlikely(m->bounce)) unbounce(f, m);
+        return m->req.result.error;
+    }
+    m->req.done = message_done;
+    return GOAL_LATER;
+}
+
+static int port_send(struct goal_frame *f, const struct goal_op *op)
+{
+    struct message *m = &((struct coll_frame *)f->ctx)->msg[op->index];
+    int rc = prepare(f, op, REQ_SEND, m);
+    if (unlikely(rc)) return rc;
+    pt_send_start(&m->req);
+    return started(f, m);
+}
+
+static int port_recv(struct goal_frame *f, const struct goal_op *op)
+{
+    struct message *m = &((struct coll_frame *)f->ctx)->msg[op->index];
+    int rc = prepare(f, op, REQ_RECV, m);
+    if (unlikely(rc)) return rc;
+    pt_recv_start(&m->req);
+    return started(f, m);
+}
+
+/* Receives that nobody may ever answer are taken back; sends end by themselves or with their peer. */
+static void port_cancel(struct goal_frame *f)
+{
+    struct coll_frame *c = f->ctx;
+    for (uint32_t i = 0; i < f->block->op_count; i++) {
+        struct message *m = &c->msg[i];
+        if (m->req.kind == REQ_RECV && m->req.done) pt_cancel_locked(&m->req);
+    }
+}
+
+static const struct goal_port port = {port_send, port_recv, port_copy, port_reduce, port_reduce3, port_cancel};
+
+/* ---- frames ----------------------------------------------------------------- */
+
+static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
+
+struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog)
+{
+    struct coll_frame *c = calloc(1, sizeof *c + prog->head.op_count * sizeof(struct message));
+    struct goal_frame *f = c ? goal_frame_new(prog, &port) : NULL;
+    if (!f) {
+        free(c);
+        return NULL;
+    }
+    f->ctx = c;
+    f->done = run_done;
+    c->goal = f;
+    c->comm = comm;
+    return c;
+}
+
+void coll_frame_free(void *frame)
+{
+    struct coll_frame *c = frame;
+    if (!c) return;
+    goal_frame_free(c->goal);
+    free(c);
+}
+
+struct goal_frame *coll_frame_goal(struct coll_frame *c) { return c->goal; }
+
+static bool is_over(void *arg) { return !((struct goal_frame *)arg)->active; }
+
+int coll_frame_run(struct coll_frame *c, uint32_t seq)
+{
+    struct goal_frame *f = c->goal;
+    struct lane *lane = c->comm->lane;
+    f->tag = (int)(seq & 0x7fff);
+    lane_enter(lane);
+    goal_start(f);
+    if (!is_over(f)) lane_wait(lane, is_over, f, NULL);
+    lane_leave(lane);
+    return f->status;
+}

@@ -1,0 +1,25 @@
+/*
+ * port_pt2pt.h - the port through which frames run inside the library: messages by
+ * src/pt2pt in the communicator's collective context, local work by src/type.
+ */
+#ifndef TERN_COLL_PORT_PT2PT_H
+#define TERN_COLL_PORT_PT2PT_H
+
+#include "coll/exec.h"
+#include "obj/comm.h"
+
+/* A frame with the requests of its messages, one an operation. frame->ctx points back to it. */
+struct coll_frame;
+
+/* A frame of `prog` (takes a reference) for runs on communicator c. NULL when memory is out. */
+struct coll_frame *coll_frame_new(struct comm *c, struct goal_prog *prog);
+void coll_frame_free(void *frame); /* not while active; NULL is fine */
+struct goal_frame *coll_frame_goal(struct coll_frame *);
+
+/*
+ * Runs the bound frame to its end with the tags of collective number seq. Takes the lane's lock and waits as every
+ * blocking call does. Returns the status of the run.
+ */
+int coll_frame_run(struct coll_frame *, uint32_t seq);
+
+#endif
