@@ -51,15 +51,16 @@ struct copy_ops {
     const char *name;
     unsigned flags; /* enum copy_flag */
 
-    /* Makes an engine that holds at least `depth` pieces. TERN_ERR_UNSUPPORTED: not on this machine (no words needed). */
+    /* Makes an engine whose ring has `depth` pieces, or as many as it can have. TERN_ERR_UNSUPPORTED: not on this
+     * machine (no words needed). */
     int (*open)(size_t depth, void **state_p);
     void (*close)(void *state); /* nothing is outstanding then */
 
     /* Takes one piece, not yet started. TERN_AGAIN: the ring is full, nothing was taken. The memory stays the caller's
      * and must not be touched until the piece has finished. */
     int (*push)(void *state, void *dst, const void *src, size_t n);
-    void (*issue)(void *state);         /* starts everything pushed */
-    uint64_t (*finished)(void *state);  /* pieces finished since open, in order of push; one memory read */
+    void (*issue)(void *state);        /* starts everything pushed */
+    uint64_t (*finished)(void *state); /* pieces finished since open, in order of push; one memory read */
 
     /* COPY_PIN only, else NULL: the caller keeps the token until the copies of that memory have finished. */
     int (*pin)(void *state, const void *p, size_t n, void **token_p);
@@ -82,9 +83,14 @@ void copy_queue_close(struct copy_queue *); /* waits for what is outstanding */
 
 /* Queues a copy of n > 0 bytes; 0 and its cookie. TERN_AGAIN: no room, nothing queued; issue, poll and try again. */
 int copy_submit(struct copy_queue *, void *dst, const void *src, size_t n, copy_cookie *cookie_p);
-void copy_issue(struct copy_queue *);             /* starts everything queued */
+void copy_issue(struct copy_queue *); /* starts everything queued; what is too much for the engine now, poll feeds */
 copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; never blocks */
 copy_cookie copy_last(const struct copy_queue *); /* the last cookie given out: copy_last - copy_poll are outstanding */
 void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */
+
+/* Locks the pages of memory that an engine will read or write; nothing happens where the engine does not need it. The
+ * token is given back when the copies of that memory have finished. */
+int copy_pin(struct copy_queue *, const void *p, size_t n, void **token_p);
+void copy_unpin(struct copy_queue *, void *token);
 
 #endif
