@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "coll/cache.h"
+#include "coll/node.h"
 #include "coll/port_pt2pt.h"
 #include "coll/select.h"
 #include <stdlib.h>
@@ -45,6 +46,12 @@ int coll_open(void)
     static const struct comm_hooks hooks = {.gone = comm_gone};
     comm_set_hooks(1, &hooks);
     return 0;
+}
+
+void coll_close(void)
+{
+    node_forget_retired();
+    comm_set_hooks(1, NULL);
 }
 
 /* ---- shapes --------------------------------------------------------------------- */
@@ -92,11 +99,11 @@ static void make_shape(const struct comm *c, const struct coll_call *a, struct c
 }
 
 /* What this rank sends itself must be what it receives from itself: everything else is found out by messages. */
-static int check_own(const struct comm *c, const struct coll_call *a, const struct coll_shape *s)
+static int check_own(const struct comm *c, const struct coll_call *a)
 {
     bool root = c->rank == a->root;
     int64_t send, recv;
-    if (s->flags & COLL_IN_PLACE) return 0;
+    if (in_place(a, root)) return 0;
     switch (a->kind) {
     case COLL_GATHER: case COLL_GATHERV: case COLL_SCATTER: case COLL_SCATTERV:
         if (!root) return 0; /* fallthrough */
@@ -221,8 +228,10 @@ int coll_run(struct comm *c, const struct coll_call *a)
 {
     struct coll_shape s;
     if (unlikely(!coll_comm(c))) return TERN_ERR_NOMEM;
-    make_shape(c, a, &s);
-    int rc = check_own(c, a, &s);
+    bool root = c->rank == a->root;
+    int rc = check_own(c, a);
     if (rc) return rc;
+    if (node_run(c, a, shape_bytes(a, root), &rc)) return rc;
+    make_shape(c, a, &s);
     return a->scounts || a->rcounts ? run_once(c, a, &s) : run_cached(c, a, &s);
 }

@@ -35,6 +35,7 @@ struct coll_call {
 };
 
 int coll_open(void); /* before communicators are made: hooks into their end */
+void coll_close(void); /* after the last communicator is gone */
 
 /* Does the operation and waits for its end at this rank. */
 int coll_run(struct comm *, const struct coll_call *);

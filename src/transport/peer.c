@@ -208,3 +208,4 @@ bool peer_idle(bool want_room) { return !poll_ops || poll_ops->idle(poll_dom, wa
 
 void *peer_shared_alloc(size_t bytes, uint64_t *offset) { return shared_alloc(bytes, offset); }
 void peer_shared_free(void *block, size_t bytes) { shared_free(block, bytes); }
+bool peer_shared_public(void) { return shared_is_public(); }

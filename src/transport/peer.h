@@ -59,5 +59,6 @@ bool peer_idle(bool want_room);     /* see tp_ops.idle */
 /* Shared memory of this process that peers on the node can map (tp_ops.map): bytes at an offset, zeroed. NULL: none left. */
 void *peer_shared_alloc(size_t bytes, uint64_t *offset);
 void peer_shared_free(void *, size_t bytes);
+bool peer_shared_public(void); /* can peers map it at all? */
 
 #endif

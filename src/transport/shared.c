@@ -67,3 +67,5 @@ void shared_free(void *block, size_t bytes)
 }
 
 void *shared_at(uint64_t offset) { return base + offset; }
+
+bool shared_is_public(void) { return base && !is_private; }

@@ -19,6 +19,9 @@ void shared_close(void);
 void *shared_alloc(size_t bytes, uint64_t *offset);
 void shared_free(void *, size_t bytes);
 
+/* False while the heap is private memory. */
+bool shared_is_public(void);
+
 /* The address behind an offset of this process's own heap. */
 void *shared_at(uint64_t offset);
 

@@ -1,0 +1,164 @@
+/*
+ * node_block.c - making and giving back a communicator's node-local block.
+ *
+ * Rank 0 of the communicator takes it from its shared heap and tells the others
+ * where, by a broadcast of messages. When the communicator goes, other ranks may
+ * still be reading: the block is kept until all have said that they finished the
+ * last operation, which is looked at when the next block is made.
+ */
+#include "coll/node_block.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "coll/node.h"
+#include "proc/proc.h"
+#include "pt2pt/lane.h"
+#include "transport/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* coll_comm.node of a communicator that cannot have one, and of one whose block is being made. */
+static char none, making;
+
+static size_t layout(struct node *n, char *base)
+{
+    size_t at = 0, p = (size_t)n->size;
+    n->head = (struct node_head *)(base + at);
+    at += sizeof *n->head;
+    n->done = (struct node_done *)(base + at);
+    at += p * sizeof *n->done;
+    n->slots = (struct node_slot *)(base + at);
+    at += NODE_K * p * sizeof *n->slots;
+    n->big = base + at;
+    return at + NODE_K * p * n->big_bytes;
+}
+
+/* ---- blocks that wait for their last readers ---- */
+
+struct retired {
+    struct retired *next;
+    struct node node;
+};
+static struct retired *retired; /* under the lane's lock */
+
+static bool all_done(struct node *n)
+{
+    for (int r = 0; r < n->size; r++)
+        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq) return false;
+    return true;
+}
+
+static void reclaim(void)
+{
+    for (struct retired **at = &retired, *r; (r = *at);) {
+        if (all_done(&r->node)) {
+            *at = r->next;
+            peer_shared_free(r->node.block, r->node.bytes);
+            free(r);
+        } else {
+            at = &r->next;
+        }
+    }
+}
+
+/* Runs under the lane's lock or when no other thread is left: communicators go there. */
+static void node_free(void *node)
+{
+    if (node == &none || node == &making) return;
+    struct node *n = node;
+    struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
+    if (r) {
+        r->node = *n;
+        r->next = retired;
+        retired = r;
+    }
+    free(n);
+}
+
+void node_forget_retired(void)
+{
+    while (retired) {
+        struct retired *r = retired;
+        retired = r->next;
+        free(r);
+    }
+}
+
+/* ---- making one ---- */
+
+static bool eligible(const struct comm *c)
+{
+    if (c->inter || c->size < 2 || c->size > NODE_RANKS_MAX || !peer_shared_public()) return false;
+    for (int r = 0; r < c->size; r++)
+        if (comm_index(c, r) >= proc_self()->size || proc_node_of(comm_index(c, r)) != proc_self()->node) return false;
+    return true;
+}
+
+/* Rank 0: the block, and its offset in this process's segment; 0 when the heap is used up. */
+static uint64_t take_block(struct node *n)
+{
+    uint64_t off = 0;
+    n->bytes = layout(n, NULL);
+    lane_enter(n->comm->lane);
+    reclaim();
+    n->block = peer_shared_alloc(n->bytes, &off);
+    lane_leave(n->comm->lane);
+    return n->block ? off : 0;
+}
+
+static void *map_block(struct node *n, uint64_t off)
+{
+    if (n->rank == 0) return n->block;
+    lane_enter(n->comm->lane);
+    struct peer *p = peer_get(comm_index(n->comm, 0));
+    void *base = p && (p->ep.caps & TP_CAP_MAP) ? p->ep.ops->map(&p->ep, off, layout(n, NULL)) : NULL;
+    lane_leave(n->comm->lane);
+    return base;
+}
+
+static int attach(struct node *n, uint64_t off)
+{
+    char *base = map_block(n, off);
+    if (!base) return err_set(TERN_ERR_SYSTEM, "the memory for collectives inside the node cannot be mapped: %s", err_words());
+    layout(n, base);
+    n->safe = NODE_K;
+    if (atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed))
+        atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
+    /* The bells of one node are opened alike (same variables, same kernel), so ours speaks for all. */
+    n->fenced = atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed);
+    n->counted = proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
+    return 0;
+}
+
+/* Collective. *node_p: the node, or &none. */
+static int make(struct comm *c, void **node_p)
+{
+    *node_p = &none;
+    if (!eligible(c)) return 0;
+    struct node *n = calloc(1, sizeof *n);
+    if (!n) return err_set(TERN_ERR_NOMEM, "no memory for collectives inside the node");
+    n->comm = c;
+    n->rank = c->rank;
+    n->size = c->size;
+    n->big_bytes = round_up((size_t)var_int(VAR_COLL_NODE), CACHE_LINE);
+    uint64_t off = c->rank == 0 ? take_block(n) : 0;
+    int rc = coll_bcast(c, &off, sizeof off, type_of(MPI_BYTE), 0); /* by messages: the node is `making` */
+    if (!rc && off) rc = attach(n, off);
+    if (rc || !off) free(n);
+    else *node_p = n;
+    return rc;
+}
+
+struct node *node_for(struct comm *c, int64_t bytes, int *rc_p)
+{
+    struct coll_comm *k = coll_comm(c);
+    *rc_p = 0;
+    if (unlikely(!k || k->node == &none || k->node == &making || bytes > var_int(VAR_COLL_NODE))) return NULL;
+    if (unlikely(!k->node)) {
+        k->node = &making;
+        k->node_free = node_free;
+        *rc_p = make(c, &k->node);
+        if (k->node == &none) return NULL;
+    }
+    return k->node;
+}
