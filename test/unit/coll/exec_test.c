@@ -1,0 +1,351 @@
+/*
+ * exec_test.c - the interpreter against random graphs: every operation once, never before its
+ * predecessors, at once when they are met (GOAL-2, 14, 15); runs again and side by side (GOAL-16);
+ * errors end a run once.
+ */
+#include "coll/build.h"
+#include "coll/exec.h"
+
+#include "base/err.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { NODES = 200, FRAMES = 3 };
+
+static uint64_t rng;
+
+static uint64_t draw(void)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return rng;
+}
+
+static bool finish_edge[NODES][NODES], start_edge[NODES][NODES]; /* [from][to] */
+static int nodes;
+
+struct run {
+    int started[NODES], finished[NODES];
+    const struct goal_op *flying[NODES];
+    int in_flight, done;
+};
+
+/* Nodes are sends; the tag says which. */
+static void check_start(const struct run *r, int id)
+{
+    assert_int_equal(r->started[id], 1);
+    for (int p = 0; p < nodes; p++) {
+        if (finish_edge[p][id]) assert_int_equal(r->finished[p], 1);
+        if (start_edge[p][id]) assert_int_equal(r->started[p], 1);
+    }
+}
+
+static int port_send(struct goal_frame *f, const struct goal_op *op)
+{
+    struct run *r = f->ctx;
+    r->started[op->tag]++;
+    check_start(r, op->tag);
+    if (draw() % 3 == 0) {
+        r->finished[op->tag]++;
+        return GOAL_DONE;
+    }
+    if (draw() % 4 == 0) { /* reported before the port returns */
+        r->finished[op->tag]++;
+        goal_op_done(f, op, 0);
+        return GOAL_LATER;
+    }
+    r->flying[r->in_flight++] = op;
+    return GOAL_LATER;
+}
+
+static int port_copy(struct goal_frame *f, const struct goal_buf *from, const struct goal_buf *to)
+{
+    (void)f;
+    memcpy(to->buf, from->buf, (size_t)from->len);
+    return 0;
+}
+
+static const struct goal_port port = {.send = port_send, .recv = port_send, .copy = port_copy};
+
+static void on_done(struct goal_frame *f) { ((struct run *)f->ctx)->done++; }
+
+/* GOAL-15: nothing that could run is waiting. */
+static void check_eager(const struct run *r)
+{
+    for (int id = 0; id < nodes; id++) {
+        bool ready = true;
+        for (int p = 0; p < nodes; p++)
+            if ((finish_edge[p][id] && !r->finished[p]) || (start_edge[p][id] && !r->started[p])) ready = false;
+        assert_int_equal(r->started[id], ready);
+    }
+}
+
+static void land(struct goal_frame *f, struct run *r)
+{
+    int k = (int)(draw() % (uint64_t)r->in_flight);
+    const struct goal_op *op = r->flying[k];
+    r->flying[k] = r->flying[--r->in_flight];
+    r->finished[op->tag]++;
+    goal_op_done(f, op, 0);
+    if (draw() % 8 == 0) check_eager(r);
+}
+
+static struct goal_prog *random_program(void)
+{
+    struct goal_build *b = goal_build_open(0, 2, 0);
+    struct goal_prog *prog;
+    nodes = 1 + (int)(draw() % NODES);
+    memset(finish_edge, 0, sizeof finish_edge);
+    memset(start_edge, 0, sizeof start_edge);
+    for (int i = 0; i < nodes; i++) goal_sendv(b, 1, i, NULL, 0);
+    int edges = (int)(draw() % (uint64_t)(3 * nodes));
+    for (int e = 0; e < edges; e++) {
+        int x = (int)(draw() % (uint64_t)nodes), y = (int)(draw() % (uint64_t)nodes);
+        /* creation order is not a topological order: odd numbers come last, counted down */
+        int kx = x & 1 ? 2 * NODES - x : x, ky = y & 1 ? 2 * NODES - y : y;
+        if (kx == ky) continue;
+        int from = kx < ky ? x : y, to = kx < ky ? y : x;
+        bool start = draw() & 1;
+        if ((start ? start_edge : finish_edge)[from][to]) continue;
+        (start ? start_edge : finish_edge)[from][to] = true;
+        (start ? goal_after_start : goal_after)(b, to, from);
+    }
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    assert_int_equal(goal_verify(&prog->head, prog->head.bytes), 0);
+    return prog;
+}
+
+static void random_graphs(void **state)
+{
+    (void)state;
+    static struct run run[FRAMES];
+    for (int i = 0; i < 300; i++) {
+        struct goal_prog *prog = random_program();
+        struct goal_frame *f[FRAMES];
+        memset(run, 0, sizeof run);
+        for (int k = 0; k < FRAMES; k++) { /* side by side */
+            f[k] = goal_frame_new(prog, &port);
+            f[k]->ctx = &run[k];
+            f[k]->done = on_done;
+            goal_start(f[k]);
+            check_eager(&run[k]);
+        }
+        goal_unref(prog); /* the frames keep it */
+        for (;;) {
+            int k = (int)(draw() % FRAMES), tries = 0;
+            while (!run[k].in_flight && tries++ < FRAMES) k = (k + 1) % FRAMES;
+            if (!run[k].in_flight) break;
+            land(f[k], &run[k]);
+        }
+        for (int k = 0; k < FRAMES; k++) {
+            assert_int_equal(run[k].done, 1);
+            assert_int_equal(f[k]->status, 0);
+            for (int id = 0; id < nodes; id++) assert_true(run[k].started[id] == 1 && run[k].finished[id] == 1);
+            goal_frame_free(f[k]);
+        }
+    }
+}
+
+/* GOAL-16: 10^5 restarts of one frame, each a full run. */
+static int sends;
+static int count_send(struct goal_frame *f, const struct goal_op *op)
+{
+    (void)f, (void)op;
+    sends++;
+    return GOAL_DONE;
+}
+
+static void restarts(void **state)
+{
+    (void)state;
+    static const struct goal_port counting = {.send = count_send, .recv = count_send, .copy = port_copy};
+    struct goal_build *b = goal_build_open(0, 2, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    int64_t memory[2] = {0, 0};
+    goal_id first = goal_send(b, 1, 0, goal_mem(0, 0), 8), copy = goal_copy(b, goal_mem(0, 0), goal_mem(1, 0), 8);
+    goal_after(b, copy, first);
+    goal_after(b, goal_send(b, 1, 1, goal_mem(1, 0), 8), copy);
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &counting);
+    f->ctx = &run;
+    f->done = on_done;
+    goal_bind(f, 0, &memory[0]);
+    goal_bind(f, 1, &memory[1]);
+    for (int i = 1; i <= 100000; i++) {
+        memory[0] = i;
+        goal_start(f);
+        assert_int_equal(memory[1], i);
+    }
+    assert_int_equal(run.done, 100000);
+    assert_int_equal(sends, 200000);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
+/* An error ends the run once, starts nothing more, and waits for what is in flight. */
+static int fail_at;
+static const struct goal_op *held;
+static struct goal_frame *held_frame;
+static int cancelled;
+static int failing_send(struct goal_frame *f, const struct goal_op *op)
+{
+    sends++;
+    if (op->tag == fail_at) return err_set(TERN_ERR_PEER, "rank 1 is gone");
+    held = op;
+    held_frame = f;
+    return GOAL_LATER;
+}
+
+static void cancel(struct goal_frame *f)
+{
+    cancelled++;
+    assert_ptr_equal(f, held_frame);
+    const struct goal_op *op = held;
+    held = NULL;
+    if (op) goal_op_done(f, op, TERN_ERR_PENDING);
+}
+
+static void errors(void **state)
+{
+    struct goal_port failing = {.send = failing_send, .recv = failing_send, .cancel = *state ? cancel : NULL};
+    struct goal_build *b = goal_build_open(0, 2, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    sends = cancelled = 0;
+    fail_at = 1;
+    goal_sendv(b, 1, 0, NULL, 0);
+    goal_after(b, goal_sendv(b, 1, 2, NULL, 0), goal_sendv(b, 1, 1, NULL, 0));
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &failing);
+    f->ctx = &run;
+    f->done = on_done;
+    goal_start(f);
+    assert_int_equal(run.done, *state ? 1 : 0);
+    assert_int_equal(cancelled, *state ? 1 : 0);
+    if (!*state) goal_op_done(f, held, 0);
+    assert_int_equal(run.done, 1);
+    assert_int_equal(sends, 2);
+    assert_int_equal(f->status, TERN_ERR_PEER);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
+/* An error reported later, while a message is in flight that the port gives up at once. */
+static void late_error(void **state)
+{
+    (void)state;
+    static const struct goal_port failing = {.send = failing_send, .recv = failing_send, .cancel = cancel};
+    struct goal_build *b = goal_build_open(0, 2, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    fail_at = -1;
+    cancelled = 0;
+    goal_sendv(b, 1, 0, NULL, 0);
+    goal_sendv(b, 1, 1, NULL, 0);
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &failing);
+    f->ctx = &run;
+    f->done = on_done;
+    goal_start(f); /* `held` is the second */
+    goal_op_done(f, goal_op_at(&prog->head, goal_indep(&prog->head)[0]), TERN_ERR_TRUNCATE);
+    assert_int_equal(cancelled, 1);
+    assert_int_equal(run.done, 1);
+    assert_int_equal(f->status, TERN_ERR_TRUNCATE);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
+/* GOAL-9: stamps are taken when the interpreter comes by, in the order of the chain. */
+static void stamps(void **state)
+{
+    (void)state;
+    struct goal_build *b = goal_build_open(0, 1, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    int64_t t[2] = {0, 0};
+    goal_id first = goal_stamp(b, goal_mem(1, 0)), second = goal_stamp(b, goal_mem(1, 8));
+    goal_after(b, second, first);
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &port);
+    f->ctx = &run;
+    f->done = on_done;
+    goal_bind(f, 1, t);
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    goal_start(f);
+    assert_true(t[0] >= ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec);
+    assert_true(t[1] >= t[0]);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
+/* A program without operations is done when it is started. */
+static void empty(void **state)
+{
+    (void)state;
+    struct goal_build *b = goal_build_open(0, 1, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    assert_int_equal(goal_verify(&prog->head, prog->head.bytes), 0);
+    struct goal_frame *f = goal_frame_new(prog, &port);
+    f->ctx = &run;
+    f->done = on_done;
+    goal_start(f);
+    assert_int_equal(run.done, 1);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
+/* Slots bound to elements with gaps: packed offsets become addresses, negative ones too. */
+static void locate(void **state)
+{
+    (void)state;
+    char memory[100];
+    struct goal_slot s = {memory + 40, (struct type *)memory, 4, 10};
+    struct goal_buf b = goal_locate(&s, 8, 4);
+    assert_ptr_equal(b.buf, memory + 60);
+    assert_int_equal(b.skip, 0);
+    b = goal_locate(&s, -4, 4);
+    assert_ptr_equal(b.buf, memory + 30);
+    b = goal_locate(&s, -3, 2);
+    assert_ptr_equal(b.buf, memory + 30);
+    assert_int_equal(b.skip, 1);
+    s = (struct goal_slot){memory + 40, NULL, 1, 1};
+    assert_ptr_equal(goal_locate(&s, -7, 1).buf, memory + 33);
+}
+
+int main(void)
+{
+    static int with_cancel = 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_graphs),
+        cmocka_unit_test(restarts),
+        {.name = "errors", .test_func = errors},
+        {.name = "errors, port cancels", .test_func = errors, .initial_state = &with_cancel},
+        cmocka_unit_test(late_error),
+        cmocka_unit_test(stamps),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(locate),
+    };
+    const char *text = getenv("TERN_TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
+    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    rng = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("interpreter", tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* select_test.c - there is an algorithm for every shape; the variables list exactly the algorithms there are, and decide. */
+#include "coll/select.h"
+
+#include "base/var.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct coll_shape shape(int kind, int size, int64_t bytes, unsigned flags)
+{
+    return (struct coll_shape){.kind = (uint8_t)kind, .size = size, .bytes = bytes, .flags = (uint16_t)flags, .grain = 1};
+}
+
+static void always_something(void **state)
+{
+    (void)state;
+    static const int64_t bytes[] = {0, 1, 255, 256, 4095, 4096, 65535, 65536, 1 << 20, INT64_C(1) << 40};
+    static const unsigned flags[] = {0, COLL_ORDERED, COLL_EXACT, COLL_IN_PLACE | COLL_ORDERED};
+    for (int kind = 0; kind < COLL_KINDS; kind++)
+        for (int size = 1; size <= 130; size++)
+            for (size_t b = 0; b < ARRAY_LEN(bytes); b++)
+                for (size_t f = 0; f < ARRAY_LEN(flags); f++) {
+                    struct coll_shape s = shape(kind, size, bytes[b], flags[f]);
+                    coll_select(&s);
+                    assert_true(coll_alg_fits(s.alg, &s));
+                    assert_true(s.segment > 0);
+                }
+}
+
+static const struct var *variable(int kind, enum var_id *id)
+{
+    char name[64] = "TERN_COLL_";
+    for (const char *p = coll_kind_name((enum coll_kind)kind); *p; p++)
+        name[strlen(name)] = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+    for (int i = 0; i < VAR_COUNT; i++)
+        if (strcmp(var_table[i].name, name) == 0) {
+            *id = (enum var_id)i;
+            return &var_table[i];
+        }
+    fail_msg("no variable %s", name);
+    return NULL;
+}
+
+static void variables(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < COLL_KINDS; kind++) {
+        char words[256] = "auto";
+        enum var_id id;
+        const struct var *v = variable(kind, &id);
+        for (int i = 0; i < coll_algs_count; i++) {
+            if ((int)coll_algs[i].kind != kind) continue;
+            strcat(strcat(words, "|"), coll_algs[i].name);
+            assert_int_equal(var_set(id, coll_algs[i].name), 0);
+            struct coll_shape s = shape(kind, 8, 100, COLL_EXACT);
+            coll_select(&s);
+            assert_int_equal(s.alg, i);
+            s = shape(kind, 7, 100, COLL_ORDERED); /* not where it would be wrong */
+            coll_select(&s);
+            assert_true(coll_alg_fits(s.alg, &s));
+        }
+        assert_int_equal(var_set(id, "auto"), 0);
+        assert_string_equal(v->def, words);
+    }
+}
+
+static void printable(void **state)
+{
+    (void)state;
+    char *text = coll_select_print();
+    for (int kind = 0; kind < COLL_KINDS; kind++) assert_non_null(strstr(text, coll_kind_name((enum coll_kind)kind)));
+    assert_non_null(strstr(text, "bcast                  below 65536 bytes: binomial\n"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(always_something),
+        cmocka_unit_test(variables),
+        cmocka_unit_test(printable),
+    };
+    if (var_open()) return 1;
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("selection of algorithms", tests, NULL, NULL);
+}
