@@ -1,0 +1,151 @@
+/*
+ * goal_bench.c - what schedules cost by themselves: no network, all messages complete at once.
+ *
+ *   run_<collective>_<ranks>_ns_per_op      a run of rank 1's cached program, by operation
+ *   size_<collective>_<ranks>_bytes_per_op  the block without its head, by operation
+ *   build_..._ns_per_op                     compiling it
+ *   verify_..._ns_per_op                    judging it
+ *   cache_hit_ns                            finding it again among 32 programs
+ *   restart_empty_ns                        starting a program without operations
+ * Bounds (GOAL-12..14, issue): 30 ns and 64 bytes per operation.
+ */
+#include "coll/cache.h"
+#include "coll/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+static int message(struct goal_frame *f, const struct goal_op *op)
+{
+    (void)f, (void)op;
+    return GOAL_DONE;
+}
+
+static int local(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b)
+{
+    (void)f;
+    memcpy(b->buf, a->buf, (size_t)a->len);
+    return 0;
+}
+
+static int local3(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b, const struct goal_buf *out)
+{
+    (void)f, (void)b;
+    memcpy(out->buf, a->buf, (size_t)a->len);
+    return 0;
+}
+
+static const struct goal_port port = {message, message, local, local, local3, NULL};
+static void done(struct goal_frame *f) { (void)f; }
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Median over 15 blocks of the nanoseconds of one call. */
+static double measure(void (*call)(void *), void *arg, int calls)
+{
+    double t[15];
+    for (int k = 0; k < 15; k++) {
+        double start = now_ns();
+        for (int i = 0; i < calls; i++) call(arg);
+        t[k] = (now_ns() - start) / calls;
+    }
+    qsort(t, 15, sizeof *t, by_value);
+    return t[7];
+}
+
+static struct coll_shape shape(enum coll_kind kind, const char *alg, int ranks, int64_t bytes)
+{
+    struct coll_shape s = {.kind = (uint8_t)kind, .alg = (uint8_t)coll_alg_find(kind, alg), .rank = 1, .size = ranks};
+    s.flags = COLL_EXACT;
+    s.bytes = bytes;
+    s.grain = coll_reduces(kind) ? 8 : 1;
+    s.segment = 1024;
+    return s;
+}
+
+static void run(void *f) { goal_start(f); }
+
+static void build(void *s)
+{
+    struct goal_prog *prog;
+    if (coll_compile(s, NULL, &prog)) exit(1);
+    goal_unref(prog);
+}
+
+static void verify(void *prog)
+{
+    const struct goal_head *h = &((struct goal_prog *)prog)->head;
+    if (goal_verify(h, h->bytes)) exit(1);
+}
+
+static void one(enum coll_kind kind, const char *alg, int ranks, int64_t bytes)
+{
+    struct coll_shape s = shape(kind, alg, ranks, bytes);
+    struct goal_prog *prog;
+    char *memory = calloc(2, (size_t)ranks * (size_t)bytes + 1);
+    if (!memory || coll_compile(&s, NULL, &prog)) exit(1);
+    struct goal_frame *f = goal_frame_new(prog, &port);
+    f->done = done;
+    goal_bind(f, GOAL_SEND_BUF, memory);
+    goal_bind(f, GOAL_RECV_BUF, memory + (size_t)ranks * (size_t)bytes);
+    if (coll_reduces(kind) && goal_bind_scratch(f, NULL, 1, 1, 0, 1)) exit(1);
+    double ops = prog->head.op_count;
+    int calls = (int)(200000 / ops) + 1;
+    const char *name = coll_kind_name(kind);
+    printf("run_%s_%s_%d_ns_per_op %.1f\n", name, alg, ranks, measure(run, f, calls) / ops);
+    printf("size_%s_%s_%d_bytes_per_op %.1f\n", name, alg, ranks, (prog->head.bytes - prog->head.first_op) / ops);
+    printf("build_%s_%s_%d_ns_per_op %.1f\n", name, alg, ranks, measure(build, &s, calls / 8 + 1) / ops);
+    printf("verify_%s_%s_%d_ns_per_op %.1f\n", name, alg, ranks, measure(verify, prog, calls / 8 + 1) / ops);
+    goal_frame_free(f);
+    goal_unref(prog);
+    free(memory);
+}
+
+static void look_up(void *cache)
+{
+    static int turn;
+    struct coll_shape s = shape(COLL_BARRIER, "dissemination", 4, turn = (turn + 5) % 32);
+    struct goal_prog *prog;
+    void *idle;
+    if (coll_cache_get(cache, &s, &prog, &idle)) exit(1);
+    goal_unref(prog);
+}
+
+int main(void)
+{
+    one(COLL_BARRIER, "dissemination", 16, 0);
+    one(COLL_BCAST, "binomial", 16, 8);
+    one(COLL_BCAST, "chain", 16, 65536);
+    one(COLL_ALLREDUCE, "doubling", 16, 8);
+    one(COLL_ALLREDUCE, "halving", 16, 4096);
+    one(COLL_ALLREDUCE, "ring", 16, 4096);
+    one(COLL_ALLGATHER, "ring", 64, 8);
+    one(COLL_ALLTOALL, "direct", 64, 8);
+    one(COLL_ALLTOALL, "bruck", 64, 8);
+    struct coll_shape empty = shape(COLL_BCAST, "binomial", 4, 0);
+    struct goal_prog *prog;
+    if (coll_compile(&empty, NULL, &prog)) return 1;
+    struct goal_frame *f = goal_frame_new(prog, &port);
+    f->done = done;
+    printf("restart_empty_ns %.1f\n", measure(run, f, 100000));
+    goal_frame_free(f);
+    goal_unref(prog);
+    struct coll_cache *cache = coll_cache_open(64, free);
+    for (int i = 0; i < 32; i++) look_up(cache);
+    printf("cache_hit_ns %.1f\n", measure(look_up, cache, 100000));
+    coll_cache_close(cache);
+    return 0;
+}
