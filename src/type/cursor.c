@@ -24,7 +24,7 @@ struct sink {
     void (*run)(struct walk *, char *at, size_t len);
     void (*strided)(struct walk *, char *at, int64_t n, size_t block, int64_t stride);
     void (*blocks)(struct walk *, char *base, const int64_t *offs, int64_t n, size_t block);
-    void (*pieces)(struct walk *, char *base, const struct layout_piece *, int64_t n);
+    void (*pieces)(struct walk *, char *base, const struct layout_piece *, int64_t np, int64_t n, int64_t stride);
 };
 
 /* ---- the walk: each function starts `skip` packed bytes into its part, false: ended ---- */
@@ -89,7 +89,7 @@ static bool walk_pieces(struct walk *w, char *base, const struct layout *l, size
     }
     bool cut = w->left < (size_t)(l->size - p[i].at);
     if (cut) last = piece_at(p, i, l->n, (size_t)p[i].at + w->left); /* the piece in which the room ends */
-    if (last > i) w->sink->pieces(w, base, p + i, last - i);
+    if (last > i) w->sink->pieces(w, base, p + i, last - i, 1, 0);
     if (!cut) return w->left != 0;
     return w->left && walk_run(w, base + p[last].off, (size_t)(p[last + 1].at - p[last].at), 0);
 }
@@ -102,8 +102,15 @@ static bool walk_loop(struct walk *w, char *at, int64_t n, int64_t stride, const
         i = (int64_t)(skip / (size_t)body->size);
         skip %= (size_t)body->size;
     }
-    for (; i < n; i++, skip = 0)
-        if (!walk_layout(w, at + i * stride, body, skip)) return false;
+    if (skip && !walk_layout(w, at + i++ * stride, body, skip)) return false;
+    if (body->kind == LAYOUT_LIST) {
+        int64_t fit = (int64_t)min_size(w->left / (size_t)body->size, (size_t)(n - i));
+        if (fit) w->sink->pieces(w, at + i * stride, body->pieces, body->n, fit, stride);
+        i += fit;
+        if (!w->left) return false;
+    }
+    for (; i < n; i++)
+        if (!walk_layout(w, at + i * stride, body, 0)) return false;
     return true;
 }
 
@@ -171,9 +178,9 @@ static void pack_blocks(struct walk *w, char *base, const int64_t *offs, int64_t
     packed_to(w, blocks_pack(w->packed, base, offs, n, block));
 }
 
-static void pack_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t n)
+static void pack_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t np, int64_t n, int64_t stride)
 {
-    packed_to(w, pieces_pack(w->packed, base, p, n));
+    packed_to(w, pieces_pack(w->packed, base, p, np, n, stride));
 }
 
 static const struct sink pack_sink = {pack_run, pack_strided, pack_blocks, pack_pieces};
@@ -208,10 +215,11 @@ static void unpack_blocks(struct walk *w, char *base, const int64_t *offs, int64
     packed_to(w, w->packed + n * (int64_t)block);
 }
 
-static void unpack_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t n)
+static void unpack_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t np, int64_t n,
+                          int64_t stride)
 {
-    pieces_unpack(w->packed, base, p, n);
-    packed_to(w, w->packed + (p[n].at - p[0].at));
+    pieces_unpack(w->packed, base, p, np, n, stride);
+    packed_to(w, w->packed + n * (p[np].at - p[0].at));
 }
 
 static const struct sink unpack_sink = {unpack_run, unpack_strided, unpack_blocks, unpack_pieces};
@@ -253,9 +261,10 @@ static void list_blocks(struct walk *w, char *base, const int64_t *offs, int64_t
     for (int64_t i = 0; i < n && w->left; i++) list_run(w, base + offs[i], block);
 }
 
-static void list_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t n)
+static void list_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t np, int64_t n, int64_t stride)
 {
-    for (int64_t i = 0; i < n && w->left; i++) list_run(w, base + p[i].off, (size_t)(p[i + 1].at - p[i].at));
+    for (int64_t k = 0; k < n; k++, base += stride)
+        for (int64_t i = 0; i < np && w->left; i++) list_run(w, base + p[i].off, (size_t)(p[i + 1].at - p[i].at));
 }
 
 static const struct sink list_sink = {list_run, list_strided, list_blocks, list_pieces};

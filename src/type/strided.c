@@ -3,34 +3,38 @@
 
 #include <string.h>
 
+/* The bytes [0, n) as two moves of w bytes that may overlap, for w <= n <= 2w. */
+static inline __attribute__((always_inline)) void copy_ends(char *dst, const char *src, size_t n, const size_t w)
+{
+    char head[32], tail[32];
+    memcpy(head, src, w);
+    memcpy(tail, src + n - w, w);
+    memcpy(dst, head, w);
+    memcpy(dst + n - w, tail, w);
+}
+
 /* A copy whose size the compiler knows becomes a few moves; one it does not know is chosen by size. */
 static inline __attribute__((always_inline)) void copy_block(char *dst, const char *src, size_t n)
 {
-    if (__builtin_constant_p(n)) {
+    if (__builtin_constant_p(n) || n > 64)
         memcpy(dst, src, n);
-    } else if (n >= 16 && n <= 32) { /* two moves that may overlap */
-        char head[16], tail[16];
-        memcpy(head, src, 16);
-        memcpy(tail, src + n - 16, 16);
-        memcpy(dst, head, 16);
-        memcpy(dst + n - 16, tail, 16);
-    } else if (n >= 8 && n < 16) {
-        uint64_t head, tail;
-        memcpy(&head, src, 8);
-        memcpy(&tail, src + n - 8, 8);
-        memcpy(dst, &head, 8);
-        memcpy(dst + n - 8, &tail, 8);
-    } else if (n == 4) {
-        memcpy(dst, src, 4);
-    } else {
-        memcpy(dst, src, n);
-    }
+    else if (n > 32)
+        copy_ends(dst, src, n, 32);
+    else if (n > 16)
+        copy_ends(dst, src, n, 16);
+    else if (n >= 8)
+        copy_ends(dst, src, n, 8);
+    else if (n >= 4)
+        copy_ends(dst, src, n, 4);
+    else
+        for (size_t i = 0; i < n; i++) dst[i] = src[i];
 }
 
 /* The three shapes for both directions, written once for a block size that the callers below make constant. */
 static inline __attribute__((always_inline)) void move_strided(bool pack, char *packed, char *at, int64_t n,
                                                                size_t block, int64_t stride)
 {
+#pragma GCC unroll 4
     for (int64_t i = 0; i < n; i++, packed += block, at += stride)
         copy_block(pack ? packed : at, pack ? at : packed, block);
 }
@@ -42,13 +46,23 @@ static inline __attribute__((always_inline)) void move_blocks(bool pack, char *p
         copy_block(pack ? packed : base + offs[i], pack ? base + offs[i] : packed, block);
 }
 
+/* From here on the call of memcpy is small beside the copy; deciding nothing else in the loop pays. */
+#define LONG_BLOCK 65
+
+static inline __attribute__((always_inline)) void move_strided_long(bool pack, char *packed, char *at, int64_t n,
+                                                                    size_t block, int64_t stride)
+{
+    for (int64_t i = 0; i < n; i++, packed += block, at += stride)
+        memcpy(pack ? packed : at, pack ? at : packed, block);
+}
+
 /* One line for each size. */
 /* clang-format off */
 
 static inline __attribute__((always_inline)) void move_strided_any(bool pack, char *packed, char *at, int64_t n,
                                                                    size_t block, int64_t stride)
 {
-    switch (block) {
+    switch (block < LONG_BLOCK ? block : LONG_BLOCK) {
     case 1: move_strided(pack, packed, at, n, 1, stride); break;
     case 2: move_strided(pack, packed, at, n, 2, stride); break;
     case 4: move_strided(pack, packed, at, n, 4, stride); break;
@@ -59,7 +73,7 @@ static inline __attribute__((always_inline)) void move_strided_any(bool pack, ch
     case 32: move_strided(pack, packed, at, n, 32, stride); break;
     case 48: move_strided(pack, packed, at, n, 48, stride); break;
     case 64: move_strided(pack, packed, at, n, 64, stride); break;
-    case 128: move_strided(pack, packed, at, n, 128, stride); break;
+    case LONG_BLOCK: move_strided_long(pack, packed, at, n, block, stride); break;
     default: move_strided(pack, packed, at, n, block, stride);
     }
 }
@@ -106,22 +120,26 @@ const char *blocks_unpack(const char *packed, char *base, const int64_t *offs, i
     return packed + n * (int64_t)block;
 }
 
-char *pieces_pack(char *packed, const char *base, const struct layout_piece *p, int64_t n)
+/* The pieces p[0..np), n times, `stride` apart. */
+static inline __attribute__((always_inline)) char *
+move_pieces(bool pack, char *packed, char *base, const struct layout_piece *p, int64_t np, int64_t n, int64_t stride)
 {
-    for (int64_t i = 0; i < n; i++) {
-        size_t len = (size_t)(p[i + 1].at - p[i].at);
-        copy_block(packed, base + p[i].off, len);
-        packed += len;
-    }
+    for (int64_t k = 0; k < n; k++, base += stride)
+        for (int64_t i = 0; i < np; i++) {
+            size_t len = (size_t)(p[i + 1].at - p[i].at);
+            copy_block(pack ? packed : base + p[i].off, pack ? base + p[i].off : packed, len);
+            packed += len;
+        }
     return packed;
 }
 
-const char *pieces_unpack(const char *packed, char *base, const struct layout_piece *p, int64_t n)
+char *pieces_pack(char *packed, const char *base, const struct layout_piece *p, int64_t np, int64_t n, int64_t stride)
 {
-    for (int64_t i = 0; i < n; i++) {
-        size_t len = (size_t)(p[i + 1].at - p[i].at);
-        copy_block(base + p[i].off, packed, len);
-        packed += len;
-    }
-    return packed;
+    return move_pieces(true, packed, mutable(base), p, np, n, stride);
+}
+
+const char *pieces_unpack(const char *packed, char *base, const struct layout_piece *p, int64_t np, int64_t n,
+                          int64_t stride)
+{
+    return move_pieces(false, mutable(packed), base, p, np, n, stride);
 }
