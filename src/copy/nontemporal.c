@@ -6,17 +6,18 @@
  * AMD EPYC of family 26 with 32 MiB of L3 shared by two cores, in GB/s
  * (bench/copy_bench prints it again):
  *
- *                        destination in cache      destination not in cache
- *      size              memcpy   non-temporal     memcpy   non-temporal
- *      16 KiB            169      34               29       33
- *      256 KiB           134      40               34       41
- *      1 MiB             60       41               26       41
- *      4 MiB             66       42               26       40
- *      16 MiB            36       39               26       38
+ *               destination in cache      destination not in cache
+ *      size     memcpy   non-temporal     memcpy   non-temporal
+ *      16 KiB   116-169  33               27       32
+ *      256 KiB  132      41               28       36
+ *      1 MiB    59       42               25       41
+ *      4 MiB    64       42               26       39
+ *      8 MiB    62       42               26       42
+ *      16 MiB   36       40               25       36
  *
- * A buffer that is used again and again, as in most programs, is in the cache up to
- * about half of the L3: hence the default of TERN_COPY_NT. rep movsb was between the
- * two (48 at 16 MiB in cache, 28 outside).
+ * Most programs use the same buffers again and again, and those are in the cache up
+ * to a quarter of the L3: hence the default of TERN_COPY_NT, 16 MiB. rep movsb lies
+ * between the two (46 at 16 MiB in cache, 27 outside).
  */
 #include "copy/inline.h"
 
