@@ -3,6 +3,7 @@
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/bsend.h"
 #include "pt2pt/protocol.h"
 
 #include <string.h>
@@ -88,6 +89,7 @@ int pt_recv_init(struct comm *c, void *buf, int64_t count, struct type *t, int s
 
 int pt_start(struct request *r)
 {
+    if (r->kind == REQ_BSEND) return bsend_start(r);
     r->flags |= REQ_ACTIVE;
     r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
     r->xfer = NULL;
@@ -187,7 +189,7 @@ void pt_on_cancel(struct peer *from, uint64_t h0, uint64_t h1, const void *data,
 {
     struct search s = {.from = from};
     struct pt_comm *pt = lane_ctx(&lane0, h0);
-    (void)n;
+    (void)h1, (void)n;
     memcpy(&s.send, data, sizeof s.send);
     if (!pt) lane_fatal("no memory for the messages of a communicator");
     struct match *m = &pt->match[h0 & CTX_COLL];
