@@ -24,8 +24,8 @@ int match_open(void)
 
 void match_init(struct match *m)
 {
-    match_queue_init(&m->posted.all, m->posted_home, 2);
-    match_queue_init(&m->unexpected.all, m->unexpected_home, 2);
+    match_queue_init(&m->posted.all, m->posted_home);
+    match_queue_init(&m->unexpected.all, m->unexpected_home);
     m->posted.groups = m->unexpected.groups = NULL;
 }
 
@@ -42,12 +42,14 @@ void match_fini(struct match *m)
     side_fini(&m->unexpected);
 }
 
-/* At certain lengths of its queue, each at least twice the one before, a side gets groups if they shorten its searches.
- * If memory is out it stays without, which is slower but right.
- */
+/* Indexes a side by groups if they shorten its searches. That is judged at lengths each twice the one before, once each
+ * until the side runs empty. If memory is out it stays without, which is slower but right. */
 static TERN_COLD void try_groups(struct match_side *s)
 {
-    if (s->all.live < s->all.tail / 2 || !group_bits || !match_groups_pay(&s->all, group_bits)) return;
+    uint32_t due = match_scan->group_from << s->all.judged; /* beyond MATCH_CAP_MAX before `judged` can overflow */
+    if (s->all.tail < due || s->all.live < s->all.tail / 2 || !group_bits) return;
+    s->all.judged++;
+    if (!match_groups_pay(&s->all, group_bits)) return;
     if (!s->groups) s->groups = match_groups_new(group_bits);
     if (s->groups && match_queue_widen(&s->all)) s->all.grouped = match_groups_fill(s->groups, &s->all);
 }
@@ -70,20 +72,21 @@ static bool side_push(struct match_side *s, int src, int tag, void *what)
     return true;
 }
 
-/* The side has run empty: it is one queue again, and a large block is given back. */
+/* A side that was deep has run empty: it is one queue again, and a large block is given back. */
 static TERN_COLD void side_empty(struct match_side *s, uint64_t *home)
 {
     if (s->all.grouped) leave_groups(s);
+    s->all.judged = 0;
     if (s->all.cap <= KEEP_CAP) return;
     match_queue_fini(&s->all);
-    match_queue_init(&s->all, home, 2);
+    match_queue_init(&s->all, home);
 }
 
 static void *side_remove(struct match_side *s, uint64_t *home, uint32_t at)
 {
     if (unlikely(s->all.grouped)) match_groups_remove(s->groups, s->all.keys[at], match_queue_order(&s->all)[at]);
     void *what = match_queue_remove(&s->all, at);
-    if (!s->all.live && unlikely(s->all.grouped || s->all.cap > KEEP_CAP)) side_empty(s, home);
+    if (!s->all.live && unlikely(s->all.judged || s->all.cap > KEEP_CAP)) side_empty(s, home);
     return what;
 }
 

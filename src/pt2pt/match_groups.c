@@ -25,8 +25,8 @@ struct match_groups *match_groups_new(unsigned bits)
     struct match_groups *g = calloc(1, sizeof *g);
     if (!g) return NULL;
     g->bits = bits;
-    match_queue_init(&g->any, NULL, 3);
-    for (size_t i = 0; i < MATCH_GROUPS_MAX; i++) match_queue_init(&g->group[i], NULL, 3);
+    match_queue_init_ordered(&g->any);
+    for (size_t i = 0; i < MATCH_GROUPS_MAX; i++) match_queue_init_ordered(&g->group[i]);
     return g;
 }
 

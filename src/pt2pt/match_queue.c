@@ -8,26 +8,24 @@
 /* Holes beyond half of the entries that are tolerated: in short queues closing gaps costs more than passing them. */
 #define HOLES_SPARED 16
 
-/* Entries compared one by one before the vector code is called: the first ones are what FIFO traffic wants, and a call
- * costs as much as four compares (bench/match_bench, depth 0..8). */
-#define SCALAR_FIRST 4
-
 static void make_holes(const struct match_queue *q, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) q->keys[i] = MATCH_HOLE;
     memset(match_queue_whats(q) + from, 0, (to - from) * sizeof(void *));
 }
 
-void match_queue_init(struct match_queue *q, uint64_t *home, uint32_t columns)
+void match_queue_init(struct match_queue *q, uint64_t *home)
 {
-    *q = (struct match_queue){.keys = home, .cap = home ? MATCH_INLINE : 0, .columns = columns};
-    if (home) make_holes(q, 0, MATCH_INLINE);
+    *q = (struct match_queue){.keys = home, .cap = MATCH_INLINE};
+    make_holes(q, 0, MATCH_INLINE);
 }
+
+void match_queue_init_ordered(struct match_queue *q) { *q = (struct match_queue){.ordered = 1}; }
 
 void match_queue_fini(struct match_queue *q)
 {
     if (q->cap > MATCH_INLINE) free(q->keys);
-    *q = (struct match_queue){.columns = q->columns};
+    *q = (struct match_queue){.ordered = q->ordered};
 }
 
 void match_queue_clear(struct match_queue *q)
@@ -45,7 +43,7 @@ static uint32_t copy_live(const struct match_queue *to, const struct match_queue
         if (from->keys[i] == MATCH_HOLE) continue;
         to->keys[n] = from->keys[i];
         what_to[n] = what_from[i];
-        if (from->columns == 3) match_queue_order(to)[n] = match_queue_order(from)[i];
+        if (from->ordered) match_queue_order(to)[n] = match_queue_order(from)[i];
         n++;
     }
     return n;
@@ -59,12 +57,12 @@ static void close_gaps(struct match_queue *q)
     q->tail = n;
 }
 
-static bool resize(struct match_queue *q, uint32_t cap, uint32_t columns)
+static bool resize(struct match_queue *q, uint32_t cap, bool ordered)
 {
     struct match_queue new = *q;
     new.cap = cap;
-    new.columns = columns;
-    new.keys = cap <= MATCH_CAP_MAX ? aligned_alloc(CACHE_LINE, (size_t)cap * columns * sizeof *new.keys) : NULL;
+    new.ordered = ordered;
+    new.keys = cap <= MATCH_CAP_MAX ? aligned_alloc(CACHE_LINE, (2 + (size_t)ordered) * cap * sizeof *new.keys) : NULL;
     if (!new.keys) return false;
     new.head = 0;
     new.tail = copy_live(&new, q);
@@ -74,60 +72,35 @@ static bool resize(struct match_queue *q, uint32_t cap, uint32_t columns)
     return true;
 }
 
-bool match_queue_widen(struct match_queue *q) { return resize(q, q->live > q->cap / 2 ? q->cap * 2 : q->cap, 3); }
+bool match_queue_widen(struct match_queue *q) { return resize(q, q->live > q->cap / 2 ? q->cap * 2 : q->cap, true); }
 
 /* A full block more than half of which is gaps or was passed by the head is used again: each entry moved pays for a
  * push that needed no room. */
-static TERN_COLD bool make_room(struct match_queue *q)
+bool match_queue_make_room(struct match_queue *q)
 {
-    if (q->live > q->cap / 2 || !q->cap) return resize(q, q->cap < 8 ? 8 : q->cap * 2, q->columns);
+    if (q->live > q->cap / 2 || !q->cap) return resize(q, q->cap < 8 ? 8 : q->cap * 2, q->ordered);
     close_gaps(q);
     return true;
 }
 
-bool match_queue_push(struct match_queue *q, uint64_t key, void *what)
+/* After a removal that left entries: no holes at the ends, not too many between. */
+void match_queue_trim(struct match_queue *q)
 {
-    if (unlikely(q->tail == q->cap) && !make_room(q)) return false;
-    q->keys[q->tail] = key;
-    match_queue_whats(q)[q->tail] = what;
-    q->tail++;
-    q->live++;
-    return true;
-}
-
-void *match_queue_remove(struct match_queue *q, uint32_t at)
-{
-    void *what = match_queue_whats(q)[at];
-    q->keys[at] = MATCH_HOLE;
-    match_queue_whats(q)[at] = NULL;
-    if (--q->live == 0) {
-        q->head = q->tail = 0;
-        return what;
-    }
     while (q->keys[q->head] == MATCH_HOLE) q->head++;
     while (q->keys[q->tail - 1] == MATCH_HOLE) q->tail--;
     if (unlikely(q->tail - q->head > 2 * q->live + HOLES_SPARED)) close_gaps(q);
-    return what;
 }
 
-uint32_t match_queue_find_masked(const struct match_queue *q, uint64_t key, uint64_t mask)
+uint32_t match_queue_far_masked(const struct match_queue *q, uint32_t from, uint64_t key, uint64_t mask)
 {
-    uint32_t i = q->head, to = q->tail, near = to - i < SCALAR_FIRST ? to : i + SCALAR_FIRST;
-    for (; i < near; i++)
-        if (match_fits_masked(q->keys[i], key, mask)) return i;
-    if (i == to) return MATCH_NONE;
-    i = match_scan->masked(q->keys, i, to, key, mask);
-    return i < to ? i : MATCH_NONE;
+    uint32_t i = match_scan->masked(q->keys, from, q->tail, key, mask);
+    return i < q->tail ? i : MATCH_NONE;
 }
 
-uint32_t match_queue_find_either(const struct match_queue *q, uint64_t key, uint64_t wild)
+uint32_t match_queue_far_either(const struct match_queue *q, uint32_t from, uint64_t key, uint64_t wild)
 {
-    uint32_t i = q->head, to = q->tail, near = to - i < SCALAR_FIRST ? to : i + SCALAR_FIRST;
-    for (; i < near; i++)
-        if (match_fits_either(q->keys[i], key, wild)) return i;
-    if (i == to) return MATCH_NONE;
-    i = match_scan->either(q->keys, i, to, key, wild);
-    return i < to ? i : MATCH_NONE;
+    uint32_t i = match_scan->either(q->keys, from, q->tail, key, wild);
+    return i < q->tail ? i : MATCH_NONE;
 }
 
 uint32_t match_queue_find_what(const struct match_queue *q, const void *what)

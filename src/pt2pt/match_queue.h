@@ -29,52 +29,97 @@
  */
 #define MATCH_INLINE 4
 
+/* Entries compared one by one before the vector code is called: the first ones are what FIFO traffic wants, and a call
+ * costs as much as four compares (bench/match_bench, queue_FORM_n0 to n8). */
+#define MATCH_SCALAR 4
+
 struct match_queue {
     uint64_t *keys; /* start of the block above */
     uint32_t head, tail;
     uint32_t live;
-    uint32_t cap : 28;
-    uint32_t columns : 2; /* 2, or 3 with the order numbers */
+    uint32_t cap : 25;
+    uint32_t ordered : 1; /* there is the third column */
     uint32_t grouped : 1; /* of a side's own queue: its groups are in use */
+    uint32_t judged : 5;  /* of a side's own queue: at how many lengths it was asked whether groups pay */
 };
 static_assert(sizeof(struct match_queue) == 24, "two queues and two pointers fill one cache line");
 
-#define MATCH_CAP_MAX (UINT32_C(1) << 27)
+#define MATCH_CAP_MAX (UINT32_C(1) << 24)
 #define MATCH_NONE UINT32_MAX
 
 static inline void **match_queue_whats(const struct match_queue *q) { return (void **)(q->keys + q->cap); }
 static inline uint64_t *match_queue_order(const struct match_queue *q) { return q->keys + 2 * (size_t)q->cap; }
 
-/* An empty queue over `home`, columns * MATCH_INLINE words that it uses until it outgrows them; home may be NULL. */
-void match_queue_init(struct match_queue *, uint64_t *home, uint32_t columns);
+/* An empty queue over `home`, 2 * MATCH_INLINE words that it uses until it outgrows them. */
+void match_queue_init(struct match_queue *, uint64_t *home);
 
-/* Gives the memory back; whatever the queue held is forgotten. The queue is then as after init without a home. */
+/* An empty queue with order numbers, which allocates its block with the first entry. */
+void match_queue_init_ordered(struct match_queue *);
+
+/* Gives the memory back; whatever the queue held is forgotten. It has no block then, as after
+ * match_queue_init_ordered. */
 void match_queue_fini(struct match_queue *);
 
-/* Appends an entry. False when memory is out; the queue is as before then. */
-bool match_queue_push(struct match_queue *, uint64_t key, void *what);
-
 /* Moves the entries to a block with three columns, the third not filled in, without holes and with room for one more.
- * False as above. */
+ * False when memory is out; the queue is as before then. */
 bool match_queue_widen(struct match_queue *);
 
 /* Forgets all entries; the block is kept. */
 void match_queue_clear(struct match_queue *);
-
-/* Removes the live entry `at` and returns what it stood for. Indexes found earlier are void afterwards. */
-void *match_queue_remove(struct match_queue *, uint32_t at);
-
-/* The oldest entry whose key, under `mask`, is `key`: a wildcard leaves its half out of the mask. MATCH_NONE if none.
- */
-uint32_t match_queue_find_masked(const struct match_queue *, uint64_t key, uint64_t mask);
-
-/* The oldest entry each half of whose key is that of `key` or that of `wild`. MATCH_NONE if none. */
-uint32_t match_queue_find_either(const struct match_queue *, uint64_t key, uint64_t wild);
 
 /* The entry that stands for `what`, wherever it is. MATCH_NONE if none. */
 uint32_t match_queue_find_what(const struct match_queue *, const void *what);
 
 /* The live entry of this order number, which is there. */
 uint32_t match_queue_find_order(const struct match_queue *, uint64_t order);
+
+/* Out of line halves of the four below; not called from elsewhere. */
+bool match_queue_make_room(struct match_queue *);
+void match_queue_trim(struct match_queue *);
+uint32_t match_queue_far_masked(const struct match_queue *, uint32_t from, uint64_t key, uint64_t mask);
+uint32_t match_queue_far_either(const struct match_queue *, uint32_t from, uint64_t key, uint64_t wild);
+
+/* Appends an entry. False when memory is out; the queue is as before then. */
+static inline bool match_queue_push(struct match_queue *q, uint64_t key, void *what)
+{
+    if (unlikely(q->tail == q->cap) && !match_queue_make_room(q)) return false;
+    q->keys[q->tail] = key;
+    match_queue_whats(q)[q->tail] = what;
+    q->tail++;
+    q->live++;
+    return true;
+}
+
+/* Removes the live entry `at` and returns what it stood for. Indexes found earlier are void afterwards. */
+static inline void *match_queue_remove(struct match_queue *q, uint32_t at)
+{
+    void *what = match_queue_whats(q)[at];
+    q->keys[at] = MATCH_HOLE;
+    match_queue_whats(q)[at] = NULL;
+    if (--q->live == 0)
+        q->head = q->tail = 0;
+    else
+        match_queue_trim(q);
+    return what;
+}
+
+/* The oldest entry whose key, under `mask`, is `key`: a wildcard leaves its half out of the mask. MATCH_NONE if none.
+ */
+static inline uint32_t match_queue_find_masked(const struct match_queue *q, uint64_t key, uint64_t mask)
+{
+    uint32_t near = q->tail - q->head < MATCH_SCALAR ? q->tail : q->head + MATCH_SCALAR;
+    for (uint32_t i = q->head; i < near; i++)
+        if (match_fits_masked(q->keys[i], key, mask)) return i;
+    return near == q->tail ? MATCH_NONE : match_queue_far_masked(q, near, key, mask);
+}
+
+/* The oldest entry each half of whose key is that of `key` or that of `wild`. MATCH_NONE if none. */
+static inline uint32_t match_queue_find_either(const struct match_queue *q, uint64_t key, uint64_t wild)
+{
+    uint32_t near = q->tail - q->head < MATCH_SCALAR ? q->tail : q->head + MATCH_SCALAR;
+    for (uint32_t i = q->head; i < near; i++)
+        if (match_fits_either(q->keys[i], key, wild)) return i;
+    return near == q->tail ? MATCH_NONE : match_queue_far_either(q, near, key, wild);
+}
 
 #endif

@@ -16,7 +16,7 @@ static void *thing(uint32_t i) { return (void *)((uintptr_t)i + 1); }
 /* Sources first, first + stride ...: n of them, each with one entry, tag = index. */
 static void fill(struct match_queue *q, uint32_t n, uint32_t first, uint32_t stride)
 {
-    match_queue_init(q, NULL, 2);
+    match_queue_init_ordered(q);
     for (uint32_t i = 0; i < n; i++)
         assert_true(match_queue_push(q, match_key((int)(first + i * stride), (int)i), thing(i)));
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/list.h"
 #include "base/var.h"
@@ -419,6 +420,34 @@ static void one_source_is_not_grouped(void **state)
     match_fini(&m);
 }
 
+/* Least time of one message through the tail of a queue of `length` entries, of several tries. */
+static uint64_t time_at_length(uint32_t length)
+{
+    uint64_t least = UINT64_MAX;
+    struct match m;
+    match_init(&m);
+    for (uint32_t i = 0; i < length; i++) assert_int_equal(match_store(&m, 0, (int)i, thing(i)), 0);
+    for (int i = 0; i < 200; i++) {
+        uint64_t t0 = clock_ns();
+        assert_int_equal(match_store(&m, 0, -5, &things[0]), 0);
+        assert_ptr_equal(match_take(&m, 0, -5), &things[0]);
+        least = min_size(least, clock_ns() - t0);
+    }
+    match_fini(&m);
+    return least;
+}
+
+/* Regression: messages coming and going where the length of the queue is a power of two had the side judged each time.
+ */
+static void no_length_is_special(void **state)
+{
+    (void)state;
+    assert_int_equal(match_scan_choose("auto"), 0);
+    uint64_t at = time_at_length(32768), beside = time_at_length(32760);
+    print_message("# %llu ns at length 32768, %llu at 32760\n", (unsigned long long)at, (unsigned long long)beside);
+    assert_true(at < 2 * beside + 200);
+}
+
 /* ---- failures ---- */
 
 static int64_t allocs_left = -1; /* how many succeed; negative: all */
@@ -480,6 +509,7 @@ int main(void)
         cmocka_unit_test(a_million_receives),
         cmocka_unit_test(deep_sides_are_grouped_until_empty),
         cmocka_unit_test(one_source_is_not_grouped),
+        cmocka_unit_test(no_length_is_special),
         cmocka_unit_test(without_memory_nothing_changes),
         cmocka_unit_test(bad_variables_are_refused_in_words),
         cmocka_unit_test(random_programs_agree_with_one_list),
