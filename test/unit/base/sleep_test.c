@@ -1,6 +1,6 @@
 /*
- * sleep_test.c - doorbells: nobody sleeps over a message, with either side paying for the barrier, between threads
- * and between processes; timeouts end a sleep.
+ * sleep_test.c - doorbells and gates: nobody sleeps over a message, with either side paying for the barrier, between
+ * threads and between processes. A lost wake-up is a sleep without end: the alarm then ends the test.
  */
 #include "base/clock.h"
 #include "base/sleep.h"
@@ -10,13 +10,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROUNDS = 20000 };
-#define SECOND ((uint64_t)1000000000)
+#define MILLISECOND ((uint64_t)1000000)
 
 /* Two sides in turn: each waits for the other's number by the doorbell alone. */
 struct table {
@@ -26,21 +27,14 @@ struct table {
     } side[2];
 };
 
-/* Waits for `want` in the side's work word; false when ten seconds did not bring it. */
-static bool await(struct side *own, uint32_t want)
+/* Waits for `want` in the side's work word. */
+static void await(struct side *own, uint32_t want)
 {
-    uint64_t end = clock_ns() + 10 * SECOND;
     while (atomic_load_explicit(&own->work, memory_order_acquire) != want) {
         uint32_t ticket = bell_announce(&own->bell);
-        if (atomic_load_explicit(&own->work, memory_order_acquire) == want) {
-            bell_stay(&own->bell);
-            break;
-        }
-        /* A lost wake-up shows as a sleep of the whole ten seconds. */
-        bell_wait(&own->bell, ticket, NULL, 0, 10 * SECOND);
-        if (clock_ns() > end) return false;
+        if (atomic_load_explicit(&own->work, memory_order_acquire) == want) bell_stay(&own->bell);
+        else bell_wait(&own->bell, ticket, NULL, 0);
     }
-    return true;
 }
 
 static void give(struct side *other, uint32_t value)
@@ -49,32 +43,34 @@ static void give(struct side *other, uint32_t value)
     bell_check(&other->bell, atomic_load_explicit(&other->bell.fenced, memory_order_relaxed));
 }
 
-static bool play(struct table *t, int who)
+static void play(struct table *t, int who)
 {
     for (uint32_t i = 1; i <= ROUNDS; i++) {
         if (who == 0) give(&t->side[1], i);
-        if (!await(&t->side[who], i)) return false;
+        await(&t->side[who], i);
         if (who == 1) give(&t->side[0], i);
     }
-    return true;
 }
 
-static void *play_second(void *t) { return play(t, 1) ? t : NULL; }
+static void *play_second(void *t)
+{
+    play(t, 1);
+    return NULL;
+}
 
 static void between_threads(bool fenced)
 {
     struct table *t = aligned_alloc(CACHE_LINE, sizeof *t);
     pthread_t thread;
-    void *good = NULL;
     assert_non_null(t);
     for (int i = 0; i < 2; i++) {
         t->side[i] = (struct side){.work = 0};
         bell_open(&t->side[i].bell, fenced);
     }
     assert_int_equal(pthread_create(&thread, NULL, play_second, t), 0);
-    assert_true(play(t, 0));
-    pthread_join(thread, &good);
-    assert_non_null(good);
+    play(t, 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&t->side[0].work), ROUNDS);
     free(t);
 }
 
@@ -101,11 +97,11 @@ static void between_processes(bool fenced)
     assert_true(child >= 0);
     if (child == 0) {
         if (!fenced) sleep_membarrier_open();
-        _exit(play(t, 1) ? 0 : 1);
+        play(t, 1);
+        _exit(0);
     }
-    bool good = play(t, 0);
+    play(t, 0);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    assert_true(good);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     munmap(t, sizeof *t);
 }
@@ -123,18 +119,66 @@ static void processes_with_membarrier(void **state)
     between_processes(false);
 }
 
-static void timeout_ends_a_sleep(void **state)
+/* Many sleep at one gate, each with a bell of its own; one opens it, and waits until all have passed. */
+enum { SLEEPERS = 5, OPENINGS = 2000 };
+
+struct hall {
+    struct gate gate;
+    bool fenced;
+    _Atomic uint32_t open TERN_ALIGNED(CACHE_LINE);   /* number of openings */
+    _Atomic uint32_t passed TERN_ALIGNED(CACHE_LINE); /* by all sleepers together */
+};
+
+static void pass(struct hall *h, struct bell *bell, uint32_t want)
 {
-    struct bell bell = {0};
-    (void)state;
-    bell_open(&bell, true);
-    uint64_t start = clock_ns();
-    while (clock_ns() - start < 5 * SECOND / 1000) { /* spurious returns are allowed */
-        uint32_t ticket = bell_announce(&bell);
-        bell_wait(&bell, ticket, NULL, 0, 5 * SECOND / 1000);
-        assert_int_equal(atomic_load(&bell.asleep), 0);
+    while (atomic_load_explicit(&h->open, memory_order_acquire) < want) {
+        uint32_t seen = atomic_load_explicit(&h->gate.ring, memory_order_relaxed);
+        atomic_fetch_add_explicit(&h->gate.sleepers, 1, memory_order_relaxed); /* ordered by bell_announce */
+        uint32_t ticket = bell_announce(bell);
+        if (atomic_load_explicit(&h->open, memory_order_acquire) >= want) bell_stay(bell);
+        else bell_wait(bell, ticket, &h->gate.ring, seen);
+        atomic_fetch_sub_explicit(&h->gate.sleepers, 1, memory_order_relaxed);
     }
-    assert_true(clock_ns() - start < 5 * SECOND);
+}
+
+static void *sleeper(void *arg)
+{
+    struct hall *h = arg;
+    struct bell bell;
+    bell_open(&bell, h->fenced);
+    for (uint32_t i = 1; i <= OPENINGS; i++) {
+        pass(h, &bell, i);
+        atomic_fetch_add_explicit(&h->passed, 1, memory_order_release);
+    }
+    return NULL;
+}
+
+static void gate_wakes_all(bool fenced)
+{
+    static struct hall h;
+    pthread_t thread[SLEEPERS];
+    h = (struct hall){.fenced = fenced};
+    for (int i = 0; i < SLEEPERS; i++) assert_int_equal(pthread_create(&thread[i], NULL, sleeper, &h), 0);
+    for (uint32_t i = 1; i <= OPENINGS; i++) {
+        atomic_store_explicit(&h.open, i, memory_order_release);
+        gate_check(&h.gate, fenced);
+        while (atomic_load_explicit(&h.passed, memory_order_acquire) < i * SLEEPERS) sched_yield();
+    }
+    for (int i = 0; i < SLEEPERS; i++) pthread_join(thread[i], NULL);
+    assert_int_equal(atomic_load(&h.gate.sleepers), 0);
+}
+
+static void gate_with_fences(void **state)
+{
+    (void)state;
+    gate_wakes_all(true);
+}
+
+static void gate_with_membarrier(void **state)
+{
+    (void)state;
+    if (!sleep_membarrier_open()) skip();
+    gate_wakes_all(false);
 }
 
 /* A ring between announcement and sleep is not slept over. */
@@ -143,11 +187,11 @@ static void ring_after_the_announcement_counts(void **state)
     struct bell bell = {0};
     (void)state;
     bell_open(&bell, true);
-    uint64_t start = clock_ns();
     uint32_t ticket = bell_announce(&bell);
+    assert_int_equal(atomic_load(&bell.asleep), 1);
     bell_check(&bell, true);
-    bell_wait(&bell, ticket, NULL, 0, 5 * SECOND);
-    assert_true(clock_ns() - start < 2 * SECOND);
+    bell_wait(&bell, ticket, NULL, 0);
+    assert_int_equal(atomic_load(&bell.asleep), 0);
 }
 
 static void word_that_changed_is_not_slept_on(void **state)
@@ -156,10 +200,18 @@ static void word_that_changed_is_not_slept_on(void **state)
     struct bell bell = {0};
     (void)state;
     bell_open(&bell, true);
+    bell_wait(&bell, bell_announce(&bell), &word, 0);
+    futex_sleep(&word, 0, 0);
+    assert_int_equal(atomic_load(&bell.asleep), 0);
+}
+
+static void timeout_ends_a_sleep(void **state)
+{
+    _Atomic uint32_t word = 0;
+    (void)state;
     uint64_t start = clock_ns();
-    bell_wait(&bell, bell_announce(&bell), &word, 0, 5 * SECOND);
-    futex_sleep(&word, 0, 5 * SECOND);
-    assert_true(clock_ns() - start < 2 * SECOND);
+    while (clock_ns() - start < 5 * MILLISECOND) futex_sleep(&word, 0, 5 * MILLISECOND); /* may return early */
+    assert_int_equal(atomic_load(&word), 0);
 }
 
 int main(void)
@@ -169,10 +221,13 @@ int main(void)
         cmocka_unit_test(threads_with_membarrier),
         cmocka_unit_test(processes_with_fences),
         cmocka_unit_test(processes_with_membarrier),
-        cmocka_unit_test(timeout_ends_a_sleep),
+        cmocka_unit_test(gate_with_fences),
+        cmocka_unit_test(gate_with_membarrier),
         cmocka_unit_test(ring_after_the_announcement_counts),
         cmocka_unit_test(word_that_changed_is_not_slept_on),
+        cmocka_unit_test(timeout_ends_a_sleep),
     };
+    alarm(120);
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
