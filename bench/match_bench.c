@@ -1,7 +1,7 @@
 /*
  * match_bench - the matcher alone, in one process: what a search costs by depth,
  * layout and search code, beside plain lists (LHS-14..16, 20, 21, 23). The
- * constants of match_queue.c and match.c were set by it.
+ * constants of match_queue.h and match_scan were set by it: doc/decisions/matching.md.
  *
  * Prints "key value" lines; times are medians in nanoseconds.
  *

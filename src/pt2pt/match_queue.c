@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Holes beyond half of the entries that are tolerated: in short queues closing gaps costs more than passing them. */
-#define HOLES_SPARED 16
-
 static void make_holes(const struct match_queue *q, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) q->keys[i] = MATCH_HOLE;
@@ -49,7 +46,7 @@ static uint32_t copy_live(const struct match_queue *to, const struct match_queue
     return n;
 }
 
-static void close_gaps(struct match_queue *q)
+void match_queue_close_gaps(struct match_queue *q)
 {
     uint32_t n = copy_live(q, q);
     make_holes(q, n, q->tail);
@@ -79,16 +76,8 @@ bool match_queue_widen(struct match_queue *q) { return resize(q, q->live > q->ca
 bool match_queue_make_room(struct match_queue *q)
 {
     if (q->live > q->cap / 2 || !q->cap) return resize(q, q->cap < 8 ? 8 : q->cap * 2, q->ordered);
-    close_gaps(q);
+    match_queue_close_gaps(q);
     return true;
-}
-
-/* After a removal that left entries: no holes at the ends, not too many between. */
-void match_queue_trim(struct match_queue *q)
-{
-    while (q->keys[q->head] == MATCH_HOLE) q->head++;
-    while (q->keys[q->tail - 1] == MATCH_HOLE) q->tail--;
-    if (unlikely(q->tail - q->head > 2 * q->live + HOLES_SPARED)) close_gaps(q);
 }
 
 uint32_t match_queue_far_masked(const struct match_queue *q, uint32_t from, uint64_t key, uint64_t mask)

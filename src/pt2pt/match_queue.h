@@ -75,7 +75,7 @@ uint32_t match_queue_find_order(const struct match_queue *, uint64_t order);
 
 /* Out of line halves of the four below; not called from elsewhere. */
 bool match_queue_make_room(struct match_queue *);
-void match_queue_trim(struct match_queue *);
+void match_queue_close_gaps(struct match_queue *);
 uint32_t match_queue_far_masked(const struct match_queue *, uint32_t from, uint64_t key, uint64_t mask);
 uint32_t match_queue_far_either(const struct match_queue *, uint32_t from, uint64_t key, uint64_t wild);
 
@@ -90,16 +90,22 @@ static inline bool match_queue_push(struct match_queue *q, uint64_t key, void *w
     return true;
 }
 
+/* Holes beyond half of the entries that are tolerated: in short queues closing gaps costs more than passing them. */
+#define MATCH_HOLES_SPARED 16
+
 /* Removes the live entry `at` and returns what it stood for. Indexes found earlier are void afterwards. */
 static inline void *match_queue_remove(struct match_queue *q, uint32_t at)
 {
     void *what = match_queue_whats(q)[at];
     q->keys[at] = MATCH_HOLE;
     match_queue_whats(q)[at] = NULL;
-    if (--q->live == 0)
+    if (--q->live == 0) {
         q->head = q->tail = 0;
-    else
-        match_queue_trim(q);
+        return what;
+    }
+    while (q->keys[q->head] == MATCH_HOLE) q->head++;
+    while (q->keys[q->tail - 1] == MATCH_HOLE) q->tail--;
+    if (unlikely(q->tail - q->head > 2 * q->live + MATCH_HOLES_SPARED)) match_queue_close_gaps(q);
     return what;
 }
 
