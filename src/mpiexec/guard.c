@@ -51,8 +51,10 @@ static void end_job(const struct guard_page *p)
 {
     struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
     for (int round = 0; round < ROUNDS; round++) {
-        int left = sweep_signal(&p->groups, SIGKILL) + sweep_strays(&p->groups, p->job);
-        if (!left && round) break; /* once more after nothing was found: a process may have forked meanwhile */
+        /* Only living processes count: nobody may be there to reap the dead, whose groups then stay. Once more after
+         * nothing was found, for a process may have forked meanwhile. */
+        sweep_signal(&p->groups, SIGKILL);
+        if (!sweep_strays(&p->groups, p->job) && round) break;
         nanosleep(&pause, NULL);
     }
     tree_remove(p->dir);

@@ -14,11 +14,8 @@ void (*sink_has_room)(void);
 
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
-    struct sink *s = arg;
-    bool was_full = sink_is_full(s);
     (void)fd, (void)what;
-    sink_flush(s);
-    if (was_full && !sink_is_full(s) && sink_has_room) sink_has_room();
+    sink_flush(arg);
 }
 
 struct sink *sink_new(struct event_base *base, int fd, const char *name)
@@ -78,6 +75,7 @@ static void close_now(struct sink *s)
 void sink_flush(struct sink *s)
 {
     size_t at = 0, all = s->length;
+    bool was_full = sink_is_full(s);
     while (at < all) {
         s->length = all - at;
         size_t n = portion(s);
@@ -85,15 +83,16 @@ void sink_flush(struct sink *s)
         if (w < 0 && errno == EINTR) continue;
         if (w < 0 && errno != EAGAIN) {
             lose(s, errno);
-            return;
+            break;
         }
         if (w <= 0) break;
         at += (size_t)w;
     }
-    s->length = all - at;
+    s->length = s->lost ? 0 : all - at;
     if (s->length && at) memmove(s->queue, s->queue + at, s->length);
     if (s->length) event_add(s->writable, NULL);
     else if (s->ending) close_now(s);
+    if (was_full && !sink_is_full(s) && sink_has_room) sink_has_room();
 }
 
 void sink_end(struct sink *s)

@@ -33,7 +33,7 @@ void sink_flush(struct sink *);
 /* Should its writers be held up? */
 static inline bool sink_is_full(const struct sink *s) { return s->length > 1 << 20; }
 
-/* Called (by the event loop) when a full sink has room again. */
+/* Called by sink_flush when a full sink has room again. */
 extern void (*sink_has_room)(void);
 
 /* Closes the descriptor when all is written. */

@@ -117,6 +117,7 @@ static void check_end(void)
         if (self.phase != KILLING) kill_ranks(); /* their exits, or the timer, bring us back here */
         return;
     }
+    while (waitpid(-1, NULL, WNOHANG) > 0) {} /* what has died meanwhile is ours: no zombies for init */
     evtimer_del(self.timer);
     output_finish(self.job);
     drain_or_leave();
