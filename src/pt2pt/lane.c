@@ -125,7 +125,11 @@ int pt_open(bool threaded)
 {
     struct lane *l = &lane0;
     memset(l, 0, sizeof *l);
-    pthread_mutex_init(&l->lock, NULL);
+    pthread_mutexattr_t recursive; /* the last reference to a communicator may go while its lane is held */
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&l->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     l->threaded = threaded;
     l->credit = var_int(VAR_EAGER_CREDIT);
     l->eager_max = var_int(VAR_EAGER_SHM);

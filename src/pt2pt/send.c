@@ -38,11 +38,14 @@ static size_t pack_sync(void *arg, void *to, size_t max)
     return sizeof s->send + type_pack(&s->cursor, (char *)to + sizeof s->send, max - sizeof s->send);
 }
 
-/* Hands `n` bytes of pack's to the transport, through a buffer where it cannot pack in place. */
+/* Largest message packed through a buffer on the stack, for transports that cannot pack in place. */
+#define BOUNCE_MAX 16384
+
+/* Hands `n` bytes of pack's to the transport. */
 static int send_packed(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
 {
     if (p->ep.caps & TP_CAP_BCOPY) return p->ep.ops->am_bcopy(&p->ep, id, h0, h1, pack, arg, n);
-    char buf[16384]; /* no transport without bcopy takes more at once */
+    char buf[BOUNCE_MAX];
     n = pack(arg, buf, min_size(n, sizeof buf));
     return p->ep.am_short(&p->ep, id, h0, h1, buf, n);
 }
@@ -67,9 +70,10 @@ static int eager_attempt(struct request *r)
 static bool fits_eager(const struct lane *l, const struct request *r)
 {
     const struct peer *p = r->peer;
-    int64_t room = (int64_t)p->ep.max_short - (int64_t)sizeof(uint64_t);
-    return r->bytes <= l->eager_max && r->bytes <= room && r->bytes <= 16384 - (int64_t)sizeof(uint64_t) &&
-           p->credit >= eager_cost((size_t)r->bytes);
+    int64_t room = (int64_t)p->ep.max_short;
+    if (!(p->ep.caps & TP_CAP_BCOPY) && room > BOUNCE_MAX) room = BOUNCE_MAX;
+    room -= (int64_t)sizeof(uint64_t); /* synchronous sends put their request in front */
+    return r->bytes <= l->eager_max && r->bytes <= room && p->credit >= eager_cost((size_t)r->bytes);
 }
 
 int pt_send_attempt(struct request *r)
