@@ -85,6 +85,13 @@ static inline bool coll_reduces(enum coll_kind k)
     return k == COLL_REDUCE || k == COLL_ALLREDUCE || k >= COLL_REDUCE_SCATTER;
 }
 
+/* Is it one of the v-collectives, whose ranks have blocks of different lengths? */
+static inline bool coll_has_blocks(enum coll_kind k)
+{
+    return k == COLL_GATHERV || k == COLL_SCATTERV || k == COLL_ALLGATHERV || k == COLL_ALLTOALLV ||
+           k == COLL_ALLTOALLW || k == COLL_REDUCE_SCATTER;
+}
+
 /* The program of s->alg for s->rank. Blocks may be NULL for the operations that have none. One reference. */
 int coll_compile(const struct coll_shape *s, const struct coll_blocks *v, struct goal_prog **prog_p);
 
