@@ -203,7 +203,7 @@ static void print_exitcodes(const struct job *j)
     printf("\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     static struct spec spec;
     static struct job job;
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     fill_stdio();
     step_done("");
     int rc = read_options(&spec, argc, argv);
-    if (rc == OPTIONS_DONE) return fflush(stdout) ? EXIT_RESOURCE : 0;
+    if (rc == OPTIONS_DONE) return 0;
     if (rc) return rc;
     job.spec = &spec;
     job.size = spec.size;
@@ -231,6 +231,12 @@ int main(int argc, char **argv)
     if (server_refused()) say_verbose("the PMIx server refused the job: %s", server_refused());
     guard_close(&job.guard);
     step_done("cleaning up");
-    fflush(stdout);
-    _exit(rc); /* the PMIx library's thread still runs: no destructors under its feet */
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    int rc = run(argc, argv);
+    if (fflush(stdout) && !rc) rc = EXIT_RESOURCE;
+    _exit(rc); /* the PMIx library's thread may still run: no destructors under its feet */
 }
