@@ -17,8 +17,10 @@ void environ_put(struct strv *env, char *assignment)
     size_t n = name_length(assignment);
     int at = find(env, assignment, n);
     if (assignment[n]) {
-        if (at >= 0) env->v[at] = assignment;
-        else strv_push(env, assignment);
+        if (at >= 0)
+            env->v[at] = assignment;
+        else
+            strv_push(env, assignment);
     } else if (at >= 0) {
         env->v[at] = env->v[--env->n];
         env->v[env->n] = NULL;
@@ -34,8 +36,14 @@ const char *environ_get(const struct strv *env, const char *name)
 
 bool environ_is_launchers(const char *assignment)
 {
-    static const char *const prefixes[] = {"PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "TERN_JOB_",
-                                           "MPI_LOCALRANKID=", "MPI_LOCALNRANKS=", "HYDI_CONTROL_FD="};
+    static const char *const prefixes[] = {"PMI_",
+                                           "PMIX_",
+                                           "OMPI_COMM_WORLD_",
+                                           "OMPI_UNIVERSE_SIZE=",
+                                           "TERN_JOB_",
+                                           "MPI_LOCALRANKID=",
+                                           "MPI_LOCALNRANKS=",
+                                           "HYDI_CONTROL_FD="};
     if (!strncmp(assignment, "PMIX_MCA_", 9)) return false; /* the user's settings of a PMIx library */
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
         if (!strncmp(assignment, prefixes[i], strlen(prefixes[i]))) return true;

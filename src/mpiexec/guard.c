@@ -20,7 +20,8 @@ extern char **environ;
 
 #define ROUNDS 100 /* of 10 ms: after SIGKILL a process is gone unless the kernel holds it */
 
-/* The words behind /proc/<pid>/cmdline and environ are the process's own memory: the arguments, then the environment. */
+/* The words behind /proc/<pid>/cmdline and environ are the process's own memory: the arguments, then the environment.
+ */
 static void shed_identity(void)
 {
     static const char name[] = "tern-guard";
@@ -103,7 +104,8 @@ bool guard_make_dir(struct guard *g)
     const char *places[] = {getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         if (!places[i] || *places[i] != '/' || strlen(places[i]) > PATH_MAX - 32) continue;
-        /* The template is filled in where the guard reads it, so no instant passes with a directory it does not know. */
+        /* The template is filled in where the guard reads it, so no instant passes with a directory it does not know.
+         */
         snprintf(g->page->dir, sizeof g->page->dir, "%s/tern-XXXXXX", places[i]);
         if (mkdtemp(g->page->dir)) return true;
     }
@@ -116,5 +118,5 @@ void guard_close(struct guard *g)
     tree_remove(g->page->dir);
     atomic_store(&g->page->armed, 0);
     close(g->fd);
-    while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR) {}
+    while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR) continue;
 }

@@ -14,7 +14,7 @@
 
 static struct {
     const struct in_spec *spec;
-    bool passing;      /* we read and write, rather than hand our descriptor on */
+    bool passing; /* we read and write, rather than hand our descriptor on */
     bool is_tty;
     bool always_ready; /* a file: the event loop's poll does not take it */
     bool ended;
@@ -102,9 +102,12 @@ static bool pass_some(void)
 
 static void listen_on(void)
 {
-    if (in_background()) wait_ms(BACKGROUND_POLL_MS);
-    else if (self.always_ready) wait_ms(0);
-    else event_add(self.readable, NULL);
+    if (in_background())
+        wait_ms(BACKGROUND_POLL_MS);
+    else if (self.always_ready)
+        wait_ms(0);
+    else
+        event_add(self.readable, NULL);
 }
 
 static void on_input(evutil_socket_t fd, short what, void *arg)
@@ -116,8 +119,10 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 
 static void on_later(evutil_socket_t fd, short what, void *arg)
 {
-    if (self.always_ready) on_input(fd, what, arg);
-    else if (!self.ended) listen_on();
+    if (self.always_ready)
+        on_input(fd, what, arg);
+    else if (!self.ended)
+        listen_on();
 }
 
 void input_resume(void)

@@ -10,7 +10,7 @@ static struct name {
     pmix_proc_t owner;
     pmix_value_t value;
     struct name *next;
-} *names;
+} * names;
 
 static struct name **find(const char *key)
 {
@@ -84,7 +84,9 @@ pmix_status_t names_unpublish(const pmix_proc_t *p, char **keys, const pmix_info
 {
     (void)info, (void)ninfo, (void)done, (void)arg;
     for (struct name **n = &names; *n;)
-        if (listed(keys, (*n)->key) && (*n)->owner.rank == p->rank && !strcmp((*n)->owner.nspace, p->nspace)) forget(n);
-        else n = &(*n)->next;
+        if (listed(keys, (*n)->key) && (*n)->owner.rank == p->rank && !strcmp((*n)->owner.nspace, p->nspace))
+            forget(n);
+        else
+            n = &(*n)->next;
     return PMIX_OPERATION_SUCCEEDED;
 }

@@ -106,8 +106,10 @@ void options_help(void)
         size_t n = 0;
         for (const char *p = o->names; *p && n + 4 < sizeof left; p++) {
             if (p == o->names || p[-1] == '|') left[n++] = '-';
-            if (*p == '|') left[n++] = ',', left[n++] = ' ';
-            else left[n++] = *p;
+            if (*p == '|')
+                left[n++] = ',', left[n++] = ' ';
+            else
+                left[n++] = *p;
         }
         printf("  %s %s\n        %s\n", left, o->args, o->help);
     }

@@ -1,11 +1,11 @@
 /* optset.c - what each option of the command line does. One function an option, then the table. */
 #include "mpiexec/optset.h"
+#include "config.h"
 #include "mpiexec/configfile.h"
 #include "mpiexec/hosts.h"
 #include "mpiexec/options.h"
 #include "mpiexec/placeopt.h"
 #include "mpiexec/words.h"
-#include "config.h"
 
 #include <math.h>
 #include <mpi.h>
@@ -162,8 +162,10 @@ static int set_report(struct spec *s, char **v)
 
 static int set_stdin(struct spec *s, char **v)
 {
-    if (!strcasecmp(v[0], "all")) s->in.kind = IN_ALL;
-    else if (!strcasecmp(v[0], "none")) s->in.kind = IN_NONE;
+    if (!strcasecmp(v[0], "all"))
+        s->in.kind = IN_ALL;
+    else if (!strcasecmp(v[0], "none"))
+        s->in.kind = IN_NONE;
     else {
         s->in.kind = IN_RANK;
         return number("stdin", v[0], 0, &s->in.rank);
@@ -209,9 +211,12 @@ static int set_output(struct spec *s, char **v)
 {
     char *copy = xstrdup(v[0]), *word;
     while ((word = strsep(&copy, ","))) {
-        if (!strcasecmp(word, "tag")) s->out.tag_stream = true;
-        else if (!strcasecmp(word, "rank")) s->out.tag_rank = true;
-        else if (!strcasecmp(word, "timestamp")) s->out.tag_time = true;
+        if (!strcasecmp(word, "tag"))
+            s->out.tag_stream = true;
+        else if (!strcasecmp(word, "rank"))
+            s->out.tag_rank = true;
+        else if (!strcasecmp(word, "timestamp"))
+            s->out.tag_time = true;
         else if (!strncasecmp(word, "file=", 5) && word[5]) {
             char *modifier = strrchr(word, ':');
             if (modifier && !strcasecmp(modifier, ":nocopy")) {
@@ -280,11 +285,13 @@ static int note_mca(struct spec *s, char **v)
 {
     static bool noted;
     (void)s;
-    if (!noted) say("note: --mca %s is a parameter of another MPI and means nothing here; tern_info lists Tern's", v[0]);
+    if (!noted)
+        say("note: --mca %s is a parameter of another MPI and means nothing here; tern_info lists Tern's", v[0]);
     noted = true;
     return 0;
 }
 
+/* clang-format off */
 const struct optset optset_table[] = {
     {"Programs (hold up to the next ':')", 0, NULL, NULL, NULL},
     {"n|np|c", 1, set_n, "N", "number of ranks (1, or what -ppn or the slots of the hosts say)"},
@@ -314,8 +321,10 @@ const struct optset optset_table[] = {
     {"envnone", 0, set_envnone, "", "pass none to the next program"},
 
     {"Placement (default: the kernel places)", 0, NULL, NULL, NULL},
-    {"bind-to|binding", 1, set_bind, "WHAT", "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, user:LIST"},
-    {"map-by", 1, set_map, "WHAT", "slot, core, socket, numa, l3cache, node, ppr:N:unit; with :PE=N for N cores a rank"},
+    {"bind-to|binding", 1, set_bind, "WHAT",
+     "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, user:LIST"},
+    {"map-by", 1, set_map, "WHAT",
+     "slot, core, socket, numa, l3cache, node, ppr:N:unit; with :PE=N for N cores a rank"},
     {"cpus-per-rank|cpus-per-proc", 1, set_width, "N", "cores of each rank (as PE=N)"},
     {"report-bindings", 0, set_report, "", "say which rank is bound where"},
 
@@ -343,3 +352,4 @@ const struct optset optset_table[] = {
     {"mca|gmca|prtemca|pmixmca", 2, note_mca, "NAME VALUE", "noted as meaningless"},
     {NULL, 0, NULL, NULL, NULL},
 };
+/* clang-format on */

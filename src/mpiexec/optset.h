@@ -1,5 +1,6 @@
 /*
- * optset.h - the table of options: names, number of values, meaning, and the function that puts the values into the spec.
+ * optset.h - the table of options: names, number of values, meaning, and the function that puts the values into the
+ * spec.
  */
 #ifndef TERN_MPIEXEC_OPTSET_H
 #define TERN_MPIEXEC_OPTSET_H

@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK (64 * 1024)      /* bytes of one read: what a pipe holds */
+#define CHUNK (64 * 1024)       /* bytes of one read: what a pipe holds */
 #define LINE_MAX_HELD (1 << 20) /* a longer unfinished line goes out in pieces */
-#define DRAIN_READS 32         /* of a rank that has ended: its children may go on writing for ever */
+#define DRAIN_READS 32          /* of a rank that has ended: its children may go on writing for ever */
 #define TICK_MS 50
-#define DELAY_TTY 0.1  /* seconds until an unfinished line is shown */
+#define DELAY_TTY 0.1 /* seconds until an unfinished line is shown */
 #define DELAY_FILE 2.0
 
 static struct {
@@ -104,8 +104,10 @@ static void hold(struct stream *st, const char *data, size_t n)
     st->length += n;
     st->since = launch_now();
     /* One rank alone has nobody to mix with: its prompts come without delay. */
-    if (self.job->size == 1 || st->length > LINE_MAX_HELD) show_unfinished(st);
-    else if (!evtimer_pending(self.tick, NULL)) evtimer_add(self.tick, &(struct timeval){.tv_usec = TICK_MS * 1000});
+    if (self.job->size == 1 || st->length > LINE_MAX_HELD)
+        show_unfinished(st);
+    else if (!evtimer_pending(self.tick, NULL))
+        evtimer_add(self.tick, &(struct timeval){.tv_usec = TICK_MS * 1000});
 }
 
 static void feed(struct stream *st, const char *data, size_t n)
@@ -128,7 +130,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
         struct stream *st = i % 2 ? &self.job->ranks[i / 2].err : &self.job->ranks[i / 2].out;
         if (!st->length) continue;
         double delay = st->to[0]->kind == SINK_TTY ? DELAY_TTY : DELAY_FILE;
-        if (now - st->since < delay) more = true;
+        if (now - st->since < delay)
+            more = true;
         else {
             show_unfinished(st);
             flush(st);
@@ -194,17 +197,23 @@ void output_resume(void)
 
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
 
-/* "%r" = rank, "%h" = host, "%%" = %; "%p" and "%g" of the other dialect name the node and the job, of which we have one. */
+/* "%r" = rank, "%h" = host, "%%" = %; "%p" and "%g" of the other dialect name the node and the job, of which we have
+ * one. */
 static char *expand(const char *pattern, int rank)
 {
     char *name = xstrdup("");
     for (const char *p = pattern; *p; p++) {
         char *next;
-        if (*p != '%' || !p[1]) next = xasprintf("%s%c", name, *p);
-        else if (*++p == 'r') next = xasprintf("%s%d", name, rank);
-        else if (*p == 'h') next = xasprintf("%s%s", name, hosts_self());
-        else if (*p == 'p' || *p == 'g') next = xasprintf("%s0", name);
-        else next = xasprintf("%s%c", name, *p);
+        if (*p != '%' || !p[1])
+            next = xasprintf("%s%c", name, *p);
+        else if (*++p == 'r')
+            next = xasprintf("%s%d", name, rank);
+        else if (*p == 'h')
+            next = xasprintf("%s%s", name, hosts_self());
+        else if (*p == 'p' || *p == 'g')
+            next = xasprintf("%s0", name);
+        else
+            next = xasprintf("%s%c", name, *p);
         free(name);
         name = next;
     }
@@ -290,7 +299,8 @@ void output_start(struct job *j)
 
 static void drain(struct stream *st)
 {
-    for (int i = 0; i < DRAIN_READS && take(st); i++) {}
+    for (int i = 0; i < DRAIN_READS && take(st); i++) {
+    }
 }
 
 void output_drain(struct job *j, int rank)

@@ -25,8 +25,8 @@ struct stream {
     struct sink *to[2]; /* [1] is a copy, or NULL */
     char *line;         /* the unfinished line */
     size_t length, room;
-    double since;       /* when its last piece came */
-    bool paused;        /* not read, for a sink is full */
+    double since; /* when its last piece came */
+    bool paused;  /* not read, for a sink is full */
 };
 
 /* Opens the sinks that the options ask for. 0 or an exit code after saying why. */

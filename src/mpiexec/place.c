@@ -33,14 +33,22 @@ int place_topology(hwloc_topology_t *t)
 static hwloc_obj_type_t type_of(enum unit u)
 {
     switch (u) {
-    case UNIT_HWTHREAD: return HWLOC_OBJ_PU;
-    case UNIT_L1: return HWLOC_OBJ_L1CACHE;
-    case UNIT_L2: return HWLOC_OBJ_L2CACHE;
-    case UNIT_L3: return HWLOC_OBJ_L3CACHE;
-    case UNIT_NUMA: return HWLOC_OBJ_NUMANODE;
-    case UNIT_SOCKET: return HWLOC_OBJ_PACKAGE;
-    case UNIT_NODE: return HWLOC_OBJ_MACHINE;
-    default: return HWLOC_OBJ_CORE;
+    case UNIT_HWTHREAD:
+        return HWLOC_OBJ_PU;
+    case UNIT_L1:
+        return HWLOC_OBJ_L1CACHE;
+    case UNIT_L2:
+        return HWLOC_OBJ_L2CACHE;
+    case UNIT_L3:
+        return HWLOC_OBJ_L3CACHE;
+    case UNIT_NUMA:
+        return HWLOC_OBJ_NUMANODE;
+    case UNIT_SOCKET:
+        return HWLOC_OBJ_PACKAGE;
+    case UNIT_NODE:
+        return HWLOC_OBJ_MACHINE;
+    default:
+        return HWLOC_OBJ_CORE;
     }
 }
 
@@ -102,7 +110,8 @@ static void start_of(hwloc_topology_t t, const struct layout *l, int r, hwloc_bi
     /* Ranks never straddle the end: places that a rank cannot fill whole are left out. */
     int first = turn % (grains / width) * width;
     for (int i = first; i < first + width; i++)
-        hwloc_bitmap_or(set, set, hwloc_get_obj_inside_cpuset_by_type(t, inside, type_of(l->grain), (unsigned)i)->cpuset);
+        hwloc_bitmap_or(set, set,
+                        hwloc_get_obj_inside_cpuset_by_type(t, inside, type_of(l->grain), (unsigned)i)->cpuset);
 }
 
 /* Grows the set to whole units of the kind it is to be bound to, `width` neighbours of them. */

@@ -57,16 +57,18 @@ int placeopt_bind(struct place_spec *p, const char *text)
                  !strcasecmp(word, "if-supported") || !strcasecmp(word, "report");
     }
     if (!ok)
-        say("--bind-to %s is not understood: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket (with :N for "
-            "several), or user:LIST of cpus", text);
+        say("--bind-to %s is not understood: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket (with :N "
+            "for "
+            "several), or user:LIST of cpus",
+            text);
     free(copy);
     return ok ? 0 : EXIT_USAGE;
 }
 
 static bool map_modifier(struct place_spec *p, const char *word)
 {
-    static const char *const needless[] = {"oversubscribe", "nooversubscribe", "span", "inherit", "noinherit",
-                                           "hwtcpus", "corecpus", "ordered"};
+    static const char *const needless[] = {"oversubscribe", "nooversubscribe", "span",     "inherit",
+                                           "noinherit",     "hwtcpus",         "corecpus", "ordered"};
     if (!strncasecmp(word, "pe=", 3)) return positive(word + 3, &p->width);
     for (size_t i = 0; i < ARRAY_LEN(needless); i++)
         if (!strcasecmp(word, needless[i])) return true;
@@ -88,7 +90,8 @@ int placeopt_map(struct place_spec *p, const char *text, int *ppn)
     while (ok && (word = strsep(&rest, ":,"))) ok = map_modifier(p, word);
     if (!ok)
         say("--map-by %s is not understood: slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket, node or "
-            "ppr:N:unit, with :PE=N for N cores a rank", text);
+            "ppr:N:unit, with :PE=N for N cores a rank",
+            text);
     free(copy);
     return ok ? 0 : EXIT_USAGE;
 }

@@ -27,8 +27,10 @@ static char *search(int wdir, const char *dirs, const char *name, char **denied)
         char *path = xasprintf("%.*s/%s", n ? (int)n : 1, n ? dirs : ".", name);
         int e = executable(wdir, path);
         if (!e) return path;
-        if (e == EACCES && !*denied) *denied = path;
-        else free(path);
+        if (e == EACCES && !*denied)
+            *denied = path;
+        else
+            free(path);
         dirs += n + (dirs[n] == ':');
     }
     return NULL;

@@ -68,7 +68,7 @@ static pmix_status_t on_abort(const pmix_proc_t *p, void *object, int status, co
         self.aborted = true;
         self.abort = (struct server_abort){.rank = (int)p->rank, .code = status};
         snprintf(self.abort.words, sizeof self.abort.words, "%s", words ? words : "");
-        if (write(self.event_fd, &one, sizeof one) < 0) {} /* the counter cannot overflow */
+        (void)!write(self.event_fd, &one, sizeof one); /* the counter cannot overflow */
     }
     pthread_mutex_unlock(&self.lock);
     return PMIX_OPERATION_SUCCEEDED;
@@ -127,8 +127,10 @@ static void settle_environment(void)
     extern char **environ;
     for (char **e = environ; *e;) {
         char *name = xstrndup(*e, strcspn(*e, "="));
-        if (environ_is_launchers(*e)) unsetenv(name); /* an outer launcher's: not the server we are */
-        else e++;
+        if (environ_is_launchers(*e))
+            unsetenv(name); /* an outer launcher's: not the server we are */
+        else
+            e++;
         free(name);
     }
     setenv("PMIX_MCA_gds", "hash", 1); /* job data in the clients' memory rather than in files */

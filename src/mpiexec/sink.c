@@ -55,7 +55,8 @@ static void lose(struct sink *s, int error)
     if (s->name) say("cannot write to %s: %s; output of the ranks is lost from here on", s->name, strerror(error));
 }
 
-/* How much may be written at once without blocking: a pipe that polls writable takes a page; a terminal takes little. */
+/* How much may be written at once without blocking: a pipe that polls writable takes a page; a terminal takes little.
+ */
 static size_t portion(const struct sink *s)
 {
     if (s->kind == SINK_FILE) return s->length;
@@ -90,8 +91,10 @@ void sink_flush(struct sink *s)
     }
     s->length = s->lost ? 0 : all - at;
     if (s->length && at) memmove(s->queue, s->queue + at, s->length);
-    if (s->length) event_add(s->writable, NULL);
-    else if (s->ending) close_now(s);
+    if (s->length)
+        event_add(s->writable, NULL);
+    else if (s->ending)
+        close_now(s);
     if (was_full && !sink_is_full(s) && sink_has_room) sink_has_room();
 }
 

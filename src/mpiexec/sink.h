@@ -12,7 +12,7 @@ enum sink_kind { SINK_FILE, SINK_PIPE, SINK_TTY };
 struct sink {
     int fd;
     enum sink_kind kind;
-    const char *name;  /* for messages: "standard output", a file's name; NULL = losing it is no news */
+    const char *name; /* for messages: "standard output", a file's name; NULL = losing it is no news */
     char *queue;
     size_t length, room;
     struct event *writable;

@@ -25,15 +25,15 @@ struct plan {
     int wdir;                /* AT_FDCWD = stay */
     const char *path;
     char **argv, **envp;
-    char **shell_argv;       /* the same for a script without #!, by the shell */
-    cpu_set_t *cpus;         /* NULL = not bound */
+    char **shell_argv; /* the same for a script without #!, by the shell */
+    cpu_set_t *cpus;   /* NULL = not bound */
     size_t cpus_size;
     const sigset_t *mask;
     const struct rlimit *nofile;
     pid_t launcher;
-    _Atomic int32_t *group;  /* where the guard looks for us */
-    const char *step;        /* out: what failed ... */
-    int error;               /* ... and why; 0 = the program runs */
+    _Atomic int32_t *group; /* where the guard looks for us */
+    const char *step;       /* out: what failed ... */
+    int error;              /* ... and why; 0 = the program runs */
 };
 
 static void fail(struct plan *p, const char *step)
@@ -53,7 +53,7 @@ static void child_descriptors(struct plan *p)
 
 static void child(struct plan *p)
 {
-    static const int caught[] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP,  SIGQUIT, SIGUSR1,
+    static const int caught[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                                  SIGUSR2, SIGCONT, SIGTSTP, SIGPIPE, SIGTTIN, SIGTTOU};
     setsid();
     atomic_store(p->group, getpid());
@@ -89,8 +89,12 @@ static __attribute__((noinline)) pid_t launch(struct plan *p)
 void start_environment(struct strv *env, const struct job *j, const struct rank *r, const struct strv *common)
 {
     const struct strv *app = &j->apps[r->appnum].env;
-    static const char *const rank_names[] = {JOB_ENV_RANK, "PMI_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_RANK",
-                                             "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_NODE_RANK"};
+    static const char *const rank_names[] = {JOB_ENV_RANK,
+                                             "PMI_RANK",
+                                             "MPI_LOCALRANKID",
+                                             "OMPI_COMM_WORLD_RANK",
+                                             "OMPI_COMM_WORLD_LOCAL_RANK",
+                                             "OMPI_COMM_WORLD_NODE_RANK"};
     static const char *const size_names[] = {"PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE",
                                              "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_UNIVERSE_SIZE"};
     for (int i = 0; i < app->n; i++) strv_push(env, app->v[i]);
@@ -124,9 +128,17 @@ int start_rank(struct job *j, struct rank *r, const struct strv *env, int in)
 {
     struct app *a = &j->apps[r->appnum];
     int out[2] = {-1, -1}, err[2] = {-1, -1};
-    struct plan p = {.step = "pipe", .wdir = a->program.wdir_fd, .path = a->program.path, .argv = a->spec->argv.v,
-                     .shell_argv = a->shell_argv.v, .envp = env->v, .mask = &j->signal_mask, .nofile = &j->nofile, .launcher = getpid(),
-                     .block = j->block.fd, .group = &j->guard.page->groups.id[r->rank]};
+    struct plan p = {.step = "pipe",
+                     .wdir = a->program.wdir_fd,
+                     .path = a->program.path,
+                     .argv = a->spec->argv.v,
+                     .shell_argv = a->shell_argv.v,
+                     .envp = env->v,
+                     .mask = &j->signal_mask,
+                     .nofile = &j->nofile,
+                     .launcher = getpid(),
+                     .block = j->block.fd,
+                     .group = &j->guard.page->groups.id[r->rank]};
     pid_t pid = -1;
     if (!pipe2(out, O_CLOEXEC) && !pipe2(err, O_CLOEXEC)) {
         p.in = in;

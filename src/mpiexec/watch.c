@@ -25,19 +25,19 @@
 
 #define GRACE_MS 500
 #define KILL_TICK_MS 50
-#define KILL_TICKS 40  /* then the kernel holds a process and nothing more can be done */
+#define KILL_TICKS 40 /* then the kernel holds a process and nothing more can be done */
 #define DRAIN_TICK_MS 10
-#define STOP_MS 50     /* for handlers of SIGTSTP, before SIGSTOP */
+#define STOP_MS 50 /* for handlers of SIGTSTP, before SIGSTOP */
 
 enum phase { RUNNING, ENDING, KILLING, DRAINING };
 
 static struct {
     struct job *job;
     enum phase phase;
-    int live;      /* ranks that run */
-    int code;      /* of the job; the first failure's */
-    bool failed;   /* not all went well: look for strays at the end */
-    int ticks;     /* in KILLING */
+    int live;    /* ranks that run */
+    int code;    /* of the job; the first failure's */
+    bool failed; /* not all went well: look for strays at the end */
+    int ticks;   /* in KILLING */
     struct event *timer;
 } self;
 
@@ -88,8 +88,10 @@ static void TERN_PRINTF(3, 4) fail(int code, int sig, const char *fmt, ...)
 static void drain_or_leave(void)
 {
     self.phase = DRAINING;
-    if (output_pending()) set_timer(DRAIN_TICK_MS);
-    else event_base_loopbreak(self.job->base);
+    if (output_pending())
+        set_timer(DRAIN_TICK_MS);
+    else
+        event_base_loopbreak(self.job->base);
 }
 
 /* Forgets groups that have no member any more; their numbers may come back as somebody else's. */
@@ -100,8 +102,10 @@ static int groups_left(void)
     for (int i = 0; i < self.job->size; i++) {
         int32_t id = atomic_load(&g->id[i]);
         if (!id || !self.job->ranks[i].exited) continue;
-        if (!kill(-id, 0)) left++;
-        else atomic_store(&g->id[i], 0);
+        if (!kill(-id, 0))
+            left++;
+        else
+            atomic_store(&g->id[i], 0);
     }
     return left;
 }
@@ -117,7 +121,7 @@ static void check_end(void)
         if (self.phase != KILLING) kill_ranks(); /* their exits, or the timer, bring us back here */
         return;
     }
-    while (waitpid(-1, NULL, WNOHANG) > 0) {} /* what has died meanwhile is ours: no zombies for init */
+    while (waitpid(-1, NULL, WNOHANG) > 0) continue; /* what has died meanwhile is ours: no zombies for init */
     evtimer_del(self.timer);
     output_finish(self.job);
     drain_or_leave();
@@ -126,8 +130,10 @@ static void check_end(void)
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
-    if (self.phase == DRAINING) drain_or_leave();
-    else if (self.phase == ENDING || self.ticks++ < KILL_TICKS) kill_ranks();
+    if (self.phase == DRAINING)
+        drain_or_leave();
+    else if (self.phase == ENDING || self.ticks++ < KILL_TICKS)
+        kill_ranks();
     else {
         say("%d ranks and %d process groups cannot be killed; they are left to the system", self.live, groups_left());
         output_finish(self.job);
@@ -144,7 +150,8 @@ static const char *program_of(const struct rank *r) { return self.job->apps[r->a
 static void judge_signal(const struct rank *r, pid_t pid)
 {
     int sig = WTERMSIG(r->status);
-    if (sig == SIGPIPE && output_broken()) fail(128 + sig, SIGTERM, "%s", ""); /* the closed output was said already */
+    if (sig == SIGPIPE && output_broken())
+        fail(128 + sig, SIGTERM, "%s", ""); /* the closed output was said already */
     else
         fail(128 + sig, SIGTERM, "rank %d on %s (%s, pid %d) was killed by signal %d (%s)%s", r->rank, hosts_self(),
              program_of(r), (int)pid, sig, signal_words(sig), WCOREDUMP(r->status) ? " and dumped core" : "");
@@ -163,7 +170,7 @@ static void judge_exit(const struct rank *r, pid_t pid)
     } else if (code && life == JOB_LIFE_FINALISED) { /* its part of the job was done: the others may end theirs */
         if (!self.code && self.phase == RUNNING) self.code = code;
         say_verbose("rank %d (pid %d) exited with code %d after MPI_Finalize", r->rank, (int)pid, code);
-    } else if (code && !self.live) { /* nobody to end: the exit code says it all, as in the shell */
+    } else if (code && self.job->size == 1) { /* the exit code says it all, as in the shell */
         fail(code, SIGTERM, "%s", "");
     } else if (code) {
         fail(code, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d", r->rank, hosts_self(), program_of(r),
@@ -178,11 +185,24 @@ static struct rank *rank_of(pid_t pid)
     return NULL; /* an orphan of a rank: we are the reaper of those */
 }
 
+static void on_abort(evutil_socket_t fd, short what, void *arg)
+{
+    struct server_abort a;
+    (void)fd, (void)what, (void)arg;
+    if (!server_take_abort(&a)) return;
+    fail(a.code & 0xff ? a.code & 0xff : 1, SIGTERM, "rank %d on %s called PMIx_Abort with code %d%s%s", a.rank,
+         hosts_self(), a.code, *a.words ? ": " : "", a.words);
+}
+
 static void on_child(evutil_socket_t fd, short what, void *arg)
 {
-    struct { struct rank *rank; pid_t pid; } gone[64];
+    struct {
+        struct rank *rank;
+        pid_t pid;
+    } gone[64];
     int n, status;
     (void)fd, (void)what, (void)arg;
+    if (server_event_fd() >= 0) on_abort(-1, 0, NULL); /* said before the exit that follows it */
     do {
         n = 0;
         for (pid_t pid; n < (int)ARRAY_LEN(gone) && (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -205,15 +225,6 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
     check_end();
 }
 
-static void on_abort(evutil_socket_t fd, short what, void *arg)
-{
-    struct server_abort a;
-    (void)fd, (void)what, (void)arg;
-    if (!server_take_abort(&a)) return;
-    fail(a.code & 0xff ? a.code & 0xff : 1, SIGTERM, "rank %d on %s called PMIx_Abort with code %d%s%s", a.rank,
-         hosts_self(), a.code, *a.words ? ": " : "", a.words);
-}
-
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
@@ -225,9 +236,12 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 static void on_end_signal(evutil_socket_t sig, short what, void *arg)
 {
     (void)what, (void)arg;
-    if (self.phase == RUNNING) fail(128 + sig, sig, "got signal %d (%s)", sig, signal_words(sig));
-    else if (self.phase == DRAINING) event_base_loopbreak(self.job->base);
-    else kill_ranks(); /* somebody is impatient */
+    if (self.phase == RUNNING)
+        fail(128 + sig, sig, "got signal %d (%s)", sig, signal_words(sig));
+    else if (self.phase == DRAINING)
+        event_base_loopbreak(self.job->base);
+    else
+        kill_ranks(); /* somebody is impatient */
 }
 
 static void on_forward_signal(evutil_socket_t sig, short what, void *arg)
@@ -253,7 +267,7 @@ static void on_room(void)
 }
 
 /* A signal that was ignored when we started (nohup, background of a script) stays ignored. */
-static void catch(int sig, event_callback_fn handler)
+static void catch_signal(int sig, event_callback_fn handler)
 {
     struct sigaction old;
     if (!sigaction(sig, NULL, &old) && old.sa_handler == SIG_IGN && sig != SIGCHLD) return;
@@ -266,10 +280,10 @@ void watch_open(struct job *j)
     self.job = j;
     self.timer = evtimer_new(j->base, on_timer, NULL);
     sink_has_room = on_room;
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) catch (ends[i], on_end_signal);
-    for (size_t i = 0; i < ARRAY_LEN(forwards); i++) catch (forwards[i], on_forward_signal);
-    catch (SIGTSTP, on_stop_signal);
-    catch (SIGCHLD, on_child);
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) catch_signal(ends[i], on_end_signal);
+    for (size_t i = 0; i < ARRAY_LEN(forwards); i++) catch_signal(forwards[i], on_forward_signal);
+    catch_signal(SIGTSTP, on_stop_signal);
+    catch_signal(SIGCHLD, on_child);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTIN, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);

@@ -9,11 +9,11 @@
 
 /* Exit codes of the launcher itself; those of a job are its ranks'. */
 enum {
-    EXIT_USAGE = 2,       /* the command line or a file it names is wrong */
-    EXIT_RESOURCE = 3,    /* the system refused something the launcher needs */
-    EXIT_TIMEOUT = 124,   /* as timeout(1) */
+    EXIT_USAGE = 2,        /* the command line or a file it names is wrong */
+    EXIT_RESOURCE = 3,     /* the system refused something the launcher needs */
+    EXIT_TIMEOUT = 124,    /* as timeout(1) */
     EXIT_CANNOT_RUN = 126, /* as the shell: found, but not executable */
-    EXIT_NOT_FOUND = 127  /* as the shell */
+    EXIT_NOT_FOUND = 127   /* as the shell */
 };
 
 void say(const char *fmt, ...) TERN_PRINTF(1, 2);

@@ -8,7 +8,8 @@
  *   ignore N         a signal                           trap N       prints "got N" when it comes
  *   lines N          N lines in small pieces, each line "rank R line I xxxx... end"
  *   flood N          N bytes in long lines              place        prints the job block's words about this rank
- *   fork S           a child that sleeps S              daemon S     the same in a session of its own, without descriptors
+ *   fork S           a child that sleeps S              daemon S     the same in a session of its own, without
+ * descriptors
  */
 #include "proc/job.h"
 
@@ -41,7 +42,8 @@ static void map_job(void)
 static void nap(double s)
 {
     struct timespec t = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
-    while (nanosleep(&t, &t)) {}
+    while (nanosleep(&t, &t)) {
+    }
 }
 
 static void on_signal(int sig)
@@ -52,7 +54,10 @@ static void on_signal(int sig)
     if (write(1, line, 7) < 0) _exit(98);
 }
 
-static void put(const char *text) { if (write(1, text, strlen(text)) < 0) exit(98); }
+static void put(const char *text)
+{
+    if (write(1, text, strlen(text)) < 0) exit(98);
+}
 
 /* Two or three writes a line, with pauses now and then, so that a forwarder that does not hold lines tears them. */
 static void lines(int n)
@@ -117,19 +122,32 @@ static void do_abort(int code)
 /* A step with a value; false when there is no such step. */
 static bool valued(const char *step, const char *v)
 {
-    if (!strcmp(step, "abort")) do_abort(atoi(v));
-    else if (!strcmp(step, "sleep")) nap(atof(v));
-    else if (!strcmp(step, "print")) put(v), put("\n");
-    else if (!strcmp(step, "part")) put(v);
-    else if (!strcmp(step, "exit")) exit(atoi(v));
-    else if (!strcmp(step, "kill")) raise(atoi(v));
-    else if (!strcmp(step, "ignore")) signal(atoi(v), SIG_IGN);
-    else if (!strcmp(step, "trap")) signal(atoi(v), on_signal);
-    else if (!strcmp(step, "lines")) lines(atoi(v));
-    else if (!strcmp(step, "flood")) flood(atol(v));
-    else if (!strcmp(step, "fork")) leave_child(atof(v), false);
-    else if (!strcmp(step, "daemon")) leave_child(atof(v), true);
-    else return false;
+    if (!strcmp(step, "abort"))
+        do_abort(atoi(v));
+    else if (!strcmp(step, "sleep"))
+        nap(atof(v));
+    else if (!strcmp(step, "print"))
+        put(v), put("\n");
+    else if (!strcmp(step, "part"))
+        put(v);
+    else if (!strcmp(step, "exit"))
+        exit(atoi(v));
+    else if (!strcmp(step, "kill"))
+        raise(atoi(v));
+    else if (!strcmp(step, "ignore"))
+        signal(atoi(v), SIG_IGN);
+    else if (!strcmp(step, "trap"))
+        signal(atoi(v), on_signal);
+    else if (!strcmp(step, "lines"))
+        lines(atoi(v));
+    else if (!strcmp(step, "flood"))
+        flood(atol(v));
+    else if (!strcmp(step, "fork"))
+        leave_child(atof(v), false);
+    else if (!strcmp(step, "daemon"))
+        leave_child(atof(v), true);
+    else
+        return false;
     return true;
 }
 
@@ -138,12 +156,18 @@ int main(int argc, char **argv)
     bool active = true;
     map_job();
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "all")) active = true;
-        else if (!strcmp(argv[i], "init")) { if (active) set_life(JOB_LIFE_INITIALISED); }
-        else if (!strcmp(argv[i], "finalize")) { if (active) set_life(JOB_LIFE_FINALISED); }
-        else if (!strcmp(argv[i], "place")) { if (active) place(); }
-        else if (i + 1 == argc) return 97;
-        else if (!strcmp(argv[i], "only")) active = atoi(argv[++i]) == rank;
+        if (!strcmp(argv[i], "all"))
+            active = true;
+        else if (!strcmp(argv[i], "init")) {
+            if (active) set_life(JOB_LIFE_INITIALISED);
+        } else if (!strcmp(argv[i], "finalize")) {
+            if (active) set_life(JOB_LIFE_FINALISED);
+        } else if (!strcmp(argv[i], "place")) {
+            if (active) place();
+        } else if (i + 1 == argc)
+            return 97;
+        else if (!strcmp(argv[i], "only"))
+            active = atoi(argv[++i]) == rank;
         else {
             i++;
             if (active && !valued(argv[i - 1], argv[i])) return 97;

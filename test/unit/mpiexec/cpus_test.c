@@ -40,10 +40,10 @@ static void version_2(void **state)
 {
     (void)state;
     assert_int_equal(quota("0::/\n"), 0);
-    assert_int_equal(quota("0::/a\n"), 3);         /* 2.5 cpus, rounded up */
-    assert_int_equal(quota("0::/a/wide\n"), 3);    /* the parent's counts too */
+    assert_int_equal(quota("0::/a\n"), 3);      /* 2.5 cpus, rounded up */
+    assert_int_equal(quota("0::/a/wide\n"), 3); /* the parent's counts too */
     assert_int_equal(quota("0::/a/narrow\n"), 1);
-    assert_int_equal(quota("0::/a/free\n"), 3);    /* "max" */
+    assert_int_equal(quota("0::/a/free\n"), 3);     /* "max" */
     assert_int_equal(quota("0::/a/unseen/b\n"), 3); /* not visible: what is above it counts */
 }
 

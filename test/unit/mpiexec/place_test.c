@@ -128,10 +128,10 @@ static void the_unit_around_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cores_in_order),          cmocka_unit_test(more_ranks_than_cores_start_over),
-        cmocka_unit_test(threads_get_cores),       cmocka_unit_test(units_in_turn),
-        cmocka_unit_test(some_ranks_of_each_unit), cmocka_unit_test(whole_units),
-        cmocka_unit_test(lists_of_the_user),       cmocka_unit_test(machines_without_the_unit),
+        cmocka_unit_test(cores_in_order),           cmocka_unit_test(more_ranks_than_cores_start_over),
+        cmocka_unit_test(threads_get_cores),        cmocka_unit_test(units_in_turn),
+        cmocka_unit_test(some_ranks_of_each_unit),  cmocka_unit_test(whole_units),
+        cmocka_unit_test(lists_of_the_user),        cmocka_unit_test(machines_without_the_unit),
         cmocka_unit_test(the_unit_around_is_found),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
