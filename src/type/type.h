@@ -82,7 +82,7 @@ struct type {
     struct envelope *envelope; /* NULL: predefined */
     char *name;                /* MPI_Type_set_name; NULL: never set */
     void *attributes;          /* belongs to the attribute code above, NULL here */
-};
+} TERN_ALIGNED(CACHE_LINE);
 static_assert(offsetof(struct type, contig) == 56, "what moves data lies in the first cache line");
 
 /* ---- handles ---- */
