@@ -16,6 +16,10 @@ int comm_attrs_delete(struct comm *);
 int type_attrs_copy(struct type *from, struct type *to);
 int type_attrs_delete(struct type *);
 
+/* Values of communicators that the user never freed are forgotten with them. */
+void attrs_open(void);
+void attrs_close(void); /* after comm_close */
+
 int report_attr(struct comm *, const char *call, int rc);
 
 #endif

@@ -5,10 +5,12 @@
 #include "base/sleep.h"
 #include "base/var.h"
 #include "coll/coll.h"
+#include "mpi/attr.h"
 #include "mpi/report.h"
 #include "proc/job.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
+#include "pt2pt/bsend.h"
 #include "transport/peer.h"
 
 #include <pthread.h>
@@ -34,6 +36,7 @@ static int open_layers(int level)
     const struct proc_info *me = proc_self();
     handle_set_threaded(level == MPI_THREAD_MULTIPLE);
     errh_open();
+    attrs_open();
     group_open(me->rank);
     if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(level == MPI_THREAD_MULTIPLE)) ||
         (rc = coll_open()))
@@ -44,6 +47,8 @@ static int open_layers(int level)
 static void close_layers(void)
 {
     comm_close();
+    attrs_close();
+    bsend_close();
     coll_close();
     pt_close();
     peer_close();
@@ -92,8 +97,12 @@ MPI_ALIAS(Finalize);
 int PMPI_Finalize(void)
 {
     check_running("MPI_Finalize");
+    /* First of all: callbacks may still communicate (11.2.4). */
+    int rc = comm_attrs_delete(comm_self());
+    if (!rc) rc = comm_attrs_delete(comm_world());
+    if (rc) return report_attr(NULL, "MPI_Finalize", rc);
     /* Everybody has received what was sent: the segments of this process may go. */
-    int rc = coll_barrier(comm_world());
+    rc = coll_barrier(comm_world());
     if (rc) return report_code(comm_world(), "MPI_Finalize", rc);
     proc_state(JOB_LIFE_FINALISED);
     mpi_running = false;

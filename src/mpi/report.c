@@ -59,9 +59,19 @@ static _Noreturn void die(const char *call, int klass, const char *words)
     proc_abort(klass & 0xff, line);
 }
 
+/* What this thread's last failure was, for MPI_Error_string. */
+static _Thread_local struct {
+    int klass;
+    char words[MPI_MAX_ERROR_STRING - 128]; /* the class and its sentence stand before them */
+} last;
+
+const char *report_last(int klass) { return last.klass == klass ? last.words : ""; }
+
 /* What the handler of `c` says; returns only if it lets the program go on. */
 static int handle(struct comm *c, const char *call, int klass, const char *words)
 {
+    last.klass = klass;
+    snprintf(last.words, sizeof last.words, "%s: %s", call, words);
     if (!c && mpi_running) c = comm_self();
     struct errhandler *e = c ? c->errh : errh_fatal();
     int code = klass;
@@ -98,6 +108,8 @@ int report_code(struct comm *c, const char *call, int code)
     snprintf(words, sizeof words, "%s", *said ? said : error_sentence(klass));
     return handle(c, call, klass, words);
 }
+
+void report_user(struct comm *c, const char *call, int code) { handle(c, call, code, "the program reported an error"); }
 
 bool mpi_running;
 
@@ -143,6 +155,18 @@ int bad_null(struct comm *c, const char *call, const char *argument)
     return report(c, call, MPI_ERR_ARG, "argument %s is NULL", argument);
 }
 
+int bad_op(struct comm *c, const char *call, MPI_Op op, const struct type *t)
+{
+    check_running(call);
+    struct op *o = op_of(op);
+    if (op == MPI_OP_NULL) return report(c, call, MPI_ERR_OP, "argument op is MPI_OP_NULL");
+    if (!o) return report(c, call, MPI_ERR_OP, "argument op (%p) is not an operator, or one that was freed", (void *)op);
+    if (o->rma_only) return report(c, call, MPI_ERR_OP, "argument op is %s, which is for one-sided communication only", o->name);
+    const char *name = type_name(t);
+    return report(c, call, MPI_ERR_OP, "argument op is %s, which does not work on %s", o->name,
+                  *name ? name : "derived datatypes");
+}
+
 /* ---- statuses: MPI_internal holds [0..1] the bytes, [2] the cancelled mark ---- */
 
 int64_t status_bytes(const MPI_Status *s)
@@ -153,6 +177,8 @@ int64_t status_bytes(const MPI_Status *s)
 }
 
 void status_set_bytes(MPI_Status *s, int64_t n) { memcpy(s->MPI_internal, &n, sizeof n); }
+
+void status_set_cancelled(MPI_Status *s, bool cancelled) { s->MPI_internal[2] = cancelled; }
 
 void status_set(MPI_Status *s, const struct request_result *res, bool cancelled)
 {

@@ -33,6 +33,12 @@ static inline int report_if(struct comm *c, const char *call, int code)
     return likely(!code) ? MPI_SUCCESS : report_code(c, call, code);
 }
 
+/* Gives an error code of the user's to the handler of a communicator. */
+void report_user(struct comm *, const char *call, int code) TERN_COLD;
+
+/* Call and words of this thread's last report, if it was of this class; else "". */
+const char *report_last(int klass);
+
 /* The error class for a code. */
 int error_class(int code);
 /* Its name ("MPI_ERR_RANK") and standard sentence; NULL for no known class. */
@@ -54,6 +60,11 @@ int bad_count(struct comm *, const char *call, int64_t count) TERN_COLD;
 int bad_buffer(struct comm *, const char *call, const char *argument) TERN_COLD;
 int bad_null(struct comm *, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
 
+int bad_op(struct comm *, const char *call, MPI_Op, const struct type *) TERN_COLD; /* unknown, or not for this type */
+
+/* Usable in reductions of this (ready) type. */
+static inline bool op_usable(const struct op *o, const struct type *t) { return likely(o && !o->rma_only && op_valid(o, t)); }
+
 /* Usable for communication: known, supported by the machine, committed. */
 static inline bool type_ready(const struct type *t) { return likely(t && t->committed && t->size >= 0); }
 
@@ -69,5 +80,6 @@ void status_set(MPI_Status *, const struct request_result *, bool cancelled);
 void status_empty(MPI_Status *);
 int64_t status_bytes(const MPI_Status *);
 void status_set_bytes(MPI_Status *, int64_t);
+void status_set_cancelled(MPI_Status *, bool cancelled);
 
 #endif

@@ -1,0 +1,239 @@
+/*
+ * attr.c - entry points: attributes of communicators and datatypes (MPI-5.0
+ * section 7.7), and the ones that the library itself gives to communicators
+ * (9.1.2, 11.10).
+ */
+#include "mpi/attr.h"
+#include "mpi/report.h"
+#include "obj/attr.h"
+#include "proc/proc.h"
+
+static struct attr_object of_comm(struct comm *c) { return (struct attr_object){ATTR_COMM, comm_handle(c), &c->attrs}; }
+static struct attr_object of_type(struct type *t) { return (struct attr_object){ATTR_TYPE, type_handle(t), &t->attributes}; }
+
+/* A positive code is what the user's callback returned, which is the call's result. */
+int report_attr(struct comm *c, const char *call, int rc)
+{
+    if (rc > 0) return report(c, call, rc, "an attribute's callback returned %d", rc);
+    return report_if(c, call, rc);
+}
+
+int comm_attrs_copy(struct comm *from, struct comm *to)
+{
+    struct attr_object a = of_comm(from), b = of_comm(to);
+    return attr_copy_all(&a, &b);
+}
+
+int comm_attrs_delete(struct comm *c)
+{
+    struct attr_object o = of_comm(c);
+    return attr_delete_all(&o);
+}
+
+int type_attrs_copy(struct type *from, struct type *to)
+{
+    struct attr_object a = of_type(from), b = of_type(to);
+    return attr_copy_all(&a, &b);
+}
+
+int type_attrs_delete(struct type *t)
+{
+    struct attr_object o = of_type(t);
+    return attr_delete_all(&o);
+}
+
+static void comm_gone(struct comm *c) { attr_drop(&c->attrs); }
+
+void attrs_open(void)
+{
+    static const struct comm_hooks hooks = {.gone = comm_gone};
+    comm_set_hooks(2, &hooks);
+}
+
+void attrs_close(void)
+{
+    comm_set_hooks(2, NULL);
+    attr_close();
+}
+
+/* ---- keys ---- */
+
+static int new_key(const char *call, enum attr_kind kind, attr_fn *copy, attr_fn *delete, int *keyval, void *extra)
+{
+    check_running(call);
+    if (!keyval) return bad_null(NULL, call, "keyval");
+    return report_if(NULL, call, attr_key_new(kind, copy, delete, extra, keyval));
+}
+
+static int free_key(const char *call, enum attr_kind kind, int *keyval)
+{
+    check_running(call);
+    if (!keyval) return bad_null(NULL, call, "keyval");
+    int rc = attr_key_free(kind, *keyval);
+    if (rc) return report_code(NULL, call, rc);
+    *keyval = MPI_KEYVAL_INVALID;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_create_keyval);
+int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn, MPI_Comm_delete_attr_function *comm_delete_attr_fn,
+                            int *comm_keyval, void *extra_state)
+{
+    return new_key("MPI_Comm_create_keyval", ATTR_COMM, (attr_fn *)comm_copy_attr_fn, (attr_fn *)comm_delete_attr_fn,
+                   comm_keyval, extra_state);
+}
+
+MPI_ALIAS(Comm_free_keyval);
+int PMPI_Comm_free_keyval(int *comm_keyval) { return free_key("MPI_Comm_free_keyval", ATTR_COMM, comm_keyval); }
+
+MPI_ALIAS(Keyval_create);
+int PMPI_Keyval_create(MPI_Copy_function *copy_fn, MPI_Delete_function *delete_fn, int *keyval, void *extra_state)
+{
+    return new_key("MPI_Keyval_create", ATTR_COMM, (attr_fn *)copy_fn, (attr_fn *)delete_fn, keyval, extra_state);
+}
+
+MPI_ALIAS(Keyval_free);
+int PMPI_Keyval_free(int *keyval) { return free_key("MPI_Keyval_free", ATTR_COMM, keyval); }
+
+MPI_ALIAS(Type_create_keyval);
+int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_Type_delete_attr_function *type_delete_attr_fn,
+                            int *type_keyval, void *extra_state)
+{
+    return new_key("MPI_Type_create_keyval", ATTR_TYPE, (attr_fn *)type_copy_attr_fn, (attr_fn *)type_delete_attr_fn,
+                   type_keyval, extra_state);
+}
+
+MPI_ALIAS(Type_free_keyval);
+int PMPI_Type_free_keyval(int *type_keyval) { return free_key("MPI_Type_free_keyval", ATTR_TYPE, type_keyval); }
+
+/* ---- the library's own attributes: the user gets the address of an int ---- */
+
+/* The value of a predefined key; NULL if it has none here. */
+static int *predefined(int keyval)
+{
+    static int tag_ub = INT32_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, last_code = MPI_ERR_LASTCODE;
+    static int wtime_is_global, appnum, universe;
+    const struct proc_info *me = proc_self();
+    wtime_is_global = me->nodes == 1; /* all ranks read the clock of one kernel */
+    appnum = (int)me->appnum;
+    universe = (int)me->universe;
+    switch (keyval) {
+    case MPI_TAG_UB: return &tag_ub;
+    case MPI_HOST: return &host;
+    case MPI_IO: return &io;
+    case MPI_WTIME_IS_GLOBAL: return &wtime_is_global;
+    case MPI_LASTUSEDCODE: return &last_code;
+    case MPI_APPNUM: return &appnum;
+    case MPI_UNIVERSE_SIZE: return universe ? &universe : NULL;
+    }
+    return NULL;
+}
+
+static bool is_predefined(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
+
+static int read_only(struct comm *c, const char *call, int keyval)
+{
+    return report(c, call, MPI_ERR_KEYVAL, "key %d is one of the library's own, which users cannot change", keyval);
+}
+
+static int get(struct comm *c, const char *call, const struct attr_object *o, int keyval, void *value, int *flag)
+{
+    void *found_value;
+    bool found;
+    if (!value || !flag) return bad_null(c, call, value ? "flag" : "attribute_val");
+    if (o->kind == ATTR_COMM && is_predefined(keyval)) {
+        found_value = predefined(keyval);
+        found = found_value != NULL;
+    } else {
+        int rc = attr_get(o, keyval, &found_value, &found);
+        if (rc) return report_code(c, call, rc);
+    }
+    *flag = found;
+    if (found) *(void **)value = found_value;
+    return MPI_SUCCESS;
+}
+
+static int comm_get(const char *call, MPI_Comm comm, int keyval, void *value, int *flag)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    struct attr_object o = of_comm(c);
+    return get(c, call, &o, keyval, value, flag);
+}
+
+static int comm_set(const char *call, MPI_Comm comm, int keyval, void *value)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    if (is_predefined(keyval)) return read_only(c, call, keyval);
+    struct attr_object o = of_comm(c);
+    return report_attr(c, call, attr_set(&o, keyval, value));
+}
+
+static int comm_delete(const char *call, MPI_Comm comm, int keyval)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    if (is_predefined(keyval)) return read_only(c, call, keyval);
+    struct attr_object o = of_comm(c);
+    return report_attr(c, call, attr_delete(&o, keyval));
+}
+
+MPI_ALIAS(Comm_get_attr);
+int PMPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void *attribute_val, int *flag)
+{
+    return comm_get("MPI_Comm_get_attr", comm, comm_keyval, attribute_val, flag);
+}
+
+MPI_ALIAS(Comm_set_attr);
+int PMPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void *attribute_val)
+{
+    return comm_set("MPI_Comm_set_attr", comm, comm_keyval, attribute_val);
+}
+
+MPI_ALIAS(Comm_delete_attr);
+int PMPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) { return comm_delete("MPI_Comm_delete_attr", comm, comm_keyval); }
+
+MPI_ALIAS(Attr_get);
+int PMPI_Attr_get(MPI_Comm comm, int keyval, void *attribute_val, int *flag)
+{
+    return comm_get("MPI_Attr_get", comm, keyval, attribute_val, flag);
+}
+
+MPI_ALIAS(Attr_put);
+int PMPI_Attr_put(MPI_Comm comm, int keyval, void *attribute_val)
+{
+    return comm_set("MPI_Attr_put", comm, keyval, attribute_val);
+}
+
+MPI_ALIAS(Attr_delete);
+int PMPI_Attr_delete(MPI_Comm comm, int keyval) { return comm_delete("MPI_Attr_delete", comm, keyval); }
+
+/* ---- datatypes ---- */
+
+MPI_ALIAS(Type_get_attr);
+int PMPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val, int *flag)
+{
+    struct type *t = type_of(datatype);
+    if (!t) return bad_type(NULL, "MPI_Type_get_attr", datatype, "datatype");
+    struct attr_object o = of_type(t);
+    return get(NULL, "MPI_Type_get_attr", &o, type_keyval, attribute_val, flag);
+}
+
+MPI_ALIAS(Type_set_attr);
+int PMPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void *attribute_val)
+{
+    struct type *t = type_of(datatype);
+    if (!t) return bad_type(NULL, "MPI_Type_set_attr", datatype, "datatype");
+    struct attr_object o = of_type(t);
+    return report_attr(NULL, "MPI_Type_set_attr", attr_set(&o, type_keyval, attribute_val));
+}
+
+MPI_ALIAS(Type_delete_attr);
+int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
+{
+    struct type *t = type_of(datatype);
+    if (!t) return bad_type(NULL, "MPI_Type_delete_attr", datatype, "datatype");
+    struct attr_object o = of_type(t);
+    return report_attr(NULL, "MPI_Type_delete_attr", attr_delete(&o, type_keyval));
+}

@@ -1,0 +1,43 @@
+/*
+ * collargs.h - argument checks that the collective entry points share (coll.c,
+ * collv.c, reduce.c). Each returns MPI_SUCCESS or the reported class; `side` is the
+ * prefix of the arguments' names, "send" or "recv".
+ */
+#ifndef TERN_MPI_COLLARGS_H
+#define TERN_MPI_COLLARGS_H
+
+#include "coll/coll.h"
+#include "mpi/report.h"
+
+/* The communicator of a collective; NULL: *rc is the reported class. */
+static inline struct comm *collective(const char *call, MPI_Comm comm, int *rc)
+{
+    struct comm *c = comm_of(comm);
+    if (unlikely(!c)) *rc = bad_comm(call, comm);
+    return c;
+}
+
+int bad_root(struct comm *, const char *call, int root) TERN_COLD;
+static inline bool root_ok(const struct comm *c, int root) { return likely((uint32_t)root < (uint32_t)c->size); }
+
+/* MPI_IN_PLACE where it has no meaning. */
+int bad_in_place(struct comm *, const char *call, const char *side) TERN_COLD;
+
+/* What is wrong with one buffer of count x datatype: one of the conditions of block_ok does not hold. */
+int bad_block(struct comm *, const char *call, const char *side, const void *buf, int64_t count, MPI_Datatype) TERN_COLD;
+
+static inline bool block_ok(const void *buf, int64_t count, const struct type *t)
+{
+    return likely(count >= 0 && type_ready(t) && buffer_ok(buf, count, t) && buf != MPI_IN_PLACE);
+}
+
+/* One buffer of equal blocks; *t_p is its type. */
+static inline int check_block(struct comm *c, const char *call, const char *side, const void *buf, int64_t count,
+                              MPI_Datatype h, struct type **t_p)
+{
+    struct type *t = type_of(h);
+    *t_p = t;
+    return block_ok(buf, count, t) ? MPI_SUCCESS : bad_block(c, call, side, buf, count, h);
+}
+
+#endif

@@ -1,0 +1,240 @@
+/*
+ * comm.c - entry points: communicators (MPI-5.0 sections 7.4, 7.8).
+ */
+#include "comm/create.h"
+#include "mpi/attr.h"
+#include "mpi/report.h"
+#include "pt2pt/bsend.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- facts ---- */
+
+MPI_ALIAS(Comm_size);
+int PMPI_Comm_size(MPI_Comm comm, int *size)
+{
+    struct comm *c = comm_of(comm);
+    if (unlikely(!c)) return bad_comm("MPI_Comm_size", comm);
+    if (unlikely(!size)) return bad_null(c, "MPI_Comm_size", "size");
+    *size = c->size;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_rank);
+int PMPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+    struct comm *c = comm_of(comm);
+    if (unlikely(!c)) return bad_comm("MPI_Comm_rank", comm);
+    if (unlikely(!rank)) return bad_null(c, "MPI_Comm_rank", "rank");
+    *rank = c->rank;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_test_inter);
+int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_test_inter", comm);
+    if (!flag) return bad_null(c, "MPI_Comm_test_inter", "flag");
+    *flag = c->inter;
+    return MPI_SUCCESS;
+}
+
+static int not_inter(struct comm *c, const char *call)
+{
+    return report(c, call, MPI_ERR_COMM, "argument comm is not an intercommunicator: it has no remote group");
+}
+
+MPI_ALIAS(Comm_remote_size);
+int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_remote_size", comm);
+    if (!c->inter) return not_inter(c, "MPI_Comm_remote_size");
+    if (!size) return bad_null(c, "MPI_Comm_remote_size", "size");
+    *size = comm_peers(c);
+    return MPI_SUCCESS;
+}
+
+/* The group behind a map of ranks. */
+static int give_group(struct comm *c, const char *call, struct rankmap *map, MPI_Group *group)
+{
+    if (!group) return bad_null(c, call, "group");
+    struct group *g = group_new(rankmap_ref(map));
+    if (!g) return report(c, call, MPI_ERR_NO_MEM, "no memory for a group of %d processes", map->size);
+    *group = group_handle(g);
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_group);
+int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_group", comm);
+    return give_group(c, "MPI_Comm_group", c->local, group);
+}
+
+MPI_ALIAS(Comm_remote_group);
+int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_remote_group", comm);
+    if (!c->inter) return not_inter(c, "MPI_Comm_remote_group");
+    return give_group(c, "MPI_Comm_remote_group", c->map, group);
+}
+
+MPI_ALIAS(Comm_compare);
+int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
+{
+    struct comm *a = comm_of(comm1), *b = comm_of(comm2);
+    if (!a || !b) return bad_comm("MPI_Comm_compare", a ? comm2 : comm1);
+    if (!result) return bad_null(a, "MPI_Comm_compare", "result");
+    *result = comm_compare(a, b);
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_set_name);
+int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_set_name", comm);
+    if (!comm_name) return bad_null(c, "MPI_Comm_set_name", "comm_name");
+    snprintf(c->name, sizeof c->name, "%s", comm_name); /* the standard cuts what is longer */
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_get_name);
+int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_get_name", comm);
+    if (!comm_name || !resultlen) return bad_null(c, "MPI_Comm_get_name", comm_name ? "resultlen" : "comm_name");
+    *resultlen = (int)strlen(c->name);
+    memcpy(comm_name, c->name, (size_t)*resultlen + 1);
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_get_parent);
+int PMPI_Comm_get_parent(MPI_Comm *parent)
+{
+    check_running("MPI_Comm_get_parent");
+    if (!parent) return bad_null(NULL, "MPI_Comm_get_parent", "parent");
+    *parent = MPI_COMM_NULL; /* no process is spawned, so far */
+    return MPI_SUCCESS;
+}
+
+/* ---- making ---- */
+
+/* The end of a call that makes a communicator: `made` is NULL at processes that are not members. */
+static int give(struct comm *c, const char *call, int rc, struct comm *made, MPI_Comm *newcomm)
+{
+    if (rc) return report_code(c, call, rc);
+    *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_dup);
+int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+    struct comm *c = comm_of(comm), *made = NULL;
+    if (!c) return bad_comm("MPI_Comm_dup", comm);
+    if (!newcomm) return bad_null(c, "MPI_Comm_dup", "newcomm");
+    int rc = comm_dup(c, &made);
+    if (rc) return report_code(c, "MPI_Comm_dup", rc);
+    rc = comm_attrs_copy(c, made);
+    if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
+    else *newcomm = comm_handle(made);
+    return report_attr(c, "MPI_Comm_dup", rc);
+}
+
+MPI_ALIAS(Comm_split);
+int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+    const char *call = "MPI_Comm_split";
+    struct comm *c = comm_of(comm), *made = NULL;
+    if (!c) return bad_comm(call, comm);
+    if (!newcomm) return bad_null(c, call, "newcomm");
+    if (color < 0 && color != MPI_UNDEFINED)
+        return report(c, call, MPI_ERR_ARG, "argument color is %d, but colors are not negative, or MPI_UNDEFINED", color);
+    int rc = comm_split(c, color, key, &made);
+    return give(c, call, rc, made, newcomm);
+}
+
+MPI_ALIAS(Comm_split_type);
+int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
+{
+    const char *call = "MPI_Comm_split_type";
+    struct comm *c = comm_of(comm), *made = NULL;
+    (void)info; /* hints for other types of split */
+    if (!c) return bad_comm(call, comm);
+    if (!newcomm) return bad_null(c, call, "newcomm");
+    if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
+        return report(c, call, MPI_ERR_ARG, "argument split_type is %d, but only MPI_COMM_TYPE_SHARED is known, and MPI_UNDEFINED",
+                      split_type);
+    int rc = split_type == MPI_UNDEFINED ? comm_split(c, MPI_UNDEFINED, key, &made) : comm_split_node(c, key, &made);
+    return give(c, call, rc, made, newcomm);
+}
+
+/* What is wrong with a group from which a communicator is to be made; MPI_SUCCESS if nothing. */
+static int check_members(struct comm *c, const char *call, MPI_Group group, struct group **g_p)
+{
+    struct group *g = group_of(group);
+    if (!g)
+        return report(c, call, MPI_ERR_GROUP, group == MPI_GROUP_NULL ? "argument group is MPI_GROUP_NULL"
+                                                                      : "argument group is not a group, or one that was freed");
+    for (int32_t r = 0; r < g->map->size; r++)
+        if (rankmap_find(c->local, rankmap_at(g->map, r)) < 0)
+            return report(c, call, MPI_ERR_GROUP, "rank %d of argument group is not in the communicator's group", r);
+    *g_p = g;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_create);
+int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+    const char *call = "MPI_Comm_create";
+    struct comm *c = comm_of(comm), *made = NULL;
+    struct group *g = NULL;
+    if (!c) return bad_comm(call, comm);
+    if (!newcomm) return bad_null(c, call, "newcomm");
+    int rc = check_members(c, call, group, &g);
+    if (rc) return rc;
+    rc = comm_create(c, g, &made);
+    return give(c, call, rc, made, newcomm);
+}
+
+MPI_ALIAS(Comm_create_group);
+int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm)
+{
+    const char *call = "MPI_Comm_create_group";
+    struct comm *c = comm_of(comm), *made = NULL;
+    struct group *g = NULL;
+    if (!c) return bad_comm(call, comm);
+    if (!newcomm) return bad_null(c, call, "newcomm");
+    if (tag < 0) return report(c, call, MPI_ERR_TAG, "argument tag is %d, which is negative", tag);
+    int rc = check_members(c, call, group, &g);
+    if (rc) return rc;
+    rc = comm_create_group(c, g, tag, &made);
+    return give(c, call, rc, made, newcomm);
+}
+
+/* ---- freeing ---- */
+
+/* What freeing and disconnecting have in common; operations in flight keep the object until they are done. */
+static int let_go(const char *call, MPI_Comm *comm)
+{
+    if (!comm) return bad_null(NULL, call, "comm");
+    struct comm *c = comm_of(*comm);
+    if (!c) return bad_comm(call, *comm);
+    if (c->predefined) return report(c, call, MPI_ERR_COMM, "%s cannot be freed", c->name);
+    int rc = comm_attrs_delete(c);
+    if (rc) return report_attr(c, call, rc);
+    bsend_drop(c);
+    comm_unref(c);
+    *comm = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_free);
+int PMPI_Comm_free(MPI_Comm *comm) { return let_go("MPI_Comm_free", comm); }

@@ -1,0 +1,231 @@
+/*
+ * group.c - entry points: groups (MPI-5.0 section 7.3).
+ */
+#include "mpi/report.h"
+
+#include <stdlib.h>
+
+static TERN_COLD int bad_group(const char *call, MPI_Group h, const char *argument)
+{
+    check_running(call);
+    if (h == MPI_GROUP_NULL) return report(NULL, call, MPI_ERR_GROUP, "argument %s is MPI_GROUP_NULL", argument);
+    return report(NULL, call, MPI_ERR_GROUP, "argument %s (%p) is not a group, or one that was freed", argument, (void *)h);
+}
+
+static int give(const char *call, int rc, struct group *g, MPI_Group *newgroup)
+{
+    if (rc) return report_code(NULL, call, rc);
+    *newgroup = group_handle(g);
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Group_size);
+int PMPI_Group_size(MPI_Group group, int *size)
+{
+    struct group *g = group_of(group);
+    if (!g) return bad_group("MPI_Group_size", group, "group");
+    if (!size) return bad_null(NULL, "MPI_Group_size", "size");
+    *size = g->map->size;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Group_rank);
+int PMPI_Group_rank(MPI_Group group, int *rank)
+{
+    struct group *g = group_of(group);
+    if (!g) return bad_group("MPI_Group_rank", group, "group");
+    if (!rank) return bad_null(NULL, "MPI_Group_rank", "rank");
+    *rank = g->rank;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Group_free);
+int PMPI_Group_free(MPI_Group *group)
+{
+    if (!group) return bad_null(NULL, "MPI_Group_free", "group");
+    struct group *g = group_of(*group);
+    if (!g) return bad_group("MPI_Group_free", *group, "group");
+    group_unref(g);
+    *group = MPI_GROUP_NULL;
+    return MPI_SUCCESS;
+}
+
+/* ---- two groups ---- */
+
+/* Both groups of a call; false when one of them is none, which is reported. */
+static bool two_groups(const char *call, MPI_Group group1, MPI_Group group2, struct group *g[2], int *rc)
+{
+    g[0] = group_of(group1);
+    g[1] = group_of(group2);
+    if (!g[0]) *rc = bad_group(call, group1, "group1");
+    else if (!g[1]) *rc = bad_group(call, group2, "group2");
+    return g[0] && g[1];
+}
+
+MPI_ALIAS(Group_compare);
+int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
+{
+    struct group *g[2];
+    int rc;
+    if (!two_groups("MPI_Group_compare", group1, group2, g, &rc)) return rc;
+    if (!result) return bad_null(NULL, "MPI_Group_compare", "result");
+    *result = group_compare(g[0], g[1]);
+    return MPI_SUCCESS;
+}
+
+typedef int set_fn(const struct group *, const struct group *, struct group **);
+
+static int combine(const char *call, set_fn *fn, MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+    struct group *g[2], *made = NULL;
+    int rc;
+    if (!two_groups(call, group1, group2, g, &rc)) return rc;
+    if (!newgroup) return bad_null(NULL, call, "newgroup");
+    rc = fn(g[0], g[1], &made);
+    return give(call, rc, made, newgroup);
+}
+
+MPI_ALIAS(Group_union);
+int PMPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+    return combine("MPI_Group_union", group_union, group1, group2, newgroup);
+}
+
+MPI_ALIAS(Group_intersection);
+int PMPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+    return combine("MPI_Group_intersection", group_intersection, group1, group2, newgroup);
+}
+
+MPI_ALIAS(Group_difference);
+int PMPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+    return combine("MPI_Group_difference", group_difference, group1, group2, newgroup);
+}
+
+MPI_ALIAS(Group_translate_ranks);
+int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[])
+{
+    const char *call = "MPI_Group_translate_ranks";
+    struct group *g[2];
+    int rc;
+    if (!two_groups(call, group1, group2, g, &rc)) return rc;
+    if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
+    if (n && (!ranks1 || !ranks2)) return bad_null(NULL, call, ranks1 ? "ranks2" : "ranks1");
+    for (int i = 0; i < n; i++)
+        if (ranks1[i] != MPI_PROC_NULL && (ranks1[i] < 0 || ranks1[i] >= g[0]->map->size))
+            return report(NULL, call, MPI_ERR_RANK, "argument ranks1[%d] is %d, but the group has ranks 0 to %d", i, ranks1[i],
+                          g[0]->map->size - 1);
+    return report_if(NULL, call, group_translate(g[0], n, ranks1, g[1], ranks2));
+}
+
+/* ---- members by rank ---- */
+
+typedef int pick_fn(const struct group *, int, const int[], struct group **);
+
+/* All ranks are in the group, and none is there twice; otherwise an error class, reported. */
+static int check_ranks(const char *call, const struct group *g, int64_t n, const int ranks[], const char *argument)
+{
+    int32_t size = g->map->size;
+    bool *seen = calloc((size_t)size + 1, 1);
+    int rc = seen ? MPI_SUCCESS : report(NULL, call, MPI_ERR_NO_MEM, "no memory to check %d ranks", size);
+    for (int64_t i = 0; i < n && !rc; i++) {
+        int r = ranks[i];
+        if (r < 0 || r >= size)
+            rc = report(NULL, call, MPI_ERR_RANK, "argument %s names rank %d, but the group has ranks 0 to %d", argument, r, size - 1);
+        else if (seen[r])
+            rc = report(NULL, call, MPI_ERR_RANK, "argument %s names rank %d twice", argument, r);
+        else
+            seen[r] = true;
+    }
+    free(seen);
+    return rc;
+}
+
+static int pick(const char *call, pick_fn *fn, MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+    struct group *g = group_of(group), *made = NULL;
+    if (!g) return bad_group(call, group, "group");
+    if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
+    if ((n && !ranks) || !newgroup) return bad_null(NULL, call, newgroup ? "ranks" : "newgroup");
+    int rc = check_ranks(call, g, n, ranks, "ranks");
+    if (rc) return rc;
+    rc = fn(g, n, ranks, &made);
+    return give(call, rc, made, newgroup);
+}
+
+MPI_ALIAS(Group_incl);
+int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+    return pick("MPI_Group_incl", group_incl, group, n, ranks, newgroup);
+}
+
+MPI_ALIAS(Group_excl);
+int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+{
+    return pick("MPI_Group_excl", group_excl, group, n, ranks, newgroup);
+}
+
+/* ---- members by ranges ---- */
+
+/* Ranks of (first, last, stride), whose ends are in the group and whose stride leads from one to the other. */
+static int64_t range_length(const int range[3]) { return ((int64_t)range[1] - range[0]) / range[2] + 1; }
+
+static int check_range(const char *call, const struct group *g, int at, const int range[3])
+{
+    int first = range[0], last = range[1], stride = range[2], size = g->map->size;
+    if (stride == 0) return report(NULL, call, MPI_ERR_ARG, "argument ranges[%d] has stride 0", at);
+    if (first < 0 || first >= size || last < 0 || last >= size)
+        return report(NULL, call, MPI_ERR_RANK, "argument ranges[%d] is (%d, %d, %d), but the group has ranks 0 to %d", at, first,
+                      last, stride, size - 1);
+    if ((last > first && stride < 0) || (last < first && stride > 0))
+        return report(NULL, call, MPI_ERR_ARG, "argument ranges[%d] is (%d, %d, %d): the stride leads away from the last rank", at,
+                      first, last, stride);
+    return MPI_SUCCESS;
+}
+
+static int pick_ranges(const char *call, pick_fn *fn, const struct group *g, int n, int ranges[][3], MPI_Group *newgroup)
+{
+    struct group *made = NULL;
+    int64_t total = 0, k = 0;
+    for (int i = 0; i < n; i++) total += range_length(ranges[i]);
+    if (total > g->map->size) /* more than there are: at least one is there twice, so a prefix will show it */
+        total = (int64_t)g->map->size + 1;
+    int *ranks = malloc(((size_t)total + 1) * sizeof *ranks);
+    if (!ranks) return report(NULL, call, MPI_ERR_NO_MEM, "no memory for %lld ranks", (long long)total);
+    for (int i = 0; i < n; i++)
+        for (int64_t j = 0, len = range_length(ranges[i]); j < len && k < total; j++)
+            ranks[k++] = (int)(ranges[i][0] + j * ranges[i][2]);
+    int rc = check_ranks(call, g, total, ranks, "ranges");
+    if (!rc) {
+        rc = fn(g, (int)total, ranks, &made);
+        rc = give(call, rc, made, newgroup);
+    }
+    free(ranks);
+    return rc;
+}
+
+static int from_ranges(const char *call, pick_fn *fn, MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+    struct group *g = group_of(group);
+    if (!g) return bad_group(call, group, "group");
+    if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
+    if ((n && !ranges) || !newgroup) return bad_null(NULL, call, newgroup ? "ranges" : "newgroup");
+    for (int i = 0; i < n; i++) {
+        int rc = check_range(call, g, i, ranges[i]);
+        if (rc) return rc;
+    }
+    return pick_ranges(call, fn, g, n, ranges, newgroup);
+}
+
+MPI_ALIAS(Group_range_incl);
+int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+    return from_ranges("MPI_Group_range_incl", group_incl, group, n, ranges, newgroup);
+}
+
+MPI_ALIAS(Group_range_excl);
+int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+{
+    return from_ranges("MPI_Group_range_excl", group_excl, group, n, ranges, newgroup);
+}

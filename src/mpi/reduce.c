@@ -1,0 +1,184 @@
+/*
+ * reduce.c - entry points: reductions over all processes (MPI-5.0 sections 6.9 to 6.11).
+ */
+#include "mpi/collargs.h"
+#include "mpi/widen.h"
+
+/* What all reductions share: the operator on count elements of a type. */
+struct terms {
+    struct comm *c;
+    struct type *t;
+    struct op *op;
+};
+
+static TERN_COLD int bad_terms(const char *call, MPI_Comm comm, int64_t count, MPI_Datatype datatype, MPI_Op op)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    if (count < 0) return bad_count(c, call, count);
+    struct type *t = type_of(datatype);
+    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
+    return bad_op(c, call, op, t);
+}
+
+static inline int check_terms(const char *call, MPI_Comm comm, int64_t count, MPI_Datatype datatype, MPI_Op op, struct terms *x)
+{
+    x->c = comm_of(comm);
+    x->t = type_of(datatype);
+    x->op = op_of(op);
+    if (likely(x->c && count >= 0 && type_ready(x->t) && op_usable(x->op, x->t))) return MPI_SUCCESS;
+    return bad_terms(call, comm, count, datatype, op);
+}
+
+static TERN_COLD int bad_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
+{
+    if (recvbuf == MPI_IN_PLACE) return bad_in_place(x->c, call, "recv");
+    if (!buffer_ok(sendbuf, count, x->t)) return bad_buffer(x->c, call, "sendbuf");
+    if (!buffer_ok(recvbuf, count, x->t)) return bad_buffer(x->c, call, "recvbuf");
+    return report(x->c, call, MPI_ERR_BUFFER, "arguments sendbuf and recvbuf are the same buffer; MPI_IN_PLACE says that");
+}
+
+/* Both buffers where both matter. sendbuf may be MPI_IN_PLACE, which is not NULL. */
+static inline int check_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
+{
+    if (likely(buffer_ok(sendbuf, count, x->t) && buffer_ok(recvbuf, count, x->t) && recvbuf != MPI_IN_PLACE &&
+               (sendbuf != recvbuf || !count || !x->t->size)))
+        return MPI_SUCCESS;
+    return bad_buffers(x, call, sendbuf, recvbuf, count);
+}
+
+static int reduce(const char *call, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
+                  MPI_Comm comm)
+{
+    struct terms x;
+    int rc = check_terms(call, comm, count, datatype, op, &x);
+    if (unlikely(rc)) return rc;
+    if (unlikely(!root_ok(x.c, root))) return bad_root(x.c, call, root);
+    if (x.c->rank == root) rc = check_buffers(&x, call, sendbuf, recvbuf, count);
+    else if (sendbuf == MPI_IN_PLACE) rc = bad_in_place(x.c, call, "send");
+    else if (!buffer_ok(sendbuf, count, x.t)) rc = bad_buffer(x.c, call, "sendbuf");
+    if (unlikely(rc)) return rc;
+    return report_if(x.c, call, coll_reduce(x.c, sendbuf, recvbuf, count, x.t, x.op, root));
+}
+
+MPI_ALIAS(Reduce);
+int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+    return reduce("MPI_Reduce", sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+MPI_ALIAS(Reduce_c);
+int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
+{
+    return reduce("MPI_Reduce_c", sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+/* ---- with a result at every rank ---- */
+
+typedef int all_fn(struct comm *, const void *, void *, int64_t, struct type *, const struct op *);
+
+static inline int all(const char *call, all_fn *fn, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype,
+                      MPI_Op op, MPI_Comm comm)
+{
+    struct terms x;
+    int rc = check_terms(call, comm, count, datatype, op, &x);
+    if (unlikely(rc)) return rc;
+    rc = check_buffers(&x, call, sendbuf, recvbuf, count);
+    if (unlikely(rc)) return rc;
+    return report_if(x.c, call, fn(x.c, sendbuf, recvbuf, count, x.t, x.op));
+}
+
+MPI_ALIAS(Allreduce);
+int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Allreduce", coll_allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Allreduce_c);
+int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Allreduce_c", coll_allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Scan);
+int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Scan", coll_scan, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Scan_c);
+int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Scan_c", coll_scan, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Exscan);
+int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Exscan", coll_exscan, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Exscan_c);
+int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Exscan_c", coll_exscan, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Reduce_scatter_block);
+int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    return all("MPI_Reduce_scatter_block", coll_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+MPI_ALIAS(Reduce_scatter_block_c);
+int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                MPI_Comm comm)
+{
+    return all("MPI_Reduce_scatter_block_c", coll_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+/* ---- a result in blocks of varying size ---- */
+
+static int reduce_scatter(const char *call, const void *sendbuf, void *recvbuf, const int64_t *recvcounts, MPI_Datatype datatype,
+                          MPI_Op op, MPI_Comm comm)
+{
+    struct terms x;
+    int64_t total = 0;
+    int rc = check_terms(call, comm, 0, datatype, op, &x);
+    if (rc) return rc;
+    for (int i = 0; i < x.c->size; i++) {
+        if (recvcounts[i] < 0)
+            return report(x.c, call, MPI_ERR_COUNT, "argument recvcounts[%d] is %lld, which is negative", i, (long long)recvcounts[i]);
+        total += recvcounts[i];
+    }
+    if (recvbuf == MPI_IN_PLACE) return bad_in_place(x.c, call, "recv");
+    if (!buffer_ok(sendbuf, total, x.t)) return bad_buffer(x.c, call, "sendbuf");
+    if (!buffer_ok(recvbuf, sendbuf == MPI_IN_PLACE ? total : recvcounts[x.c->rank], x.t)) return bad_buffer(x.c, call, "recvbuf");
+    return report_if(x.c, call, coll_reduce_scatter(x.c, sendbuf, recvbuf, recvcounts, x.t, x.op));
+}
+
+MPI_ALIAS(Reduce_scatter);
+int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    const char *call = "MPI_Reduce_scatter";
+    struct comm *c = comm_of(comm);
+    struct wide w;
+    if (!c) return bad_comm(call, comm);
+    if (!recvcounts) return bad_null(c, call, "recvcounts");
+    const int64_t *counts = wide_ints(&w, c->size, recvcounts);
+    int rc = counts ? reduce_scatter(call, sendbuf, recvbuf, counts, datatype, op, comm)
+                    : report(c, call, MPI_ERR_NO_MEM, "no memory for an array of %d entries", c->size);
+    wide_close(&w);
+    return rc;
+}
+
+MPI_ALIAS(Reduce_scatter_c);
+int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm)
+{
+    const char *call = "MPI_Reduce_scatter_c";
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    if (!recvcounts) return bad_null(c, call, "recvcounts");
+    return reduce_scatter(call, sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
