@@ -142,6 +142,7 @@ int pt_open(bool threaded)
     int rc = match_open();
     if (rc) return rc;
     wait_open(l);
+    pt_large_open();
     fill_handlers();
     comm_set_hooks(0, &hooks);
     return grow_table(l) ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");
@@ -154,6 +155,7 @@ void pt_close(void)
         while (l->ctx_table[i]) lane_drop_ctx(l, l->ctx_table[i]); /* of communicators never made here */
     free(l->ctx_table);
     match_pool_fini(&l->pool);
+    pt_offers_close();
     pthread_mutex_destroy(&l->lock);
     comm_set_hooks(0, NULL);
     l->ctx_table = NULL;
@@ -197,7 +199,9 @@ void lane_park(struct lane *l, struct peer *p, struct request *r)
 void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     if (unlikely(!p->ep.ops) && !peer_connect(p->index)) lane_fatal("a peer cannot be answered");
-    if (!p->pending && p->ep.am_short(&p->ep, id, h0, h1, data, n) == 0) return;
+    int rc = p->pending ? TERN_AGAIN : p->ep.am_short(&p->ep, id, h0, h1, data, n);
+    if (!rc) return;
+    if (rc != TERN_AGAIN) lane_fatal("a peer cannot be answered");
     struct request *r = request_new(REQ_NONE); /* carries the message until there is room */
     if (!r) lane_fatal("a peer cannot be answered");
     assert(n <= sizeof r->cookie);
@@ -210,12 +214,19 @@ void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const v
     lane_park(&lane0, p, r);
 }
 
-static int attempt(struct request *r)
+/* One more try of a parked operation: true if it is out of the way, sent or failed for good. */
+static bool attempt(struct request *r)
 {
-    if (r->kind == REQ_SEND) return pt_send_attempt(r);
+    if (r->kind == REQ_SEND) {
+        int rc = pt_send_attempt(r);
+        if (rc && rc != TERN_AGAIN) lane_finish(r, rc);
+        return rc != TERN_AGAIN;
+    }
     int rc = r->peer->ep.am_short(&r->peer->ep, r->mode, r->ctx, (uint64_t)r->bytes, r->cookie, (size_t)r->count);
-    if (!rc) request_free(r);
-    return rc;
+    if (rc == TERN_AGAIN) return false;
+    if (rc) lane_fatal("a peer cannot be answered");
+    request_free(r);
+    return true;
 }
 
 /* Sends what waits for room at one peer, in order. */
@@ -226,11 +237,8 @@ static int retry_peer(struct peer *p)
         struct link *first = p->pending_head.next;
         struct request *r = container_of(first, struct request, link);
         list_remove(first); /* before the attempt: a finished request may be gone after it */
-        if (attempt(r)) {
-            first->next = p->pending_head.next; /* back to the front */
-            first->prev = &p->pending_head;
-            p->pending_head.next->prev = first;
-            p->pending_head.next = first;
+        if (!attempt(r)) {
+            list_insert(&p->pending_head, first); /* back to the front */
             return n;
         }
         n++;
@@ -240,13 +248,27 @@ static int retry_peer(struct peer *p)
     return n;
 }
 
+/* One step of every request of a list. A step may end its request and, through `done`, start, move or end others: the
+ * place is kept by a link of our own. */
+static int step_all(struct link *head, int (*step)(struct request *))
+{
+    struct link place;
+    int n = 0;
+    list_insert(head, &place);
+    while (place.next != head) {
+        struct link *l = place.next;
+        list_remove(&place);
+        list_insert(l, &place);
+        n += step(container_of(l, struct request, link));
+    }
+    list_remove(&place);
+    return n;
+}
+
 static TERN_COLD int progress_large(struct lane *l)
 {
-    int n = 0;
-    list_each(a, next_a, &l->incoming) n += pt_incoming_step(container_of(a, struct request, link));
-    list_each(b, next_b, &l->outgoing) n += pt_outgoing_step(container_of(b, struct request, link));
-    list_each(c, next_c, &l->streams) n += pt_stream_step(container_of(c, struct request, link));
-    return n;
+    return step_all(&l->incoming, pt_incoming_step) + step_all(&l->outgoing, pt_outgoing_step) +
+           step_all(&l->streams, pt_stream_step);
 }
 
 int lane_progress(struct lane *l)

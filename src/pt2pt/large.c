@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* r->cookie of a receive, see also stream.c */
+enum { TRUNCATED = 1, SENDER = 3 };
+
 static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 
 /* ---- the sender ---- */
@@ -16,15 +19,78 @@ static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 /* Marks a send that has no descriptor: it goes out in fragments. */
 static struct pt_offer no_offer;
 
+/* Descriptors of sends that are over, which their receivers have not closed. First in, first out: a look at the oldest
+ * two whenever a new one is made keeps their number near that of transfers in progress. */
+static struct pt_offer *retired_head, *retired_tail;
+
+/* A send is over; the receiver may still have to see that: its descriptor is kept until then. */
+static void retire(struct pt_offer *o, uint32_t state)
+{
+    if (state == OFFER_CLOSED) {
+        peer_shared_free(o, sizeof *o);
+        return;
+    }
+    o->next_retired = NULL;
+    *(retired_tail ? &retired_tail->next_retired : &retired_head) = o;
+    retired_tail = o;
+}
+
+static void free_retired(void)
+{
+    for (int i = 0; i < 2 && retired_head; i++) {
+        struct pt_offer *o = retired_head;
+        /* acquire: the receiver's last look comes before we use the memory again */
+        bool closed = atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_CLOSED;
+        retired_head = o->next_retired;
+        if (!retired_head) retired_tail = NULL;
+        retire(o, closed ? OFFER_CLOSED : OFFER_DONE);
+    }
+}
+
+void pt_offers_close(void) { retired_head = retired_tail = NULL; }
+
+/* Offers that are done here but maybe not seen to be so by their receivers, oldest first; reused when they are. */
+static struct {
+    struct pt_offer *first, **last;
+} spent = {NULL, &spent.first};
+
+static void retire_offer(struct pt_offer *o)
+{
+    o->next_spent = NULL;
+    *spent.last = o;
+    spent.last = &o->next_spent;
+}
+
+static struct pt_offer *new_offer(void)
+{
+    struct pt_offer *o = spent.first;
+    uint64_t off;
+    /* acquire: pairs with the release of SEEN; the receiver's last look is over */
+    if (o && atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_SEEN) {
+        off = o->offset;
+        spent.first = o->next_spent;
+        if (!spent.first) spent.last = &spent.first;
+        memset(o, 0, sizeof *o);
+    } else {
+        o = peer_shared_alloc(sizeof *o, &off);
+    }
+    if (o) o->offset = off;
+    return o;
+}
+
+void pt_large_open(void)
+{
+    spent.first = NULL;
+    spent.last = &spent.first;
+}
+
 static void make_offer(struct request *r)
 {
-    uint64_t off = 0;
     struct pt_offer *o = NULL;
-    if (r->type->contig && (r->peer->ep.caps & TP_CAP_GETPUT) && (r->peer->ep.caps & TP_CAP_MAP))
-        o = peer_shared_alloc(sizeof *o, &off);
+    if (r->type->contig && (r->peer->ep.caps & TP_CAP_GETPUT) && (r->peer->ep.caps & TP_CAP_MAP)) o = new_offer();
     if (o) o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
     r->xfer = o ? o : &no_offer;
-    r->cookie[0] = off;
+    r->cookie[0] = o ? o->offset : 0;
 }
 
 int pt_offer_send_rts(struct request *r)
@@ -40,6 +106,7 @@ int pt_offer_send_rts(struct request *r)
         list_remove(&r->link);
         lane0.large--;
     }
+    if (rc && rc != TERN_AGAIN) pt_offer_discard(r);
     return rc;
 }
 
@@ -51,14 +118,37 @@ void pt_offer_start(struct request *r)
     else if (rc) lane_finish(r, rc);
 }
 
+void pt_offer_discard(struct request *r)
+{
+    if (r->xfer && r->xfer != &no_offer) peer_shared_free(r->xfer, sizeof(struct pt_offer));
+    r->xfer = NULL;
+}
+
 void pt_offer_withdraw(struct request *r)
 {
     if (r->xfer && r->xfer != &no_offer) {
-        peer_shared_free(r->xfer, sizeof(struct pt_offer));
         list_remove(&r->link);
         lane0.large--;
     }
-    r->xfer = NULL;
+    pt_offer_discard(r);
+}
+
+/* A copy of n bytes failed: the chunks that nobody claimed need not be tried. Returns the bytes that count as done. */
+static TERN_COLD uint64_t give_up(struct pt_offer *o, int error, uint64_t n)
+{
+    int32_t none = 0;
+    atomic_compare_exchange_strong_explicit(&o->error, &none, error, memory_order_relaxed, memory_order_relaxed);
+    uint64_t at = atomic_fetch_add_explicit(&o->next, o->bytes, memory_order_relaxed);
+    return n + (at < o->bytes ? o->bytes - at : 0);
+}
+
+/* The error of a transfer that is over, in words also if the failure was the other side's. */
+static int error_of(struct pt_offer *o)
+{
+    int error = atomic_load_explicit(&o->error, memory_order_relaxed); /* ordered by the load of `state` */
+    if (error && !*err_words())
+        err_set(error, "the other process could not copy its part of a message of %llu bytes", (unsigned long long)o->bytes);
+    return error;
 }
 
 /* Copies the next chunk of an offer if one is left; returns its bytes, 0 if none was. */
@@ -72,33 +162,39 @@ static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
     uint64_t n = min_size(o->chunk, o->bytes - at);
     struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
     int rc = sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
-    if (rc) atomic_store_explicit(&o->error, rc, memory_order_relaxed);
+    if (unlikely(rc)) n = give_up(o, rc, n);
     /* acq_rel: whoever adds the last chunk sees the others' errors, and its DONE covers their copies */
     uint64_t done = n + atomic_fetch_add_explicit(&o->done, n, memory_order_acq_rel);
     if (done < o->bytes) return n;
     atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with the steps' acquire */
-    if (ep->ops->nudge) ep->ops->nudge(ep);
+    ep->ops->nudge(ep);
     return n;
 }
 
 bool pt_outgoing_ready(const struct request *r)
 {
     struct pt_offer *o = offer_of(r);
-    uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire);
-    return state == OFFER_DONE || (state == OFFER_MATCHED && (r->peer->ep.caps & TP_CAP_GETPUT) &&
+    uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire); /* as in pt_outgoing_step */
+    if (state >= OFFER_DONE) return atomic_load_explicit(&o->error, memory_order_relaxed) != TERN_ERR_UNSUPPORTED;
+    return (state == OFFER_MATCHED && (r->peer->ep.caps & TP_CAP_GETPUT) &&
                                    atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes);
 }
 
 int pt_outgoing_step(struct request *r)
 {
     struct pt_offer *o = offer_of(r);
-    /* acquire: pairs with the release of MATCHED (addresses) and DONE (data) */
+    /* acquire: pairs with the release of MATCHED (addresses), DONE and CLOSED (data) */
     uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire);
     if (state == OFFER_OPEN) return 0;
     if (state == OFFER_MATCHED && copy_chunk(r, o, true)) return 1;
-    if (atomic_load_explicit(&o->state, memory_order_acquire) != OFFER_DONE) return 0;
-    int error = atomic_load_explicit(&o->error, memory_order_relaxed);
-    pt_offer_withdraw(r);
+    state = atomic_load_explicit(&o->state, memory_order_acquire);
+    if (state < OFFER_DONE) return 0;
+    int error = error_of(o);
+    if (error == TERN_ERR_UNSUPPORTED) return 0; /* the receiver will ask for fragments */
+    list_remove(&r->link);
+    lane0.large--;
+    r->xfer = NULL;
+    retire(o, state);
     lane_finish(r, error);
     return 1;
 }
@@ -122,9 +218,14 @@ static struct pt_offer *map_offer(struct peer *p, uint64_t off)
 /* The end of an offer that needs no copying by us any more. */
 static void end_incoming(struct request *r, struct pt_offer *o)
 {
-    int error = atomic_load_explicit(&o->error, memory_order_relaxed);
-    if (!error && r->cookie[1]) error = TERN_ERR_TRUNCATE;
+    int error = error_of(o);
     r->xfer = NULL;
+    atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release); /* our last look; pairs with free_retired */
+    if (error == TERN_ERR_UNSUPPORTED) { /* the system began to refuse the copying: all over again, another way */
+        pt_stream_ask(r, r->peer, r->cookie[SENDER], (uint64_t)r->result.bytes);
+        return;
+    }
+    if (!error && r->cookie[TRUNCATED]) error = TERN_ERR_TRUNCATE;
     lane_finish(r, error);
 }
 
@@ -135,13 +236,12 @@ static void accept_offer(struct request *r, struct pt_offer *o)
     o->chunk = chunk_of(o->bytes);
     r->xfer = o;
     if (!o->bytes) {
-        atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with pt_outgoing_step */
-        if (r->peer->ep.ops->nudge) r->peer->ep.ops->nudge(&r->peer->ep);
         end_incoming(r, o);
+        r->peer->ep.ops->nudge(&r->peer->ep);
         return;
     }
     atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */
-    if (r->peer->ep.ops->nudge) r->peer->ep.ops->nudge(&r->peer->ep);
+    r->peer->ep.ops->nudge(&r->peer->ep);
     list_push(&lane0.incoming, &r->link);
     lane0.large++;
 }
@@ -151,7 +251,8 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->result.source = source;
     r->result.tag = tag;
     r->result.bytes = (int64_t)min_size(rts->bytes, (size_t)r->bytes);
-    r->cookie[1] = rts->bytes > (uint64_t)r->bytes; /* truncated */
+    r->cookie[TRUNCATED] = rts->bytes > (uint64_t)r->bytes;
+    r->cookie[SENDER] = rts->send;
     r->peer = from;
     struct pt_offer *o = map_offer(from, rts->offer);
     if (o && r->type->contig) accept_offer(r, o);
@@ -162,6 +263,7 @@ int pt_incoming_step(struct request *r)
 {
     struct pt_offer *o = offer_of(r);
     uint64_t n = copy_chunk(r, o, false);
+    /* acquire: pairs with the release of DONE: the sender's copies are in our memory */
     if (atomic_load_explicit(&o->state, memory_order_acquire) != OFFER_DONE) return n > 0;
     list_remove(&r->link);
     lane0.large--;

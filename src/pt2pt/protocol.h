@@ -24,7 +24,8 @@
  * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
  * until all are claimed. Whoever is inside the library does the work; both at once
  * if both are (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and
- * nudges the other.
+ * nudges the other. If the system refuses the copying in the middle of it, the
+ * receiver asks for all of the message in fragments.
  */
 #ifndef TERN_PT2PT_PROTOCOL_H
 #define TERN_PT2PT_PROTOCOL_H
@@ -51,7 +52,9 @@ struct pt_cts {
 };
 static_assert(sizeof(struct pt_cts) == 16, "wire format");
 
-enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE };
+/* DONE is said by whoever copied the last byte. The receiver then says CLOSED: it has seen that, and looks no more, so
+ * the sender may use the descriptor again. The sender's operation is over with either. */
+enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED };
 
 struct pt_offer {
     /* sender, before the RTS */
@@ -60,11 +63,15 @@ struct pt_offer {
     uint64_t to, bytes, chunk;
     _Atomic uint32_t state;
     _Atomic int32_t error; /* of whoever failed first, enum tern_err */
-    uint64_t pad[3];
+    struct pt_offer *next_retired; /* the sender's own */
+    uint64_t pad[2];
     /* both */
     _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
     _Atomic uint64_t done; /* bytes copied */
-    uint64_t pad2[6];
+    /* sender's own */
+    struct pt_offer *next_spent;
+    uint64_t offset; /* of this in the sender's segment */
+    uint64_t pad2[4];
 };
 static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
 
@@ -81,13 +88,16 @@ void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data,
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
 
 /* ---- large messages (large.c, stream.c) ---- */
+void pt_offers_close(void);             /* the shared heap goes, and with it what is left in it */
+void pt_large_open(void);
 void pt_offer_start(struct request *);  /* send side: RTS */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
 int pt_incoming_step(struct request *); /* > 0: something was moved */
 int pt_outgoing_step(struct request *);
 bool pt_outgoing_ready(const struct request *);
-void pt_offer_withdraw(struct request *); /* a cancelled send's descriptor goes */
+void pt_offer_withdraw(struct request *); /* the descriptor of a send that is cancelled, or goes in fragments, goes */
+void pt_offer_discard(struct request *);  /* the same for one whose RTS has not left yet */
 int pt_stream_step(struct request *);
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
 

@@ -141,12 +141,8 @@ static void cancel_send(struct request *r)
         if (l == &r->link) {
             list_remove(l);
             r->flags |= REQ_CANCELLED;
-            if (r->xfer) { /* not in the list of offers yet */
-                list_init(&r->link);
-                lane0.large++;
-                pt_offer_withdraw(r);
-                lane0.large--;
-            }
+            if (r->xfer) pt_offer_discard(r); /* no offer was made yet */
+            else p->credit += eager_cost((size_t)r->bytes);
             lane_finish(r, 0);
             return;
         }

@@ -54,7 +54,7 @@ static void learn(struct lane *l, uint64_t waited, bool slept)
     if (l->spin_ns > l->spin_max_ns) l->spin_ns = l->spin_max_ns;
 }
 
-/* Sleeps unless there is something to do. */
+/* Sleeps unless there is something to do. The last thread to get up withdraws the announcement that all sleep by. */
 static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     struct bell *bell = peer_bell();
@@ -64,15 +64,14 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
         atomic_fetch_add_explicit(&gate->sleepers, 1, memory_order_relaxed); /* ordered by bell_announce */
     }
     uint32_t ticket = bell_announce(bell);
-    if (ready(arg) || !lane_idle(l)) {
-        bell_stay(bell);
-    } else {
+    if (!ready(arg) && lane_idle(l)) {
         l->sleepers++;
         lane_leave(l);
         bell_wait(bell, ticket, gate ? &gate->ring : NULL, seen);
         lane_enter(l);
         l->sleepers--;
     }
+    if (!l->sleepers) bell_stay(bell);
     if (gate) atomic_fetch_sub_explicit(&gate->sleepers, 1, memory_order_relaxed);
 }
 
