@@ -24,6 +24,11 @@ static inline void list_push(struct link *head, struct link *l) /* at the end */
     head->prev = l;
 }
 
+static inline void list_insert(struct link *at, struct link *l) /* behind `at`; behind the head: at the front */
+{
+    list_push(at->next, l); /* which is: before at->next */
+}
+
 /* Takes `l` out of its list; it is then a list of its own, so taking it out again does no harm. */
 static inline void list_remove(struct link *l)
 {

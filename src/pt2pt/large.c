@@ -49,48 +49,16 @@ static void free_retired(void)
 
 void pt_offers_close(void) { retired_head = retired_tail = NULL; }
 
-/* Offers that are done here but maybe not seen to be so by their receivers, oldest first; reused when they are. */
-static struct {
-    struct pt_offer *first, **last;
-} spent = {NULL, &spent.first};
-
-static void retire_offer(struct pt_offer *o)
-{
-    o->next_spent = NULL;
-    *spent.last = o;
-    spent.last = &o->next_spent;
-}
-
-static struct pt_offer *new_offer(void)
-{
-    struct pt_offer *o = spent.first;
-    uint64_t off;
-    /* acquire: pairs with the release of SEEN; the receiver's last look is over */
-    if (o && atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_SEEN) {
-        off = o->offset;
-        spent.first = o->next_spent;
-        if (!spent.first) spent.last = &spent.first;
-        memset(o, 0, sizeof *o);
-    } else {
-        o = peer_shared_alloc(sizeof *o, &off);
-    }
-    if (o) o->offset = off;
-    return o;
-}
-
-void pt_large_open(void)
-{
-    spent.first = NULL;
-    spent.last = &spent.first;
-}
-
 static void make_offer(struct request *r)
 {
+    uint64_t off = 0;
     struct pt_offer *o = NULL;
-    if (r->type->contig && (r->peer->ep.caps & TP_CAP_GETPUT) && (r->peer->ep.caps & TP_CAP_MAP)) o = new_offer();
+    free_retired();
+    if (r->type->contig && (r->peer->ep.caps & TP_CAP_GETPUT) && (r->peer->ep.caps & TP_CAP_MAP))
+        o = peer_shared_alloc(sizeof *o, &off);
     if (o) o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
     r->xfer = o ? o : &no_offer;
-    r->cookie[0] = o ? o->offset : 0;
+    r->cookie[0] = off;
 }
 
 int pt_offer_send_rts(struct request *r)
