@@ -142,7 +142,6 @@ int pt_open(bool threaded)
     int rc = match_open();
     if (rc) return rc;
     wait_open(l);
-    pt_large_open();
     fill_handlers();
     comm_set_hooks(0, &hooks);
     return grow_table(l) ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");

@@ -204,8 +204,9 @@ static void accept_offer(struct request *r, struct pt_offer *o)
     o->chunk = chunk_of(o->bytes);
     r->xfer = o;
     if (!o->bytes) {
+        struct tp_ep *ep = &r->peer->ep; /* the request may be gone after its end */
         end_incoming(r, o);
-        r->peer->ep.ops->nudge(&r->peer->ep);
+        ep->ops->nudge(ep);
         return;
     }
     atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */

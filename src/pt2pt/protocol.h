@@ -89,7 +89,6 @@ void pt_take_body(struct request *, struct match_body *); /* an unexpected messa
 
 /* ---- large messages (large.c, stream.c) ---- */
 void pt_offers_close(void);             /* the shared heap goes, and with it what is left in it */
-void pt_large_open(void);
 void pt_offer_start(struct request *);  /* send side: RTS */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
