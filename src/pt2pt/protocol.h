@@ -68,10 +68,7 @@ struct pt_offer {
     /* both */
     _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
     _Atomic uint64_t done; /* bytes copied */
-    /* sender's own */
-    struct pt_offer *next_spent;
-    uint64_t offset; /* of this in the sender's segment */
-    uint64_t pad2[4];
+    uint64_t pad2[6];
 };
 static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
 
