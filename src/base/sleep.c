@@ -73,7 +73,6 @@ void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t
         no_waitv = true;
         if (atomic_load_explicit(word, memory_order_acquire) == value) futex_sleep(&b->ring, ticket, BLIND_SLEEP_NS);
     }
-    atomic_store_explicit(&b->asleep, 0, memory_order_relaxed);
 }
 
 void bell_ring(struct bell *b)

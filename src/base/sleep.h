@@ -39,10 +39,10 @@ void bell_open(struct bell *, bool fenced);
 uint32_t bell_announce(struct bell *);
 
 /* Sleeps until the bell rings after `ticket`, or `word` (optional) no longer has `value`. Spurious returns are
- * possible. Ends the announcement. */
+ * possible. The announcement stands until a ring or bell_stay ends it: other threads may sleep by it. */
 void bell_wait(struct bell *, uint32_t ticket, _Atomic uint32_t *word, uint32_t value);
 
-/* The sleeper found work after bell_announce: withdraws the announcement. */
+/* Nobody sleeps here any more: withdraws the announcement. Where threads share a bell, the last of them does it. */
 static inline void bell_stay(struct bell *b) { atomic_store_explicit(&b->asleep, 0, memory_order_relaxed); }
 
 /* Wakes the owner: the slow half of bell_check. */
