@@ -9,6 +9,8 @@
  * sender asked for one.
  */
 #include "transport/shm.h"
+#include "base/err.h"
+#include "proc/proc.h"
 
 #include <string.h>
 
@@ -124,6 +126,7 @@ static inline void zero_lines(char *at, uint32_t bytes)
 static TERN_COLD struct peer *owner_of(struct shm_rx *r, uint32_t from)
 {
     struct peer *p = peer_of_sender(from);
+    if (!p) proc_abort(1, err_words()); /* a message without a sender can neither be delivered nor dropped */
     if (r != &shm_dom.rx[shm_dom.segment->boxes]) r->peer = p; /* the common box has many */
     return p;
 }
@@ -186,6 +189,9 @@ bool shm_idle(struct tp_dom *dom, bool want_room)
         if (!e->full) continue;
         /* Room came after the mark was set: the receiver may not have seen the mark. */
         if (atomic_load_explicit(&e->box->head, memory_order_acquire) + e->mask + 1 != e->limit) return false;
+        /* The receiver, answering an earlier mark, may wipe this one out: it clears the mark, then looks whether we
+         * sleep; we announced the sleep, and look at the mark. One of the two sees the other. */
+        if (!atomic_exchange_explicit(&e->box->blocked, 1, memory_order_relaxed)) return false;
     }
     return true;
 }
