@@ -28,7 +28,7 @@ static int dom_count;
 static struct tp_dom *poll_dom; /* the one transport that is polled */
 static const struct tp_ops *poll_ops;
 
-static const struct tp_ops *const known[] = {&tp_self, &tp_shm};
+static const struct tp_ops *const known[] = {&tp_self, &tp_shm, &tp_mock};
 
 static const struct tp_ops *find_ops(const char *name, size_t len)
 {
@@ -40,6 +40,8 @@ static const struct tp_ops *find_ops(const char *name, size_t len)
 static int open_dom(const struct tp_ops *ops)
 {
     struct open_dom *d = &doms[dom_count];
+    if (ops->progress && poll_ops)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s and %s cannot be used together", poll_ops->name, ops->name);
     int rc = ops->open(&d->dom);
     if (rc == TERN_ERR_NOT_FOUND) return 0;
     if (rc) return rc;
@@ -59,7 +61,7 @@ static int open_listed(const char *list)
         size_t len = strcspn(list, ",");
         const struct tp_ops *ops = find_ops(list, len);
         if (len && !ops)
-            return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is no transport (there are self and shm)", (int)len, list);
+            return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is no transport (there are self, shm and mock)", (int)len, list);
         if (ops && dom_count < DOMS_MAX) {
             int rc = open_dom(ops);
             if (rc) return rc;
@@ -139,8 +141,12 @@ void peer_close(void)
 
 struct peer *peer_of_sender(uint32_t index)
 {
-    struct peer *p = index < peer_count ? peer_table[index] : NULL;
-    if (p || index >= peer_count) return p;
+    if (index >= peer_count) {
+        err_set(TERN_ERR_PEER, "there is no process %u: the job has %u", index, peer_count);
+        return NULL;
+    }
+    struct peer *p = peer_table[index];
+    if (p) return p;
     p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
     if (!p) {
         err_set(TERN_ERR_NOMEM, "no memory for a peer");

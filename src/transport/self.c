@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
+#include "transport/pieces.h"
 #include "transport/shared.h"
 
 #include <string.h>
@@ -62,31 +63,18 @@ static void self_ep_close(struct tp_dom *dom, struct tp_ep *ep)
     ep->ops = NULL;
 }
 
-/* Copies between two lists of pieces; overlapping buffers are the user's error but must not crash. */
-static int self_move(const struct iovec *to, int nt, const struct iovec *from, int nf)
-{
-    size_t at_to = 0, at_from = 0;
-    while (nt && nf) {
-        size_t n = min_size(to->iov_len - at_to, from->iov_len - at_from);
-        memmove((char *)to->iov_base + at_to, (char *)from->iov_base + at_from, n);
-        at_to += n;
-        at_from += n;
-        if (at_to == to->iov_len) to++, nt--, at_to = 0;
-        if (at_from == from->iov_len) from++, nf--, at_from = 0;
-    }
-    return 0;
-}
-
 static int self_get(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
 {
     (void)ep;
-    return self_move(local, nl, remote, nr);
+    pieces_copy(local, nl, remote, nr);
+    return 0;
 }
 
 static int self_put(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
 {
     (void)ep;
-    return self_move(remote, nr, local, nl);
+    pieces_copy(remote, nr, local, nl);
+    return 0;
 }
 
 static void *self_map(struct tp_ep *ep, uint64_t offset, size_t n)

@@ -21,7 +21,7 @@ int shared_open(char *segment, uint64_t off, uint64_t bytes)
         off = 0;
     }
     base = segment;
-    next_off = off;
+    next_off = max_size(off, CACHE_LINE); /* no block lies at offset 0, which means "none" on the wire */
     end_off = off + bytes;
     memset(freed, 0, sizeof freed);
     return 0;
@@ -36,7 +36,7 @@ void shared_close(void)
 static unsigned class_of(size_t bytes)
 {
     unsigned c = 0;
-    while (((size_t)CACHE_LINE << c) < bytes) c++;
+    while (c < CLASSES && ((size_t)CACHE_LINE << c) < bytes) c++;
     return c;
 }
 

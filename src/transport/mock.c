@@ -1,0 +1,278 @@
+/*
+ * mock.c - a transport for tests, within one process: what is sent to a peer is put
+ * into a queue, and comes back from that peer when progress is made, so that both
+ * sides of the protocol run in one thread, in an order that a test decides. As any
+ * wire it refuses messages when its queue is full; a script (mock.h) makes it refuse,
+ * fail and lack capabilities as well.
+ *
+ * TERN_TRANSPORTS=mock uses it for a process started alone.
+ */
+#include "transport/mock.h"
+#include "base/err.h"
+#include "proc/proc.h"
+#include "transport/peer.h"
+#include "transport/pieces.h"
+#include "transport/shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct mock_script mock_script = MOCK_SCRIPT;
+struct mock_count mock_count;
+
+struct message {
+    struct link link;
+    unsigned id;
+    uint64_t h0, h1;
+    size_t n;
+    uint64_t data[];
+};
+
+struct mock_ep {
+    struct link in_all;
+    struct link queue; /* struct message */
+    uint32_t queued;
+    struct peer *peer;
+};
+
+static struct {
+    struct link eps;
+    struct bell bell;
+    uint64_t random;
+    uint32_t sends; /* since the last refusal by again_every */
+} dom;
+
+static int mock_open(struct tp_dom **dom_p)
+{
+    list_init(&dom.eps);
+    bell_open(&dom.bell, true);
+    dom.random = mock_script.seed;
+    dom.sends = 0;
+    int rc = shared_open(NULL, 0, (uint64_t)1 << 20);
+    if (!rc) *dom_p = (struct tp_dom *)(void *)&dom;
+    return rc;
+}
+
+static void mock_close(struct tp_dom *d) { (void)d; }
+
+static int mock_card(struct tp_dom *d, void *buf, size_t cap)
+{
+    (void)d;
+    uint32_t rank = proc_self()->rank;
+    if (cap < sizeof rank) return err_set(TERN_ERR_INTERN, "no room for the card of mock");
+    memcpy(buf, &rank, sizeof rank);
+    return (int)sizeof rank;
+}
+
+static int mock_reach(struct tp_dom *d, const void *card, size_t n)
+{
+    (void)d;
+    uint32_t rank;
+    if (n != sizeof rank) return 0;
+    memcpy(&rank, card, sizeof rank);
+    return rank == proc_self()->rank;
+}
+
+/* ---- messages ---- */
+
+/* The next of a sequence of random numbers (splitmix64). */
+static uint64_t next_random(void)
+{
+    uint64_t z = dom.random += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* True at the n-th call since *count was set to n, and from then on. */
+static bool due(uint32_t *count)
+{
+    if (*count > 1) --*count;
+    else return *count == 1;
+    return false;
+}
+
+static int refuse(const struct mock_ep *e)
+{
+    if (due(&mock_script.fail_send)) return err_set(mock_script.error, "mock: sending fails");
+    bool again = e->queued >= mock_script.room;
+    if (mock_script.again_every && ++dom.sends >= mock_script.again_every) {
+        dom.sends = 0;
+        again = true;
+    }
+    if (mock_script.again_percent && next_random() % 100 < mock_script.again_percent) again = true;
+    mock_count.refused += again;
+    return again ? TERN_AGAIN : 0;
+}
+
+/* An empty message with room for n bytes at the end of the queue; NULL with words when memory is out. */
+static struct message *append(struct mock_ep *e, unsigned id, uint64_t h0, uint64_t h1, size_t n)
+{
+    struct message *m = malloc(sizeof *m + n);
+    if (!m) {
+        err_set(TERN_ERR_NOMEM, "no memory for a message of %zu bytes", n);
+        return NULL;
+    }
+    m->id = id;
+    m->h0 = h0;
+    m->h1 = h1;
+    m->n = n;
+    list_push(&e->queue, &m->link);
+    e->queued++;
+    mock_count.sent[id]++;
+    bell_check(&dom.bell, true);
+    return m;
+}
+
+static int mock_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    struct message *m = append(e, id, h0, h1, n);
+    if (!m) return TERN_ERR_NOMEM;
+    if (n) memcpy(m->data, p, n);
+    return 0;
+}
+
+static int mock_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    struct message *m = append(e, id, h0, h1, n);
+    if (!m) return TERN_ERR_NOMEM;
+    m->n = pack(arg, m->data, n);
+    return 0;
+}
+
+/* Delivers the oldest message of one endpoint. */
+static int deliver(struct mock_ep *e)
+{
+    struct link *l = list_pop(&e->queue);
+    if (!l) return 0;
+    struct message *m = container_of(l, struct message, link);
+    e->queued--;
+    mock_count.delivered++;
+    tp_handlers[m->id](e->peer, m->h0, m->h1, m->data, m->n);
+    free(m);
+    return 1;
+}
+
+/* In turn from each endpoint, so that the order between two of them is as little to be relied upon as on a wire. */
+static int mock_progress(struct tp_dom *d, int budget)
+{
+    (void)d;
+    int n = 0, round = 1;
+    if (mock_script.deliver && (uint32_t)budget > mock_script.deliver) budget = (int)mock_script.deliver;
+    while (round && n < budget) {
+        round = 0;
+        list_each(l, next, &dom.eps)
+            if (n + round < budget) round += deliver(container_of(l, struct mock_ep, in_all));
+        n += round;
+    }
+    return n;
+}
+
+/* ---- endpoints ---- */
+
+static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
+{
+    (void)d, (void)card, (void)n;
+    struct mock_ep *e = malloc(sizeof *e);
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", peer->index);
+    list_init(&e->queue);
+    e->queued = 0;
+    e->peer = peer;
+    list_push(&dom.eps, &e->in_all);
+    ep->ops = &tp_mock;
+    ep->am_short = mock_am_short;
+    ep->priv = e;
+    ep->max_short = mock_script.max_short;
+    ep->caps = mock_script.caps;
+    return 0;
+}
+
+static void mock_ep_close(struct tp_dom *d, struct tp_ep *ep)
+{
+    (void)d;
+    struct mock_ep *e = ep->priv;
+    for (struct link *l; (l = list_pop(&e->queue));) free(container_of(l, struct message, link));
+    list_remove(&e->in_all);
+    free(e);
+    ep->ops = NULL;
+}
+
+/* ---- memory ---- */
+
+static int copy_refused(struct tp_ep *ep)
+{
+    if (!due(&mock_script.fail_copy)) return 0;
+    if (mock_script.error == TERN_ERR_UNSUPPORTED) ep->caps &= ~(uint32_t)TP_CAP_GETPUT;
+    return err_set(mock_script.error, "mock: copying fails");
+}
+
+static int mock_get(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
+{
+    int rc = copy_refused(ep);
+    if (!rc) pieces_copy(local, nl, remote, nr);
+    mock_count.copies++;
+    return rc;
+}
+
+static int mock_put(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
+{
+    int rc = copy_refused(ep);
+    if (!rc) pieces_copy(remote, nr, local, nl);
+    mock_count.copies++;
+    return rc;
+}
+
+static void *mock_map(struct tp_ep *ep, uint64_t offset, size_t n)
+{
+    (void)ep, (void)n;
+    return shared_at(offset);
+}
+
+static void mock_nudge(struct tp_ep *ep)
+{
+    (void)ep;
+    mock_count.nudges++;
+    bell_check(&dom.bell, true);
+}
+
+/* ---- sleeping ---- */
+
+static struct bell *mock_bell(struct tp_dom *d)
+{
+    (void)d;
+    return &dom.bell;
+}
+
+/* Who waits for room must try again: queues empty only by progress in this very process. */
+static bool mock_idle(struct tp_dom *d, bool want_room)
+{
+    (void)d;
+    list_each(l, next, &dom.eps)
+        if (container_of(l, struct mock_ep, in_all)->queued) return false;
+    return !want_room;
+}
+
+const struct tp_ops tp_mock = {
+    .name = "mock",
+    .open = mock_open,
+    .close = mock_close,
+    .card = mock_card,
+    .reach = mock_reach,
+    .ep_open = mock_ep_open,
+    .ep_close = mock_ep_close,
+    .am_short = mock_am_short,
+    .am_bcopy = mock_am_bcopy,
+    .get = mock_get,
+    .put = mock_put,
+    .map = mock_map,
+    .nudge = mock_nudge,
+    .progress = mock_progress,
+    .bell = mock_bell,
+    .idle = mock_idle,
+};
