@@ -24,12 +24,12 @@ static struct type *old_type(const struct making *m, MPI_Datatype oldtype, int *
     return m->newtype ? t : NULL;
 }
 
-/* The end of every constructor. */
-static int give(const struct making *m, int rc, struct type *made)
+/* The end of every constructor; *made is set if rc is 0. */
+static int give(const struct making *m, int rc, struct type *const *made)
 {
     if (rc) return report_code(NULL, m->call, rc);
-    if (m->large) type_set_large(made);
-    *m->newtype = type_handle(made);
+    if (m->large) type_set_large(*made);
+    *m->newtype = type_handle(*made);
     return MPI_SUCCESS;
 }
 
@@ -45,7 +45,7 @@ static int contiguous(struct making m, int64_t count, MPI_Datatype oldtype)
     struct type *made;
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
-    return old ? give(&m, type_contiguous(count, old, &made), made) : rc;
+    return old ? give(&m, type_contiguous(count, old, &made), &made) : rc;
 }
 
 MPI_ALIAS(Type_contiguous);
@@ -65,7 +65,7 @@ static int vector(struct making m, int64_t count, int64_t blocklength, int64_t s
     struct type *made;
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
-    return old ? give(&m, type_vector(count, blocklength, stride, unit, old, &made), made) : rc;
+    return old ? give(&m, type_vector(count, blocklength, stride, unit, old, &made), &made) : rc;
 }
 
 MPI_ALIAS(Type_vector);
@@ -106,7 +106,7 @@ static int indexed(struct making m, int64_t n, const int64_t *lens, const int64_
     if (!old) return rc;
     if (!given(n, lens)) return bad_null(NULL, m.call, "array_of_blocklengths");
     if (!given(n, displs)) return bad_null(NULL, m.call, "array_of_displacements");
-    return give(&m, type_indexed(n, lens, displs, unit, old, &made), made);
+    return give(&m, type_indexed(n, lens, displs, unit, old, &made), &made);
 }
 
 /* Wide lengths, and displacements that are wide already or (`ints`) are not. */
@@ -161,7 +161,7 @@ static int blocks(struct making m, int64_t n, int64_t len, const int64_t *displs
     struct type *old = old_type(&m, oldtype, &rc);
     if (!old) return rc;
     if (!given(n, displs)) return bad_null(NULL, m.call, "array_of_displacements");
-    return give(&m, type_indexed_block(n, len, displs, unit, old, &made), made);
+    return give(&m, type_indexed_block(n, len, displs, unit, old, &made), &made);
 }
 
 MPI_ALIAS(Type_create_indexed_block);
@@ -228,7 +228,7 @@ static int structure(struct making m, int64_t n, const int64_t *lens, const int6
     if (!given(n, h)) return bad_null(NULL, m.call, "array_of_types");
     int rc = member_types(&m, n, h, &types);
     if (rc) return rc;
-    rc = give(&m, type_struct(n, lens, displs, types, &made), made);
+    rc = give(&m, type_struct(n, lens, displs, types, &made), &made);
     free(types);
     return rc;
 }
@@ -261,7 +261,7 @@ static int resized(struct making m, MPI_Datatype oldtype, int64_t lb, int64_t ex
     struct type *made;
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
-    return old ? give(&m, type_resized(old, lb, extent, &made), made) : rc;
+    return old ? give(&m, type_resized(old, lb, extent, &made), &made) : rc;
 }
 
 MPI_ALIAS(Type_create_resized);
@@ -288,7 +288,7 @@ static int subarray(struct making m, int ndims, const int64_t *sizes, const int6
     if (!given(ndims, sizes)) return bad_null(NULL, m.call, "array_of_sizes");
     if (!given(ndims, subsizes)) return bad_null(NULL, m.call, "array_of_subsizes");
     if (!given(ndims, starts)) return bad_null(NULL, m.call, "array_of_starts");
-    return give(&m, type_subarray(ndims, sizes, subsizes, starts, order, old, &made), made);
+    return give(&m, type_subarray(ndims, sizes, subsizes, starts, order, old, &made), &made);
 }
 
 MPI_ALIAS(Type_create_subarray);
