@@ -335,7 +335,7 @@ static int darray(struct making m, const struct grid *g, const int64_t *gsizes, 
     if (!given(g->ndims, g->dargs)) return bad_null(NULL, m.call, "array_of_dargs");
     if (!given(g->ndims, g->psizes)) return bad_null(NULL, m.call, "array_of_psizes");
     rc = type_darray(g->size, g->rank, g->ndims, gsizes, g->distribs, g->dargs, g->psizes, g->order, old, &made);
-    return give(&m, rc, made);
+    return give(&m, rc, &made);
 }
 
 MPI_ALIAS(Type_create_darray);
