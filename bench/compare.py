@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""Runs the benchmark programs with several MPI libraries in turn and compares them.
+
+    bench/compare.py --tern PREFIX --build --json r.json --md r.md [--only REGEX] [--reps 5]
+
+PREFIX is where Tern is installed, or a build folder of it. peers.json is a list of libraries, each an object with
+    name    the column's title
+    mpicc   the compiler wrapper (used with --build)
+    bin     folder of the programs built with it
+    modes   launch commands by mode, {n} ranks and {prog} program + arguments:
+            pair      n ranks, one a core, shared memory
+            pair_tcp  the same over TCP on the loopback interface
+            free      n ranks, unbound, more ranks than cores allowed
+            spawn     as free, for the programs that spawn
+    env     environment variables for all of them (optional)
+$TERN and $BENCH_OUT in it are --tern and --out; other $VARIABLES come from the environment.
+
+Every benchmark is launched once with each library, then once more with each, and so on, so that a noisy moment hits
+all of them; a figure is the median over the launches, printed with the spread. A launch that fails or passes its time
+limit counts as missing and is listed. A library that is not installed is left out, and a program that a library
+cannot build yet is a launch that fails.
+
+On Linux, before each launch it waits (at most --quiet-wait seconds) for the machine's other processes to leave it
+alone, and a launch during which they took more than --foreign percent of the processors is made again (--retries
+times at most; the quietest one counts).
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections import namedtuple
+
+from suite import SUITE
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# What a launch gave: its output, exit code, seconds, and the processors' time that others took meanwhile, in % and in s.
+Outcome = namedtuple("Outcome", "text code wall share foreign")
+
+
+def say(*words):
+    print(*words, file=sys.stderr, flush=True)
+
+
+def figures_in(text):
+    """The lines "key value" of a program's output."""
+    lines = re.findall(r"^\s*([A-Za-z]\w*) (-?[\d.]+(?:e[+-]?\d+)?)\s*$", text, re.MULTILINE)
+    return {key: float(value) for key, value in lines}
+
+
+def busy_seconds():
+    """Processor seconds used on the machine so far, by anyone, stolen ones too."""
+    try:
+        with open("/proc/stat") as stat:
+            v = [int(x) for x in stat.readline().split()[1:9]]
+    except OSError:
+        return 0.0
+    return (v[0] + v[1] + v[2] + v[5] + v[6] + v[7]) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def wait_quiet(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        before = busy_seconds()
+        time.sleep(0.25)
+        if busy_seconds() - before <= 0.03:
+            return
+
+
+def output_of(process, limit):
+    """Output and exit code (124 after the limit, when the whole process group goes)."""
+    try:
+        return process.communicate(timeout=limit)[0], process.returncode
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+    try:
+        return process.communicate(timeout=10)[0], 124
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0], 124
+
+
+def launch(command, env, limit):
+    busy, own, start = busy_seconds(), own_seconds(), time.monotonic()
+    process = subprocess.Popen(shlex.split(command), env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               stdin=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True)
+    text, code = output_of(process, limit)
+    wall = time.monotonic() - start
+    foreign = max(0.0, (busy_seconds() - busy) - (own_seconds() - own))
+    return Outcome(text, code, wall, 100 * foreign / (wall * (os.cpu_count() or 1)), foreign)
+
+
+def log_launch(name, peer, rep, command, outcome):
+    if not name:
+        return
+    with open(name, "a") as log:
+        log.write("@@ %s rep %d code %d wall %.2f others %.1f%%: %s\n%s\n"
+                  % (peer["name"], rep, outcome.code, outcome.wall, outcome.share, command, outcome.text))
+
+
+def quiet_launch(bench, peer, rep, args):
+    """The quietest of some launches, and its command."""
+    prefix = os.path.abspath(args.prefix) + " " if args.prefix else ""
+    program = prefix + os.path.join(peer["bin"], bench.program) + " " + bench.arguments
+    command = prefix + peer["modes"][bench.mode].format(n=bench.ranks, prog=program)
+    env = dict(os.environ, BENCH_PRIO="1" if prefix else "", **peer.get("env", {}))
+    best = None
+    for _ in range(args.retries + 1):
+        wait_quiet(args.quiet_wait)
+        now = launch(command, env, bench.seconds)
+        log_launch(args.log, peer, rep, command, now)
+        if best is None or (best.code != 0, best.share) > (now.code != 0, now.share):
+            best = now
+        if now.code == 124 or (now.code == 0 and now.foreign < 0.05) or now.share <= args.foreign:
+            break
+    return best, command
+
+
+def run_benchmark(bench, peers, args, failed):
+    """The figures of a benchmark, name -> library -> list, from args.reps launches with each library."""
+    fresh, shares, dead = {}, [], {}  # dead: failures of a library; after two it is left out of this benchmark
+    start = time.monotonic()
+    for rep in range(args.reps):
+        for peer in peers:
+            name = peer["name"]
+            if bench.mode not in peer["modes"] or dead.get(name, 0) >= 2:
+                continue
+            outcome, command = quiet_launch(bench, peer, rep, args)
+            shares.append(outcome.share)
+            got = figures_in(outcome.text)
+            if bench.prefix == "wall" and outcome.code == 0:
+                got = {"n%d_wall_ms" % bench.ranks: 1e3 * outcome.wall}
+            if outcome.code != 0 or not got:
+                dead[name] = dead.get(name, 0) + 1
+                failed.append("%s: exit code %d after %.0f s: %s" % (name, outcome.code, outcome.wall, command))
+                say("   ", failed[-1])
+            for key, value in got.items():
+                fresh.setdefault(bench.prefix + "." + key, {}).setdefault(name, []).append(value)
+    say("   %.0f s, others took %.1f%% (worst launch %.1f%%)"
+        % (time.monotonic() - start, statistics.mean(shares or [0]), max(shares or [0])))
+    return fresh
+
+
+def expand(x):
+    """$VARIABLES in all strings of the peers' description."""
+    if isinstance(x, str):
+        return os.path.expandvars(x)
+    if isinstance(x, dict):
+        return {key: expand(value) for key, value in x.items()}
+    return x
+
+
+def read_peers(args):
+    peers = []
+    with open(args.peers) as file:
+        described = [expand(peer) for peer in json.load(file)]
+    for peer in described:
+        if args.skip_peer and re.search(args.skip_peer, peer["name"]):
+            continue
+        if shutil.which(peer["mpicc"]):
+            peers.append(peer)
+        else:
+            say("## %s is left out: there is no %s" % (peer["name"], peer["mpicc"]))
+    return peers
+
+
+def build(peers):
+    for peer in peers:
+        made = subprocess.run(["make", "-s", "-k", "-C", os.path.join(HERE, "mpi"), "MPICC=" + peer["mpicc"],
+                               "OUT=" + os.path.abspath(peer["bin"])])
+        if made.returncode:
+            say("## some programs did not build with", peer["name"])
+
+
+def table(data, names, failed):
+    """All figures as a table in Markdown: median (smallest..largest)."""
+    lines = ["| figure | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    for key, by_peer in data.items():
+        cells = []
+        for values in (by_peer.get(name) for name in names):
+            cells.append("%.4g (%.3g..%.3g)" % (statistics.median(values), min(values), max(values)) if values else "-")
+        lines.append("| %s | %s |" % (key, " | ".join(cells)))
+    if failed:
+        lines += ["", "Launches that failed or ran past their limit:", ""] + ["- `%s`" % words for words in failed]
+    return "\n".join(lines) + "\n"
+
+
+def read_arguments():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--tern", default=os.environ.get("TERN", ""), help="where Tern is ($TERN)")
+    ap.add_argument("--out", default=os.environ.get("BENCH_OUT", "bench-programs"), help="folder of the programs")
+    ap.add_argument("--peers", default=os.path.join(HERE, "peers.json"))
+    ap.add_argument("--only", default="", help="regular expression on 'PREFIX PROGRAM RANKS'")
+    ap.add_argument("--skip-peer", default="", help="regular expression on the names")
+    ap.add_argument("--reps", type=int, default=5)
+    ap.add_argument("--json", default="", help="all samples; figures of an earlier run stay unless measured again")
+    ap.add_argument("--md", default="", help="the table; else it is printed")
+    ap.add_argument("--append", action="store_true", help="add to the samples already in --json")
+    ap.add_argument("--build", action="store_true", help="build the programs for every library first")
+    ap.add_argument("--quiet-wait", type=float, default=15)
+    ap.add_argument("--retries", type=int, default=2)
+    ap.add_argument("--foreign", type=float, default=5)
+    ap.add_argument("--prefix", default="", help="command put before the launcher and before the program (prio.sh)")
+    ap.add_argument("--log", default="", help="append every launch's output to this file")
+    args = ap.parse_args()
+    os.environ["TERN"] = os.path.abspath(args.tern) if args.tern else ""
+    os.environ["BENCH_OUT"] = os.path.abspath(args.out)
+    return args
+
+
+def main():
+    args = read_arguments()
+    peers = read_peers(args)
+    if args.build:
+        build(peers)
+    data, failed = {}, []
+    if args.json and os.path.exists(args.json):
+        with open(args.json) as file:
+            data = json.load(file)
+    for bench in SUITE:
+        if not re.search(args.only, "%s %s %d" % (bench.prefix, bench.program, bench.ranks)):
+            continue
+        say("## %s %s %d %s  load %s" % (bench.prefix, bench.mode, bench.ranks, bench.program, os.getloadavg()[0]))
+        for key, by_peer in run_benchmark(bench, peers, args, failed).items():
+            for name, values in by_peer.items():
+                mine = data.setdefault(key, {})
+                mine[name] = (mine.get(name, []) if args.append else []) + values
+        if args.json:
+            with open(args.json, "w") as file:
+                json.dump(data, file, indent=0)
+    text = table(data, [peer["name"] for peer in peers], failed)
+    if args.md:
+        with open(args.md, "w") as file:
+            file.write(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What is measured, and what is to be reached: the launches, and the goals as ratios to the better of MPICH and Open MPI."""
+
+from collections import namedtuple
+
+# A launch prints "key value" lines; a figure's full name is prefix.key. The modes are commands in peers.json.
+Launch = namedtuple("Launch", "prefix mode ranks program arguments seconds")
+
+SUITE = [Launch(*row) for row in (
+    # start-up and memory; the wall time of a whole job is taken from outside
+    ("init", "pair", 2, "initmem", "", 60),
+    ("init", "free", 8, "initmem", "", 60),
+    ("init", "free", 16, "initmem", "", 90),
+    ("wall", "pair", 2, "initmem", "-q", 60),
+    ("wall", "free", 8, "initmem", "-q", 60),
+    ("wall", "free", 16, "initmem", "-q", 90),
+    # two ranks, a core each
+    ("p2p", "pair", 2, "pt2pt", "", 180),
+    ("p2p.tcp", "pair_tcp", 2, "pt2pt", "", 240),
+    ("match", "pair", 2, "unexpected_depth", "", 120),
+    ("msgrate", "pair", 2, "msgrate", "", 60),
+    ("msgrate", "pair", 2, "msgrate", "-t", 90),
+    ("msgrate.tcp", "pair_tcp", 2, "msgrate", "", 60),
+    ("smb", "pair", 2, "smb_overhead", "", 120),
+    ("smb.tcp", "pair_tcp", 2, "smb_overhead", "", 120),
+    ("rndv", "pair", 2, "rndv_overlap", "", 40),
+    ("rndv.tcp", "pair_tcp", 2, "rndv_overlap", "", 40),
+    # collectives
+    ("coll", "pair", 2, "coll", "", 180),
+    ("coll", "free", 4, "coll", "", 240),
+    ("coll", "free", 16, "coll", "", 300),
+    ("nbc", "pair", 2, "nbc_overlap", "", 120),
+    ("nbc.tcp", "pair_tcp", 2, "nbc_overlap", "", 120),
+    # one-sided
+    ("rma", "pair", 2, "rma_passive", "", 180),
+    ("rma.tcp", "pair_tcp", 2, "rma_passive", "", 180),
+    # more ranks than cores
+    ("over", "free", 4, "oversub", "", 120),
+    ("over", "free", 8, "oversub", "", 120),
+    ("over", "free", 16, "oversub", "", 180),
+    # dynamic processes
+    ("spawn", "spawn", 1, "spawn_latency", "", 60),
+    ("spawn", "spawn", 1, "spawn_rate", "", 60),
+    ("inter", "spawn", 1, "intercomm_latency", "", 60),
+    ("inter", "free", 2, "intercomm_latency", "", 120),
+)]
+
+# words, key, "ratio" (Tern's median to the better of the others) or "value" (Tern's median itself), "<=" or ">=", bound.
+# With "<=" less is better, and the better of the others is the smaller one.
+Goal = namedtuple("Goal", "words key kind sense bound")
+
+GOALS = [Goal(*row) for row in (
+    ("latency, 8 bytes", "p2p.lat_8_us", "ratio", "<=", 0.9),
+    ("message rate, one way", "msgrate.uni_Mmsgs", "ratio", ">=", 1.2),
+    ("message rate, both ways", "msgrate.bidir_Mmsgs", "ratio", ">=", 1.2),
+    ("bandwidth, 64 KB", "p2p.bw_64K_MBs", "ratio", ">=", 1.0),
+    ("bandwidth, 256 KB", "p2p.bw_256K_MBs", "ratio", ">=", 1.0),
+    ("bandwidth, 1 MB", "p2p.bw_1M_MBs", "ratio", ">=", 1.0),
+    ("bandwidth, 4 MB", "p2p.bw_4M_MBs", "ratio", ">=", 1.0),
+    ("receive behind 4,096 unexpected", "match.unexp_tag_n4096_ns", "ratio", "<=", 0.1),
+    ("the same, ns for each entry", "match.unexp_tag_ns_per_entry", "value", "<=", 1.0),
+    ("the same, any source", "match.unexp_any_n4096_ns", "ratio", "<=", 0.1),
+    ("the same, in 16 other communicators", "match.unexp_comms_n4096_ns", "ratio", "<=", 1.0),
+    ("the same, nothing in the way", "match.unexp_tag_n0_ns", "ratio", "<=", 1.0),
+    ("round trip behind 4,096 posted", "match.posted_tag_n4096_ns", "ratio", "<=", 0.1),
+    ("the same, nothing in the way", "match.posted_tag_n0_ns", "ratio", "<=", 1.0),
+    ("allreduce of 8 bytes, 16 ranks on few cores", "over.n16_allreduce8_us", "ratio", "<=", 0.7),
+    ("barrier, 16 ranks on few cores", "over.n16_barrier_us", "ratio", "<=", 0.7),
+    ("processor use of waiting ranks, %", "over.n16_idle_cpu_pct", "value", "<=", 2.0),
+    ("whole job of 2 ranks", "wall.n2_wall_ms", "ratio", "<=", 0.5),
+    ("whole job of 16 ranks", "wall.n16_wall_ms", "ratio", "<=", 0.5),
+    ("memory (PSS) of a rank, 2 ranks", "init.n2_pss_kb", "ratio", "<=", 0.8),
+    ("memory (PSS) of a rank, 16 ranks", "init.n16_pss_kb", "ratio", "<=", 0.8),
+    ("the same, all connected", "init.n16_pss_a2a_kb", "ratio", "<=", 0.8),
+)]

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Compares the figures of a run of compare.py with the goals of suite.py.
+
+    bench/summary.py r.json [--md]
+
+For each goal: the medians, the ratio of Tern's to the better of the others', the bound, and whether it is met. The
+exit code is 1 when a goal is missed, 2 when a figure is missing. --md prints the table in Markdown.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+
+from suite import GOALS
+
+OURS = "Tern"
+
+
+def judge(goal, by_peer):
+    """(Tern's median, the better of the others' medians, what the bound is compared with, the verdict)."""
+    medians = {name: statistics.median(values) for name, values in by_peer.items() if values}
+    ours = medians.pop(OURS, None)
+    better = (min if goal.sense == "<=" else max)(medians.values(), default=None)
+    if goal.kind == "value":
+        result = ours
+    else:
+        result = ours / better if ours is not None and better else None
+    if result is None:
+        return ours, better, None, "no figure"
+    met = result <= goal.bound if goal.sense == "<=" else result >= goal.bound
+    return ours, better, result, "met" if met else "MISSED"
+
+
+def number(x):
+    return "-" if x is None else "%.4g" % x
+
+
+def rows(data):
+    for goal in GOALS:
+        ours, better, result, verdict = judge(goal, data.get(goal.key, {}))
+        bound = "%s %s %g" % (goal.kind, goal.sense, goal.bound)
+        yield goal.words, goal.key, number(ours), number(better), number(result), bound, verdict
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("json")
+    ap.add_argument("--md", action="store_true")
+    args = ap.parse_args()
+    with open(args.json) as file:
+        table = list(rows(json.load(file)))
+    heading = ("goal", "figure", OURS, "better other", "result", "bound", "")
+    if args.md:
+        print("| %s |\n|%s" % (" | ".join(heading), "---|---|---:|---:|---:|---|---|"))
+        for row in table:
+            print("| %s | `%s` | %s |" % (row[0], row[1], " | ".join(row[2:])))
+    else:
+        widths = [max(len(row[k]) for row in table + [heading]) for k in range(len(heading))]
+        for row in [heading] + table:
+            print("  ".join(cell.ljust(width) if k in (0, 1, 5, 6) else cell.rjust(width)
+                            for k, (cell, width) in enumerate(zip(row, widths))).rstrip())
+    verdicts = [row[6] for row in table]
+    print("\n%d met, %d missed, %d without a figure" % tuple(map(verdicts.count, ("met", "MISSED", "no figure"))))
+    sys.exit(1 if "MISSED" in verdicts else 2 if "no figure" in verdicts else 0)
+
+
+if __name__ == "__main__":
+    main()
