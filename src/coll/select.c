@@ -10,6 +10,11 @@
 #define KB  INT64_C(1024)
 #define ALL INT64_MAX
 
+/*
+ * Set by the `coll` benchmark with each algorithm forced in turn, 4 ranks on 2 cores over shared memory; e.g. bcast of
+ * 1 MB: scatter 166 us, chain 266, binomial 555; reduce of 64 KB: halving 12, chain 28, binomial 29; allgather of 1 MB:
+ * direct 619, doubling 715, ring 822, bruck 1121. Many ranks and other wires are not measured yet.
+ */
 static const struct rule {
     uint8_t kind;   /* enum coll_kind */
     int max_ranks;  /* up to so many ranks ... */
@@ -17,8 +22,7 @@ static const struct rule {
     const char *alg;
 } rules[] = {
     {COLL_BARRIER, ANY, ALL, "dissemination"},
-    {COLL_BCAST, ANY, 64 * KB, "binomial"},
-    {COLL_BCAST, 8, ALL, "chain"},
+    {COLL_BCAST, ANY, 16 * KB, "binomial"},
     {COLL_BCAST, ANY, ALL, "scatter"},
     {COLL_REDUCE, ANY, 32 * KB, "binomial"},
     {COLL_REDUCE, ANY, ALL, "halving"},

@@ -73,7 +73,7 @@ static void printable(void **state)
     (void)state;
     char *text = coll_select_print();
     for (int kind = 0; kind < COLL_KINDS; kind++) assert_non_null(strstr(text, coll_kind_name((enum coll_kind)kind)));
-    assert_non_null(strstr(text, "bcast                  below 65536 bytes: binomial\n"));
+    assert_non_null(strstr(text, "bcast                  below 16384 bytes: binomial\n"));
     free(text);
 }
 
