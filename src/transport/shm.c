@@ -167,7 +167,9 @@ static void claim_box(struct shm_ep *e)
     e->ring = shm_ring_at(s, i);
     e->mask = s->box_bytes - 1;
     e->limit = s->box_bytes;
-    if (!e->common) e->box->owner = e->from;
+    e->next = e->ring;
+    e->stop = e->ring + s->box_bytes;
+    if (!e->common) e->box->owner = proc_self()->rank;
     e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.fenced, memory_order_relaxed);
 }
 
@@ -191,7 +193,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
         free(e);
         return rc;
     }
-    e->from = proc_self()->rank;
+    e->from = (uint64_t)proc_self()->rank << 32;
     e->pid = (pid_t)c.pid;
     claim_box(e);
     e->bell = &e->segment->bell;

@@ -19,21 +19,25 @@ static_assert(sizeof(struct shm_card) == 40, "wire format");
 
 /* The sending side towards one peer (tp_ep.priv). */
 struct shm_ep {
-    char *ring;
-    uint32_t tail;  /* where the next record goes, modulo 2^32 */
-    uint32_t limit; /* tail may grow to this with the head last seen */
-    uint32_t mask;  /* ring bytes - 1 */
-    uint32_t from;  /* this process's index */
-    struct shm_box *box;
+    char *next;     /* where the next record goes ... */
+    char *stop;     /* ... if it ends here at the latest: the head last seen, or the end of the ring */
+    uint64_t from;  /* this process's index in the upper half, as in the word of a record */
     struct bell *bell;
     bool fence; /* what bell_check is told */
     bool common;
-    bool full; /* the last send found no room */
+    bool full;      /* the last send found no room */
+    uint32_t mask;  /* ring bytes - 1 */
+    char *ring;
+    uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
+    uint32_t limit; /* bytes that may have been sent with the head last seen */
+    struct shm_box *box;
     pid_t pid;
     struct shm_segment *segment;
     size_t mapped;
     struct link in_all; /* in shm_dom.eps */
 };
+
+static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room in the window reads the first line only");
 
 /* The receiving side of one box. */
 struct shm_rx {

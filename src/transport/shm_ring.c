@@ -1,8 +1,9 @@
 /*
  * shm_ring.c - sending and receiving records (shm_segment.h draws them).
  *
- * The sender knows the receiver's head only as it last looked (limit); it looks
- * again when that is not enough, so a message normally touches one shared line.
+ * The sender writes into a window of the ring, from `next` to `stop`, which it knows
+ * to be free; only when a record does not fit there does it look at the receiver's
+ * head again, or begin another lap. A message normally touches one shared line.
  * Full rings: the sender sets box->blocked, and the receiver, when it gives space
  * back, wakes it. That handshake is the doorbell's (sleep.h): the sender's full
  * barrier is in bell_announce before it sleeps, the receiver's is a fence if the
@@ -14,61 +15,94 @@
 
 #include <string.h>
 
-/* The ring looks full with the head last seen. Looks again; marks the box when it is so. */
-static TERN_COLD bool look_again(struct shm_ep *e, uint32_t need)
-{
-    /* acquire: pairs with the release in give_back; the lines below head are zeroed and ours */
-    e->limit = atomic_load_explicit(&e->box->head, memory_order_acquire) + e->mask + 1;
-    if (e->limit - e->tail >= need) {
-        e->full = false;
-        return true;
-    }
-    if (!e->common) e->full = true;
-    if (e->common) e->box->owner = e->from;
-    atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
-    return false;
-}
+/* Bytes sent so far, modulo 2^32. */
+static inline uint32_t tail_of(const struct shm_ep *e) { return e->lap + (uint32_t)(e->next - e->ring); }
 
 /* Fills the rest of the lap with a record that is skipped, so that the next one is in one piece. */
-static TERN_COLD bool pad_lap(struct shm_ep *e, uint32_t need)
+static void end_lap(struct shm_ep *e, uint32_t rest)
 {
-    uint32_t rest = e->mask + 1 - (e->tail & e->mask);
-    if (e->limit - e->tail < rest + need && !look_again(e, rest + need)) return false;
-    _Atomic uint64_t *word = (_Atomic uint64_t *)(e->ring + (e->tail & e->mask));
     /* release: as in publish */
-    atomic_store_explicit(word, shm_word(rest - SHM_RECORD_HEAD, AM_PAD, e->from), memory_order_release);
-    e->tail += rest;
+    if (rest)
+        atomic_store_explicit((_Atomic uint64_t *)e->next, shm_word(rest - SHM_RECORD_HEAD, AM_PAD) | e->from,
+                              memory_order_release);
+    e->lap += e->mask + 1;
+    e->next = e->ring;
+}
+
+/* The record does not fit into the window: makes another one. False, with the box marked, when the ring is full. */
+static TERN_COLD bool make_room(struct shm_ep *e, uint32_t need)
+{
+    uint32_t size = e->mask + 1, rest = size - (uint32_t)(e->next - e->ring);
+    bool wraps = need > rest;
+    /* acquire: pairs with the release in give_back; the lines below head are zeroed and ours */
+    e->limit = atomic_load_explicit(&e->box->head, memory_order_acquire) + size;
+    if (e->limit - tail_of(e) < need + (wraps ? rest : 0)) {
+        e->full = !e->common;
+        if (e->common) e->box->owner = (uint32_t)(e->from >> 32);
+        atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
+        return false;
+    }
+    e->full = false;
+    if (wraps) end_lap(e, rest);
+    e->stop = e->next + min_size(e->limit - tail_of(e), size - (uint32_t)(e->next - e->ring));
     return true;
 }
 
-/* Where a record of `need` bytes may be written; NULL when there is no room. */
-static inline char *room(struct shm_ep *e, uint32_t need)
-{
-    if (unlikely(e->limit - e->tail < need) && !look_again(e, need)) return NULL;
-    if (unlikely((e->tail & e->mask) + need > e->mask + 1) && !pad_lap(e, need)) return NULL;
-    return e->ring + (e->tail & e->mask);
-}
+static inline bool fits(const struct shm_ep *e, uint32_t need) { return likely((size_t)(e->stop - e->next) >= need); }
 
-static inline void publish(struct shm_ep *e, char *at, uint64_t word, uint32_t need)
+/* The record at e->next is written but for its word. */
+static inline void publish(struct shm_ep *e, uint64_t word, uint32_t need)
 {
     /* release: the payload is written before the word says so; pairs with the acquire in poll_box */
-    atomic_store_explicit((_Atomic uint64_t *)at, word, memory_order_release);
-    e->tail += need;
+    atomic_store_explicit((_Atomic uint64_t *)e->next, word | e->from, memory_order_release);
+    e->next += need;
+    bell_check(e->bell, e->fence);
+}
+
+/* Payload of at most a line's, without a call: the lengths that programs use most come first. */
+static inline void copy_small(uint64_t *to, const void *p, size_t n)
+{
+    const char *from = p;
+    char *end = (char *)to + n;
+    if (likely(n == 8)) {
+        memcpy(to, from, 8);
+    } else if (n >= 16) {
+        memcpy(to, from, 16);
+        if (n > 32) memcpy(to + 2, from + 16, 16);
+        memcpy(end - 16, from + n - 16, 16);
+    } else if (n >= 4) {
+        size_t half = n >= 8 ? 8 : 4;
+        if (half == 8) memcpy(to, from, 8), memcpy(end - 8, from + n - 8, 8);
+        else memcpy(to, from, 4), memcpy(end - 4, from + n - 4, 4);
+    } else if (n) {
+        ((char *)to)[0] = from[0];
+        ((char *)to)[n / 2] = from[n / 2];
+        end[-1] = from[n - 1];
+    }
+}
+
+/* Messages of several lines, and those that need another window. */
+static __attribute__((noinline)) int send_any(struct shm_ep *e, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    uint32_t need = shm_record_bytes(n);
+    if (!fits(e, need) && !make_room(e, need)) return TERN_AGAIN;
+    uint64_t *w = (uint64_t *)e->next;
+    w[1] = h0;
+    w[2] = h1;
+    if (n) memcpy(w + 3, p, n);
+    publish(e, shm_word(n, id), need);
+    return 0;
 }
 
 int shm_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
 {
     struct shm_ep *e = ep->priv;
-    uint32_t need = shm_record_bytes(n);
-    char *at = room(e, need);
-    if (unlikely(!at)) return -1; /* TERN_AGAIN */
-    uint64_t *w = (uint64_t *)at;
+    if (unlikely(n > CACHE_LINE - SHM_RECORD_HEAD || !fits(e, CACHE_LINE))) return send_any(e, id, h0, h1, p, n);
+    uint64_t *w = (uint64_t *)e->next;
     w[1] = h0;
     w[2] = h1;
-    if (n == 8) memcpy(w + 3, p, 8);
-    else memcpy(w + 3, p, n);
-    publish(e, at, shm_word(n, id, e->from), need);
-    bell_check(e->bell, e->fence);
+    copy_small(w + 3, p, n);
+    publish(e, shm_word(n, id), CACHE_LINE);
     return 0;
 }
 
@@ -76,14 +110,12 @@ int shm_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pac
 {
     struct shm_ep *e = ep->priv;
     uint32_t need = shm_record_bytes(n);
-    char *at = room(e, need);
-    if (unlikely(!at)) return -1; /* TERN_AGAIN */
-    uint64_t *w = (uint64_t *)at;
+    if (!fits(e, need) && !make_room(e, need)) return TERN_AGAIN;
+    uint64_t *w = (uint64_t *)e->next;
     w[1] = h0;
     w[2] = h1;
     n = pack(arg, w + 3, n);
-    publish(e, at, shm_word(n, id, e->from), shm_record_bytes(n));
-    bell_check(e->bell, e->fence);
+    publish(e, shm_word(n, id), shm_record_bytes(n));
     return 0;
 }
 
@@ -91,11 +123,11 @@ int shm_am_common(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const
 {
     struct shm_ep *e = ep->priv;
     /* acquire and release of the lock pass `tail` and the limit of the ring from writer to writer */
-    if (atomic_exchange_explicit(&e->box->lock, 1, memory_order_acquire)) return -1; /* TERN_AGAIN */
-    e->tail = e->box->tail;
-    e->limit = atomic_load_explicit(&e->box->head, memory_order_acquire) + e->mask + 1;
-    int rc = shm_am_short(ep, id, h0, h1, p, n);
-    e->box->tail = e->tail;
+    if (atomic_exchange_explicit(&e->box->lock, 1, memory_order_acquire)) return TERN_AGAIN;
+    e->lap = e->box->tail & ~e->mask;
+    e->next = e->stop = e->ring + (e->box->tail & e->mask); /* no window: others wrote since */
+    int rc = send_any(e, id, h0, h1, p, n);
+    e->box->tail = tail_of(e);
     atomic_store_explicit(&e->box->lock, 0, memory_order_release);
     return rc;
 }

@@ -65,11 +65,8 @@ struct shm_box {
 };
 static_assert(sizeof(struct shm_box) == 2 * CACHE_LINE, "shared layout: writers and reader do not share a line");
 
-/* The word of a record. 0 is "nothing here"; ids are never 0. */
-static inline uint64_t shm_word(size_t bytes, unsigned id, uint32_t from)
-{
-    return (uint64_t)bytes | (uint64_t)id << 24 | (uint64_t)from << 32;
-}
+/* The word of a record but for the sender in its upper half. 0 is "nothing here"; ids are never 0. */
+static inline uint64_t shm_word(size_t bytes, unsigned id) { return (uint64_t)bytes | (uint64_t)id << 24; }
 static inline uint32_t shm_word_bytes(uint64_t w) { return (uint32_t)w & 0xffffff; }
 static inline unsigned shm_word_id(uint64_t w) { return (uint8_t)(w >> 24); }
 static inline uint32_t shm_word_from(uint64_t w) { return (uint32_t)(w >> 32); }
