@@ -17,8 +17,8 @@ $TERN and $BENCH_OUT in it are --tern and --out; other $VARIABLES come from the 
 
 Every benchmark is launched once with each library, then once more with each, and so on, so that a noisy moment hits
 all of them; a figure is the median over the launches, printed with the spread. A launch that fails or passes its time
-limit counts as missing and is listed. A library that is not installed is left out, and a program that a library
-cannot build yet is a launch that fails.
+limit counts as missing and is listed. A library that is not installed is left out, and so is a library's part of a
+benchmark whose program it could not build.
 
 On Linux, before each launch it waits (at most --quiet-wait seconds) for the machine's other processes to leave it
 alone, and a launch during which they took more than --foreign percent of the processors is made again (--retries
@@ -130,6 +130,10 @@ def quiet_launch(bench, peer, rep, args):
     return best, command
 
 
+def can_run(bench, peer):
+    return bench.mode in peer["modes"] and os.path.exists(os.path.join(peer["bin"], bench.program))
+
+
 def run_benchmark(bench, peers, args, failed):
     """The figures of a benchmark, name -> library -> list, from args.reps launches with each library."""
     fresh, shares, dead = {}, [], {}  # dead: failures of a library; after two it is left out of this benchmark
@@ -137,7 +141,7 @@ def run_benchmark(bench, peers, args, failed):
     for rep in range(args.reps):
         for peer in peers:
             name = peer["name"]
-            if bench.mode not in peer["modes"] or dead.get(name, 0) >= 2:
+            if not can_run(bench, peer) or dead.get(name, 0) >= 2:
                 continue
             outcome, command = quiet_launch(bench, peer, rep, args)
             shares.append(outcome.share)
@@ -178,12 +182,16 @@ def read_peers(args):
     return peers
 
 
-def build(peers):
+def build(peers, log):
     for peer in peers:
         made = subprocess.run(["make", "-s", "-k", "-C", os.path.join(HERE, "mpi"), "MPICC=" + peer["mpicc"],
-                               "OUT=" + os.path.abspath(peer["bin"])])
+                               "OUT=" + os.path.abspath(peer["bin"])], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if log:
+            with open(log, "a") as file:
+                file.write("@@ building with %s\n%s\n" % (peer["name"], made.stdout))
+        missing = re.findall(r"^make: \*\*\* .*/(\w+)\] Error", made.stdout, re.MULTILINE)
         if made.returncode:
-            say("## some programs did not build with", peer["name"])
+            say("## did not build with %s: %s" % (peer["name"], " ".join(missing) or made.stdout))
 
 
 def table(data, names, failed):
@@ -226,7 +234,7 @@ def main():
     args = read_arguments()
     peers = read_peers(args)
     if args.build:
-        build(peers)
+        build(peers, args.log)
     data, failed = {}, []
     if args.json and os.path.exists(args.json):
         with open(args.json) as file:

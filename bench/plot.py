@@ -17,7 +17,7 @@ import sys
 
 COLOURS = {"Tern": "#c2410c", "MPICH": "#1d4ed8", "Open MPI": "#15803d"}
 DASHES = ["", "7 4", "2 4"]
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 440, 70, 210, 40, 50
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 800, 440, 80, 250, 40, 50
 
 # file, title, words on x and y, and (words, pattern of the key with one group: x) for each line of a library
 CHARTS = [
@@ -67,14 +67,14 @@ class Chart:
         self.y_range = (math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9))
         self.out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">'
                     % (WIDTH, HEIGHT), '<rect width="100%" height="100%" fill="white"/>']
-        self.text(WIDTH / 2 - 60, 22, title, "middle", 'font-size="16"')
+        self.text((LEFT + WIDTH - RIGHT) / 2, 22, title, "middle", 'font-size="16"')
         self.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_words, "middle")
         self.text(14, TOP - 10, y_words, "start")
         for x in xs:
             self.text(self.x(x), HEIGHT - BOTTOM + 18, short(x), "middle")
             self.rule(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)
         for decade in range(self.y_range[0], self.y_range[1] + 1):
-            self.text(LEFT - 8, self.y(10.0 ** decade) + 4, "{:,g}".format(10.0 ** decade), "end")
+            self.text(LEFT - 8, self.y(10.0 ** decade) + 4, "{:,.0f}".format(10 ** decade) if decade >= 0 else "%g" % 10 ** decade, "end")
             self.rule(LEFT, self.y(10.0 ** decade), WIDTH - RIGHT, self.y(10.0 ** decade))
 
     def x(self, value):

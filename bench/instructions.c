@@ -1,0 +1,79 @@
+/*
+ * instructions.c - what instructions.sh runs rank 0 of under callgrind: batches of sends of 8 bytes.
+ *
+ * Only what measured_send and measured_isend call is counted (their names are given to callgrind). The receiver has
+ * posted its receives before a batch starts, and polls, so that nobody sleeps and no sender has to ring a bell; the
+ * batch is smaller than the credit of a sender. A first batch, of another function, opens the connection.
+ */
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+
+enum { BATCH = 16, BATCHES = 8, TAG = 7 };
+
+static MPI_Request request[BATCH];
+static long data;
+
+__attribute__((noinline)) void measured_send(void);
+__attribute__((noinline)) void measured_isend(void);
+
+void measured_send(void)
+{
+    for (int i = 0; i < BATCH; i++) MPI_Send(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+}
+
+void measured_isend(void)
+{
+    for (int i = 0; i < BATCH; i++) MPI_Isend(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request[i]);
+}
+
+static void warm_up(void)
+{
+    for (int i = 0; i < BATCH; i++) {
+        if (i % 2) MPI_Send(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+        else MPI_Isend(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request[i]);
+        if (i % 2 == 0) MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+    }
+}
+
+static void send_batches(void (*batch)(void), int n)
+{
+    for (int b = 0; b < n; b++) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < BATCH; i++) request[i] = MPI_REQUEST_NULL;
+        batch();
+        MPI_Waitall(BATCH, request, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void receive_batches(int n)
+{
+    long in[BATCH];
+    for (int b = 0; b < n; b++) {
+        for (int i = 0; i < BATCH; i++) MPI_Irecv(&in[i], 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request[i]);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        for (int done = 0; !done; sched_yield()) MPI_Testall(BATCH, request, &done, MPI_STATUSES_IGNORE);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size != 2) {
+        fprintf(stderr, "instructions: needs 2 ranks\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (rank == 0) {
+        send_batches(warm_up, 1);
+        send_batches(measured_send, BATCHES);
+        send_batches(measured_isend, BATCHES);
+        printf("sends_measured %d\n", BATCH * BATCHES);
+    } else {
+        receive_batches(1 + 2 * BATCHES);
+    }
+    MPI_Finalize();
+    return 0;
+}
