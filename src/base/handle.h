@@ -69,10 +69,10 @@ static inline void *handle_get(const void *h, uint32_t kind)
 {
     uintptr_t v = (uintptr_t)h;
     struct handle *o;
-    if (v < HANDLE_PREDEFINED_END) {
-        o = v < ARRAY_LEN(handle_predefined) ? handle_predefined[v] : NULL;
-        if (!o) return NULL;
-    } else {
+    if (v < ARRAY_LEN(handle_predefined)) {
+        o = handle_predefined[v];
+        if (unlikely(!o)) return NULL;
+    } else { /* the rest of the predefined values is below the range, too */
         if (unlikely(v - handle_base >= handle_used || (v & 63))) return NULL;
         o = (struct handle *)v;
     }

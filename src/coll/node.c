@@ -37,12 +37,12 @@ static bool slots_set(void *arg)
     return true;
 }
 
-static void wait_until(struct node *n, bool (*ready)(void *), void *arg)
+static void wait_until(struct node *n, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     if (ready(arg)) return;
     struct lane *l = n->comm->lane;
     lane_enter(l);
-    lane_wait(l, ready, arg, &n->head->gate);
+    lane_wait(l, ready, arg, gate);
     lane_leave(l);
 }
 
@@ -51,7 +51,7 @@ static void wait_slots(struct node *n, uint32_t seq, int rank)
 {
     struct wait_for w = {n, seq, rank};
     n->seen = 0;
-    wait_until(n, slots_set, &w);
+    wait_until(n, slots_set, &w, &n->head->gate);
     if (rank < 0) n->safe = seq - 1 + NODE_K; /* all have come to `seq`, so all have finished the one before */
 }
 
@@ -74,7 +74,7 @@ static uint32_t begin(struct node *n)
     uint32_t seq = ++n->seq;
     if (unlikely((int32_t)(n->safe - seq) < 0)) {
         struct wait_for w = {n, seq, 0};
-        wait_until(n, slots_free, &w);
+        wait_until(n, slots_free, &w, &n->head->room);
     }
     return seq;
 }
@@ -121,6 +121,7 @@ static inline void finish(struct node *n, uint32_t seq)
 {
     /* release: pairs with slots_free; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, seq, memory_order_release);
+    gate_check(&n->head->room, n->fenced);
 }
 
 /* ---- payloads ---- */

@@ -18,7 +18,8 @@ struct node_round {
 };
 
 struct node_head {
-    struct gate gate;
+    struct gate gate; /* who waits for contributions */
+    struct gate room; /* who waits for slots to be free again */
     _Atomic uint32_t fenced; /* some rank's sleep relies on the wakers' fences */
     TERN_ALIGNED(CACHE_LINE) struct node_round round[NODE_K];
 };

@@ -22,33 +22,67 @@ static TERN_COLD int bad_send(const char *call, const void *buf, int64_t count, 
     return bad_buffer(c, call, "buf");
 }
 
-static inline bool send_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag)
+/* All is well but maybe the rank: that may still be MPI_PROC_NULL. Before MPI_Init no handle is known. */
+static inline bool rest_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int tag)
 {
-    if (unlikely(!mpi_running || !c || count < 0 || tag < 0 || !type_ready(t) || !buffer_ok(buf, count, t))) return false;
-    return likely((uint32_t)dest < (uint32_t)comm_peers(c)) || dest == MPI_PROC_NULL;
+    return likely(c && count >= 0 && tag >= 0 && type_ready(t) && buffer_ok(buf, count, t));
 }
 
-static inline int send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag,
-                       MPI_Comm comm, enum pt_mode mode)
+static inline bool rank_ok(const struct comm *c, int dest) { return likely((uint32_t)dest < (uint32_t)comm_peers(c)); }
+
+#define INLINE static inline __attribute__((always_inline)) /* one straight path in each of the entry points below */
+
+INLINE int send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                enum pt_mode mode)
 {
     struct comm *c = comm_of(comm);
     struct type *t = type_of(datatype);
-    if (unlikely(!send_ok(c, buf, count, t, dest, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
-    return report_if(c, call, pt_send(c, buf, count, t, dest, tag, mode));
+    int rc = PT_LONG_WAY;
+    if (unlikely(!rest_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (likely(rank_ok(c, dest))) {
+        if (mode != PT_SYNC) rc = pt_send_short(c, buf, count, t, dest, tag);
+        if (likely(!rc)) return MPI_SUCCESS;
+    } else if (dest != MPI_PROC_NULL) {
+        return bad_send(call, buf, count, datatype, dest, tag, comm);
+    }
+    return report_if(c, call, pt_send_long(c, buf, count, t, dest, tag, mode, rc));
 }
 
-typedef int start_fn(struct comm *, const void *, int64_t, struct type *, int, int, enum pt_mode, struct request **);
-
-static inline int begin(const char *call, start_fn *fn, const void *buf, int64_t count, MPI_Datatype datatype, int dest,
-                        int tag, MPI_Comm comm, enum pt_mode mode, MPI_Request *request)
+INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                 enum pt_mode mode, MPI_Request *request)
 {
     struct comm *c = comm_of(comm);
     struct type *t = type_of(datatype);
     struct request *r;
-    if (unlikely(!send_ok(c, buf, count, t, dest, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    int rc = PT_LONG_WAY;
+    if (unlikely(!rest_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (unlikely(!request)) return bad_null(c, call, "request");
-    int rc = fn(c, buf, count, t, dest, tag, mode, &r);
+    if (likely(rank_ok(c, dest))) {
+        if (mode != PT_SYNC) rc = pt_send_short(c, buf, count, t, dest, tag);
+        if (likely(!rc)) {
+            *request = (MPI_Request)request_done;
+            return MPI_SUCCESS;
+        }
+    } else if (dest != MPI_PROC_NULL) {
+        return bad_send(call, buf, count, datatype, dest, tag, comm);
+    }
+    rc = pt_isend_long(c, buf, count, t, dest, tag, mode, rc, &r);
     if (unlikely(rc)) return report_code(c, call, rc);
+    *request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
+
+static int send_init(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag,
+                     MPI_Comm comm, enum pt_mode mode, MPI_Request *request)
+{
+    struct comm *c = comm_of(comm);
+    struct type *t = type_of(datatype);
+    struct request *r;
+    if (!rest_ok(c, buf, count, t, tag) || (!rank_ok(c, dest) && dest != MPI_PROC_NULL))
+        return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (!request) return bad_null(c, call, "request");
+    int rc = pt_send_init(c, buf, count, t, dest, tag, mode, &r);
+    if (rc) return report_code(c, call, rc);
     *request = (MPI_Request)r;
     return MPI_SUCCESS;
 }
@@ -96,37 +130,37 @@ int PMPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int de
 MPI_ALIAS(Isend);
 int PMPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Isend", pt_isend, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+    return isend("MPI_Isend", buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
 }
 
 MPI_ALIAS(Isend_c);
 int PMPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Isend_c", pt_isend, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+    return isend("MPI_Isend_c", buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
 }
 
 MPI_ALIAS(Issend);
 int PMPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Issend", pt_isend, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+    return isend("MPI_Issend", buf, count, datatype, dest, tag, comm, PT_SYNC, request);
 }
 
 MPI_ALIAS(Issend_c);
 int PMPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Issend_c", pt_isend, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+    return isend("MPI_Issend_c", buf, count, datatype, dest, tag, comm, PT_SYNC, request);
 }
 
 MPI_ALIAS(Irsend);
 int PMPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Irsend", pt_isend, buf, count, datatype, dest, tag, comm, PT_READY, request);
+    return isend("MPI_Irsend", buf, count, datatype, dest, tag, comm, PT_READY, request);
 }
 
 MPI_ALIAS(Irsend_c);
 int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Irsend_c", pt_isend, buf, count, datatype, dest, tag, comm, PT_READY, request);
+    return isend("MPI_Irsend_c", buf, count, datatype, dest, tag, comm, PT_READY, request);
 }
 
 /* ---- persistent ---- */
@@ -134,35 +168,35 @@ int PMPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int d
 MPI_ALIAS(Send_init);
 int PMPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Send_init", pt_send_init, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+    return send_init("MPI_Send_init", buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
 }
 
 MPI_ALIAS(Send_init_c);
 int PMPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Send_init_c", pt_send_init, buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
+    return send_init("MPI_Send_init_c", buf, count, datatype, dest, tag, comm, PT_STANDARD, request);
 }
 
 MPI_ALIAS(Ssend_init);
 int PMPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Ssend_init", pt_send_init, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+    return send_init("MPI_Ssend_init", buf, count, datatype, dest, tag, comm, PT_SYNC, request);
 }
 
 MPI_ALIAS(Ssend_init_c);
 int PMPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Ssend_init_c", pt_send_init, buf, count, datatype, dest, tag, comm, PT_SYNC, request);
+    return send_init("MPI_Ssend_init_c", buf, count, datatype, dest, tag, comm, PT_SYNC, request);
 }
 
 MPI_ALIAS(Rsend_init);
 int PMPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Rsend_init", pt_send_init, buf, count, datatype, dest, tag, comm, PT_READY, request);
+    return send_init("MPI_Rsend_init", buf, count, datatype, dest, tag, comm, PT_READY, request);
 }
 
 MPI_ALIAS(Rsend_init_c);
 int PMPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request)
 {
-    return begin("MPI_Rsend_init_c", pt_send_init, buf, count, datatype, dest, tag, comm, PT_READY, request);
+    return send_init("MPI_Rsend_init_c", buf, count, datatype, dest, tag, comm, PT_READY, request);
 }

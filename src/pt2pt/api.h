@@ -28,6 +28,17 @@ enum pt_half { PT_USER = 0, PT_COLL = 1 };
 int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
 void pt_close(void);
 
+/*
+ * ---- the short way, for entry points ----
+ * A standard or ready send to a rank (not MPI_PROC_NULL): 0 when the message is out and the buffer free; anything else
+ * is for the *_long functions, which do it however it has to be done.
+ */
+#define PT_LONG_WAY 1
+int pt_send_short(struct comm *, const void *buf, int64_t count, const struct type *, int dest, int tag);
+int pt_send_long(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode, int tried);
+int pt_isend_long(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode, int tried,
+                  struct request **req_p);
+
 /* ---- blocking ---- */
 int pt_send(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode);
 int pt_recv(struct comm *, void *buf, int64_t count, struct type *, int source, int tag, struct request_result *);

@@ -187,11 +187,17 @@ void lane_finish(struct request *r, int error)
 
 /* ---- messages that wait for room ---- */
 
+void lane_open_short(struct lane *l, struct peer *p)
+{
+    if (!p->pending) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
+}
+
 void lane_park(struct lane *l, struct peer *p, struct request *r)
 {
     list_push(&p->pending_head, &r->link);
     if (p->pending) return;
     p->pending = &p->pending_head;
+    p->short_max = -1;
     list_push(&l->pending, &p->in_pending);
 }
 
@@ -229,7 +235,7 @@ static bool attempt(struct request *r)
 }
 
 /* Sends what waits for room at one peer, in order. */
-static int retry_peer(struct peer *p)
+static int retry_peer(struct lane *l, struct peer *p)
 {
     int n = 0;
     while (!list_empty(&p->pending_head)) {
@@ -243,6 +249,7 @@ static int retry_peer(struct peer *p)
         n++;
     }
     p->pending = NULL;
+    lane_open_short(l, p);
     list_remove(&p->in_pending);
     return n;
 }
@@ -274,7 +281,7 @@ int lane_progress(struct lane *l)
 {
     int n = peer_progress(BUDGET);
     if (unlikely(!list_empty(&l->pending)))
-        list_each(a, next, &l->pending) n += retry_peer(container_of(a, struct peer, in_pending));
+        list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
     return n;
 }

@@ -12,15 +12,27 @@
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
 static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
 
-/* Standard, contiguous, small, nothing in the way: 0 if it went out, TERN_AGAIN if it has to be done the long way. */
-static inline int send_now(struct lane *l, struct peer *p, uint64_t ctx, uint64_t env, const void *data, int64_t n)
+/* One that is small, contiguous, with nothing in the way: the common case from here to the ring. */
+static inline int send_short(struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag)
 {
-    if (unlikely(p->pending || n > l->eager_max || n > p->ep.max_short || p->credit < eager_cost((size_t)n)))
-        return TERN_AGAIN;
-    p->credit -= eager_cost((size_t)n);
-    int rc = p->ep.am_short(&p->ep, AM_EAGER, ctx, env, data, (size_t)n);
-    if (unlikely(rc)) p->credit += eager_cost((size_t)n);
-    return rc;
+    struct peer *p = peer_table[comm_index(c, dest)];
+    int64_t n = count * t->size;
+    if (unlikely(!p || !t->contig || n > p->short_max)) return PT_LONG_WAY;
+    int64_t credit = p->credit - eager_cost((size_t)n);
+    if (unlikely(credit < 0)) return PT_LONG_WAY;
+    p->credit = credit; /* a TERN_AGAIN gives it back: refund */
+    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, (size_t)n);
+}
+
+int pt_send_short(struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag)
+{
+    return likely(!c->lane->threaded) ? send_short(c, buf, count, t, dest, tag) : PT_LONG_WAY;
+}
+
+/* The ring was full: the credit that send_short took is not used. */
+static TERN_COLD void refund(struct comm *c, int64_t count, const struct type *t, int dest)
+{
+    peer_table[comm_index(c, dest)]->credit += eager_cost((size_t)(count * t->size));
 }
 
 static size_t pack_cursor(void *arg, void *to, size_t max) { return type_pack(arg, to, max); }
@@ -91,6 +103,7 @@ void pt_send_start(struct request *r)
         lane_finish(r, TERN_ERR_PEER);
         return;
     }
+    lane_open_short(l, r->peer);
     if (!fits_eager(l, r)) {
         pt_offer_start(r);
         return;
@@ -112,19 +125,30 @@ static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, s
     return pt_wait(&r);
 }
 
+/* A short send under the lock, where threads share the lane; `tried`: what pt_send_short said. */
+static int send_again(struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag, int tried)
+{
+    struct lane *l = c->lane;
+    lane_enter(l);
+    if (tried == TERN_AGAIN) refund(c, count, t, dest);
+    int rc = l->threaded ? send_short(c, buf, count, t, dest, tag) : PT_LONG_WAY;
+    if (rc == TERN_AGAIN) refund(c, count, t, dest);
+    lane_leave(l);
+    return rc == TERN_AGAIN ? PT_LONG_WAY : rc;
+}
+
+int pt_send_long(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
+                 int tried)
+{
+    if (dest == MPI_PROC_NULL) return 0;
+    int rc = mode == PT_SYNC ? PT_LONG_WAY : send_again(c, buf, count, t, dest, tag, tried);
+    return rc == PT_LONG_WAY ? send_slow(c, buf, count, t, dest, tag, mode) : rc;
+}
+
 int pt_send(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode)
 {
-    if (unlikely(dest == MPI_PROC_NULL)) return 0;
-    if (likely(mode != PT_SYNC && t->contig)) {
-        struct lane *l = c->lane;
-        lane_enter(l);
-        struct peer *p = peer_for(c, dest);
-        int rc = p ? send_now(l, p, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, count * t->size)
-                   : TERN_ERR_PEER;
-        lane_leave(l);
-        if (likely(rc != TERN_AGAIN)) return rc;
-    }
-    return send_slow(c, buf, count, t, dest, tag, mode);
+    int rc = dest == MPI_PROC_NULL || mode == PT_SYNC ? PT_LONG_WAY : pt_send_short(c, buf, count, t, dest, tag);
+    return likely(!rc) ? 0 : pt_send_long(c, buf, count, t, dest, tag, mode, rc);
 }
 
 static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
@@ -141,24 +165,23 @@ static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, 
     return 0;
 }
 
+int pt_isend_long(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
+                  int tried, struct request **req_p)
+{
+    int rc = 0;
+    if (dest != MPI_PROC_NULL) rc = mode == PT_SYNC ? PT_LONG_WAY : send_again(c, buf, count, t, dest, tag, tried);
+    if (rc == PT_LONG_WAY) return isend_slow(c, buf, count, t, dest, tag, mode, req_p);
+    if (!rc) *req_p = request_done;
+    return rc;
+}
+
 int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
              struct request **req_p)
 {
-    if (unlikely(dest == MPI_PROC_NULL)) {
-        *req_p = request_done;
-        return 0;
-    }
-    if (likely(mode != PT_SYNC && t->contig)) {
-        struct lane *l = c->lane;
-        lane_enter(l);
-        struct peer *p = peer_for(c, dest);
-        int rc = p ? send_now(l, p, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, count * t->size)
-                   : TERN_ERR_PEER;
-        lane_leave(l);
-        if (likely(!rc)) *req_p = request_done;
-        if (likely(rc != TERN_AGAIN)) return rc;
-    }
-    return isend_slow(c, buf, count, t, dest, tag, mode, req_p);
+    int rc = dest == MPI_PROC_NULL || mode == PT_SYNC ? PT_LONG_WAY : pt_send_short(c, buf, count, t, dest, tag);
+    if (unlikely(rc)) return pt_isend_long(c, buf, count, t, dest, tag, mode, rc, req_p);
+    *req_p = request_done;
+    return 0;
 }
 
 /* ---- what comes back ---- */

@@ -155,6 +155,7 @@ struct peer *peer_of_sender(uint32_t index)
     memset(p, 0, sizeof *p);
     p->index = index;
     p->credit = var_int(VAR_EAGER_CREDIT);
+    p->short_max = -1;
     list_init(&p->pending_head);
     list_init(&p->in_pending);
     peer_table[index] = p;
