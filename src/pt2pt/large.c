@@ -119,24 +119,31 @@ static int error_of(struct pt_offer *o)
     return error;
 }
 
+/* n more bytes are accounted for; who adds the last ones says so. */
+static uint64_t add_done(struct pt_offer *o, struct tp_ep *ep, uint64_t n)
+{
+    /* acq_rel: whoever adds the last chunk sees the others' errors, and its DONE covers their copies */
+    uint64_t done = n + atomic_fetch_add_explicit(&o->done, n, memory_order_acq_rel);
+    if (!n || done < o->bytes) return n;
+    atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with the steps' acquire */
+    ep->ops->nudge(ep);
+    return n;
+}
+
 /* Copies the next chunk of an offer if one is left; returns its bytes, 0 if none was. */
 static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
 {
     struct tp_ep *ep = &r->peer->ep;
-    if (atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes || !(ep->caps & TP_CAP_GETPUT)) return 0;
+    if (atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return 0;
+    if (unlikely(!(ep->caps & TP_CAP_GETPUT))) /* withdrawn since: the receiver changes the way, see end_incoming */
+        return sending ? 0 : add_done(o, ep, give_up(o, TERN_ERR_UNSUPPORTED, 0));
     /* relaxed: only who gets which chunk matters; the addresses were published by `state` */
     uint64_t at = atomic_fetch_add_explicit(&o->next, o->chunk, memory_order_relaxed);
     if (at >= o->bytes) return 0;
     uint64_t n = min_size(o->chunk, o->bytes - at);
     struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
     int rc = sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
-    if (unlikely(rc)) n = give_up(o, rc, n);
-    /* acq_rel: whoever adds the last chunk sees the others' errors, and its DONE covers their copies */
-    uint64_t done = n + atomic_fetch_add_explicit(&o->done, n, memory_order_acq_rel);
-    if (done < o->bytes) return n;
-    atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with the steps' acquire */
-    ep->ops->nudge(ep);
-    return n;
+    return add_done(o, ep, likely(!rc) ? n : give_up(o, rc, n));
 }
 
 bool pt_outgoing_ready(const struct request *r)
