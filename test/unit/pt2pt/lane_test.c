@@ -1,0 +1,156 @@
+/* lane_test.c - contexts, messages that are early, control messages that wait, the lists of large transfers. */
+#include "mock_job.h"
+#include "base/err.h"
+
+#include <string.h>
+
+static void contexts_are_found_again(void **state)
+{
+    enum { N = 2000 };
+    static struct pt_comm *at[N];
+    job_open(NULL);
+    (void)state;
+    for (uint64_t i = 0; i < N; i++) {
+        at[i] = lane_find_ctx(&lane0, 1000 + 2 * i);
+        assert_non_null(at[i]);
+        assert_int_equal(at[i]->ctx, 1000 + 2 * i);
+    }
+    for (uint64_t i = N; i-- > 0;) {
+        assert_ptr_equal(lane_ctx(&lane0, 1000 + 2 * i), at[i]);
+        assert_ptr_equal(lane_ctx(&lane0, (1000 + 2 * i) | CTX_COLL), at[i]); /* both halves */
+    }
+    uint32_t count = lane0.ctx_count;
+    for (int i = 0; i < N; i++) lane_drop_ctx(&lane0, at[i]);
+    assert_int_equal(lane0.ctx_count, count - N);
+    job_close();
+}
+
+/* A message may come before this process has made the communicator it belongs to. */
+static void early_messages_wait_for_their_communicator(void **state)
+{
+    struct comm *c = job_open(NULL), *d = NULL;
+    uint64_t ctx = comm_fresh_ctx();
+    struct request_result res;
+    int value = 77;
+    (void)state;
+    struct peer *p = job_peer();
+    p->credit -= eager_cost(sizeof value);
+    assert_int_equal(p->ep.am_short(&p->ep, AM_EAGER, ctx, env_pack(0, 5), &value, sizeof value), 0);
+    job_settle();
+    assert_int_equal(comm_new(ctx, rankmap_ref(c->map), NULL, c, &d), 0);
+    value = 0;
+    assert_int_equal(pt_recv(d, &value, 1, type_of(MPI_INT), 0, 5, &res), 0);
+    assert_int_equal(value, 77);
+    comm_unref(d);
+    job_close();
+}
+
+/* Answers that find no room are sent later, behind what waits already and in order. */
+static void control_messages_wait_in_order(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    script.room = 0;
+    job_open(&script);
+    struct peer *p = job_peer();
+    int64_t credit = p->credit;
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++) lane_control(p, AM_CREDIT, i, 0, NULL, 0);
+    assert_non_null(p->pending);
+    job_settle();
+    assert_int_equal(p->credit, credit);
+    mock_script.room = 7;
+    mock_script.again_every = 3;
+    job_settle();
+    assert_null(p->pending);
+    assert_int_equal(mock_count.sent[AM_CREDIT], 100);
+    assert_int_equal(p->credit, credit + 99 * 100 / 2);
+    p->credit = credit;
+    job_close();
+}
+
+/* ---- operations that other operations' ends start, move and end ---- */
+
+static struct comm *world;
+static struct request *chain[8];
+static char out[30000], in[8][30000];
+static int ended;
+
+/* The end of a transfer posts the next receive, which turns down an offer that waits in the list being walked. */
+static void receive_next(struct request *r)
+{
+    (void)r;
+    int i = ++ended;
+    if (i < 8) {
+        struct type *t = NULL;
+        assert_int_equal(type_vector(15000, 1, 1, TYPE_ELEMENTS, type_of(MPI_BYTE), &t), 0);
+        assert_int_equal(type_commit(t), 0);
+        assert_int_equal(pt_irecv(world, in[i], i % 2 ? 30000 : 2, i % 2 ? type_of(MPI_BYTE) : t, 0, i, &chain[i]), 0);
+        type_unref(t);
+        if (!request_is_complete(chain[i])) chain[i]->done = receive_next;
+        else receive_next(chain[i]);
+    }
+}
+
+static void ends_that_start_others(void **state)
+{
+    struct request *s[8];
+    (void)state;
+    ended = 0;
+    world = job_open(NULL);
+    fill(out, sizeof out, 3);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pt_isend(world, out, sizeof out, type_of(MPI_BYTE), 0, i, PT_STANDARD, &s[i]), 0);
+    job_settle();
+    assert_int_equal(pt_irecv(world, in[0], sizeof out, type_of(MPI_BYTE), 0, 0, &chain[0]), 0);
+    chain[0]->done = receive_next;
+    pt_wait_many(8, s, true);
+    job_settle();
+    assert_int_equal(ended, 8);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(pt_wait(chain[i]), 0);
+        assert_true(filled(in[i], sizeof out, 3));
+        pt_release(chain[i]);
+        pt_release(s[i]);
+    }
+    job_close();
+}
+
+static void idle_means_idle(void **state)
+{
+    struct comm *c = job_open(NULL);
+    struct request *s = NULL, *r = NULL;
+    int value = 1;
+    (void)state;
+    assert_true(lane_idle(&lane0));
+    assert_int_equal(pt_irecv(c, in[0], 30000, type_of(MPI_BYTE), 0, 1, &r), 0);
+    assert_true(lane_idle(&lane0)); /* a receive is not work */
+    assert_int_equal(pt_isend(c, out, 30000, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    assert_false(lane_idle(&lane0)); /* a message to deliver */
+    peer_progress(1);
+    assert_false(lane_idle(&lane0)); /* chunks to copy */
+    job_settle();
+    assert_true(request_is_complete(r) && request_is_complete(s));
+    assert_true(lane_idle(&lane0));
+    pt_release(r);
+    pt_release(s);
+    mock_script.room = 0;
+    assert_int_equal(pt_isend(c, &value, 4, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    assert_false(lane_idle(&lane0)); /* a message that waits for room */
+    pt_cancel(s);
+    pt_release(s);
+    job_settle();
+    job_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(contexts_are_found_again, job_clean),
+        cmocka_unit_test_teardown(early_messages_wait_for_their_communicator, job_clean),
+        cmocka_unit_test_teardown(control_messages_wait_in_order, job_clean),
+        cmocka_unit_test_teardown(ends_that_start_others, job_clean),
+        cmocka_unit_test_teardown(idle_means_idle, job_clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* mock_job.c - see mock_job.h. */
+#include "mock_job.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "obj/group.h"
+#include "proc/proc.h"
+#include "type/op.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool is_open;
+
+static struct comm *open_layers(const struct mock_script *script, bool threaded)
+{
+    mock_script = script ? *script : (struct mock_script)MOCK_SCRIPT;
+    mock_count = (struct mock_count){.refused = 0};
+    setenv("TERN_TRANSPORTS", "mock", 1);
+    setenv("TERN_BOOTSTRAP", "single", 1);
+    alarm(60);
+    err_clear();
+    assert_int_equal(var_open(), 0);
+    assert_int_equal(proc_open(), 0);
+    handle_set_threaded(threaded);
+    errh_open();
+    group_open(0);
+    assert_int_equal(request_open(), 0);
+    assert_int_equal(type_open(), 0);
+    assert_int_equal(peer_open(), 0);
+    assert_int_equal(pt_open(threaded), 0);
+    assert_int_equal(comm_open(7, 0, 1), 0);
+    is_open = true;
+    return comm_world();
+}
+
+struct comm *job_open(const struct mock_script *script) { return open_layers(script, false); }
+struct comm *job_open_threaded(void) { return open_layers(NULL, true); }
+
+struct peer *job_peer(void) { return peer_get(0); }
+
+void job_settle(void)
+{
+    for (int quiet = 0; quiet < 20; quiet++)
+        if (lane_progress(&lane0)) quiet = 0;
+}
+
+static void close_layers(void)
+{
+    if (!is_open) return;
+    is_open = false;
+    comm_close();
+    pt_close();
+    peer_close();
+    type_close();
+    group_close();
+    proc_close();
+    var_close();
+    handle_set_threaded(false);
+    handle_close();
+    alarm(0);
+}
+
+void job_abandon(void) { close_layers(); }
+
+void job_close(void)
+{
+    job_settle();
+    assert_true(list_empty(&lane0.pending));
+    assert_true(list_empty(&lane0.incoming));
+    assert_true(list_empty(&lane0.outgoing));
+    assert_true(list_empty(&lane0.streams));
+    assert_int_equal(lane0.large, 0);
+    assert_int_equal(lane0.pool.bodies, 0);
+    struct peer *p = peer_table[0];
+    if (p) assert_int_equal(p->credit + p->owed, lane0.credit); /* every eager byte was consumed and accounted for */
+    close_layers();
+}
+
+int job_clean(void **state)
+{
+    static const char *const variables[] = {"TERN_TRANSPORTS", "TERN_BOOTSTRAP", "TERN_EAGER_SHM", "TERN_EAGER_CREDIT",
+                                            "TERN_CHUNK_CMA", "TERN_SPIN"};
+    (void)state;
+    close_layers();
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++) unsetenv(variables[i]);
+    return 0;
+}
+
+static unsigned char pattern(uint64_t seed, size_t i) { return (unsigned char)((seed * 131 + i) * 0x9e3779b1u >> 13); }
+
+void fill(void *buf, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++) ((unsigned char *)buf)[i] = pattern(seed, i);
+}
+
+bool filled(const void *buf, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        if (((const unsigned char *)buf)[i] != pattern(seed, i)) return false;
+    return true;
+}
+
+uint64_t random_open(void)
+{
+    const char *env = getenv("TERN_TEST_SEED");
+    uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) * 1000003u;
+    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}

@@ -1,0 +1,46 @@
+/*
+ * mock_job.h - a job of one rank whose messages to itself go through the mock
+ * transport, for tests of the protocol: the layers up to point-to-point are open, and
+ * both sides of every message are in this process.
+ */
+#ifndef TERN_TEST_MOCK_JOB_H
+#define TERN_TEST_MOCK_JOB_H
+
+#include "pt2pt/api.h"
+#include "pt2pt/lane.h"
+#include "pt2pt/protocol.h"
+#include "transport/mock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+/* Opens the job with the mock scripted by *script (NULL: MOCK_SCRIPT); returns MPI_COMM_WORLD. TERN_ variables that a
+ * test wants are set with setenv before. A test that hangs is killed after 60 s. */
+struct comm *job_open(const struct mock_script *script);
+struct comm *job_open_threaded(void);
+
+/* Checks that nothing is left in the lane (no parked, large or streaming operation, no unexpected message, no memory of
+ * the shared heap in use) and closes. */
+void job_close(void);
+
+/* Closes what a failed test left open, and unsets the variables; a teardown function. */
+int job_clean(void **state);
+
+/* Cancels everything in the lane is not possible: for tests that leave operations behind on purpose. */
+void job_abandon(void);
+
+struct peer *job_peer(void); /* the one peer: this process */
+
+/* Turns of progress until nothing happens for a few. */
+void job_settle(void);
+
+/* n bytes that depend on seed; and whether they are there. */
+void fill(void *buf, size_t n, uint64_t seed);
+bool filled(const void *buf, size_t n, uint64_t seed);
+
+/* A sequence of random numbers, from TERN_TEST_SEED or the clock; the seed is printed. */
+uint64_t random_open(void);
+uint64_t random_next(uint64_t *state);
+
+#endif

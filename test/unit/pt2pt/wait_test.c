@@ -1,0 +1,182 @@
+/* wait_test.c - waiting ends when it should: by a message, by another thread, by a gate; and costs nothing meanwhile. */
+#include "mock_job.h"
+#include "base/clock.h"
+#include "base/sleep.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MS 1000000u
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000 * MS + (uint64_t)t.tv_nsec;
+}
+
+static struct comm *world;
+
+/* The job, with sleeps at once (TERN_SPIN=never) or after the usual polling. */
+static void open_job(bool never)
+{
+    if (never) setenv("TERN_SPIN", "never", 1);
+    else unsetenv("TERN_SPIN");
+    world = job_open_threaded();
+}
+
+static void *send_later(void *tag)
+{
+    int value = 5;
+    usleep(50000);
+    pt_send(world, &value, 1, type_of(MPI_INT), 0, (int)(intptr_t)tag, PT_STANDARD);
+    return NULL;
+}
+
+/* A receive that waits sleeps: it is woken by the message, and has used next to no time of a core. */
+static void sleeper_is_woken_by_a_message(void **state)
+{
+    (void)state;
+    for (int never = 0; never < 2; never++) {
+        pthread_t t;
+        int value = 0;
+        struct request_result res;
+        open_job(never);
+        uint64_t cpu = cpu_ns();
+        assert_int_equal(pthread_create(&t, NULL, send_later, (void *)1), 0);
+        assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
+        cpu = cpu_ns() - cpu;
+        assert_int_equal(value, 5);
+        pthread_join(t, NULL);
+        assert_true(cpu < 25 * MS); /* of 50 ms of waiting */
+        job_close();
+    }
+}
+
+static void *receive(void *tag)
+{
+    int value = 0;
+    struct request_result res;
+    pt_recv(world, &value, 1, type_of(MPI_INT), 0, (int)(intptr_t)tag, &res);
+    return value == 5 ? tag : NULL;
+}
+
+/* Several threads sleep; each message wakes whom it is for. */
+static void threads_are_woken(void **state)
+{
+    enum { N = 4, ROUNDS = 200 };
+    (void)state;
+    for (int never = 0; never < 2; never++) {
+        open_job(never);
+        for (int round = 0; round < ROUNDS; round++) {
+            pthread_t t[N];
+            int value = 5;
+            for (intptr_t i = 0; i < N; i++) assert_int_equal(pthread_create(&t[i], NULL, receive, (void *)(i + 1)), 0);
+            if (round % 10 == 0) usleep(2000);
+            for (int i = N; i > 0; i--) assert_int_equal(pt_send(world, &value, 1, type_of(MPI_INT), 0, i, PT_STANDARD), 0);
+            for (int i = 0; i < N; i++) {
+                void *got = NULL;
+                pthread_join(t[i], &got);
+                assert_non_null(got);
+            }
+        }
+        job_close();
+    }
+}
+
+static bool at_once(void *calls) { return ++*(int *)calls > 3; }
+
+/* Regression: a thread that found its work just before it would sleep withdrew the announcement that another thread
+ * slept by; that one was not woken any more. */
+static void announcement_stands_while_another_sleeps(void **state)
+{
+    pthread_t t;
+    void *got = NULL;
+    int value = 5, calls = 0;
+    (void)state;
+    open_job(true);
+    assert_int_equal(pthread_create(&t, NULL, receive, (void *)1), 0);
+    for (;;) {
+        lane_enter(&lane0);
+        bool asleep = lane0.sleepers == 1;
+        lane_leave(&lane0);
+        if (asleep) break;
+        usleep(1000);
+    }
+    usleep(5000);
+    lane_enter(&lane0);
+    lane_wait(&lane0, at_once, &calls, NULL);
+    lane_leave(&lane0);
+    assert_int_equal(atomic_load(&peer_bell()->asleep), 1);
+    assert_int_equal(pt_send(world, &value, 1, type_of(MPI_INT), 0, 1, PT_STANDARD), 0);
+    pthread_join(t, &got);
+    assert_non_null(got);
+    job_close();
+}
+
+static struct gate gate;
+static _Atomic int opened;
+
+static void *open_later(void *none)
+{
+    usleep(20000);
+    atomic_store_explicit(&opened, 1, memory_order_release);
+    gate_check(&gate, true);
+    return none;
+}
+
+static bool is_opened(void *none)
+{
+    (void)none;
+    return atomic_load_explicit(&opened, memory_order_acquire);
+}
+
+static void gate_ends_a_wait(void **state)
+{
+    (void)state;
+    for (int never = 0; never < 2; never++) {
+        pthread_t t;
+        open_job(never);
+        atomic_store(&opened, 0);
+        assert_int_equal(pthread_create(&t, NULL, open_later, NULL), 0);
+        lane_enter(&lane0);
+        lane_wait(&lane0, is_opened, NULL, &gate);
+        lane_leave(&lane0);
+        pthread_join(t, NULL);
+        assert_int_equal(atomic_load(&gate.sleepers), 0);
+        job_close();
+    }
+}
+
+/* The polling time learnt: short waits make it grow to what pays, long ones let it shrink. */
+static void polling_is_learnt(void **state)
+{
+    (void)state;
+    open_job(false);
+    lane0.spin_ns = lane0.spin_max_ns;
+    for (int i = 0; i < 6; i++) {
+        pthread_t t;
+        int value;
+        struct request_result res;
+        assert_int_equal(pthread_create(&t, NULL, send_later, (void *)1), 0);
+        assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
+        pthread_join(t, NULL);
+    }
+    assert_true(lane0.spin_ns < lane0.spin_max_ns / 2);
+    job_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(sleeper_is_woken_by_a_message, job_clean),
+        cmocka_unit_test_teardown(threads_are_woken, job_clean),
+        cmocka_unit_test_teardown(announcement_stands_while_another_sleeps, job_clean),
+        cmocka_unit_test_teardown(gate_ends_a_wait, job_clean),
+        cmocka_unit_test_teardown(polling_is_learnt, job_clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
