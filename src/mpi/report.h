@@ -66,7 +66,7 @@ int bad_op(struct comm *, const char *call, MPI_Op, const struct type *) TERN_CO
 static inline bool op_usable(const struct op *o, const struct type *t) { return likely(o && !o->rma_only && op_valid(o, t)); }
 
 /* Usable for communication: known, supported by the machine, committed. */
-static inline bool type_ready(const struct type *t) { return likely(t && t->committed && t->size >= 0); }
+static inline bool type_ready(const struct type *t) { return likely(t && t->committed); }
 
 /* A NULL buffer is MPI_BOTTOM: with a predefined type there is no data at address zero. */
 static inline bool buffer_ok(const void *buf, int64_t count, const struct type *t)

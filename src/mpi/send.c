@@ -40,7 +40,7 @@ INLINE int send(const char *call, const void *buf, int64_t count, MPI_Datatype d
     int rc = PT_LONG_WAY;
     if (unlikely(!rest_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (likely(rank_ok(c, dest))) {
-        if (mode != PT_SYNC) rc = pt_send_short(c, buf, count, t, dest, tag);
+        if (mode != PT_SYNC) rc = pt_send_short(buf, count, t, dest, tag, c);
         if (likely(!rc)) return MPI_SUCCESS;
     } else if (dest != MPI_PROC_NULL) {
         return bad_send(call, buf, count, datatype, dest, tag, comm);
@@ -58,7 +58,7 @@ INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype 
     if (unlikely(!rest_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (unlikely(!request)) return bad_null(c, call, "request");
     if (likely(rank_ok(c, dest))) {
-        if (mode != PT_SYNC) rc = pt_send_short(c, buf, count, t, dest, tag);
+        if (mode != PT_SYNC) rc = pt_send_short(buf, count, t, dest, tag, c);
         if (likely(!rc)) {
             *request = (MPI_Request)request_done;
             return MPI_SUCCESS;

@@ -34,7 +34,7 @@ void pt_close(void);
  * is for the *_long functions, which do it however it has to be done.
  */
 #define PT_LONG_WAY 1
-int pt_send_short(struct comm *, const void *buf, int64_t count, const struct type *, int dest, int tag);
+int pt_send_short(const void *buf, int64_t count, const struct type *, int dest, int tag, struct comm *); /* MPI's order */
 int pt_send_long(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode, int tried);
 int pt_isend_long(struct comm *, const void *buf, int64_t count, struct type *, int dest, int tag, enum pt_mode, int tried,
                   struct request **req_p);

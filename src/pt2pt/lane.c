@@ -189,7 +189,7 @@ void lane_finish(struct request *r, int error)
 
 void lane_open_short(struct lane *l, struct peer *p)
 {
-    if (!p->pending) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
+    if (!p->pending && !l->threaded) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
 }
 
 void lane_park(struct lane *l, struct peer *p, struct request *r)

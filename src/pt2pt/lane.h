@@ -88,7 +88,8 @@ void lane_finish(struct request *, int error);
 /* Sends a small message of the library's own (n <= 32), parked if there is no room. */
 void lane_control(struct peer *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
-/* The peer is connected and nothing waits: small messages may go straight out (peer.short_max). */
+/* The peer is connected and nothing waits: small messages may go straight out (peer.short_max), without the lock, if
+ * no threads share the lane. */
 void lane_open_short(struct lane *, struct peer *);
 
 /* Queues an operation behind others for the same peer; lane_progress tries it again in order. */

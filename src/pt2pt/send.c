@@ -12,8 +12,7 @@
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
 static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
 
-/* One that is small, contiguous, with nothing in the way: the common case from here to the ring. */
-static inline int send_short(struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag)
+int pt_send_short(const void *buf, int64_t count, const struct type *t, int dest, int tag, struct comm *c)
 {
     struct peer *p = peer_table[comm_index(c, dest)];
     int64_t n = count * t->size;
@@ -24,13 +23,8 @@ static inline int send_short(struct comm *c, const void *buf, int64_t count, con
     return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, (size_t)n);
 }
 
-int pt_send_short(struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag)
-{
-    return likely(!c->lane->threaded) ? send_short(c, buf, count, t, dest, tag) : PT_LONG_WAY;
-}
-
-/* The ring was full: the credit that send_short took is not used. */
-static TERN_COLD void refund(struct comm *c, int64_t count, const struct type *t, int dest)
+/* The ring was full: the credit that pt_send_short took is not used. */
+static void refund(struct comm *c, int64_t count, const struct type *t, int dest)
 {
     peer_table[comm_index(c, dest)]->credit += eager_cost((size_t)(count * t->size));
 }
@@ -125,29 +119,24 @@ static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, s
     return pt_wait(&r);
 }
 
-/* A short send under the lock, where threads share the lane; `tried`: what pt_send_short said. */
-static int send_again(struct comm *c, const void *buf, int64_t count, const struct type *t, int dest, int tag, int tried)
-{
-    struct lane *l = c->lane;
-    lane_enter(l);
-    if (tried == TERN_AGAIN) refund(c, count, t, dest);
-    int rc = l->threaded ? send_short(c, buf, count, t, dest, tag) : PT_LONG_WAY;
-    if (rc == TERN_AGAIN) refund(c, count, t, dest);
-    lane_leave(l);
-    return rc == TERN_AGAIN ? PT_LONG_WAY : rc;
-}
-
+/* `tried`: what pt_send_short said. */
 int pt_send_long(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
                  int tried)
 {
-    if (dest == MPI_PROC_NULL) return 0;
-    int rc = mode == PT_SYNC ? PT_LONG_WAY : send_again(c, buf, count, t, dest, tag, tried);
-    return rc == PT_LONG_WAY ? send_slow(c, buf, count, t, dest, tag, mode) : rc;
+    if (tried == TERN_AGAIN) refund(c, count, t, dest);
+    else if (tried != PT_LONG_WAY) return tried;
+    return dest == MPI_PROC_NULL ? 0 : send_slow(c, buf, count, t, dest, tag, mode);
+}
+
+static inline int try_short(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
+                            enum pt_mode mode)
+{
+    return dest == MPI_PROC_NULL || mode == PT_SYNC ? PT_LONG_WAY : pt_send_short(buf, count, t, dest, tag, c);
 }
 
 int pt_send(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode)
 {
-    int rc = dest == MPI_PROC_NULL || mode == PT_SYNC ? PT_LONG_WAY : pt_send_short(c, buf, count, t, dest, tag);
+    int rc = try_short(c, buf, count, t, dest, tag, mode);
     return likely(!rc) ? 0 : pt_send_long(c, buf, count, t, dest, tag, mode, rc);
 }
 
@@ -168,17 +157,17 @@ static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, 
 int pt_isend_long(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
                   int tried, struct request **req_p)
 {
-    int rc = 0;
-    if (dest != MPI_PROC_NULL) rc = mode == PT_SYNC ? PT_LONG_WAY : send_again(c, buf, count, t, dest, tag, tried);
-    if (rc == PT_LONG_WAY) return isend_slow(c, buf, count, t, dest, tag, mode, req_p);
-    if (!rc) *req_p = request_done;
-    return rc;
+    if (tried == TERN_AGAIN) refund(c, count, t, dest);
+    else if (tried != PT_LONG_WAY) return tried;
+    if (dest != MPI_PROC_NULL) return isend_slow(c, buf, count, t, dest, tag, mode, req_p);
+    *req_p = request_done;
+    return 0;
 }
 
 int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, enum pt_mode mode,
              struct request **req_p)
 {
-    int rc = dest == MPI_PROC_NULL || mode == PT_SYNC ? PT_LONG_WAY : pt_send_short(c, buf, count, t, dest, tag);
+    int rc = try_short(c, buf, count, t, dest, tag, mode);
     if (unlikely(rc)) return pt_isend_long(c, buf, count, t, dest, tag, mode, rc, req_p);
     *req_p = request_done;
     return 0;

@@ -18,7 +18,7 @@ struct peer {
     struct tp_ep ep;
     int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
     struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
-    int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, or `pending` */
+    int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, `pending`, or threads */
     uint64_t line0[1];
 
     /* line 1 */

@@ -87,7 +87,7 @@ static int make_predefined(const struct predefined *p, struct type *t, struct ty
                        .extent = p->extent,
                        .true_extent = p->second ? p->second + p->size - (int)type_of(p->half[0])->size : p->extent,
                        .contig = p->size == p->extent,
-                       .committed = true,
+                       .committed = p->size >= 0,
                        .predefined = true,
                        .kind = (uint8_t)p->kind,
                        .klass = (uint16_t)p->klass,
@@ -166,7 +166,7 @@ static bool is_contig(const struct type *t)
 int type_commit(struct type *t)
 {
     const struct layout *flat;
-    if (t->committed) return 0;
+    if (t->committed || t->predefined) return 0; /* an unsupported optional type stays as it is */
     int rc = layout_flatten(t->layout, &flat);
     if (rc) return rc;
     layout_unref(t->layout);
