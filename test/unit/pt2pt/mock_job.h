@@ -27,7 +27,7 @@ void job_close(void);
 /* Closes what a failed test left open, and unsets the variables; a teardown function. */
 int job_clean(void **state);
 
-/* Cancels everything in the lane is not possible: for tests that leave operations behind on purpose. */
+/* Closes without the checks: for tests that leave something behind on purpose. */
 void job_abandon(void);
 
 struct peer *job_peer(void); /* the one peer: this process */
