@@ -19,6 +19,8 @@
 #define TERN_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define TERN_ALIGNED(n)   __attribute__((aligned(n)))
 #define TERN_EXPORT   __attribute__((visibility("default")))
+/* On the declaration of a variable that hot code reads: no detour through the global offset table. */
+#define TERN_HIDDEN   __attribute__((visibility("hidden")))
 
 /* The struct of type `type` whose member `member` lies at `ptr`. */
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))

@@ -13,6 +13,7 @@
 #define CLASSES 64                      /* slots of 1..64 cache lines */
 
 struct handle *handle_predefined[1024];
+struct handle handle_none;
 uintptr_t handle_base, handle_used;
 
 struct slot {
@@ -88,12 +89,18 @@ void handle_define(uintptr_t value, void *object)
     handle_predefined[value] = object;
 }
 
+/* Also when the library is loaded: a handle may be asked for before anything is opened. */
+static __attribute__((constructor)) void forget_predefined(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(handle_predefined); i++) handle_predefined[i] = &handle_none;
+}
+
 void handle_close(void)
 {
     if (handle_base) munmap((void *)handle_base, RANGE);
     handle_base = handle_used = open_end = 0;
     memset(freed, 0, sizeof freed);
-    memset(handle_predefined, 0, sizeof handle_predefined);
+    forget_predefined();
 }
 
 void handle_set_threaded(bool on) { threaded = on; }

@@ -44,9 +44,10 @@ struct handle {
 };
 static_assert(sizeof(struct handle) == 8, "objects are laid out behind 8 bytes of header");
 
-extern struct handle *handle_predefined[1024]; /* by constant value; NULL where none */
-extern uintptr_t handle_base;                  /* start of the reserved range, 0 before first use */
-extern uintptr_t handle_used;                  /* bytes of it that hold slots, live or dead */
+extern TERN_HIDDEN struct handle *handle_predefined[1024]; /* by constant value; &handle_none where there is none */
+extern TERN_HIDDEN struct handle handle_none;              /* dead for ever: stands for what is no handle */
+extern TERN_HIDDEN uintptr_t handle_base;                  /* start of the reserved range, 0 before first use */
+extern TERN_HIDDEN uintptr_t handle_used;                  /* bytes of it that hold slots, live or dead */
 
 
 /* A zeroed object of `size` bytes with kind set and one reference; NULL when memory is out. */
@@ -64,18 +65,20 @@ void handle_close(void);
 /* From now on several threads may allocate at the same time. */
 void handle_set_threaded(bool threaded);
 
-/* The object behind the user's value `h` if it is a live one of `kind`, else NULL. Never faults. */
-static inline void *handle_get(const void *h, uint32_t kind)
+/* What lies behind the user's value `h`: never NULL, never faults; the kind tells what it is, HANDLE_DEAD that it is
+ * nothing. For hot code, which compares the kind itself. */
+static inline void *handle_at(const void *h)
 {
     uintptr_t v = (uintptr_t)h;
-    struct handle *o;
-    if (v < ARRAY_LEN(handle_predefined)) {
-        o = handle_predefined[v];
-        if (unlikely(!o)) return NULL;
-    } else { /* the rest of the predefined values is below the range, too */
-        if (unlikely(v - handle_base >= handle_used || (v & 63))) return NULL;
-        o = (struct handle *)v;
-    }
+    if (likely(v < ARRAY_LEN(handle_predefined))) return handle_predefined[v];
+    /* the rest of the predefined values is below the range, too */
+    return likely(v - handle_base < handle_used && !(v & 63)) ? (void *)v : &handle_none;
+}
+
+/* The object behind the user's value `h` if it is a live one of `kind`, else NULL. */
+static inline void *handle_get(const void *h, uint32_t kind)
+{
+    struct handle *o = handle_at(h);
     return likely(o->kind == kind) ? o : NULL;
 }
 

@@ -145,6 +145,8 @@ int bad_count(struct comm *c, const char *call, int64_t count)
     return report(c, call, MPI_ERR_COUNT, "argument count is %lld, which is negative", (long long)count);
 }
 
+bool null_buffer_ok(int64_t count, const struct type *t) { return !count || !t->predefined || !t->size; }
+
 int bad_buffer(struct comm *c, const char *call, const char *argument)
 {
     return report(c, call, MPI_ERR_BUFFER, "argument %s is NULL though there is data to move", argument);

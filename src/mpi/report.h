@@ -46,7 +46,7 @@ const char *error_name(int klass);
 const char *error_sentence(int klass);
 
 /* MPI is initialised and not finalised; otherwise words, and the job ends. */
-extern bool mpi_running;
+extern TERN_HIDDEN bool mpi_running;
 _Noreturn void not_running(const char *call) TERN_COLD;
 static inline void check_running(const char *call)
 {
@@ -69,9 +69,10 @@ static inline bool op_usable(const struct op *o, const struct type *t) { return 
 static inline bool type_ready(const struct type *t) { return likely(t && t->committed); }
 
 /* A NULL buffer is MPI_BOTTOM: with a predefined type there is no data at address zero. */
+bool null_buffer_ok(int64_t count, const struct type *t);
 static inline bool buffer_ok(const void *buf, int64_t count, const struct type *t)
 {
-    return likely(buf) || !count || !t->predefined || !t->size;
+    return likely(buf != NULL) || null_buffer_ok(count, t);
 }
 
 /* ---- statuses ---- */

@@ -22,52 +22,56 @@ static TERN_COLD int bad_send(const char *call, const void *buf, int64_t count, 
     return bad_buffer(c, call, "buf");
 }
 
-/* All is well but maybe the rank: that may still be MPI_PROC_NULL. Before MPI_Init no handle is known. */
-static inline bool rest_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int tag)
+#define INLINE static inline __attribute__((always_inline)) /* one straight path in each of the entry points below */
+
+/*
+ * Checked before a message goes out the short way, on what handle_at found. A type that is not committed has no
+ * contiguous form yet, so it takes the long way, where it is found out; so does MPI_PROC_NULL.
+ */
+INLINE bool short_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int tag)
 {
-    return likely(c && count >= 0 && tag >= 0 && type_ready(t) && buffer_ok(buf, count, t));
+    if (unlikely(c->h.kind != HANDLE_COMM || t->h.kind != HANDLE_TYPE)) return false;
+    return likely((count | tag) >= 0) && buffer_ok(buf, count, t);
 }
 
-static inline bool rank_ok(const struct comm *c, int dest) { return likely((uint32_t)dest < (uint32_t)comm_peers(c)); }
+INLINE bool rank_ok(const struct comm *c, int dest) { return likely((uint32_t)dest < (uint32_t)comm_peers(c)); }
 
-#define INLINE static inline __attribute__((always_inline)) /* one straight path in each of the entry points below */
+/* Checked before the long way, in addition. */
+static bool long_ok(const struct comm *c, const struct type *t, int dest)
+{
+    return type_ready(t) && (rank_ok(c, dest) || dest == MPI_PROC_NULL);
+}
 
 INLINE int send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                 enum pt_mode mode)
 {
-    struct comm *c = comm_of(comm);
-    struct type *t = type_of(datatype);
+    struct comm *c = handle_at(comm);
+    struct type *t = handle_at(datatype);
     int rc = PT_LONG_WAY;
-    if (unlikely(!rest_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
-    if (likely(rank_ok(c, dest))) {
-        if (mode != PT_SYNC) rc = pt_send_short(buf, count, t, dest, tag, c);
-        if (likely(!rc)) return MPI_SUCCESS;
-    } else if (dest != MPI_PROC_NULL) {
-        return bad_send(call, buf, count, datatype, dest, tag, comm);
-    }
+    if (unlikely(!short_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (mode != PT_SYNC && rank_ok(c, dest)) rc = pt_send_short(buf, count, t, dest, tag, c);
+    if (likely(!rc)) return MPI_SUCCESS;
+    if (!long_ok(c, t, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
     return report_if(c, call, pt_send_long(c, buf, count, t, dest, tag, mode, rc));
 }
 
 INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                  enum pt_mode mode, MPI_Request *request)
 {
-    struct comm *c = comm_of(comm);
-    struct type *t = type_of(datatype);
+    struct comm *c = handle_at(comm);
+    struct type *t = handle_at(datatype);
     struct request *r;
     int rc = PT_LONG_WAY;
-    if (unlikely(!rest_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (unlikely(!short_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (unlikely(!request)) return bad_null(c, call, "request");
-    if (likely(rank_ok(c, dest))) {
-        if (mode != PT_SYNC) rc = pt_send_short(buf, count, t, dest, tag, c);
-        if (likely(!rc)) {
-            *request = (MPI_Request)request_done;
-            return MPI_SUCCESS;
-        }
-    } else if (dest != MPI_PROC_NULL) {
-        return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (mode != PT_SYNC && rank_ok(c, dest)) rc = pt_send_short(buf, count, t, dest, tag, c);
+    if (likely(!rc)) {
+        *request = (MPI_Request)request_done;
+        return MPI_SUCCESS;
     }
+    if (!long_ok(c, t, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
     rc = pt_isend_long(c, buf, count, t, dest, tag, mode, rc, &r);
-    if (unlikely(rc)) return report_code(c, call, rc);
+    if (rc) return report_code(c, call, rc);
     *request = (MPI_Request)r;
     return MPI_SUCCESS;
 }
@@ -78,7 +82,7 @@ static int send_init(const char *call, const void *buf, int64_t count, MPI_Datat
     struct comm *c = comm_of(comm);
     struct type *t = type_of(datatype);
     struct request *r;
-    if (!rest_ok(c, buf, count, t, tag) || (!rank_ok(c, dest) && dest != MPI_PROC_NULL))
+    if (!c || !t || !short_ok(c, buf, count, t, tag) || !long_ok(c, t, dest))
         return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (!request) return bad_null(c, call, "request");
     int rc = pt_send_init(c, buf, count, t, dest, tag, mode, &r);

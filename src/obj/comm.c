@@ -55,6 +55,7 @@ static int setup(struct comm *c, uint64_t ctx, struct rankmap *local, struct ran
     c->map = remote ? remote : rankmap_ref(local);
     c->inter = remote != NULL;
     c->rank = my_rank;
+    c->rank_high = (uint64_t)(uint32_t)my_rank << 32;
     c->size = local->size;
     if (!c->errh) c->errh = errh_ref(errh_fatal());
     list_push(&live, &c->all);

@@ -35,6 +35,7 @@ struct comm {
     struct handle h;
     int32_t rank, size;   /* mine and all, of the local group */
     uint64_t ctx;         /* even; with CTX_COLL the collective context */
+    uint64_t rank_high;   /* rank in the upper half: half of an envelope */
     struct pt_comm *pt;   /* matching state of both contexts (src/pt2pt) */
     struct lane *lane;
     struct rankmap *map;  /* processes that ranks in calls name: the remote group's for intercommunicators */

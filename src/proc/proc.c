@@ -60,7 +60,10 @@ static const struct proc_boot *pmix_module(void)
         err_set(TERN_ERR_NOT_FOUND, "the PMIx module cannot be loaded: %s", dlerror());
         return NULL;
     }
-    return dlsym(module, PROC_BOOT_SYMBOL);
+    const struct proc_boot *b = dlsym(module, PROC_BOOT_SYMBOL);
+    if (b) *b->fail = err_set;
+    else err_set(TERN_ERR_SYSTEM, "%s is no PMIx module of Tern", path);
+    return b;
 }
 
 static int try_boot(const struct proc_boot *b)

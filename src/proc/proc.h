@@ -30,6 +30,8 @@ struct proc_info {
 /* One source of all that; an operation returns 0 or a code with words. */
 struct proc_boot {
     const char *name;
+    /* In a module, which cannot see the library's err_set: where its address is put. NULL inside the library. */
+    int (**fail)(int code, const char *fmt, ...);
     /* TERN_ERR_NOT_FOUND: no launcher of this kind here (not an error). Fills everything but `bootstrap`. */
     int (*open)(struct proc_info *);
     /* Leaves this process's card for all others. Called once. */

@@ -30,7 +30,7 @@ void pt_close(void);
 
 /*
  * ---- the short way, for entry points ----
- * A standard or ready send to a rank (not MPI_PROC_NULL): 0 when the message is out and the buffer free; anything else
+ * A standard or ready send to a rank (not MPI_PROC_NULL; the type may be uncommitted): 0 when the message is out and the buffer free; anything else
  * is for the *_long functions, which do it however it has to be done.
  */
 #define PT_LONG_WAY 1

@@ -48,7 +48,7 @@ struct lane {
     uint32_t sleepers;    /* threads of this process asleep in this lane */
 };
 
-extern struct lane lane0; /* the lane of every communicator, so far */
+extern TERN_HIDDEN struct lane lane0; /* the lane of every communicator, so far */
 
 static inline void lane_enter(struct lane *l)
 {

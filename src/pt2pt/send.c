@@ -20,7 +20,7 @@ int pt_send_short(const void *buf, int64_t count, const struct type *t, int dest
     int64_t credit = p->credit - eager_cost((size_t)n);
     if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
-    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, env_pack(c->rank, tag), (const char *)buf + t->true_lb, (size_t)n);
+    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
 }
 
 /* The ring was full: the credit that pt_send_short took is not used. */

@@ -30,7 +30,7 @@ struct peer {
 };
 static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
 
-extern struct peer **peer_table; /* by index; an entry is NULL until first use */
+extern TERN_HIDDEN struct peer **peer_table; /* by index; an entry is NULL until first use */
 extern uint32_t peer_count;
 
 /* Opens the transports named by TERN_TRANSPORTS, leaves the card, makes the table. */

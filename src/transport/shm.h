@@ -56,7 +56,7 @@ struct shm_dom {
     struct link eps;
 };
 
-extern struct shm_dom shm_dom;
+extern TERN_HIDDEN struct shm_dom shm_dom;
 
 int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 int shm_am_common(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);

@@ -45,7 +45,7 @@ enum tp_am {
 
 /* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
 typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
-extern tp_handler_fn tp_handlers[AM_COUNT];
+extern TERN_HIDDEN tp_handler_fn tp_handlers[AM_COUNT];
 
 /* Writes up to max bytes of payload to `to`; returns how many. Called once, with room for what am_bcopy was told. */
 typedef size_t (*tp_pack_fn)(void *arg, void *to, size_t max);
