@@ -1,0 +1,195 @@
+/*
+ * pmix.c - bootstrap through PMIx (version 4 and later): what Slurm, PRRTE, Open MPI's
+ * mpirun and Tern's own mpiexec offer. A module of its own, loaded on demand, so that
+ * the library needs no PMIx at run time.
+ *
+ * Cards are exchanged lazily: each process puts and commits its own, and who wants to
+ * talk to it gets it then (direct modex): PMIx waits until it is there. Where a job
+ * spans nodes and its launcher is not known to serve such questions, all cards are
+ * collected by a fence at the start instead.
+ *
+ * The module cannot see the library's symbols: words of failures go through
+ * proc_boot.fail, which the library sets when it has loaded the module.
+ */
+#include "base/err.h"
+#include "proc/job.h"
+#include "proc/proc.h"
+
+#include <pmix.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CARD_KEY "tern.card"
+
+static int (*fail)(int code, const char *fmt, ...);
+static pmix_proc_t me;
+static uint32_t my_node;
+static uint32_t *node_table; /* by rank, UINT32_MAX = not asked for yet; NULL: all on one node */
+static uint32_t job_size;
+
+/* ---- what the job is made of ---- */
+
+static bool to_u32(const pmix_value_t *v, uint32_t *out)
+{
+    switch (v->type) {
+    case PMIX_UINT32: *out = v->data.uint32; return true;
+    case PMIX_UINT16: *out = v->data.uint16; return true;
+    case PMIX_INT: *out = (uint32_t)v->data.integer; return v->data.integer >= 0;
+    case PMIX_INT32: *out = (uint32_t)v->data.int32; return v->data.int32 >= 0;
+    case PMIX_PROC_RANK: *out = v->data.rank; return true;
+    case PMIX_UINT64: *out = (uint32_t)v->data.uint64; return v->data.uint64 <= UINT32_MAX;
+    case PMIX_SIZE: *out = (uint32_t)v->data.size; return v->data.size <= UINT32_MAX;
+    default: return false;
+    }
+}
+
+/* A number that the launcher gave at the start; `otherwise` if it did not. No questions are sent anywhere. */
+static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise)
+{
+    pmix_proc_t p = me;
+    pmix_info_t at_hand;
+    pmix_value_t *v = NULL;
+    uint32_t n = otherwise;
+    p.rank = rank;
+    PMIX_INFO_LOAD(&at_hand, PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    if (PMIx_Get(&p, key, &at_hand, 1, &v) != PMIX_SUCCESS) return otherwise;
+    if (!to_u32(v, &n)) n = otherwise;
+    PMIX_VALUE_RELEASE(v);
+    return n;
+}
+
+/* Cpus in the affinity mask of a process, 0 if that cannot be told. */
+static uint32_t cpus_of(pid_t pid)
+{
+    cpu_set_t set;
+    return sched_getaffinity(pid, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 0;
+}
+
+/* A launcher that binds gives each rank less than it has itself: then its own mask is what the ranks share. */
+static void find_binding(struct proc_info *p)
+{
+    uint32_t own = cpus_of(0), launcher = cpus_of(getppid());
+    if (!own || own >= launcher) return;
+    p->bound = own;
+    p->usable_cpus = launcher;
+}
+
+static int describe(struct proc_info *p)
+{
+    snprintf(p->job, sizeof p->job, "%s", me.nspace);
+    p->rank = me.rank;
+    p->size = job_size = number(PMIX_JOB_SIZE, PMIX_RANK_WILDCARD, 0);
+    if (!p->size || p->rank >= p->size)
+        return fail(TERN_ERR_SYSTEM, "PMIx says that this is rank %u of a job of %u processes", p->rank, p->size);
+    p->nodes = number(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, 1);
+    p->local_size = number(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, p->nodes == 1 ? p->size : 1);
+    p->local_rank = number(PMIX_LOCAL_RANK, me.rank, p->nodes == 1 ? me.rank : 0);
+    p->node = my_node = number(PMIX_NODEID, me.rank, 0);
+    p->universe = number(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, 0);
+    p->appnum = number(PMIX_APPNUM, me.rank, 0);
+    find_binding(p);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static void boot_close(void)
+{
+    free(node_table);
+    node_table = NULL;
+    PMIx_Finalize(NULL, 0);
+}
+
+static int boot_open(struct proc_info *p)
+{
+    if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK")) return TERN_ERR_NOT_FOUND;
+    pmix_status_t rc = PMIx_Init(&me, NULL, 0);
+    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SYSTEM, "cannot join the job by PMIx: %s", PMIx_Error_string(rc));
+    int code = describe(p);
+    if (!code && p->nodes > 1) {
+        node_table = malloc(p->size * sizeof *node_table);
+        if (!node_table) code = fail(TERN_ERR_NOMEM, "no memory for the nodes of %u processes", p->size);
+        else memset(node_table, 0xff, p->size * sizeof *node_table);
+    }
+    if (code) boot_close();
+    return code;
+}
+
+static uint32_t boot_node_of(uint32_t rank)
+{
+    if (!node_table || rank >= job_size) return my_node;
+    if (node_table[rank] == UINT32_MAX) node_table[rank] = number(PMIX_NODEID, rank, UINT32_MAX - 1);
+    return node_table[rank];
+}
+
+static void boot_state(int state) { (void)state; } /* PMIx_Init and PMIx_Finalize tell the launcher */
+
+/* Launchers other than Tern's end the job without a word about why: then the words are ours to say. */
+static bool boot_abort(int code, const char *words)
+{
+    PMIx_Abort(code, words, NULL, 0);
+    return !getenv(JOB_ENV_RANK);
+}
+
+/* ---- cards ---- */
+
+/* Launchers that answer questions for single cards over nodes name themselves in every rank's environment. */
+static bool answers_single_questions(void)
+{
+    static const char *const known[] = {"OMPI_COMM_WORLD_SIZE", "PRTE_LAUNCHED", "SLURM_STEP_ID", JOB_ENV_RANK};
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (getenv(known[i])) return true;
+    return false;
+}
+
+static pmix_status_t collect(void)
+{
+    pmix_info_t all;
+    bool yes = true;
+    PMIX_INFO_LOAD(&all, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    return PMIx_Fence(NULL, 0, &all, 1);
+}
+
+static int boot_card_put(const void *card, size_t len)
+{
+    pmix_value_t v = {.type = PMIX_BYTE_OBJECT};
+    v.data.bo.bytes = (char *)(uintptr_t)card;
+    v.data.bo.size = len;
+    pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, CARD_KEY, &v);
+    if (rc == PMIX_SUCCESS) rc = PMIx_Commit();
+    if (rc == PMIX_SUCCESS && node_table && !answers_single_questions()) rc = collect();
+    return rc == PMIX_SUCCESS ? 0 : fail(TERN_ERR_SYSTEM, "cannot publish this process's address by PMIx: %s", PMIx_Error_string(rc));
+}
+
+static int boot_card_get(uint32_t rank, void *buf, size_t cap)
+{
+    pmix_proc_t p = me;
+    pmix_value_t *v = NULL;
+    p.rank = rank;
+    if (rank >= job_size) return fail(TERN_ERR_RANK, "the job has no rank %u", rank);
+    pmix_status_t rc = PMIx_Get(&p, CARD_KEY, NULL, 0, &v);
+    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u: %s", rank, PMIx_Error_string(rc));
+    int n = TERN_ERR_SYSTEM;
+    if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
+        n = (int)v->data.bo.size;
+        memcpy(buf, v->data.bo.bytes, v->data.bo.size);
+    }
+    PMIX_VALUE_RELEASE(v);
+    return n >= 0 ? n : fail(n, "what PMIx has as the address of rank %u is none", rank);
+}
+
+TERN_EXPORT extern const struct proc_boot tern_proc_pmix;
+const struct proc_boot tern_proc_pmix = {
+    .name = "pmix",
+    .fail = &fail,
+    .open = boot_open,
+    .card_put = boot_card_put,
+    .card_get = boot_card_get,
+    .node_of = boot_node_of,
+    .abort = boot_abort,
+    .state = boot_state,
+    .close = boot_close,
+};

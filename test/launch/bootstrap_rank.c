@@ -1,0 +1,65 @@
+/*
+ * bootstrap_rank.c - a program that says how it was started, and uses what the bootstrap is for:
+ *   bootstrap_rank        a ring, a barrier and a sum over all ranks; then one line a rank
+ *   bootstrap_rank abort  the last rank calls MPI_Abort with code 9, the others wait
+ */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+/* A whole number behind `name` in a file of /proc, -1 if it is not there. */
+static long proc_number(const char *path, const char *name)
+{
+    char line[256];
+    long n = -1;
+    FILE *f = fopen(path, "r");
+    while (f && n < 0 && fgets(line, sizeof line, f))
+        if (!strncmp(line, name, strlen(name))) sscanf(line + strlen(name), "%ld", &n);
+    if (f) fclose(f);
+    return n;
+}
+
+static int mapped(const char *what)
+{
+    char line[4352];
+    int found = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && !found && fgets(line, sizeof line, f)) found = strstr(line, what) != NULL;
+    if (f) fclose(f);
+    return found;
+}
+
+static int communicate(void)
+{
+    int token = rank, from = (rank + size - 1) % size, got = -1, sum = 0;
+    MPI_Request r;
+    MPI_Irecv(&got, 1, MPI_INT, from, 1, MPI_COMM_WORLD, &r);
+    MPI_Send(&token, 1, MPI_INT, (rank + 1) % size, 1, MPI_COMM_WORLD);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(&token, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return got == from && sum == size * (size - 1) / 2;
+}
+
+int main(int argc, char **argv)
+{
+    int flag = 0, *appnum = NULL;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1) {
+        if (rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 9);
+        sleep(30);
+    }
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &appnum, &flag);
+    int good = communicate();
+    printf("rank %d of %d: %s, app %d, %s, %s, threads %ld, KB %ld\n", rank, size, good ? "good" : "BAD", flag ? *appnum : -1,
+           mapped("/tern/pmix.so") || mapped("/pmix.so") ? "by PMIx" : "natively",
+           dlsym(RTLD_DEFAULT, "tern_proc_pmix") ? "module in the open" : "module hidden",
+           proc_number("/proc/self/status", "Threads:"), proc_number("/proc/self/status", "RssAnon:"));
+    return MPI_Finalize() || !good;
+}
