@@ -2,17 +2,14 @@
 #include "comm/create.h"
 #include "base/err.h"
 #include "coll/coll.h"
+#include "comm/talk.h"
 #include "proc/proc.h"
-#include "pt2pt/api.h"
-#include "pt2pt/lane.h"
 
 #include <stdlib.h>
 
-/* Tags of the library's own messages in a parent's collective context, out of the way of schedules (which use 0..). */
-#define TAG_CREATE_GROUP (1 << 30)
-
 int comm_dup(struct comm *parent, struct comm **out)
 {
+    if (parent->inter) return comm_inter_dup(parent, out);
     uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx() : 0;
     int rc = coll_bcast(parent, &ctx, sizeof ctx, type_of(MPI_BYTE), 0);
     if (rc) return rc;
@@ -57,8 +54,14 @@ static int make_from(struct comm *parent, const struct vote *votes, const struct
     return rc;
 }
 
+static int no_inter(const char *what)
+{
+    return err_set(TERN_ERR_UNSUPPORTED, "%s of an intercommunicator is not supported in this version", what);
+}
+
 int comm_split(struct comm *parent, int color, int key, struct comm **out)
 {
+    if (parent->inter) return no_inter("a split");
     int32_t size = parent->size;
     struct vote mine = {color, key, color == MPI_UNDEFINED ? 0 : comm_fresh_ctx()};
     struct vote *votes = malloc((size_t)size * sizeof *votes);
@@ -86,26 +89,14 @@ int comm_split_node(struct comm *parent, int key, struct comm **out)
 static int tell_group(struct comm *parent, const struct group *g, int tag, uint64_t *ctx)
 {
     int32_t me = g->rank, size = g->map->size, bit = 1;
-    struct type *byte = type_of(MPI_BYTE);
-    struct request r = {0};
     for (; bit < size && !(me & bit); bit <<= 1) {}
     if (me) {
-        int32_t from = rankmap_find(parent->local, rankmap_at(g->map, me - bit));
-        pt_prepare(&r, REQ_RECV, parent, PT_COLL, ctx, sizeof *ctx, byte, from, tag, PT_STANDARD);
-        lane_enter(parent->lane);
-        pt_recv_start(&r);
-        lane_leave(parent->lane);
-        int rc = pt_wait(&r);
+        int rc = talk_recv(parent, ctx, sizeof *ctx, rankmap_find(parent->local, rankmap_at(g->map, me - bit)), tag);
         if (rc) return rc;
     }
     while (bit >>= 1) {
         if (me + bit >= size) continue;
-        int32_t to = rankmap_find(parent->local, rankmap_at(g->map, me + bit));
-        pt_prepare(&r, REQ_SEND, parent, PT_COLL, ctx, sizeof *ctx, byte, to, tag, PT_STANDARD);
-        lane_enter(parent->lane);
-        pt_send_start(&r);
-        lane_leave(parent->lane);
-        int rc = pt_wait(&r);
+        int rc = talk_send(parent, ctx, sizeof *ctx, rankmap_find(parent->local, rankmap_at(g->map, me + bit)), tag);
         if (rc) return rc;
     }
     return 0;
@@ -114,9 +105,10 @@ static int tell_group(struct comm *parent, const struct group *g, int tag, uint6
 int comm_create_group(struct comm *parent, struct group *g, int tag, struct comm **out)
 {
     *out = NULL;
+    if (parent->inter) return no_inter("a subgroup");
     if (g->rank == MPI_UNDEFINED) return 0;
     uint64_t ctx = g->rank == 0 ? comm_fresh_ctx() : 0;
-    int rc = tell_group(parent, g, TAG_CREATE_GROUP | (tag & (TAG_CREATE_GROUP - 1)), &ctx);
+    int rc = tell_group(parent, g, TALK_GROUP | (tag & TALK_TAGS), &ctx);
     if (rc) return rc;
     return comm_new(ctx, rankmap_ref(g->map), NULL, parent, out);
 }

@@ -21,6 +21,12 @@ int comm_split_node(struct comm *parent, int key, struct comm **out);       /* b
 int comm_create(struct comm *parent, struct group *group, struct comm **out);
 int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out);
 
+/* Intercommunicators (7.6). The leaders' ranks: in `local`, and in `peer`, which is significant at the leaders only. */
+int comm_inter_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
+                      struct comm **out);
+int comm_inter_merge(struct comm *inter, bool high, struct comm **out);
+int comm_inter_dup(struct comm *inter, struct comm **out);
+
 /* MPI_Comm_compare. */
 int comm_compare(const struct comm *, const struct comm *);
 

@@ -102,6 +102,7 @@ struct comm *comm_ref(struct comm *c)
 void comm_unref(struct comm *c)
 {
     if (!handle_unref(&c->h)) return;
+    if (c->within) comm_unref(c->within);
     run_gone(c);
     list_remove(&c->all);
     drop(c);
@@ -134,8 +135,8 @@ int comm_open(uint32_t job_tag, uint32_t my_rank, uint32_t job_size)
 
 void comm_close(void)
 {
-    while (!list_empty(&live)) { /* what the user did not free goes too */
-        struct comm *c = container_of(live.next, struct comm, all);
+    while (!list_empty(&live)) { /* what the user did not free goes too, the latest first: it may hold earlier ones */
+        struct comm *c = container_of(live.prev, struct comm, all);
         atomic_store_explicit(&c->h.refs, 1, memory_order_relaxed);
         comm_unref(c);
     }

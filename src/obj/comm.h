@@ -40,6 +40,7 @@ struct comm {
     struct lane *lane;
     struct rankmap *map;  /* processes that ranks in calls name: the remote group's for intercommunicators */
     struct rankmap *local; /* the local group's; == map for intracommunicators */
+    struct comm *within;   /* of an intercommunicator: the local group's own, for its part of collective work */
     struct coll_comm *coll; /* schedules and node-local memory (src/coll), NULL until the first collective */
     struct errhandler *errh;
     bool inter;

@@ -1,0 +1,19 @@
+/*
+ * talk.h - a word between two processes of a communicator while another one is
+ * made: blocking, in the collective context, with tags out of the way of schedules.
+ */
+#ifndef TERN_COMM_TALK_H
+#define TERN_COMM_TALK_H
+
+#include "obj/comm.h"
+
+enum talk_tag { TALK_GROUP = 1 << 30, TALK_INTER = 1 << 29, TALK_TAGS = TALK_INTER - 1 }; /* a user's tag is cut to TALK_TAGS */
+
+/* `rank` as calls on the communicator name it: of the remote group in an intercommunicator. */
+int talk_send(struct comm *, const void *buf, size_t bytes, int rank, int tag);
+int talk_recv(struct comm *, void *buf, size_t bytes, int rank, int tag);
+
+/* Both at once, of different lengths. */
+int talk_swap(struct comm *, const void *out, size_t out_bytes, void *in, size_t in_bytes, int rank, int tag);
+
+#endif
