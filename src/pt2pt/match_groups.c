@@ -38,16 +38,23 @@ void match_groups_free(struct match_groups *g)
     free(g);
 }
 
+/* Entries looked at when an index is judged: the answer for all of a long queue would cost what many searches cost. */
+#define SAMPLE 256u
+
 bool match_groups_pay(const struct match_queue *q, unsigned bits)
 {
-    uint32_t count[MATCH_GROUPS_MAX + 1] = {0}, most = 0;
-    for (uint32_t i = q->head; i < q->tail; i++) {
-        if (q->keys[i] == MATCH_HOLE) continue;
-        int src = match_key_src(q->keys[i]);
+    uint32_t count[MATCH_GROUPS_MAX + 1] = {0}, most = 0, seen = 0, length = q->tail - q->head;
+    for (uint32_t k = 0; k < length && k < SAMPLE; k++) {
+        /* scattered, so that sources that come in turns are all met */
+        uint32_t i = length <= SAMPLE ? k : (uint32_t)((uint64_t)(k * 2654435761u) * length >> 32);
+        uint64_t key = q->keys[q->head + i];
+        if (key == MATCH_HOLE) continue;
+        int src = match_key_src(key);
         uint32_t *n = &count[src == MATCH_ANY_SOURCE ? MATCH_GROUPS_MAX : hash(bits, src)];
         if (++*n > most) most = *n;
+        seen++;
     }
-    return most <= q->live / 2;
+    return seen && most <= seen / 2;
 }
 
 static void clear(struct match_queue *q)
