@@ -133,7 +133,7 @@ int pt_open(bool threaded)
     l->threaded = threaded;
     l->credit = var_int(VAR_EAGER_CREDIT);
     l->eager_max = var_int(VAR_EAGER_SHM);
-    l->chunk = var_int(VAR_CHUNK_CMA);
+    l->chunk = var_int(VAR_CHUNK_CMA) > 4096 ? var_int(VAR_CHUNK_CMA) : 4096;
     list_init(&l->pending);
     list_init(&l->incoming);
     list_init(&l->outgoing);

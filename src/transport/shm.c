@@ -45,6 +45,8 @@ static uint64_t host_key(void)
     return key;
 }
 
+#define BOXES_MAX 65536
+
 static uint64_t plan(struct shm_segment *s)
 {
     s->magic = SHM_MAGIC;
@@ -62,6 +64,9 @@ static uint64_t plan(struct shm_segment *s)
 static int make_segment(void)
 {
     struct shm_segment head = {0};
+    int64_t boxes = var_int(VAR_SHM_BOXES);
+    if (boxes < 0 || boxes > BOXES_MAX)
+        return err_set(TERN_ERR_ARG, "variable TERN_SHM_BOXES: %lld is not between 0 and %d", (long long)boxes, BOXES_MAX);
     uint64_t bytes = plan(&head);
     shm_dom.fd = memfd_create("tern-segment", MFD_CLOEXEC);
     if (shm_dom.fd < 0) return err_sys("cannot create shared memory (memfd)");
