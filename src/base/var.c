@@ -35,7 +35,7 @@ static int parse_number(const char *s, bool suffix, int64_t *out)
         end++;
     }
     if (*end || (suffix && v < 0) || v > INT64_MAX >> shift) return TERN_ERR_ARG;
-    *out = (int64_t)v << shift;
+    *out = (int64_t)v * ((int64_t)1 << shift);
     return 0;
 }
 
