@@ -1,0 +1,318 @@
+/*
+ * conform_test.c - what transport.h promises, asked of every transport that is built:
+ * self and mock within one process, shm between two. Each case is a function that all
+ * processes of a party run; "the other" is the other process, or oneself.
+ */
+#include "party.h"
+#include "base/err.h"
+#include "transport/peer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+static const struct wire {
+    const char *name;
+    uint32_t processes;
+} wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}};
+static const struct wire *wire;
+static uint64_t seed; /* the same in all processes */
+
+static struct peer *other(void) { return peer_get(party->size - 1 - party_rank); }
+
+static unsigned char pattern(uint64_t n, size_t i) { return (unsigned char)((n * 131 + i) * 0x9e3779b1u >> 13); }
+
+/* ---- counting messages in: number h0, h1 = 3 * h0 + bytes, payload by number ---- */
+
+static uint64_t came, wrong;
+
+static void take(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    wrong += from != other() || h0 != came || h1 != 3 * h0 + n;
+    for (size_t i = 0; i < n; i += 1 + i / 16) wrong += ((const unsigned char *)data)[i] != pattern(h0, i);
+    came++;
+}
+
+static unsigned char buffer[4 << 20];
+
+static int send_number(uint64_t number, size_t n)
+{
+    struct peer *p = other();
+    for (size_t i = 0; i < n; i++) buffer[i] = pattern(number, i);
+    return p->ep.am_short(&p->ep, AM_EAGER, number, 3 * number + n, buffer, n);
+}
+
+static size_t pack(void *arg, void *to, size_t max)
+{
+    for (size_t i = 0; i < max; i++) ((unsigned char *)to)[i] = pattern(*(uint64_t *)arg, i);
+    return max;
+}
+
+static bool open_wire(void)
+{
+    came = wrong = 0;
+    tp_handlers[AM_EAGER] = take;
+    PARTY_CHECK(party_open(wire->name));
+    PARTY_CHECK(other() != NULL);
+    return true;
+}
+
+/* Until `n` messages came. */
+static bool receive(uint64_t n)
+{
+    while (came < n) PARTY_CHECK(peer_progress(64) >= 0);
+    PARTY_CHECK(came == n && wrong == 0);
+    return true;
+}
+
+/* ---- cases ---- */
+
+/* A capability is announced if and only if it can be used; what is not optional is there. */
+static bool flags_and_members(void)
+{
+    PARTY_CHECK(open_wire());
+    const struct tp_ep *ep = &other()->ep;
+    const struct tp_ops *o = ep->ops;
+    PARTY_CHECK(!strcmp(o->name, wire->name));
+    PARTY_CHECK(o->open && o->close && o->card && o->reach && o->ep_open && o->ep_close && o->am_short && ep->am_short);
+    PARTY_CHECK(!(ep->caps & TP_CAP_BCOPY) || o->am_bcopy);
+    PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
+    PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP)));
+    PARTY_CHECK(ep->max_short >= 64);
+    PARTY_CHECK(!o->bell == !o->idle); /* who can wake a sleeper can tell whether to sleep */
+    return true;
+}
+
+/* A card that is none, of another length or of somebody else, is out of reach. */
+static bool foreign_cards(void)
+{
+    unsigned char card[512];
+    PARTY_CHECK(open_wire());
+    const struct tp_ops *o = other()->ep.ops;
+    struct tp_dom *dom = NULL; /* none of the three looks at it */
+    int n = o->card(dom, card, sizeof card);
+    PARTY_CHECK(n > 0);
+    PARTY_CHECK(o->reach(dom, card, (size_t)n) > 0);
+    for (size_t len = 0; len < sizeof card; len++)
+        if (len != (size_t)n) PARTY_CHECK(o->reach(dom, card, len) == 0);
+    memset(card, 0xa5, sizeof card);
+    PARTY_CHECK(o->reach(dom, card, (size_t)n) == 0);
+    PARTY_CHECK(o->card(dom, card, (size_t)n - 1) < 0);
+    return true;
+}
+
+/* Every size up to max_short arrives, by am_short and, where there is one, by am_bcopy. */
+static bool sizes(void)
+{
+    PARTY_CHECK(open_wire());
+    uint64_t number = 0, max = other()->ep.max_short, step = max > 20000 ? 61 : 1;
+    for (size_t n = 0; n <= max; n = n < 300 || n > max - 70 ? n + 1 : min_size(n + step, max - 70 + 1)) {
+        for (int way = 0; way < 2; way++) {
+            struct peer *p = other();
+            int rc;
+            if (way && !(p->ep.caps & TP_CAP_BCOPY)) continue;
+            do {
+                rc = way ? p->ep.ops->am_bcopy(&p->ep, AM_EAGER, number, 3 * number + n, pack, &number, n) : send_number(number, n);
+                if (rc == TERN_AGAIN) peer_progress(64);
+            } while (rc == TERN_AGAIN);
+            PARTY_CHECK(rc == 0);
+            number++;
+        }
+        peer_progress(64);
+    }
+    return receive(number);
+}
+
+/* A message is copied when the call returns: the buffer is the caller's again (send_number uses the same one). Messages
+ * of random sizes arrive in order, over many laps of the ring with fillers at its end. */
+static bool random_sizes(void)
+{
+    uint64_t state = seed, limit, count = wire->processes > 1 ? 1000000 : 100000;
+    PARTY_CHECK(open_wire());
+    limit = other()->ep.max_short;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t r = party_random(&state);
+        size_t n = (r >> 8) % (r % 64 ? r % 8 ? 40 : 500 : limit + 1);
+        int rc;
+        while ((rc = send_number(i, n)) == TERN_AGAIN) peer_progress(64);
+        PARTY_CHECK(rc == 0);
+        if (r % 4 == 0) peer_progress(16);
+    }
+    return receive(count);
+}
+
+/* TERN_AGAIN reserves nothing and sends nothing: what was accepted comes, no more, and then there is room again. */
+static bool again(void)
+{
+    PARTY_CHECK(open_wire());
+    if (!other()->ep.ops->progress) return true; /* delivers at once: never "again" */
+    uint64_t sent = 0;
+    for (int round = 0; round < 20; round++) {
+        size_t n = (size_t)round * 150;
+        uint64_t accepted = 0;
+        party_meet();
+        while (send_number(sent, n) == 0) sent++, accepted++; /* nobody receives meanwhile */
+        PARTY_CHECK(accepted > 0);
+        for (int i = 0; i < 1000; i++) PARTY_CHECK(send_number(sent, n) == TERN_AGAIN);
+        party_meet();
+        PARTY_CHECK(receive(sent));
+        for (int i = 0; i < 100; i++) PARTY_CHECK(peer_progress(64) == 0);
+        party_meet();
+    }
+    return true;
+}
+
+/* The largest message fits whatever the place in the ring that the ones before it have led to. */
+static bool largest_fits_anywhere(void)
+{
+    PARTY_CHECK(open_wire());
+    if (wire->processes == 1) return true;
+    uint64_t number = 0;
+    for (int i = 0; i < 600; i++) {
+        party_meet();
+        PARTY_CHECK(send_number(number++, 0) == 0);
+        party_meet();
+        PARTY_CHECK(receive(number));
+        party_meet();
+        PARTY_CHECK(send_number(number++, other()->ep.max_short) == 0);
+        party_meet();
+        PARTY_CHECK(receive(number));
+    }
+    return true;
+}
+
+/* One call of progress delivers about what it was asked for, so that nobody starves. */
+static bool budget(void)
+{
+    PARTY_CHECK(open_wire());
+    if (!other()->ep.ops->progress) return true;
+    uint64_t sent = 0;
+    for (; sent < 40; sent++) PARTY_CHECK(send_number(sent, 0) == 0);
+    party_meet();
+    int n = peer_progress(8);
+    PARTY_CHECK(n >= 1 && n <= 16);
+    PARTY_CHECK(came == (uint64_t)n);
+    return receive(sent);
+}
+
+/* Splits [base, base + bytes) into at most 60 pieces. */
+static int split(struct iovec *v, unsigned char *base, size_t bytes, uint64_t *state)
+{
+    int n = 0;
+    while (bytes) {
+        size_t k = n == 59 ? bytes : min_size(bytes, 1 + party_random(state) % 9000);
+        v[n++] = (struct iovec){base, k};
+        base += k;
+        bytes -= k;
+    }
+    return n;
+}
+
+/* Private memory of the other is read and written, in pieces that do not correspond. */
+static bool get_and_put(void)
+{
+    enum { BYTES = 200000 };
+    static unsigned char mine[BYTES], got[BYTES];
+    uint64_t state = seed + party_rank;
+    PARTY_CHECK(open_wire());
+    struct peer *p = other();
+    if (!(p->ep.caps & TP_CAP_GETPUT)) {
+        fprintf(stderr, "# %s: no get and put here\n", wire->name);
+        return true;
+    }
+    for (int round = 0; round < 30; round++) {
+        struct iovec local[60], remote[60];
+        size_t n = 1 + party_random(&state) % BYTES;
+        uint64_t mark = 1000 * (uint64_t)round + party_rank, theirs = 1000 * (uint64_t)round + p->index;
+        for (size_t i = 0; i < BYTES; i++) mine[i] = pattern(mark, i), got[i] = 0xee;
+        atomic_store(&party->sign[party_rank], (uintptr_t)mine);
+        party_meet();
+        unsigned char *there = (unsigned char *)(uintptr_t)atomic_load(&party->sign[p->index]);
+        PARTY_CHECK(p->ep.ops->get(&p->ep, local, split(local, got, n, &state), remote, split(remote, there, n, &state)) == 0);
+        for (size_t i = 0; i < n; i++) PARTY_CHECK(got[i] == pattern(theirs, i));
+        for (size_t i = n; i < BYTES; i++) PARTY_CHECK(got[i] == 0xee);
+        party_meet();
+        for (size_t i = 0; i < n; i++) got[i] = (unsigned char)~pattern(mark, i);
+        PARTY_CHECK(p->ep.ops->put(&p->ep, local, split(local, got, n, &state), remote, split(remote, there, n, &state)) == 0);
+        atomic_store(&party->sign[8 + party_rank], n);
+        party_meet();
+        n = atomic_load(&party->sign[8 + p->index]);
+        for (size_t i = 0; i < BYTES; i++)
+            PARTY_CHECK(mine[i] == (i < n ? (unsigned char)~pattern(theirs, i) : pattern(mark, i)));
+        party_meet();
+    }
+    return true;
+}
+
+/* What one leaves in its shared memory the other sees, and the other way round. */
+static bool mapped_memory(void)
+{
+    uint64_t offset = 0;
+    PARTY_CHECK(open_wire());
+    struct peer *p = other();
+    if (!(p->ep.caps & TP_CAP_MAP)) return true;
+    PARTY_CHECK(peer_is_local(p->index));
+    for (int round = 0; round < 10; round++) {
+        size_t n = (size_t)64 << round;
+        unsigned char *block = peer_shared_alloc(n, &offset);
+        PARTY_CHECK(block != NULL && offset != 0);
+        for (size_t i = 0; i < n; i++) PARTY_CHECK(block[i] == 0);
+        for (size_t i = 0; i < n; i++) block[i] = pattern(party_rank, i);
+        atomic_store(&party->sign[party_rank], offset);
+        party_meet();
+        unsigned char *there = p->ep.ops->map(&p->ep, atomic_load(&party->sign[p->index]), n);
+        PARTY_CHECK(there != NULL);
+        for (size_t i = 0; i < n; i++) PARTY_CHECK(there[i] == pattern(p->index, i));
+        party_meet();
+        there[n - 1] = 77;
+        p->ep.ops->nudge(&p->ep);
+        party_meet();
+        PARTY_CHECK(block[n - 1] == 77);
+        party_meet();
+        peer_shared_free(block, n);
+    }
+    return true;
+}
+
+/* ---- running ---- */
+
+static void run(bool (*member)(void))
+{
+    for (size_t i = 0; i < ARRAY_LEN(wires); i++) {
+        wire = &wires[i];
+        if (!party_run(wire->processes, member)) fail_msg("%s does not conform", wire->name);
+    }
+}
+
+#define CASE(name)                                                                                                     \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        run(name);                                                                                                     \
+    }
+CASE(flags_and_members)
+CASE(foreign_cards)
+CASE(sizes)
+CASE(random_sizes)
+CASE(again)
+CASE(largest_fits_anywhere)
+CASE(budget)
+CASE(get_and_put)
+CASE(mapped_memory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flags_and_members), cmocka_unit_test(test_foreign_cards), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_random_sizes),      cmocka_unit_test(test_again),         cmocka_unit_test(test_largest_fits_anywhere),
+        cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
+    };
+    seed = party_seed();
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* party.c - see party.h. */
+#include "party.h"
+#include "base/err.h"
+#include "base/sleep.h"
+#include "base/var.h"
+#include "proc/job.h"
+#include "proc/proc.h"
+#include "transport/peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct party *party;
+uint32_t party_rank;
+
+bool party_failed(const char *file, int line, const char *cond)
+{
+    const char *base = strrchr(file, '/');
+    fprintf(stderr, "# %s:%d: rank %u: not true: %s (last words: %s)\n", base ? base + 1 : file, line, party_rank, cond,
+            err_words());
+    return false;
+}
+
+/* A job block on one node, as the launcher makes it; its descriptor. */
+static int make_block(uint32_t n)
+{
+    uint64_t place_off, card_off, bytes = job_layout(n, &place_off, &card_off);
+    int fd = memfd_create("tern-test-job", 0);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes)) return -1;
+    struct job_head *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (h == MAP_FAILED) return -1;
+    h->magic = JOB_MAGIC;
+    h->version = JOB_VERSION;
+    h->bytes = bytes;
+    h->size = h->local_size = n;
+    h->nodes = 1;
+    h->usable_cpus = proc_usable_cpus();
+    h->place_off = place_off;
+    h->card_off = card_off;
+    strcpy(h->name, "party");
+    for (uint32_t r = 0; r < n; r++) job_places(h)[r] = (struct job_place){.local_rank = r, .l3 = -1, .numa = -1};
+    munmap(h, bytes);
+    return fd;
+}
+
+static void be_member(uint32_t rank, int fd, bool (*member)(void))
+{
+    char text[16];
+    party_rank = rank;
+    snprintf(text, sizeof text, "%d", fd);
+    setenv(JOB_ENV_FD, text, 1);
+    snprintf(text, sizeof text, "%u", rank);
+    setenv(JOB_ENV_RANK, text, 1);
+    setenv("TERN_BOOTSTRAP", "native", 1);
+    alarm(60);
+    bool good = member();
+    if (good && peer_table) {
+        party_meet();
+        peer_close();
+        proc_close();
+        var_close();
+    }
+    exit(good ? 0 : 1);
+}
+
+/* Waits for the members; when one fails the others go too. */
+static bool gather(uint32_t n, const pid_t pid[])
+{
+    bool good = true;
+    for (uint32_t left = n; left; left--) {
+        int status = 0;
+        pid_t who = wait(&status);
+        bool well = who > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (well || !good) continue;
+        good = false;
+        if (WIFSIGNALED(status)) fprintf(stderr, "# a member died of signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        for (uint32_t i = 0; i < n; i++)
+            if (pid[i] != who) kill(pid[i], SIGKILL);
+    }
+    return good;
+}
+
+bool party_run(uint32_t n, bool (*member)(void))
+{
+    pid_t pid[PARTY_MAX];
+    int fd = make_block(n);
+    party = mmap(NULL, sizeof *party, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fd < 0 || party == MAP_FAILED || n > PARTY_MAX) return false;
+    party->size = n;
+    fflush(NULL);
+    for (uint32_t r = 0; r < n; r++) {
+        pid[r] = fork();
+        if (!pid[r]) be_member(r, fd, member);
+    }
+    bool good = gather(n, pid);
+    munmap(party, sizeof *party);
+    close(fd);
+    return good;
+}
+
+bool party_open(const char *transports)
+{
+    setenv("TERN_TRANSPORTS", transports, 1);
+    PARTY_CHECK(var_open() == 0);
+    PARTY_CHECK(proc_open() == 0);
+    PARTY_CHECK(peer_open() == 0);
+    return true;
+}
+
+void party_meet(void)
+{
+    uint32_t round = atomic_load(&party->round);
+    if (atomic_fetch_add(&party->arrived, 1) + 1 == party->size) {
+        atomic_store(&party->arrived, 0);
+        atomic_fetch_add(&party->round, 1);
+        futex_wake_all(&party->round);
+        return;
+    }
+    while (atomic_load(&party->round) == round) futex_sleep(&party->round, round, 0);
+}
+
+uint64_t party_seed(void)
+{
+    const char *env = getenv("TERN_TEST_SEED");
+    uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) * 1000003u;
+    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+uint64_t party_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}

@@ -1,0 +1,42 @@
+/*
+ * party.h - tests of several processes without a launcher: a party is a job of n
+ * processes forked by the test, with a job block as mpiexec makes it, so that the
+ * native bootstrap works. They share a page for signs and barriers.
+ */
+#ifndef TERN_TEST_PARTY_H
+#define TERN_TEST_PARTY_H
+
+#include "base/compiler.h"
+#include <stdatomic.h>
+
+#define PARTY_MAX 8
+
+struct party {
+    uint32_t size;
+    _Atomic uint32_t arrived, round; /* of party_meet */
+    _Atomic uint64_t sign[64];       /* for the tests, zero at the start */
+};
+extern struct party *party;
+extern uint32_t party_rank; /* in a member */
+
+/* Runs `member` in n new processes of one job and waits for them; true if all returned true in 60 s. What they print of
+ * failures goes to stderr. Variables of the environment that the test has set are theirs too. */
+bool party_run(uint32_t n, bool (*member)(void));
+
+/* In a member: opens variables, bootstrap and transports; the end of a member closes them. */
+bool party_open(const char *transports);
+
+/* Until all members are here. Sleeps, does not communicate by transports. */
+void party_meet(void);
+
+/* In a member: false, with words on stderr, if cond does not hold. */
+#define PARTY_CHECK(cond)                                                                                              \
+    do {                                                                                                               \
+        if (!(cond)) return party_failed(__FILE__, __LINE__, #cond);                                                   \
+    } while (0)
+bool party_failed(const char *file, int line, const char *cond);
+
+uint64_t party_seed(void); /* TERN_TEST_SEED or the clock; printed; to be called before party_run */
+uint64_t party_random(uint64_t *state);
+
+#endif
