@@ -290,6 +290,77 @@ int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
     return some("MPI_Testsome", incount, array_of_requests, false, outcount, array_of_indices, array_of_statuses);
 }
 
+/* ---- looking without completing: as the tests, but the requests stay ---- */
+
+static void look(const struct set *s, int i, MPI_Status *status)
+{
+    const struct request *r = s->req[i];
+    if (r) status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    else status_empty(status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = r && r->result.error ? error_class(r->result.error) : MPI_SUCCESS;
+}
+
+static bool set_is_complete(const struct set *s)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->req[i] && !request_is_complete(s->req[i])) return false;
+    return true;
+}
+
+MPI_ALIAS(Request_get_status_all);
+int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag, MPI_Status *array_of_statuses)
+{
+    struct set s;
+    if (!flag) return bad_null(NULL, "MPI_Request_get_status_all", "flag");
+    int rc = set_open(&s, "MPI_Request_get_status_all", count, array_of_requests);
+    if (rc) return rc;
+    if (!set_is_complete(&s)) pt_progress_once(NULL);
+    *flag = set_is_complete(&s);
+    for (int i = 0; i < count && *flag; i++) look(&s, i, status_at(array_of_statuses, i));
+    set_close(&s);
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Request_get_status_any);
+int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
+{
+    const char *call = "MPI_Request_get_status_any";
+    struct set s;
+    if (!indx || !flag) return bad_null(NULL, call, indx ? "flag" : "indx");
+    int rc = set_open(&s, call, count, array_of_requests);
+    if (rc) return rc;
+    bool active = set_has_any(&s);
+    if (active && set_next(&s, 0) < 0) pt_progress_once(NULL);
+    int i = set_next(&s, 0);
+    *flag = !active || i >= 0;
+    *indx = i >= 0 ? i : MPI_UNDEFINED;
+    if (i >= 0) status_set(status, &s.req[i]->result, (s.req[i]->flags & REQ_CANCELLED) != 0);
+    else if (!active) status_empty(status);
+    set_close(&s);
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Request_get_status_some);
+int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                                 MPI_Status *array_of_statuses)
+{
+    const char *call = "MPI_Request_get_status_some";
+    struct set s;
+    int n = 0;
+    if (!outcount || (!array_of_indices && incount > 0)) return bad_null(NULL, call, outcount ? "array_of_indices" : "outcount");
+    int rc = set_open(&s, call, incount, array_of_requests);
+    if (rc) return rc;
+    if (set_has_any(&s) && set_next(&s, 0) < 0) pt_progress_once(NULL);
+    *outcount = set_has_any(&s) ? 0 : MPI_UNDEFINED;
+    for (int i = set_next(&s, 0); i >= 0; i = set_next(&s, i + 1)) {
+        look(&s, i, status_at(array_of_statuses, n));
+        array_of_indices[n++] = i;
+        *outcount = n;
+    }
+    set_close(&s);
+    return MPI_SUCCESS;
+}
+
 /* ---- starting, freeing, cancelling ---- */
 
 static int start(const char *call, MPI_Request h, int at)

@@ -161,6 +161,10 @@ static void requests(void)
     CHECK_CLASS(MPI_Testany(2, bad, &index, &flag, &st), MPI_ERR_REQUEST);
     CHECK_CLASS(MPI_Waitsome(2, bad, &n, indices, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
     CHECK_CLASS(MPI_Testsome(-2, bad, &n, indices, MPI_STATUSES_IGNORE), MPI_ERR_COUNT);
+    CHECK_CLASS(MPI_Request_get_status_all(2, bad, &flag, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    CHECK_CLASS(MPI_Request_get_status_any(2, bad, &index, &flag, &st), MPI_ERR_REQUEST);
+    CHECK_CLASS(MPI_Request_get_status_some(2, bad, &n, indices, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST);
+    CHECK_CLASS(MPI_Request_get_status_all(0, NULL, NULL, MPI_STATUSES_IGNORE), MPI_ERR_ARG);
     CHECK_CLASS(MPI_Cancel(&null), MPI_ERR_REQUEST);
     CHECK_CLASS(MPI_Request_free(&null), MPI_ERR_REQUEST);
     CHECK_CLASS(MPI_Start(&null), MPI_ERR_REQUEST);

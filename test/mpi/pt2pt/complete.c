@@ -165,6 +165,46 @@ static void some_of_them(int test)
     all_gone(r);
 }
 
+/* Looking leaves the requests as they are. */
+static void looking(void)
+{
+    MPI_Request r[N];
+    MPI_Status st[N];
+    int flag = -1, index = -1, n = -1, indices[N];
+    post(r);
+    CHECK_OK(MPI_Request_get_status_all(N, r, &flag, st));
+    CHECK(flag == 0, "all complete, but nothing was sent");
+    CHECK_OK(MPI_Request_get_status_any(N, r, &index, &flag, st));
+    CHECK(flag == 0 && index == MPI_UNDEFINED, "any: flag %d, index %d", flag, index);
+    CHECK_OK(MPI_Request_get_status_some(N, r, &n, indices, st));
+    CHECK(n == 0, "some: %d", n);
+    send(4), send(9);
+    for (int again = 0; again < 2; again++) {
+        CHECK_OK(MPI_Request_get_status_any(N, r, &index, &flag, st));
+        CHECK(flag == 1 && index == 4, "any: flag %d, index %d", flag, index);
+        check_one(4, &st[0]);
+        CHECK_OK(MPI_Request_get_status_some(N, r, &n, indices, st));
+        CHECK(n == 2 && indices[0] == 4 && indices[1] == 9, "some: %d, %d, %d", n, indices[0], indices[1]);
+        check_one(9, &st[1]);
+        CHECK_OK(MPI_Request_get_status_all(N, r, &flag, st));
+        CHECK(flag == 0, "all complete, but two were sent");
+    }
+    for (int i = 0; i < N; i++)
+        if (!idle(i) && i != 4 && i != 9) send(i);
+    CHECK_OK(MPI_Request_get_status_all(N, r, &flag, st));
+    CHECK(flag == 1, "all were sent, but not all are complete");
+    for (int i = 0; i < N; i++) {
+        if (idle(i)) check_empty(&st[i]);
+        else check_one(i, &st[i]);
+    }
+    CHECK_OK(MPI_Waitall(N, r, MPI_STATUSES_IGNORE));
+    CHECK_OK(MPI_Request_get_status_any(N, r, &index, &flag, st));
+    CHECK(flag == 1 && index == MPI_UNDEFINED, "nothing active: flag %d, index %d", flag, index);
+    CHECK_OK(MPI_Request_get_status_some(N, r, &n, indices, MPI_STATUSES_IGNORE));
+    CHECK(n == MPI_UNDEFINED, "nothing active: %d", n);
+    all_gone(r);
+}
+
 /* Four ranks and more: each waits for messages of all others at once, in whatever order they come. */
 static void crowd(void)
 {
@@ -198,6 +238,7 @@ int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
     single();
+    looking();
     for (int test = 0; test < 2; test++) {
         all_of_them(test);
         any_of_them(test);
