@@ -37,14 +37,12 @@ static void environment_comes_before_defaults(void **state)
     setenv("TERN_SPIN", "always", 1);
     setenv("TERN_SPIN_MAX", "77", 1);
     setenv("TERN_COPY_NT", "3M", 1);
-    setenv("TERN_STATS", "Yes", 1);
     setenv("TERN_TRANSPORTS", "self,tcp", 1);
     setenv("TERN_CMA", "", 1); /* empty is not set */
     assert_int_equal(var_open(), 0);
     assert_int_equal(var_int(VAR_SPIN), 2);
     assert_int_equal(var_int(VAR_SPIN_MAX), 77);
     assert_int_equal(var_int(VAR_COPY_NT), 3 << 20);
-    assert_int_equal(var_int(VAR_STATS), 1);
     assert_string_equal(var_text(VAR_TRANSPORTS), "self,tcp");
     assert_true(var_is_set(VAR_SPIN));
     assert_false(var_is_set(VAR_CMA));
@@ -93,7 +91,6 @@ static void nonsense_is_refused_in_words(void **state)
     for (size_t i = 0; i < ARRAY_LEN(choices); i++) refused(VAR_SPIN, choices[i]);
     refused(VAR_SPIN_MAX, "1K"); /* a number that is no size has no suffix */
     refused(VAR_SPIN_MAX, "ten");
-    refused(VAR_STATS, "2");
 }
 
 static void bad_environment_fails_var_open(void **state)
