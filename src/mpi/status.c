@@ -103,52 +103,55 @@ int PMPI_Status_set_cancelled(MPI_Status *status, int flag)
 
 /* ---- the three public fields by function ---- */
 
-static int get_field(const char *call, const MPI_Status *status, const int *field, int *value, const char *name)
+static int null_argument(const char *call, const MPI_Status *status, const char *value)
 {
-    if (!status || !value) return bad_null(NULL, call, status ? name : "status");
-    *value = *field;
-    return MPI_SUCCESS;
-}
-
-static int set_field(const char *call, MPI_Status *status, int *field, int value)
-{
-    if (!status) return bad_null(NULL, call, "status");
-    *field = value;
-    return MPI_SUCCESS;
+    return bad_null(NULL, call, status ? value : "status");
 }
 
 MPI_ALIAS(Status_get_source);
 int PMPI_Status_get_source(const MPI_Status *status, int *source)
 {
-    return get_field("MPI_Status_get_source", status, &status->MPI_SOURCE, source, "source");
+    if (!status || !source) return null_argument("MPI_Status_get_source", status, "source");
+    *source = status->MPI_SOURCE;
+    return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Status_get_tag);
 int PMPI_Status_get_tag(const MPI_Status *status, int *tag)
 {
-    return get_field("MPI_Status_get_tag", status, &status->MPI_TAG, tag, "tag");
+    if (!status || !tag) return null_argument("MPI_Status_get_tag", status, "tag");
+    *tag = status->MPI_TAG;
+    return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Status_get_error);
 int PMPI_Status_get_error(const MPI_Status *status, int *error)
 {
-    return get_field("MPI_Status_get_error", status, &status->MPI_ERROR, error, "error");
+    if (!status || !error) return null_argument("MPI_Status_get_error", status, "error");
+    *error = status->MPI_ERROR;
+    return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Status_set_source);
 int PMPI_Status_set_source(MPI_Status *status, int source)
 {
-    return set_field("MPI_Status_set_source", status, &status->MPI_SOURCE, source);
+    if (!status) return bad_null(NULL, "MPI_Status_set_source", "status");
+    status->MPI_SOURCE = source;
+    return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Status_set_tag);
 int PMPI_Status_set_tag(MPI_Status *status, int tag)
 {
-    return set_field("MPI_Status_set_tag", status, &status->MPI_TAG, tag);
+    if (!status) return bad_null(NULL, "MPI_Status_set_tag", "status");
+    status->MPI_TAG = tag;
+    return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Status_set_error);
 int PMPI_Status_set_error(MPI_Status *status, int error)
 {
-    return set_field("MPI_Status_set_error", status, &status->MPI_ERROR, error);
+    if (!status) return bad_null(NULL, "MPI_Status_set_error", "status");
+    status->MPI_ERROR = error;
+    return MPI_SUCCESS;
 }
