@@ -43,7 +43,7 @@ from suite import SUITE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# What a launch gave: its output, exit code, seconds, and the processors' time that others took meanwhile, in % and in s.
+# What a launch gave: output, exit code, seconds, and the processors' time that others took meanwhile, in % and in s.
 Outcome = namedtuple("Outcome", "text code wall share foreign")
 
 
@@ -184,8 +184,9 @@ def read_peers(args):
 
 def build(peers, log):
     for peer in peers:
-        made = subprocess.run(["make", "-s", "-k", "-C", os.path.join(HERE, "mpi"), "MPICC=" + peer["mpicc"],
-                               "OUT=" + os.path.abspath(peer["bin"])], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = ["make", "-s", "-k", "-C", os.path.join(HERE, "mpi"), "MPICC=" + peer["mpicc"],
+                   "OUT=" + os.path.abspath(peer["bin"])]
+        made = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if log:
             with open(log, "a") as file:
                 file.write("@@ building with %s\n%s\n" % (peer["name"], made.stdout))

@@ -30,8 +30,10 @@ void measured_isend(void)
 static void warm_up(void)
 {
     for (int i = 0; i < BATCH; i++) {
-        if (i % 2) MPI_Send(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-        else MPI_Isend(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request[i]);
+        if (i % 2)
+            MPI_Send(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+        else
+            MPI_Isend(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request[i]);
         if (i % 2 == 0) MPI_Wait(&request[i], MPI_STATUS_IGNORE);
     }
 }

@@ -65,8 +65,8 @@ class Chart:
         self.zero = min(positive) - 2 if 0 in xs else None
         self.x_range = (self.zero if 0 in xs else min(positive), max(max(positive), min(positive) + 1))
         self.y_range = (math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9))
-        self.out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">'
-                    % (WIDTH, HEIGHT), '<rect width="100%" height="100%" fill="white"/>']
+        self.out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" '
+                    'font-size="13">' % (WIDTH, HEIGHT), '<rect width="100%" height="100%" fill="white"/>']
         self.text((LEFT + WIDTH - RIGHT) / 2, 22, title, "middle", 'font-size="16"')
         self.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_words, "middle")
         self.text(14, TOP - 10, y_words, "start")
@@ -74,8 +74,9 @@ class Chart:
             self.text(self.x(x), HEIGHT - BOTTOM + 18, short(x), "middle")
             self.rule(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)
         for decade in range(self.y_range[0], self.y_range[1] + 1):
-            self.text(LEFT - 8, self.y(10.0 ** decade) + 4, "{:,.0f}".format(10 ** decade) if decade >= 0 else "%g" % 10 ** decade, "end")
-            self.rule(LEFT, self.y(10.0 ** decade), WIDTH - RIGHT, self.y(10.0 ** decade))
+            value = 10.0 ** decade
+            self.text(LEFT - 8, self.y(value) + 4, "{:,.0f}".format(value) if decade >= 0 else "%g" % value, "end")
+            self.rule(LEFT, self.y(value), WIDTH - RIGHT, self.y(value))
 
     def x(self, value):
         at = math.log2(value) if value > 0 else self.zero
@@ -92,8 +93,8 @@ class Chart:
         self.out.append('<text x="%.1f" y="%.1f" text-anchor="%s" %s>%s</text>' % (x, y, anchor, more, words))
 
     def rule(self, x1, y1, x2, y2, colour="#e2e2e2", width=1, dash=""):
-        self.out.append('<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%g" stroke-dasharray="%s"/>'
-                        % (x1, y1, x2, y2, colour, width, dash))
+        self.out.append('<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%g" '
+                        'stroke-dasharray="%s"/>' % (x1, y1, x2, y2, colour, width, dash))
 
     def line(self, points, colour, dash):
         path = " ".join("%.1f,%.1f" % (self.x(p[0]), self.y(p[1])) for p in points)

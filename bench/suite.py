@@ -1,4 +1,4 @@
-"""What is measured, and what is to be reached: the launches, and the goals as ratios to the better of MPICH and Open MPI."""
+"""What is measured, and what is to be reached: launches, and goals as ratios to the better of MPICH and Open MPI."""
 
 from collections import namedtuple
 
@@ -44,7 +44,7 @@ SUITE = [Launch(*row) for row in (
     ("inter", "free", 2, "intercomm_latency", "", 120),
 )]
 
-# words, key, "ratio" (Tern's median to the better of the others) or "value" (Tern's median itself), "<=" or ">=", bound.
+# words, key, "ratio" (Tern's median to the better of the others) or "value" (Tern's median), "<=" or ">=", bound.
 # With "<=" less is better, and the better of the others is the smaller one.
 Goal = namedtuple("Goal", "words key kind sense bound")
 

@@ -79,7 +79,8 @@ static void skew(const struct grid *g, double *a, double *b, int count)
 }
 
 /* Starts to move the blocks one place: those in from go, the next ones come into to. */
-static void move_start(const struct grid *g, double *const from[2], double *const to[2], int count, MPI_Request request[4])
+static void move_start(const struct grid *g, double *const from[2], double *const to[2], int count,
+                       MPI_Request request[4])
 {
     int left = wrap(g->column - 1, g->q), right = wrap(g->column + 1, g->q);
     int up = wrap(g->row - 1, g->q), down = wrap(g->row + 1, g->q);
@@ -155,8 +156,10 @@ static bool same_as_serial(const double *blocks, long n, int q)
     free(a);
     free(b);
     free(c);
-    if (different == 0) printf("check: equal to the serial product\n");
-    else fprintf(stderr, "cannon: check failed: %ld of %zu elements differ from the serial product\n", different, count);
+    if (different == 0)
+        printf("check: equal to the serial product\n");
+    else
+        fprintf(stderr, "cannon: check failed: %ld of %zu elements differ from the serial product\n", different, count);
     return different == 0;
 }
 
@@ -175,7 +178,8 @@ static int run(int rank, int ranks, int q)
     double *all = collect(c, n, rank, ranks);
     if (rank == 0) {
         double operations = 2.0 * (double)size * (double)size * (double)size;
-        printf("%ld x %ld, %d x %d ranks: %.2f s, %.2f GFlop/s\n", size, size, q, q, seconds, 1e-9 * operations / seconds);
+        printf("%ld x %ld, %d x %d ranks: %.2f s, %.2f GFlop/s\n", size, size, q, q, seconds,
+               1e-9 * operations / seconds);
         if (check) good = same_as_serial(all, n, q);
     }
     MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);

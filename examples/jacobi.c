@@ -41,9 +41,8 @@ static const struct option options[] = {
 /* Discs of fixed temperature, in parts of the plate. */
 static const struct disc {
     double x, y, radius, temperature;
-} discs[] = {{0.62, 0.30, 0.09, 1.0}, {0.28, 0.22, 0.05, 0.0}, {0.30, 0.68, 0.10, 0.85},
-             {0.74, 0.70, 0.12, 0.0}, {0.52, 0.52, 0.03, 1.0}, {0.86, 0.16, 0.03, 0.88},
-             {0.50, 0.88, 0.04, 0.73}, {0.90, 0.46, 0.04, 1.0}};
+} discs[] = {{0.62, 0.30, 0.09, 1.0}, {0.28, 0.22, 0.05, 0.0},  {0.30, 0.68, 0.10, 0.85}, {0.74, 0.70, 0.12, 0.0},
+             {0.52, 0.52, 0.03, 1.0}, {0.86, 0.16, 0.03, 0.88}, {0.50, 0.88, 0.04, 0.73}, {0.90, 0.46, 0.04, 1.0}};
 
 /* The part of a rank: points y0..y0+h-1 of columns x0..x0+w-1, with a frame. (y, x) of the part, counted from its
  * frame's corner, is at y * (w + 2) + x. */
@@ -237,7 +236,8 @@ static double *collect(struct part *p, int rank, int ranks)
 /* From dark blue through red and yellow to white; every tenth of the scale is an isotherm. */
 static void colour(double t, unsigned char pixel[3])
 {
-    static const double scale[][3] = {{8, 12, 48}, {48, 40, 140}, {160, 40, 120}, {235, 90, 50}, {250, 200, 70}, {255, 255, 235}};
+    static const double scale[][3] = {{8, 12, 48},   {48, 40, 140},  {160, 40, 120},
+                                      {235, 90, 50}, {250, 200, 70}, {255, 255, 235}};
     double x = fmin(fmax(t, 0), 1) * 5;
     int k = x >= 5 ? 4 : (int)x;
     double distance = fabs(t * 10 - round(t * 10)), shade = distance < 0.05 && t > 0.02 && t < 0.98 ? 0.75 : 1;
@@ -250,8 +250,10 @@ static bool draw(const double *plate)
     unsigned char *pixels = allocate((size_t)(size * size), 3);
     for (long i = 0; i < size * size; i++) colour(plate[i], &pixels[3 * i]);
     bool good = picture_write(output, (int)size, (int)size, pixels);
-    if (good) printf("the picture is %s\n", output);
-    else fprintf(stderr, "jacobi: cannot write %s: %s\n", output, strerror(errno));
+    if (good)
+        printf("the picture is %s\n", output);
+    else
+        fprintf(stderr, "jacobi: cannot write %s: %s\n", output, strerror(errno));
     free(pixels);
     return good;
 }
@@ -276,6 +278,38 @@ static bool same_as_serial(const double *plate, long steps)
     return false;
 }
 
+/* What rank 0 does with the result; true when all went well. */
+static bool finish(const double *plate, long steps)
+{
+    bool good = !output || draw(plate);
+    if (check) good &= same_as_serial(plate, steps);
+    return good;
+}
+
+static int run(int rank, int ranks)
+{
+    struct part mine;
+    long y0, x0, h, w;
+    int py, px, good = 1;
+    grid_of(ranks, &py, &px);
+    part_of_rank(rank, ranks, &y0, &x0, &h, &w);
+    part_open(&mine, y0, x0, h, w);
+    find_neighbours(&mine, rank, ranks);
+    double start = MPI_Wtime();
+    long steps = solve(&mine, MPI_COMM_WORLD, rank == 0);
+    double seconds = MPI_Wtime() - start, points = (double)(size * size) * (double)steps;
+    double *plate = collect(&mine, rank, ranks);
+    if (rank == 0) {
+        printf("%ld x %ld points, %d x %d ranks: %ld steps in %.2f s, %.0f million points a second\n", size, size, py,
+               px, steps, seconds, 1e-6 * points / seconds);
+        good = finish(plate, steps);
+    }
+    MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    free(plate);
+    part_close(&mine);
+    return !good;
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks, py, px;
@@ -285,33 +319,10 @@ int main(int argc, char **argv)
     int code = options_read(argc, argv, options, "jacobi - heat in a plate with warm and cold spots", rank == 0);
     grid_of(ranks, &py, &px);
     if (code == OPTIONS_RUN && (size < py || size < px)) {
-        if (rank == 0) fprintf(stderr, "jacobi: a plate of %ld x %ld points has no part for each of %d ranks\n", size, size, ranks);
+        if (rank == 0) fprintf(stderr, "jacobi: %ld points in each direction are too few for %d ranks\n", size, ranks);
         code = OPTIONS_BAD;
     }
-    if (code != OPTIONS_RUN) {
-        MPI_Finalize();
-        return code;
-    }
-
-    struct part mine;
-    long y0, x0, h, w;
-    part_of_rank(rank, ranks, &y0, &x0, &h, &w);
-    part_open(&mine, y0, x0, h, w);
-    find_neighbours(&mine, rank, ranks);
-    double start = MPI_Wtime();
-    long steps = solve(&mine, MPI_COMM_WORLD, rank == 0);
-    double seconds = MPI_Wtime() - start;
-    double *plate = collect(&mine, rank, ranks);
-    int good = 1;
-    if (rank == 0) {
-        printf("%ld x %ld points, %d x %d ranks: %ld steps in %.2f s, %.0f million points a second\n", size, size, py, px,
-               steps, seconds, 1e-6 * (double)(size * size) * (double)steps / seconds);
-        if (output) good &= draw(plate);
-        if (check) good &= same_as_serial(plate, steps);
-    }
-    MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    free(plate);
-    part_close(&mine);
+    if (code == OPTIONS_RUN) code = run(rank, ranks);
     MPI_Finalize();
-    return !good;
+    return code;
 }

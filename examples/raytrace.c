@@ -21,7 +21,11 @@ static const char *output = NULL;
 static bool check = false;
 
 static const struct option options[] = {
-    {.name = "size", .number = &width, .min = 16, .max = 16384, .help = "width of the picture; the height is 9/16 of it (960)"},
+    {.name = "size",
+     .number = &width,
+     .min = 16,
+     .max = 16384,
+     .help = "width of the picture; the height is 9/16 of it (960)"},
     {.name = "samples", .number = &samples, .min = 1, .max = 16, .help = "N x N rays for each pixel (3)"},
     {.name = "lights", .number = &lights, .min = 1, .max = 16, .help = "N x N rays to the light for each shadow (4)"},
     {.name = "output", .text = &output, .help = "the picture, .png or .ppm"},
@@ -56,12 +60,19 @@ struct sphere {
 };
 
 static const struct sphere spheres[] = {
-    {{0.0, 1.25, 0.0}, 1.25, {0.95, 0.95, 0.97}, 0.82, 1.0},   {{-2.45, 0.80, 0.55}, 0.80, {0.85, 0.16, 0.14}, 0.18, 0.7},
-    {{2.35, 0.70, 0.75}, 0.70, {0.98, 0.70, 0.14}, 0.16, 0.7}, {{-1.15, 0.42, 2.00}, 0.42, {0.14, 0.42, 0.80}, 0.25, 0.8},
-    {{0.55, 0.32, 2.45}, 0.32, {0.20, 0.64, 0.36}, 0.10, 0.5}, {{1.55, 0.48, 1.95}, 0.48, {0.93, 0.93, 0.90}, 0.05, 0.3},
-    {{-3.90, 1.10, -2.2}, 1.10, {0.30, 0.62, 0.66}, 0.30, 0.8}, {{3.90, 1.30, -2.4}, 1.30, {0.52, 0.26, 0.60}, 0.28, 0.8},
-    {{-0.25, 0.22, 3.10}, 0.22, {0.95, 0.45, 0.10}, 0.12, 0.6}, {{-2.30, 0.25, 2.55}, 0.25, {0.80, 0.80, 0.30}, 0.35, 0.8},
-    {{2.65, 0.26, 2.55}, 0.26, {0.25, 0.28, 0.75}, 0.30, 0.8}, {{0.30, 0.60, -3.4}, 0.60, {0.90, 0.30, 0.45}, 0.10, 0.5}};
+    {{0.0, 1.25, 0.0}, 1.25, {0.95, 0.95, 0.97}, 0.82, 1.0},
+    {{-2.45, 0.80, 0.55}, 0.80, {0.85, 0.16, 0.14}, 0.18, 0.7},
+    {{2.35, 0.70, 0.75}, 0.70, {0.98, 0.70, 0.14}, 0.16, 0.7},
+    {{-1.15, 0.42, 2.00}, 0.42, {0.14, 0.42, 0.80}, 0.25, 0.8},
+    {{0.55, 0.32, 2.45}, 0.32, {0.20, 0.64, 0.36}, 0.10, 0.5},
+    {{1.55, 0.48, 1.95}, 0.48, {0.93, 0.93, 0.90}, 0.05, 0.3},
+    {{-3.90, 1.10, -2.20}, 1.10, {0.30, 0.62, 0.66}, 0.30, 0.8},
+    {{3.90, 1.30, -2.40}, 1.30, {0.52, 0.26, 0.60}, 0.28, 0.8},
+    {{-0.25, 0.22, 3.10}, 0.22, {0.95, 0.45, 0.10}, 0.12, 0.6},
+    {{-2.30, 0.25, 2.55}, 0.25, {0.80, 0.80, 0.30}, 0.35, 0.8},
+    {{2.65, 0.26, 2.55}, 0.26, {0.25, 0.28, 0.75}, 0.30, 0.8},
+    {{0.30, 0.60, -3.40}, 0.60, {0.90, 0.30, 0.45}, 0.10, 0.5},
+};
 
 enum { SPHERES = sizeof spheres / sizeof *spheres };
 
@@ -229,7 +240,10 @@ static void render_tile(const struct tile *t, unsigned char *pixels, long stride
         for (long x = 0; x < t->w; x++) render_pixel(t->x + x, t->y + y, &pixels[y * stride + 3 * x]);
 }
 
-static unsigned char *place(unsigned char *picture, const struct tile *t) { return &picture[(t->y * width + t->x) * 3]; }
+static unsigned char *place(unsigned char *picture, const struct tile *t)
+{
+    return &picture[(t->y * width + t->x) * 3];
+}
 
 static void *allocate(size_t count, size_t bytes)
 {
@@ -321,8 +335,10 @@ static bool same_as_serial(const unsigned char *picture)
     size_t different = 0;
     for (size_t i = 0; i < bytes; i++) different += picture[i] != serial[i];
     free(serial);
-    if (different == 0) printf("check: the same as the serial run\n");
-    else fprintf(stderr, "raytrace: check failed: %zu of %zu bytes differ from the serial run\n", different, bytes);
+    if (different == 0)
+        printf("check: the same as the serial run\n");
+    else
+        fprintf(stderr, "raytrace: check failed: %zu of %zu bytes differ from the serial run\n", different, bytes);
     return different == 0;
 }
 
@@ -330,8 +346,10 @@ static bool same_as_serial(const unsigned char *picture)
 static bool finish(const unsigned char *picture)
 {
     bool good = true;
-    if (output && (good = picture_write(output, (int)width, (int)height(), picture))) printf("the picture is %s\n", output);
-    else if (output) fprintf(stderr, "raytrace: cannot write %s: %s\n", output, strerror(errno));
+    if (output && (good = picture_write(output, (int)width, (int)height(), picture)))
+        printf("the picture is %s\n", output);
+    else if (output)
+        fprintf(stderr, "raytrace: cannot write %s: %s\n", output, strerror(errno));
     if (check) good &= same_as_serial(picture);
     return good;
 }
@@ -342,7 +360,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int code = options_read(argc, argv, options, "raytrace - spheres on a floor, with reflections and soft shadows", rank == 0);
+    int code = options_read(argc, argv, options, "raytrace - spheres on a floor, with reflections and soft shadows",
+                            rank == 0);
     if (code != OPTIONS_RUN) {
         MPI_Finalize();
         return code;
