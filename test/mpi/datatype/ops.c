@@ -51,7 +51,7 @@ static void local(void)
 static void allowed(void)
 {
     struct { MPI_Op op; MPI_Datatype type; int ok; } cases[] = {
-        {MPI_SUM, MPI_INT, 1}, {MPI_SUM, MPI_DOUBLE, 1}, {MPI_SUM, MPI_C_DOUBLE_COMPLEX, 1}, {MPI_SUM, MPI_CHAR, 0}, {MPI_SUM, MPI_BYTE, 0},
+        {MPI_SUM, MPI_INT, 1}, {MPI_SUM, MPI_DOUBLE, 1}, {MPI_SUM, MPI_C_DOUBLE_COMPLEX, 1}, {MPI_SUM, MPI_CHAR, 1}, {MPI_SUM, MPI_WCHAR, 0}, {MPI_SUM, MPI_BYTE, 0},
         {MPI_SUM, MPI_C_BOOL, 0}, {MPI_SUM, MPI_AINT, 1}, {MPI_MAX, MPI_C_DOUBLE_COMPLEX, 0}, {MPI_MAX, MPI_LONG_DOUBLE, 1},
         {MPI_LAND, MPI_INT, 1}, {MPI_LAND, MPI_C_BOOL, 1}, {MPI_LAND, MPI_DOUBLE, 0}, {MPI_BAND, MPI_BYTE, 1}, {MPI_BAND, MPI_FLOAT, 0},
         {MPI_BXOR, MPI_UINT64_T, 1}, {MPI_MINLOC, MPI_DOUBLE_INT, 1}, {MPI_MINLOC, MPI_DOUBLE, 0}, {MPI_SUM, MPI_2INT, 0},
