@@ -5,7 +5,7 @@
 #include "wrong.h"
 
 /* With the address sanitizer, memory that is not to be had shall be an error of the call here too. */
-const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 static int x[4], n, flag;
