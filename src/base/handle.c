@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RANGE ((uintptr_t)1 << 34)      /* address space reserved, not memory */
+#define RANGE_MAX ((uintptr_t)1 << 34)  /* address space reserved, not memory ... */
+#define RANGE_MIN ((uintptr_t)1 << 22)  /* ... less where a limit (ulimit -v) forbids so much */
 #define CHUNK ((uintptr_t)64 << 10)     /* the arena grows by this: 64 KiB, one mprotect call */
 #define CLASSES 64                      /* slots of 1..64 cache lines */
 
@@ -22,19 +23,27 @@ struct slot {
 };
 
 static struct slot *freed[CLASSES + 1];
+static uintptr_t range;    /* bytes reserved */
 static uintptr_t open_end; /* bytes of the range that are readable */
 static bool threaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static bool reserve(void)
+{
+    void *p = MAP_FAILED;
+    for (range = RANGE_MAX; range >= RANGE_MIN && p == MAP_FAILED; range /= 4)
+        p = mmap(NULL, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return false;
+    range *= 4; /* the step that worked */
+    handle_base = (uintptr_t)p;
+    return true;
+}
+
 static bool grow(size_t bytes)
 {
-    if (!handle_base) {
-        void *p = mmap(NULL, RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED) return false;
-        handle_base = (uintptr_t)p;
-    }
+    if (!handle_base && !reserve()) return false;
     uintptr_t want = round_up(handle_used + bytes, CHUNK);
-    if (want > RANGE) return false;
+    if (want > range) return false;
     if (want > open_end) {
         if (mprotect((void *)(handle_base + open_end), want - open_end, PROT_READ | PROT_WRITE)) return false;
         open_end = want;
@@ -97,7 +106,7 @@ static __attribute__((constructor)) void forget_predefined(void)
 
 void handle_close(void)
 {
-    if (handle_base) munmap((void *)handle_base, RANGE);
+    if (handle_base) munmap((void *)handle_base, range);
     handle_base = handle_used = open_end = 0;
     memset(freed, 0, sizeof freed);
     forget_predefined();

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 struct object {
     struct handle h;
@@ -106,6 +108,23 @@ static void many_objects_of_many_sizes(void **state)
     for (int i = 0; i < N; i++) assert_null(handle_get(all[i], HANDLE_REQUEST));
 }
 
+/* With little address space (ulimit -v) the arena is smaller, and its end is no fault. */
+static void little_address_space(void **state)
+{
+    struct rlimit before, little;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    little = (struct rlimit){(rlim_t)256 << 20, before.rlim_max};
+    if (setrlimit(RLIMIT_AS, &little)) skip();
+    void *some = mmap(NULL, 128 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (some != MAP_FAILED) munmap(some, 128 << 20);
+    size_t n = 0;
+    while (handle_alloc(HANDLE_REQUEST, 4096)) n++;
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    if (some == MAP_FAILED) skip(); /* a sanitizer takes more than that for itself */
+    assert_in_range(n, 1024, 65536);
+}
+
 static void *churn(void *arg)
 {
     size_t bad = 0;
@@ -141,6 +160,7 @@ int main(void)
         cmocka_unit_test_teardown(predefined_object_is_found_by_its_constant, close_arena),
         cmocka_unit_test_teardown(last_reference_is_told, close_arena),
         cmocka_unit_test_teardown(many_objects_of_many_sizes, close_arena),
+        cmocka_unit_test_teardown(little_address_space, close_arena),
         cmocka_unit_test_teardown(threads_get_objects_of_their_own, close_arena),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
