@@ -1,11 +1,13 @@
 /*
  * bootstrap_rank.c - a program that says how it was started, and uses what the bootstrap is for:
  *   bootstrap_rank        a ring, a barrier and a sum over all ranks; then one line a rank
+ *   bootstrap_rank late   the same, but half of the ranks come a second late
  *   bootstrap_rank abort  the last rank calls MPI_Abort with code 9, the others wait
  */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,10 +50,12 @@ static int communicate(void)
 int main(int argc, char **argv)
 {
     int flag = 0, *appnum = NULL;
+    const char *pmix_rank = getenv("PMIX_RANK");
+    if (argc > 1 && !strcmp(argv[1], "late") && pmix_rank && atoi(pmix_rank) % 2) sleep(1);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc > 1) {
+    if (argc > 1 && !strcmp(argv[1], "abort")) {
         if (rank == size - 1) MPI_Abort(MPI_COMM_WORLD, 9);
         sleep(30);
     }

@@ -164,13 +164,29 @@ static int boot_card_put(const void *card, size_t len)
     return rc == PMIX_SUCCESS ? 0 : fail(TERN_ERR_SYSTEM, "cannot publish this process's address by PMIx: %s", PMIx_Error_string(rc));
 }
 
+/* How long, and how often, a launcher is asked again that says "not found" where it should wait (Open MPI 4's does so
+ * while it is still starting the process in question). */
+#define ASK_AGAIN_MS 300000
+#define ASK_PAUSE_MS 5
+
+static pmix_status_t get_card(const pmix_proc_t *p, pmix_value_t **v)
+{
+    pmix_status_t rc = PMIX_SUCCESS;
+    for (int ms = 0; ms < ASK_AGAIN_MS; ms += ASK_PAUSE_MS) {
+        rc = PMIx_Get(p, CARD_KEY, NULL, 0, v);
+        if (rc != PMIX_ERR_NOT_FOUND && rc != PMIX_ERR_PROC_ENTRY_NOT_FOUND) break;
+        usleep(ASK_PAUSE_MS * 1000);
+    }
+    return rc;
+}
+
 static int boot_card_get(uint32_t rank, void *buf, size_t cap)
 {
     pmix_proc_t p = me;
     pmix_value_t *v = NULL;
     p.rank = rank;
     if (rank >= job_size) return fail(TERN_ERR_RANK, "the job has no rank %u", rank);
-    pmix_status_t rc = PMIx_Get(&p, CARD_KEY, NULL, 0, &v);
+    pmix_status_t rc = get_card(&p, &v);
     if (rc != PMIX_SUCCESS) return fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u: %s", rank, PMIx_Error_string(rc));
     int n = TERN_ERR_SYSTEM;
     if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
