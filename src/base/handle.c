@@ -15,7 +15,7 @@
 
 struct handle *handle_predefined[1024];
 struct handle handle_none;
-uintptr_t handle_base, handle_used;
+_Atomic uintptr_t handle_base, handle_used;
 
 struct slot {
     struct handle h;
@@ -61,7 +61,7 @@ static struct slot *take(size_t lines)
     size_t bytes = lines * CACHE_LINE;
     if (handle_used + bytes > open_end && !grow(bytes)) return NULL;
     s = (struct slot *)(handle_base + handle_used);
-    handle_used += bytes;
+    atomic_store_explicit(&handle_used, handle_used + bytes, memory_order_relaxed); /* one writer: under the lock */
     return s;
 }
 

@@ -46,8 +46,9 @@ static_assert(sizeof(struct handle) == 8, "objects are laid out behind 8 bytes o
 
 extern TERN_HIDDEN struct handle *handle_predefined[1024]; /* by constant value; &handle_none where there is none */
 extern TERN_HIDDEN struct handle handle_none;              /* dead for ever: stands for what is no handle */
-extern TERN_HIDDEN uintptr_t handle_base;                  /* start of the reserved range, 0 before first use */
-extern TERN_HIDDEN uintptr_t handle_used;                  /* bytes of it that hold slots, live or dead */
+/* Relaxed: who looks up a handle got it by a way that orders it behind its making. */
+extern TERN_HIDDEN _Atomic uintptr_t handle_base; /* start of the reserved range, 0 before first use */
+extern TERN_HIDDEN _Atomic uintptr_t handle_used; /* bytes of it that hold slots, live or dead */
 
 
 /* A zeroed object of `size` bytes with kind set and one reference; NULL when memory is out. */
@@ -72,7 +73,8 @@ static inline void *handle_at(const void *h)
     uintptr_t v = (uintptr_t)h;
     if (likely(v < ARRAY_LEN(handle_predefined))) return handle_predefined[v];
     /* the rest of the predefined values is below the range, too */
-    return likely(v - handle_base < handle_used && !(v & 63)) ? (void *)v : &handle_none;
+    uintptr_t at = v - atomic_load_explicit(&handle_base, memory_order_relaxed);
+    return likely(at < atomic_load_explicit(&handle_used, memory_order_relaxed) && !(v & 63)) ? (void *)v : &handle_none;
 }
 
 /* The object behind the user's value `h` if it is a live one of `kind`, else NULL. */

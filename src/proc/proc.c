@@ -4,10 +4,12 @@
 #include "base/var.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct proc_info self;
@@ -111,6 +113,13 @@ uint32_t proc_node_of(uint32_t rank) { return boot->node_of(rank); }
 void proc_state(int state)
 {
     if (boot) boot->state(state);
+}
+
+void proc_await_end(void)
+{
+    struct timespec left = {1, 500000000};
+    if (!boot || boot == &proc_single) return;
+    while (nanosleep(&left, &left) && errno == EINTR) {}
 }
 
 void proc_abort(int code, const char *words)

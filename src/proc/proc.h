@@ -57,6 +57,10 @@ int proc_card_get(uint32_t rank, void *buf, size_t cap);
 uint32_t proc_node_of(uint32_t rank);
 void proc_state(int state);
 
+/* A process of the job was found dead. Where a launcher watches over the job it will end this process too, and say what
+ * happened; this waits for that, at most a second and a half, so that the first cause is what is said. */
+void proc_await_end(void);
+
 /* Ends the whole job with exit code `code`: tells the launcher, prints `words` as one line on stderr unless another
  * process did so before, leaves. */
 _Noreturn void proc_abort(int code, const char *words);

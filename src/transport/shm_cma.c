@@ -4,6 +4,7 @@
  * where it is forbidden the capability is not announced, silently.
  */
 #include "base/err.h"
+#include "proc/proc.h"
 #include "transport/shm.h"
 
 #include <errno.h>
@@ -48,7 +49,10 @@ static int move(struct tp_ep *ep, vm_fn vm, const struct iovec *local, int nl, c
                 ep->caps &= ~(uint32_t)TP_CAP_GETPUT;
                 return TERN_ERR_UNSUPPORTED;
             }
-            if (n < 0 && errno == ESRCH) return err_set(TERN_ERR_PEER, "the process with pid %d is gone", (int)e->pid);
+            if (n < 0 && errno == ESRCH) {
+                proc_await_end();
+                return err_set(TERN_ERR_PEER, "the process with pid %d is gone", (int)e->pid);
+            }
             return err_sys("copying between processes (pid %d)", (int)e->pid);
         }
         left -= (size_t)n;

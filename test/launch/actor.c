@@ -133,7 +133,7 @@ static bool valued(const char *step, const char *v)
     else if (!strcmp(step, "exit"))
         exit(atoi(v));
     else if (!strcmp(step, "kill"))
-        raise(atoi(v));
+        signal(atoi(v), SIG_DFL), raise(atoi(v)); /* a sanitizer has a handler of its own */
     else if (!strcmp(step, "ignore"))
         signal(atoi(v), SIG_IGN);
     else if (!strcmp(step, "trap"))
