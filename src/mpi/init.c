@@ -102,6 +102,7 @@ int PMPI_Finalize(void)
     if (!rc) rc = comm_attrs_delete(comm_world());
     if (rc) return report_attr(NULL, "MPI_Finalize", rc);
     /* Everybody has received what was sent: the segments of this process may go. */
+    pt_drain();
     rc = coll_barrier(comm_world());
     if (rc) return report_code(comm_world(), "MPI_Finalize", rc);
     proc_state(JOB_LIFE_FINALISED);

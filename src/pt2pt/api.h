@@ -28,6 +28,9 @@ enum pt_half { PT_USER = 0, PT_COLL = 1 };
 int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
 void pt_close(void);
 
+/* Until nothing that this process has to send waits for room or goes out in fragments: before the last barrier. */
+void pt_drain(void);
+
 /*
  * ---- the short way, for entry points ----
  * A standard or ready send to a rank (not MPI_PROC_NULL; the type may be uncommitted): 0 when the message is out and the buffer free; anything else

@@ -160,6 +160,19 @@ void pt_close(void)
     l->ctx_table = NULL;
 }
 
+static bool drained(void *lane)
+{
+    struct lane *l = lane;
+    return list_empty(&l->pending) && list_empty(&l->streams);
+}
+
+void pt_drain(void)
+{
+    lane_enter(&lane0);
+    lane_wait(&lane0, drained, &lane0, NULL);
+    lane_leave(&lane0);
+}
+
 void lane_fatal(const char *what)
 {
     char line[700];

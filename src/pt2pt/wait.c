@@ -33,7 +33,8 @@ void wait_open(struct lane *l)
     policy.yield = shared;
     policy.polls = shared ? 8 : 64;  /* about 0.2 us, 1 us */
     policy.stride = shared ? 1 : 16;
-    l->spin_max_ns = (uint64_t)var_int(shared ? VAR_YIELD_MAX : VAR_SPIN_MAX) * 1000u;
+    int64_t max_us = var_int(shared ? VAR_YIELD_MAX : VAR_SPIN_MAX);
+    l->spin_max_ns = max_us > 0 ? (uint64_t)max_us * 1000u : 0;
     if (!strcmp(spin, "never")) l->spin_max_ns = 0;
     if (!strcmp(spin, "always")) l->spin_max_ns = UINT64_MAX;
     l->spin_ns = l->spin_max_ns; /* until waits teach otherwise */

@@ -5,14 +5,13 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "config.h"
-#include "transport/transport.h"
+#include "transport/peer.h"
 
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct tp_ops *const transports[] = {&tp_self, &tp_shm};
 
 static const char usage[] =
     "usage: tern_info [--all | --version | --help | VARIABLE ...]\n"
@@ -37,7 +36,7 @@ static void print_build(void)
     print_line("configured", *TERN_BUILD_ARGS ? TERN_BUILD_ARGS : "without arguments");
     print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
     printf("  %-12s", "transports");
-    for (size_t i = 0; i < ARRAY_LEN(transports); i++) printf(" %s", transports[i]->name);
+    for (const struct tp_ops *const *t = peer_transports; *t; t++) printf(" %s", (*t)->name);
     putchar('\n');
 }
 

@@ -28,12 +28,12 @@ static int dom_count;
 static struct tp_dom *poll_dom; /* the one transport that is polled */
 static const struct tp_ops *poll_ops;
 
-static const struct tp_ops *const known[] = {&tp_self, &tp_shm, &tp_mock};
+const struct tp_ops *const peer_transports[] = {&tp_self, &tp_shm, &tp_mock, NULL};
 
 static const struct tp_ops *find_ops(const char *name, size_t len)
 {
-    for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (strlen(known[i]->name) == len && !strncmp(known[i]->name, name, len)) return known[i];
+    for (const struct tp_ops *const *t = peer_transports; *t; t++)
+        if (strlen((*t)->name) == len && !strncmp((*t)->name, name, len)) return *t;
     return NULL;
 }
 

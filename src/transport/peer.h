@@ -33,6 +33,9 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 extern TERN_HIDDEN struct peer **peer_table; /* by index; an entry is NULL until first use */
 extern uint32_t peer_count;
 
+/* All transports that there are, by name; ends with NULL. */
+extern const struct tp_ops *const peer_transports[];
+
 /* Opens the transports named by TERN_TRANSPORTS, leaves the card, makes the table. */
 int peer_open(void);
 void peer_close(void);
