@@ -46,6 +46,7 @@ struct lane {
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */
     uint64_t spin_max_ns;
     uint32_t sleepers;    /* threads of this process asleep in this lane */
+    uint32_t fruitless;   /* looks without waiting, since one found something */
 };
 
 extern TERN_HIDDEN struct lane lane0; /* the lane of every communicator, so far */
@@ -81,6 +82,10 @@ bool lane_idle(struct lane *);
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void wait_open(struct lane *);
+
+/* One turn of progress for a call that looks without waiting (MPI_Test, MPI_Iprobe). Programs call those in loops: where
+ * ranks share cores, every few that find nothing give up the core. Lock held. */
+void lane_poll(struct lane *);
 
 /* Ends an operation: result.error is set to `error`, done is called, waiters see it. Lock held. */
 void lane_finish(struct request *, int error);

@@ -29,7 +29,7 @@ static bool search(struct comm *c, struct looking *k, bool blocking)
     lane_enter(l);
     if (blocking) lane_wait(l, look, k, NULL);
     else if (!look(k)) {
-        lane_progress(l);
+        lane_poll(l);
         look(k);
     }
     lane_leave(l);

@@ -57,7 +57,7 @@ void pt_progress_once(struct comm *c)
 {
     struct lane *l = c ? c->lane : &lane0;
     lane_enter(l);
-    lane_progress(l);
+    lane_poll(l);
     lane_leave(l);
 }
 

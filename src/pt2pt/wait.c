@@ -115,3 +115,12 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *ga
     }
     if (start) learn(l, clock_ns() - start, slept);
 }
+
+/* Looks without success before the core is given up: about a microsecond. */
+#define LOOKS_A_YIELD 16
+
+void lane_poll(struct lane *l)
+{
+    if (lane_progress(l)) l->fruitless = 0;
+    else if (policy.yield && ++l->fruitless % LOOKS_A_YIELD == 0) sched_yield();
+}
