@@ -57,7 +57,7 @@ static const struct proc_boot *pmix_module(void)
     const char *dir = getenv("TERN_MODULE_DIR");
     if (dir) snprintf(path, sizeof path, "%s/pmix.so", dir);
     else snprintf(path, sizeof path, "%.*stern/pmix.so", slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname);
-    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* libpmix does not bear being unloaded: it has threads */
     if (!module) {
         err_set(TERN_ERR_NOT_FOUND, "the PMIx module cannot be loaded: %s", dlerror());
         return NULL;

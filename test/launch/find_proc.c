@@ -59,5 +59,6 @@ int main(int argc, char **argv)
         if (by_env && !has_variable(e->d_name, argv[2])) continue;
         puts(e->d_name);
     }
+    closedir(d);
     return 0;
 }
