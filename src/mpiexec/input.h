@@ -2,8 +2,8 @@
  * input.h - the launcher's standard input, for the ranks that are to read it.
  *
  * A file, pipe or socket goes to its one reader as it is: the rank reads what it needs and no more (so a job in a shell
- * loop does not swallow the loop's input), may seek, and sees the end. A terminal, which only processes of its own
- * session may read, and input meant for all ranks, are read here and passed on.
+ * loop does not swallow the loop's input), may seek, and sees the end. A terminal, which only processes of its
+ * foreground group may read, and input meant for all ranks, are read here and passed on.
  */
 #ifndef TERN_MPIEXEC_INPUT_H
 #define TERN_MPIEXEC_INPUT_H

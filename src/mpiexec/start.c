@@ -55,7 +55,7 @@ static void child(struct plan *p)
 {
     static const int caught[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
                                  SIGUSR2, SIGCONT, SIGTSTP, SIGPIPE, SIGTTIN, SIGTTOU};
-    setsid();
+    setpgid(0, 0); /* a group, not a session: doc/decisions/one-session.md */
     atomic_store(p->group, getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != p->launcher) _exit(127); /* it died before the line above */

@@ -1,5 +1,5 @@
 /*
- * start.h - starts one rank: the process, its session, its descriptors, its cpus, its program.
+ * start.h - starts one rank: the process, its process group, its descriptors, its cpus, its program.
  */
 #ifndef TERN_MPIEXEC_START_H
 #define TERN_MPIEXEC_START_H

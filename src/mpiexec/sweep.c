@@ -20,11 +20,11 @@ int sweep_signal(const struct sweep_groups *g, int sig)
     return there;
 }
 
-static bool has_session(const struct sweep_groups *g, int session)
+static bool has_group(const struct sweep_groups *g, int group)
 {
     int n = atomic_load(&g->count);
-    for (int i = 0; i < n && session > 1; i++)
-        if (atomic_load(&g->id[i]) == session) return true;
+    for (int i = 0; i < n && group > 1; i++)
+        if (atomic_load(&g->id[i]) == group) return true;
     return false;
 }
 
@@ -41,17 +41,17 @@ static ssize_t read_file(int proc, const char *pid, const char *file, char *buf,
     return (ssize_t)n;
 }
 
-/* The session of a process, 0 when it is a zombie or gone. */
-static int session_of(int proc, const char *pid)
+/* The group of a process, 0 when it is a zombie or gone. */
+static int group_of(int proc, const char *pid)
 {
     char stat[512], state;
-    int ppid, group, session;
+    int ppid, group;
     ssize_t n = read_file(proc, pid, "stat", stat, sizeof stat - 1);
     if (n <= 0) return 0;
     stat[n] = 0;
     char *end = strrchr(stat, ')'); /* the name before it may hold anything */
-    if (!end || sscanf(end + 1, " %c %d %d %d", &state, &ppid, &group, &session) != 4) return 0;
-    return state == 'Z' || state == 'X' ? 0 : session;
+    if (!end || sscanf(end + 1, " %c %d %d", &state, &ppid, &group) != 3) return 0;
+    return state == 'Z' || state == 'X' ? 0 : group;
 }
 
 static bool is_marked(int proc, const char *pid, const char *mark, size_t mark_len)
@@ -71,9 +71,9 @@ int sweep_strays(const struct sweep_groups *g, const char *job)
     for (struct dirent *e; (e = readdir(d));) {
         int pid = atoi(e->d_name);
         if (pid <= 1 || pid == getpid()) continue;
-        int session = session_of(dirfd(d), e->d_name);
-        if (!session) continue;
-        if (!has_session(g, session) && !is_marked(dirfd(d), e->d_name, mark, mark_len)) continue;
+        int group = group_of(dirfd(d), e->d_name);
+        if (!group) continue;
+        if (!has_group(g, group) && !is_marked(dirfd(d), e->d_name, mark, mark_len)) continue;
         if (!kill(pid, SIGKILL)) found++;
     }
     closedir(d);

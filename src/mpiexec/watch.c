@@ -250,7 +250,8 @@ static void on_forward_signal(evutil_socket_t sig, short what, void *arg)
     sweep_signal(&self.job->guard.page->groups, sig);
 }
 
-/* Ranks have sessions of their own, where SIGTSTP reaches handlers but stops nobody; SIGSTOP does. */
+/* SIGTSTP first, for who handles it; where a handler or an orphaned group (no terminal) keeps it from stopping a rank,
+ * SIGSTOP does. */
 static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
 {
     (void)what, (void)arg;
