@@ -25,7 +25,7 @@ struct slot {
 static struct slot *freed[CLASSES + 1];
 static uintptr_t range;    /* bytes reserved */
 static uintptr_t open_end; /* bytes of the range that are readable */
-static bool threaded;
+bool handle_threaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool reserve(void)
@@ -71,9 +71,9 @@ void *handle_alloc(uint32_t kind, size_t size)
 {
     size_t lines = lines_of(size);
     assert(lines <= CLASSES);
-    if (threaded) pthread_mutex_lock(&lock);
+    if (handle_threaded) pthread_mutex_lock(&lock);
     struct slot *s = take(lines);
-    if (threaded) pthread_mutex_unlock(&lock);
+    if (handle_threaded) pthread_mutex_unlock(&lock);
     if (unlikely(!s)) return NULL;
     memset(s, 0, size);
     s->h.kind = kind;
@@ -85,11 +85,11 @@ void handle_release(void *object, size_t size)
 {
     struct slot *s = object;
     size_t lines = lines_of(size);
-    if (threaded) pthread_mutex_lock(&lock);
+    if (handle_threaded) pthread_mutex_lock(&lock);
     s->h.kind = HANDLE_DEAD;
     s->next = freed[lines];
     freed[lines] = s;
-    if (threaded) pthread_mutex_unlock(&lock);
+    if (handle_threaded) pthread_mutex_unlock(&lock);
 }
 
 void handle_define(uintptr_t value, void *object)
@@ -112,4 +112,4 @@ void handle_close(void)
     forget_predefined();
 }
 
-void handle_set_threaded(bool on) { threaded = on; }
+void handle_set_threaded(bool on) { handle_threaded = on; }

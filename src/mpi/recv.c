@@ -32,17 +32,19 @@ static inline bool envelope_ok(const struct comm *c, int source, int tag)
     return likely((uint32_t)source < (uint32_t)comm_peers(c)) || source == MPI_ANY_SOURCE || source == MPI_PROC_NULL;
 }
 
+/* On what handle_at found; before MPI_Init no handle is known. */
 static inline bool recv_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int source, int tag)
 {
-    if (unlikely(!mpi_running || !c || count < 0 || !type_ready(t) || !buffer_ok(buf, count, t))) return false;
+    if (unlikely(c->h.kind != HANDLE_COMM || t->h.kind != HANDLE_TYPE)) return false;
+    if (unlikely(count < 0 || !type_ready(t) || !buffer_ok(buf, count, t))) return false;
     return envelope_ok(c, source, tag);
 }
 
 static inline int recv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, int source, int tag,
                        MPI_Comm comm, MPI_Status *status)
 {
-    struct comm *c = comm_of(comm);
-    struct type *t = type_of(datatype);
+    struct comm *c = handle_at(comm);
+    struct type *t = handle_at(datatype);
     struct request_result res;
     if (unlikely(!recv_ok(c, buf, count, t, source, tag))) return bad_recv(call, count, datatype, source, tag, comm, buf);
     int rc = pt_recv(c, buf, count, t, source, tag, &res);
@@ -55,8 +57,8 @@ typedef int start_fn(struct comm *, void *, int64_t, struct type *, int, int, st
 static inline int begin(const char *call, start_fn *fn, void *buf, int64_t count, MPI_Datatype datatype, int source,
                         int tag, MPI_Comm comm, MPI_Request *request)
 {
-    struct comm *c = comm_of(comm);
-    struct type *t = type_of(datatype);
+    struct comm *c = handle_at(comm);
+    struct type *t = handle_at(datatype);
     struct request *r;
     if (unlikely(!recv_ok(c, buf, count, t, source, tag))) return bad_recv(call, count, datatype, source, tag, comm, buf);
     if (unlikely(!request)) return bad_null(c, call, "request");

@@ -35,7 +35,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
         return error;
     }
     *h = MPI_REQUEST_NULL;
-    pt_release(r);
+    if (likely(!(r->flags & REQ_SHARED))) pt_retire(r);
     return error;
 }
 
@@ -179,17 +179,37 @@ static int retire_all(const char *call, struct set *s, MPI_Request h[], MPI_Stat
     return unlikely(failed) ? in_status(call) : MPI_SUCCESS;
 }
 
-/* Entries with an error among complete ones: MPI_Waitall stops waiting for the others (3.7.5). */
+/* Waits for one entry of MPI_Waitall and retires it; *failed collects errors. */
+static inline int wait_at(int i, MPI_Request h[], MPI_Status *status, int *failed)
+{
+    struct request *r = handle_at(h[i]);
+    if (unlikely(r->h.kind != HANDLE_REQUEST)) {
+        if (h[i] != MPI_REQUEST_NULL) return bad_request("MPI_Waitall", h[i], i);
+        status_empty(status);
+        return MPI_SUCCESS;
+    }
+    if (unlikely(is_idle(r))) {
+        status_empty(status);
+        return MPI_SUCCESS;
+    }
+    if (!request_is_complete(r)) pt_wait(r);
+    int error = retire(r, &h[i], status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error ? error_class(error) : MPI_SUCCESS;
+    *failed |= error;
+    return MPI_SUCCESS;
+}
+
 MPI_ALIAS(Waitall);
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
-    struct set s;
-    int rc = set_open(&s, "MPI_Waitall", count, array_of_requests);
-    if (unlikely(rc)) return rc;
-    pt_wait_many(count, s.req, true);
-    rc = retire_all("MPI_Waitall", &s, array_of_requests, array_of_statuses);
-    set_close(&s);
-    return rc;
+    int failed = 0;
+    if (unlikely(count < 0)) return bad_count(NULL, "MPI_Waitall", count);
+    if (unlikely(count && !array_of_requests)) return bad_null(NULL, "MPI_Waitall", "array_of_requests");
+    for (int i = 0; i < count; i++) {
+        int rc = wait_at(i, array_of_requests, status_at(array_of_statuses, i), &failed);
+        if (unlikely(rc)) return rc;
+    }
+    return unlikely(failed) ? in_status("MPI_Waitall") : MPI_SUCCESS;
 }
 
 MPI_ALIAS(Testall);

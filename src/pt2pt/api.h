@@ -87,6 +87,7 @@ void pt_progress_once(struct comm *);          /* one turn of progress for a tes
 /* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */
 void pt_wait_many(int n, struct request *const req[], bool all);
 void pt_release(struct request *);             /* the user lets go: freed now or at completion */
+void pt_retire(struct request *);              /* the same for one that is complete and not the shared one */
 
 /* ---- probe: *found_p false if nothing is there (blocking: waits until something is) ---- */
 int pt_probe(struct comm *, int source, int tag, bool blocking, bool *found_p, struct request_result *);

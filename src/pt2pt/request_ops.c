@@ -107,6 +107,14 @@ int pt_start(struct request *r)
 
 /* ---- letting go ---- */
 
+void pt_retire(struct request *r)
+{
+    struct comm *c = r->comm;
+    type_unref(r->type);
+    request_free(r);
+    comm_unref(c);
+}
+
 void pt_release(struct request *r)
 {
     if (r->flags & REQ_SHARED) return;
@@ -116,10 +124,7 @@ void pt_release(struct request *r)
     bool over = request_is_complete(r);
     if (!over) r->flags |= REQ_DETACHED;
     lane_leave(l);
-    if (!over) return;
-    type_unref(r->type);
-    request_free(r);
-    comm_unref(c);
+    if (over) pt_retire(r);
 }
 
 /* ---- cancelling ---- */
