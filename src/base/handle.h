@@ -77,6 +77,9 @@ static inline void *handle_at(const void *h)
     return likely(at < atomic_load_explicit(&handle_used, memory_order_relaxed) && !(v & 63)) ? (void *)v : &handle_none;
 }
 
+/* Is what handle_at found of that kind? Looked at as a bare header: it may be an object of another kind. */
+static inline bool handle_is(const void *object, uint32_t kind) { return ((const struct handle *)object)->kind == kind; }
+
 /* The object behind the user's value `h` if it is a live one of `kind`, else NULL. */
 static inline void *handle_get(const void *h, uint32_t kind)
 {

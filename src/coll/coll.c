@@ -227,6 +227,7 @@ static int run_cached(struct comm *c, const struct coll_call *a, const struct co
 int coll_run(struct comm *c, const struct coll_call *a)
 {
     struct coll_shape s;
+    if (unlikely(c->inter)) return err_set(TERN_ERR_COMM, "collectives on intercommunicators are not supported in this version");
     if (unlikely(!coll_comm(c))) return TERN_ERR_NOMEM;
     bool root = c->rank == a->root;
     int rc = check_own(c, a);

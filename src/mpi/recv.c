@@ -35,7 +35,7 @@ static inline bool envelope_ok(const struct comm *c, int source, int tag)
 /* On what handle_at found; before MPI_Init no handle is known. */
 static inline bool recv_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int source, int tag)
 {
-    if (unlikely(c->h.kind != HANDLE_COMM || t->h.kind != HANDLE_TYPE)) return false;
+    if (unlikely(!handle_is(c, HANDLE_COMM) || !handle_is(t, HANDLE_TYPE))) return false;
     if (unlikely(count < 0 || !type_ready(t) || !buffer_ok(buf, count, t))) return false;
     return envelope_ok(c, source, tag);
 }

@@ -183,7 +183,7 @@ static int retire_all(const char *call, struct set *s, MPI_Request h[], MPI_Stat
 static inline int wait_at(int i, MPI_Request h[], MPI_Status *status, int *failed)
 {
     struct request *r = handle_at(h[i]);
-    if (unlikely(r->h.kind != HANDLE_REQUEST)) {
+    if (unlikely(!handle_is(r, HANDLE_REQUEST))) {
         if (h[i] != MPI_REQUEST_NULL) return bad_request("MPI_Waitall", h[i], i);
         status_empty(status);
         return MPI_SUCCESS;

@@ -24,18 +24,13 @@ static TERN_COLD int bad_send(const char *call, const void *buf, int64_t count, 
 
 #define INLINE static inline __attribute__((always_inline)) /* one straight path in each of the entry points below */
 
-INLINE bool is_a(const void *object, uint32_t kind) /* as a bare handle: it may be an object of another kind */
-{
-    return ((const struct handle *)object)->kind == kind;
-}
-
 /*
  * Checked before a message goes out the short way, on what handle_at found. A type that is not committed has no
  * contiguous form yet, so it takes the long way, where it is found out; so does MPI_PROC_NULL.
  */
 INLINE bool short_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int tag)
 {
-    if (unlikely(!is_a(c, HANDLE_COMM) || !is_a(t, HANDLE_TYPE))) return false;
+    if (unlikely(!handle_is(c, HANDLE_COMM) || !handle_is(t, HANDLE_TYPE))) return false;
     return likely((count | tag) >= 0) && buffer_ok(buf, count, t);
 }
 
