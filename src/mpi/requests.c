@@ -165,7 +165,7 @@ static TERN_COLD int in_status(const char *call)
     return report(NULL, call, MPI_ERR_IN_STATUS, "an operation failed; the error codes are in the statuses (%s)", err_words());
 }
 
-/* The usual end of Waitall: all is well, nothing to set but the statuses. */
+/* The end of a successful MPI_Testall. */
 static int retire_all(const char *call, struct set *s, MPI_Request h[], MPI_Status statuses[])
 {
     int failed = 0;
@@ -179,7 +179,8 @@ static int retire_all(const char *call, struct set *s, MPI_Request h[], MPI_Stat
     return unlikely(failed) ? in_status(call) : MPI_SUCCESS;
 }
 
-/* Waits for one entry of MPI_Waitall and retires it; *failed collects errors. */
+/* Waits for one entry of MPI_Waitall and retires it; *failed collects errors. In order, one pass: by the time the first
+ * is complete most others are. */
 static inline int wait_at(int i, MPI_Request h[], MPI_Status *status, int *failed)
 {
     struct request *r = handle_at(h[i]);
