@@ -67,9 +67,10 @@ static _Thread_local struct {
 
 const char *report_last(int klass) { return last.klass == klass ? last.words : ""; }
 
-/* What the handler of `c` says; returns only if it lets the program go on. */
-static int handle(struct comm *c, const char *call, int klass, const char *words)
+/* What the handler of `on` says; returns only if it lets the program go on. */
+static int handle(const void *on, const char *call, int klass, const char *words)
 {
+    struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : NULL;
     last.klass = klass;
     snprintf(last.words, sizeof last.words, "%s: %s", call, words);
     if (!c && mpi_running) c = comm_self();
@@ -88,7 +89,7 @@ static int handle(struct comm *c, const char *call, int klass, const char *words
     return klass;
 }
 
-int report(struct comm *c, const char *call, int klass, const char *fmt, ...)
+int report(const void *on, const char *call, int klass, const char *fmt, ...)
 {
     char words[512];
     va_list ap;
@@ -96,20 +97,20 @@ int report(struct comm *c, const char *call, int klass, const char *fmt, ...)
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
     err_set(TERN_ERR_ARG, "%s", words);
-    return handle(c, call, klass, words);
+    return handle(on, call, klass, words);
 }
 
-int report_code(struct comm *c, const char *call, int code)
+int report_code(const void *on, const char *call, int code)
 {
     int klass = error_class(code);
     char words[512];
     const char *said = err_words();
     if (code == TERN_ERR_TRUNCATE) said = "the message is longer than the receive buffer";
     snprintf(words, sizeof words, "%s", *said ? said : error_sentence(klass));
-    return handle(c, call, klass, words);
+    return handle(on, call, klass, words);
 }
 
-void report_user(struct comm *c, const char *call, int code) { handle(c, call, code, "the program reported an error"); }
+void report_user(const void *on, const char *call, int code) { handle(on, call, code, "the program reported an error"); }
 
 bool mpi_running;
 
@@ -129,43 +130,43 @@ int bad_comm(const char *call, MPI_Comm comm)
     return report(NULL, call, MPI_ERR_COMM, "argument comm (%p) is not a communicator, or one that was freed", (void *)comm);
 }
 
-int bad_type(struct comm *c, const char *call, MPI_Datatype h, const char *argument)
+int bad_type(const void *on, const char *call, MPI_Datatype h, const char *argument)
 {
     struct type *t = type_of(h);
-    if (h == MPI_DATATYPE_NULL) return report(c, call, MPI_ERR_TYPE, "argument %s is MPI_DATATYPE_NULL", argument);
+    if (h == MPI_DATATYPE_NULL) return report(on, call, MPI_ERR_TYPE, "argument %s is MPI_DATATYPE_NULL", argument);
     if (!t)
-        return report(c, call, MPI_ERR_TYPE, "argument %s (%p) is not a datatype, or one that was freed", argument, (void *)h);
+        return report(on, call, MPI_ERR_TYPE, "argument %s (%p) is not a datatype, or one that was freed", argument, (void *)h);
     if (t->size < 0)
-        return report(c, call, MPI_ERR_TYPE, "argument %s: this machine has no %s", argument, type_name(t));
-    return report(c, call, MPI_ERR_TYPE, "argument %s (%s) has not been committed", argument, type_name(t));
+        return report(on, call, MPI_ERR_TYPE, "argument %s: this machine has no %s", argument, type_name(t));
+    return report(on, call, MPI_ERR_TYPE, "argument %s (%s) has not been committed", argument, type_name(t));
 }
 
-int bad_count(struct comm *c, const char *call, int64_t count)
+int bad_count(const void *on, const char *call, int64_t count)
 {
-    return report(c, call, MPI_ERR_COUNT, "argument count is %lld, which is negative", (long long)count);
+    return report(on, call, MPI_ERR_COUNT, "argument count is %lld, which is negative", (long long)count);
 }
 
 bool null_buffer_ok(int64_t count, const struct type *t) { return !count || !t->predefined || !t->size; }
 
-int bad_buffer(struct comm *c, const char *call, const char *argument)
+int bad_buffer(const void *on, const char *call, const char *argument)
 {
-    return report(c, call, MPI_ERR_BUFFER, "argument %s is NULL though there is data to move", argument);
+    return report(on, call, MPI_ERR_BUFFER, "argument %s is NULL though there is data to move", argument);
 }
 
-int bad_null(struct comm *c, const char *call, const char *argument)
+int bad_null(const void *on, const char *call, const char *argument)
 {
-    return report(c, call, MPI_ERR_ARG, "argument %s is NULL", argument);
+    return report(on, call, MPI_ERR_ARG, "argument %s is NULL", argument);
 }
 
-int bad_op(struct comm *c, const char *call, MPI_Op op, const struct type *t)
+int bad_op(const void *on, const char *call, MPI_Op op, const struct type *t)
 {
     check_running(call);
     struct op *o = op_of(op);
-    if (op == MPI_OP_NULL) return report(c, call, MPI_ERR_OP, "argument op is MPI_OP_NULL");
-    if (!o) return report(c, call, MPI_ERR_OP, "argument op (%p) is not an operator, or one that was freed", (void *)op);
-    if (o->rma_only) return report(c, call, MPI_ERR_OP, "argument op is %s, which is for one-sided communication only", o->name);
+    if (op == MPI_OP_NULL) return report(on, call, MPI_ERR_OP, "argument op is MPI_OP_NULL");
+    if (!o) return report(on, call, MPI_ERR_OP, "argument op (%p) is not an operator, or one that was freed", (void *)op);
+    if (o->rma_only) return report(on, call, MPI_ERR_OP, "argument op is %s, which is for one-sided communication only", o->name);
     const char *name = type_name(t);
-    return report(c, call, MPI_ERR_OP, "argument op is %s, which does not work on %s", o->name,
+    return report(on, call, MPI_ERR_OP, "argument op is %s, which does not work on %s", o->name,
                   *name ? name : "derived datatypes");
 }
 

@@ -4,7 +4,8 @@
  *
  * Below src/mpi there are codes (base/err.h) and words; here they become error
  * classes of the standard (MPI-5.0 section 9.4) and are given to the handler of the
- * communicator, or of MPI_COMM_SELF where a call has none (9.3).
+ * object that the call is about (a communicator, a session ...), or of MPI_COMM_SELF
+ * where it has none (9.3).
  *
  * A failing call says one line: rank and host, the call, the argument with its
  * value, why.
@@ -21,20 +22,22 @@
 
 #include "mpi/entry.h"
 
-/* Reports a failure found at the surface: class and words. Returns the class if the handler returns. `c` may be NULL. */
-int report(struct comm *c, const char *call, int klass, const char *fmt, ...) TERN_PRINTF(4, 5) TERN_COLD;
+/* In what follows `on` is the object with the error handler: a struct comm, told by its header, or NULL. */
+
+/* Reports a failure found at the surface: class and words. Returns the class if the handler returns. */
+int report(const void *on, const char *call, int klass, const char *fmt, ...) TERN_PRINTF(4, 5) TERN_COLD;
 
 /* Reports what a function below failed with (code != 0, words in err_words). */
-int report_code(struct comm *c, const char *call, int code) TERN_COLD;
+int report_code(const void *on, const char *call, int code) TERN_COLD;
 
 /* 0 stays MPI_SUCCESS, else report_code: the last line of most entry points. */
-static inline int report_if(struct comm *c, const char *call, int code)
+static inline int report_if(const void *on, const char *call, int code)
 {
-    return likely(!code) ? MPI_SUCCESS : report_code(c, call, code);
+    return likely(!code) ? MPI_SUCCESS : report_code(on, call, code);
 }
 
-/* Gives an error code of the user's to the handler of a communicator. */
-void report_user(struct comm *, const char *call, int code) TERN_COLD;
+/* Gives an error code of the user's to the handler. */
+void report_user(const void *on, const char *call, int code) TERN_COLD;
 
 /* Call and words of this thread's last report, if it was of this class; else "". */
 const char *report_last(int klass);
@@ -55,12 +58,12 @@ static inline void check_running(const char *call)
 
 /* ---- shared argument checks: 0, or the reported class ---- */
 int bad_comm(const char *call, MPI_Comm) TERN_COLD;   /* reports why `comm` is not a communicator */
-int bad_type(struct comm *, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
-int bad_count(struct comm *, const char *call, int64_t count) TERN_COLD;
-int bad_buffer(struct comm *, const char *call, const char *argument) TERN_COLD;
-int bad_null(struct comm *, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
+int bad_type(const void *on, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
+int bad_count(const void *on, const char *call, int64_t count) TERN_COLD;
+int bad_buffer(const void *on, const char *call, const char *argument) TERN_COLD;
+int bad_null(const void *on, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
 
-int bad_op(struct comm *, const char *call, MPI_Op, const struct type *) TERN_COLD; /* unknown, or not for this type */
+int bad_op(const void *on, const char *call, MPI_Op, const struct type *) TERN_COLD; /* unknown, or not for this type */
 
 /* Usable in reductions of this (ready) type. */
 static inline bool op_usable(const struct op *o, const struct type *t) { return likely(o && !o->rma_only && op_valid(o, t)); }

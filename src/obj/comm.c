@@ -1,6 +1,7 @@
 /* comm.c - the life of communicators as objects. */
 #include "obj/comm.h"
 #include "base/err.h"
+#include "obj/info.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static void drop(struct comm *c)
     rankmap_unref(c->map);
     rankmap_unref(c->local);
     if (c->errh) errh_unref(c->errh);
+    info_free(c->info);
     if (c->predefined) memset(c, 0, sizeof *c);
     else handle_release(c, sizeof *c);
 }

@@ -47,6 +47,8 @@ struct comm {
     uintptr_t predefined; /* MPI_COMM_WORLD/SELF value, 0 for others */
     struct link all;      /* in the list of live communicators */
     void *attrs;          /* cached attributes (src/obj/attr) */
+    struct info *info;    /* hints that the user gave, owned; NULL: none */
+    void *topo;           /* virtual topology (src/topo), NULL: none */
     void *bsend;          /* buffer attached to this communicator (src/pt2pt/bsend) */
     char name[MPI_MAX_OBJECT_NAME];
 };

@@ -1,0 +1,46 @@
+/*
+ * info.h - info objects: pairs of a key and a value, in the order in which the keys
+ * were first set (MPI-5.0 chapter 10).
+ *
+ * Keys and values are text without the standard's limits, which the entry points
+ * check. Hints that an object keeps (struct comm.info) are info objects of its own.
+ *
+ * Threads: different objects by any threads; one object by one thread at a time, as
+ * the standard wants of its user. Works before MPI_Init and after MPI_Finalize.
+ */
+#ifndef TERN_OBJ_INFO_H
+#define TERN_OBJ_INFO_H
+
+#include "base/handle.h"
+#include <mpi.h>
+
+struct info_pair {
+    char *key, *value;
+};
+
+struct info {
+    struct handle h;
+    struct info_pair *pair;
+    int n, room;
+    uintptr_t predefined; /* MPI_INFO_ENV's value, 0 for others */
+};
+
+/* NULL if `h` is MPI_INFO_NULL or no info object. */
+static inline struct info *info_of(MPI_Info h) { return handle_get(h, HANDLE_INFO); }
+static inline MPI_Info info_handle(struct info *i) { return i->predefined ? (MPI_Info)i->predefined : (MPI_Info)i; }
+
+struct info *info_new(void);                      /* empty; NULL with words when memory is out */
+struct info *info_dup(const struct info *);       /* of NULL: an empty one; NULL with words when memory is out */
+void info_free(struct info *);                    /* NULL is ignored */
+
+/* Adds the pair, or changes the value. 0 or TERN_ERR_NOMEM. */
+int info_set(struct info *, const char *key, const char *value);
+int info_delete(struct info *, const char *key);  /* TERN_ERR_NOT_FOUND: there is no such key */
+
+/* The value, valid until it is changed; NULL if there is no such key (or no info). */
+const char *info_get(const struct info *, const char *key);
+
+/* Is the value of `key` "true" (any case)? `otherwise` when it is not there or no boolean. */
+bool info_true(const struct info *, const char *key, bool otherwise);
+
+#endif
