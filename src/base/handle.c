@@ -8,8 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RANGE_MAX ((uintptr_t)1 << 34)  /* address space reserved, not memory ... */
-#define RANGE_MIN ((uintptr_t)1 << 22)  /* ... less where a limit (ulimit -v) forbids so much */
+#define RANGE_MIN ((uintptr_t)1 << 22)  /* where a limit (ulimit -v) forbids HANDLE_RANGE_MAX */
 #define CHUNK ((uintptr_t)64 << 10)     /* the arena grows by this: 64 KiB, one mprotect call */
 #define CLASSES 64                      /* slots of 1..64 cache lines */
 
@@ -31,7 +30,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool reserve(void)
 {
     void *p = MAP_FAILED;
-    for (range = RANGE_MAX; range >= RANGE_MIN && p == MAP_FAILED; range /= 4)
+    for (range = HANDLE_RANGE_MAX; range >= RANGE_MIN && p == MAP_FAILED; range /= 4)
         p = mmap(NULL, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return false;
     range *= 4; /* the step that worked */
@@ -71,9 +70,9 @@ void *handle_alloc(uint32_t kind, size_t size)
 {
     size_t lines = lines_of(size);
     assert(lines <= CLASSES);
-    if (handle_threaded) pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     struct slot *s = take(lines);
-    if (handle_threaded) pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
     if (unlikely(!s)) return NULL;
     memset(s, 0, size);
     s->h.kind = kind;
@@ -85,11 +84,11 @@ void handle_release(void *object, size_t size)
 {
     struct slot *s = object;
     size_t lines = lines_of(size);
-    if (handle_threaded) pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&lock);
     s->h.kind = HANDLE_DEAD;
     s->next = freed[lines];
     freed[lines] = s;
-    if (handle_threaded) pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&lock);
 }
 
 void handle_define(uintptr_t value, void *object)

@@ -10,10 +10,13 @@
  *
  *   slot:  | kind (4) | refs (4) | object ...                 |
  *
- * Threads: alloc and release may be called by any thread (a lock inside, skipped
- * while the process is single-threaded: handle_set_threaded). References are
- * atomic: ref is relaxed (who refs already owns one), unref is acq_rel so that
- * the last owner sees all writes of the others.
+ * Handles as ints, which Fortran and the standard's _toint functions want, are the
+ * number of the slot: no table is needed.
+ *
+ * Threads: alloc and release may be called by any thread, also before MPI_Init says
+ * how many there will be (a lock inside). References are atomic from
+ * handle_set_threaded on: ref is relaxed (who refs already owns one), unref is
+ * acq_rel so that the last owner sees all writes of the others.
  */
 #ifndef TERN_BASE_HANDLE_H
 #define TERN_BASE_HANDLE_H
@@ -63,7 +66,7 @@ void handle_define(uintptr_t value, void *object);
 /* All of the arena is given back; for the end of the library's life and for tests. */
 void handle_close(void);
 
-/* From now on several threads may allocate at the same time. */
+/* From now on several threads may count references at the same time. */
 void handle_set_threaded(bool threaded);
 
 /* What lies behind the user's value `h`: never NULL, never faults; the kind tells what it is, HANDLE_DEAD that it is
@@ -85,6 +88,31 @@ static inline void *handle_get(const void *h, uint32_t kind)
 {
     struct handle *o = handle_at(h);
     return likely(o->kind == kind) ? o : NULL;
+}
+
+#define HANDLE_SLOT ((uintptr_t)64)                 /* bytes that objects are aligned to */
+#define HANDLE_RANGE_MAX ((uintptr_t)1 << 34)       /* bytes of address space at most; not memory */
+#define HANDLE_NOT ((void *)UINTPTR_MAX)            /* no handle, whatever the arena holds */
+static_assert(HANDLE_RANGE_MAX / HANDLE_SLOT + HANDLE_PREDEFINED_END <= INT32_MAX, "the number of a slot fits an int");
+
+/* The user's value `h` as an int: a constant is its own number, an object >= HANDLE_PREDEFINED_END and the same as long
+ * as it lives; -1: no handle. */
+static inline int handle_to_int(const void *h)
+{
+    uintptr_t v = (uintptr_t)h;
+    if (v < HANDLE_PREDEFINED_END) return (int)v;
+    uintptr_t at = v - atomic_load_explicit(&handle_base, memory_order_relaxed);
+    bool inside = at < atomic_load_explicit(&handle_used, memory_order_relaxed) && !(v % HANDLE_SLOT);
+    return inside ? (int)(at / HANDLE_SLOT + HANDLE_PREDEFINED_END) : -1;
+}
+
+/* The other way; for an int that stands for nothing it is a value that handle_at knows to be nothing. */
+static inline void *handle_from_int(int i)
+{
+    if (i >= 0 && i < HANDLE_PREDEFINED_END) return (void *)(uintptr_t)i;
+    uintptr_t at = ((uintptr_t)i - HANDLE_PREDEFINED_END) * HANDLE_SLOT;
+    if (i < 0 || at >= atomic_load_explicit(&handle_used, memory_order_relaxed)) return HANDLE_NOT;
+    return (void *)(atomic_load_explicit(&handle_base, memory_order_relaxed) + at);
 }
 
 extern TERN_HIDDEN bool handle_threaded; /* set by handle_set_threaded */

@@ -24,4 +24,7 @@
     extern __typeof__(PMPI_##name) PMPI_##name __attribute__((visibility("default")));                  \
     extern __typeof__(PMPI_##name) MPI_##name __attribute__((weak, alias("PMPI_" #name), visibility("default")))
 
+/* The same for a variable of mpi.h; there are only the four that stand for Fortran's MPI_STATUS_IGNORE and its like. */
+#define MPI_VARIABLE(name) extern __typeof__(MPI_##name) MPI_##name __attribute__((visibility("default")))
+
 #endif

@@ -151,6 +151,25 @@ static void threads_get_objects_of_their_own(void **state)
     handle_set_threaded(false);
 }
 
+/* MPI-5.0 20.3: the same int as long as the object lives, never that of a constant; any int may be asked for. */
+static void handles_are_ints(void **state)
+{
+    (void)state;
+    struct object *o = handle_alloc(HANDLE_COMM, sizeof *o), *p = handle_alloc(HANDLE_COMM, sizeof *p);
+    assert_true(handle_to_int(o) >= HANDLE_PREDEFINED_END && handle_to_int(p) >= HANDLE_PREDEFINED_END);
+    assert_int_not_equal(handle_to_int(o), handle_to_int(p));
+    assert_ptr_equal(handle_from_int(handle_to_int(o)), o);
+    assert_ptr_equal(handle_from_int(handle_to_int(p)), p);
+    assert_int_equal(handle_to_int((void *)257), 257);
+    assert_ptr_equal(handle_from_int(257), (void *)257);
+    assert_int_equal(handle_to_int((char *)o + 8), -1);
+    assert_int_equal(handle_to_int(&o), -1);
+    const int stray[] = {-1, INT32_MIN, INT32_MAX, 0, 4095, (int)(handle_used / HANDLE_SLOT) + HANDLE_PREDEFINED_END};
+    for (size_t i = 0; i < ARRAY_LEN(stray); i++) assert_null(handle_get(handle_from_int(stray[i]), HANDLE_COMM));
+    handle_release(o, sizeof *o);
+    handle_release(p, sizeof *p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +178,7 @@ int main(void)
         cmocka_unit_test_teardown(stray_values_are_no_handles, close_arena),
         cmocka_unit_test_teardown(predefined_object_is_found_by_its_constant, close_arena),
         cmocka_unit_test_teardown(last_reference_is_told, close_arena),
+        cmocka_unit_test_teardown(handles_are_ints, close_arena),
         cmocka_unit_test_teardown(many_objects_of_many_sizes, close_arena),
         cmocka_unit_test_teardown(little_address_space, close_arena),
         cmocka_unit_test_teardown(threads_get_objects_of_their_own, close_arena),
