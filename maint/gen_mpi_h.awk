@@ -3,7 +3,9 @@
 # and `entries` (the functions to declare, or "all").
 #
 # What is in the standard's binary interface comes first, what only a C mpi.h with
-# a known MPI_Fint can offer second, what the standard deprecated long ago last.
+# a known MPI_Fint can offer second, what the standard deprecated long ago third, and
+# what it removed and the library still defines last (not with "all": the standard has
+# it no more).
 
 BEGIN {
     all = entries == "all"
@@ -21,6 +23,7 @@ table == 1 { group[++groups] = $1 " " $2; title[groups] = $3 }
 table == 2 && $6 == "yes" { type[$2] = type[$2] wrap($3 ";") }
 table == 2 && $6 == "no-fint" { fint = fint wrap($3 ";") }
 table == 2 && $6 == "no-deprecated" { old = old wrap($3 ";") }
+table == 2 && $6 == "no-removed" && !all { removed = removed wrap($3 ";") }
 
 # Constants: name, ctype, value, introduced, group, lang, decl, deprecated_in, removed_in, in_abi.
 # The members of the tool interface's two enumerations are part of their types.
@@ -31,6 +34,7 @@ table == 3 && $10 == "no-fint" && wanted($1) { fint = fint "extern " $2 $1 ";\n"
 
 # Functions: name, return, prototype, introduced, group, chapter, large_count_of, deprecated_in,
 # removed_in, status, in_abi
+table == 4 && $10 == "removed" && !all && wanted($1) { removed = removed twins($1, $3); next }
 table == 4 && ($10 == "removed" || $10 == "disputed" || !wanted($1)) { next }
 table == 4 && $11 == "no-fint" { fint = fint twins($1, $3); next }
 table == 4 && $11 == "no-deprecated" { old = old twins($1, $3); next }
@@ -63,6 +67,7 @@ END {
             " * handles and statuses in Fortran. MPI_X_toint and MPI_X_fromint are the portable way.", fint)
     section("Outside the binary interface, since deprecated in MPI 2: attributes and error handlers\n" \
             " * by their first names.", old)
+    section("Removed from the standard in MPI 3, and still here for programs of MPI 1", removed)
     print "\n#ifdef __cplusplus\n}\n#endif\n\n#endif"
 }
 
