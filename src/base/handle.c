@@ -94,11 +94,11 @@ void handle_release(void *object, size_t size)
 void handle_define(uintptr_t value, void *object)
 {
     assert(value < ARRAY_LEN(handle_predefined));
-    handle_predefined[value] = object;
+    handle_predefined[value] = object ? object : &handle_none;
 }
 
 /* Also when the library is loaded: a handle may be asked for before anything is opened. */
-static __attribute__((constructor)) void forget_predefined(void)
+static __attribute__((constructor(101))) void forget_predefined(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(handle_predefined); i++) handle_predefined[i] = &handle_none;
 }

@@ -60,7 +60,7 @@ void *handle_alloc(uint32_t kind, size_t size);
 /* Returns the memory. The kind becomes HANDLE_DEAD at once, so that a stale handle is noticed. */
 void handle_release(void *object, size_t size);
 
-/* Makes `object` (static or allocated) the one behind the predefined constant `value`. */
+/* Makes `object` (static or allocated) the one behind the predefined constant `value`; NULL: there is none any more. */
 void handle_define(uintptr_t value, void *object);
 
 /* All of the arena is given back; for the end of the library's life and for tests. */

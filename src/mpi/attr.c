@@ -6,6 +6,7 @@
 #include "mpi/attr.h"
 #include "mpi/report.h"
 #include "obj/attr.h"
+#include "obj/errcode.h"
 #include "proc/proc.h"
 
 static struct attr_object of_comm(struct comm *c) { return (struct attr_object){ATTR_COMM, comm_handle(c), &c->attrs}; }
@@ -111,7 +112,7 @@ int PMPI_Type_free_keyval(int *type_keyval) { return free_key("MPI_Type_free_key
 /* The value of a predefined key; NULL if it has none here. */
 static int *predefined(int keyval)
 {
-    static int tag_ub = INT32_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, last_code = MPI_ERR_LASTCODE;
+    static int tag_ub = INT32_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE;
     static int wtime_is_global, appnum, universe;
     const struct proc_info *me = proc_self();
     wtime_is_global = me->nodes == 1; /* all ranks read the clock of one kernel */
@@ -122,7 +123,7 @@ static int *predefined(int keyval)
     case MPI_HOST: return &host;
     case MPI_IO: return &io;
     case MPI_WTIME_IS_GLOBAL: return &wtime_is_global;
-    case MPI_LASTUSEDCODE: return &last_code;
+    case MPI_LASTUSEDCODE: return errcode_last();
     case MPI_APPNUM: return &appnum;
     case MPI_UNIVERSE_SIZE: return universe ? &universe : NULL;
     }

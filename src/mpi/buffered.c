@@ -3,6 +3,7 @@
  * 3.7, 3.9).
  */
 #include "mpi/report.h"
+#include "obj/session.h"
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
 
@@ -95,108 +96,156 @@ int PMPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
     return init("MPI_Bsend_init_c", buf, count, datatype, dest, tag, comm, request);
 }
 
-/* ---- buffers: of the process (c NULL), or of a communicator ---- */
+/* ---- buffers: of the process (on NULL), of a session, of a communicator ---- */
 
-static int attach(struct comm *c, const char *call, void *buffer, int64_t size)
+static int attach(void *on, void **place, const char *call, void *buffer, int64_t size)
 {
     check_running(call);
-    if (size < 0) return report(c, call, MPI_ERR_ARG, "argument size is %lld, which is negative", (long long)size);
-    if (!buffer && size) return report(c, call, MPI_ERR_BUFFER, "argument buffer is NULL, but size is %lld", (long long)size);
-    return report_if(c, call, bsend_attach(c, buffer, size));
+    if (size < 0) return report(on, call, MPI_ERR_ARG, "argument size is %lld, which is negative", (long long)size);
+    if (!buffer && size) return report(on, call, MPI_ERR_BUFFER, "argument buffer is NULL, but size is %lld", (long long)size);
+    return report_if(on, call, bsend_attach(place, buffer, size));
 }
 
-static int detach(struct comm *c, const char *call, void *buffer_addr, MPI_Count *size)
+static int detach(void *on, void **place, const char *call, void *buffer_addr, MPI_Count *size)
 {
     void *buffer;
     check_running(call);
-    if (!buffer_addr || !size) return bad_null(c, call, buffer_addr ? "size" : "buffer_addr");
-    int rc = bsend_detach(c, &buffer, size);
-    if (rc) return report_code(c, call, rc);
+    if (!buffer_addr || !size) return bad_null(on, call, buffer_addr ? "size" : "buffer_addr");
+    int rc = bsend_detach(place, &buffer, size);
+    if (rc) return report_code(on, call, rc);
     *(void **)buffer_addr = buffer;
     return MPI_SUCCESS;
 }
 
-static int detach_int(struct comm *c, const char *call, void *buffer_addr, int *size)
+static int detach_int(void *on, void **place, const char *call, void *buffer_addr, int *size)
 {
     MPI_Count n = 0;
-    int rc = detach(c, call, buffer_addr, size ? &n : NULL);
+    int rc = detach(on, place, call, buffer_addr, size ? &n : NULL);
     if (!rc) *size = n > INT32_MAX ? MPI_UNDEFINED : (int)n;
     return rc;
 }
 
-static int flush(struct comm *c, const char *call)
+static int flush(void *on, void **place, const char *call)
 {
     check_running(call);
-    return report_if(c, call, bsend_flush(c));
+    return report_if(on, call, bsend_flush(place));
 }
 
-static int iflush(struct comm *c, const char *call, MPI_Request *request)
+static int iflush(void *on, void **place, const char *call, MPI_Request *request)
 {
     struct request *r;
     check_running(call);
-    if (!request) return bad_null(c, call, "request");
-    int rc = bsend_iflush(c, &r);
-    if (rc) return report_code(c, call, rc);
+    if (!request) return bad_null(on, call, "request");
+    int rc = bsend_iflush(place, &r);
+    if (rc) return report_code(on, call, rc);
     *request = (MPI_Request)r;
     return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Buffer_attach);
-int PMPI_Buffer_attach(void *buffer, int size) { return attach(NULL, "MPI_Buffer_attach", buffer, size); }
+int PMPI_Buffer_attach(void *buffer, int size) { return attach(NULL, bsend_process(), "MPI_Buffer_attach", buffer, size); }
 
 MPI_ALIAS(Buffer_attach_c);
-int PMPI_Buffer_attach_c(void *buffer, MPI_Count size) { return attach(NULL, "MPI_Buffer_attach_c", buffer, size); }
+int PMPI_Buffer_attach_c(void *buffer, MPI_Count size) { return attach(NULL, bsend_process(), "MPI_Buffer_attach_c", buffer, size); }
 
 MPI_ALIAS(Buffer_detach);
-int PMPI_Buffer_detach(void *buffer_addr, int *size) { return detach_int(NULL, "MPI_Buffer_detach", buffer_addr, size); }
+int PMPI_Buffer_detach(void *buffer_addr, int *size)
+{
+    return detach_int(NULL, bsend_process(), "MPI_Buffer_detach", buffer_addr, size);
+}
 
 MPI_ALIAS(Buffer_detach_c);
-int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size) { return detach(NULL, "MPI_Buffer_detach_c", buffer_addr, size); }
+int PMPI_Buffer_detach_c(void *buffer_addr, MPI_Count *size)
+{
+    return detach(NULL, bsend_process(), "MPI_Buffer_detach_c", buffer_addr, size);
+}
 
 MPI_ALIAS(Buffer_flush);
-int PMPI_Buffer_flush(void) { return flush(NULL, "MPI_Buffer_flush"); }
+int PMPI_Buffer_flush(void) { return flush(NULL, bsend_process(), "MPI_Buffer_flush"); }
 
 MPI_ALIAS(Buffer_iflush);
-int PMPI_Buffer_iflush(MPI_Request *request) { return iflush(NULL, "MPI_Buffer_iflush", request); }
+int PMPI_Buffer_iflush(MPI_Request *request) { return iflush(NULL, bsend_process(), "MPI_Buffer_iflush", request); }
 
 MPI_ALIAS(Comm_attach_buffer);
 int PMPI_Comm_attach_buffer(MPI_Comm comm, void *buffer, int size)
 {
     struct comm *c = comm_of(comm);
-    return c ? attach(c, "MPI_Comm_attach_buffer", buffer, size) : bad_comm("MPI_Comm_attach_buffer", comm);
+    return c ? attach(c, &c->bsend, "MPI_Comm_attach_buffer", buffer, size) : bad_comm("MPI_Comm_attach_buffer", comm);
 }
 
 MPI_ALIAS(Comm_attach_buffer_c);
 int PMPI_Comm_attach_buffer_c(MPI_Comm comm, void *buffer, MPI_Count size)
 {
     struct comm *c = comm_of(comm);
-    return c ? attach(c, "MPI_Comm_attach_buffer_c", buffer, size) : bad_comm("MPI_Comm_attach_buffer_c", comm);
+    return c ? attach(c, &c->bsend, "MPI_Comm_attach_buffer_c", buffer, size) : bad_comm("MPI_Comm_attach_buffer_c", comm);
 }
 
 MPI_ALIAS(Comm_detach_buffer);
 int PMPI_Comm_detach_buffer(MPI_Comm comm, void *buffer_addr, int *size)
 {
     struct comm *c = comm_of(comm);
-    return c ? detach_int(c, "MPI_Comm_detach_buffer", buffer_addr, size) : bad_comm("MPI_Comm_detach_buffer", comm);
+    return c ? detach_int(c, &c->bsend, "MPI_Comm_detach_buffer", buffer_addr, size) : bad_comm("MPI_Comm_detach_buffer", comm);
 }
 
 MPI_ALIAS(Comm_detach_buffer_c);
 int PMPI_Comm_detach_buffer_c(MPI_Comm comm, void *buffer_addr, MPI_Count *size)
 {
     struct comm *c = comm_of(comm);
-    return c ? detach(c, "MPI_Comm_detach_buffer_c", buffer_addr, size) : bad_comm("MPI_Comm_detach_buffer_c", comm);
+    return c ? detach(c, &c->bsend, "MPI_Comm_detach_buffer_c", buffer_addr, size) : bad_comm("MPI_Comm_detach_buffer_c", comm);
 }
 
 MPI_ALIAS(Comm_flush_buffer);
 int PMPI_Comm_flush_buffer(MPI_Comm comm)
 {
     struct comm *c = comm_of(comm);
-    return c ? flush(c, "MPI_Comm_flush_buffer") : bad_comm("MPI_Comm_flush_buffer", comm);
+    return c ? flush(c, &c->bsend, "MPI_Comm_flush_buffer") : bad_comm("MPI_Comm_flush_buffer", comm);
 }
 
 MPI_ALIAS(Comm_iflush_buffer);
 int PMPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request *request)
 {
     struct comm *c = comm_of(comm);
-    return c ? iflush(c, "MPI_Comm_iflush_buffer", request) : bad_comm("MPI_Comm_iflush_buffer", comm);
+    return c ? iflush(c, &c->bsend, "MPI_Comm_iflush_buffer", request) : bad_comm("MPI_Comm_iflush_buffer", comm);
+}
+
+MPI_ALIAS(Session_attach_buffer);
+int PMPI_Session_attach_buffer(MPI_Session session, void *buffer, int size)
+{
+    struct session *s = session_of(session);
+    return s ? attach(s, &s->bsend, "MPI_Session_attach_buffer", buffer, size) : bad_session("MPI_Session_attach_buffer", session);
+}
+
+MPI_ALIAS(Session_attach_buffer_c);
+int PMPI_Session_attach_buffer_c(MPI_Session session, void *buffer, MPI_Count size)
+{
+    struct session *s = session_of(session);
+    return s ? attach(s, &s->bsend, "MPI_Session_attach_buffer_c", buffer, size) : bad_session("MPI_Session_attach_buffer_c", session);
+}
+
+MPI_ALIAS(Session_detach_buffer);
+int PMPI_Session_detach_buffer(MPI_Session session, void *buffer_addr, int *size)
+{
+    struct session *s = session_of(session);
+    return s ? detach_int(s, &s->bsend, "MPI_Session_detach_buffer", buffer_addr, size) : bad_session("MPI_Session_detach_buffer", session);
+}
+
+MPI_ALIAS(Session_detach_buffer_c);
+int PMPI_Session_detach_buffer_c(MPI_Session session, void *buffer_addr, MPI_Count *size)
+{
+    struct session *s = session_of(session);
+    return s ? detach(s, &s->bsend, "MPI_Session_detach_buffer_c", buffer_addr, size) : bad_session("MPI_Session_detach_buffer_c", session);
+}
+
+MPI_ALIAS(Session_flush_buffer);
+int PMPI_Session_flush_buffer(MPI_Session session)
+{
+    struct session *s = session_of(session);
+    return s ? flush(s, &s->bsend, "MPI_Session_flush_buffer") : bad_session("MPI_Session_flush_buffer", session);
+}
+
+MPI_ALIAS(Session_iflush_buffer);
+int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+    struct session *s = session_of(session);
+    return s ? iflush(s, &s->bsend, "MPI_Session_iflush_buffer", request) : bad_session("MPI_Session_iflush_buffer", session);
 }

@@ -230,7 +230,7 @@ static int let_go(const char *call, MPI_Comm *comm)
     if (c->predefined) return report(c, call, MPI_ERR_COMM, "%s cannot be freed", c->name);
     int rc = comm_attrs_delete(c);
     if (rc) return report_attr(c, call, rc);
-    bsend_drop(c);
+    bsend_drop(&c->bsend);
     comm_unref(c);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;

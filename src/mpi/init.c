@@ -1,64 +1,22 @@
 /*
- * init.c - the life of the library: MPI_Init, MPI_Finalize and their company
+ * init.c - entry points: the world model, MPI_Init, MPI_Finalize and their company
  * (MPI-5.0 sections 11.2, 11.4).
  */
-#include "base/sleep.h"
-#include "base/var.h"
 #include "coll/coll.h"
 #include "mpi/attr.h"
+#include "mpi/life.h"
 #include "mpi/report.h"
-#include "proc/job.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
-#include "transport/peer.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
-static bool was_started, was_finalized;
+/* Asked at any time by any thread. */
+static _Atomic bool was_started, was_finalized;
 static int thread_level;
 static pthread_t main_thread;
-
-/* Twelve bits that differ between jobs most of the time: part of every context id. */
-static uint32_t job_tag(const char *job)
-{
-    uint32_t h = 2166136261u;
-    for (; *job; job++) h = (h ^ (uint8_t)*job) * 16777619u;
-    return (h ^ h >> 12 ^ h >> 24) & 0xfff;
-}
-
-static int open_layers(int level)
-{
-    int rc = var_open();
-    if (!rc) rc = proc_open();
-    if (rc) return rc;
-    const struct proc_info *me = proc_self();
-    handle_set_threaded(level == MPI_THREAD_MULTIPLE);
-    errh_open();
-    attrs_open();
-    group_open(me->rank);
-    if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(level == MPI_THREAD_MULTIPLE)) ||
-        (rc = coll_open()))
-        return rc;
-    return comm_open(job_tag(me->job), me->rank, me->size);
-}
-
-static void close_layers(void)
-{
-    comm_close();
-    attrs_close();
-    bsend_close();
-    coll_close();
-    pt_close();
-    peer_close();
-    op_close();
-    type_close();
-    group_close();
-    proc_close();
-    var_close();
-    handle_close();
-}
 
 static int start(const char *call, int required, int *provided)
 {
@@ -68,12 +26,16 @@ static int start(const char *call, int required, int *provided)
                 : required <= MPI_THREAD_FUNNELED   ? MPI_THREAD_FUNNELED
                 : required <= MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED
                                                     : MPI_THREAD_MULTIPLE;
-    int rc = open_layers(level);
+    int rc = life_open(level);
     if (rc) return report_code(NULL, call, rc);
-    was_started = mpi_running = true;
+    rc = comm_world_open(proc_self()->size);
+    if (rc) {
+        life_close();
+        return report_code(NULL, call, rc);
+    }
+    was_started = world_running = true;
     thread_level = level;
     main_thread = pthread_self();
-    proc_state(JOB_LIFE_INITIALISED);
     if (provided) *provided = level;
     return MPI_SUCCESS;
 }
@@ -96,19 +58,20 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 MPI_ALIAS(Finalize);
 int PMPI_Finalize(void)
 {
-    check_running("MPI_Finalize");
+    check_world("MPI_Finalize");
     /* First of all: callbacks may still communicate (11.2.4). */
     int rc = comm_attrs_delete(comm_self());
     if (!rc) rc = comm_attrs_delete(comm_world());
     if (rc) return report_attr(NULL, "MPI_Finalize", rc);
+    bsend_drop(bsend_process());
     /* Everybody has received what was sent: the segments of this process may go. */
     pt_drain();
     rc = coll_barrier(comm_world());
     if (rc) return report_code(comm_world(), "MPI_Finalize", rc);
-    proc_state(JOB_LIFE_FINALISED);
-    mpi_running = false;
+    world_running = false;
     was_finalized = true;
-    close_layers();
+    comm_world_close();
+    life_close();
     return MPI_SUCCESS;
 }
 
@@ -131,7 +94,7 @@ int PMPI_Finalized(int *flag)
 MPI_ALIAS(Query_thread);
 int PMPI_Query_thread(int *provided)
 {
-    check_running("MPI_Query_thread");
+    check_world("MPI_Query_thread");
     if (!provided) return bad_null(NULL, "MPI_Query_thread", "provided");
     *provided = thread_level;
     return MPI_SUCCESS;
@@ -140,7 +103,7 @@ int PMPI_Query_thread(int *provided)
 MPI_ALIAS(Is_thread_main);
 int PMPI_Is_thread_main(int *flag)
 {
-    check_running("MPI_Is_thread_main");
+    check_world("MPI_Is_thread_main");
     if (!flag) return bad_null(NULL, "MPI_Is_thread_main", "flag");
     *flag = pthread_equal(main_thread, pthread_self()) != 0;
     return MPI_SUCCESS;

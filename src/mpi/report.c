@@ -1,5 +1,7 @@
 /* report.c - from a failure to the user's error handler; see report.h. */
 #include "mpi/report.h"
+#include "obj/errcode.h"
+#include "obj/session.h"
 #include "proc/proc.h"
 
 #include <stdarg.h>
@@ -53,9 +55,10 @@ static const char *host(void)
 static _Noreturn void die(const char *call, int klass, const char *words)
 {
     const char *name = error_name(klass);
-    char line[800];
+    char line[1200], own[MPI_MAX_ERROR_STRING] = "unknown error class";
+    if (!name) errcode_string(klass, own, sizeof own);
     snprintf(line, sizeof line, "rank %u on %s: %s failed: %s (%s). The job is ended.", proc_self()->rank, host(), call,
-             words, name ? name : "unknown error class");
+             words, name ? name : own);
     proc_abort(klass & 0xff, line);
 }
 
@@ -67,25 +70,34 @@ static _Thread_local struct {
 
 const char *report_last(int klass) { return last.klass == klass ? last.words : ""; }
 
+/* The handler for failures of `on`, and the handle that a user's function gets. */
+static struct errhandler *handler_of(const void *on, void **handle_p)
+{
+    if (on && handle_is(on, HANDLE_SESSION)) {
+        const struct session *s = on;
+        *handle_p = (void *)(uintptr_t)s;
+        return s->errh;
+    }
+    struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : comm_self();
+    *handle_p = comm_handle(c);
+    return c->errh ? c->errh : errh_initial(); /* nothing is open yet */
+}
+
 /* What the handler of `on` says; returns only if it lets the program go on. */
 static int handle(const void *on, const char *call, int klass, const char *words)
 {
-    struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : NULL;
+    void *object;
+    struct errhandler *e = errh_ref(handler_of(on, &object)); /* the user's function may take it off the object */
+    int code = klass;
     last.klass = klass;
     snprintf(last.words, sizeof last.words, "%s: %s", call, words);
-    if (!c && mpi_running) c = comm_self();
-    struct errhandler *e = c ? c->errh : errh_fatal();
-    int code = klass;
     switch (e->action) {
     case ERRH_FATAL:
     case ERRH_ABORT: die(call, klass, words);
-    case ERRH_USER: {
-        MPI_Comm handle = comm_handle(c);
-        e->comm_fn(&handle, &code);
-        break;
-    }
+    case ERRH_USER: errh_call(e, object, &code); break;
     case ERRH_RETURN: break;
     }
+    errh_unref(e);
     return klass;
 }
 
@@ -112,12 +124,13 @@ int report_code(const void *on, const char *call, int code)
 
 void report_user(const void *on, const char *call, int code) { handle(on, call, code, "the program reported an error"); }
 
-bool mpi_running;
+bool mpi_running, world_running;
 
 _Noreturn void not_running(const char *call)
 {
-    char line[160];
-    snprintf(line, sizeof line, "%s was called before MPI_Init or after MPI_Finalize. The process is ended.", call);
+    char line[200];
+    if (mpi_running) snprintf(line, sizeof line, "%s was called outside MPI_Init ... MPI_Finalize: a session is no place for it. The process is ended.", call);
+    else snprintf(line, sizeof line, "%s was called before MPI_Init or after MPI_Finalize. The process is ended.", call);
     proc_abort(MPI_ERR_OTHER, line);
 }
 
@@ -127,7 +140,23 @@ int bad_comm(const char *call, MPI_Comm comm)
 {
     check_running(call);
     if (comm == MPI_COMM_NULL) return report(NULL, call, MPI_ERR_COMM, "argument comm is MPI_COMM_NULL");
+    if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+        return report(NULL, call, MPI_ERR_COMM, "argument comm is %s, which exists between MPI_Init and MPI_Finalize only, not in sessions",
+                      comm == MPI_COMM_WORLD ? "MPI_COMM_WORLD" : "MPI_COMM_SELF");
     return report(NULL, call, MPI_ERR_COMM, "argument comm (%p) is not a communicator, or one that was freed", (void *)comm);
+}
+
+int bad_session(const char *call, MPI_Session h)
+{
+    if (h == MPI_SESSION_NULL) return report(NULL, call, MPI_ERR_SESSION, "argument session is MPI_SESSION_NULL");
+    return report(NULL, call, MPI_ERR_SESSION, "argument session (%p) is not a session, or one that was finalised", (void *)h);
+}
+
+int bad_errhandler(const void *on, const char *call, MPI_Errhandler h)
+{
+    if (h == MPI_ERRHANDLER_NULL) return report(on, call, MPI_ERR_ERRHANDLER, "argument errhandler is MPI_ERRHANDLER_NULL");
+    if (errh_of(h)) return report(on, call, MPI_ERR_ERRHANDLER, "argument errhandler was made for another kind of object");
+    return report(on, call, MPI_ERR_ERRHANDLER, "argument errhandler (%p) is not an error handler, or one that was freed", (void *)h);
 }
 
 int bad_type(const void *on, const char *call, MPI_Datatype h, const char *argument)

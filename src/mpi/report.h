@@ -4,8 +4,8 @@
  *
  * Below src/mpi there are codes (base/err.h) and words; here they become error
  * classes of the standard (MPI-5.0 section 9.4) and are given to the handler of the
- * object that the call is about (a communicator, a session ...), or of MPI_COMM_SELF
- * where it has none (9.3).
+ * object that the call is about (a communicator, a session ...); where it has none, of
+ * MPI_COMM_SELF in the world model, else to the initial one (9.3).
  *
  * A failing call says one line: rank and host, the call, the argument with its
  * value, why.
@@ -22,7 +22,8 @@
 
 #include "mpi/entry.h"
 
-/* In what follows `on` is the object with the error handler: a struct comm, told by its header, or NULL. */
+/* In what follows `on` is the object with the error handler, told by its header: a struct comm or struct session; or
+ * NULL, for MPI_COMM_SELF's in the world model, and the initial one outside of it. */
 
 /* Reports a failure found at the surface: class and words. Returns the class if the handler returns. */
 int report(const void *on, const char *call, int klass, const char *fmt, ...) TERN_PRINTF(4, 5) TERN_COLD;
@@ -44,20 +45,27 @@ const char *report_last(int klass);
 
 /* The error class for a code. */
 int error_class(int code);
-/* Its name ("MPI_ERR_RANK") and standard sentence; NULL for no known class. */
+/* Its name ("MPI_ERR_RANK") and standard sentence; NULL for what is no class of the standard. */
 const char *error_name(int klass);
 const char *error_sentence(int klass);
 
-/* MPI is initialised and not finalised; otherwise words, and the job ends. */
+/* The library is open: between MPI_Init and MPI_Finalize, or in a session; otherwise words, and the job ends. */
 extern TERN_HIDDEN bool mpi_running;
+extern TERN_HIDDEN bool world_running; /* between MPI_Init and MPI_Finalize */
 _Noreturn void not_running(const char *call) TERN_COLD;
 static inline void check_running(const char *call)
 {
     if (unlikely(!mpi_running)) not_running(call);
 }
+static inline void check_world(const char *call)
+{
+    if (unlikely(!world_running)) not_running(call);
+}
 
 /* ---- shared argument checks: 0, or the reported class ---- */
 int bad_comm(const char *call, MPI_Comm) TERN_COLD;   /* reports why `comm` is not a communicator */
+int bad_session(const char *call, MPI_Session) TERN_COLD;
+int bad_errhandler(const void *on, const char *call, MPI_Errhandler) TERN_COLD; /* none, or not for this kind of object */
 int bad_type(const void *on, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
 int bad_count(const void *on, const char *call, int64_t count) TERN_COLD;
 int bad_buffer(const void *on, const char *call, const char *argument) TERN_COLD;

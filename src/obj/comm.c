@@ -2,7 +2,9 @@
 #include "obj/comm.h"
 #include "base/err.h"
 #include "obj/info.h"
+#include "obj/session.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +13,8 @@
 static const struct comm_hooks *hooks[LAYERS];
 static struct comm world, self_comm;
 static struct link live = LIST_INIT(live);
-static uint64_t leader_part;          /* the upper fields of every context id made here */
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t job_part, leader_part; /* the upper fields of every context id made here, without and with the leader */
 static _Atomic uint32_t leader_count; /* contexts made so far; relaxed: only uniqueness matters */
 
 #define COUNT_BITS 27
@@ -58,11 +61,13 @@ static int setup(struct comm *c, uint64_t ctx, struct rankmap *local, struct ran
     c->rank = my_rank;
     c->rank_high = (uint64_t)(uint32_t)my_rank << 32;
     c->size = local->size;
-    if (!c->errh) c->errh = errh_ref(errh_fatal());
-    list_push(&live, &c->all);
+    if (!c->errh) c->errh = errh_ref(errh_initial());
     int rc = run_made(c);
-    if (rc) list_remove(&c->all);
-    return rc;
+    if (rc) return rc;
+    pthread_mutex_lock(&live_lock);
+    list_push(&live, &c->all);
+    pthread_mutex_unlock(&live_lock);
+    return 0;
 }
 
 static void drop(struct comm *c)
@@ -70,6 +75,7 @@ static void drop(struct comm *c)
     rankmap_unref(c->map);
     rankmap_unref(c->local);
     if (c->errh) errh_unref(c->errh);
+    session_unref(c->session);
     info_free(c->info);
     if (c->predefined) memset(c, 0, sizeof *c);
     else handle_release(c, sizeof *c);
@@ -85,7 +91,8 @@ int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const 
         rankmap_unref(remote);
         return err_set(TERN_ERR_NOMEM, "no memory for a communicator");
     }
-    c->errh = errh_ref(like ? like->errh : errh_fatal());
+    c->errh = errh_ref(like ? like->errh : errh_initial());
+    c->session = session_ref(like ? like->session : NULL);
     int rc = setup(c, ctx, local, remote, rankmap_find(local, own_index));
     if (rc) {
         drop(c);
@@ -106,9 +113,13 @@ void comm_unref(struct comm *c)
     if (!handle_unref(&c->h)) return;
     if (c->within) comm_unref(c->within);
     run_gone(c);
+    pthread_mutex_lock(&live_lock);
     list_remove(&c->all);
+    pthread_mutex_unlock(&live_lock);
     drop(c);
 }
+
+/* ---- the predefined ones ---- */
 
 /* World and self have contexts that all agree on without talking: counts 0 and 1 of leader 0 and of oneself. */
 static int open_one(struct comm *c, MPI_Comm handle, uint64_t ctx, struct rankmap *map, int32_t rank, const char *name)
@@ -119,31 +130,80 @@ static int open_one(struct comm *c, MPI_Comm handle, uint64_t ctx, struct rankma
     snprintf(c->name, sizeof c->name, "%s", name);
     int rc = setup(c, ctx, map, NULL, rank);
     if (rc) drop(c);
-    else handle_define((uintptr_t)handle, c);
     return rc;
 }
 
-int comm_open(uint32_t job_tag, uint32_t my_rank, uint32_t job_size)
+int comm_open(uint32_t job_tag, uint32_t my_rank)
 {
-    uint64_t job = (uint64_t)(job_tag & 0xfff) << 52;
+    job_part = (uint64_t)(job_tag & 0xfff) << 52;
     own_index = my_rank;
-    leader_part = job | (uint64_t)my_rank << 28;
+    leader_part = job_part | (uint64_t)my_rank << 28;
     atomic_store_explicit(&leader_count, 2, memory_order_relaxed);
-    int rc = open_one(&world, MPI_COMM_WORLD, job, rankmap_line((int32_t)job_size, 0, 1), (int32_t)my_rank,
-                      "MPI_COMM_WORLD");
-    if (rc) return rc;
     return open_one(&self_comm, MPI_COMM_SELF, leader_part | 1 << 1, rankmap_line(1, my_rank, 1), 0, "MPI_COMM_SELF");
 }
 
-void comm_close(void)
+int comm_world_open(uint32_t job_size)
 {
-    while (!list_empty(&live)) { /* what the user did not free goes too, the latest first: it may hold earlier ones */
-        struct comm *c = container_of(live.prev, struct comm, all);
-        atomic_store_explicit(&c->h.refs, 1, memory_order_relaxed);
-        comm_unref(c);
-    }
+    int rc = open_one(&world, MPI_COMM_WORLD, job_part, rankmap_line((int32_t)job_size, 0, 1), (int32_t)own_index,
+                      "MPI_COMM_WORLD");
+    if (rc) return rc;
+    handle_define((uintptr_t)MPI_COMM_WORLD, &world);
+    handle_define((uintptr_t)MPI_COMM_SELF, &self_comm);
+    return 0;
 }
 
-struct comm *comm_world(void) { return &world; }
+/* A communicator that the user did not free goes, whatever still refers to it. */
+static void end(struct comm *c)
+{
+    atomic_store_explicit(&c->h.refs, 1, memory_order_relaxed);
+    comm_unref(c);
+}
+
+/* The latest one first: it may hold earlier ones. */
+static struct comm *last_one(bool of_sessions)
+{
+    for (struct link *l = live.prev; l != &live; l = l->prev) {
+        struct comm *c = container_of(l, struct comm, all);
+        if (c != &self_comm && (of_sessions || !c->session)) return c;
+    }
+    return NULL;
+}
+
+static void end_all(bool of_sessions)
+{
+    struct comm *c;
+    while ((c = last_one(of_sessions))) end(c);
+}
+
+/* What the user made of MPI_COMM_SELF is forgotten: from now on it is the library's. */
+static void reset_self(void)
+{
+    struct comm *c = &self_comm;
+    errh_unref(c->errh);
+    c->errh = errh_ref(errh_initial());
+    info_free(c->info);
+    c->info = NULL;
+    snprintf(c->name, sizeof c->name, "MPI_COMM_SELF");
+}
+
+void comm_world_close(void)
+{
+    handle_define((uintptr_t)MPI_COMM_WORLD, NULL);
+    handle_define((uintptr_t)MPI_COMM_SELF, NULL);
+    end_all(false);
+    reset_self();
+}
+
+void comm_drop_left(void) { end_all(true); }
+
+void comm_close(void)
+{
+    end_all(true);
+    if (self_comm.h.kind) end(&self_comm);
+    handle_define((uintptr_t)MPI_COMM_WORLD, NULL);
+    handle_define((uintptr_t)MPI_COMM_SELF, NULL);
+}
+
+struct comm *comm_world(void) { return world.h.kind ? &world : NULL; }
 struct comm *comm_self(void) { return &self_comm; }
 struct link *comm_all(void) { return &live; }

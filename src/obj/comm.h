@@ -12,8 +12,11 @@
  *     63       52 51          28 27            1   0
  *     | job tag  | leader rank  | leader's count | collective? |
  *
+ * MPI_COMM_WORLD exists between MPI_Init and MPI_Finalize only: communicators of
+ * sessions come before it, beside it and after it.
+ *
  * Threads: immutable after comm_new but for name, error handler, attributes
- * (under the lane's lock) and the reference count.
+ * (under the lane's lock) and the reference count; the list of all has its lock.
  */
 #ifndef TERN_OBJ_COMM_H
 #define TERN_OBJ_COMM_H
@@ -28,6 +31,7 @@ struct lane;
 struct pt_comm;
 struct coll_comm;
 struct group;
+struct session;
 
 #define CTX_COLL ((uint64_t)1) /* the collective half of a context */
 
@@ -43,6 +47,7 @@ struct comm {
     struct comm *within;   /* of an intercommunicator: the local group's own, for its part of collective work */
     struct coll_comm *coll; /* schedules and node-local memory (src/coll), NULL until the first collective */
     struct errhandler *errh;
+    struct session *session; /* that it was made from, referred to; NULL: of the world model */
     bool inter;
     uintptr_t predefined; /* MPI_COMM_WORLD/SELF value, 0 for others */
     struct link all;      /* in the list of live communicators */
@@ -68,12 +73,21 @@ struct comm_hooks {
 };
 void comm_set_hooks(int layer, const struct comm_hooks *); /* layer 0: pt2pt, 1: coll, 2: attributes */
 
-/* Makes MPI_COMM_WORLD and MPI_COMM_SELF. */
-int comm_open(uint32_t job_tag, uint32_t my_rank, uint32_t job_size);
+/* From here on communicators can be made. There is one already, of this process alone. */
+int comm_open(uint32_t job_tag, uint32_t my_rank);
 void comm_close(void);
 
+/* The world model begins: makes MPI_COMM_WORLD, and MPI_COMM_SELF of the one of this process alone. */
+int comm_world_open(uint32_t job_size);
+/* It ends, and with it all communicators that were made from its own and not freed. */
+void comm_world_close(void);
+
+/* The last session ends: communicators that nobody freed go. */
+void comm_drop_left(void);
+
 /* A communicator with this context over `local` (and `remote` for an intercommunicator, else NULL), whose references
- * are taken over, also on failure. `like`: where the error handler comes from, NULL for the default. */
+ * are taken over, also on failure. `like`: where error handler and session come from; NULL for the initial error handler
+ * and no session. */
 int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
 
 struct comm *comm_ref(struct comm *);
@@ -82,8 +96,8 @@ void comm_unref(struct comm *); /* frees with the last reference: operations in 
 /* A context id that this process has not given out before. */
 uint64_t comm_fresh_ctx(void);
 
-struct comm *comm_world(void);
-struct comm *comm_self(void);
-struct link *comm_all(void); /* live communicators, by comm.all */
+struct comm *comm_world(void); /* MPI_COMM_WORLD; NULL outside the world model */
+struct comm *comm_self(void);  /* of this process alone; it is MPI_COMM_SELF as long as there is a world model */
+struct link *comm_all(void);   /* live communicators, by comm.all; for tests, while no other thread makes any */
 
 #endif

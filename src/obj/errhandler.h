@@ -1,5 +1,9 @@
 /*
  * errhandler.h - what happens when a call fails (MPI-5.0 section 9.3).
+ *
+ * Error handlers may be made, attached and freed at any time, by any thread: their
+ * references are counted atomically whatever the level of thread support, and they
+ * live in the arena of handles, which outlasts MPI_Finalize.
  */
 #ifndef TERN_OBJ_ERRHANDLER_H
 #define TERN_OBJ_ERRHANDLER_H
@@ -9,20 +13,39 @@
 
 enum errh_action { ERRH_FATAL, ERRH_RETURN, ERRH_ABORT, ERRH_USER };
 
+/* What kind of object a user's handler is for; the predefined ones are for all. */
+enum errh_kind { ERRH_ANY, ERRH_COMM, ERRH_SESSION, ERRH_WIN, ERRH_FILE };
+
+typedef void errh_fn(void); /* MPI_Comm_errhandler_function and so on, by kind */
+
 struct errhandler {
     struct handle h;
     enum errh_action action;
+    enum errh_kind kind;
     uintptr_t predefined;
-    MPI_Comm_errhandler_function *comm_fn; /* for ERRH_USER, made by MPI_Comm_create_errhandler */
+    errh_fn *fn; /* for ERRH_USER, by kind: MPI_Comm_errhandler_function ... */
 };
 
 static inline struct errhandler *errh_of(MPI_Errhandler e) { return handle_get(e, HANDLE_ERRHANDLER); }
 MPI_Errhandler errh_handle(struct errhandler *);
 
-void errh_open(void); /* defines the predefined handlers */
+/* Can it be attached to an object of this kind? */
+static inline bool errh_fits(const struct errhandler *e, enum errh_kind kind) { return e->kind == ERRH_ANY || e->kind == kind; }
+
+void errh_open(void); /* defines the predefined handlers; done when the library is loaded, and again by tests */
 struct errhandler *errh_fatal(void);
-struct errhandler *errh_new(MPI_Comm_errhandler_function *fn); /* NULL when memory is out */
+
+/*
+ * The handler of objects that got no other, and of failures before there is any object: what the launcher was told
+ * (mpiexec -initial-errhandler, 11.8.4), MPI_ERRORS_ARE_FATAL by default.
+ */
+struct errhandler *errh_initial(void);
+
+struct errhandler *errh_new(enum errh_kind, errh_fn *fn); /* NULL when memory is out */
 struct errhandler *errh_ref(struct errhandler *);
 void errh_unref(struct errhandler *);
+
+/* Calls the user's function with the object's handle and the code, which it may change. */
+void errh_call(const struct errhandler *, void *handle, int *code);
 
 #endif

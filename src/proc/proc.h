@@ -41,7 +41,11 @@ struct proc_boot {
     uint32_t (*node_of)(uint32_t rank);
     /* Tells the launcher that the job must end with `code`. True if this process is the first to say so. */
     bool (*abort)(int code, const char *words);
-    void (*state)(int state); /* enum job_life: MPI initialised or finalised; told to the launcher */
+    void (*state)(int state); /* enum job_life: MPI initialised or finalised, in turns; told to the launcher */
+    /* The launcher's process sets: `each` gets the name of every one. NULL: it knows none. */
+    int (*psets)(void (*each)(void *arg, const char *name), void *arg);
+    /* Their ranks, ascending, into ranks (room for all of the job): how many, or TERN_ERR_NOT_FOUND. */
+    int (*pset_ranks)(const char *name, uint32_t *ranks);
     void (*close)(void);
 };
 
@@ -56,6 +60,8 @@ int proc_card_put(const void *card, size_t len);
 int proc_card_get(uint32_t rank, void *buf, size_t cap);
 uint32_t proc_node_of(uint32_t rank);
 void proc_state(int state);
+int proc_psets(void (*each)(void *arg, const char *name), void *arg); /* see proc_boot */
+int proc_pset_ranks(const char *name, uint32_t *ranks);
 
 /* A process of the job was found dead. Where a launcher watches over the job it will end this process too, and say what
  * happened; this waits for that, at most a second and a half, so that the first cause is what is said. */

@@ -2,6 +2,7 @@
 #include "pt2pt/bsend.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "obj/session.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 #include "type/cursor.h"
@@ -31,11 +32,12 @@ struct bsend_buffer {
 
 #define ALIGN 16
 
-static struct bsend_buffer *of_process;
+static void *of_process;
 
-static struct lane *lane_of(struct comm *c) { return (c ? c : comm_self())->lane; }
+/* Places hold a struct bsend_buffer *, which the owner of the place does not look into. */
+static struct bsend_buffer *at(void **place) { return *place; }
 
-static struct bsend_buffer **place_of(struct comm *c) { return c ? (struct bsend_buffer **)&c->bsend : &of_process; }
+void **bsend_process(void) { return &of_process; }
 
 /* ---- attaching ---- */
 
@@ -48,21 +50,21 @@ static void open_segments(struct bsend_buffer *b)
     list_push(&b->segments, &s->all);
 }
 
-int bsend_attach(struct comm *c, void *buffer, int64_t size)
+int bsend_attach(void **place, void *buffer, int64_t size)
 {
-    struct bsend_buffer *b = malloc(sizeof *b), **place = place_of(c);
+    struct bsend_buffer *b = malloc(sizeof *b);
     if (!b) return err_set(TERN_ERR_NOMEM, "no memory to attach a buffer");
     *b = (struct bsend_buffer){.user = buffer, .size = size, .automatic = buffer == MPI_BUFFER_AUTOMATIC};
     if (b->automatic) b->size = 0;
     list_init(&b->segments);
     list_init(&b->flushes);
-    lane_enter(lane_of(c));
+    lane_enter(&lane0);
     bool taken = *place != NULL;
     if (!taken) {
         open_segments(b);
         *place = b;
     }
-    lane_leave(lane_of(c));
+    lane_leave(&lane0);
     if (!taken) return 0;
     free(b);
     return err_set(TERN_ERR_BUFFER, "a buffer is attached already; detach it first");
@@ -153,39 +155,37 @@ static void start_flush(struct bsend_buffer *b, struct request *f)
     else lane_finish(f, 0);
 }
 
-static void prepare_flush(struct request *f, struct comm *c)
+static void prepare_flush(struct request *f)
 {
-    pt_prepare(f, REQ_FLUSH, c ? c : comm_self(), PT_USER, NULL, 0, type_of(MPI_BYTE), MPI_PROC_NULL, MPI_ANY_TAG, PT_STANDARD);
+    pt_prepare(f, REQ_FLUSH, comm_self(), PT_USER, NULL, 0, type_of(MPI_BYTE), MPI_PROC_NULL, MPI_ANY_TAG, PT_STANDARD);
     f->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
 }
 
 static int no_buffer(void) { return err_set(TERN_ERR_BUFFER, "no buffer is attached"); }
 
-int bsend_flush(struct comm *c)
+int bsend_flush(void **place)
 {
-    struct bsend_buffer **place = place_of(c);
     struct request f = {0};
-    prepare_flush(&f, c);
-    lane_enter(lane_of(c));
+    prepare_flush(&f);
+    lane_enter(&lane0);
     bool attached = *place != NULL;
-    if (attached) start_flush(*place, &f);
-    lane_leave(lane_of(c));
+    if (attached) start_flush(at(place), &f);
+    lane_leave(&lane0);
     return attached ? pt_wait(&f) : no_buffer();
 }
 
-int bsend_iflush(struct comm *c, struct request **req_p)
+int bsend_iflush(void **place, struct request **req_p)
 {
-    struct bsend_buffer **place = place_of(c);
     struct request *f = request_new(REQ_FLUSH);
     if (!f) return TERN_ERR_NOMEM;
-    prepare_flush(f, c);
-    lane_enter(lane_of(c));
+    prepare_flush(f);
+    lane_enter(&lane0);
     bool attached = *place != NULL;
     if (attached) {
         comm_ref(f->comm);
-        start_flush(*place, f);
+        start_flush(at(place), f);
     }
-    lane_leave(lane_of(c));
+    lane_leave(&lane0);
     if (!attached) {
         request_free(f);
         return no_buffer();
@@ -194,35 +194,25 @@ int bsend_iflush(struct comm *c, struct request **req_p)
     return 0;
 }
 
-int bsend_detach(struct comm *c, void **buffer_p, int64_t *size_p)
+int bsend_detach(void **place, void **buffer_p, int64_t *size_p)
 {
-    struct bsend_buffer **place = place_of(c);
-    int rc = bsend_flush(c);
+    int rc = bsend_flush(place);
     if (rc) return rc;
-    lane_enter(lane_of(c));
-    struct bsend_buffer *b = *place;
+    lane_enter(&lane0);
+    struct bsend_buffer *b = at(place);
     *place = NULL;
-    lane_leave(lane_of(c));
+    lane_leave(&lane0);
     *buffer_p = b->user;
     *size_p = b->size;
     free(b);
     return 0;
 }
 
-void bsend_drop(struct comm *c)
+void bsend_drop(void **place)
 {
     void *buffer;
     int64_t size;
-    if (c->bsend) bsend_detach(c, &buffer, &size);
-}
-
-void bsend_close(void)
-{
-    struct bsend_buffer *b = of_process;
-    of_process = NULL;
-    if (!b) return;
-    while (b->automatic && !list_empty(&b->segments)) give_back(b, container_of(b->segments.next, struct segment, all));
-    free(b);
+    if (*place) bsend_detach(place, &buffer, &size);
 }
 
 /* ---- sending ---- */
@@ -276,7 +266,7 @@ int bsend_send(struct comm *c, const void *buf, int64_t count, struct type *t, i
     if (dest == MPI_PROC_NULL) return 0;
     type_cursor_init(&data, t, count, buf);
     lane_enter(c->lane);
-    struct bsend_buffer *b = c->bsend ? c->bsend : of_process;
+    struct bsend_buffer *b = c->bsend ? c->bsend : c->session && c->session->bsend ? c->session->bsend : of_process;
     int rc = b ? send_locked(c, b, &data, dest, tag) : err_set(TERN_ERR_BUFFER, "no buffer is attached for buffered sends");
     lane_leave(c->lane);
     return rc;

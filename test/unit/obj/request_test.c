@@ -67,9 +67,10 @@ static void error_handlers(void **state)
         assert_ptr_equal(errh_of(fixed[i]), e);
     }
     assert_null(errh_of(MPI_ERRHANDLER_NULL));
-    struct errhandler *own = errh_new(on_error);
+    struct errhandler *own = errh_new(ERRH_COMM, (errh_fn *)on_error);
     assert_int_equal(own->action, ERRH_USER);
-    assert_ptr_equal(own->comm_fn, on_error);
+    assert_ptr_equal(own->fn, (errh_fn *)on_error);
+    assert_true(errh_fits(own, ERRH_COMM) && !errh_fits(own, ERRH_SESSION));
     MPI_Errhandler h = errh_handle(own);
     errh_ref(own);
     errh_unref(own);

@@ -1,0 +1,122 @@
+/* life.c - see life.h. */
+#include "mpi/life.h"
+#include "base/sleep.h"
+#include "base/var.h"
+#include "coll/coll.h"
+#include "mpi/attr.h"
+#include "mpi/report.h"
+#include "obj/errcode.h"
+#include "proc/job.h"
+#include "proc/proc.h"
+#include "proc/pset.h"
+#include "pt2pt/api.h"
+#include "pt2pt/bsend.h"
+#include "transport/peer.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int users;
+static pid_t opener; /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
+
+/* Twelve bits that differ between jobs most of the time: part of every context id. */
+static uint32_t job_tag(const char *job)
+{
+    uint32_t h = 2166136261u;
+    for (; *job; job++) h = (h ^ (uint8_t)*job) * 16777619u;
+    return (h ^ h >> 12 ^ h >> 24) & 0xfff;
+}
+
+/* From below to above; each bears being closed without having been opened. */
+static int open_layers(bool threaded)
+{
+    int rc = var_open();
+    if (!rc) rc = proc_open();
+    if (rc) return rc;
+    const struct proc_info *me = proc_self();
+    handle_set_threaded(threaded);
+    attrs_open();
+    group_open(me->rank);
+    if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(threaded)) ||
+        (rc = coll_open()))
+        return rc;
+    return comm_open(job_tag(me->job), me->rank);
+}
+
+static void close_layers(void)
+{
+    comm_close();
+    attrs_close();
+    coll_close();
+    pt_close();
+    peer_close();
+    op_close();
+    type_close();
+    group_close();
+    pset_close();
+    proc_close();
+    var_close();
+}
+
+static int first_open(bool threaded)
+{
+    if (opener) return 0;
+    int rc = open_layers(threaded);
+    if (rc) close_layers();
+    else opener = getpid();
+    return rc;
+}
+
+static int open_locked(int level)
+{
+    int rc = first_open(level == MPI_THREAD_MULTIPLE);
+    if (rc) return rc;
+    if (!users++) {
+        proc_state(JOB_LIFE_INITIALISED);
+        mpi_running = true;
+    }
+    return 0;
+}
+
+int life_open(int level)
+{
+    pthread_mutex_lock(&lock);
+    int rc = open_locked(level);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+static void last_close(void)
+{
+    bsend_drop(bsend_process());
+    comm_drop_left();
+    mpi_running = false;
+    proc_state(JOB_LIFE_FINALISED);
+}
+
+void life_close(void)
+{
+    pt_drain();
+    pthread_mutex_lock(&lock);
+    if (!--users) last_close();
+    pthread_mutex_unlock(&lock);
+}
+
+int life_users(void)
+{
+    pthread_mutex_lock(&lock);
+    int n = users;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+/* The process exits, or the library is unloaded. Who did not finalise may have threads in the library: all stays as it is. */
+static __attribute__((destructor)) void leave(void)
+{
+    if (users || (opener && opener != getpid())) return;
+    if (opener) close_layers();
+    opener = 0;
+    errcode_close();
+    handle_close();
+}

@@ -1,0 +1,27 @@
+/*
+ * life.h - the life of the library, which the world model (MPI_Init ... MPI_Finalize,
+ * once) and any number of sessions share: it is open while anybody uses it.
+ *
+ * What ties this process to others - the launcher's facts, cards, transports, peers,
+ * matching state - is opened by the first user and stays until the process exits: a
+ * peer may still hold our card and our ring, and a message for a later session may
+ * come while there is none (doc/decisions/library-life.md). The end of the last user
+ * sends what waits, drops what was not freed, and tells the launcher.
+ *
+ * Threads: any; one lock.
+ */
+#ifndef TERN_MPI_LIFE_H
+#define TERN_MPI_LIFE_H
+
+#include "base/compiler.h"
+
+/* One more user, who needs this level of thread support. 0 or a code with words. */
+int life_open(int level);
+
+/* One less; by whoever called life_open, which may be any thread. Waits until what this process sent has left it. */
+void life_close(void);
+
+/* How many users there are. */
+int life_users(void);
+
+#endif

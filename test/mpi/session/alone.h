@@ -1,0 +1,23 @@
+/*
+ * alone.h - the frame of programs that have sessions only: no MPI_COMM_WORLD to gather
+ * counts over. Each rank fails by its exit code; rank 0 prints its own count.
+ */
+#ifndef TERN_TEST_ALONE_H
+#define TERN_TEST_ALONE_H
+
+#include "../check.h"
+
+static inline void alone_start(void)
+{
+    const char *rank = getenv("TERN_JOB_RANK");
+    check_rank = rank ? atoi(rank) : 0;
+}
+
+static inline int alone_done(void)
+{
+    if (check_rank == 0) printf("checks: %ld, failed: %ld\n", check_cases, check_failures);
+    fflush(stdout);
+    return check_failures || !check_cases;
+}
+
+#endif
