@@ -20,6 +20,7 @@ SUITE = [Launch(*row) for row in (
     ("msgrate", "pair", 2, "msgrate", "", 60),
     ("msgrate", "pair", 2, "msgrate", "-t", 90),
     ("msgrate.tcp", "pair_tcp", 2, "msgrate", "", 60),
+    ("pack", "pair", 1, "pack", "", 120),
     ("smb", "pair", 2, "smb_overhead", "", 120),
     ("smb.tcp", "pair_tcp", 2, "smb_overhead", "", 120),
     ("rndv", "pair", 2, "rndv_overlap", "", 40),
