@@ -40,7 +40,8 @@ enum tern_err {
     TERN_ERR_KEYVAL = -23,
     TERN_ERR_DIMS = -24,
     TERN_ERR_PROGRAM = -25, /* a collective schedule is malformed */
-    TERN_ERR_LAST = -26
+    TERN_ERR_CONVERSION = -26, /* a value does not fit into another representation */
+    TERN_ERR_LAST = -27
 };
 
 /* Records the words of a failure and returns `code`. */

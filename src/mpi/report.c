@@ -37,6 +37,7 @@ static const int class_of[] = {
     [-TERN_ERR_KEYVAL] = MPI_ERR_KEYVAL,
     [-TERN_ERR_DIMS] = MPI_ERR_DIMS,
     [-TERN_ERR_PROGRAM] = MPI_ERR_INTERN,
+    [-TERN_ERR_CONVERSION] = MPI_ERR_CONVERSION,
 };
 
 int error_class(int code)

@@ -29,7 +29,9 @@ int PMPI_Type_free(MPI_Datatype *datatype)
     if (!datatype) return bad_null(NULL, call, "datatype");
     struct type *t = type_of(*datatype);
     if (!t) return bad_type(NULL, call, *datatype, "datatype");
-    if (t->predefined) return report(NULL, call, MPI_ERR_TYPE, "argument datatype is %s, which is predefined and cannot be freed", type_name(t));
+    if (t->predefined)
+        return report(NULL, call, MPI_ERR_TYPE, "argument datatype is %s, which is predefined and cannot be freed",
+                      t->envelope ? "of a selected kind" : type_name(t));
     int rc = type_attrs_delete(t);
     if (rc) return report_attr(NULL, call, rc);
     type_unref(t);

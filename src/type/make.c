@@ -63,9 +63,10 @@ bool make_sum(struct make *m, int64_t a, int64_t b, int64_t *sum)
 void make_part(struct make *m, int64_t n, struct type *type)
 {
     struct type *t = m->t;
-    int64_t size, elements;
+    int64_t size, elements, external;
     if (!make_product(m, n, type->size, &size) || !make_sum(m, t->size, size, &size)) return;
     if (!make_product(m, n, type->elements, &elements) || !make_sum(m, t->elements, elements, &elements)) return;
+    if (!make_product(m, n, type->external, &external) || !make_sum(m, t->external, external, &external)) return;
     type_ref(type);
     t->parts[t->nparts++] = (struct type_part){n, type};
     if (n == 0) return;
@@ -73,6 +74,7 @@ void make_part(struct make *m, int64_t n, struct type *type)
     bool first = t->elements == 0;
     t->size = size;
     t->elements = elements;
+    t->external = external;
     t->signature = s.hash;
     t->signature_step = s.step;
     t->untyped = t->untyped || type->untyped;

@@ -3,6 +3,8 @@
 #include "base/err.h"
 #include "type/element.h"
 #include "type/envelope.h"
+#include "type/external.h"
+#include "type/f90.h"
 #include "type/layout.h"
 #include "type/signature.h"
 
@@ -67,12 +69,14 @@ static void make_elements(const struct predefined *p, struct type *t, struct typ
     struct signature s = signature_basic(p->self);
     t->elements = p->size > 0;
     t->basic = t;
+    t->external = external_basic_size(t);
     if (p->second) {
         half[0] = (struct type_part){1, type_of(p->half[0])};
         half[1] = (struct type_part){1, type_of(p->half[1])};
         t->parts = half;
         t->nparts = 2;
         t->elements = 2;
+        t->external = half[0].type->external + half[1].type->external;
         s = signature_join(type_signature(half[0].type, 1), type_signature(half[1].type, 1));
     }
     t->untyped = p->self == MPI_BYTE || p->self == MPI_PACKED;
@@ -119,6 +123,7 @@ int type_open(void)
 void type_close(void)
 {
     if (!is_open) return;
+    type_f90_close();
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         layout_unref(types[i].layout);
         free(types[i].name);
@@ -195,7 +200,7 @@ int64_t type_span(const struct type *t, int64_t count, int64_t *first)
 const char *type_name(const struct type *t)
 {
     if (t->name) return t->name;
-    return t->predefined ? table[t - types].name : "";
+    return t->predefined && !t->envelope ? table[t - types].name : "";
 }
 
 int type_set_name(struct type *t, const char *name)

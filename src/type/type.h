@@ -65,7 +65,7 @@ struct type {
     const struct layout *layout; /* the bytes of one element; NULL if it has none */
     bool contig;                 /* `count` elements are one run of count * size bytes at buf + true_lb */
     bool committed;              /* may be communicated with; false for a type that this machine lacks */
-    bool predefined; /* named by a constant: neither freed nor counted */
+    bool predefined; /* named by a constant, or of f90.h: neither freed nor counted */
     uint8_t kind;    /* enum type_kind of a predefined type, else KIND_NONE */
     uint16_t klass;  /* enum type_class of a predefined type, else 0 */
     uint16_t align;  /* of the strictest basic type in it, bytes */
@@ -74,12 +74,13 @@ struct type {
     int64_t elements;         /* basic elements; the two halves of a pair count separately */
     uint64_t signature;       /* hash of the sequence of basic types (signature.h) */
     uint64_t signature_step;  /* what a signature before this one is multiplied by when joined */
+    int64_t external;         /* bytes in the portable representation (external.h) */
     bool untyped;             /* has MPI_BYTE or MPI_PACKED in it, which match anything */
     bool lb_set, ub_set;      /* bounds set by MPI_Type_create_resized, here or in a part */
     MPI_Datatype self;        /* the user's value */
     struct type_part *parts;  /* what it was built from; references are held */
     int64_t nparts;
-    struct envelope *envelope; /* NULL: predefined */
+    struct envelope *envelope; /* NULL: predefined by a constant */
     char *name;                /* MPI_Type_set_name; NULL: never set */
     void *attributes;          /* belongs to the attribute code above, NULL here */
 } TERN_ALIGNED(CACHE_LINE);
