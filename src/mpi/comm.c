@@ -4,6 +4,7 @@
 #include "comm/create.h"
 #include "mpi/attr.h"
 #include "mpi/report.h"
+#include "obj/hints.h"
 #include "pt2pt/bsend.h"
 
 #include <stdio.h>
@@ -141,6 +142,8 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     if (!c) return bad_comm("MPI_Comm_dup", comm);
     if (!newcomm) return bad_null(c, "MPI_Comm_dup", "newcomm");
     int rc = comm_dup(c, &made);
+    if (!rc) rc = comm_hints_copy(c, made);
+    if (rc && made) comm_unref(made);
     if (rc) return report_code(c, "MPI_Comm_dup", rc);
     rc = comm_attrs_copy(c, made);
     if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */

@@ -188,6 +188,12 @@ int bad_null(const void *on, const char *call, const char *argument)
     return report(on, call, MPI_ERR_ARG, "argument %s is NULL", argument);
 }
 
+int bad_info(const void *on, const char *call, MPI_Info info)
+{
+    if (info == MPI_INFO_NULL) return report(on, call, MPI_ERR_INFO, "argument info is MPI_INFO_NULL");
+    return report(on, call, MPI_ERR_INFO, "argument info (%p) is not an info object, or one that was freed", (void *)info);
+}
+
 int bad_op(const void *on, const char *call, MPI_Op op, const struct type *t)
 {
     check_running(call);

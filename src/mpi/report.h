@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "obj/comm.h"
 #include "obj/group.h"
+#include "obj/info.h"
 #include "obj/request.h"
 #include "type/op.h"
 #include "type/type.h"
@@ -71,6 +72,7 @@ int bad_count(const void *on, const char *call, int64_t count) TERN_COLD;
 int bad_buffer(const void *on, const char *call, const char *argument) TERN_COLD;
 int bad_null(const void *on, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
 
+int bad_info(const void *on, const char *call, MPI_Info) TERN_COLD; /* what info_of or info_given did not take */
 int bad_op(const void *on, const char *call, MPI_Op, const struct type *) TERN_COLD; /* unknown, or not for this type */
 
 /* Usable in reductions of this (ready) type. */

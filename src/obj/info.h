@@ -25,8 +25,17 @@ struct info {
     uintptr_t predefined; /* MPI_INFO_ENV's value, 0 for others */
 };
 
+struct info *info_env(void); /* see info_env.h */
+
 /* NULL if `h` is MPI_INFO_NULL or no info object. */
-static inline struct info *info_of(MPI_Info h) { return handle_get(h, HANDLE_INFO); }
+static inline struct info *info_of(MPI_Info h) { return h == MPI_INFO_ENV ? info_env() : handle_get(h, HANDLE_INFO); }
+
+/* The same for arguments that may be MPI_INFO_NULL, which is no info; false if `h` is something else. */
+static inline bool info_given(MPI_Info h, struct info **info_p)
+{
+    *info_p = info_of(h);
+    return *info_p || h == MPI_INFO_NULL;
+}
 static inline MPI_Info info_handle(struct info *i) { return i->predefined ? (MPI_Info)i->predefined : (MPI_Info)i; }
 
 struct info *info_new(void);                      /* empty; NULL with words when memory is out */

@@ -1,0 +1,27 @@
+/*
+ * comm_info.c - entry points: hints of communicators (MPI-5.0 section 7.4.4).
+ */
+#include "mpi/report.h"
+#include "obj/hints.h"
+
+MPI_ALIAS(Comm_set_info);
+int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
+{
+    struct comm *c = comm_of(comm);
+    struct info *i = info_of(info);
+    if (!c) return bad_comm("MPI_Comm_set_info", comm);
+    if (!i) return bad_info(c, "MPI_Comm_set_info", info);
+    return report_if(c, "MPI_Comm_set_info", comm_hints_set(c, i));
+}
+
+MPI_ALIAS(Comm_get_info);
+int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm("MPI_Comm_get_info", comm);
+    if (!info_used) return bad_null(c, "MPI_Comm_get_info", "info_used");
+    struct info *used = comm_hints_used(c);
+    if (!used) return report_code(c, "MPI_Comm_get_info", TERN_ERR_NOMEM);
+    *info_used = info_handle(used);
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,83 @@
+/* hints.c - see hints.h. */
+#include "obj/hints.h"
+#include "base/err.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct hint {
+    const char *key;
+    const char *standard; /* value when none was given; NULL: then it is not returned */
+    bool (*valid)(const char *value); /* NULL: it is the library's to set */
+};
+
+static bool is_boolean(const char *v) { return !strcasecmp(v, "true") || !strcasecmp(v, "false"); }
+
+/* One kind with its restrictors ("mpi:alloc_mem:win_allocate"), n characters. */
+static bool kind_known(const char *kind, size_t n)
+{
+    static const char *const restrictors[] = {"alloc_mem", "win_allocate", "win_allocate_shared"};
+    if (n == 6 && !memcmp(kind, "system", n)) return true;
+    if (n < 3 || memcmp(kind, "mpi", 3)) return false;
+    for (size_t at = 3, len; at < n; at += 1 + len) {
+        bool known = false;
+        const char *r = kind + at + 1;
+        len = strcspn(r, ":,");
+        for (size_t i = 0; i < ARRAY_LEN(restrictors); i++)
+            known |= strlen(restrictors[i]) == len && !memcmp(restrictors[i], r, len);
+        if (kind[at] != ':' || !known) return false;
+    }
+    return true;
+}
+
+bool memory_kinds_known(const char *list)
+{
+    for (;; list++) {
+        size_t n = strcspn(list, ",");
+        if (!kind_known(list, n)) return false;
+        list += n;
+        if (!*list) return true;
+    }
+}
+
+static const struct hint table[] = {
+    {"mpi_assert_no_any_tag", "false", is_boolean},
+    {"mpi_assert_no_any_source", "false", is_boolean},
+    {"mpi_assert_exact_length", "false", is_boolean},
+    {"mpi_assert_allow_overtaking", "false", is_boolean},
+    {"mpi_assert_strict_persistent_collective_ordering", "false", is_boolean},
+    {"mpi_assert_memory_alloc_kinds", NULL, memory_kinds_known},
+    {"mpi_memory_alloc_kinds", MEMORY_KINDS, NULL},
+};
+
+int comm_hints_set(struct comm *c, const struct info *given)
+{
+    if (given && !c->info && !(c->info = info_new())) return TERN_ERR_NOMEM;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        const char *v = info_get(given, table[i].key);
+        if (!v || !table[i].valid || !table[i].valid(v)) continue;
+        int rc = info_set(c->info, table[i].key, v);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+int comm_hints_copy(const struct comm *from, struct comm *to)
+{
+    if (!from->info) return 0;
+    to->info = info_dup(from->info);
+    return to->info ? 0 : TERN_ERR_NOMEM;
+}
+
+struct info *comm_hints_used(const struct comm *c)
+{
+    struct info *used = info_new();
+    for (size_t i = 0; used && i < ARRAY_LEN(table); i++) {
+        const char *v = info_get(c->info, table[i].key);
+        if (!v) v = table[i].standard;
+        if (!v || !info_set(used, table[i].key, v)) continue;
+        info_free(used);
+        return NULL;
+    }
+    return used;
+}

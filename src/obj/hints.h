@@ -1,0 +1,33 @@
+/*
+ * hints.h - what programs promise about their use of a communicator, and what the
+ * library tells about it (MPI-5.0 sections 7.4.4 and 11.4.3).
+ *
+ * A communicator keeps in struct comm.info the hints that it was given and that are
+ * known here with a value that makes sense; others are ignored, and so not returned.
+ * Known hints with a default are returned also when they were never given.
+ *
+ * Threads: one communicator by one thread at a time, as the standard wants of
+ * collective calls.
+ */
+#ifndef TERN_OBJ_HINTS_H
+#define TERN_OBJ_HINTS_H
+
+#include "obj/comm.h"
+#include "obj/info.h"
+
+/* The kinds of memory that buffers may be of: any that the processor reaches. */
+#define MEMORY_KINDS "mpi,system"
+
+/* Are all kinds of a list like "system,mpi:alloc_mem" among them? */
+bool memory_kinds_known(const char *list);
+
+/* Takes over the known ones of these hints (NULL: none); those not mentioned stay as they are. 0 or TERN_ERR_NOMEM. */
+int comm_hints_set(struct comm *, const struct info *);
+
+/* Gives `to`, which has none, the hints of `from`. 0 or TERN_ERR_NOMEM. */
+int comm_hints_copy(const struct comm *from, struct comm *to);
+
+/* All hints in use, as a new info object; NULL with words when memory is out. */
+struct info *comm_hints_used(const struct comm *);
+
+#endif

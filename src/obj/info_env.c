@@ -1,0 +1,110 @@
+/* info_env.c - see info_env.h. */
+#include "obj/info_env.h"
+#include "base/err.h"
+#include "obj/hints.h"
+#include "proc/proc.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* Values are cut where the standard's limit is. */
+static int set(struct info *i, const char *key, const char *value)
+{
+    char cut[MPI_MAX_INFO_VAL];
+    snprintf(cut, sizeof cut, "%s", value);
+    return info_set(i, key, cut);
+}
+
+static int set_arguments(struct info *i, int argc, char *const argv[])
+{
+    char text[MPI_MAX_INFO_VAL] = "";
+    size_t at = 0;
+    for (int a = 1; a < argc && argv[a] && at < sizeof text; a++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", at ? " " : "", argv[a]);
+    int rc = argc > 0 && argv[0] ? set(i, "command", argv[0]) : 0;
+    return rc || !at ? rc : set(i, "argv", text);
+}
+
+/* The arguments that the system keeps: as many as values have room for. */
+static int set_own_arguments(struct info *i)
+{
+    char buf[2 * MPI_MAX_INFO_VAL + 1];
+    char *argv[MPI_MAX_INFO_VAL];
+    int argc = 0;
+    FILE *f = fopen("/proc/self/cmdline", "re");
+    size_t n = f ? fread(buf, 1, sizeof buf - 1, f) : 0;
+    if (f) fclose(f);
+    buf[n] = 0;
+    for (size_t at = 0; at < n && argc < MPI_MAX_INFO_VAL; at += strlen(buf + at) + 1) argv[argc++] = buf + at;
+    return set_arguments(i, argc, argv);
+}
+
+static int set_host(struct info *i)
+{
+    struct utsname u;
+    if (uname(&u)) return 0;
+    int rc = set(i, "host", u.nodename);
+    return rc ? rc : set(i, "arch", u.machine);
+}
+
+static int set_folder(struct info *i)
+{
+    char path[PATH_MAX];
+    return getcwd(path, sizeof path) && strlen(path) < MPI_MAX_INFO_VAL ? set(i, "wdir", path) : 0;
+}
+
+static int set_size(struct info *i)
+{
+    char text[16];
+    uint32_t size = proc_self()->size; /* 0: not known yet */
+    snprintf(text, sizeof text, "%u", size);
+    return size ? set(i, "maxprocs", text) : 0;
+}
+
+struct info *info_new_env(int argc, char *const argv[])
+{
+    struct info *i = info_new();
+    if (!i) return NULL;
+    int rc = argc > 0 && argv ? set_arguments(i, argc, argv) : set_own_arguments(i);
+    if (!rc) rc = set_size(i);
+    if (!rc) rc = set_host(i);
+    if (!rc) rc = set_folder(i);
+    if (!rc) rc = set(i, "mpi_memory_alloc_kinds", MEMORY_KINDS);
+    if (!rc) return i;
+    info_free(i);
+    return NULL;
+}
+
+/* One made before the job was known, one after: who looks at the first while the second is made is not disturbed. */
+static struct info env[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Moves the pairs of a new object into a static one. */
+static int fill(struct info *e)
+{
+    struct info *i = info_new_env(0, NULL);
+    if (!i) return TERN_ERR_NOMEM;
+    e->pair = i->pair;
+    e->n = i->n;
+    e->room = i->room;
+    e->predefined = (uintptr_t)MPI_INFO_ENV;
+    e->h.kind = HANDLE_INFO;
+    i->pair = NULL;
+    i->n = 0;
+    info_free(i);
+    return 0;
+}
+
+struct info *info_env(void)
+{
+    pthread_mutex_lock(&lock);
+    struct info *e = &env[proc_self()->size > 0];
+    int rc = e->n ? 0 : fill(e);
+    pthread_mutex_unlock(&lock);
+    return rc ? NULL : e;
+}
