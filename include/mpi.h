@@ -1259,22 +1259,6 @@ int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 int MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler);
 int PMPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler);
 
-/* Sessions */
-int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup);
-int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup);
-int MPI_Session_finalize(MPI_Session *session);
-int PMPI_Session_finalize(MPI_Session *session);
-int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used);
-int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used);
-int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name);
-int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name);
-int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names);
-int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names);
-int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info);
-int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info);
-int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
-int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
-
 /* Info objects */
 int MPI_Info_create(MPI_Info *info);
 int PMPI_Info_create(MPI_Info *info);
@@ -1298,6 +1282,22 @@ int MPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *fl
 int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag);
 int MPI_Info_set(MPI_Info info, const char *key, const char *value);
 int PMPI_Info_set(MPI_Info info, const char *key, const char *value);
+
+/* Sessions */
+int MPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup);
+int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI_Group *newgroup);
+int MPI_Session_finalize(MPI_Session *session);
+int PMPI_Session_finalize(MPI_Session *session);
+int MPI_Session_get_info(MPI_Session session, MPI_Info *info_used);
+int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used);
+int MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name);
+int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *pset_len, char *pset_name);
+int MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names);
+int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_names);
+int MPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info);
+int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_Info *info);
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
+int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
 
 /* Dynamic processes */
 int MPI_Comm_get_parent(MPI_Comm *parent);
