@@ -186,9 +186,8 @@ static int check_members(struct comm *c, const char *call, MPI_Group group, stru
     if (!g)
         return report(c, call, MPI_ERR_GROUP, group == MPI_GROUP_NULL ? "argument group is MPI_GROUP_NULL"
                                                                       : "argument group is not a group, or one that was freed");
-    for (int32_t r = 0; r < g->map->size; r++)
-        if (rankmap_find(c->local, rankmap_at(g->map, r)) < 0)
-            return report(c, call, MPI_ERR_GROUP, "rank %d of argument group is not in the communicator's group", r);
+    int32_t r = group_outside(g, &(struct group){.map = c->local});
+    if (r >= 0) return report(c, call, MPI_ERR_GROUP, "rank %d of argument group is not in the communicator's group", r);
     *g_p = g;
     return MPI_SUCCESS;
 }

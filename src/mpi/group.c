@@ -2,8 +2,7 @@
  * group.c - entry points: groups (MPI-5.0 section 7.3).
  */
 #include "mpi/report.h"
-
-#include <stdlib.h>
+#include "obj/rankset.h"
 
 static TERN_COLD int bad_group(const char *call, MPI_Group h, const char *argument)
 {
@@ -121,55 +120,49 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
 
 /* ---- members by rank ---- */
 
-typedef int pick_fn(const struct group *, int, const int[], struct group **);
+typedef int pick_fn(const struct group *, const struct rankmap *ranks, struct group **);
 
-/* All ranks are in the group, and none is there twice; otherwise an error class, reported. */
-static int check_ranks(const char *call, const struct group *g, int64_t n, const int ranks[], const char *argument)
+/* The end of the four functions below. `ranks` is released; NULL: memory is out. No rank may be there twice. */
+static int pick(const char *call, pick_fn *fn, const struct group *g, struct rankmap *ranks, const char *argument, MPI_Group *newgroup)
 {
-    int32_t size = g->map->size;
-    bool *seen = calloc((size_t)size + 1, 1);
-    int rc = seen ? MPI_SUCCESS : report(NULL, call, MPI_ERR_NO_MEM, "no memory to check %d ranks", size);
-    for (int64_t i = 0; i < n && !rc; i++) {
-        int r = ranks[i];
-        if (r < 0 || r >= size)
-            rc = report(NULL, call, MPI_ERR_RANK, "argument %s names rank %d, but the group has ranks 0 to %d", argument, r, size - 1);
-        else if (seen[r])
-            rc = report(NULL, call, MPI_ERR_RANK, "argument %s names rank %d twice", argument, r);
-        else
-            seen[r] = true;
+    struct group *made = NULL;
+    int32_t twice = ranks ? rankset_twice(ranks, g->map->size) : -2;
+    int rc = twice == -2 ? err_set(TERN_ERR_NOMEM, "no memory to look at the ranks") : 0;
+    if (twice >= 0) {
+        rankmap_unref(ranks);
+        return report(NULL, call, MPI_ERR_RANK, "argument %s names rank %d twice", argument, twice);
     }
-    free(seen);
-    return rc;
+    if (!rc) rc = fn(g, ranks, &made);
+    rankmap_unref(ranks);
+    return give(call, rc, made, newgroup);
 }
 
-static int pick(const char *call, pick_fn *fn, MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
+static int pick_ranks(const char *call, pick_fn *fn, MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-    struct group *g = group_of(group), *made = NULL;
+    struct group *g = group_of(group);
     if (!g) return bad_group(call, group, "group");
     if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
     if ((n && !ranks) || !newgroup) return bad_null(NULL, call, newgroup ? "ranks" : "newgroup");
-    int rc = check_ranks(call, g, n, ranks, "ranks");
-    if (rc) return rc;
-    rc = fn(g, n, ranks, &made);
-    return give(call, rc, made, newgroup);
+    for (int i = 0; i < n; i++)
+        if (ranks[i] < 0 || ranks[i] >= g->map->size)
+            return report(NULL, call, MPI_ERR_RANK, "argument ranks[%d] is %d, but the group has ranks 0 to %d", i, ranks[i],
+                          g->map->size - 1);
+    return pick(call, fn, g, rankmap_list(n, (const uint32_t *)ranks), "ranks", newgroup);
 }
 
 MPI_ALIAS(Group_incl);
 int PMPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-    return pick("MPI_Group_incl", group_incl, group, n, ranks, newgroup);
+    return pick_ranks("MPI_Group_incl", group_pick, group, n, ranks, newgroup);
 }
 
 MPI_ALIAS(Group_excl);
 int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
-    return pick("MPI_Group_excl", group_excl, group, n, ranks, newgroup);
+    return pick_ranks("MPI_Group_excl", group_drop, group, n, ranks, newgroup);
 }
 
 /* ---- members by ranges ---- */
-
-/* Ranks of (first, last, stride), whose ends are in the group and whose stride leads from one to the other. */
-static int64_t range_length(const int range[3]) { return ((int64_t)range[1] - range[0]) / range[2] + 1; }
 
 static int check_range(const char *call, const struct group *g, int at, const int range[3])
 {
@@ -184,28 +177,18 @@ static int check_range(const char *call, const struct group *g, int at, const in
     return MPI_SUCCESS;
 }
 
-static int pick_ranges(const char *call, pick_fn *fn, const struct group *g, int n, int ranges[][3], MPI_Group *newgroup)
+/* The ranks of checked ranges, up to where there are more than the group has: then one of them is there twice. */
+static struct rankmap *ranks_of(const struct group *g, int n, int ranges[][3])
 {
-    struct group *made = NULL;
-    int64_t total = 0, k = 0;
-    for (int i = 0; i < n; i++) total += range_length(ranges[i]);
-    if (total > g->map->size) /* more than there are: at least one is there twice, so a prefix will show it */
-        total = (int64_t)g->map->size + 1;
-    int *ranks = malloc(((size_t)total + 1) * sizeof *ranks);
-    if (!ranks) return report(NULL, call, MPI_ERR_NO_MEM, "no memory for %lld ranks", (long long)total);
-    for (int i = 0; i < n; i++)
-        for (int64_t j = 0, len = range_length(ranges[i]); j < len && k < total; j++)
-            ranks[k++] = (int)(ranges[i][0] + j * ranges[i][2]);
-    int rc = check_ranks(call, g, total, ranks, "ranges");
-    if (!rc) {
-        rc = fn(g, (int)total, ranks, &made);
-        rc = give(call, rc, made, newgroup);
+    struct run_list l = {0};
+    for (int i = 0; i < n && l.size <= g->map->size; i++) {
+        int64_t first = ranges[i][0], last = ranges[i][1], stride = ranges[i][2];
+        runs_add(&l, (uint32_t)first, (int32_t)stride, (int32_t)((last - first) / stride + 1));
     }
-    free(ranks);
-    return rc;
+    return rankmap_runs(&l);
 }
 
-static int from_ranges(const char *call, pick_fn *fn, MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
+static int pick_ranges(const char *call, pick_fn *fn, MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     struct group *g = group_of(group);
     if (!g) return bad_group(call, group, "group");
@@ -215,17 +198,17 @@ static int from_ranges(const char *call, pick_fn *fn, MPI_Group group, int n, in
         int rc = check_range(call, g, i, ranges[i]);
         if (rc) return rc;
     }
-    return pick_ranges(call, fn, g, n, ranges, newgroup);
+    return pick(call, fn, g, ranks_of(g, n, ranges), "ranges", newgroup);
 }
 
 MPI_ALIAS(Group_range_incl);
 int PMPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
-    return from_ranges("MPI_Group_range_incl", group_incl, group, n, ranges, newgroup);
+    return pick_ranges("MPI_Group_range_incl", group_pick, group, n, ranges, newgroup);
 }
 
 MPI_ALIAS(Group_range_excl);
 int PMPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
-    return from_ranges("MPI_Group_range_excl", group_excl, group, n, ranges, newgroup);
+    return pick_ranges("MPI_Group_range_excl", group_drop, group, n, ranges, newgroup);
 }

@@ -93,7 +93,7 @@ int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const 
     }
     c->errh = errh_ref(like ? like->errh : errh_initial());
     c->session = session_ref(like ? like->session : NULL);
-    int rc = setup(c, ctx, local, remote, rankmap_find(local, own_index));
+    int rc = setup(c, ctx, local, remote, rankmap_find_once(local, own_index));
     if (rc) {
         drop(c);
         return rc;

@@ -1,8 +1,7 @@
 /* group.c - groups and their set operations. */
 #include "obj/group.h"
 #include "base/err.h"
-
-#include <stdlib.h>
+#include "obj/rankset.h"
 
 static uint32_t my_index;
 static struct group empty;
@@ -40,7 +39,7 @@ struct group *group_new(struct rankmap *map)
         return NULL;
     }
     g->map = map;
-    g->rank = rankmap_find(map, my_index);
+    g->rank = rankmap_find_once(map, my_index);
     if (g->rank < 0) g->rank = MPI_UNDEFINED;
     return g;
 }
@@ -58,82 +57,58 @@ void group_unref(struct group *g)
     handle_release(g, sizeof *g);
 }
 
-/* A group from `n` indices, which are freed. */
-static int from_list(int32_t n, uint32_t *index, struct group **out)
+/* The group of a map that was made from others, NULL if memory was out. */
+static int give(struct rankmap *map, struct group **out)
 {
-    struct group *g = index ? group_new(rankmap_list(n, index)) : NULL;
-    free(index);
-    if (!g) return err_set(TERN_ERR_NOMEM, "no memory for a group of %d processes", n);
+    struct group *g = group_new(map);
+    if (!g) return err_set(TERN_ERR_NOMEM, "no memory for a group");
     *out = g;
     return 0;
 }
 
-static uint32_t *list_of(size_t n) { return malloc((n + 1) * sizeof(uint32_t)); }
+int group_pick(const struct group *g, const struct rankmap *ranks, struct group **out)
+{
+    return give(rankset_pick(g->map, ranks), out);
+}
+
+int group_drop(const struct group *g, const struct rankmap *ranks, struct group **out)
+{
+    return give(rankset_drop(g->map, ranks), out);
+}
 
 int group_incl(const struct group *g, int n, const int ranks[], struct group **out)
 {
-    uint32_t *list = list_of((size_t)n);
-    for (int i = 0; i < n && list; i++) list[i] = rankmap_at(g->map, ranks[i]);
-    return from_list(n, list, out);
-}
-
-int group_excl(const struct group *g, int n, const int ranks[], struct group **out)
-{
-    int32_t size = g->map->size, k = 0;
-    uint32_t *list = list_of((size_t)size);
-    bool *drop = calloc((size_t)size + 1, 1);
-    if (!drop) {
-        free(list);
-        list = NULL;
-    }
-    for (int i = 0; i < n && list; i++) drop[ranks[i]] = true;
-    for (int32_t r = 0; r < size && list; r++)
-        if (!drop[r]) list[k++] = rankmap_at(g->map, r);
-    free(drop);
-    return from_list(k, list, out);
-}
-
-/* Members of a that are (keep) or are not (!keep) in b, in a's order, behind `list` of n entries. */
-static int32_t filter(const struct group *a, const struct group *b, bool keep, uint32_t *list, int32_t n)
-{
-    for (int32_t r = 0; r < a->map->size; r++) {
-        uint32_t index = rankmap_at(a->map, r);
-        if ((rankmap_find(b->map, index) >= 0) == keep) list[n++] = index;
-    }
-    return n;
+    struct rankmap *list = rankmap_list(n, (const uint32_t *)ranks);
+    int rc = give(list ? rankset_pick(g->map, list) : NULL, out);
+    rankmap_unref(list);
+    return rc;
 }
 
 int group_union(const struct group *a, const struct group *b, struct group **out)
 {
-    int32_t n = a->map->size;
-    uint32_t *list = list_of((size_t)n + (size_t)b->map->size);
-    if (list) {
-        for (int32_t r = 0; r < n; r++) list[r] = rankmap_at(a->map, r);
-        n = filter(b, a, false, list, n);
-    }
-    return from_list(n, list, out);
+    struct rankmap *more = rankset_minus(b->map, a->map);
+    int rc = give(more ? rankset_join(a->map, more) : NULL, out);
+    rankmap_unref(more);
+    return rc;
 }
 
 int group_intersection(const struct group *a, const struct group *b, struct group **out)
 {
-    uint32_t *list = list_of((size_t)a->map->size);
-    return from_list(list ? filter(a, b, true, list, 0) : 0, list, out);
+    return give(rankset_common(a->map, b->map), out);
 }
 
 int group_difference(const struct group *a, const struct group *b, struct group **out)
 {
-    uint32_t *list = list_of((size_t)a->map->size);
-    return from_list(list ? filter(a, b, false, list, 0) : 0, list, out);
+    return give(rankset_minus(a->map, b->map), out);
 }
 
 int group_compare(const struct group *a, const struct group *b)
 {
     if (rankmap_equal(a->map, b->map)) return MPI_IDENT;
-    if (a->map->size != b->map->size) return MPI_UNEQUAL;
-    for (int32_t r = 0; r < a->map->size; r++)
-        if (rankmap_find(b->map, rankmap_at(a->map, r)) < 0) return MPI_UNEQUAL;
-    return MPI_SIMILAR;
+    return a->map->size == b->map->size && group_outside(a, b) < 0 ? MPI_SIMILAR : MPI_UNEQUAL;
 }
+
+int32_t group_outside(const struct group *a, const struct group *b) { return rankset_outside(a->map, b->map); }
 
 int group_translate(const struct group *a, int n, const int from[], const struct group *b, int to[])
 {

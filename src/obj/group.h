@@ -27,12 +27,16 @@ struct group *group_ref(struct group *);
 void group_unref(struct group *);
 struct group *group_empty(void); /* the predefined one, not counted */
 
-/* Results: 0 or a code; *out has a reference of its own. Ranks are checked by the caller. */
+/* Results: 0 or a code; *out has a reference of its own. Ranks are checked by the caller. What they cost: rankset.h. */
+int group_pick(const struct group *, const struct rankmap *ranks, struct group **out); /* the members with these ranks */
+int group_drop(const struct group *, const struct rankmap *ranks, struct group **out); /* all others */
 int group_incl(const struct group *, int n, const int ranks[], struct group **out);
-int group_excl(const struct group *, int n, const int ranks[], struct group **out);
 int group_union(const struct group *, const struct group *, struct group **out);
 int group_intersection(const struct group *, const struct group *, struct group **out);
 int group_difference(const struct group *, const struct group *, struct group **out);
+
+/* The first rank of a that is no member of b; -1: a is a subset of b. */
+int32_t group_outside(const struct group *a, const struct group *b);
 
 /* MPI_IDENT, MPI_SIMILAR or MPI_UNEQUAL. */
 int group_compare(const struct group *, const struct group *);
