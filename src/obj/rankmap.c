@@ -118,16 +118,16 @@ void rankmap_unref(struct rankmap *m)
 
 const struct rank_run *rankmap_run_of(const struct rankmap *m, int32_t rank)
 {
-    uint32_t low = 0, high = m->runs; /* the run is at `low` or behind, and before `high` */
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (m->run[middle].rank <= rank) low = middle;
-        else high = middle;
+    const struct rank_run *at = m->run; /* it is one of the `left` from here on */
+    for (uint32_t left = m->runs; left > 1;) {
+        uint32_t half = left / 2;
+        at += at[half].rank <= rank ? half : 0;
+        left -= half;
     }
-    return &m->run[low];
+    return at;
 }
 
-uint32_t rankmap_at_irregular(const struct rankmap *m, int32_t rank)
+uint32_t rankmap_at_other(const struct rankmap *m, int32_t rank)
 {
     if (m->table) return m->table[rank];
     const struct rank_run *r = rankmap_run_of(m, rank);

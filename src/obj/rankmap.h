@@ -52,12 +52,21 @@ struct rankmap *rankmap_runs(struct run_list *);
 struct rankmap *rankmap_ref(struct rankmap *);
 void rankmap_unref(struct rankmap *);
 
-uint32_t rankmap_at_irregular(const struct rankmap *, int32_t rank); /* for rankmap_at only */
+static inline bool rankmap_is_line(const struct rankmap *m) { return likely(m->runs == 1); }
+static inline uint32_t rankmap_at_line(const struct rankmap *m, int32_t rank)
+{
+    return m->first + (uint32_t)rank * (uint32_t)m->stride;
+}
+uint32_t rankmap_at_other(const struct rankmap *, int32_t rank);
 
+/* The process index of a rank. */
 static inline uint32_t rankmap_at(const struct rankmap *m, int32_t rank)
 {
-    return likely(m->runs == 1) ? m->first + (uint32_t)rank * (uint32_t)m->stride : rankmap_at_irregular(m, rank);
+    return rankmap_is_line(m) ? rankmap_at_line(m, rank) : rankmap_at_other(m, rank);
 }
+
+/* The run that a rank is in, of a map with several. */
+const struct rank_run *rankmap_run_of(const struct rankmap *, int32_t rank);
 
 /* The rank with this process index, -1 if there is none. */
 int32_t rankmap_find(const struct rankmap *, uint32_t index);
@@ -70,9 +79,6 @@ static inline struct rank_run rankmap_run(const struct rankmap *m, uint32_t i)
 {
     return m->runs > 1 ? m->run[i] : (struct rank_run){0, m->size, m->first, m->stride};
 }
-
-/* The run that a rank is in, of a map with several. */
-const struct rank_run *rankmap_run_of(const struct rankmap *, int32_t rank);
 
 /* The first key at or behind `from` that is greater than (step, residue, low); m->runs if none is. For maps of runs. */
 uint32_t rankmap_key_above(const struct rankmap *m, uint32_t from, uint32_t step, uint32_t residue, uint32_t low);

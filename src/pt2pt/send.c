@@ -12,15 +12,28 @@
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
 static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
 
-int pt_send_short(const void *buf, int64_t count, const struct type *t, int dest, int tag, struct comm *c)
+static inline int send_short(const void *buf, int64_t count, const struct type *t, uint32_t index, int tag, struct comm *c)
 {
-    struct peer *p = peer_table[comm_index(c, dest)];
+    struct peer *p = peer_table[index];
     int64_t n = count * t->size;
     if (unlikely(!p || !t->contig || n > p->short_max)) return PT_LONG_WAY;
     int64_t credit = p->credit - eager_cost((size_t)n);
     if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
     return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
+}
+
+/* For ranks that have to be looked up. Apart from the usual way, which would save registers around the look-up's call. */
+static __attribute__((noinline)) int send_short_other(const void *buf, int64_t count, const struct type *t, int dest, int tag,
+                                                      struct comm *c)
+{
+    return send_short(buf, count, t, rankmap_at_other(c->map, dest), tag, c);
+}
+
+int pt_send_short(const void *buf, int64_t count, const struct type *t, int dest, int tag, struct comm *c)
+{
+    if (unlikely(!rankmap_is_line(c->map))) return send_short_other(buf, count, t, dest, tag, c);
+    return send_short(buf, count, t, rankmap_at_line(c->map, dest), tag, c);
 }
 
 /* The ring was full: the credit that pt_send_short took is not used. */
