@@ -34,6 +34,12 @@ table == 3 && $10 == "no-fint" && wanted($1) { fint = fint "extern " $2 $1 ";\n"
 
 # Functions: name, return, prototype, introduced, group, chapter, large_count_of, deprecated_in,
 # removed_in, status, in_abi
+#
+# An array of weights may be MPI_UNWEIGHTED, an address where compilers know that no array can be: they warn. A pointer
+# is the same to the language, and no promise of elements. So: "weights[]" becomes "*weights".
+table == 4 && $5 == "topo" {
+    while (match($3, /[a-z]*weights\[\]/)) $3 = substr($3, 1, RSTART - 1) "*" substr($3, RSTART, RLENGTH - 2) substr($3, RSTART + RLENGTH)
+}
 table == 4 && $10 == "removed" && !all && wanted($1) { removed = removed twins($1, $3); next }
 table == 4 && ($10 == "removed" || $10 == "disputed" || !wanted($1)) { next }
 table == 4 && $11 == "no-fint" { fint = fint twins($1, $3); next }
