@@ -7,7 +7,12 @@
 
 #include "obj/comm.h"
 
-enum talk_tag { TALK_GROUP = 1 << 30, TALK_INTER = 1 << 29, TALK_TAGS = TALK_INTER - 1 }; /* a user's tag is cut to TALK_TAGS */
+enum talk_tag {
+    TALK_GROUP = 1 << 30,
+    TALK_INTER = 1 << 29,
+    TALK_TOPO = TALK_GROUP | TALK_INTER,
+    TALK_TAGS = TALK_INTER - 1 /* a user's tag is cut to this */
+};
 
 /* `rank` as calls on the communicator name it: of the remote group in an intercommunicator. */
 int talk_send(struct comm *, const void *buf, size_t bytes, int rank, int tag);

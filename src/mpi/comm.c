@@ -6,6 +6,7 @@
 #include "mpi/report.h"
 #include "obj/hints.h"
 #include "pt2pt/bsend.h"
+#include "topo/topo.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -145,6 +146,7 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     if (!rc) rc = comm_hints_copy(c, made);
     if (rc && made) comm_unref(made);
     if (rc) return report_code(c, "MPI_Comm_dup", rc);
+    topo_copy(c, made);
     rc = comm_attrs_copy(c, made);
     if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
     else *newcomm = comm_handle(made);

@@ -11,6 +11,7 @@
 #include "proc/pset.h"
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
+#include "topo/topo.h"
 #include "transport/peer.h"
 
 #include <pthread.h>
@@ -37,6 +38,7 @@ static int open_layers(bool threaded)
     const struct proc_info *me = proc_self();
     handle_set_threaded(threaded);
     attrs_open();
+    topo_open();
     group_open(me->rank);
     if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(threaded)) ||
         (rc = coll_open()))
@@ -48,6 +50,7 @@ static void close_layers(void)
 {
     comm_close();
     attrs_close();
+    topo_close();
     coll_close();
     pt_close();
     peer_close();

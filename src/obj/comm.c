@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LAYERS 3
+#define LAYERS 4
 
 static const struct comm_hooks *hooks[LAYERS];
 static struct comm world, self_comm;
