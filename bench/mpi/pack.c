@@ -122,8 +122,7 @@ INLINE void by_hand(const struct shape *s, char *p, char *u, const int packing)
     case WEATHER:
         for (size_t f = 0; f < FIELDS; f++)
             for (size_t k = 0; k < s->planes; k++)
-                for (size_t i = 0; i < n; i++)
-                    p = move(p, u + (f * s->planes + k) * s->plane + i * step, 12, packing);
+                for (size_t i = 0; i < n; i++) p = move(p, u + (f * s->planes + k) * s->plane + i * step, 12, packing);
         break;
     }
 }
@@ -336,10 +335,12 @@ static void faces(const char *size, int n)
     struct shape s = {.name = "face2d_column", .loop = DOUBLES, .n = 4 * (size_t)n, .step = row};
     s.type = box(2, square, (int[]){4 * n, 1}, MPI_DOUBLE), s.count = 1;
     measure(&s, size);
-    s = (struct shape){.name = "face2d_strip4", .loop = BLOCKS, .n = 4 * (size_t)n, .step = row, .block = 32, .count = 1};
+    s = (struct shape){
+        .name = "face2d_strip4", .loop = BLOCKS, .n = 4 * (size_t)n, .step = row, .block = 32, .count = 1};
     s.type = box(2, square, (int[]){4 * n, 4}, MPI_DOUBLE);
     measure(&s, size);
-    s = (struct shape){.name = "face3d_x", .loop = GRID, .n = in, .step = row, .planes = in, .plane = row * n, .count = 1};
+    s = (struct shape){
+        .name = "face3d_x", .loop = GRID, .n = in, .step = row, .planes = in, .plane = row * n, .count = 1};
     s.type = box(3, cube, (int[]){m, m, 1}, MPI_DOUBLE);
     measure(&s, size);
     s.name = "face3d_x2", s.loop = GRID_ROWS, s.block = 16; /* two cells deep */
@@ -440,7 +441,8 @@ static void make_struct(const struct shape *s)
 {
     (void)s;
     MPI_Datatype t;
-    MPI_Type_create_struct(3, (int[]){3, 1, 1}, (MPI_Aint[]){0, 24, 28}, (MPI_Datatype[]){MPI_DOUBLE, MPI_CHAR, MPI_INT}, &t);
+    MPI_Type_create_struct(3, (int[]){3, 1, 1}, (MPI_Aint[]){0, 24, 28},
+                           (MPI_Datatype[]){MPI_DOUBLE, MPI_CHAR, MPI_INT}, &t);
     MPI_Type_commit(&t);
     MPI_Type_free(&t);
 }
