@@ -22,9 +22,9 @@ struct walk {
 
 struct sink {
     void (*run)(struct walk *, char *at, size_t len);
-    void (*strided)(struct walk *, char *at, int64_t n, size_t block, int64_t stride);
-    void (*blocks)(struct walk *, char *base, const int64_t *offs, int64_t n, size_t block);
-    void (*pieces)(struct walk *, char *base, const struct layout_piece *, int64_t np, int64_t n, int64_t stride);
+    void (*grid)(struct walk *, char *at, const struct grid *);
+    void (*scattered)(struct walk *, char *base, const struct scattered *);
+    void (*pieces)(struct walk *, char *base, const struct pieces *);
 };
 
 /* ---- the walk: each function starts `skip` packed bytes into its part, false: ended ---- */
@@ -48,7 +48,7 @@ static bool walk_strided(struct walk *w, char *at, int64_t n, size_t block, int6
         if (skip && !walk_run(w, at + i++ * stride, block, skip)) return false;
     }
     int64_t fit = (int64_t)min_size(w->left / block, (size_t)(n - i));
-    if (fit) w->sink->strided(w, at + i * stride, fit, block, stride);
+    if (fit) w->sink->grid(w, at + i * stride, &(struct grid){block, fit, stride, 1, 0});
     i += fit;
     return w->left && (i == n || walk_run(w, at + i * stride, block, 0));
 }
@@ -60,7 +60,7 @@ static bool walk_blocks(struct walk *w, char *base, const struct layout *l, size
     skip %= block;
     if (skip && !walk_run(w, base + l->offs[i++], block, skip)) return false;
     int64_t fit = (int64_t)min_size(w->left / block, (size_t)(l->n - i));
-    if (fit) w->sink->blocks(w, base, l->offs + i, fit, block);
+    if (fit) w->sink->scattered(w, base, &(struct scattered){block, l->offs + i, fit, 1, 0});
     i += fit;
     return w->left && (i == l->n || walk_run(w, base + l->offs[i], block, 0));
 }
@@ -89,9 +89,27 @@ static bool walk_pieces(struct walk *w, char *base, const struct layout *l, size
     }
     bool cut = w->left < (size_t)(l->size - p[i].at);
     if (cut) last = piece_at(p, i, l->n, (size_t)p[i].at + w->left); /* the piece in which the room ends */
-    if (last > i) w->sink->pieces(w, base, p + i, last - i, 1, 0);
+    if (last > i) w->sink->pieces(w, base, &(struct pieces){p + i, last - i, 1, 0});
     if (!cut) return w->left != 0;
     return w->left && walk_run(w, base + p[last].off, (size_t)(p[last + 1].at - p[last].at), 0);
+}
+
+/* Whole leaves, `times` times, stride apart. False: not a leaf that the sinks repeat. */
+static bool repeat_leaf(struct walk *w, char *at, int64_t times, int64_t stride, const struct layout *body)
+{
+    switch (body->kind) {
+    case LAYOUT_VECTOR:
+        w->sink->grid(w, at + body->off, &(struct grid){(size_t)body->block, body->n, body->stride, times, stride});
+        return true;
+    case LAYOUT_BLOCKS:
+        w->sink->scattered(w, at, &(struct scattered){(size_t)body->block, body->offs, body->n, times, stride});
+        return true;
+    case LAYOUT_LIST:
+        w->sink->pieces(w, at, &(struct pieces){body->pieces, body->n, times, stride});
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool walk_loop(struct walk *w, char *at, int64_t n, int64_t stride, const struct layout *body, size_t skip)
@@ -103,9 +121,8 @@ static bool walk_loop(struct walk *w, char *at, int64_t n, int64_t stride, const
         skip %= (size_t)body->size;
     }
     if (skip && !walk_layout(w, at + i++ * stride, body, skip)) return false;
-    if (body->kind == LAYOUT_LIST) {
-        int64_t fit = (int64_t)min_size(w->left / (size_t)body->size, (size_t)(n - i));
-        if (fit) w->sink->pieces(w, at + i * stride, body->pieces, body->n, fit, stride);
+    int64_t fit = (int64_t)min_size(w->left / (size_t)body->size, (size_t)(n - i));
+    if (fit && repeat_leaf(w, at + i * stride, fit, stride, body)) {
         i += fit;
         if (!w->left) return false;
     }
@@ -156,10 +173,10 @@ static void walk(struct walk *w, const struct type_cursor *c)
 
 /* ---- pack ---- */
 
-static void packed_to(struct walk *w, char *end)
+static void packed_to(struct walk *w, const char *end)
 {
     w->left -= (size_t)(end - w->packed);
-    w->packed = end;
+    w->packed += end - w->packed;
 }
 
 static void pack_run(struct walk *w, char *at, size_t len)
@@ -168,22 +185,19 @@ static void pack_run(struct walk *w, char *at, size_t len)
     packed_to(w, w->packed + len);
 }
 
-static void pack_strided(struct walk *w, char *at, int64_t n, size_t block, int64_t stride)
+static void pack_grid(struct walk *w, char *at, const struct grid *g) { packed_to(w, grid_pack(w->packed, at, g)); }
+
+static void pack_scattered(struct walk *w, char *base, const struct scattered *s)
 {
-    packed_to(w, strided_pack(w->packed, at, n, block, stride));
+    packed_to(w, scattered_pack(w->packed, base, s));
 }
 
-static void pack_blocks(struct walk *w, char *base, const int64_t *offs, int64_t n, size_t block)
+static void pack_pieces(struct walk *w, char *base, const struct pieces *p)
 {
-    packed_to(w, blocks_pack(w->packed, base, offs, n, block));
+    packed_to(w, pieces_pack(w->packed, base, p));
 }
 
-static void pack_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t np, int64_t n, int64_t stride)
-{
-    packed_to(w, pieces_pack(w->packed, base, p, np, n, stride));
-}
-
-static const struct sink pack_sink = {pack_run, pack_strided, pack_blocks, pack_pieces};
+static const struct sink pack_sink = {pack_run, pack_grid, pack_scattered, pack_pieces};
 
 size_t type_pack_general(struct type_cursor *c, void *out, size_t max)
 {
@@ -203,26 +217,19 @@ static void unpack_run(struct walk *w, char *at, size_t len)
     packed_to(w, w->packed + len);
 }
 
-static void unpack_strided(struct walk *w, char *at, int64_t n, size_t block, int64_t stride)
+static void unpack_grid(struct walk *w, char *at, const struct grid *g) { packed_to(w, grid_unpack(w->packed, at, g)); }
+
+static void unpack_scattered(struct walk *w, char *base, const struct scattered *s)
 {
-    strided_unpack(w->packed, at, n, block, stride);
-    packed_to(w, w->packed + n * (int64_t)block);
+    packed_to(w, scattered_unpack(w->packed, base, s));
 }
 
-static void unpack_blocks(struct walk *w, char *base, const int64_t *offs, int64_t n, size_t block)
+static void unpack_pieces(struct walk *w, char *base, const struct pieces *p)
 {
-    blocks_unpack(w->packed, base, offs, n, block);
-    packed_to(w, w->packed + n * (int64_t)block);
+    packed_to(w, pieces_unpack(w->packed, base, p));
 }
 
-static void unpack_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t np, int64_t n,
-                          int64_t stride)
-{
-    pieces_unpack(w->packed, base, p, np, n, stride);
-    packed_to(w, w->packed + n * (p[np].at - p[0].at));
-}
-
-static const struct sink unpack_sink = {unpack_run, unpack_strided, unpack_blocks, unpack_pieces};
+static const struct sink unpack_sink = {unpack_run, unpack_grid, unpack_scattered, unpack_pieces};
 
 size_t type_unpack_general(struct type_cursor *c, const void *in, size_t n)
 {
@@ -251,23 +258,26 @@ static void list_run(struct walk *w, char *at, size_t len)
     w->listed += len;
 }
 
-static void list_strided(struct walk *w, char *at, int64_t n, size_t block, int64_t stride)
+static void list_grid(struct walk *w, char *at, const struct grid *g)
 {
-    for (int64_t i = 0; i < n && w->left; i++) list_run(w, at + i * stride, block);
+    for (int64_t k = 0; k < g->rows && w->left; k++, at += g->row_step)
+        for (int64_t i = 0; i < g->n && w->left; i++) list_run(w, at + i * g->step, g->block);
 }
 
-static void list_blocks(struct walk *w, char *base, const int64_t *offs, int64_t n, size_t block)
+static void list_scattered(struct walk *w, char *base, const struct scattered *s)
 {
-    for (int64_t i = 0; i < n && w->left; i++) list_run(w, base + offs[i], block);
+    for (int64_t k = 0; k < s->times && w->left; k++, base += s->stride)
+        for (int64_t i = 0; i < s->n && w->left; i++) list_run(w, base + s->offs[i], s->block);
 }
 
-static void list_pieces(struct walk *w, char *base, const struct layout_piece *p, int64_t np, int64_t n, int64_t stride)
+static void list_pieces(struct walk *w, char *base, const struct pieces *s)
 {
-    for (int64_t k = 0; k < n; k++, base += stride)
-        for (int64_t i = 0; i < np && w->left; i++) list_run(w, base + p[i].off, (size_t)(p[i + 1].at - p[i].at));
+    const struct layout_piece *p = s->p;
+    for (int64_t k = 0; k < s->times && w->left; k++, base += s->stride)
+        for (int64_t i = 0; i < s->n && w->left; i++) list_run(w, base + p[i].off, (size_t)(p[i + 1].at - p[i].at));
 }
 
-static const struct sink list_sink = {list_run, list_strided, list_blocks, list_pieces};
+static const struct sink list_sink = {list_run, list_grid, list_scattered, list_pieces};
 
 size_t type_iov(struct type_cursor *c, struct iovec *iov, int *n_inout, size_t max_bytes)
 {
