@@ -2,8 +2,8 @@
  * coll.h - the collective operations: all that the layers above see of this folder.
  *
  * An operation is described by a struct coll_call, which is what MPI's arguments say with
- * counts and displacements widened. coll_run does it and returns when it is done here; the
- * named functions fill in the call for the blocking entry points. Arguments have been
+ * counts and displacements widened. coll_run does it and returns when it is done here,
+ * coll_start returns at once; the named functions are for the layers above that need one. Arguments have been
  * checked: communicator, root, signs of counts, types committed, operator valid for the
  * type, send buffer MPI_IN_PLACE only where that is allowed.
  *
@@ -21,6 +21,8 @@
 #include "coll/alg.h"
 #include "obj/comm.h"
 #include "type/op.h"
+
+struct request;
 
 struct coll_call {
     enum coll_kind kind;
@@ -40,37 +42,27 @@ void coll_close(void); /* after the last communicator is gone */
 /* Does the operation and waits for its end at this rank. */
 int coll_run(struct comm *, const struct coll_call *);
 
+/*
+ * Starts the operation; *req_p (of kind REQ_COLL, the caller's) completes when it has ended here, by whatever progress
+ * the process makes. The arrays of the call may be reused on return; types and operator are kept; buffers belong to the
+ * operation until completion. Any number may be in flight on a communicator, among blocking ones, as long as all ranks
+ * call them in the same order.
+ */
+int coll_start(struct comm *, const struct coll_call *, struct request **req_p);
+
+/*
+ * The same in two steps, for what consists of more than one: coll_prepare takes the place in the order of the
+ * communicator's collectives; nothing happens until coll_go, which is called once with the lane's lock held. Between the
+ * two the caller may set the request's done and owner.
+ */
+int coll_prepare(struct comm *, const struct coll_call *, struct request **req_p);
+void coll_go(struct request *);
+
+/* What the layers above need themselves, blocking. */
 int coll_barrier(struct comm *);
 int coll_bcast(struct comm *, void *buf, int64_t count, struct type *, int root);
-int coll_reduce(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *,
-                int root);
-int coll_allreduce(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *);
-int coll_gather(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf, int64_t rcount,
-                struct type *rtype, int root);
-int coll_gatherv(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
-                 const int64_t *rcounts, const int64_t *rdispls, struct type *rtype, int root);
-int coll_scatter(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf, int64_t rcount,
-                 struct type *rtype, int root);
-int coll_scatterv(struct comm *, const void *sendbuf, const int64_t *scounts, const int64_t *sdispls,
-                  struct type *stype, void *recvbuf, int64_t rcount, struct type *rtype, int root);
 int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
                    int64_t rcount, struct type *rtype);
-int coll_allgatherv(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
-                    const int64_t *rcounts, const int64_t *rdispls, struct type *rtype);
-int coll_alltoall(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
-                  int64_t rcount, struct type *rtype);
-int coll_alltoallv(struct comm *, const void *sendbuf, const int64_t *scounts, const int64_t *sdispls,
-                   struct type *stype, void *recvbuf, const int64_t *rcounts, const int64_t *rdispls,
-                   struct type *rtype);
-int coll_alltoallw(struct comm *, const void *sendbuf, const int64_t *scounts, const int64_t *sdispls,
-                   struct type *const *stypes, void *recvbuf, const int64_t *rcounts, const int64_t *rdispls,
-                   struct type *const *rtypes);
-int coll_reduce_scatter(struct comm *, const void *sendbuf, void *recvbuf, const int64_t *rcounts, struct type *,
-                        const struct op *);
-int coll_reduce_scatter_block(struct comm *, const void *sendbuf, void *recvbuf, int64_t rcount, struct type *,
-                              const struct op *);
-int coll_scan(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *);
-int coll_exscan(struct comm *, const void *sendbuf, void *recvbuf, int64_t count, struct type *, const struct op *);
 
 /* ---- for the parts of this folder that hang on a communicator ---- */
 

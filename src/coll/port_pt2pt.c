@@ -1,8 +1,9 @@
 /*
  * port_pt2pt.c - see port_pt2pt.h.
  *
- * A message's tag is | seq modulo 2^15 | tag of the operation, 16 bits |, so that the messages
- * of collectives that follow each other on a communicator cannot meet.
+ * A message's tag is | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |, so that the
+ * messages of collectives that follow each other on a communicator, or are in flight at the
+ * same time, cannot meet, nor meet those of comm/talk.h.
  *
  * Messages of several pieces go through a packed copy of their own.
  *
@@ -11,6 +12,8 @@
 #include "coll/port_pt2pt.h"
 
 #include "base/err.h"
+#include "coll/cache.h"
+#include "coll/coll.h"
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
@@ -28,6 +31,8 @@ struct message {
 struct coll_frame {
     struct goal_frame *goal;
     struct comm *comm;
+    struct coll_shape shape; /* where it is kept when it is idle */
+    bool kept;               /* in the communicator's cache; else it is for one run */
     struct message msg[]; /* by goal_op.index */
 };
 
@@ -154,6 +159,7 @@ static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind,
     pt_prepare(&m->req, kind, c->comm, PT_COLL, b.buf, b.len / type->size, type, op->peer, tag, PT_STANDARD);
     m->req.done = NULL;
     m->req.owner = c;
+    m->req.flags |= REQ_LAST_WORD; /* the end of the run may free the frame, and this request with it */
     return 0;
 }
 
@@ -202,7 +208,7 @@ static const struct goal_port port = {port_send, port_recv, port_copy, port_redu
 
 static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
 
-struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog)
+struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, const struct coll_shape *shape)
 {
     struct coll_frame *c = calloc(1, sizeof *c + prog->head.op_count * sizeof(struct message));
     struct goal_frame *f = c ? goal_frame_new(prog, &port) : NULL;
@@ -211,9 +217,10 @@ struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog)
         return NULL;
     }
     f->ctx = c;
-    f->done = run_done;
     c->goal = f;
     c->comm = comm;
+    c->kept = shape != NULL;
+    if (shape) c->shape = *shape;
     return c;
 }
 
@@ -227,13 +234,54 @@ void coll_frame_free(void *frame)
 
 struct goal_frame *coll_frame_goal(struct coll_frame *c) { return c->goal; }
 
+void coll_frame_give(struct coll_frame *c)
+{
+    if (c->kept) coll_cache_put(c->comm->coll->cache, &c->shape, c);
+    else coll_frame_free(c);
+}
+
+/* ---- what a run in the background keeps ---- */
+
+void coll_frame_forget(struct coll_frame *c)
+{
+    struct goal_frame *f = c->goal;
+    for (unsigned i = 0; i < f->block->slot_count; i++)
+        if (f->slot[i].type) f->slot[i] = (struct goal_slot){NULL, NULL, 1, 1};
+    f->op = NULL;
+    f->type = NULL;
+}
+
+void coll_frame_hold(struct coll_frame *c)
+{
+    struct goal_frame *f = c->goal;
+    for (unsigned i = 0; i < f->block->slot_count; i++)
+        if (f->slot[i].type) type_ref(f->slot[i].type);
+    if (f->op) op_ref((struct op *)(uintptr_t)f->op);
+    if (f->type) type_ref(f->type);
+}
+
+void coll_frame_let_go(struct coll_frame *c)
+{
+    struct goal_frame *f = c->goal;
+    for (unsigned i = 0; i < f->block->slot_count; i++)
+        if (f->slot[i].type) type_unref(f->slot[i].type);
+    if (f->op) op_unref((struct op *)(uintptr_t)f->op);
+    if (f->type) type_unref(f->type);
+    coll_frame_forget(c);
+}
+
+/* ---- runs --------------------------------------------------------------------- */
+
+void coll_frame_number(struct coll_frame *c, uint32_t seq) { c->goal->tag = (int)(seq & 0x3fff); }
+
 static bool is_over(void *arg) { return !((struct goal_frame *)arg)->active; }
 
 int coll_frame_run(struct coll_frame *c, uint32_t seq)
 {
     struct goal_frame *f = c->goal;
     struct lane *lane = c->comm->lane;
-    f->tag = (int)(seq & 0x7fff);
+    coll_frame_number(c, seq);
+    f->done = run_done;
     lane_enter(lane);
     goal_start(f);
     if (!is_over(f)) lane_wait(lane, is_over, f, NULL);

@@ -5,16 +5,31 @@
 #ifndef TERN_COLL_PORT_PT2PT_H
 #define TERN_COLL_PORT_PT2PT_H
 
+#include "coll/alg.h"
 #include "coll/exec.h"
 #include "obj/comm.h"
 
 /* A frame with the requests of its messages, one an operation. frame->ctx points back to it. */
 struct coll_frame;
 
-/* A frame of `prog` (takes a reference) for runs on communicator c. NULL when memory is out. */
-struct coll_frame *coll_frame_new(struct comm *c, struct goal_prog *prog);
+/*
+ * A frame of `prog` (takes a reference) for runs on communicator c. `shape`: its place in the communicator's cache, NULL
+ * if it is for one run. NULL when memory is out.
+ */
+struct coll_frame *coll_frame_new(struct comm *c, struct goal_prog *prog, const struct coll_shape *shape);
 void coll_frame_free(void *frame); /* not while active; NULL is fine */
+void coll_frame_give(struct coll_frame *); /* done with: into the cache, or freed. Under the lane's lock */
 struct goal_frame *coll_frame_goal(struct coll_frame *);
+
+/*
+ * A run that goes on when the call has returned keeps references to the types and the operator that are bound: forget
+ * what earlier runs left, bind, hold; at the end let go.
+ */
+void coll_frame_forget(struct coll_frame *);
+void coll_frame_hold(struct coll_frame *);
+void coll_frame_let_go(struct coll_frame *);
+
+void coll_frame_number(struct coll_frame *, uint32_t seq); /* the next run is collective number seq: its tags */
 
 /*
  * Runs the bound frame to its end with the tags of collective number seq. Takes the lane's lock and waits as every

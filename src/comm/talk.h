@@ -7,11 +7,12 @@
 
 #include "obj/comm.h"
 
+/* Bit 30 keeps them apart from the tags of schedules; the bits below it say what the talk is about. */
 enum talk_tag {
-    TALK_GROUP = 1 << 30,
-    TALK_INTER = 1 << 29,
-    TALK_TOPO = TALK_GROUP | TALK_INTER,
-    TALK_TAGS = TALK_INTER - 1 /* a user's tag is cut to this */
+    TALK_GROUP = 4 << 28,
+    TALK_INTER = 5 << 28,
+    TALK_TOPO = 6 << 28,
+    TALK_TAGS = (1 << 28) - 1 /* a user's tag is cut to this */
 };
 
 /* `rank` as calls on the communicator name it: of the remote group in an intercommunicator. */

@@ -1,11 +1,22 @@
 /*
  * coll.c - entry points: collectives that move blocks of one size (MPI-5.0 sections
- * 6.3 to 6.8). Blocks of varying size are in collv.c, reductions in reduce.c.
+ * 6.3 to 6.8, and 6.12). Blocks of varying size are in collv.c and alltoallv.c,
+ * reductions in reduce.c.
  */
 #include "mpi/collargs.h"
 
 #include <stdio.h>
 #include <string.h>
+
+int start_collective(struct use u, struct comm *c, const struct coll_call *a)
+{
+    struct request *r;
+    if (!u.request) return bad_null(c, u.call, "request");
+    int rc = coll_start(c, a, &r);
+    if (rc) return report_code(c, u.call, rc);
+    *u.request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
 
 int bad_root(struct comm *c, const char *call, int root)
 {
@@ -30,134 +41,214 @@ int bad_block(struct comm *c, const char *call, const char *side, const void *bu
     return bad_buffer(c, call, name);
 }
 
+static int barrier(struct use u, MPI_Comm comm)
+{
+    int rc;
+    struct comm *c = collective(u.call, comm, &rc);
+    return likely(c) ? carry_out(u, c, &(struct coll_call){.kind = COLL_BARRIER}) : rc;
+}
+
 MPI_ALIAS(Barrier);
 int PMPI_Barrier(MPI_Comm comm)
 {
-    int rc;
-    struct comm *c = collective("MPI_Barrier", comm, &rc);
-    return likely(c) ? report_if(c, "MPI_Barrier", coll_barrier(c)) : rc;
+    return barrier(now("MPI_Barrier"), comm);
 }
 
-static int bcast(const char *call, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
+MPI_ALIAS(Ibarrier);
+int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
+{
+    return barrier(later("MPI_Ibarrier", request), comm);
+}
+
+static int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     struct type *t;
     int rc;
-    struct comm *c = collective(call, comm, &rc);
+    struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if ((rc = check_block(c, call, "", buffer, count, datatype, &t))) return rc;
-    if (unlikely(!root_ok(c, root))) return bad_root(c, call, root);
-    return report_if(c, call, coll_bcast(c, buffer, count, t, root));
+    if ((rc = check_block(c, u.call, "", buffer, count, datatype, &t))) return rc;
+    if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
+    return carry_out(u, c, &(struct coll_call){.kind = COLL_BCAST, .recvbuf = buffer, .rcount = count, .rtype = t, .root = root});
 }
 
 MPI_ALIAS(Bcast);
 int PMPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    return bcast("MPI_Bcast", buffer, count, datatype, root, comm);
+    return bcast(now("MPI_Bcast"), buffer, count, datatype, root, comm);
+}
+
+MPI_ALIAS(Ibcast);
+int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+    return bcast(later("MPI_Ibcast", request), buffer, count, datatype, root, comm);
 }
 
 MPI_ALIAS(Bcast_c);
 int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    return bcast("MPI_Bcast_c", buffer, count, datatype, root, comm);
+    return bcast(now("MPI_Bcast_c"), buffer, count, datatype, root, comm);
+}
+
+MPI_ALIAS(Ibcast_c);
+int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
+{
+    return bcast(later("MPI_Ibcast_c", request), buffer, count, datatype, root, comm);
 }
 
 /* The receive side matters at the root only, and there the root may have its block in place. */
-static int gather(const char *call, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
+static int gather(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
                   int64_t recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct type *st = NULL, *rt = NULL;
     int rc;
-    struct comm *c = collective(call, comm, &rc);
+    struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if (unlikely(!root_ok(c, root))) return bad_root(c, call, root);
+    if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
     bool at_root = c->rank == root;
-    if (!(at_root && sendbuf == MPI_IN_PLACE) && (rc = check_block(c, call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (at_root && (rc = check_block(c, call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
-    return report_if(c, call, coll_gather(c, sendbuf, sendcount, st, recvbuf, recvcount, rt, root));
+    if (!(at_root && sendbuf == MPI_IN_PLACE) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (at_root && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    struct coll_call a = {COLL_GATHER, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = root};
+    return carry_out(u, c, &a);
 }
 
 MPI_ALIAS(Gather);
 int PMPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                 int root, MPI_Comm comm)
 {
-    return gather("MPI_Gather", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    return gather(now("MPI_Gather"), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+MPI_ALIAS(Igather);
+int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                 int root, MPI_Comm comm, MPI_Request *request)
+{
+    return gather(later("MPI_Igather", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 MPI_ALIAS(Gather_c);
 int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                   MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    return gather("MPI_Gather_c", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    return gather(now("MPI_Gather_c"), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
-static int scatter(const char *call, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
+MPI_ALIAS(Igather_c);
+int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                   MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+    return gather(later("MPI_Igather_c", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+static int scatter(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
                    int64_t recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct type *st = NULL, *rt = NULL;
     int rc;
-    struct comm *c = collective(call, comm, &rc);
+    struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if (unlikely(!root_ok(c, root))) return bad_root(c, call, root);
+    if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
     bool at_root = c->rank == root;
-    if (at_root && (rc = check_block(c, call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (!(at_root && recvbuf == MPI_IN_PLACE) && (rc = check_block(c, call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
-    return report_if(c, call, coll_scatter(c, sendbuf, sendcount, st, recvbuf, recvcount, rt, root));
+    if (at_root && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (!(at_root && recvbuf == MPI_IN_PLACE) && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    struct coll_call a = {COLL_SCATTER, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = root};
+    return carry_out(u, c, &a);
 }
 
 MPI_ALIAS(Scatter);
 int PMPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                  int root, MPI_Comm comm)
 {
-    return scatter("MPI_Scatter", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    return scatter(now("MPI_Scatter"), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+MPI_ALIAS(Iscatter);
+int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                  int root, MPI_Comm comm, MPI_Request *request)
+{
+    return scatter(later("MPI_Iscatter", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 MPI_ALIAS(Scatter_c);
 int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                    MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    return scatter("MPI_Scatter_c", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    return scatter(now("MPI_Scatter_c"), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+MPI_ALIAS(Iscatter_c);
+int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
+{
+    return scatter(later("MPI_Iscatter_c", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 /* ---- everybody to everybody: the send side may be MPI_IN_PLACE at all ranks ---- */
 
-typedef int all_fn(struct comm *, const void *, int64_t, struct type *, void *, int64_t, struct type *);
-
-static inline int all(const char *call, all_fn *fn, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
+static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
                       int64_t recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct type *st = NULL, *rt;
     int rc;
-    struct comm *c = collective(call, comm, &rc);
+    struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if (sendbuf != MPI_IN_PLACE && (rc = check_block(c, call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if ((rc = check_block(c, call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
-    return report_if(c, call, fn(c, sendbuf, sendcount, st, recvbuf, recvcount, rt));
+    if (sendbuf != MPI_IN_PLACE && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if ((rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    struct coll_call a = {kind, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = 0};
+    return carry_out(u, c, &a);
 }
 
 MPI_ALIAS(Allgather);
 int PMPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
                    MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return all("MPI_Allgather", coll_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return all(now("MPI_Allgather"), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+MPI_ALIAS(Iallgather);
+int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                    MPI_Comm comm, MPI_Request *request)
+{
+    return all(later("MPI_Iallgather", request), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Allgather_c);
 int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                      MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return all("MPI_Allgather_c", coll_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return all(now("MPI_Allgather_c"), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+MPI_ALIAS(Iallgather_c);
+int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                      MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+    return all(later("MPI_Iallgather_c", request), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Alltoall);
 int PMPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
                   MPI_Comm comm)
 {
-    return all("MPI_Alltoall", coll_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return all(now("MPI_Alltoall"), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+MPI_ALIAS(Ialltoall);
+int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                   MPI_Comm comm, MPI_Request *request)
+{
+    return all(later("MPI_Ialltoall", request), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Alltoall_c);
 int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                     MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return all("MPI_Alltoall_c", coll_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return all(now("MPI_Alltoall_c"), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+MPI_ALIAS(Ialltoall_c);
+int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                     MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
+{
+    return all(later("MPI_Ialltoall_c", request), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }

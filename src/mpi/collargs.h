@@ -1,6 +1,9 @@
 /*
- * collargs.h - argument checks that the collective entry points share (coll.c,
- * collv.c, reduce.c). Each returns MPI_SUCCESS or the reported class; `side` is the
+ * collargs.h - what the collective entry points share (coll.c, collv.c, alltoallv.c,
+ * reduce.c): the blocking and the nonblocking form of a collective check the same
+ * arguments and fill the same struct coll_call; they differ in how it is carried out.
+ *
+ * Argument checks: each returns MPI_SUCCESS or the reported class; `side` is the
  * prefix of the arguments' names, "send" or "recv".
  */
 #ifndef TERN_MPI_COLLARGS_H
@@ -8,6 +11,23 @@
 
 #include "coll/coll.h"
 #include "mpi/report.h"
+
+/* One use of a collective: which entry point it is, so how it is carried out. Another form (persistent) is another way. */
+struct use {
+    const char *call;     /* the entry point's name */
+    bool starts;          /* only started: ... */
+    MPI_Request *request; /* ... the request goes here */
+};
+
+static inline struct use now(const char *call) { return (struct use){call, false, NULL}; }
+static inline struct use later(const char *call, MPI_Request *request) { return (struct use){call, true, request}; }
+
+/* The last line of the entry points: does or starts the operation, and reports. */
+int start_collective(struct use, struct comm *, const struct coll_call *);
+static inline int carry_out(struct use u, struct comm *c, const struct coll_call *a)
+{
+    return u.starts ? start_collective(u, c, a) : report_if(c, u.call, coll_run(c, a));
+}
 
 /* The communicator of a collective; NULL: *rc is the reported class. */
 static inline struct comm *collective(const char *call, MPI_Comm comm, int *rc)

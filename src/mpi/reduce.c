@@ -1,5 +1,5 @@
 /*
- * reduce.c - entry points: reductions over all processes (MPI-5.0 sections 6.9 to 6.11).
+ * reduce.c - entry points: reductions over all processes (MPI-5.0 sections 6.9 to 6.12).
  */
 #include "mpi/collargs.h"
 #include "mpi/widen.h"
@@ -47,138 +47,242 @@ static inline int check_buffers(const struct terms *x, const char *call, const v
     return bad_buffers(x, call, sendbuf, recvbuf, count);
 }
 
-static int reduce(const char *call, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
+static int reduce(struct use u, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
                   MPI_Comm comm)
 {
     struct terms x;
-    int rc = check_terms(call, comm, count, datatype, op, &x);
+    int rc = check_terms(u.call, comm, count, datatype, op, &x);
     if (unlikely(rc)) return rc;
-    if (unlikely(!root_ok(x.c, root))) return bad_root(x.c, call, root);
-    if (x.c->rank == root) rc = check_buffers(&x, call, sendbuf, recvbuf, count);
-    else if (sendbuf == MPI_IN_PLACE) rc = bad_in_place(x.c, call, "send");
-    else if (!buffer_ok(sendbuf, count, x.t)) rc = bad_buffer(x.c, call, "sendbuf");
+    if (unlikely(!root_ok(x.c, root))) return bad_root(x.c, u.call, root);
+    if (x.c->rank == root) rc = check_buffers(&x, u.call, sendbuf, recvbuf, count);
+    else if (sendbuf == MPI_IN_PLACE) rc = bad_in_place(x.c, u.call, "send");
+    else if (!buffer_ok(sendbuf, count, x.t)) rc = bad_buffer(x.c, u.call, "sendbuf");
     if (unlikely(rc)) return rc;
-    return report_if(x.c, call, coll_reduce(x.c, sendbuf, recvbuf, count, x.t, x.op, root));
+    return carry_out(u, x.c, &(struct coll_call){.kind = COLL_REDUCE,
+                                                .sendbuf = sendbuf,
+                                                .recvbuf = recvbuf,
+                                                .rcount = count,
+                                                .rtype = x.t,
+                                                .op = x.op,
+                                                .root = root});
 }
 
 MPI_ALIAS(Reduce);
 int PMPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
-    return reduce("MPI_Reduce", sendbuf, recvbuf, count, datatype, op, root, comm);
+    return reduce(now("MPI_Reduce"), sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+MPI_ALIAS(Ireduce);
+int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                 MPI_Request *request)
+{
+    return reduce(later("MPI_Ireduce", request), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 MPI_ALIAS(Reduce_c);
 int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
-    return reduce("MPI_Reduce_c", sendbuf, recvbuf, count, datatype, op, root, comm);
+    return reduce(now("MPI_Reduce_c"), sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+MPI_ALIAS(Ireduce_c);
+int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    return reduce(later("MPI_Ireduce_c", request), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 /* ---- with a result at every rank ---- */
 
-typedef int all_fn(struct comm *, const void *, void *, int64_t, struct type *, const struct op *);
-
-static inline int all(const char *call, all_fn *fn, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype,
+static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype,
                       MPI_Op op, MPI_Comm comm)
 {
     struct terms x;
-    int rc = check_terms(call, comm, count, datatype, op, &x);
+    int rc = check_terms(u.call, comm, count, datatype, op, &x);
     if (unlikely(rc)) return rc;
-    rc = check_buffers(&x, call, sendbuf, recvbuf, count);
+    rc = check_buffers(&x, u.call, sendbuf, recvbuf, count);
     if (unlikely(rc)) return rc;
-    return report_if(x.c, call, fn(x.c, sendbuf, recvbuf, count, x.t, x.op));
+    struct coll_call a = {.kind = kind, .sendbuf = sendbuf, .recvbuf = recvbuf, .rcount = count, .rtype = x.t, .op = x.op};
+    return carry_out(u, x.c, &a);
 }
 
 MPI_ALIAS(Allreduce);
 int PMPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Allreduce", coll_allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+    return all(now("MPI_Allreduce"), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Iallreduce);
+int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                    MPI_Request *request)
+{
+    return all(later("MPI_Iallreduce", request), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Allreduce_c);
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Allreduce_c", coll_allreduce, sendbuf, recvbuf, count, datatype, op, comm);
+    return all(now("MPI_Allreduce_c"), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Iallreduce_c);
+int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                      MPI_Request *request)
+{
+    return all(later("MPI_Iallreduce_c", request), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Scan);
 int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Scan", coll_scan, sendbuf, recvbuf, count, datatype, op, comm);
+    return all(now("MPI_Scan"), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Iscan);
+int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    return all(later("MPI_Iscan", request), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Scan_c);
 int PMPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Scan_c", coll_scan, sendbuf, recvbuf, count, datatype, op, comm);
+    return all(now("MPI_Scan_c"), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Iscan_c);
+int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                 MPI_Request *request)
+{
+    return all(later("MPI_Iscan_c", request), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Exscan);
 int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Exscan", coll_exscan, sendbuf, recvbuf, count, datatype, op, comm);
+    return all(now("MPI_Exscan"), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Iexscan);
+int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                 MPI_Request *request)
+{
+    return all(later("MPI_Iexscan", request), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Exscan_c);
 int PMPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Exscan_c", coll_exscan, sendbuf, recvbuf, count, datatype, op, comm);
+    return all(now("MPI_Exscan_c"), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Iexscan_c);
+int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    return all(later("MPI_Iexscan_c", request), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Reduce_scatter_block);
 int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    return all("MPI_Reduce_scatter_block", coll_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op, comm);
+    return all(now("MPI_Reduce_scatter_block"), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+MPI_ALIAS(Ireduce_scatter_block);
+int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                               MPI_Request *request)
+{
+    return all(later("MPI_Ireduce_scatter_block", request), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 MPI_ALIAS(Reduce_scatter_block_c);
 int PMPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
                                 MPI_Comm comm)
 {
-    return all("MPI_Reduce_scatter_block_c", coll_reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op, comm);
+    return all(now("MPI_Reduce_scatter_block_c"), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+MPI_ALIAS(Ireduce_scatter_block_c);
+int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                 MPI_Comm comm, MPI_Request *request)
+{
+    return all(later("MPI_Ireduce_scatter_block_c", request), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 /* ---- a result in blocks of varying size ---- */
 
-static int reduce_scatter(const char *call, const void *sendbuf, void *recvbuf, const int64_t *recvcounts, MPI_Datatype datatype,
+static int reduce_scatter(struct use u, const void *sendbuf, void *recvbuf, const int64_t *recvcounts, MPI_Datatype datatype,
                           MPI_Op op, MPI_Comm comm)
 {
     struct terms x;
     int64_t total = 0;
-    int rc = check_terms(call, comm, 0, datatype, op, &x);
+    int rc = check_terms(u.call, comm, 0, datatype, op, &x);
     if (rc) return rc;
     for (int i = 0; i < x.c->size; i++) {
         if (recvcounts[i] < 0)
-            return report(x.c, call, MPI_ERR_COUNT, "argument recvcounts[%d] is %lld, which is negative", i, (long long)recvcounts[i]);
+            return report(x.c, u.call, MPI_ERR_COUNT, "argument recvcounts[%d] is %lld, which is negative", i, (long long)recvcounts[i]);
         total += recvcounts[i];
     }
-    if (recvbuf == MPI_IN_PLACE) return bad_in_place(x.c, call, "recv");
-    if (!buffer_ok(sendbuf, total, x.t)) return bad_buffer(x.c, call, "sendbuf");
-    if (!buffer_ok(recvbuf, sendbuf == MPI_IN_PLACE ? total : recvcounts[x.c->rank], x.t)) return bad_buffer(x.c, call, "recvbuf");
-    return report_if(x.c, call, coll_reduce_scatter(x.c, sendbuf, recvbuf, recvcounts, x.t, x.op));
+    if (recvbuf == MPI_IN_PLACE) return bad_in_place(x.c, u.call, "recv");
+    if (!buffer_ok(sendbuf, total, x.t)) return bad_buffer(x.c, u.call, "sendbuf");
+    if (!buffer_ok(recvbuf, sendbuf == MPI_IN_PLACE ? total : recvcounts[x.c->rank], x.t)) return bad_buffer(x.c, u.call, "recvbuf");
+    return carry_out(u, x.c, &(struct coll_call){.kind = COLL_REDUCE_SCATTER,
+                                                .sendbuf = sendbuf,
+                                                .recvbuf = recvbuf,
+                                                .rcounts = recvcounts,
+                                                .rtype = x.t,
+                                                .op = x.op});
+}
+
+/* Arrays of int, and wide ones. */
+static int reduce_scatter_ints(struct use u, const void *sendbuf, void *recvbuf, const int *recvcounts, MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm)
+{
+    struct comm *c = comm_of(comm);
+    struct wide w;
+    if (!c) return bad_comm(u.call, comm);
+    if (!recvcounts) return bad_null(c, u.call, "recvcounts");
+    const int64_t *counts = wide_ints(&w, c->size, recvcounts);
+    int rc = counts ? reduce_scatter(u, sendbuf, recvbuf, counts, datatype, op, comm)
+                    : report(c, u.call, MPI_ERR_NO_MEM, "no memory for an array of %d entries", c->size);
+    wide_close(&w);
+    return rc;
+}
+
+static int reduce_scatter_wide(struct use u, const void *sendbuf, void *recvbuf, const MPI_Count *recvcounts,
+                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(u.call, comm);
+    if (!recvcounts) return bad_null(c, u.call, "recvcounts");
+    return reduce_scatter(u, sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 MPI_ALIAS(Reduce_scatter);
 int PMPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    const char *call = "MPI_Reduce_scatter";
-    struct comm *c = comm_of(comm);
-    struct wide w;
-    if (!c) return bad_comm(call, comm);
-    if (!recvcounts) return bad_null(c, call, "recvcounts");
-    const int64_t *counts = wide_ints(&w, c->size, recvcounts);
-    int rc = counts ? reduce_scatter(call, sendbuf, recvbuf, counts, datatype, op, comm)
-                    : report(c, call, MPI_ERR_NO_MEM, "no memory for an array of %d entries", c->size);
-    wide_close(&w);
-    return rc;
+    return reduce_scatter_ints(now("MPI_Reduce_scatter"), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+
+MPI_ALIAS(Ireduce_scatter);
+int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                         MPI_Comm comm, MPI_Request *request)
+{
+    return reduce_scatter_ints(later("MPI_Ireduce_scatter", request), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
 MPI_ALIAS(Reduce_scatter_c);
 int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
                           MPI_Comm comm)
 {
-    const char *call = "MPI_Reduce_scatter_c";
-    struct comm *c = comm_of(comm);
-    if (!c) return bad_comm(call, comm);
-    if (!recvcounts) return bad_null(c, call, "recvcounts");
-    return reduce_scatter(call, sendbuf, recvbuf, recvcounts, datatype, op, comm);
+    return reduce_scatter_wide(now("MPI_Reduce_scatter_c"), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+
+MPI_ALIAS(Ireduce_scatter_c);
+int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                           MPI_Comm comm, MPI_Request *request)
+{
+    return reduce_scatter_wide(later("MPI_Ireduce_scatter_c", request), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }

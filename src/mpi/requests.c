@@ -384,6 +384,12 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
 
 /* ---- starting, freeing, cancelling ---- */
 
+/* Other ranks depend on it (MPI-5.0 section 6.12). */
+static TERN_COLD int bad_for_collective(const char *call, struct request *r)
+{
+    return report(r->comm, call, MPI_ERR_REQUEST, "argument request is of a nonblocking collective: it can only be completed");
+}
+
 static int start(const char *call, MPI_Request h, int at)
 {
     struct request *r = h == MPI_REQUEST_NULL ? NULL : request_of(h);
@@ -418,6 +424,7 @@ int PMPI_Request_free(MPI_Request *request)
     if (!request) return bad_null(NULL, "MPI_Request_free", "request");
     struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
     if (!r) return bad_request("MPI_Request_free", *request, -1);
+    if (r->kind == REQ_COLL) return bad_for_collective("MPI_Request_free", r);
     pt_release(r);
     *request = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
@@ -429,6 +436,7 @@ int PMPI_Cancel(MPI_Request *request)
     if (!request) return bad_null(NULL, "MPI_Cancel", "request");
     struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
     if (!r) return bad_request("MPI_Cancel", *request, -1);
+    if (r->kind == REQ_COLL) return bad_for_collective("MPI_Cancel", r);
     return report_if(r->comm, "MPI_Cancel", pt_cancel(r));
 }
 

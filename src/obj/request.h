@@ -28,7 +28,8 @@ enum request_flag {
     REQ_SHARED = 16,    /* the shared, always complete request */
     REQ_CANCELLED = 32, /* cancelled with success */
     REQ_CANCELLING = 64, /* a cancel is under way */
-    REQ_INTERNAL = 128  /* not seen by users */
+    REQ_INTERNAL = 128, /* not seen by users */
+    REQ_LAST_WORD = 256 /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
 };
 
 struct request_result {
@@ -58,7 +59,7 @@ struct request {
     struct peer *peer;
     struct link link;     /* in whatever list the operation waits */
     uint64_t cookie[4];   /* the protocol's own */
-    void *xfer;           /* a large transfer in progress */
+    void *xfer;           /* a large transfer in progress; of a collective: its frame */
     uint64_t ctx;         /* context it was started in */
 };
 

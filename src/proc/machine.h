@@ -14,6 +14,13 @@
 
 #include "base/compiler.h"
 
+/*
+ * Finds out what the machine is like, at the first call; the functions below do so by themselves. For who wants to know
+ * why nothing is known: TERN_ERR_ARG with words if TERN_MACHINE or TERN_MACHINE_CPUS make no sense, TERN_ERR_NOT_FOUND
+ * if there is no hwloc here.
+ */
+int machine_open(void);
+
 /* Kinds of hardware in which a process may be confined, from wide to narrow. */
 enum machine_level {
     MACHINE_PACKAGE,
@@ -31,7 +38,7 @@ const char *machine_level_name(enum machine_level);
 
 /*
  * Where the calling process may run: for each level the logical index of the one object that holds all cpus of its
- * affinity mask; -1 where there is none (it may run in several), or where it is unknown. Plain data: may be sent to
+ * affinity mask as it is now; -1 where there is none (it may run in several), or where it is unknown. Plain data: may be sent to
  * other processes. Two processes share the hardware of a level if they are on one node and have the same index >= 0.
  */
 struct machine_place {

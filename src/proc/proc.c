@@ -2,8 +2,9 @@
 #include "proc/proc.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/machine.h"
+#include "proc/module.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 
 static struct proc_info self;
 static const struct proc_boot *boot;
-static void *module;
 
 /* A whole number at the start of a file, -1 when there is none. */
 static long file_number(const char *path, long *second)
@@ -47,24 +47,10 @@ uint32_t proc_usable_cpus(void)
     return n > 0 ? (uint32_t)n : 1;
 }
 
-/* The module lies beside the library, in tern/ of its folder. */
 static const struct proc_boot *pmix_module(void)
 {
-    Dl_info where;
-    char path[4096];
-    if (!dladdr((void *)(uintptr_t)proc_open, &where) || !where.dli_fname) return NULL;
-    const char *slash = strrchr(where.dli_fname, '/');
-    const char *dir = getenv("TERN_MODULE_DIR");
-    if (dir) snprintf(path, sizeof path, "%s/pmix.so", dir);
-    else snprintf(path, sizeof path, "%.*stern/pmix.so", slash ? (int)(slash - where.dli_fname + 1) : 0, where.dli_fname);
-    module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* libpmix does not bear being unloaded: it has threads */
-    if (!module) {
-        err_set(TERN_ERR_NOT_FOUND, "the PMIx module cannot be loaded: %s", dlerror());
-        return NULL;
-    }
-    const struct proc_boot *b = dlsym(module, PROC_BOOT_SYMBOL);
+    const struct proc_boot *b = module_load("pmix", PROC_BOOT_SYMBOL);
     if (b) *b->fail = err_set;
-    else err_set(TERN_ERR_SYSTEM, "%s is no PMIx module of Tern", path);
     return b;
 }
 
@@ -101,8 +87,7 @@ void proc_close(void)
 {
     if (boot) boot->close();
     boot = NULL;
-    if (module) dlclose(module);
-    module = NULL;
+    machine_close();
 }
 
 const struct proc_info *proc_self(void) { return &self; }

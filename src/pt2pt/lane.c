@@ -187,9 +187,10 @@ void lane_finish(struct request *r, int error)
     r->result.error = error;
     bool free_it = r->flags & REQ_DETACHED;
     struct comm *c = r->comm;
+    bool gone = r->done && (r->flags & REQ_LAST_WORD);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
-    atomic_store_explicit(&r->complete, 1, memory_order_release);
+    if (!gone) atomic_store_explicit(&r->complete, 1, memory_order_release);
     if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours may wait for this one */
     if (unlikely(free_it)) {
         type_unref(r->type);

@@ -35,6 +35,7 @@ static void print_build(void)
     print_line("compiler", TERN_BUILD_CC " " TERN_BUILD_CFLAGS);
     print_line("configured", *TERN_BUILD_ARGS ? TERN_BUILD_ARGS : "without arguments");
     print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
+    print_line("hwloc", TERN_BUILD_HWLOC ? "yes" : "no");
     printf("  %-12s", "transports");
     for (const struct tp_ops *const *t = peer_transports; *t; t++) printf(" %s", (*t)->name);
     putchar('\n');

@@ -1,0 +1,133 @@
+/* call.c - see call.h. */
+#include "coll/call.h"
+
+#include "base/err.h"
+#include "coll/select.h"
+#include <stdlib.h>
+
+/* ---- shapes --------------------------------------------------------------------- */
+
+static int64_t packed(int64_t count, const struct type *t) { return t ? count * t->size : 0; }
+
+/* Packed bytes of one rank's block of a v-collective. */
+static int64_t packed_send(const struct coll_call *a, int i) { return packed(a->scounts[i], a->stypes ? a->stypes[i] : a->stype); }
+static int64_t packed_recv(const struct coll_call *a, int i) { return packed(a->rcounts[i], a->rtypes ? a->rtypes[i] : a->rtype); }
+
+static bool in_place(const struct coll_call *a, bool root)
+{
+    if (a->kind == COLL_BARRIER || a->kind == COLL_BCAST) return false;
+    if (a->kind == COLL_SCATTER || a->kind == COLL_SCATTERV) return root && a->recvbuf == MPI_IN_PLACE;
+    return a->sendbuf == MPI_IN_PLACE;
+}
+
+int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
+{
+    bool root = c->rank == a->root;
+    switch (a->kind) {
+    case COLL_GATHER: return root ? packed(a->rcount, a->rtype) : packed(a->scount, a->stype);
+    case COLL_GATHERV: return a->sendbuf == MPI_IN_PLACE ? 0 : packed(a->scount, a->stype);
+    case COLL_SCATTER: return root ? packed(a->scount, a->stype) : packed(a->rcount, a->rtype);
+    case COLL_SCATTERV: return a->recvbuf == MPI_IN_PLACE ? 0 : packed(a->rcount, a->rtype);
+    case COLL_ALLGATHERV: case COLL_ALLTOALLV: case COLL_ALLTOALLW: case COLL_REDUCE_SCATTER: return 0;
+    default: return packed(a->rcount, a->rtype);
+    }
+}
+
+void coll_call_shape(const struct comm *c, const struct coll_call *a, struct coll_shape *s)
+{
+    bool root = c->rank == a->root;
+    *s = (struct coll_shape){.kind = (uint8_t)a->kind, .rank = c->rank, .size = c->size, .root = a->root, .grain = 1};
+    s->bytes = coll_call_bytes(c, a);
+    if (in_place(a, root)) s->flags |= COLL_IN_PLACE;
+    if (a->kind == COLL_BCAST && !a->rtype->contig) s->flags |= COLL_STAGED;
+    if (coll_reduces(a->kind)) {
+        if (a->rtype->size > 0) s->grain = a->rtype->size;
+        if (!a->op->commute) s->flags |= COLL_ORDERED;
+        else if (a->op->predefined && (a->rtype->klass & (CLASS_CINT | CLASS_FINT | CLASS_LOGICAL | CLASS_BYTE | CLASS_MULTI)))
+            s->flags |= COLL_EXACT;
+    }
+    coll_select(s);
+}
+
+int coll_call_check(const struct comm *c, const struct coll_call *a)
+{
+    bool root = c->rank == a->root;
+    int64_t send, recv;
+    if (in_place(a, root)) return 0;
+    switch (a->kind) {
+    case COLL_GATHER: case COLL_GATHERV: case COLL_SCATTER: case COLL_SCATTERV:
+        if (!root) return 0; /* fallthrough */
+    case COLL_ALLGATHER: case COLL_ALLGATHERV: case COLL_ALLTOALL: case COLL_ALLTOALLV: case COLL_ALLTOALLW:
+        send = a->scounts ? packed_send(a, c->rank) : packed(a->scount, a->stype);
+        recv = a->rcounts ? packed_recv(a, c->rank) : packed(a->rcount, a->rtype);
+        break;
+    default: return 0;
+    }
+    if (send == recv) return 0;
+    return err_set(TERN_ERR_TRUNCATE, "rank %d sends itself %lld bytes but expects %lld", c->rank, (long long)send,
+                   (long long)recv);
+}
+
+/* ---- blocks ---------------------------------------------------------------------- */
+
+int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struct coll_blocks *v)
+{
+    int n = c->size;
+    int64_t *mem = malloc(4 * (size_t)n * sizeof *mem), at = 0;
+    if (!mem) return NULL;
+    int64_t *sl = mem, *so = mem + n, *rl = mem + 2 * n, *ro = mem + 3 * n;
+    bool rs = a->kind == COLL_REDUCE_SCATTER, send = a->scounts && a->sendbuf != MPI_IN_PLACE, recv = a->rcounts && !rs;
+    for (int i = 0; i < n; i++) {
+        if (send) {
+            sl[i] = packed_send(a, i);
+            so[i] = a->stype ? packed(a->sdispls[i], a->stype) : 0;
+        } else if (rs) {
+            sl[i] = packed_recv(a, i);
+            so[i] = at;
+            at += sl[i];
+        }
+        if (recv) {
+            rl[i] = packed_recv(a, i);
+            ro[i] = a->rtype ? packed(a->rdispls[i], a->rtype) : 0;
+        }
+    }
+    *v = (struct coll_blocks){send || rs ? sl : NULL, send || rs ? so : NULL, recv ? rl : NULL, recv ? ro : NULL};
+    return mem;
+}
+
+/* ---- slots ------------------------------------------------------------------------ */
+
+/* A user's buffer: plain bytes if elements lie gap-free, elements otherwise. */
+static void bind_buffer(struct goal_frame *f, unsigned slot, const void *buf, struct type *t, bool reduces)
+{
+    if (!t || t->size <= 0 || buf == MPI_IN_PLACE) return;
+    if (t->contig && !(reduces && t->true_lb)) goal_bind(f, slot, (const char *)buf + t->true_lb);
+    else goal_bind_typed(f, slot, buf, t, t->size, t->extent);
+}
+
+static void bind_w(struct goal_frame *f, const struct comm *c, const struct coll_call *a)
+{
+    for (int i = 0; i < c->size; i++) {
+        if (a->sendbuf != MPI_IN_PLACE)
+            bind_buffer(f, (unsigned)coll_slot_w(i, false), (const char *)a->sendbuf + a->sdispls[i], a->stypes[i], false);
+        bind_buffer(f, (unsigned)coll_slot_w(i, true), (char *)a->recvbuf + a->rdispls[i], a->rtypes[i], false);
+    }
+}
+
+int coll_call_bind(struct goal_frame *f, const struct comm *c, const struct coll_call *a)
+{
+    bool reduces = coll_reduces(a->kind);
+    struct type *t = a->rtype;
+    if (a->kind == COLL_ALLTOALLW) {
+        bind_w(f, c, a);
+        return 0;
+    }
+    bind_buffer(f, GOAL_SEND_BUF, a->sendbuf, reduces ? t : a->stype, reduces);
+    bind_buffer(f, GOAL_RECV_BUF, a->recvbuf, t, reduces);
+    if (!reduces) return 0;
+    f->op = a->op;
+    f->type = t;
+    if (t->size <= 0) return 0;
+    if (t->contig && !t->true_lb) return goal_bind_scratch(f, NULL, 1, 1, 0, 1);
+    return goal_bind_scratch(f, t, t->size, t->extent, t->true_lb, t->true_extent);
+}

@@ -1,0 +1,34 @@
+/*
+ * collblocks.h - the blocks of varying size that collv.c and alltoallv.c move.
+ *
+ * Each call exists with int arrays and with wide ones. A struct blocks is one side of
+ * either; opening it checks the arguments and gives wide arrays.
+ */
+#ifndef TERN_MPI_COLLBLOCKS_H
+#define TERN_MPI_COLLBLOCKS_H
+
+#include "mpi/collargs.h"
+#include "mpi/widen.h"
+
+/* What the arguments of a side are called. */
+struct names {
+    const char *side, *buf, *counts, *displs, *type;
+};
+
+struct blocks {
+    const struct names *names;
+    const void *buf;
+    const int *counts, *displs;                 /* the user's arrays: these ... */
+    const int64_t *wide_counts, *wide_displs;   /* ... or these, which opening sets */
+    MPI_Datatype datatype;                      /* of all blocks ... */
+    bool each;
+    const MPI_Datatype *datatypes;              /* ... or (each, for alltoallw) of every one */
+    struct type *type, **types;                 /* set by opening */
+    struct wide c, d;
+};
+
+/* To be closed whether it succeeded or not. */
+int blocks_open(struct comm *, const char *call, struct blocks *);
+void blocks_close(struct blocks *);
+
+#endif
