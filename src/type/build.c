@@ -66,20 +66,41 @@ struct blocks {
 
 static int64_t block_len(const struct blocks *b, int64_t i) { return b->lens ? b->lens[i] : b->len; }
 
+/* The lowest and the highest displacement of all elements: what lies between them changes no bound. */
+struct reach {
+    int64_t lo, hi;
+    bool any;
+};
+
+/* `len` > 0 elements from `off` on, an extent apart. */
+static void reach_add(struct make *m, struct reach *r, int64_t off, int64_t len, int64_t extent)
+{
+    int64_t last;
+    if (!make_product(m, len - 1, extent, &last) || !make_sum(m, off, last, &last)) return;
+    int64_t lo = extent < 0 ? last : off, hi = extent < 0 ? off : last;
+    if (!r->any || lo < r->lo) r->lo = lo;
+    if (!r->any || hi > r->hi) r->hi = hi;
+    r->any = true;
+}
+
 static void add_blocks(struct make *m, const struct blocks *b, struct type *old)
 {
     int64_t total = 0, off;
-    struct layout_loop *loops = calloc((size_t)b->n + 1, sizeof *loops);
+    struct reach reach = {0};
+    struct layout_loop *loops = malloc(((size_t)b->n + 1) * sizeof *loops);
     if (!loops) m->rc = err_set(TERN_ERR_NOMEM, "no memory for an %s", m->what);
     for (int64_t i = 0; i < b->n && !m->rc; i++) {
         int64_t len = block_len(b, i);
         off = b->displs[i];
+        loops[i] = (struct layout_loop){0};
         if (!make_sum(m, total, len, &total)) break;
         if (len == 0) continue; /* its displacement may be anything */
         if (b->unit == TYPE_ELEMENTS && !make_product(m, off, old->extent, &off)) break;
-        make_bounds(m, off, len, old->extent, old);
+        reach_add(m, &reach, off, len, old->extent);
         loops[i] = (struct layout_loop){.off = off, .n = len, .stride = old->extent, .body = old->layout};
     }
+    if (reach.any) make_bounds(m, reach.lo, 1, 0, old);
+    if (reach.any) make_bounds(m, reach.hi, 1, 0, old);
     if (!m->rc) make_part(m, total, old);
     if (!m->rc) m->rc = layout_join(b->n, loops, &m->t->layout);
     free(loops);

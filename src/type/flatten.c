@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Set by test/unit/type/pack_bench: a body of 8 blocks of 8 bytes moves as fast looped over as written out. */
+/* Set by bench/type_bench pack: a body of 8 blocks of 8 bytes moves as fast looped over as written out. */
 #define BODY_BLOCKS 8    /* blocks of a body up to which its loop is written out ... */
 #define LIST_BLOCKS 4096 /* ... if no more than these come of it: 64 KiB of list */
 #define SMALL_BLOCKS 64  /* anything is written out that has no more blocks than these */

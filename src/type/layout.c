@@ -134,7 +134,7 @@ int layout_repeat(const struct layout *body, int64_t off, int64_t n, int64_t str
 int layout_pieces_open(struct layout_pieces *p, int64_t room)
 {
     *p = (struct layout_pieces){.room = room};
-    p->list = calloc((size_t)room + 1, sizeof *p->list);
+    p->list = malloc(((size_t)room + 1) * sizeof *p->list);
     return p->list ? 0 : no_memory();
 }
 

@@ -2,7 +2,7 @@
  * memory_test.c - when memory runs out at any point of making or committing a type,
  * the answer is TERN_ERR_NOMEM, nothing is made, and nothing leaks.
  *
- * The linker puts __wrap_calloc in the place of calloc.
+ * The linker puts __wrap_calloc and __wrap_malloc in the places of calloc and malloc.
  */
 #include "base/err.h"
 #include "reference.h"
@@ -16,17 +16,22 @@
 
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
 
 static long until_failure = -1; /* calls that still succeed; negative: all do */
 static long held;               /* allocations counted while failures are on */
 
-void *__wrap_calloc(size_t n, size_t size)
+static bool may_allocate(void)
 {
-    if (until_failure == 0) return NULL;
+    if (until_failure == 0) return false;
     if (until_failure > 0) until_failure--;
     held++;
-    return __real_calloc(n, size);
+    return true;
 }
+
+void *__wrap_calloc(size_t n, size_t size) { return may_allocate() ? __real_calloc(n, size) : NULL; }
+void *__wrap_malloc(size_t size) { return may_allocate() ? __real_malloc(size) : NULL; }
 
 typedef int maker(struct type **new_p);
 
