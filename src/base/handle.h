@@ -36,7 +36,8 @@ enum handle_kind {
     HANDLE_MESSAGE,
     HANDLE_SESSION,
     HANDLE_WIN,
-    HANDLE_FILE
+    HANDLE_FILE,
+    HANDLE_COMM_RESERVED /* a communicator whose making has not ended */
 };
 
 #define HANDLE_PREDEFINED_END 4096 /* values below are the standard's constants */

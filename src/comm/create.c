@@ -1,19 +1,8 @@
-/* create.c - duplicating, and making communicators from groups; see create.h. */
+/* create.c - making communicators from groups; see create.h. */
 #include "comm/create.h"
 #include "base/err.h"
 #include "coll/coll.h"
 #include "comm/talk.h"
-
-int comm_dup(struct comm *parent, struct comm **out)
-{
-    if (parent->inter) return comm_inter_dup(parent, out);
-    uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx() : 0;
-    int rc = coll_bcast(parent, &ctx, sizeof ctx, type_of(MPI_BYTE), 0);
-    if (rc) return rc;
-    return comm_new(ctx, rankmap_ref(parent->local), NULL, parent, out);
-}
-
-/* ---- from a group ---- */
 
 /* Sends the context from rank 0 of the group along a binomial tree, by messages in the parent. */
 static int tell_group(struct comm *parent, const struct group *g, int tag, uint64_t *ctx)

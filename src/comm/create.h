@@ -14,6 +14,8 @@
 #include "obj/comm.h"
 #include "obj/group.h"
 
+struct request;
+
 /* All return 0 or a code with words; *out is NULL for processes that are not members. */
 int comm_dup(struct comm *parent, struct comm **out);
 int comm_split(struct comm *parent, int color, int key, struct comm **out); /* color MPI_UNDEFINED: not a member */
@@ -25,7 +27,15 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
 int comm_inter_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
                       struct comm **out);
 int comm_inter_merge(struct comm *inter, bool high, struct comm **out);
-int comm_inter_dup(struct comm *inter, struct comm **out);
+
+/*
+ * A duplication that is started: comm_dup_reserve makes the object (which the caller may give attributes), which becomes a
+ * communicator when the request is complete; if the duplication fails it is gone. made NULL: this process takes part for
+ * the others only. comm_dup_start is called in the same order at all ranks as other collective calls; made is its own from
+ * then on, also on failure.
+ */
+int comm_dup_reserve(struct comm *parent, struct comm **made_p);
+int comm_dup_start(struct comm *parent, struct comm *made, struct request **req_p);
 
 /* MPI_Comm_compare. */
 int comm_compare(const struct comm *, const struct comm *);

@@ -8,31 +8,11 @@
  */
 #include "base/err.h"
 #include "coll/coll.h"
+#include "comm/agree.h"
 #include "comm/create.h"
 #include "comm/talk.h"
 
 #include <stdlib.h>
-
-/* What a leader says of its group. */
-struct side {
-    uint64_t ctx;
-    uint32_t leader; /* process index */
-    int32_t size;
-    int32_t high; /* merging */
-    int32_t failed;
-};
-
-/* What the members of a group are told. */
-struct news {
-    struct side remote;
-    uint64_t ctx, within;
-    int32_t rc;
-};
-
-static uint64_t agreed(const struct side *mine, const struct side *theirs)
-{
-    return mine->leader < theirs->leader ? mine->ctx : theirs->ctx;
-}
 
 static int broadcast(struct comm *local, void *buf, size_t bytes, int leader)
 {
@@ -55,7 +35,7 @@ static int swap_groups(struct comm *local, struct comm *peer, int remote_leader,
     n->within = comm_fresh_ctx();
     int rc = talk_swap(peer, &mine, sizeof mine, &n->remote, sizeof n->remote, remote_leader, tag);
     if (!rc && !mine.failed && !n->remote.failed) {
-        n->ctx = agreed(&mine, &n->remote);
+        n->ctx = side_context(&mine, &n->remote);
         theirs = malloc((size_t)n->remote.size * sizeof *theirs);
         if (theirs)
             rc = talk_swap(peer, list, (size_t)mine.size * sizeof *list, theirs, (size_t)n->remote.size * sizeof *theirs,
@@ -111,25 +91,12 @@ static int confer(struct comm *inter, bool high, struct side *mine, struct news 
         mine->ctx = comm_fresh_ctx();
         n->within = comm_fresh_ctx();
         n->rc = talk_swap(inter, mine, sizeof *mine, &n->remote, sizeof n->remote, 0, TALK_INTER);
-        n->ctx = agreed(mine, &n->remote);
+        n->ctx = side_context(mine, &n->remote);
         mine->high = high;
     }
     int rc = broadcast(inter->within, n, sizeof *n, 0);
     if (!rc) rc = broadcast(inter->within, mine, sizeof *mine, 0); /* rank 0's `high` speaks for the group */
     return rc ? rc : n->rc;
-}
-
-int comm_inter_dup(struct comm *inter, struct comm **out)
-{
-    struct side mine;
-    struct news n;
-    struct comm *made = NULL;
-    int rc = confer(inter, false, &mine, &n);
-    if (!rc) rc = comm_new(n.ctx, rankmap_ref(inter->local), rankmap_ref(inter->map), inter, &made);
-    if (!rc) rc = comm_new(n.within, rankmap_ref(inter->local), NULL, inter, &made->within);
-    if (rc && made) comm_unref(made);
-    if (!rc) *out = made;
-    return rc;
 }
 
 /* Appends the processes of a map to a list. */

@@ -3,7 +3,7 @@
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 
-static void start(struct request *r, uint8_t kind, struct comm *c, const void *buf, size_t bytes, int rank, int tag)
+void talk_start(struct request *r, uint8_t kind, struct comm *c, const void *buf, size_t bytes, int rank, int tag)
 {
     pt_prepare(r, kind, c, PT_COLL, buf, (int64_t)bytes, type_of(MPI_BYTE), rank, tag, PT_STANDARD);
     lane_enter(c->lane);
@@ -15,22 +15,22 @@ static void start(struct request *r, uint8_t kind, struct comm *c, const void *b
 int talk_send(struct comm *c, const void *buf, size_t bytes, int rank, int tag)
 {
     struct request r = {0};
-    start(&r, REQ_SEND, c, buf, bytes, rank, tag);
+    talk_start(&r, REQ_SEND, c, buf, bytes, rank, tag);
     return pt_wait(&r);
 }
 
 int talk_recv(struct comm *c, void *buf, size_t bytes, int rank, int tag)
 {
     struct request r = {0};
-    start(&r, REQ_RECV, c, buf, bytes, rank, tag);
+    talk_start(&r, REQ_RECV, c, buf, bytes, rank, tag);
     return pt_wait(&r);
 }
 
 int talk_swap(struct comm *c, const void *out, size_t out_bytes, void *in, size_t in_bytes, int rank, int tag)
 {
     struct request r = {0}, s = {0};
-    start(&r, REQ_RECV, c, in, in_bytes, rank, tag);
-    start(&s, REQ_SEND, c, out, out_bytes, rank, tag);
+    talk_start(&r, REQ_RECV, c, in, in_bytes, rank, tag);
+    talk_start(&s, REQ_SEND, c, out, out_bytes, rank, tag);
     int rc = pt_wait(&s), rc_recv = pt_wait(&r); /* both: the buffers are ours */
     return rc ? rc : rc_recv;
 }

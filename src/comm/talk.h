@@ -6,6 +6,7 @@
 #define TERN_COMM_TALK_H
 
 #include "obj/comm.h"
+#include "obj/request.h"
 
 /* Bit 30 keeps them apart from the tags of schedules; the bits below it say what the talk is about. */
 enum talk_tag {
@@ -21,5 +22,8 @@ int talk_recv(struct comm *, void *buf, size_t bytes, int rank, int tag);
 
 /* Both at once, of different lengths. */
 int talk_swap(struct comm *, const void *out, size_t out_bytes, void *in, size_t in_bytes, int rank, int tag);
+
+/* Begins one message with a request of the caller's (REQ_SEND, REQ_RECV), which may be complete on return. */
+void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, size_t bytes, int rank, int tag);
 
 #endif

@@ -4,9 +4,7 @@
 #include "comm/create.h"
 #include "mpi/attr.h"
 #include "mpi/report.h"
-#include "obj/hints.h"
 #include "pt2pt/bsend.h"
-#include "topo/topo.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,23 +132,6 @@ static int give(struct comm *c, const char *call, int rc, struct comm *made, MPI
     if (rc) return report_code(c, call, rc);
     *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
     return MPI_SUCCESS;
-}
-
-MPI_ALIAS(Comm_dup);
-int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
-{
-    struct comm *c = comm_of(comm), *made = NULL;
-    if (!c) return bad_comm("MPI_Comm_dup", comm);
-    if (!newcomm) return bad_null(c, "MPI_Comm_dup", "newcomm");
-    int rc = comm_dup(c, &made);
-    if (!rc) rc = comm_hints_copy(c, made);
-    if (rc && made) comm_unref(made);
-    if (rc) return report_code(c, "MPI_Comm_dup", rc);
-    topo_copy(c, made);
-    rc = comm_attrs_copy(c, made);
-    if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
-    else *newcomm = comm_handle(made);
-    return report_attr(c, "MPI_Comm_dup", rc);
 }
 
 MPI_ALIAS(Comm_split);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LAYERS 4
+enum { ATTRIBUTES = 2, TOPOLOGY = 3, LAYERS = 4 };
 
 static const struct comm_hooks *hooks[LAYERS];
 static struct comm world, self_comm;
@@ -49,12 +49,10 @@ static void run_gone(struct comm *c)
         if (hooks[i] && hooks[i]->gone) hooks[i]->gone(c);
 }
 
-/* Fills a zeroed communicator; takes over the maps. my_rank: in `local`. */
-static int setup(struct comm *c, uint64_t ctx, struct rankmap *local, struct rankmap *remote, int32_t my_rank)
+/* Fills a zeroed communicator, all but its context; takes over the maps. my_rank: in `local`. */
+static void fill(struct comm *c, struct rankmap *local, struct rankmap *remote, int32_t my_rank)
 {
-    c->h.kind = HANDLE_COMM;
     atomic_store_explicit(&c->h.refs, 1, memory_order_relaxed);
-    c->ctx = ctx;
     c->local = local;
     c->map = remote ? remote : rankmap_ref(local);
     c->inter = remote != NULL;
@@ -62,6 +60,12 @@ static int setup(struct comm *c, uint64_t ctx, struct rankmap *local, struct ran
     c->rank_high = (uint64_t)(uint32_t)my_rank << 32;
     c->size = local->size;
     if (!c->errh) c->errh = errh_ref(errh_initial());
+}
+
+int comm_found(struct comm *c, uint64_t ctx)
+{
+    c->h.kind = HANDLE_COMM;
+    c->ctx = ctx;
     int rc = run_made(c);
     if (rc) return rc;
     pthread_mutex_lock(&live_lock);
@@ -83,9 +87,9 @@ static void drop(struct comm *c)
 
 static uint32_t own_index;
 
-int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out)
+int comm_reserve(struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out)
 {
-    struct comm *c = local ? handle_alloc(HANDLE_COMM, sizeof *c) : NULL;
+    struct comm *c = local ? handle_alloc(HANDLE_COMM_RESERVED, sizeof *c) : NULL;
     if (!c) {
         rankmap_unref(local);
         rankmap_unref(remote);
@@ -93,13 +97,26 @@ int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const 
     }
     c->errh = errh_ref(like ? like->errh : errh_initial());
     c->session = session_ref(like ? like->session : NULL);
-    int rc = setup(c, ctx, local, remote, rankmap_find_once(local, own_index));
-    if (rc) {
-        drop(c);
-        return rc;
-    }
+    fill(c, local, remote, rankmap_find_once(local, own_index));
     *out = c;
     return 0;
+}
+
+void comm_discard(struct comm *c)
+{
+    if (c->within) comm_unref(c->within);
+    if (c->attrs) hooks[ATTRIBUTES]->gone(c); /* other layers have not seen it */
+    if (c->topo) hooks[TOPOLOGY]->gone(c);
+    drop(c);
+}
+
+int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out)
+{
+    struct comm *c;
+    int rc = comm_reserve(local, remote, like, &c);
+    if (!rc && (rc = comm_found(c, ctx))) comm_discard(c);
+    if (!rc) *out = c;
+    return rc;
 }
 
 struct comm *comm_ref(struct comm *c)
@@ -128,7 +145,8 @@ static int open_one(struct comm *c, MPI_Comm handle, uint64_t ctx, struct rankma
     memset(c, 0, sizeof *c);
     c->predefined = (uintptr_t)handle;
     snprintf(c->name, sizeof c->name, "%s", name);
-    int rc = setup(c, ctx, map, NULL, rank);
+    fill(c, map, NULL, rank);
+    int rc = comm_found(c, ctx);
     if (rc) drop(c);
     return rc;
 }

@@ -90,6 +90,15 @@ void comm_drop_left(void);
  * and no session. */
 int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
 
+/*
+ * The same in two steps, when the context is to be found out in between. comm_reserve makes the object and its handle,
+ * which nobody takes for a communicator until comm_found has given it its context. One that is not wanted any more before
+ * that, or that comm_found failed for, goes by comm_discard.
+ */
+int comm_reserve(struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
+int comm_found(struct comm *, uint64_t ctx);
+void comm_discard(struct comm *);
+
 struct comm *comm_ref(struct comm *);
 void comm_unref(struct comm *); /* frees with the last reference: operations in flight hold one */
 

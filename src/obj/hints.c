@@ -62,13 +62,6 @@ int comm_hints_set(struct comm *c, const struct info *given)
     return 0;
 }
 
-int comm_hints_copy(const struct comm *from, struct comm *to)
-{
-    if (!from->info) return 0;
-    to->info = info_dup(from->info);
-    return to->info ? 0 : TERN_ERR_NOMEM;
-}
-
 struct info *comm_hints_used(const struct comm *c)
 {
     struct info *used = info_new();

@@ -24,9 +24,6 @@ bool memory_kinds_known(const char *list);
 /* Takes over the known ones of these hints (NULL: none); those not mentioned stay as they are. 0 or TERN_ERR_NOMEM. */
 int comm_hints_set(struct comm *, const struct info *);
 
-/* Gives `to`, which has none, the hints of `from`. 0 or TERN_ERR_NOMEM. */
-int comm_hints_copy(const struct comm *from, struct comm *to);
-
 /* All hints in use, as a new info object; NULL with words when memory is out. */
 struct info *comm_hints_used(const struct comm *);
 

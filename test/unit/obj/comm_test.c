@@ -146,6 +146,28 @@ static void failing_layer_undoes_the_making(void **state)
     assert_null(c);
 }
 
+/* In two steps: no layer and no user sees it before it has its context. */
+static void reserved_is_no_communicator(void **state)
+{
+    struct comm *c = NULL;
+    (void)state;
+    memset(made_count, 0, sizeof made_count);
+    memset(gone_count, 0, sizeof gone_count);
+    assert_int_equal(comm_reserve(rankmap_line(3, 1, 1), NULL, comm_world(), &c), 0);
+    assert_null(comm_of(comm_handle(c)));
+    assert_int_equal(live(), 2);
+    comm_discard(c);
+    for (int i = 0; i < 3; i++) assert_int_equal(made_count[i] + gone_count[i], 0);
+    assert_int_equal(comm_reserve(rankmap_line(3, 1, 1), NULL, comm_world(), &c), 0);
+    uint64_t ctx = comm_fresh_ctx();
+    assert_int_equal(comm_found(c, ctx), 0);
+    assert_ptr_equal(comm_of(comm_handle(c)), c);
+    assert_int_equal(c->ctx, ctx);
+    assert_int_equal(live(), 3);
+    for (int i = 0; i < 3; i++) assert_int_equal(made_count[i], 1);
+    comm_unref(c);
+}
+
 static void what_is_left_goes_at_the_end(void **state)
 {
     (void)state;
@@ -168,6 +190,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(last_reference_frees, open_comms, close_comms),
         cmocka_unit_test_setup_teardown(remote_group, open_comms, close_comms),
         cmocka_unit_test_setup_teardown(failing_layer_undoes_the_making, open_comms, close_comms),
+        cmocka_unit_test_setup_teardown(reserved_is_no_communicator, open_comms, close_comms),
         cmocka_unit_test_setup_teardown(what_is_left_goes_at_the_end, open_comms, close_comms),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

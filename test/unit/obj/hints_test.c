@@ -45,30 +45,12 @@ static void all_with_a_default_are_told(void **state)
     info_free(used);
 }
 
-static void a_copy_has_them_too(void **state)
-{
-    struct comm a = {.size = 1}, b = a;
-    struct info *given = info_new();
-    (void)state;
-    assert_int_equal(comm_hints_copy(&a, &b), 0);
-    assert_null(b.info);
-    info_set(given, "mpi_assert_allow_overtaking", "true");
-    assert_int_equal(comm_hints_set(&a, given), 0);
-    assert_int_equal(comm_hints_copy(&a, &b), 0);
-    assert_ptr_not_equal(a.info, b.info);
-    assert_true(info_true(b.info, "mpi_assert_allow_overtaking", false));
-    info_free(given);
-    info_free(a.info);
-    info_free(b.info);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_parsed_whole),
         cmocka_unit_test(only_known_hints_are_kept),
         cmocka_unit_test(all_with_a_default_are_told),
-        cmocka_unit_test(a_copy_has_them_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

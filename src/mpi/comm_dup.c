@@ -1,0 +1,100 @@
+/*
+ * comm_dup.c - entry points: duplicating communicators (MPI-5.0 section 7.4.2).
+ *
+ * Attributes are copied by their callbacks, the topology is; hints are not, since MPI 4.0,
+ * but the given ones of the _with_info calls are set.
+ *
+ * The nonblocking calls run the callbacks before they return. The handle that they give
+ * is no communicator until the request is complete.
+ */
+#include "comm/create.h"
+#include "mpi/attr.h"
+#include "mpi/report.h"
+#include "obj/hints.h"
+#include "pt2pt/api.h"
+#include "topo/topo.h"
+
+/* The hints that go with a call; NULL for MPI_INFO_NULL. */
+static int check_hints(struct comm *c, const char *call, MPI_Info info, struct info **hints_p)
+{
+    *hints_p = info == MPI_INFO_NULL ? NULL : info_of(info);
+    if (*hints_p || info == MPI_INFO_NULL) return MPI_SUCCESS;
+    return report(c, call, MPI_ERR_INFO, "argument info (%p) is not an info object, or one that was freed", (void *)info);
+}
+
+/* All that a duplicate has besides groups and context. */
+static int furnish(struct comm *c, struct comm *made, const struct info *hints)
+{
+    topo_copy(c, made);
+    int rc = comm_hints_set(made, hints);
+    return rc ? rc : comm_attrs_copy(c, made);
+}
+
+static int dup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+    struct comm *c = comm_of(comm), *made = NULL;
+    struct info *hints;
+    if (!c) return bad_comm(call, comm);
+    if (!newcomm) return bad_null(c, call, "newcomm");
+    int rc = check_hints(c, call, info, &hints);
+    if (rc) return rc;
+    rc = comm_dup(c, &made);
+    if (rc) return report_code(c, call, rc);
+    rc = furnish(c, made, hints);
+    if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
+    else *newcomm = comm_handle(made);
+    return report_attr(c, call, rc);
+}
+
+MPI_ALIAS(Comm_dup);
+int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) { return dup("MPI_Comm_dup", comm, MPI_INFO_NULL, newcomm); }
+
+MPI_ALIAS(Comm_dup_with_info);
+int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+    return dup("MPI_Comm_dup_with_info", comm, info, newcomm);
+}
+
+/* The others count on this process, which does not want the result. */
+static void take_part(struct comm *c)
+{
+    struct request *r;
+    if (!comm_dup_start(c, NULL, &r)) pt_release(r);
+}
+
+static int idup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
+{
+    struct comm *c = comm_of(comm), *made = NULL;
+    struct info *hints;
+    struct request *r;
+    if (!c) return bad_comm(call, comm);
+    if (!newcomm || !request) return bad_null(c, call, newcomm ? "request" : "newcomm");
+    int rc = check_hints(c, call, info, &hints);
+    if (rc) return rc;
+    rc = comm_dup_reserve(c, &made);
+    if (rc) return report_code(c, call, rc);
+    rc = furnish(c, made, hints);
+    if (rc) {
+        comm_discard(made);
+        take_part(c);
+        return report_attr(c, call, rc);
+    }
+    MPI_Comm handle = comm_handle(made);
+    rc = comm_dup_start(c, made, &r);
+    if (rc) return report_code(c, call, rc);
+    *newcomm = handle;
+    *request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Comm_idup);
+int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+    return idup("MPI_Comm_idup", comm, MPI_INFO_NULL, newcomm, request);
+}
+
+MPI_ALIAS(Comm_idup_with_info);
+int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
+{
+    return idup("MPI_Comm_idup_with_info", comm, info, newcomm, request);
+}
