@@ -15,11 +15,13 @@
 #include "obj/group.h"
 
 struct request;
+struct info;
 
 /* All return 0 or a code with words; *out is NULL for processes that are not members. */
 int comm_dup(struct comm *parent, struct comm **out);
 int comm_split(struct comm *parent, int color, int key, struct comm **out); /* color MPI_UNDEFINED: not a member */
-int comm_split_node(struct comm *parent, int key, struct comm **out);       /* by shared memory */
+/* `type`: MPI_UNDEFINED, or a MPI_COMM_TYPE_. `info` (may be NULL): what it guides; an unguided split names its level there. */
+int comm_split_type(struct comm *parent, int type, int key, struct info *info, struct comm **out);
 int comm_create(struct comm *parent, struct group *group, struct comm **out);
 int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out);
 

@@ -2,19 +2,12 @@
  * split.c - splitting communicators by color and key (MPI-5.0 section 7.4.2), of both
  * kinds: the members of a color on each side become a group.
  */
+#include "comm/split.h"
 #include "base/err.h"
 #include "coll/coll.h"
-#include "comm/create.h"
 #include "comm/talk.h"
-#include "proc/proc.h"
 
 #include <stdlib.h>
-
-/* What each rank says; known to all. The fresh contexts are used if the rank becomes the first of its color. */
-struct vote {
-    int32_t color, key;
-    uint64_t ctx, within;
-};
 
 struct member {
     int32_t key, rank;
@@ -28,8 +21,49 @@ static int by_key(const void *a, const void *b)
 
 static int no_memory(int32_t size) { return err_set(TERN_ERR_NOMEM, "no memory to split a communicator of %d ranks", size); }
 
+/* ---- votes ---- */
+
+struct vote split_vote(int64_t color, int key, int type)
+{
+    return (struct vote){color, key, type, comm_fresh_ctx(), comm_fresh_ctx()};
+}
+
+static int gather_own(struct comm *c, const void *mine, size_t bytes, void **all_p)
+{
+    struct type *byte = type_of(MPI_BYTE);
+    *all_p = malloc((size_t)c->size * bytes);
+    if (!*all_p) return no_memory(c->size);
+    return coll_allgather(c, mine, (int64_t)bytes, byte, *all_p, (int64_t)bytes, byte);
+}
+
+/* What the other group said: the ranks 0 swap, the others are told. */
+static int gather_remote(struct comm *inter, const void *ours, size_t bytes, void **theirs_p)
+{
+    size_t out = (size_t)inter->size * bytes, in = (size_t)inter->map->size * bytes;
+    int rc = 0;
+    *theirs_p = malloc(in);
+    if (!*theirs_p) return no_memory(inter->map->size);
+    if (inter->rank == 0) rc = talk_swap(inter, ours, out, *theirs_p, in, 0, TALK_INTER);
+    int told = coll_bcast(inter->within, *theirs_p, (int64_t)in, type_of(MPI_BYTE), 0);
+    return rc ? rc : told;
+}
+
+int split_gather(struct comm *c, const void *mine, size_t bytes, void **ours_p, void **theirs_p)
+{
+    *ours_p = *theirs_p = NULL;
+    int rc = gather_own(c->inter ? c->within : c, mine, bytes, ours_p);
+    if (!rc && c->inter) rc = gather_remote(c, *ours_p, bytes, theirs_p);
+    if (!rc) return 0;
+    free(*ours_p);
+    free(*theirs_p);
+    *ours_p = *theirs_p = NULL;
+    return rc;
+}
+
+/* ---- parts ---- */
+
 /* The processes of a group that voted for `color`, in their new order, and the vote of the first. An empty map: none. */
-static int choose(const struct vote *votes, const struct rankmap *group, int32_t color, struct rankmap **map_p,
+static int choose(const struct vote *votes, const struct rankmap *group, int64_t color, struct rankmap **map_p,
                   const struct vote **first_p)
 {
     size_t size = (size_t)group->size;
@@ -50,43 +84,6 @@ static int choose(const struct vote *votes, const struct rankmap *group, int32_t
     return *map_p ? 0 : no_memory(group->size);
 }
 
-/* Everybody's vote in the communicator `c`, malloc'ed. */
-static int gather_votes(struct comm *c, int color, int key, struct vote **votes_p)
-{
-    struct vote mine = {color, key, 0, 0};
-    struct type *byte = type_of(MPI_BYTE);
-    if (color != MPI_UNDEFINED) mine.ctx = comm_fresh_ctx(), mine.within = comm_fresh_ctx();
-    *votes_p = malloc((size_t)c->size * sizeof mine);
-    if (!*votes_p) return no_memory(c->size);
-    return coll_allgather(c, &mine, sizeof mine, byte, *votes_p, sizeof mine, byte);
-}
-
-static int split_intra(struct comm *parent, int color, int key, struct comm **out)
-{
-    struct vote *votes = NULL;
-    const struct vote *first;
-    struct rankmap *map;
-    int rc = gather_votes(parent, color, key, &votes);
-    if (!rc && color != MPI_UNDEFINED) {
-        rc = choose(votes, parent->local, color, &map, &first);
-        if (!rc) rc = comm_new(first->ctx, map, NULL, parent, out);
-    }
-    free(votes);
-    return rc;
-}
-
-/* The votes of the other group: the ranks 0 swap them, the others are told. Malloc'ed. */
-static int remote_votes(struct comm *inter, const struct vote *ours, struct vote **theirs_p)
-{
-    size_t out = (size_t)inter->size * sizeof *ours, in = (size_t)inter->map->size * sizeof *ours;
-    int rc = 0;
-    *theirs_p = malloc(in);
-    if (!*theirs_p) return no_memory(inter->map->size);
-    if (inter->rank == 0) rc = talk_swap(inter, ours, out, *theirs_p, in, 0, TALK_INTER);
-    int told = coll_bcast(inter->within, *theirs_p, (int64_t)in, type_of(MPI_BYTE), 0);
-    return rc ? rc : told;
-}
-
 /* The two groups of a color, both with members, become an intercommunicator. The maps are taken over. */
 static int join(struct comm *parent, struct rankmap *local, const struct vote *ours, struct rankmap *remote,
                 const struct vote *theirs, struct comm **out)
@@ -101,32 +98,30 @@ static int join(struct comm *parent, struct rankmap *local, const struct vote *o
     return rc;
 }
 
-static int split_inter(struct comm *parent, int color, int key, struct comm **out)
+int split_make(struct comm *parent, const struct vote *ours, const struct vote *theirs, struct comm **out)
 {
-    struct vote *ours = NULL, *theirs = NULL;
     const struct vote *our_first, *their_first;
     struct rankmap *local, *remote;
-    int rc = gather_votes(parent->within, color, key, &ours);
-    if (!rc) rc = remote_votes(parent, ours, &theirs);
-    if (!rc && color != MPI_UNDEFINED) {
-        rc = choose(ours, parent->local, color, &local, &our_first);
-        if (!rc) rc = choose(theirs, parent->map, color, &remote, &their_first);
-        if (rc) rankmap_unref(local);
-        else if (remote->size) rc = join(parent, local, our_first, remote, their_first, out);
-        else rankmap_unref(local), rankmap_unref(remote); /* nobody there: no communicator (7.4.2) */
-    }
-    free(theirs);
-    free(ours);
+    int64_t color = ours[parent->rank].color;
+    if (color == SPLIT_NONE) return 0;
+    int rc = choose(ours, parent->local, color, &local, &our_first);
+    if (rc) return rc;
+    if (!theirs) return comm_new(our_first->ctx, local, NULL, parent, out);
+    rc = choose(theirs, parent->map, color, &remote, &their_first);
+    if (!rc && remote->size) return join(parent, local, our_first, remote, their_first, out);
+    rankmap_unref(local);
+    if (!rc) rankmap_unref(remote); /* nobody there: no communicator (7.4.2) */
     return rc;
 }
 
 int comm_split(struct comm *parent, int color, int key, struct comm **out)
 {
+    struct vote mine = split_vote(color == MPI_UNDEFINED ? SPLIT_NONE : color, key, 0);
+    void *ours, *theirs;
     *out = NULL;
-    return parent->inter ? split_inter(parent, color, key, out) : split_intra(parent, color, key, out);
-}
-
-int comm_split_node(struct comm *parent, int key, struct comm **out)
-{
-    return comm_split(parent, (int)proc_self()->node, key, out);
+    int rc = split_gather(parent, &mine, sizeof mine, &ours, &theirs);
+    if (!rc) rc = split_make(parent, ours, theirs, out);
+    free(theirs);
+    free(ours);
+    return rc;
 }

@@ -147,18 +147,25 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
     return give(c, call, rc, made, newcomm);
 }
 
+static bool split_type_known(int type)
+{
+    return type == MPI_COMM_TYPE_SHARED || type == MPI_COMM_TYPE_HW_GUIDED || type == MPI_COMM_TYPE_HW_UNGUIDED ||
+           type == MPI_COMM_TYPE_RESOURCE_GUIDED || type == MPI_UNDEFINED;
+}
+
 MPI_ALIAS(Comm_split_type);
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
     const char *call = "MPI_Comm_split_type";
     struct comm *c = comm_of(comm), *made = NULL;
-    (void)info; /* hints for other types of split */
+    struct info *i;
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
-    if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
-        return report(c, call, MPI_ERR_ARG, "argument split_type is %d, but only MPI_COMM_TYPE_SHARED is known, and MPI_UNDEFINED",
+    if (!info_given(info, &i)) return bad_info(c, call, info);
+    if (!split_type_known(split_type))
+        return report(c, call, MPI_ERR_ARG, "argument split_type is %d, which is neither a MPI_COMM_TYPE_ nor MPI_UNDEFINED",
                       split_type);
-    int rc = split_type == MPI_UNDEFINED ? comm_split(c, MPI_UNDEFINED, key, &made) : comm_split_node(c, key, &made);
+    int rc = comm_split_type(c, split_type, key, i, &made);
     return give(c, call, rc, made, newcomm);
 }
 

@@ -4,7 +4,9 @@
  *
  * A communicator keeps in struct comm.info the hints that it was given and that are
  * known here with a value that makes sense; others are ignored, and so not returned.
- * Known hints with a default are returned also when they were never given.
+ * Known hints with a default are returned also when they were never given. A new
+ * communicator has none, whatever it was made from: the standard does not propagate
+ * them, not even by MPI_Comm_dup.
  *
  * Threads: one communicator by one thread at a time, as the standard wants of
  * collective calls.
