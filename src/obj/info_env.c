@@ -2,7 +2,7 @@
 #include "obj/info_env.h"
 #include "base/err.h"
 #include "obj/hints.h"
-#include "proc/proc.h"
+#include "proc/job.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -58,12 +58,20 @@ static int set_folder(struct info *i)
     return getcwd(path, sizeof path) && strlen(path) < MPI_MAX_INFO_VAL ? set(i, "wdir", path) : 0;
 }
 
+/* The launcher's variable that has the job's size. It is not asked of proc_self, for that is not known before MPI_Init, and
+ * the object shall be the same at all times. */
+static const char *job_size(void)
+{
+    if (getenv(JOB_ENV_RANK)) return getenv("PMI_SIZE");
+    if (!getenv("PMIX_NAMESPACE")) return "1";
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+    return size ? size : getenv("SLURM_STEP_NUM_TASKS");
+}
+
 static int set_size(struct info *i)
 {
-    char text[16];
-    uint32_t size = proc_self()->size; /* 0: not known yet */
-    snprintf(text, sizeof text, "%u", size);
-    return size ? set(i, "maxprocs", text) : 0;
+    const char *size = job_size();
+    return size ? set(i, "maxprocs", size) : 0;
 }
 
 struct info *info_new_env(int argc, char *const argv[])
@@ -80,20 +88,19 @@ struct info *info_new_env(int argc, char *const argv[])
     return NULL;
 }
 
-/* One made before the job was known, one after: who looks at the first while the second is made is not disturbed. */
-static struct info env[2];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct info env;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the filling; env does not change afterwards */
 
-/* Moves the pairs of a new object into a static one. */
-static int fill(struct info *e)
+/* Moves the pairs of a new object into the static one. */
+static int fill(void)
 {
     struct info *i = info_new_env(0, NULL);
     if (!i) return TERN_ERR_NOMEM;
-    e->pair = i->pair;
-    e->n = i->n;
-    e->room = i->room;
-    e->predefined = (uintptr_t)MPI_INFO_ENV;
-    e->h.kind = HANDLE_INFO;
+    env.pair = i->pair;
+    env.n = i->n;
+    env.room = i->room;
+    env.predefined = (uintptr_t)MPI_INFO_ENV;
+    env.h.kind = HANDLE_INFO;
     i->pair = NULL;
     i->n = 0;
     info_free(i);
@@ -103,8 +110,7 @@ static int fill(struct info *e)
 struct info *info_env(void)
 {
     pthread_mutex_lock(&lock);
-    struct info *e = &env[proc_self()->size > 0];
-    int rc = e->n ? 0 : fill(e);
+    int rc = env.n ? 0 : fill();
     pthread_mutex_unlock(&lock);
-    return rc ? NULL : e;
+    return rc ? NULL : &env;
 }

@@ -13,8 +13,8 @@
 struct info *info_new_env(int argc, char *const argv[]);
 
 /*
- * The object behind MPI_INFO_ENV; NULL with words when memory is out. It lives as long as the process. Before the process
- * has learnt what job it is in, it is one without maxprocs. Any thread may ask at any time.
+ * The object behind MPI_INFO_ENV, made at the first call; NULL with words when memory is out. It lives as long as the
+ * process. Any thread may ask at any time.
  */
 struct info *info_env(void);
 

@@ -20,7 +20,7 @@ static void before(int argc, char **argv)
     MPI_Info env;
     must(!MPI_Info_create(&early) && !MPI_Info_set(early, "k", "v"), "an object before MPI_Init");
     must(!MPI_Info_get(MPI_INFO_ENV, "command", 1000, text, &flag) && flag && !strcmp(text, argv[0]), "MPI_INFO_ENV before MPI_Init");
-    must(!MPI_Info_get(MPI_INFO_ENV, "maxprocs", 1000, text, &flag) && !flag, "the number of ranks is not known yet");
+    must(!MPI_Info_get(MPI_INFO_ENV, "maxprocs", 1000, text, &flag) && flag && atoi(text) > 0, "the number of ranks");
     must(!MPI_Info_create_env(argc, argv, &env) && !MPI_Info_free(&env), "MPI_Info_create_env before MPI_Init");
 }
 

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void arguments_are_those_given(void **state)
@@ -28,7 +29,7 @@ static void without_arguments_the_system_is_asked(void **state)
     (void)state;
     assert_non_null(strstr(info_get(i, "command"), "info_env_test"));
     assert_null(info_get(i, "argv"));
-    assert_null(info_get(i, "maxprocs")); /* no job yet */
+    assert_string_equal(info_get(i, "maxprocs"), "1"); /* no launcher */
     assert_non_null(info_get(i, "host"));
     assert_non_null(info_get(i, "arch"));
     assert_int_equal(info_get(i, "wdir")[0], '/');
@@ -57,13 +58,28 @@ static void the_predefined_object_is_one(void **state)
     assert_non_null(info_get(env, "host"));
 }
 
+static void the_launcher_tells_the_size(void **state)
+{
+    (void)state;
+    setenv("TERN_JOB_RANK", "3", 1);
+    setenv("PMI_SIZE", "17", 1);
+    struct info *i = info_new_env(0, NULL);
+    unsetenv("TERN_JOB_RANK");
+    unsetenv("PMI_SIZE");
+    assert_string_equal(info_get(i, "maxprocs"), "17");
+    info_free(i);
+}
+
 int main(void)
 {
+    unsetenv("TERN_JOB_RANK");
+    unsetenv("PMIX_NAMESPACE");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_are_those_given),
         cmocka_unit_test(without_arguments_the_system_is_asked),
         cmocka_unit_test(values_are_cut_at_the_limit),
         cmocka_unit_test(the_predefined_object_is_one),
+        cmocka_unit_test(the_launcher_tells_the_size),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
