@@ -70,7 +70,7 @@ struct slice {
     char *external;
     size_t external_left;
     size_t most; /* numbers to convert */
-    size_t next; /* external bytes of the number at which it ended */
+    size_t next; /* external bytes of the number that did not fit */
     int error;
 };
 
@@ -90,7 +90,7 @@ static bool convert_run(struct slice *s, const struct type *basic, size_t n)
     if (!ok)
         s->error = err_set(TERN_ERR_CONVERSION, "a value of type %s does not fit into the %zu bytes that external32 has for it",
                            type_name(basic), ex);
-    return ok && fit == n;
+    return ok && fit == n && s->most;
 }
 
 static bool is_leaf(const struct type *basic) { return basic && !basic->nparts; }
@@ -155,10 +155,10 @@ static int pack_numbers(struct external_cursor *c, char *out, size_t max, size_t
 {
     char buffer[SLICE];
     struct type_cursor ahead = c->native;
-    size_t left = type_cursor_left(&ahead);
+    size_t left = type_cursor_left(&ahead), enough = 2 * min_size(max, SLICE / 2); /* no number shrinks to less than half */
     *s = (struct slice){.convert = kernels()->pack, .packing = true, .external = out, .external_left = max, .most = most};
     s->native = ahead.type->contig ? ahead.buf + ahead.pos : buffer;
-    s->native_left = ahead.type->contig ? left : type_pack(&ahead, buffer, min_size(left, SLICE));
+    s->native_left = ahead.type->contig ? left : type_pack(&ahead, buffer, min_size(left, enough));
     char *from = s->native;
     walk_slice(s, c);
     c->native.pos += (size_t)(s->native - from);
@@ -173,10 +173,11 @@ static int pack_cut(struct external_cursor *c, char *out, size_t max, size_t *n_
     struct slice s;
     int rc = pack_numbers(&behind, number, sizeof number, 1, &s);
     if (rc) return rc;
-    *n_p = min_size(s.next - c->cut, max);
+    size_t size = (size_t)(s.external - number);
+    *n_p = min_size(size - c->cut, max);
     memcpy(out, number + c->cut, *n_p);
     c->cut += *n_p;
-    if (c->cut < s.next) return 0;
+    if (c->cut < size) return 0;
     c->cut = 0;
     c->native.pos = behind.native.pos;
     return 0;

@@ -28,3 +28,20 @@ struct signature type_signature(const struct type *t, int64_t count)
 {
     return signature_repeat((struct signature){t->signature, t->signature_step}, count);
 }
+
+struct signature signature_of_first(const struct type *t, int64_t elements)
+{
+    struct signature all = SIGNATURE_EMPTY;
+    while (elements > 0 && t->elements > 0) {
+        all = signature_join(all, type_signature(t, elements / t->elements));
+        elements %= t->elements;
+        if (elements == 0) break;
+        const struct type_part *p = t->parts;
+        for (; elements >= p->n * p->type->elements; p++) {
+            all = signature_join(all, type_signature(p->type, p->n));
+            elements -= p->n * p->type->elements;
+        }
+        t = p->type;
+    }
+    return all;
+}

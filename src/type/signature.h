@@ -23,4 +23,7 @@ struct signature signature_repeat(struct signature a, int64_t n);
 /* Of `count` elements of a type. Types that have MPI_BYTE or MPI_PACKED in them (t->untyped) match anything. */
 struct signature type_signature(const struct type *t, int64_t count);
 
+/* Of the first `elements` basic elements of a sequence of `t`. */
+struct signature signature_of_first(const struct type *t, int64_t elements);
+
 #endif

@@ -148,6 +148,8 @@ void random_open(void)
     printf("# seed %llu (set TERN_TEST_SEED to repeat)\n", (unsigned long long)state);
 }
 
+void random_seed(uint64_t seed) { state = seed; }
+
 uint64_t random_u64(void) /* splitmix64 */
 {
     uint64_t x = state += 0x9e3779b97f4a7c15u;
@@ -174,7 +176,7 @@ int64_t test_count(int64_t dflt)
 #define MOST 200 /* blocks or members of one constructor */
 
 static const MPI_Datatype basics[] = {
-    MPI_CHAR, MPI_SHORT,     MPI_INT,  MPI_DOUBLE,          MPI_FLOAT,    MPI_C_DOUBLE_COMPLEX,
+    MPI_CHAR, MPI_SHORT,     MPI_INT,  MPI_DOUBLE,          MPI_FLOAT,    MPI_C_DOUBLE_COMPLEX, MPI_LONG, MPI_WCHAR,
     MPI_BYTE, MPI_SHORT_INT, MPI_2INT, MPI_LONG_DOUBLE_INT, MPI_LONG_INT, MPI_DOUBLE_INT};
 
 static struct type *random_basic(struct ref *r)
@@ -281,6 +283,54 @@ static struct type *random_subarray(struct type *old, const struct ref *part, in
     return t;
 }
 
+/* ---- a distributed array: each element goes to the process that the standard's words give it to (5.1.4) ---- */
+
+struct dim {
+    int64_t size;
+    int distrib, darg, procs, coord;
+};
+
+static struct dim random_dim(void)
+{
+    static const int kinds[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE};
+    struct dim d = {.size = random_int(1, 7), .distrib = kinds[random_int(0, 2)], .darg = MPI_DISTRIBUTE_DFLT_DARG, .procs = 1};
+    if (d.distrib != MPI_DISTRIBUTE_NONE) d.procs = (int)random_int(1, 3);
+    if (random_u64() & 1) return d;
+    if (d.distrib == MPI_DISTRIBUTE_CYCLIC) d.darg = (int)random_int(1, 3);
+    if (d.distrib == MPI_DISTRIBUTE_BLOCK) d.darg = (int)((d.size + d.procs - 1) / d.procs + random_int(0, 1));
+    return d;
+}
+
+static bool owns(const struct dim *d, int64_t index)
+{
+    int64_t block = d->darg;
+    if (d->distrib == MPI_DISTRIBUTE_NONE) return true;
+    if (d->darg == MPI_DISTRIBUTE_DFLT_DARG)
+        block = d->distrib == MPI_DISTRIBUTE_CYCLIC ? 1 : (d->size + d->procs - 1) / d->procs;
+    return index / block % d->procs == d->coord;
+}
+
+static struct type *random_darray(struct type *old, const struct ref *part, struct ref *r)
+{
+    struct dim d[2] = {random_dim(), random_dim()};
+    int rank = (int)random_int(0, d[0].procs * d[1].procs - 1);
+    d[0].coord = rank / d[1].procs;
+    d[1].coord = rank % d[1].procs;
+    int64_t sizes[2] = {d[0].size, d[1].size};
+    int distribs[2] = {d[0].distrib, d[1].distrib}, dargs[2] = {d[0].darg, d[1].darg}, procs[2] = {d[0].procs, d[1].procs};
+    int slow = random_u64() & 1 ? 0 : 1, fast = 1 - slow;
+    struct type *t;
+    MUST(!type_darray(procs[0] * procs[1], rank, 2, sizes, distribs, dargs, procs, slow == 0 ? MPI_ORDER_C : MPI_ORDER_FORTRAN,
+                      old, &t));
+    for (int64_t i = 0; i < sizes[slow]; i++)
+        for (int64_t j = 0; j < sizes[fast]; j++)
+            if (owns(&d[slow], i) && owns(&d[fast], j)) ref_add(r, (i * sizes[fast] + j) * ref_extent(part), part);
+    r->any = r->lb_set = r->ub_set = true;
+    r->lb = 0;
+    r->ub = sizes[0] * sizes[1] * ref_extent(part);
+    return t;
+}
+
 struct type *random_type(int depth, int64_t max, struct ref *r)
 {
     struct ref part;
@@ -295,7 +345,7 @@ struct type *random_type(int depth, int64_t max, struct ref *r)
     old = random_type(depth - 1, max, &part);
     if (!random_int(0, 3)) MUST(!type_commit(old)); /* parts may be in either form */
     int64_t n;
-    switch (random_int(0, 5)) {
+    switch (random_int(0, part.n * 49 <= max ? 6 : 5)) {
     case 0:
         n = some(part.n, max);
         MUST(!type_contiguous(n, old, &t));
@@ -312,6 +362,9 @@ struct type *random_type(int depth, int64_t max, struct ref *r)
         break;
     case 4:
         t = random_subarray(old, &part, max, r);
+        break;
+    case 6:
+        t = random_darray(old, &part, r);
         break;
     default:
         MUST(!type_dup(old, &t));

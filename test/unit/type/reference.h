@@ -42,6 +42,7 @@ void ref_unpack(const struct ref *r, int64_t count, char *buf, const char *in);
 
 /* ---- random numbers: seeded by TERN_TEST_SEED or the clock; the seed is printed ---- */
 void random_open(void);
+void random_seed(uint64_t seed); /* instead: a sequence of its own for each case */
 uint64_t random_u64(void);
 int64_t random_int(int64_t lo, int64_t hi); /* both may come */
 void random_fill(void *p, size_t n);

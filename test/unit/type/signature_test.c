@@ -30,6 +30,22 @@ static void layout_does_not_matter(void **state)
     }
 }
 
+static void a_beginning_has_the_signature_of_its_elements(void **state)
+{
+    (void)state;
+    for (int64_t i = test_count(10000) / 10 + 1; i > 0; i--) {
+        struct ref r;
+        struct type *t = random_type((int)random_int(1, 4), 100, &r);
+        struct signature all = SIGNATURE_EMPTY;
+        for (int64_t n = 0; n <= 2 * r.n; n++) {
+            assert_true(signature_of_first(t, n).hash == all.hash);
+            if (r.n) all = signature_join(all, signature_basic(r.items[n % r.n].basic));
+        }
+        type_unref(t);
+        ref_close(&r);
+    }
+}
+
 static uint64_t hash_of(const MPI_Datatype *basics, int n)
 {
     struct signature s = SIGNATURE_EMPTY;
@@ -66,7 +82,7 @@ static void bytes_make_a_type_untyped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout_does_not_matter),
+        cmocka_unit_test(layout_does_not_matter), cmocka_unit_test(a_beginning_has_the_signature_of_its_elements),
         cmocka_unit_test(order_kind_and_number_matter),
         cmocka_unit_test(bytes_make_a_type_untyped),
     };
