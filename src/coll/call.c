@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "coll/select.h"
+#include "pt2pt/api.h"
 #include <stdlib.h>
 
 /* ---- shapes --------------------------------------------------------------------- */
@@ -101,7 +102,7 @@ int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struc
 static void bind_buffer(struct goal_frame *f, unsigned slot, const void *buf, struct type *t, bool reduces)
 {
     if (!t || t->size <= 0 || buf == MPI_IN_PLACE) return;
-    if (t->contig && !(reduces && t->true_lb)) goal_bind(f, slot, (const char *)buf + t->true_lb);
+    if (t->contig && !(reduces && t->true_lb) && !pt_checking) goal_bind(f, slot, (const char *)buf + t->true_lb);
     else goal_bind_typed(f, slot, buf, t, t->size, t->extent);
 }
 

@@ -153,6 +153,11 @@ static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind,
         if (rc) return rc;
     }
     struct type *type = b.type ? b.type : type_of(MPI_BYTE);
+    if (unlikely(pt_checking) && type->contig && (b.skip || b.len % type->size)) { /* has a type only for the check */
+        b.buf = (char *)b.buf + type->true_lb + b.skip;
+        b.skip = 0;
+        type = type_of(MPI_BYTE);
+    }
     if (unlikely(b.skip || b.len % type->size))
         return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)type->size);
     int tag = (int)((uint32_t)f->tag << 16 | op->tag);

@@ -29,7 +29,8 @@ enum request_flag {
     REQ_CANCELLED = 32, /* cancelled with success */
     REQ_CANCELLING = 64, /* a cancel is under way */
     REQ_INTERNAL = 128, /* not seen by users */
-    REQ_LAST_WORD = 256 /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
+    REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
+    REQ_ANNOUNCED = 512 /* a send whose signature has gone out (pt2pt/check.h) */
 };
 
 struct request_result {

@@ -19,6 +19,10 @@
 #include "obj/request.h"
 #include "type/type.h"
 
+/* TERN_CHECK=types: the types of a send and its receive are compared (check.h). Layers above then say the user's types
+ * rather than bytes, where they can. */
+extern TERN_HIDDEN bool pt_checking;
+
 enum pt_mode { PT_STANDARD, PT_SYNC, PT_READY };
 
 /* Contexts of a communicator: users' messages, and the library's own (collectives). */

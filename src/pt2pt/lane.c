@@ -6,6 +6,7 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
+#include "pt2pt/check.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
@@ -143,6 +144,8 @@ int pt_open(bool threaded)
     if (rc) return rc;
     wait_open(l);
     fill_handlers();
+    rc = pt_check_open();
+    if (rc) return rc;
     comm_set_hooks(0, &hooks);
     return grow_table(l) ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");
 }
@@ -154,6 +157,7 @@ void pt_close(void)
         while (l->ctx_table[i]) lane_drop_ctx(l, l->ctx_table[i]); /* of communicators never made here */
     free(l->ctx_table);
     match_pool_fini(&l->pool);
+    pt_check_close();
     pt_offers_close();
     pthread_mutex_destroy(&l->lock);
     comm_set_hooks(0, NULL);
@@ -203,7 +207,7 @@ void lane_finish(struct request *r, int error)
 
 void lane_open_short(struct lane *l, struct peer *p)
 {
-    if (!p->pending && !l->threaded) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
+    if (!p->pending && !l->threaded && !pt_checking) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
 }
 
 void lane_park(struct lane *l, struct peer *p, struct request *r)

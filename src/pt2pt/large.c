@@ -4,13 +4,14 @@
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/check.h"
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
 #include <string.h>
 
 /* r->cookie of a receive, see also stream.c */
-enum { TRUNCATED = 1, SENDER = 3 };
+enum { FAULT = 1, SENDER = 3 }; /* FAULT: what is wrong with the message, minus a code */
 
 static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 
@@ -81,7 +82,7 @@ int pt_offer_send_rts(struct request *r)
 void pt_offer_start(struct request *r)
 {
     make_offer(r);
-    int rc = r->peer->pending ? TERN_AGAIN : pt_offer_send_rts(r);
+    int rc = r->peer->pending ? TERN_AGAIN : pt_send_attempt(r);
     if (rc == TERN_AGAIN) lane_park(&lane0, r->peer, r);
     else if (rc) lane_finish(r, rc);
 }
@@ -200,7 +201,7 @@ static void end_incoming(struct request *r, struct pt_offer *o)
         pt_stream_ask(r, r->peer, r->cookie[SENDER], (uint64_t)r->result.bytes);
         return;
     }
-    if (!error && r->cookie[TRUNCATED]) error = TERN_ERR_TRUNCATE;
+    if (!error) error = -(int)r->cookie[FAULT];
     lane_finish(r, error);
 }
 
@@ -227,7 +228,9 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->result.source = source;
     r->result.tag = tag;
     r->result.bytes = (int64_t)min_size(rts->bytes, (size_t)r->bytes);
-    r->cookie[TRUNCATED] = rts->bytes > (uint64_t)r->bytes;
+    int fault = rts->bytes > (uint64_t)r->bytes ? TERN_ERR_TRUNCATE : 0;
+    if (unlikely(pt_checking) && !fault) fault = pt_check_receive(r, source, tag, rts->bytes);
+    r->cookie[FAULT] = (uint64_t)-fault;
     r->cookie[SENDER] = rts->send;
     r->peer = from;
     struct pt_offer *o = map_offer(from, rts->offer);

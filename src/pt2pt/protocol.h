@@ -12,6 +12,7 @@
  *   AM_CREDIT       bytes     -                 eager bytes given back
  *   AM_CANCEL       context   source, tag       sender's request (8): is it still unmatched?
  *   AM_CANCELLED    sender's request  0 or 1    1: it was, and is gone
+ *   AM_SIGNATURE    -         -                 of the next message, see check.h
  *
  * Eager credit: a sender may have TERN_EAGER_CREDIT bytes (payload + 64 a message)
  * of eager messages to a peer that the peer has not consumed; beyond that it offers

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "copy/copy.h"
 #include "pt2pt/api.h"
+#include "pt2pt/check.h"
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
@@ -34,6 +35,7 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
     int error = 0;
     r->result.source = source;
     r->result.tag = tag;
+    if (unlikely(pt_checking)) error = pt_check_receive(r, source, tag, n);
     if (unlikely(n > (size_t)r->bytes)) {
         error = TERN_ERR_TRUNCATE;
         n = (size_t)r->bytes;
@@ -62,6 +64,7 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
     b->kind = (uint8_t)kind;
     for (unsigned i = 0; i < b->cookies; i++) b->cookie[i] = cookie[i];
     if (n) memcpy(match_body_payload(b), data, n);
+    if (unlikely(pt_checking)) pt_check_keep(b);
     if (match_store(&pt->match[ctx & CTX_COLL], b->src, b->tag, b)) lane_fatal("no memory for an unexpected message");
 }
 
@@ -121,6 +124,7 @@ void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
 void pt_take_body(struct request *r, struct match_body *b)
 {
     struct peer *from = b->peer;
+    if (unlikely(pt_checking)) pt_check_recall(b);
     if (b->kind == BODY_OFFER) {
         struct pt_rts rts = {b->cookie[0], b->cookie[1], b->cookie[2]};
         int32_t src = b->src, tag = b->tag;

@@ -4,6 +4,7 @@
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/check.h"
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
@@ -97,6 +98,8 @@ static bool fits_eager(const struct lane *l, const struct request *r)
 
 int pt_send_attempt(struct request *r)
 {
+    int rc = unlikely(pt_checking) ? pt_check_announce(r) : 0;
+    if (rc) return rc;
     return r->xfer ? pt_offer_send_rts(r) : eager_attempt(r);
 }
 
@@ -105,6 +108,7 @@ void pt_send_start(struct request *r)
     struct lane *l = r->comm->lane;
     r->bytes = r->count * r->type->size;
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    r->flags &= (uint16_t)~REQ_ANNOUNCED;
     r->peer = peer_for(r->comm, r->rank);
     if (unlikely(!r->peer)) {
         lane_finish(r, TERN_ERR_PEER);
@@ -116,7 +120,7 @@ void pt_send_start(struct request *r)
         return;
     }
     r->peer->credit -= eager_cost((size_t)r->bytes);
-    int rc = r->peer->pending ? TERN_AGAIN : eager_attempt(r);
+    int rc = r->peer->pending ? TERN_AGAIN : pt_send_attempt(r);
     if (rc == TERN_AGAIN) lane_park(l, r->peer, r);
     else if (rc) lane_finish(r, rc);
 }

@@ -13,7 +13,7 @@
 
 /* r->cookie of a send that streams */
 enum { SENT = 1, TO_SEND = 2, TO_REQUEST = 3 };
-/* r->cookie of a receive that is streamed to: [1] truncated, as in large.c; [2] bytes arrived */
+/* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived */
 enum { ARRIVED = 2 };
 
 void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t bytes)
@@ -21,7 +21,7 @@ void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t
     struct pt_cts cts = {(uintptr_t)r, bytes};
     r->cookie[ARRIVED] = 0;
     lane_control(from, AM_CTS, send, 0, &cts, sizeof cts);
-    if (!bytes) lane_finish(r, r->cookie[1] ? TERN_ERR_TRUNCATE : 0);
+    if (!bytes) lane_finish(r, -(int)r->cookie[1]);
 }
 
 void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
@@ -88,5 +88,5 @@ void pt_on_frag(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
     type_cursor_seek(&c, h1);
     type_unpack(&c, data, n);
     r->cookie[ARRIVED] += n;
-    if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, r->cookie[1] ? TERN_ERR_TRUNCATE : 0);
+    if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[1]);
 }

@@ -39,6 +39,7 @@ enum tp_cap {
 enum tp_am {
     AM_NONE, /* 0 is not an id: rings use it for "empty" */
     AM_EAGER, AM_EAGER_SYNC, AM_RTS, AM_CTS, AM_FRAG, AM_ACK, AM_CREDIT, AM_CANCEL, AM_CANCELLED,
+    AM_SIGNATURE,
     AM_PAD,  /* reserved for the transports: a filler that is not delivered */
     AM_COUNT = 16
 };
