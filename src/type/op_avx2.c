@@ -3,9 +3,9 @@
 #define KERNEL_SET op_avx2
 #define KERNEL_NAME "avx2"
 #define KERNEL_TARGET target("avx2")
-#define KERNEL_USABLE __builtin_cpu_supports("avx2")
+#define KERNEL_USABLE __builtin_cpu_supports("avx2") && op_half.usable()
 #define KERNEL_WIDE 1
-#define KERNEL_NEXT &op_scalar
+#define KERNEL_NEXT &op_half
 #define KERNEL_FUSES 0
 #include "type/op_kernels.inc"
 #else

@@ -18,6 +18,7 @@ struct op_kernels {
 };
 
 extern const struct op_kernels op_scalar; /* what every processor of the kind has: SSE2, NEON */
+extern const struct op_kernels op_half; /* half precision numbers only: stands between the wide sets and op_scalar */
 extern const struct op_kernels op_avx2, op_avx512;
 
 #endif

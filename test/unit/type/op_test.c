@@ -432,6 +432,7 @@ static void hash_kernel(const struct allowed *row, struct type *t)
     if (!is_allowed(row, t) || t->kind == KIND_FL || t->kind == KIND_CL || t->klass == CLASS_PAIR) return;
     assert_int_equal(op_apply3(op, bits_a, bits_b, out, BITS_MOST, t), 0);
     size_t step = t->kind == KIND_F64 || t->kind == KIND_C64 ? 8 : t->kind == KIND_F32 || t->kind == KIND_C32 ? 4 : 1;
+    if (t->kind == KIND_F16 || t->kind == KIND_C16) step = 2;
     for (char *p = out; p < out + BITS_MOST * t->size; p += step) {
         uint64_t x = 0;
         double d;
@@ -439,7 +440,7 @@ static void hash_kernel(const struct allowed *row, struct type *t)
         memcpy(&x, p, step);
         memcpy(&d, p, 8);
         memcpy(&f, p, 4);
-        if ((step == 8 && isnan(d)) || (step == 4 && isnan(f))) x = 1;
+        if ((step == 8 && isnan(d)) || (step == 4 && isnan(f)) || (step == 2 && (x & 0x7fff) > 0x7c00)) x = 1;
         hash = (hash ^ x) * 0x100000001b3u;
     }
 }
