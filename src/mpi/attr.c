@@ -62,14 +62,14 @@ void attrs_close(void)
 static int new_key(const char *call, enum attr_kind kind, attr_fn *copy, attr_fn *delete, int *keyval, void *extra)
 {
     check_running(call);
-    if (!keyval) return bad_null(NULL, call, "keyval");
+    if (!keyval) return bad_null(NULL, call, kind == ATTR_TYPE ? "type_keyval" : "comm_keyval");
     return report_if(NULL, call, attr_key_new(kind, copy, delete, extra, keyval));
 }
 
 static int free_key(const char *call, enum attr_kind kind, int *keyval)
 {
     check_running(call);
-    if (!keyval) return bad_null(NULL, call, "keyval");
+    if (!keyval) return bad_null(NULL, call, kind == ATTR_TYPE ? "type_keyval" : "comm_keyval");
     int rc = attr_key_free(kind, *keyval);
     if (rc) return report_code(NULL, call, rc);
     *keyval = MPI_KEYVAL_INVALID;

@@ -4,6 +4,7 @@
 #include "comm/create.h"
 #include "mpi/attr.h"
 #include "mpi/report.h"
+#include "obj/info.h"
 #include "pt2pt/bsend.h"
 
 #include <stdio.h>
@@ -88,7 +89,7 @@ MPI_ALIAS(Comm_compare);
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
     struct comm *a = comm_of(comm1), *b = comm_of(comm2);
-    if (!a || !b) return bad_comm("MPI_Comm_compare", a ? comm2 : comm1);
+    if (!a || !b) return bad_comm_named("MPI_Comm_compare", a ? comm2 : comm1, a ? "comm2" : "comm1");
     if (!result) return bad_null(a, "MPI_Comm_compare", "result");
     *result = comm_compare(a, b);
     return MPI_SUCCESS;

@@ -11,16 +11,9 @@
 #include "mpi/attr.h"
 #include "mpi/report.h"
 #include "obj/hints.h"
+#include "obj/info.h"
 #include "pt2pt/api.h"
 #include "topo/topo.h"
-
-/* The hints that go with a call; NULL for MPI_INFO_NULL. */
-static int check_hints(struct comm *c, const char *call, MPI_Info info, struct info **hints_p)
-{
-    *hints_p = info == MPI_INFO_NULL ? NULL : info_of(info);
-    if (*hints_p || info == MPI_INFO_NULL) return MPI_SUCCESS;
-    return report(c, call, MPI_ERR_INFO, "argument info (%p) is not an info object, or one that was freed", (void *)info);
-}
 
 /* All that a duplicate has besides groups and context. */
 static int furnish(struct comm *c, struct comm *made, const struct info *hints)
@@ -36,9 +29,8 @@ static int dup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     struct info *hints;
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
-    int rc = check_hints(c, call, info, &hints);
-    if (rc) return rc;
-    rc = comm_dup(c, &made);
+    if (!info_given(info, &hints)) return bad_info(c, call, info);
+    int rc = comm_dup(c, &made);
     if (rc) return report_code(c, call, rc);
     rc = furnish(c, made, hints);
     if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
@@ -69,9 +61,8 @@ static int idup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcom
     struct request *r;
     if (!c) return bad_comm(call, comm);
     if (!newcomm || !request) return bad_null(c, call, newcomm ? "request" : "newcomm");
-    int rc = check_hints(c, call, info, &hints);
-    if (rc) return rc;
-    rc = comm_dup_reserve(c, &made);
+    if (!info_given(info, &hints)) return bad_info(c, call, info);
+    int rc = comm_dup_reserve(c, &made);
     if (rc) return report_code(c, call, rc);
     rc = furnish(c, made, hints);
     if (rc) {

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "mpi/report.h"
+#include "obj/info.h"
 #include "pt2pt/api.h"
 
 #include <stdio.h>
@@ -84,8 +85,9 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     const char *call = "MPI_Alloc_mem";
     void *p = NULL;
-    (void)info; /* hints */
     check_running(call);
+    struct info *hints; /* none is known */
+    if (!info_given(info, &hints)) return bad_info(NULL, call, info);
     if (size < 0) return report(NULL, call, MPI_ERR_ARG, "argument size is %lld, which is negative", (long long)size);
     if (!baseptr) return bad_null(NULL, call, "baseptr");
     size_t n = size ? (size_t)size : 1;

@@ -21,7 +21,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 {
     const char *call = "MPI_Intercomm_create";
     struct comm *c = comm_of(local_comm), *peer = NULL, *made;
-    if (!c) return bad_comm(call, local_comm);
+    if (!c) return bad_comm_named(call, local_comm, "local_comm");
     if (c->inter) return report(c, call, MPI_ERR_COMM, "argument local_comm is an intercommunicator");
     if (!rank_in(local_leader, c->size))
         return report(c, call, MPI_ERR_RANK, "argument local_leader is %d, but local_comm has ranks 0 to %d", local_leader, c->size - 1);
@@ -40,7 +40,7 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
     const char *call = "MPI_Intercomm_merge";
     struct comm *c = comm_of(intercomm), *made;
-    if (!c) return bad_comm(call, intercomm);
+    if (!c) return bad_comm_named(call, intercomm, "intercomm");
     if (!c->inter) return report(c, call, MPI_ERR_COMM, "argument intercomm is not an intercommunicator");
     if (!newintracomm) return bad_null(c, call, "newintracomm");
     int rc = comm_inter_merge(c, high != 0, &made);

@@ -11,23 +11,24 @@ struct terms {
     struct op *op;
 };
 
-static TERN_COLD int bad_terms(const char *call, MPI_Comm comm, int64_t count, MPI_Datatype datatype, MPI_Op op)
+static TERN_COLD int bad_terms(const char *call, MPI_Comm comm, int64_t count, const char *count_name, MPI_Datatype datatype, MPI_Op op)
 {
     struct comm *c = comm_of(comm);
     if (!c) return bad_comm(call, comm);
-    if (count < 0) return bad_count(c, call, count);
+    if (count < 0) return bad_count_named(c, call, count, count_name);
     struct type *t = type_of(datatype);
     if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
     return bad_op(c, call, op, t);
 }
 
-static inline int check_terms(const char *call, MPI_Comm comm, int64_t count, MPI_Datatype datatype, MPI_Op op, struct terms *x)
+static inline int check_terms(const char *call, MPI_Comm comm, int64_t count, const char *count_name, MPI_Datatype datatype, MPI_Op op,
+                              struct terms *x)
 {
     x->c = comm_of(comm);
     x->t = type_of(datatype);
     x->op = op_of(op);
     if (likely(x->c && count >= 0 && type_ready(x->t) && op_usable(x->op, x->t))) return MPI_SUCCESS;
-    return bad_terms(call, comm, count, datatype, op);
+    return bad_terms(call, comm, count, count_name, datatype, op);
 }
 
 static TERN_COLD int bad_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
@@ -51,7 +52,7 @@ static int reduce(struct use u, const void *sendbuf, void *recvbuf, int64_t coun
                   MPI_Comm comm)
 {
     struct terms x;
-    int rc = check_terms(u.call, comm, count, datatype, op, &x);
+    int rc = check_terms(u.call, comm, count, "count", datatype, op, &x);
     if (unlikely(rc)) return rc;
     if (unlikely(!root_ok(x.c, root))) return bad_root(x.c, u.call, root);
     if (x.c->rank == root) rc = check_buffers(&x, u.call, sendbuf, recvbuf, count);
@@ -99,7 +100,8 @@ static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, vo
                       MPI_Op op, MPI_Comm comm)
 {
     struct terms x;
-    int rc = check_terms(u.call, comm, count, datatype, op, &x);
+    const char *count_name = kind == COLL_REDUCE_SCATTER_BLOCK ? "recvcount" : "count";
+    int rc = check_terms(u.call, comm, count, count_name, datatype, op, &x);
     if (unlikely(rc)) return rc;
     rc = check_buffers(&x, u.call, sendbuf, recvbuf, count);
     if (unlikely(rc)) return rc;
@@ -218,7 +220,7 @@ static int reduce_scatter(struct use u, const void *sendbuf, void *recvbuf, cons
 {
     struct terms x;
     int64_t total = 0;
-    int rc = check_terms(u.call, comm, 0, datatype, op, &x);
+    int rc = check_terms(u.call, comm, 0, "recvcounts", datatype, op, &x);
     if (rc) return rc;
     for (int i = 0; i < x.c->size; i++) {
         if (recvcounts[i] < 0)

@@ -137,15 +137,14 @@ _Noreturn void not_running(const char *call)
 
 /* ---- shared argument checks ---- */
 
-int bad_comm(const char *call, MPI_Comm comm)
+int bad_comm_named(const char *call, MPI_Comm comm, const char *argument)
 {
     check_running(call);
-    if (comm == MPI_COMM_NULL) return report(NULL, call, MPI_ERR_COMM, "argument comm is MPI_COMM_NULL");
-    if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
-        return report(NULL, call, MPI_ERR_COMM, "argument comm is %s, which exists between MPI_Init and MPI_Finalize only, not in sessions",
-                      comm == MPI_COMM_WORLD ? "MPI_COMM_WORLD" : "MPI_COMM_SELF");
-    return report(NULL, call, MPI_ERR_COMM, "argument comm (%p) is not a communicator, or one that was freed", (void *)comm);
+    if (comm == MPI_COMM_NULL) return report(NULL, call, MPI_ERR_COMM, "argument %s is MPI_COMM_NULL", argument);
+    return report(NULL, call, MPI_ERR_COMM, "argument %s (%p) is not a communicator, or one that was freed", argument, (void *)comm);
 }
+
+int bad_comm(const char *call, MPI_Comm comm) { return bad_comm_named(call, comm, "comm"); }
 
 int bad_session(const char *call, MPI_Session h)
 {
@@ -171,10 +170,12 @@ int bad_type(const void *on, const char *call, MPI_Datatype h, const char *argum
     return report(on, call, MPI_ERR_TYPE, "argument %s (%s) has not been committed", argument, type_name(t));
 }
 
-int bad_count(const void *on, const char *call, int64_t count)
+int bad_count_named(const void *on, const char *call, int64_t count, const char *argument)
 {
-    return report(on, call, MPI_ERR_COUNT, "argument count is %lld, which is negative", (long long)count);
+    return report(on, call, MPI_ERR_COUNT, "argument %s is %lld, which is negative", argument, (long long)count);
 }
+
+int bad_count(const void *on, const char *call, int64_t count) { return bad_count_named(on, call, count, "count"); }
 
 bool null_buffer_ok(int64_t count, const struct type *t) { return !count || !t->predefined || !t->size; }
 

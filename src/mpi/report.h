@@ -65,10 +65,12 @@ static inline void check_world(const char *call)
 
 /* ---- shared argument checks: 0, or the reported class ---- */
 int bad_comm(const char *call, MPI_Comm) TERN_COLD;   /* reports why `comm` is not a communicator */
+int bad_comm_named(const char *call, MPI_Comm, const char *argument) TERN_COLD; /* the same where the argument is called otherwise */
 int bad_session(const char *call, MPI_Session) TERN_COLD;
 int bad_errhandler(const void *on, const char *call, MPI_Errhandler) TERN_COLD; /* none, or not for this kind of object */
 int bad_type(const void *on, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
 int bad_count(const void *on, const char *call, int64_t count) TERN_COLD;
+int bad_count_named(const void *on, const char *call, int64_t count, const char *argument) TERN_COLD;
 int bad_buffer(const void *on, const char *call, const char *argument) TERN_COLD;
 int bad_null(const void *on, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
 

@@ -14,9 +14,9 @@
 static TERN_COLD int bad_request(const char *call, MPI_Request h, int at)
 {
     check_running(call);
-    char where[32] = "";
-    if (at >= 0) snprintf(where, sizeof where, "[%d]", at);
-    return report(NULL, call, MPI_ERR_REQUEST, "argument request%s (%p) is not a request, or one that was freed", where, (void *)h);
+    char name[48] = "request";
+    if (at >= 0) snprintf(name, sizeof name, "array_of_requests[%d]", at);
+    return report(NULL, call, MPI_ERR_REQUEST, "argument %s (%p) is not a request, or one that was freed", name, (void *)h);
 }
 
 /* NULL and inactive persistent requests are complete with an empty status, and not counted by any/some. */
@@ -111,11 +111,12 @@ struct set {
     struct request *few[64];
 };
 
-static int set_open(struct set *s, const char *call, int n, const MPI_Request h[])
+/* `name`: what the call calls n. */
+static int set_open(struct set *s, const char *call, const char *name, int n, const MPI_Request h[])
 {
     s->n = n;
     s->req = s->few;
-    if (unlikely(n < 0)) return bad_count(NULL, call, n);
+    if (unlikely(n < 0)) return bad_count_named(NULL, call, n, name);
     if (unlikely(n && !h)) return bad_null(NULL, call, "array_of_requests");
     if (n > (int)ARRAY_LEN(s->few) && !(s->req = malloc((size_t)n * sizeof *s->req)))
         return report(NULL, call, MPI_ERR_NO_MEM, "no memory for %d requests", n);
@@ -218,7 +219,7 @@ int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
 {
     struct set s;
     if (!flag) return bad_null(NULL, "MPI_Testall", "flag");
-    int rc = set_open(&s, "MPI_Testall", count, array_of_requests);
+    int rc = set_open(&s, "MPI_Testall", "count", count, array_of_requests);
     if (rc) return rc;
     *flag = 1;
     for (int turn = 0; turn < 2; turn++) {
@@ -236,8 +237,8 @@ int PMPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Stat
 static int any(const char *call, int count, MPI_Request h[], bool wait, int *index, int *flag, MPI_Status *status)
 {
     struct set s;
-    if (!index || !flag) return bad_null(NULL, call, index ? "flag" : "index");
-    int rc = set_open(&s, call, count, h);
+    if (!index || !flag) return bad_null(NULL, call, index ? "flag" : "indx");
+    int rc = set_open(&s, call, "count", count, h);
     if (rc) return rc;
     *index = MPI_UNDEFINED;
     *flag = 1;
@@ -277,7 +278,7 @@ static int some(const char *call, int count, MPI_Request h[], bool wait, int *ou
     struct set s;
     int failed = 0, n = 0;
     if (!outcount || (!indices && count > 0)) return bad_null(NULL, call, outcount ? "array_of_indices" : "outcount");
-    int rc = set_open(&s, call, count, h);
+    int rc = set_open(&s, call, "incount", count, h);
     if (rc) return rc;
     if (!set_has_any(&s)) {
         *outcount = MPI_UNDEFINED;
@@ -333,7 +334,7 @@ int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[]
 {
     struct set s;
     if (!flag) return bad_null(NULL, "MPI_Request_get_status_all", "flag");
-    int rc = set_open(&s, "MPI_Request_get_status_all", count, array_of_requests);
+    int rc = set_open(&s, "MPI_Request_get_status_all", "count", count, array_of_requests);
     if (rc) return rc;
     if (!set_is_complete(&s)) pt_progress_once(NULL);
     *flag = set_is_complete(&s);
@@ -348,7 +349,7 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     const char *call = "MPI_Request_get_status_any";
     struct set s;
     if (!indx || !flag) return bad_null(NULL, call, indx ? "flag" : "indx");
-    int rc = set_open(&s, call, count, array_of_requests);
+    int rc = set_open(&s, call, "count", count, array_of_requests);
     if (rc) return rc;
     bool active = set_has_any(&s);
     if (active && set_next(&s, 0) < 0) pt_progress_once(NULL);
@@ -369,7 +370,7 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
     struct set s;
     int n = 0;
     if (!outcount || (!array_of_indices && incount > 0)) return bad_null(NULL, call, outcount ? "array_of_indices" : "outcount");
-    int rc = set_open(&s, call, incount, array_of_requests);
+    int rc = set_open(&s, call, "incount", incount, array_of_requests);
     if (rc) return rc;
     if (set_has_any(&s) && set_next(&s, 0) < 0) pt_progress_once(NULL);
     *outcount = set_has_any(&s) ? 0 : MPI_UNDEFINED;

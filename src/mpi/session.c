@@ -3,6 +3,7 @@
  */
 #include "mpi/life.h"
 #include "mpi/report.h"
+#include "obj/info.h"
 #include "obj/session.h"
 #include "proc/pset.h"
 #include "pt2pt/bsend.h"
@@ -75,8 +76,9 @@ int PMPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int *npset_na
 {
     const char *call = "MPI_Session_get_num_psets";
     struct session *s = session_of(session);
-    (void)info; /* hints: none is known */
+    struct info *hints; /* none is known */
     if (!s) return bad_session(call, session);
+    if (!info_given(info, &hints)) return bad_info(s, call, info);
     if (!npset_names) return bad_null(s, call, "npset_names");
     return report_if(s, call, pset_count(npset_names));
 }
@@ -95,8 +97,9 @@ int PMPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int *ps
     const char *call = "MPI_Session_get_nth_pset";
     struct session *s = session_of(session);
     int count;
-    (void)info;
+    struct info *hints;
     if (!s) return bad_session(call, session);
+    if (!info_given(info, &hints)) return bad_info(s, call, info);
     if (!pset_len) return bad_null(s, call, "pset_len");
     if (*pset_len < 0) return report(s, call, MPI_ERR_ARG, "argument pset_len is %d, which is negative", *pset_len);
     if (*pset_len && !pset_name) return bad_null(s, call, "pset_name");

@@ -20,11 +20,12 @@ struct comm *with_topology(const char *call, MPI_Comm comm, int kind, int *rc)
     return NULL;
 }
 
-struct comm *topology_parent(const char *call, MPI_Comm comm, int *rc)
+struct comm *topology_parent(const char *call, MPI_Comm comm, const char *argument, int *rc)
 {
     struct comm *c = comm_of(comm);
-    if (!c) *rc = bad_comm(call, comm);
-    else if (c->inter) *rc = report(c, call, MPI_ERR_COMM, "argument comm is an intercommunicator, which can have no topology");
+    if (!c) *rc = bad_comm_named(call, comm, argument);
+    else if (c->inter) *rc = report(c, call, MPI_ERR_COMM, "argument %s is an intercommunicator, which can have no topology",
+                                 argument);
     else return c;
     return NULL;
 }

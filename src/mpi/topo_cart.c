@@ -45,7 +45,7 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
 {
     const char *call = "MPI_Cart_create";
     int rc;
-    struct comm *c = topology_parent(call, comm_old, &rc), *made = NULL;
+    struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
     if (!c || (rc = check_grid(c, call, ndims, dims, periods))) return rc;
     if (!comm_cart) return bad_null(c, call, "comm_cart");
     rc = topo_cart_create(c, ndims, dims, periods, reorder != 0, &made);
@@ -70,7 +70,7 @@ int PMPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[
 {
     const char *call = "MPI_Cart_map";
     int rc;
-    struct comm *c = topology_parent(call, comm, &rc);
+    struct comm *c = topology_parent(call, comm, "comm", &rc);
     if (!c || (rc = check_grid(c, call, ndims, dims, periods))) return rc;
     if (!newrank) return bad_null(c, call, "newrank");
     return report_if(c, call, topo_cart_map(c, ndims, dims, periods, newrank));

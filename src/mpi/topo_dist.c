@@ -61,7 +61,7 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
     const char *call = "MPI_Dist_graph_create_adjacent";
     struct topo_side in, out;
     int rc;
-    struct comm *c = topology_parent(call, comm_old, &rc), *made = NULL;
+    struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
     if (!c || (rc = check_side(c, call, &in_names, indegree, sources, sourceweights, &in)) ||
         (rc = check_side(c, call, &out_names, outdegree, destinations, destweights, &out)) || (rc = check_hints(c, call, info)))
         return rc;
@@ -92,7 +92,7 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
     const char *call = "MPI_Dist_graph_create";
     struct topo_side to;
     int rc;
-    struct comm *c = topology_parent(call, comm_old, &rc), *made = NULL;
+    struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
     if (!c) return rc;
     if (n < 0) return report(c, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
     if ((rc = check_ranks(c, call, "sources", n, sources))) return rc;
@@ -120,21 +120,24 @@ int PMPI_Dist_graph_neighbors_count(MPI_Comm comm, int *indegree, int *outdegree
     return MPI_SUCCESS;
 }
 
-/* The first part of one list, as far as there is room (8.5.5). */
-static int give_side(struct comm *c, const char *call, const struct names *names, int room, int n, const int from[],
-                     const int from_weights[], int ranks[], int weights[])
+static int check_results(struct comm *c, const char *call, const struct names *names, int room, int n, const int ranks[],
+                         const int weights[])
 {
     if (room < 0) return report(c, call, MPI_ERR_ARG, "argument max%s is %d, which is negative", names->degree, room);
     if (n > room) n = room;
-    if (!n) return MPI_SUCCESS;
-    if (!ranks) return bad_null(c, call, names->ranks);
+    if (n && !ranks) return bad_null(c, call, names->ranks);
+    if (!n || !topo_of(c)->weighted || weights == MPI_UNWEIGHTED || (weights && weights != MPI_WEIGHTS_EMPTY)) return MPI_SUCCESS;
+    return report(c, call, MPI_ERR_ARG, "argument %s is %s, but there are %d weights", names->weights,
+                  weights ? "MPI_WEIGHTS_EMPTY" : "NULL", n);
+}
+
+/* The first part of one list, as far as there is room (8.5.5). */
+static void give_side(struct comm *c, int room, int n, const int from[], const int from_weights[], int ranks[], int weights[])
+{
+    if (n > room) n = room;
+    if (!n) return;
     memcpy(ranks, from, (size_t)n * sizeof *ranks);
-    if (!topo_of(c)->weighted || weights == MPI_UNWEIGHTED) return MPI_SUCCESS;
-    if (!weights || weights == MPI_WEIGHTS_EMPTY)
-        return report(c, call, MPI_ERR_ARG, "argument %s is %s, but there are %d weights", names->weights,
-                      weights ? "MPI_WEIGHTS_EMPTY" : "NULL", n);
-    memcpy(weights, from_weights, (size_t)n * sizeof *weights);
-    return MPI_SUCCESS;
+    if (topo_of(c)->weighted && weights != MPI_UNWEIGHTED) memcpy(weights, from_weights, (size_t)n * sizeof *weights);
 }
 
 MPI_ALIAS(Dist_graph_neighbors);
@@ -146,7 +149,10 @@ int PMPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int
     struct comm *c = with_topology(call, comm, MPI_DIST_GRAPH, &rc);
     if (!c) return rc;
     const struct topo *t = topo_of(c);
-    rc = give_side(c, call, &in_names, maxindegree, t->in, t->sources, t->in_weights, sources, sourceweights);
+    rc = check_results(c, call, &in_names, maxindegree, t->in, sources, sourceweights);
+    if (!rc) rc = check_results(c, call, &out_names, maxoutdegree, t->out, destinations, destweights);
     if (rc) return rc;
-    return give_side(c, call, &out_names, maxoutdegree, t->out, t->destinations, t->out_weights, destinations, destweights);
+    give_side(c, maxindegree, t->in, t->sources, t->in_weights, sources, sourceweights);
+    give_side(c, maxoutdegree, t->out, t->destinations, t->out_weights, destinations, destweights);
+    return MPI_SUCCESS;
 }

@@ -19,7 +19,7 @@ static int check_graph(struct comm *c, const char *call, int nnodes, const int i
     if (nnodes < 0) return report(c, call, MPI_ERR_ARG, "argument nnodes is %d, which is negative", nnodes);
     if (nnodes > c->size)
         return report(c, call, MPI_ERR_ARG, "argument nnodes is %d, but the communicator has %d processes", nnodes, c->size);
-    if (nnodes && !indx) return bad_null(c, call, "index");
+    if (nnodes && !indx) return bad_null(c, call, "indx");
     int rc = check_index(c, call, nnodes, indx), nedges = nnodes ? indx[nnodes - 1] : 0;
     if (rc) return rc;
     if (nedges && !edges) return bad_null(c, call, "edges");
@@ -34,7 +34,7 @@ int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int
 {
     const char *call = "MPI_Graph_create";
     int rc;
-    struct comm *c = topology_parent(call, comm_old, &rc), *made = NULL;
+    struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
     if (!c || (rc = check_graph(c, call, nnodes, indx, edges))) return rc;
     if (!comm_graph) return bad_null(c, call, "comm_graph");
     rc = topo_graph_create(c, nnodes, indx, edges, reorder != 0, &made);
@@ -46,7 +46,7 @@ int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int indx[], const int edges[
 {
     const char *call = "MPI_Graph_map";
     int rc;
-    struct comm *c = topology_parent(call, comm, &rc);
+    struct comm *c = topology_parent(call, comm, "comm", &rc);
     if (!c || (rc = check_graph(c, call, nnodes, indx, edges))) return rc;
     if (!newrank) return bad_null(c, call, "newrank");
     return report_if(c, call, topo_graph_map(c, nnodes, indx, edges, newrank));
@@ -75,7 +75,7 @@ int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int indx[], int ed
     if (!c) return rc;
     const struct topo *t = topo_of(c);
     int nedges = t->index[t->nnodes - 1];
-    if ((rc = check_room(c, call, "maxindex", maxindex, "index", indx, t->nnodes))) return rc;
+    if ((rc = check_room(c, call, "maxindex", maxindex, "indx", indx, t->nnodes))) return rc;
     if ((rc = check_room(c, call, "maxedges", maxedges, "edges", edges, nedges))) return rc;
     memcpy(indx, t->index, (size_t)t->nnodes * sizeof *indx);
     if (nedges) memcpy(edges, t->edges, (size_t)nedges * sizeof *edges);

@@ -12,7 +12,7 @@
 struct comm *with_topology(const char *call, MPI_Comm, int kind, int *rc);
 
 /* The parent of a new communicator with a topology; NULL: *rc is the reported class. */
-struct comm *topology_parent(const char *call, MPI_Comm, int *rc);
+struct comm *topology_parent(const char *call, MPI_Comm, const char *argument, int *rc);
 
 /* The end of a call that made a communicator, or failed with a code. */
 int give_topology(struct comm *, const char *call, int code, struct comm *made, MPI_Comm *newcomm);

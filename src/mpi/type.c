@@ -109,7 +109,7 @@ static int bounds(const char *call, MPI_Datatype datatype, bool true_ones, int64
 {
     struct type *t = type_of(datatype);
     if (!t) return bad_type(NULL, call, datatype, "datatype");
-    if (!lb || !extent) return bad_null(NULL, call, lb ? "extent" : "lb");
+    if (!lb || !extent) return bad_null(NULL, call, true_ones ? (lb ? "true_extent" : "true_lb") : lb ? "extent" : "lb");
     *lb = true_ones ? t->true_lb : t->lb;
     *extent = t->size == MPI_UNDEFINED ? MPI_UNDEFINED : true_ones ? t->true_extent : t->extent;
     return MPI_SUCCESS;
@@ -161,7 +161,10 @@ int PMPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count *num_integers, MPI
     struct type_envelope e;
     struct type *t = type_of(datatype);
     if (!t) return bad_type(NULL, call, datatype, "datatype");
-    if (!num_integers || !num_addresses || !num_large_counts || !num_datatypes || !combiner) return bad_null(NULL, call, "num_* or combiner");
+    const void *results[] = {num_integers, num_addresses, num_large_counts, num_datatypes, combiner};
+    static const char *const names[] = {"num_integers", "num_addresses", "num_large_counts", "num_datatypes", "combiner"};
+    for (size_t i = 0; i < ARRAY_LEN(results); i++)
+        if (!results[i]) return bad_null(NULL, call, names[i]);
     type_get_envelope(t, &e);
     *num_integers = e.ints;
     *num_addresses = e.addresses;
@@ -184,7 +187,10 @@ int PMPI_Type_get_envelope(MPI_Datatype datatype, int *num_integers, int *num_ad
     struct type_envelope e;
     struct type *t = type_of(datatype);
     if (!t) return bad_type(NULL, call, datatype, "datatype");
-    if (!num_integers || !num_addresses || !num_datatypes || !combiner) return bad_null(NULL, call, "num_* or combiner");
+    const void *results[] = {num_integers, num_addresses, num_datatypes, combiner};
+    static const char *const names[] = {"num_integers", "num_addresses", "num_datatypes", "combiner"};
+    for (size_t i = 0; i < ARRAY_LEN(results); i++)
+        if (!results[i]) return bad_null(NULL, call, names[i]);
     type_get_envelope(t, &e);
     if (e.counts) return made_large(call);
     *num_integers = (int)e.ints;
@@ -209,10 +215,14 @@ static int contents(const char *call, MPI_Datatype datatype, const struct room *
     if (e.combiner == MPI_COMBINER_NAMED)
         return report(NULL, call, MPI_ERR_TYPE, "argument datatype is %s, which is predefined and has no contents", type_name(t));
     if (e.counts && max->counts < 0) return made_large(call);
-    if (max->ints < e.ints || max->addresses < e.addresses || (e.counts && max->counts < e.counts) || max->types < e.types)
-        return report(NULL, call, MPI_ERR_ARG,
-                      "the type has %lld integers, %lld addresses, %lld large counts, %lld datatypes: more than one of the max_ arguments",
-                      (long long)e.ints, (long long)e.addresses, (long long)e.counts, (long long)e.types);
+    const struct { const char *name; int64_t has, needs; } rooms[] = {{"max_integers", max->ints, e.ints},
+                                                                      {"max_addresses", max->addresses, e.addresses},
+                                                                      {"max_large_counts", e.counts ? max->counts : 0, e.counts},
+                                                                      {"max_datatypes", max->types, e.types}};
+    for (size_t i = 0; i < ARRAY_LEN(rooms); i++)
+        if (rooms[i].has < rooms[i].needs)
+            return report(NULL, call, MPI_ERR_ARG, "argument %s is %lld, but the type has %lld of them", rooms[i].name,
+                          (long long)rooms[i].has, (long long)rooms[i].needs);
     if ((e.ints && !ints) || (e.addresses && !addresses) || (e.counts && !counts) || (e.types && !types))
         return bad_null(NULL, call, "array_of_integers, array_of_addresses or array_of_datatypes");
     return report_if(NULL, call, type_contents(t, ints, addresses, counts, types));

@@ -35,10 +35,11 @@ static struct key *find_key(enum attr_kind kind, int keyval)
     return k && k->kind == kind && !k->freed ? k : NULL;
 }
 
-static int no_key(int keyval)
+static int no_key(enum attr_kind kind, int keyval)
 {
-    if (keyval == MPI_KEYVAL_INVALID) return err_set(TERN_ERR_KEYVAL, "the key is MPI_KEYVAL_INVALID");
-    return err_set(TERN_ERR_KEYVAL, "key %d was not made for this kind of object, or was freed", keyval);
+    static const char *const argument[] = {[ATTR_COMM] = "comm_keyval", [ATTR_TYPE] = "type_keyval", [ATTR_WIN] = "win_keyval"};
+    if (keyval == MPI_KEYVAL_INVALID) return err_set(TERN_ERR_KEYVAL, "argument %s is MPI_KEYVAL_INVALID", argument[kind]);
+    return err_set(TERN_ERR_KEYVAL, "argument %s is %d, which was not made for this kind of object, or was freed", argument[kind], keyval);
 }
 
 /* A free place in the table; -1 when memory is out. */
@@ -89,7 +90,7 @@ int attr_key_free(enum attr_kind kind, int keyval)
         drop_unused(k);
     }
     pthread_mutex_unlock(&lock);
-    return k ? 0 : no_key(keyval);
+    return k ? 0 : no_key(kind, keyval);
 }
 
 /* ---- callbacks ---- */
@@ -174,7 +175,7 @@ int attr_set(const struct attr_object *o, int keyval, void *value)
 {
     struct key *k;
     struct attr *a = look(o, keyval, &k);
-    if (!k) return no_key(keyval);
+    if (!k) return no_key(o->kind, keyval);
     if (!a) return insert(o, k, value);
     int rc = call_delete(k, o->handle, a->value);
     if (!rc) a->value = value;
@@ -185,7 +186,7 @@ int attr_get(const struct attr_object *o, int keyval, void **value_p, bool *foun
 {
     struct key *k;
     struct attr *a = look(o, keyval, &k);
-    if (!k) return no_key(keyval);
+    if (!k) return no_key(o->kind, keyval);
     *found_p = a != NULL;
     if (a) *value_p = a->value;
     return 0;
@@ -195,7 +196,7 @@ int attr_delete(const struct attr_object *o, int keyval)
 {
     struct key *k;
     struct attr *a = look(o, keyval, &k);
-    if (!k) return no_key(keyval);
+    if (!k) return no_key(o->kind, keyval);
     if (!a) return err_set(TERN_ERR_KEYVAL, "the object has no attribute under key %d", keyval);
     return remove_attr(o, a);
 }
