@@ -8,9 +8,9 @@
 struct side {
     uint64_t ctx;
     uint32_t leader; /* process index */
-    int32_t size;
-    int32_t high; /* merging */
-    int32_t failed;
+    int32_t size;  /* -1: no memory to tell of them */
+    uint32_t runs; /* with the size: how the list of members is packed (rankmap_pack) */
+    int32_t high;  /* merging */
 };
 
 /* What the members of a group are told. */

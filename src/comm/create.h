@@ -25,9 +25,17 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
 int comm_create(struct comm *parent, struct group *group, struct comm **out);
 int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out);
 
-/* Intercommunicators (7.6). The leaders' ranks: in `local`, and in `peer`, which is significant at the leaders only. */
+/* Without a parent: the members find each other by the tag (comm/meeting.h). Collective over the group. */
+int comm_from_group(struct group *, const char *tag, struct errhandler *, struct comm **out);
+
+/*
+ * Intercommunicators (7.6). The leaders' ranks: in `local`, and in `peer`. What is said of the other group is significant at
+ * the leader only; if that is nothing (NULL), which the leader reports, the others fail as well, rather than wait.
+ */
 int comm_inter_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
                       struct comm **out);
+int comm_inter_from_groups(struct group *local, int local_leader, struct group *remote, int remote_leader, const char *tag,
+                           struct errhandler *, struct comm **out);
 int comm_inter_merge(struct comm *inter, bool high, struct comm **out);
 
 /*

@@ -10,7 +10,9 @@
 #include "coll/coll.h"
 #include "comm/agree.h"
 #include "comm/create.h"
+#include "comm/meeting.h"
 #include "comm/talk.h"
+#include "obj/rankset.h"
 
 #include <stdlib.h>
 
@@ -19,41 +21,52 @@ static int broadcast(struct comm *local, void *buf, size_t bytes, int leader)
     return coll_bcast(local, buf, (int64_t)bytes, type_of(MPI_BYTE), leader);
 }
 
-static uint32_t *index_list(const struct comm *c)
-{
-    uint32_t *list = malloc((size_t)c->size * sizeof *list);
-    for (int32_t r = 0; r < c->size && list; r++) list[r] = rankmap_at(c->local, r);
-    return list;
-}
+static int no_memory(void) { return err_set(TERN_ERR_NOMEM, "no memory for the groups of an intercommunicator"); }
 
-/* Leader: swaps sides, then lists. *theirs_p is malloc'ed. */
-static int swap_groups(struct comm *local, struct comm *peer, int remote_leader, int tag, struct news *n, uint32_t **theirs_p)
+static struct rankmap *unpack(const struct side *s, const void *packed) { return rankmap_unpack(s->size, s->runs, packed); }
+
+/* Leader: are the groups disjoint? Both leaders find the same. */
+static int check_apart(const struct comm *local, const struct side *s, const void *packed)
 {
-    struct side mine = {comm_fresh_ctx(), comm_index(local, local->rank), local->size, 0, 0};
-    uint32_t *list = index_list(local), *theirs = NULL;
-    mine.failed = !list;
-    n->within = comm_fresh_ctx();
-    int rc = talk_swap(peer, &mine, sizeof mine, &n->remote, sizeof n->remote, remote_leader, tag);
-    if (!rc && !mine.failed && !n->remote.failed) {
-        n->ctx = side_context(&mine, &n->remote);
-        theirs = malloc((size_t)n->remote.size * sizeof *theirs);
-        if (theirs)
-            rc = talk_swap(peer, list, (size_t)mine.size * sizeof *list, theirs, (size_t)n->remote.size * sizeof *theirs,
-                           remote_leader, tag);
-    }
-    free(list);
-    *theirs_p = theirs;
-    if (!rc && !theirs) rc = err_set(TERN_ERR_NOMEM, "no memory for the groups of an intercommunicator");
+    struct rankmap *theirs = unpack(s, packed), *both = theirs ? rankset_common(local->local, theirs) : NULL;
+    int rc = 0;
+    if (!both) rc = no_memory();
+    else if (both->size)
+        rc = err_set(TERN_ERR_COMM, "%d processes are in both groups (the first is rank %d in the local one); they have to be disjoint",
+                     both->size, rankmap_find_once(local->local, rankmap_at(both, 0)));
+    rankmap_unref(both);
+    rankmap_unref(theirs);
     return rc;
 }
 
-/* Every member: the communicator from what the leader told. The list is freed. */
-static int make_inter(struct comm *local, const struct news *n, uint32_t *theirs, struct comm **out)
+/* Leader: swaps sides, then the groups. *theirs_p, the other group packed, is malloc'ed. */
+static int swap_groups(struct comm *local, struct comm *peer, int remote_leader, int tag, struct news *n, void **theirs_p)
+{
+    const struct rankmap *m = local->local;
+    size_t bytes = rankmap_packed(m->size, m->runs);
+    void *ours = malloc(bytes);
+    struct side mine = {comm_fresh_ctx(), comm_index(local, local->rank), ours ? m->size : -1, m->runs, 0};
+    n->within = comm_fresh_ctx();
+    int rc = talk_swap(peer, &mine, sizeof mine, &n->remote, sizeof n->remote, remote_leader, tag);
+    if (!rc && (!ours || n->remote.size < 0)) rc = no_memory(); /* here or there: both leaders stop */
+    if (!rc) {
+        size_t their_bytes = rankmap_packed(n->remote.size, n->remote.runs);
+        n->ctx = side_context(&mine, &n->remote);
+        rankmap_pack(m, ours);
+        *theirs_p = malloc(their_bytes);
+        rc = talk_swap(peer, ours, bytes, *theirs_p, *theirs_p ? their_bytes : 0, remote_leader, tag);
+        if (!*theirs_p) rc = no_memory();
+    }
+    free(ours);
+    return rc ? rc : check_apart(local, &n->remote, *theirs_p);
+}
+
+/* Every member: the communicator from what the leader told. */
+static int make_inter(struct comm *local, const struct news *n, const void *theirs, struct comm **out)
 {
     struct comm *inter = NULL;
-    struct rankmap *remote = rankmap_list(n->remote.size, theirs);
-    free(theirs);
-    if (!remote) return err_set(TERN_ERR_NOMEM, "no memory for a group of %d ranks", n->remote.size);
+    struct rankmap *remote = unpack(&n->remote, theirs);
+    if (!remote) return no_memory();
     int rc = comm_new(n->ctx, rankmap_ref(local->local), remote, local, &inter);
     if (!rc) rc = comm_new(n->within, rankmap_ref(local->local), NULL, local, &inter->within);
     if (rc && inter) comm_unref(inter);
@@ -61,32 +74,66 @@ static int make_inter(struct comm *local, const struct news *n, uint32_t *theirs
     return rc;
 }
 
+/* Every member: the other group's list from the leader, who has it, and the communicator. */
+static int join_leader(struct comm *local, int leader, const struct news *n, void **theirs_p, struct comm **out)
+{
+    size_t bytes = rankmap_packed(n->remote.size, n->remote.runs);
+    if (!*theirs_p) *theirs_p = malloc(bytes);
+    if (!*theirs_p) return no_memory();
+    int rc = broadcast(local, *theirs_p, bytes, leader);
+    return rc ? rc : make_inter(local, n, *theirs_p, out);
+}
+
 int comm_inter_create(struct comm *local, int leader, struct comm *peer, int remote_leader, int tag, struct comm **out)
 {
-    struct news n = {0};
-    uint32_t *theirs = NULL;
-    if (local->rank == leader)
-        n.rc = swap_groups(local, peer, remote_leader, TALK_INTER | (tag & TALK_TAGS), &n, &theirs);
+    struct news n = {.rc = TERN_ERR_COMM};
+    void *theirs = NULL;
+    *out = NULL;
+    if (local->rank == leader && peer) n.rc = swap_groups(local, peer, remote_leader, TALK_INTER | (tag & TALK_TAGS), &n, &theirs);
     int rc = broadcast(local, &n, sizeof n, leader);
-    if (rc || n.rc) {
-        free(theirs);
-        return rc ? rc : n.rc;
-    }
-    if (local->rank != leader) theirs = malloc((size_t)n.remote.size * sizeof *theirs);
-    if (!theirs) return err_set(TERN_ERR_NOMEM, "no memory for a group of %d ranks", n.remote.size);
-    rc = broadcast(local, theirs, (size_t)n.remote.size * sizeof *theirs, leader);
-    if (rc) {
-        free(theirs);
-        return rc;
-    }
-    return make_inter(local, &n, theirs, out);
+    if (!rc && !n.rc) rc = join_leader(local, leader, &n, &theirs, out);
+    else if (!rc) rc = local->rank == leader ? n.rc : err_set(n.rc, "the local leader (rank %d) came to no agreement with the remote leader", leader);
+    free(theirs);
+    return rc;
 }
+
+/* ---- from two groups, without any communicator ---- */
+
+/* Leader: a meeting with the other group's leader, and that one's rank in it. NULL if something is wrong with it, in words. */
+static struct comm *meet_leader(const struct group *local, const struct group *remote, int remote_leader, const char *tag,
+                                const struct comm *like, int *rank_p)
+{
+    uint32_t mine = rankmap_at(local->map, local->rank), theirs = rankmap_at(remote->map, remote_leader);
+    uint32_t both[2] = {mine < theirs ? mine : theirs, mine < theirs ? theirs : mine};
+    struct comm *leaders = NULL;
+    *rank_p = mine < theirs;
+    if (mine == theirs) err_set(TERN_ERR_GROUP, "the leader is in both groups, which have to be disjoint");
+    else meeting_open(MEETING_LEADERS, tag, rankmap_list(2, both), like, &leaders);
+    return leaders;
+}
+
+int comm_inter_from_groups(struct group *local, int leader, struct group *remote, int remote_leader, const char *tag,
+                           struct errhandler *errh, struct comm **out)
+{
+    struct comm like = {.errh = errh, .session = local->session}, *meeting, *leaders = NULL;
+    int rank = 0;
+    *out = NULL;
+    int rc = meeting_open(MEETING_LOCAL, tag, rankmap_ref(local->map), &like, &meeting);
+    if (rc) return rc;
+    if (local->rank == leader && remote) leaders = meet_leader(local, remote, remote_leader, tag, &like, &rank);
+    rc = comm_inter_create(meeting, leader, leaders, rank, 0, out);
+    if (leaders) comm_unref(leaders);
+    comm_unref(meeting);
+    return rc;
+}
+
+/* ---- making more of one ---- */
 
 /* The ranks 0 of both groups swap a word over the intercommunicator; all members of this one learn the result. */
 static int confer(struct comm *inter, bool high, struct side *mine, struct news *n)
 {
     *n = (struct news){0};
-    *mine = (struct side){0, rankmap_at(inter->local, 0), inter->size, high, 0};
+    *mine = (struct side){0, rankmap_at(inter->local, 0), inter->size, 0, high};
     if (inter->rank == 0) {
         mine->ctx = comm_fresh_ctx();
         n->within = comm_fresh_ctx();
@@ -99,13 +146,6 @@ static int confer(struct comm *inter, bool high, struct side *mine, struct news 
     return rc ? rc : n->rc;
 }
 
-/* Appends the processes of a map to a list. */
-static uint32_t *append(uint32_t *at, const struct rankmap *m)
-{
-    for (int32_t r = 0; r < m->size; r++) *at++ = rankmap_at(m, r);
-    return at;
-}
-
 int comm_inter_merge(struct comm *inter, bool high, struct comm **out)
 {
     struct side mine;
@@ -114,11 +154,5 @@ int comm_inter_merge(struct comm *inter, bool high, struct comm **out)
     if (rc) return rc;
     /* Both the same: any order will do as long as both sides take the same. */
     bool first = mine.high == n.remote.high ? mine.leader < n.remote.leader : !mine.high;
-    int32_t size = inter->size + inter->map->size;
-    uint32_t *list = malloc((size_t)size * sizeof *list);
-    if (!list) return err_set(TERN_ERR_NOMEM, "no memory for a group of %d ranks", size);
-    append(append(list, first ? inter->local : inter->map), first ? inter->map : inter->local);
-    rc = comm_new(n.ctx, rankmap_list(size, list), NULL, inter, out);
-    free(list);
-    return rc;
+    return comm_new(n.ctx, rankset_join(first ? inter->local : inter->map, first ? inter->map : inter->local), NULL, inter, out);
 }

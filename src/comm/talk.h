@@ -13,6 +13,7 @@ enum talk_tag {
     TALK_GROUP = 4 << 28,
     TALK_INTER = 5 << 28,
     TALK_TOPO = 6 << 28,
+    TALK_CREATE = 7 << 28, /* calls that are collective over the communicator, so that their order tells them apart */
     TALK_TAGS = (1 << 28) - 1 /* a user's tag is cut to this */
 };
 

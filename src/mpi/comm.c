@@ -3,6 +3,7 @@
  */
 #include "comm/create.h"
 #include "mpi/attr.h"
+#include "mpi/fromgroup.h"
 #include "mpi/report.h"
 #include "obj/info.h"
 #include "pt2pt/bsend.h"
@@ -62,7 +63,7 @@ int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 static int give_group(struct comm *c, const char *call, struct rankmap *map, MPI_Group *group)
 {
     if (!group) return bad_null(c, call, "group");
-    struct group *g = group_new(rankmap_ref(map));
+    struct group *g = group_new_in(c->session, rankmap_ref(map));
     if (!g) return report(c, call, MPI_ERR_NO_MEM, "no memory for a group of %d processes", map->size);
     *group = group_handle(g);
     return MPI_SUCCESS;
@@ -210,6 +211,20 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
     if (rc) return rc;
     rc = comm_create_group(c, g, tag, &made);
     return give(c, call, rc, made, newcomm);
+}
+
+MPI_ALIAS(Comm_create_from_group);
+int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler,
+                                MPI_Comm *newcomm)
+{
+    const char *call = "MPI_Comm_create_from_group";
+    struct from_groups a = {call, errh_of(errhandler), group_of(group), info_of(info), stringtag};
+    struct comm *made = NULL;
+    int rc = check_from_groups(&a, errhandler, group, info, "group");
+    if (rc) return rc;
+    if (!newcomm) return bad_null(a.errh, call, "newcomm");
+    rc = comm_from_group(a.group, stringtag, a.errh, &made);
+    return give_from_groups(&a, rc, made, newcomm);
 }
 
 /* ---- freeing ---- */

@@ -4,17 +4,11 @@
 #include "mpi/report.h"
 #include "obj/rankset.h"
 
-static TERN_COLD int bad_group(const char *call, MPI_Group h, const char *argument)
+/* `of`: the group that the new one is made from. */
+static int give(const struct group *of, const char *call, int rc, struct group *made, MPI_Group *newgroup)
 {
-    check_running(call);
-    if (h == MPI_GROUP_NULL) return report(NULL, call, MPI_ERR_GROUP, "argument %s is MPI_GROUP_NULL", argument);
-    return report(NULL, call, MPI_ERR_GROUP, "argument %s (%p) is not a group, or one that was freed", argument, (void *)h);
-}
-
-static int give(const char *call, int rc, struct group *g, MPI_Group *newgroup)
-{
-    if (rc) return report_code(NULL, call, rc);
-    *newgroup = group_handle(g);
+    if (rc) return report_code(of, call, rc);
+    *newgroup = group_handle(made);
     return MPI_SUCCESS;
 }
 
@@ -22,8 +16,8 @@ MPI_ALIAS(Group_size);
 int PMPI_Group_size(MPI_Group group, int *size)
 {
     struct group *g = group_of(group);
-    if (!g) return bad_group("MPI_Group_size", group, "group");
-    if (!size) return bad_null(NULL, "MPI_Group_size", "size");
+    if (!g) return bad_group(NULL, "MPI_Group_size", group, "group");
+    if (!size) return bad_null(g, "MPI_Group_size", "size");
     *size = g->map->size;
     return MPI_SUCCESS;
 }
@@ -32,8 +26,8 @@ MPI_ALIAS(Group_rank);
 int PMPI_Group_rank(MPI_Group group, int *rank)
 {
     struct group *g = group_of(group);
-    if (!g) return bad_group("MPI_Group_rank", group, "group");
-    if (!rank) return bad_null(NULL, "MPI_Group_rank", "rank");
+    if (!g) return bad_group(NULL, "MPI_Group_rank", group, "group");
+    if (!rank) return bad_null(g, "MPI_Group_rank", "rank");
     *rank = g->rank;
     return MPI_SUCCESS;
 }
@@ -43,7 +37,7 @@ int PMPI_Group_free(MPI_Group *group)
 {
     if (!group) return bad_null(NULL, "MPI_Group_free", "group");
     struct group *g = group_of(*group);
-    if (!g) return bad_group("MPI_Group_free", *group, "group");
+    if (!g) return bad_group(NULL, "MPI_Group_free", *group, "group");
     group_unref(g);
     *group = MPI_GROUP_NULL;
     return MPI_SUCCESS;
@@ -56,8 +50,8 @@ static bool two_groups(const char *call, MPI_Group group1, MPI_Group group2, str
 {
     g[0] = group_of(group1);
     g[1] = group_of(group2);
-    if (!g[0]) *rc = bad_group(call, group1, "group1");
-    else if (!g[1]) *rc = bad_group(call, group2, "group2");
+    if (!g[0]) *rc = bad_group(NULL, call, group1, "group1");
+    else if (!g[1]) *rc = bad_group(NULL, call, group2, "group2");
     return g[0] && g[1];
 }
 
@@ -67,7 +61,7 @@ int PMPI_Group_compare(MPI_Group group1, MPI_Group group2, int *result)
     struct group *g[2];
     int rc;
     if (!two_groups("MPI_Group_compare", group1, group2, g, &rc)) return rc;
-    if (!result) return bad_null(NULL, "MPI_Group_compare", "result");
+    if (!result) return bad_null(g[0], "MPI_Group_compare", "result");
     *result = group_compare(g[0], g[1]);
     return MPI_SUCCESS;
 }
@@ -79,9 +73,9 @@ static int combine(const char *call, set_fn *fn, MPI_Group group1, MPI_Group gro
     struct group *g[2], *made = NULL;
     int rc;
     if (!two_groups(call, group1, group2, g, &rc)) return rc;
-    if (!newgroup) return bad_null(NULL, call, "newgroup");
+    if (!newgroup) return bad_null(g[0], call, "newgroup");
     rc = fn(g[0], g[1], &made);
-    return give(call, rc, made, newgroup);
+    return give(g[0], call, rc, made, newgroup);
 }
 
 MPI_ALIAS(Group_union);
@@ -109,13 +103,13 @@ int PMPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_
     struct group *g[2];
     int rc;
     if (!two_groups(call, group1, group2, g, &rc)) return rc;
-    if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
-    if (n && (!ranks1 || !ranks2)) return bad_null(NULL, call, ranks1 ? "ranks2" : "ranks1");
+    if (n < 0) return report(g[0], call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
+    if (n && (!ranks1 || !ranks2)) return bad_null(g[0], call, ranks1 ? "ranks2" : "ranks1");
     for (int i = 0; i < n; i++)
         if (ranks1[i] != MPI_PROC_NULL && (ranks1[i] < 0 || ranks1[i] >= g[0]->map->size))
-            return report(NULL, call, MPI_ERR_RANK, "argument ranks1[%d] is %d, but the group has ranks 0 to %d", i, ranks1[i],
+            return report(g[0], call, MPI_ERR_RANK, "argument ranks1[%d] is %d, but the group has ranks 0 to %d", i, ranks1[i],
                           g[0]->map->size - 1);
-    return report_if(NULL, call, group_translate(g[0], n, ranks1, g[1], ranks2));
+    return report_if(g[0], call, group_translate(g[0], n, ranks1, g[1], ranks2));
 }
 
 /* ---- members by rank ---- */
@@ -130,22 +124,22 @@ static int pick(const char *call, pick_fn *fn, const struct group *g, struct ran
     int rc = twice == -2 ? err_set(TERN_ERR_NOMEM, "no memory to look at the ranks") : 0;
     if (twice >= 0) {
         rankmap_unref(ranks);
-        return report(NULL, call, MPI_ERR_RANK, "argument %s names rank %d twice", argument, twice);
+        return report(g, call, MPI_ERR_RANK, "argument %s names rank %d twice", argument, twice);
     }
     if (!rc) rc = fn(g, ranks, &made);
     rankmap_unref(ranks);
-    return give(call, rc, made, newgroup);
+    return give(g, call, rc, made, newgroup);
 }
 
 static int pick_ranks(const char *call, pick_fn *fn, MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
     struct group *g = group_of(group);
-    if (!g) return bad_group(call, group, "group");
-    if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
-    if ((n && !ranks) || !newgroup) return bad_null(NULL, call, newgroup ? "ranks" : "newgroup");
+    if (!g) return bad_group(NULL, call, group, "group");
+    if (n < 0) return report(g, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
+    if ((n && !ranks) || !newgroup) return bad_null(g, call, newgroup ? "ranks" : "newgroup");
     for (int i = 0; i < n; i++)
         if (ranks[i] < 0 || ranks[i] >= g->map->size)
-            return report(NULL, call, MPI_ERR_RANK, "argument ranks[%d] is %d, but the group has ranks 0 to %d", i, ranks[i],
+            return report(g, call, MPI_ERR_RANK, "argument ranks[%d] is %d, but the group has ranks 0 to %d", i, ranks[i],
                           g->map->size - 1);
     return pick(call, fn, g, rankmap_list(n, (const uint32_t *)ranks), "ranks", newgroup);
 }
@@ -167,12 +161,12 @@ int PMPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group *newgro
 static int check_range(const char *call, const struct group *g, int at, const int range[3])
 {
     int first = range[0], last = range[1], stride = range[2], size = g->map->size;
-    if (stride == 0) return report(NULL, call, MPI_ERR_ARG, "argument ranges[%d] has stride 0", at);
+    if (stride == 0) return report(g, call, MPI_ERR_ARG, "argument ranges[%d] has stride 0", at);
     if (first < 0 || first >= size || last < 0 || last >= size)
-        return report(NULL, call, MPI_ERR_RANK, "argument ranges[%d] is (%d, %d, %d), but the group has ranks 0 to %d", at, first,
+        return report(g, call, MPI_ERR_RANK, "argument ranges[%d] is (%d, %d, %d), but the group has ranks 0 to %d", at, first,
                       last, stride, size - 1);
     if ((last > first && stride < 0) || (last < first && stride > 0))
-        return report(NULL, call, MPI_ERR_ARG, "argument ranges[%d] is (%d, %d, %d): the stride leads away from the last rank", at,
+        return report(g, call, MPI_ERR_ARG, "argument ranges[%d] is (%d, %d, %d): the stride leads away from the last rank", at,
                       first, last, stride);
     return MPI_SUCCESS;
 }
@@ -191,9 +185,9 @@ static struct rankmap *ranks_of(const struct group *g, int n, int ranges[][3])
 static int pick_ranges(const char *call, pick_fn *fn, MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     struct group *g = group_of(group);
-    if (!g) return bad_group(call, group, "group");
-    if (n < 0) return report(NULL, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
-    if ((n && !ranges) || !newgroup) return bad_null(NULL, call, newgroup ? "ranges" : "newgroup");
+    if (!g) return bad_group(NULL, call, group, "group");
+    if (n < 0) return report(g, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
+    if ((n && !ranges) || !newgroup) return bad_null(g, call, newgroup ? "ranges" : "newgroup");
     for (int i = 0; i < n; i++) {
         int rc = check_range(call, g, i, ranges[i]);
         if (rc) return rc;

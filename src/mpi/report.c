@@ -79,6 +79,11 @@ static struct errhandler *handler_of(const void *on, void **handle_p)
         *handle_p = (void *)(uintptr_t)s;
         return s->errh;
     }
+    if (on && handle_is(on, HANDLE_ERRHANDLER)) { /* given for an object that there is not yet */
+        *handle_p = MPI_COMM_NULL;
+        return (struct errhandler *)(uintptr_t)on;
+    }
+    if (on && handle_is(on, HANDLE_GROUP)) return handler_of(((const struct group *)on)->session, handle_p);
     struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : comm_self();
     *handle_p = comm_handle(c);
     return c->errh ? c->errh : errh_initial(); /* nothing is open yet */
@@ -150,6 +155,13 @@ int bad_session(const char *call, MPI_Session h)
 {
     if (h == MPI_SESSION_NULL) return report(NULL, call, MPI_ERR_SESSION, "argument session is MPI_SESSION_NULL");
     return report(NULL, call, MPI_ERR_SESSION, "argument session (%p) is not a session, or one that was finalised", (void *)h);
+}
+
+int bad_group(const void *on, const char *call, MPI_Group h, const char *argument)
+{
+    check_running(call);
+    if (h == MPI_GROUP_NULL) return report(on, call, MPI_ERR_GROUP, "argument %s is MPI_GROUP_NULL", argument);
+    return report(on, call, MPI_ERR_GROUP, "argument %s (%p) is not a group, or one that was freed", argument, (void *)h);
 }
 
 int bad_errhandler(const void *on, const char *call, MPI_Errhandler h)

@@ -23,8 +23,9 @@
 
 #include "mpi/entry.h"
 
-/* In what follows `on` is the object with the error handler, told by its header: a struct comm or struct session; or
- * NULL, for MPI_COMM_SELF's in the world model, and the initial one outside of it. */
+/* In what follows `on` is the object with the error handler, told by its header: a struct comm or struct session; a group,
+ * for its session's; a handler itself, given for an object to come; or NULL, for MPI_COMM_SELF's in the world model, and
+ * the initial one outside of it. */
 
 /* Reports a failure found at the surface: class and words. Returns the class if the handler returns. */
 int report(const void *on, const char *call, int klass, const char *fmt, ...) TERN_PRINTF(4, 5) TERN_COLD;
@@ -67,6 +68,7 @@ static inline void check_world(const char *call)
 int bad_comm(const char *call, MPI_Comm) TERN_COLD;   /* reports why `comm` is not a communicator */
 int bad_comm_named(const char *call, MPI_Comm, const char *argument) TERN_COLD; /* the same where the argument is called otherwise */
 int bad_session(const char *call, MPI_Session) TERN_COLD;
+int bad_group(const void *on, const char *call, MPI_Group, const char *argument) TERN_COLD; /* reports why it is not a group */
 int bad_errhandler(const void *on, const char *call, MPI_Errhandler) TERN_COLD; /* none, or not for this kind of object */
 int bad_type(const void *on, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
 int bad_count(const void *on, const char *call, int64_t count) TERN_COLD;

@@ -148,7 +148,7 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
     int rc = pset_find(pset_name, &map);
     if (rc == TERN_ERR_NOT_FOUND) return no_pset(s, call, pset_name);
     if (rc) return report_code(s, call, rc);
-    struct group *g = group_new(map);
+    struct group *g = group_new_in(s, map);
     if (!g) return report(s, call, MPI_ERR_NO_MEM, "no memory for a group");
     *newgroup = group_handle(g);
     return MPI_SUCCESS;

@@ -15,9 +15,13 @@ static struct comm world, self_comm;
 static struct link live = LIST_INIT(live);
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t job_part, leader_part; /* the upper fields of every context id made here, without and with the leader */
-static _Atomic uint32_t leader_count; /* contexts made so far; relaxed: only uniqueness matters */
 
-#define COUNT_BITS 27
+/* Contexts made so far; relaxed: only uniqueness matters. World and self have the first two. Goes on when the library is
+ * closed and opened again: what others have may be from before. */
+static _Atomic uint64_t leader_count = 2;
+
+#define COUNT_MASK (((uint64_t)1 << 26) - 1)
+#define CTX_MEETING ((uint64_t)1 << 27)
 
 void comm_set_hooks(int layer, const struct comm_hooks *h)
 {
@@ -25,11 +29,26 @@ void comm_set_hooks(int layer, const struct comm_hooks *h)
     hooks[layer] = h;
 }
 
+static TERN_COLD bool in_use(uint64_t ctx)
+{
+    bool found = false;
+    pthread_mutex_lock(&live_lock);
+    for (struct link *l = live.next; l != &live && !found; l = l->next) found = container_of(l, struct comm, all)->ctx == ctx;
+    pthread_mutex_unlock(&live_lock);
+    return found;
+}
+
 uint64_t comm_fresh_ctx(void)
 {
-    uint32_t n = atomic_fetch_add_explicit(&leader_count, 1, memory_order_relaxed);
-    return leader_part | (uint64_t)(n & ((1u << COUNT_BITS) - 1)) << 1;
+    uint64_t n, ctx;
+    do { /* once, but for a process that has made 67 million communicators: an old one may live */
+        n = atomic_fetch_add_explicit(&leader_count, 1, memory_order_relaxed);
+        ctx = leader_part | (n & COUNT_MASK) << 1;
+    } while (unlikely(n > COUNT_MASK) && in_use(ctx));
+    return ctx;
 }
+
+uint64_t comm_meeting_ctx(uint64_t number) { return (number | CTX_MEETING) & ~CTX_COLL; }
 
 static int run_made(struct comm *c)
 {
@@ -156,7 +175,6 @@ int comm_open(uint32_t job_tag, uint32_t my_rank)
     job_part = (uint64_t)(job_tag & 0xfff) << 52;
     own_index = my_rank;
     leader_part = job_part | (uint64_t)my_rank << 28;
-    atomic_store_explicit(&leader_count, 2, memory_order_relaxed);
     return open_one(&self_comm, MPI_COMM_SELF, leader_part | 1 << 1, rankmap_line(1, my_rank, 1), 0, "MPI_COMM_SELF");
 }
 

@@ -9,8 +9,12 @@
  * Context ids are 64 bits, made by one process of the new communicator (its
  * leader) and told to the others, so they never collide and cost nothing to find:
  *
- *     63       52 51          28 27            1   0
- *     | job tag  | leader rank  | leader's count | collective? |
+ *     63       52 51          28 27  26            1   0
+ *     | job tag  | leader rank  | 0 | leader's count | collective? |
+ *     | 36 bits of the meeting  | 1 | 26 more        | collective? |
+ *
+ * Those of the second kind are for processes that have to find each other first
+ * (src/comm/meeting.h).
  *
  * MPI_COMM_WORLD exists between MPI_Init and MPI_Finalize only: communicators of
  * sessions come before it, beside it and after it.
@@ -102,8 +106,11 @@ void comm_discard(struct comm *);
 struct comm *comm_ref(struct comm *);
 void comm_unref(struct comm *); /* frees with the last reference: operations in flight hold one */
 
-/* A context id that this process has not given out before. */
+/* A context id that this process has not given out before, or not for a very long time and no communicator here has it. */
 uint64_t comm_fresh_ctx(void);
+
+/* The one for a meeting that all members name by this number; never one that comm_fresh_ctx gives. */
+uint64_t comm_meeting_ctx(uint64_t number);
 
 struct comm *comm_world(void); /* MPI_COMM_WORLD; NULL outside the world model */
 struct comm *comm_self(void);  /* of this process alone; it is MPI_COMM_SELF as long as there is a world model */

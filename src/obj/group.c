@@ -26,7 +26,9 @@ struct group *group_empty(void) { return &empty; }
 
 MPI_Group group_handle(struct group *g) { return g == &empty ? MPI_GROUP_EMPTY : (MPI_Group)g; }
 
-struct group *group_new(struct rankmap *map)
+struct group *group_new(struct rankmap *map) { return group_new_in(NULL, map); }
+
+struct group *group_new_in(struct session *s, struct rankmap *map)
 {
     if (!map) return NULL;
     if (map->size == 0) {
@@ -39,6 +41,7 @@ struct group *group_new(struct rankmap *map)
         return NULL;
     }
     g->map = map;
+    g->session = session_ref(s);
     g->rank = rankmap_find_once(map, my_index);
     if (g->rank < 0) g->rank = MPI_UNDEFINED;
     return g;
@@ -54,13 +57,14 @@ void group_unref(struct group *g)
 {
     if (!handle_unref(&g->h) || g == &empty) return;
     rankmap_unref(g->map);
+    session_unref(g->session);
     handle_release(g, sizeof *g);
 }
 
-/* The group of a map that was made from others, NULL if memory was out. */
-static int give(struct rankmap *map, struct group **out)
+/* The group of a map that was made from g's, NULL if memory was out. */
+static int give(const struct group *of, struct rankmap *map, struct group **out)
 {
-    struct group *g = group_new(map);
+    struct group *g = group_new_in(of->session, map);
     if (!g) return err_set(TERN_ERR_NOMEM, "no memory for a group");
     *out = g;
     return 0;
@@ -68,18 +72,18 @@ static int give(struct rankmap *map, struct group **out)
 
 int group_pick(const struct group *g, const struct rankmap *ranks, struct group **out)
 {
-    return give(rankset_pick(g->map, ranks), out);
+    return give(g, rankset_pick(g->map, ranks), out);
 }
 
 int group_drop(const struct group *g, const struct rankmap *ranks, struct group **out)
 {
-    return give(rankset_drop(g->map, ranks), out);
+    return give(g, rankset_drop(g->map, ranks), out);
 }
 
 int group_incl(const struct group *g, int n, const int ranks[], struct group **out)
 {
     struct rankmap *list = rankmap_list(n, (const uint32_t *)ranks);
-    int rc = give(list ? rankset_pick(g->map, list) : NULL, out);
+    int rc = give(g, list ? rankset_pick(g->map, list) : NULL, out);
     rankmap_unref(list);
     return rc;
 }
@@ -87,19 +91,19 @@ int group_incl(const struct group *g, int n, const int ranks[], struct group **o
 int group_union(const struct group *a, const struct group *b, struct group **out)
 {
     struct rankmap *more = rankset_minus(b->map, a->map);
-    int rc = give(more ? rankset_join(a->map, more) : NULL, out);
+    int rc = give(a->session ? a : b, more ? rankset_join(a->map, more) : NULL, out);
     rankmap_unref(more);
     return rc;
 }
 
 int group_intersection(const struct group *a, const struct group *b, struct group **out)
 {
-    return give(rankset_common(a->map, b->map), out);
+    return give(a, rankset_common(a->map, b->map), out);
 }
 
 int group_difference(const struct group *a, const struct group *b, struct group **out)
 {
-    return give(rankset_minus(a->map, b->map), out);
+    return give(a, rankset_minus(a->map, b->map), out);
 }
 
 int group_compare(const struct group *a, const struct group *b)

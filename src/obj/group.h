@@ -6,12 +6,14 @@
 
 #include "base/handle.h"
 #include "obj/rankmap.h"
+#include "obj/session.h"
 #include <mpi.h>
 
 struct group {
     struct handle h;
     struct rankmap *map;
     int32_t rank; /* of this process, MPI_UNDEFINED when it is not a member */
+    struct session *session; /* that it comes from, referred to; NULL: from the world model */
 };
 
 static inline struct group *group_of(MPI_Group g) { return handle_get(g, HANDLE_GROUP); }
@@ -21,8 +23,10 @@ MPI_Group group_handle(struct group *); /* MPI_GROUP_EMPTY for the empty one */
 void group_open(uint32_t my_index);
 void group_close(void);
 
-/* A group over `map`, whose reference is taken over; NULL when memory is out (the map is then released). */
+/* A group over `map`, whose reference is taken over; NULL when memory is out (the map is then released). Groups made from
+ * others belong to the same session. */
 struct group *group_new(struct rankmap *map);
+struct group *group_new_in(struct session *, struct rankmap *map);
 struct group *group_ref(struct group *);
 void group_unref(struct group *);
 struct group *group_empty(void); /* the predefined one, not counted */

@@ -91,6 +91,55 @@ static void merge(MPI_Comm inter)
     }
 }
 
+static MPI_Comm pair_of(int first, int second)
+{
+    MPI_Group world, g;
+    MPI_Comm c;
+    int ranks[2] = {first, second};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 2, ranks, &g);
+    CHECK_OK(MPI_Comm_create_group(MPI_COMM_WORLD, g, 0, &c));
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+    MPI_Group_free(&g);
+    MPI_Group_free(&world);
+    return c;
+}
+
+/* Groups have to be disjoint (7.6.2). Here rank 1 is in both. */
+static void overlap(void)
+{
+    MPI_Comm a = MPI_COMM_NULL, b = MPI_COMM_NULL, c;
+    if (check_rank < 2) a = pair_of(0, 1);
+    if (check_rank == 1 || check_rank == 2) b = pair_of(2, 1);
+    if (check_rank < 2) CHECK_CLASS(MPI_Intercomm_create(a, 0, MPI_COMM_WORLD, 2, 9, &c), MPI_ERR_COMM);
+    if (check_rank == 1 || check_rank == 2) CHECK_CLASS(MPI_Intercomm_create(b, 0, MPI_COMM_WORLD, 0, 9, &c), MPI_ERR_COMM);
+    if (a != MPI_COMM_NULL) MPI_Comm_free(&a);
+    if (b != MPI_COMM_NULL) MPI_Comm_free(&b);
+}
+
+/* A leader who is wrong about the other one tells its group, rather than to leave it waiting. */
+static void wrong_leaders(MPI_Comm local)
+{
+    MPI_Comm c;
+    MPI_Comm_set_errhandler(local, MPI_ERRORS_RETURN);
+    CHECK_CLASS(MPI_Intercomm_create(local, 0, MPI_COMM_NULL, 0, 1, &c), MPI_ERR_COMM);
+    CHECK_CLASS(MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, check_size, 1, &c), me == 0 ? MPI_ERR_RANK : MPI_ERR_COMM);
+    CHECK_CLASS(MPI_Intercomm_create(local, mine, MPI_COMM_WORLD, 0, 1, &c), MPI_ERR_RANK);
+    CHECK_CLASS(MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, 0, -1, &c), MPI_ERR_TAG);
+    CHECK_CLASS(MPI_Intercomm_merge(local, 0, &c), MPI_ERR_COMM);
+}
+
+/* Only one side has members: no communicator for anybody (7.4.2). */
+static void one_sided(MPI_Comm inter)
+{
+    MPI_Group g;
+    MPI_Comm c;
+    MPI_Comm_group(inter, &g);
+    CHECK_OK(MPI_Comm_create(inter, half ? g : MPI_GROUP_EMPTY, &c));
+    CHECK(c == MPI_COMM_NULL, "a communicator with an empty group");
+    MPI_Group_free(&g);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm local, inter, dup;
@@ -108,6 +157,9 @@ int main(int argc, char **argv)
     split(inter);
     subgroup(dup);
     merge(dup);
+    one_sided(dup);
+    wrong_leaders(local);
+    if (check_size > 2) overlap();
     MPI_Comm_free(&dup);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&local);
