@@ -31,6 +31,8 @@ SUITE = [Launch(*row) for row in (
     ("coll", "free", 16, "coll", "", 300),
     ("nbc", "pair", 2, "nbc_overlap", "", 120),
     ("nbc.tcp", "pair_tcp", 2, "nbc_overlap", "", 120),
+    # making communicators while others live
+    ("comm", "pair", 2, "comm_cost", "", 180),
     # one-sided
     ("rma", "pair", 2, "rma_passive", "", 180),
     ("rma.tcp", "pair_tcp", 2, "rma_passive", "", 180),
@@ -64,6 +66,9 @@ GOALS = [Goal(*row) for row in (
     ("the same, nothing in the way", "match.unexp_tag_n0_ns", "ratio", "<=", 1.0),
     ("round trip behind 4,096 posted", "match.posted_tag_n4096_ns", "ratio", "<=", 0.1),
     ("the same, nothing in the way", "match.posted_tag_n0_ns", "ratio", "<=", 1.0),
+    ("duplicating a communicator", "comm.dup_live1_us", "ratio", "<=", 1.0),
+    ("the same, 10,000 alive", "comm.dup_live10000_us", "ratio", "<=", 1.0),
+    ("bytes a communicator", "comm.comm_bytes", "ratio", "<=", 0.5),
     ("allreduce of 8 bytes, 16 ranks on few cores", "over.n16_allreduce8_us", "ratio", "<=", 0.7),
     ("barrier, 16 ranks on few cores", "over.n16_barrier_us", "ratio", "<=", 0.7),
     ("processor use of waiting ranks, %", "over.n16_idle_cpu_pct", "value", "<=", 2.0),

@@ -90,10 +90,7 @@ int group_incl(const struct group *g, int n, const int ranks[], struct group **o
 
 int group_union(const struct group *a, const struct group *b, struct group **out)
 {
-    struct rankmap *more = rankset_minus(b->map, a->map);
-    int rc = give(a->session ? a : b, more ? rankset_join(a->map, more) : NULL, out);
-    rankmap_unref(more);
-    return rc;
+    return give(a->session ? a : b, rankset_union(a->map, b->map), out);
 }
 
 int group_intersection(const struct group *a, const struct group *b, struct group **out)

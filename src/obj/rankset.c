@@ -31,12 +31,22 @@ static bool bits_set(struct bits *b, int32_t i)
     return !(before & mask);
 }
 
+/* The first number from `from` on that is set (invert: ~0, is not); at least `size` if there is none. */
+static int32_t bits_next(const struct bits *b, int32_t from, uint64_t invert)
+{
+    int32_t w = from >> 6, words = b->size / 64 + 1;
+    uint64_t rest = w < words ? (b->word[w] ^ invert) & ~(uint64_t)0 << (from & 63) : 0;
+    while (!rest && ++w < words) rest = b->word[w] ^ invert;
+    return rest ? w * 64 + __builtin_ctzll(rest) : b->size;
+}
+
 /* Adds base + i for all i that are set, ascending. */
 static void bits_list(const struct bits *b, int32_t base, struct run_list *out)
 {
-    for (int32_t w = 0; w <= b->size / 64; w++)
-        for (uint64_t rest = b->word[w]; rest; rest &= rest - 1)
-            runs_add(out, (uint32_t)(base + w * 64 + __builtin_ctzll(rest)), 1, 1);
+    for (int32_t at = bits_next(b, 0, 0), end; at < b->size; at = bits_next(b, end, 0)) {
+        end = bits_next(b, at, ~(uint64_t)0);
+        runs_add(out, (uint32_t)(base + at), 1, end - at);
+    }
 }
 
 /* ---- which ranks of a are in b ---- */
@@ -123,10 +133,14 @@ static void positions_by_b(const struct rankmap *a, const struct rankmap *b, str
     free(in.word);
 }
 
-/* Is it cheaper to look at the runs than at each rank? A run of a meets every grid of b. */
+static bool solid(const struct rankmap *m) { return m->runs > 1 ? m->key[m->runs - 1].step == 1 : m->stride == 1 || m->stride == -1; }
+
+/* Is it cheaper to look at the runs than at each rank? Solid ones meet few others; any of the rest may meet all. */
 static bool few_runs(const struct rankmap *a, const struct rankmap *b)
 {
-    return a->runs && b->runs && (uint64_t)a->runs * b->grids <= (uint64_t)a->size + 1;
+    if (!a->runs || !b->runs) return false;
+    uint64_t meetings = solid(a) && solid(b) ? (uint64_t)a->runs + b->runs : (uint64_t)a->runs * b->runs;
+    return meetings <= (uint64_t)a->size + 1;
 }
 
 static struct run_list positions(const struct rankmap *a, const struct rankmap *b)
@@ -179,12 +193,18 @@ static void add_members(struct run_list *out, const struct rankmap *m, const str
         for (int32_t i = 0; i < ranks->count; i++) runs_add(out, m->table[run_at(ranks, i)], 1, 1);
 }
 
-/* The members with these ranks; the list is freed. */
+/* The same for a list of ranks, which is freed. */
+static void add_listed(struct run_list *out, const struct rankmap *m, struct run_list *ranks)
+{
+    out->failed = out->failed || ranks->failed;
+    for (uint32_t i = 0; i < ranks->n; i++) add_members(out, m, &ranks->run[i]);
+    runs_free(ranks);
+}
+
 static struct rankmap *members(const struct rankmap *m, struct run_list *ranks)
 {
-    struct run_list l = {.failed = ranks->failed};
-    for (uint32_t i = 0; i < ranks->n; i++) add_members(&l, m, &ranks->run[i]);
-    runs_free(ranks);
+    struct run_list l = {0};
+    add_listed(&l, m, ranks);
     return rankmap_runs(&l);
 }
 
@@ -206,6 +226,14 @@ struct rankmap *rankset_minus(const struct rankmap *a, const struct rankmap *b)
 {
     struct run_list in = positions(a, b), others = gaps(&in, a->size);
     return members(a, &others);
+}
+
+struct rankmap *rankset_union(const struct rankmap *a, const struct rankmap *b)
+{
+    struct run_list l = {0}, in = positions(b, a), others = gaps(&in, b->size);
+    add_all(&l, a);
+    add_listed(&l, b, &others);
+    return rankmap_runs(&l);
 }
 
 struct rankmap *rankset_join(const struct rankmap *a, const struct rankmap *b)

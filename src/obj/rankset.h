@@ -15,7 +15,8 @@
 struct rankmap *rankset_common(const struct rankmap *a, const struct rankmap *b);
 struct rankmap *rankset_minus(const struct rankmap *a, const struct rankmap *b);
 
-/* First all of a, then all of b, which have nothing in common. */
+/* First all of a, then what of b is not in a; or all of b, if they have nothing in common. */
+struct rankmap *rankset_union(const struct rankmap *a, const struct rankmap *b);
 struct rankmap *rankset_join(const struct rankmap *a, const struct rankmap *b);
 
 /* `ranks` is a map, too, whose indices are ranks of m. The members of m with these ranks, in that order; or all others. */

@@ -127,6 +127,13 @@ static void check_sets(const struct model *a, const struct model *b)
     struct rankmap *rest = rankmap_list(minus.n, minus.at);
     for (int32_t r = 0; r < b->n; r++) put(&minus, b->at[r]);
     same(rankset_join(rest, b->map), &minus, "join");
+    same(rankset_union(rest, b->map), &minus, "union of what is disjoint");
+    struct model all;
+    model_open(&all);
+    for (int32_t r = 0; r < a->n; r++) put(&all, a->at[r]);
+    for (int32_t r = 0; r < b->n; r++) put(&all, b->at[r]);
+    same(rankset_union(a->map, b->map), &all, "union");
+    model_close(&all);
     rankmap_unref(rest);
     model_close(&common);
     model_close(&minus);
