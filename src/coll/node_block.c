@@ -61,7 +61,7 @@ static void reclaim(void)
     }
 }
 
-/* Runs under the lane's lock or when no other thread is left: communicators go there. */
+/* Of a communicator that goes: by a thread of the user's, or by one that ended an operation and holds the lane's lock. */
 static void node_free(void *node)
 {
     if (node == &none || node == &making) return;
@@ -69,8 +69,10 @@ static void node_free(void *node)
     struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
     if (r) {
         r->node = *n;
+        lane_enter(n->comm->lane);
         r->next = retired;
         retired = r;
+        lane_leave(n->comm->lane);
     }
     free(n);
 }
