@@ -7,7 +7,6 @@
  * (comm.within), in which later collective work on the intercommunicator is agreed.
  */
 #include "base/err.h"
-#include "coll/coll.h"
 #include "comm/agree.h"
 #include "comm/create.h"
 #include "comm/meeting.h"
@@ -15,11 +14,6 @@
 #include "obj/rankset.h"
 
 #include <stdlib.h>
-
-static int broadcast(struct comm *local, void *buf, size_t bytes, int leader)
-{
-    return coll_bcast(local, buf, (int64_t)bytes, type_of(MPI_BYTE), leader);
-}
 
 static int no_memory(void) { return err_set(TERN_ERR_NOMEM, "no memory for the groups of an intercommunicator"); }
 
@@ -80,7 +74,7 @@ static int join_leader(struct comm *local, int leader, const struct news *n, voi
     size_t bytes = rankmap_packed(n->remote.size, n->remote.runs);
     if (!*theirs_p) *theirs_p = malloc(bytes);
     if (!*theirs_p) return no_memory();
-    int rc = broadcast(local, *theirs_p, bytes, leader);
+    int rc = talk_spread(local, *theirs_p, bytes, leader);
     return rc ? rc : make_inter(local, n, *theirs_p, out);
 }
 
@@ -90,7 +84,7 @@ int comm_inter_create(struct comm *local, int leader, struct comm *peer, int rem
     void *theirs = NULL;
     *out = NULL;
     if (local->rank == leader && peer) n.rc = swap_groups(local, peer, remote_leader, TALK_INTER | (tag & TALK_TAGS), &n, &theirs);
-    int rc = broadcast(local, &n, sizeof n, leader);
+    int rc = talk_spread(local, &n, sizeof n, leader);
     if (!rc && !n.rc) rc = join_leader(local, leader, &n, &theirs, out);
     else if (!rc) rc = local->rank == leader ? n.rc : err_set(n.rc, "the local leader (rank %d) came to no agreement with the remote leader", leader);
     free(theirs);
@@ -141,8 +135,8 @@ static int confer(struct comm *inter, bool high, struct side *mine, struct news 
         n->ctx = side_context(mine, &n->remote);
         mine->high = high;
     }
-    int rc = broadcast(inter->within, n, sizeof *n, 0);
-    if (!rc) rc = broadcast(inter->within, mine, sizeof *mine, 0); /* rank 0's `high` speaks for the group */
+    int rc = talk_spread(inter->within, n, sizeof *n, 0);
+    if (!rc) rc = talk_spread(inter->within, mine, sizeof *mine, 0); /* rank 0's `high` speaks for the group */
     return rc ? rc : n->rc;
 }
 

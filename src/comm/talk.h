@@ -27,4 +27,10 @@ int talk_swap(struct comm *, const void *out, size_t out_bytes, void *in, size_t
 /* Begins one message with a request of the caller's (REQ_SEND, REQ_RECV), which may be complete on return. */
 void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, size_t bytes, int rank, int tag);
 
+/*
+ * From `root` to all of an intracommunicator. By messages, which lie at the receiver: unlike a collective, which may leave
+ * them in the memory of the sender, it lets a process go (end its session) that has said all it had to.
+ */
+int talk_spread(struct comm *, void *buf, size_t bytes, int root);
+
 #endif
