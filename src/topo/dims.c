@@ -8,10 +8,13 @@
  * the first.) It ends when the best cannot be reached any more, which is soon, since
  * the largest factor must grow as the smallest one falls.
  *
- * Inside a window, the least sum of j factors whose product is m is found by recursion,
- * and remembered for each (m, j). Some factor has the largest prime of m in it, so only
+ * Whether j factors in a window can have the product m is found by recursion, and
+ * remembered for each (m, j). Some factor has the largest prime of m in it, so only
  * those are tried; and m is outside [lo^j, hi^j] most of the time. The work for a window
  * is therefore bounded by (divisors)^2 * k, and in practice a few hundred steps.
+ *
+ * In the best window the factors are fixed from the smallest upwards, each as large as
+ * the others allow.
  */
 #include "topo/dims.h"
 #include "base/err.h"
@@ -20,12 +23,9 @@
 #include <string.h>
 
 enum { MAX_DIVISORS = 1600, MAX_PRIMES = 30 }; /* of a number below 2^31, primes with repetition */
-#define NONE INT64_MAX
-
 struct cell { /* what is known of (m, j) */
     int32_t window; /* in this window: others' entries are stale */
-    int32_t factor; /* the one that is taken */
-    int64_t sum;    /* NONE: it cannot be done */
+    bool holds;
 };
 
 struct search {
@@ -109,66 +109,51 @@ static int first_from(const struct search *s, int32_t x)
 
 /* ---- one window ---- */
 
-/* The least sum of j factors in the window whose product is divisor number m. */
-static int64_t least_sum(struct search *s, int m, int j)
+/* Can j factors in the window have divisor number m as their product? */
+static bool holds(struct search *s, int m, int j)
 {
     int32_t value = s->div[m];
-    if (value < s->low[j] || value > s->high[j]) return NONE;
-    if (j == 1 || value == 1) return j == 1 ? value : j;
+    if (value < s->low[j] || value > s->high[j]) return false;
+    if (j <= 1 || value == 1) return true;
     struct cell *c = &s->cell[(size_t)j * (size_t)s->ndiv + (size_t)m];
-    if (c->window == s->window) return c->sum;
-    *c = (struct cell){.window = s->window, .sum = NONE};
+    if (c->window == s->window) return c->holds;
+    *c = (struct cell){s->window, false};
     for (int i = first_from(s, s->lo > s->largest[m] ? s->lo : s->largest[m]); i < s->ndiv && s->div[i] <= s->hi; i++) {
         int32_t f = s->div[i];
         s->steps++;
-        if (f % s->largest[m] || value % f) continue;
-        int64_t rest = least_sum(s, first_from(s, value / f), j - 1);
-        if (rest != NONE && rest + f < c->sum) {
-            c->sum = rest + f;
-            c->factor = f;
-        }
+        if (f % s->largest[m] || value % f || !holds(s, first_from(s, value / f), j - 1)) continue;
+        c->holds = true;
+        break;
     }
-    return c->sum;
+    return c->holds;
 }
 
-static int64_t try_window(struct search *s, int32_t lo, int32_t hi)
+/* The same for a value and another window. */
+static bool window_holds(struct search *s, int32_t lo, int32_t hi, int32_t value, int j)
 {
     s->window++;
     s->lo = lo;
     s->hi = hi;
-    for (int j = 0; j <= s->k; j++) {
-        s->low[j] = power(lo, j, (int64_t)s->n + 1);
-        s->high[j] = power(hi, j, (int64_t)s->n + 1);
+    for (int i = 0; i <= j; i++) {
+        s->low[i] = power(lo, i, (int64_t)s->n + 1);
+        s->high[i] = power(hi, i, (int64_t)s->n + 1);
     }
-    return least_sum(s, s->ndiv - 1, s->k);
-}
-
-static int descending(const void *a, const void *b) { return ascending(b, a); }
-
-/* The factors that the last window's sum is made of. */
-static void collect(const struct search *s, int out[])
-{
-    int m = s->ndiv - 1;
-    for (int j = s->k; j > 0; j--) {
-        bool last = j == 1 || s->div[m] == 1;
-        out[j - 1] = last ? s->div[m] : s->cell[(size_t)j * (size_t)s->ndiv + (size_t)m].factor;
-        m = first_from(s, s->div[m] / out[j - 1]);
-    }
-    qsort(out, (size_t)s->k, sizeof out[0], descending);
+    return holds(s, first_from(s, value), j);
 }
 
 /* ---- all windows ---- */
 
-struct best {
+struct window {
     int32_t lo, hi;
-    int64_t spread, sum;
 };
 
+static int32_t spread(struct window w) { return w.hi - w.lo; }
+
 /* Each prime, the largest first, goes to what is the least factor so far. */
-static struct best greedy(int32_t n, int k, const int32_t prime[], int primes)
+static struct window greedy(int32_t n, int k, const int32_t prime[], int primes)
 {
     int32_t f[MAX_PRIMES];
-    struct best b = {n, 1, 0, 0};
+    struct window w = {n, 1};
     for (int i = 0; i < k; i++) f[i] = 1;
     for (int p = primes - 1; p >= 0; p--) {
         int least = 0;
@@ -177,32 +162,28 @@ static struct best greedy(int32_t n, int k, const int32_t prime[], int primes)
         f[least] *= prime[p];
     }
     for (int i = 0; i < k; i++) {
-        if (f[i] < b.lo) b.lo = f[i];
-        if (f[i] > b.hi) b.hi = f[i];
-        b.sum += f[i];
+        if (f[i] < w.lo) w.lo = f[i];
+        if (f[i] > w.hi) w.hi = f[i];
     }
-    b.spread = b.hi - b.lo;
-    return b;
+    return w;
 }
 
-/* The narrowest window that starts at lo, has its end at `least` or above, and can hold the factors: into the best, if it
- * is as good. What a window can hold, a wider one can. */
-static void extend(struct search *s, int32_t lo, int32_t least, struct best *b)
+/* The narrowest window that starts at lo, has its end at `least` or above, and can hold the factors becomes the best, if
+ * it is no wider. What a window can hold, a wider one can. */
+static void extend(struct search *s, int32_t lo, int32_t least, struct window *best)
 {
-    int low = first_from(s, least), high = first_from(s, (int32_t)(lo + b->spread) + 1) - 1;
-    int64_t sum = high < low ? NONE : try_window(s, lo, s->div[high]);
-    if (sum == NONE) return;
+    int low = first_from(s, least), high = first_from(s, lo + spread(*best) + 1) - 1;
+    if (high < low || !window_holds(s, lo, s->div[high], s->n, s->k)) return;
     while (low < high) {
         int mid = (low + high) / 2;
-        int64_t sum_mid = try_window(s, lo, s->div[mid]);
-        if (sum_mid == NONE) low = mid + 1;
-        else high = mid, sum = sum_mid;
+        if (window_holds(s, lo, s->div[mid], s->n, s->k)) high = mid;
+        else low = mid + 1;
     }
-    int64_t spread = s->div[high] - lo;
-    if (spread < b->spread || sum < b->sum) *b = (struct best){lo, s->div[high], spread, sum};
+    struct window w = {lo, s->div[high]};
+    if (spread(w) < spread(*best) || lo > best->lo) *best = w;
 }
 
-static void search_windows(struct search *s, struct best b, int out[])
+static void search_windows(struct search *s, struct window *best)
 {
     int32_t prime = s->largest[s->ndiv - 1];
     for (int i = s->ndiv - 1; i >= 0; i--) {
@@ -210,11 +191,23 @@ static void search_windows(struct search *s, struct best b, int out[])
         if (power(lo, s->k, (int64_t)s->n + 1) > s->n) continue;
         int32_t least = root_up(s->n / lo, s->k - 1); /* of the largest factor, when the smallest is lo */
         if (least < prime) least = prime;
-        if (least - lo > b.spread) break;
-        extend(s, lo, least, &b);
+        if (least - lo > spread(*best)) break;
+        extend(s, lo, least, best);
     }
-    try_window(s, b.lo, b.hi);
-    collect(s, out);
+}
+
+/* The factors in a window that can hold them. */
+static void fix_factors(struct search *s, struct window w, int out[])
+{
+    int32_t left = s->n, lo = w.lo;
+    for (int j = s->k; j > 1; j--) {
+        int i = first_from(s, root_up(left, j) + 1); /* the smallest is at most the root */
+        while (--i >= 0 && s->div[i] > lo)
+            if (left % s->div[i] == 0 && window_holds(s, s->div[i], w.hi, left / s->div[i], j - 1)) break;
+        lo = out[j - 1] = s->div[i];
+        left /= lo;
+    }
+    out[0] = left;
 }
 
 int dims_balance(int32_t n, int k, int out[], int64_t *steps)
@@ -236,7 +229,9 @@ int dims_balance(int32_t n, int k, int out[], int64_t *steps)
         free(s);
         return err_set(TERN_ERR_NOMEM, "no memory to find the dimensions of a grid of %d processes", n);
     }
-    search_windows(s, greedy(n, k, prime, primes), out);
+    struct window best = greedy(n, k, prime, primes);
+    search_windows(s, &best);
+    fix_factors(s, best, out);
     *steps = s->steps;
     free(s->cell);
     free(s);

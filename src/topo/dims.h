@@ -9,8 +9,9 @@
 
 /*
  * Fills the entries of dims that are zero, in non-increasing order, so that the product of all is nnodes > 0. "As close
- * to each other as possible" is taken as: the least difference of the largest and the smallest new entry, and among
- * those the least sum (the least surface). TERN_ERR_DIMS when it is impossible; dims is then untouched.
+ * to each other as possible" is taken as: the least difference of the largest and the smallest new entry; among those,
+ * the smallest entry is as large as possible, then the second smallest, and so on. TERN_ERR_DIMS when it is impossible;
+ * dims is then untouched.
  */
 int topo_dims(int nnodes, int ndims, int dims[]);
 
