@@ -32,6 +32,7 @@
 #include <mpi.h>
 
 struct lane;
+struct machine_place;
 struct pt_comm;
 struct coll_comm;
 struct group;
@@ -58,6 +59,7 @@ struct comm {
     void *attrs;          /* cached attributes (src/obj/attr) */
     struct info *info;    /* hints that the user gave, owned; NULL: none */
     void *topo;           /* virtual topology (src/topo), NULL: none */
+    struct machine_place *places; /* where its processes are, once that was asked (src/topo), else NULL; malloc'ed */
     void *bsend;          /* buffer attached to this communicator (src/pt2pt/bsend) */
     char name[MPI_MAX_OBJECT_NAME];
 };

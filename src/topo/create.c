@@ -4,6 +4,7 @@
 #include "coll/coll.h"
 #include "comm/create.h"
 #include "comm/talk.h"
+#include "topo/order.h"
 #include "topo/route.h"
 
 #include <stdlib.h>
@@ -33,6 +34,16 @@ static int make_comm(struct comm *parent, int n, const int32_t *order, struct co
     return 0;
 }
 
+/* The same, in the order that suits the wish if reordering is allowed. */
+static int make_ordered(struct comm *parent, const struct order_wish *w, bool reorder, struct comm **out)
+{
+    int32_t *order = NULL;
+    int rc = reorder ? order_find(parent, w, &order) : 0;
+    if (!rc) rc = make_comm(parent, w->n, order, out);
+    free(order);
+    return rc;
+}
+
 /* The end of making a communicator with a topology, which is taken over. */
 static int attach(struct comm **c, struct topo *t)
 {
@@ -53,16 +64,15 @@ static int cells(int ndims, const int dims[])
 int topo_cart_create(struct comm *parent, int ndims, const int dims[], const int periods[], bool reorder,
                      struct comm **out)
 {
-    (void)reorder;
-    int rc = make_comm(parent, cells(ndims, dims), NULL, out);
+    struct order_wish w = {.n = cells(ndims, dims), .grid = {ndims, dims, periods}};
+    int rc = make_ordered(parent, &w, reorder, out);
     return rc || !*out ? rc : attach(out, topo_new_cart(ndims, dims, periods, (*out)->rank));
 }
 
 int topo_cart_map(struct comm *c, int ndims, const int dims[], const int periods[], int *newrank)
 {
-    (void)periods;
-    *newrank = c->rank < cells(ndims, dims) ? c->rank : MPI_UNDEFINED;
-    return 0;
+    struct order_wish w = {.n = cells(ndims, dims), .grid = {ndims, dims, periods}};
+    return order_map(c, &w, newrank);
 }
 
 /* The dimensions that remain, and their cells in the old grid that have this process in them. */
@@ -123,25 +133,79 @@ int topo_cart_sub(struct comm *cart, const int remain[], struct comm **out)
 int topo_graph_create(struct comm *parent, int nnodes, const int index[], const int edges[], bool reorder,
                       struct comm **out)
 {
-    (void)reorder;
-    int rc = make_comm(parent, nnodes, NULL, out);
+    struct order_wish w = {.n = nnodes, .index = index, .edges = edges};
+    int rc = make_ordered(parent, &w, reorder && nnodes, out);
     return rc || !*out ? rc : attach(out, topo_new_graph(nnodes, index, edges, (*out)->rank));
 }
 
 int topo_graph_map(struct comm *c, int nnodes, const int index[], const int edges[], int *newrank)
 {
-    (void)index, (void)edges;
-    *newrank = c->rank < nnodes ? c->rank : MPI_UNDEFINED;
-    return 0;
+    struct order_wish w = {.n = nnodes, .index = index, .edges = edges};
+    return order_map(c, &w, newrank);
+}
+
+/* ---- distributed graphs: sides[0] goes out, sides[1] comes in ---- */
+
+static int no_edges_memory(void) { return err_set(TERN_ERR_NOMEM, "no memory for the edges of a graph"); }
+
+/* The two sides of this process, in one allocation that is sides[0].ranks; NULL: no memory. */
+static int *split_sides(const struct route_edge *e, int64_t n, struct topo_side sides[2])
+{
+    int *list = malloc((size_t)(n ? 2 * n : 1) * sizeof *list), count[2] = {0, 0}, next[2];
+    if (!list) return NULL;
+    for (int64_t i = 0; i < n; i++) count[e[i].incoming]++;
+    next[0] = 0;
+    next[1] = count[0];
+    for (int64_t i = 0; i < n; i++) {
+        int at = next[e[i].incoming]++;
+        list[at] = e[i].other;
+        list[n + at] = e[i].weight;
+    }
+    sides[0] = (struct topo_side){count[0], list, list + n};
+    sides[1] = (struct topo_side){count[1], list + count[0], list + n + count[0]};
+    return list;
+}
+
+/* The edges that this process told are those of the vertex that it was: they go to the process that has that rank now, and
+ * others come here. Edges of one side keep their order. *list_p: what `sides` points to then, to be freed. */
+static int move_sides(struct comm *parent, const int32_t *order, struct topo_side sides[2], int **list_p)
+{
+    int64_t n = (int64_t)sides[0].n + sides[1].n, at = 0;
+    struct route_edge *e = malloc(((size_t)n + 1) * sizeof *e);
+    if (!e) return no_edges_memory();
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < sides[side].n; i++) {
+            int weight = sides[side].weights ? sides[side].weights[i] : 1;
+            e[at++] = (struct route_edge){order[parent->rank], side, sides[side].ranks[i], weight, parent->rank, i};
+        }
+    int rc = route_edges(parent, &e, &n);
+    if (!rc) *list_p = split_sides(e, n, sides);
+    free(e);
+    return rc ? rc : *list_p ? 0 : no_edges_memory();
+}
+
+static int create_adjacent(struct comm *parent, struct topo_side sides[2], bool weighted, int32_t *order, struct comm **out)
+{
+    int *list = NULL;
+    int rc = order ? move_sides(parent, order, sides, &list) : 0;
+    if (!rc) rc = make_comm(parent, parent->size, order, out);
+    if (!rc)
+        rc = attach(out, topo_new_dist(sides[1].n, sides[1].ranks, sides[1].weights, sides[0].n, sides[0].ranks, sides[0].weights,
+                                       weighted));
+    free(list);
+    return rc;
 }
 
 int topo_dist_create_adjacent(struct comm *parent, const struct topo_side *in, const struct topo_side *out_side,
                               bool weighted, bool reorder, struct comm **out)
 {
-    (void)reorder;
-    int rc = make_comm(parent, parent->size, NULL, out);
-    if (rc) return rc;
-    return attach(out, topo_new_dist(in->n, in->ranks, in->weights, out_side->n, out_side->ranks, out_side->weights, weighted));
+    struct topo_side sides[2] = {*out_side, *in};
+    struct order_wish w = {.n = parent->size, .out = out_side};
+    int32_t *order = NULL;
+    int rc = reorder ? order_find(parent, &w, &order) : 0;
+    if (!rc) rc = create_adjacent(parent, sides, weighted, order, out);
+    free(order);
+    return rc;
 }
 
 /* Each edge twice: for the process where it starts, and for the one where it ends. *n: how many that are. */
@@ -162,24 +226,6 @@ static struct route_edge *list_edges(int me, int n, const int sources[], const i
     return list;
 }
 
-/* The two sides of this process, in one allocation that is sides[0].ranks; NULL: no memory. */
-static int *split_sides(const struct route_edge *e, int64_t n, struct topo_side sides[2])
-{
-    int *list = malloc((size_t)(n ? 2 * n : 1) * sizeof *list), count[2] = {0, 0}, next[2];
-    if (!list) return NULL;
-    for (int64_t i = 0; i < n; i++) count[e[i].incoming]++;
-    next[0] = 0;
-    next[1] = count[0];
-    for (int64_t i = 0; i < n; i++) {
-        int at = next[e[i].incoming]++;
-        list[at] = e[i].other;
-        list[n + at] = e[i].weight;
-    }
-    sides[0] = (struct topo_side){count[0], list, list + n};
-    sides[1] = (struct topo_side){count[1], list + count[0], list + n + count[0]};
-    return list;
-}
-
 int topo_dist_create(struct comm *parent, int n, const int sources[], const int degrees[], const struct topo_side *to,
                      bool weighted, bool reorder, struct comm **out)
 {
@@ -189,7 +235,7 @@ int topo_dist_create(struct comm *parent, int n, const int sources[], const int 
     int rc = edges ? route_edges(parent, &edges, &count) : TERN_ERR_NOMEM;
     int *list = rc ? NULL : split_sides(edges, count, sides);
     free(edges);
-    if (!list) return rc && rc != TERN_ERR_NOMEM ? rc : err_set(TERN_ERR_NOMEM, "no memory for the edges of a graph");
+    if (!list) return rc && rc != TERN_ERR_NOMEM ? rc : no_edges_memory();
     rc = topo_dist_create_adjacent(parent, &sides[1], &sides[0], weighted, reorder, out);
     free(list);
     return rc;

@@ -16,6 +16,8 @@ static void comm_gone(struct comm *c)
 {
     topo_unref(c->topo);
     c->topo = NULL;
+    free(c->places);
+    c->places = NULL;
 }
 
 void topo_open(void)
