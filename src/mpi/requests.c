@@ -425,7 +425,7 @@ int PMPI_Request_free(MPI_Request *request)
     if (!request) return bad_null(NULL, "MPI_Request_free", "request");
     struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
     if (!r) return bad_request("MPI_Request_free", *request, -1);
-    if (r->kind == REQ_COLL) return bad_for_collective("MPI_Request_free", r);
+    if (r->kind == REQ_COLL && !request_is_complete(r)) return bad_for_collective("MPI_Request_free", r);
     pt_release(r);
     *request = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
