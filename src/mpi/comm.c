@@ -110,10 +110,9 @@ MPI_ALIAS(Comm_get_name);
 int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
 {
     struct comm *c = comm_of(comm);
-    if (!c) return bad_comm("MPI_Comm_get_name", comm);
+    if (!c && comm != MPI_COMM_NULL) return bad_comm("MPI_Comm_get_name", comm);
     if (!comm_name || !resultlen) return bad_null(c, "MPI_Comm_get_name", comm_name ? "resultlen" : "comm_name");
-    *resultlen = (int)strlen(c->name);
-    memcpy(comm_name, c->name, (size_t)*resultlen + 1);
+    *resultlen = snprintf(comm_name, MPI_MAX_OBJECT_NAME, "%s", c ? c->name : "MPI_COMM_NULL");
     return MPI_SUCCESS;
 }
 

@@ -138,6 +138,8 @@ static void names(void)
     MPI_Comm c;
     CHECK_OK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &len));
     CHECK(!strcmp(name, "MPI_COMM_WORLD") && len == 14, "'%s', %d", name, len);
+    CHECK_OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &len)); /* the null handle has a name, too */
+    CHECK(!strcmp(name, "MPI_COMM_NULL") && len == 13, "the name is %s", name);
     CHECK_OK(MPI_Comm_get_name(MPI_COMM_SELF, name, &len));
     CHECK(!strcmp(name, "MPI_COMM_SELF"), "'%s'", name);
     MPI_Comm_dup(MPI_COMM_WORLD, &c);
