@@ -58,7 +58,7 @@ static void check_blocks(const char *what, int total, const int *len, const int 
 
 static void gatherv(int root, int place_flag, int large)
 {
-    int len[MAXRANKS], displs[MAXRANKS], n = counts[check_rank][0];
+    int len[MAXRANKS] = {0}, displs[MAXRANKS], n = counts[check_rank][0];
     MPI_Count wide[MAXRANKS];
     MPI_Aint at[MAXRANKS];
     for (int r = 0; r < check_size; r++) len[r] = counts[r][0];
@@ -76,7 +76,7 @@ static void gatherv(int root, int place_flag, int large)
 
 static void scatterv(int root, int place_flag, int large)
 {
-    int len[MAXRANKS], displs[MAXRANKS], n = counts[check_rank][0], bad = 0;
+    int len[MAXRANKS] = {0}, displs[MAXRANKS], n = counts[check_rank][0], bad = 0;
     MPI_Count wide[MAXRANKS];
     MPI_Aint at[MAXRANKS];
     for (int r = 0; r < check_size; r++) len[r] = counts[r][0];
@@ -95,7 +95,7 @@ static void scatterv(int root, int place_flag, int large)
 
 static void allgatherv(int in_place, int large)
 {
-    int len[MAXRANKS], displs[MAXRANKS], n = counts[check_rank][0];
+    int len[MAXRANKS] = {0}, displs[MAXRANKS], n = counts[check_rank][0];
     MPI_Count wide[MAXRANKS];
     MPI_Aint at[MAXRANKS];
     for (int r = 0; r < check_size; r++) len[r] = counts[r][0];

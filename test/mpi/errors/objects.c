@@ -26,7 +26,7 @@ static void communicators(void)
     WRONG_COMMS(MPI_Comm_compare(MPI_COMM_WORLD, comm, &n));
     WRONG_COMMS(MPI_Comm_compare(comm, MPI_COMM_WORLD, &n));
     WRONG_COMMS(MPI_Comm_set_name(comm, "x"));
-    WRONG_COMMS(MPI_Comm_get_name(comm, text, &n));
+    CHECK_CLASS(MPI_Comm_get_name(freed_comm, text, &n), MPI_ERR_COMM); /* MPI_COMM_NULL has a name */
     WRONG_COMMS(MPI_Comm_dup(comm, &made));
     WRONG_COMMS(MPI_Comm_split(comm, 0, 0, &made));
     WRONG_COMMS(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made));

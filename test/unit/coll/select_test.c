@@ -50,7 +50,7 @@ static void variables(void **state)
     (void)state;
     for (int kind = 0; kind < COLL_KINDS; kind++) {
         char words[256] = "auto";
-        enum var_id id;
+        enum var_id id = VAR_COUNT;
         const struct var *v = variable(kind, &id);
         for (int i = 0; i < coll_algs_count; i++) {
             if ((int)coll_algs[i].kind != kind) continue;
