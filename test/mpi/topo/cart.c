@@ -101,7 +101,15 @@ static void sub_grids(MPI_Comm c, int ndims, const int d[], const int per[])
 static void copies(MPI_Comm c, int ndims, const int d[], const int per[])
 {
     MPI_Comm dup, same;
+    MPI_Request started;
     int kind;
+    CHECK_OK(MPI_Comm_idup(c, &dup, &started));
+    CHECK_OK(MPI_Wait(&started, MPI_STATUS_IGNORE));
+    is_grid(dup, ndims, d, per);
+    MPI_Comm_free(&dup);
+    CHECK_OK(MPI_Comm_dup_with_info(c, MPI_INFO_NULL, &dup));
+    is_grid(dup, ndims, d, per);
+    MPI_Comm_free(&dup);
     CHECK_OK(MPI_Comm_dup(c, &dup));
     is_grid(dup, ndims, d, per);
     CHECK_OK(MPI_Comm_split(dup, 0, 0, &same));
