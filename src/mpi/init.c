@@ -26,7 +26,7 @@ static int start(const char *call, int required, int *provided)
                 : required <= MPI_THREAD_FUNNELED   ? MPI_THREAD_FUNNELED
                 : required <= MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED
                                                     : MPI_THREAD_MULTIPLE;
-    int rc = life_open(level);
+    int rc = life_open(level > MPI_THREAD_FUNNELED);
     if (rc) return report_code(NULL, call, rc);
     rc = comm_world_open(proc_self()->size);
     if (rc) {

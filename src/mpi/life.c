@@ -19,6 +19,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
+static bool shared;     /* threads share the library: it takes locks */
+static pthread_t owner; /* as long as they do not: the thread that all users belong to */
 static pid_t opener; /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
 
 /* Twelve bits that differ between jobs most of the time: part of every context id. */
@@ -30,17 +32,16 @@ static uint32_t job_tag(const char *job)
 }
 
 /* From below to above; each bears being closed without having been opened. */
-static int open_layers(bool threaded)
+static int open_layers(void)
 {
     int rc = var_open();
     if (!rc) rc = proc_open();
     if (rc) return rc;
     const struct proc_info *me = proc_self();
-    handle_set_threaded(threaded);
     attrs_open();
     topo_open();
     group_open(me->rank);
-    if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(threaded)) ||
+    if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(false)) ||
         (rc = coll_open()))
         return rc;
     return comm_open(job_tag(me->job), me->rank);
@@ -62,19 +63,32 @@ static void close_layers(void)
     var_close();
 }
 
-static int first_open(bool threaded)
+static int first_open(void)
 {
     if (opener) return 0;
-    int rc = open_layers(threaded);
+    int rc = open_layers();
     if (rc) close_layers();
     else opener = getpid();
     return rc;
 }
 
-static int open_locked(int level)
+/* The library takes locks from now on if it must: for threads, or for a second one of those that each are alone. */
+static void settle_threads(bool threads)
 {
-    int rc = first_open(level == MPI_THREAD_MULTIPLE);
+    if (!users) {
+        owner = pthread_self();
+        pt_own();
+    }
+    if (shared || (!threads && pthread_equal(owner, pthread_self()))) return;
+    shared = true;
+    pt_share();
+}
+
+static int open_locked(bool threads)
+{
+    int rc = first_open();
     if (rc) return rc;
+    settle_threads(threads);
     if (!users++) {
         proc_state(JOB_LIFE_INITIALISED);
         mpi_running = true;
@@ -82,10 +96,10 @@ static int open_locked(int level)
     return 0;
 }
 
-int life_open(int level)
+int life_open(bool threads)
 {
     pthread_mutex_lock(&lock);
-    int rc = open_locked(level);
+    int rc = open_locked(threads);
     pthread_mutex_unlock(&lock);
     return rc;
 }

@@ -15,8 +15,12 @@
 
 #include "base/compiler.h"
 
-/* One more user, who needs this level of thread support. 0 or a code with words. */
-int life_open(int level);
+/*
+ * One more user. `threads`: others than the calling thread may call MPI on its behalf while it does. The library takes
+ * no locks as long as all its users are one thread's and said no; the first that is not makes it take them, for good.
+ * 0 or a code with words.
+ */
+int life_open(bool threads);
 
 /* One less; by whoever called life_open, which may be any thread. Waits until what this process sent has left it. */
 void life_close(void);

@@ -13,7 +13,7 @@
 
 static int open_session(struct session *s, const char *call, MPI_Session *session)
 {
-    int rc = life_open(s->level);
+    int rc = life_open(s->level > MPI_THREAD_SINGLE);
     if (rc) {
         rc = report_code(s, call, rc);
         session_unref(s);

@@ -54,6 +54,15 @@ void request_free(struct request *r)
     spare = r;
 }
 
+void request_share(void)
+{
+    while (spare) {
+        struct request *r = spare;
+        spare = r->xfer;
+        handle_release(r, sizeof *r);
+    }
+}
+
 int request_open(void)
 {
     spare = NULL; /* what was there belonged to an earlier arena */

@@ -72,7 +72,10 @@ void request_free(struct request *);       /* gives the memory back (heap reques
 /* The request that is always complete: what a send that needs no waiting returns. One for all, never freed; an object
  * of the handle arena like any other, so that users' values are checked alike. */
 extern TERN_HIDDEN struct request *request_done;
-int request_open(void); /* makes it */
+int request_open(void);
+
+/* Threads will share the library: requests kept back for reuse go to the arena, whose lists have a lock. */
+void request_share(void);
 
 static inline bool request_is_complete(const struct request *r)
 {

@@ -32,6 +32,12 @@ enum pt_half { PT_USER = 0, PT_COLL = 1 };
 int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
 void pt_close(void);
 
+/* The calling thread is the only one that uses the library until pt_share; nobody is inside. */
+void pt_own(void);
+
+/* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. */
+void pt_share(void);
+
 /* Until nothing that this process has to send waits for room or goes out in fragments: before the last barrier. */
 void pt_drain(void);
 

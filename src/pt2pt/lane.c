@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct lane lane0;
 
@@ -131,7 +133,7 @@ int pt_open(bool threaded)
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&l->lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
-    l->threaded = threaded;
+    atomic_store_explicit(&l->threaded, threaded, memory_order_relaxed);
     l->credit = var_int(VAR_EAGER_CREDIT);
     l->eager_max = var_int(VAR_EAGER_SHM);
     l->chunk = var_int(VAR_CHUNK_CMA) > 4096 ? var_int(VAR_CHUNK_CMA) : 4096;
@@ -163,6 +165,9 @@ void pt_close(void)
     comm_set_hooks(0, NULL);
     l->ctx_table = NULL;
 }
+
+void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
+void pt_share(void) { lane_share(&lane0); }
 
 static bool drained(void *lane)
 {
@@ -207,7 +212,7 @@ void lane_finish(struct request *r, int error)
 
 void lane_open_short(struct lane *l, struct peer *p)
 {
-    if (!p->pending && !l->threaded && !pt_checking) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
+    if (!p->pending && !lane_threaded(l) && !pt_checking) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
 }
 
 void lane_park(struct lane *l, struct peer *p, struct request *r)

@@ -3,7 +3,9 @@
  * the communicators mapped to it needs. Data only; any engine that holds the lock
  * can drive it: the caller, later a helper thread or an onload daemon.
  *
- * Single-threaded processes never touch the lock (one predictable branch).
+ * While one thread only uses the library (its owner) nobody touches the lock: one
+ * predictable branch, and a count that says that the owner is inside, for whoever makes
+ * the lane shared meanwhile (share.c).
  */
 #ifndef TERN_PT2PT_LANE_H
 #define TERN_PT2PT_LANE_H
@@ -25,7 +27,9 @@ struct pt_comm {
 };
 
 struct lane {
-    bool threaded;
+    _Atomic bool threaded;  /* never goes back to false; relaxed, ordered by the quiet that lane_share waits for */
+    _Atomic int32_t inside; /* sections that the owner is in without the lock; written by it alone */
+    pthread_t owner;        /* the one thread, as long as the lane is not threaded */
     pthread_mutex_t lock;
 
     struct pt_comm *last_ctx; /* the context found last */
@@ -51,14 +55,31 @@ struct lane {
 
 extern TERN_HIDDEN struct lane lane0; /* the lane of every communicator, so far */
 
+static inline bool lane_threaded(const struct lane *l) { return atomic_load_explicit(&l->threaded, memory_order_relaxed); }
+
+void lane_lock(struct lane *) TERN_COLD;
+void lane_unlock(struct lane *) TERN_COLD;
+
 static inline void lane_enter(struct lane *l)
 {
-    if (unlikely(l->threaded)) pthread_mutex_lock(&l->lock);
+    if (unlikely(lane_threaded(l))) lane_lock(l);
+    else atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) + 1, memory_order_relaxed);
 }
 static inline void lane_leave(struct lane *l)
 {
-    if (unlikely(l->threaded)) pthread_mutex_unlock(&l->lock);
+    if (unlikely(lane_threaded(l))) lane_unlock(l);
+    else /* release: pairs with the acquire of whoever waits for the owner to be out */
+        atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) - 1, memory_order_release);
 }
+
+/* The thread that alone uses the library from now on; `tid` is the system's number of it. Nobody is inside. */
+void lane_own(struct lane *, int tid);
+
+/* From now on threads share the lane: returns when the owner is out, or takes the lock as others do. */
+void lane_share(struct lane *);
+
+/* In lane_wait, when the lane has become shared: the owner takes the lock that it has gone without so far. True if so. */
+bool lane_catch_up(struct lane *);
 
 /* The matching state of a context; made when it is not known yet. NULL when memory is out. Lock held. */
 struct pt_comm *lane_find_ctx(struct lane *, uint64_t ctx) TERN_COLD;

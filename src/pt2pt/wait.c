@@ -79,6 +79,7 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
 /* Other threads may wait for this lane: they have the lock for a moment. */
 static TERN_COLD void share(struct lane *l)
 {
+    if (lane_catch_up(l)) return;
     lane_leave(l);
     sched_yield();
     lane_enter(l);
@@ -91,7 +92,7 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *ga
     bool slept = false;
     while (!ready(arg)) {
         int n = lane_progress(l);
-        if (unlikely(l->threaded)) share(l);
+        if (unlikely(lane_threaded(l))) share(l);
         if (n) {
             polls = 0;
             idle_since = 0;

@@ -197,6 +197,12 @@ struct peer *peer_connect(uint32_t index)
     return p;
 }
 
+void peer_close_short(void)
+{
+    for (uint32_t i = 0; i < peer_count; i++)
+        if (peer_table[i]) __atomic_store_n(&peer_table[i]->short_max, -1, __ATOMIC_RELAXED); /* its reader may be at it */
+}
+
 bool peer_is_local(uint32_t index)
 {
     struct peer *p = peer_get(index);

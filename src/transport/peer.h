@@ -46,6 +46,9 @@ struct peer *peer_connect(uint32_t index) TERN_COLD;
 /* The peer a message came from: as peer_connect, without connecting back. */
 struct peer *peer_of_sender(uint32_t index);
 
+/* Threads will share the peers: small messages no longer go straight out (short_max). */
+void peer_close_short(void);
+
 /* True if the process shares this machine's memory with us (shm can reach it). */
 bool peer_is_local(uint32_t index);
 

@@ -1,0 +1,113 @@
+/*
+ * share.c - a lane that one thread used without the lock becomes one that threads share,
+ * while that thread, the owner, may be anywhere: outside, in the middle of a call, or
+ * asleep in a receive.
+ *
+ * `threaded` is set; from then on all take the lock, and the short way of sends, which
+ * has none, is closed. What the owner began before goes on without: until it is over,
+ * nobody else may begin. Two things tell:
+ *
+ *   inside   counts the sections (lane_enter) that the owner is in; one that waits
+ *            notices, and takes the lock from there on (lane_catch_up)
+ *   quiet    what is outside of sections - a short send, a reference counted - is a few
+ *            hundred instructions without a loop: it is over when the owner has run for
+ *            a millisecond since, or sleeps
+ *
+ * This happens once in a process, and only when a second thread opens a session while
+ * the first one said that it is alone (MPI_THREAD_SINGLE or FUNNELED).
+ */
+#include "base/sleep.h"
+#include "pt2pt/lane.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int owner_tid;
+
+void lane_own(struct lane *l, int tid)
+{
+    l->owner = pthread_self();
+    owner_tid = tid;
+}
+
+/* ---- the lock, for a lane that is shared ---- */
+
+/* The owner, in a section that it entered before the lane was shared. */
+static bool goes_without(struct lane *l)
+{
+    return unlikely(atomic_load_explicit(&l->inside, memory_order_relaxed)) && pthread_equal(l->owner, pthread_self());
+}
+
+static void count(struct lane *l, int by)
+{
+    int32_t n = atomic_load_explicit(&l->inside, memory_order_relaxed) + by;
+    atomic_store_explicit(&l->inside, n, memory_order_release); /* see lane_leave */
+}
+
+void lane_lock(struct lane *l)
+{
+    if (goes_without(l)) count(l, 1);
+    else pthread_mutex_lock(&l->lock);
+}
+
+void lane_unlock(struct lane *l)
+{
+    if (goes_without(l)) count(l, -1);
+    else pthread_mutex_unlock(&l->lock);
+}
+
+bool lane_catch_up(struct lane *l)
+{
+    if (!goes_without(l)) return false;
+    int32_t depth = atomic_load_explicit(&l->inside, memory_order_relaxed);
+    count(l, -depth);
+    while (depth--) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
+    return true;
+}
+
+/* ---- quiet ---- */
+
+/* Nanoseconds that a thread has run; -1 if it is no more. */
+static int64_t ran(int tid)
+{
+    struct timespec t;
+    clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6); /* the kernel's number of a thread's own clock */
+    return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Asleep in the kernel (not merely waiting for a page), or gone. */
+static bool sleeps(int tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return true;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *state = strrchr(text, ')'); /* "tid (name) S ..." */
+    return !state || state[1] != ' ' || state[2] == 'S';
+}
+
+static bool is_out(struct lane *l) { return !atomic_load_explicit(&l->inside, memory_order_acquire); }
+
+#define QUIET_NS 1000000
+
+void lane_share(struct lane *l)
+{
+    bool mine = pthread_equal(l->owner, pthread_self());
+    atomic_store_explicit(&l->threaded, true, memory_order_seq_cst);
+    handle_set_threaded(true);
+    peer_close_short();
+    int64_t start = mine ? -1 : ran(owner_tid), now = start;
+    while (start >= 0 && now >= 0 && !(is_out(l) && (now - start > QUIET_NS || sleeps(owner_tid)))) {
+        bell_ring(peer_bell()); /* asleep in a section? then it notices when it gets up */
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        now = ran(owner_tid);
+    }
+    peer_close_short(); /* of peers that the owner connected meanwhile */
+    request_share();
+}
