@@ -27,9 +27,10 @@ static void move_up(int *fd)
     *fd = high;
 }
 
-int block_open(struct block *b, const char *job, int size)
+int block_open(struct block *b, const char *job, int size, const char *psets, size_t pset_bytes)
 {
-    uint64_t place_off, card_off, bytes = job_layout((uint32_t)size, &place_off, &card_off);
+    uint64_t place_off, card_off, pset_off = job_layout((uint32_t)size, &place_off, &card_off);
+    uint64_t bytes = pset_off + round_up(pset_bytes, 4096);
     b->fd = memfd_create("tern-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (b->fd < 0) return refuse("memfd_create");
     move_up(&b->fd);
@@ -45,6 +46,9 @@ int block_open(struct block *b, const char *job, int size)
     h->nodes = 1;
     h->place_off = place_off;
     h->card_off = card_off;
+    h->pset_off = pset_off;
+    h->pset_bytes = (uint32_t)pset_bytes;
+    if (pset_bytes) memcpy(job_psets(h), psets, pset_bytes);
     strncpy(h->name, job, sizeof h->name - 1);
     if (getrandom(h->secret, sizeof h->secret, 0) != sizeof h->secret) return refuse("getrandom");
     return 0;

@@ -10,6 +10,7 @@
 #include "mpiexec/input.h"
 #include "mpiexec/launch.h"
 #include "mpiexec/options.h"
+#include "mpiexec/psets.h"
 #include "mpiexec/server.h"
 #include "mpiexec/start.h"
 #include "mpiexec/watch.h"
@@ -123,7 +124,10 @@ static int place_job(struct job *j)
 
 static int make_block(struct job *j)
 {
-    int rc = block_open(&j->block, j->name, j->size);
+    size_t pset_bytes;
+    char *psets = psets_names(j->spec, &pset_bytes);
+    int rc = block_open(&j->block, j->name, j->size, psets, pset_bytes);
+    free(psets);
     if (rc) return rc;
     struct job_head *h = j->block.head;
     h->universe = (uint32_t)(j->spec->usize ? j->spec->usize : j->size);

@@ -43,6 +43,30 @@ static int set_path(struct spec *s, char **v)
     return 0;
 }
 
+static int set_pset(struct spec *s, char **v)
+{
+    if (!*v[0] || strlen(v[0]) >= MPI_MAX_PSET_NAME_LEN || !strncasecmp(v[0], "mpi://", 6) || !strncmp(v[0], "tern://", 7)) {
+        say("option -pset: '%s' cannot be the name of a process set (1 to %d characters, not beginning with mpi:// or tern://)",
+            v[0], MPI_MAX_PSET_NAME_LEN - 1);
+        return EXIT_USAGE;
+    }
+    spec_app(s)->pset = v[0];
+    return 0;
+}
+
+/* What fails before or beside any MPI object: the library reads the variable (src/obj/errhandler.c). */
+static int set_errhandler(struct spec *s, char **v)
+{
+    static const char *const words[] = {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (!strcasecmp(v[0], words[i])) {
+            strv_push(&spec_app(s)->env.sets, xasprintf("TERN_INITIAL_ERRHANDLER=%s", words[i]));
+            return 0;
+        }
+    say("option -initial-errhandler: '%s' is not mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return", v[0]);
+    return EXIT_USAGE;
+}
+
 /* -soft "a,b:c,d:e:f": numbers of ranks that would do; the largest is taken, for there is always room. */
 static int set_soft(struct spec *s, char **v)
 {
@@ -298,6 +322,8 @@ const struct optset optset_table[] = {
     {"wdir|wd", 1, set_wdir, "DIR", "working directory of the ranks"},
     {"path", 1, set_path, "DIRS", "where programs are searched before PATH, with ':' between"},
     {"soft", 1, set_soft, "RANGES", "numbers of ranks that would do (the largest is taken)"},
+    {"pset", 1, set_pset, "NAME", "name of a process set that the ranks belong to (MPI_Session_get_nth_pset)"},
+    {"initial-errhandler", 1, set_errhandler, "NAME", "mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return"},
     {"arch", 1, set_arch, "NAME", "architecture the program needs"},
     {"configfile|app|file", 1, set_configfile, "FILE", "one program with its options a line"},
     {"prefix", 1, set_prefix, "DIR", "put DIR/bin before PATH and DIR/lib before LD_LIBRARY_PATH of the ranks"},

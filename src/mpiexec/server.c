@@ -9,6 +9,7 @@
 #include "mpiexec/environ.h"
 #include "mpiexec/hosts.h"
 #include "mpiexec/names.h"
+#include "mpiexec/psets.h"
 #include "mpiexec/words.h"
 
 #include <pmix.h>
@@ -111,6 +112,7 @@ static pmix_server_module_t upcalls = {
     .abort = on_abort,
     .fence_nb = on_fence,
     .direct_modex = on_direct_modex,
+    .query = psets_query,
     .publish = names_publish,
     .lookup = names_lookup,
     .unpublish = names_unpublish,
@@ -298,6 +300,7 @@ void server_register(const struct job *j)
 {
     enum { JOB_FIELDS = 15 };
     if (!self.up) return;
+    psets_open(j);
     pmix_info_t *info, *at;
     size_t n = JOB_FIELDS + (size_t)j->spec->napps + (size_t)j->size;
     PMIX_INFO_CREATE(info, n); /* lives on: the library reads it later, on its thread */

@@ -19,6 +19,7 @@ struct app_spec {
     struct strv argv;
     int n; /* ranks; 0 = not said */
     const char *wdir, *path;
+    const char *pset; /* the process set that the ranks belong to; NULL: none of its own */
     struct env_spec env;
 };
 

@@ -15,6 +15,9 @@
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
  *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex
+ *   +------------------+  pset_off
+ *   | process sets     |  one text a program of the job, in their order, each with a final zero: the name of the set
+ *   |                  |  that its ranks belong to (mpiexec --pset), "" for none. Nothing at all without sets.
  *   +------------------+  bytes
  *
  * The rank itself comes from PMIX_RANK / TERN_JOB_RANK in the environment of each
@@ -28,7 +31,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 1
+#define JOB_VERSION 2
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_CARD_MAX 496 /* bytes of one card */
@@ -48,9 +51,10 @@ struct job_head {
     /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange); who wins prints the message,
      * who loses is silent; both exit. The launcher reads it when a rank ends, and ends the others. */
     _Atomic uint32_t aborted;
-    uint32_t pad;
+    uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
+    uint64_t pset_off;
 };
-static_assert(sizeof(struct job_head) == 160, "job block layout");
+static_assert(sizeof(struct job_head) == 168, "job block layout");
 
 struct job_place {
     uint32_t node, local_rank, appnum;
@@ -75,7 +79,9 @@ static_assert(sizeof(struct job_card) == 512, "job block layout");
 static inline struct job_place *job_places(struct job_head *j) { return (struct job_place *)((char *)j + j->place_off); }
 static inline struct job_card *job_cards(struct job_head *j) { return (struct job_card *)((char *)j + j->card_off); }
 
-/* Bytes needed for `size` ranks, and the offsets of the two tables. */
+static inline char *job_psets(struct job_head *j) { return (char *)j + j->pset_off; }
+
+/* Bytes needed for `size` ranks, and the offsets of the two tables. The names of process sets come behind. */
 static inline uint64_t job_layout(uint32_t size, uint64_t *place_off, uint64_t *card_off)
 {
     *place_off = round_up(sizeof(struct job_head), CACHE_LINE);

@@ -28,7 +28,14 @@ static bool block_ok(const struct job_head *j, uint64_t bytes, uint32_t rank)
 {
     uint64_t place, card;
     return j->magic == JOB_MAGIC && j->version == JOB_VERSION && j->bytes == bytes && rank < j->size &&
-           job_layout(j->size, &place, &card) == bytes && j->place_off == place && j->card_off == card;
+           job_layout(j->size, &place, &card) <= bytes && j->place_off == place && j->card_off == card;
+}
+
+/* The last byte of the names is a zero, so that none runs out of the block. */
+static bool psets_ok(struct job_head *j)
+{
+    if (!j->pset_bytes) return true;
+    return j->pset_off <= j->bytes && j->pset_bytes <= j->bytes - j->pset_off && !job_psets(j)[j->pset_bytes - 1];
 }
 
 static int map_block(int fd, uint32_t rank)
@@ -39,7 +46,7 @@ static int map_block(int fd, uint32_t rank)
         return err_set(TERN_ERR_SYSTEM, "descriptor %d, from %s, is not a job block", fd, JOB_ENV_FD);
     struct job_head *j = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (j == MAP_FAILED) return err_sys("cannot map the job block");
-    if (!block_ok(j, (uint64_t)st.st_size, rank)) {
+    if (!block_ok(j, (uint64_t)st.st_size, rank) || !psets_ok(j)) {
         munmap(j, (size_t)st.st_size);
         return err_set(TERN_ERR_SYSTEM, "the job block is not one of this version of Tern (rank %u)", rank);
     }
@@ -109,6 +116,34 @@ static void native_state(int state)
     atomic_store_explicit(&job_cards(job)[my_rank].life, (uint32_t)state, memory_order_release);
 }
 
+/* The name of the set of program `app`, "" for none. */
+static const char *pset_of(uint32_t app)
+{
+    const char *at = job_psets(job), *end = at + job->pset_bytes;
+    while (at < end && app--) at += strlen(at) + 1;
+    return at < end ? at : "";
+}
+
+static int native_psets(void (*each)(void *arg, const char *name), void *arg)
+{
+    const char *at = job_psets(job), *end = at + job->pset_bytes;
+    for (; at < end; at += strlen(at) + 1)
+        if (*at) each(arg, at);
+    return 0;
+}
+
+static int native_pset_ranks(const char *name, uint32_t *ranks)
+{
+    int n = 0;
+    if (!*name) return TERN_ERR_NOT_FOUND;
+    const char *of_app = "";
+    for (uint32_t r = 0, app = UINT32_MAX; r < job->size; r++) {
+        if (job_places(job)[r].appnum != app) of_app = pset_of(app = job_places(job)[r].appnum);
+        if (!strcmp(of_app, name)) ranks[n++] = r;
+    }
+    return n ? n : TERN_ERR_NOT_FOUND;
+}
+
 static void native_close(void)
 {
     if (job) munmap(job, job->bytes);
@@ -123,5 +158,7 @@ const struct proc_boot proc_native = {
     .node_of = native_node_of,
     .abort = native_abort,
     .state = native_state,
+    .psets = native_psets,
+    .pset_ranks = native_pset_ranks,
     .close = native_close,
 };

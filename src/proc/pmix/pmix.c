@@ -29,6 +29,7 @@ static pmix_proc_t me;
 static uint32_t my_node;
 static uint32_t *node_table; /* by rank, UINT32_MAX = not asked for yet; NULL: all on one node */
 static uint32_t job_size;
+static bool joined; /* PMIx_Init has been called, and PMIx_Finalize not since */
 
 /* ---- what the job is made of ---- */
 
@@ -96,11 +97,21 @@ static int describe(struct proc_info *p)
 
 /* ---- life ---- */
 
+/* The launcher takes a process that joined and left, in turns, as often as it likes. What it published stays. */
+static void boot_state(int state)
+{
+    if (state == JOB_LIFE_INITIALISED && !joined) joined = PMIx_Init(&me, NULL, 0) == PMIX_SUCCESS;
+    if (state == JOB_LIFE_FINALISED && joined) {
+        PMIx_Finalize(NULL, 0);
+        joined = false;
+    }
+}
+
 static void boot_close(void)
 {
     free(node_table);
     node_table = NULL;
-    PMIx_Finalize(NULL, 0);
+    boot_state(JOB_LIFE_FINALISED);
 }
 
 static int boot_open(struct proc_info *p)
@@ -108,6 +119,7 @@ static int boot_open(struct proc_info *p)
     if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK")) return TERN_ERR_NOT_FOUND;
     pmix_status_t rc = PMIx_Init(&me, NULL, 0);
     if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SYSTEM, "cannot join the job by PMIx: %s", PMIx_Error_string(rc));
+    joined = true;
     int code = describe(p);
     if (!code && p->nodes > 1) {
         node_table = malloc(p->size * sizeof *node_table);
@@ -124,8 +136,6 @@ static uint32_t boot_node_of(uint32_t rank)
     if (node_table[rank] == UINT32_MAX) node_table[rank] = number(PMIX_NODEID, rank, UINT32_MAX - 1);
     return node_table[rank];
 }
-
-static void boot_state(int state) { (void)state; } /* PMIx_Init and PMIx_Finalize tell the launcher */
 
 /* Launchers other than Tern's end the job without a word about why: then the words are ours to say. */
 static bool boot_abort(int code, const char *words)
@@ -197,6 +207,67 @@ static int boot_card_get(uint32_t rank, void *buf, size_t cap)
     return n >= 0 ? n : fail(n, "what PMIx has as the address of rank %u is none", rank);
 }
 
+/* ---- process sets ---- */
+
+/* The answer to one question, with at most one qualifier; NULL: the launcher has none. The caller frees `infos`. */
+static const pmix_value_t *ask(const char *key, const char *qualifier, const char *value, pmix_info_t **infos, size_t *n)
+{
+    pmix_query_t q;
+    *infos = NULL;
+    *n = 0;
+    PMIX_QUERY_CONSTRUCT(&q);
+    PMIX_ARGV_APPEND((int){0}, q.keys, key);
+    if (qualifier) {
+        PMIX_QUERY_QUALIFIERS_CREATE(&q, 1);
+        PMIX_INFO_LOAD(&q.qualifiers[0], qualifier, value, PMIX_STRING);
+    }
+    pmix_status_t rc = PMIx_Query_info(&q, 1, infos, n);
+    PMIX_QUERY_DESTRUCT(&q);
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < *n; i++)
+        if (PMIX_CHECK_KEY(&(*infos)[i], key)) return &(*infos)[i].value;
+    return NULL;
+}
+
+static void forget(pmix_info_t *infos, size_t n)
+{
+    if (infos) PMIX_INFO_FREE(infos, n);
+}
+
+/* A list with commas between; a launcher that knows no such question has no sets. */
+static int boot_psets(void (*each)(void *arg, const char *name), void *arg)
+{
+    pmix_info_t *infos;
+    size_t n;
+    const pmix_value_t *v = ask(PMIX_QUERY_PSET_NAMES, NULL, NULL, &infos, &n);
+    char *list = v && v->type == PMIX_STRING && v->data.string ? strdup(v->data.string) : NULL, *at = list, *name;
+    while (at && (name = strsep(&at, ",")))
+        if (*name) each(arg, name);
+    free(list);
+    forget(infos, n);
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Members of other jobs are left out. */
+static int boot_pset_ranks(const char *name, uint32_t *ranks)
+{
+    pmix_info_t *infos;
+    size_t n, count = 0;
+    const pmix_value_t *v = ask(PMIX_QUERY_PSET_MEMBERSHIP, PMIX_PSET_NAME, name, &infos, &n);
+    const pmix_data_array_t *a = v && v->type == PMIX_DATA_ARRAY ? v->data.darray : NULL;
+    const pmix_proc_t *p = a && a->type == PMIX_PROC ? a->array : NULL;
+    for (size_t i = 0; p && i < a->size && count < job_size; i++)
+        if (PMIX_CHECK_NSPACE(p[i].nspace, me.nspace) && p[i].rank < job_size) ranks[count++] = p[i].rank;
+    forget(infos, n);
+    qsort(ranks, count, sizeof *ranks, by_number);
+    return count ? (int)count : TERN_ERR_NOT_FOUND;
+}
+
 TERN_EXPORT extern const struct proc_boot tern_proc_pmix;
 const struct proc_boot tern_proc_pmix = {
     .name = "pmix",
@@ -207,5 +278,7 @@ const struct proc_boot tern_proc_pmix = {
     .node_of = boot_node_of,
     .abort = boot_abort,
     .state = boot_state,
+    .psets = boot_psets,
+    .pset_ranks = boot_pset_ranks,
     .close = boot_close,
 };
