@@ -20,4 +20,11 @@ static inline int alone_done(void)
     return check_failures || !check_cases;
 }
 
+static inline MPI_Session alone_session(void)
+{
+    MPI_Session s = MPI_SESSION_NULL;
+    CHECK_OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
+    return s;
+}
+
 #endif
