@@ -103,5 +103,6 @@ int main(void)
         cmocka_unit_test_teardown(strings, close_codes),
         cmocka_unit_test_teardown(threads_get_different_numbers, close_codes),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

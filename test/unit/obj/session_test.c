@@ -77,5 +77,6 @@ int main(void)
         cmocka_unit_test_teardown(it_tells_what_is_supported, close_handles),
         cmocka_unit_test_teardown(the_handle_ends_before_the_memory, close_handles),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
