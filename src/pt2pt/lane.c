@@ -226,7 +226,10 @@ void lane_park(struct lane *l, struct peer *p, struct request *r)
 
 void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    if (unlikely(!p->ep.ops) && !peer_connect(p->index)) lane_fatal("a peer cannot be answered");
+    if (unlikely(!p->ep.ops) && !peer_connect(p->index)) {
+        if (id == AM_CREDIT) return; /* it has left, which sessions may do without a barrier: it sends no more */
+        lane_fatal("a peer cannot be answered");
+    }
     int rc = p->pending ? TERN_AGAIN : p->ep.am_short(&p->ep, id, h0, h1, data, n);
     if (!rc) return;
     if (rc != TERN_AGAIN) lane_fatal("a peer cannot be answered");
