@@ -146,6 +146,9 @@ int bad_comm_named(const char *call, MPI_Comm comm, const char *argument)
 {
     check_running(call);
     if (comm == MPI_COMM_NULL) return report(NULL, call, MPI_ERR_COMM, "argument %s is MPI_COMM_NULL", argument);
+    if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+        return report(NULL, call, MPI_ERR_COMM, "argument %s is %s, which exists between MPI_Init and MPI_Finalize only, not in sessions",
+                      argument, comm == MPI_COMM_WORLD ? "MPI_COMM_WORLD" : "MPI_COMM_SELF");
     return report(NULL, call, MPI_ERR_COMM, "argument %s (%p) is not a communicator, or one that was freed", argument, (void *)comm);
 }
 
