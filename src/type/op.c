@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "type/cursor.h"
+#include "type/logical.h"
 #include "type/op_kernels.h"
 
 #include <string.h>
@@ -129,6 +130,8 @@ int op_create_c(MPI_User_function_c *fn, bool commute, struct op **op_p)
 op_kernel *op_kernel_of(const struct op *op, const struct type *basic)
 {
     if (op->index >= OP_KERNELS || !(op->classes & basic->klass)) return NULL;
+    op_kernel *of_fortran = basic->klass == CLASS_LOGICAL ? logical_kernel(op->index, basic) : NULL;
+    if (of_fortran) return of_fortran;
     for (const struct op_kernels *set = kernels; set; set = set->narrower)
         if (set->table[op->index][basic->kind]) return set->table[op->index][basic->kind];
     return NULL;
