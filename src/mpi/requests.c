@@ -5,6 +5,7 @@
  * What happens at completion is the same for all kinds of requests (retire); only
  * the waiting differs.
  */
+#include "mpi/grequest.h"
 #include "mpi/report.h"
 #include "pt2pt/api.h"
 
@@ -25,9 +26,31 @@ static inline bool is_idle(const struct request *r)
     return !r || (r->flags & (REQ_PERSISTENT | REQ_ACTIVE)) == REQ_PERSISTENT;
 }
 
-/* Takes a completed request's result into `status`; the request goes, or becomes inactive. Returns its error code. */
+/* What a complete request's status says, the request staying as it is. Returns 0 or what a user's callback returned. */
+static int tell(struct request *r, MPI_Status *status)
+{
+    if (unlikely(is_grequest(r))) return grequest_query(r, status);
+    status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    return 0;
+}
+
+/* The class of a request's error: a code of the library's, or a positive one that a user's callback returned. */
+static int class_of(int error) { return error < 0 ? error_class(error) : error; }
+
+static int report_result(struct comm *c, const char *call, int error)
+{
+    if (unlikely(error > 0)) return report(c, call, error, "a callback of the generalized request returned %d", error);
+    return report_if(c, call, error);
+}
+
+/* Takes a completed request's result into `status`; the request goes, or becomes inactive. Returns its error, see
+ * class_of. */
 static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
 {
+    if (unlikely(is_grequest(r))) {
+        *h = MPI_REQUEST_NULL;
+        return grequest_retire(r, status);
+    }
     status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
     int error = r->result.error;
     if (r->flags & REQ_PERSISTENT) {
@@ -43,7 +66,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
 static int retire_one(const char *call, struct request *r, MPI_Request *h, MPI_Status *status)
 {
     struct comm *c = r->comm ? comm_ref(r->comm) : NULL;
-    int rc = report_if(c, call, retire(r, h, status));
+    int rc = report_result(c, call, retire(r, h, status));
     if (c) comm_unref(c);
     return rc;
 }
@@ -62,7 +85,7 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
         status_empty(status);
         return MPI_SUCCESS;
     }
-    if (likely(!pt_wait(r))) {
+    if (likely(!pt_wait(r) && !is_grequest(r))) {
         retire(r, request, status);
         return MPI_SUCCESS;
     }
@@ -98,8 +121,7 @@ int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     }
     if (!request_is_complete(r)) pt_progress_once(r->comm);
     *flag = request_is_complete(r);
-    if (*flag) status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
-    return MPI_SUCCESS;
+    return *flag ? report_result(r->comm, "MPI_Request_get_status", tell(r, status)) : MPI_SUCCESS;
 }
 
 /* ---- several ---- */
@@ -157,7 +179,7 @@ static MPI_Status *status_at(MPI_Status *array, int i) { return array == MPI_STA
 static int retire_at(struct set *s, int i, MPI_Request h[], MPI_Status *status)
 {
     int error = retire(s->req[i], &h[i], status);
-    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error ? error_class(error) : MPI_SUCCESS;
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error);
     return error;
 }
 
@@ -196,7 +218,7 @@ static inline int wait_at(int i, MPI_Request h[], MPI_Status *status, int *faile
     }
     if (!request_is_complete(r)) pt_wait(r);
     int error = retire(r, &h[i], status);
-    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error ? error_class(error) : MPI_SUCCESS;
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error);
     *failed |= error;
     return MPI_SUCCESS;
 }
@@ -314,12 +336,14 @@ int PMPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, i
 
 /* ---- looking without completing: as the tests, but the requests stay ---- */
 
-static void look(const struct set *s, int i, MPI_Status *status)
+static int look(const struct set *s, int i, MPI_Status *status)
 {
-    const struct request *r = s->req[i];
-    if (r) status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    struct request *r = s->req[i];
+    int error = 0;
+    if (r) error = tell(r, status);
     else status_empty(status);
-    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = r && r->result.error ? error_class(r->result.error) : MPI_SUCCESS;
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error ? error : r ? r->result.error : 0);
+    return error;
 }
 
 static bool set_is_complete(const struct set *s)
@@ -338,9 +362,10 @@ int PMPI_Request_get_status_all(int count, const MPI_Request array_of_requests[]
     if (rc) return rc;
     if (!set_is_complete(&s)) pt_progress_once(NULL);
     *flag = set_is_complete(&s);
-    for (int i = 0; i < count && *flag; i++) look(&s, i, status_at(array_of_statuses, i));
+    int failed = 0;
+    for (int i = 0; i < count && *flag; i++) failed |= look(&s, i, status_at(array_of_statuses, i));
     set_close(&s);
-    return MPI_SUCCESS;
+    return failed ? in_status("MPI_Request_get_status_all") : MPI_SUCCESS;
 }
 
 MPI_ALIAS(Request_get_status_any);
@@ -356,10 +381,10 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     int i = set_next(&s, 0);
     *flag = !active || i >= 0;
     *indx = i >= 0 ? i : MPI_UNDEFINED;
-    if (i >= 0) status_set(status, &s.req[i]->result, (s.req[i]->flags & REQ_CANCELLED) != 0);
+    if (i >= 0) rc = report_result(s.req[i]->comm, call, tell(s.req[i], status));
     else if (!active) status_empty(status);
     set_close(&s);
-    return MPI_SUCCESS;
+    return rc;
 }
 
 MPI_ALIAS(Request_get_status_some);
@@ -368,19 +393,19 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
 {
     const char *call = "MPI_Request_get_status_some";
     struct set s;
-    int n = 0;
+    int n = 0, failed = 0;
     if (!outcount || (!array_of_indices && incount > 0)) return bad_null(NULL, call, outcount ? "array_of_indices" : "outcount");
     int rc = set_open(&s, call, "incount", incount, array_of_requests);
     if (rc) return rc;
     if (set_has_any(&s) && set_next(&s, 0) < 0) pt_progress_once(NULL);
     *outcount = set_has_any(&s) ? 0 : MPI_UNDEFINED;
     for (int i = set_next(&s, 0); i >= 0; i = set_next(&s, i + 1)) {
-        look(&s, i, status_at(array_of_statuses, n));
+        failed |= look(&s, i, status_at(array_of_statuses, n));
         array_of_indices[n++] = i;
         *outcount = n;
     }
     set_close(&s);
-    return MPI_SUCCESS;
+    return failed ? in_status(call) : MPI_SUCCESS;
 }
 
 /* ---- starting, freeing, cancelling ---- */
@@ -426,8 +451,9 @@ int PMPI_Request_free(MPI_Request *request)
     struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
     if (!r) return bad_request("MPI_Request_free", *request, -1);
     if (r->kind == REQ_COLL && !request_is_complete(r)) return bad_for_collective("MPI_Request_free", r);
-    pt_release(r);
     *request = MPI_REQUEST_NULL;
+    if (is_grequest(r)) return report_result(NULL, "MPI_Request_free", grequest_release(r));
+    pt_release(r);
     return MPI_SUCCESS;
 }
 
@@ -438,7 +464,7 @@ int PMPI_Cancel(MPI_Request *request)
     struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
     if (!r) return bad_request("MPI_Cancel", *request, -1);
     if (r->kind == REQ_COLL) return bad_for_collective("MPI_Cancel", r);
-    return report_if(r->comm, "MPI_Cancel", pt_cancel(r));
+    return report_result(r->comm, "MPI_Cancel", is_grequest(r) ? grequest_cancel(r) : pt_cancel(r));
 }
 
 MPI_ALIAS(Test_cancelled);

@@ -99,6 +99,10 @@ void pt_wait_many(int n, struct request *const req[], bool all);
 void pt_release(struct request *);             /* the user lets go: freed now or at completion */
 void pt_retire(struct request *);              /* the same for one that is complete and not the shared one */
 
+/* ---- generalized requests (REQ_GENERAL): what the library does not do itself ---- */
+bool pt_general_complete(struct request *); /* it is over; true if the user has let go: the caller disposes of it */
+bool pt_general_release(struct request *);  /* the user lets go; true if it is over: the caller disposes of it */
+
 /* ---- probe: *found_p false if nothing is there (blocking: waits until something is) ---- */
 int pt_probe(struct comm *, int source, int tag, bool blocking, bool *found_p, struct request_result *);
 

@@ -127,6 +127,27 @@ void pt_release(struct request *r)
     if (over) pt_retire(r);
 }
 
+/* ---- generalized requests ---- */
+
+bool pt_general_complete(struct request *r)
+{
+    lane_enter(&lane0);
+    bool alone = r->flags & REQ_DETACHED;
+    r->flags &= (uint16_t)~REQ_DETACHED;
+    lane_finish(r, 0); /* from here on a waiter may have disposed of it */
+    lane_leave(&lane0);
+    return alone;
+}
+
+bool pt_general_release(struct request *r)
+{
+    lane_enter(&lane0);
+    bool over = request_is_complete(r);
+    if (!over) r->flags |= REQ_DETACHED;
+    lane_leave(&lane0);
+    return over;
+}
+
 /* ---- cancelling ---- */
 
 static void cancel_recv(struct request *r)
