@@ -6,7 +6,7 @@
 
 #include "mpi/report.h"
 #include "obj/info.h"
-#include "pt2pt/api.h"
+#include "transport/arena.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,23 +77,42 @@ double PMPI_Wtick(void)
 
 /* ---- memory ---- */
 
-#define PAGE 4096
 #define LARGE_PAGE ((size_t)2 << 20)
+
+/* The alignment that the info object asks for (info key of 9.2), 0 for none; -1: it is no power of two. */
+static int64_t wanted_alignment(const struct info *info)
+{
+    const char *text = info_get(info, "mpi_minimum_memory_alignment");
+    if (!text) return 0;
+    char *end;
+    long long n = strtoll(text, &end, 10);
+    return end != text && !*end && n > 0 && !(n & (n - 1)) ? n : -1;
+}
+
+/* Where peers on the node can reach it if it is large, else anywhere. NULL: there is none. */
+static void *allocate(size_t n, size_t align)
+{
+    void *p = n >= ARENA_MIN ? arena_alloc(n, align) : NULL;
+    /* aligned so that large copies and the kernel's large pages come easy */
+    align = max_size(align, n >= LARGE_PAGE ? LARGE_PAGE : CACHE_LINE);
+    return p || !posix_memalign(&p, align, n) ? p : NULL;
+}
 
 MPI_ALIAS(Alloc_mem);
 int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     const char *call = "MPI_Alloc_mem";
-    void *p = NULL;
+    struct info *hints;
     check_running(call);
-    struct info *hints; /* none is known */
     if (!info_given(info, &hints)) return bad_info(NULL, call, info);
     if (size < 0) return report(NULL, call, MPI_ERR_ARG, "argument size is %lld, which is negative", (long long)size);
     if (!baseptr) return bad_null(NULL, call, "baseptr");
-    size_t n = size ? (size_t)size : 1;
-    /* aligned so that large copies and the kernel's large pages come easy */
-    int rc = posix_memalign(&p, n >= LARGE_PAGE ? LARGE_PAGE : n >= PAGE ? PAGE : CACHE_LINE, n);
-    if (rc) return report(NULL, call, MPI_ERR_NO_MEM, "argument size is %lld: %s", (long long)size, strerror(rc));
+    int64_t align = wanted_alignment(hints);
+    if (align < 0)
+        return report(NULL, call, MPI_ERR_INFO_VALUE, "argument info: mpi_minimum_memory_alignment is '%s', which is no power of two",
+                      info_get(hints, "mpi_minimum_memory_alignment"));
+    void *p = allocate(size ? (size_t)size : 1, (size_t)align);
+    if (!p) return report(NULL, call, MPI_ERR_NO_MEM, "argument size is %lld, and there is not so much memory", (long long)size);
     *(void **)baseptr = p;
     return MPI_SUCCESS;
 }
@@ -103,7 +122,10 @@ int PMPI_Free_mem(void *base)
 {
     check_running("MPI_Free_mem");
     if (!base) return bad_null(NULL, "MPI_Free_mem", "base");
-    free(base);
+    enum arena_result found = arena_free(base);
+    if (found == ARENA_WRONG)
+        return report(NULL, "MPI_Free_mem", MPI_ERR_BASE, "argument base (%p) is not what MPI_Alloc_mem gave, or was freed", base);
+    if (found == ARENA_FOREIGN) free(base);
     return MPI_SUCCESS;
 }
 

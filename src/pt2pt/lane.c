@@ -20,6 +20,8 @@ struct lane lane0;
 /* Messages delivered from one ring before the others have their turn. */
 #define BUDGET 64
 
+#define CHUNK_MAX ((size_t)1 << 30)
+
 /* ---- contexts ---- */
 
 static uint32_t hash_ctx(uint64_t ctx) { return (uint32_t)((ctx >> 1) * 0x9e3779b97f4a7c15u >> 32); }
@@ -136,7 +138,7 @@ int pt_open(bool threaded)
     atomic_store_explicit(&l->threaded, threaded, memory_order_relaxed);
     l->credit = var_int(VAR_EAGER_CREDIT);
     l->eager_max = var_int(VAR_EAGER_SHM);
-    l->chunk = var_int(VAR_CHUNK_CMA) > 4096 ? var_int(VAR_CHUNK_CMA) : 4096;
+    l->chunk = var_int(VAR_CHUNK_CMA) > 4096 ? (int64_t)min_size((size_t)var_int(VAR_CHUNK_CMA), CHUNK_MAX) : 4096;
     list_init(&l->pending);
     list_init(&l->incoming);
     list_init(&l->outgoing);
@@ -317,7 +319,7 @@ bool lane_idle(struct lane *l)
     list_each(a, next_a, &l->incoming) {
         const struct pt_offer *o = container_of(a, struct request, link)->xfer;
         uint64_t next = atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->next, memory_order_relaxed);
-        if (next < o->bytes || atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->done, memory_order_acquire) >= o->bytes)
+        if ((next < o->bytes && o->receiver_copies) || atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->done, memory_order_acquire) >= o->bytes)
             return false;
     }
     list_each(b, next_b, &l->outgoing)

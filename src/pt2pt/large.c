@@ -3,9 +3,11 @@
  * (protocol.h says how).
  */
 #include "base/err.h"
+#include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
 #include "pt2pt/protocol.h"
+#include "transport/arena.h"
 #include "type/cursor.h"
 
 #include <string.h>
@@ -55,9 +57,12 @@ static void make_offer(struct request *r)
     uint64_t off = 0;
     struct pt_offer *o = NULL;
     free_retired();
-    if (r->type->contig && (r->peer->ep.caps & TP_CAP_GETPUT) && (r->peer->ep.caps & TP_CAP_MAP))
+    if (r->type->contig && (r->peer->ep.caps & TP_CAP_MAP) && (r->peer->ep.caps & (TP_CAP_GETPUT | TP_CAP_WINDOW)))
         o = peer_shared_alloc(sizeof *o, &off);
-    if (o) o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
+    if (o) {
+        o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
+        o->from_place = arena_place((void *)(uintptr_t)o->from, (size_t)r->bytes);
+    }
     r->xfer = o ? o : &no_offer;
     r->cookie[0] = off;
 }
@@ -131,19 +136,45 @@ static uint64_t add_done(struct pt_offer *o, struct tp_ep *ep, uint64_t n)
     return n;
 }
 
+/* Can this side reach memory that lies at `place` of the peer's arena, or anywhere (0)? */
+static bool can_reach(const struct tp_ep *ep, uint64_t place)
+{
+    return (ep->caps & TP_CAP_GETPUT) || (place && (ep->caps & TP_CAP_WINDOW));
+}
+
+/* Copies n bytes at `at` of the message: through the window if there is one, else the system does it. */
+static int copy_piece(struct tp_ep *ep, const struct pt_offer *o, bool sending, uint64_t at, uint64_t n)
+{
+    uint64_t place = sending ? o->to_place : o->from_place;
+    void *there = place && (ep->caps & TP_CAP_WINDOW) ? ep->ops->window(ep, place + at, n) : NULL;
+    struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
+    if (there) {
+        copy_memory(sending ? there : dst.iov_base, sending ? src.iov_base : there, n);
+        return 0;
+    }
+    if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no window after all */
+    return sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
+}
+
+/* This side can copy nothing, or no more. The other one does it all if it can; else the receiver changes the way, see
+ * end_incoming. */
+static TERN_COLD uint64_t leave_it(struct pt_offer *o, struct tp_ep *ep, bool sending)
+{
+    bool other_copies = sending ? o->receiver_copies : !o->receiver_copies;
+    return other_copies ? 0 : add_done(o, ep, give_up(o, TERN_ERR_UNSUPPORTED, 0));
+}
+
 /* Copies the next chunk of an offer if one is left; returns its bytes, 0 if none was. */
 static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
 {
     struct tp_ep *ep = &r->peer->ep;
     if (atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return 0;
-    if (unlikely(!(ep->caps & TP_CAP_GETPUT))) /* withdrawn since: the receiver changes the way, see end_incoming */
-        return sending ? 0 : add_done(o, ep, give_up(o, TERN_ERR_UNSUPPORTED, 0));
+    if (unlikely(!can_reach(ep, sending ? o->to_place : o->from_place))) return leave_it(o, ep, sending);
     /* relaxed: only who gets which chunk matters; the addresses were published by `state` */
     uint64_t at = atomic_fetch_add_explicit(&o->next, o->chunk, memory_order_relaxed);
     if (at >= o->bytes) return 0;
     uint64_t n = min_size(o->chunk, o->bytes - at);
-    struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
-    int rc = sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
+    int rc = copy_piece(ep, o, sending, at, n);
     return add_done(o, ep, likely(!rc) ? n : give_up(o, rc, n));
 }
 
@@ -152,8 +183,8 @@ bool pt_outgoing_ready(const struct request *r)
     struct pt_offer *o = offer_of(r);
     uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire); /* as in pt_outgoing_step */
     if (state >= OFFER_DONE) return atomic_load_explicit(&o->error, memory_order_relaxed) != TERN_ERR_UNSUPPORTED;
-    return (state == OFFER_MATCHED && (r->peer->ep.caps & TP_CAP_GETPUT) &&
-                                   atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes);
+    if (state != OFFER_MATCHED || atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return false;
+    return can_reach(&r->peer->ep, o->to_place) || !o->receiver_copies; /* in the latter case it must be said */
 }
 
 int pt_outgoing_step(struct request *r)
@@ -178,16 +209,16 @@ int pt_outgoing_step(struct request *r)
 /* ---- the receiver ---- */
 
 /* Bytes of a chunk: large messages in pieces so that both sides get some, small ones in two. */
-static uint64_t chunk_of(uint64_t bytes)
+static uint32_t chunk_of(uint64_t bytes)
 {
     uint64_t half = round_up(bytes / 2, 4096);
-    return half < (uint64_t)lane0.chunk ? (half ? half : 4096) : (uint64_t)lane0.chunk;
+    return (uint32_t)(half < (uint64_t)lane0.chunk ? (half ? half : 4096) : (uint64_t)lane0.chunk);
 }
 
 static struct pt_offer *map_offer(struct peer *p, uint64_t off)
 {
     if (!off || (!p->ep.ops && !peer_connect(p->index))) return NULL;
-    if (!(p->ep.caps & TP_CAP_MAP) || !(p->ep.caps & TP_CAP_GETPUT)) return NULL;
+    if (!(p->ep.caps & TP_CAP_MAP)) return NULL;
     return p->ep.ops->map(&p->ep, off, sizeof(struct pt_offer));
 }
 
@@ -205,9 +236,18 @@ static void end_incoming(struct request *r, struct pt_offer *o)
     lane_finish(r, error);
 }
 
+/* Can one of the two sides copy it? Writes down what the sender has to know for that. */
+static bool one_can_copy(const struct request *r, struct pt_offer *o)
+{
+    const struct tp_ep *ep = &r->peer->ep;
+    o->to = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
+    o->to_place = arena_place((void *)(uintptr_t)o->to, (size_t)r->result.bytes);
+    o->receiver_copies = can_reach(ep, o->from_place);
+    return o->receiver_copies || can_reach(ep, o->to_place); /* what we may do, the sender may: else it says so */
+}
+
 static void accept_offer(struct request *r, struct pt_offer *o)
 {
-    o->to = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
     o->bytes = (uint64_t)r->result.bytes;
     o->chunk = chunk_of(o->bytes);
     r->xfer = o;
@@ -234,7 +274,7 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->cookie[SENDER] = rts->send;
     r->peer = from;
     struct pt_offer *o = map_offer(from, rts->offer);
-    if (o && r->type->contig) accept_offer(r, o);
+    if (o && r->type->contig && one_can_copy(r, o)) accept_offer(r, o);
     else pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
 }
 

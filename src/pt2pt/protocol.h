@@ -20,11 +20,12 @@
  * sender. Memory at the receiver is bounded, nothing is dropped, and a receive that
  * is posted always finds its message.
  *
- * Large messages, when both sides are contiguous and the peer's memory can be
- * reached: the sender leaves a descriptor in its shared segment, the receiver adds
+ * Large messages, when both sides are contiguous and one can reach the other's
+ * memory, by the system (get, put) or since it lies in an arena that can be mapped
+ * (window): the sender leaves a descriptor in its shared segment, the receiver adds
  * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
  * until all are claimed. Whoever is inside the library does the work; both at once
- * if both are (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and
+ * if both are and can (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and
  * nudges the other. If the system refuses the copying in the middle of it, the
  * receiver asks for all of the message in fragments.
  */
@@ -60,12 +61,14 @@ enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED };
 struct pt_offer {
     /* sender, before the RTS */
     uint64_t from; /* address of the data in the sender */
+    uint64_t from_place; /* where it lies in the sender's arena (transport/arena.h); 0: not there */
     /* receiver, before MATCHED (release) */
-    uint64_t to, bytes, chunk;
+    uint64_t to, to_place, bytes;
+    uint32_t chunk;
+    uint32_t receiver_copies; /* 1: it can; 0: all is the sender's to do */
     _Atomic uint32_t state;
     _Atomic int32_t error; /* of whoever failed first, enum tern_err */
     struct pt_offer *next_retired; /* the sender's own */
-    uint64_t pad[2];
     /* both */
     _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
     _Atomic uint64_t done; /* bytes copied */

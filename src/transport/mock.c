@@ -10,6 +10,7 @@
 #include "transport/mock.h"
 #include "base/err.h"
 #include "proc/proc.h"
+#include "transport/arena.h"
 #include "transport/peer.h"
 #include "transport/pieces.h"
 #include "transport/shared.h"
@@ -234,6 +235,17 @@ static void *mock_map(struct tp_ep *ep, uint64_t offset, size_t n)
     return shared_at(offset);
 }
 
+static void *mock_window(struct tp_ep *ep, uint64_t place, size_t n)
+{
+    (void)n;
+    mock_count.windows++;
+    if (mock_script.no_window) {
+        ep->caps &= ~(uint32_t)TP_CAP_WINDOW;
+        return NULL;
+    }
+    return (void *)(arena_base + place);
+}
+
 static void mock_nudge(struct tp_ep *ep)
 {
     (void)ep;
@@ -271,6 +283,7 @@ const struct tp_ops tp_mock = {
     .get = mock_get,
     .put = mock_put,
     .map = mock_map,
+    .window = mock_window,
     .nudge = mock_nudge,
     .progress = mock_progress,
     .bell = mock_bell,

@@ -23,12 +23,13 @@ struct mock_script {
     /* Failures: the n-th send, the n-th get or put from now on returns `error`, and so do all later ones. 0: none. */
     uint32_t fail_send, fail_copy;
     int error;
+    bool no_window; /* memory of the peer's arena cannot be mapped */
 };
 #define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, .max_short = 8192, .room = 64}
 
 struct mock_count {
     uint64_t sent[AM_COUNT]; /* by id, accepted */
-    uint64_t refused, delivered, copies, nudges;
+    uint64_t refused, delivered, copies, windows, nudges;
 };
 
 extern struct mock_script mock_script;

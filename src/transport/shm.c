@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "transport/arena.h"
 #include "transport/shared.h"
 
 #include <errno.h>
@@ -96,6 +97,7 @@ static int make_rx(void)
 static void shm_close(struct tp_dom *dom)
 {
     (void)dom;
+    arena_publish(NULL);
     if (shm_dom.segment) munmap(shm_dom.segment, shm_dom.segment->bytes);
     if (shm_dom.fd >= 0) close(shm_dom.fd);
     free(shm_dom.rx);
@@ -115,6 +117,7 @@ static int shm_open_dom(struct tp_dom **dom)
     bool sleeps_often = me->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
     bell_open(&shm_dom.segment->bell, sleeps_often);
     shared_open((char *)shm_dom.segment, shm_dom.segment->heap_off, SHM_HEAP_BYTES);
+    if (me->local_size > 1 && strcmp(var_text(VAR_ARENA), "off")) arena_publish(&shm_dom.segment->arena);
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* where Yama restricts: peers of the same user may copy */
     probe_word = mix((uint64_t)getpid(), 0x7e52);
     *dom = (struct tp_dom *)&shm_dom;
@@ -219,7 +222,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     ep->am_short = e->common ? shm_am_common : shm_am_short;
     ep->priv = e;
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
-    ep->caps = TP_CAP_MAP | (e->common ? 0 : TP_CAP_BCOPY);
+    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | (e->common ? 0 : TP_CAP_BCOPY);
     connect_cma(ep, &c);
     return 0;
 }
@@ -229,6 +232,7 @@ static void shm_ep_close(struct tp_dom *dom, struct tp_ep *ep)
     (void)dom;
     struct shm_ep *e = ep->priv;
     list_remove(&e->in_all);
+    shm_window_close(e);
     munmap(e->segment, e->mapped);
     free(e);
     ep->ops = NULL;
@@ -265,6 +269,7 @@ const struct tp_ops tp_shm = {
     .get = shm_get,
     .put = shm_put,
     .map = shm_map,
+    .window = shm_window,
     .nudge = shm_nudge,
     .progress = shm_progress,
     .bell = shm_bell,

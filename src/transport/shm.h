@@ -34,7 +34,9 @@ struct shm_ep {
     pid_t pid;
     struct shm_segment *segment;
     size_t mapped;
-    struct link in_all; /* in shm_dom.eps */
+    char *arena;          /* the peer's arena, NULL until it is needed */
+    uint64_t arena_bytes; /* of it mapped */
+    struct link in_all;   /* in shm_dom.eps */
 };
 
 static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room in the window reads the first line only");
@@ -66,6 +68,9 @@ bool shm_idle(struct tp_dom *, bool want_room);
 
 int shm_get(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
 int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+
+void *shm_window(struct tp_ep *, uint64_t place, size_t n);
+void shm_window_close(struct shm_ep *);
 
 /* Can this process read the peer's memory at all? One word is tried. */
 bool shm_cma_works(pid_t pid, uint64_t probe_at, uint64_t probe);

@@ -44,7 +44,8 @@ struct shm_segment {
     uint32_t pid, index;
     uint64_t bytes, box_off, ring_off, heap_off;
     uint32_t boxes, box_bytes;
-    uint64_t probe; /* known value at a known private address: is cross-memory attach allowed? */
+    _Atomic uint32_t arena; /* descriptor of the memory arena + 1, 0 while there is none */
+    uint32_t pad;
 
     TERN_ALIGNED(CACHE_LINE) struct bell bell;
 

@@ -33,6 +33,7 @@ enum tp_cap {
     TP_CAP_BCOPY = 1 << 0,  /* am_bcopy */
     TP_CAP_GETPUT = 1 << 1, /* get, put: the peer's private memory can be read and written */
     TP_CAP_MAP = 1 << 2,    /* map: a shared segment of the peer's can be looked into */
+    TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
 };
 
 /* Ids of active messages: a small closed set, so that the table is an array. */
@@ -90,6 +91,10 @@ struct tp_ops {
 
     /* The memory at `offset` of the peer's shared segment. Needs TP_CAP_MAP; valid until ep_close. */
     void *(*map)(struct tp_ep *, uint64_t offset, size_t n);
+
+    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until the next call or
+     * ep_close. Needs TP_CAP_WINDOW; NULL, and the flag withdrawn, when the system refuses. */
+    void *(*window)(struct tp_ep *, uint64_t place, size_t n);
 
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);

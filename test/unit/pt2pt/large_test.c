@@ -1,6 +1,7 @@
 /* large_test.c - large messages by offers: both sides copy, failures end the transfer, descriptors are not reused early. */
 #include "mock_job.h"
 #include "base/err.h"
+#include "transport/arena.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,43 @@ static void many_transfers(void **state)
     job_close();
 }
 
+/* Buffers in the arena are copied without the system, whichever of the two lies there and whether or not the system would
+ * copy; if the arena cannot be mapped after all, the message comes another way. */
+static void arena_is_copied_through_a_window(void **state)
+{
+    static _Atomic uint32_t told;
+    (void)state;
+    arena_publish(&told);
+    char *block[2] = {arena_alloc(BYTES, 64), arena_alloc(BYTES, 64)};
+    assert_true(block[0] && block[1]);
+    for (int way = 0; way < 16; way++) {
+        bool from_there = way & 1, to_there = way & 2, by_system = way & 4, unmapped = way & 8;
+        struct mock_script script = MOCK_SCRIPT;
+        script.caps = TP_CAP_BCOPY | TP_CAP_MAP | TP_CAP_WINDOW | (by_system ? TP_CAP_GETPUT : 0);
+        script.no_window = unmapped;
+        mock_count = (struct mock_count){0};
+        struct comm *c = job_open(&script);
+        char *from = from_there ? block[0] : out, *to = to_there ? block[1] : in;
+        struct request *s, *r;
+        fill(from, BYTES, (uint64_t)way);
+        memset(to, 0, BYTES);
+        assert_int_equal(pt_isend(c, from, BYTES, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+        assert_int_equal(pt_irecv(c, to, BYTES, type_of(MPI_BYTE), 0, 1, &r), 0);
+        end(s, 0);
+        end(r, 0);
+        assert_true(filled(to, BYTES, (uint64_t)way));
+        bool windows = (from_there || to_there) && !unmapped;
+        assert_int_equal(mock_count.windows > 0, from_there || to_there);
+        if (!by_system) assert_int_equal(mock_count.sent[AM_FRAG] > 0, !windows);
+        if (by_system) assert_int_equal(mock_count.sent[AM_FRAG], 0);
+        if (from_there && to_there && windows) assert_int_equal(mock_count.copies, 0);
+        job_close();
+    }
+    assert_int_equal(arena_free(block[0]), ARENA_FREED);
+    assert_int_equal(arena_free(block[1]), ARENA_FREED);
+    arena_publish(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +271,7 @@ int main(void)
         cmocka_unit_test_teardown(descriptor_is_kept_until_the_receiver_looked, job_clean),
         cmocka_unit_test_teardown(no_descriptor_left, job_clean),
         cmocka_unit_test_teardown(many_transfers, job_clean),
+        cmocka_unit_test_teardown(arena_is_copied_through_a_window, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,8 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_BCOPY) || o->am_bcopy);
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP)));
+    PARTY_CHECK(!(ep->caps & TP_CAP_WINDOW) || o->window);
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW)));
     PARTY_CHECK(ep->max_short >= 64);
     PARTY_CHECK(!o->bell == !o->idle); /* who can wake a sleeper can tell whether to sleep */
     return true;
