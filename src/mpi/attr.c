@@ -9,6 +9,9 @@
 #include "obj/errcode.h"
 #include "proc/proc.h"
 
+#include <pthread.h>
+#include <stdio.h>
+
 static struct attr_object of_comm(struct comm *c) { return (struct attr_object){ATTR_COMM, comm_handle(c), &c->attrs}; }
 static struct attr_object of_type(struct type *t) { return (struct attr_object){ATTR_TYPE, type_handle(t), &t->attributes}; }
 
@@ -109,15 +112,33 @@ int PMPI_Type_free_keyval(int *type_keyval) { return free_key("MPI_Type_free_key
 
 /* ---- the library's own attributes: the user gets the address of an int ---- */
 
+static int tag_ub = INT32_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE;
+static int wtime_is_global, appnum, universe; /* by find_out */
+
+/* Is the monotonic clock that of the kernel, and not shifted by a time namespace of this process's? */
+static bool clock_is_the_kernels(void)
+{
+    FILE *f = fopen("/proc/self/timens_offsets", "re");
+    long long s = 0, ns = 0;
+    if (!f) return true; /* a kernel without such namespaces */
+    int n = fscanf(f, "monotonic %lld %lld", &s, &ns);
+    fclose(f);
+    return n < 2 || (s == 0 && ns == 0);
+}
+
+static void find_out(void)
+{
+    const struct proc_info *me = proc_self();
+    wtime_is_global = me->size == 1 || (me->nodes == 1 && clock_is_the_kernels()); /* all ranks read one clock */
+    appnum = (int)me->appnum;
+    universe = (int)me->universe;
+}
+
 /* The value of a predefined key; NULL if it has none here. */
 static int *predefined(int keyval)
 {
-    static int tag_ub = INT32_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE;
-    static int wtime_is_global, appnum, universe;
-    const struct proc_info *me = proc_self();
-    wtime_is_global = me->nodes == 1; /* all ranks read the clock of one kernel */
-    appnum = (int)me->appnum;
-    universe = (int)me->universe;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_out);
     switch (keyval) {
     case MPI_TAG_UB: return &tag_ub;
     case MPI_HOST: return &host;

@@ -34,7 +34,7 @@ static int dup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     if (rc) return report_code(c, call, rc);
     rc = furnish(c, made, hints);
     if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
-    else *newcomm = comm_handle(made);
+    *newcomm = rc ? MPI_COMM_NULL : comm_handle(made);
     return report_attr(c, call, rc);
 }
 

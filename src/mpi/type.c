@@ -50,7 +50,7 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
     if (rc) return report_code(NULL, call, rc);
     rc = type_attrs_copy(t, made);
     if (rc) type_unref(made);
-    else *newtype = type_handle(made);
+    *newtype = rc ? MPI_DATATYPE_NULL : type_handle(made);
     return report_attr(NULL, call, rc);
 }
 

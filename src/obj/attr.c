@@ -32,7 +32,7 @@ static struct key *find_key(enum attr_kind kind, int keyval)
 {
     int i = keyval - FIRST_KEY;
     struct key *k = i >= 0 && i < key_room ? keys[i] : NULL;
-    return k && k->kind == kind && !k->freed ? k : NULL;
+    return k && k->kind == kind ? k : NULL; /* a freed one, too, as long as values are stored under it (7.7.2) */
 }
 
 static int no_key(enum attr_kind kind, int keyval)
@@ -175,11 +175,14 @@ int attr_set(const struct attr_object *o, int keyval, void *value)
 {
     struct key *k;
     struct attr *a = look(o, keyval, &k);
+    if (!k || k->freed) return no_key(o->kind, keyval);
+    int rc = a ? call_delete(k, o->handle, a->value) : 0;
+    if (rc) return rc;
+    a = look(o, keyval, &k); /* the callback may have done anything */
     if (!k) return no_key(o->kind, keyval);
     if (!a) return insert(o, k, value);
-    int rc = call_delete(k, o->handle, a->value);
-    if (!rc) a->value = value;
-    return rc;
+    a->value = value;
+    return 0;
 }
 
 int attr_get(const struct attr_object *o, int keyval, void **value_p, bool *found_p)

@@ -31,7 +31,8 @@ struct attr_object {
 
 int attr_key_new(enum attr_kind, attr_fn *copy, attr_fn *delete, void *extra, int *keyval_p); /* 0 or TERN_ERR_NOMEM */
 
-/* The key takes no new values; it goes with the last value stored under it. TERN_ERR_KEYVAL: there is no such key. */
+/* The key takes no new values; it goes with the last value stored under it, and until then a copy of its number finds
+ * and deletes values, and may be freed once more. TERN_ERR_KEYVAL: there is no such key. */
 int attr_key_free(enum attr_kind, int keyval);
 
 /* Results: 0, TERN_ERR_KEYVAL, TERN_ERR_NOMEM, or the positive code that a callback returned. */
