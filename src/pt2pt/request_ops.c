@@ -133,7 +133,7 @@ bool pt_general_complete(struct request *r)
 {
     lane_enter(&lane0);
     bool alone = r->flags & REQ_DETACHED;
-    r->flags &= (uint16_t)~REQ_DETACHED;
+    if (alone) r->flags &= (uint16_t)~REQ_DETACHED; /* else a waiter may be looking at the flags, without the lock */
     lane_finish(r, 0); /* from here on a waiter may have disposed of it */
     lane_leave(&lane0);
     return alone;
