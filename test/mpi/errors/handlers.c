@@ -46,6 +46,22 @@ static void users(void)
     MPI_Comm_free(&dup);
 }
 
+/* The functions of MPI 1, which MPI 3 removed, do the same. */
+static void first_names(void)
+{
+    MPI_Errhandler mine, got;
+    MPI_Comm dup;
+    CHECK_OK(MPI_Errhandler_create(note, &mine));
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    CHECK_OK(MPI_Errhandler_set(dup, mine));
+    fails_on(dup, dup, "set by MPI_Errhandler_set");
+    CHECK_OK(MPI_Errhandler_get(dup, &got));
+    CHECK(got == mine, "another handler came back");
+    MPI_Errhandler_free(&got);
+    MPI_Errhandler_free(&mine);
+    MPI_Comm_free(&dup);
+}
+
 /* Errors of no communicator go to the handler of MPI_COMM_SELF (9.3). */
 static void of_self(void)
 {
@@ -107,6 +123,7 @@ int main(int argc, char **argv)
     check_start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     users();
+    first_names();
     of_self();
     words();
     return check_done();

@@ -129,11 +129,63 @@ static void buffers(void)
     CHECK_OK(MPI_Session_finalize(&s));
 }
 
+/* What a session was asked for, and what it gives (11.3.1). */
+static void levels(void)
+{
+    static const char *const names[] = {NULL, "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
+    MPI_Info asked, used = MPI_INFO_NULL;
+    MPI_Session s = MPI_SESSION_NULL;
+    char value[MPI_MAX_INFO_VAL];
+    CHECK_OK(MPI_Info_create(&asked));
+    for (int i = 0; i < 5; i++) {
+        int flag = 0, len = sizeof value;
+        if (names[i]) MPI_Info_set(asked, "thread_level", names[i]);
+        CHECK_OK(MPI_Session_init(asked, MPI_ERRORS_RETURN, &s));
+        CHECK_OK(MPI_Session_get_info(s, &used));
+        CHECK_OK(MPI_Info_get_string(used, "thread_level", &len, value, &flag));
+        CHECK(flag && !strcmp(value, names[i] ? names[i] : "MPI_THREAD_MULTIPLE"), "asked for %s, got '%s'", names[i] ? names[i] : "nothing", value);
+        len = sizeof value;
+        CHECK_OK(MPI_Info_get_string(used, "mpi_memory_alloc_kinds", &len, value, &flag));
+        CHECK(flag && strstr(value, "system") && strstr(value, "mpi"), "kinds of memory: '%s'", value);
+        MPI_Info_free(&used);
+        CHECK_OK(MPI_Session_finalize(&s));
+    }
+    MPI_Info_set(asked, "thread_level", "MPI_THREAD_PLENTY");
+    CHECK_CLASS(MPI_Session_init(asked, MPI_ERRORS_RETURN, &s), MPI_ERR_INFO_VALUE);
+    MPI_Info_free(&asked);
+}
+
+/* A communicator of a session: buffered sends go through the session's buffer, and fail where that is too small. */
+static void buffered_messages(void)
+{
+    MPI_Session s = alone_session();
+    MPI_Group g;
+    MPI_Comm c;
+    static char room[200 + MPI_BSEND_OVERHEAD], large[sizeof room];
+    char *back, in[100], out[100] = "through the session's buffer";
+    int size;
+    MPI_Group_from_session_pset(s, "mpi://SELF", &g);
+    CHECK_OK(MPI_Comm_create_from_group(g, "buffered", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c));
+    CHECK_CLASS(MPI_Bsend(out, 100, MPI_CHAR, 0, 0, c), MPI_ERR_BUFFER);
+    CHECK_OK(MPI_Session_attach_buffer(s, room, sizeof room));
+    CHECK_CLASS(MPI_Bsend(large, sizeof large, MPI_CHAR, 0, 0, c), MPI_ERR_BUFFER);
+    CHECK_OK(MPI_Bsend(out, 100, MPI_CHAR, 0, 0, c));
+    CHECK_OK(MPI_Recv(in, 100, MPI_CHAR, 0, 0, c, MPI_STATUS_IGNORE));
+    CHECK(!memcmp(in, out, 100), "'%.30s' came", in);
+    CHECK_OK(MPI_Session_detach_buffer(s, &back, &size));
+    CHECK(back == room, "another buffer came back");
+    MPI_Comm_free(&c);
+    MPI_Group_free(&g);
+    CHECK_OK(MPI_Session_finalize(&s));
+}
+
 int main(void)
 {
     alone_start();
     own_handlers();
     wrong();
     buffers();
+    levels();
+    buffered_messages();
     return alone_done();
 }

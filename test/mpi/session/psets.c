@@ -41,6 +41,13 @@ static void holds(MPI_Session s, const char *name, int first, int count)
     }
     MPI_Group_free(&world);
     MPI_Group_free(&g);
+    MPI_Info info = MPI_INFO_NULL;
+    char value[16] = "";
+    int len = sizeof value, flag = 0;
+    CHECK_OK(MPI_Session_get_pset_info(s, name, &info));
+    CHECK_OK(MPI_Info_get_string(info, "mpi_size", &len, value, &flag));
+    CHECK(flag && atoi(value) == count, "mpi_size of %s is '%s' instead of %d", name, value, count);
+    MPI_Info_free(&info);
 }
 
 static void wrong(MPI_Session s)
