@@ -212,6 +212,7 @@ int type_dup(struct type *old, struct type **new_p)
         m.ub = old->lb + old->extent;
         m.true_ub = old->true_lb + old->true_extent;
         m.t->committed = old->committed;
+        m.t->contig = old->contig;
     }
     return make_close(&m, new_p);
 }

@@ -145,8 +145,6 @@ int make_close(struct make *m, struct type **new_p)
         if (m->t) type_destroy(m->t);
         return m->rc;
     }
-    struct type *t = m->t;
-    t->contig = !t->layout || (t->layout->kind == LAYOUT_RUN && t->size == t->extent);
-    *new_p = t;
+    *new_p = m->t;
     return 0;
 }

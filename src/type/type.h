@@ -63,7 +63,7 @@ struct type {
     int64_t true_lb;             /* first byte of data */
     int64_t true_extent;         /* from there to the end of the last byte of data */
     const struct layout *layout; /* the bytes of one element; NULL if it has none */
-    bool contig;                 /* `count` elements are one run of count * size bytes at buf + true_lb */
+    bool contig;                 /* committed, and `count` elements are one run of count * size bytes at buf + true_lb */
     bool committed;              /* may be communicated with; false for a type that this machine lacks */
     bool predefined; /* named by a constant, or of f90.h: neither freed nor counted */
     uint8_t kind;    /* enum type_kind of a predefined type, else KIND_NONE */

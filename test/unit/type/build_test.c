@@ -43,10 +43,12 @@ static void vector_with_touching_blocks_is_contiguous(void **state)
     (void)state;
     struct type *t;
     assert_int_equal(type_vector(4, 3, 3, TYPE_ELEMENTS, type_of(MPI_DOUBLE), &t), 0);
+    assert_int_equal(type_commit(t), 0);
     assert_true(t->contig);
     assert_int_equal(type_blocks(t), 1);
     type_unref(t);
     assert_int_equal(type_vector(4, 1, 16, TYPE_BYTES, type_of(MPI_DOUBLE), &t), 0);
+    assert_int_equal(type_commit(t), 0);
     assert_false(t->contig);
     assert_int_equal(t->extent, 3 * 16 + 8);
     assert_int_equal(type_blocks(t), 4);

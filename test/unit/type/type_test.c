@@ -111,6 +111,8 @@ static void commit_chooses_the_form(void **state)
     assert_int_equal(type_commit(cube), 0);
     assert_int_equal(type_contiguous(7, type_of(MPI_DOUBLE), &rows), 0);
     assert_false(rows->committed);
+    assert_false(rows->contig); /* a send looks at this only: what is not committed is none of its short way */
+    assert_int_equal(type_commit(rows), 0);
     assert_true(rows->contig);
     type_unref(pairs);
     type_unref(rows);
