@@ -21,7 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static bool shared;     /* threads share the library: it takes locks */
 static pthread_t owner; /* as long as they do not: the thread that all users belong to */
-static pid_t opener; /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
+static pid_t opener;    /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
 
 /* Twelve bits that differ between jobs most of the time: part of every context id. */
 static uint32_t job_tag(const char *job)
@@ -31,44 +31,56 @@ static uint32_t job_tag(const char *job)
     return (h ^ h >> 12 ^ h >> 24) & 0xfff;
 }
 
-/* From below to above; each bears being closed without having been opened. */
-static int open_layers(void)
+static int open_facts(void)
 {
-    int rc = var_open();
-    if (!rc) rc = proc_open();
-    if (rc) return rc;
-    const struct proc_info *me = proc_self();
     attrs_open();
     topo_open();
-    group_open(me->rank);
-    if ((rc = request_open()) || (rc = type_open()) || (rc = op_open()) || (rc = peer_open()) || (rc = pt_open(false)) ||
-        (rc = coll_open()))
-        return rc;
-    return comm_open(job_tag(me->job), me->rank);
+    group_open(proc_self()->rank);
+    return 0;
 }
 
-static void close_layers(void)
+static void close_facts(void)
 {
-    comm_close();
-    attrs_close();
-    topo_close();
-    coll_close();
-    pt_close();
-    peer_close();
-    op_close();
-    type_close();
-    group_close();
     pset_close();
-    proc_close();
-    var_close();
+    group_close();
+    topo_close();
+    attrs_close();
+}
+
+static int open_lane(void) { return pt_open(false); }
+static int open_comms(void) { return comm_open(job_tag(proc_self()->job), proc_self()->rank); }
+static void nothing(void) {}
+
+/* From below to above. One that fails to open bears being closed; one that was not begun need not. */
+static const struct layer {
+    int (*open)(void);
+    void (*close)(void);
+} layers[] = {
+    {var_open, var_close},   {proc_open, proc_close},  {open_facts, close_facts}, {request_open, nothing},
+    {type_open, type_close}, {op_open, op_close},      {peer_open, peer_close},   {open_lane, pt_close},
+    {coll_open, coll_close}, {open_comms, comm_close},
+};
+
+static void close_layers(size_t n)
+{
+    while (n-- > 0) layers[n].close();
+}
+
+static int open_layers(void)
+{
+    for (size_t n = 0; n < ARRAY_LEN(layers); n++) {
+        int rc = layers[n].open();
+        if (!rc) continue;
+        close_layers(n + 1);
+        return rc;
+    }
+    return 0;
 }
 
 static int first_open(void)
 {
-    if (opener) return 0;
-    int rc = open_layers();
-    if (rc) close_layers();
-    else opener = getpid();
+    int rc = opener ? 0 : open_layers();
+    if (!rc) opener = getpid();
     return rc;
 }
 
@@ -128,11 +140,12 @@ int life_users(void)
     return n;
 }
 
-/* The process exits, or the library is unloaded. Who did not finalise may have threads in the library: all stays as it is. */
+/* The process exits, or the library is unloaded. Who did not finalise may have threads in the library: all stays as it
+ * is. */
 static __attribute__((destructor)) void leave(void)
 {
     if (users || (opener && opener != getpid())) return;
-    if (opener) close_layers();
+    if (opener) close_layers(ARRAY_LEN(layers));
     opener = 0;
     errcode_close();
     handle_close();
