@@ -5,37 +5,50 @@
  */
 #include "../check.h"
 
+/* The functions of each kind. */
+#define COMM       MPI_Comm_toint, MPI_Comm_fromint, MPI_Comm_c2f, MPI_Comm_f2c, MPI_Comm
+#define TYPE       MPI_Type_toint, MPI_Type_fromint, MPI_Type_c2f, MPI_Type_f2c, MPI_Datatype
+#define GROUP      MPI_Group_toint, MPI_Group_fromint, MPI_Group_c2f, MPI_Group_f2c, MPI_Group
+#define OP         MPI_Op_toint, MPI_Op_fromint, MPI_Op_c2f, MPI_Op_f2c, MPI_Op
+#define REQUEST    MPI_Request_toint, MPI_Request_fromint, MPI_Request_c2f, MPI_Request_f2c, MPI_Request
+#define INFO       MPI_Info_toint, MPI_Info_fromint, MPI_Info_c2f, MPI_Info_f2c, MPI_Info
+#define ERRHANDLER MPI_Errhandler_toint, MPI_Errhandler_fromint, MPI_Errhandler_c2f, MPI_Errhandler_f2c, MPI_Errhandler
+#define MESSAGE    MPI_Message_toint, MPI_Message_fromint, MPI_Message_c2f, MPI_Message_f2c, MPI_Message
+#define SESSION    MPI_Session_toint, MPI_Session_fromint, MPI_Session_c2f, MPI_Session_f2c, MPI_Session
+#define WIN        MPI_Win_toint, MPI_Win_fromint, MPI_Win_c2f, MPI_Win_f2c, MPI_Win
+#define FILE       MPI_File_toint, MPI_File_fromint, MPI_File_c2f, MPI_File_f2c, MPI_File
+
 /* A check that the four conversions of one kind agree about handle `h`. */
-#define ROUND_TRIP(kind, type, h, predefined)                                                                   \
-    do {                                                                                                        \
-        type h_ = (h);                                                                                          \
-        int i_ = MPI_##kind##_toint(h_);                                                                        \
-        CHECK(MPI_##kind##_fromint(i_) == h_, #kind ": %p became %d and that %p", (void *)h_, i_,               \
-              (void *)MPI_##kind##_fromint(i_));                                                                \
-        CHECK(i_ == MPI_##kind##_toint(h_), #kind ": another number the second time");                          \
-        CHECK(MPI_##kind##_c2f(h_) == i_ && MPI_##kind##_f2c(i_) == h_, #kind ": Fortran's number is another"); \
-        CHECK((predefined) ? i_ == (int)(intptr_t)h_ : i_ >= 4096, #kind ": %p is %d", (void *)h_, i_);         \
+#define ROUND_TRIP(...) ROUND_TRIP_OF(__VA_ARGS__)
+#define ROUND_TRIP_OF(toint, fromint, c2f, f2c, type, h, predefined)                                                  \
+    do {                                                                                                              \
+        type h_ = (h);                                                                                                \
+        int i_ = toint(h_);                                                                                           \
+        CHECK(fromint(i_) == h_, #toint ": %p became %d and that %p", (void *)h_, i_, (void *)fromint(i_));           \
+        CHECK(i_ == toint(h_), #toint ": another number the second time");                                            \
+        CHECK(c2f(h_) == i_ && f2c(i_) == h_, #c2f ": Fortran's number is another");                                  \
+        CHECK((predefined) ? i_ == (int)(intptr_t)h_ : i_ >= 4096, #toint ": %p is %d", (void *)h_, i_);              \
     } while (0)
 
 static void constants(void)
 {
-    ROUND_TRIP(Comm, MPI_Comm, MPI_COMM_NULL, 1);
-    ROUND_TRIP(Comm, MPI_Comm, MPI_COMM_WORLD, 1);
-    ROUND_TRIP(Comm, MPI_Comm, MPI_COMM_SELF, 1);
-    ROUND_TRIP(Type, MPI_Datatype, MPI_DATATYPE_NULL, 1);
-    ROUND_TRIP(Type, MPI_Datatype, MPI_INT, 1);
-    ROUND_TRIP(Type, MPI_Datatype, MPI_LOGICAL16, 1);
-    ROUND_TRIP(Group, MPI_Group, MPI_GROUP_EMPTY, 1);
-    ROUND_TRIP(Op, MPI_Op, MPI_SUM, 1);
-    ROUND_TRIP(Request, MPI_Request, MPI_REQUEST_NULL, 1);
-    ROUND_TRIP(Info, MPI_Info, MPI_INFO_NULL, 1);
-    ROUND_TRIP(Info, MPI_Info, MPI_INFO_ENV, 1);
-    ROUND_TRIP(Errhandler, MPI_Errhandler, MPI_ERRORS_RETURN, 1);
-    ROUND_TRIP(Message, MPI_Message, MPI_MESSAGE_NULL, 1);
-    ROUND_TRIP(Message, MPI_Message, MPI_MESSAGE_NO_PROC, 1);
-    ROUND_TRIP(Session, MPI_Session, MPI_SESSION_NULL, 1);
-    ROUND_TRIP(Win, MPI_Win, MPI_WIN_NULL, 1);
-    ROUND_TRIP(File, MPI_File, MPI_FILE_NULL, 1);
+    ROUND_TRIP(COMM, MPI_COMM_NULL, 1);
+    ROUND_TRIP(COMM, MPI_COMM_WORLD, 1);
+    ROUND_TRIP(COMM, MPI_COMM_SELF, 1);
+    ROUND_TRIP(TYPE, MPI_DATATYPE_NULL, 1);
+    ROUND_TRIP(TYPE, MPI_INT, 1);
+    ROUND_TRIP(TYPE, MPI_LOGICAL16, 1);
+    ROUND_TRIP(GROUP, MPI_GROUP_EMPTY, 1);
+    ROUND_TRIP(OP, MPI_SUM, 1);
+    ROUND_TRIP(REQUEST, MPI_REQUEST_NULL, 1);
+    ROUND_TRIP(INFO, MPI_INFO_NULL, 1);
+    ROUND_TRIP(INFO, MPI_INFO_ENV, 1);
+    ROUND_TRIP(ERRHANDLER, MPI_ERRORS_RETURN, 1);
+    ROUND_TRIP(MESSAGE, MPI_MESSAGE_NULL, 1);
+    ROUND_TRIP(MESSAGE, MPI_MESSAGE_NO_PROC, 1);
+    ROUND_TRIP(SESSION, MPI_SESSION_NULL, 1);
+    ROUND_TRIP(WIN, MPI_WIN_NULL, 1);
+    ROUND_TRIP(FILE, MPI_FILE_NULL, 1);
     CHECK(MPI_Comm_toint(MPI_COMM_WORLD) == 257, "MPI_COMM_WORLD is %d", MPI_Comm_toint(MPI_COMM_WORLD));
 }
 
@@ -58,19 +71,19 @@ static void objects(void)
     MPI_Op_create(add, 1, &o);
     MPI_Comm_create_errhandler(ignore_errors, &e);
     MPI_Irecv(&x, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &r);
-    ROUND_TRIP(Comm, MPI_Comm, c, 0);
-    ROUND_TRIP(Type, MPI_Datatype, t, 0);
-    ROUND_TRIP(Group, MPI_Group, g, 0);
-    ROUND_TRIP(Op, MPI_Op, o, 0);
-    ROUND_TRIP(Errhandler, MPI_Errhandler, e, 0);
-    ROUND_TRIP(Request, MPI_Request, r, 0);
+    ROUND_TRIP(COMM, c, 0);
+    ROUND_TRIP(TYPE, t, 0);
+    ROUND_TRIP(GROUP, g, 0);
+    ROUND_TRIP(OP, o, 0);
+    ROUND_TRIP(ERRHANDLER, e, 0);
+    ROUND_TRIP(REQUEST, r, 0);
     CHECK_OK(MPI_Barrier(MPI_Comm_fromint(MPI_Comm_toint(c)))); /* it is the communicator */
     MPI_Send(&x, 1, MPI_INT, 0, 9, MPI_COMM_SELF);
     MPI_Request again = MPI_Request_f2c(MPI_Request_c2f(r));
     CHECK_OK(MPI_Wait(&again, MPI_STATUS_IGNORE));
     MPI_Send(&x, 1, MPI_INT, 0, 10, MPI_COMM_SELF);
     while (!flag) MPI_Improbe(0, 10, MPI_COMM_SELF, &flag, &m, MPI_STATUS_IGNORE);
-    ROUND_TRIP(Message, MPI_Message, m, 0);
+    ROUND_TRIP(MESSAGE, m, 0);
     MPI_Mrecv(&x, 1, MPI_INT, &m, MPI_STATUS_IGNORE);
     MPI_Comm_free(&c);
     MPI_Type_free(&t);
