@@ -50,6 +50,8 @@ int coll_open(void)
     return 0;
 }
 
+void coll_settle(void) { node_settle(); }
+
 void coll_close(void)
 {
     node_forget_retired();

@@ -39,6 +39,9 @@ struct coll_call {
 int coll_open(void); /* before communicators are made: hooks into their end */
 void coll_close(void); /* after the last communicator is gone */
 
+/* The last user of the library goes, and all communicators have gone: when this returns the process may exit. */
+void coll_settle(void);
+
 /* Does the operation and waits for its end at this rank. */
 int coll_run(struct comm *, const struct coll_call *);
 

@@ -38,6 +38,9 @@ struct node *node_for(struct comm *c, int64_t bytes, int *rc_p);
 /* At the end of the library: blocks not given back yet are forgotten. */
 void node_forget_retired(void);
 
+/* Nobody uses the library here any more: returns when all ranks have had what they want from blocks of this process. */
+void node_settle(void);
+
 /* The operations. Arguments as in coll.h; reductions: contiguous types only. */
 int node_barrier(struct node *);
 int node_bcast(struct node *, void *buf, int64_t count, struct type *, int root);

@@ -16,6 +16,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* coll_comm.node of a communicator that cannot have one, and of one whose block is being made. */
 static char none, making;
@@ -75,6 +76,18 @@ static void node_free(void *node)
         lane_leave(n->comm->lane);
     }
     free(n);
+}
+
+/* How long a rank that failed in the middle of an operation is waited for, in looks 100 us apart. */
+#define SETTLE_LOOKS 20000
+
+void node_settle(void)
+{
+    for (int i = 0; i < SETTLE_LOOKS; i++) {
+        reclaim();
+        if (!retired) return;
+        usleep(100);
+    }
 }
 
 void node_forget_retired(void)

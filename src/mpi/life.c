@@ -120,6 +120,7 @@ static void last_close(void)
 {
     bsend_drop(bsend_process());
     comm_drop_left();
+    coll_settle();
     mpi_running = false;
     proc_state(JOB_LIFE_FINALISED);
 }
