@@ -71,6 +71,16 @@ static _Thread_local struct {
 
 const char *report_last(int klass) { return last.klass == klass ? last.words : ""; }
 
+/*
+ * Whose handler a failure without an object goes to: MPI_COMM_SELF's (9.3). Programs written for MPI 3 and before set
+ * MPI_COMM_WORLD's, which then spoke for all; one that set it and never touched MPI_COMM_SELF's means that.
+ */
+static struct comm *without_object(void)
+{
+    struct comm *self = comm_self(), *world = comm_world();
+    return world && self->errh == errh_initial() ? world : self;
+}
+
 /* The handler for failures of `on`, and the handle that a user's function gets. */
 static struct errhandler *handler_of(const void *on, void **handle_p)
 {
@@ -84,7 +94,7 @@ static struct errhandler *handler_of(const void *on, void **handle_p)
         return (struct errhandler *)(uintptr_t)on;
     }
     if (on && handle_is(on, HANDLE_GROUP)) return handler_of(((const struct group *)on)->session, handle_p);
-    struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : comm_self();
+    struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : without_object();
     *handle_p = comm_handle(c);
     return c->errh ? c->errh : errh_initial(); /* nothing is open yet */
 }

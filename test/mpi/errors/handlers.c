@@ -62,6 +62,19 @@ static void first_names(void)
     MPI_Comm_free(&dup);
 }
 
+/* ... but to MPI_COMM_WORLD's where MPI_COMM_SELF's was never set, as before MPI 4. */
+static void of_world_alone(void)
+{
+    MPI_Errhandler mine;
+    MPI_Datatype t = MPI_DATATYPE_NULL;
+    int before = called;
+    MPI_Comm_create_errhandler(note, &mine);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine);
+    MPI_Type_commit(&t);
+    CHECK(called == before + 1 && last_comm == MPI_COMM_WORLD, "called %d times", called - before);
+    MPI_Errhandler_free(&mine);
+}
+
 /* Errors of no communicator go to the handler of MPI_COMM_SELF (9.3). */
 static void of_self(void)
 {
@@ -121,6 +134,7 @@ static void words(void)
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
+    of_world_alone();
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     users();
     first_names();
