@@ -4,7 +4,8 @@
  * Rank 0 of the communicator takes it from its shared heap and tells the others
  * where, by a broadcast of messages. When the communicator goes, other ranks may
  * still be reading: the block is kept until all have said that they finished the
- * last operation, which is looked at when the next block is made.
+ * last operation, which is looked at when the next block is made, and waited for when
+ * the last user of the library goes: who exits takes the memory along.
  */
 #include "coll/node_block.h"
 #include "base/err.h"

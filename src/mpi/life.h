@@ -6,7 +6,8 @@
  * matching state - is opened by the first user and stays until the process exits: a
  * peer may still hold our card and our ring, and a message for a later session may
  * come while there is none (doc/decisions/library-life.md). The end of the last user
- * sends what waits, drops what was not freed, and tells the launcher.
+ * sends what waits, drops what was not freed, lets the node's ranks read what it left
+ * for them, and tells the launcher.
  *
  * Threads: any; one lock.
  */

@@ -2,56 +2,63 @@
  * pack.c - entry points: explicit packing (MPI-5.0 section 5.2). Packed data is the
  * bytes of the elements in order, so every position is also one inside a message.
  */
-#include "mpi/report.h"
+#include "mpi/packing.h"
 #include "type/cursor.h"
 
-/* What packing and unpacking have in common: (count x datatype) at `typed`, and the packed buffer. */
-struct packing {
-    const void *typed;
-    const char *typed_name;
-    int64_t count;
-    const char *count_name;
-    MPI_Datatype datatype;
-    const void *packed;
-    const char *packed_name;
-    int64_t size;
-    const char *size_name;
-    MPI_Comm comm;
-};
+/* ---- checks, of external packing too ---- */
 
-static int check(const char *call, const struct packing *p, int64_t position, struct type_cursor *cursor)
+static int check_negative(const void *on, const char *call, const char *name, int64_t value, int klass)
 {
-    struct comm *c = comm_of(p->comm);
-    if (!c) return bad_comm(call, p->comm);
-    if (p->count < 0) return report(c, call, MPI_ERR_COUNT, "argument %s is %lld, which is negative", p->count_name, (long long)p->count);
-    struct type *t = type_of(p->datatype);
-    if (!type_ready(t)) return bad_type(c, call, p->datatype, "datatype");
-    if (!buffer_ok(p->typed, p->count, t)) return bad_buffer(c, call, p->typed_name);
-    if (p->size < 0) return report(c, call, MPI_ERR_ARG, "argument %s is %lld, which is negative", p->size_name, (long long)p->size);
-    if (position < 0 || position > p->size)
-        return report(c, call, MPI_ERR_ARG, "argument position is %lld, outside of the %lld bytes of %s", (long long)position,
-                      (long long)p->size, p->packed_name);
-    type_cursor_init(cursor, t, p->count, p->typed);
-    if ((int64_t)cursor->total > p->size - position)
-        return report(c, call, MPI_ERR_TRUNCATE, "argument %s is %lld, but the data are %zu bytes, from position %lld on", p->size_name,
-                      (long long)p->size, cursor->total, (long long)position);
-    if (!p->packed && cursor->total) return bad_buffer(c, call, p->packed_name);
-    return MPI_SUCCESS;
+    if (likely(value >= 0)) return MPI_SUCCESS;
+    return report(on, call, klass, "argument %s is %lld, which is negative", name, (long long)value);
 }
 
-static int pack(const char *call, const struct packing *p, int64_t *position)
+int packing_check(const void *on, const char *call, const struct packing *p)
+{
+    struct type *t = type_of(p->datatype);
+    int rc = check_negative(on, call, p->count_name, p->count, MPI_ERR_COUNT);
+    if (!rc) rc = check_negative(on, call, p->size_name, p->size, MPI_ERR_ARG);
+    if (rc) return rc;
+    if (!type_ready(t)) return bad_type(on, call, p->datatype, "datatype");
+    return buffer_ok(p->typed, p->count, t) ? MPI_SUCCESS : bad_buffer(on, call, p->typed_name);
+}
+
+int packing_room(const void *on, const char *call, const struct packing *p, int64_t position, size_t total)
+{
+    if (position < 0 || position > p->size)
+        return report(on, call, MPI_ERR_ARG, "argument position is %lld, outside of the %lld bytes of %s", (long long)position,
+                      (long long)p->size, p->packed_name);
+    if ((int64_t)total > p->size - position)
+        return report(on, call, MPI_ERR_TRUNCATE, "argument %s is %lld, but the data are %zu bytes, from position %lld on",
+                      p->size_name, (long long)p->size, total, (long long)position);
+    return p->packed || !total ? MPI_SUCCESS : bad_buffer(on, call, p->packed_name);
+}
+
+/* ---- packing for messages ---- */
+
+static int check(const char *call, const struct packing *p, MPI_Comm comm, int64_t position, struct type_cursor *cursor)
+{
+    struct comm *c = comm_of(comm);
+    if (!c) return bad_comm(call, comm);
+    int rc = packing_check(c, call, p);
+    if (rc) return rc;
+    type_cursor_init(cursor, type_of(p->datatype), p->count, p->typed);
+    return packing_room(c, call, p, position, cursor->total);
+}
+
+static int pack(const char *call, const struct packing *p, MPI_Comm comm, int64_t *position)
 {
     struct type_cursor cursor;
-    int rc = check(call, p, *position, &cursor);
+    int rc = check(call, p, comm, *position, &cursor);
     if (rc) return rc;
     *position += (int64_t)type_pack(&cursor, (char *)(uintptr_t)p->packed + *position, cursor.total);
     return MPI_SUCCESS;
 }
 
-static int unpack(const char *call, const struct packing *p, int64_t *position)
+static int unpack(const char *call, const struct packing *p, MPI_Comm comm, int64_t *position)
 {
     struct type_cursor cursor;
-    int rc = check(call, p, *position, &cursor);
+    int rc = check(call, p, comm, *position, &cursor);
     if (rc) return rc;
     *position += (int64_t)type_unpack(&cursor, (const char *)p->packed + *position, cursor.total);
     return MPI_SUCCESS;
@@ -60,10 +67,10 @@ static int unpack(const char *call, const struct packing *p, int64_t *position)
 MPI_ALIAS(Pack);
 int PMPI_Pack(const void *inbuf, int incount, MPI_Datatype datatype, void *outbuf, int outsize, int *position, MPI_Comm comm)
 {
-    struct packing p = {inbuf, "inbuf", incount, "incount", datatype, outbuf, "outbuf", outsize, "outsize", comm};
+    struct packing p = {inbuf, "inbuf", incount, "incount", datatype, outbuf, "outbuf", outsize, "outsize"};
     if (!position) return bad_null(NULL, "MPI_Pack", "position");
     int64_t at = *position;
-    int rc = pack("MPI_Pack", &p, &at);
+    int rc = pack("MPI_Pack", &p, comm, &at);
     if (!rc) *position = (int)at;
     return rc;
 }
@@ -72,18 +79,18 @@ MPI_ALIAS(Pack_c);
 int PMPI_Pack_c(const void *inbuf, MPI_Count incount, MPI_Datatype datatype, void *outbuf, MPI_Count outsize, MPI_Count *position,
                 MPI_Comm comm)
 {
-    struct packing p = {inbuf, "inbuf", incount, "incount", datatype, outbuf, "outbuf", outsize, "outsize", comm};
+    struct packing p = {inbuf, "inbuf", incount, "incount", datatype, outbuf, "outbuf", outsize, "outsize"};
     if (!position) return bad_null(NULL, "MPI_Pack_c", "position");
-    return pack("MPI_Pack_c", &p, position);
+    return pack("MPI_Pack_c", &p, comm, position);
 }
 
 MPI_ALIAS(Unpack);
 int PMPI_Unpack(const void *inbuf, int insize, int *position, void *outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm)
 {
-    struct packing p = {outbuf, "outbuf", outcount, "outcount", datatype, inbuf, "inbuf", insize, "insize", comm};
+    struct packing p = {outbuf, "outbuf", outcount, "outcount", datatype, inbuf, "inbuf", insize, "insize"};
     if (!position) return bad_null(NULL, "MPI_Unpack", "position");
     int64_t at = *position;
-    int rc = unpack("MPI_Unpack", &p, &at);
+    int rc = unpack("MPI_Unpack", &p, comm, &at);
     if (!rc) *position = (int)at;
     return rc;
 }
@@ -92,9 +99,9 @@ MPI_ALIAS(Unpack_c);
 int PMPI_Unpack_c(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount, MPI_Datatype datatype,
                   MPI_Comm comm)
 {
-    struct packing p = {outbuf, "outbuf", outcount, "outcount", datatype, inbuf, "inbuf", insize, "insize", comm};
+    struct packing p = {outbuf, "outbuf", outcount, "outcount", datatype, inbuf, "inbuf", insize, "insize"};
     if (!position) return bad_null(NULL, "MPI_Unpack_c", "position");
-    return unpack("MPI_Unpack_c", &p, position);
+    return unpack("MPI_Unpack_c", &p, comm, position);
 }
 
 /* Bytes that (count x datatype) take when packed; < 0: the reported class, negated. */

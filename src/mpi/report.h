@@ -5,7 +5,8 @@
  * Below src/mpi there are codes (base/err.h) and words; here they become error
  * classes of the standard (MPI-5.0 section 9.4) and are given to the handler of the
  * object that the call is about (a communicator, a session ...); where it has none, of
- * MPI_COMM_SELF in the world model, else to the initial one (9.3).
+ * MPI_COMM_SELF in the world model (MPI_COMM_WORLD if only that one's was ever set), else
+ * to the initial one (9.3).
  *
  * A failing call says one line: rank and host, the call, the argument with its
  * value, why.
