@@ -101,6 +101,12 @@ static int native_card_get(uint32_t rank, void *buf, size_t cap)
 
 static uint32_t native_node_of(uint32_t rank) { return job_places(job)[rank].node; }
 
+static int native_secret(uint8_t key[32])
+{
+    memcpy(key, job->secret, sizeof job->secret);
+    return 0;
+}
+
 static bool native_abort(int code, const char *words)
 {
     (void)words;
@@ -156,6 +162,7 @@ const struct proc_boot proc_native = {
     .card_put = native_card_put,
     .card_get = native_card_get,
     .node_of = native_node_of,
+    .secret = native_secret,
     .abort = native_abort,
     .state = native_state,
     .psets = native_psets,

@@ -39,6 +39,8 @@ struct proc_boot {
     /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
     uint32_t (*node_of)(uint32_t rank);
+    /* The job's secret, the same in all its processes and known to nobody else. May wait for the first process. */
+    int (*secret)(uint8_t key[32]);
     /* Tells the launcher that the job must end with `code`. True if this process is the first to say so. */
     bool (*abort)(int code, const char *words);
     void (*state)(int state); /* enum job_life: MPI initialised or finalised, in turns; told to the launcher */
@@ -59,6 +61,7 @@ const struct proc_info *proc_self(void);
 int proc_card_put(const void *card, size_t len);
 int proc_card_get(uint32_t rank, void *buf, size_t cap);
 uint32_t proc_node_of(uint32_t rank);
+int proc_secret(uint8_t key[32]); /* see proc_boot; the caller wipes it when done */
 void proc_state(int state);
 int proc_psets(void (*each)(void *arg, const char *name), void *arg); /* see proc_boot */
 int proc_pset_ranks(const char *name, uint32_t *ranks);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 static char own_card[512];
@@ -37,6 +38,17 @@ static uint32_t single_node_of(uint32_t rank)
     return 0;
 }
 
+/* Nobody else has it */
+static int single_secret(uint8_t key[32])
+{
+    static uint8_t secret[32];
+    static bool made;
+    if (!made && getrandom(secret, sizeof secret, 0) != sizeof secret) return err_sys("no random numbers for the job's secret");
+    made = true;
+    memcpy(key, secret, sizeof secret);
+    return 0;
+}
+
 static bool single_abort(int code, const char *words)
 {
     (void)code;
@@ -53,6 +65,7 @@ const struct proc_boot proc_single = {
     .card_put = single_card_put,
     .card_get = single_card_get,
     .node_of = single_node_of,
+    .secret = single_secret,
     .abort = single_abort,
     .state = single_state,
     .close = single_close,

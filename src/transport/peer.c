@@ -17,6 +17,8 @@
 #define DOMS_MAX 8
 
 tp_handler_fn tp_handlers[AM_COUNT];
+tp_sink_fn tp_sinks[AM_COUNT];
+void (*tp_lost)(struct peer *, int code);
 struct peer **peer_table;
 uint32_t peer_count;
 

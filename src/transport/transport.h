@@ -14,14 +14,20 @@
  *   memory   arguments are the caller's and are not kept after return
  *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost)
  *
- * Up-calls: incoming messages through the table tp_handlers, filled at start; and
- * completion through op->done(op). A handler neither blocks nor calls progress; it
- * may send. `data` is valid only during the call.
+ * Up-calls: incoming messages through the table tp_handlers, filled at start; where
+ * their payload goes, through tp_sinks; the loss of a peer, through tp_lost; and
+ * completion through op->done(op, rc). None of them blocks or calls progress; they may
+ * send. `data` is valid only during the call.
+ *
+ * What a peer sends has been made by a process of the job, but a transport over a wire
+ * checks ids and lengths all the same, and handlers check what they are given: a message
+ * that cannot be is the end of the connection (tp_lost), never of memory.
  */
 #ifndef TERN_TRANSPORT_TRANSPORT_H
 #define TERN_TRANSPORT_TRANSPORT_H
 
 #include "base/compiler.h"
+#include "base/list.h"
 #include "base/sleep.h"
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -34,6 +40,7 @@ enum tp_cap {
     TP_CAP_GETPUT = 1 << 1, /* get, put: the peer's private memory can be read and written */
     TP_CAP_MAP = 1 << 2,    /* map: a shared segment of the peer's can be looked into */
     TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
+    TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
 };
 
 /* Ids of active messages: a small closed set, so that the table is an array. */
@@ -48,6 +55,22 @@ enum tp_am {
 /* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
 typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
 extern TERN_HIDDEN tp_handler_fn tp_handlers[AM_COUNT];
+
+/* Where the payload of a message that is just coming in is to go: n bytes of writable memory, which stay so until the
+ * handler is called with data == that memory, or tp_lost with this peer. NULL: into memory of the transport's own. A
+ * transport that reads from a stream asks, for messages longer than what it has read already; others never do. */
+typedef void *(*tp_sink_fn)(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
+extern TERN_HIDDEN tp_sink_fn tp_sinks[AM_COUNT]; /* NULL: no sink for that id */
+
+/* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
+ * for a peer, from progress only. Its ep stays, and every send to it fails with that code and those words. */
+extern TERN_HIDDEN void (*tp_lost)(struct peer *, int code);
+
+/* A message whose payload is taken from where it lies (am_zcopy). The caller's, until done. */
+struct tp_op {
+    struct link link;                         /* the transport's */
+    void (*done)(struct tp_op *, int rc);     /* once; rc 0: the memory may change again; else the peer is lost */
+};
 
 /* Writes up to max bytes of payload to `to`; returns how many. Called once, with room for what am_bcopy was told. */
 typedef size_t (*tp_pack_fn)(void *arg, void *to, size_t max);
@@ -84,6 +107,10 @@ struct tp_ops {
     /* As am_short, the payload of n bytes written in place by pack(arg, to, n). Needs TP_CAP_BCOPY. */
     int (*am_bcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
 
+    /* As am_short for n bytes (at most 2 GB) that must not change until op->done, which may be called during the call.
+     * 0: the message is on its way, in order with all others. Needs TP_CAP_ZCOPY. */
+    int (*am_zcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op);
+
     /* Copies from (get) or to (put) the peer's private memory, complete on return. The sums of the lengths agree.
      * Needs TP_CAP_GETPUT; the flag may be withdrawn (TERN_ERR_UNSUPPORTED) when the system refuses. */
     int (*get)(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
@@ -108,6 +135,15 @@ struct tp_ops {
     /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
      * know that they must ring. `want_room`: also be woken when a full ring has room again. */
     bool (*idle)(struct tp_dom *, bool want_room);
+
+    /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
+     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. It already watches for room where
+     * something waits to be sent. */
+    int (*wait_fd)(struct tp_dom *);
+
+    /* The process takes its leave: until true, what has been accepted is not yet with the peers' systems. Called again
+     * and again with progress in between; then close. NULL: nothing is ever held back. */
+    bool (*drained)(struct tp_dom *);
 };
 
 extern const struct tp_ops tp_self, tp_shm, tp_mock;

@@ -20,15 +20,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define CARD_KEY "tern.card"
+#define SECRET_KEY "tern.secret"
 
 static int (*fail)(int code, const char *fmt, ...);
 static pmix_proc_t me;
 static uint32_t my_node;
 static uint32_t *node_table; /* by rank, UINT32_MAX = not asked for yet; NULL: all on one node */
 static uint32_t job_size;
+static uint8_t secret[32]; /* in rank 0, which makes it */
 static bool joined; /* PMIx_Init has been called, and PMIx_Finalize not since */
 
 /* ---- what the job is made of ---- */
@@ -163,12 +166,25 @@ static pmix_status_t collect(void)
     return PMIx_Fence(NULL, 0, &all, 1);
 }
 
-static int boot_card_put(const void *card, size_t len)
+static pmix_status_t put(const char *key, const void *bytes, size_t n)
 {
     pmix_value_t v = {.type = PMIX_BYTE_OBJECT};
-    v.data.bo.bytes = (char *)(uintptr_t)card;
-    v.data.bo.size = len;
-    pmix_status_t rc = PMIx_Put(PMIX_GLOBAL, CARD_KEY, &v);
+    v.data.bo.bytes = (char *)(uintptr_t)bytes;
+    v.data.bo.size = n;
+    return PMIx_Put(PMIX_GLOBAL, key, &v);
+}
+
+static pmix_status_t put_secret(void)
+{
+    if (me.rank != 0) return PMIX_SUCCESS;
+    if (getrandom(secret, sizeof secret, 0) != sizeof secret) return PMIX_ERR_OUT_OF_RESOURCE;
+    return put(SECRET_KEY, secret, sizeof secret);
+}
+
+static int boot_card_put(const void *card, size_t len)
+{
+    pmix_status_t rc = put(CARD_KEY, card, len);
+    if (rc == PMIX_SUCCESS) rc = put_secret();
     if (rc == PMIX_SUCCESS) rc = PMIx_Commit();
     if (rc == PMIX_SUCCESS && node_table && !answers_single_questions()) rc = collect();
     return rc == PMIX_SUCCESS ? 0 : fail(TERN_ERR_SYSTEM, "cannot publish this process's address by PMIx: %s", PMIx_Error_string(rc));
@@ -179,15 +195,34 @@ static int boot_card_put(const void *card, size_t len)
 #define ASK_AGAIN_MS 300000
 #define ASK_PAUSE_MS 5
 
-static pmix_status_t get_card(const pmix_proc_t *p, pmix_value_t **v)
+static pmix_status_t get_key(const pmix_proc_t *p, const char *key, pmix_value_t **v)
 {
     pmix_status_t rc = PMIX_SUCCESS;
     for (int ms = 0; ms < ASK_AGAIN_MS; ms += ASK_PAUSE_MS) {
-        rc = PMIx_Get(p, CARD_KEY, NULL, 0, v);
+        rc = PMIx_Get(p, key, NULL, 0, v);
         if (rc != PMIX_ERR_NOT_FOUND && rc != PMIX_ERR_PROC_ENTRY_NOT_FOUND) break;
         usleep(ASK_PAUSE_MS * 1000);
     }
     return rc;
+}
+
+/* The first process makes it up and publishes it beside its card;
+ * PMIx keeps it among the processes of the job. */
+static int boot_secret(uint8_t key[32])
+{
+    pmix_proc_t first = me;
+    pmix_value_t *v = NULL;
+    first.rank = 0;
+    if (me.rank == 0) {
+        memcpy(key, secret, sizeof secret);
+        return 0;
+    }
+    pmix_status_t rc = get_key(&first, SECRET_KEY, &v);
+    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_PEER, "PMIx does not know the job's secret: %s", PMIx_Error_string(rc));
+    bool good = v->type == PMIX_BYTE_OBJECT && v->data.bo.size == sizeof secret;
+    if (good) memcpy(key, v->data.bo.bytes, sizeof secret);
+    PMIX_VALUE_RELEASE(v);
+    return good ? 0 : fail(TERN_ERR_SYSTEM, "what PMIx has as the job's secret is none");
 }
 
 static int boot_card_get(uint32_t rank, void *buf, size_t cap)
@@ -196,7 +231,7 @@ static int boot_card_get(uint32_t rank, void *buf, size_t cap)
     pmix_value_t *v = NULL;
     p.rank = rank;
     if (rank >= job_size) return fail(TERN_ERR_RANK, "the job has no rank %u", rank);
-    pmix_status_t rc = get_card(&p, &v);
+    pmix_status_t rc = get_key(&p, CARD_KEY, &v);
     if (rc != PMIX_SUCCESS) return fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u: %s", rank, PMIx_Error_string(rc));
     int n = TERN_ERR_SYSTEM;
     if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
@@ -276,6 +311,7 @@ const struct proc_boot tern_proc_pmix = {
     .card_put = boot_card_put,
     .card_get = boot_card_get,
     .node_of = boot_node_of,
+    .secret = boot_secret,
     .abort = boot_abort,
     .state = boot_state,
     .psets = boot_psets,

@@ -1,0 +1,28 @@
+/*
+ * crypto.h - the cryptography that Tern uses, as a table of functions: libsodium's, which
+ * the library loads as a module when the first connection needs it, and which mpiexec
+ * links (doc/decisions/dependencies.md).
+ *
+ * Threads: any.
+ */
+#ifndef TERN_BASE_CRYPTO_H
+#define TERN_BASE_CRYPTO_H
+
+#include "base/compiler.h"
+
+#define CRYPTO_KEY 32 /* bytes of a key */
+#define CRYPTO_TAG 32 /* bytes of an authentication tag */
+
+struct crypto {
+    /* The tag of n bytes under a key (HMAC-SHA-512-256). */
+    void (*tag)(uint8_t tag[CRYPTO_TAG], const void *bytes, size_t n, const uint8_t key[CRYPTO_KEY]);
+    /* Are two tags the same? Takes as long whatever they are. */
+    bool (*same)(const uint8_t a[CRYPTO_TAG], const uint8_t b[CRYPTO_TAG]);
+    void (*random)(void *bytes, size_t n);
+};
+
+extern const struct crypto tern_crypto_sodium; /* in mpiexec, and in the module: */
+#define CRYPTO_MODULE "sodium"
+#define CRYPTO_SYMBOL "tern_crypto_sodium"
+
+#endif

@@ -1,0 +1,167 @@
+/* handshake.c - the steps of handshake.h. */
+#include "base/handshake.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define MAGIC 0x5445524eu /* "TERN" */
+#define VERSION 1
+
+struct hello {
+    uint32_t magic;
+    uint16_t version, kind;
+    uint64_t from, to;
+    uint8_t nonce[HANDSHAKE_NONCE];
+};
+static_assert(sizeof(struct hello) == 56, "wire format");
+
+struct challenge {
+    uint8_t nonce[HANDSHAKE_NONCE], tag[CRYPTO_TAG];
+};
+static_assert(sizeof(struct challenge) == 64, "wire format");
+
+struct verdict {
+    uint32_t magic;
+    uint16_t version, verdict;
+};
+static_assert(sizeof(struct verdict) == 8, "wire format");
+
+enum step { HELLO, CHALLENGE, PROOF, DECISION, VERDICT, OVER };
+static const uint8_t wants[] = {sizeof(struct hello), sizeof(struct challenge), CRYPTO_TAG, 0, sizeof(struct verdict), 0};
+
+static void put(struct handshake *h, const void *bytes, size_t n)
+{
+    memcpy(h->out, bytes, n);
+    h->out_len = (uint8_t)n;
+}
+
+static enum handshake_state bad(struct handshake *h, const char *why)
+{
+    h->why = why;
+    h->step = OVER;
+    return HANDSHAKE_BAD;
+}
+
+/* The tag by which one side shows that it has the key: 'A' the acceptor, 'C' the connector. */
+static void make_tag(const struct handshake *h, uint8_t side, uint8_t tag[CRYPTO_TAG])
+{
+    uint8_t text[1 + sizeof h->hello + sizeof h->nonce];
+    text[0] = side;
+    memcpy(text + 1, h->hello, sizeof h->hello);
+    memcpy(text + 1 + sizeof h->hello, h->nonce, sizeof h->nonce);
+    h->crypto->tag(tag, text, sizeof text, h->key);
+}
+
+static bool tag_is_right(const struct handshake *h, uint8_t side, const uint8_t *tag)
+{
+    uint8_t own[CRYPTO_TAG];
+    make_tag(h, side, own);
+    return h->crypto->same(own, tag);
+}
+
+static void begin(struct handshake *h, const struct crypto *crypto, const uint8_t *key, enum handshake_kind kind, uint64_t to)
+{
+    memset(h, 0, sizeof *h);
+    h->crypto = crypto;
+    h->key = key;
+    h->kind = (uint16_t)kind;
+    h->to = to;
+}
+
+void handshake_connect(struct handshake *h, const struct crypto *crypto, const uint8_t *key, enum handshake_kind kind,
+                       uint64_t from, uint64_t to)
+{
+    begin(h, crypto, key, kind, to);
+    h->from = from;
+    struct hello m = {htobe32(MAGIC), htobe16(VERSION), htobe16((uint16_t)kind), htobe64(from), htobe64(to), {0}};
+    crypto->random(m.nonce, sizeof m.nonce);
+    memcpy(h->hello, &m, sizeof m);
+    put(h, &m, sizeof m);
+    h->step = CHALLENGE;
+}
+
+void handshake_accept(struct handshake *h, const struct crypto *crypto, const uint8_t *key, enum handshake_kind kind,
+                      uint64_t to)
+{
+    begin(h, crypto, key, kind, to);
+    h->acceptor = true;
+    h->step = HELLO;
+}
+
+size_t handshake_wants(const struct handshake *h) { return (size_t)(wants[h->step] - h->have); }
+
+static enum handshake_state take_hello(struct handshake *h)
+{
+    struct hello m;
+    memcpy(&m, h->in, sizeof m);
+    if (be32toh(m.magic) != MAGIC) return bad(h, "not a handshake of Tern");
+    if (be16toh(m.version) != VERSION) return bad(h, "another version of Tern");
+    if (be16toh(m.kind) != h->kind) return bad(h, "a connection of another kind");
+    if (h->to != UINT64_MAX && be64toh(m.to) != h->to) return bad(h, "meant for another process");
+    h->from = be64toh(m.from);
+    h->to = be64toh(m.to);
+    memcpy(h->hello, &m, sizeof m);
+    h->crypto->random(h->nonce, sizeof h->nonce);
+    struct challenge c;
+    memcpy(c.nonce, h->nonce, sizeof c.nonce);
+    make_tag(h, 'A', c.tag);
+    put(h, &c, sizeof c);
+    h->step = PROOF;
+    return HANDSHAKE_MORE;
+}
+
+static enum handshake_state take_challenge(struct handshake *h)
+{
+    struct challenge c;
+    uint8_t proof[CRYPTO_TAG];
+    memcpy(&c, h->in, sizeof c);
+    memcpy(h->nonce, c.nonce, sizeof h->nonce);
+    if (!tag_is_right(h, 'A', c.tag)) return bad(h, "the other side has another key");
+    make_tag(h, 'C', proof);
+    put(h, proof, sizeof proof);
+    h->step = VERDICT;
+    return HANDSHAKE_MORE;
+}
+
+static enum handshake_state take_proof(struct handshake *h)
+{
+    if (!tag_is_right(h, 'C', h->in)) return bad(h, "wrong key");
+    h->step = DECISION;
+    return HANDSHAKE_ASK;
+}
+
+static enum handshake_state take_verdict(struct handshake *h)
+{
+    struct verdict v;
+    memcpy(&v, h->in, sizeof v);
+    h->verdict = be16toh(v.verdict);
+    if (be32toh(v.magic) != MAGIC || h->verdict < VERDICT_WELCOME || h->verdict > VERDICT_LEAVING)
+        return bad(h, "no verdict");
+    h->step = OVER;
+    return HANDSHAKE_DONE;
+}
+
+enum handshake_state handshake_input(struct handshake *h, const void *bytes, size_t n)
+{
+    if (n > handshake_wants(h)) return bad(h, "more bytes than awaited");
+    if (n) memcpy(h->in + h->have, bytes, n);
+    h->have = (uint8_t)(h->have + n);
+    if (h->step == DECISION) return HANDSHAKE_ASK;
+    if (h->step == OVER) return h->why ? HANDSHAKE_BAD : HANDSHAKE_DONE;
+    if (h->have < wants[h->step]) return HANDSHAKE_MORE;
+    h->have = 0;
+    switch (h->step) {
+    case HELLO: return take_hello(h);
+    case CHALLENGE: return take_challenge(h);
+    case PROOF: return take_proof(h);
+    default: return take_verdict(h);
+    }
+}
+
+void handshake_answer(struct handshake *h, enum handshake_verdict verdict)
+{
+    struct verdict v = {htobe32(MAGIC), htobe16(VERSION), htobe16((uint16_t)verdict)};
+    h->verdict = (uint16_t)verdict;
+    h->step = OVER;
+    put(h, &v, sizeof v);
+}

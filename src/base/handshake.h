@@ -1,0 +1,82 @@
+/*
+ * handshake.h - how two processes that share a 256-bit key make sure of each other when
+ * a connection opens: the ranks' data connections and the launcher's tree alike. It
+ * turns bytes into bytes; the sockets are the caller's.
+ *
+ *     connector                                  acceptor
+ *     HELLO      magic, version, kind, from, to,
+ *                nonce                       ->   is it meant for me?
+ *                                            <-   CHALLENGE  nonce, tag(key, "A", hello, nonce)
+ *     is the tag right?
+ *     PROOF      tag(key, "C", hello, nonce) ->   is the tag right?
+ *                                            <-   VERDICT    welcome, or why not
+ *
+ * Nobody learns anything without the key; a recorded handshake is of no use, since both
+ * sides' nonces are new; a mirror of one's own messages neither, since the two tags
+ * differ in their first byte; and an acceptor does one tag's work for a stranger and
+ * keeps 56 bytes. What follows on the connection is not sealed.
+ *
+ * Bytes on the wire are in network order. Source: DESIGN section 5 (tcp), 12.
+ *
+ * Threads: a struct handshake belongs to one thread at a time.
+ */
+#ifndef TERN_BASE_HANDSHAKE_H
+#define TERN_BASE_HANDSHAKE_H
+
+#include "base/crypto.h"
+
+#define HANDSHAKE_NONCE 32
+#define HANDSHAKE_OUT 64 /* the most that one step writes */
+
+/* What the connection is for. */
+enum handshake_kind { HANDSHAKE_RANK = 1, HANDSHAKE_TREE = 2 };
+
+/* What an acceptor says at the end. */
+enum handshake_verdict {
+    VERDICT_WELCOME = 1,
+    VERDICT_TIE = 2,    /* both sides connected at once, and the other connection is kept */
+    VERDICT_LEAVING = 3 /* the acceptor takes no connections any more */
+};
+
+enum handshake_state {
+    HANDSHAKE_MORE, /* bytes of the other side are awaited */
+    HANDSHAKE_ASK,  /* acceptor: the other side is genuine; handshake_answer says whether it is wanted */
+    HANDSHAKE_DONE, /* over: connector, see `verdict` */
+    HANDSHAKE_BAD   /* see `why`; close the connection */
+};
+
+struct handshake {
+    const struct crypto *crypto;
+    const uint8_t *key;          /* the caller's; stays where it is */
+    uint64_t from, to;           /* connector and acceptor: ranks, or numbers of daemons */
+    const char *why;             /* of HANDSHAKE_BAD, in words, e.g. "wrong key" */
+    uint32_t step;               /* what is awaited next */
+    uint16_t kind;
+    uint16_t verdict;            /* enum handshake_verdict */
+    bool acceptor;
+    uint8_t have;                /* bytes of it in `in` */
+    uint8_t in[HANDSHAKE_OUT];
+    uint8_t hello[56];
+    uint8_t nonce[HANDSHAKE_NONCE]; /* the acceptor's */
+    uint8_t out[HANDSHAKE_OUT];  /* to be sent: */
+    uint8_t out_len;             /* bytes; the caller sends them and sets this to 0 */
+};
+
+/* A connector's first message is in `out` at once. */
+void handshake_connect(struct handshake *, const struct crypto *, const uint8_t *key, enum handshake_kind, uint64_t from,
+                       uint64_t to);
+
+/* `to` is what this process is; UINT64_MAX: any. `from` is known from HANDSHAKE_ASK on. */
+void handshake_accept(struct handshake *, const struct crypto *, const uint8_t *key, enum handshake_kind, uint64_t to);
+
+/* Bytes that the other side is still expected to send in this step: never read more than that, for what follows a
+ * handshake is not ours. */
+size_t handshake_wants(const struct handshake *);
+
+/* Takes n <= handshake_wants() bytes; `out` must be empty. */
+enum handshake_state handshake_input(struct handshake *, const void *bytes, size_t n);
+
+/* The acceptor's verdict, into `out`; the handshake is then over. */
+void handshake_answer(struct handshake *, enum handshake_verdict);
+
+#endif
