@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* Descriptors from here on are out of the way of programs and scripts that use fixed small numbers. */
@@ -27,7 +26,8 @@ static void move_up(int *fd)
     *fd = high;
 }
 
-int block_open(struct block *b, const char *job, int size, const char *psets, size_t pset_bytes)
+int block_open(struct block *b, const char *job, int size, const uint8_t secret[32], const char *psets,
+               size_t pset_bytes)
 {
     uint64_t place_off, card_off, pset_off = job_layout((uint32_t)size, &place_off, &card_off);
     uint64_t bytes = pset_off + round_up(pset_bytes, 4096);
@@ -42,15 +42,14 @@ int block_open(struct block *b, const char *job, int size, const char *psets, si
     h->magic = JOB_MAGIC;
     h->version = JOB_VERSION;
     h->bytes = bytes;
-    h->size = h->local_size = (uint32_t)size;
-    h->nodes = 1;
+    h->size = (uint32_t)size;
     h->place_off = place_off;
     h->card_off = card_off;
     h->pset_off = pset_off;
     h->pset_bytes = (uint32_t)pset_bytes;
     if (pset_bytes) memcpy(job_psets(h), psets, pset_bytes);
     strncpy(h->name, job, sizeof h->name - 1);
-    if (getrandom(h->secret, sizeof h->secret, 0) != sizeof h->secret) return refuse("getrandom");
+    memcpy(h->secret, secret, sizeof h->secret);
     return 0;
 }
 

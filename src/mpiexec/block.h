@@ -11,10 +11,10 @@ struct block {
     struct job_head *head;
 };
 
-/* An anonymous, size-sealed block for `size` ranks with the job's secret; places and counts are the caller's to fill.
- * `psets`: the names of process sets, pset_bytes of them (psets_names).
- * 0 or an exit code after saying why. */
-int block_open(struct block *, const char *job, int size, const char *psets, size_t pset_bytes);
+/* An anonymous, size-sealed block for `size` ranks with the job's secret; places, nodes and counts are the caller's to
+ * fill. `psets`: the names of process sets, pset_bytes of them (psets_names). 0 or an exit code after saying why. */
+int block_open(struct block *, const char *job, int size, const uint8_t secret[32], const char *psets,
+               size_t pset_bytes);
 
 /* 1 + the exit code of MPI_Abort, 0 = not called. */
 uint32_t block_aborted(const struct block *);

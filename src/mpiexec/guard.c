@@ -1,6 +1,6 @@
 /* guard.c - the process that cleans up after a killed launcher. */
 #include "mpiexec/guard.h"
-#include "mpiexec/tree.h"
+#include "mpiexec/rmtree.h"
 #include "mpiexec/words.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void end_job(const struct guard_page *p)
         if (!sweep_strays(&p->groups, p->job) && round) break;
         nanosleep(&pause, NULL);
     }
-    tree_remove(p->dir);
+    rmtree(p->dir);
 }
 
 static void run(struct guard_page *p)
@@ -115,7 +115,7 @@ bool guard_make_dir(struct guard *g)
 
 void guard_close(struct guard *g)
 {
-    tree_remove(g->page->dir);
+    rmtree(g->page->dir);
     atomic_store(&g->page->armed, 0);
     close(g->fd);
     while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR) continue;

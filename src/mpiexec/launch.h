@@ -1,6 +1,10 @@
 /*
  * launch.h - the running job, as the parts of the launcher share it.
  *
+ * The mpiexec that the user started is the root. It serves the node of its own host, if ranks go there, as a daemon on
+ * another host (tree.h) serves that one: with the same code and this same structure, in which every process knows all
+ * nodes and ranks of the job, but descriptors and processes of its own node only.
+ *
  * One thread (the main one) owns everything here and runs the event loop; the PMIx library's thread only enters
  * server.c, which hands over what it learns through its own locked state and a descriptor.
  */
@@ -19,11 +23,23 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#define NODE_NONE (-1)
+
+/* A host on which ranks of the job run. Its number is its place in job->nodes and the node's number in MPI. */
+struct node {
+    char *name; /* as it was given: never shortened, never resolved on the host itself */
+    int slots;  /* as given; 0 = not said */
+    bool own;   /* the root's host: served by the root, without a daemon */
+    int nranks;
+    int *ranks; /* [nranks], by local rank */
+};
+
 struct rank {
     int rank, appnum;
-    pid_t pid;   /* 0 = not started, or gone and reaped */
-    bool exited; /* status holds */
-    int status;  /* as of waitpid */
+    int node, local; /* where it runs, and its number among the ranks there */
+    pid_t pid;       /* 0 = not started, or gone and reaped */
+    bool exited;     /* status holds */
+    int status;      /* as of waitpid */
     struct place place;
     struct stream out, err; /* what it writes */
 };
@@ -38,9 +54,14 @@ struct app {
 
 struct job {
     const struct spec *spec;
-    char name[64]; /* = PMIx namespace */
+    char name[64];      /* = PMIx namespace */
+    uint8_t secret[32]; /* the ranks' key, made by the root; the same in the blocks of all nodes */
     int size;
     struct rank *ranks;
+    struct node *nodes;
+    int nnodes;
+    int node; /* the one that this process serves; NODE_NONE: the root has no ranks on its host */
+    bool root;
     struct app *apps;
     struct event_base *base;
     struct block block;
@@ -51,6 +72,12 @@ struct job {
     struct rlimit nofile;
     double started; /* seconds of the monotonic clock */
 };
+
+/* The node this process serves has the number job->node; how many of its ranks there are, and the i-th. */
+static inline int launch_nlocal(const struct job *j) { return j->node == NODE_NONE ? 0 : j->nodes[j->node].nranks; }
+static inline struct rank *launch_local(const struct job *j, int i) { return &j->ranks[j->nodes[j->node].ranks[i]]; }
+
+static inline const char *launch_host(const struct job *j, const struct rank *r) { return j->nodes[r->node].name; }
 
 static inline double launch_now(void)
 {

@@ -83,6 +83,21 @@ static int prepare_apps(struct job *j, char **own)
     return 0;
 }
 
+/* One node, our own. */
+static void prepare_nodes(struct job *j)
+{
+    j->nnodes = 1;
+    j->nodes = xcalloc(1, sizeof *j->nodes);
+    struct node *n = &j->nodes[0];
+    *n = (struct node){.name = xstrdup(hosts_self()), .slots = j->spec->slots, .own = true, .nranks = j->size};
+    n->ranks = xcalloc((size_t)n->nranks, sizeof *n->ranks);
+    for (int r = 0; r < j->size; r++) n->ranks[r] = r;
+    for (int i = 0; i < n->nranks; i++) {
+        j->ranks[n->ranks[i]].node = 0;
+        j->ranks[n->ranks[i]].local = i;
+    }
+}
+
 static void prepare_ranks(struct job *j)
 {
     j->ranks = xcalloc((size_t)j->size, sizeof *j->ranks);
@@ -91,11 +106,12 @@ static void prepare_ranks(struct job *j)
             j->ranks[r] = (struct rank){.rank = r, .appnum = app, .place = {.l3 = -1, .numa = -1}};
 }
 
-/* A name that no other job of this machine has, also across pid namespaces. */
+/* A name that no other job of this machine has, also across pid namespaces; and the job's key. */
 static int name_job(struct job *j)
 {
     uint32_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random) {
+    if (getrandom(&random, sizeof random, 0) != sizeof random ||
+        getrandom(j->secret, sizeof j->secret, 0) != sizeof j->secret) {
         say("no random numbers: %s", strerror(errno));
         return EXIT_RESOURCE;
     }
@@ -126,15 +142,19 @@ static int make_block(struct job *j)
 {
     size_t pset_bytes;
     char *psets = psets_names(j->spec, &pset_bytes);
-    int rc = block_open(&j->block, j->name, j->size, psets, pset_bytes);
+    int rc = block_open(&j->block, j->name, j->size, j->secret, psets, pset_bytes);
     free(psets);
     if (rc) return rc;
     struct job_head *h = j->block.head;
     h->universe = (uint32_t)(j->spec->usize ? j->spec->usize : j->size);
+    h->nodes = (uint32_t)j->nnodes;
+    h->node = (uint32_t)j->node;
+    h->local_size = (uint32_t)launch_nlocal(j);
     h->usable_cpus = (uint32_t)cpus_usable();
     for (int i = 0; i < j->size; i++) {
         const struct rank *r = &j->ranks[i];
-        job_places(h)[i] = (struct job_place){.local_rank = (uint32_t)i,
+        job_places(h)[i] = (struct job_place){.node = (uint32_t)r->node,
+                                              .local_rank = (uint32_t)r->local,
                                               .appnum = (uint32_t)r->appnum,
                                               .bound = (uint32_t)r->place.count,
                                               .l3 = r->place.l3,
@@ -219,9 +239,11 @@ static int run(int argc, char **argv)
     if (rc) return rc;
     job.spec = &spec;
     job.size = spec.size;
+    job.root = true;
     sigprocmask(SIG_SETMASK, NULL, &job.signal_mask);
     if ((rc = raise_limits(&job)) || (rc = prepare_apps(&job, own)) || (rc = name_job(&job))) return rc;
     prepare_ranks(&job);
+    prepare_nodes(&job);
     step_done("options, programs");
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of ranks come to us, not to init */
     if ((rc = guard_open(&job.guard, job.name, job.size))) return rc;

@@ -153,8 +153,9 @@ static void judge_signal(const struct rank *r, pid_t pid)
     if (sig == SIGPIPE && output_broken())
         fail(128 + sig, SIGTERM, "%s", ""); /* the closed output was said already */
     else
-        fail(128 + sig, SIGTERM, "rank %d on %s (%s, pid %d) was killed by signal %d (%s)%s", r->rank, hosts_self(),
-             program_of(r), (int)pid, sig, signal_words(sig), WCOREDUMP(r->status) ? " and dumped core" : "");
+        fail(128 + sig, SIGTERM, "rank %d on %s (%s, pid %d) was killed by signal %d (%s)%s", r->rank,
+             launch_host(self.job, r), program_of(r), (int)pid, sig, signal_words(sig),
+             WCOREDUMP(r->status) ? " and dumped core" : "");
 }
 
 static void judge_exit(const struct rank *r, pid_t pid)
@@ -166,15 +167,15 @@ static void judge_exit(const struct rank *r, pid_t pid)
         fail((int)((block_aborted(&self.job->block) - 1) & 0xff), SIGTERM, "%s", "");
     } else if (life == JOB_LIFE_INITIALISED) {
         fail(code ? code : 1, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d without calling MPI_Finalize",
-             r->rank, hosts_self(), program_of(r), (int)pid, code);
+             r->rank, launch_host(self.job, r), program_of(r), (int)pid, code);
     } else if (code && life == JOB_LIFE_FINALISED) { /* its part of the job was done: the others may end theirs */
         if (!self.code && self.phase == RUNNING) self.code = code;
         say_verbose("rank %d (pid %d) exited with code %d after MPI_Finalize", r->rank, (int)pid, code);
     } else if (code && self.job->size == 1) { /* the exit code says it all, as in the shell */
         fail(code, SIGTERM, "%s", "");
     } else if (code) {
-        fail(code, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d", r->rank, hosts_self(), program_of(r),
-             (int)pid, code);
+        fail(code, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d", r->rank, launch_host(self.job, r),
+             program_of(r), (int)pid, code);
     }
 }
 

@@ -1,5 +1,5 @@
-/* tree.c - removes a directory tree. */
-#include "mpiexec/tree.h"
+/* rmtree.c - removes a directory tree. */
+#include "mpiexec/rmtree.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
-void tree_remove(const char *path)
+void rmtree(const char *path)
 {
     if (*path) nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
