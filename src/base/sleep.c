@@ -1,10 +1,14 @@
-/* sleep.c - futex, futex_waitv and membarrier behind the doorbells of sleep.h. */
+/* sleep.c - futex, futex_waitv, poll and membarrier behind the doorbells of sleep.h. */
 #include "base/sleep.h"
+#include "base/err.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,10 +28,28 @@ void bell_open(struct bell *b, bool fenced)
     atomic_store_explicit(&b->fenced, fenced || !sleep_membarrier_open(), memory_order_relaxed);
 }
 
+int bell_open_pipe(struct bell *b)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return err_sys("cannot make the pipe that wakes a sleeping process");
+    b->out = ends[0];
+    b->in = ends[1];
+    b->pid = (uint32_t)getpid();
+    return 0;
+}
+
+void bell_close(struct bell *b)
+{
+    if (!bell_has_pipe(b)) return;
+    close(b->in);
+    close(b->out);
+    b->in = b->out = 0;
+}
+
 uint32_t bell_announce(struct bell *b)
 {
     uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_relaxed);
-    atomic_store_explicit(&b->asleep, 1, memory_order_relaxed);
+    atomic_store_explicit(&b->asleep, bell_has_pipe(b) ? BELL_PIPE : BELL_FUTEX, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
     if (!atomic_load_explicit(&b->fenced, memory_order_relaxed))
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
@@ -75,17 +97,50 @@ void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t
     }
 }
 
+/* How long a sleeper relies on being woken through its pipe, should its waker be out of descriptors. */
+#define POLL_MS 1000
+
+void bell_poll(struct bell *b, uint32_t ticket, const int *fds, int n)
+{
+    struct pollfd p[1 + BELL_FDS_MAX] = {{.fd = b->out, .events = POLLIN}};
+    for (int i = 0; i < n; i++) p[1 + i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
+    /* acquire: pairs with the release in bell_ring, as the return from poll does through the kernel */
+    if (atomic_load_explicit(&b->ring, memory_order_acquire) == ticket) poll(p, 1 + (nfds_t)n, POLL_MS);
+}
+
+void bell_empty_pipe(struct bell *b)
+{
+    char bytes[64];
+    while (read(b->out, bytes, sizeof bytes) == (ssize_t)sizeof bytes) continue;
+}
+
+/* Writes into the owner's pipe. It is opened for each ring: a sleeper's switch costs more than that. */
+static void ring_pipe(const struct bell *b)
+{
+    char path[48];
+    bool own = b->pid == (uint32_t)getpid();
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", b->pid, b->in);
+    int fd = own ? b->in : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return; /* it has gone, or wakes up by itself (POLL_MS) */
+    (void)!write(fd, "", 1); /* a full pipe wakes as well */
+    if (!own) close(fd);
+}
+
 void bell_ring(struct bell *b)
 {
     /* Only the first of several wakers makes the system call; acq_rel orders it against the owner's next sleep. */
-    if (!atomic_exchange_explicit(&b->asleep, 0, memory_order_acq_rel)) return;
+    uint32_t how = atomic_exchange_explicit(&b->asleep, BELL_AWAKE, memory_order_acq_rel);
+    if (how == BELL_AWAKE) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
-    futex_wake_all(&b->ring);
+    if (how == BELL_PIPE) ring_pipe(b);
+    else futex_wake_all(&b->ring);
 }
 
-void gate_open(struct gate *g)
+bool gate_open(struct gate *g)
 {
     /* release: who is woken sees what was published; the word has changed for who is just going to sleep */
     atomic_fetch_add_explicit(&g->ring, 1, memory_order_release);
-    futex_wake_all(&g->ring);
+    uint32_t sleepers = atomic_load_explicit(&g->sleepers, memory_order_relaxed);
+    if (sleepers % GATE_POLLER) futex_wake_all(&g->ring);
+    return sleepers >= GATE_POLLER;
 }

@@ -14,6 +14,10 @@
  * that registered, and (B) is only a compiler barrier; where ranks sleep all the
  * time (more ranks than cores), (B) is a real fence. The sleeper says in
  * bell->fenced which of the two it relies on.
+ *
+ * A process that also waits for descriptors (sockets) sleeps in poll instead, with a
+ * pipe of its own among them (bell_open_pipe): `asleep` then says so, and whoever rings
+ * opens the pipe by /proc/<pid>/fd, the way segments are opened, and writes a byte.
  */
 #ifndef TERN_BASE_SLEEP_H
 #define TERN_BASE_SLEEP_H
@@ -21,19 +25,27 @@
 #include "base/compiler.h"
 #include <stdatomic.h>
 
+enum bell_sleep { BELL_AWAKE, BELL_FUTEX, BELL_PIPE };
+
 struct bell {
     _Atomic uint32_t ring;   /* futex word: counts rings */
-    _Atomic uint32_t asleep; /* 1 while the owner sleeps or is about to */
+    _Atomic uint32_t asleep; /* enum bell_sleep: how the owner sleeps or is about to */
     _Atomic uint32_t fenced; /* 1: wakers must put a fence between work and the look at `asleep` */
-    uint32_t pad;
+    uint32_t pid;            /* of the owner, with a pipe */
+    int32_t in, out;         /* the pipe's ends in the owner: in is written by who rings; both 0: no pipe */
 };
-static_assert(sizeof(struct bell) == 16, "a bell lies in shared memory");
+static_assert(sizeof(struct bell) == 24, "a bell lies in shared memory");
 
 /* Registers the process for membarrier; false when the kernel will not (then bells are fenced). Idempotent. */
 bool sleep_membarrier_open(void);
 
 /* Chooses the barrier side: fenced = wakers pay. Without membarrier it is always fenced. */
 void bell_open(struct bell *, bool fenced);
+
+/* From now on the owner sleeps in bell_poll. 0, or a code with words. */
+int bell_open_pipe(struct bell *);
+void bell_close(struct bell *);
+static inline bool bell_has_pipe(const struct bell *b) { return b->in != b->out; }
 
 /* Announces the sleep and does barrier (A). Returns the ticket for bell_wait. */
 uint32_t bell_announce(struct bell *);
@@ -42,8 +54,20 @@ uint32_t bell_announce(struct bell *);
  * possible. The announcement stands until a ring or bell_stay ends it: other threads may sleep by it. */
 void bell_wait(struct bell *, uint32_t ticket, _Atomic uint32_t *word, uint32_t value);
 
+/* With a pipe: sleeps until the bell rings after `ticket` or one of the descriptors is readable. Spurious returns are
+ * possible, at least once a second. A thread that goes on sleeping while another one got up returns at once. */
+#define BELL_FDS_MAX 7
+void bell_poll(struct bell *, uint32_t ticket, const int *fds, int n);
+
+/* Takes what was written into the pipe. */
+void bell_empty_pipe(struct bell *) TERN_COLD;
+
 /* Nobody sleeps here any more: withdraws the announcement. Where threads share a bell, the last of them does it. */
-static inline void bell_stay(struct bell *b) { atomic_store_explicit(&b->asleep, 0, memory_order_relaxed); }
+static inline void bell_stay(struct bell *b)
+{
+    atomic_store_explicit(&b->asleep, BELL_AWAKE, memory_order_relaxed);
+    if (bell_has_pipe(b)) bell_empty_pipe(b);
+}
 
 /* Wakes the owner: the slow half of bell_check. */
 void bell_ring(struct bell *) TERN_COLD;
@@ -60,21 +84,25 @@ static inline void bell_check(struct bell *b, bool fence)
 /*
  * A gate is a doorbell of many: sleepers wait for something that one process brings about for all of them at once,
  * and are woken by one system call. The handshake is the same; who sleeps counts itself in `sleepers` before (A).
+ * Who sleeps in bell_poll counts in the upper half of `sleepers`: the opener has to ring those one by one.
  */
+#define GATE_POLLER 0x10000u
+
 struct gate {
     _Atomic uint32_t ring; /* futex word: counts openings that somebody slept for */
     _Atomic uint32_t sleepers;
 };
 
-/* Wakes all sleepers: the slow half of gate_check. */
-void gate_open(struct gate *) TERN_COLD;
+/* Wakes all sleepers: the slow half of gate_check. True if some sleep in bell_poll. */
+bool gate_open(struct gate *) TERN_COLD;
 
-/* Waker's side, after publishing with release. `fence`: wakers pay for barrier (B), as in bell_check. */
-static inline void gate_check(struct gate *g, bool fence)
+/* Waker's side, after publishing with release. `fence`: wakers pay for barrier (B), as in bell_check. True: the bells of
+ * all who may wait have to be checked as well. */
+static inline bool gate_check(struct gate *g, bool fence)
 {
     if (fence) atomic_thread_fence(memory_order_seq_cst);
     else atomic_signal_fence(memory_order_seq_cst);
-    if (unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed))) gate_open(g);
+    return unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed)) && gate_open(g);
 }
 
 /* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */

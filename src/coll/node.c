@@ -87,8 +87,21 @@ static inline void signal(struct node *n, uint32_t seq, int rank)
     atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with slot_is_set */
 }
 
+/* Ranks that wait for sockets as well have to be woken one by one. */
+static TERN_COLD void wake_pollers(struct node *n)
+{
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    for (int r = 0; r < n->size; r++)
+        if (r != n->rank) peer_wake(comm_index(n->comm, r));
+    lane_leave(l);
+}
+
 /* Wakes who sleeps for what was signalled. */
-static inline void announce(struct node *n) { gate_check(&n->head->gate, n->fenced); }
+static inline void announce(struct node *n)
+{
+    if (unlikely(gate_check(&n->head->gate, n->fenced))) wake_pollers(n);
+}
 
 /* This rank's contribution is there: where arrivals are counted, the last one speaks for all. True for the last. */
 static bool arrive(struct node *n, uint32_t seq)
@@ -121,7 +134,7 @@ static inline void finish(struct node *n, uint32_t seq)
 {
     /* release: pairs with slots_free; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, seq, memory_order_release);
-    gate_check(&n->head->room, n->fenced);
+    if (unlikely(gate_check(&n->head->room, n->fenced))) wake_pollers(n);
 }
 
 /* ---- payloads ---- */

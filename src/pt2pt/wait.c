@@ -59,21 +59,21 @@ static void learn(struct lane *l, uint64_t waited, bool slept)
 static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     struct bell *bell = peer_bell();
-    uint32_t seen = 0;
+    uint32_t seen = 0, weight = peer_sleep_weight(bell);
     if (gate) {
         seen = atomic_load_explicit(&gate->ring, memory_order_relaxed);
-        atomic_fetch_add_explicit(&gate->sleepers, 1, memory_order_relaxed); /* ordered by bell_announce */
+        atomic_fetch_add_explicit(&gate->sleepers, weight, memory_order_relaxed); /* ordered by bell_announce */
     }
     uint32_t ticket = bell_announce(bell);
     if (!ready(arg) && lane_idle(l)) {
         l->sleepers++;
         lane_leave(l);
-        bell_wait(bell, ticket, gate ? &gate->ring : NULL, seen);
+        peer_sleep(bell, ticket, gate, seen);
         lane_enter(l);
         l->sleepers--;
     }
     if (!l->sleepers) bell_stay(bell);
-    if (gate) atomic_fetch_sub_explicit(&gate->sleepers, 1, memory_order_relaxed);
+    if (gate) atomic_fetch_sub_explicit(&gate->sleepers, weight, memory_order_relaxed);
 }
 
 /* Other threads may wait for this lane: they have the lock for a moment. */

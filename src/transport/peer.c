@@ -27,8 +27,17 @@ static struct open_dom {
     struct tp_dom *dom;
 } doms[DOMS_MAX];
 static int dom_count;
-static struct tp_dom *poll_dom; /* the one transport that is polled */
-static const struct tp_ops *poll_ops;
+
+/* Those that are polled: the near ones, looked at each time since that costs a few loads, and the far ones, where a look
+ * is a system call. */
+static struct open_dom near[DOMS_MAX], far[DOMS_MAX];
+static int near_count, far_count;
+
+/* Looks at the near ones that find nothing before the far ones have their turn: about a tenth of what a look there costs. */
+#define FAR_TURN 8
+
+static struct bell own_bell; /* where no transport has one */
+static struct bell *bell = &own_bell;
 
 const struct tp_ops *const peer_transports[] = {&tp_self, &tp_shm, &tp_mock, NULL};
 
@@ -42,18 +51,24 @@ static const struct tp_ops *find_ops(const char *name, size_t len)
 static int open_dom(const struct tp_ops *ops)
 {
     struct open_dom *d = &doms[dom_count];
-    if (ops->progress && poll_ops)
-        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s and %s cannot be used together", poll_ops->name, ops->name);
+    if (bell != &own_bell && ops->bell)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s cannot be used together with the transports before it", ops->name);
     int rc = ops->open(&d->dom);
     if (rc == TERN_ERR_NOT_FOUND) return 0;
     if (rc) return rc;
     d->ops = ops;
     dom_count++;
-    if (ops->progress) {
-        poll_ops = ops;
-        poll_dom = d->dom;
-    }
+    if (ops->bell) bell = ops->bell(d->dom);
+    if (ops->wait_fd) far[far_count++] = *d;
+    else if (ops->progress) near[near_count++] = *d;
     return 0;
+}
+
+/* Who also waits for descriptors sleeps in another way. */
+static int open_bell(void)
+{
+    if (bell == &own_bell) bell_open(bell, true);
+    return far_count ? bell_open_pipe(bell) : 0;
 }
 
 /* Opens what TERN_TRANSPORTS lists, "a,b,c". */
@@ -111,7 +126,8 @@ int peer_open(void)
 {
     int rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
-    if (!poll_ops) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
+    if (!near_count) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
+    if (!rc) rc = open_bell();
     peer_count = proc_self()->size;
     peer_table = calloc(peer_count, sizeof *peer_table);
     if (!peer_table) return err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", peer_count);
@@ -134,11 +150,13 @@ void peer_close(void)
     peer_table = NULL;
     peer_count = 0;
     shared_close();
+    bell_close(bell);
+    bell = &own_bell;
     while (dom_count) {
         dom_count--;
         doms[dom_count].ops->close(doms[dom_count].dom);
     }
-    poll_ops = NULL;
+    near_count = far_count = 0;
 }
 
 struct peer *peer_of_sender(uint32_t index)
@@ -211,15 +229,49 @@ bool peer_is_local(uint32_t index)
     return p && (p->ep.caps & TP_CAP_MAP);
 }
 
-int peer_progress(int budget) { return poll_ops ? poll_ops->progress(poll_dom, budget) : 0; }
-
-struct bell *peer_bell(void)
+/* Far ones have their turn when the near ones have nothing, and now and then when they always have something. */
+static TERN_COLD int progress_far(int budget, int n)
 {
-    static struct bell lonely; /* nobody rings it */
-    return poll_ops && poll_ops->bell ? poll_ops->bell(poll_dom) : &lonely;
+    static uint32_t fruitless, fruitful;
+    if (near_count && (n ? ++fruitful : ++fruitless) % FAR_TURN) return n;
+    for (int i = 0; i < far_count; i++) n += far[i].ops->progress(far[i].dom, budget);
+    return n;
 }
 
-bool peer_idle(bool want_room) { return !poll_ops || poll_ops->idle(poll_dom, want_room); }
+int peer_progress(int budget)
+{
+    int n = 0;
+    for (int i = 0; i < near_count; i++) n += near[i].ops->progress(near[i].dom, budget);
+    return likely(!far_count) ? n : progress_far(budget, n);
+}
+
+struct bell *peer_bell(void) { return bell; }
+
+bool peer_idle(bool want_room)
+{
+    for (int i = 0; i < near_count; i++)
+        if (!near[i].ops->idle(near[i].dom, want_room)) return false;
+    for (int i = 0; i < far_count; i++)
+        if (!far[i].ops->idle(far[i].dom, want_room)) return false;
+    return true;
+}
+
+void peer_sleep(struct bell *b, uint32_t ticket, struct gate *gate, uint32_t seen)
+{
+    int fds[BELL_FDS_MAX], n = 0;
+    if (!bell_has_pipe(b)) {
+        bell_wait(b, ticket, gate ? &gate->ring : NULL, seen);
+        return;
+    }
+    for (int i = 0; i < far_count && n < BELL_FDS_MAX; i++) fds[n++] = far[i].ops->wait_fd(far[i].dom);
+    bell_poll(b, ticket, fds, n); /* who opens the gate rings the bell too */
+}
+
+void peer_wake(uint32_t index)
+{
+    struct peer *p = peer_get(index);
+    if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+}
 
 void *peer_shared_alloc(size_t bytes, uint64_t *offset) { return shared_alloc(bytes, offset); }
 void peer_shared_free(void *block, size_t bytes) { shared_free(block, bytes); }

@@ -63,6 +63,16 @@ int peer_progress(int budget);      /* messages delivered */
 struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
 
+/* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket has
+ * something. Without the lane's lock. */
+void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen);
+
+/* What one that sleeps counts for in gate.sleepers. */
+static inline uint32_t peer_sleep_weight(const struct bell *b) { return bell_has_pipe(b) ? GATE_POLLER : 1; }
+
+/* Wakes the process with this index if it sleeps: something has changed in memory that it looks at. */
+void peer_wake(uint32_t index);
+
 /* Shared memory of this process that peers on the node can map (tp_ops.map): bytes at an offset, zeroed. NULL: none left. */
 void *peer_shared_alloc(size_t bytes, uint64_t *offset);
 void peer_shared_free(void *, size_t bytes);

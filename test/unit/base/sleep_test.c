@@ -32,8 +32,10 @@ static void await(struct side *own, uint32_t want)
 {
     while (atomic_load_explicit(&own->work, memory_order_acquire) != want) {
         uint32_t ticket = bell_announce(&own->bell);
-        if (atomic_load_explicit(&own->work, memory_order_acquire) == want) bell_stay(&own->bell);
-        else bell_wait(&own->bell, ticket, NULL, 0);
+        bool there = atomic_load_explicit(&own->work, memory_order_acquire) == want;
+        if (!there && bell_has_pipe(&own->bell)) bell_poll(&own->bell, ticket, NULL, 0);
+        else if (!there) bell_wait(&own->bell, ticket, NULL, 0);
+        if (there || bell_has_pipe(&own->bell)) bell_stay(&own->bell);
     }
 }
 
@@ -87,7 +89,8 @@ static void threads_with_membarrier(void **state)
     between_threads(false);
 }
 
-static void between_processes(bool fenced)
+/* With pipes, `piped` of the two sleep in poll. */
+static void between_processes(bool fenced, int piped)
 {
     struct table *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status = -1;
@@ -97,10 +100,14 @@ static void between_processes(bool fenced)
     assert_true(child >= 0);
     if (child == 0) {
         if (!fenced) sleep_membarrier_open();
+        if (piped > 1 && bell_open_pipe(&t->side[1].bell)) _exit(1);
         play(t, 1);
         _exit(0);
     }
+    if (piped) assert_int_equal(bell_open_pipe(&t->side[0].bell), 0);
     play(t, 0);
+    bell_close(&t->side[0].bell);
+    assert_false(bell_has_pipe(&t->side[0].bell));
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     munmap(t, sizeof *t);
@@ -109,14 +116,63 @@ static void between_processes(bool fenced)
 static void processes_with_fences(void **state)
 {
     (void)state;
-    between_processes(true);
+    between_processes(true, 0);
 }
 
 static void processes_with_membarrier(void **state)
 {
     (void)state;
     if (!sleep_membarrier_open()) skip();
-    between_processes(false);
+    between_processes(false, 0);
+}
+
+static void processes_with_a_pipe(void **state)
+{
+    (void)state;
+    between_processes(true, 1);
+}
+
+static void processes_with_pipes(void **state)
+{
+    (void)state;
+    between_processes(true, 2);
+}
+
+/* A descriptor ends a sleep too, and a byte left in the pipe is gone when the sleep is over. */
+static void descriptors_end_a_poll(void **state)
+{
+    (void)state;
+    struct bell bell = {0};
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    bell_open(&bell, true);
+    assert_int_equal(bell_open_pipe(&bell), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    uint64_t start = clock_ns();
+    bell_poll(&bell, bell_announce(&bell), ends, 1);
+    assert_int_equal(atomic_load(&bell.asleep), BELL_PIPE);
+    bell_check(&bell, true);
+    bell_stay(&bell);
+    assert_int_equal(read(bell.out, &byte, 1), -1);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    assert_true(clock_ns() - start < 900 * MILLISECOND); /* not by the time-out of a second */
+    bell_close(&bell);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Who sleeps in poll is counted apart, and left to the opener. */
+static void gate_tells_of_pollers(void **state)
+{
+    (void)state;
+    struct gate g = {0};
+    assert_false(gate_check(&g, true));
+    atomic_fetch_add(&g.sleepers, 1);
+    assert_false(gate_check(&g, true));
+    atomic_fetch_add(&g.sleepers, GATE_POLLER);
+    assert_true(gate_check(&g, true));
+    assert_int_equal(atomic_load(&g.ring), 2);
 }
 
 /* Many sleep at one gate, each with a bell of its own; one opens it, and waits until all have passed. */
@@ -223,6 +279,10 @@ int main(void)
         cmocka_unit_test(threads_with_membarrier),
         cmocka_unit_test(processes_with_fences),
         cmocka_unit_test(processes_with_membarrier),
+        cmocka_unit_test(processes_with_a_pipe),
+        cmocka_unit_test(processes_with_pipes),
+        cmocka_unit_test(descriptors_end_a_poll),
+        cmocka_unit_test(gate_tells_of_pollers),
         cmocka_unit_test(gate_with_fences),
         cmocka_unit_test(gate_with_membarrier),
         cmocka_unit_test(ring_after_the_announcement_counts),
