@@ -1,4 +1,4 @@
-/* hosts.c - which hosts were named, and whether they are this one. */
+/* hosts.c - see hosts.h. */
 #include "mpiexec/hosts.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
@@ -13,6 +13,8 @@
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
 
 const char *hosts_self(void)
 {
@@ -45,70 +47,179 @@ static bool is_self(const char *host)
     if (!strcasecmp(host, "localhost") || !strncasecmp(host, "localhost.", 10)) return true;
     if (!strncmp(host, "127.", 4) || !strcmp(host, "::1")) return true;
     if (!strcasecmp(host, self)) return true;
+    bool address = strchr(host, ':') || strspn(host, "0123456789.") == strlen(host);
     /* A short name against a long one; two different long names are different hosts. */
-    if ((!host[bare] || !self[self_bare]) && bare == self_bare && !strncasecmp(host, self, bare)) return true;
-    return (isdigit((unsigned char)host[0]) || strchr(host, ':')) && is_own_address(host);
+    if (!address && (!host[bare] || !self[self_bare]) && bare == self_bare && !strncasecmp(host, self, bare))
+        return true;
+    return address && is_own_address(host);
 }
 
-/* "host", "host:4", "::1" (an address in brackets or with several colons carries no slots). */
-static int take(char *entry, const char *slots_word, int *slots, const char *where)
+/* What a remote shell could take for something else than a host (an option, a shell's word) is none. */
+static bool is_name(const char *s)
 {
-    char *colon = strchr(entry, ':');
-    long n = 1;
-    if (colon && !strchr(colon + 1, ':')) {
-        *colon = 0;
-        slots_word = colon + 1;
-    }
-    if (slots_word) {
-        char *end;
-        n = strtol(slots_word, &end, 10);
-        if (end == slots_word || *end || n < 1 || n > 1 << 20) {
-            say("%s: '%s' is not a number of slots for host %s", where, slots_word, entry);
-            return EXIT_USAGE;
-        }
-    }
-    if (!is_self(entry)) {
-        say("%s names host %s, but this version starts ranks only on its own host (%s)", where, entry, hosts_self());
+    if (!isalnum((unsigned char)*s) && *s != '_' && *s != ':' && !(*s & 0x80)) return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("-._:%@", *s) && !(*s & 0x80)) return false;
+    return true;
+}
+
+/* --- lists ------------------------------------------------------------------------------------------------------- */
+
+static unsigned hash_of(const char *name)
+{
+    unsigned hash = 5381;
+    for (; *name; name++) hash = hash * 33 + (unsigned)tolower((unsigned char)*name);
+    return hash;
+}
+
+struct host *hosts_find(const struct hosts *h, const char *name)
+{
+    unsigned hash = hash_of(name);
+    for (int i = h->n - 1; i >= 0; i--) /* the last first: many lists name a host once a slot */
+        if (h->v[i].hash == hash && !strcasecmp(h->v[i].name, name)) return &h->v[i];
+    return NULL;
+}
+
+int hosts_add(struct hosts *h, const char *name, int slots, const char *where)
+{
+    if (!is_name(name)) {
+        say("%s: '%s' is not the name of a host", where, name);
         return EXIT_USAGE;
     }
-    *slots += (int)n;
+    bool self = is_self(name);
+    if (self) name = hosts_self();
+    struct host *old = hosts_find(h, name);
+    if ((!old && h->n == HOSTS_MAX) || (old ? old->slots : 0) > SLOTS_MAX - slots) {
+        say("%s: this version uses at most %d hosts, and %d slots of each", where, HOSTS_MAX, SLOTS_MAX);
+        return EXIT_USAGE;
+    }
+    if (old) {
+        old->slots += slots ? slots : 1;
+        old->said = true;
+        return 0;
+    }
+    h->v = xrealloc(h->v, sizeof *h->v * ((size_t)h->n + 1));
+    h->v[h->n++] = (struct host){
+        .name = xstrdup(name), .slots = slots ? slots : 1, .said = slots, .self = self, .hash = hash_of(name)};
     return 0;
 }
 
-int hosts_list(const char *list, int *slots)
+static int slots_of(const char *word, const char *host, const char *where, int *slots)
 {
-    char *copy = xstrdup(list), *rest = copy, *entry;
-    int rc = 0;
+    char *end;
+    long n = strtol(word, &end, 10);
+    if (end != word && !*end && n >= 1 && n <= SLOTS_MAX) {
+        *slots = (int)n;
+        return 0;
+    }
+    say("%s: '%s' is not a number of slots for host %s", where, word, host);
+    return EXIT_USAGE;
+}
+
+/* "host", "host:4", "[::1]:4"; "::1" (several colons) carries no slots. *name_p is the name, which begins in `entry`.
+ */
+static int split(char *entry, const char *where, char **name_p, int *slots)
+{
+    char *colon = strchr(entry, ':');
+    *name_p = entry;
+    *slots = 0;
+    if (*entry == '[') {
+        char *close = strchr(entry, ']');
+        if (!close || (close[1] && close[1] != ':')) {
+            say("%s: '%s' is not an address in brackets", where, entry);
+            return EXIT_USAGE;
+        }
+        *name_p = entry + 1;
+        *close = 0;
+        colon = close[1] ? close + 1 : NULL;
+    } else if (colon && strchr(colon + 1, ':')) {
+        colon = NULL;
+    }
+    if (!colon) return 0;
+    *colon = 0;
+    return slots_of(colon + 1, *name_p, where, slots);
+}
+
+int hosts_list(struct hosts *h, const char *list)
+{
+    char *copy = xstrdup(list), *rest = copy, *entry, *name;
+    int rc = 0, slots;
     while (!rc && (entry = strsep(&rest, ",")))
-        if (*entry) rc = take(entry, NULL, slots, "the host list");
+        if (*entry && !(rc = split(entry, "the host list", &name, &slots)))
+            rc = hosts_add(h, name, slots, "the host list");
     free(copy);
+    if (!rc && !h->n) {
+        say("the host list '%s' names no host", list);
+        return EXIT_USAGE;
+    }
     return rc;
 }
 
-int hosts_file(const char *path, int *slots)
+/* The words behind a host in a file. The slots that are said there count more than those at the name. */
+static int read_words(char **save, const char *host, const char *path, int *slots)
+{
+    static bool noted;
+    int most = 0, rc = 0;
+    for (char *word; !rc && (word = strtok_r(NULL, " \t\r", save));) {
+        if (!strncmp(word, "slots=", 6))
+            rc = slots_of(word + 6, host, path, slots);
+        else if (!strncmp(word, "max_slots=", 10) || !strncmp(word, "max-slots=", 10))
+            rc = slots_of(word + 10, host, path, &most);
+        else if (!noted) {
+            say("note: %s: '%s' of host %s has no meaning here (slots=N has)", path, word, host);
+            noted = true;
+        }
+    }
+    if (!*slots) *slots = most; /* more ranks than that are never refused */
+    return rc;
+}
+
+static int read_line(struct hosts *h, char *line, const char *path)
+{
+    char *save, *name;
+    int slots;
+    line[strcspn(line, "#\n")] = 0;
+    char *entry = strtok_r(line, " \t\r", &save);
+    if (!entry) return 0;
+    int rc = split(entry, path, &name, &slots);
+    if (!rc) rc = read_words(&save, name, path, &slots);
+    return rc ? rc : hosts_add(h, name, slots, path);
+}
+
+int hosts_file(struct hosts *h, const char *path)
 {
     FILE *f = fopen(path, "re");
     char *line = NULL;
     size_t cap = 0;
-    int rc = 0, before = *slots;
+    int rc = 0;
     if (!f) {
         say("cannot read the host file %s: %s", path, strerror(errno));
         return EXIT_USAGE;
     }
-    while (!rc && getline(&line, &cap, f) >= 0) {
-        char *save, *slots_word = NULL;
-        line[strcspn(line, "#\n")] = 0;
-        char *host = strtok_r(line, " \t\r", &save);
-        if (!host) continue;
-        for (char *word; (word = strtok_r(NULL, " \t\r", &save));)
-            if (!strncmp(word, "slots=", 6)) slots_word = word + 6;
-        rc = take(host, slots_word, slots, path);
-    }
+    while (!rc && getline(&line, &cap, f) >= 0) rc = read_line(h, line, path);
+    bool failed = ferror(f);
     free(line);
     fclose(f);
-    if (!rc && *slots == before) {
-        say("the host file %s names no host", path);
+    if (!rc && (failed || (!h->n))) {
+        say(failed ? "cannot read the host file %s" : "the host file %s names no host", path);
         return EXIT_USAGE;
     }
+    return rc;
+}
+
+int hosts_pick(struct hosts *all, const struct hosts *list)
+{
+    struct hosts picked = {0};
+    int rc = 0;
+    for (int i = 0; i < list->n && !rc; i++) {
+        const struct host *wanted = &list->v[i], *known = hosts_find(all, wanted->name);
+        if (!known) {
+            say("host %s of the host list is not in the host file", wanted->name);
+            rc = EXIT_USAGE;
+        } else {
+            rc = hosts_add(&picked, wanted->name, wanted->said ? wanted->slots : known->slots, "the host list");
+        }
+    }
+    if (!rc) *all = picked;
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "mpiexec/hosts.h"
 #include "mpiexec/input.h"
 #include "mpiexec/launch.h"
+#include "mpiexec/map.h"
 #include "mpiexec/options.h"
 #include "mpiexec/psets.h"
 #include "mpiexec/server.h"
@@ -52,7 +53,21 @@ static int read_options(struct spec *s, int argc, char **argv)
 {
     int rc = options_environment(s);
     if (!rc) rc = options_parse(s, argc - 1, argv + 1);
+    if (!rc) rc = place_per_host(&s->place, &s->ppn);
     return rc ? rc : spec_settle(s);
+}
+
+static int map_job(const struct spec *s, struct map *m)
+{
+    map_ranks(s, m);
+    map_show(s, m);
+    for (int i = 0; i < m->nnodes && !s->no_launch; i++)
+        if (!m->nodes[i].host->self) {
+            say("rank %d belongs to host %s, but this version starts ranks only on its own host (%s)", m->nodes[i].ranks[0],
+                m->nodes[i].host->name, hosts_self());
+            return EXIT_USAGE;
+        }
+    return s->no_launch ? OPTIONS_DONE : 0;
 }
 
 static int raise_limits(struct job *j)
@@ -83,18 +98,20 @@ static int prepare_apps(struct job *j, char **own)
     return 0;
 }
 
-/* One node, our own. */
-static void prepare_nodes(struct job *j)
+static void prepare_nodes(struct job *j, const struct map *m)
 {
-    j->nnodes = 1;
-    j->nodes = xcalloc(1, sizeof *j->nodes);
-    struct node *n = &j->nodes[0];
-    *n = (struct node){.name = xstrdup(hosts_self()), .slots = j->spec->slots, .own = true, .nranks = j->size};
-    n->ranks = xcalloc((size_t)n->nranks, sizeof *n->ranks);
-    for (int r = 0; r < j->size; r++) n->ranks[r] = r;
-    for (int i = 0; i < n->nranks; i++) {
-        j->ranks[n->ranks[i]].node = 0;
-        j->ranks[n->ranks[i]].local = i;
+    j->nnodes = m->nnodes;
+    j->node = NODE_NONE;
+    j->nodes = xcalloc((size_t)m->nnodes, sizeof *j->nodes);
+    for (int i = 0; i < m->nnodes; i++) {
+        const struct map_node *n = &m->nodes[i];
+        j->nodes[i] = (struct node){
+            .name = n->host->name, .slots = n->host->slots, .own = n->host->self, .nranks = n->nranks, .ranks = n->ranks};
+        if (n->host->self) j->node = i;
+    }
+    for (int r = 0; r < j->size; r++) {
+        j->ranks[r].node = m->node[r];
+        j->ranks[r].local = m->local[r];
     }
 }
 
@@ -146,7 +163,7 @@ static int make_block(struct job *j)
     free(psets);
     if (rc) return rc;
     struct job_head *h = j->block.head;
-    h->universe = (uint32_t)(j->spec->usize ? j->spec->usize : j->size);
+    h->universe = (uint32_t)spec_universe(j->spec);
     h->nodes = (uint32_t)j->nnodes;
     h->node = (uint32_t)j->node;
     h->local_size = (uint32_t)launch_nlocal(j);
@@ -230,11 +247,13 @@ static void print_exitcodes(const struct job *j)
 static int run(int argc, char **argv)
 {
     static struct spec spec;
+    static struct map map;
     static struct job job;
     char **own = environ; /* setenv of later steps works on a copy */
     fill_stdio();
     step_done("");
     int rc = read_options(&spec, argc, argv);
+    if (!rc) rc = map_job(&spec, &map);
     if (rc == OPTIONS_DONE) return 0;
     if (rc) return rc;
     job.spec = &spec;
@@ -243,7 +262,7 @@ static int run(int argc, char **argv)
     sigprocmask(SIG_SETMASK, NULL, &job.signal_mask);
     if ((rc = raise_limits(&job)) || (rc = prepare_apps(&job, own)) || (rc = name_job(&job))) return rc;
     prepare_ranks(&job);
-    prepare_nodes(&job);
+    prepare_nodes(&job, &map);
     step_done("options, programs");
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of ranks come to us, not to init */
     if ((rc = guard_open(&job.guard, job.name, job.size))) return rc;

@@ -104,8 +104,8 @@ static int set_prefix(struct spec *s, char **v)
 
 /* --- hosts ------------------------------------------------------------------------------------------------------- */
 
-static int set_hosts(struct spec *s, char **v) { return hosts_list(v[0], &s->slots); }
-static int set_hostfile(struct spec *s, char **v) { return hosts_file(v[0], &s->slots); }
+static int set_hosts(struct spec *s, char **v) { return hosts_list(&spec_app(s)->list, v[0]); }
+static int set_hostfile(struct spec *s, char **v) { return hosts_file(&spec_app(s)->file, v[0]); }
 static int set_ppn(struct spec *s, char **v) { return number("ppn", v[0], 1, &s->ppn); }
 static int set_usize(struct spec *s, char **v) { return number("usize", v[0], 1, &s->usize); }
 
@@ -113,6 +113,57 @@ static int set_pernode(struct spec *s, char **v)
 {
     (void)v;
     s->ppn = 1;
+    return 0;
+}
+
+static int set_no_manager(struct spec *s, char **v)
+{
+    (void)v;
+    s->no_manager = true;
+    return 0;
+}
+
+/* Hydra's name of the resource manager to ask: each is asked anyway, so only the ones that mean none count. */
+static int set_rmk(struct spec *s, char **v)
+{
+    s->no_manager = !strcasecmp(v[0], "none") || !strcasecmp(v[0], "user");
+    return 0;
+}
+
+static int show_map(struct spec *s, char **v)
+{
+    (void)v;
+    s->show_map = true;
+    return 0;
+}
+
+static int show_hosts(struct spec *s, char **v)
+{
+    (void)v;
+    s->show_hosts = true;
+    return 0;
+}
+
+static int set_no_launch(struct spec *s, char **v)
+{
+    (void)v;
+    s->no_launch = true;
+    return 0;
+}
+
+/* --display map,allocation,bind */
+static int set_display(struct spec *s, char **v)
+{
+    char *copy = xstrdup(v[0]), *word;
+    while ((word = strsep(&copy, ",:"))) {
+        if (!strcasecmp(word, "map")) s->show_map = true;
+        else if (!strcasecmp(word, "allocation") || !strcasecmp(word, "alloc")) s->show_hosts = true;
+        else if (!strncasecmp(word, "bind", 4)) s->place.report = true;
+        else {
+            say("--display %s is not understood: map, allocation, bind", word);
+            return EXIT_USAGE;
+        }
+    }
     return 0;
 }
 
@@ -328,11 +379,17 @@ const struct optset optset_table[] = {
     {"configfile|app|file", 1, set_configfile, "FILE", "one program with its options a line"},
     {"prefix", 1, set_prefix, "DIR", "put DIR/bin before PATH and DIR/lib before LD_LIBRARY_PATH of the ranks"},
 
-    {"Hosts (this version: only this one)", 0, NULL, NULL, NULL},
-    {"host|hosts|H", 1, set_hosts, "HOST[:N],...", "hosts and the ranks meant for each"},
-    {"hostfile|machinefile|f", 1, set_hostfile, "FILE", "the same, one host a line: HOST[:N] or HOST slots=N"},
-    {"ppn|perhost|N|npernode", 1, set_ppn, "N", "ranks of each host"},
-    {"pernode", 0, set_pernode, "", "one rank on each host"},
+    {"Hosts (of the next program; of all, if no other names hosts)", 0, NULL, NULL, NULL},
+    {"host|hosts|hostlist|H", 1, set_hosts, "HOST[:N],...", "hosts and the ranks meant for each; with a host file, picks from it"},
+    {"hostfile|machinefile|default-hostfile|f", 1, set_hostfile, "FILE", "the same, one host a line: HOST[:N] or HOST slots=N"},
+    {"ppn|perhost|N|npernode|ranks-per-node", 1, set_ppn, "N", "ranks of each host before the next"},
+    {"pernode|rr", 0, set_pernode, "", "one rank on each host before the next"},
+    {"rmk", 1, set_rmk, "NAME", "none or user: no hosts from Slurm, PBS or LSF (all others: if no host is named)"},
+    {"localhost-only", 0, set_no_manager, "", "the same"},
+    {"display-map", 0, show_map, "", "print which rank goes to which host"},
+    {"display-allocation", 0, show_hosts, "", "print the hosts"},
+    {"display", 1, set_display, "WHAT", "map, allocation, bind"},
+    {"do-not-launch", 0, set_no_launch, "", "print what was asked for, and start nothing"},
     {"usize", 1, set_usize, "N", "size of the universe (MPI_UNIVERSE_SIZE)"},
 
     {"Environment (g...: of all programs; otherwise of the next)", 0, NULL, NULL, NULL},
@@ -371,9 +428,8 @@ const struct optset optset_table[] = {
     {"help|h", 0, show_help, "", "print this"},
 
     {"Accepted, and needless here", 0, NULL, NULL, NULL},
-    {"oversubscribe|nooversubscribe|allow-run-as-root|q|quiet|disable-hostname-propagation|"
-     "localhost-only", 0, set_needless, "", "any number of ranks is fine, root is fine"},
-    {"launcher|launcher-exec|bootstrap|bootstrap-exec|iface|rmk|info|localhost", 1, set_needless, "X",
+    {"oversubscribe|nooversubscribe|allow-run-as-root|q|quiet|disable-hostname-propagation", 0, set_needless, "", "any number of ranks is fine, root is fine"},
+    {"launcher|launcher-exec|bootstrap|bootstrap-exec|iface|info|localhost", 1, set_needless, "X",
      "ways to reach other hosts"},
     {"mca|gmca|prtemca|pmixmca", 2, note_mca, "NAME VALUE", "noted as meaningless"},
     {NULL, 0, NULL, NULL, NULL},

@@ -59,6 +59,19 @@ static int unit_count(hwloc_topology_t t, enum unit u)
     return n > 0 ? n : 1;
 }
 
+int place_per_host(const struct place_spec *p, int *ppn)
+{
+    hwloc_topology_t t;
+    if (!p->per_unit || p->map == UNIT_NODE || *ppn) return 0;
+    int rc = place_topology(&t);
+    if (rc) return rc;
+    enum unit u = p->map == UNIT_NONE ? UNIT_CORE : p->map; /* a slot */
+    int64_t n = (int64_t)p->per_unit * unit_count(t, u);
+    *ppn = n > SLOTS_MAX ? SLOTS_MAX : (int)n;
+    hwloc_topology_destroy(t);
+    return 0;
+}
+
 static hwloc_const_cpuset_t unit_cpus(hwloc_topology_t t, enum unit u, int i)
 {
     hwloc_obj_t o = hwloc_get_obj_by_type(t, type_of(u), (unsigned)i);

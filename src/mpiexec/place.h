@@ -21,6 +21,10 @@ bool place_wanted(const struct place_spec *);
 /* Loads the topology of this machine restricted to the cpus this process may use. 0 or an exit code. */
 int place_topology(hwloc_topology_t *);
 
+/* Ranks of each host by ppr:N:socket and the like, into *ppn; it stays as it is where the options do not say that. Other
+ * hosts count as having as many units as this one. 0 or an exit code. */
+int place_per_host(const struct place_spec *, int *ppn);
+
 /* Fills places[0..n). `threads` is OMP_NUM_THREADS of the ranks, 0 = not set: the cores a rank gets when the options
  * do not say. Pure: for tests with synthetic topologies. 0 or an exit code. */
 int place_ranks(hwloc_topology_t, const struct place_spec *, int threads, struct place *places, int n);

@@ -275,7 +275,7 @@ static char *all_ranks(int n)
 static void add_job(pmix_info_t **at, const struct job *j)
 {
     char *ranks = all_ranks(j->size), *nodes = NULL, *procs = NULL;
-    int universe = j->spec->usize ? j->spec->usize : j->size;
+    int universe = spec_universe(j->spec);
     PMIx_generate_regex(hosts_self(), &nodes);
     PMIx_generate_ppn(ranks, &procs);
     add_u32(at, PMIX_JOB_SIZE, j->size);

@@ -1,5 +1,6 @@
 /* spec.c - building and checking the description of a job. */
 #include "mpiexec/spec.h"
+#include "mpiexec/map.h"
 #include "mpiexec/words.h"
 
 #include <string.h>
@@ -17,9 +18,10 @@ struct app_spec *spec_app(struct spec *s)
 
 int spec_settle(struct spec *s)
 {
-    int unsaid = s->ppn ? s->ppn : s->slots ? s->slots : 1;
     int64_t size = 0;
     if (!s->napps) spec_app(s); /* to be found empty below */
+    int rc = map_hosts(s);
+    if (rc) return rc;
     for (int i = 0; i < s->napps; i++) {
         struct app_spec *a = &s->apps[i];
         if (!a->argv.n) {
@@ -27,8 +29,9 @@ int spec_settle(struct spec *s)
                 s->napps > 1 ? " after the last ':'" : "");
             return EXIT_USAGE;
         }
-        if (!a->n) a->n = unsaid;
-        size += a->n;
+        int64_t n = a->n ? a->n : map_default_size(s, a);
+        size += n;
+        a->n = n > RANKS_MAX ? RANKS_MAX : (int)n; /* refused below */
     }
     if (size > RANKS_MAX) {
         say("%lld ranks were asked for; this version starts at most %d", (long long)size, RANKS_MAX);

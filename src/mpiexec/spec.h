@@ -5,6 +5,7 @@
 #ifndef TERN_MPIEXEC_SPEC_H
 #define TERN_MPIEXEC_SPEC_H
 
+#include "mpiexec/hosts.h"
 #include "mpiexec/xalloc.h"
 
 /* Which of the launcher's own variables a rank sees, and changes on top. */
@@ -19,7 +20,9 @@ struct app_spec {
     struct strv argv;
     int n; /* ranks; 0 = not said */
     const char *wdir, *path;
-    const char *pset; /* the process set that the ranks belong to; NULL: none of its own */
+    const char *pset;        /* the process set that the ranks belong to; NULL: none of its own */
+    struct hosts list, file; /* hosts as they were named, by option and by file */
+    struct hosts hosts;      /* what that comes to, after map_hosts; none: those of the job */
     struct env_spec env;
 };
 
@@ -57,15 +60,27 @@ struct spec {
     struct out_spec out;
     struct in_spec in;
     const char *prefix;
-    double timeout; /* seconds; 0 = none */
-    int ppn;        /* ranks a node; 0 = not said */
-    int slots;      /* of the hosts named; 0 = none named */
-    int usize;      /* MPI_UNIVERSE_SIZE; 0 = not said */
+    double timeout;     /* seconds; 0 = none */
+    int ppn;            /* ranks a node; 0 = not said */
+    struct hosts hosts; /* all that were named or given, in their order, after map_hosts; at least this one */
+    bool hosts_named;   /* else it is this host for want of another */
+    int slots;          /* of these; 0 = none named */
+    bool no_manager;    /* do not ask the environment for hosts */
+    bool show_hosts, show_map;
+    bool no_launch;
+    int usize; /* MPI_UNIVERSE_SIZE; 0 = not said */
     bool print_exitcodes;
 };
 
 /* The app that options being read belong to: the last one as long as it has no program yet, else a new one. */
 struct app_spec *spec_app(struct spec *);
+
+/* MPI_UNIVERSE_SIZE: what was said, else the slots of the hosts, but not less than the ranks of the job. */
+static inline int spec_universe(const struct spec *s)
+{
+    if (s->usize) return s->usize;
+    return s->slots > s->size ? s->slots : s->size;
+}
 
 /* Fills in what was not said (number of ranks) and checks the whole. 0, or an exit code after saying why. */
 int spec_settle(struct spec *);

@@ -89,22 +89,28 @@ static __attribute__((noinline)) pid_t launch(struct plan *p)
 void start_environment(struct strv *env, const struct job *j, const struct rank *r, const struct strv *common)
 {
     const struct strv *app = &j->apps[r->appnum].env;
-    static const char *const rank_names[] = {JOB_ENV_RANK,
-                                             "PMI_RANK",
-                                             "MPI_LOCALRANKID",
-                                             "OMPI_COMM_WORLD_RANK",
-                                             "OMPI_COMM_WORLD_LOCAL_RANK",
-                                             "OMPI_COMM_WORLD_NODE_RANK"};
-    static const char *const size_names[] = {"PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE",
-                                             "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_UNIVERSE_SIZE"};
+    int local_size = j->nodes[r->node].nranks;
+    const struct {
+        const char *name;
+        int value;
+    } numbers[] = {{JOB_ENV_RANK, r->rank},
+                   {"PMI_RANK", r->rank},
+                   {"PMI_SIZE", j->size},
+                   {"MPI_LOCALRANKID", r->local},
+                   {"MPI_LOCALNRANKS", local_size},
+                   {"OMPI_COMM_WORLD_RANK", r->rank},
+                   {"OMPI_COMM_WORLD_SIZE", j->size},
+                   {"OMPI_COMM_WORLD_LOCAL_RANK", r->local},
+                   {"OMPI_COMM_WORLD_LOCAL_SIZE", local_size},
+                   {"OMPI_COMM_WORLD_NODE_RANK", r->local},
+                   {"OMPI_UNIVERSE_SIZE", spec_universe(j->spec)}};
     for (int i = 0; i < app->n; i++) strv_push(env, app->v[i]);
     for (int i = 0; i < common->n; i++)
         if (strncmp(common->v[i], "PMIX_RANK=", 10)) environ_put(env, common->v[i]);
     if (common->n) environ_put(env, xasprintf("PMIX_RANK=%d", r->rank));
     environ_put(env, xasprintf("%s=%s", SWEEP_MARK, j->name));
     environ_put(env, xasprintf("%s=%d", JOB_ENV_FD, j->block.fd));
-    for (size_t i = 0; i < ARRAY_LEN(rank_names); i++) environ_put(env, xasprintf("%s=%d", rank_names[i], r->rank));
-    for (size_t i = 0; i < ARRAY_LEN(size_names); i++) environ_put(env, xasprintf("%s=%d", size_names[i], j->size));
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) environ_put(env, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
 }
 
 /* The affinity mask of a bound rank in the system's form. */

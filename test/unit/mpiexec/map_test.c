@@ -1,0 +1,165 @@
+/* map_test.c - which rank runs where. The rules are in map.h; those of default sizes in Hydra's and Open MPI's manuals.
+ */
+#include "mpiexec/map.h"
+#include "mpiexec/words.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A program: its own hosts (NULL: none named) and ranks (0: not said). */
+struct program {
+    const char *hosts;
+    int n;
+};
+
+/* The hosts of the ranks in their order, "a b b"; "!" if it is refused. */
+static const char *map_of(struct spec *s, const struct program *p, int n)
+{
+    static char text[4096], *program[] = {"true"};
+    struct map m;
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        struct app_spec *a = spec_app(s);
+        a->n = p[i].n;
+        if (p[i].hosts && hosts_list(&a->list, p[i].hosts)) return "!";
+        strv_push(&a->argv, program[0]);
+    }
+    if (spec_settle(s)) return "!";
+    map_ranks(s, &m);
+    text[0] = 0;
+    for (int r = 0; r < s->size; r++) {
+        const struct map_node *node = &m.nodes[m.node[r]];
+        assert_int_equal(node->ranks[m.local[r]], r);
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", r ? " " : "",
+                               node->host->self ? "SELF" : node->host->name);
+    }
+    int total = 0;
+    for (int i = 0; i < m.nnodes; i++) {
+        assert_true(m.nodes[i].nranks > 0);
+        total += m.nodes[i].nranks;
+    }
+    assert_int_equal(total, s->size);
+    return text;
+}
+
+static const char *one(const char *hosts, int n, int ppn, enum unit map)
+{
+    struct spec s = {.ppn = ppn, .place.map = map};
+    return map_of(&s, &(struct program){hosts, n}, 1);
+}
+
+static void one_program(void **state)
+{
+    static const struct {
+        const char *hosts;
+        int n, ppn;
+        enum unit map;
+        const char *means;
+    } table[] = {
+        {NULL, 0, 0, UNIT_NONE, "SELF"},
+        {NULL, 3, 0, UNIT_NONE, "SELF SELF SELF"},
+        {NULL, 0, 2, UNIT_NONE, "SELF SELF"},
+        {NULL, 3, 0, UNIT_NODE, "SELF SELF SELF"},
+        {"a,b", 0, 0, UNIT_NONE, "a b"},
+        {"a:2,b:3", 0, 0, UNIT_NONE, "a a b b b"},
+        {"a:2,b:3", 3, 0, UNIT_NONE, "a a b"},
+        {"a:2,b:3", 1, 0, UNIT_NONE, "a"},
+        {"a,b:2", 7, 0, UNIT_NONE, "a b b a b b a"},
+        {"a:2,b:2", 6, 0, UNIT_NONE, "a a b b a a"},
+        {"a,b", 5, 2, UNIT_NONE, "a a b b a"},
+        {"a:4,b:4", 4, 1, UNIT_NONE, "a b a b"},
+        {"a:9,b:9", 0, 2, UNIT_NONE, "a a b b"}, /* so many a host, whatever the slots */
+        {"a:4,b:2", 6, 0, UNIT_NODE, "a b a b a a"},
+        {"a:1,b:1", 4, 0, UNIT_NODE, "a b a b"},
+        {"a:2,b:1", 6, 0, UNIT_NODE, "a b a a b a"},
+        {"a:2,b:2,c:2", 4, 0, UNIT_NODE, "a b c a"},
+        {"a:2,b:2", 4, 0, UNIT_SOCKET, "a a b b"},
+        {"localhost,b", 4, 0, UNIT_NONE, "SELF b SELF b"},
+        {"a,localhost:2", 0, 0, UNIT_NONE, "a SELF SELF"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        assert_string_equal(one(table[i].hosts, table[i].n, table[i].ppn, table[i].map), table[i].means);
+}
+
+static void several_programs(void **state)
+{
+    static const struct {
+        struct program p[3];
+        int n;
+        const char *means;
+    } table[] = {
+        {{{"a,b", 1}, {NULL, 1}}, 2, "a b"},             /* hosts of the first hold for the second */
+        {{{"a:2,b:2", 3}, {NULL, 3}}, 2, "a a b b a a"}, /* and it goes on where that ended */
+        {{{"a", 2}, {"b", 2}}, 2, "a a b b"},
+        {{{"b", 2}, {"a,b", 2}}, 2, "b b a a"}, /* a has had fewer */
+        {{{"a,b", 2}, {"a,b", 2}}, 2, "a b a b"},
+        {{{"a,b", 1}, {"a,b", 1}}, 2, "a b"},
+        {{{"a:2", 0}, {"b:3", 0}}, 2, "a a b b b"},
+        {{{"a", 1}, {NULL, 3}, {"b:2", 1}}, 3, "a b b a b"}, /* the middle one has all */
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        struct spec s = {0};
+        assert_string_equal(map_of(&s, table[i].p, table[i].n), table[i].means);
+    }
+}
+
+static void universe(void **state)
+{
+    (void)state;
+    struct spec s = {0};
+    map_of(&s, &(struct program){"a:4,b:4", 2}, 1);
+    assert_int_equal(spec_universe(&s), 8);
+    s = (struct spec){0};
+    map_of(&s, &(struct program){"a", 5}, 1);
+    assert_int_equal(spec_universe(&s), 5);
+    s = (struct spec){.usize = 3};
+    map_of(&s, &(struct program){"a:9", 1}, 1);
+    assert_int_equal(spec_universe(&s), 3);
+}
+
+static void resource_managers(void **state)
+{
+    (void)state;
+    setenv("SLURM_JOB_NODELIST", "n[1-2]", 1);
+    setenv("SLURM_TASKS_PER_NODE", "2(x2)", 1);
+    struct spec s = {0};
+    assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "n1 n1 n2 n2");
+    s = (struct spec){0};
+    assert_string_equal(map_of(&s, &(struct program){"a", 0}, 1), "a"); /* what is named counts more */
+    s = (struct spec){.no_manager = true};
+    assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "SELF");
+    unsetenv("SLURM_JOB_NODELIST");
+    unsetenv("SLURM_TASKS_PER_NODE");
+}
+
+static void hosts_without_ranks_are_no_nodes(void **state)
+{
+    (void)state;
+    struct spec s = {0};
+    struct map m;
+    map_of(&s, &(struct program){"a:2,b:2,c:2", 3}, 1);
+    map_ranks(&s, &m);
+    assert_int_equal(m.nnodes, 2);
+    assert_string_equal(m.nodes[1].host->name, "b");
+    assert_int_equal(m.nodes[1].nranks, 1);
+}
+
+int main(void)
+{
+    static const char *const managers[] = {
+        "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "PBS_NODEFILE",
+        "LSB_MCPU_HOSTS",     "LSB_HOSTS"};
+    for (size_t i = 0; i < ARRAY_LEN(managers); i++) unsetenv(managers[i]);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_program), cmocka_unit_test(several_programs),
+                                       cmocka_unit_test(universe), cmocka_unit_test(resource_managers),
+                                       cmocka_unit_test(hosts_without_ranks_are_no_nodes)};
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
