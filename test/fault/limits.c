@@ -4,6 +4,7 @@
  *   no-cma    process_vm_readv and process_vm_writev fail with EPERM, as in many containers
  *   as=MB     address space
  *   memlock=0 locked memory
+ *   nofile=N  open files
  * Exit code 77 and words when the system does not let it be taken.
  */
 #include <errno.h>
@@ -43,6 +44,7 @@ static int take(const char *what)
     if (!strcmp(what, "no-cma")) return forbid_cma();
     if (!strncmp(what, "as=", 3)) return limit(RLIMIT_AS, what + 3, (rlim_t)1 << 20);
     if (!strncmp(what, "memlock=", 8)) return limit(RLIMIT_MEMLOCK, what + 8, 1);
+    if (!strncmp(what, "nofile=", 7)) return limit(RLIMIT_NOFILE, what + 7, 1);
     errno = EINVAL;
     return -1;
 }
