@@ -71,6 +71,7 @@ int PMPI_Finalize(void)
     world_running = false;
     was_finalized = true;
     comm_world_close();
+    life_leave();
     life_close();
     return MPI_SUCCESS;
 }

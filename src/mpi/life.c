@@ -21,6 +21,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static bool shared;     /* threads share the library: it takes locks */
 static pthread_t owner; /* as long as they do not: the thread that all users belong to */
+static bool leaving;    /* MPI_Finalize was called */
 static pid_t opener;    /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
 
 /* Twelve bits that differ between jobs most of the time: part of every context id. */
@@ -123,6 +124,14 @@ static void last_close(void)
     coll_settle();
     mpi_running = false;
     proc_state(JOB_LIFE_FINALISED);
+    if (leaving) proc_leave();
+}
+
+void life_leave(void)
+{
+    pthread_mutex_lock(&lock);
+    leaving = true;
+    pthread_mutex_unlock(&lock);
 }
 
 void life_close(void)

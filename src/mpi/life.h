@@ -26,6 +26,9 @@ int life_open(bool threads);
 /* One less; by whoever called life_open, which may be any thread. Waits until what this process sent has left it. */
 void life_close(void);
 
+/* MPI_Finalize: with the last life_close, the launcher is told that this process may end in any way. */
+void life_leave(void);
+
 /* How many users there are. */
 int life_users(void);
 

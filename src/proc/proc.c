@@ -54,6 +54,16 @@ static const struct proc_boot *pmix_module(void)
     return b;
 }
 
+/* Another launcher that binds gives each rank less than it has itself: then its own cpus are what the ranks share. */
+static void find_binding(void)
+{
+    cpu_set_t own, launcher;
+    if (sched_getaffinity(0, sizeof own, &own) || sched_getaffinity(getppid(), sizeof launcher, &launcher)) return;
+    if (CPU_COUNT(&own) >= CPU_COUNT(&launcher)) return;
+    self.bound = (uint32_t)CPU_COUNT(&own);
+    self.usable_cpus = (uint32_t)CPU_COUNT(&launcher);
+}
+
 static int try_boot(const struct proc_boot *b)
 {
     memset(&self, 0, sizeof self);
@@ -61,6 +71,7 @@ static int try_boot(const struct proc_boot *b)
     if (rc) return rc;
     boot = b;
     self.bootstrap = b->name;
+    if (b != &proc_native && b != &proc_single) find_binding();
     if (!self.usable_cpus) self.usable_cpus = proc_usable_cpus();
     self.oversubscribed = self.local_size > self.usable_cpus;
     return 0;
@@ -68,17 +79,28 @@ static int try_boot(const struct proc_boot *b)
 
 static bool under_pmix(void) { return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK"); }
 
+/* The launchers of others, in the order of how much they tell. */
+static int try_others(const char *want, bool any)
+{
+    if ((any && under_pmix()) || !strcmp(want, "pmix")) {
+        const struct proc_boot *b = pmix_module();
+        return b ? try_boot(b) : TERN_ERR_SYSTEM; /* a launcher waits for us: running alone would be wrong */
+    }
+    if (any && pmi_guess()) return try_boot(pmi_guess());
+    if (!strcmp(want, proc_pmi2.name)) return try_boot(&proc_pmi2);
+    if (!strcmp(want, proc_pmi1.name)) return try_boot(&proc_pmi1);
+    return TERN_ERR_NOT_FOUND;
+}
+
 int proc_open(void)
 {
     const char *want = var_text(VAR_BOOTSTRAP);
     bool any = !strcmp(want, "auto");
     int rc = TERN_ERR_NOT_FOUND;
-    if (any || !strcmp(want, "native")) rc = try_boot(&proc_native);
-    if (rc == TERN_ERR_NOT_FOUND && ((any && under_pmix()) || !strcmp(want, "pmix"))) {
-        const struct proc_boot *b = pmix_module();
-        rc = b ? try_boot(b) : TERN_ERR_SYSTEM; /* a launcher waits for us: running alone would be wrong */
-    }
-    if (rc == TERN_ERR_NOT_FOUND && (any || !strcmp(want, "single"))) rc = try_boot(&proc_single);
+    if (any || !strcmp(want, proc_native.name)) rc = try_boot(&proc_native);
+    if (rc == TERN_ERR_NOT_FOUND) rc = try_others(want, any);
+    if (rc == TERN_ERR_NOT_FOUND && any) rc = try_boot(&proc_single);
+    if (!strcmp(want, proc_single.name)) rc = try_boot(&proc_single);
     if (rc == TERN_ERR_NOT_FOUND) err_set(rc, "TERN_BOOTSTRAP=%s: no launcher of that kind started this process", want);
     return rc;
 }
@@ -106,6 +128,11 @@ int proc_pset_ranks(const char *name, uint32_t *ranks)
 void proc_state(int state)
 {
     if (boot) boot->state(state);
+}
+
+void proc_leave(void)
+{
+    if (boot && boot->leave) boot->leave();
 }
 
 void proc_await_end(void)

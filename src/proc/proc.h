@@ -4,7 +4,8 @@
  *
  * Where that comes from is a bootstrap: `native` (the job block inherited from
  * Tern's mpiexec), `pmix` (any PMIx launcher, through a module loaded on demand),
- * or `single` (started alone). The first that finds its launcher is taken.
+ * `pmi2` and `pmi1` (launchers that speak the older protocols), or `single`
+ * (started alone). The first that finds its launcher is taken.
  *
  * Threads: proc_open and proc_close by one thread; the others may be called by
  * any thread after proc_open.
@@ -15,7 +16,7 @@
 #include "base/compiler.h"
 
 struct proc_info {
-    const char *bootstrap; /* "native", "pmix", "single" */
+    const char *bootstrap; /* "native", "pmix", "pmi2", "pmi1", "single" */
     char job[256];         /* the job's name (PMIx namespace), the same on all ranks */
     uint32_t rank, size;
     uint32_t local_rank, local_size; /* among the ranks of this node */
@@ -41,9 +42,13 @@ struct proc_boot {
     uint32_t (*node_of)(uint32_t rank);
     /* The job's secret, the same in all its processes and known to nobody else. May wait for the first process. */
     int (*secret)(uint8_t key[32]);
-    /* Tells the launcher that the job must end with `code`. True if this process is the first to say so. */
+    /* Tells the launcher that the job must end with `code`. True if this process is the first to say so, and the words are
+     * still to be printed. */
     bool (*abort)(int code, const char *words);
     void (*state)(int state); /* enum job_life: MPI initialised or finalised, in turns; told to the launcher */
+    /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. NULL: the
+     * launcher need not be told. What it has not been asked for by now may be lost. */
+    void (*leave)(void);
     /* The launcher's process sets: `each` gets the name of every one. NULL: it knows none. */
     int (*psets)(void (*each)(void *arg, const char *name), void *arg);
     /* Their ranks, ascending, into ranks (room for all of the job): how many, or TERN_ERR_NOT_FOUND. */
@@ -51,7 +56,8 @@ struct proc_boot {
     void (*close)(void);
 };
 
-extern const struct proc_boot proc_native, proc_single;
+extern const struct proc_boot proc_native, proc_pmi1, proc_pmi2, proc_single;
+const struct proc_boot *pmi_guess(void); /* the one of the two that the environment speaks of, NULL: none */
 #define PROC_BOOT_SYMBOL "tern_proc_pmix" /* the struct proc_boot that the module exports */
 
 int proc_open(void);
@@ -63,6 +69,7 @@ int proc_card_get(uint32_t rank, void *buf, size_t cap);
 uint32_t proc_node_of(uint32_t rank);
 int proc_secret(uint8_t key[32]); /* see proc_boot; the caller wipes it when done */
 void proc_state(int state);
+void proc_leave(void);            /* see proc_boot */
 int proc_psets(void (*each)(void *arg, const char *name), void *arg); /* see proc_boot */
 int proc_pset_ranks(const char *name, uint32_t *ranks);
 

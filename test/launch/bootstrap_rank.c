@@ -3,6 +3,7 @@
  *   bootstrap_rank        a ring, a barrier and a sum over all ranks; then one line a rank
  *   bootstrap_rank late   the same, but half of the ranks come a second late
  *   bootstrap_rank abort  the last rank calls MPI_Abort with code 9, the others wait
+ *   bootstrap_rank quit   the first, but rank 0 ends without a word right after MPI_Finalize, half a second before the others
  */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -65,5 +66,12 @@ int main(int argc, char **argv)
            mapped("/tern/pmix.so") || mapped("/pmix.so") ? "by PMIx" : "natively",
            dlsym(RTLD_DEFAULT, "tern_proc_pmix") ? "module in the open" : "module hidden",
            proc_number("/proc/self/status", "Threads:"), proc_number("/proc/self/status", "RssAnon:"));
-    return MPI_Finalize() || !good;
+    fflush(stdout);
+    int failed = MPI_Finalize() || !good;
+    if (argc > 1 && !strcmp(argv[1], "quit")) {
+        if (rank == 0) _exit(failed);
+        usleep(500000);
+        printf("rank %d is still there\n", rank);
+    }
+    return failed;
 }

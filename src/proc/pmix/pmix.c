@@ -16,7 +16,6 @@
 #include "proc/proc.h"
 
 #include <pmix.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,22 +64,6 @@ static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise)
     return n;
 }
 
-/* Cpus in the affinity mask of a process, 0 if that cannot be told. */
-static uint32_t cpus_of(pid_t pid)
-{
-    cpu_set_t set;
-    return sched_getaffinity(pid, sizeof set, &set) == 0 ? (uint32_t)CPU_COUNT(&set) : 0;
-}
-
-/* A launcher that binds gives each rank less than it has itself: then its own mask is what the ranks share. */
-static void find_binding(struct proc_info *p)
-{
-    uint32_t own = cpus_of(0), launcher = cpus_of(getppid());
-    if (!own || own >= launcher) return;
-    p->bound = own;
-    p->usable_cpus = launcher;
-}
-
 static int describe(struct proc_info *p)
 {
     snprintf(p->job, sizeof p->job, "%s", me.nspace);
@@ -94,7 +77,6 @@ static int describe(struct proc_info *p)
     p->node = my_node = number(PMIX_NODEID, me.rank, 0);
     p->universe = number(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, 0);
     p->appnum = number(PMIX_APPNUM, me.rank, 0);
-    find_binding(p);
     return 0;
 }
 

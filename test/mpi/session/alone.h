@@ -7,9 +7,12 @@
 
 #include "../check.h"
 
+/* The rank, by what the launcher says: Tern's own, or another one. */
 static inline void alone_start(void)
 {
-    const char *rank = getenv("TERN_JOB_RANK");
+    static const char *const names[] = {"TERN_JOB_RANK", "PMIX_RANK", "PMI_RANK"};
+    const char *rank = NULL;
+    for (int i = 0; i < 3 && !rank; i++) rank = getenv(names[i]);
     check_rank = rank ? atoi(rank) : 0;
 }
 
