@@ -4,6 +4,7 @@
 #include "base/var.h"
 #include "proc/machine.h"
 #include "proc/module.h"
+#include "proc/stray.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -92,6 +93,12 @@ static int try_others(const char *want, bool any)
     return TERN_ERR_NOT_FOUND;
 }
 
+static int try_single(void)
+{
+    int rc = stray_check();
+    return rc ? rc : try_boot(&proc_single);
+}
+
 int proc_open(void)
 {
     const char *want = var_text(VAR_BOOTSTRAP);
@@ -99,7 +106,7 @@ int proc_open(void)
     int rc = TERN_ERR_NOT_FOUND;
     if (any || !strcmp(want, proc_native.name)) rc = try_boot(&proc_native);
     if (rc == TERN_ERR_NOT_FOUND) rc = try_others(want, any);
-    if (rc == TERN_ERR_NOT_FOUND && any) rc = try_boot(&proc_single);
+    if (rc == TERN_ERR_NOT_FOUND && any) rc = try_single();
     if (!strcmp(want, proc_single.name)) rc = try_boot(&proc_single);
     if (rc == TERN_ERR_NOT_FOUND) err_set(rc, "TERN_BOOTSTRAP=%s: no launcher of that kind started this process", want);
     return rc;
