@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Descriptors from here on are out of the way of programs and scripts that use fixed small numbers. */
@@ -31,6 +34,7 @@ int block_open(struct block *b, const char *job, int size, const uint8_t secret[
 {
     uint64_t place_off, card_off, pset_off = job_layout((uint32_t)size, &place_off, &card_off);
     uint64_t bytes = pset_off + round_up(pset_bytes, 4096);
+    b->bell[0] = b->bell[1] = -1;
     b->fd = memfd_create("tern-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (b->fd < 0) return refuse("memfd_create");
     move_up(&b->fd);
@@ -51,6 +55,24 @@ int block_open(struct block *b, const char *job, int size, const uint8_t secret[
     strncpy(h->name, job, sizeof h->name - 1);
     memcpy(h->secret, secret, sizeof h->secret);
     return 0;
+}
+
+int block_open_bell(struct block *b)
+{
+    if (pipe2(b->bell, O_CLOEXEC | O_NONBLOCK)) return refuse("pipe");
+    move_up(&b->bell[1]);
+    b->head->bell = b->bell[1];
+    return 0;
+}
+
+void block_card_put(struct block *b, uint32_t rank, const void *card, size_t n)
+{
+    struct job_card *c = &job_cards(b->head)[rank];
+    memcpy(c->data, card, n);
+    c->len = (uint32_t)n;
+    /* release: pairs with the acquire of the readers */
+    atomic_store_explicit(&c->state, JOB_CARD_HERE, memory_order_release);
+    syscall(SYS_futex, &c->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 uint32_t block_aborted(const struct block *b) { return atomic_load_explicit(&b->head->aborted, memory_order_acquire); }

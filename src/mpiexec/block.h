@@ -9,12 +9,19 @@
 struct block {
     int fd; /* the ranks inherit it under the same number, which is none of the small ones programs use */
     struct job_head *head;
+    int bell[2]; /* the pipe by which ranks say that a card is wanted: [0] is ours, [1] is inherited; -1: one node */
 };
 
 /* An anonymous, size-sealed block for `size` ranks with the job's secret; places, nodes and counts are the caller's to
  * fill. `psets`: the names of process sets, pset_bytes of them (psets_names). 0 or an exit code after saying why. */
 int block_open(struct block *, const char *job, int size, const uint8_t secret[32], const char *psets,
                size_t pset_bytes);
+
+/* Gives the ranks a bell to ring, in a job of several nodes. Same result. */
+int block_open_bell(struct block *);
+
+/* Writes the card of a rank of another node (n <= JOB_CARD_MAX bytes) and wakes who waits for it. */
+void block_card_put(struct block *, uint32_t rank, const void *card, size_t n);
 
 /* 1 + the exit code of MPI_Abort, 0 = not called. */
 uint32_t block_aborted(const struct block *);

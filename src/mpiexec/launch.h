@@ -79,6 +79,14 @@ static inline struct rank *launch_local(const struct job *j, int i) { return &j-
 
 static inline const char *launch_host(const struct job *j, const struct rank *r) { return j->nodes[r->node].name; }
 
+/* The node that a message came from (tree.h): the root's own, if the root sent it. */
+static inline int launch_node_of(const struct job *j, int from)
+{
+    for (int i = 0; from < 0 && i < j->nnodes; i++)
+        if (j->nodes[i].own) return i;
+    return from < 0 || from >= j->nnodes ? NODE_NONE : from;
+}
+
 static inline double launch_now(void)
 {
     struct timespec t;

@@ -141,15 +141,17 @@ static int place_job(struct job *j)
     const struct place_spec *p = &j->spec->place;
     if (!place_wanted(p)) return 0;
     const char *threads = environ_get(&j->apps[0].env, "OMP_NUM_THREADS");
-    struct place *places = xcalloc((size_t)j->size, sizeof *places);
+    int n = launch_nlocal(j);
+    struct place *places = xcalloc((size_t)n, sizeof *places);
     int rc = place_topology(&j->topology);
-    if (!rc) rc = place_ranks(j->topology, p, threads ? atoi(threads) : 0, places, j->size);
-    for (int i = 0; i < j->size && !rc; i++) {
+    if (!rc) rc = place_ranks(j->topology, p, threads ? atoi(threads) : 0, places, n);
+    for (int i = 0; i < n && !rc; i++) {
+        struct rank *r = launch_local(j, i);
         char words[256];
-        j->ranks[i].place = places[i];
+        r->place = places[i];
         if (!p->report) continue;
         place_words(j->topology, &places[i], words, sizeof words);
-        say("rank %d on %s %s", i, hosts_self(), words);
+        say("rank %d on %s %s", r->rank, launch_host(j, r), words);
     }
     free(places);
     return rc;

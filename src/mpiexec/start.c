@@ -21,7 +21,8 @@
 
 /* All the child needs, worked out before the fork. */
 struct plan {
-    int in, out, err, block; /* descriptors */
+    int in, out, err;
+    int block, bell; /* inherited as they are; bell: -1 = none */
     int wdir;                /* AT_FDCWD = stay */
     const char *path;
     char **argv, **envp;
@@ -46,7 +47,7 @@ static void fail(struct plan *p, const char *step)
 static void child_descriptors(struct plan *p)
 {
     if (dup2(p->in, 0) < 0 || dup2(p->out, 1) < 0 || dup2(p->err, 2) < 0) fail(p, "dup2");
-    if (fcntl(p->block, F_SETFD, 0)) fail(p, "fcntl");
+    if (fcntl(p->block, F_SETFD, 0) || (p->bell >= 0 && fcntl(p->bell, F_SETFD, 0))) fail(p, "fcntl");
     if (p->wdir != AT_FDCWD && fchdir(p->wdir)) fail(p, "entering the working directory");
     setrlimit(RLIMIT_NOFILE, p->nofile); /* lowering the soft limit to what it was */
 }
@@ -144,6 +145,7 @@ int start_rank(struct job *j, struct rank *r, const struct strv *env, int in)
                      .nofile = &j->nofile,
                      .launcher = getpid(),
                      .block = j->block.fd,
+                     .bell = j->block.bell[1],
                      .group = &j->guard.page->groups.id[r->rank]};
     pid_t pid = -1;
     if (!pipe2(out, O_CLOEXEC) && !pipe2(err, O_CLOEXEC)) {

@@ -12,6 +12,8 @@
  *   +------------------+  place_off
  *   | struct job_place |  one a rank of the job: node, local rank, cpus, application number
  *   |   ... [size]     |  written by the launcher before the first fork
+ *   +------------------+  behind the places
+ *   | wanted           |  one bit a rank: "launcher, look at the state of this card", see below
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
  *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex
@@ -19,6 +21,23 @@
  *   | process sets     |  one text a program of the job, in their order, each with a final zero: the name of the set
  *   |                  |  that its ranks belong to (mpiexec --pset), "" for none. Nothing at all without sets.
  *   +------------------+  bytes
+ *
+ * A job on several nodes has a block on each. All describe the whole job and have the same secret; a card comes from one
+ * to the other when somebody there asks for it first:
+ *
+ *     node of the reader                                      node of the owner
+ *
+ *     reader: state EMPTY -> WANTED (compare and exchange),
+ *             wanted bit, a byte into the bell, sleeps
+ *     launcher: takes the bit --------- "card of r?" -------> launcher: state EMPTY -> WANTED, remembers who asks;
+ *                                                             it is HERE already: answers at once
+ *                                                             owner: data, state -> HERE; it was WANTED: its own
+ *                                                             wanted bit, a byte into the bell
+ *     launcher: data, state -> HERE, <------- card ---------- launcher: takes the bit, answers all who asked
+ *             wakes the sleepers
+ *
+ * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not asked
+ * for costs nothing.
  *
  * The rank itself comes from PMIX_RANK / TERN_JOB_RANK in the environment of each
  * process. The page-rounded block is sparse: a card slot that nobody wrote costs
@@ -31,7 +50,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 2
+#define JOB_VERSION 3
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_CARD_MAX 496 /* bytes of one card */
@@ -53,8 +72,10 @@ struct job_head {
     _Atomic uint32_t aborted;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
+    int32_t bell; /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
+    uint32_t pad;
 };
-static_assert(sizeof(struct job_head) == 168, "job block layout");
+static_assert(sizeof(struct job_head) == 176, "job block layout");
 
 struct job_place {
     uint32_t node, local_rank, appnum;
@@ -67,8 +88,11 @@ static_assert(sizeof(struct job_place) == 24, "job block layout");
  * has failed whatever its exit code). Written by the owner (release), read by the launcher after the exit (acquire). */
 enum job_life { JOB_LIFE_NONE, JOB_LIFE_INITIALISED, JOB_LIFE_FINALISED };
 
+/* Of a card. WANTED: the launcher is to be told when it comes, or is on its way to get it. */
+enum job_card_state { JOB_CARD_EMPTY, JOB_CARD_HERE, JOB_CARD_WANTED };
+
 struct job_card {
-    _Atomic uint32_t state; /* 0 = empty, 1 = written; a futex word: the writer wakes all sleepers */
+    _Atomic uint32_t state; /* enum job_card_state; a futex word: the writer wakes all sleepers */
     uint32_t len;
     uint8_t data[JOB_CARD_MAX];
     _Atomic uint32_t life; /* enum job_life */
@@ -79,13 +103,21 @@ static_assert(sizeof(struct job_card) == 512, "job block layout");
 static inline struct job_place *job_places(struct job_head *j) { return (struct job_place *)((char *)j + j->place_off); }
 static inline struct job_card *job_cards(struct job_head *j) { return (struct job_card *)((char *)j + j->card_off); }
 
+/* In words of 64 ranks. Set with release by ranks, taken (exchanged for 0) with acquire by the launcher. */
+static inline uint64_t job_wanted_words(uint32_t size) { return ((uint64_t)size + 63) / 64; }
+static inline _Atomic uint64_t *job_wanted(struct job_head *j)
+{
+    return (_Atomic uint64_t *)((char *)j + j->place_off + j->size * sizeof(struct job_place));
+}
+static_assert(sizeof(struct job_place) % sizeof(uint64_t) == 0, "the wanted bits are aligned");
+
 static inline char *job_psets(struct job_head *j) { return (char *)j + j->pset_off; }
 
-/* Bytes needed for `size` ranks, and the offsets of the two tables. The names of process sets come behind. */
+/* Bytes needed for `size` ranks, and the offsets of places and cards. The names of process sets come behind. */
 static inline uint64_t job_layout(uint32_t size, uint64_t *place_off, uint64_t *card_off)
 {
     *place_off = round_up(sizeof(struct job_head), CACHE_LINE);
-    *card_off = round_up(*place_off + size * sizeof(struct job_place), 4096);
+    *card_off = round_up(*place_off + size * sizeof(struct job_place) + job_wanted_words(size) * sizeof(uint64_t), 4096);
     return round_up(*card_off + (uint64_t)size * sizeof(struct job_card), 4096);
 }
 

@@ -4,6 +4,7 @@
 #include "proc/job.h"
 #include "proc/proc.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 static struct job_head *job;
 static uint32_t my_rank;
+static struct stat bell; /* of the descriptor job->bell as it was at the start; st_ino 0: there is none */
 
 /* A number from the environment, -1 when absent or not a number. */
 static long env_number(const char *name)
@@ -61,6 +63,7 @@ static int native_open(struct proc_info *p)
     int rc = map_block((int)fd, (uint32_t)rank);
     if (rc) return rc;
     my_rank = (uint32_t)rank;
+    if (!job->bell || fstat(job->bell, &bell) || !S_ISFIFO(bell.st_mode)) memset(&bell, 0, sizeof bell);
     const struct job_place *me = &job_places(job)[rank];
     snprintf(p->job, sizeof p->job, "%.*s", (int)sizeof job->name, job->name);
     p->rank = my_rank;
@@ -76,15 +79,50 @@ static int native_open(struct proc_info *p)
     return 0;
 }
 
+/* ---- cards ---- */
+
+/* A program may have closed what it did not open, and the number may be one of its own files now. */
+static bool bell_is_there(void)
+{
+    struct stat now;
+    return bell.st_ino && !fstat(job->bell, &now) && now.st_ino == bell.st_ino && now.st_dev == bell.st_dev;
+}
+
+/* Has the launcher look at the card of a rank. A full bell rings already. */
+static int tell_launcher(uint32_t rank)
+{
+    ssize_t n;
+    /* release: pairs with the launcher's acquire, after which it looks at the card's state */
+    atomic_fetch_or_explicit(&job_wanted(job)[rank / 64], (uint64_t)1 << rank % 64, memory_order_release);
+    if (!bell_is_there())
+        return err_set(TERN_ERR_SYSTEM, "the descriptor %d, which leads to the launcher, is not open any more: the address of rank %u cannot be asked for (does the program close descriptors that it did not open?)",
+                       job->bell, rank);
+    do n = write(job->bell, "", 1);
+    while (n < 0 && errno == EINTR);
+    return n < 0 && errno != EAGAIN ? err_sys("cannot ask the launcher for the address of rank %u", rank) : 0;
+}
+
 static int native_card_put(const void *card, size_t len)
 {
     struct job_card *c = &job_cards(job)[my_rank];
     if (len > sizeof c->data) return err_set(TERN_ERR_INTERN, "card of %zu bytes does not fit", len);
     memcpy(c->data, card, len);
     c->len = (uint32_t)len;
-    /* release: pairs with the acquire in native_card_get, after which data and len are read */
-    atomic_store_explicit(&c->state, 1, memory_order_release);
+    /* release: pairs with the acquire in await_card (and the launcher's), after which data and len are read */
+    uint32_t before = atomic_exchange_explicit(&c->state, JOB_CARD_HERE, memory_order_release);
     futex_wake_all(&c->state);
+    return before == JOB_CARD_WANTED ? tell_launcher(my_rank) : 0;
+}
+
+static int await_card(struct job_card *c, uint32_t rank)
+{
+    uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire), empty = JOB_CARD_EMPTY;
+    if (state == JOB_CARD_EMPTY && job->bell && job_places(job)[rank].node != job->node &&
+        atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed, memory_order_relaxed)) {
+        int rc = tell_launcher(rank);
+        if (rc) return rc;
+    }
+    while ((state = atomic_load_explicit(&c->state, memory_order_acquire)) != JOB_CARD_HERE) futex_sleep(&c->state, state, 0);
     return 0;
 }
 
@@ -92,7 +130,8 @@ static int native_card_get(uint32_t rank, void *buf, size_t cap)
 {
     if (rank >= job->size) return err_set(TERN_ERR_RANK, "the job has no rank %u", rank);
     struct job_card *c = &job_cards(job)[rank];
-    while (!atomic_load_explicit(&c->state, memory_order_acquire)) futex_sleep(&c->state, 0, 0);
+    int rc = await_card(c, rank);
+    if (rc) return rc;
     if (c->len > cap || c->len > sizeof c->data)
         return err_set(TERN_ERR_INTERN, "the card of rank %u has %u bytes", rank, c->len);
     memcpy(buf, c->data, c->len);

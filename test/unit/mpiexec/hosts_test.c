@@ -187,7 +187,7 @@ static void random_text(void **state)
     static const char letters[] = "an019[]-,:.x( )@";
     (void)state;
     unsigned seed = (unsigned)getpid();
-    print_message("seed %u\n", seed);
+    print_message("# seed %u\n", seed);
     srand(seed);
     for (int i = 0; i < 3000; i++) {
         char text[40];

@@ -1,6 +1,7 @@
 /* native_test.c - the job block: places and cards of all ranks, waiting for a card, and blocks that are none. */
 #include "../transport/party.h"
 #include "base/err.h"
+#include "base/sleep.h"
 #include "base/var.h"
 #include "proc/job.h"
 #include "proc/proc.h"
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +56,124 @@ static void cards_are_exchanged(void **state)
     (void)state;
     assert_true(party_run(4, exchange));
     assert_true(party_run(1, too_large_a_card));
+}
+
+/* ---- cards of another node: this process is rank 0 on node 0, rank 1 is on node 1, and the test plays the launcher ---- */
+
+static struct job_head *two_nodes(int *fd_p, int bell)
+{
+    uint64_t place, card, bytes = job_layout(2, &place, &card);
+    int fd = *fd_p = memfd_create("block", 0);
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    struct job_head *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(h != MAP_FAILED);
+    *h = (struct job_head){.magic = JOB_MAGIC, .version = JOB_VERSION, .bytes = bytes, .size = 2, .nodes = 2, .local_size = 1,
+                           .usable_cpus = 2, .place_off = place, .card_off = card, .name = "job", .bell = bell};
+    job_places(h)[1].node = 1;
+    return h;
+}
+
+static int open_by_block(int fd)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", fd);
+    setenv(JOB_ENV_FD, text, 1);
+    setenv(JOB_ENV_RANK, "0", 1);
+    setenv("TERN_BOOTSTRAP", "native", 1);
+    return var_open() || proc_open();
+}
+
+static void close_all(void)
+{
+    proc_close();
+    var_close();
+}
+
+struct launcher {
+    struct job_head *block;
+    int bell;
+    bool good;
+};
+
+/* Waits for the bell, and for the bit; brings the card. */
+static void *bring_card(void *arg)
+{
+    struct launcher *l = arg;
+    struct job_card *c = &job_cards(l->block)[1];
+    char byte;
+    l->good = read(l->bell, &byte, 1) == 1 && atomic_exchange(&job_wanted(l->block)[0], 0) == 2 &&
+              atomic_load(&c->state) == JOB_CARD_WANTED;
+    usleep(20000);
+    c->len = 5;
+    memcpy(c->data, "hello", 5);
+    atomic_store(&c->state, JOB_CARD_HERE);
+    futex_wake_all(&c->state);
+    return NULL;
+}
+
+static void cards_of_other_nodes_are_asked_for(void **state)
+{
+    int ends[2], fd;
+    char got[JOB_CARD_MAX];
+    (void)state;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    fcntl(ends[0], F_SETFL, 0);
+    struct launcher l = {.block = two_nodes(&fd, ends[1]), .bell = ends[0]};
+    assert_int_equal(open_by_block(fd), 0);
+    assert_int_equal(proc_node_of(1), 1);
+    pthread_t t;
+    assert_int_equal(pthread_create(&t, NULL, bring_card, &l), 0);
+    assert_int_equal(proc_card_get(1, got, sizeof got), 5);
+    assert_memory_equal(got, "hello", 5);
+    pthread_join(t, NULL);
+    assert_true(l.good);
+    assert_int_equal(proc_card_get(1, got, sizeof got), 5); /* nobody is asked again */
+    assert_int_equal(atomic_load(&job_wanted(l.block)[0]), 0);
+    close_all();
+    close(fd);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* The launcher of the owner's node hears of a card that it waits for, and of no other. */
+static void own_cards_are_announced_when_wanted(void **state)
+{
+    (void)state;
+    for (int wanted = 0; wanted < 2; wanted++) {
+        int ends[2], fd;
+        char byte;
+        assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+        struct job_head *h = two_nodes(&fd, ends[1]);
+        assert_int_equal(open_by_block(fd), 0);
+        if (wanted) atomic_store(&job_cards(h)[0].state, JOB_CARD_WANTED);
+        assert_int_equal(proc_card_put("me", 3), 0);
+        assert_int_equal(atomic_load(&job_cards(h)[0].state), JOB_CARD_HERE);
+        assert_int_equal(read(ends[0], &byte, 1) == 1, wanted);
+        assert_int_equal(atomic_load(&job_wanted(h)[0]), wanted);
+        close_all();
+        close(fd);
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
+static void a_closed_bell_is_an_error_in_words(void **state)
+{
+    int ends[2], fd;
+    char got[JOB_CARD_MAX];
+    (void)state;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    two_nodes(&fd, ends[1]);
+    assert_int_equal(open_by_block(fd), 0);
+    int other = open("/dev/null", O_RDWR);
+    dup2(other, ends[1]); /* the number is the program's now */
+    assert_int_equal(proc_card_get(1, got, sizeof got), TERN_ERR_SYSTEM);
+    assert_non_null(strstr(err_words(), "not open any more"));
+    close_all();
+    close(fd);
+    close(other);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* ---- descriptors that are no job block: words, and never a fault ---- */
@@ -124,6 +244,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cards_are_exchanged),
+        cmocka_unit_test(cards_of_other_nodes_are_asked_for),
+        cmocka_unit_test(own_cards_are_announced_when_wanted),
+        cmocka_unit_test(a_closed_bell_is_an_error_in_words),
         cmocka_unit_test(strange_descriptors_are_refused_in_words),
         cmocka_unit_test(damaged_blocks_are_refused),
     };

@@ -1,0 +1,163 @@
+/*
+ * cards.c - see cards.h.
+ *
+ *     TREE_CARD_ASK  rank[n]           to the node of these ranks: their cards, please
+ *     TREE_CARD      rank, bytes       the answer, when the rank has written its card
+ *
+ * An ask is remembered until the card is there, once a node that asks: no more than ranks here times nodes.
+ */
+#include "mpiexec/cards.h"
+#include "mpiexec/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ASK_MAX 1024 /* ranks in one message */
+
+struct waiter {
+    int node;
+    struct waiter *next;
+};
+
+static struct {
+    struct job *job;
+    struct waiter **waiting; /* by local rank: the nodes that want its card */
+    uint32_t *ask;           /* [nnodes * ASK_MAX] as far as used: ranks to ask for, by node */
+    int *nask;
+} self;
+
+static struct job_card *card_of(uint32_t rank) { return &job_cards(self.job->block.head)[rank]; }
+static bool is_ours(uint32_t rank) { return self.job->ranks[rank].node == self.job->node; }
+
+/* ---- ours ---- */
+
+static void give(int node, uint32_t rank)
+{
+    const struct job_card *c = card_of(rank);
+    unsigned char message[sizeof rank + JOB_CARD_MAX];
+    size_t n = min_size(c->len, JOB_CARD_MAX); /* it is the rank's word */
+    memcpy(message, &rank, sizeof rank);
+    memcpy(message + sizeof rank, c->data, n);
+    tree_send(node, TREE_CARD, message, sizeof rank + n);
+}
+
+/* The card of a rank of ours has come: all who asked get it. */
+static void give_all(uint32_t rank)
+{
+    /* acquire: pairs with the owner's release; a bit without a card is another program's mistake */
+    if (atomic_load_explicit(&card_of(rank)->state, memory_order_acquire) != JOB_CARD_HERE) return;
+    struct waiter **list = &self.waiting[self.job->ranks[rank].local];
+    while (*list) {
+        struct waiter *w = *list;
+        *list = w->next;
+        give(w->node, rank);
+        free(w);
+    }
+}
+
+/* False: that node has asked before. */
+static bool remember(int node, uint32_t rank)
+{
+    struct waiter **at = &self.waiting[self.job->ranks[rank].local];
+    for (; *at; at = &(*at)->next)
+        if ((*at)->node == node) return false;
+    *at = xcalloc(1, sizeof **at);
+    (*at)->node = node;
+    return true;
+}
+
+static bool asked_for(int node, uint32_t rank)
+{
+    uint32_t state = JOB_CARD_EMPTY;
+    if (rank >= (uint32_t)self.job->size || !is_ours(rank)) return false;
+    /* acquire: it may be there, and is read then */
+    atomic_compare_exchange_strong_explicit(&card_of(rank)->state, &state, JOB_CARD_WANTED, memory_order_acquire,
+                                            memory_order_acquire);
+    if (state != JOB_CARD_HERE) return remember(node, rank);
+    give(node, rank);
+    return true;
+}
+
+static bool on_ask(int from, const void *bytes, size_t n)
+{
+    uint32_t rank;
+    int node = launch_node_of(self.job, from);
+    if (!n || n % sizeof rank || n > ASK_MAX * sizeof rank || node == NODE_NONE) return false;
+    for (size_t at = 0; at < n; at += sizeof rank) {
+        memcpy(&rank, (const char *)bytes + at, sizeof rank);
+        if (!asked_for(node, rank)) return false;
+    }
+    return true;
+}
+
+/* ---- theirs ---- */
+
+static bool on_card(int from, const void *bytes, size_t n)
+{
+    uint32_t rank;
+    if (n < sizeof rank || n > sizeof rank + JOB_CARD_MAX) return false;
+    memcpy(&rank, bytes, sizeof rank);
+    if (rank >= (uint32_t)self.job->size || self.job->ranks[rank].node != launch_node_of(self.job, from)) return false;
+    if (is_ours(rank) || atomic_load_explicit(&card_of(rank)->state, memory_order_relaxed) != JOB_CARD_WANTED)
+        return false;
+    block_card_put(&self.job->block, rank, (const char *)bytes + sizeof rank, n - sizeof rank);
+    return true;
+}
+
+static void send_asks(int node)
+{
+    size_t n = (size_t)self.nask[node];
+    self.nask[node] = 0;
+    if (n) tree_send(node, TREE_CARD_ASK, self.ask + (size_t)node * ASK_MAX, n * sizeof *self.ask);
+}
+
+static void want(uint32_t rank)
+{
+    int node = self.job->ranks[rank].node;
+    self.ask[(size_t)node * ASK_MAX + (size_t)self.nask[node]++] = rank;
+    if (self.nask[node] == ASK_MAX) send_asks(node);
+}
+
+/* ---- the bell ---- */
+
+static void take_bits(uint32_t first, uint64_t bits)
+{
+    for (; bits; bits &= bits - 1) {
+        uint32_t rank = first + (uint32_t)__builtin_ctzll(bits);
+        if (rank >= (uint32_t)self.job->size) return;
+        if (is_ours(rank))
+            give_all(rank);
+        else
+            want(rank);
+    }
+}
+
+static void on_bell(evutil_socket_t fd, short what, void *arg)
+{
+    char bytes[4096];
+    uint32_t size = (uint32_t)self.job->size;
+    _Atomic uint64_t *wanted = job_wanted(self.job->block.head);
+    (void)what, (void)arg;
+    while (read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes) continue; /* first: what is set later rings again */
+    for (uint32_t w = 0; w < job_wanted_words(size); w++)
+        if (atomic_load_explicit(&wanted[w], memory_order_relaxed)) /* relaxed: the ring came after, by the pipe */
+            take_bits(w * 64, atomic_exchange_explicit(&wanted[w], 0, memory_order_acquire));
+    for (int i = 0; i < self.job->nnodes; i++) send_asks(i);
+}
+
+int cards_open(struct job *j)
+{
+    if (j->nnodes == 1 || j->node == NODE_NONE) return 0;
+    int rc = block_open_bell(&j->block);
+    if (rc) return rc;
+    self.job = j;
+    self.waiting = xcalloc((size_t)launch_nlocal(j), sizeof(struct waiter *));
+    self.ask = xcalloc((size_t)j->nnodes * ASK_MAX, sizeof *self.ask); /* untouched pages cost nothing */
+    self.nask = xcalloc((size_t)j->nnodes, sizeof *self.nask);
+    tree_handlers[TREE_CARD_ASK] = on_ask;
+    tree_handlers[TREE_CARD] = on_card;
+    struct event *e = event_new(j->base, j->block.bell[0], EV_READ | EV_PERSIST, on_bell, NULL);
+    if (e) event_add(e, NULL);
+    return 0;
+}

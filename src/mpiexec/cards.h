@@ -1,0 +1,16 @@
+/*
+ * cards.h - gets the cards (wire-up addresses) that ranks of this node want from the nodes of their owners, and gives
+ * them ours. The ranks' part of it is drawn in src/proc/job.h.
+ *
+ * Threads: the main one only.
+ */
+#ifndef TERN_MPIEXEC_CARDS_H
+#define TERN_MPIEXEC_CARDS_H
+
+#include "mpiexec/launch.h"
+
+/* In a process that serves one node of several: makes the bell, listens to it, takes the messages of other nodes. To be
+ * called when the block and the event loop are there, before ranks start. 0 or an exit code after saying why. */
+int cards_open(struct job *);
+
+#endif
