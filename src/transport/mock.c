@@ -26,6 +26,10 @@ struct message {
     unsigned id;
     uint64_t h0, h1;
     size_t n;
+    const void *from; /* where the payload lies: data, or the sender's own memory */
+    struct tp_op *op; /* am_zcopy, to be told that it is done; else NULL */
+    bool asked;       /* for a sink, which is: */
+    void *sink;
     uint64_t data[];
 };
 
@@ -34,6 +38,7 @@ struct mock_ep {
     struct link queue; /* struct message */
     uint32_t queued;
     struct peer *peer;
+    bool lost; /* or severed: nothing comes or goes any more */
 };
 
 static struct {
@@ -93,8 +98,11 @@ static bool due(uint32_t *count)
     return false;
 }
 
+static int gone(void) { return err_set(TERN_ERR_PEER, "mock: the peer is gone"); }
+
 static int refuse(const struct mock_ep *e)
 {
+    if (e->lost) return gone();
     if (due(&mock_script.fail_send)) return err_set(mock_script.error, "mock: sending fails");
     bool again = e->queued >= mock_script.room;
     if (mock_script.again_every && ++dom.sends >= mock_script.again_every) {
@@ -118,6 +126,10 @@ static struct message *append(struct mock_ep *e, unsigned id, uint64_t h0, uint6
     m->h0 = h0;
     m->h1 = h1;
     m->n = n;
+    m->from = m->data;
+    m->op = NULL;
+    m->asked = false;
+    m->sink = NULL;
     list_push(&e->queue, &m->link);
     e->queued++;
     mock_count.sent[id]++;
@@ -147,16 +159,91 @@ static int mock_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1
     return 0;
 }
 
-/* Delivers the oldest message of one endpoint. */
+static int mock_am_zcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    struct message *m = append(e, id, h0, h1, mock_script.done_late ? 0 : n);
+    if (!m) return TERN_ERR_NOMEM;
+    if (mock_script.done_late) {
+        m->n = n;
+        m->from = p;
+        m->op = op;
+    } else {
+        memcpy(m->data, p, n);
+        op->done(op, 0);
+    }
+    return 0;
+}
+
+static void take(struct mock_ep *e, struct message *m)
+{
+    list_remove(&m->link);
+    e->queued--;
+}
+
+/* A message that was taken out is over, with this code. */
+static void drop(struct message *m, int rc)
+{
+    struct tp_op *op = m->op;
+    free(m);
+    if (op) op->done(op, rc);
+}
+
+static void drop_all(struct mock_ep *e)
+{
+    while (!list_empty(&e->queue)) {
+        struct message *m = container_of(e->queue.next, struct message, link);
+        take(e, m);
+        drop(m, gone());
+    }
+}
+
+static void lose(struct mock_ep *e)
+{
+    e->lost = true;
+    if (!mock_script.done_after_lost) drop_all(e);
+    tp_lost(e->peer, gone());
+    drop_all(e);
+}
+
+/* Only the closing of the queue: the rest is progress's, as we may be in the middle of a delivery. */
+static void mock_sever(struct tp_ep *ep)
+{
+    ((struct mock_ep *)ep->priv)->lost = !mock_script.sever_counts;
+    mock_count.severed++;
+}
+
+/* The header is there, and half of the payload. */
+static void ask(struct mock_ep *e, struct message *m)
+{
+    m->asked = true;
+    m->sink = tp_sinks[m->id](e->peer, m->h0, m->h1, m->n);
+    mock_count.sinks++;
+    mock_count.sunk += m->sink != NULL;
+    if (m->sink) memcpy(m->sink, m->from, m->n / 2);
+}
+
+/* Delivers the oldest message of one endpoint, or asks where its payload is to go. */
 static int deliver(struct mock_ep *e)
 {
-    struct link *l = list_pop(&e->queue);
-    if (!l) return 0;
-    struct message *m = container_of(l, struct message, link);
-    e->queued--;
+    if (e->lost) drop_all(e);
+    if (list_empty(&e->queue)) return 0;
+    struct message *m = container_of(e->queue.next, struct message, link);
+    if (mock_script.lose && !--mock_script.lose) {
+        lose(e);
+        return 1;
+    }
+    if (mock_script.sink_min && m->n > mock_script.sink_min && tp_sinks[m->id] && !m->asked) {
+        ask(e, m);
+        return 1;
+    }
+    if (m->sink) memcpy(m->sink, m->from, m->n);
+    take(e, m); /* a handler may send, but not see this one */
     mock_count.delivered++;
-    tp_handlers[m->id](e->peer, m->h0, m->h1, m->data, m->n);
-    free(m);
+    tp_handlers[m->id](e->peer, m->h0, m->h1, m->sink ? m->sink : m->from, m->n);
+    drop(m, 0);
     return 1;
 }
 
@@ -185,6 +272,7 @@ static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
     list_init(&e->queue);
     e->queued = 0;
     e->peer = peer;
+    e->lost = false;
     list_push(&dom.eps, &e->in_all);
     ep->ops = &tp_mock;
     ep->am_short = mock_am_short;
@@ -280,6 +368,8 @@ const struct tp_ops tp_mock = {
     .ep_close = mock_ep_close,
     .am_short = mock_am_short,
     .am_bcopy = mock_am_bcopy,
+    .am_zcopy = mock_am_zcopy,
+    .sever = mock_sever,
     .get = mock_get,
     .put = mock_put,
     .map = mock_map,

@@ -24,12 +24,25 @@ struct mock_script {
     uint32_t fail_send, fail_copy;
     int error;
     bool no_window; /* memory of the peer's arena cannot be mapped */
+
+    /* As a stream: payloads longer than sink_min are asked for a sink in one turn, and delivered in a later one; 0: none.
+     * am_zcopy's done comes when the message is delivered; else during the call. */
+    uint32_t sink_min;
+    bool done_late;
+
+    /* The peer is lost before the n-th delivery (or question for a sink) from now on; 0: never. What is under way is told so
+     * before tp_lost, or after. */
+    uint32_t lose;
+    bool done_after_lost;
+    bool sever_counts; /* and does nothing else */
 };
 #define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, .max_short = 8192, .room = 64}
 
 struct mock_count {
     uint64_t sent[AM_COUNT]; /* by id, accepted */
     uint64_t refused, delivered, copies, windows, nudges;
+    uint64_t sinks, sunk; /* sinks asked for, and given */
+    uint64_t severed;
 };
 
 extern struct mock_script mock_script;

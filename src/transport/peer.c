@@ -273,6 +273,13 @@ void peer_wake(uint32_t index)
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
+bool peer_drained(void)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->drained && !doms[i].ops->drained(doms[i].dom)) return false;
+    return true;
+}
+
 void *peer_shared_alloc(size_t bytes, uint64_t *offset) { return shared_alloc(bytes, offset); }
 void peer_shared_free(void *block, size_t bytes) { shared_free(block, bytes); }
 bool peer_shared_public(void) { return shared_is_public(); }

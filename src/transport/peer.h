@@ -27,7 +27,15 @@ struct peer {
     int64_t owed;           /* eager bytes of the peer consumed here and not given back yet */
     struct link pending_head;
     struct link in_pending; /* in the lane's list of peers with pending operations */
+    char *lost;             /* not NULL: nothing goes to or comes from it any more, and why in words (pt2pt/lost.h) */
+    void *arriving;         /* the receive that the message just coming in goes to (tp_sinks), else NULL */
+
+    /* line 2 */
+    const struct limits *limits; /* of its transport (pt2pt/limits.h), NULL: not connected yet */
+    int64_t stored;         /* eager bytes of the peer that lie here unreceived */
+    struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
 };
+static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");
 static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index; an entry is NULL until first use */
@@ -62,6 +70,7 @@ static inline struct peer *peer_get(uint32_t index)
 int peer_progress(int budget);      /* messages delivered */
 struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
+bool peer_drained(void);            /* see tp_ops.drained */
 
 /* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket has
  * something. Without the lane's lock. */

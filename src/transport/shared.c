@@ -66,6 +66,6 @@ void shared_free(void *block, size_t bytes)
     freed[c] = block;
 }
 
-void *shared_at(uint64_t offset) { return base + offset; }
+void *shared_at(uint64_t offset) { return offset < next_off ? base + offset : NULL; }
 
 bool shared_is_public(void) { return base && !is_private; }

@@ -22,7 +22,7 @@ void shared_free(void *, size_t bytes);
 /* False while the heap is private memory. */
 bool shared_is_public(void);
 
-/* The address behind an offset of this process's own heap. */
+/* The address behind an offset of this process's own heap; NULL if nothing was ever allocated there. */
 void *shared_at(uint64_t offset);
 
 #endif

@@ -104,6 +104,11 @@ struct tp_ops {
 
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
+    /* The protocol has given the peer up (it sent what cannot be): the way is cut, nothing more is delivered from it. What
+     * is under way ends by done with a code, from progress; tp_lost is not called. May be called by a handler that this
+     * very transport has called. NULL: there is nothing to cut. */
+    void (*sever)(struct tp_ep *);
+
     /* As am_short, the payload of n bytes written in place by pack(arg, to, n). Needs TP_CAP_BCOPY. */
     int (*am_bcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
 
