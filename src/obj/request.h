@@ -59,7 +59,8 @@ struct request {
     int32_t tag;
     struct peer *peer;
     struct link link;     /* in whatever list the operation waits */
-    uint64_t cookie[4];   /* the protocol's own */
+    uint64_t cookie[5];   /* the protocol's own */
+    uint64_t id;          /* by which the peer names it (pt2pt/ids.h), 0: it does not */
     void *xfer;           /* a large transfer in progress; of a collective: its frame */
     uint64_t ctx;         /* context it was started in */
 };

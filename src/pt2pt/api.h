@@ -38,7 +38,8 @@ void pt_own(void);
 /* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. */
 void pt_share(void);
 
-/* Until nothing that this process has to send waits for room or goes out in fragments: before the last barrier. */
+/* Until nothing that this process has to send waits for room, goes out in fragments or is still with a transport, at most
+ * 20 s: before the last barrier. */
 void pt_drain(void);
 
 /*
@@ -85,6 +86,7 @@ static inline void pt_prepare(struct request *r, uint8_t kind, struct comm *c, e
     r->tag = tag;
     r->peer = NULL;
     r->xfer = NULL;
+    r->id = 0;
     r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
 }
@@ -93,6 +95,7 @@ void pt_recv_start(struct request *);
 
 /* ---- completion ---- */
 int pt_wait(struct request *);                 /* until complete; returns result.error */
+void pt_recall(const struct request *);        /* makes the words of its TERN_ERR_PEER those of this thread's last failure */
 void pt_progress_once(struct comm *);          /* one turn of progress for a test that found nothing */
 /* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */
 void pt_wait_many(int n, struct request *const req[], bool all);

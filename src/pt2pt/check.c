@@ -2,6 +2,7 @@
 #include "pt2pt/check.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "type/signature.h"
 
@@ -72,7 +73,12 @@ void pt_check_recall(const struct match_body *b) { take(b); }
 static void on_signature(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct pt_signature s;
-    (void)h0, (void)h1, (void)n;
+    (void)h0, (void)h1;
+    if (from->lost) return;
+    if (n != sizeof s) {
+        pt_violation(from, "the signature of a message, of %zu bytes", n);
+        return;
+    }
     memcpy(&s, data, sizeof s);
     keep(from, &s);
 }

@@ -2,17 +2,21 @@
  * lane.c - the lane's life, its table of contexts, progress.
  */
 #include "pt2pt/lane.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/limits.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 struct lane lane0;
@@ -57,13 +61,20 @@ static struct pt_comm *make_ctx(struct lane *l, uint64_t ctx)
     p->next = l->ctx_table[h];
     l->ctx_table[h] = p;
     l->ctx_count++;
+    l->ctx_early++;
+    return p;
+}
+
+struct pt_comm *lane_known_ctx(struct lane *l, uint64_t ctx)
+{
+    struct pt_comm *p = l->ctx_table ? l->ctx_table[hash_ctx(ctx & ~CTX_COLL) & l->ctx_mask] : NULL;
+    while (p && p->ctx != (ctx & ~CTX_COLL)) p = p->next;
     return p;
 }
 
 struct pt_comm *lane_find_ctx(struct lane *l, uint64_t ctx)
 {
-    struct pt_comm *p = l->ctx_table ? l->ctx_table[hash_ctx(ctx) & l->ctx_mask] : NULL;
-    while (p && p->ctx != ctx) p = p->next;
+    struct pt_comm *p = lane_known_ctx(l, ctx);
     if (!p) p = make_ctx(l, ctx);
     if (p) l->last_ctx = p;
     return p;
@@ -73,7 +84,8 @@ static void free_body(void *body, int src, int tag, void *lane)
 {
     (void)src;
     (void)tag;
-    match_body_free(&((struct lane *)lane)->pool, body);
+    (void)lane;
+    pt_drop_body(body);
 }
 
 void lane_drop_ctx(struct lane *l, struct pt_comm *p)
@@ -82,6 +94,7 @@ void lane_drop_ctx(struct lane *l, struct pt_comm *p)
     while (*at != p) at = &(*at)->next;
     *at = p->next;
     l->ctx_count--;
+    l->ctx_early -= !p->comm;
     if (l->last_ctx == p) l->last_ctx = NULL;
     for (int i = 0; i < 2; i++) {
         match_each(&p->match[i].unexpected, free_body, l);
@@ -95,7 +108,12 @@ static int comm_made(struct comm *c)
     c->lane = &lane0;
     lane_enter(&lane0);
     struct pt_comm *p = lane_find_ctx(&lane0, c->ctx); /* maybe made before by early messages */
-    if (p) p->comm = c;
+    if (p) {
+        lane0.ctx_early -= !p->comm;
+        p->comm = c;
+        pt_check_early(p);
+        if (unlikely(lane0.lost_count)) pt_lost_members(p);
+    }
     lane_leave(&lane0);
     c->pt = p;
     return p ? 0 : err_set(TERN_ERR_NOMEM, "no memory for the matching state of a communicator");
@@ -113,8 +131,17 @@ static const struct comm_hooks hooks = {comm_made, comm_gone};
 
 /* ---- life ---- */
 
+static void peer_lost(struct peer *p, int code)
+{
+    (void)code; /* who asks later is told TERN_ERR_PEER, whatever broke the way, and the words */
+    pt_lose(p);
+}
+
 static void fill_handlers(void)
 {
+    tp_lost = peer_lost;
+    tp_sinks[AM_EAGER] = pt_sink_eager;
+    tp_sinks[AM_FRAG] = pt_sink_frag;
     tp_handlers[AM_EAGER] = pt_on_eager;
     tp_handlers[AM_EAGER_SYNC] = pt_on_eager_sync;
     tp_handlers[AM_RTS] = pt_on_rts;
@@ -124,6 +151,12 @@ static void fill_handlers(void)
     tp_handlers[AM_CREDIT] = pt_on_credit;
     tp_handlers[AM_CANCEL] = pt_on_cancel;
     tp_handlers[AM_CANCELLED] = pt_on_cancelled;
+}
+
+static int64_t chunk_size(enum var_id variable)
+{
+    int64_t n = var_int(variable);
+    return n > 4096 ? (int64_t)min_size((size_t)n, CHUNK_MAX) : 4096;
 }
 
 int pt_open(bool threaded)
@@ -137,8 +170,11 @@ int pt_open(bool threaded)
     pthread_mutexattr_destroy(&recursive);
     atomic_store_explicit(&l->threaded, threaded, memory_order_relaxed);
     l->credit = var_int(VAR_EAGER_CREDIT);
-    l->eager_max = var_int(VAR_EAGER_SHM);
-    l->chunk = var_int(VAR_CHUNK_CMA) > 4096 ? (int64_t)min_size((size_t)var_int(VAR_CHUNK_CMA), CHUNK_MAX) : 4096;
+    l->chunk = chunk_size(VAR_CHUNK_CMA);
+    l->chunk_stream = chunk_size(VAR_CHUNK_STREAM);
+    limits_open();
+    ids_open(&l->ids);
+    list_init(&l->lost);
     list_init(&l->pending);
     list_init(&l->incoming);
     list_init(&l->outgoing);
@@ -163,6 +199,9 @@ void pt_close(void)
     match_pool_fini(&l->pool);
     pt_check_close();
     pt_offers_close();
+    pt_lost_close();
+    ids_close(&l->ids);
+    tp_lost = NULL;
     pthread_mutex_destroy(&l->lock);
     comm_set_hooks(0, NULL);
     l->ctx_table = NULL;
@@ -171,16 +210,28 @@ void pt_close(void)
 void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
 void pt_share(void) { lane_share(&lane0); }
 
-static bool drained(void *lane)
+static bool drained(const struct lane *l)
 {
-    struct lane *l = lane;
-    return list_empty(&l->pending) && list_empty(&l->streams);
+    return list_empty(&l->pending) && list_empty(&l->streams) && peer_drained();
 }
 
+/* A peer that takes nothing, and has not been found lost, must not keep this process from ending. */
+#define DRAIN_NS (20 * (uint64_t)1000000000)
+
+/* Not by lane_wait, which has no limit of time; there is hardly ever anything to wait for. */
 void pt_drain(void)
 {
+    uint64_t end = 0;
     lane_enter(&lane0);
-    lane_wait(&lane0, drained, &lane0, NULL);
+    while (!drained(&lane0)) {
+        uint64_t now = clock_ns();
+        if (!end) end = now + DRAIN_NS;
+        if (now >= end) break;
+        if (lane_progress(&lane0)) continue;
+        lane_leave(&lane0);
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        lane_enter(&lane0);
+    }
     lane_leave(&lane0);
 }
 
@@ -199,6 +250,7 @@ void lane_finish(struct request *r, int error)
     bool free_it = r->flags & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
+    if (unlikely(r->id)) ids_drop(&lane0.ids, r);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
     if (!gone) atomic_store_explicit(&r->complete, 1, memory_order_release);
@@ -214,7 +266,8 @@ void lane_finish(struct request *r, int error)
 
 void lane_open_short(struct lane *l, struct peer *p)
 {
-    if (!p->pending && !lane_threaded(l) && !pt_checking) p->short_max = (int64_t)min_size((size_t)l->eager_max, p->ep.max_short);
+    if (p->pending || p->lost || lane_threaded(l) || pt_checking) return;
+    p->short_max = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
 }
 
 void lane_park(struct lane *l, struct peer *p, struct request *r)
@@ -226,15 +279,15 @@ void lane_park(struct lane *l, struct peer *p, struct request *r)
     list_push(&l->pending, &p->in_pending);
 }
 
-void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+/* An answer that cannot go out: credit is nothing to one who has left, which sessions may do without a barrier; whoever is
+ * owed another one is lost. */
+static TERN_COLD void unanswered(struct peer *p, unsigned id)
 {
-    if (unlikely(!p->ep.ops) && !peer_connect(p->index)) {
-        if (id == AM_CREDIT) return; /* it has left, which sessions may do without a barrier: it sends no more */
-        lane_fatal("a peer cannot be answered");
-    }
-    int rc = p->pending ? TERN_AGAIN : p->ep.am_short(&p->ep, id, h0, h1, data, n);
-    if (!rc) return;
-    if (rc != TERN_AGAIN) lane_fatal("a peer cannot be answered");
+    if (id != AM_CREDIT) pt_lose(p);
+}
+
+static TERN_COLD void park_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
     struct request *r = request_new(REQ_NONE); /* carries the message until there is room */
     if (!r) lane_fatal("a peer cannot be answered");
     assert(n <= sizeof r->cookie);
@@ -247,17 +300,30 @@ void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const v
     lane_park(&lane0, p, r);
 }
 
+void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    if (unlikely(p->lost)) return;
+    if (unlikely(!p->ep.ops) && !peer_connect(p->index)) {
+        unanswered(p, id);
+        return;
+    }
+    int rc = p->pending ? TERN_AGAIN : p->ep.am_short(&p->ep, id, h0, h1, data, n);
+    if (likely(!rc)) return;
+    if (rc == TERN_AGAIN) park_control(p, id, h0, h1, data, n);
+    else unanswered(p, id);
+}
+
 /* One more try of a parked operation: true if it is out of the way, sent or failed for good. */
 static bool attempt(struct request *r)
 {
     if (r->kind == REQ_SEND) {
         int rc = pt_send_attempt(r);
-        if (rc && rc != TERN_AGAIN) lane_finish(r, rc);
+        if (rc && rc != TERN_AGAIN) pt_send_failed(r, rc);
         return rc != TERN_AGAIN;
     }
     int rc = r->peer->ep.am_short(&r->peer->ep, r->mode, r->ctx, (uint64_t)r->bytes, r->cookie, (size_t)r->count);
     if (rc == TERN_AGAIN) return false;
-    if (rc) lane_fatal("a peer cannot be answered");
+    if (rc) unanswered(r->peer, r->mode);
     request_free(r);
     return true;
 }
@@ -266,7 +332,7 @@ static bool attempt(struct request *r)
 static int retry_peer(struct lane *l, struct peer *p)
 {
     int n = 0;
-    while (!list_empty(&p->pending_head)) {
+    while (!p->lost && !list_empty(&p->pending_head)) {
         struct link *first = p->pending_head.next;
         struct request *r = container_of(first, struct request, link);
         list_remove(first); /* before the attempt: a finished request may be gone after it */
@@ -276,6 +342,7 @@ static int retry_peer(struct lane *l, struct peer *p)
         }
         n++;
     }
+    if (p->lost) return n; /* pt_bury ends what is left */
     p->pending = NULL;
     lane_open_short(l, p);
     list_remove(&p->in_pending);
@@ -308,6 +375,7 @@ static TERN_COLD int progress_large(struct lane *l)
 int lane_progress(struct lane *l)
 {
     int n = peer_progress(BUDGET);
+    if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
@@ -324,5 +392,5 @@ bool lane_idle(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return list_empty(&l->lost) && peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }

@@ -13,6 +13,7 @@
 #include "base/list.h"
 #include "obj/comm.h"
 #include "obj/request.h"
+#include "pt2pt/ids.h"
 #include "pt2pt/match.h"
 #include "pt2pt/match_body.h"
 #include "transport/peer.h"
@@ -24,6 +25,8 @@ struct pt_comm {
     uint64_t ctx;                                   /* even */
     struct comm *comm; /* NULL: messages came before the communicator was made here */
     struct pt_comm *next; /* in the same bucket */
+    struct peer *lost;    /* a member that was lost last, NULL: none (lost.h) */
+    bool untold;          /* no receive from any source has heard of that yet */
 };
 
 struct lane {
@@ -35,11 +38,16 @@ struct lane {
     struct pt_comm *last_ctx; /* the context found last */
     struct pt_comm **ctx_table; /* by hash of the context; chains */
     uint32_t ctx_mask, ctx_count;
+    uint32_t ctx_early; /* without a communicator */
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit;         /* TERN_EAGER_CREDIT */
-    int64_t eager_max;      /* bytes; a peer's max_short may be less */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
+    int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */
+
+    struct ids ids;      /* requests that peers know of */
+    struct link lost;    /* struct peer.in_lost: given up, their operations are to be ended */
+    uint32_t lost_count; /* peers given up so far */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link incoming; /* requests: large receives being copied here */
@@ -89,6 +97,7 @@ static inline struct pt_comm *lane_ctx(struct lane *l, uint64_t ctx)
     return likely(p && p->ctx == (ctx & ~CTX_COLL)) ? p : lane_find_ctx(l, ctx & ~CTX_COLL);
 }
 void lane_drop_ctx(struct lane *, struct pt_comm *);
+struct pt_comm *lane_known_ctx(struct lane *, uint64_t ctx); /* the same, not made: NULL */
 
 /* One turn: deliver messages, retry what waits for room, move large data. Returns how much happened. Lock held. */
 int lane_progress(struct lane *);

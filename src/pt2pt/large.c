@@ -6,6 +6,7 @@
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "transport/arena.h"
 #include "type/cursor.h"
@@ -69,7 +70,7 @@ static void make_offer(struct request *r)
 
 int pt_offer_send_rts(struct request *r)
 {
-    struct pt_rts rts = {(uintptr_t)r, (uint64_t)r->bytes, r->cookie[0]};
+    struct pt_rts rts = {r->id, (uint64_t)r->bytes, r->cookie[0]};
     bool offered = r->xfer != &no_offer;
     if (offered) { /* before the call: a message to ourselves is answered during it */
         list_push(&lane0.outgoing, &r->link);
@@ -80,16 +81,18 @@ int pt_offer_send_rts(struct request *r)
         list_remove(&r->link);
         lane0.large--;
     }
-    if (rc && rc != TERN_AGAIN) pt_offer_discard(r);
     return rc;
 }
 
 void pt_offer_start(struct request *r)
 {
+    int rc = ids_give(&lane0.ids, r, AWAIT_CTS);
+    if (unlikely(rc)) {
+        lane_finish(r, rc);
+        return;
+    }
     make_offer(r);
-    int rc = r->peer->pending ? TERN_AGAIN : pt_send_attempt(r);
-    if (rc == TERN_AGAIN) lane_park(&lane0, r->peer, r);
-    else if (rc) lane_finish(r, rc);
+    pt_send_begin(r);
 }
 
 void pt_offer_discard(struct request *r)
@@ -105,6 +108,20 @@ void pt_offer_withdraw(struct request *r)
         lane0.large--;
     }
     pt_offer_discard(r);
+}
+
+/* The receiver may look at the descriptor as long as it lives, so that is not used again. */
+void pt_offer_abandon(struct request *r)
+{
+    struct pt_offer *o = r->xfer;
+    struct peer *p = r->peer;
+    if (o && o != &no_offer) {
+        list_remove(&r->link);
+        lane0.large--;
+        retire(o, OFFER_DONE);
+    }
+    r->xfer = NULL;
+    pt_end_lost(r, p);
 }
 
 /* A copy of n bytes failed: the chunks that nobody claimed need not be tried. Returns the bytes that count as done. */
@@ -273,6 +290,10 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->cookie[FAULT] = (uint64_t)-fault;
     r->cookie[SENDER] = rts->send;
     r->peer = from;
+    if (unlikely(from->lost)) {
+        pt_end_lost(r, from);
+        return;
+    }
     struct pt_offer *o = map_offer(from, rts->offer);
     if (o && r->type->contig && one_can_copy(r, o)) accept_offer(r, o);
     else pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
@@ -288,4 +309,13 @@ int pt_incoming_step(struct request *r)
     lane0.large--;
     end_incoming(r, o);
     return 1;
+}
+
+/* Chunks that the sender has not claimed it gets no more. */
+void pt_incoming_abandon(struct request *r)
+{
+    give_up(r->xfer, TERN_ERR_PEER, 0);
+    r->xfer = NULL;
+    lane0.large--;
+    pt_end_lost(r, r->peer);
 }

@@ -151,6 +151,38 @@ bool match_cancel(struct match *m, const void *req) { return side_drop(&m->poste
 
 bool match_withdraw(struct match *m, const void *body) { return side_drop(&m->unexpected, m->unexpected_home, body); }
 
+typedef void visit_fn(void *what, int src, int tag, void *arg);
+
+/* Single removals would close gaps in between, and so move what has not been looked at: gaps are closed once, at the end. */
+static uint32_t side_take(struct match_side *s, uint64_t *home, const int *src, visit_fn *visit, void *arg)
+{
+    struct match_queue *q = &s->all;
+    uint32_t n = 0;
+    for (uint32_t i = q->head; i < q->tail; i++) {
+        uint64_t key = q->keys[i];
+        if (key == MATCH_HOLE || (src && match_key_src(key) != *src)) continue;
+        if (q->grouped) match_groups_remove(s->groups, key, match_queue_order(q)[i]);
+        visit(match_queue_whats(q)[i], match_key_src(key), match_key_tag(key), arg);
+        q->keys[i] = MATCH_HOLE;
+        match_queue_whats(q)[i] = NULL;
+        n++;
+    }
+    q->live -= n;
+    if (n) match_queue_close_gaps(q);
+    if (n && !q->live && (q->judged || q->cap > KEEP_CAP)) side_empty(s, home);
+    return n;
+}
+
+uint32_t match_take_posted(struct match *m, const int *src, visit_fn *visit, void *arg)
+{
+    return side_take(&m->posted, m->posted_home, src, visit, arg);
+}
+
+uint32_t match_take_unexpected(struct match *m, visit_fn *visit, void *arg)
+{
+    return side_take(&m->unexpected, m->unexpected_home, NULL, visit, arg);
+}
+
 void match_each(const struct match_side *s, void (*visit)(void *what, int src, int tag, void *arg), void *arg)
 {
     const struct match_queue *q = &s->all;

@@ -92,11 +92,17 @@ bool match_cancel(struct match *, const void *req);
 /* Removes the unexpected message `body` (its send was cancelled, or the peer died); false if it has been taken. */
 bool match_withdraw(struct match *, const void *body);
 
+/* Removes all posted receives that were posted with this source (MATCH_ANY_SOURCE: with that wildcard; NULL: all of them),
+ * or all unexpected messages, oldest first, and calls visit for each, which must not change the matcher. How many. For the
+ * loss of a peer. */
+uint32_t match_take_posted(struct match *, const int *src, void (*visit)(void *what, int src, int tag, void *arg), void *arg);
+uint32_t match_take_unexpected(struct match *, void (*visit)(void *what, int src, int tag, void *arg), void *arg);
+
 static inline uint32_t match_posted_count(const struct match *m) { return m->posted.all.live; }
 static inline uint32_t match_unexpected_count(const struct match *m) { return m->unexpected.all.live; }
 
-/* Calls visit for every entry of a side, oldest first. The matcher must not be changed meanwhile. For debuggers, the
- * end of a communicator and the death of a peer. */
+/* Calls visit for every entry of a side, oldest first. The matcher must not be changed meanwhile. For debuggers and the
+ * end of a communicator. */
 void match_each(const struct match_side *, void (*visit)(void *what, int src, int tag, void *arg), void *arg);
 
 #endif

@@ -1,6 +1,7 @@
 /* probe.c - probing and matched probing. */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
 static void describe(const struct match_body *b, struct request_result *res)
@@ -9,21 +10,26 @@ static void describe(const struct match_body *b, struct request_result *res)
 }
 
 struct looking {
-    struct match *m;
+    struct pt_comm *pt;
     int source, tag;
     bool take;
+    int rc; /* nothing can come any more */
     struct match_body *found;
 };
 
 static bool look(void *arg)
 {
     struct looking *k = arg;
-    k->found = k->take ? match_take(k->m, k->source, k->tag) : match_peek(k->m, k->source, k->tag);
-    return k->found != NULL;
+    struct match *m = &k->pt->match[PT_USER];
+    struct peer *who;
+    if (unlikely(k->rc)) return true;
+    k->found = k->take ? match_take(m, k->source, k->tag) : match_peek(m, k->source, k->tag);
+    if (unlikely(k->pt->lost) && !k->found) k->rc = pt_hopeless(k->pt, 0, k->source, &who);
+    return k->found || k->rc;
 }
 
-/* True once `found` is set. The look is cheap; progress is made between two looks. */
-static bool search(struct comm *c, struct looking *k, bool blocking)
+/* 0, and `found` is set if there is a message; or a code. The look is cheap; progress is made between two looks. */
+static int search(struct comm *c, struct looking *k, bool blocking)
 {
     struct lane *l = c->lane;
     lane_enter(l);
@@ -33,7 +39,7 @@ static bool search(struct comm *c, struct looking *k, bool blocking)
         look(k);
     }
     lane_leave(l);
-    return k->found != NULL;
+    return k->rc;
 }
 
 static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
@@ -45,10 +51,11 @@ int pt_probe(struct comm *c, int source, int tag, bool blocking, bool *found_p, 
         *found_p = true;
         return 0;
     }
-    struct looking k = {&c->pt->match[PT_USER], source, tag, false, NULL};
-    *found_p = search(c, &k, blocking);
+    struct looking k = {.pt = c->pt, .source = source, .tag = tag};
+    int rc = search(c, &k, blocking);
+    *found_p = k.found != NULL;
     if (*found_p) describe(k.found, res);
-    return 0;
+    return rc;
 }
 
 int pt_mprobe(struct comm *c, int source, int tag, bool blocking, bool *found_p, struct pt_message **msg_p,
@@ -56,11 +63,12 @@ int pt_mprobe(struct comm *c, int source, int tag, bool blocking, bool *found_p,
 {
     struct pt_message *m = handle_alloc(HANDLE_MESSAGE, sizeof *m);
     if (!m) return err_set(TERN_ERR_NOMEM, "no memory for a message handle");
-    struct looking k = {&c->pt->match[PT_USER], source, tag, true, NULL};
-    *found_p = search(c, &k, blocking);
+    struct looking k = {.pt = c->pt, .source = source, .tag = tag, .take = true};
+    int rc = search(c, &k, blocking);
+    *found_p = k.found != NULL;
     if (!*found_p) {
         handle_release(m, sizeof *m);
-        return 0;
+        return rc;
     }
     describe(k.found, res);
     m->comm = comm_ref(c);

@@ -4,15 +4,19 @@
  *
  *   id              h0        h1                payload
  *   AM_EAGER        context   source, tag       the data
- *   AM_EAGER_SYNC   context   source, tag       sender's request (8), the data
+ *   AM_EAGER_SYNC   context   source, tag       id of the sender's request (8), the data
  *   AM_RTS          context   source, tag       struct pt_rts
- *   AM_CTS          sender's request  -         struct pt_cts: send this in fragments
- *   AM_FRAG         receiver's request  offset  the data
- *   AM_ACK          sender's request  -         a synchronous send was matched
+ *   AM_CTS          id of the send    -         struct pt_cts: send this in fragments
+ *   AM_FRAG         id of the receive  offset   the data
+ *   AM_ACK          id of the send    -         a synchronous send was matched
  *   AM_CREDIT       bytes     -                 eager bytes given back
- *   AM_CANCEL       context   source, tag       sender's request (8): is it still unmatched?
- *   AM_CANCELLED    sender's request  0 or 1    1: it was, and is gone
+ *   AM_CANCEL       context   source, tag       id of the send (8): is it still unmatched?
+ *   AM_CANCELLED    id of the send    0 or 1    1: it was, and is gone
  *   AM_SIGNATURE    -         -                 of the next message, see check.h
+ *
+ * Ids are those of ids.h. Every handler checks that what came can be: lengths, ids, that
+ * fragments follow each other within what was asked for, that a sender is who its
+ * envelope says. What cannot be is the end of that peer (lost.h).
  *
  * Eager credit: a sender may have TERN_EAGER_CREDIT bytes (payload + 64 a message)
  * of eager messages to a peer that the peer has not consumed; beyond that it offers
@@ -33,6 +37,7 @@
 #define TERN_PT2PT_PROTOCOL_H
 
 #include "obj/request.h"
+#include "pt2pt/ids.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/match_body.h"
 #include <stdatomic.h>
@@ -42,14 +47,14 @@ static inline int32_t env_source(uint64_t h1) { return (int32_t)(h1 >> 32); }
 static inline int32_t env_tag(uint64_t h1) { return (int32_t)h1; }
 
 struct pt_rts {
-    uint64_t send;  /* the sender's request */
+    uint64_t send;  /* id of the sender's request */
     uint64_t bytes; /* of the message */
     uint64_t offer; /* offset of a struct pt_offer in the sender's segment, 0: fragments only */
 };
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
 
 struct pt_cts {
-    uint64_t recv;  /* the receiver's request */
+    uint64_t recv;  /* id of the receiver's request */
     uint64_t bytes; /* to send; less than the message if the receiver has no room for more */
 };
 static_assert(sizeof(struct pt_cts) == 16, "wire format");
@@ -87,6 +92,9 @@ void pt_consumed(struct peer *, size_t n);
 /* ---- receive side (recv.c) ---- */
 void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
+void pt_free_body(struct match_body *);                   /* its eager bytes, if it has any, have been consumed */
+void pt_drop_body(struct match_body *);                   /* the same, and the sender is not told */
+void pt_check_early(struct pt_comm *); /* messages came before the communicator: did members of it send them? */
 
 /* ---- large messages (large.c, stream.c) ---- */
 void pt_offers_close(void);             /* the shared heap goes, and with it what is left in it */
@@ -98,13 +106,20 @@ int pt_outgoing_step(struct request *);
 bool pt_outgoing_ready(const struct request *);
 void pt_offer_withdraw(struct request *); /* the descriptor of a send that is cancelled, or goes in fragments, goes */
 void pt_offer_discard(struct request *);  /* the same for one whose RTS has not left yet */
+void pt_offer_abandon(struct request *);  /* the receiver is lost: ends the send */
+void pt_incoming_abandon(struct request *); /* the sender is lost: ends the receive, which is in no list any more */
 int pt_stream_step(struct request *);
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
+void pt_stream_abandon(struct request *); /* the receiver is lost: ends the send as soon as its memory is free */
 
 /* ---- small pieces (send.c) ---- */
 int pt_send_attempt(struct request *); /* of a parked send */
+void pt_send_begin(struct request *);   /* the first one, unless others wait before it */
+void pt_send_failed(struct request *, int rc); /* an attempt did, for good: ends the send */
 
-/* ---- handlers ---- */
+/* ---- handlers, and where they want payloads (tp_sinks) ---- */
+void *pt_sink_eager(struct peer *, uint64_t h0, uint64_t h1, size_t n);
+void *pt_sink_frag(struct peer *, uint64_t h0, uint64_t h1, size_t n);
 void pt_on_eager(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_eager_sync(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_rts(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);

@@ -5,6 +5,7 @@
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
@@ -42,8 +43,9 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
     }
     r->result.bytes = (int64_t)n;
     if (likely(r->type->contig)) {
-        if (n == 8) memcpy((char *)r->buf + r->type->true_lb, data, 8);
-        else if (n) memcpy((char *)r->buf + r->type->true_lb, data, n);
+        char *to = (char *)r->buf + r->type->true_lb;
+        if (n == 8) memcpy(to, data, 8);
+        else if (n && data != to) copy_memory(to, data, n); /* equal: a sink */
     } else {
         deliver_general(r, data, n);
     }
@@ -52,8 +54,60 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
 
 /* ---- messages that come ---- */
 
-static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env, enum body_kind kind,
-                            const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
+/* Contexts that messages have come for and no communicator was made for yet: many more than there can be honestly. */
+#define EARLY_MAX 65536
+
+/* Eager bytes of one peer that may lie here, in units of the credit: ranks may have been given different ones. */
+#define EXCESS 16
+
+static bool is_member(const struct comm *c, const struct peer *from, int32_t source)
+{
+    return source < c->map->size && rankmap_at(c->map, source) == from->index;
+}
+
+/* The matching state for a message, NULL if it cannot be, or its sender was given up. */
+static TERN_COLD struct pt_comm *context_of_stranger(struct peer *from, struct pt_comm *pt, uint64_t env)
+{
+    if (from->lost) return NULL;
+    if (!pt) lane_fatal("no memory for the messages of a communicator");
+    bool early = !pt->comm && env_source(env) >= 0 && env_tag(env) >= 0; /* who sent it is checked in pt_check_early */
+    if (early && lane0.ctx_early <= EARLY_MAX) return pt;
+    if (early) pt_violation(from, "messages for %u unknown communicators", lane0.ctx_early);
+    else pt_violation(from, "a message as if from rank %d of a communicator, with tag %d", env_source(env), env_tag(env));
+    return NULL;
+}
+
+static inline struct pt_comm *context(struct peer *from, uint64_t ctx, uint64_t env)
+{
+    struct pt_comm *pt = likely(!from->lost) ? lane_ctx(&lane0, ctx) : NULL;
+    bool good = pt && pt->comm && !(env & MATCH_HOLE) && is_member(pt->comm, from, env_source(env));
+    return likely(good) ? pt : context_of_stranger(from, pt, env);
+}
+
+static void find_stranger(void *what, int src, int tag, void *arg)
+{
+    struct pt_comm *pt = ((void **)arg)[0];
+    struct match_body *b = what, **found = &((struct match_body **)arg)[1];
+    (void)tag;
+    if (!is_member(pt->comm, b->peer, src)) *found = b;
+}
+
+void pt_check_early(struct pt_comm *pt)
+{
+    for (int half = 0; half < 2; half++)
+        for (;;) {
+            void *arg[2] = {pt, NULL};
+            match_each(&pt->match[half].unexpected, find_stranger, arg);
+            struct match_body *b = arg[1];
+            if (!b) break;
+            pt_violation(b->peer, "a message as if from rank %d of a communicator", b->src);
+            match_withdraw(&pt->match[half], b);
+            pt_drop_body(b);
+        }
+}
+
+static TERN_COLD struct match_body *new_body(struct peer *from, uint64_t env, enum body_kind kind, const uint64_t cookie[3],
+                                             uint64_t length, const void *data, size_t n)
 {
     struct match_body *b = match_body_new(&lane0.pool, kind == BODY_EAGER ? 0 : kind == BODY_SYNC ? 1 : 3, (uint32_t)n);
     if (!b) lane_fatal("no memory for an unexpected message");
@@ -63,22 +117,64 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
     b->length = length;
     b->kind = (uint8_t)kind;
     for (unsigned i = 0; i < b->cookies; i++) b->cookie[i] = cookie[i];
-    if (n) memcpy(match_body_payload(b), data, n);
+    if (n) copy_memory(match_body_payload(b), data, n);
+    if (kind != BODY_OFFER) from->stored += eager_cost(n);
+    return b;
+}
+
+static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env, enum body_kind kind,
+                            const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
+{
+    if (n > UINT32_MAX || (from->stored > lane0.credit && from->stored / EXCESS > lane0.credit)) {
+        pt_violation(from, "%lld bytes of eager messages that nobody has received yet", (long long)from->stored + (long long)n);
+        return;
+    }
+    struct match_body *b = new_body(from, env, kind, cookie, length, data, n);
+    if (unlikely(pt->lost) && (ctx & CTX_COLL)) {
+        pt_swallow(b);
+        return;
+    }
     if (unlikely(pt_checking)) pt_check_keep(b);
     if (match_store(&pt->match[ctx & CTX_COLL], b->src, b->tag, b)) lane_fatal("no memory for an unexpected message");
 }
 
-static inline struct pt_comm *context(uint64_t ctx)
+void pt_drop_body(struct match_body *b)
 {
-    struct pt_comm *pt = lane_ctx(&lane0, ctx);
-    if (unlikely(!pt)) lane_fatal("no memory for the messages of a communicator");
-    return pt;
+    if (b->kind != BODY_OFFER) ((struct peer *)b->peer)->stored -= eager_cost(b->held);
+    match_body_free(&lane0.pool, b);
+}
+
+void pt_free_body(struct match_body *b)
+{
+    if (b->kind != BODY_OFFER) pt_consumed(b->peer, b->held);
+    pt_drop_body(b);
+}
+
+/* The receive for a message: one that was found when its header came, or the first that fits. */
+static inline struct request *receiver(struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1)
+{
+    struct request *r = from->arriving;
+    if (likely(!r)) return match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
+    from->arriving = NULL;
+    return r;
+}
+
+/* Matches at once, so that the payload can go where it belongs; a receive that cannot take it as it is waits for the
+ * handler all the same. From here on the receive cannot be cancelled, and ends with the message or with the peer. */
+void *pt_sink_eager(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
+{
+    struct pt_comm *pt = lane_known_ctx(&lane0, h0);
+    if (from->lost || !pt || !pt->comm || (h1 & MATCH_HOLE) || !is_member(pt->comm, from, env_source(h1))) return NULL;
+    struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
+    from->arriving = r;
+    return r && r->type->contig && n <= (size_t)r->bytes ? (char *)r->buf + r->type->true_lb : NULL;
 }
 
 void pt_on_eager(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct pt_comm *pt = context(h0);
-    struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
+    struct pt_comm *pt = context(from, h0, h1);
+    if (unlikely(!pt)) return;
+    struct request *r = receiver(pt, from, h0, h1);
     if (unlikely(!r)) {
         store(pt, from, h0, h1, BODY_EAGER, NULL, n, data, n);
         return;
@@ -90,10 +186,15 @@ void pt_on_eager(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
 void pt_on_eager_sync(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     uint64_t send[3] = {0};
+    struct pt_comm *pt = context(from, h0, h1);
+    if (unlikely(!pt)) return;
+    if (unlikely(n < sizeof send[0])) {
+        pt_violation(from, "a synchronous message of %zu bytes", n);
+        return;
+    }
     memcpy(send, data, sizeof send[0]);
     data = (const char *)data + sizeof send[0];
     n -= sizeof send[0];
-    struct pt_comm *pt = context(h0);
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (!r) {
         store(pt, from, h0, h1, BODY_SYNC, send, n, data, n);
@@ -107,9 +208,13 @@ void pt_on_eager_sync(struct peer *from, uint64_t h0, uint64_t h1, const void *d
 void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct pt_rts rts;
-    (void)n;
-    memcpy(&rts, data, sizeof rts);
-    struct pt_comm *pt = context(h0);
+    struct pt_comm *pt = context(from, h0, h1);
+    if (unlikely(!pt)) return;
+    if (likely(n == sizeof rts)) memcpy(&rts, data, sizeof rts);
+    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || rts.offer % CACHE_LINE)) {
+        pt_violation(from, "the offer of a large message, of %zu bytes", n);
+        return;
+    }
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (r) {
         pt_offer_matched(r, from, env_source(h1), env_tag(h1), &rts);
@@ -128,14 +233,14 @@ void pt_take_body(struct request *r, struct match_body *b)
     if (b->kind == BODY_OFFER) {
         struct pt_rts rts = {b->cookie[0], b->cookie[1], b->cookie[2]};
         int32_t src = b->src, tag = b->tag;
-        match_body_free(&lane0.pool, b);
+        pt_drop_body(b);
         pt_offer_matched(r, from, src, tag, &rts);
         return;
     }
     if (b->kind == BODY_SYNC) lane_control(from, AM_ACK, b->cookie[0], 0, NULL, 0);
     pt_consumed(from, b->held);
     pt_deliver(r, b->src, b->tag, match_body_payload(b), b->held);
-    match_body_free(&lane0.pool, b);
+    pt_drop_body(b);
 }
 
 void pt_recv_start(struct request *r)
@@ -147,7 +252,8 @@ void pt_recv_start(struct request *r)
         pt_take_body(r, b);
         return;
     }
-    int rc = match_post(m, r->rank, r->tag, r);
+    int rc = unlikely(r->comm->pt->lost) ? pt_hopeless(r->comm->pt, r->ctx, r->rank, &r->peer) : 0;
+    if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
 }
 

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
 #include <string.h>
@@ -20,7 +21,14 @@ int pt_wait(struct request *r)
         lane_wait(l, one_complete, r, NULL);
         lane_leave(l);
     }
+    if (unlikely(r->result.error == TERN_ERR_PEER)) pt_recall(r);
     return r->result.error;
+}
+
+/* Words are per thread, and this one may not be the one that found out, or have failed otherwise since. */
+void pt_recall(const struct request *r)
+{
+    if (r->peer && r->peer->lost) err_set(TERN_ERR_PEER, "%s", r->peer->lost);
 }
 
 struct many {
@@ -172,8 +180,10 @@ static void cancel_send(struct request *r)
             lane_finish(r, 0);
             return;
         }
-    uint64_t send = (uintptr_t)r;
+    uint64_t send = r->id;
+    if (p->lost) return; /* its end is near */
     r->flags |= REQ_CANCELLING;
+    ids_of(&lane0.ids, r)->awaits |= AWAIT_CANCELLED;
     lane_control(p, AM_CANCEL, r->ctx, env_pack(r->comm->rank, r->tag), &send, sizeof send);
 }
 
@@ -210,27 +220,38 @@ static void look_for_send(void *what, int src, int tag, void *arg)
 void pt_on_cancel(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct search s = {.from = from};
-    struct pt_comm *pt = lane_ctx(&lane0, h0);
-    (void)h1, (void)n;
-    memcpy(&s.send, data, sizeof s.send);
-    if (!pt) lane_fatal("no memory for the messages of a communicator");
-    struct match *m = &pt->match[h0 & CTX_COLL];
-    match_each(&m->unexpected, look_for_send, &s);
-    bool gone = s.found && match_withdraw(m, s.found);
-    if (gone) {
-        if (s.found->kind == BODY_SYNC) pt_consumed(from, s.found->held);
-        match_body_free(&lane0.pool, s.found);
+    (void)h1;
+    if (unlikely(from->lost)) return;
+    if (unlikely(n != sizeof s.send)) {
+        pt_violation(from, "a cancel of %zu bytes", n);
+        return;
     }
+    memcpy(&s.send, data, sizeof s.send);
+    struct pt_comm *pt = lane_known_ctx(&lane0, h0);
+    struct match *m = pt ? &pt->match[h0 & CTX_COLL] : NULL;
+    if (m) match_each(&m->unexpected, look_for_send, &s);
+    bool gone = s.found && match_withdraw(m, s.found);
+    if (gone) pt_free_body(s.found);
     lane_control(from, AM_CANCELLED, s.send, gone, NULL, 0);
 }
 
 /* A reply of "no" comes behind the message that completed the send (ACK, CTS) or with the offer already matched; the
- * request may then be over, so only a "yes" touches it. */
+ * request may then be over. */
 void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct request *r = (struct request *)(uintptr_t)h0;
-    (void)from, (void)data, (void)n;
-    if (!h1) return;
+    (void)data, (void)n;
+    if (unlikely(from->lost)) return;
+    struct id_entry *e = ids_find(&lane0.ids, h0, from, AWAIT_CANCELLED);
+    if (!e || h1 > 1 || (h1 && !(e->awaits & (AWAIT_ACK | AWAIT_CTS)))) {
+        pt_violation(from, "the answer to a cancel that was not asked for");
+        return;
+    }
+    struct request *r = e->request;
+    e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
+    if (!h1) {
+        if (!r) ids_free(&lane0.ids, e);
+        return;
+    }
     r->flags |= REQ_CANCELLED;
     pt_offer_withdraw(r);
     lane_finish(r, 0);

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/limits.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
@@ -74,7 +76,7 @@ static int eager_attempt(struct request *r)
 {
     struct peer *p = r->peer;
     uint64_t env = env_pack(r->comm->rank, r->tag);
-    struct sync_pack s = {.send = (uintptr_t)r};
+    struct sync_pack s = {.send = r->id};
     type_cursor_init(&s.cursor, r->type, r->count, r->buf);
     int rc;
     if (r->mode == PT_SYNC)
@@ -87,13 +89,13 @@ static int eager_attempt(struct request *r)
     return rc;
 }
 
-static bool fits_eager(const struct lane *l, const struct request *r)
+static bool fits_eager(const struct request *r)
 {
-    const struct peer *p = r->peer;
+    struct peer *p = r->peer;
     int64_t room = (int64_t)p->ep.max_short;
     if (!(p->ep.caps & TP_CAP_BCOPY) && room > BOUNCE_MAX) room = BOUNCE_MAX;
     room -= (int64_t)sizeof(uint64_t); /* synchronous sends put their request in front */
-    return r->bytes <= l->eager_max && r->bytes <= room && p->credit >= eager_cost((size_t)r->bytes);
+    return r->bytes <= limits_of(p)->eager_max && r->bytes <= room && p->credit >= eager_cost((size_t)r->bytes);
 }
 
 int pt_send_attempt(struct request *r)
@@ -103,6 +105,28 @@ int pt_send_attempt(struct request *r)
     return r->xfer ? pt_offer_send_rts(r) : eager_attempt(r);
 }
 
+void pt_send_failed(struct request *r, int rc)
+{
+    struct peer *p = r->peer;
+    if (rc != TERN_ERR_NOMEM) pt_lose(p); /* without memory nothing was sent, and nothing is wrong with the peer */
+    pt_offer_discard(r);
+    lane_finish(r, rc);
+}
+
+void pt_send_begin(struct request *r)
+{
+    struct peer *p = r->peer;
+    int rc = p->pending ? TERN_AGAIN : pt_send_attempt(r);
+    if (rc == TERN_AGAIN) lane_park(&lane0, p, r);
+    else if (rc) pt_send_failed(r, rc);
+}
+
+static TERN_COLD void unreachable(struct request *r)
+{
+    if (r->peer) pt_end_lost(r, r->peer);
+    else lane_finish(r, TERN_ERR_PEER);
+}
+
 void pt_send_start(struct request *r)
 {
     struct lane *l = r->comm->lane;
@@ -110,19 +134,32 @@ void pt_send_start(struct request *r)
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     r->flags &= (uint16_t)~REQ_ANNOUNCED;
     r->peer = peer_for(r->comm, r->rank);
-    if (unlikely(!r->peer)) {
-        lane_finish(r, TERN_ERR_PEER);
+    if (unlikely(!r->peer || r->peer->lost)) {
+        unreachable(r);
         return;
     }
     lane_open_short(l, r->peer);
-    if (!fits_eager(l, r)) {
+    bool eager = fits_eager(r);
+    if (!eager) {
         pt_offer_start(r);
         return;
     }
+    int rc = r->mode == PT_SYNC ? ids_give(&l->ids, r, AWAIT_ACK) : 0;
+    if (unlikely(rc)) {
+        lane_finish(r, rc);
+        return;
+    }
     r->peer->credit -= eager_cost((size_t)r->bytes);
-    int rc = r->peer->pending ? TERN_AGAIN : pt_send_attempt(r);
-    if (rc == TERN_AGAIN) lane_park(l, r->peer, r);
-    else if (rc) lane_finish(r, rc);
+    pt_send_begin(r);
+}
+
+/* The short way failed for good: there is no way to the peer any more. */
+static TERN_COLD int lose(struct comm *c, int dest, int rc)
+{
+    lane_enter(c->lane);
+    pt_lose(peer_table[comm_index(c, dest)]);
+    lane_leave(c->lane);
+    return rc;
 }
 
 static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
@@ -141,7 +178,7 @@ int pt_send_long(struct comm *c, const void *buf, int64_t count, struct type *t,
                  int tried)
 {
     if (tried == TERN_AGAIN) refund(c, count, t, dest);
-    else if (tried != PT_LONG_WAY) return tried;
+    else if (tried != PT_LONG_WAY) return lose(c, dest, tried);
     return dest == MPI_PROC_NULL ? 0 : send_slow(c, buf, count, t, dest, tag, mode);
 }
 
@@ -175,7 +212,7 @@ int pt_isend_long(struct comm *c, const void *buf, int64_t count, struct type *t
                   int tried, struct request **req_p)
 {
     if (tried == TERN_AGAIN) refund(c, count, t, dest);
-    else if (tried != PT_LONG_WAY) return tried;
+    else if (tried != PT_LONG_WAY) return lose(c, dest, tried);
     if (dest != MPI_PROC_NULL) return isend_slow(c, buf, count, t, dest, tag, mode, req_p);
     *req_p = request_done;
     return 0;
@@ -194,12 +231,17 @@ int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int
 
 void pt_on_ack(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    (void)from, (void)h1, (void)data, (void)n;
-    lane_finish((struct request *)(uintptr_t)h0, 0);
+    (void)h1, (void)data, (void)n;
+    if (unlikely(from->lost)) return;
+    struct id_entry *e = ids_find(&lane0.ids, h0, from, AWAIT_ACK);
+    if (likely(e != NULL)) lane_finish(e->request, 0);
+    else pt_violation(from, "it says that a synchronous message was matched, of which there is none");
 }
 
 void pt_on_credit(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     (void)h1, (void)data, (void)n;
-    from->credit += (int64_t)h0;
+    if (unlikely(from->lost)) return;
+    if (likely(h0 <= (uint64_t)(lane0.credit - from->credit))) from->credit += (int64_t)h0;
+    else pt_violation(from, "it gives back %llu bytes of eager credit, more than was taken", (unsigned long long)h0);
 }

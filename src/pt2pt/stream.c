@@ -1,92 +1,297 @@
 /*
  * stream.c - large messages in fragments: where memory cannot be reached directly,
- * or where a side is not contiguous. The receiver asks (CTS), the sender packs into
- * the transport's buffers, the receiver unpacks from them; nothing is ever allocated
- * for the whole message.
+ * or where a side is not contiguous. The receiver asks (CTS), the sender sends, and
+ * nothing is ever allocated for the whole message.
+ *
+ *   sender's data contiguous, TP_CAP_ZCOPY   from where it lies, two fragments under way at a time, which grow as long
+ *                                            as the wire keeps up: others' messages have their turn in between
+ *   otherwise                                packed into the transport's buffers, as long as there is room
+ *
+ *   receiver's data contiguous               a transport that reads from a stream reads to where it belongs (tp_sinks)
+ *   otherwise                                unpacked from the transport's buffers
+ *
+ * Fragments of a message come in order, without gaps: the receiver knows the offset of the next one.
  */
 #include "base/err.h"
+#include "copy/copy.h"
 #include "pt2pt/api.h"
+#include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* r->cookie of a send that streams */
 enum { SENT = 1, TO_SEND = 2, TO_REQUEST = 3 };
 /* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived */
-enum { ARRIVED = 2 };
+enum { FAULT = 1, ARRIVED = 2 };
 
-void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t bytes)
-{
-    struct pt_cts cts = {(uintptr_t)r, bytes};
-    r->cookie[ARRIVED] = 0;
-    lane_control(from, AM_CTS, send, 0, &cts, sizeof cts);
-    if (!bytes) lane_finish(r, -(int)r->cookie[1]);
-}
+/* Fragments under way: one is being taken by the system, the next is there when it is through. */
+#define WINDOW 2
 
-void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+/* Bytes of the first fragments: a pipe of 1 GB/s is full for as long as a wake-up takes. */
+#define FIRST_CHUNK (256 << 10)
+
+/* A send whose fragments go out from where they lie; its request's xfer. */
+struct stream {
+    struct request *request;
+    struct stream_part {
+        struct tp_op op;
+        struct stream *of;
+        bool busy;
+    } part[WINDOW];
+    uint32_t under_way; /* parts that are busy */
+    size_t chunk;       /* bytes of the next fragment */
+    bool broken;        /* a fragment failed: the peer is lost, or will be found to be */
+    bool abandoned;     /* it is: the request ends when no part is busy */
+};
+
+/* ---- the sender ---- */
+
+static struct stream *stream_of(const struct request *r) { return r->xfer; }
+
+static void start_stream(struct request *r)
 {
-    struct request *r = (struct request *)(uintptr_t)h0;
-    struct pt_cts cts;
-    (void)from, (void)h1, (void)n;
-    memcpy(&cts, data, sizeof cts);
-    pt_offer_withdraw(r);
-    r->cookie[SENT] = 0;
-    r->cookie[TO_SEND] = cts.bytes;
-    r->cookie[TO_REQUEST] = cts.recv;
+    struct stream *s = NULL;
+    if (r->type->contig && (r->peer->ep.caps & TP_CAP_ZCOPY))
+        s = calloc(1, sizeof *s); /* none: it goes the other way */
+    r->xfer = s;
+    if (s) {
+        s->request = r;
+        s->chunk = min_size(FIRST_CHUNK, (size_t)lane0.chunk_stream);
+    }
     list_push(&lane0.streams, &r->link);
     lane0.large++;
 }
 
+/* Out of the list; the request is the caller's to finish. */
+static void stop_stream(struct request *r)
+{
+    free(r->xfer);
+    r->xfer = NULL;
+    list_remove(&r->link);
+    lane0.large--;
+}
+
+void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct pt_cts cts = {0, 0};
+    (void)h1;
+    if (unlikely(from->lost)) return;
+    struct id_entry *e = n == sizeof cts ? ids_find(&lane0.ids, h0, from, AWAIT_CTS) : NULL;
+    if (likely(e != NULL)) memcpy(&cts, data, sizeof cts);
+    if (unlikely(!e || cts.bytes > (uint64_t)e->request->bytes)) {
+        pt_violation(from, "it asks for %llu bytes of a message that was not offered", (unsigned long long)cts.bytes);
+        return;
+    }
+    struct request *r = e->request;
+    e->awaits &= ~(uint32_t)AWAIT_CTS;
+    pt_offer_withdraw(r);
+    r->cookie[SENT] = 0;
+    r->cookie[TO_SEND] = cts.bytes;
+    r->cookie[TO_REQUEST] = cts.recv;
+    start_stream(r);
+}
+
 static size_t pack_cursor(void *arg, void *to, size_t max) { return type_pack(arg, to, max); }
 
+/* Of a message that is packed, or copied by the transport. */
 static int send_fragment(struct request *r, struct type_cursor *c, size_t n)
 {
     struct tp_ep *ep = &r->peer->ep;
     uint64_t at = r->cookie[SENT];
+    int rc;
     type_cursor_seek(c, at);
-    if (r->type->contig) return ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, c->buf + at, n);
-    if (ep->caps & TP_CAP_BCOPY) return ep->ops->am_bcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, pack_cursor, c, n);
-    char buf[4096];
-    n = type_pack(c, buf, min_size(n, sizeof buf));
-    int rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, buf, n);
+    if (r->type->contig) {
+        rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, c->buf + at, n);
+    } else if (ep->caps & TP_CAP_BCOPY) {
+        rc = ep->ops->am_bcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, pack_cursor, c, n);
+    } else {
+        char buf[4096];
+        n = type_pack(c, buf, min_size(n, sizeof buf));
+        rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, buf, n);
+    }
     if (!rc) r->cookie[SENT] = at + n;
     return rc;
 }
 
-int pt_stream_step(struct request *r)
+static int send_copied(struct request *r, int *moved)
 {
     struct type_cursor c;
-    int moved = 0;
     type_cursor_init(&c, r->type, r->count, r->buf);
     while (r->cookie[SENT] < r->cookie[TO_SEND]) {
-        uint64_t before = r->cookie[SENT];
-        size_t n = min_size(r->peer->ep.max_short / 2, r->cookie[TO_SEND] - before); /* two fit: one is read, one written */
+        /* two fit into a ring: one is read, one written */
+        size_t n = min_size(r->peer->ep.max_short / 2, r->cookie[TO_SEND] - r->cookie[SENT]);
         int rc = send_fragment(r, &c, n);
-        if (rc == TERN_AGAIN) return moved;
-        if (rc) {
-            list_remove(&r->link);
-            lane0.large--;
-            lane_finish(r, rc);
-            return 1;
-        }
-        if (r->cookie[SENT] == before) r->cookie[SENT] = before + n;
-        moved++;
+        if (rc) return rc;
+        ++*moved;
     }
+    return 0;
+}
+
+/* All is with the system. */
+static bool all_gone(const struct request *r)
+{
+    const struct stream *s = stream_of(r);
+    return r->cookie[SENT] == r->cookie[TO_SEND] && !(s && s->under_way);
+}
+
+static void end_stream(struct request *r)
+{
+    stop_stream(r);
+    lane_finish(r, 0);
+}
+
+/* A fragment's memory is free again. During the call that sends it the step goes on, and looks itself: it has not
+ * counted the fragment yet, so that all cannot be gone. */
+static void part_done(struct tp_op *op, int rc)
+{
+    struct stream_part *part = container_of(op, struct stream_part, op);
+    struct stream *s = part->of;
+    struct request *r = s->request;
+    part->busy = false;
+    s->under_way--;
+    if (rc) s->broken = true;
+    if (s->abandoned) {
+        if (s->under_way) return;
+        r->xfer = NULL;
+        free(s);
+        pt_end_lost(r, r->peer);
+    } else if (!s->broken && all_gone(r)) {
+        end_stream(r);
+    }
+}
+
+static int send_part(struct request *r, struct stream *s, struct stream_part *part)
+{
+    struct tp_ep *ep = &r->peer->ep;
+    uint64_t at = r->cookie[SENT];
+    size_t n = min_size(s->chunk, r->cookie[TO_SEND] - at);
+    *part = (struct stream_part){.op.done = part_done, .of = s, .busy = true};
+    s->under_way++;
+    const char *from = (const char *)r->buf + r->type->true_lb + at;
+    int rc = ep->ops->am_zcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, from, n, &part->op);
+    if (!rc) {
+        r->cookie[SENT] = at + n;
+        return 0;
+    }
+    part->busy = false;
+    s->under_way--;
+    return rc;
+}
+
+/* Nothing under way since the last look: the wire waits for us, and may have more at a time. */
+static void adapt(struct request *r, struct stream *s)
+{
+    if (!s->under_way && r->cookie[SENT]) s->chunk = min_size(2 * s->chunk, (size_t)lane0.chunk_stream);
+}
+
+static int send_in_place(struct request *r, struct stream *s, int *moved)
+{
+    adapt(r, s);
+    for (int i = 0; i < WINDOW && r->cookie[SENT] < r->cookie[TO_SEND]; i++) {
+        if (s->part[i].busy) continue;
+        int rc = send_part(r, s, &s->part[i]);
+        if (rc) return rc;
+        ++*moved;
+    }
+    return 0;
+}
+
+/* The transport should have said more by now (tp_lost). */
+static TERN_COLD int broken(const struct peer *p)
+{
+    return err_set(TERN_ERR_PEER, "the connection to rank %u of the job broke while a large message was sent",
+                   p->index);
+}
+
+int pt_stream_step(struct request *r)
+{
+    struct stream *s = stream_of(r);
+    struct peer *p = r->peer;
+    int moved = 0, rc = 0;
+    if (unlikely(p->lost)) return 0; /* pt_bury comes next */
+    if (unlikely(s && s->broken)) rc = broken(p);
+    if (!rc) rc = s ? send_in_place(r, s, &moved) : send_copied(r, &moved);
+    if (unlikely(rc && rc != TERN_AGAIN)) {
+        pt_lose(p);
+        return 1;
+    }
+    if (!all_gone(r)) return moved;
+    end_stream(r);
+    return 1;
+}
+
+void pt_stream_abandon(struct request *r)
+{
+    struct stream *s = stream_of(r);
+    if (!s || !s->under_way) {
+        stop_stream(r);
+        pt_end_lost(r, r->peer);
+        return;
+    }
+    s->abandoned = true;
     list_remove(&r->link);
     lane0.large--;
-    lane_finish(r, 0);
-    return 1;
+}
+
+/* ---- the receiver ---- */
+
+void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t bytes)
+{
+    struct pt_cts cts = {0, bytes};
+    r->cookie[ARRIVED] = 0;
+    if (bytes) {
+        if (ids_give(&lane0.ids, r, AWAIT_FRAG)) lane_fatal("a large message cannot be received");
+        cts.recv = r->id;
+    }
+    lane_control(from, AM_CTS, send, 0, &cts, sizeof cts);
+    if (!bytes) lane_finish(r, -(int)r->cookie[FAULT]);
+}
+
+/* The receive that this fragment is the next one of, NULL: there is none. */
+static struct request *next_of(struct peer *from, uint64_t id, uint64_t offset, size_t n)
+{
+    struct id_entry *e = ids_find(&lane0.ids, id, from, AWAIT_FRAG);
+    struct request *r = e ? e->request : NULL;
+    if (unlikely(!r || !n || offset != r->cookie[ARRIVED])) return NULL;
+    return n <= (uint64_t)r->result.bytes - offset ? r : NULL;
+}
+
+static char *place_of(const struct request *r, uint64_t offset)
+{
+    return r->type->contig ? (char *)r->buf + r->type->true_lb + offset : NULL;
+}
+
+void *pt_sink_frag(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
+{
+    const struct request *r = from->lost ? NULL : next_of(from, h0, h1, n);
+    return r ? place_of(r, h1) : NULL;
+}
+
+static void unpack(struct request *r, uint64_t offset, const void *data, size_t n)
+{
+    struct type_cursor c;
+    type_cursor_init(&c, r->type, r->count, r->buf);
+    type_cursor_seek(&c, offset);
+    type_unpack(&c, data, n);
 }
 
 void pt_on_frag(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct request *r = (struct request *)(uintptr_t)h0;
-    struct type_cursor c;
-    (void)from;
-    type_cursor_init(&c, r->type, r->count, r->buf);
-    type_cursor_seek(&c, h1);
-    type_unpack(&c, data, n);
+    if (unlikely(from->lost)) return;
+    struct request *r = next_of(from, h0, h1, n);
+    if (unlikely(!r)) {
+        pt_violation(from, "%zu bytes at %llu of a message that they are not the next ones of", n,
+                     (unsigned long long)h1);
+        return;
+    }
+    char *to = place_of(r, h1);
+    if (!to)
+        unpack(r, h1, data, n);
+    else if (to != data)
+        copy_memory(to, data, n);
     r->cookie[ARRIVED] += n;
-    if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[1]);
+    if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[FAULT]);
 }

@@ -135,7 +135,10 @@ static void failing_wire_ends_the_send(void **state)
     assert_int_equal(pt_wait(s), TERN_ERR_PEER);
     assert_string_equal(err_words(), "mock: sending fails");
     assert_int_equal(lane0.large, 0);
-    job_abandon(); /* the receive waits for ever: who sent to it is lost */
+    assert_int_equal(pt_wait(r), TERN_ERR_PEER); /* and the receive: who sent to it is lost */
+    pt_release(r);
+    pt_release(s);
+    job_abandon();
 }
 
 int main(void)

@@ -1,0 +1,28 @@
+/*
+ * limits.h - which sizes go which way, by the transport that a peer is reached by.
+ * Each transport has variables of its own, since what pays differs; the table is in
+ * limits.c.
+ *
+ * Threads: under the lane's lock.
+ */
+#ifndef TERN_PT2PT_LIMITS_H
+#define TERN_PT2PT_LIMITS_H
+
+#include "transport/peer.h"
+
+struct limits {
+    const char *transport; /* tp_ops.name; NULL: all others */
+    int eager_var;         /* enum var_id */
+    int64_t eager_max;     /* bytes of the largest message that goes out before it is asked for */
+};
+
+void limits_open(void); /* reads the variables */
+
+/* Of a peer that is connected. */
+const struct limits *limits_find(struct peer *) TERN_COLD;
+static inline const struct limits *limits_of(struct peer *p)
+{
+    return likely(p->limits != NULL) ? p->limits : limits_find(p);
+}
+
+#endif

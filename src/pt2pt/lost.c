@@ -1,0 +1,211 @@
+/* lost.c - see lost.h. */
+#include "pt2pt/lost.h"
+#include "base/err.h"
+#include "pt2pt/api.h"
+#include "pt2pt/protocol.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char no_words[] = "a process of the job was lost (and there was no memory to keep the reason)";
+
+/* ---- at once ---- */
+
+void pt_lose(struct peer *p)
+{
+    if (p->lost) return;
+    p->lost = strdup(err_words());
+    if (!p->lost) p->lost = no_words;
+    p->short_max = -1;
+    lane0.lost_count++;
+    list_push(&lane0.lost, &p->in_lost);
+}
+
+void pt_violation(struct peer *p, const char *fmt, ...)
+{
+    char what[200];
+    va_list ap;
+    if (p->lost) return;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    err_set(TERN_ERR_PEER, "rank %u of the job sent a message that cannot be (%s); it is given up", p->index, what);
+    pt_lose(p);
+    if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep);
+}
+
+void pt_lost_close(void)
+{
+    for (uint32_t i = 0; i < peer_count && peer_table; i++) {
+        struct peer *p = peer_table[i];
+        if (!p || !p->lost) continue;
+        if (p->lost != no_words) free(p->lost);
+        p->lost = NULL;
+    }
+}
+
+/* ---- the next turn ---- */
+
+void pt_end_lost(struct request *r, struct peer *p)
+{
+    r->peer = p;
+    lane_finish(r, err_set(TERN_ERR_PEER, "%s", p->lost));
+}
+
+/* What waited for room. */
+static void end_parked(struct peer *p)
+{
+    for (struct link *l; (l = list_pop(&p->pending_head));) {
+        struct request *r = container_of(l, struct request, link);
+        if (r->kind != REQ_SEND) {
+            request_free(r); /* an answer of ours */
+            continue;
+        }
+        pt_offer_discard(r);
+        pt_end_lost(r, p);
+    }
+    p->pending = NULL;
+    list_remove(&p->in_pending);
+}
+
+/* What the peer was to answer. */
+static void end_known(struct lane *l, struct peer *p)
+{
+    uint32_t at = 0;
+    for (struct id_entry *e; (e = ids_next(&l->ids, p, &at)); at++) {
+        struct request *r = e->request;
+        if (!r) {
+            ids_free(&l->ids, e); /* the answer to a cancel will not come */
+        } else {
+            e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
+            if (r->kind == REQ_RECV)
+                pt_end_lost(r, p);
+            else if (e->awaits & (AWAIT_CTS | AWAIT_ACK))
+                pt_offer_abandon(r);
+            else
+                pt_stream_abandon(r);
+        }
+    }
+}
+
+/* Large receives through shared memory have no ids. */
+static void end_incoming(struct lane *l, struct peer *p)
+{
+    struct link mine = LIST_INIT(mine);
+    list_each(a, next, &l->incoming)
+    {
+        struct request *r = container_of(a, struct request, link);
+        if (r->peer != p) continue;
+        list_remove(a);
+        list_push(&mine, a);
+    }
+    for (struct link *a; (a = list_pop(&mine));) pt_incoming_abandon(container_of(a, struct request, link));
+}
+
+static void collect(void *what, int src, int tag, void *doomed)
+{
+    struct request *r = what;
+    (void)src, (void)tag;
+    list_push(doomed, &r->link);
+}
+
+static void collect_body(void *what, int src, int tag, void *first)
+{
+    struct match_body *b = what, **head = first;
+    (void)src, (void)tag;
+    b->next = *head;
+    *head = b;
+}
+
+void pt_swallow(struct match_body *b)
+{
+    struct pt_cts nothing = {0, 0};
+    struct peer *from = b->peer;
+    if (b->kind == BODY_OFFER) lane_control(from, AM_CTS, b->cookie[0], 0, &nothing, sizeof nothing);
+    if (b->kind == BODY_SYNC) lane_control(from, AM_ACK, b->cookie[0], 0, NULL, 0);
+    pt_free_body(b);
+}
+
+/* Collectives of a communicator are over: the receives posted for them go to `doomed`, and what came for them goes. */
+static void end_collectives(struct pt_comm *pt, struct link *doomed)
+{
+    struct match *m = &pt->match[PT_COLL];
+    struct match_body *bodies = NULL, *next;
+    match_take_posted(m, NULL, collect, doomed);
+    match_take_unexpected(m, collect_body, &bodies);
+    for (struct match_body *b = bodies; b; b = next) {
+        next = b->next;
+        pt_swallow(b);
+    }
+}
+
+/* Takes the receives that the loss ends out of matching. */
+static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doomed)
+{
+    int rank = pt->comm ? rankmap_find(pt->comm->map, p->index) : -1;
+    if (rank < 0) return;
+    struct match *m = &pt->match[PT_USER];
+    int any = MATCH_ANY_SOURCE;
+    pt->lost = p;
+    match_take_posted(m, &rank, collect, doomed);
+    pt->untold |= !match_take_posted(m, &any, collect, doomed);
+    end_collectives(pt, doomed);
+}
+
+static void end_receives(struct lane *l, struct peer *p)
+{
+    struct link doomed = LIST_INIT(doomed);
+    for (uint32_t i = 0; i <= l->ctx_mask; i++)
+        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) take_receives(pt, p, &doomed);
+    for (struct link *a; (a = list_pop(&doomed));) pt_end_lost(container_of(a, struct request, link), p);
+    struct request *r = p->arriving;
+    p->arriving = NULL;
+    if (r) pt_end_lost(r, p);
+}
+
+int pt_bury(struct lane *l)
+{
+    int n = 0;
+    for (struct link *a; (a = list_pop(&l->lost)); n++) {
+        struct peer *p = container_of(a, struct peer, in_lost);
+        end_parked(p);
+        end_known(l, p);
+        end_incoming(l, p);
+        end_receives(l, p);
+    }
+    return n;
+}
+
+/* ---- from then on ---- */
+
+void pt_lost_members(struct pt_comm *pt)
+{
+    for (uint32_t i = 0; i < peer_count; i++) {
+        struct peer *p = peer_table[i];
+        if (p && p->lost && rankmap_find_once(pt->comm->map, i) >= 0) pt->lost = p;
+    }
+    pt->untold = pt->lost != NULL;
+}
+
+/* Who of the lost this receive waits for, NULL: nobody. */
+static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source)
+{
+    if (ctx & CTX_COLL) return pt->lost;
+    if (source == MPI_ANY_SOURCE) {
+        struct peer *p = pt->untold ? pt->lost : NULL;
+        pt->untold = false;
+        return p;
+    }
+    struct peer *p = peer_table[comm_index(pt->comm, source)];
+    return p && p->lost ? p : NULL;
+}
+
+int pt_hopeless(struct pt_comm *pt, uint64_t ctx, int source, struct peer **who_p)
+{
+    struct peer *p = awaited(pt, ctx, source);
+    if (!p) return 0;
+    *who_p = p;
+    return err_set(TERN_ERR_PEER, "%s", p->lost);
+}

@@ -1,0 +1,50 @@
+/*
+ * lost.h - peers that there is no way to any more: their process died, the connection
+ * broke, or what they sent cannot be.
+ *
+ *     pt_lose   at once      nothing more goes out or is taken in; the words are kept
+ *     pt_bury   next turn    everything that only the peer could have ended, ends with TERN_ERR_PEER and those words:
+ *                            sends to it, large messages to and from it, posted receives that name it, and those from
+ *                            any source on communicators that it is in
+ *     from then on           sends to it and receives that name it fail at once
+ *
+ * Between the two lies the return to lane_progress: ending an operation starts others (schedules), which must not
+ * happen in the middle of whatever found out.
+ *
+ * Messages that had come whole can still be received. A receive from any source that is posted later fails once on each
+ * communicator if none was posted at the time, so that the program hears of it; then it waits for the others.
+ *
+ * Collective operations need all: on a communicator with a lost member their receives fail, and what comes for them is
+ * taken off its senders' hands and dropped, so that those who fail do not leave others waiting for them.
+ *
+ * Threads: under the lane's lock.
+ */
+#ifndef TERN_PT2PT_LOST_H
+#define TERN_PT2PT_LOST_H
+
+#include "pt2pt/lane.h"
+
+/* The words are err_words(). Once; later calls do nothing. */
+void pt_lose(struct peer *) TERN_COLD;
+
+/* The peer sent what cannot be, in words like "a fragment without a receive": it is given up. */
+void pt_violation(struct peer *, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_COLD;
+
+/* Ends what the peers given up since the last call leave behind; how many of them. */
+int pt_bury(struct lane *) TERN_COLD;
+
+/* Ends one operation with the loss of `p`. */
+void pt_end_lost(struct request *, struct peer *p) TERN_COLD;
+
+/* A receive or probe from `source` in context `ctx` found nothing: 0 if it may wait, else TERN_ERR_PEER with words. */
+int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, struct peer **who_p) TERN_COLD;
+
+/* A communicator is made: members may be lost already. */
+void pt_lost_members(struct pt_comm *) TERN_COLD;
+
+/* A body of a context whose collectives have failed: its sender is let go, and it is freed. */
+void pt_swallow(struct match_body *) TERN_COLD;
+
+void pt_lost_close(void); /* frees the words */
+
+#endif

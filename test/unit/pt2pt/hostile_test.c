@@ -1,0 +1,301 @@
+/*
+ * hostile_test.c - messages that cannot be: whatever comes, memory stays whole (built with sanitizers this test means
+ * most), and the sender is given up with words.
+ */
+#include "base/err.h"
+#include "mock_job.h"
+#include "pt2pt/lost.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REQUESTS = 6, BYTES = 20000, RANDOM_MESSAGES = 100000 };
+
+static struct comm *world;
+static struct peer *from;
+static struct request *req[REQUESTS];
+static char *buf[REQUESTS];
+static uint64_t was_id; /* of an operation that is over */
+
+/* ---- operations for messages to be about ---- */
+
+static void start_requests(void)
+{
+    for (int i = 0; i < REQUESTS; i++) {
+        if (!buf[i]) buf[i] = calloc(1, BYTES);
+        assert_non_null(buf[i]);
+    }
+    assert_int_equal(pt_irecv(world, buf[0], BYTES, type_of(MPI_BYTE), 0, 1, &req[0]), 0);
+    assert_int_equal(pt_irecv(world, buf[1], 100, type_of(MPI_BYTE), MPI_ANY_SOURCE, MPI_ANY_TAG, &req[1]), 0);
+    assert_int_equal(pt_isend(world, buf[2], BYTES, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &req[2]),
+                     0); /* meets the first */
+    assert_int_equal(pt_isend(world, buf[3], BYTES, type_of(MPI_BYTE), 0, 3, PT_STANDARD, &req[3]), 0);
+    assert_int_equal(pt_isend(world, buf[4], 50, type_of(MPI_BYTE), 0, 4, PT_SYNC, &req[4]), 0);
+    assert_int_equal(pt_isend(world, buf[5], BYTES, type_of(MPI_BYTE), 0, 5, PT_SYNC, &req[5]), 0);
+}
+
+static void end_requests(void)
+{
+    err_set(TERN_ERR_PEER, "the test ends this");
+    pt_lose(from);
+    job_settle(); /* fragments under way come back */
+    pt_wait_many(REQUESTS, req, true);
+    for (int i = 0; i < REQUESTS; i++) {
+        pt_release(req[i]);
+        req[i] = NULL;
+    }
+}
+
+/* The peer is as new. */
+static void forgive(void)
+{
+    end_requests();
+    assert_int_equal(lane0.ids.used, 0);
+    assert_int_equal(lane0.large, 0);
+    pt_lost_close();
+    lane0.lost_count = 0;
+    world->pt->lost = NULL;
+    world->pt->untold = false;
+    from->credit = lane0.credit;
+    from->owed = 0;
+    for (struct match_body *b; (b = match_take(&world->pt->match[PT_USER], MATCH_ANY_SOURCE, MATCH_ANY_TAG));)
+        pt_drop_body(b);
+}
+
+/* ---- made-up messages ---- */
+
+static uint64_t some_id(uint64_t *seed)
+{
+    uint64_t what = random_next(seed) % 8;
+    const struct request *r = req[random_next(seed) % REQUESTS];
+    if (what == 0) return random_next(seed);
+    if (what == 1) return was_id;
+    if (what == 2) return r && r->id ? r->id + random_next(seed) % 3 - 1 : 0;
+    if (what == 3) return random_next(seed) % 100;
+    return r ? r->id : 0;
+}
+
+static uint64_t some_number(uint64_t *seed)
+{
+    static const uint64_t numbers[] = {0,         1, 8, 50, 4096, BYTES, BYTES + 1, INT64_MAX, (uint64_t)INT64_MAX + 1,
+                                       UINT64_MAX};
+    uint64_t what = random_next(seed) % 4;
+    if (what == 0) return random_next(seed);
+    if (what == 1) return random_next(seed) % BYTES;
+    return numbers[random_next(seed) % ARRAY_LEN(numbers)];
+}
+
+static uint64_t some_word(uint64_t *seed)
+{
+    switch (random_next(seed) % 4) {
+    case 0:
+        return some_id(seed);
+    case 1:
+        return env_pack((int32_t)(random_next(seed) % 3) - 1, (int32_t)(random_next(seed) % 6) - 2);
+    case 2:
+        return world->ctx | random_next(seed) % 2;
+    default:
+        return some_number(seed);
+    }
+}
+
+struct made {
+    unsigned id;
+    uint64_t h0, h1;
+    size_t n;
+    uint64_t *data; /* exactly n bytes are allocated */
+};
+
+static const unsigned ids[] = {AM_EAGER, AM_EAGER_SYNC, AM_RTS,    AM_CTS,      AM_FRAG,
+                               AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED};
+
+/* Some are nearly right: the envelope, the id or the length that they should have. */
+static struct made make(uint64_t *seed)
+{
+    struct made m = {.id = ids[random_next(seed) % ARRAY_LEN(ids)], .h0 = some_word(seed), .h1 = some_word(seed)};
+    static const size_t lengths[] = {0, 7, 8, 16, 24, 25, 100, 3000};
+    m.n = lengths[random_next(seed) % ARRAY_LEN(lengths)];
+    if (random_next(seed) % 4) {
+        bool matched = m.id <= AM_RTS || m.id == AM_CANCEL;
+        m.h0 = matched ? world->ctx | random_next(seed) % 2 : some_id(seed);
+        if (matched) m.h1 = env_pack(0, (int32_t)(random_next(seed) % 6));
+        if (m.id == AM_RTS) m.n = sizeof(struct pt_rts);
+        if (m.id == AM_CTS) m.n = sizeof(struct pt_cts);
+        if (m.id == AM_CANCEL) m.n = 8;
+        if (m.id == AM_CANCELLED) m.h1 = random_next(seed) % 2;
+        if (m.id == AM_CREDIT) m.h0 = random_next(seed) % 100;
+    }
+    m.data = malloc(m.n + !m.n);
+    assert_non_null(m.data);
+    for (size_t i = 0; i < m.n / 8; i++) m.data[i] = i < 3 ? some_word(seed) : 0;
+    if (m.n % 8) memset((char *)m.data + m.n / 8 * 8, 1, m.n % 8);
+    return m;
+}
+
+/* As a transport would: the payload goes to the sink, if there is one. */
+static void deliver(const struct made *m, bool ask)
+{
+    void *sink = ask && m->n && tp_sinks[m->id] ? tp_sinks[m->id](from, m->h0, m->h1, m->n) : NULL;
+    if (sink) memcpy(sink, m->data, m->n);
+    tp_handlers[m->id](from, m->h0, m->h1, sink ? sink : m->data, m->n);
+}
+
+static void random_messages(void **state)
+{
+    uint64_t seed = random_open();
+    struct mock_script script = MOCK_SCRIPT;
+    unsigned given_up = 0, borne = 0;
+    (void)state;
+    script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+    script.room = 1000;
+    script.sever_counts = true;
+    world = job_open(&script);
+    from = job_peer();
+    start_requests();
+    for (int i = 0; i < RANDOM_MESSAGES; i++) {
+        struct made m = make(&seed);
+        const struct request *r = req[random_next(&seed) % REQUESTS];
+        if (r->id) was_id = r->id;
+        deliver(&m, random_next(&seed) % 2);
+        free(m.data);
+        if (random_next(&seed) % 4 == 0) lane_progress(&lane0);
+        if (from->lost) assert_non_null(strstr(from->lost, "cannot be"));
+        given_up += from->lost != NULL;
+        borne += !from->lost;
+        if (!from->lost && random_next(&seed) % 50) continue;
+        forgive();
+        start_requests();
+    }
+    printf("# %u messages borne, %u the end of a peer\n", borne, given_up);
+    assert_true(borne > 1000 && given_up > 1000);
+    assert_int_equal(mock_count.severed >= given_up / 2, 1);
+    forgive();
+    for (int i = 0; i < REQUESTS; i++) {
+        free(buf[i]);
+        buf[i] = NULL;
+    }
+    job_abandon();
+}
+
+/* ---- one of each kind, with its words ---- */
+
+static void expect_given_up(unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n, const char *words)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    script.caps = TP_CAP_BCOPY;
+    world = job_open(&script);
+    from = job_peer();
+    if (id <= AM_RTS && !h0) h0 = world->ctx;
+    tp_handlers[id](from, h0, h1, data, n);
+    if (!from->lost) fail_msg("message %u was taken", id);
+    if (!strstr(from->lost, words)) fail_msg("'%s' is not in '%s'", words, from->lost);
+    assert_non_null(strstr(from->lost, "rank 0 of the job sent a message that cannot be"));
+    assert_int_equal(mock_count.severed, 1);
+    job_settle();
+    job_abandon();
+}
+
+static void each_in_words(void **state)
+{
+    static const uint64_t zero[8];
+    (void)state;
+    expect_given_up(AM_EAGER, 0, env_pack(1, 0), zero, 8, "as if from rank 1 of a communicator");
+    expect_given_up(AM_EAGER, 0, env_pack(-1, 0), zero, 8, "as if from rank -1");
+    expect_given_up(AM_EAGER, 0, env_pack(0, MPI_ANY_TAG), zero, 8, "with tag -2");
+    expect_given_up(AM_EAGER_SYNC, 0, env_pack(0, 0), zero, 7, "a synchronous message of 7 bytes");
+    expect_given_up(AM_RTS, 0, env_pack(0, 0), zero, 23, "the offer of a large message, of 23 bytes");
+    expect_given_up(AM_CTS, 5, 0, zero, 16, "a message that was not offered");
+    expect_given_up(AM_FRAG, 5, 0, zero, 16, "not the next ones");
+    expect_given_up(AM_ACK, 5, 0, zero, 0, "of which there is none");
+    expect_given_up(AM_CREDIT, 1, 0, zero, 0, "gives back 1 bytes");
+    expect_given_up(AM_CANCEL, 0, 0, zero, 9, "a cancel of 9 bytes");
+    expect_given_up(AM_CANCELLED, 5, 0, zero, 0, "not asked for");
+}
+
+/* Fragments follow each other: none twice, none with a gap, none too long. */
+static void fragments_in_order(void **state)
+{
+    static const struct {
+        uint64_t at, n;
+        bool good;
+    } second[] = {
+        {100, 100, true}, {0, 100, false},     {101, 10, false},   {99, 10, false},
+        {100, 0, false},  {100, 19901, false}, {100, 19900, true},
+    };
+    static char data[BYTES], to[BYTES];
+    struct mock_script script = MOCK_SCRIPT;
+    script.caps = 0;
+    script.sever_counts = true;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(second); i++) {
+        struct request *r = NULL;
+        struct pt_rts rts = {77, BYTES, 0};
+        world = job_open(&script);
+        from = job_peer();
+        mock_script.room = 0; /* answers stay here */
+        assert_int_equal(pt_irecv(world, to, BYTES, type_of(MPI_BYTE), 0, 1, &r), 0);
+        tp_handlers[AM_RTS](from, world->ctx, env_pack(0, 1), &rts, sizeof rts);
+        assert_true(r->id != 0);
+        tp_handlers[AM_FRAG](from, r->id, 0, data, 100);
+        assert_null(from->lost);
+        void *sink = tp_sinks[AM_FRAG](from, r->id, second[i].at, second[i].n);
+        assert_ptr_equal(sink, second[i].good ? to + second[i].at : NULL);
+        tp_handlers[AM_FRAG](from, r->id, second[i].at, data, second[i].n);
+        assert_int_equal(from->lost == NULL, second[i].good);
+        job_settle();
+        if (!second[i].good) assert_int_equal(pt_wait(r), TERN_ERR_PEER);
+        job_abandon();
+    }
+}
+
+/* Messages for a communicator that is not there yet are checked when it is. */
+static void early_stranger(void **state)
+{
+    struct comm *d = NULL;
+    world = job_open(NULL);
+    from = job_peer();
+    uint64_t ctx = comm_fresh_ctx();
+    (void)state;
+    tp_handlers[AM_EAGER](from, ctx, env_pack(5, 1), "x", 1);
+    tp_handlers[AM_EAGER](from, ctx, env_pack(0, 1), "y", 1);
+    assert_null(from->lost);
+    assert_int_equal(comm_new(ctx, rankmap_ref(world->map), NULL, world, &d), 0);
+    assert_non_null(strstr(from->lost, "as if from rank 5"));
+    assert_int_equal(match_unexpected_count(&d->pt->match[PT_USER]), 1); /* the honest one */
+    comm_unref(d);
+    job_abandon();
+}
+
+/* A peer that heeds no credit, or makes up communicators, is stopped before memory is. */
+static void memory_is_bounded(void **state)
+{
+    static char data[8192];
+    (void)state;
+    setenv("TERN_EAGER_CREDIT", "64K", 1);
+    world = job_open(NULL);
+    from = job_peer();
+    for (int i = 0; i < 1000 && !from->lost; i++)
+        tp_handlers[AM_EAGER](from, world->ctx, env_pack(0, 1), data, sizeof data);
+    assert_non_null(strstr(from->lost, "nobody has received"));
+    assert_true(lane0.pool.used < 2 << 20);
+    job_abandon();
+    world = job_open(NULL);
+    from = job_peer();
+    struct pt_rts rts = {1, 1, 0};
+    for (uint64_t i = 0; i < 100000 && !from->lost; i++)
+        tp_handlers[AM_RTS](from, (i + 1000) << 1, env_pack(0, 1), &rts, sizeof rts);
+    assert_non_null(strstr(from->lost, "unknown communicators"));
+    job_abandon();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(each_in_words, job_clean),   cmocka_unit_test_teardown(fragments_in_order, job_clean),
+        cmocka_unit_test_teardown(early_stranger, job_clean),  cmocka_unit_test_teardown(memory_is_bounded, job_clean),
+        cmocka_unit_test_teardown(random_messages, job_clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

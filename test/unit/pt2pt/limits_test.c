@@ -1,0 +1,46 @@
+/* limits_test.c - the eager limit is that of the transport by which the peer is reached. */
+#include "base/var.h"
+#include "mock_job.h"
+#include "pt2pt/limits.h"
+
+#include <stdlib.h>
+
+static int64_t limit_over(const char *transport)
+{
+    struct tp_ops ops = {.name = transport};
+    struct peer p = {.ep.ops = &ops};
+    const struct limits *l = limits_of(&p);
+    assert_ptr_equal(p.limits, l); /* looked up once */
+    return l->eager_max;
+}
+
+static void each_transport_has_its_own(void **state)
+{
+    (void)state;
+    setenv("TERN_EAGER_SHM", "1000", 1);
+    setenv("TERN_EAGER_TCP", "5000", 1);
+    job_open(NULL);
+    assert_int_equal(limit_over("shm"), 1000);
+    assert_int_equal(limit_over("tcp"), 5000);
+    assert_int_equal(limit_over("self"), 1000);
+    job_close();
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    job_open(NULL);
+    assert_int_equal(limit_over("shm"), 32 << 10);
+    assert_int_equal(limit_over("tcp"), 64 << 10);
+    job_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(each_transport_has_its_own, job_clean),
+        cmocka_unit_test_teardown(defaults, job_clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

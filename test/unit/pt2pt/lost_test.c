@@ -1,0 +1,312 @@
+/*
+ * lost_test.c - the loss of a peer at every point of every protocol: whatever is under way ends, with its data or with
+ * TERN_ERR_PEER and the words of the loss; nothing hangs, nothing stays behind, and later operations fail at once.
+ */
+#include "base/err.h"
+#include "mock_job.h"
+#include "pt2pt/lost.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGES = 14, LONGEST = 400000 };
+
+static struct message {
+    int64_t bytes;
+    enum pt_mode mode;
+    bool gaps_out, gaps_in, posted, any, cancel;
+} message[MESSAGES] = {
+    {.bytes = 8, .posted = true},
+    {.bytes = 8, .mode = PT_SYNC},
+    {.bytes = 3000, .posted = true, .any = true},
+    {.bytes = 3000, .mode = PT_SYNC, .posted = true},
+    {.bytes = LONGEST, .posted = true},
+    {.bytes = LONGEST},
+    {.bytes = LONGEST, .gaps_out = true, .posted = true},
+    {.bytes = LONGEST, .gaps_in = true, .any = true},
+    {.bytes = 100000, .mode = PT_SYNC, .posted = true, .any = true},
+    {.bytes = 20000, .cancel = true},
+    {.bytes = 20, .mode = PT_SYNC, .cancel = true},
+    {.bytes = 20000, .gaps_in = true, .gaps_out = true, .posted = true},
+    {.bytes = 0, .mode = PT_SYNC},
+    {.bytes = 5000, .posted = true, .any = true},
+};
+
+static struct request *out_req[MESSAGES], *in_req[MESSAGES];
+static char *out[MESSAGES], *in[MESSAGES];
+static struct type *gaps; /* two bytes of four */
+
+static struct type *make_gaps(void)
+{
+    struct type *two = NULL, *four = NULL;
+    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
+    assert_int_equal(type_resized(two, 0, 4, &four), 0);
+    assert_int_equal(type_commit(four), 0);
+    type_unref(two);
+    return four;
+}
+
+static void post(struct comm *c, int i)
+{
+    const struct message *m = &message[i];
+    assert_int_equal(pt_irecv(c, in[i], m->gaps_in ? m->bytes / 2 : m->bytes, m->gaps_in ? gaps : type_of(MPI_BYTE),
+                              m->any ? MPI_ANY_SOURCE : 0, i, &in_req[i]),
+                     0);
+}
+
+static void start(struct comm *c, int i)
+{
+    const struct message *m = &message[i];
+    fill(out[i], 2 * (size_t)m->bytes, (uint64_t)i);
+    memset(in[i], 0, 2 * (size_t)m->bytes);
+    if (m->posted) post(c, i);
+    assert_int_equal(pt_isend(c, out[i], m->gaps_out ? m->bytes / 2 : m->bytes, m->gaps_out ? gaps : type_of(MPI_BYTE),
+                              0, i, m->mode, &out_req[i]),
+                     0);
+    if (m->cancel) pt_cancel(out_req[i]);
+}
+
+static size_t place(size_t k, bool with_gaps) { return with_gaps ? k / 2 * 4 + k % 2 : k; }
+
+static void check_data(int i)
+{
+    const struct message *m = &message[i];
+    if (!m->gaps_in && !m->gaps_out && memcmp(in[i], out[i], (size_t)m->bytes)) fail_msg("message %d", i);
+    for (size_t k = 0; k < (size_t)m->bytes && (m->gaps_in || m->gaps_out); k++)
+        if (in[i][place(k, m->gaps_in)] != out[i][place(k, m->gaps_out)]) fail_msg("message %d, byte %zu", i, k);
+}
+
+static void check_end(struct request *r)
+{
+    assert_true(request_is_complete(r));
+    err_clear();
+    int rc = pt_wait(r);
+    if (!rc) return;
+    assert_int_equal(rc, TERN_ERR_PEER);
+    assert_string_equal(err_words(), "mock: the peer is gone");
+}
+
+/* After a loss: no operation is left, and none can be started. */
+static void check_lost(struct comm *c)
+{
+    struct request_result res;
+    char byte = 0;
+    bool found = false;
+    struct request *r = NULL;
+    assert_true(list_empty(&lane0.pending) && list_empty(&lane0.incoming) && list_empty(&lane0.outgoing));
+    assert_true(list_empty(&lane0.streams) && list_empty(&lane0.lost));
+    assert_int_equal(lane0.large, 0);
+    assert_int_equal(lane0.ids.used, 0);
+    assert_int_equal(match_posted_count(&c->pt->match[PT_USER]), 0);
+    assert_int_equal(pt_send(c, &byte, 1, type_of(MPI_BYTE), 0, 99, PT_STANDARD), TERN_ERR_PEER);
+    assert_string_equal(err_words(), "mock: the peer is gone");
+    assert_int_equal(pt_recv(c, &byte, 1, type_of(MPI_BYTE), 0, 99, &res), TERN_ERR_PEER);
+    assert_int_equal(pt_probe(c, 0, 99, true, &found, &res), TERN_ERR_PEER);
+    assert_false(found);
+    assert_int_equal(pt_isend(c, &byte, 1, type_of(MPI_BYTE), 0, 99, PT_SYNC, &r), 0);
+    assert_int_equal(pt_wait(r), TERN_ERR_PEER);
+    pt_release(r);
+}
+
+static struct request *ended[2 * MESSAGES];
+
+static bool runs_through(const struct mock_script *script, uint32_t when)
+{
+    struct comm *c = job_open(script);
+    gaps = make_gaps();
+    mock_script.lose = when;
+    for (int i = 0; i < MESSAGES; i++) start(c, i);
+    for (int i = 0; i < 3 * MESSAGES; i++) lane_progress(&lane0);
+    for (int i = 0; i < MESSAGES; i++)
+        if (!message[i].posted) post(c, i);
+    job_settle();
+    for (int i = 0; i < MESSAGES; i++) { /* whose message was cancelled, or that may wait for others */
+        bool may_wait = message[i].cancel || (lane0.lost_count && message[i].any && !message[i].posted);
+        if (may_wait && !request_is_complete(in_req[i])) pt_cancel(in_req[i]);
+    }
+    for (int i = 0; i < MESSAGES; i++) {
+        ended[2 * i] = in_req[i];
+        ended[2 * i + 1] = out_req[i];
+    }
+    pt_wait_many(2 * MESSAGES, ended, true);
+    bool lost = lane0.lost_count;
+    for (int i = 0; i < MESSAGES; i++) {
+        check_end(out_req[i]);
+        check_end(in_req[i]);
+        if (!in_req[i]->result.error && !(in_req[i]->flags & REQ_CANCELLED)) check_data(i);
+        pt_release(out_req[i]);
+        pt_release(in_req[i]);
+    }
+    if (lost) check_lost(c);
+    type_unref(gaps);
+    if (lost)
+        job_abandon();
+    else
+        job_close();
+    return !lost;
+}
+
+static void open_buffers(void)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        out[i] = malloc(2 * (size_t)message[i].bytes + 1);
+        in[i] = malloc(2 * (size_t)message[i].bytes + 1);
+        assert_true(out[i] && in[i]);
+    }
+}
+
+static void close_buffers(void)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        free(out[i]);
+        free(in[i]);
+    }
+}
+
+static void at_every_point(void **state)
+{
+    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_ZCOPY, TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, 0};
+    (void)state;
+    open_buffers();
+    for (unsigned kind = 0; kind < 4 * ARRAY_LEN(caps); kind++) {
+        struct mock_script script = MOCK_SCRIPT;
+        script.caps = caps[kind / 4];
+        script.max_short = 64 << 10; /* few fragments: few points */
+        script.room = 5;
+        script.deliver = 1 + kind % 3;
+        script.done_late = kind & 1;
+        script.done_after_lost = kind & 2;
+        script.sink_min = kind & 1 ? 1000 : 0;
+        uint32_t when = 1;
+        while (!runs_through(&script, when)) when++;
+        printf("# kind %u: %u points\n", kind, when - 1);
+        assert_true(when > 20);
+    }
+    close_buffers();
+}
+
+/* With refusals everywhere the same messages arrive. */
+static void refusals_everywhere(void **state)
+{
+    uint64_t seed = random_open();
+    (void)state;
+    open_buffers();
+    for (int i = 0; i < 60; i++) {
+        struct mock_script script = MOCK_SCRIPT;
+        script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+        script.room = 1 + (uint32_t)(random_next(&seed) % 8);
+        script.done_late = random_next(&seed) % 2;
+        script.again_percent = (uint32_t)(random_next(&seed) % 90);
+        script.sink_min = random_next(&seed) % 2 ? 100 : 0;
+        script.seed = random_next(&seed);
+        assert_true(runs_through(&script, 0));
+    }
+    close_buffers();
+}
+
+/* What had come whole can be received after the loss; an offer cannot. */
+static void complete_messages_stay(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    struct request_result res;
+    static char big[30000];
+    char text[8];
+    script.caps = 0;
+    struct comm *c = job_open(&script);
+    struct request *s = NULL, *q = NULL;
+    (void)state;
+    assert_int_equal(pt_send(c, "whole", 6, type_of(MPI_BYTE), 0, 1, PT_STANDARD), 0);
+    assert_int_equal(pt_isend(c, "sync", 5, type_of(MPI_BYTE), 0, 2, PT_SYNC, &q), 0);
+    assert_int_equal(pt_isend(c, big, sizeof big, type_of(MPI_BYTE), 0, 3, PT_STANDARD, &s), 0);
+    job_settle();
+    err_set(TERN_ERR_PEER, "mock: the peer is gone");
+    tp_lost(job_peer(), TERN_ERR_PEER);
+    job_settle();
+    assert_int_equal(pt_wait(s), TERN_ERR_PEER);
+    assert_int_equal(pt_wait(q), TERN_ERR_PEER);
+    assert_int_equal(pt_recv(c, text, 8, type_of(MPI_BYTE), 0, 1, &res), 0);
+    assert_string_equal(text, "whole");
+    assert_int_equal(pt_recv(c, text, 8, type_of(MPI_BYTE), 0, 2, &res), 0);
+    assert_string_equal(text, "sync");
+    assert_int_equal(pt_recv(c, big, sizeof big, type_of(MPI_BYTE), 0, 3, &res), TERN_ERR_PEER);
+    pt_release(s);
+    pt_release(q);
+    assert_int_equal(lane0.pool.bodies, 0);
+    job_abandon();
+}
+
+/* One receive from any source fails on each communicator, so that the program hears of the loss; later ones wait. */
+static void any_source_hears_once(void **state)
+{
+    struct comm *c = job_open(NULL), *d = NULL;
+    struct request *posted = NULL, *later = NULL;
+    struct request_result res;
+    char byte;
+    bool found;
+    (void)state;
+    assert_int_equal(comm_new(comm_fresh_ctx(), rankmap_ref(c->map), NULL, c, &d), 0);
+    job_peer();
+    assert_int_equal(pt_irecv(c, &byte, 1, type_of(MPI_BYTE), MPI_ANY_SOURCE, MPI_ANY_TAG, &posted), 0);
+    err_set(TERN_ERR_PEER, "mock: the peer is gone");
+    tp_lost(job_peer(), TERN_ERR_PEER);
+    assert_int_equal(pt_wait(posted), TERN_ERR_PEER);
+    pt_release(posted);
+    assert_int_equal(pt_irecv(c, &byte, 1, type_of(MPI_BYTE), MPI_ANY_SOURCE, MPI_ANY_TAG, &later), 0);
+    job_settle();
+    assert_false(request_is_complete(later)); /* it was told */
+    pt_cancel(later);
+    pt_release(later);
+    assert_int_equal(pt_probe(d, MPI_ANY_SOURCE, 1, true, &found, &res), TERN_ERR_PEER); /* here it was not */
+    assert_int_equal(pt_probe(d, MPI_ANY_SOURCE, 1, false, &found, &res), 0);
+    comm_unref(d);
+    assert_int_equal(comm_new(comm_fresh_ctx(), rankmap_ref(c->map), NULL, c, &d), 0); /* nor to one made since */
+    assert_int_equal(pt_recv(d, &byte, 1, type_of(MPI_BYTE), MPI_ANY_SOURCE, 1, &res), TERN_ERR_PEER);
+    comm_unref(d);
+    job_abandon();
+}
+
+/* Collectives: receives fail, and who sends to one that has failed is let go. */
+static void collectives_fail_rather_than_hang(void **state)
+{
+    struct comm *c = job_open(NULL);
+    static char big[30000];
+    struct request r = {0}, s = {0}, late = {0};
+    (void)state;
+    struct peer *p = job_peer();
+    pt_prepare(&s, REQ_SEND, c, PT_COLL, big, sizeof big, type_of(MPI_BYTE), 0, 7, PT_STANDARD);
+    pt_prepare(&r, REQ_RECV, c, PT_COLL, big, 1, type_of(MPI_BYTE), 0, 8, PT_STANDARD);
+    pt_recv_start(&r);
+    pt_send_start(&s);
+    job_settle();
+    err_set(TERN_ERR_PEER, "mock: the peer is gone");
+    tp_lost(p, TERN_ERR_PEER);
+    job_settle();
+    assert_int_equal(pt_wait(&r), TERN_ERR_PEER);
+    assert_int_equal(pt_wait(&s), TERN_ERR_PEER);
+    assert_int_equal(lane0.pool.bodies, 0); /* the offer was swallowed */
+    pt_prepare(&late, REQ_RECV, c, PT_COLL, big, 1, type_of(MPI_BYTE), 0, 9, PT_STANDARD);
+    pt_recv_start(&late);
+    assert_int_equal(pt_wait(&late), TERN_ERR_PEER);
+    pt_lost_close(); /* as if another member had been lost, and this one lives */
+    pt_prepare(&s, REQ_SEND, c, PT_COLL, big, sizeof big, type_of(MPI_BYTE), 0, 10, PT_STANDARD);
+    pt_send_start(&s);
+    assert_int_equal(pt_wait(&s), 0); /* nobody will receive it: it is let go all the same */
+    job_settle();
+    assert_int_equal(lane0.pool.bodies, 0);
+    assert_int_equal(lane0.ids.used, 0);
+    job_abandon();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(at_every_point, job_clean),
+        cmocka_unit_test_teardown(refusals_everywhere, job_clean),
+        cmocka_unit_test_teardown(complete_messages_stay, job_clean),
+        cmocka_unit_test_teardown(any_source_hears_once, job_clean),
+        cmocka_unit_test_teardown(collectives_fail_rather_than_hang, job_clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
