@@ -1,5 +1,6 @@
-/* input.c - passes standard input to one rank or to all. */
+/* input.c - passes standard input to one rank or to all. At a daemon it comes from the root. */
 #include "mpiexec/input.h"
+#include "mpiexec/relay.h"
 #include "mpiexec/sink.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
@@ -18,6 +19,8 @@ static struct {
     bool is_tty;
     bool always_ready; /* a file: the event loop's poll does not take it */
     bool ended;
+    bool daemon;
+    size_t owed; /* daemon: bytes not acknowledged, for a pipe was full */
     int null;
     struct sink **to;
     int nto;
@@ -30,9 +33,11 @@ int input_open(struct job *j)
     struct stat st;
     self.spec = &j->spec->in;
     self.base = j->base;
+    self.daemon = !j->root;
     self.is_tty = isatty(STDIN_FILENO);
     self.always_ready = !fstat(STDIN_FILENO, &st) && (S_ISREG(st.st_mode) || (S_ISCHR(st.st_mode) && !self.is_tty));
-    self.passing = self.spec->kind == IN_ALL || (self.spec->kind == IN_RANK && self.is_tty);
+    self.passing =
+        self.daemon || self.spec->kind == IN_ALL || (self.spec->kind == IN_RANK && self.is_tty) || relay_has_readers();
     self.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (self.null >= 0) return 0;
     say("cannot open /dev/null: %s", strerror(errno));
@@ -67,6 +72,19 @@ static void end(void)
 {
     self.ended = true;
     for (int i = 0; i < self.nto; i++) sink_end(self.to[i]);
+    if (!self.daemon) relay_input(NULL, 0);
+}
+
+/* To the readers here. Does any of them want more, is the pipe of one full? */
+static void put_to_all(const char *data, size_t n, bool *wanted, bool *full)
+{
+    *wanted = *full = false;
+    for (int i = 0; i < self.nto; i++) {
+        sink_put(self.to[i], self.to[i], data, n);
+        sink_flush(self.to[i]);
+        *wanted |= !self.to[i]->lost;
+        *full |= sink_is_full(self.to[i]);
+    }
 }
 
 static void wait_ms(int ms)
@@ -79,7 +97,7 @@ static void wait_ms(int ms)
 static bool pass_some(void)
 {
     static char chunk[16 * 1024];
-    bool wanted = false, full = false;
+    bool wanted, full;
     ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return true;
     if (n < 0 && errno == EIO && in_background()) { /* it went there a moment ago */
@@ -90,12 +108,10 @@ static bool pass_some(void)
         end();
         return false;
     }
-    for (int i = 0; i < self.nto; i++) {
-        sink_put(self.to[i], self.to[i], chunk, (size_t)n);
-        sink_flush(self.to[i]);
-        wanted |= !self.to[i]->lost;
-        full |= sink_is_full(self.to[i]);
-    }
+    put_to_all(chunk, (size_t)n, &wanted, &full);
+    relay_input(chunk, (size_t)n);
+    wanted |= relay_has_readers();
+    full |= relay_input_full();
     if (!wanted) self.ended = true;
     return wanted && !full;
 }
@@ -125,17 +141,44 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
         listen_on();
 }
 
+static bool is_full(void)
+{
+    for (int i = 0; i < self.nto; i++)
+        if (sink_is_full(self.to[i])) return true;
+    return !self.daemon && relay_input_full();
+}
+
 void input_resume(void)
 {
-    if (!self.passing || self.ended) return;
-    for (int i = 0; i < self.nto; i++)
-        if (sink_is_full(self.to[i])) return;
-    listen_on();
+    if (!self.passing || self.ended || is_full()) return;
+    if (!self.daemon) {
+        if (self.readable) listen_on();
+        return;
+    }
+    if (self.owed) relay_input_taken(self.owed, false);
+    self.owed = 0;
+}
+
+void input_take(const char *data, size_t n)
+{
+    bool wanted, full;
+    if (self.ended) return;
+    if (!n) {
+        end();
+        return;
+    }
+    put_to_all(data, n, &wanted, &full);
+    self.owed += n;
+    if (!wanted) {
+        self.ended = true;
+        relay_input_taken(self.owed, true);
+    } else
+        input_resume();
 }
 
 void input_start(struct job *j)
 {
-    if (!self.passing) return;
+    if (!self.passing || self.daemon) return;
     self.readable = event_new(j->base, STDIN_FILENO, EV_READ, on_input, NULL);
     self.later = evtimer_new(j->base, on_later, NULL);
     input_resume();

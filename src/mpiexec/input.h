@@ -3,7 +3,8 @@
  *
  * A file, pipe or socket goes to its one reader as it is: the rank reads what it needs and no more (so a job in a shell
  * loop does not swallow the loop's input), may seek, and sees the end. A terminal, which only processes of its
- * foreground group may read, and input meant for all ranks, are read here and passed on.
+ * foreground group may read, and input meant for all ranks or for ranks of other
+ * hosts, are read here and passed on.
  */
 #ifndef TERN_MPIEXEC_INPUT_H
 #define TERN_MPIEXEC_INPUT_H
@@ -23,5 +24,8 @@ void input_start(struct job *);
 
 /* Reads again after a full pipe had room. */
 void input_resume(void);
+
+/* A daemon: takes input that has come from the root; n = 0 is its end. */
+void input_take(const char *data, size_t n);
 
 #endif

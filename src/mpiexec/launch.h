@@ -56,6 +56,7 @@ struct job {
     const struct spec *spec;
     char name[64];      /* = PMIx namespace */
     uint8_t secret[32]; /* the ranks' key, made by the root; the same in the blocks of all nodes */
+    char mark[80];      /* SWEEP_MARK of this process's ranks: several daemons may share a machine */
     int size;
     struct rank *ranks;
     struct node *nodes;
@@ -72,6 +73,13 @@ struct job {
     struct rlimit nofile;
     double started; /* seconds of the monotonic clock */
 };
+
+/* Makes the table of ranks from the apps' sizes; then, when each has its node: local ranks, and the nodes' lists. */
+void launch_make_ranks(struct job *);
+void launch_number_locals(struct job *);
+
+/* Sets the mark, when name and node are known. */
+void launch_set_mark(struct job *);
 
 /* The node this process serves has the number job->node; how many of its ranks there are, and the i-th. */
 static inline int launch_nlocal(const struct job *j) { return j->node == NODE_NONE ? 0 : j->nodes[j->node].nranks; }

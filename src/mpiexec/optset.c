@@ -45,8 +45,10 @@ static int set_path(struct spec *s, char **v)
 
 static int set_pset(struct spec *s, char **v)
 {
-    if (!*v[0] || strlen(v[0]) >= MPI_MAX_PSET_NAME_LEN || !strncasecmp(v[0], "mpi://", 6) || !strncmp(v[0], "tern://", 7)) {
-        say("option -pset: '%s' cannot be the name of a process set (1 to %d characters, not beginning with mpi:// or tern://)",
+    if (!*v[0] || strlen(v[0]) >= MPI_MAX_PSET_NAME_LEN || !strncasecmp(v[0], "mpi://", 6) ||
+        !strncmp(v[0], "tern://", 7)) {
+        say("option -pset: '%s' cannot be the name of a process set (1 to %d characters, not beginning with mpi:// or "
+            "tern://)",
             v[0], MPI_MAX_PSET_NAME_LEN - 1);
         return EXIT_USAGE;
     }
@@ -116,6 +118,24 @@ static int set_pernode(struct spec *s, char **v)
     return 0;
 }
 
+static int set_launcher(struct spec *s, char **v)
+{
+    s->launcher.kind = v[0];
+    return 0;
+}
+
+static int set_launcher_exec(struct spec *s, char **v)
+{
+    s->launcher.exec = v[0];
+    return 0;
+}
+
+static int set_iface(struct spec *s, char **v)
+{
+    s->launcher.iface = v[0];
+    return 0;
+}
+
 static int set_no_manager(struct spec *s, char **v)
 {
     (void)v;
@@ -156,9 +176,12 @@ static int set_display(struct spec *s, char **v)
 {
     char *copy = xstrdup(v[0]), *word;
     while ((word = strsep(&copy, ",:"))) {
-        if (!strcasecmp(word, "map")) s->show_map = true;
-        else if (!strcasecmp(word, "allocation") || !strcasecmp(word, "alloc")) s->show_hosts = true;
-        else if (!strncasecmp(word, "bind", 4)) s->place.report = true;
+        if (!strcasecmp(word, "map"))
+            s->show_map = true;
+        else if (!strcasecmp(word, "allocation") || !strcasecmp(word, "alloc"))
+            s->show_hosts = true;
+        else if (!strncasecmp(word, "bind", 4))
+            s->place.report = true;
         else {
             say("--display %s is not understood: map, allocation, bind", word);
             return EXIT_USAGE;
@@ -356,10 +379,14 @@ static int set_needless(struct spec *s, char **v)
     return 0;
 }
 
+/* One of that other MPI has a meaning here too: the name of the agent (a list of names: the first). */
 static int note_mca(struct spec *s, char **v)
 {
     static bool noted;
-    (void)s;
+    if (!strcmp(v[0], "plm_rsh_agent") || !strcmp(v[0], "plm_ssh_agent")) {
+        s->launcher.exec = xstrndup(v[1], strcspn(v[1], ":"));
+        return 0;
+    }
     if (!noted)
         say("note: --mca %s is a parameter of another MPI and means nothing here; tern_info lists Tern's", v[0]);
     noted = true;
@@ -386,6 +413,9 @@ const struct optset optset_table[] = {
     {"pernode|rr", 0, set_pernode, "", "one rank on each host before the next"},
     {"rmk", 1, set_rmk, "NAME", "none or user: no hosts from Slurm, PBS or LSF (all others: if no host is named)"},
     {"localhost-only", 0, set_no_manager, "", "the same"},
+    {"launcher|bootstrap", 1, set_launcher, "NAME", "how other hosts are reached: ssh (the default), rsh, fork (not at all: a test)"},
+    {"launcher-exec|bootstrap-exec", 1, set_launcher_exec, "PROGRAM", "the program to be called for that, as PROGRAM HOST COMMAND"},
+    {"iface", 1, set_iface, "NAME", "the network interface that the daemons of other hosts connect to"},
     {"display-map", 0, show_map, "", "print which rank goes to which host"},
     {"display-allocation", 0, show_hosts, "", "print the hosts"},
     {"display", 1, set_display, "WHAT", "map, allocation, bind"},
@@ -429,8 +459,7 @@ const struct optset optset_table[] = {
 
     {"Accepted, and needless here", 0, NULL, NULL, NULL},
     {"oversubscribe|nooversubscribe|allow-run-as-root|q|quiet|disable-hostname-propagation", 0, set_needless, "", "any number of ranks is fine, root is fine"},
-    {"launcher|launcher-exec|bootstrap|bootstrap-exec|iface|info|localhost", 1, set_needless, "X",
-     "ways to reach other hosts"},
+    {"info|localhost|launch-agent", 1, set_needless, "X", "ways to reach other hosts"},
     {"mca|gmca|prtemca|pmixmca", 2, note_mca, "NAME VALUE", "noted as meaningless"},
     {NULL, 0, NULL, NULL, NULL},
 };

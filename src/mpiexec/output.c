@@ -1,7 +1,7 @@
 /* output.c - from the ranks' pipes to the sinks, line by line. */
 #include "mpiexec/output.h"
-#include "mpiexec/hosts.h"
 #include "mpiexec/launch.h"
+#include "mpiexec/relay.h"
 #include "mpiexec/sink.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
@@ -144,13 +144,20 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 
 static void close_stream(struct stream *st)
 {
-    if (st->fd < 0) return;
-    show_unfinished(st);
-    flush(st);
+    if (self.job->root) {
+        show_unfinished(st);
+        flush(st);
+    }
     if (st->readable) event_free(st->readable);
-    close(st->fd);
+    if (st->fd >= 0) close(st->fd);
     free(st->line);
     *st = (struct stream){.fd = -1, .rank = st->rank, .name = st->name, .to = {st->to[0], st->to[1]}};
+}
+
+void output_take(struct stream *st, const char *data, size_t n)
+{
+    feed(st, data, n);
+    flush(st);
 }
 
 /* One read; false when nothing is to be had now, or ever. */
@@ -163,15 +170,19 @@ static bool take(struct stream *st)
         close_stream(st);
         return false;
     }
-    feed(st, chunk, (size_t)n);
-    flush(st);
+    if (!self.job->root) {
+        relay_output(st, chunk, (size_t)n);
+        return true;
+    }
+    output_take(st, chunk, (size_t)n);
     /* Its reader is gone for good: let the rank know by the means of the system, a broken pipe. */
     if (st->to[0]->lost == EPIPE && !st->to[1]) close_stream(st);
     return true;
 }
 
-static bool is_full(const struct stream *st)
+bool output_is_full(const struct stream *st)
 {
+    if (!self.job->root) return relay_output_full();
     return sink_is_full(st->to[0]) || (st->to[1] && sink_is_full(st->to[1]));
 }
 
@@ -180,7 +191,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     struct stream *st = arg;
     (void)fd, (void)what;
     take(st);
-    if (st->fd < 0 || !is_full(st)) return;
+    if (st->fd < 0 || !output_is_full(st)) return;
     st->paused = true;
     event_del(st->readable);
 }
@@ -189,7 +200,7 @@ void output_resume(void)
 {
     for (int i = 0; i < 2 * self.job->size; i++) {
         struct stream *st = i % 2 ? &self.job->ranks[i / 2].err : &self.job->ranks[i / 2].out;
-        if (!st->paused || st->fd < 0 || is_full(st)) continue;
+        if (!st->paused || st->fd < 0 || output_is_full(st)) continue;
         st->paused = false;
         event_add(st->readable, NULL);
     }
@@ -197,8 +208,7 @@ void output_resume(void)
 
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
 
-/* "%r" = rank, "%h" = host, "%%" = %; "%p" and "%g" of the other dialect name the node and the job, of which we have
- * one. */
+/* "%r" = rank, "%h" = host, "%p" = node, "%%" = %; "%g" names the job, of which we have one. */
 static char *expand(const char *pattern, int rank)
 {
     char *name = xstrdup("");
@@ -209,8 +219,10 @@ static char *expand(const char *pattern, int rank)
         else if (*++p == 'r')
             next = xasprintf("%s%d", name, rank);
         else if (*p == 'h')
-            next = xasprintf("%s%s", name, hosts_self());
-        else if (*p == 'p' || *p == 'g')
+            next = xasprintf("%s%s", name, launch_host(self.job, &self.job->ranks[rank]));
+        else if (*p == 'p')
+            next = xasprintf("%s%d", name, self.job->ranks[rank].node);
+        else if (*p == 'g')
             next = xasprintf("%s0", name);
         else
             next = xasprintf("%s%c", name, *p);
@@ -235,13 +247,12 @@ static struct sink *file_sink(const char *pattern, int rank)
     return NULL;
 }
 
-static int open_stream(struct stream *st, const char *name, int rank, const char *pattern, struct sink *own)
+static int open_stream(struct stream *st, const char *pattern, struct sink *own)
 {
     const struct out_spec *o = &self.job->spec->out;
-    *st = (struct stream){.fd = -1, .rank = rank, .name = name};
-    if (!(st->to[0] = pattern ? file_sink(pattern, rank) : own)) return EXIT_USAGE;
+    if (!(st->to[0] = pattern ? file_sink(pattern, st->rank) : own)) return EXIT_USAGE;
     if (!o->tee_pattern) return 0;
-    if (!(st->to[1] = file_sink(o->tee_pattern, rank))) return EXIT_USAGE;
+    if (!(st->to[1] = file_sink(o->tee_pattern, st->rank))) return EXIT_USAGE;
     if (o->tee_only) {
         st->to[0] = st->to[1];
         st->to[1] = NULL;
@@ -268,14 +279,19 @@ int output_open(struct job *j)
 {
     const struct out_spec *o = &j->spec->out;
     self.job = j;
+    for (int i = 0; i < j->size; i++) {
+        j->ranks[i].out = (struct stream){.fd = -1, .rank = i, .name = "stdout"};
+        j->ranks[i].err = (struct stream){.fd = -1, .rank = i, .name = "stderr"};
+    }
+    if (!j->root) return 0;
     self.tagged = o->tag_rank || o->tag_stream || o->tag_time;
     self.tick = evtimer_new(j->base, on_tick, NULL);
     self.out = add_sink(STDOUT_FILENO, "standard output");
     self.err = same_file(STDOUT_FILENO, STDERR_FILENO) ? self.out : add_sink(STDERR_FILENO, "standard error");
     words_before = before_words;
     for (int i = 0; i < j->size; i++) {
-        int rc = open_stream(&j->ranks[i].out, "stdout", i, o->out_pattern, self.out);
-        if (!rc) rc = open_stream(&j->ranks[i].err, "stderr", i, o->err_pattern, self.err);
+        int rc = open_stream(&j->ranks[i].out, o->out_pattern, self.out);
+        if (!rc) rc = open_stream(&j->ranks[i].err, o->err_pattern, self.err);
         if (rc) return rc;
     }
     return 0;
@@ -333,3 +349,8 @@ bool output_lost(void)
 }
 
 bool output_broken(void) { return self.out->lost == EPIPE; }
+
+void output_break(void)
+{
+    for (int i = 0; i < launch_nlocal(self.job); i++) close_stream(&launch_local(self.job, i)->out);
+}

@@ -7,6 +7,8 @@
  * row of dots) goes out after a delay: a short one when the sink is a terminal or has one writer only, else a long one;
  * if somebody else writes before it is completed, a newline is put between. A sink whose reader is slow holds up the
  * ranks, not the launcher: its streams are not read while it is full.
+ *
+ * A daemon passes what it reads to the root as it comes (relay.h), which does all this there.
  */
 #ifndef TERN_MPIEXEC_OUTPUT_H
 #define TERN_MPIEXEC_OUTPUT_H
@@ -32,6 +34,10 @@ struct stream {
 /* Opens the sinks that the options ask for. 0 or an exit code after saying why. */
 int output_open(struct job *);
 
+/* Takes what a rank on another host has written. Is a sink of it full? */
+void output_take(struct stream *, const char *data, size_t n);
+bool output_is_full(const struct stream *);
+
 /* Takes over the read end of a rank's pipe, at start. */
 void output_attach(struct stream *, int fd);
 
@@ -55,5 +61,8 @@ bool output_lost(void);
 
 /* Was standard output given up because its reader went away? The ranks that write on get SIGPIPE. */
 bool output_broken(void);
+
+/* A daemon: the root's standard output was given up. */
+void output_break(void);
 
 #endif

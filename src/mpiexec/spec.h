@@ -51,6 +51,16 @@ struct in_spec {
     int rank;
 };
 
+/* How other hosts are reached (agent.h). */
+struct launcher_spec {
+    const char *kind;    /* ssh, rsh, fork; NULL = ssh */
+    const char *exec;    /* the program in its place, perhaps with options */
+    const char *iface;   /* the interface that daemons connect to; NULL = any */
+    const char *command; /* what is to run there */
+    int width;           /* daemons that each one starts */
+    int seconds;         /* for a daemon to report */
+};
+
 struct spec {
     struct app_spec *apps;
     int napps;
@@ -59,6 +69,7 @@ struct spec {
     struct place_spec place;
     struct out_spec out;
     struct in_spec in;
+    struct launcher_spec launcher;
     const char *prefix;
     double timeout;     /* seconds; 0 = none */
     int ppn;            /* ranks a node; 0 = not said */

@@ -109,9 +109,10 @@ void start_environment(struct strv *env, const struct job *j, const struct rank 
     for (int i = 0; i < common->n; i++)
         if (strncmp(common->v[i], "PMIX_RANK=", 10)) environ_put(env, common->v[i]);
     if (common->n) environ_put(env, xasprintf("PMIX_RANK=%d", r->rank));
-    environ_put(env, xasprintf("%s=%s", SWEEP_MARK, j->name));
+    environ_put(env, xasprintf("%s=%s", SWEEP_MARK, j->mark));
     environ_put(env, xasprintf("%s=%d", JOB_ENV_FD, j->block.fd));
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) environ_put(env, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        environ_put(env, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
 }
 
 /* The affinity mask of a bound rank in the system's form. */

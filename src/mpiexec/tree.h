@@ -17,6 +17,9 @@
 #define TERN_MPIEXEC_TREE_H
 
 #include "base/compiler.h"
+#include <sys/types.h>
+
+struct event_base;
 
 /* Where messages go; else the number of a node. */
 #define TREE_ROOT (-1)
@@ -24,13 +27,34 @@
 
 enum tree_type {
     TREE_NONE,
-    /* Between parent and child (tree.c). */
-    TREE_JOB, TREE_BYE, TREE_LOST,
+    TREE_JOB,
+    TREE_BYE, /* from parent to child */
     /* Between root and nodes (watch.c, daemon.c). */
-    TREE_READY, TREE_FAILED, TREE_START, TREE_WORDS, TREE_EXIT, TREE_ABORT, TREE_OVER, TREE_END, TREE_KILL, TREE_SIGNAL,
-    TREE_STOP, TREE_OUTPUT, TREE_OUTPUT_ACK, TREE_INPUT, TREE_INPUT_ACK,
+    TREE_LOST,
+    TREE_READY,
+    TREE_FAILED,
+    TREE_START,
+    TREE_WORDS,
+    TREE_EXIT,
+    TREE_ABORT,
+    TREE_OVER,
+    TREE_END,
+    TREE_KILL,
+    TREE_SIGNAL,
+    TREE_STOP,
+    TREE_OUTPUT,
+    TREE_OUTPUT_ACK,
+    TREE_INPUT,
+    TREE_INPUT_ACK,
     /* Between nodes: what ranks and PMIx servers of different nodes have to say to each other. */
-    TREE_CARD_ASK, TREE_CARD, TREE_FENCE, TREE_FENCE_DONE, TREE_MODEX_ASK, TREE_MODEX, TREE_NAMES_ASK, TREE_NAMES,
+    TREE_CARD_ASK,
+    TREE_CARD,
+    TREE_FENCE,
+    TREE_FENCE_DONE,
+    TREE_MODEX_ASK,
+    TREE_MODEX,
+    TREE_NAMES_ASK,
+    TREE_NAMES,
     TREE_TYPES = 48
 };
 
@@ -47,5 +71,26 @@ typedef bool (*tree_handler_fn)(int from, const void *bytes, size_t n);
 
 /* By type; filled before tree_open. A message without a handler is one that cannot be. */
 extern tree_handler_fn tree_handlers[TREE_TYPES];
+
+struct job;
+struct boot;
+
+/* Takes this process's place in the tree, once the job's nodes are known, and starts the daemons below it. Each of them
+ * is sent the job's description (TREE_JOB) first of all. `boot` is what a daemon was told; NULL at the root. 0 or an
+ * exit code after saying why. With one node nothing is done. */
+int tree_open(struct job *, const struct boot *, const void *description, size_t n);
+
+/* A daemon: connects to its parent. The description arrives as TREE_JOB, whose handler calls tree_open. `orphaned` is
+ * called, once, when there is no parent (any more). */
+void tree_join(struct event_base *, const struct boot *, void (*orphaned)(const char *why));
+
+/* A process of ours has ended: was it one of the tree's? */
+bool tree_exited(pid_t, int status);
+
+/* Is `node` served by the process that serves `top`, or by one below that? */
+bool tree_is_below(int node, int top);
+
+/* The end: tells those below to leave (TREE_BYE), and calls `done` when they have, or after a while. */
+void tree_leave(void (*done)(void));
 
 #endif

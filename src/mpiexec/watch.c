@@ -1,21 +1,24 @@
 /*
- * watch.c - the life of a running job.
+ * watch.c - the life of a job, at the root.
  *
- *     RUNNING --(first failure, signal, time limit)--> ENDING --(grace)--> KILLING
- *        \________________ all ranks gone ________________\____________________\____> DRAINING --> over
+ *     STARTING --> RUNNING --(first failure, signal, time limit)--> ENDING
+ *         |            \__________ all nodes over _______________________\____> DRAINING --> over
+ *         \__(failure: nothing has run yet)______________________________/
  *
- * The first cause is said, once, and decides the exit code; what it brings about is not news. In ENDING all groups have
- * their signal (SIGTERM, or the one we got) and GRACE_MS to obey; then SIGKILL, also for strays. DRAINING waits for a
- * slow reader of the output.
+ * The first cause is said, once, and decides the exit code; what it brings about is not news. Each node ends its own
+ * ranks (live.c) and says when it is over. DRAINING waits for a slow reader of the output.
  */
 #include "mpiexec/watch.h"
-#include "mpiexec/hosts.h"
 #include "mpiexec/input.h"
-#include "mpiexec/server.h"
+#include "mpiexec/live.h"
+#include "mpiexec/relay.h"
+#include "mpiexec/report.h"
 #include "mpiexec/sink.h"
+#include "mpiexec/tree.h"
+#include "mpiexec/wire.h"
 #include "mpiexec/words.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,47 +26,65 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define GRACE_MS 500
-#define KILL_TICK_MS 50
-#define KILL_TICKS 40 /* then the kernel holds a process and nothing more can be done */
 #define DRAIN_TICK_MS 10
-#define STOP_MS 50 /* for handlers of SIGTSTP, before SIGSTOP */
-
-enum phase { RUNNING, ENDING, KILLING, DRAINING };
+#define PROGRESS_S 5 /* how often a user at a terminal is told what a slow start waits for */
 
 static struct {
     struct job *job;
-    enum phase phase;
-    int live;    /* ranks that run */
-    int code;    /* of the job; the first failure's */
-    bool failed; /* not all went well: look for strays at the end */
-    int ticks;   /* in KILLING */
-    struct event *timer;
+    enum { STARTING, RUNNING, ENDING, DRAINING } phase;
+    bool done;  /* the loop may end */
+    int live;   /* ranks whose exit is not known */
+    int code;   /* of the job; the first failure's */
+    int coming; /* nodes that are not ready */
+    int left;   /* nodes that are not over */
+    struct node_state {
+        bool ready, over;
+    } * nodes;
+    struct event *timer, *progress;
 } self;
 
-static void set_timer(int ms)
+static void set_timer(struct event *timer, int ms)
 {
     struct timeval t = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000};
-    evtimer_add(self.timer, &t);
+    evtimer_add(timer, &t);
 }
 
 /* --- ending ------------------------------------------------------------------------------------------------------ */
 
+static void leave(void)
+{
+    self.done = true;
+    event_base_loopbreak(self.job->base);
+}
+
+static void drain_or_leave(void)
+{
+    self.phase = DRAINING;
+    if (output_pending())
+        set_timer(self.timer, DRAIN_TICK_MS);
+    else
+        leave();
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    drain_or_leave();
+}
+
+static void tell(enum tree_type type, int sig)
+{
+    struct wire_out w = {0};
+    wire_put32(&w, (uint32_t)sig);
+    tree_send(TREE_ALL, type, w.bytes, w.n);
+    wire_free(&w);
+}
+
 static void end_ranks(int sig)
 {
     self.phase = ENDING;
-    sweep_signal(&self.job->guard.page->groups, sig);
-    sweep_signal(&self.job->guard.page->groups, SIGCONT); /* a stopped process takes no other signal */
-    set_timer(GRACE_MS);
-}
-
-static void kill_ranks(void)
-{
-    if (self.phase != KILLING) self.ticks = 0;
-    self.phase = KILLING;
-    sweep_signal(&self.job->guard.page->groups, SIGKILL);
-    if (self.failed) sweep_strays(&self.job->guard.page->groups, self.job->name);
-    set_timer(KILL_TICK_MS);
+    tell(TREE_END, sig);
+    live_end(sig);
 }
 
 /* The first cause of the end: notes the exit code and says why, followed by what is done about it. */
@@ -71,76 +92,29 @@ static void TERN_PRINTF(3, 4) fail(int code, int sig, const char *fmt, ...)
 {
     char why[1024];
     va_list ap;
-    if (self.phase != RUNNING) return;
+    if (self.phase != RUNNING && self.phase != STARTING) return;
     self.code = code;
-    self.failed = true;
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    if (*why && self.live)
+    if (*why && self.live && self.phase == RUNNING)
         say("%s; ending the %s%d rank%s that run%s", why, self.live < self.job->size ? "other " : "", self.live,
             self.live == 1 ? "" : "s", self.live == 1 ? "s" : "");
     else if (*why)
         say("%s", why);
-    end_ranks(sig);
-}
-
-static void drain_or_leave(void)
-{
-    self.phase = DRAINING;
-    if (output_pending())
-        set_timer(DRAIN_TICK_MS);
+    if (self.phase == RUNNING)
+        end_ranks(sig);
     else
-        event_base_loopbreak(self.job->base);
+        drain_or_leave();
 }
 
-/* Forgets groups that have no member any more; their numbers may come back as somebody else's. */
-static int groups_left(void)
+static void node_over(int node)
 {
-    struct sweep_groups *g = &self.job->guard.page->groups;
-    int left = 0;
-    for (int i = 0; i < self.job->size; i++) {
-        int32_t id = atomic_load(&g->id[i]);
-        if (!id || !self.job->ranks[i].exited) continue;
-        if (!kill(-id, 0))
-            left++;
-        else
-            atomic_store(&g->id[i], 0);
-    }
-    return left;
-}
-
-static void check_end(void)
-{
-    if (self.live || self.phase == DRAINING) return;
-    if (groups_left()) { /* ranks left children behind */
-        if (self.phase == RUNNING) end_ranks(SIGTERM);
-        return;
-    }
-    if (self.failed && sweep_strays(&self.job->guard.page->groups, self.job->name) && self.ticks < KILL_TICKS) {
-        if (self.phase != KILLING) kill_ranks(); /* their exits, or the timer, bring us back here */
-        return;
-    }
-    while (waitpid(-1, NULL, WNOHANG) > 0) continue; /* what has died meanwhile is ours: no zombies for init */
-    evtimer_del(self.timer);
+    if (self.nodes[node].over) return;
+    self.nodes[node].over = true;
+    if (--self.left || self.phase == DRAINING) return;
     output_finish(self.job);
     drain_or_leave();
-}
-
-static void on_timer(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what, (void)arg;
-    if (self.phase == DRAINING)
-        drain_or_leave();
-    else if (self.phase == ENDING || self.ticks++ < KILL_TICKS)
-        kill_ranks();
-    else {
-        say("%d ranks and %d process groups cannot be killed; they are left to the system", self.live, groups_left());
-        output_finish(self.job);
-        drain_or_leave();
-        return;
-    }
-    check_end();
 }
 
 /* --- exits ------------------------------------------------------------------------------------------------------- */
@@ -158,72 +132,178 @@ static void judge_signal(const struct rank *r, pid_t pid)
              WCOREDUMP(r->status) ? " and dumped core" : "");
 }
 
-static void judge_exit(const struct rank *r, pid_t pid)
+static void judge_exit(const struct rank *r, const struct live_exit *e)
 {
-    enum job_life life = block_life(&self.job->block, r->rank), pmix = server_life(r->rank);
     int code = WEXITSTATUS(r->status);
-    if (pmix > life) life = pmix;
-    if (block_aborted(&self.job->block)) { /* the rank that called MPI_Abort has said so */
-        fail((int)((block_aborted(&self.job->block) - 1) & 0xff), SIGTERM, "%s", "");
-    } else if (life == JOB_LIFE_INITIALISED) {
+    if (e->aborted) { /* the rank that called MPI_Abort has said so */
+        fail((int)((e->aborted - 1) & 0xff), SIGTERM, "%s", "");
+    } else if (e->life == JOB_LIFE_INITIALISED) {
         fail(code ? code : 1, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d without calling MPI_Finalize",
-             r->rank, launch_host(self.job, r), program_of(r), (int)pid, code);
-    } else if (code && life == JOB_LIFE_FINALISED) { /* its part of the job was done: the others may end theirs */
+             r->rank, launch_host(self.job, r), program_of(r), (int)e->pid, code);
+    } else if (code && e->life == JOB_LIFE_FINALISED) { /* its part of the job was done: the others may end theirs */
         if (!self.code && self.phase == RUNNING) self.code = code;
-        say_verbose("rank %d (pid %d) exited with code %d after MPI_Finalize", r->rank, (int)pid, code);
+        say_verbose("rank %d (pid %d) exited with code %d after MPI_Finalize", r->rank, (int)e->pid, code);
     } else if (code && self.job->size == 1) { /* the exit code says it all, as in the shell */
         fail(code, SIGTERM, "%s", "");
     } else if (code) {
         fail(code, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d", r->rank, launch_host(self.job, r),
-             program_of(r), (int)pid, code);
+             program_of(r), (int)e->pid, code);
     }
 }
 
-static struct rank *rank_of(pid_t pid)
+static void on_exit_of_rank(const struct live_exit *e)
 {
-    for (int i = 0; i < self.job->size; i++)
-        if (self.job->ranks[i].pid == pid) return &self.job->ranks[i];
-    return NULL; /* an orphan of a rank: we are the reaper of those */
+    const struct rank *r = &self.job->ranks[e->rank];
+    self.live--;
+    if (WIFSIGNALED(e->status))
+        judge_signal(r, e->pid);
+    else
+        judge_exit(r, e);
 }
 
-static void on_abort(evutil_socket_t fd, short what, void *arg)
+static void on_abort(const struct server_abort *a)
+{
+    fail(a->code & 0xff ? a->code & 0xff : 1, SIGTERM, "rank %d on %s called PMIx_Abort with code %d%s%s", a->rank,
+         launch_host(self.job, &self.job->ranks[a->rank]), a->code, *a->words ? ": " : "", a->words);
+}
+
+static void on_over(void)
+{
+    if (self.job->node != NODE_NONE) node_over(self.job->node);
+}
+
+static const struct live_calls calls = {on_exit_of_rank, on_abort, on_over};
+
+/* --- messages of the nodes --------------------------------------------------------------------------------------- */
+
+static bool is_nodes(int rank, int node)
+{
+    return rank >= 0 && rank < self.job->size && self.job->ranks[rank].node == node;
+}
+
+static bool take_ready(int from, const void *bytes, size_t n)
+{
+    (void)bytes;
+    if (from < 0 || n || self.nodes[from].ready) return false;
+    self.nodes[from].ready = true;
+    say_verbose("host %s is ready", self.job->nodes[from].name);
+    if (!--self.coming && self.phase == STARTING) event_base_loopbreak(self.job->base);
+    return true;
+}
+
+/* A node gives up, for reasons of its own. */
+static bool take_failed(int from, const void *bytes, size_t n)
+{
+    struct wire_in w = wire_of(bytes, n);
+    int code = (int)wire_get32(&w) & 0xff;
+    char *words = wire_get_text(&w);
+    bool good = wire_done(&w) && words && from >= 0;
+    if (good)
+        fail(code ? code : 1, SIGTERM, *words ? "host %s: %s" : "host %s has a problem", self.job->nodes[from].name,
+             words);
+    free(words);
+    return good;
+}
+
+static bool take_words(int from, const void *bytes, size_t n)
+{
+    struct wire_in w = wire_of(bytes, n);
+    char *words = wire_get_text(&w);
+    bool good = wire_done(&w) && words && from >= 0;
+    if (good) say("host %s: %s", self.job->nodes[from].name, words);
+    free(words);
+    return good;
+}
+
+static bool take_exit(int from, const void *bytes, size_t n)
+{
+    struct live_exit e;
+    if (!report_get_exit(&e, bytes, n) || !is_nodes(e.rank, from) || self.job->ranks[e.rank].exited) return false;
+    self.job->ranks[e.rank].exited = true;
+    self.job->ranks[e.rank].status = e.status;
+    on_exit_of_rank(&e);
+    return true;
+}
+
+static bool take_abort(int from, const void *bytes, size_t n)
 {
     struct server_abort a;
-    (void)fd, (void)what, (void)arg;
-    if (!server_take_abort(&a)) return;
-    fail(a.code & 0xff ? a.code & 0xff : 1, SIGTERM, "rank %d on %s called PMIx_Abort with code %d%s%s", a.rank,
-         hosts_self(), a.code, *a.words ? ": " : "", a.words);
+    if (!report_get_abort(&a, bytes, n) || !is_nodes(a.rank, from)) return false;
+    on_abort(&a);
+    return true;
 }
 
-static void on_child(evutil_socket_t fd, short what, void *arg)
+static bool take_over(int from, const void *bytes, size_t n)
 {
-    struct {
-        struct rank *rank;
-        pid_t pid;
-    } gone[64];
-    int n, status;
-    (void)fd, (void)what, (void)arg;
-    if (server_event_fd() >= 0) on_abort(-1, 0, NULL); /* said before the exit that follows it */
-    do {
-        n = 0;
-        for (pid_t pid; n < (int)ARRAY_LEN(gone) && (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-            struct rank *r = rank_of(pid);
-            if (!r) continue;
-            r->pid = 0;
-            r->exited = true;
-            r->status = status;
-            self.live--;
-            output_drain(self.job, r->rank);
-            gone[n].rank = r;
-            gone[n++].pid = pid;
-        }
-        /* Of ranks that ended together, one killed by a signal is the cause; others may have failed by its loss. */
-        for (int i = 0; i < n; i++)
-            if (WIFSIGNALED(gone[i].rank->status)) judge_signal(gone[i].rank, gone[i].pid);
-        for (int i = 0; i < n; i++)
-            if (WIFEXITED(gone[i].rank->status)) judge_exit(gone[i].rank, gone[i].pid);
-    } while (n == ARRAY_LEN(gone));
-    check_end();
+    (void)bytes;
+    if (n || from < 0 || self.phase == STARTING) return false;
+    node_over(from);
+    return true;
+}
+
+static void lose_rank(struct rank *r)
+{
+    if (r->exited) return;
+    r->exited = true;
+    r->status = SIGKILL; /* nobody is there to tell, but that is what becomes of it */
+    self.live--;
+}
+
+/* Daemons whose ranks had ended all are no loss. */
+static void lose(int top, const char *why)
+{
+    bool loss = false;
+    for (int i = 0; i < self.job->nnodes; i++)
+        if (tree_is_below(i, top)) loss |= !self.nodes[i].over;
+    for (int r = 0; r < self.job->size; r++)
+        if (tree_is_below(self.job->ranks[r].node, top)) lose_rank(&self.job->ranks[r]);
+    if (loss) fail(EXIT_RESOURCE, SIGTERM, "%s", why);
+    for (int i = 0; i < self.job->nnodes && self.phase != DRAINING; i++)
+        if (tree_is_below(i, top)) node_over(i);
+}
+
+/* A daemon is gone, and with it those below. */
+static bool take_lost(int from, const void *bytes, size_t n)
+{
+    struct wire_in w = wire_of(bytes, n);
+    uint32_t node = wire_get32(&w);
+    char *why = wire_get_text(&w);
+    bool good = wire_done(&w) && why && node < (uint32_t)self.job->nnodes && !self.job->nodes[node].own;
+    (void)from;
+    if (good) lose((int)node, why);
+    free(why);
+    return good;
+}
+
+/* --- signals ----------------------------------------------------------------------------------------------------- */
+
+static void on_end_signal(evutil_socket_t sig, short what, void *arg)
+{
+    (void)what, (void)arg;
+    if (self.phase == DRAINING)
+        leave();
+    else if (self.phase != ENDING)
+        fail(128 + sig, sig, "got signal %d (%s)", sig, signal_words(sig));
+    else { /* somebody is impatient */
+        tell(TREE_KILL, SIGKILL);
+        live_kill();
+    }
+}
+
+static void on_forward_signal(evutil_socket_t sig, short what, void *arg)
+{
+    (void)what, (void)arg;
+    tell(TREE_SIGNAL, sig);
+    live_signal(sig);
+}
+
+static void stop_self(void) { kill(getpid(), SIGSTOP); }
+
+static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
+{
+    (void)what, (void)arg;
+    tell(TREE_STOP, sig);
+    live_stop(stop_self);
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
@@ -232,39 +312,10 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
     fail(EXIT_TIMEOUT, SIGTERM, "the time limit of %g s is over", self.job->spec->timeout);
 }
 
-/* --- signals ----------------------------------------------------------------------------------------------------- */
-
-static void on_end_signal(evutil_socket_t sig, short what, void *arg)
-{
-    (void)what, (void)arg;
-    if (self.phase == RUNNING)
-        fail(128 + sig, sig, "got signal %d (%s)", sig, signal_words(sig));
-    else if (self.phase == DRAINING)
-        event_base_loopbreak(self.job->base);
-    else
-        kill_ranks(); /* somebody is impatient */
-}
-
-static void on_forward_signal(evutil_socket_t sig, short what, void *arg)
-{
-    (void)what, (void)arg;
-    sweep_signal(&self.job->guard.page->groups, sig);
-}
-
-/* SIGTSTP first, for who handles it; where a handler or an orphaned group (no terminal) keeps it from stopping a rank,
- * SIGSTOP does. */
-static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
-{
-    (void)what, (void)arg;
-    sweep_signal(&self.job->guard.page->groups, sig);
-    usleep(STOP_MS * 1000);
-    sweep_signal(&self.job->guard.page->groups, SIGSTOP);
-    kill(getpid(), SIGSTOP);
-}
-
 static void on_room(void)
 {
     output_resume();
+    relay_resume();
     input_resume();
 }
 
@@ -272,8 +323,28 @@ static void on_room(void)
 static void catch_signal(int sig, event_callback_fn handler)
 {
     struct sigaction old;
-    if (!sigaction(sig, NULL, &old) && old.sa_handler == SIG_IGN && sig != SIGCHLD) return;
+    if (!sigaction(sig, NULL, &old) && old.sa_handler == SIG_IGN) return;
     evsignal_add(evsignal_new(self.job->base, sig, handler, NULL), NULL);
+}
+
+/* --- the whole --------------------------------------------------------------------------------------------------- */
+
+static void take_messages(void)
+{
+    tree_handlers[TREE_READY] = take_ready;
+    tree_handlers[TREE_FAILED] = take_failed;
+    tree_handlers[TREE_WORDS] = take_words;
+    tree_handlers[TREE_EXIT] = take_exit;
+    tree_handlers[TREE_ABORT] = take_abort;
+    tree_handlers[TREE_OVER] = take_over;
+    tree_handlers[TREE_LOST] = take_lost;
+}
+
+static void limit_time(void)
+{
+    double s = self.job->spec->timeout;
+    struct timeval t = {.tv_sec = (time_t)s, .tv_usec = (suseconds_t)((s - (double)(time_t)s) * 1e6)};
+    if (s > 0) evtimer_add(evtimer_new(self.job->base, on_timeout, NULL), &t);
 }
 
 void watch_open(struct job *j)
@@ -281,43 +352,62 @@ void watch_open(struct job *j)
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT}, forwards[] = {SIGUSR1, SIGUSR2, SIGCONT};
     self.job = j;
     self.timer = evtimer_new(j->base, on_timer, NULL);
+    self.nodes = xcalloc((size_t)j->nnodes, sizeof *self.nodes);
+    self.left = j->nnodes;
+    self.coming = j->nnodes - (j->node != NODE_NONE);
+    self.live = j->size;
     sink_has_room = on_room;
     for (size_t i = 0; i < ARRAY_LEN(ends); i++) catch_signal(ends[i], on_end_signal);
     for (size_t i = 0; i < ARRAY_LEN(forwards); i++) catch_signal(forwards[i], on_forward_signal);
     catch_signal(SIGTSTP, on_stop_signal);
-    catch_signal(SIGCHLD, on_child);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGTTIN, SIG_IGN);
-    signal(SIGTTOU, SIG_IGN);
+    live_open(j, &calls);
+    take_messages();
+    limit_time();
 }
 
-static void count_live(void)
+/* "3 of 5 hosts are ready; waiting for b, c" */
+static void on_progress(evutil_socket_t fd, short what, void *arg)
 {
-    self.live = 0;
-    for (int i = 0; i < self.job->size; i++) self.live += self.job->ranks[i].pid != 0;
+    char names[256];
+    size_t n = 0;
+    (void)fd, (void)what, (void)arg;
+    for (int i = 0; i < self.job->nnodes && n < sizeof names - 1; i++)
+        if (!self.nodes[i].ready && i != self.job->node)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", self.job->nodes[i].name);
+    say("%d of %d hosts are ready; waiting for %s%s", self.job->nnodes - self.coming, self.job->nnodes, names,
+        n >= sizeof names - 1 ? "..." : "");
 }
 
-void watch_give_up(void)
+int watch_ready(void)
 {
-    count_live();
-    self.failed = true;
-    kill_ranks();
-    on_child(-1, 0, NULL);
-    event_base_dispatch(self.job->base);
+    struct timeval t = {.tv_sec = PROGRESS_S};
+    if (!self.coming) return 0;
+    self.progress = event_new(self.job->base, -1, EV_PERSIST, on_progress, NULL);
+    if (isatty(STDERR_FILENO)) event_add(self.progress, &t);
+    while (self.coming && !self.done) event_base_dispatch(self.job->base);
+    event_free(self.progress);
+    return self.code;
+}
+
+void watch_start(void)
+{
+    self.phase = RUNNING;
+    if (self.job->nnodes > 1 || self.job->node == NODE_NONE) tree_send(TREE_ALL, TREE_START, NULL, 0);
+}
+
+void watch_give_up(int code)
+{
+    for (int i = 0; i < launch_nlocal(self.job); i++) self.live -= !launch_local(self.job, i)->pid;
+    self.code = code;
+    self.phase = ENDING;
+    tell(TREE_END, SIGTERM);
+    live_kill();
 }
 
 int watch_run(void)
 {
-    struct job *j = self.job;
-    count_live();
-    if (server_event_fd() >= 0)
-        event_add(event_new(j->base, server_event_fd(), EV_READ | EV_PERSIST, on_abort, NULL), NULL);
-    if (j->spec->timeout > 0) {
-        struct timeval t = {.tv_sec = (time_t)j->spec->timeout,
-                            .tv_usec = (suseconds_t)((j->spec->timeout - (double)(time_t)j->spec->timeout) * 1e6)};
-        evtimer_add(evtimer_new(j->base, on_timeout, NULL), &t);
-    }
-    event_base_dispatch(j->base);
+    if (self.phase == RUNNING) live_started();
+    while (!self.done) event_base_dispatch(self.job->base);
     if (!self.code && output_lost()) return 1;
     return self.code;
 }

@@ -1,18 +1,22 @@
-/*
- * watch.h - the job from the start of its ranks to the end: exits, signals, time limit, and the way it is ended.
- */
+/* watch.h - the life of the job, watched and judged by the root: doc in watch.c. */
 #ifndef TERN_MPIEXEC_WATCH_H
 #define TERN_MPIEXEC_WATCH_H
 
 #include "mpiexec/launch.h"
 
-/* Takes over signals. To be called before the first rank starts, so that no exit is missed. */
+/* Catches signals, and takes messages of the nodes, from here on. */
 void watch_open(struct job *);
 
-/* Runs the event loop until the job is over and its output is written. The exit code of the job. */
-int watch_run(void);
+/* Waits until the daemons of all other hosts have made ready. 0 or an exit code after saying why. */
+int watch_ready(void);
 
-/* Ends what was started, after the start of a later rank failed. */
-void watch_give_up(void);
+/* The ranks may start: tells the daemons so. */
+void watch_start(void);
+
+/* Our own ranks could not all be started, which has been said. The job's exit code will be this one. */
+void watch_give_up(int code);
+
+/* Until the end of the job. Returns its exit code. */
+int watch_run(void);
 
 #endif

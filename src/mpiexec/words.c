@@ -8,6 +8,7 @@
 
 bool words_verbose;
 void (*words_before)(void);
+void (*words_to)(const char *line);
 
 static void say_list(const char *fmt, va_list ap)
 {
@@ -15,6 +16,10 @@ static void say_list(const char *fmt, va_list ap)
     const size_t head = sizeof "mpiexec: " - 1;
     int n = vsnprintf(line + head, sizeof line - head - 1, fmt, ap);
     size_t len = head + (n < 0 ? 0 : min_size((size_t)n, sizeof line - head - 2));
+    if (words_to) {
+        words_to(line + head);
+        return;
+    }
     line[len++] = '\n';
     if (words_before) words_before();
     for (size_t at = 0; at < len;) {

@@ -25,6 +25,10 @@ void say_verbose(const char *fmt, ...) TERN_PRINTF(1, 2);
 /* Called before anything is written to standard error, so that forwarded output keeps its place; NULL = nobody. */
 extern void (*words_before)(void);
 
+/* Where the launcher's words go instead of standard error: each line without "mpiexec: " and newline; NULL = nowhere
+ * else. For daemons, whose words the root says. */
+extern void (*words_to)(const char *line);
+
 /* "Segmentation fault" for SIGSEGV; never NULL. */
 const char *signal_words(int sig);
 

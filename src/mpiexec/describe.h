@@ -1,0 +1,17 @@
+/*
+ * describe.h - the job as the root describes it to the daemons: bytes, and back. What only the root needs (where output
+ * goes, who reads the standard input of the user) is not in it.
+ */
+#ifndef TERN_MPIEXEC_DESCRIBE_H
+#define TERN_MPIEXEC_DESCRIBE_H
+
+#include "mpiexec/launch.h"
+#include "mpiexec/wire.h"
+
+/* `cwd` is the root's working directory, or NULL if it has none. */
+void describe_job(struct wire_out *, const struct job *, const char *cwd);
+
+/* Fills a zeroed job, of a daemon that serves `node`, and its specification. NULL, or what is wrong. */
+const char *describe_parse(struct job *, struct spec *, char **cwd, int node, const void *bytes, size_t n);
+
+#endif
