@@ -11,9 +11,19 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             pair      n ranks, one a core, shared memory
             pair_tcp  the same over TCP on the loopback interface
             free      n ranks, unbound, more ranks than cores allowed
+            free_tcp  the same over TCP on the loopback interface
+            hosts     n ranks dealt out to three hosts, over TCP; two ranks are on two hosts, a core each
             spawn     as free, for the programs that spawn
     env     environment variables for all of them (optional)
-$TERN and $BENCH_OUT in it are --tern and --out; other $VARIABLES come from the environment.
+    build   the command that builds its programs, in place of the make of mpi/ with mpicc (optional)
+$TERN and $BENCH_OUT in it are --tern and --out, $SYSTEM the folder of hosts.sh; other $VARIABLES come from the
+environment. What is not an MPI can have a column as well: "bare socket" is what TCP itself gives (socket.c).
+
+The launches on hosts are made on those of test/system/hosts.sh, when the whole is started by it, as in
+
+    test/system/hosts.sh with 3 bench/compare.py --tern build --build --only hosts
+
+and left out otherwise.
 
 Every benchmark is launched once with each library, then once more with each, and so on, so that a noisy moment hits
 all of them; a figure is the median over the launches, printed with the spread. A launch that fails or passes its time
@@ -131,6 +141,8 @@ def quiet_launch(bench, peer, rep, args):
 
 
 def can_run(bench, peer):
+    if bench.mode == "hosts" and not os.environ.get("TERN_TEST_HOSTS"):
+        return False
     return bench.mode in peer["modes"] and os.path.exists(os.path.join(peer["bin"], bench.program))
 
 
@@ -146,7 +158,7 @@ def run_benchmark(bench, peers, args, failed):
             outcome, command = quiet_launch(bench, peer, rep, args)
             shares.append(outcome.share)
             got = figures_in(outcome.text)
-            if bench.prefix == "wall" and outcome.code == 0:
+            if bench.prefix.startswith("wall") and outcome.code == 0:
                 got = {"n%d_wall_ms" % bench.ranks: 1e3 * outcome.wall}
             if outcome.code != 0 or not got:
                 dead[name] = dead.get(name, 0) + 1
@@ -184,9 +196,11 @@ def read_peers(args):
 
 def build(peers, log):
     for peer in peers:
-        command = ["make", "-s", "-k", "-C", os.path.join(HERE, "mpi"), "MPICC=" + peer["mpicc"],
-                   "OUT=" + os.path.abspath(peer["bin"])]
-        made = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = ["make", "-s", "-k", "-C", "mpi", "MPICC=" + peer["mpicc"], "OUT=" + os.path.abspath(peer["bin"])]
+        if "build" in peer:
+            command = shlex.split(peer["build"])
+            os.makedirs(peer["bin"], exist_ok=True)
+        made = subprocess.run(command, cwd=HERE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if log:
             with open(log, "a") as file:
                 file.write("@@ building with %s\n%s\n" % (peer["name"], made.stdout))
@@ -228,6 +242,7 @@ def read_arguments():
     args = ap.parse_args()
     os.environ["TERN"] = os.path.abspath(args.tern) if args.tern else ""
     os.environ["BENCH_OUT"] = os.path.abspath(args.out)
+    os.environ["SYSTEM"] = os.path.join(os.path.dirname(HERE), "test", "system")
     return args
 
 

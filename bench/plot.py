@@ -3,9 +3,9 @@
 
     bench/plot.py r.json [FOLDER]
 
-latency, bandwidth, unexpected (a receive behind so many unexpected messages), posted (a round trip behind so many
-posted receives), oversubscribed (collectives of more ranks than cores). A point is the median of the launches, the
-bar behind it their range. Plain SVG, written here: no library is needed.
+latency, bandwidth (both over shared memory and over TCP), unexpected (a receive behind so many unexpected messages),
+posted (a round trip behind so many posted receives), oversubscribed (collectives of more ranks than cores). A point is
+the median of the launches, the bar behind it their range. Plain SVG, written here: no library is needed.
 """
 
 import json
@@ -15,7 +15,7 @@ import re
 import statistics
 import sys
 
-COLOURS = {"Tern": "#c2410c", "MPICH": "#1d4ed8", "Open MPI": "#15803d"}
+COLOURS = {"Tern": "#c2410c", "MPICH": "#1d4ed8", "Open MPI": "#15803d", "bare socket": "#111111"}
 DASHES = ["", "7 4", "2 4"]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 800, 440, 80, 250, 40, 50
 
@@ -23,6 +23,9 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 800, 440, 80, 250, 40, 50
 CHARTS = [
     ("latency", "Half round trip, two ranks, shared memory", "bytes", "µs", [("", r"p2p\.lat_(\w+)_us")]),
     ("bandwidth", "One way, windows of 64 messages, shared memory", "bytes", "MB/s", [("", r"p2p\.bw_(\w+)_MBs")]),
+    ("latency_tcp", "Half round trip, two ranks, TCP on loopback", "bytes", "µs", [("", r"p2p\.tcp\.lat_(\w+)_us")]),
+    ("bandwidth_tcp", "One way, windows of 64 messages, TCP on loopback", "bytes", "MB/s",
+     [("", r"p2p\.tcp\.bw_(\w+)_MBs")]),
     ("unexpected", "Receive behind unexpected messages", "messages in the way", "ns",
      [("tag", r"match\.unexp_tag_n(\d+)_ns"), ("16 communicators", r"match\.unexp_comms_n(\d+)_ns")]),
     ("posted", "Round trip behind posted receives", "receives in the way", "ns",

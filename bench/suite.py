@@ -31,6 +31,7 @@ SUITE = [Launch(*row) for row in (
     ("coll", "free", 16, "coll", "", 300),
     ("nbc", "pair", 2, "nbc_overlap", "", 120),
     ("nbc.tcp", "pair_tcp", 2, "nbc_overlap", "", 120),
+    ("coll.tcp", "free_tcp", 16, "coll", "alltoall", 120),
     # making communicators while others live
     ("comm", "pair", 2, "comm_cost", "", 180),
     # one-sided
@@ -40,6 +41,10 @@ SUITE = [Launch(*row) for row in (
     ("over", "free", 4, "oversub", "", 120),
     ("over", "free", 8, "oversub", "", 120),
     ("over", "free", 16, "oversub", "", 180),
+    # over several hosts
+    ("p2p.hosts", "hosts", 2, "pt2pt", "", 240),
+    ("coll.hosts", "hosts", 16, "coll", "alltoall", 120),
+    ("wall.hosts", "hosts", 32, "initmem", "-q", 120),
     # dynamic processes
     ("spawn", "spawn", 1, "spawn_latency", "", 60),
     ("spawn", "spawn", 1, "spawn_rate", "", 60),
@@ -47,7 +52,8 @@ SUITE = [Launch(*row) for row in (
     ("inter", "free", 2, "intercomm_latency", "", 120),
 )]
 
-# words, key, "ratio" (Tern's median to the better of the others) or "value" (Tern's median), "<=" or ">=", bound.
+# words, key, "ratio" (Tern's median to the better of the other MPIs), "socket" (to the bare socket's) or "value"
+# (Tern's median), "<=" or ">=", bound.
 # With "<=" less is better, and the better of the others is the smaller one.
 Goal = namedtuple("Goal", "words key kind sense bound")
 
@@ -59,6 +65,10 @@ GOALS = [Goal(*row) for row in (
     ("bandwidth, 256 KB", "p2p.bw_256K_MBs", "ratio", ">=", 1.0),
     ("bandwidth, 1 MB", "p2p.bw_1M_MBs", "ratio", ">=", 1.0),
     ("bandwidth, 4 MB", "p2p.bw_4M_MBs", "ratio", ">=", 1.0),
+    ("latency over TCP, 8 bytes", "p2p.tcp.lat_8_us", "ratio", "<=", 1.0),
+    ("the same, to a bare socket", "p2p.tcp.lat_8_us", "socket", "<=", 1.25),
+    ("bandwidth over TCP, 4 MB", "p2p.tcp.bw_4M_MBs", "ratio", ">=", 1.0),
+    ("the same, to a bare socket", "p2p.tcp.bw_4M_MBs", "socket", ">=", 0.9),
     ("receive behind 4,096 unexpected", "match.unexp_tag_n4096_ns", "ratio", "<=", 0.1),
     ("the same, ns for each entry", "match.unexp_tag_ns_per_entry", "value", "<=", 1.0),
     ("the same, any source", "match.unexp_any_n4096_ns", "ratio", "<=", 0.1),
@@ -74,6 +84,7 @@ GOALS = [Goal(*row) for row in (
     ("processor use of waiting ranks, %", "over.n16_idle_cpu_pct", "value", "<=", 2.0),
     ("whole job of 2 ranks", "wall.n2_wall_ms", "ratio", "<=", 0.5),
     ("whole job of 16 ranks", "wall.n16_wall_ms", "ratio", "<=", 0.5),
+    ("whole job of 32 ranks on 3 hosts", "wall.hosts.n32_wall_ms", "ratio", "<=", 1.0),
     ("memory (PSS) of a rank, 2 ranks", "init.n2_pss_kb", "ratio", "<=", 0.8),
     ("memory (PSS) of a rank, 16 ranks", "init.n16_pss_kb", "ratio", "<=", 0.8),
     ("the same, all connected", "init.n16_pss_a2a_kb", "ratio", "<=", 0.8),
