@@ -7,6 +7,7 @@
 #                                pulls a cable (IF: e0, e1) and puts it back; cut: what is sent is lost further on,
 #                                and no side is told
 #     hosts.sh kill HOST         a crash: from one moment to the next nothing is heard of it, and it is gone
+#     hosts.sh boot HOST         it comes back, empty
 #     hosts.sh left [HOST]       prints the processes and files that are left on the hosts; fails if there are none
 #     hosts.sh list              host, pid of its keeper, addresses
 #     hosts.sh down              removes all of it, however far `up` had come
@@ -143,10 +144,12 @@ new_keeper()
     done
 }
 
-# wire HOST INTERFACE: a cable to the switch of that interface, whose end there is named HOST-INTERFACE.
+# wire HOST INTERFACE: a cable to the switch of that interface, whose end there is named HOST-INTERFACE. The hardware's
+# address stays over a crash, since the others remember it.
 wire()
 {
-    on_switch ip link add "$1-$2" type veth peer name "$2" netns "$(keeper "$1")" &&
+    mac=$(printf '02:00:00:%02x:00:%02x' "${2#e}" "${1#h}")
+    on_switch ip link add "$1-$2" type veth peer name "$2" address "$mac" netns "$(keeper "$1")" &&
         on_switch ip link set "$1-$2" master "switch-$2" up
 }
 
@@ -184,15 +187,19 @@ permitted()
     why=$(unshare -m mount -t tmpfs none /dev/shm 2>&1) || not_here "$why"
 }
 
+# switch_on HOST: a new one of that name, wired up.
+switch_on()
+{
+    new_keeper "$1" -n -u -i -m --propagation private
+    for s in $switches; do wire "$1" "$s" || return; done
+    addresses "$1" $((${1#h} + 1))
+}
+
 make_all() # N
 {
     write_names "$1"
     make_switches || return
-    for i in $(seq 0 $(($1 - 1))); do
-        new_keeper "h$i" -n -u -i -m --propagation private
-        for s in $switches; do wire "h$i" "$s" || return; done
-        addresses "h$i" $((i + 1)) || return
-    done
+    for i in $(seq 0 $(($1 - 1))); do switch_on "h$i" || return; done
 }
 
 up()
@@ -258,6 +265,15 @@ crash()
     ! pid=$(keeper "$1") || kill -KILL "$pid"
 }
 
+# What the crash has left behind of it goes only now; the old ends of the cables go with the old namespace, by and by.
+boot()
+{
+    [ -e "$HOSTS_DIR/$1.keeper" ] || die "there is no host '$1' in $HOSTS_DIR"
+    [ -z "$(keeper "$1")" ] || die "the host $1 is up"
+    for s in $switches; do on_switch ip link del "$1-$s" 2>/dev/null; done
+    (cd "$HOSTS_DIR" && rm -rf "$1.keeper" "$1.made" "$1.crashed" "$1.tmp" "$1.cgroup") && switch_on "$1"
+}
+
 down()
 {
     [ -n "$HOSTS_DIR" ] || die "HOSTS_DIR is not set"
@@ -318,7 +334,7 @@ verb=$1
 [ $# = 0 ] || shift
 case $verb in
     up | with | down) ;;
-    exec | link | kill | left | list | keep) [ -e "$HOSTS_DIR/hosts" ] || die "there are no hosts in '$HOSTS_DIR' (HOSTS_DIR)" ;;
+    exec | link | kill | boot | left | list | keep) [ -e "$HOSTS_DIR/hosts" ] || die "there are no hosts in '$HOSTS_DIR' (HOSTS_DIR)" ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 case $verb in
@@ -326,6 +342,7 @@ case $verb in
     down) down ;;
     exec) execute "$@" ;;
     kill) host "$1" >/dev/null && crash "$1" ;;
+    boot) boot "$1" ;;
     link) link "$@" ;;
     left) left "$1" ;;
     list) list ;;
