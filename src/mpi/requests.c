@@ -53,6 +53,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
     }
     status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
     int error = r->result.error;
+    if (unlikely(error == TERN_ERR_PEER)) pt_recall(r);
     if (r->flags & REQ_PERSISTENT) {
         r->flags &= (uint16_t)~REQ_ACTIVE;
         return error;

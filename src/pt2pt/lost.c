@@ -121,7 +121,7 @@ static void collect_body(void *what, int src, int tag, void *first)
 
 void pt_swallow(struct match_body *b)
 {
-    struct pt_cts nothing = {0, 0};
+    struct pt_cts nothing = {0, 0, 0};
     struct peer *from = b->peer;
     if (b->kind == BODY_OFFER) lane_control(from, AM_CTS, b->cookie[0], 0, &nothing, sizeof nothing);
     if (b->kind == BODY_SYNC) lane_control(from, AM_ACK, b->cookie[0], 0, NULL, 0);
@@ -175,6 +175,7 @@ int pt_bury(struct lane *l)
         end_incoming(l, p);
         end_receives(l, p);
     }
+    if (l->sleepers) bell_ring(peer_bell()); /* threads of ours may be probing */
     return n;
 }
 

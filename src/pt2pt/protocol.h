@@ -56,8 +56,9 @@ static_assert(sizeof(struct pt_rts) == 24, "wire format");
 struct pt_cts {
     uint64_t recv;  /* id of the receiver's request */
     uint64_t bytes; /* to send; less than the message if the receiver has no room for more */
+    uint64_t most;  /* bytes of a fragment: one that does not go to where it belongs lies in memory meanwhile */
 };
-static_assert(sizeof(struct pt_cts) == 16, "wire format");
+static_assert(sizeof(struct pt_cts) == 24, "wire format");
 
 /* DONE is said by whoever copied the last byte. The receiver then says CLOSED: it has seen that, and looks no more, so
  * the sender may use the descriptor again. The sender's operation is over with either. */

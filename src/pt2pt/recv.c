@@ -125,7 +125,7 @@ static TERN_COLD struct match_body *new_body(struct peer *from, uint64_t env, en
 static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env, enum body_kind kind,
                             const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
 {
-    if (n > UINT32_MAX || (from->stored > lane0.credit && from->stored / EXCESS > lane0.credit)) {
+    if (n > UINT32_MAX || from->stored / EXCESS > lane0.credit) {
         pt_violation(from, "%lld bytes of eager messages that nobody has received yet", (long long)from->stored + (long long)n);
         return;
     }

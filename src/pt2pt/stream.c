@@ -23,12 +23,15 @@
 #include <string.h>
 
 /* r->cookie of a send that streams */
-enum { SENT = 1, TO_SEND = 2, TO_REQUEST = 3 };
+enum { SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4 };
 /* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived */
 enum { FAULT = 1, ARRIVED = 2 };
 
 /* Fragments under way: one is being taken by the system, the next is there when it is through. */
 #define WINDOW 2
+
+/* Bytes of a fragment to a receiver with gaps, which its transport may have to keep until it is whole. */
+#define GAPS_CHUNK (64 << 10)
 
 /* Bytes of the first fragments: a pipe of 1 GB/s is full for as long as a wake-up takes. */
 #define FIRST_CHUNK (256 << 10)
@@ -51,6 +54,9 @@ struct stream {
 
 static struct stream *stream_of(const struct request *r) { return r->xfer; }
 
+/* Bytes of a fragment that goes out from where it lies. */
+static size_t most_of(const struct request *r) { return min_size((size_t)lane0.chunk_stream, r->cookie[MOST]); }
+
 static void start_stream(struct request *r)
 {
     struct stream *s = NULL;
@@ -59,7 +65,7 @@ static void start_stream(struct request *r)
     r->xfer = s;
     if (s) {
         s->request = r;
-        s->chunk = min_size(FIRST_CHUNK, (size_t)lane0.chunk_stream);
+        s->chunk = min_size(FIRST_CHUNK, most_of(r));
     }
     list_push(&lane0.streams, &r->link);
     lane0.large++;
@@ -76,7 +82,7 @@ static void stop_stream(struct request *r)
 
 void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct pt_cts cts = {0, 0};
+    struct pt_cts cts = {0, 0, 0};
     (void)h1;
     if (unlikely(from->lost)) return;
     struct id_entry *e = n == sizeof cts ? ids_find(&lane0.ids, h0, from, AWAIT_CTS) : NULL;
@@ -91,6 +97,7 @@ void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     r->cookie[SENT] = 0;
     r->cookie[TO_SEND] = cts.bytes;
     r->cookie[TO_REQUEST] = cts.recv;
+    r->cookie[MOST] = cts.most ? cts.most : 1;
     start_stream(r);
 }
 
@@ -122,7 +129,8 @@ static int send_copied(struct request *r, int *moved)
     type_cursor_init(&c, r->type, r->count, r->buf);
     while (r->cookie[SENT] < r->cookie[TO_SEND]) {
         /* two fit into a ring: one is read, one written */
-        size_t n = min_size(r->peer->ep.max_short / 2, r->cookie[TO_SEND] - r->cookie[SENT]);
+        size_t most = min_size(r->peer->ep.max_short / 2, r->cookie[MOST]);
+        size_t n = min_size(most, r->cookie[TO_SEND] - r->cookie[SENT]);
         int rc = send_fragment(r, &c, n);
         if (rc) return rc;
         ++*moved;
@@ -184,7 +192,7 @@ static int send_part(struct request *r, struct stream *s, struct stream_part *pa
 /* Nothing under way since the last look: the wire waits for us, and may have more at a time. */
 static void adapt(struct request *r, struct stream *s)
 {
-    if (!s->under_way && r->cookie[SENT]) s->chunk = min_size(2 * s->chunk, (size_t)lane0.chunk_stream);
+    if (!s->under_way && r->cookie[SENT]) s->chunk = min_size(2 * s->chunk, most_of(r));
 }
 
 static int send_in_place(struct request *r, struct stream *s, int *moved)
@@ -240,7 +248,7 @@ void pt_stream_abandon(struct request *r)
 
 void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t bytes)
 {
-    struct pt_cts cts = {0, bytes};
+    struct pt_cts cts = {0, bytes, r->type->contig ? UINT64_MAX : GAPS_CHUNK};
     r->cookie[ARRIVED] = 0;
     if (bytes) {
         if (ids_give(&lane0.ids, r, AWAIT_FRAG)) lane_fatal("a large message cannot be received");

@@ -205,7 +205,7 @@ static void each_in_words(void **state)
     expect_given_up(AM_EAGER, 0, env_pack(0, MPI_ANY_TAG), zero, 8, "with tag -2");
     expect_given_up(AM_EAGER_SYNC, 0, env_pack(0, 0), zero, 7, "a synchronous message of 7 bytes");
     expect_given_up(AM_RTS, 0, env_pack(0, 0), zero, 23, "the offer of a large message, of 23 bytes");
-    expect_given_up(AM_CTS, 5, 0, zero, 16, "a message that was not offered");
+    expect_given_up(AM_CTS, 5, 0, zero, 24, "a message that was not offered");
     expect_given_up(AM_FRAG, 5, 0, zero, 16, "not the next ones");
     expect_given_up(AM_ACK, 5, 0, zero, 0, "of which there is none");
     expect_given_up(AM_CREDIT, 1, 0, zero, 0, "gives back 1 bytes");

@@ -448,6 +448,73 @@ static void no_length_is_special(void **state)
     assert_true(at < 2 * beside + 200);
 }
 
+/* ---- taking many at once ---- */
+
+static void put_in_list(void *what, int src, int tag, void *arg)
+{
+    struct entry ***at = arg;
+    (void)tag;
+    assert_int_equal(((struct entry *)what)->src, src);
+    *(*at)++ = what;
+}
+
+/* All receives of one source go, in their order; what is left matches as before. Short, with gaps, and grouped. */
+static void receives_of_a_source_are_taken(void **state)
+{
+    static const uint32_t lengths[] = {1, 4, 30, 500, 20000};
+    (void)state;
+    for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+        uint32_t n = lengths[k], left = 0;
+        struct entry *e = calloc(n, sizeof *e), **taken = calloc(n, sizeof *taken), **end = taken;
+        struct match m;
+        assert_true(e && taken);
+        match_init(&m);
+        for (uint32_t i = 0; i < n; i++) {
+            e[i] = (struct entry){.src = (int)rng(100) - 1, .tag = (int)i}; /* -1: any */
+            assert_int_equal(match_post(&m, e[i].src, e[i].tag, &e[i]), 0);
+        }
+        for (uint32_t i = 0; i < n; i += 3) assert_true(match_cancel(&m, &e[i]));
+        for (int src = -1; src < 50; src++) {
+            struct entry **from = end;
+            uint32_t count = match_take_posted(&m, &src, put_in_list, &end);
+            assert_int_equal(count, end - from);
+            for (struct entry **t = from; t < end; t++) assert_true((*t)->src == src && (t == from || t[-1] < t[0]));
+        }
+        for (uint32_t i = 0; i < n; i++) left += i % 3 && e[i].src >= 50;
+        assert_int_equal(match_posted_count(&m), left);
+        for (uint32_t i = 0; i < n; i++)
+            if (i % 3 && e[i].src >= 50) assert_ptr_equal(match_arrive(&m, e[i].src, e[i].tag), &e[i]);
+            else assert_null(match_arrive(&m, e[i].src < 0 ? 0 : e[i].src, e[i].tag));
+        assert_int_equal(match_take_posted(&m, NULL, put_in_list, &end), 0);
+        match_fini(&m);
+        free(e);
+        free(taken);
+    }
+}
+
+static void count_one(void *what, int src, int tag, void *arg)
+{
+    (void)what, (void)src, (void)tag;
+    ++*(uint32_t *)arg;
+}
+
+static void all_messages_are_taken(void **state)
+{
+    struct match m;
+    uint32_t n = 0;
+    (void)state;
+    match_init(&m);
+    for (uint32_t i = 0; i < 10000; i++) assert_int_equal(match_store(&m, (int)(i % 300), 1, thing(i)), 0);
+    assert_true(m.unexpected.all.grouped);
+    assert_int_equal(match_take_unexpected(&m, count_one, &n), 10000);
+    assert_int_equal(n, 10000);
+    assert_false(m.unexpected.all.grouped);
+    assert_null(match_take(&m, MATCH_ANY_SOURCE, MATCH_ANY_TAG));
+    assert_int_equal(match_store(&m, 3, 4, &things[0]), 0);
+    assert_ptr_equal(match_take(&m, 3, 4), &things[0]);
+    match_fini(&m);
+}
+
 /* ---- failures ---- */
 
 static int64_t allocs_left = -1; /* how many succeed; negative: all */
@@ -510,6 +577,8 @@ int main(void)
         cmocka_unit_test(deep_sides_are_grouped_until_empty),
         cmocka_unit_test(one_source_is_not_grouped),
         cmocka_unit_test(no_length_is_special),
+        cmocka_unit_test(receives_of_a_source_are_taken),
+        cmocka_unit_test(all_messages_are_taken),
         cmocka_unit_test(without_memory_nothing_changes),
         cmocka_unit_test(bad_variables_are_refused_in_words),
         cmocka_unit_test(random_programs_agree_with_one_list),

@@ -41,12 +41,14 @@ static struct type *make_gaps(void)
 static struct mock_script random_script(uint64_t *seed)
 {
     struct mock_script s = MOCK_SCRIPT;
-    s.caps = (uint32_t)random_next(seed) & (TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP);
+    s.caps = (uint32_t)random_next(seed) & (TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_ZCOPY);
     s.max_short = 64 + (uint32_t)(random_next(seed) % 3) * 3000;
     s.room = 1 + (uint32_t)(random_next(seed) % 30);
     s.deliver = (uint32_t)(random_next(seed) % 4);
     s.again_percent = (uint32_t)(random_next(seed) % 3) * 30;
     s.seed = random_next(seed);
+    s.sink_min = (uint32_t)(random_next(seed) % 3) * 100;
+    s.done_late = random_next(seed) % 2;
     if (random_next(seed) % 4 == 0) {
         s.fail_copy = 1 + (uint32_t)(random_next(seed) % 10);
         s.error = TERN_ERR_UNSUPPORTED;
@@ -166,6 +168,7 @@ static void play(uint64_t *seed)
     setenv("TERN_EAGER_SHM", eager[random_next(seed) % 3], 1);
     setenv("TERN_EAGER_CREDIT", credit[random_next(seed) % 3], 1);
     setenv("TERN_CHUNK_CMA", "8K", 1);
+    setenv("TERN_CHUNK_STREAM", "5000", 1);
     struct mock_script script = random_script(seed);
     struct comm *c = job_open(&script);
     gaps = make_gaps();

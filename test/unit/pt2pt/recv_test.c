@@ -163,6 +163,103 @@ static void deep_unexpected_queue(void **state)
     job_close();
 }
 
+/* ---- sinks: the header of a message is there before its payload ---- */
+
+static struct comm *open_stream(void)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    script.caps = TP_CAP_BCOPY;
+    script.sink_min = 100;
+    return job_open(&script);
+}
+
+static struct request *posted(struct comm *c, void *buf, int64_t n, int tag)
+{
+    struct request *r = NULL;
+    assert_int_equal(pt_irecv(c, buf, n, type_of(MPI_BYTE), MPI_ANY_SOURCE, tag, &r), 0);
+    return r;
+}
+
+static void ended_with(struct request *r, int64_t n, uint64_t seed)
+{
+    assert_int_equal(pt_wait(r), 0);
+    assert_int_equal(r->result.bytes, n);
+    assert_true(filled(r->buf, (size_t)n, seed));
+    pt_release(r);
+}
+
+static void payloads_land_in_posted_buffers(void **state)
+{
+    static char a[2000], b[2000];
+    struct comm *c = open_stream();
+    (void)state;
+    struct request *r = posted(c, a, sizeof a, 1), *q = posted(c, b, sizeof b, 2);
+    send_bytes(c, 50, 1, 4); /* short: not asked for */
+    send_bytes(c, 1000, 2, 5);
+    ended_with(r, 50, 4);
+    ended_with(q, 1000, 5);
+    assert_int_equal(mock_count.sinks, 1);
+    assert_int_equal(mock_count.sunk, 1);
+    r = posted(c, a, 900, 1); /* too short: not into it */
+    send_bytes(c, 1000, 1, 6);
+    assert_int_equal(pt_wait(r), TERN_ERR_TRUNCATE);
+    assert_true(filled(a, 900, 6));
+    pt_release(r);
+    assert_int_equal(mock_count.sunk, 1);
+    job_close();
+}
+
+/* A receive that the header was matched to is no more for another message, nor can it be cancelled. */
+static void matched_by_the_header(void **state)
+{
+    static char a[2000], b[2000];
+    struct comm *c = open_stream();
+    (void)state;
+    struct request *r = posted(c, a, sizeof a, MPI_ANY_TAG);
+    send_bytes(c, 1500, 1, 1);
+    assert_int_equal(peer_progress(1), 1); /* the header */
+    assert_ptr_equal(job_peer()->arriving, r);
+    pt_cancel(r);
+    assert_false(request_is_complete(r));
+    struct request *q = posted(c, b, sizeof b, MPI_ANY_TAG);
+    send_bytes(c, 1600, 1, 2);
+    ended_with(q, 1600, 2);
+    ended_with(r, 1500, 1);
+    job_close();
+}
+
+/* A receive posted between header and payload takes the message, in the order of posting. */
+static void posted_after_the_header(void **state)
+{
+    static char a[2000], b[2000];
+    struct comm *c = open_stream();
+    (void)state;
+    send_bytes(c, 1500, 1, 1);
+    send_bytes(c, 1600, 1, 2);
+    assert_int_equal(peer_progress(1), 1);
+    assert_null(job_peer()->arriving);
+    struct request *r = posted(c, a, sizeof a, 1), *q = posted(c, b, sizeof b, 1);
+    ended_with(r, 1500, 1);
+    ended_with(q, 1600, 2);
+    job_close();
+}
+
+static void lost_between_header_and_payload(void **state)
+{
+    static char a[2000];
+    struct comm *c = open_stream();
+    (void)state;
+    struct request *r = posted(c, a, sizeof a, 1);
+    send_bytes(c, 1500, 1, 1);
+    assert_int_equal(peer_progress(1), 1);
+    mock_script.lose = 1;
+    assert_int_equal(pt_wait(r), TERN_ERR_PEER);
+    assert_string_equal(err_words(), "mock: the peer is gone");
+    assert_null(job_peer()->arriving);
+    pt_release(r);
+    job_abandon();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +269,10 @@ int main(void)
         cmocka_unit_test_teardown(contexts_are_apart, job_clean),
         cmocka_unit_test_teardown(nobody_is_a_source, job_clean),
         cmocka_unit_test_teardown(deep_unexpected_queue, job_clean),
+        cmocka_unit_test_teardown(payloads_land_in_posted_buffers, job_clean),
+        cmocka_unit_test_teardown(matched_by_the_header, job_clean),
+        cmocka_unit_test_teardown(posted_after_the_header, job_clean),
+        cmocka_unit_test_teardown(lost_between_header_and_payload, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,102 @@ static void failing_wire_ends_the_send(void **state)
     job_abandon();
 }
 
+/* ---- from where the data lies, to where it belongs ---- */
+
+enum { BIG = 5 << 20 };
+
+/* Sends BIG bytes; the script has TP_CAP_ZCOPY. */
+static void transfer_in_place(const struct mock_script *script)
+{
+    struct comm *c = job_open(script);
+    struct request *s = NULL, *r = NULL;
+    char *from = malloc(BIG), *to = calloc(1, BIG);
+    assert_true(from && to);
+    fill(from, BIG, 9);
+    assert_int_equal(pt_isend(c, from, BIG, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    assert_int_equal(pt_irecv(c, to, BIG, type_of(MPI_BYTE), 0, 1, &r), 0);
+    assert_int_equal(pt_wait(s), 0);
+    memset(from, 0, BIG); /* it may change now */
+    assert_int_equal(pt_wait(r), 0);
+    assert_true(filled(to, BIG, 9));
+    pt_release(s);
+    pt_release(r);
+    free(from);
+    free(to);
+}
+
+/* 256K, 256K, and twice as much whenever both are gone, up to TERN_CHUNK_STREAM. */
+static void fragments_grow(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    (void)state;
+    script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+    transfer_in_place(&script);
+    assert_int_equal(mock_count.sent[AM_FRAG], 2 + 2 + 4); /* .5M, 1M, 3.5M */
+    assert_int_equal(mock_count.sunk, 0); /* no transport asked */
+    job_close();
+    setenv("TERN_CHUNK_STREAM", "64K", 1);
+    transfer_in_place(&script);
+    assert_int_equal(mock_count.sent[AM_FRAG], BIG / (64 << 10));
+    job_close();
+}
+
+/* The wire still reads the memory: the send is not over, and no more than two fragments are under way. */
+static void two_fragments_under_way(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    struct request *s = NULL, *r = NULL;
+    static char to[BIG], from[BIG];
+    (void)state;
+    script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+    script.done_late = true;
+    script.deliver = 1;
+    struct comm *c = job_open(&script);
+    fill(from, BIG, 7);
+    assert_int_equal(pt_irecv(c, to, BIG, type_of(MPI_BYTE), 0, 1, &r), 0);
+    assert_int_equal(pt_isend(c, from, BIG, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    while (!request_is_complete(s)) {
+        uint64_t arrived = mock_count.delivered < 2 ? 0 : mock_count.delivered - 2; /* RTS and CTS came before */
+        assert_in_range(mock_count.sent[AM_FRAG] - arrived, 0, 2);
+        assert_false(request_is_complete(r));
+        lane_progress(&lane0);
+    }
+    assert_true(mock_count.delivered > 2 + BIG / (1 << 20));
+    assert_int_equal(pt_wait(r), 0);
+    assert_true(filled(to, BIG, 7));
+    pt_release(s);
+    pt_release(r);
+    job_close();
+}
+
+static void into_the_users_buffer(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    (void)state;
+    script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+    script.sink_min = 1000;
+    script.done_late = true;
+    transfer_in_place(&script);
+    assert_true(mock_count.sinks > 4);
+    assert_int_equal(mock_count.sunk, mock_count.sinks);
+    job_close();
+}
+
+static void refused_in_place(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    (void)state;
+    script.seed = random_open();
+    script.caps = TP_CAP_ZCOPY;
+    script.sink_min = 1000;
+    for (uint32_t percent = 10; percent < 100; percent += 20) {
+        script.again_percent = percent;
+        script.done_late = percent % 40 == 10;
+        transfer_in_place(&script);
+        job_close();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +246,10 @@ int main(void)
         cmocka_unit_test_teardown(refusals, job_clean),
         cmocka_unit_test_teardown(shorter_receive, job_clean),
         cmocka_unit_test_teardown(failing_wire_ends_the_send, job_clean),
+        cmocka_unit_test_teardown(fragments_grow, job_clean),
+        cmocka_unit_test_teardown(two_fragments_under_way, job_clean),
+        cmocka_unit_test_teardown(into_the_users_buffer, job_clean),
+        cmocka_unit_test_teardown(refused_in_place, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
