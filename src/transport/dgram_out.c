@@ -167,7 +167,7 @@ void out_take_ack(struct dgram_peer *p, const struct dgram_packet *k)
     }
     if (k->type == DGRAM_ACK && p->probe && k->seq == p->probe) {
         p->probe++;
-        news(p);
+        if (p->una == p->next) news(p); /* else it has taken back what it said: no reason to wait for it forever */
     }
     unsigned n = mark_there(p, k, &last);
     if (!n) return;

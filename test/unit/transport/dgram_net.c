@@ -21,7 +21,7 @@ struct station {
     uint8_t room[16384];
 };
 
-uint64_t net_now, net_overrun;
+uint64_t net_now, net_delay, net_overrun;
 unsigned net_queue;
 void (*net_tap)(unsigned, unsigned, const void *, size_t);
 static struct station stations[NET_STATIONS];
@@ -40,6 +40,7 @@ void net_reset(void)
 {
     for (unsigned i = 0; i < NET_STATIONS; i++) empty(&stations[i]);
     net_now = 1000000;
+    net_delay = NET_TRIP;
     net_overrun = 0;
     net_queue = 128;
     net_tap = NULL;
@@ -56,7 +57,7 @@ void net_inject(unsigned from, unsigned to, const void *bytes, size_t n)
     }
     struct flight *f = malloc(sizeof *f + n);
     if (!f) abort();
-    f->at = net_now + NET_TRIP;
+    f->at = net_now + net_delay;
     f->from = (uint8_t)from;
     f->n = n;
     memcpy(f->bytes, bytes, n);

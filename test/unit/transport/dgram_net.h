@@ -12,6 +12,7 @@
 
 /* Time and the stations of the network; set to zeros by net_reset. */
 extern uint64_t net_now;
+extern uint64_t net_delay;      /* ns from one station to another; NET_TRIP at first */
 extern unsigned net_queue;      /* datagrams that wait for a station at most; more are lost, as at a full socket */
 extern uint64_t net_overrun;    /* those lost so */
 /* Sees every datagram when it is sent; may change nothing. NULL: nobody listens. */
