@@ -10,6 +10,7 @@
 #include "proc/proc.h"
 #include "transport/shared.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,10 +37,12 @@ static int near_count, far_count;
 /* Looks at the near ones that find nothing before the far ones have their turn: about a tenth of what a look there costs. */
 #define FAR_TURN 8
 
+static char absent[200]; /* why the last of those that could not be opened could not */
+
 static struct bell own_bell; /* where no transport has one */
 static struct bell *bell = &own_bell;
 
-const struct tp_ops *const peer_transports[] = {&tp_self, &tp_shm, &tp_mock, NULL};
+const struct tp_ops *const peer_transports[] = {&tp_self, &tp_shm, &tp_tcp, &tp_mock, NULL};
 
 static const struct tp_ops *find_ops(const char *name, size_t len)
 {
@@ -54,7 +57,10 @@ static int open_dom(const struct tp_ops *ops)
     if (bell != &own_bell && ops->bell)
         return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s cannot be used together with the transports before it", ops->name);
     int rc = ops->open(&d->dom);
-    if (rc == TERN_ERR_NOT_FOUND) return 0;
+    if (rc == TERN_ERR_NOT_FOUND) {
+        snprintf(absent, sizeof absent, ": %s", err_words());
+        return 0;
+    }
     if (rc) return rc;
     d->ops = ops;
     dom_count++;
@@ -78,14 +84,14 @@ static int open_listed(const char *list)
         size_t len = strcspn(list, ",");
         const struct tp_ops *ops = find_ops(list, len);
         if (len && !ops)
-            return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is no transport (there are self, shm and mock)", (int)len, list);
+            return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is no transport (there are self, shm, tcp and mock)", (int)len, list);
         if (ops && dom_count < DOMS_MAX) {
             int rc = open_dom(ops);
             if (rc) return rc;
         }
         list += len + (list[len] == ',');
     }
-    return dom_count ? 0 : err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names no transport");
+    return dom_count ? 0 : err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names no transport that can be used%s", absent);
 }
 
 static int put_card(void)
@@ -157,6 +163,7 @@ void peer_close(void)
         doms[dom_count].ops->close(doms[dom_count].dom);
     }
     near_count = far_count = 0;
+    absent[0] = 0;
 }
 
 struct peer *peer_of_sender(uint32_t index)
@@ -208,7 +215,7 @@ struct peer *peer_connect(uint32_t index)
     if (n < 0) return NULL;
     struct open_dom *d = best_dom(card, (size_t)n);
     if (!d) {
-        err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job", var_text(VAR_TRANSPORTS), index);
+        err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s", var_text(VAR_TRANSPORTS), index, absent);
         return NULL;
     }
     size_t len;

@@ -146,11 +146,11 @@ struct tp_ops {
      * something waits to be sent. */
     int (*wait_fd)(struct tp_dom *);
 
-    /* The process takes its leave: until true, what has been accepted is not yet with the peers' systems. Called again
-     * and again with progress in between; then close. NULL: nothing is ever held back. */
+    /* Until true, some of what has been accepted still needs progress to get to its receivers: asked when the process
+     * takes its leave, and perhaps looks no more. NULL: nothing ever does. */
     bool (*drained)(struct tp_dom *);
 };
 
-extern const struct tp_ops tp_self, tp_shm, tp_mock;
+extern const struct tp_ops tp_self, tp_shm, tp_tcp, tp_mock;
 
 #endif

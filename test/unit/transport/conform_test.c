@@ -1,6 +1,6 @@
 /*
  * conform_test.c - what transport.h promises, asked of every transport that is built:
- * self and mock within one process, shm between two. Each case is a function that all
+ * self and mock within one process, shm and tcp between two. Each case is a function that all
  * processes of a party run; "the other" is the other process, or oneself.
  */
 #include "party.h"
@@ -18,7 +18,7 @@
 static const struct wire {
     const char *name;
     uint32_t processes;
-} wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}};
+} wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}, {"tcp", 2}};
 static const struct wire *wire;
 static uint64_t seed; /* the same in all processes */
 
@@ -56,6 +56,7 @@ static bool open_wire(void)
 {
     came = wrong = 0;
     tp_handlers[AM_EAGER] = take;
+    tp_sinks[AM_EAGER] = NULL;
     PARTY_CHECK(party_open(wire->name));
     PARTY_CHECK(other() != NULL);
     return true;
@@ -67,6 +68,17 @@ static bool receive(uint64_t n)
     while (came < n) PARTY_CHECK(peer_progress(64) >= 0);
     PARTY_CHECK(came == n && wrong == 0);
     return true;
+}
+
+/* As party_meet; what was sent before goes its way meanwhile. */
+static void meet(void)
+{
+    uint32_t round = atomic_load(&party->round);
+    if (atomic_fetch_add(&party->arrived, 1) + 1 == party->size) {
+        atomic_store(&party->arrived, 0);
+        atomic_fetch_add(&party->round, 1);
+    }
+    while (atomic_load(&party->round) == round) peer_progress(64);
 }
 
 /* ---- cases ---- */
@@ -83,9 +95,10 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
     PARTY_CHECK(!(ep->caps & TP_CAP_WINDOW) || o->window);
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW)));
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY)));
+    PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
     PARTY_CHECK(ep->max_short >= 64);
-    PARTY_CHECK(!o->bell == !o->idle); /* who can wake a sleeper can tell whether to sleep */
+    PARTY_CHECK(!(o->bell || o->wait_fd) == !o->idle); /* who can wake a sleeper can tell whether to sleep */
     return true;
 }
 
@@ -95,7 +108,7 @@ static bool foreign_cards(void)
     unsigned char card[512];
     PARTY_CHECK(open_wire());
     const struct tp_ops *o = other()->ep.ops;
-    struct tp_dom *dom = NULL; /* none of the three looks at it */
+    struct tp_dom *dom = NULL; /* none of them looks at it */
     int n = o->card(dom, card, sizeof card);
     PARTY_CHECK(n > 0);
     PARTY_CHECK(o->reach(dom, card, (size_t)n) > 0);
@@ -126,14 +139,16 @@ static bool sizes(void)
         }
         peer_progress(64);
     }
-    return receive(number);
+    PARTY_CHECK(receive(number));
+    meet();
+    return true;
 }
 
 /* A message is copied when the call returns: the buffer is the caller's again (send_number uses the same one). Messages
  * of random sizes arrive in order, over many laps of the ring with fillers at its end. */
 static bool random_sizes(void)
 {
-    uint64_t state = seed, limit, count = wire->processes > 1 ? 1000000 : 100000;
+    uint64_t state = seed, limit, count = wire->processes == 1 ? 100000 : strcmp(wire->name, "tcp") ? 1000000 : 200000;
     PARTY_CHECK(open_wire());
     limit = other()->ep.max_short;
     for (uint64_t i = 0; i < count; i++) {
@@ -144,7 +159,9 @@ static bool random_sizes(void)
         PARTY_CHECK(rc == 0);
         if (r % 4 == 0) peer_progress(16);
     }
-    return receive(count);
+    PARTY_CHECK(receive(count));
+    meet();
+    return true;
 }
 
 /* TERN_AGAIN reserves nothing and sends nothing: what was accepted comes, no more, and then there is room again. */
@@ -160,10 +177,11 @@ static bool again(void)
         while (send_number(sent, n) == 0) sent++, accepted++; /* nobody receives meanwhile */
         PARTY_CHECK(accepted > 0);
         for (int i = 0; i < 1000; i++) PARTY_CHECK(send_number(sent, n) == TERN_AGAIN);
+        atomic_store(&party->sign[party_rank], sent);
         party_meet();
-        PARTY_CHECK(receive(sent));
+        PARTY_CHECK(receive(atomic_load(&party->sign[other()->index])));
         for (int i = 0; i < 100; i++) PARTY_CHECK(peer_progress(64) == 0);
-        party_meet();
+        meet();
     }
     return true;
 }
@@ -179,10 +197,11 @@ static bool largest_fits_anywhere(void)
         PARTY_CHECK(send_number(number++, 0) == 0);
         party_meet();
         PARTY_CHECK(receive(number));
-        party_meet();
+        meet();
         PARTY_CHECK(send_number(number++, other()->ep.max_short) == 0);
         party_meet();
         PARTY_CHECK(receive(number));
+        meet();
     }
     return true;
 }
@@ -195,10 +214,70 @@ static bool budget(void)
     uint64_t sent = 0;
     for (; sent < 40; sent++) PARTY_CHECK(send_number(sent, 0) == 0);
     party_meet();
-    int n = peer_progress(8);
+    int n;
+    while (!(n = peer_progress(8))) {} /* where a connection has to be made first */
     PARTY_CHECK(n >= 1 && n <= 16);
     PARTY_CHECK(came == (uint64_t)n);
-    return receive(sent);
+    PARTY_CHECK(receive(sent));
+    meet();
+    return true;
+}
+
+/* ---- from where it lies to where it goes ---- */
+
+enum { LONG_MAX = 3 << 20 };
+static unsigned char *sink_memory;
+static uint64_t ops_done;
+
+static void *give_sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
+{
+    wrong += from != other() || h1 != 3 * h0 + n;
+    return h0 % 3 ? sink_memory : NULL;
+}
+
+static void op_done(struct tp_op *op, int rc)
+{
+    (void)op;
+    wrong += rc != 0;
+    ops_done++;
+}
+
+/* Messages of all lengths from the sender's own memory, among short ones, in order, into the receiver's own memory or not. */
+static bool from_memory_to_memory(void)
+{
+    enum { COUNT = 300 };
+    static struct tp_op ops[COUNT];
+    uint64_t state = seed, number = 0;
+    PARTY_CHECK(open_wire());
+    if (!(other()->ep.caps & TP_CAP_ZCOPY)) return true;
+    struct peer *p = other();
+    sink_memory = malloc(LONG_MAX);
+    unsigned char *memory = malloc(LONG_MAX + COUNT);
+    PARTY_CHECK(sink_memory && memory);
+    tp_sinks[AM_EAGER] = give_sink;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        uint64_t r = party_random(&state);
+        size_t n = (r >> 8) % (r % 4 ? r % 3 ? 300 : 70000 : LONG_MAX);
+        int rc;
+        ops[i].done = op_done;
+        while (ops_done < i) peer_progress(64); /* its memory is used again */
+        for (size_t k = 0; k < n; k++) memory[k] = pattern(number, k);
+        while ((rc = p->ep.ops->am_zcopy(&p->ep, AM_EAGER, number, 3 * number + n, memory, n, &ops[i])) == TERN_AGAIN)
+            peer_progress(64);
+        PARTY_CHECK(rc == 0);
+        number++;
+        for (uint64_t more = r % 5; more; more--) {
+            while ((rc = send_number(number, (r >> 20) % 2000)) == TERN_AGAIN) peer_progress(64);
+            PARTY_CHECK(rc == 0);
+            number++;
+        }
+    }
+    PARTY_CHECK(receive(number));
+    while (ops_done < COUNT) peer_progress(64);
+    PARTY_CHECK(ops_done == COUNT && !wrong);
+    meet();
+    free(memory);
+    return true;
 }
 
 /* Splits [base, base + bytes) into at most 60 pieces. */
@@ -303,6 +382,7 @@ CASE(random_sizes)
 CASE(again)
 CASE(largest_fits_anywhere)
 CASE(budget)
+CASE(from_memory_to_memory)
 CASE(get_and_put)
 CASE(mapped_memory)
 
@@ -312,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_flags_and_members), cmocka_unit_test(test_foreign_cards), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_random_sizes),      cmocka_unit_test(test_again),         cmocka_unit_test(test_largest_fits_anywhere),
         cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
+        cmocka_unit_test(test_from_memory_to_memory),
     };
     seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -43,9 +43,19 @@ static int make_block(uint32_t n)
     h->place_off = place_off;
     h->card_off = card_off;
     strcpy(h->name, "party");
+    for (size_t i = 0; i < sizeof h->secret; i++) h->secret[i] = (uint8_t)(7 * i + 1);
     for (uint32_t r = 0; r < n; r++) job_places(h)[r] = (struct job_place){.local_rank = r, .l3 = -1, .numa = -1};
     munmap(h, bytes);
     return fd;
+}
+
+/* The modules lie where they were built. */
+static void find_modules(void)
+{
+    char dir[4096];
+    const char *top = getenv("top_builddir");
+    snprintf(dir, sizeof dir, "%s/lib/tern", top ? top : ".");
+    setenv("TERN_MODULE_DIR", dir, 1);
 }
 
 static void be_member(uint32_t rank, int fd, bool (*member)(void))
@@ -57,6 +67,7 @@ static void be_member(uint32_t rank, int fd, bool (*member)(void))
     snprintf(text, sizeof text, "%u", rank);
     setenv(JOB_ENV_RANK, text, 1);
     setenv("TERN_BOOTSTRAP", "native", 1);
+    find_modules();
     alarm(60);
     bool good = member();
     if (good && peer_table) {
