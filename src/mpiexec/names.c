@@ -1,9 +1,12 @@
-/* names.c - a list of published names; jobs have few. */
+/* names.c - a list of published names behind a lock; jobs have few. */
 #include "mpiexec/names.h"
 #include "mpiexec/xalloc.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct name {
     char *key;
@@ -19,34 +22,42 @@ static struct name **find(const char *key)
     return n;
 }
 
-/* Keys of the library's own say how to publish (range, persistence); one job on one host needs none of that. */
+/* Keys of the library's own say how to publish (range, persistence); one job needs none of that. */
 static bool is_directive(const pmix_info_t *i) { return !strncmp(i->key, "pmix.", 5); }
 
-pmix_status_t names_publish(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
-                            void *arg)
+static bool any_taken(const pmix_info_t info[], size_t ninfo)
 {
-    (void)done, (void)arg;
     for (size_t i = 0; i < ninfo; i++)
-        if (!is_directive(&info[i]) && *find(info[i].key)) return PMIX_ERR_DUPLICATE_KEY;
-    for (size_t i = 0; i < ninfo; i++) {
-        if (is_directive(&info[i])) continue;
-        struct name *n = xcalloc(1, sizeof *n);
-        n->key = xstrdup(info[i].key);
-        n->owner = *p;
-        PMIx_Value_xfer(&n->value, (pmix_value_t *)&info[i].value); /* only read; old headers lack the const */
-        n->next = names;
-        names = n;
-    }
-    return PMIX_OPERATION_SUCCEEDED;
+        if (!is_directive(&info[i]) && *find(info[i].key)) return true;
+    return false;
 }
 
-pmix_status_t names_lookup(const pmix_proc_t *p, char **keys, const pmix_info_t info[], size_t ninfo,
-                           pmix_lookup_cbfunc_t done, void *arg)
+static void add(const pmix_proc_t *p, const pmix_info_t *i)
 {
-    (void)p, (void)info, (void)ninfo;
+    struct name *n = xcalloc(1, sizeof *n);
+    n->key = xstrdup(i->key);
+    n->owner = *p;
+    PMIx_Value_xfer(&n->value, (pmix_value_t *)&i->value); /* only read; old headers lack the const */
+    n->next = names;
+    names = n;
+}
+
+pmix_status_t names_publish(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo)
+{
+    pthread_mutex_lock(&lock);
+    bool taken = any_taken(info, ninfo);
+    for (size_t i = 0; i < ninfo && !taken; i++)
+        if (!is_directive(&info[i])) add(p, &info[i]);
+    pthread_mutex_unlock(&lock);
+    return taken ? PMIX_ERR_DUPLICATE_KEY : PMIX_SUCCESS;
+}
+
+pmix_status_t names_lookup(char **keys, pmix_pdata_t **data_p, size_t *n_p)
+{
     size_t asked = 0, found = 0;
-    while (keys[asked]) asked++;
+    while (keys && keys[asked]) asked++;
     pmix_pdata_t *data = xcalloc(asked, sizeof *data);
+    pthread_mutex_lock(&lock);
     for (size_t i = 0; i < asked; i++) {
         const struct name *n = *find(keys[i]);
         if (!n) continue;
@@ -56,10 +67,16 @@ pmix_status_t names_lookup(const pmix_proc_t *p, char **keys, const pmix_info_t 
         PMIx_Value_xfer(&data[found].value, (pmix_value_t *)&n->value);
         found++;
     }
-    if (found) done(PMIX_SUCCESS, data, found, arg); /* copies */
-    for (size_t i = 0; i < found; i++) PMIX_PDATA_DESTRUCT(&data[i]);
-    free(data);
+    pthread_mutex_unlock(&lock);
+    *data_p = data;
+    *n_p = found;
     return found ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND;
+}
+
+void names_free(pmix_pdata_t *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++) PMIX_PDATA_DESTRUCT(&data[i]);
+    free(data);
 }
 
 static void forget(struct name **at)
@@ -79,14 +96,14 @@ static bool listed(char **keys, const char *key)
     return false;
 }
 
-pmix_status_t names_unpublish(const pmix_proc_t *p, char **keys, const pmix_info_t info[], size_t ninfo,
-                              pmix_op_cbfunc_t done, void *arg)
+pmix_status_t names_unpublish(const pmix_proc_t *p, char **keys)
 {
-    (void)info, (void)ninfo, (void)done, (void)arg;
+    pthread_mutex_lock(&lock);
     for (struct name **n = &names; *n;)
         if (listed(keys, (*n)->key) && (*n)->owner.rank == p->rank && !strcmp((*n)->owner.nspace, p->nspace))
             forget(n);
         else
             n = &(*n)->next;
-    return PMIX_OPERATION_SUCCEEDED;
+    pthread_mutex_unlock(&lock);
+    return PMIX_SUCCESS;
 }

@@ -2,13 +2,18 @@
 #include "mpiexec/serve.h"
 #include "mpiexec/cards.h"
 #include "mpiexec/cpus.h"
+#include "mpiexec/directory.h"
 #include "mpiexec/environ.h"
+#include "mpiexec/fence.h"
 #include "mpiexec/input.h"
+#include "mpiexec/modex.h"
+#include "mpiexec/post.h"
 #include "mpiexec/psets.h"
 #include "mpiexec/server.h"
 #include "mpiexec/start.h"
 #include "mpiexec/words.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +115,19 @@ static int make_block(struct job *j)
     return 0;
 }
 
+/* What nodes have to say to each other for their ranks. */
+static int open_exchange(struct job *j)
+{
+    if (j->nnodes == 1 && j->node != NODE_NONE) return 0;
+    fence_open(j); /* also in a root without ranks: it gathers */
+    if (j->node == NODE_NONE) return 0;
+    modex_open(j);
+    directory_open(j);
+    if (post_open(j->base)) return cards_open(j);
+    say("cannot make an eventfd: %s", strerror(errno));
+    return EXIT_RESOURCE;
+}
+
 static int start_server(struct job *j)
 {
     if (guard_make_dir(&j->guard) && server_open(j, j->guard.page->dir)) {
@@ -129,8 +147,9 @@ int serve_prepare(struct job *j)
 {
     int rc = output_open(j);
     if (!rc) rc = input_open(j);
+    if (!rc && launch_nlocal(j) && !(rc = place_node(j))) rc = make_block(j);
+    if (!rc) rc = open_exchange(j);
     if (rc || !launch_nlocal(j)) return rc;
-    if ((rc = place_node(j)) || (rc = make_block(j)) || (rc = cards_open(j))) return rc;
     serve_step("block, files, placement");
     rc = start_server(j);
     serve_step("PMIx server");

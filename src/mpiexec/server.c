@@ -1,14 +1,16 @@
 /*
- * server.c - the PMIx server: start, registration of the job, and the library's upcalls.
+ * server.c - the PMIx server of a node: start, and the library's upcalls.
  *
- * One host: the library itself gathers what the local clients contribute to a fence, so the upcalls for exchange only
- * hand back what they got. PMIx_server_finalize is never called: it takes longer than a short job, to free what the
+ * The library itself gathers what the local clients contribute to a fence. On one host the upcalls for exchange only
+ * hand back what they got; on several, fence.c and modex.c go on, on the main thread. PMIx_server_finalize is never called: it takes longer than a short job, to free what the
  * system frees anyway; the server's files go with the job's directory.
  */
 #include "mpiexec/server.h"
 #include "mpiexec/environ.h"
-#include "mpiexec/hosts.h"
-#include "mpiexec/names.h"
+#include "mpiexec/fence.h"
+#include "mpiexec/modex.h"
+#include "mpiexec/directory.h"
+#include "mpiexec/namespace.h"
 #include "mpiexec/psets.h"
 #include "mpiexec/words.h"
 
@@ -26,7 +28,7 @@ static struct {
     const char *why;
     int event_fd;
     pmix_nspace_t job;
-    int size;
+    int size, nodes;
     _Atomic int refused;   /* the status of a registration that failed, 0 = none */
     _Atomic uint8_t *life; /* enum job_life by rank: written by the library's thread, read after the rank's exit */
     struct strv variables;
@@ -75,10 +77,69 @@ static pmix_status_t on_abort(const pmix_proc_t *p, void *object, int status, co
     return PMIX_OPERATION_SUCCEEDED;
 }
 
+/* Where an exchange over several nodes ends: with bytes, or without. */
+struct over {
+    pmix_modex_cbfunc_t exchanged;
+    pmix_op_cbfunc_t agreed;
+    void *arg;
+};
+
+/* On the main thread. */
+static void on_over(void *arg, int status, char *bytes, size_t n)
+{
+    struct over *o = arg;
+    if (o->exchanged) o->exchanged(status, bytes, n, o->arg, free, bytes);
+    else o->agreed(status, o->arg);
+    if (!o->exchanged) free(bytes);
+    free(o);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The participants, ascending, each once; *count_p = 0 for all of the job. NULL: they are not all of this job. */
+static uint32_t *participants(const pmix_proc_t procs[], size_t nprocs, uint32_t *count_p)
+{
+    uint32_t *ranks = xcalloc(nprocs, sizeof *ranks), n = 0;
+    bool all = false, strange = !nprocs;
+    for (size_t i = 0; i < nprocs; i++) {
+        ranks[i] = procs[i].rank;
+        all |= procs[i].rank == PMIX_RANK_WILDCARD;
+        strange |= strcmp(procs[i].nspace, self.job) || (procs[i].rank >= (uint32_t)self.size && procs[i].rank != PMIX_RANK_WILDCARD);
+    }
+    qsort(ranks, nprocs, sizeof *ranks, by_number);
+    for (size_t i = 0; i < nprocs; i++)
+        if (!n || ranks[n - 1] != ranks[i]) ranks[n++] = ranks[i];
+    *count_p = all ? 0 : n;
+    if (!strange) return ranks;
+    free(ranks);
+    return NULL;
+}
+
+static pmix_status_t enter(enum fence_kind kind, const pmix_proc_t procs[], size_t nprocs, const char *data, size_t size,
+                           struct over how)
+{
+    uint32_t n, *ranks = participants(procs, nprocs, &n);
+    if (!ranks) return PMIX_ERR_NOT_SUPPORTED;
+    struct over *o = xcalloc(1, sizeof *o);
+    *o = how;
+    fence_enter(kind, ranks, n, data, size, on_over, o);
+    free(ranks);
+    return PMIX_SUCCESS;
+}
+
 static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo,
                               char *data, size_t size, pmix_modex_cbfunc_t done, void *arg)
 {
-    (void)procs, (void)nprocs, (void)info, (void)ninfo;
+    (void)info, (void)ninfo;
+    if (self.nodes > 1 && done) {
+        pmix_status_t rc = enter(FENCE_EXCHANGE, procs, nprocs, data, size, (struct over){.exchanged = done, .arg = arg});
+        if (rc == PMIX_SUCCESS) free(data);
+        return rc;
+    }
     if (done) done(PMIX_SUCCESS, data, size, arg, free, data);
     return PMIX_SUCCESS;
 }
@@ -87,16 +148,31 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pm
 static pmix_status_t on_direct_modex(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo,
                                      pmix_modex_cbfunc_t done, void *arg)
 {
-    (void)p, (void)info, (void)ninfo, (void)done, (void)arg;
-    return PMIX_ERR_NOT_FOUND;
+    (void)info, (void)ninfo;
+    if (self.nodes == 1 || !done || strcmp(p->nspace, self.job) || p->rank >= (uint32_t)self.size) return PMIX_ERR_NOT_FOUND;
+    modex_ask(p->rank, done, arg);
+    return PMIX_SUCCESS;
 }
 
-/* The library has met all local participants before it asks; there are no others. */
+/* The library has met all local participants before it asks. */
+static pmix_status_t agree(enum fence_kind kind, const pmix_proc_t procs[], size_t nprocs, pmix_op_cbfunc_t done, void *arg)
+{
+    if (self.nodes == 1 || !done) return PMIX_OPERATION_SUCCEEDED;
+    return enter(kind, procs, nprocs, NULL, 0, (struct over){.agreed = done, .arg = arg});
+}
+
 static pmix_status_t on_connect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo,
                                 pmix_op_cbfunc_t done, void *arg)
 {
-    (void)procs, (void)nprocs, (void)info, (void)ninfo, (void)done, (void)arg;
-    return PMIX_OPERATION_SUCCEEDED;
+    (void)info, (void)ninfo;
+    return agree(FENCE_CONNECT, procs, nprocs, done, arg);
+}
+
+static pmix_status_t on_disconnect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[], size_t ninfo,
+                                   pmix_op_cbfunc_t done, void *arg)
+{
+    (void)info, (void)ninfo;
+    return agree(FENCE_DISCONNECT, procs, nprocs, done, arg);
 }
 
 static pmix_status_t on_spawn(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo, const pmix_app_t apps[],
@@ -113,12 +189,12 @@ static pmix_server_module_t upcalls = {
     .fence_nb = on_fence,
     .direct_modex = on_direct_modex,
     .query = psets_query,
-    .publish = names_publish,
-    .lookup = names_lookup,
-    .unpublish = names_unpublish,
+    .publish = directory_publish,
+    .lookup = directory_lookup,
+    .unpublish = directory_unpublish,
     .spawn = on_spawn,
     .connect = on_connect,
-    .disconnect = on_connect,
+    .disconnect = on_disconnect,
 };
 
 /* --- start ------------------------------------------------------------------------------------------------------- */
@@ -153,16 +229,18 @@ static void take_variables(void)
 
 bool server_open(const struct job *j, const char *dir)
 {
-    pmix_info_t info[2];
+    pmix_info_t info[3];
     if (!*dir) return false;
     settle_environment();
     strncpy(self.job, j->name, sizeof self.job - 1);
     self.size = j->size;
+    self.nodes = j->nnodes;
     self.life = xcalloc((size_t)j->size, sizeof *self.life);
     self.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, dir, PMIX_STRING);
-    pmix_status_t rc = PMIx_server_init(&upcalls, info, 2);
+    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, j->nodes[j->node].name, PMIX_STRING);
+    pmix_status_t rc = PMIx_server_init(&upcalls, info, 3);
     self.why = PMIx_Error_string(rc);
     self.up = rc == PMIX_SUCCESS && self.event_fd >= 0;
     if (self.up) take_variables();
@@ -203,117 +281,16 @@ const char *server_refused(void)
     return status ? PMIx_Error_string(status) : NULL;
 }
 
-static void add_u32(pmix_info_t **at, const char *key, int v)
-{
-    uint32_t u = (uint32_t)v;
-    PMIX_INFO_LOAD(*at, key, &u, PMIX_UINT32);
-    ++*at;
-}
-
-static void add_u16(pmix_info_t **at, const char *key, int v)
-{
-    uint16_t u = (uint16_t)v;
-    PMIX_INFO_LOAD(*at, key, &u, PMIX_UINT16);
-    ++*at;
-}
-
-static void add_rank(pmix_info_t **at, const char *key, int v)
-{
-    pmix_rank_t r = (pmix_rank_t)v;
-    PMIX_INFO_LOAD(*at, key, &r, PMIX_PROC_RANK);
-    ++*at;
-}
-
-static void add_text(pmix_info_t **at, const char *key, const char *text, pmix_data_type_t type)
-{
-    PMIX_INFO_LOAD(*at, key, text, type);
-    ++*at;
-}
-
-/* An array of infos as one info; returns where its first element goes. */
-static pmix_info_t *add_array(pmix_info_t **at, const char *key, size_t n)
-{
-    pmix_data_array_t *a;
-    PMIX_DATA_ARRAY_CREATE(a, n, PMIX_INFO);
-    PMIX_LOAD_KEY((*at)->key, key);
-    (*at)->value.type = PMIX_DATA_ARRAY;
-    (*at)->value.data.darray = a;
-    ++*at;
-    return a->array;
-}
-
-static void add_proc(pmix_info_t **at, const struct job *j, int r, int app_rank)
-{
-    enum { FIELDS = 8 };
-    pmix_info_t *p = add_array(at, PMIX_PROC_DATA, FIELDS);
-    add_rank(&p, PMIX_RANK, r);
-    add_rank(&p, PMIX_GLOBAL_RANK, r);
-    add_rank(&p, PMIX_APP_RANK, app_rank);
-    add_u16(&p, PMIX_LOCAL_RANK, r);
-    add_u16(&p, PMIX_NODE_RANK, r);
-    add_u32(&p, PMIX_APPNUM, j->ranks[r].appnum);
-    add_u32(&p, PMIX_NODEID, 0);
-    add_text(&p, PMIX_HOSTNAME, hosts_self(), PMIX_STRING);
-}
-
-static void add_app(pmix_info_t **at, int appnum, int size, int leader)
-{
-    pmix_info_t *a = add_array(at, PMIX_APP_INFO_ARRAY, 3);
-    add_u32(&a, PMIX_APPNUM, appnum);
-    add_u32(&a, PMIX_APP_SIZE, size);
-    add_rank(&a, PMIX_APPLDR, leader);
-}
-
-/* "0,1,2,..." */
-static char *all_ranks(int n)
-{
-    char *list = xcalloc((size_t)n, 7), *p = list;
-    for (int i = 0; i < n; i++) p += sprintf(p, i ? ",%d" : "%d", i);
-    return list;
-}
-
-static void add_job(pmix_info_t **at, const struct job *j)
-{
-    char *ranks = all_ranks(j->size), *nodes = NULL, *procs = NULL;
-    int universe = spec_universe(j->spec);
-    PMIx_generate_regex(hosts_self(), &nodes);
-    PMIx_generate_ppn(ranks, &procs);
-    add_u32(at, PMIX_JOB_SIZE, j->size);
-    add_u32(at, PMIX_UNIV_SIZE, universe);
-    add_u32(at, PMIX_MAX_PROCS, universe);
-    add_u32(at, PMIX_JOB_NUM_APPS, j->spec->napps);
-    add_u32(at, PMIX_NUM_NODES, 1);
-    add_u32(at, PMIX_LOCAL_SIZE, j->size);
-    add_u32(at, PMIX_NODE_SIZE, j->size);
-    add_u32(at, PMIX_NODEID, 0);
-    add_rank(at, PMIX_LOCALLDR, 0);
-    add_text(at, PMIX_JOBID, j->name, PMIX_STRING);
-    add_text(at, PMIX_LOCAL_PEERS, ranks, PMIX_STRING);
-    add_text(at, PMIX_NODE_MAP, nodes, PMIX_REGEX);
-    add_text(at, PMIX_PROC_MAP, procs, PMIX_REGEX);
-    add_text(at, PMIX_TMPDIR, j->guard.page->dir, PMIX_STRING);
-    add_text(at, PMIX_NSDIR, j->guard.page->dir, PMIX_STRING);
-    free(ranks);
-}
-
 void server_register(const struct job *j)
 {
-    enum { JOB_FIELDS = 15 };
+    size_t n;
     if (!self.up) return;
     psets_open(j);
-    pmix_info_t *info, *at;
-    size_t n = JOB_FIELDS + (size_t)j->spec->napps + (size_t)j->size;
-    PMIX_INFO_CREATE(info, n); /* lives on: the library reads it later, on its thread */
-    at = info;
-    add_job(&at, j);
-    for (int a = 0, first = 0; a < j->spec->napps; first += j->spec->apps[a++].n) {
-        add_app(&at, a, j->spec->apps[a].n, first);
-        for (int r = 0; r < j->spec->apps[a].n; r++) add_proc(&at, j, first + r, r);
-    }
-    pmix_status_t rc = PMIx_server_register_nspace(self.job, j->size, info, (size_t)(at - info), registered, NULL);
-    for (int r = 0; r < j->size && rc == PMIX_SUCCESS; r++) {
+    pmix_info_t *info = namespace_describe(j, &n); /* lives on: the library reads it later, on its thread */
+    pmix_status_t rc = PMIx_server_register_nspace(self.job, launch_nlocal(j), info, n, registered, NULL);
+    for (int i = 0; i < launch_nlocal(j) && rc == PMIX_SUCCESS; i++) {
         pmix_proc_t p;
-        PMIX_PROC_LOAD(&p, self.job, (pmix_rank_t)r);
+        PMIX_PROC_LOAD(&p, self.job, (pmix_rank_t)launch_local(j, i)->rank);
         rc = PMIx_server_register_client(&p, getuid(), getgid(), NULL, registered, NULL);
     }
     registered(rc, NULL);

@@ -2,6 +2,11 @@
  * pmix_rank.c - a PMIx client for the tests of the launcher's server:
  *   pmix_rank exchange   puts, fences and gets a value of every rank; reads what the job is made of
  *   pmix_rank publish    rank 0 publishes, the last rank looks up, then rank 0 takes it back
+ *   pmix_rank modex      gets a value of every rank without any fence
+ *   pmix_rank some       the even ranks fence with each other, many times, and exchange what they put
+ *   pmix_rank connect    connects and disconnects with all ranks, and with the last and first only
+ *   pmix_rank nodes      rank 0 prints where the ranks are
+ *   pmix_rank many N     N fences, each with new values of every rank
  *   pmix_rank abort N    the last rank calls PMIx_Abort with code N, the others wait
  *   pmix_rank leave      the last rank exits with 0 without PMIx_Finalize, the others wait
  */
@@ -60,6 +65,129 @@ static void exchange(void)
            job_number(PMIX_APPNUM, me.rank));
 }
 
+static void put(const char *key, const char *text)
+{
+    pmix_value_t mine = {.type = PMIX_STRING, .data.string = (char *)text};
+    need(PMIx_Put(PMIX_GLOBAL, key, &mine), "put");
+    need(PMIx_Commit(), "commit");
+}
+
+static void get(uint32_t rank, const char *key, const char *text)
+{
+    pmix_proc_t p = me;
+    pmix_value_t *v;
+    p.rank = rank;
+    need(PMIx_Get(&p, key, NULL, 0, &v), "get");
+    if (strcmp(v->data.string, text)) exit(2);
+    PMIX_VALUE_RELEASE(v);
+}
+
+static void modex(void)
+{
+    char text[64];
+    snprintf(text, sizeof text, "card of %u", me.rank);
+    if (me.rank == size - 1) usleep(200000); /* its value is waited for */
+    put("test.card", text);
+    for (uint32_t r = 0; r < size; r++) {
+        snprintf(text, sizeof text, "card of %u", (r + me.rank) % size);
+        get((r + me.rank) % size, "test.card", text);
+    }
+    fence(); /* who has left answers no questions */
+}
+
+/* Every rank of `by` apart; how many. */
+static size_t some_ranks(pmix_proc_t *procs, uint32_t by)
+{
+    size_t n = 0;
+    for (uint32_t r = 0; r < size; r += by) {
+        procs[n] = me;
+        procs[n++].rank = r;
+    }
+    return n;
+}
+
+static void some(void)
+{
+    pmix_proc_t *even = calloc(size, sizeof *even);
+    size_t n = some_ranks(even, 2);
+    pmix_info_t collect;
+    bool yes = true;
+    PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+    for (int i = 0; i < 20 && me.rank % 2 == 0; i++) {
+        char key[32], text[64];
+        snprintf(key, sizeof key, "test.%d", i);
+        snprintf(text, sizeof text, "%d of %u", i, me.rank);
+        put(key, text);
+        need(PMIx_Fence(even, n, &collect, 1), "fence of some");
+        uint32_t r = (me.rank + 2 * (uint32_t)i) % size / 2 * 2;
+        snprintf(text, sizeof text, "%d of %u", i, r);
+        get(r, key, text);
+    }
+    fence();
+    free(even);
+}
+
+static void connect_all(void)
+{
+    pmix_proc_t ends[2] = {me, me}, all = me;
+    all.rank = PMIX_RANK_WILDCARD;
+    ends[0].rank = size - 1;
+    ends[1].rank = 0;
+    for (int i = 0; i < 3; i++) {
+        need(PMIx_Connect(&all, 1, NULL, 0), "connect");
+        need(PMIx_Disconnect(&all, 1, NULL, 0), "disconnect");
+        if (me.rank && me.rank != size - 1) continue;
+        need(PMIx_Connect(ends, 2, NULL, 0), "connect of two");
+        need(PMIx_Disconnect(ends, 2, NULL, 0), "disconnect of two");
+    }
+    fence();
+}
+
+/* Of the job's data: by itself the library (4.2) looks among those of nodes, where it finds its own only. */
+static uint32_t node_of(uint32_t rank)
+{
+    pmix_proc_t p = me;
+    pmix_info_t of_job;
+    pmix_value_t *v;
+    p.rank = rank;
+    PMIX_INFO_LOAD(&of_job, PMIX_JOB_INFO, NULL, PMIX_BOOL);
+    need(PMIx_Get(&p, PMIX_NODEID, &of_job, 1, &v), "node");
+    uint32_t n = v->data.uint32;
+    PMIX_VALUE_RELEASE(v);
+    return n;
+}
+
+static void nodes(void)
+{
+    char *list = NULL;
+    for (uint32_t r = 0; r < size && !me.rank; r++) {
+        pmix_proc_t p = me;
+        pmix_value_t *v;
+        p.rank = r;
+        need(PMIx_Get(&p, PMIX_HOSTNAME, NULL, 0, &v), "host");
+        printf("rank %u: node %u local %u host %s\n", r, node_of(r), job_number(PMIX_LOCAL_RANK, r), v->data.string);
+        PMIX_VALUE_RELEASE(v);
+    }
+    need(PMIx_Resolve_nodes(me.nspace, &list), "nodes");
+    if (!me.rank) printf("%u nodes: %s\n", job_number(PMIX_NUM_NODES, PMIX_RANK_WILDCARD), list);
+    free(list);
+    fence();
+}
+
+static void many(int fences)
+{
+    for (int i = 0; i < fences; i++) {
+        char key[32], text[64];
+        uint32_t other = (me.rank + (uint32_t)i + 1) % size;
+        snprintf(key, sizeof key, "test.%d", i);
+        snprintf(text, sizeof text, "%d of %u", i, me.rank);
+        put(key, text);
+        fence();
+        snprintf(text, sizeof text, "%d of %u", i, other);
+        get(other, key, text);
+    }
+}
+
 static void publish(void)
 {
     pmix_info_t i;
@@ -89,6 +217,11 @@ int main(int argc, char **argv)
     bool last = me.rank == size - 1;
     if (!strcmp(argv[1], "exchange")) exchange();
     if (!strcmp(argv[1], "publish")) publish();
+    if (!strcmp(argv[1], "modex")) modex();
+    if (!strcmp(argv[1], "some")) some();
+    if (!strcmp(argv[1], "connect")) connect_all();
+    if (!strcmp(argv[1], "nodes")) nodes();
+    if (!strcmp(argv[1], "many") && argc == 3) many(atoi(argv[2]));
     if (!strcmp(argv[1], "abort") && argc == 3) {
         if (last) PMIx_Abort(atoi(argv[2]), "no more water", NULL, 0);
         sleep(30);

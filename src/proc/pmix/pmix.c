@@ -49,19 +49,31 @@ static bool to_u32(const pmix_value_t *v, uint32_t *out)
     }
 }
 
-/* A number that the launcher gave at the start; `otherwise` if it did not. No questions are sent anywhere. */
-static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise)
+/* A number that the launcher gave at the start; `otherwise` if it did not. No questions are sent anywhere. `how`: one
+ * more directive, or NULL. */
+static uint32_t number_by(const char *how, const char *key, pmix_rank_t rank, uint32_t otherwise)
 {
     pmix_proc_t p = me;
-    pmix_info_t at_hand;
+    pmix_info_t at_hand[2];
     pmix_value_t *v = NULL;
     uint32_t n = otherwise;
     p.rank = rank;
-    PMIX_INFO_LOAD(&at_hand, PMIX_OPTIONAL, NULL, PMIX_BOOL);
-    if (PMIx_Get(&p, key, &at_hand, 1, &v) != PMIX_SUCCESS) return otherwise;
+    PMIX_INFO_LOAD(&at_hand[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    if (how) PMIX_INFO_LOAD(&at_hand[1], how, NULL, PMIX_BOOL);
+    if (PMIx_Get(&p, key, at_hand, how ? 2 : 1, &v) != PMIX_SUCCESS) return otherwise;
     if (!to_u32(v, &n)) n = otherwise;
     PMIX_VALUE_RELEASE(v);
     return n;
+}
+
+static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise) { return number_by(NULL, key, rank, otherwise); }
+
+/* The library looks for the number of a node among what it knows of nodes, where version 4 has only its own: what the
+ * launcher said of the process is among the job's data. */
+static uint32_t node_number(pmix_rank_t rank, uint32_t otherwise)
+{
+    uint32_t n = number_by(PMIX_JOB_INFO, PMIX_NODEID, rank, UINT32_MAX);
+    return n != UINT32_MAX ? n : number(PMIX_NODEID, rank, otherwise);
 }
 
 static int describe(struct proc_info *p)
@@ -74,7 +86,7 @@ static int describe(struct proc_info *p)
     p->nodes = number(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, 1);
     p->local_size = number(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, p->nodes == 1 ? p->size : 1);
     p->local_rank = number(PMIX_LOCAL_RANK, me.rank, p->nodes == 1 ? me.rank : 0);
-    p->node = my_node = number(PMIX_NODEID, me.rank, 0);
+    p->node = my_node = node_number(me.rank, 0);
     p->universe = number(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, 0);
     p->appnum = number(PMIX_APPNUM, me.rank, 0);
     return 0;
@@ -118,7 +130,7 @@ static int boot_open(struct proc_info *p)
 static uint32_t boot_node_of(uint32_t rank)
 {
     if (!node_table || rank >= job_size) return my_node;
-    if (node_table[rank] == UINT32_MAX) node_table[rank] = number(PMIX_NODEID, rank, UINT32_MAX - 1);
+    if (node_table[rank] == UINT32_MAX) node_table[rank] = node_number(rank, UINT32_MAX - 1);
     return node_table[rank];
 }
 

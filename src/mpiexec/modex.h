@@ -1,0 +1,19 @@
+/*
+ * modex.h - what a PMIx client wants to know of a process on another node: its server asks the one of that node.
+ *
+ *     TREE_MODEX_ASK   id, rank             to the node of the rank
+ *     TREE_MODEX       id, status, bytes    the answer, when the rank has committed what it put
+ */
+#ifndef TERN_MPIEXEC_MODEX_H
+#define TERN_MPIEXEC_MODEX_H
+
+#include "mpiexec/launch.h"
+#include <pmix_server.h>
+
+/* Main thread; takes messages from here on. */
+void modex_open(struct job *);
+
+/* Any thread. `done` is called on the main thread. */
+void modex_ask(uint32_t rank, pmix_modex_cbfunc_t done, void *arg);
+
+#endif
