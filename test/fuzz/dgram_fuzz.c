@@ -6,14 +6,14 @@
 #include "fuzz.h"
 
 #include "dgram_net.h"
-#include "dgram_party.h"
+#include "dgram_circle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define INJECTED 200 /* datagrams in one case */
 
-static uint8_t key[CRYPTO_KEY]; /* of the packets, made of party_key as dgram_open does */
+static uint8_t key[CRYPTO_KEY]; /* of the packets, made of circle_key as dgram_open does */
 
 static void parse(void)
 {
@@ -59,8 +59,8 @@ static void record(unsigned from, unsigned to, const void *bytes, size_t n)
 static void open_pair(void)
 {
     net_reset();
-    party_seed = fuzz_seed;
-    party_pair(fuzz_below(2) ? "loss=10,dup=10,reorder=10" : "", NULL);
+    circle_seed = fuzz_seed;
+    circle_pair(fuzz_below(2) ? "loss=10,dup=10,reorder=10" : "", NULL);
     taped = 0;
     net_tap = record;
     member_send_some(0, 1, 5, 8000);
@@ -74,7 +74,7 @@ static void strangers(void)
     for (unsigned i = 0; i < INJECTED; i++) {
         uint8_t bytes[2048];
         size_t n = 1 + fuzz_below(sizeof bytes);
-        party_run(20000);
+        circle_run(20000);
         if (taped && fuzz_below(8)) {
             unsigned at = (unsigned)fuzz_below(taped < 64 ? taped : 64);
             n = tape[at].n;
@@ -88,10 +88,10 @@ static void strangers(void)
         net_inject(40, (unsigned)fuzz_below(2), bytes, n);
         net_tap = record;
     }
-    party_run(300 * SECOND);
-    FUZZ_RULE(party_right(), "what two say to each other arrives once and in order");
+    circle_run(300 * SECOND);
+    FUZZ_RULE(circle_right(), "what two say to each other arrives once and in order");
     FUZZ_RULE(members[0].strangers + members[1].strangers == 0, "nobody else says anything");
-    party_stop(NULL);
+    circle_stop(NULL);
 }
 
 /* Numbers near those that matter. */
@@ -150,12 +150,12 @@ static void insiders(void)
     }
     for (unsigned i = 0; i < INJECTED; i++) {
         inject_nonsense(ids);
-        if (fuzz_below(2)) party_run(NET_TRIP);
+        if (fuzz_below(2)) circle_run(NET_TRIP);
         if (!fuzz_below(50)) member_send_some(0, 1, 1, 100);
     }
-    party_run(300 * SECOND);
-    FUZZ_RULE(party_under_way() == 0, "every message is done, or failed, in bounded time");
-    party_stop(NULL);
+    circle_run(300 * SECOND);
+    FUZZ_RULE(circle_under_way() == 0, "every message is done, or failed, in bounded time");
+    circle_stop(NULL);
 }
 
 int main(void)
@@ -166,6 +166,6 @@ int main(void)
         {"strangers have no effect", strangers, INJECTED},
         {"nonsense by who has the key does no harm", insiders, INJECTED},
     };
-    tern_crypto_sodium.tag(key, purpose, sizeof purpose, party_key);
+    tern_crypto_sodium.tag(key, purpose, sizeof purpose, circle_key);
     return fuzz_main(parts, 3, 40000);
 }

@@ -3,7 +3,7 @@
  * or never were: both sides learn of it in bounded time, and memory does not grow.
  */
 #include "dgram_net.h"
-#include "dgram_party.h"
+#include "dgram_circle.h"
 
 #include "base/err.h"
 #include "transport/dgram_past.h"
@@ -16,18 +16,18 @@
 static void nobody_answers(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     uint8_t card[DGRAM_CARD];
     size_t n = dgram_card(members[1].ep, card);
     member_close(1);
     uint64_t begin = net_now;
     member_send_some(0, 1, 3, 5000);
-    while (party_under_way() && net_now < begin + 100 * SECOND) party_run(SECOND / 10);
+    while (circle_under_way() && net_now < begin + 100 * SECOND) circle_run(SECOND / 10);
     assert_int_equal(members[0].failed[1], 3);
     assert_int_equal(members[0].lost, 1);
     assert_in_range(net_now - begin, 19 * SECOND, 22 * SECOND);
     assert_non_null(strstr(members[0].words, "no answer from station 1"));
-    party_run(100 * SECOND);
+    circle_run(100 * SECOND);
     assert_true(dgram_next_timeout(members[0].ep) == UINT64_MAX);
     member_send(0, 1, 5);
     assert_int_equal(members[0].failed[1], 4);
@@ -41,26 +41,26 @@ static void peer_dies(void **state)
     (void)state;
     for (unsigned dead = 0; dead < 2; dead++) {
         net_reset();
-        party_pair("", NULL);
+        circle_pair("", NULL);
         member_send(0, 1, 10000000);
-        party_run(SECOND / 1000);
+        circle_run(SECOND / 1000);
         assert_true(member_stats(0).segments > 10);
-        assert_int_equal(party_under_way(), 1);
+        assert_int_equal(circle_under_way(), 1);
         uint64_t begin = net_now;
         if (dead) {
             member_close(1);
-            while (!members[0].lost && net_now < begin + 100 * SECOND) party_run(SECOND / 10);
+            while (!members[0].lost && net_now < begin + 100 * SECOND) circle_run(SECOND / 10);
             assert_int_equal(members[0].failed[1], 1);
         } else {
             struct dgram *quiet = members[0].ep;
             dgram_wire_of(quiet)->ops->close(dgram_wire_of(quiet)); /* which may be done again */
             members[0].ep = NULL;
-            while (!members[1].lost && net_now < begin + 100 * SECOND) party_run(SECOND / 10);
+            while (!members[1].lost && net_now < begin + 100 * SECOND) circle_run(SECOND / 10);
             assert_non_null(strstr(members[1].words, "fell silent"));
             members[0].ep = quiet;
         }
         assert_in_range(net_now - begin, 19 * SECOND, 42 * SECOND);
-        party_stop(NULL);
+        circle_stop(NULL);
     }
 }
 
@@ -71,7 +71,7 @@ static void say(void)
 {
     static const char purpose[] = "Tern datagrams 1";
     uint8_t key[CRYPTO_KEY], bytes[DGRAM_HEADER];
-    tern_crypto_sodium.tag(key, purpose, sizeof purpose, party_key);
+    tern_crypto_sodium.tag(key, purpose, sizeof purpose, circle_key);
     net_inject(1, 0, bytes, dgram_packet_write(bytes, &by_hand, 32, &tern_crypto_sodium, key));
 }
 
@@ -87,13 +87,13 @@ static void answer_questions(unsigned from, unsigned to, const void *bytes, size
 static void peer_contradicts_itself(void **state)
 {
     uint8_t card[DGRAM_CARD];
-    struct dgram_card own, its = {4711, 1, PARTY_MTU, DGRAM_TEST, {1, {1}}};
+    struct dgram_card own, its = {4711, 1, CIRCLE_MTU, DGRAM_TEST, {1, {1}}};
     (void)state;
-    member_open(0, net_open(0, PARTY_MTU), "", NULL);
+    member_open(0, net_open(0, CIRCLE_MTU), "", NULL);
     assert_true(dgram_card_read(card, dgram_card(members[0].ep, card), &own));
     assert_int_equal(dgram_peer_open(members[0].ep, card, dgram_card_write(card, &its), &members[0].peers[1]), 0);
     for (int i = 0; i < 8; i++) member_send(0, 1, 100);
-    party_run(1);
+    circle_run(1);
     by_hand.from = its.id;
     by_hand.to = own.id;
     by_hand.ack = 5;
@@ -103,7 +103,7 @@ static void peer_contradicts_itself(void **state)
     say();
     by_hand.got[0] = 0;
     net_tap = answer_questions;
-    party_run(60 * SECOND);
+    circle_run(60 * SECOND);
     assert_int_equal(members[0].done[1], 5);
     assert_int_equal(members[0].failed[1], 3);
 }
@@ -112,13 +112,13 @@ static void peer_contradicts_itself(void **state)
 static void peer_restarts(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     member_send(0, 1, 10000000);
-    party_run(SECOND / 1000);
+    circle_run(SECOND / 1000);
     member_close(1);
-    member_open(1, net_open(1, PARTY_MTU), "", NULL);
+    member_open(1, net_open(1, CIRCLE_MTU), "", NULL);
     uint64_t begin = net_now;
-    while (!members[0].lost && net_now < begin + 100 * SECOND) party_run(SECOND / 10);
+    while (!members[0].lost && net_now < begin + 100 * SECOND) circle_run(SECOND / 10);
     assert_int_equal(members[0].failed[1], 1);
     assert_true(net_now - begin < 2 * SECOND);
     assert_non_null(strstr(members[0].words, "another one has its address"));
@@ -129,30 +129,30 @@ static void peer_restarts(void **state)
     member_send_some(0, 1, 20, 10000);
     member_meet(1, 0);
     member_send_some(1, 0, 20, 10000);
-    party_run(10 * SECOND);
-    assert_true(party_right());
+    circle_run(10 * SECOND);
+    assert_true(circle_right());
 }
 
 /* Whoever is forgotten learns it, and that what it sent before has arrived. */
 static void forgetting(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 20; i++, party_seed++) {
+    for (unsigned i = 0; i < 20; i++, circle_seed++) {
         net_reset();
-        party_pair("loss=50,types=ack", NULL);
+        circle_pair("loss=50,types=ack", NULL);
         member_send_some(0, 1, 10, 5000);
-        while (members[1].came[0] < 10) party_run(NET_TRIP);
+        while (members[1].came[0] < 10) circle_run(NET_TRIP);
         member_forget(1, 0);
-        party_run(30 * SECOND);
+        circle_run(30 * SECOND);
         assert_int_equal(members[0].done[1], 10);
         member_send(0, 1, 10);
         uint64_t begin = net_now;
-        while (party_under_way()) party_run(SECOND / 100);
+        while (circle_under_way()) circle_run(SECOND / 100);
         assert_int_equal(members[0].failed[1], 1);
         assert_true(net_now - begin < 2 * SECOND);
         assert_non_null(strstr(members[0].words, "has disconnected"));
         assert_int_equal(members[1].came[0], 10);
-        party_stop(NULL);
+        circle_stop(NULL);
     }
 }
 
@@ -166,17 +166,17 @@ static bool forget_it(void *arg, struct dgram_peer *peer, const void *data, size
 
 static void forgotten_while_it_delivers(void **state)
 {
-    struct dgram_params params = party_params();
+    struct dgram_params params = circle_params();
     struct dgram *ep;
     uint8_t card[DGRAM_CARD];
     uint64_t sum = 0;
     (void)state;
     params.crypto = &tern_crypto_sodium;
-    params.wire = net_open(1, PARTY_MTU);
+    params.wire = net_open(1, CIRCLE_MTU);
     params.arg = &sum;
     params.deliver = forget_it;
     assert_int_equal(dgram_open(&ep, &params), 0);
-    member_open(0, net_open(0, PARTY_MTU), "seed=3,reorder=50", NULL);
+    member_open(0, net_open(0, CIRCLE_MTU), "seed=3,reorder=50", NULL);
     assert_int_equal(dgram_peer_open(members[0].ep, card, dgram_card(ep, card), &members[0].peers[1]), 0);
     for (int i = 0; i < 5; i++) member_send(0, 1, 10000);
     for (int i = 0; i < 100; i++, net_now += NET_TRIP) {
@@ -185,7 +185,7 @@ static void forgotten_while_it_delivers(void **state)
     }
     assert_true(sum > 0);
     assert_in_range(members[0].done[1], 1, 4);
-    assert_int_equal(party_under_way(), 0);
+    assert_int_equal(circle_under_way(), 0);
     assert_int_equal(dgram_stats(ep).messages, 1);
     dgram_close(ep);
 }
@@ -194,18 +194,18 @@ static void forgotten_while_it_delivers(void **state)
 static void many_forgotten(void **state)
 {
     (void)state;
-    member_open(0, net_open(0, PARTY_MTU), "", NULL);
+    member_open(0, net_open(0, CIRCLE_MTU), "", NULL);
     uint8_t first[DGRAM_CARD], last[DGRAM_CARD];
     size_t n = dgram_card(members[0].ep, first);
     for (unsigned i = 0; i < 10000; i++) {
-        member_open(1, net_open(1, PARTY_MTU), "", NULL);
+        member_open(1, net_open(1, CIRCLE_MTU), "", NULL);
         /* with an old card now and then: the epoch may be another one by now */
         if (i % 10)
             member_meet(1, 0);
         else
             assert_int_equal(dgram_peer_open(members[1].ep, first, n, &members[1].peers[0]), 0);
         member_send(1, 0, 64);
-        party_run(SECOND);
+        circle_run(SECOND);
         assert_int_equal(members[1].done[0], 1);
         assert_int_equal(members[0].came[1], 1);
         assert_int_equal(members[0].wrong, 0);
@@ -240,16 +240,16 @@ static void memory_of_the_past_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PARTY_RULE(nobody_answers),
-        PARTY_RULE(peer_dies),
-        PARTY_RULE(peer_contradicts_itself),
-        PARTY_RULE(peer_restarts),
-        PARTY_RULE(forgetting),
-        PARTY_RULE(forgotten_while_it_delivers),
-        PARTY_RULE(many_forgotten),
-        PARTY_RULE(memory_of_the_past_is_bounded),
+        CIRCLE_RULE(nobody_answers),
+        CIRCLE_RULE(peer_dies),
+        CIRCLE_RULE(peer_contradicts_itself),
+        CIRCLE_RULE(peer_restarts),
+        CIRCLE_RULE(forgetting),
+        CIRCLE_RULE(forgotten_while_it_delivers),
+        CIRCLE_RULE(many_forgotten),
+        CIRCLE_RULE(memory_of_the_past_is_bounded),
     };
-    party_read_seed();
+    circle_read_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
  * another key, old ones, damaged ones and garbage have no effect.
  */
 #include "dgram_net.h"
-#include "dgram_party.h"
+#include "dgram_circle.h"
 
 #include "base/err.h"
 #include "transport/dgram_past.h"
@@ -27,13 +27,13 @@ static void count_packets(unsigned from, unsigned to, const void *bytes, size_t 
 static struct recorded {
     unsigned from, to;
     size_t n;
-    uint8_t bytes[PARTY_MTU];
+    uint8_t bytes[CIRCLE_MTU];
 } tape[4096];
 static unsigned taped;
 
 static void record(unsigned from, unsigned to, const void *bytes, size_t n)
 {
-    if (taped == ARRAY_LEN(tape) || n > PARTY_MTU) return;
+    if (taped == ARRAY_LEN(tape) || n > CIRCLE_MTU) return;
     tape[taped] = (struct recorded){from, to, n, {0}};
     memcpy(tape[taped++].bytes, bytes, n);
 }
@@ -46,9 +46,9 @@ static void play(bool backwards)
     for (unsigned i = 0; i < n; i++) {
         const struct recorded *r = &tape[backwards ? n - 1 - i : i];
         net_inject(40, r->to, r->bytes, r->n);
-        if (i % 50 == 0) party_run(SECOND / 1000);
+        if (i % 50 == 0) circle_run(SECOND / 1000);
     }
-    party_run(SECOND);
+    circle_run(SECOND);
 }
 
 static void record_exchange(void)
@@ -57,27 +57,27 @@ static void record_exchange(void)
     net_tap = record;
     member_send_some(0, 1, 20, 10000);
     member_send_some(1, 0, 20, 10000);
-    party_run(10 * SECOND);
+    circle_run(10 * SECOND);
     net_tap = NULL;
-    assert_true(party_right());
+    assert_true(circle_right());
     assert_true(taped > 100);
 }
 
 static void replay(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     record_exchange();
     play(false);
     play(true);
-    assert_true(party_right()); /* nothing came twice */
+    assert_true(circle_right()); /* nothing came twice */
     assert_true(member_stats(1).twice > 100);
     member_send_some(0, 1, 20, 10000); /* in the middle of other traffic */
     play(true);
     member_send_some(1, 0, 20, 10000);
     play(false);
-    party_run(10 * SECOND);
-    assert_true(party_right());
+    circle_run(10 * SECOND);
+    assert_true(circle_right());
     assert_int_equal(members[0].strangers + members[1].strangers, 0);
 }
 
@@ -85,22 +85,22 @@ static void replay(void **state)
 static void replay_to_who_has_forgotten(void **state)
 {
     (void)state;
-    member_open(0, net_open(0, PARTY_MTU), "", NULL);
-    member_open(1, net_open(1, PARTY_MTU), "", NULL);
+    member_open(0, net_open(0, CIRCLE_MTU), "", NULL);
+    member_open(1, net_open(1, CIRCLE_MTU), "", NULL);
     member_meet(0, 1);
     taped = 0;
     net_tap = record;
     member_send_some(0, 1, 20, 2000);
-    party_run(SECOND);
-    assert_true(party_right());
+    circle_run(SECOND);
+    assert_true(circle_right());
     member_forget(1, 0);
     play(false);
     assert_int_equal(members[1].came[0], 20);
     for (unsigned i = 0; i < PAST_SOME + 10; i++) {
-        member_open(2, net_open(2, PARTY_MTU), "", NULL);
+        member_open(2, net_open(2, CIRCLE_MTU), "", NULL);
         member_meet(2, 1);
         member_send(2, 1, 64);
-        party_run(SECOND);
+        circle_run(SECOND);
         member_forget(1, 2);
         members[1].came[2] = 0;
         member_close(2);
@@ -116,10 +116,10 @@ static void replay_to_who_has_forgotten(void **state)
 static void replay_to_the_next_process(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     record_exchange();
     member_close(1);
-    member_open(1, net_open(1, PARTY_MTU), "", NULL);
+    member_open(1, net_open(1, CIRCLE_MTU), "", NULL);
     play(false);
     play(true);
     assert_int_equal(members[1].came[0], 0);
@@ -129,19 +129,19 @@ static void replay_to_the_next_process(void **state)
 /* With numbers of 8 bits an old packet has the number of a new one; its tag is wrong all the same. */
 static void replay_after_wrap(void **state)
 {
-    struct dgram_params params = party_params();
+    struct dgram_params params = circle_params();
     (void)state;
     params.seq_bits = 8;
     params.window = 100;
-    party_pair("", &params);
+    circle_pair("", &params);
     record_exchange();
     for (unsigned i = 0; i < 10; i++) {
         member_send_some(0, 1, 10, 20000);
         member_send_some(1, 0, 10, 20000);
         play(i % 2);
     }
-    party_run(10 * SECOND);
-    assert_true(party_right());
+    circle_run(10 * SECOND);
+    assert_true(circle_right());
     assert_true(member_stats(0).refused + member_stats(1).refused > 100);
 }
 
@@ -158,35 +158,35 @@ static void watch_stranger(unsigned from, unsigned to, const void *bytes, size_t
 static void introduction_from_elsewhere(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     taped = 0;
     net_tap = record;
     member_send(0, 1, 100);
     dgram_progress(members[0].ep, net_now);
     assert_int_equal(taped, 1);
-    net_open(1, PARTY_MTU)->own.n = 1; /* the original is lost */
+    net_open(1, CIRCLE_MTU)->own.n = 1; /* the original is lost */
     to_the_stranger = 0;
     net_tap = watch_stranger;
     net_inject(40, 1, tape[0].bytes, tape[0].n);
-    party_run(SECOND);
+    circle_run(SECOND);
     assert_int_equal(to_the_stranger, 0);
-    assert_true(party_right());
+    assert_true(circle_right());
 }
 
 static void wrong_key(void **state)
 {
     static const uint8_t other[CRYPTO_KEY] = "another";
-    struct dgram_params params = party_params();
+    struct dgram_params params = circle_params();
     (void)state;
-    member_open(0, net_open(0, PARTY_MTU), "", &params);
+    member_open(0, net_open(0, CIRCLE_MTU), "", &params);
     params.secret = other;
-    member_open(1, net_open(1, PARTY_MTU), "", &params);
+    member_open(1, net_open(1, CIRCLE_MTU), "", &params);
     member_meet(0, 1);
     packets = 0;
     member_send(0, 1, 3000);
-    party_run(SECOND);
+    circle_run(SECOND);
     net_tap = count_packets;
-    party_run(60 * SECOND);
+    circle_run(60 * SECOND);
     assert_int_equal(members[0].failed[1], 1);
     assert_int_equal(members[1].came[0], 0);
     assert_true(member_stats(1).refused > 2);
@@ -197,26 +197,26 @@ static void wrong_key(void **state)
 /* Nothing is kept about what is not genuine, and nothing is answered. */
 static void garbage(void **state)
 {
-    uint8_t bytes[PARTY_MTU];
+    uint8_t bytes[CIRCLE_MTU];
     (void)state;
-    srandom((unsigned)party_seed);
-    party_pair("", NULL);
+    srandom((unsigned)circle_seed);
+    circle_pair("", NULL);
     record_exchange();
     uint64_t refused = member_stats(1).refused, acks = member_stats(1).acks, all = 20000;
     for (uint64_t i = 0; i < all; i++) {
         const struct recorded *r = &tape[(unsigned)random() % taped];
-        size_t n = i % 2 ? r->n : (size_t)random() % PARTY_MTU;
+        size_t n = i % 2 ? r->n : (size_t)random() % CIRCLE_MTU;
         memcpy(bytes, r->bytes, sizeof bytes);
         if (i % 2)
             bytes[(size_t)random() % n] ^= (uint8_t)(1 << random() % 8);
         else
             for (size_t k = (size_t)random() % 32; k < n; k++) bytes[k] = (uint8_t)random();
         net_inject(40, 1, bytes, n);
-        party_run(2 * NET_TRIP);
+        circle_run(2 * NET_TRIP);
     }
     assert_int_equal(member_stats(1).refused - refused, all);
     assert_int_equal(member_stats(1).acks, acks);
-    assert_true(party_right());
+    assert_true(circle_right());
 }
 
 static void bad_cards(void **state)
@@ -224,7 +224,7 @@ static void bad_cards(void **state)
     uint8_t card[DGRAM_CARD], own[DGRAM_CARD];
     struct dgram_peer *peer = NULL;
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     size_t n = dgram_card(members[1].ep, card);
     for (size_t cut = 0; cut < n; cut++)
         assert_int_equal(dgram_peer_open(members[0].ep, card, cut, &peer), TERN_ERR_ARG);
@@ -241,16 +241,16 @@ static void bad_cards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PARTY_RULE(replay),
-        PARTY_RULE(replay_to_who_has_forgotten),
-        PARTY_RULE(replay_to_the_next_process),
-        PARTY_RULE(replay_after_wrap),
-        PARTY_RULE(introduction_from_elsewhere),
-        PARTY_RULE(wrong_key),
-        PARTY_RULE(garbage),
-        PARTY_RULE(bad_cards),
+        CIRCLE_RULE(replay),
+        CIRCLE_RULE(replay_to_who_has_forgotten),
+        CIRCLE_RULE(replay_to_the_next_process),
+        CIRCLE_RULE(replay_after_wrap),
+        CIRCLE_RULE(introduction_from_elsewhere),
+        CIRCLE_RULE(wrong_key),
+        CIRCLE_RULE(garbage),
+        CIRCLE_RULE(bad_cards),
     };
-    party_read_seed();
+    circle_read_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

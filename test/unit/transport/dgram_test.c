@@ -4,7 +4,7 @@
  * for doc/decisions/datagrams.md.
  */
 #include "dgram_net.h"
-#include "dgram_party.h"
+#include "dgram_circle.h"
 
 #include "base/err.h"
 
@@ -21,14 +21,14 @@
 static void both_ways(const char *faults)
 {
     net_reset();
-    party_pair(faults, NULL);
+    circle_pair(faults, NULL);
     member_send_some(0, 1, 40, 30000);
     member_send_some(1, 0, 40, 30000);
-    party_run(600 * SECOND);
-    if (!party_right()) print_message("faults: %s\n", faults);
-    assert_int_equal(party_under_way(), 0);
-    assert_true(party_right());
-    party_stop(NULL);
+    circle_run(600 * SECOND);
+    if (!circle_right()) print_message("faults: %s\n", faults);
+    assert_int_equal(circle_under_way(), 0);
+    assert_true(circle_right());
+    circle_stop(NULL);
 }
 
 static void each_fault_at_each_rate(void **state)
@@ -48,7 +48,7 @@ static void each_fault_at_each_rate(void **state)
 static void all_faults_at_once(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < 20; i++, party_seed++) both_ways(ALL_FAULTS);
+    for (unsigned i = 0; i < 20; i++, circle_seed++) both_ways(ALL_FAULTS);
 }
 
 /* 10 000 ranks of 100 bytes. */
@@ -57,21 +57,21 @@ static void cross_table(const char *faults)
     size_t bytes = 10000 * 100;
     uint64_t begin;
     net_reset();
-    party_pair(faults, NULL);
+    circle_pair(faults, NULL);
     begin = net_now;
     member_send(0, 1, bytes);
-    while (party_under_way()) party_run(SECOND / 1000);
+    while (circle_under_way()) circle_run(SECOND / 1000);
     struct dgram_stats s = member_stats(0);
     print_message(
         "# 1 MB, faults \"%s\": %llu segments, %llu sent again, %llu timers, %.1f ms at a round trip of 0.1 ms\n",
         faults, (unsigned long long)s.segments, (unsigned long long)s.resent, (unsigned long long)s.rounds,
         (double)(net_now - begin) / 1e6);
-    party_run(SECOND);
-    assert_true(party_right());
-    assert_in_range(s.segments, bytes / PARTY_MTU, bytes / (PARTY_MTU - DGRAM_HEADER - DGRAM_CARD) + 1);
+    circle_run(SECOND);
+    assert_true(circle_right());
+    assert_in_range(s.segments, bytes / CIRCLE_MTU, bytes / (CIRCLE_MTU - DGRAM_HEADER - DGRAM_CARD) + 1);
     if (!*faults) assert_int_equal(s.resent, 0);
     assert_true(s.resent < 2 * s.segments);
-    party_stop(NULL);
+    circle_stop(NULL);
 }
 
 static void table_of_10000_ranks(void **state)
@@ -89,19 +89,19 @@ static void table_of_10000_ranks(void **state)
 /* Numbers of 8 bits wrap at every 256th segment. */
 static void numbers_wrap(void **state)
 {
-    struct dgram_params params = party_params();
+    struct dgram_params params = circle_params();
     (void)state;
     params.seq_bits = 8;
     params.window = 127;
-    for (unsigned i = 0; i < 4; i++, party_seed++) {
+    for (unsigned i = 0; i < 4; i++, circle_seed++) {
         net_reset();
-        party_pair(i ? ALL_FAULTS : "", &params);
+        circle_pair(i ? ALL_FAULTS : "", &params);
         member_send_some(0, 1, 100, 100000);
         member_send_some(1, 0, 100, 10000);
-        party_run(600 * SECOND);
-        assert_true(party_right());
+        circle_run(600 * SECOND);
+        assert_true(circle_right());
         assert_true(member_stats(0).segments > 4 * 256);
-        party_stop(NULL);
+        circle_stop(NULL);
     }
 }
 
@@ -109,14 +109,14 @@ static void numbers_wrap(void **state)
 static void full_receiver(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     net_queue = 8;
     member_send(0, 1, 4000000);
-    party_run(60 * SECOND);
+    circle_run(60 * SECOND);
     struct dgram_stats s = member_stats(0);
     print_message("# 4 MB into a queue of 8: %llu segments, %llu sent again\n", (unsigned long long)s.segments,
                   (unsigned long long)s.resent);
-    assert_true(party_right());
+    assert_true(circle_right());
     assert_true(net_overrun > 0);
     assert_true(s.resent < s.segments / 2);
 }
@@ -125,15 +125,15 @@ static void many_to_one(void **state)
 {
     (void)state;
     net_queue = 64;
-    member_open(0, net_open(0, PARTY_MTU), "", NULL);
+    member_open(0, net_open(0, CIRCLE_MTU), "", NULL);
     for (unsigned i = 1; i < 48; i++) {
-        member_open(i, net_open(i, PARTY_MTU), "", NULL);
+        member_open(i, net_open(i, CIRCLE_MTU), "", NULL);
         member_meet(i, 0);
         member_send_some(i, 0, 10, 50000);
     }
-    party_run(60 * SECOND);
-    assert_int_equal(party_under_way(), 0);
-    assert_true(party_right());
+    circle_run(60 * SECOND);
+    assert_int_equal(circle_under_way(), 0);
+    assert_true(circle_right());
 }
 
 /* Members of unlike datagram lengths. */
@@ -144,10 +144,10 @@ static void unlike_mtus(void **state)
     member_open(1, net_open(1, DGRAM_MTU_MIN), "", NULL);
     member_meet(0, 1);
     member_send(0, 1, 100000);
-    party_run(SECOND);
+    circle_run(SECOND);
     member_send(1, 0, 100000);
-    party_run(SECOND);
-    assert_true(party_right());
+    circle_run(SECOND);
+    assert_true(circle_right());
     assert_true(member_stats(0).segments > 100000 / DGRAM_MTU_MIN);
 }
 
@@ -183,16 +183,16 @@ static void count_done(struct dgram_message *m, int rc)
 
 static void one_datagram_each_way(void **state)
 {
-    struct dgram_params params = party_params();
+    struct dgram_params params = circle_params();
     struct dgram *parent;
     uint8_t card[DGRAM_CARD];
     (void)state;
     params.crypto = &tern_crypto_sodium;
-    params.wire = net_open(1, PARTY_MTU);
+    params.wire = net_open(1, CIRCLE_MTU);
     params.arg = (void *)(uintptr_t)count_done;
     params.deliver = answer_at_once;
     assert_int_equal(dgram_open(&parent, &params), 0);
-    member_open(0, net_open(0, PARTY_MTU), "", NULL);
+    member_open(0, net_open(0, CIRCLE_MTU), "", NULL);
     assert_int_equal(dgram_peer_open(members[0].ep, card, dgram_card(parent, card), &members[0].peers[1]), 0);
     packets = answers_done = 0;
     net_tap = count_packets;
@@ -213,11 +213,11 @@ static void one_datagram_each_way(void **state)
 static void limits_of_messages(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     member_send(0, 1, DGRAM_MESSAGE);
     member_send(0, 1, 0);
-    party_run(60 * SECOND);
-    assert_true(party_right());
+    circle_run(60 * SECOND);
+    assert_true(circle_right());
     member_send(0, 1, DGRAM_MESSAGE + 1);
     assert_int_equal(members[0].failed[1], 1);
     assert_non_null(strstr(members[0].words, "too long"));
@@ -227,31 +227,31 @@ static void limits_of_messages(void **state)
 static void held_receiver(void **state)
 {
     (void)state;
-    party_pair("loss=10", NULL);
+    circle_pair("loss=10", NULL);
     members[1].full = true;
     member_send_some(0, 1, 200, 20000);
-    party_run(100 * SECOND);
+    circle_run(100 * SECOND);
     assert_int_equal(members[1].came[0], 0);
     assert_int_equal(members[0].lost + members[1].lost, 0);
     assert_true(member_stats(0).segments <= 2 * DGRAM_WINDOW); /* the message that is held, and one window */
     uint64_t resent = member_stats(0).resent;
-    party_run(100 * SECOND);
+    circle_run(100 * SECOND);
     assert_int_equal(member_stats(0).resent, resent); /* what has come is known to have come */
     members[1].full = false;
-    party_run(60 * SECOND);
-    assert_true(party_right());
+    circle_run(60 * SECOND);
+    assert_true(circle_right());
 }
 
 /* A round trip that is longer than the first timer: it is learnt, and then little is sent in vain. */
 static void long_way(void **state)
 {
     (void)state;
-    party_pair("delay_us=400000", NULL);
+    circle_pair("delay_us=400000", NULL);
     for (int i = 0; i < 50; i++) {
         member_send(0, 1, 5000);
-        party_run(5 * SECOND);
+        circle_run(5 * SECOND);
     }
-    assert_true(party_right());
+    assert_true(circle_right());
     struct dgram_stats s = member_stats(0);
     print_message("# trips of 0 to 0.8 s: %llu segments, %llu sent again\n", (unsigned long long)s.segments,
                   (unsigned long long)s.resent);
@@ -263,13 +263,13 @@ static void long_way(void **state)
 static void trips_longer_than_the_first_timer(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     net_delay = 55 * SECOND / 1000;
     for (int i = 0; i < 50; i++) {
         member_send(0, 1, 5000);
-        party_run(5 * SECOND);
+        circle_run(5 * SECOND);
     }
-    assert_true(party_right());
+    assert_true(circle_right());
     assert_in_range(member_stats(0).resent, 1, 10);
 }
 
@@ -277,28 +277,28 @@ static void trips_longer_than_the_first_timer(void **state)
 static void long_computation(void **state)
 {
     (void)state;
-    party_pair("", NULL);
+    circle_pair("", NULL);
     for (int i = 0; i < 20; i++) {
         member_send(0, 1, 100);
         dgram_progress(members[0].ep, net_now);
         dgram_progress(members[1].ep, net_now);
         net_now += 100 * SECOND;
     }
-    party_run(100 * SECOND);
-    assert_true(party_right());
+    circle_run(100 * SECOND);
+    assert_true(circle_right());
 }
 
 static void wrong_parameters(void **state)
 {
-    struct dgram_params params = party_params();
+    struct dgram_params params = circle_params();
     struct dgram *ep = NULL;
     (void)state;
     params.crypto = &tern_crypto_sodium;
     params.seq_bits = 8;
-    params.wire = net_open(0, PARTY_MTU);
+    params.wire = net_open(0, CIRCLE_MTU);
     assert_int_equal(dgram_open(&ep, &params), TERN_ERR_ARG); /* a window of 128 needs 9 bits */
     params.seq_bits = 33;
-    params.wire = net_open(0, PARTY_MTU);
+    params.wire = net_open(0, CIRCLE_MTU);
     assert_int_equal(dgram_open(&ep, &params), TERN_ERR_ARG);
     params.seq_bits = 32;
     params.wire = net_open(0, DGRAM_MTU_MIN - 1);
@@ -309,22 +309,22 @@ static void wrong_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PARTY_RULE(each_fault_at_each_rate),
-        PARTY_RULE(all_faults_at_once),
-        PARTY_RULE(table_of_10000_ranks),
-        PARTY_RULE(numbers_wrap),
-        PARTY_RULE(full_receiver),
-        PARTY_RULE(many_to_one),
-        PARTY_RULE(unlike_mtus),
-        PARTY_RULE(one_datagram_each_way),
-        PARTY_RULE(limits_of_messages),
-        PARTY_RULE(held_receiver),
-        PARTY_RULE(long_way),
-        PARTY_RULE(trips_longer_than_the_first_timer),
-        PARTY_RULE(long_computation),
-        PARTY_RULE(wrong_parameters),
+        CIRCLE_RULE(each_fault_at_each_rate),
+        CIRCLE_RULE(all_faults_at_once),
+        CIRCLE_RULE(table_of_10000_ranks),
+        CIRCLE_RULE(numbers_wrap),
+        CIRCLE_RULE(full_receiver),
+        CIRCLE_RULE(many_to_one),
+        CIRCLE_RULE(unlike_mtus),
+        CIRCLE_RULE(one_datagram_each_way),
+        CIRCLE_RULE(limits_of_messages),
+        CIRCLE_RULE(held_receiver),
+        CIRCLE_RULE(long_way),
+        CIRCLE_RULE(trips_longer_than_the_first_timer),
+        CIRCLE_RULE(long_computation),
+        CIRCLE_RULE(wrong_parameters),
     };
-    party_read_seed();
+    circle_read_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

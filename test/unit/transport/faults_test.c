@@ -1,6 +1,6 @@
 /* faults_test.c - rules of src/transport/faults.h. */
 #include "dgram_net.h"
-#include "dgram_party.h"
+#include "dgram_circle.h"
 
 #include "base/err.h"
 #include "transport/faults.h"
@@ -14,7 +14,7 @@ static void shim_words(void **state)
 {
     static const char *const bad[] = {"loss",   "loss=",  "loss=101",  "loss=-1", "loss=1x",
                                       "lost=1", "types=", "types=dat", ",",       "seed=1,,loss=1"};
-    struct dgram_wire *bare = net_open(0, PARTY_MTU), *w = bare;
+    struct dgram_wire *bare = net_open(0, CIRCLE_MTU), *w = bare;
     (void)state;
     for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
         assert_int_equal(faults_wrap(&w, bad[i]), TERN_ERR_ARG);
@@ -31,7 +31,7 @@ static void shim_words(void **state)
 /* The same seed, the same faults; and as many as were asked for. */
 static struct faults_count shim_run(const char *words)
 {
-    struct dgram_wire *w = net_open(0, PARTY_MTU);
+    struct dgram_wire *w = net_open(0, CIRCLE_MTU);
     assert_int_equal(faults_wrap(&w, words), 0);
     for (unsigned i = 0; i < 10000; i++) {
         memset(w->ops->room(w), 0, 100);
@@ -63,10 +63,10 @@ static void shim_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PARTY_RULE(shim_words),
-        PARTY_RULE(shim_faults),
+        CIRCLE_RULE(shim_words),
+        CIRCLE_RULE(shim_faults),
     };
-    party_read_seed();
+    circle_read_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

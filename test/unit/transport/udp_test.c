@@ -1,5 +1,5 @@
 /* udp_test.c - rules of src/transport/udp.h, over loopback, bare and below the datagram layer. */
-#include "dgram_party.h"
+#include "dgram_circle.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -177,7 +177,7 @@ static void open_member(unsigned i, const char *address, const char *faults)
 {
     struct dgram_wire *w;
     char words[128];
-    snprintf(words, sizeof words, "seed=%llu,%s", (unsigned long long)party_seed + i, faults);
+    snprintf(words, sizeof words, "seed=%llu,%s", (unsigned long long)circle_seed + i, faults);
     assert_int_equal(udp_open(address, 0, 0, i ? 2048 : 1400, &w), 0);
     member_open(i, w, *faults ? words : "", NULL);
 }
@@ -186,7 +186,7 @@ static void open_member(unsigned i, const char *address, const char *faults)
 static void run(unsigned seconds)
 {
     uint64_t end = clock_ns() + seconds * (uint64_t)1000000000u;
-    while (party_under_way() && clock_ns() < end) {
+    while (circle_under_way() && clock_ns() < end) {
         struct pollfd p[2];
         uint64_t now = clock_ns(), at = UINT64_MAX;
         int came = 0;
@@ -215,7 +215,7 @@ static void exchange_over(const char *address, const char *faults, size_t bytes)
     print_message("# %zu bytes over %s, faults \"%s\": %llu segments, %llu sent again, %llu timers, %.1f ms\n", bytes,
                   address, faults, (unsigned long long)s.segments, (unsigned long long)s.resent,
                   (unsigned long long)s.rounds, (double)(clock_ns() - begin) / 1e6);
-    assert_true(party_right());
+    assert_true(circle_right());
     member_close(0);
     member_close(1);
 }
@@ -243,7 +243,7 @@ static void faults_by_variable(void **state)
     run(1);
     assert_int_equal(members[1].came[0], 1);
     assert_int_equal(members[0].done[1], 0); /* no acknowledgement gets through */
-    assert_int_equal(party_under_way(), 1);
+    assert_int_equal(circle_under_way(), 1);
     member_close(0);
     member_close(1);
 }
@@ -257,7 +257,7 @@ int main(void)
     };
     if (var_open()) return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    party_read_seed();
+    circle_read_seed();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     var_close();
     return failed;

@@ -1,5 +1,5 @@
-/* dgram_party.c - see dgram_party.h. */
-#include "dgram_party.h"
+/* dgram_circle.c - see dgram_circle.h. */
+#include "dgram_circle.h"
 #include "dgram_net.h"
 
 #include "base/err.h"
@@ -21,9 +21,9 @@ struct label { /* the first bytes of a message, as far as it has them */
     uint32_t from, to;
 };
 
-struct member members[PARTY];
-const uint8_t party_key[CRYPTO_KEY] = "a key of thirty-two bytes, no m";
-uint64_t party_seed = 1;
+struct member members[CIRCLE];
+const uint8_t circle_key[CRYPTO_KEY] = "a key of thirty-two bytes, no m";
+uint64_t circle_seed = 1;
 
 static uint64_t mix(uint64_t x)
 {
@@ -34,7 +34,7 @@ static uint64_t mix(uint64_t x)
 
 static uint8_t byte_of(const struct label *l, size_t at)
 {
-    return (uint8_t)(mix(party_seed + l->number * 1000003 + l->from * 131 + l->to + at / 8 * 7919) >> at % 8 * 8);
+    return (uint8_t)(mix(circle_seed + l->number * 1000003 + l->from * 131 + l->to + at / 8 * 7919) >> at % 8 * 8);
 }
 
 static void write_bytes(uint8_t *bytes, size_t n, const struct label *l)
@@ -71,12 +71,12 @@ static void done(struct dgram_message *m, int rc)
 /* Who an unknown peer is, is in its message. */
 static unsigned sender_of(struct member *me, struct dgram_peer *peer, const void *data, size_t n)
 {
-    for (unsigned j = 0; j < PARTY; j++)
+    for (unsigned j = 0; j < CIRCLE; j++)
         if (me->peers[j] == peer) return j;
-    struct label l = {.from = PARTY - 1};
+    struct label l = {.from = CIRCLE - 1};
     if (n >= sizeof l) memcpy(&l, data, sizeof l);
     me->strangers++;
-    unsigned from = l.from % PARTY;
+    unsigned from = l.from % CIRCLE;
     if (!me->peers[from]) me->peers[from] = peer;
     return from;
 }
@@ -102,14 +102,14 @@ static void failed(void *arg, struct dgram_peer *peer, int code)
 
 /* ---- members ---- */
 
-struct dgram_params party_params(void)
+struct dgram_params circle_params(void)
 {
-    return (struct dgram_params){.patience = 20000000000u, .window = DGRAM_WINDOW, .seq_bits = 32, .secret = party_key};
+    return (struct dgram_params){.patience = 20000000000u, .window = DGRAM_WINDOW, .seq_bits = 32, .secret = circle_key};
 }
 
 void member_open(unsigned i, struct dgram_wire *wire, const char *faults, const struct dgram_params *params)
 {
-    struct dgram_params own = params ? *params : party_params();
+    struct dgram_params own = params ? *params : circle_params();
     memset(&members[i], 0, sizeof members[i]);
     own.crypto = &tern_crypto_sodium;
     own.wire = wire;
@@ -152,17 +152,17 @@ void member_send(unsigned i, unsigned j, size_t n)
 void member_send_some(unsigned i, unsigned j, unsigned count, size_t most)
 {
     for (unsigned k = 0; k < count; k++) {
-        uint64_t r = mix(party_seed ^ (members[i].sent[j] << 20) ^ i << 8 ^ j);
+        uint64_t r = mix(circle_seed ^ (members[i].sent[j] << 20) ^ i << 8 ^ j);
         member_send(i, j, k ? r % (most + 1) : max_size(16, r % (most + 1))); /* the first one introduces us */
     }
 }
 
-bool party_right(void)
+bool circle_right(void)
 {
     bool right = true;
-    for (unsigned i = 0; i < PARTY; i++) {
+    for (unsigned i = 0; i < CIRCLE; i++) {
         right &= !members[i].wrong;
-        for (unsigned j = 0; j < PARTY; j++) {
+        for (unsigned j = 0; j < CIRCLE; j++) {
             right &= members[i].done[j] == members[i].sent[j] && !members[i].failed[j];
             right &= members[j].came[i] == members[i].sent[j];
         }
@@ -170,28 +170,28 @@ bool party_right(void)
     return right;
 }
 
-uint64_t party_under_way(void)
+uint64_t circle_under_way(void)
 {
     uint64_t n = 0;
-    for (unsigned i = 0; i < PARTY; i++)
-        for (unsigned j = 0; j < PARTY; j++) n += members[i].sent[j] - members[i].done[j] - members[i].failed[j];
+    for (unsigned i = 0; i < CIRCLE; i++)
+        for (unsigned j = 0; j < CIRCLE; j++) n += members[i].sent[j] - members[i].done[j] - members[i].failed[j];
     return n;
 }
 
 static uint64_t next_event(void)
 {
     uint64_t at = net_next();
-    for (unsigned i = 0; i < PARTY; i++)
+    for (unsigned i = 0; i < CIRCLE; i++)
         if (members[i].ep) at = min_size(at, dgram_next_timeout(members[i].ep));
     return at;
 }
 
-void party_run(uint64_t limit)
+void circle_run(uint64_t limit)
 {
     uint64_t end = net_now + limit, at;
     while ((at = next_event()) <= end) {
         if (at > net_now) net_now = at;
-        for (unsigned i = 0; i < PARTY; i++)
+        for (unsigned i = 0; i < CIRCLE; i++)
             if (members[i].ep) dgram_progress(members[i].ep, net_now);
     }
     net_now = end;
@@ -199,12 +199,12 @@ void party_run(uint64_t limit)
 
 /* ---- tests in simulated time ---- */
 
-void party_pair(const char *faults, const struct dgram_params *params)
+void circle_pair(const char *faults, const struct dgram_params *params)
 {
     char words[128];
     for (unsigned i = 0; i < 2; i++) {
-        snprintf(words, sizeof words, "seed=%llu,%s", (unsigned long long)party_seed + i, faults);
-        member_open(i, net_open(i, PARTY_MTU), *faults ? words : "", params);
+        snprintf(words, sizeof words, "seed=%llu,%s", (unsigned long long)circle_seed + i, faults);
+        member_open(i, net_open(i, CIRCLE_MTU), *faults ? words : "", params);
     }
     member_meet(0, 1);
     member_meet(1, 0);
@@ -218,24 +218,24 @@ void member_forget(unsigned i, unsigned j)
 
 struct dgram_stats member_stats(unsigned i) { return dgram_stats(members[i].ep); }
 
-void party_read_seed(void)
+void circle_read_seed(void)
 {
     const char *given = getenv("TERN_TEST_SEED");
-    party_seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)party_seed);
+    circle_seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
+    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)circle_seed);
 }
 
-int party_start(void **state)
+int circle_start(void **state)
 {
     (void)state;
     net_reset();
     return 0;
 }
 
-int party_stop(void **state)
+int circle_stop(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < PARTY; i++) member_close(i);
+    for (unsigned i = 0; i < CIRCLE; i++) member_close(i);
     net_reset();
     return 0;
 }
