@@ -93,6 +93,7 @@ static bool parse_line(struct boot *b, char *line)
 
 const char *boot_parse(struct boot *b, const char *text, size_t n)
 {
+    static const uint8_t no_key[CRYPTO_KEY];
     char copy[BOOT_TEXT], *rest = copy, *line;
     if (n >= sizeof copy || memchr(text, 0, n)) return "it is too long, or no text";
     memcpy(copy, text, n);
@@ -102,7 +103,8 @@ const char *boot_parse(struct boot *b, const char *text, size_t n)
     while ((line = strsep(&rest, "\n")) && strcmp(line, "end"))
         if (!parse_line(b, line)) return "a line of it is wrong";
     if (!line) return "it has no end";
-    return b->seconds && b->naddresses && b->vertex ? NULL : "something is missing";
+    bool all = b->seconds && b->naddresses && b->vertex && memcmp(b->key, no_key, sizeof no_key);
+    return all ? NULL : "something is missing";
 }
 
 int boot_read(struct boot *b, int fd, int seconds)

@@ -65,6 +65,8 @@ void fuzz_failed(const char *rule, int line)
     if (failures++ < 10) printf("# seed %llu: %s (line %d)\n", (unsigned long long)fuzz_seed, rule, line);
 }
 
+bool fuzz_ok(void) { return !failures; }
+
 static uint64_t number_from(const char *name, uint64_t dflt)
 {
     const char *word = getenv(name);

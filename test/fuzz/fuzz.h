@@ -25,6 +25,8 @@ void fuzz_mutate(uint8_t *bytes, size_t n);
 void fuzz_failed(const char *rule, int line);
 #define FUZZ_RULE(cond, words) ((cond) ? (void)0 : fuzz_failed(words, __LINE__))
 
+bool fuzz_ok(void); /* no rule of this part has failed so far */
+
 struct fuzz_part {
     const char *name; /* what it shows, as a test's name */
     void (*run)(void); /* one case */
