@@ -29,8 +29,9 @@
 
 void dgram_params_init(struct dgram_params *params)
 {
+    int64_t seconds = var_int(VAR_DGRAM_TIMEOUT);
     *params = (struct dgram_params){
-        .patience = (uint64_t)var_int(VAR_DGRAM_TIMEOUT) * 1000000000u, .window = DGRAM_WINDOW, .seq_bits = 32};
+        .patience = (uint64_t)(seconds > 0 ? seconds : 1) * 1000000000u, .window = DGRAM_WINDOW, .seq_bits = 32};
 }
 
 static int check(const struct dgram_params *params)

@@ -230,6 +230,22 @@ static void exchange(void **state)
     if (have_ipv6()) exchange_over("::1", "loss=5", 1000000);
 }
 
+static void parameters_by_variable(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t patience;
+    } cases[] = {{"20", 20 * SECOND}, {"1", SECOND}, {"0", SECOND}, {"-5", SECOND}};
+    struct dgram_params params;
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(var_set(VAR_DGRAM_TIMEOUT, cases[i].text), 0);
+        dgram_params_init(&params);
+        assert_true(params.patience == cases[i].patience);
+    }
+    assert_int_equal(var_set(VAR_DGRAM_TIMEOUT, "20"), 0);
+}
+
 /* The variable puts the shim under every endpoint. */
 static void faults_by_variable(void **state)
 {
@@ -251,9 +267,14 @@ static void faults_by_variable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(datagrams),          cmocka_unit_test(batches), cmocka_unit_test(refused),
-        cmocka_unit_test(addresses),          cmocka_unit_test(ports),   cmocka_unit_test(exchange),
+        cmocka_unit_test(datagrams),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(ports),
+        cmocka_unit_test(exchange),
         cmocka_unit_test(faults_by_variable),
+        cmocka_unit_test(parameters_by_variable),
     };
     if (var_open()) return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
