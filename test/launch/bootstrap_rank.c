@@ -48,6 +48,17 @@ static int communicate(void)
     return got == from && sum == size * (size - 1) / 2;
 }
 
+/* Ranks on this node. */
+static int near(void)
+{
+    MPI_Comm node;
+    int n = 0;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &n);
+    MPI_Comm_free(&node);
+    return n;
+}
+
 int main(int argc, char **argv)
 {
     int flag = 0, *appnum = NULL;
@@ -61,8 +72,8 @@ int main(int argc, char **argv)
         sleep(30);
     }
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &appnum, &flag);
-    int good = communicate();
-    printf("rank %d of %d: %s, app %d, %s, %s, threads %ld, KB %ld\n", rank, size, good ? "good" : "BAD", flag ? *appnum : -1,
+    int good = communicate(), n = near();
+    printf("rank %d of %d: %s, app %d, near %d, %s, %s, threads %ld, KB %ld\n", rank, size, good ? "good" : "BAD", flag ? *appnum : -1, n,
            mapped("/tern/pmix.so") || mapped("/pmix.so") ? "by PMIx" : "natively",
            dlsym(RTLD_DEFAULT, "tern_proc_pmix") ? "module in the open" : "module hidden",
            proc_number("/proc/self/status", "Threads:"), proc_number("/proc/self/status", "RssAnon:"));

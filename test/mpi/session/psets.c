@@ -50,6 +50,25 @@ static void holds(MPI_Session s, const char *name, int first, int count)
     MPI_Info_free(&info);
 }
 
+/* The processes of this node are a set: those that MPI_Comm_split_type finds, whose ranks follow each other here. */
+static void holds_node(MPI_Session s)
+{
+    MPI_Group world, node;
+    MPI_Comm all, near;
+    int zero = 0, first = -1, count = 0;
+    CHECK_OK(MPI_Group_from_session_pset(s, "mpi://WORLD", &world));
+    CHECK_OK(MPI_Comm_create_from_group(world, "psets", MPI_INFO_NULL, MPI_ERRORS_RETURN, &all));
+    CHECK_OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &near));
+    CHECK_OK(MPI_Comm_group(near, &node));
+    MPI_Group_size(node, &count);
+    MPI_Group_translate_ranks(node, 1, &zero, world, &first);
+    holds(s, "tern://node", first, count);
+    MPI_Group_free(&node);
+    MPI_Group_free(&world);
+    MPI_Comm_free(&near);
+    MPI_Comm_free(&all);
+}
+
 static void wrong(MPI_Session s)
 {
     int n = 0, len = 10;
@@ -85,7 +104,7 @@ int main(void)
     MPI_Group_free(&world);
     holds(s, "mpi://WORLD", 0, size);
     holds(s, "mpi://SELF", check_rank, 1);
-    holds(s, "tern://node", 0, size);
+    holds_node(s);
     const char *expect = getenv("EXPECT_PSETS");
     char name[100];
     for (int first, count; expect && sscanf(expect, "%99[^=]=%d+%d", name, &first, &count) == 3;) {
