@@ -47,7 +47,8 @@ struct proc_boot {
     bool (*abort)(int code, const char *words);
     void (*state)(int state); /* enum job_life: MPI initialised or finalised, in turns; told to the launcher */
     /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. NULL: the
-     * launcher need not be told. What it has not been asked for by now may be lost. */
+     * launcher need not be told. What it has not been asked for by now may be lost; `state` tells
+     * of a session that comes later. */
     void (*leave)(void);
     /* The launcher's process sets: `each` gets the name of every one. NULL: it knows none. */
     int (*psets)(void (*each)(void *arg, const char *name), void *arg);

@@ -94,21 +94,26 @@ static int describe(struct proc_info *p)
 
 /* ---- life ---- */
 
-/* The launcher takes a process that joined and left, in turns, as often as it likes. What it published stays. */
+static void part(void)
+{
+    if (joined) PMIx_Finalize(NULL, 0);
+    joined = false;
+}
+
+/* Tern's launcher takes a process that joined and left, in turns, as often as it likes; what it published stays. Others are
+ * left when the process has done with MPI: Open MPI 4's server loses what a process publishes while another one is leaving
+ * or coming back. */
 static void boot_state(int state)
 {
     if (state == JOB_LIFE_INITIALISED && !joined) joined = PMIx_Init(&me, NULL, 0) == PMIX_SUCCESS;
-    if (state == JOB_LIFE_FINALISED && joined) {
-        PMIx_Finalize(NULL, 0);
-        joined = false;
-    }
+    if (state == JOB_LIFE_FINALISED && getenv(JOB_ENV_RANK)) part();
 }
 
 static void boot_close(void)
 {
     free(node_table);
     node_table = NULL;
-    boot_state(JOB_LIFE_FINALISED);
+    part();
 }
 
 static int boot_open(struct proc_info *p)
@@ -308,6 +313,7 @@ const struct proc_boot tern_proc_pmix = {
     .secret = boot_secret,
     .abort = boot_abort,
     .state = boot_state,
+    .leave = part,
     .psets = boot_psets,
     .pset_ranks = boot_pset_ranks,
     .close = boot_close,
