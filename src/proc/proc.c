@@ -55,14 +55,17 @@ static const struct proc_boot *pmix_module(void)
     return b;
 }
 
-/* Another launcher that binds gives each rank less than it has itself: then its own cpus are what the ranks share. */
+/* Another launcher that binds gives each rank less than it has itself: then its own cpus are what the ranks share, or as
+ * many of them as Slurm has granted to this job. */
 static void find_binding(void)
 {
+    const char *granted = getenv("SLURM_CPUS_ON_NODE");
     cpu_set_t own, launcher;
     if (sched_getaffinity(0, sizeof own, &own) || sched_getaffinity(getppid(), sizeof launcher, &launcher)) return;
     if (CPU_COUNT(&own) >= CPU_COUNT(&launcher)) return;
     self.bound = (uint32_t)CPU_COUNT(&own);
     self.usable_cpus = (uint32_t)CPU_COUNT(&launcher);
+    if (granted && atoi(granted) > 0) self.usable_cpus = (uint32_t)min_size(self.usable_cpus, (size_t)atoi(granted));
 }
 
 static int try_boot(const struct proc_boot *b)

@@ -6,6 +6,7 @@
  * TERN_FUZZ_SEED repeats the random cases.
  */
 #include "base/err.h"
+#include "base/var.h"
 #include "proc/pmi_map.h"
 #include "proc/pmi_wire.h"
 #include "proc/proc.h"
@@ -15,6 +16,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,6 +342,35 @@ static void leave_is_for_good(void **state)
     assert_int_equal(srv.finalizes, 1);
 }
 
+/* One that binds: this process has one cpu, and the ranks share what its parent has, or what Slurm granted. */
+static void what_ranks_share_is_the_launchers(void **state)
+{
+    cpu_set_t before, one, parent;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(sched_getaffinity(getppid(), sizeof parent, &parent), 0);
+    if (CPU_COUNT(&parent) < 2) skip();
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int granted = 0; granted < 2; granted++) {
+        launch(1024, NULL);
+        setenv("SLURM_CPUS_ON_NODE", granted ? "1" : "100000", 1);
+        setenv("TERN_BOOTSTRAP", "pmi1", 1);
+        assert_int_equal(var_open(), 0);
+        assert_int_equal(proc_open(), 0);
+        assert_string_equal(proc_self()->bootstrap, "pmi1");
+        assert_int_equal(proc_self()->bound, 1);
+        assert_int_equal(proc_self()->usable_cpus, granted ? 1 : CPU_COUNT(&parent));
+        proc_close();
+        var_close();
+        pthread_join(srv.thread, NULL);
+    }
+    unsetenv("SLURM_CPUS_ON_NODE");
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 /* ---- what is no launcher ---- */
 
 static void only_an_open_socket_is_a_launcher(void **state)
@@ -465,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_launcher_for_nothing_but_short_texts_is_refused),
         cmocka_unit_test(damaged_cards_are_refused),
         cmocka_unit_test(leave_is_for_good),
+        cmocka_unit_test(what_ranks_share_is_the_launchers),
         cmocka_unit_test(only_an_open_socket_is_a_launcher),
         cmocka_unit_test(nonsense_is_an_error_in_words),
         cmocka_unit_test(random_bytes_do_no_harm),
