@@ -143,7 +143,7 @@ static void get_app(struct wire_in *w, struct app *a, struct app_spec *s, const 
     if (!same)
         wire_get_list(w, &a->env);
     else if (before)
-        for (int i = 0; i < before->env.n; i++) strv_push(&a->env, before->env.v[i]);
+        a->env = before->env; /* read only from here on */
     if (!s->argv.n || (same && !before)) w->bad = true;
 }
 

@@ -1,6 +1,6 @@
 /*
  * options.h - the command line, in the dialects of both families of MPI: every option with one or two dashes, values
- * as the next word or after '='. Options that name only this host work; what cannot be done here is refused in words.
+ * as the next word or after '='. What cannot be done is refused in words.
  */
 #ifndef TERN_MPIEXEC_OPTIONS_H
 #define TERN_MPIEXEC_OPTIONS_H
