@@ -194,12 +194,14 @@ static bool take_job(int from, const void *bytes, size_t n)
     }
     self.joined = true;
     j->base = self.base;
+    memcpy(j->key, self.boot.key, sizeof j->key);
+    launch_make_secret(j);
     launch_set_mark(j);
     sigprocmask(SIG_SETMASK, NULL, &j->signal_mask);
-    int rc = tree_open(j, &self.boot, copy, n);
     words_to = pass_words;
     hold_words();
     enter(cwd);
+    int rc = tree_open(j, &self.boot, copy, n);
     if (!rc) rc = prepare(j);
     release_words(rc);
     if (!rc) tree_send(TREE_ROOT, TREE_READY, NULL, 0);

@@ -78,7 +78,6 @@ void describe_job(struct wire_out *w, const struct job *j, const char *cwd)
 {
     wire_put_text(w, PACKAGE_VERSION);
     wire_put_text(w, j->name);
-    wire_put_raw(w, j->secret, sizeof j->secret);
     wire_put_text(w, cwd);
     wire_put8(w, words_verbose);
     put_spec(w, j->spec);
@@ -193,7 +192,6 @@ const char *describe_parse(struct job *j, struct spec *s, char **cwd, int node, 
     if (!(name = wire_get_text(&w)) || !*name || strlen(name) >= sizeof j->name) return "the job has no name";
     strcpy(j->name, name);
     free(name);
-    wire_get_raw(&w, j->secret, sizeof j->secret);
     *cwd = wire_get_text(&w);
     words_verbose = wire_get8(&w);
     get_spec(&w, s);

@@ -1,6 +1,6 @@
 /*
  * describe.h - the job as the root describes it to the daemons: bytes, and back. What only the root needs (where output
- * goes, who reads the standard input of the user) is not in it.
+ * goes, who reads the standard input of the user) is not in it, and no key: links are not sealed.
  */
 #ifndef TERN_MPIEXEC_DESCRIBE_H
 #define TERN_MPIEXEC_DESCRIBE_H

@@ -15,7 +15,7 @@
 
 #define BACKLOG 128
 #define STRANGERS 64    /* connections whose handshake is under way; the oldest makes room for one more */
-#define AFTER_AGENT_S 5 /* for a daemon whose agent has ended with success: it may have let go of it */
+#define AFTER_AGENT_S 5 /* for a daemon whose agent has ended with success */
 
 static struct {
     struct job *job;
@@ -73,19 +73,28 @@ static void TERN_PRINTF(2, 3) fail(struct child *c, const char *fmt, ...)
     self.calls->lost(c, why);
 }
 
-static void on_limit(evutil_socket_t fd, short what, void *arg)
+/* The timer goes to the earliest deadline. */
+static void set_limit(void)
 {
-    (void)fd, (void)what, (void)arg;
+    double first = 1e300, now = launch_now();
     for (int i = 0; i < self.n; i++)
-        if (self.children[i].state == CHILD_COMING)
-            fail(&self.children[i], "no daemon of mpiexec reported from there within %d s (TERN_LAUNCH_TIMEOUT)%s",
-                 how()->seconds, self.children[i].agent.said_length ? "; the agent said" : "");
+        if (self.children[i].state == CHILD_COMING && self.children[i].deadline < first)
+            first = self.children[i].deadline;
+    if (first == 1e300) return;
+    long us = first > now ? (long)((first - now) * 1e6) + 1 : 1;
+    struct timeval t = {.tv_sec = us / 1000000, .tv_usec = us % 1000000};
+    evtimer_add(self.limit, &t);
 }
 
-static void set_limit(int seconds)
+static void on_limit(evutil_socket_t fd, short what, void *arg)
 {
-    struct timeval t = {.tv_sec = seconds};
-    evtimer_add(self.limit, &t);
+    double now = launch_now();
+    (void)fd, (void)what, (void)arg;
+    for (int i = 0; i < self.n; i++)
+        if (self.children[i].state == CHILD_COMING && self.children[i].deadline <= now)
+            fail(&self.children[i], "no daemon of mpiexec reported from there within %d s (TERN_LAUNCH_TIMEOUT)%s",
+                 how()->seconds, self.children[i].agent.said_length ? "; the agent said" : "");
+    if (self.listener) set_limit();
 }
 
 static void judge_agent(struct child *c)
@@ -96,8 +105,11 @@ static void judge_agent(struct child *c)
         fail(c, "%s was killed by signal %d (%s)", name, WTERMSIG(status), signal_words(WTERMSIG(status)));
     else if (WEXITSTATUS(status))
         fail(c, "%s ended with code %d before a daemon of mpiexec reported", name, WEXITSTATUS(status));
-    else if (how()->seconds > AFTER_AGENT_S)
-        set_limit(AFTER_AGENT_S);
+    else { /* it may have let go of the daemon */
+        double soon = launch_now() + AFTER_AGENT_S;
+        if (soon < c->deadline) c->deadline = soon;
+        set_limit();
+    }
 }
 
 bool grow_exited(pid_t pid, int status)
@@ -123,8 +135,10 @@ static bool on_message(struct link *l, const struct link_head *h, const void *by
 static void on_lost(struct link *l, const char *reason)
 {
     struct child *c = link_arg(l);
-    char why[512];
-    snprintf(why, sizeof why, "the daemon on host %s was lost: %s", host_of(c), reason);
+    char said[512], why[1024];
+    agent_words(&c->agent, said, sizeof said); /* a daemon that breaks down says so there */
+    snprintf(why, sizeof why, "the daemon on host %s was lost: %s%s%s%s", host_of(c), reason, *said ? " (" : "", said,
+             *said ? ")" : "");
     c->state = CHILD_GONE;
     c->link = NULL;
     link_close(l);
@@ -208,6 +222,7 @@ static int start_child(struct child *c)
     explicit_bzero(text, strlen(text));
     free(text);
     c->state = CHILD_COMING;
+    c->deadline = launch_now() + how()->seconds;
     return rc;
 }
 
@@ -218,7 +233,7 @@ int grow_open(struct job *j, int vertex, struct child *children, int n, const st
     self.calls = calls;
     self.children = children;
     if (!n) return 0;
-    tern_crypto_sodium.random(self.boot.key, sizeof self.boot.key);
+    memcpy(self.boot.key, j->key, sizeof self.boot.key);
     self.boot.parent = vertex;
     self.boot.seconds = how()->seconds;
     if (!(port = listen_anywhere())) {
@@ -232,9 +247,9 @@ int grow_open(struct job *j, int vertex, struct child *children, int n, const st
         return EXIT_RESOURCE;
     }
     self.limit = evtimer_new(j->base, on_limit, NULL);
-    set_limit(self.boot.seconds);
     while (self.n < n && !(rc = start_child(&children[self.n]))) self.n++;
     self.coming = self.n;
+    set_limit();
     return rc;
 }
 

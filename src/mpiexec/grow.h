@@ -17,6 +17,7 @@ struct child {
     enum { CHILD_COMING, CHILD_OPEN, CHILD_GONE } state;
     int vertex, node;
     struct agent agent;
+    double deadline;   /* COMING: when it is too late, on the clock of launch_now */
     struct link *link; /* OPEN */
 };
 

@@ -1,5 +1,6 @@
 /* launch.c - the tables of a job that root and daemons fill alike. */
 #include "mpiexec/launch.h"
+#include "base/crypto.h"
 #include "mpiexec/xalloc.h"
 
 #include <stdio.h>
@@ -25,4 +26,11 @@ void launch_set_mark(struct job *j)
         snprintf(j->mark, sizeof j->mark, "%s", j->name);
     else
         snprintf(j->mark, sizeof j->mark, "%s.%d", j->name, j->node);
+}
+
+void launch_make_secret(struct job *j)
+{
+    static const char what[] = "the key of the ranks";
+    static_assert(sizeof j->key == CRYPTO_KEY && sizeof j->secret == CRYPTO_TAG, "sizes of keys");
+    tern_crypto_sodium.tag(j->secret, what, sizeof what, j->key);
 }

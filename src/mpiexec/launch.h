@@ -55,7 +55,8 @@ struct app {
 struct job {
     const struct spec *spec;
     char name[64];      /* = PMIx namespace */
-    uint8_t secret[32]; /* the ranks' key, made by the root; the same in the blocks of all nodes */
+    uint8_t key[32];    /* the tree's: made by the root, given to daemons by their agents, never sent otherwise */
+    uint8_t secret[32]; /* the ranks' key, made of that one; the same in the blocks of all nodes */
     char mark[80];      /* SWEEP_MARK of this process's ranks: several daemons may share a machine */
     int size;
     struct rank *ranks;
@@ -77,6 +78,9 @@ struct job {
 /* Makes the table of ranks from the apps' sizes; then, when each has its node: local ranks, and the nodes' lists. */
 void launch_make_ranks(struct job *);
 void launch_number_locals(struct job *);
+
+/* Makes the ranks' key of the tree's. */
+void launch_make_secret(struct job *);
 
 /* Sets the mark, when name and node are known. */
 void launch_set_mark(struct job *);

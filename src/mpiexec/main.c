@@ -92,10 +92,11 @@ static int name_job(struct job *j)
 {
     uint32_t random;
     if (getrandom(&random, sizeof random, 0) != sizeof random ||
-        getrandom(j->secret, sizeof j->secret, 0) != sizeof j->secret) {
+        getrandom(j->key, sizeof j->key, 0) != sizeof j->key) {
         say("no random numbers: %s", strerror(errno));
         return EXIT_RESOURCE;
     }
+    launch_make_secret(j);
     snprintf(j->name, sizeof j->name, "tern.%d.%08x", (int)getpid(), random);
     return 0;
 }
@@ -104,8 +105,9 @@ static int name_job(struct job *j)
 static int grow_tree(struct job *j)
 {
     static struct wire_out description;
+    if (!has_others(j)) return 0;
     char *cwd = getcwd(NULL, 0);
-    if (has_others(j)) describe_job(&description, j, cwd);
+    describe_job(&description, j, cwd);
     free(cwd);
     return tree_open(j, NULL, description.bytes, description.n);
 }

@@ -258,16 +258,15 @@ void tree_leave(void (*done)(void))
 
 int tree_open(struct job *j, const struct boot *b, const void *description, size_t n)
 {
-    if (j->nnodes == 1 && j->root && j->nodes[0].own) return 0;
     make_shape(j);
-    if (b && b->vertex != self.vertex) {
-        say("this daemon was started as number %d of the tree, but would be %d", b->vertex, self.vertex);
-        return EXIT_RESOURCE;
-    }
     self.job = j;
     self.base = j->base;
     self.description = description;
     self.description_bytes = n;
     self.patience = evtimer_new(j->base, on_patience, NULL);
+    if (b && b->vertex != self.vertex) {
+        say("this daemon was started as number %d of the tree, but would be %d", b->vertex, self.vertex);
+        return EXIT_RESOURCE;
+    }
     return grow_open(j, self.vertex, self.children, self.nchildren, &down_calls);
 }

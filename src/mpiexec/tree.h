@@ -77,7 +77,7 @@ struct boot;
 
 /* Takes this process's place in the tree, once the job's nodes are known, and starts the daemons below it. Each of them
  * is sent the job's description (TREE_JOB) first of all. `boot` is what a daemon was told; NULL at the root. 0 or an
- * exit code after saying why. With one node nothing is done. */
+ * exit code after saying why. Not called where all ranks run on the root's host. */
 int tree_open(struct job *, const struct boot *, const void *description, size_t n);
 
 /* A daemon: connects to its parent. The description arrives as TREE_JOB, whose handler calls tree_open. `orphaned` is

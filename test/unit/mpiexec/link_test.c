@@ -269,6 +269,7 @@ int main(void)
 {
     const char *given = getenv("TERN_TEST_SEED");
     seed = given ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     printf("# TERN_TEST_SEED=%u\n", seed);
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_messages, set_up, tear_down),
