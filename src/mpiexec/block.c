@@ -77,6 +77,12 @@ void block_card_put(struct block *b, uint32_t rank, const void *card, size_t n)
 
 uint32_t block_aborted(const struct block *b) { return atomic_load_explicit(&b->head->aborted, memory_order_acquire); }
 
+void block_silence(struct block *b, int code)
+{
+    uint32_t none = 0;
+    if (b->head) atomic_compare_exchange_strong(&b->head->aborted, &none, 1 + ((uint32_t)code & 0xff));
+}
+
 enum job_life block_life(const struct block *b, int rank)
 {
     /* Acquire pairs with the rank's release; it has exited, so this is its last word. */

@@ -26,6 +26,9 @@ void block_card_put(struct block *, uint32_t rank, const void *card, size_t n);
 /* 1 + the exit code of MPI_Abort, 0 = not called. */
 uint32_t block_aborted(const struct block *);
 
+/* The job is ending, with this exit code: ranks that abort for what they see of it say nothing. */
+void block_silence(struct block *, int code);
+
 enum job_life block_life(const struct block *, int rank);
 
 #endif

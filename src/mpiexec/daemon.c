@@ -173,7 +173,6 @@ static int prepare(struct job *j)
     int rc = serve_check(j);
     if (rc || (rc = guard_open(&j->guard, j->mark, j->size))) return rc;
     self.guarded = true;
-    live_open(j, &calls);
     relay_open(j);
     sink_has_room = on_room;
     catch_signals();
@@ -201,6 +200,7 @@ static bool take_job(int from, const void *bytes, size_t n)
     words_to = pass_words;
     hold_words();
     enter(cwd);
+    live_open(j, &calls); /* before the first agent may end */
     int rc = tree_open(j, &self.boot, copy, n);
     if (!rc) rc = prepare(j);
     release_words(rc);
@@ -223,31 +223,32 @@ static bool take_start(int from, const void *bytes, size_t n)
     return true;
 }
 
-/* The signal in a message of the root's; 0 = that is none. */
-static int get_signal(int from, const void *bytes, size_t n)
+/* The signal in a message of the root's, and the job's exit code; 0 = that is none. */
+static int get_signal(int from, const void *bytes, size_t n, int *code)
 {
     struct wire_in w = wire_of(bytes, n);
     uint32_t sig = wire_get32(&w);
+    *code = (int)wire_get32(&w);
     return wire_done(&w) && from == TREE_ROOT && self.guarded && sig < NSIG ? (int)sig : 0;
 }
 
 static bool take_end(int from, const void *bytes, size_t n)
 {
-    int sig = get_signal(from, bytes, n);
-    if (sig && self.started) live_end(sig);
+    int code, sig = get_signal(from, bytes, n, &code);
+    if (sig && self.started) live_end(sig, code);
     return sig;
 }
 
 static bool take_kill(int from, const void *bytes, size_t n)
 {
-    int sig = get_signal(from, bytes, n);
+    int code, sig = get_signal(from, bytes, n, &code);
     if (sig && self.started) live_kill();
     return sig;
 }
 
 static bool take_signal(int from, const void *bytes, size_t n)
 {
-    int sig = get_signal(from, bytes, n);
+    int code, sig = get_signal(from, bytes, n, &code);
     if (sig) live_signal(sig);
     return sig;
 }
@@ -256,7 +257,7 @@ static void stopped(void) {}
 
 static bool take_stop(int from, const void *bytes, size_t n)
 {
-    int sig = get_signal(from, bytes, n);
+    int code, sig = get_signal(from, bytes, n, &code);
     if (sig) live_stop(stopped);
     return sig;
 }

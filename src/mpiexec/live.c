@@ -137,9 +137,10 @@ void live_started(void)
     check_end();
 }
 
-void live_end(int sig)
+void live_end(int sig, int code)
 {
     self.failed = true;
+    block_silence(&self.job->block, code);
     if (self.phase == OVER)
         sweep_strays(groups(), self.job->mark);
     else if (self.phase == RUNNING)

@@ -35,8 +35,9 @@ void live_open(struct job *, const struct live_calls *);
 /* All ranks of the node have been started, or none if it has none. `over` may be called at once. */
 void live_started(void);
 
-/* Ends the ranks because something failed; also those that are just being started, and before any was. */
-void live_end(int sig);
+/* Ends the ranks because something failed, which `code` is the job's exit code for; also those that are just being
+ * started, and before any was. */
+void live_end(int sig, int code);
 void live_kill(void);
 
 /* Passes a signal on. live_stop ends with SIGSTOP for all, and then calls `then`. */

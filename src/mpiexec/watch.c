@@ -76,6 +76,7 @@ static void tell(enum tree_type type, int sig)
 {
     struct wire_out w = {0};
     wire_put32(&w, (uint32_t)sig);
+    wire_put32(&w, (uint32_t)self.code);
     tree_send(TREE_ALL, type, w.bytes, w.n);
     wire_free(&w);
 }
@@ -84,7 +85,7 @@ static void end_ranks(int sig)
 {
     self.phase = ENDING;
     tell(TREE_END, sig);
-    live_end(sig);
+    live_end(sig, self.code);
 }
 
 /* The first cause of the end: notes the exit code and says why, followed by what is done about it. */
