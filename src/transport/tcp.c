@@ -358,7 +358,8 @@ static bool listed(const char *list, const char *name)
 static bool superfluous(void)
 {
     const struct proc_info *me = proc_self();
-    return me->nodes == 1 && strcmp(me->bootstrap, "pmix") && listed(var_text(VAR_TRANSPORTS), "shm");
+    bool sure = !strcmp(me->bootstrap, "native") || !strcmp(me->bootstrap, "single"); /* others may not tell all */
+    return sure && me->nodes == 1 && listed(var_text(VAR_TRANSPORTS), "shm");
 }
 
 static int open_crypto(struct tcp_dom *d)

@@ -117,6 +117,7 @@ void tcp_sever(struct tp_ep *ep)
     e->code = TERN_ERR_PEER;
     e->words = strdup(err_words());
     e->severed = true;
+    tcp_settled(e, false); /* nothing goes straight out any more */
     list_push(&tcp_dom.lost, &e->in_lost);
 }
 
