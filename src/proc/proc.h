@@ -40,7 +40,8 @@ struct proc_boot {
     /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
     uint32_t (*node_of)(uint32_t rank);
-    /* The job's secret, the same in all its processes and known to nobody else. May wait for the first process. */
+    /* The job's secret, the same in all its processes and known to nobody else. May wait until the first process has put
+     * its card; so not to be asked for before the own card is put. */
     int (*secret)(uint8_t key[32]);
     /* Tells the launcher that the job must end with `code`. True if this process is the first to say so, and the words are
      * still to be printed. */

@@ -260,6 +260,14 @@ void tcp_ep_forget(struct tcp_ep *e)
     ep_free(e);
 }
 
+int tcp_keyed(void)
+{
+    if (tcp_dom.keyed) return 0;
+    int rc = proc_secret(tcp_dom.key);
+    tcp_dom.keyed = !rc;
+    return rc;
+}
+
 static int tcp_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
 {
     (void)dom;
@@ -267,9 +275,11 @@ static int tcp_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     if (!tcp_card_read(&c, card, n)) return err_set(TERN_ERR_PEER, "the tcp card of rank %u is none (%zu bytes)", peer->index, n);
     if (peer->index == proc_self()->rank)
         return err_set(TERN_ERR_PEER, "tcp does not connect a process with itself: add self to TERN_TRANSPORTS");
+    int rc = tcp_keyed();
+    if (rc) return rc;
     struct tcp_ep *e = tcp_ep_fill(peer, ep);
     if (!e) return TERN_ERR_NOMEM;
-    int rc = tcp_dial(e, &c);
+    rc = tcp_dial(e, &c);
     if (!rc) return 0;
     tcp_ep_forget(e);
     return rc;
@@ -365,7 +375,7 @@ static bool superfluous(void)
 static int open_crypto(struct tcp_dom *d)
 {
     d->crypto = module_load(CRYPTO_MODULE, CRYPTO_SYMBOL);
-    return d->crypto ? proc_secret(d->key) : TERN_ERR_NOT_FOUND;
+    return d->crypto ? 0 : TERN_ERR_NOT_FOUND;
 }
 
 static int open_descriptors(struct tcp_dom *d)

@@ -155,6 +155,7 @@ struct tcp_dom {
     char host[64];
     const struct crypto *crypto;
     uint8_t key[CRYPTO_KEY];
+    bool keyed;       /* tcp_keyed has fetched the key */
     uint64_t timeout; /* ns */
     struct link eps, dials, guests, dead, lost;
     unsigned guest_count, ep_count;
@@ -169,6 +170,10 @@ struct tcp_dom {
     unsigned spares;
 };
 extern struct tcp_dom tcp_dom;
+
+/* The job's secret into tcp_dom.key, before the first connection and not at the start: the first process of the job
+ * publishes it beside its card, which it does when its transports are open. May wait for that. */
+int tcp_keyed(void);
 
 /* ---- tcp_addr.c ---- */
 

@@ -132,7 +132,7 @@ static void receive_guest(int fd)
 void tcp_accept(struct tcp_source *listener)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        if (!make_room(clock_ns())) {
+        if (!make_room(clock_ns()) || tcp_keyed()) {
             hear(false);
             return;
         }

@@ -31,6 +31,7 @@ static uint32_t my_node;
 static uint32_t *node_table; /* by rank, UINT32_MAX = not asked for yet; NULL: all on one node */
 static uint32_t job_size;
 static uint8_t secret[32]; /* in rank 0, which makes it */
+static bool has_secret;
 static bool joined; /* PMIx_Init has been called, and PMIx_Finalize not since */
 
 /* ---- what the job is made of ---- */
@@ -173,11 +174,17 @@ static pmix_status_t put(const char *key, const void *bytes, size_t n)
     return PMIx_Put(PMIX_GLOBAL, key, &v);
 }
 
+/* In rank 0, once, whoever asks first. */
+static bool make_secret(void)
+{
+    if (!has_secret) has_secret = getrandom(secret, sizeof secret, 0) == sizeof secret;
+    return has_secret;
+}
+
 static pmix_status_t put_secret(void)
 {
     if (me.rank != 0) return PMIX_SUCCESS;
-    if (getrandom(secret, sizeof secret, 0) != sizeof secret) return PMIX_ERR_OUT_OF_RESOURCE;
-    return put(SECRET_KEY, secret, sizeof secret);
+    return make_secret() ? put(SECRET_KEY, secret, sizeof secret) : PMIX_ERR_OUT_OF_RESOURCE;
 }
 
 static int boot_card_put(const void *card, size_t len)
@@ -213,6 +220,7 @@ static int boot_secret(uint8_t key[32])
     pmix_value_t *v = NULL;
     first.rank = 0;
     if (me.rank == 0) {
+        if (!make_secret()) return fail(TERN_ERR_SYSTEM, "no random numbers for the job's secret");
         memcpy(key, secret, sizeof secret);
         return 0;
     }
