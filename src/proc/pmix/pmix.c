@@ -69,12 +69,41 @@ static uint32_t number_by(const char *how, const char *key, pmix_rank_t rank, ui
 
 static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise) { return number_by(NULL, key, rank, otherwise); }
 
-/* The library looks for the number of a node among what it knows of nodes, where version 4 has only its own: what the
- * launcher said of the process is among the job's data. */
-static uint32_t node_number(pmix_rank_t rank, uint32_t otherwise)
+/* Is rank in a list of ranks with commas between? */
+static bool listed(const char *list, pmix_rank_t rank)
 {
-    uint32_t n = number_by(PMIX_JOB_INFO, PMIX_NODEID, rank, UINT32_MAX);
-    return n != UINT32_MAX ? n : number(PMIX_NODEID, rank, otherwise);
+    char *end;
+    for (const char *at = list; *at; at = *end ? end + 1 : end) {
+        unsigned long n = strtoul(at, &end, 10);
+        if (end == at) return false;
+        if (n == rank) return true;
+    }
+    return false;
+}
+
+/* Is the process on this node? That is never in doubt, since it is about this node. */
+static bool is_near(pmix_rank_t rank)
+{
+    pmix_proc_t p = me;
+    pmix_info_t at_hand;
+    pmix_value_t *v = NULL;
+    p.rank = PMIX_RANK_WILDCARD;
+    PMIX_INFO_LOAD(&at_hand, PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    if (PMIx_Get(&p, PMIX_LOCAL_PEERS, &at_hand, 1, &v) != PMIX_SUCCESS) return rank == me.rank;
+    bool near = rank == me.rank || (v->type == PMIX_STRING && v->data.string && listed(v->data.string, rank));
+    PMIX_VALUE_RELEASE(v);
+    return near;
+}
+
+/* The number of a process's node has two places, and which of them is about the process depends on the launcher: the
+ * other one has this node's number, whoever is asked about. Tern's has it among the job's data, Slurm's elsewhere. One
+ * that neither place has is on a node of its own. */
+static uint32_t node_number(pmix_rank_t rank)
+{
+    if (is_near(rank)) return my_node;
+    uint32_t n = number_by(PMIX_JOB_INFO, PMIX_NODEID, rank, my_node);
+    if (n == my_node) n = number(PMIX_NODEID, rank, my_node);
+    return n != my_node ? n : (uint32_t)1 << 31 | rank;
 }
 
 static int describe(struct proc_info *p)
@@ -87,7 +116,7 @@ static int describe(struct proc_info *p)
     p->nodes = number(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, 1);
     p->local_size = number(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, p->nodes == 1 ? p->size : 1);
     p->local_rank = number(PMIX_LOCAL_RANK, me.rank, p->nodes == 1 ? me.rank : 0);
-    p->node = my_node = node_number(me.rank, 0);
+    p->node = my_node = number(PMIX_NODEID, me.rank, 0);
     p->universe = number(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, 0);
     p->appnum = number(PMIX_APPNUM, me.rank, 0);
     return 0;
@@ -136,7 +165,7 @@ static int boot_open(struct proc_info *p)
 static uint32_t boot_node_of(uint32_t rank)
 {
     if (!node_table || rank >= job_size) return my_node;
-    if (node_table[rank] == UINT32_MAX) node_table[rank] = node_number(rank, UINT32_MAX - 1);
+    if (node_table[rank] == UINT32_MAX) node_table[rank] = node_number(rank);
     return node_table[rank];
 }
 
