@@ -21,6 +21,7 @@ void pt_lose(struct peer *p)
     p->short_max = -1;
     lane0.lost_count++;
     list_push(&lane0.lost, &p->in_lost);
+    if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
 }
 
 void pt_violation(struct peer *p, const char *fmt, ...)
@@ -33,7 +34,6 @@ void pt_violation(struct peer *p, const char *fmt, ...)
     va_end(ap);
     err_set(TERN_ERR_PEER, "rank %u of the job sent a message that cannot be (%s); it is given up", p->index, what);
     pt_lose(p);
-    if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep);
 }
 
 void pt_lost_close(void)

@@ -269,10 +269,12 @@ static void any_source_hears_once(void **state)
 /* Collectives: receives fail, and who sends to one that has failed is let go. */
 static void collectives_fail_rather_than_hang(void **state)
 {
-    struct comm *c = job_open(NULL);
+    struct mock_script script = MOCK_SCRIPT;
     static char big[30000];
     struct request r = {0}, s = {0}, late = {0};
     (void)state;
+    script.sever_counts = true; /* the peer is also the other member, who lives */
+    struct comm *c = job_open(&script);
     struct peer *p = job_peer();
     pt_prepare(&s, REQ_SEND, c, PT_COLL, big, sizeof big, type_of(MPI_BYTE), 0, 7, PT_STANDARD);
     pt_prepare(&r, REQ_RECV, c, PT_COLL, big, 1, type_of(MPI_BYTE), 0, 8, PT_STANDARD);
@@ -298,6 +300,21 @@ static void collectives_fail_rather_than_hang(void **state)
     job_abandon();
 }
 
+/* However a peer is lost, nothing that is coming in from it may still be written to memory that is the user's again. */
+static void who_is_lost_is_cut_off(void **state)
+{
+    struct mock_script script = MOCK_SCRIPT;
+    (void)state;
+    script.sever_counts = true;
+    job_open(&script);
+    err_set(TERN_ERR_NOMEM, "no memory to answer");
+    pt_lose(job_peer());
+    assert_int_equal(mock_count.severed, 1);
+    pt_lose(job_peer());
+    assert_int_equal(mock_count.severed, 1);
+    job_abandon();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +323,7 @@ int main(void)
         cmocka_unit_test_teardown(complete_messages_stay, job_clean),
         cmocka_unit_test_teardown(any_source_hears_once, job_clean),
         cmocka_unit_test_teardown(collectives_fail_rather_than_hang, job_clean),
+        cmocka_unit_test_teardown(who_is_lost_is_cut_off, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
