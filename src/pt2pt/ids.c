@@ -69,6 +69,9 @@ struct id_entry *ids_find(struct ids *t, uint64_t id, const struct peer *from, u
 
 struct id_entry *ids_of(struct ids *t, const struct request *r) { return at(t, (uint32_t)r->id); }
 
+void ids_await(struct ids *t, const struct request *r, uint32_t what) { ids_of(t, r)->awaits |= what; }
+void ids_await_no_more(struct ids *t, const struct request *r, uint32_t what) { ids_of(t, r)->awaits &= ~what; }
+
 void ids_drop(struct ids *t, struct request *r)
 {
     struct id_entry *e = ids_of(t, r);

@@ -38,7 +38,7 @@ struct id_entry {
     struct request *request;  /* NULL: free, or nothing but AWAIT_CANCELLED is left */
     struct peer *peer;        /* NULL: free */
     uint32_t generation;      /* never 0 */
-    uint32_t awaits;          /* enum id_await; 0 while a send goes out, for which nothing more is said */
+    uint32_t awaits;          /* enum id_await; 0 while a send waits for room, and while it goes out, of which nothing more is said */
     uint32_t self, next_free; /* numbers of entries */
 };
 static_assert(sizeof(struct id_entry) == 32, "two to a cache line");
@@ -54,6 +54,12 @@ void ids_close(struct ids *);
 /* Gives r an id (r->id), by which r->peer may send what `awaits` says; one that it has gets that besides. 0, or
  * TERN_ERR_NOMEM in words. */
 int ids_give(struct ids *, struct request *r, uint32_t awaits);
+
+/* Of a request that has an id. What a send asks for is awaited from the moment that the question goes out, not while it
+ * waits for room: an answer then would end a request that is still in a queue. Before the call that sends it, since a
+ * message to ourselves is answered during it; and no more if that failed. */
+void ids_await(struct ids *, const struct request *, uint32_t what);
+void ids_await_no_more(struct ids *, const struct request *, uint32_t what);
 
 /* The entry with this id if `from` may send `what` about it, else NULL. */
 struct id_entry *ids_find(struct ids *, uint64_t id, const struct peer *from, uint32_t what);

@@ -76,7 +76,9 @@ int pt_offer_send_rts(struct request *r)
         list_push(&lane0.outgoing, &r->link);
         lane0.large++;
     }
+    ids_await(&lane0.ids, r, AWAIT_CTS);
     int rc = r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env_pack(r->comm->rank, r->tag), &rts, sizeof rts);
+    if (rc) ids_await_no_more(&lane0.ids, r, AWAIT_CTS);
     if (rc && offered) {
         list_remove(&r->link);
         lane0.large--;
@@ -86,7 +88,7 @@ int pt_offer_send_rts(struct request *r)
 
 void pt_offer_start(struct request *r)
 {
-    int rc = ids_give(&lane0.ids, r, AWAIT_CTS);
+    int rc = ids_give(&lane0.ids, r, 0);
     if (unlikely(rc)) {
         lane_finish(r, rc);
         return;

@@ -79,9 +79,11 @@ static int eager_attempt(struct request *r)
     struct sync_pack s = {.send = r->id};
     type_cursor_init(&s.cursor, r->type, r->count, r->buf);
     int rc;
-    if (r->mode == PT_SYNC)
+    if (r->mode == PT_SYNC) {
+        ids_await(&lane0.ids, r, AWAIT_ACK);
         rc = send_packed(p, AM_EAGER_SYNC, r->ctx, env, pack_sync, &s, (size_t)r->bytes + sizeof s.send);
-    else if (r->type->contig)
+        if (rc) ids_await_no_more(&lane0.ids, r, AWAIT_ACK);
+    } else if (r->type->contig)
         rc = p->ep.am_short(&p->ep, AM_EAGER, r->ctx, env, s.cursor.buf, (size_t)r->bytes);
     else
         rc = send_packed(p, AM_EAGER, r->ctx, env, pack_cursor, &s.cursor, (size_t)r->bytes);
@@ -144,7 +146,7 @@ void pt_send_start(struct request *r)
         pt_offer_start(r);
         return;
     }
-    int rc = r->mode == PT_SYNC ? ids_give(&l->ids, r, AWAIT_ACK) : 0;
+    int rc = r->mode == PT_SYNC ? ids_give(&l->ids, r, 0) : 0;
     if (unlikely(rc)) {
         lane_finish(r, rc);
         return;

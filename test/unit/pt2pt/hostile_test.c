@@ -249,6 +249,32 @@ static void fragments_in_order(void **state)
     }
 }
 
+/* Ids can be guessed: an answer to what still waits for room here must not end it, it is in a queue. */
+static void answered_before_it_was_asked(void **state)
+{
+    static char data[BYTES];
+    (void)state;
+    for (int large = 0; large < 2; large++) {
+        struct mock_script script = MOCK_SCRIPT;
+        struct pt_cts cts = {5, 0, 100};
+        struct request *r;
+        script.sever_counts = true;
+        world = job_open(&script);
+        from = job_peer();
+        mock_script.room = 0;
+        assert_int_equal(pt_isend(world, data, large ? BYTES : 50, type_of(MPI_BYTE), 0, 1, PT_SYNC, &r), 0);
+        assert_true(r->id && from->pending);
+        if (large) tp_handlers[AM_CTS](from, r->id, 0, &cts, sizeof cts);
+        else tp_handlers[AM_ACK](from, r->id, 0, NULL, 0);
+        assert_non_null(from->lost);
+        assert_false(request_is_complete(r));
+        job_settle();
+        assert_int_equal(pt_wait(r), TERN_ERR_PEER);
+        assert_null(from->pending);
+        job_abandon();
+    }
+}
+
 /* Messages for a communicator that is not there yet are checked when it is. */
 static void early_stranger(void **state)
 {
@@ -293,6 +319,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(each_in_words, job_clean),   cmocka_unit_test_teardown(fragments_in_order, job_clean),
+        cmocka_unit_test_teardown(answered_before_it_was_asked, job_clean),
         cmocka_unit_test_teardown(early_stranger, job_clean),  cmocka_unit_test_teardown(memory_is_bounded, job_clean),
         cmocka_unit_test_teardown(random_messages, job_clean),
     };
