@@ -51,16 +51,29 @@ static int deliver(struct tcp_ep *e, const struct tcp_frame *f, const void *data
     return 1;
 }
 
+/* Memory for a message that has no place of its own; only a short one may have none. NULL with words. */
+static char *own_place(const struct tcp_ep *e, const struct tcp_frame *f, int *code)
+{
+    char *place = f->bytes <= TCP_SHORT ? malloc(f->bytes) : NULL;
+    if (place) return place;
+    if (f->bytes <= TCP_SHORT)
+        *code = err_set(TERN_ERR_NOMEM, "no memory for a message of %u bytes from rank %u", f->bytes, e->peer->index);
+    else
+        *code = err_set(TERN_ERR_PEER, "rank %u sent %u bytes in one message that it was not asked for; the connection is closed",
+                        e->peer->index, f->bytes);
+    return NULL;
+}
+
 /* A message of which `have` bytes of payload are there: finds a place for it. */
 static void begin_long(struct tcp_ep *e, const struct tcp_frame *f, const char *data, size_t have)
 {
     struct tcp_in *in = &e->in;
+    int code;
     in->frame = *f;
     in->base = tp_sinks[f->id] ? tp_sinks[f->id](e->peer, f->h0, f->h1, f->bytes) : NULL;
     in->own = !in->base;
-    if (in->own && !(in->base = malloc(f->bytes))) {
-        err_set(TERN_ERR_NOMEM, "no memory for a message of %u bytes from rank %u", f->bytes, e->peer->index);
-        tcp_lose(e, TERN_ERR_NOMEM);
+    if (in->own && !(in->base = own_place(e, f, &code))) {
+        tcp_lose(e, code);
         return;
     }
     if (have) memcpy(in->base, data, have);

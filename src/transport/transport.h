@@ -57,8 +57,9 @@ typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const
 extern TERN_HIDDEN tp_handler_fn tp_handlers[AM_COUNT];
 
 /* Where the payload of a message that is just coming in is to go: n bytes of writable memory, which stay so until the
- * handler is called with data == that memory, or tp_lost with this peer. NULL: into memory of the transport's own. A
- * transport that reads from a stream asks, for messages longer than what it has read already; others never do. */
+ * handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: into memory of the
+ * transport's own, of which there is no more than max_short: the sender of a longer message may be given up. A transport
+ * that reads from a stream asks, for messages longer than what it has read already; others never do. */
 typedef void *(*tp_sink_fn)(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
 extern TERN_HIDDEN tp_sink_fn tp_sinks[AM_COUNT]; /* NULL: no sink for that id */
 

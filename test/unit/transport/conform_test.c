@@ -232,7 +232,7 @@ static uint64_t ops_done;
 static void *give_sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
 {
     wrong += from != other() || h1 != 3 * h0 + n;
-    return h0 % 3 ? sink_memory : NULL;
+    return h0 % 3 || n > other()->ep.max_short ? sink_memory : NULL;
 }
 
 static void op_done(struct tp_op *op, int rc)
