@@ -6,10 +6,10 @@
  * that is lost stays lost, so each rank plays one case; and each batch of them is a job of its own.
  */
 #include "fuzz.h"
+#include "fuzz_job.h"
 
 #include "base/err.h"
 #include "base/var.h"
-#include "proc/job.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
 #include "transport/tcp.h"
@@ -21,15 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define RANKS 256
 #define FRAMES 8
 #define PAYLOAD 70000 /* bytes of the longest frame that is meant well: longer than a short message may be */
-#define SECRET(i) ((uint8_t)(7 * (i) + 1))
 
-static uint8_t key[32];
 static char *sunk; /* where long messages go: as much address space as a frame can name */
 
 /* What rank 0 has seen of the rank whose turn it is. */
@@ -127,7 +124,7 @@ static bool shake_hands(int fd, uint32_t rank, unsigned changed)
 {
     struct handshake h;
     uint8_t bytes[HANDSHAKE_OUT];
-    handshake_connect(&h, &tern_crypto_sodium, key, HANDSHAKE_RANK, rank, 0);
+    handshake_connect(&h, &tern_crypto_sodium, fuzz_key, HANDSHAKE_RANK, rank, 0);
     for (unsigned step = 0; step < 2; step++) {
         if (step == changed) fuzz_mutate(h.out, h.out_len);
         if (!say(fd, h.out, h.out_len)) return false;
@@ -206,36 +203,9 @@ static void stranger(uint32_t rank)
 
 /* ---- the job ---- */
 
-static int make_block(void)
-{
-    uint64_t place_off, card_off, bytes = job_layout(RANKS, &place_off, &card_off);
-    int fd = memfd_create("tern-test-job", 0);
-    if (fd < 0 || ftruncate(fd, (off_t)bytes)) abort();
-    struct job_head *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (h == MAP_FAILED) abort();
-    h->magic = JOB_MAGIC;
-    h->version = JOB_VERSION;
-    h->bytes = bytes;
-    h->size = h->local_size = RANKS;
-    h->nodes = 1;
-    h->usable_cpus = 1;
-    h->place_off = place_off;
-    h->card_off = card_off;
-    strcpy(h->name, "fuzz");
-    memcpy(h->secret, key, sizeof key);
-    for (uint32_t r = 0; r < RANKS; r++) job_places(h)[r] = (struct job_place){.local_rank = r, .l3 = -1, .numa = -1};
-    munmap(h, bytes);
-    return fd;
-}
-
 static bool open_rank0(void)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%d", make_block());
-    setenv(JOB_ENV_FD, text, 1);
-    setenv(JOB_ENV_RANK, "0", 1);
-    setenv("TERN_BOOTSTRAP", "native", 1);
-    setenv("TERN_TRANSPORTS", "self,tcp", 1);
+    fuzz_job(RANKS);
     tp_handlers[AM_EAGER] = tp_handlers[AM_FRAG] = take;
     tp_sinks[AM_FRAG] = sink;
     tp_lost = lost;
@@ -254,7 +224,6 @@ static int descriptors(void)
 
 static bool play(void)
 {
-    alarm(300);
     if (!open_rank0()) return false;
     int before = descriptors();
     for (uint32_t rank = 1; rank < RANKS && fuzz_ok(); rank++) {
@@ -276,29 +245,11 @@ static bool play(void)
     return fuzz_ok();
 }
 
-static void job(void)
-{
-    int status;
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid < 0) abort();
-    if (!pid) {
-        bool good = play();
-        fflush(stdout);
-        exit(good ? 0 : 1);
-    }
-    if (waitpid(pid, &status, 0) != pid) abort();
-    FUZZ_RULE(status == 0, "rank 0 lives on");
-}
+static void job(void) { fuzz_fork(play, "rank 0 lives on"); }
 
 int main(void)
 {
     static const struct fuzz_part parts[] = {
         {"TCP takes nothing from strangers, and no frame that cannot be", job, RANKS}};
-    const char *top = getenv("top_builddir");
-    char dir[4096];
-    for (size_t i = 0; i < sizeof key; i++) key[i] = SECRET(i);
-    snprintf(dir, sizeof dir, "%s/lib/tern", top ? top : ".");
-    setenv("TERN_MODULE_DIR", dir, 1);
     return fuzz_main(parts, 1, 2 * RANKS);
 }
