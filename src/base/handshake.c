@@ -135,7 +135,7 @@ static enum handshake_state take_verdict(struct handshake *h)
     struct verdict v;
     memcpy(&v, h->in, sizeof v);
     h->verdict = be16toh(v.verdict);
-    if (be32toh(v.magic) != MAGIC || h->verdict < VERDICT_WELCOME || h->verdict > VERDICT_LEAVING)
+    if (be32toh(v.magic) != MAGIC || h->verdict < VERDICT_WELCOME || h->verdict > VERDICT_FULL)
         return bad(h, "no verdict");
     h->step = OVER;
     return HANDSHAKE_DONE;

@@ -35,7 +35,8 @@ enum handshake_kind { HANDSHAKE_RANK = 1, HANDSHAKE_TREE = 2 };
 enum handshake_verdict {
     VERDICT_WELCOME = 1,
     VERDICT_TIE = 2,    /* both sides connected at once, and the other connection is kept */
-    VERDICT_LEAVING = 3 /* the acceptor takes no connections any more */
+    VERDICT_LEAVING = 3, /* the acceptor takes no connections any more */
+    VERDICT_FULL = 4     /* it has no descriptor for one now */
 };
 
 enum handshake_state {

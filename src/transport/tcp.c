@@ -29,7 +29,7 @@
 #define STARVED_NS 10000000u
 #define FAREWELL_NS 1000000000u
 
-struct tcp_dom tcp_dom = {.epoll = -1, .timer = -1};
+struct tcp_dom tcp_dom = {.epoll = -1, .timer = -1, .reserve = -1};
 
 /* ---- descriptors ---- */
 
@@ -62,6 +62,8 @@ void tcp_half_free(struct tcp_half *h)
 {
     if (h->src.fd >= 0) close(h->src.fd);
     h->src.fd = -1;
+    if (h->reserved && tcp_reserve()) tcp_due(tcp_dom.deaf_until = 1); /* the next one may come in at once */
+    h->reserved = false;
     list_remove(&h->link);
     list_push(&tcp_dom.dead, &h->link);
 }
@@ -347,10 +349,11 @@ static void tcp_close(struct tp_dom *dom)
     bury();
     close_fd(&d->epoll);
     close_fd(&d->timer);
+    close_fd(&d->reserve);
     while (d->spares) free(d->spare[--d->spares]);
     free(d->stage);
     explicit_bzero(d, sizeof *d);
-    d->epoll = d->timer = -1;
+    d->epoll = d->timer = d->reserve = -1;
 }
 
 static bool listed(const char *list, const char *name)
@@ -383,7 +386,7 @@ static int open_descriptors(struct tcp_dom *d)
     d->epoll = epoll_create1(EPOLL_CLOEXEC);
     d->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     d->timer_src = (struct tcp_source){d->timer, TCP_TIMER, TCP_UNWATCHED};
-    if (d->epoll < 0 || d->timer < 0) return err_sys("tcp cannot be opened");
+    if (d->epoll < 0 || d->timer < 0 || !tcp_reserve()) return err_sys("tcp cannot be opened");
     if (!tcp_watch(&d->timer_src, EPOLLIN)) return TERN_ERR_SYSTEM;
     d->stage = aligned_alloc(4096, TCP_STAGE_BYTES);
     return d->stage ? 0 : err_set(TERN_ERR_NOMEM, "no memory for tcp");

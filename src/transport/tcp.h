@@ -92,6 +92,7 @@ enum tcp_stage {
 struct tcp_half {
     struct tcp_source src;
     enum tcp_stage stage;
+    bool reserved; /* guest: it has the descriptor that is kept for telling guests that there is none */
     struct tcp_dial *dial; /* NULL: a guest */
     unsigned which;        /* dial: which address */
     uint64_t deadline;     /* guest: ns */
@@ -148,6 +149,7 @@ struct tcp_ep {
 
 struct tcp_dom {
     int epoll, timer;
+    int reserve; /* a descriptor kept for when there are no more; -1: in use, or lost */
     struct tcp_source timer_src;
     unsigned ifs_count;
     struct tcp_if ifs[TCP_ADDRS];
@@ -214,6 +216,7 @@ enum handshake_state tcp_half_talk(struct tcp_half *, const char **why, bool *ag
 
 int tcp_listen(struct tcp_dom *);
 void tcp_accept(struct tcp_source *listener);
+bool tcp_reserve(void); /* keeps a descriptor back, if there is none yet */
 void tcp_guest_event(struct tcp_half *, uint32_t events);
 uint64_t tcp_guest_timer(uint64_t now, uint64_t away);
 void tcp_guest_settle(struct tcp_ep *); /* the dialling to this peer is decided: what of one who is held? */

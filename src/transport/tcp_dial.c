@@ -30,7 +30,7 @@ struct attempt {
     bool tried, live, final; /* final: there is no use in trying it again */
     unsigned strikes;
     uint64_t retry_at;
-    char near[IFNAMSIZ], why[64];
+    char near[IFNAMSIZ], why[80];
 };
 
 struct tcp_dial {
@@ -253,10 +253,19 @@ static void won(struct tcp_half *h)
     tcp_guest_settle(e);
 }
 
+/* The other side's files may become fewer, but it is not waited for for ever. */
+static void full(struct tcp_half *h)
+{
+    h->stage = HALF_TALKING;
+    h->dial->attempt[h->which].strikes = 0;
+    failed(h, "that process has too many files open to take a connection (ulimit -n)", true);
+}
+
 static void judged(struct tcp_half *h)
 {
     if (h->hs.verdict == VERDICT_WELCOME) won(h);
     else if (h->hs.verdict == VERDICT_LEAVING) tcp_leave(h->dial->e);
+    else if (h->hs.verdict == VERDICT_FULL) full(h);
     else failed(h, "the other side prefers its own connection, which did not come", true);
 }
 

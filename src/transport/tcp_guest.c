@@ -6,6 +6,9 @@
  * until then new ones wait in the system's queue. A genuine process that is turned out
  * so tries again (tcp_dial.c).
  *
+ * When the process has no descriptors left, one that was kept back for that serves to tell
+ * genuine guests so, one after the other: they try again for a while, and then say why.
+ *
  * Both may dial at once. Only a connector that has sent its proof can count as connected
  * at the other side; so who has not sent it yet gives way: it stops dialling and takes
  * the other's connection. Where both have, the connection of the lower rank is taken: the
@@ -18,6 +21,7 @@
 #include "transport/tcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -115,10 +119,31 @@ static bool make_room(uint64_t now)
     return false;
 }
 
-static void receive_guest(int fd)
+bool tcp_reserve(void)
+{
+    if (tcp_dom.reserve < 0) tcp_dom.reserve = fcntl(tcp_dom.epoll, F_DUPFD_CLOEXEC, 0);
+    return tcp_dom.reserve >= 0;
+}
+
+/* Out of descriptors: the one kept back is the guest's. -1 when somebody has it already. */
+static int accept_reserved(int listener)
+{
+    if (tcp_dom.reserve < 0) return -1;
+    close(tcp_dom.reserve);
+    tcp_dom.reserve = -1;
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) tcp_reserve();
+    return fd;
+}
+
+static void receive_guest(int fd, bool reserved)
 {
     struct tcp_half *h = tcp_half_new(fd);
-    if (!h) return;
+    if (!h) {
+        if (reserved) tcp_reserve();
+        return;
+    }
+    h->reserved = reserved;
     h->stage = HALF_TALKING;
     h->deadline = clock_ns() + GUEST_NS;
     handshake_accept(&h->hs, tcp_dom.crypto, tcp_dom.key, HANDSHAKE_RANK, proc_self()->rank);
@@ -137,9 +162,11 @@ void tcp_accept(struct tcp_source *listener)
             return;
         }
         int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) receive_guest(fd);
+        bool none_left = fd < 0 && (errno == EMFILE || errno == ENFILE);
+        if (none_left) fd = accept_reserved(listener->fd);
+        if (fd >= 0) receive_guest(fd, none_left);
         else if (errno == EAGAIN) return;
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        else if (none_left || errno == ENOBUFS || errno == ENOMEM) {
             hear(false);
             return;
         }
@@ -187,6 +214,11 @@ static struct tcp_ep *endpoint_of(const struct tcp_half *h)
 /* The guest is genuine: is it wanted? */
 static void decide(struct tcp_half *h)
 {
+    if (h->reserved) h->reserved = !tcp_reserve();
+    if (h->reserved) { /* none has become free meanwhile */
+        send_away(h, VERDICT_FULL);
+        return;
+    }
     struct tcp_ep *e = endpoint_of(h);
     if (!e || e->state >= TCP_LEFT) {
         send_away(h, VERDICT_LEAVING);
