@@ -70,6 +70,7 @@ INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype 
         return MPI_SUCCESS;
     }
     if (!long_ok(c, t, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    *request = MPI_REQUEST_NULL; /* what a program waits for that goes on after an error */
     rc = pt_isend_long(c, buf, count, t, dest, tag, mode, rc, &r);
     if (rc) return report_code(c, call, rc);
     *request = (MPI_Request)r;

@@ -196,6 +196,17 @@ int pt_send(struct comm *c, const void *buf, int64_t count, struct type *t, int 
     return likely(!rc) ? 0 : pt_send_long(c, buf, count, t, dest, tag, mode, rc);
 }
 
+/* A send that failed at its start is no request of the user's: said now, the error is not hidden behind receives that wait
+ * for what others could not send either. */
+static TERN_COLD int take_back(struct request *r)
+{
+    int rc = r->result.error;
+    type_unref(r->type);
+    comm_unref(r->comm);
+    request_free(r);
+    return rc;
+}
+
 static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag,
                                 enum pt_mode mode, struct request **req_p)
 {
@@ -206,6 +217,7 @@ static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, 
     lane_enter(c->lane);
     pt_send_start(r);
     lane_leave(c->lane);
+    if (unlikely(request_is_complete(r) && r->result.error)) return take_back(r);
     *req_p = r;
     return 0;
 }
