@@ -7,6 +7,7 @@
 #include <string.h>
 
 static _Thread_local char words[512];
+static _Thread_local int last;
 
 int err_set(int code, const char *fmt, ...)
 {
@@ -14,6 +15,7 @@ int err_set(int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
+    last = code;
     return code;
 }
 
@@ -29,9 +31,16 @@ int err_sys(const char *fmt, ...)
         snprintf(words + n, sizeof words - (size_t)n, ": %s", strerror_r(e, reason, sizeof reason));
     }
     errno = e;
+    last = TERN_ERR_SYSTEM;
     return TERN_ERR_SYSTEM;
 }
 
 const char *err_words(void) { return words; }
 
-void err_clear(void) { words[0] = 0; }
+int err_code(void) { return last; }
+
+void err_clear(void)
+{
+    words[0] = 0;
+    last = 0;
+}

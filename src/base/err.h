@@ -52,6 +52,7 @@ int err_sys(const char *fmt, ...) TERN_PRINTF(1, 2) TERN_COLD;
 
 /* The words recorded last by this thread ("" if none), and forgetting them. */
 const char *err_words(void);
+int err_code(void); /* the code they belong to; 0: there are none */
 void err_clear(void);
 
 #endif

@@ -53,8 +53,10 @@ static const char *host(void)
     return name;
 }
 
-static _Noreturn void die(const char *call, int klass, const char *words)
+/* A peer that is lost has probably died: then its end is what the launcher says, once, as it ends us all. */
+static _Noreturn void die(const char *call, int klass, const char *words, bool lost)
 {
+    if (lost) proc_await_end();
     const char *name = error_name(klass);
     char line[1200], own[MPI_MAX_ERROR_STRING] = "unknown error class";
     if (!name) errcode_string(klass, own, sizeof own);
@@ -99,8 +101,8 @@ static struct errhandler *handler_of(const void *on, void **handle_p)
     return c->errh ? c->errh : errh_initial(); /* nothing is open yet */
 }
 
-/* What the handler of `on` says; returns only if it lets the program go on. */
-static int handle(const void *on, const char *call, int klass, const char *words)
+/* What the handler of `on` says; returns only if it lets the program go on. `lost`: a peer is. */
+static int handle(const void *on, const char *call, int klass, const char *words, bool lost)
 {
     void *object;
     struct errhandler *e = errh_ref(handler_of(on, &object)); /* the user's function may take it off the object */
@@ -109,7 +111,7 @@ static int handle(const void *on, const char *call, int klass, const char *words
     snprintf(last.words, sizeof last.words, "%s: %s", call, words);
     switch (e->action) {
     case ERRH_FATAL:
-    case ERRH_ABORT: die(call, klass, words);
+    case ERRH_ABORT: die(call, klass, words, lost);
     case ERRH_USER: errh_call(e, object, &code); break;
     case ERRH_RETURN: break;
     }
@@ -124,8 +126,9 @@ int report(const void *on, const char *call, int klass, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
+    bool lost = klass == MPI_ERR_IN_STATUS && err_code() == TERN_ERR_PEER;
     err_set(TERN_ERR_ARG, "%s", words);
-    return handle(on, call, klass, words);
+    return handle(on, call, klass, words, lost);
 }
 
 int report_code(const void *on, const char *call, int code)
@@ -135,10 +138,10 @@ int report_code(const void *on, const char *call, int code)
     const char *said = err_words();
     if (code == TERN_ERR_TRUNCATE) said = "the message is longer than the receive buffer";
     snprintf(words, sizeof words, "%s", *said ? said : error_sentence(klass));
-    return handle(on, call, klass, words);
+    return handle(on, call, klass, words, code == TERN_ERR_PEER);
 }
 
-void report_user(const void *on, const char *call, int code) { handle(on, call, code, "the program reported an error"); }
+void report_user(const void *on, const char *call, int code) { handle(on, call, code, "the program reported an error", false); }
 
 bool mpi_running, world_running;
 

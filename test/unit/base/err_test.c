@@ -15,8 +15,10 @@ static void words_and_code(void **state)
     assert_string_equal(err_words(), "");
     assert_int_equal(err_set(TERN_ERR_RANK, "rank %d of %d", 7, 4), TERN_ERR_RANK);
     assert_string_equal(err_words(), "rank 7 of 4");
+    assert_int_equal(err_code(), TERN_ERR_RANK);
     err_clear();
     assert_string_equal(err_words(), "");
+    assert_int_equal(err_code(), 0);
 }
 
 static void reason_of_the_system(void **state)
