@@ -38,8 +38,8 @@ void pt_own(void);
 /* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. */
 void pt_share(void);
 
-/* Until nothing that this process has to send waits for room, goes out in fragments or is still with a transport, at most
- * 20 s: before the last barrier. */
+/* Until nothing that this process has to send waits for room, goes out in fragments or is still with a transport: before
+ * the last barrier. */
 void pt_drain(void);
 
 /*

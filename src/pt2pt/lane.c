@@ -2,7 +2,6 @@
  * lane.c - the lane's life, its table of contexts, progress.
  */
 #include "pt2pt/lane.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
@@ -16,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 struct lane lane0;
@@ -210,28 +208,17 @@ void pt_close(void)
 void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
 void pt_share(void) { lane_share(&lane0); }
 
-static bool drained(const struct lane *l)
+static bool drained(void *lane)
 {
+    const struct lane *l = lane;
     return list_empty(&l->pending) && list_empty(&l->streams) && peer_drained();
 }
 
-/* A peer that takes nothing, and has not been found lost, must not keep this process from ending. */
-#define DRAIN_NS (20 * (uint64_t)1000000000)
-
-/* Not by lane_wait, which has no limit of time; there is hardly ever anything to wait for. */
+/* Without a limit of time: who has what is to be sent may compute for hours, and who is dead is found out (lost.h). */
 void pt_drain(void)
 {
-    uint64_t end = 0;
     lane_enter(&lane0);
-    while (!drained(&lane0)) {
-        uint64_t now = clock_ns();
-        if (!end) end = now + DRAIN_NS;
-        if (now >= end) break;
-        if (lane_progress(&lane0)) continue;
-        lane_leave(&lane0);
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-        lane_enter(&lane0);
-    }
+    lane_wait(&lane0, drained, &lane0, NULL);
     lane_leave(&lane0);
 }
 
