@@ -24,7 +24,8 @@ enum coll_flag {
     COLL_IN_PLACE = 1, /* at this rank: input is taken from the receive buffer (scatter: the root keeps its block) */
     COLL_ORDERED = 2,  /* the operator does not commute: combine in the order of the ranks */
     COLL_EXACT = 4,    /* any order and grouping gives the same bits (integers, minima) */
-    COLL_STAGED = 8    /* bcast: the buffer has gaps, so pieces of it go through the scratchpad */
+    COLL_STAGED = 8,   /* bcast: the buffer has gaps, so pieces of it go through the scratchpad */
+    COLL_FAR = 16      /* some messages cross a network: each costs ten times what it does in shared memory */
 };
 
 /*

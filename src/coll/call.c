@@ -2,9 +2,12 @@
 #include "coll/call.h"
 
 #include "base/err.h"
+#include "base/var.h"
 #include "coll/select.h"
+#include "proc/proc.h"
 #include "pt2pt/api.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- shapes --------------------------------------------------------------------- */
 
@@ -34,12 +37,29 @@ int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
     }
 }
 
+/* The same at all ranks: it follows from where the job's processes are and which transports there may be. */
+static enum coll_reach reach_of(const struct comm *c)
+{
+    if (c->size > 1 && !strstr(var_text(VAR_TRANSPORTS), "shm")) return REACH_FAR;
+    for (int r = 1; r < c->size; r++)
+        if (proc_node_of(comm_index(c, r)) != proc_node_of(comm_index(c, 0))) return REACH_FAR;
+    return REACH_NEAR;
+}
+
+static bool is_far(const struct comm *c)
+{
+    if (!c->coll) return reach_of(c) == REACH_FAR;
+    if (!c->coll->reach) c->coll->reach = reach_of(c);
+    return c->coll->reach == REACH_FAR;
+}
+
 void coll_call_shape(const struct comm *c, const struct coll_call *a, struct coll_shape *s)
 {
     bool root = c->rank == a->root;
     *s = (struct coll_shape){.kind = (uint8_t)a->kind, .rank = c->rank, .size = c->size, .root = a->root, .grain = 1};
     s->bytes = coll_call_bytes(c, a);
     if (in_place(a, root)) s->flags |= COLL_IN_PLACE;
+    if (is_far(c)) s->flags |= COLL_FAR;
     if (a->kind == COLL_BCAST && !a->rtype->contig) s->flags |= COLL_STAGED;
     if (coll_reduces(a->kind)) {
         if (a->rtype->size > 0) s->grain = a->rtype->size;

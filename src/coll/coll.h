@@ -76,6 +76,7 @@ struct coll_comm {
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
+    enum coll_reach { REACH_UNKNOWN, REACH_NEAR, REACH_FAR } reach; /* do its ranks share memory? */
 };
 
 /* The communicator's state, made at first use; NULL with words when memory is out. */

@@ -59,6 +59,12 @@ static const struct rule {
     {COLL_EXSCAN, ANY, ALL, "chain"},
 };
 
+/* Asked first where messages cross a network (COLL_FAR), and each costs more than the bytes that come along: alltoall of
+ * 16 ranks over TCP, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. */
+static const struct rule far_rules[] = {
+    {COLL_ALLTOALL, ANY, 8 * KB, "bruck"},
+};
+
 /* The variable of an operation, indexed by enum coll_kind. */
 static const enum var_id variable[COLL_KINDS] = {
     [COLL_BARRIER] = VAR_COLL_BARRIER,
@@ -87,10 +93,10 @@ static int forced(const struct coll_shape *s)
     return alg >= 0 && coll_alg_fits(alg, s) ? alg : -1;
 }
 
-static int by_rule(const struct coll_shape *s)
+static int by_rule(const struct coll_shape *s, const struct rule *table, size_t n)
 {
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        const struct rule *r = &rules[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct rule *r = &table[i];
         if (r->kind != s->kind || s->size > r->max_ranks || s->bytes >= r->below) continue;
         int alg = coll_alg_find(s->kind, r->alg);
         if (coll_alg_fits(alg, s)) return alg;
@@ -101,10 +107,22 @@ static int by_rule(const struct coll_shape *s)
 void coll_select(struct coll_shape *s)
 {
     int alg = forced(s);
-    if (alg < 0) alg = by_rule(s);
+    if (alg < 0 && (s->flags & COLL_FAR)) alg = by_rule(s, far_rules, ARRAY_LEN(far_rules));
+    if (alg < 0) alg = by_rule(s, rules, ARRAY_LEN(rules));
     assert(alg >= 0); /* the last rule of every operation fits everything: a test sees to it */
     s->alg = (uint8_t)alg;
     s->segment = var_int(VAR_COLL_SEGMENT);
+}
+
+static void print_rules(FILE *f, const struct rule *table, size_t n, const char *where)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct rule *r = &table[i];
+        fprintf(f, "%-22s%s", coll_kind_name(r->kind), where);
+        if (r->max_ranks != ANY) fprintf(f, " up to %d ranks", r->max_ranks);
+        if (r->below != ALL) fprintf(f, " below %lld bytes", (long long)r->below);
+        fprintf(f, ": %s\n", r->alg);
+    }
 }
 
 char *coll_select_print(void)
@@ -113,13 +131,8 @@ char *coll_select_print(void)
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f) return NULL;
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        const struct rule *r = &rules[i];
-        fprintf(f, "%-22s", coll_kind_name(r->kind));
-        if (r->max_ranks != ANY) fprintf(f, " up to %d ranks", r->max_ranks);
-        if (r->below != ALL) fprintf(f, " below %lld bytes", (long long)r->below);
-        fprintf(f, ": %s\n", r->alg);
-    }
+    print_rules(f, far_rules, ARRAY_LEN(far_rules), " over a network");
+    print_rules(f, rules, ARRAY_LEN(rules), "");
     if (fclose(f) == 0) return text;
     free(text);
     return NULL;

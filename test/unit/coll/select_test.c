@@ -68,6 +68,21 @@ static void variables(void **state)
     }
 }
 
+/* What crosses a network has rules of its own, where there are any; the others hold for the rest. */
+static void far_away(void **state)
+{
+    (void)state;
+    struct coll_shape near = shape(COLL_ALLTOALL, 16, 1000, 0), far = shape(COLL_ALLTOALL, 16, 1000, COLL_FAR);
+    coll_select(&near);
+    coll_select(&far);
+    assert_string_equal(coll_algs[near.alg].name, "direct");
+    assert_string_equal(coll_algs[far.alg].name, "bruck");
+    near = shape(COLL_BCAST, 16, 1000, 0), far = shape(COLL_BCAST, 16, 1000, COLL_FAR);
+    coll_select(&near);
+    coll_select(&far);
+    assert_int_equal(near.alg, far.alg);
+}
+
 static void printable(void **state)
 {
     (void)state;
@@ -82,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(always_something),
         cmocka_unit_test(variables),
+        cmocka_unit_test(far_away),
         cmocka_unit_test(printable),
     };
     if (var_open()) return 1;
