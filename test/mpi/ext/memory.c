@@ -36,10 +36,11 @@ static void sizes(void)
     }
 }
 
-/* Are large blocks such as peers can map? */
+/* Are large blocks such as peers can map, all of them? */
 static int is_shared(void)
 {
-    const char *off = getenv("TERN_ARENA"), *transports = getenv("TERN_TRANSPORTS");
+    const char *off = getenv("TERN_ARENA"), *transports = getenv("TERN_TRANSPORTS"), *here = getenv("MPI_LOCALNRANKS");
+    if (here && atoi(here) < check_size) return 0; /* several nodes */
     return check_size > 1 && !(off && !strcmp(off, "off")) && !transports;
 }
 
