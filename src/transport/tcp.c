@@ -310,7 +310,7 @@ static bool heard(struct tcp_ep *e)
     ssize_t n;
     if (e->src.fd < 0) return true;
     while ((n = recv(e->src.fd, tcp_dom.stage, TCP_STAGE_BYTES, MSG_DONTWAIT)) > 0) {}
-    if (n < 0 && errno != EAGAIN && errno != EINTR) return true;
+    if (!n || (errno != EAGAIN && errno != EINTR)) return true; /* it has left as well, and reads no more */
     return ioctl(e->src.fd, SIOCOUTQ, &left) || !left;
 }
 
