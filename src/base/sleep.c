@@ -120,7 +120,8 @@ static void ring_pipe(const struct bell *b)
     char path[48];
     bool own = b->pid == (uint32_t)getpid();
     snprintf(path, sizeof path, "/proc/%u/fd/%d", b->pid, b->in);
-    int fd = own ? b->in : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    /* For reading too: if the owner ends just now, the write is to ourselves and no SIGPIPE. */
+    int fd = own ? b->in : open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return; /* it has gone, or wakes up by itself (POLL_MS) */
     (void)!write(fd, "", 1); /* a full pipe wakes as well */
     if (!own) close(fd);

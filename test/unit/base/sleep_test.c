@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -162,6 +163,35 @@ static void descriptors_end_a_poll(void **state)
     close(ends[1]);
 }
 
+/* The owner's end may close while somebody rings: a signal would end the one who rings. */
+static void ringing_the_dead_is_no_signal(void **state)
+{
+    (void)state;
+    struct bell *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = -1, ends[2];
+    char byte;
+    assert_true(b != MAP_FAILED);
+    assert_int_equal(pipe(ends), 0);
+    bell_open(b, true);
+    pid_t owner = fork();
+    assert_true(owner >= 0);
+    if (owner == 0) { /* keeps the end for writing only, as one that is just closing its pipe */
+        if (bell_open_pipe(b)) _exit(1);
+        bell_announce(b);
+        close(b->out);
+        if (write(ends[1], "x", 1) != 1) _exit(1);
+        pause();
+    }
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    bell_check(b, true);
+    assert_int_equal(atomic_load(&b->asleep), BELL_AWAKE);
+    kill(owner, SIGKILL);
+    while (waitpid(owner, &status, 0) < 0 && errno == EINTR) continue;
+    munmap(b, sizeof *b);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 /* Who sleeps in poll is counted apart, and left to the opener. */
 static void gate_tells_of_pollers(void **state)
 {
@@ -283,6 +313,7 @@ int main(void)
         cmocka_unit_test(processes_with_pipes),
         cmocka_unit_test(descriptors_end_a_poll),
         cmocka_unit_test(gate_tells_of_pollers),
+        cmocka_unit_test(ringing_the_dead_is_no_signal),
         cmocka_unit_test(gate_with_fences),
         cmocka_unit_test(gate_with_membarrier),
         cmocka_unit_test(ring_after_the_announcement_counts),
