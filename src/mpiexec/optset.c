@@ -92,7 +92,7 @@ static int set_arch(struct spec *s, char **v)
     struct utsname u;
     (void)s;
     if (!uname(&u) && !strcasecmp(u.machine, v[0])) return 0;
-    say("option -arch %s: this host is %s and there is no other in this version", v[0], u.machine);
+    say("option -arch %s: this host is %s, and all hosts of a job must be alike", v[0], u.machine);
     return EXIT_USAGE;
 }
 
