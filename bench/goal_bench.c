@@ -81,7 +81,7 @@ static void run(void *f) { goal_start(f); }
 static void build(void *s)
 {
     struct goal_prog *prog;
-    if (coll_compile(s, NULL, &prog)) exit(1);
+    if (coll_compile(s, &coll_given_nothing, &prog)) exit(1);
     goal_unref(prog);
 }
 
@@ -96,7 +96,7 @@ static void one(enum coll_kind kind, const char *alg, int ranks, int64_t bytes)
     struct coll_shape s = shape(kind, alg, ranks, bytes);
     struct goal_prog *prog;
     char *memory = calloc(2, (size_t)ranks * (size_t)bytes + 1);
-    if (!memory || coll_compile(&s, NULL, &prog)) exit(1);
+    if (!memory || coll_compile(&s, &coll_given_nothing, &prog)) exit(1);
     struct goal_frame *f = goal_frame_new(prog, &port);
     f->done = done;
     goal_bind(f, GOAL_SEND_BUF, memory);
@@ -120,7 +120,7 @@ static void look_up(void *cache)
     struct coll_shape s = shape(COLL_BARRIER, "dissemination", 4, turn = (turn + 5) % 32);
     struct goal_prog *prog;
     void *idle;
-    if (coll_cache_get(cache, &s, &prog, &idle)) exit(1);
+    if (coll_cache_get(cache, &s, &coll_given_nothing, &prog, &idle)) exit(1);
     goal_unref(prog);
 }
 
@@ -137,7 +137,7 @@ int main(void)
     one(COLL_ALLTOALL, "bruck", 64, 8);
     struct coll_shape empty = shape(COLL_BCAST, "binomial", 4, 0);
     struct goal_prog *prog;
-    if (coll_compile(&empty, NULL, &prog)) return 1;
+    if (coll_compile(&empty, &coll_given_nothing, &prog)) return 1;
     struct goal_frame *f = goal_frame_new(prog, &port);
     f->done = done;
     printf("restart_empty_ns %.1f\n", measure(run, f, 100000));

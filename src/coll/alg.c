@@ -45,7 +45,14 @@ const struct coll_alg coll_algs[] = {
     {COLL_SCAN, "chain", coll_scan_chain, 0, "pipeline of segments from rank to rank"},
     {COLL_EXSCAN, "doubling", coll_scan_doubling, 0, "log2 P rounds"},
     {COLL_EXSCAN, "chain", coll_scan_chain, 0, "pipeline of segments from rank to rank"},
+    {COLL_NEIGHBOR_ALLGATHER, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
+    {COLL_NEIGHBOR_ALLGATHERV, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
+    {COLL_NEIGHBOR_ALLTOALL, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
+    {COLL_NEIGHBOR_ALLTOALLV, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
+    {COLL_NEIGHBOR_ALLTOALLW, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
 };
+const struct coll_given coll_given_nothing;
+
 const int coll_algs_count = ARRAY_LEN(coll_algs);
 
 const char *coll_kind_name(enum coll_kind kind)
@@ -68,6 +75,11 @@ const char *coll_kind_name(enum coll_kind kind)
         [COLL_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
         [COLL_SCAN] = "scan",
         [COLL_EXSCAN] = "exscan",
+        [COLL_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
+        [COLL_NEIGHBOR_ALLGATHERV] = "neighbor_allgatherv",
+        [COLL_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
+        [COLL_NEIGHBOR_ALLTOALLV] = "neighbor_alltoallv",
+        [COLL_NEIGHBOR_ALLTOALLW] = "neighbor_alltoallw",
     };
     return name[kind];
 }
@@ -90,16 +102,16 @@ bool coll_alg_fits(int alg, const struct coll_shape *s)
 }
 
 /* With nothing to move there is nothing to do, which all ranks know; the v-collectives skip empty blocks themselves. */
-static bool is_empty(const struct coll_shape *s, const struct coll_blocks *v)
+static bool is_empty(const struct coll_shape *s)
 {
-    return !v && !s->bytes && s->kind != COLL_BARRIER;
+    return !coll_has_blocks((enum coll_kind)s->kind) && !s->bytes && s->kind != COLL_BARRIER;
 }
 
-int coll_compile(const struct coll_shape *s, const struct coll_blocks *v, struct goal_prog **prog_p)
+int coll_compile(const struct coll_shape *s, const struct coll_given *v, struct goal_prog **prog_p)
 {
     struct goal_build *b = goal_build_open(s->rank, s->size, coll_reduces(s->kind) ? GOAL_TYPED_SCRATCH : 0);
     if (!b) return err_set(TERN_ERR_NOMEM, "no memory to build the schedule of a %s", coll_kind_name(s->kind));
-    if (!is_empty(s, v)) coll_algs[s->alg].build(b, s, v);
+    if (!is_empty(s)) coll_algs[s->alg].build(b, s, v);
     int rc = goal_seal(b, prog_p);
     goal_build_close(b);
     return rc;

@@ -5,7 +5,7 @@
  * A builder sees a shape (which operation, how many ranks, how many bytes) and, for
  * the v-collectives, the blocks; never a buffer, a datatype or an operator. Slots are
  * used as in MPI: 0 is the send buffer, 1 the receive buffer (the one buffer of
- * bcast), 2 the scratchpad. alltoallw has one send and one receive slot for each peer.
+ * bcast), 2 the scratchpad. The w-collectives have one send and one receive slot for each peer.
  */
 #ifndef TERN_COLL_ALG_H
 #define TERN_COLL_ALG_H
@@ -17,6 +17,8 @@ enum coll_kind {
     COLL_GATHER, COLL_GATHERV, COLL_SCATTER, COLL_SCATTERV,
     COLL_ALLGATHER, COLL_ALLGATHERV, COLL_ALLTOALL, COLL_ALLTOALLV, COLL_ALLTOALLW,
     COLL_REDUCE_SCATTER, COLL_REDUCE_SCATTER_BLOCK, COLL_SCAN, COLL_EXSCAN,
+    COLL_NEIGHBOR_ALLGATHER, COLL_NEIGHBOR_ALLGATHERV,
+    COLL_NEIGHBOR_ALLTOALL, COLL_NEIGHBOR_ALLTOALLV, COLL_NEIGHBOR_ALLTOALLW,
     COLL_KINDS
 };
 
@@ -29,32 +31,51 @@ enum coll_flag {
 };
 
 /*
- * All that a program depends on, besides the blocks of a v-collective. Also the key of the cache: zero it
+ * What a program depends on, besides what is given with it (struct coll_given). Also the key of the cache: zero it
  * before filling, so that padding compares equal.
+ *
+ * Between two groups (MPI-5.0 6.2.3, intercommunicators) `size` ranks here face `remote` ranks there. Programs then name
+ * their peers 0 to size - 1 in the own group and size to size + remote - 1 in the other one, which sees it the other way
+ * round; `root` is MPI's argument: MPI_ROOT, MPI_PROC_NULL or a rank of the other group.
  */
 struct coll_shape {
     uint8_t kind;     /* enum coll_kind */
     uint8_t alg;      /* index in coll_algs */
     uint16_t flags;   /* enum coll_flag */
     int32_t rank, size, root;
+    int32_t remote;   /* ranks of the other group; 0: there is none */
+    int32_t nodes;    /* that the ranks of the own group are on; at least 1 */
+    int32_t radix;    /* of the k-nomial algorithms, 2 and more */
+    int32_t zero;
     int64_t bytes;    /* packed data: of the buffer (bcast, reductions), of one rank's block (others), of my block (gatherv,
                        * scatterv); 0 for the other v-collectives */
     int64_t grain;    /* reductions: bytes of an element, which is never split; else 1 */
     int64_t segment;  /* bytes of a piece for the algorithms that pipeline */
 };
-static_assert(sizeof(struct coll_shape) == 40, "no padding in the key");
+static_assert(sizeof(struct coll_shape) == 56, "no padding in the key");
 
 /*
- * Blocks of the v-collectives: where in the slot and how long, packed bytes, one entry a rank; what an operation does
- * not use is NULL (so is the whole at the ranks of gatherv and scatterv that are not the root). reduce_scatter: send_*
- * are the blocks of the input, one behind the other.
+ * What comes along with a shape.
+ *
+ * Blocks of the v-collectives: where in the slot and how long, packed bytes; one entry a rank (neighbourhoods: a
+ * neighbour; between two groups: a rank of the other group); what an operation does not use is NULL (so is the whole at
+ * the ranks of gatherv and scatterv that are not the root). reduce_scatter: send_* are the blocks of the input, one
+ * behind the other.
+ *
+ * Constants of the communicator: they need no place in the key of its cache.
  */
-struct coll_blocks {
+struct coll_given {
     const int64_t *send_len, *send_off;
     const int64_t *recv_len, *recv_off;
+    const int32_t *node; /* of each rank, 0 to shape.nodes - 1 in the order of their first ranks; NULL: all are on one */
+    int in, out;         /* neighbours that send to this rank, and that it sends to; MPI_PROC_NULL among them */
+    const int *sources, *destinations;
+    bool grid;           /* neighbours 2i and 2i+1 are those down and up dimension i: what goes up comes from below */
 };
 
-typedef void coll_builder(struct goal_build *, const struct coll_shape *, const struct coll_blocks *);
+extern const struct coll_given coll_given_nothing; /* all 0: no blocks, one node, no neighbours */
+
+typedef void coll_builder(struct goal_build *, const struct coll_shape *, const struct coll_given *);
 
 enum coll_alg_flag {
     ALG_COMMUTES = 1, /* only for operators that commute */
@@ -83,36 +104,46 @@ const char *coll_kind_name(enum coll_kind); /* "bcast", as in the names of the v
 /* Does the operation combine data (so that its scratchpad holds elements)? */
 static inline bool coll_reduces(enum coll_kind k)
 {
-    return k == COLL_REDUCE || k == COLL_ALLREDUCE || k >= COLL_REDUCE_SCATTER;
+    return k == COLL_REDUCE || k == COLL_ALLREDUCE || (k >= COLL_REDUCE_SCATTER && k <= COLL_EXSCAN);
 }
 
 /* Is it one of the v-collectives, whose ranks have blocks of different lengths? */
 static inline bool coll_has_blocks(enum coll_kind k)
 {
     return k == COLL_GATHERV || k == COLL_SCATTERV || k == COLL_ALLGATHERV || k == COLL_ALLTOALLV ||
-           k == COLL_ALLTOALLW || k == COLL_REDUCE_SCATTER;
+           k == COLL_ALLTOALLW || k == COLL_REDUCE_SCATTER || k == COLL_NEIGHBOR_ALLGATHERV ||
+           k == COLL_NEIGHBOR_ALLTOALLV || k == COLL_NEIGHBOR_ALLTOALLW;
 }
 
-/* The program of s->alg for s->rank. Blocks may be NULL for the operations that have none. One reference. */
-int coll_compile(const struct coll_shape *s, const struct coll_blocks *v, struct goal_prog **prog_p);
+/* Has it a datatype for each block? */
+static inline bool coll_has_types(enum coll_kind k) { return k == COLL_ALLTOALLW || k == COLL_NEIGHBOR_ALLTOALLW; }
+
+/* Is it one of the neighbourhood collectives? */
+static inline bool coll_has_neighbors(enum coll_kind k)
+{
+    return k >= COLL_NEIGHBOR_ALLGATHER && k <= COLL_NEIGHBOR_ALLTOALLW;
+}
+
+/* The program of s->alg for s->rank. One reference. */
+int coll_compile(const struct coll_shape *s, const struct coll_given *v, struct goal_prog **prog_p);
 
 /* ---- for builders -------------------------------------------------------- */
 
-/* The slot of a peer's buffer in alltoallw. */
-static inline int coll_slot_w(int peer, bool recv) { return GOAL_SLOT_USER + 2 * peer + recv; }
+/* The slot of rank (neighbour) i's buffer in the operations with a datatype for each. */
+static inline int coll_slot_w(int i, bool recv) { return GOAL_SLOT_USER + 2 * i + recv; }
 
-/* Block of rank i in the send buffer and in the receive buffer, regular or not. */
-static inline struct goal_part coll_send_block(const struct coll_shape *s, const struct coll_blocks *v, int i)
+/* Block of rank (neighbour) i in the send buffer and in the receive buffer, regular or not. */
+static inline struct goal_part coll_send_block(const struct coll_shape *s, const struct coll_given *v, int i)
 {
-    if (s->kind == COLL_ALLTOALLW) return (struct goal_part){goal_mem(coll_slot_w(i, false), 0), v->send_len[i]};
-    if (v && v->send_len) return (struct goal_part){goal_mem(GOAL_SEND_BUF, v->send_off[i]), v->send_len[i]};
+    if (coll_has_types(s->kind)) return (struct goal_part){goal_mem(coll_slot_w(i, false), 0), v->send_len[i]};
+    if (v->send_len) return (struct goal_part){goal_mem(GOAL_SEND_BUF, v->send_off[i]), v->send_len[i]};
     return (struct goal_part){goal_mem(GOAL_SEND_BUF, i * s->bytes), s->bytes};
 }
 
-static inline struct goal_part coll_recv_block(const struct coll_shape *s, const struct coll_blocks *v, int i)
+static inline struct goal_part coll_recv_block(const struct coll_shape *s, const struct coll_given *v, int i)
 {
-    if (s->kind == COLL_ALLTOALLW) return (struct goal_part){goal_mem(coll_slot_w(i, true), 0), v->recv_len[i]};
-    if (v && v->recv_len) return (struct goal_part){goal_mem(GOAL_RECV_BUF, v->recv_off[i]), v->recv_len[i]};
+    if (coll_has_types(s->kind)) return (struct goal_part){goal_mem(coll_slot_w(i, true), 0), v->recv_len[i]};
+    if (v->recv_len) return (struct goal_part){goal_mem(GOAL_RECV_BUF, v->recv_off[i]), v->recv_len[i]};
     return (struct goal_part){goal_mem(GOAL_RECV_BUF, i * s->bytes), s->bytes};
 }
 
@@ -175,5 +206,6 @@ coll_builder coll_allgather_bruck, coll_allgather_doubling, coll_allgather_ring,
 coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise;
 coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree;
 coll_builder coll_scan_doubling, coll_scan_chain;
+coll_builder coll_neighbor_direct;
 
 #endif

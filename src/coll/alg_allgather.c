@@ -2,7 +2,7 @@
 #include "coll/alg.h"
 
 /* My own block into its place in the receive buffer; GOAL_NONE if it is there already. */
-static goal_id place_own(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+static goal_id place_own(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part to = coll_recv_block(s, v, s->rank);
     if (coll_in_place(s) || !to.len) return GOAL_NONE;
@@ -10,7 +10,7 @@ static goal_id place_own(struct goal_build *b, const struct coll_shape *s, const
 }
 
 /* In step i, block rank-i goes on to the next rank and block rank-i-1 comes from the one before. */
-void coll_allgather_ring(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allgather_ring(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     int P = s->size, to = (s->rank + 1) % P, from = (s->rank - 1 + P) % P;
     goal_id have = place_own(b, s, v);
@@ -23,7 +23,7 @@ void coll_allgather_ring(struct goal_build *b, const struct coll_shape *s, const
 }
 
 /* Nobody waits for anybody on the way: best where messages are cheap and turns on the processor are not. */
-void coll_allgather_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allgather_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part own = coll_recv_block(s, v, s->rank);
     struct goal_mem from = coll_in_place(s) ? own.at : goal_mem(GOAL_SEND_BUF, 0);
@@ -37,7 +37,7 @@ void coll_allgather_direct(struct goal_build *b, const struct coll_shape *s, con
 }
 
 /* For 2^k ranks: the blocks held double in each exchange, all in their places. */
-void coll_allgather_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allgather_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     goal_id have = place_own(b, s, v);
     int tag = 0;
@@ -53,7 +53,7 @@ void coll_allgather_doubling(struct goal_build *b, const struct coll_shape *s, c
 }
 
 /* Scratch holds the blocks from my own upwards, wrapped around; they double in each round, then go to their places. */
-void coll_allgather_bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allgather_bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     int P = s->size, tag = 0;
     if (P == 1) {

@@ -27,7 +27,7 @@ static void return_result(struct goal_build *b, const struct coll_shape *s, cons
 }
 
 /* Whole vectors are exchanged with partners at distance 1, 2, 4 ... */
-void coll_allreduce_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allreduce_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_mem dst = goal_mem(GOAL_RECV_BUF, 0);
     struct halving h;
@@ -55,7 +55,7 @@ void coll_allreduce_doubling(struct goal_build *b, const struct coll_shape *s, c
  * E(2k+1); from a rank k before me, E(k) extends it to E(2k). The bits of P - 1, highest first, choose, and
  * I(P-1) is the result.
  */
-void coll_allreduce_dissemination(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allreduce_dissemination(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_mem mine = coll_input(s), window = mine, dst = goal_mem(GOAL_RECV_BUF, 0);
     goal_id ready = GOAL_NONE, first_sent = GOAL_NONE;
@@ -120,7 +120,7 @@ static goal_id gather_chunks(struct goal_build *b, const struct coll_shape *s, s
     return ready;
 }
 
-void coll_allreduce_halving(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allreduce_halving(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct halving h;
     goal_id ready = GOAL_NONE;
@@ -160,7 +160,7 @@ static goal_id ring_step(struct goal_build *b, const struct coll_shape *s, int i
 }
 
 /* Reduce-scatter and allgather around a ring, chunks of 1/P. */
-void coll_allreduce_ring(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_allreduce_ring(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     goal_id ready = GOAL_NONE;
     (void)v;

@@ -8,7 +8,7 @@
 
 enum { WINDOW_PAIRWISE = 4, WINDOW_MAX = 16 }; /* exchanges of one rank under way at a time */
 
-static void own_block(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+static void own_block(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part to = coll_recv_block(s, v, s->rank);
     if (coll_in_place(s) || !to.len) return;
@@ -16,7 +16,7 @@ static void own_block(struct goal_build *b, const struct coll_shape *s, const st
 }
 
 /* The exchange with two peers; `after` is awaited first. Returns an operation that ends it. */
-static goal_id exchange(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v, int to, int from,
+static goal_id exchange(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v, int to, int from,
                         goal_id after)
 {
     struct goal_part out = coll_send_block(s, v, to), in = coll_recv_block(s, v, from);
@@ -36,7 +36,7 @@ static goal_id exchange(struct goal_build *b, const struct coll_shape *s, const 
 }
 
 /* In place, with one peer: what it sends waits in scratch until my block for it has left. */
-static goal_id swap(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v, int peer,
+static goal_id swap(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v, int peer,
                     struct goal_mem x, goal_id after)
 {
     struct goal_part block = coll_recv_block(s, v, peer);
@@ -54,7 +54,7 @@ static goal_id swap(struct goal_build *b, const struct coll_shape *s, const stru
  * P steps, at most `window` of them under way, each with the ranks that many before and behind. In place both
  * directions of a pair belong to one step: partners in step i are the ranks that add up to i.
  */
-static void staged(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v, int window)
+static void staged(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v, int window)
 {
     goal_id end[WINDOW_MAX];
     struct goal_mem x[WINDOW_MAX] = {{0, 0}};
@@ -78,13 +78,13 @@ static void staged(struct goal_build *b, const struct coll_shape *s, const struc
     own_block(b, s, v);
 }
 
-void coll_alltoall_pairwise(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_alltoall_pairwise(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     staged(b, s, v, WINDOW_PAIRWISE);
 }
 
 /* Everything at once. */
-void coll_alltoall_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_alltoall_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     if (coll_in_place(s)) {
         staged(b, s, v, WINDOW_MAX);
@@ -122,7 +122,7 @@ static goal_id bruck_round(struct goal_build *b, const struct coll_shape *s, str
     return stored;
 }
 
-void coll_alltoall_bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_alltoall_bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     int P = s->size, tag = 0;
     int slot = coll_in_place(s) ? GOAL_RECV_BUF : GOAL_SEND_BUF;

@@ -4,7 +4,7 @@
  */
 #include "coll/alg.h"
 
-void coll_barrier_dissemination(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_barrier_dissemination(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     (void)v;
     goal_id heard = GOAL_NONE, told = GOAL_NONE;

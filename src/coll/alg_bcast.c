@@ -33,7 +33,7 @@ static void bcast_store(struct bcast *c, int64_t lo, int64_t hi, goal_id recv)
 }
 
 /* Down a tree whole: the deepest subtree first. Datatypes with gaps are left to the messages. */
-void coll_bcast_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_bcast_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct coll_tree t;
     struct goal_mem buf = goal_mem(GOAL_RECV_BUF, 0);
@@ -44,7 +44,7 @@ void coll_bcast_binomial(struct goal_build *b, const struct coll_shape *s, const
     for (int k = t.children - 1; k >= 0; k--) goal_after(b, goal_send(b, t.child[k], 0, buf, s->bytes), have);
 }
 
-void coll_bcast_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_bcast_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct coll_tree t;
     struct bcast c = bcast_open(b, s);
@@ -100,7 +100,7 @@ static void ring_around(struct bcast *c, const struct coll_tree *t, goal_id have
     }
 }
 
-void coll_bcast_scatter(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_bcast_scatter(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct coll_tree t;
     struct bcast c = bcast_open(b, s);

@@ -5,13 +5,13 @@
 #include "coll/alg.h"
 
 /* My own block into the root's receive buffer. */
-static void keep_own(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+static void keep_own(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part to = coll_recv_block(s, v, s->rank);
     if (!coll_in_place(s) && to.len) goal_copy(b, goal_mem(GOAL_SEND_BUF, 0), to.at, to.len);
 }
 
-void coll_gather_linear(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_gather_linear(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     if (s->rank != s->root) {
         if (s->bytes) goal_send(b, s->root, 0, goal_mem(GOAL_SEND_BUF, 0), s->bytes);
@@ -34,7 +34,8 @@ static int root_pieces(const struct coll_shape *s, int vr, int n, struct goal_pa
     return n > head ? 2 : 1;
 }
 
-static void gather_root(struct goal_build *b, const struct coll_shape *s, const struct coll_tree *t)
+static void gather_root(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v,
+                        const struct coll_tree *t)
 {
     struct goal_part part[2];
     for (int k = 0; k < t->children; k++) {
@@ -47,15 +48,14 @@ static void gather_root(struct goal_build *b, const struct coll_shape *s, const 
         goal_id got = goal_recv(b, t->child[k], 0, x.at, n);
         goal_after(b, goal_copyv(b, &x, 1, part, 2), got);
     }
-    keep_own(b, s, NULL);
+    keep_own(b, s, v);
 }
 
-void coll_gather_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_gather_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct coll_tree t;
-    (void)v;
     coll_tree_binomial(&t, s->rank, s->size, s->root);
-    if (t.parent < 0) return gather_root(b, s, &t);
+    if (t.parent < 0) return gather_root(b, s, v, &t);
     struct goal_mem own = goal_mem(GOAL_SEND_BUF, 0);
     if (!t.children) {
         goal_send(b, t.parent, 0, own, s->bytes);

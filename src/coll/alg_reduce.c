@@ -59,7 +59,7 @@ static void reduce_deliver(struct reduce *c, int64_t lo, int64_t hi, int tag, go
         goal_after(c->b, goal_recv(c->b, c->top, tag, goal_mem(GOAL_RECV_BUF, lo), hi - lo), ready);
 }
 
-void coll_reduce_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_reduce_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct reduce c;
     (void)v;
@@ -67,7 +67,7 @@ void coll_reduce_binomial(struct goal_build *b, const struct coll_shape *s, cons
     reduce_deliver(&c, 0, s->bytes, 1, reduce_piece(&c, 0, s->bytes, 0));
 }
 
-void coll_reduce_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_reduce_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct reduce c;
     int64_t seg = coll_segment(s);
@@ -99,7 +99,7 @@ static void collect_chunks(struct goal_build *b, const struct coll_shape *s, con
 }
 
 /* Reduce-scatter by recursive halving, then everyone sends the root its chunk. */
-void coll_reduce_halving(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_reduce_halving(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct halving h;
     enum { GATHER_TAG = 40 };

@@ -6,7 +6,7 @@
 #include "coll/alg.h"
 
 /* Block i of the input. */
-static struct goal_part input_block(const struct coll_shape *s, const struct coll_blocks *v, int i)
+static struct goal_part input_block(const struct coll_shape *s, const struct coll_given *v, int i)
 {
     struct goal_part p = coll_send_block(s, v, i);
     if (coll_in_place(s)) p.at.slot = GOAL_RECV_BUF;
@@ -17,7 +17,7 @@ static struct goal_part input_block(const struct coll_shape *s, const struct col
  * Every block goes straight to its owner, which combines the P inputs from the last rank to the first, so that the
  * order is right for any operator. Moves the least data, costs P - 1 messages.
  */
-void coll_reduce_scatter_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_reduce_scatter_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part own = input_block(s, v, s->rank);
     struct goal_mem dst = goal_mem(GOAL_RECV_BUF, 0), acc = own.at;
@@ -53,14 +53,14 @@ void coll_reduce_scatter_direct(struct goal_build *b, const struct coll_shape *s
 }
 
 /* End of the last block of the input; the blocks lie one behind the other. */
-static int64_t whole(const struct coll_shape *s, const struct coll_blocks *v)
+static int64_t whole(const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part last = input_block(s, v, s->size - 1);
     return last.at.off + last.len;
 }
 
 /* Up a binomial tree of rank 0 whole, then block by block from rank 0 to the owners. */
-void coll_reduce_scatter_tree(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_reduce_scatter_tree(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct coll_tree t;
     int64_t bytes = whole(s, v);

@@ -32,7 +32,7 @@ static goal_id join_before(struct goal_build *b, const struct coll_shape *s, str
  * In round k the combination of a window of 2^k ranks, the last of which is me, goes to the rank 2^k behind me, and the
  * window of the rank 2^k before me joins mine on the left.
  */
-void coll_scan_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_scan_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_mem window = coll_input(s), sum = goal_mem(GOAL_RECV_BUF, 0);
     goal_id summed = GOAL_NONE, before = GOAL_NONE;
@@ -78,7 +78,7 @@ static void chain_piece(struct goal_build *b, const struct coll_shape *s, struct
     }
 }
 
-void coll_scan_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_scan_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_mem x = goal_mem(GOAL_RECV_BUF, 0), sum = x;
     int64_t seg = coll_segment(s);

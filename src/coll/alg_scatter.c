@@ -4,13 +4,13 @@
  */
 #include "coll/alg.h"
 
-static void keep_own(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+static void keep_own(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_part from = coll_send_block(s, v, s->rank);
     if (!coll_in_place(s) && from.len) goal_copy(b, from.at, goal_mem(GOAL_RECV_BUF, 0), from.len);
 }
 
-void coll_scatter_linear(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_scatter_linear(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     if (s->rank != s->root) {
         if (s->bytes) goal_recv(b, s->root, 0, goal_mem(GOAL_RECV_BUF, 0), s->bytes);
@@ -25,7 +25,8 @@ void coll_scatter_linear(struct goal_build *b, const struct coll_shape *s, const
 }
 
 /* The root sends a child the blocks of its subtree: from where they are, or together where the ranks wrap around. */
-static void scatter_root(struct goal_build *b, const struct coll_shape *s, const struct coll_tree *t)
+static void scatter_root(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v,
+                         const struct coll_tree *t)
 {
     for (int k = t->children - 1; k >= 0; k--) {
         int64_t n = t->child_span[k] * s->bytes;
@@ -41,15 +42,14 @@ static void scatter_root(struct goal_build *b, const struct coll_shape *s, const
         }
         goal_after(b, goal_send(b, t->child[k], 0, from, n), ready);
     }
-    keep_own(b, s, NULL);
+    keep_own(b, s, v);
 }
 
-void coll_scatter_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_blocks *v)
+void coll_scatter_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct coll_tree t;
-    (void)v;
     coll_tree_binomial(&t, s->rank, s->size, s->root);
-    if (t.parent < 0) return scatter_root(b, s, &t);
+    if (t.parent < 0) return scatter_root(b, s, v, &t);
     struct goal_mem own = goal_mem(GOAL_RECV_BUF, 0);
     if (!t.children) {
         goal_recv(b, t.parent, 0, own, s->bytes);

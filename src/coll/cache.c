@@ -81,7 +81,8 @@ static unsigned make_room(struct coll_cache *c)
     return oldest;
 }
 
-int coll_cache_get(struct coll_cache *c, const struct coll_shape *s, struct goal_prog **prog_p, void **idle_p)
+int coll_cache_get(struct coll_cache *c, const struct coll_shape *s, const struct coll_given *v, struct goal_prog **prog_p,
+                   void **idle_p)
 {
     uint32_t hash = hash_of(s);
     struct entry *e = find(c, s, hash);
@@ -89,7 +90,7 @@ int coll_cache_get(struct coll_cache *c, const struct coll_shape *s, struct goal
         c->hits++;
     } else {
         struct goal_prog *prog;
-        int rc = coll_compile(s, NULL, &prog);
+        int rc = coll_compile(s, v, &prog);
         if (rc) return rc;
         c->misses++;
         c->last = make_room(c);

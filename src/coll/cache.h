@@ -19,10 +19,11 @@ struct coll_cache *coll_cache_open(unsigned entries, void (*free_idle)(void *));
 void coll_cache_close(struct coll_cache *); /* NULL is fine */
 
 /*
- * The program of a shape without blocks, compiled if need be (a new reference), and the idle frame kept with it, which
+ * The program of a shape without blocks (but with the communicator's constants), compiled if need be (a new reference), and the idle frame kept with it, which
  * is now the caller's; NULL if there is none.
  */
-int coll_cache_get(struct coll_cache *, const struct coll_shape *, struct goal_prog **prog_p, void **idle_p);
+int coll_cache_get(struct coll_cache *, const struct coll_shape *, const struct coll_given *, struct goal_prog **prog_p,
+                   void **idle_p);
 
 /* Hands in a frame that is idle now; it is freed if the program has left the cache or has one already. */
 void coll_cache_put(struct coll_cache *, const struct coll_shape *, void *idle);

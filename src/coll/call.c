@@ -2,9 +2,7 @@
 #include "coll/call.h"
 
 #include "base/err.h"
-#include "base/var.h"
 #include "coll/select.h"
-#include "proc/proc.h"
 #include "pt2pt/api.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +12,14 @@
 static int64_t packed(int64_t count, const struct type *t) { return t ? count * t->size : 0; }
 
 /* Packed bytes of one rank's block of a v-collective. */
-static int64_t packed_send(const struct coll_call *a, int i) { return packed(a->scounts[i], a->stypes ? a->stypes[i] : a->stype); }
-static int64_t packed_recv(const struct coll_call *a, int i) { return packed(a->rcounts[i], a->rtypes ? a->rtypes[i] : a->rtype); }
+static int64_t packed_send(const struct coll_call *a, int i)
+{
+    return packed(a->scounts[i], a->stypes ? a->stypes[i] : a->stype);
+}
+static int64_t packed_recv(const struct coll_call *a, int i)
+{
+    return packed(a->rcounts[i], a->rtypes ? a->rtypes[i] : a->rtype);
+}
 
 static bool in_place(const struct coll_call *a, bool root)
 {
@@ -28,29 +32,28 @@ int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
 {
     bool root = c->rank == a->root;
     switch (a->kind) {
-    case COLL_GATHER: return root ? packed(a->rcount, a->rtype) : packed(a->scount, a->stype);
-    case COLL_GATHERV: return a->sendbuf == MPI_IN_PLACE ? 0 : packed(a->scount, a->stype);
-    case COLL_SCATTER: return root ? packed(a->scount, a->stype) : packed(a->rcount, a->rtype);
-    case COLL_SCATTERV: return a->recvbuf == MPI_IN_PLACE ? 0 : packed(a->rcount, a->rtype);
-    case COLL_ALLGATHERV: case COLL_ALLTOALLV: case COLL_ALLTOALLW: case COLL_REDUCE_SCATTER: return 0;
-    default: return packed(a->rcount, a->rtype);
+    case COLL_GATHER:
+        return root ? packed(a->rcount, a->rtype) : packed(a->scount, a->stype);
+    case COLL_GATHERV:
+        return a->sendbuf == MPI_IN_PLACE ? 0 : packed(a->scount, a->stype);
+    case COLL_SCATTER:
+        return root ? packed(a->scount, a->stype) : packed(a->rcount, a->rtype);
+    case COLL_SCATTERV:
+        return a->recvbuf == MPI_IN_PLACE ? 0 : packed(a->rcount, a->rtype);
+    case COLL_ALLGATHERV:
+    case COLL_ALLTOALLV:
+    case COLL_ALLTOALLW:
+    case COLL_REDUCE_SCATTER:
+        return 0;
+    case COLL_NEIGHBOR_ALLTOALLV:
+    case COLL_NEIGHBOR_ALLTOALLW:
+        return 0;
+    case COLL_NEIGHBOR_ALLGATHER:
+    case COLL_NEIGHBOR_ALLGATHERV:
+        return packed(a->scount, a->stype);
+    default:
+        return packed(a->rcount, a->rtype);
     }
-}
-
-/* The same at all ranks: it follows from where the job's processes are and which transports there may be. */
-static enum coll_reach reach_of(const struct comm *c)
-{
-    if (c->size > 1 && !strstr(var_text(VAR_TRANSPORTS), "shm")) return REACH_FAR;
-    for (int r = 1; r < c->size; r++)
-        if (proc_node_of(comm_index(c, r)) != proc_node_of(comm_index(c, 0))) return REACH_FAR;
-    return REACH_NEAR;
-}
-
-static bool is_far(const struct comm *c)
-{
-    if (!c->coll) return reach_of(c) == REACH_FAR;
-    if (!c->coll->reach) c->coll->reach = reach_of(c);
-    return c->coll->reach == REACH_FAR;
 }
 
 void coll_call_shape(const struct comm *c, const struct coll_call *a, struct coll_shape *s)
@@ -59,12 +62,16 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
     *s = (struct coll_shape){.kind = (uint8_t)a->kind, .rank = c->rank, .size = c->size, .root = a->root, .grain = 1};
     s->bytes = coll_call_bytes(c, a);
     if (in_place(a, root)) s->flags |= COLL_IN_PLACE;
-    if (is_far(c)) s->flags |= COLL_FAR;
+    s->remote = c->inter ? c->map->size : 0;
+    s->nodes = c->coll->nodes;
+    if (c->coll->far) s->flags |= COLL_FAR;
     if (a->kind == COLL_BCAST && !a->rtype->contig) s->flags |= COLL_STAGED;
     if (coll_reduces(a->kind)) {
         if (a->rtype->size > 0) s->grain = a->rtype->size;
-        if (!a->op->commute) s->flags |= COLL_ORDERED;
-        else if (a->op->predefined && (a->rtype->klass & (CLASS_CINT | CLASS_FINT | CLASS_LOGICAL | CLASS_BYTE | CLASS_MULTI)))
+        if (!a->op->commute)
+            s->flags |= COLL_ORDERED;
+        else if (a->op->predefined &&
+                 (a->rtype->klass & (CLASS_CINT | CLASS_FINT | CLASS_LOGICAL | CLASS_BYTE | CLASS_MULTI)))
             s->flags |= COLL_EXACT;
     }
     coll_select(s);
@@ -76,13 +83,21 @@ int coll_call_check(const struct comm *c, const struct coll_call *a)
     int64_t send, recv;
     if (in_place(a, root)) return 0;
     switch (a->kind) {
-    case COLL_GATHER: case COLL_GATHERV: case COLL_SCATTER: case COLL_SCATTERV:
+    case COLL_GATHER:
+    case COLL_GATHERV:
+    case COLL_SCATTER:
+    case COLL_SCATTERV:
         if (!root) return 0; /* fallthrough */
-    case COLL_ALLGATHER: case COLL_ALLGATHERV: case COLL_ALLTOALL: case COLL_ALLTOALLV: case COLL_ALLTOALLW:
+    case COLL_ALLGATHER:
+    case COLL_ALLGATHERV:
+    case COLL_ALLTOALL:
+    case COLL_ALLTOALLV:
+    case COLL_ALLTOALLW:
         send = a->scounts ? packed_send(a, c->rank) : packed(a->scount, a->stype);
         recv = a->rcounts ? packed_recv(a, c->rank) : packed(a->rcount, a->rtype);
         break;
-    default: return 0;
+    default:
+        return 0;
     }
     if (send == recv) return 0;
     return err_set(TERN_ERR_TRUNCATE, "rank %d sends itself %lld bytes but expects %lld", c->rank, (long long)send,
@@ -91,12 +106,29 @@ int coll_call_check(const struct comm *c, const struct coll_call *a)
 
 /* ---- blocks ---------------------------------------------------------------------- */
 
-int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struct coll_blocks *v)
+void coll_call_given(const struct comm *c, const struct coll_call *a, struct coll_given *v)
 {
-    int n = c->size;
-    int64_t *mem = malloc(4 * (size_t)n * sizeof *mem), at = 0;
+    *v = (struct coll_given){.node = c->coll->node_of,
+                             .in = a->in,
+                             .out = a->out,
+                             .sources = a->sources,
+                             .destinations = a->destinations,
+                             .grid = a->grid};
+}
+
+/* How many blocks this rank sends and gets. */
+static int blocks_of(const struct comm *c, const struct coll_call *a, bool recv)
+{
+    if (coll_has_neighbors(a->kind)) return recv ? a->in : a->out;
+    return c->inter && a->kind != COLL_REDUCE_SCATTER ? c->map->size : c->size;
+}
+
+int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struct coll_given *v)
+{
+    int n = blocks_of(c, a, false), m = blocks_of(c, a, true);
+    int64_t *mem = malloc((2 * ((size_t)n + (size_t)m) + 1) * sizeof *mem), at = 0;
     if (!mem) return NULL;
-    int64_t *sl = mem, *so = mem + n, *rl = mem + 2 * n, *ro = mem + 3 * n;
+    int64_t *sl = mem, *so = sl + n, *rl = so + n, *ro = rl + m;
     bool rs = a->kind == COLL_REDUCE_SCATTER, send = a->scounts && a->sendbuf != MPI_IN_PLACE, recv = a->rcounts && !rs;
     for (int i = 0; i < n; i++) {
         if (send) {
@@ -107,12 +139,13 @@ int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struc
             so[i] = at;
             at += sl[i];
         }
-        if (recv) {
-            rl[i] = packed_recv(a, i);
-            ro[i] = a->rtype ? packed(a->rdispls[i], a->rtype) : 0;
-        }
     }
-    *v = (struct coll_blocks){send || rs ? sl : NULL, send || rs ? so : NULL, recv ? rl : NULL, recv ? ro : NULL};
+    for (int i = 0; recv && i < m; i++) {
+        rl[i] = packed_recv(a, i);
+        ro[i] = a->rtype ? packed(a->rdispls[i], a->rtype) : 0;
+    }
+    if (send || rs) v->send_len = sl, v->send_off = so;
+    if (recv) v->recv_len = rl, v->recv_off = ro;
     return mem;
 }
 
@@ -122,15 +155,18 @@ int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struc
 static void bind_buffer(struct goal_frame *f, unsigned slot, const void *buf, struct type *t, bool reduces)
 {
     if (!t || t->size <= 0 || buf == MPI_IN_PLACE) return;
-    if (t->contig && !(reduces && t->true_lb) && !pt_checking) goal_bind(f, slot, (const char *)buf + t->true_lb);
-    else goal_bind_typed(f, slot, buf, t, t->size, t->extent);
+    if (t->contig && !(reduces && t->true_lb) && !pt_checking)
+        goal_bind(f, slot, (const char *)buf + t->true_lb);
+    else
+        goal_bind_typed(f, slot, buf, t, t->size, t->extent);
 }
 
 static void bind_w(struct goal_frame *f, const struct comm *c, const struct coll_call *a)
 {
-    for (int i = 0; i < c->size; i++) {
-        if (a->sendbuf != MPI_IN_PLACE)
-            bind_buffer(f, (unsigned)coll_slot_w(i, false), (const char *)a->sendbuf + a->sdispls[i], a->stypes[i], false);
+    int out = blocks_of(c, a, false), in = blocks_of(c, a, true);
+    for (int i = 0; i < out && a->sendbuf != MPI_IN_PLACE; i++)
+        bind_buffer(f, (unsigned)coll_slot_w(i, false), (const char *)a->sendbuf + a->sdispls[i], a->stypes[i], false);
+    for (int i = 0; i < in; i++) {
         bind_buffer(f, (unsigned)coll_slot_w(i, true), (char *)a->recvbuf + a->rdispls[i], a->rtypes[i], false);
     }
 }
@@ -139,7 +175,7 @@ int coll_call_bind(struct goal_frame *f, const struct comm *c, const struct coll
 {
     bool reduces = coll_reduces(a->kind);
     struct type *t = a->rtype;
-    if (a->kind == COLL_ALLTOALLW) {
+    if (coll_has_types(a->kind)) {
         bind_w(f, c, a);
         return 0;
     }

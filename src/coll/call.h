@@ -20,9 +20,11 @@ void coll_call_shape(const struct comm *, const struct coll_call *, struct coll_
 /* Does the program depend on arrays, so that it is made for this call only? */
 static inline bool coll_call_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
 
-/* Its blocks: four columns of c->size entries in one allocation, the caller's; NULL columns where the call has none. NULL
- * when memory is out. */
-int64_t *coll_call_blocks(const struct comm *, const struct coll_call *, struct coll_blocks *);
+/* What goes with the shape, but for the blocks: borrowed from call and communicator. */
+void coll_call_given(const struct comm *, const struct coll_call *, struct coll_given *);
+
+/* Its blocks: columns in one allocation, the caller's; NULL columns where the call has none. NULL when memory is out. */
+int64_t *coll_call_blocks(const struct comm *, const struct coll_call *, struct coll_given *);
 
 /* Binds the slots of a frame. Types and operator are borrowed. */
 int coll_call_bind(struct goal_frame *, const struct comm *, const struct coll_call *);

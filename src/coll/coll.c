@@ -6,23 +6,59 @@
 #include "coll/coll.h"
 
 #include "base/err.h"
+#include "base/var.h"
 #include "coll/cache.h"
 #include "coll/call.h"
 #include "coll/node.h"
 #include "coll/port_pt2pt.h"
 #include "obj/request.h"
+#include "proc/proc.h"
 #include "pt2pt/lane.h"
 #include <stdlib.h>
+#include <string.h>
 
 enum { CACHED_PROGRAMS = 64 }; /* of a communicator */
 
 /* ---- the communicator's state ------------------------------------------------- */
 
+/* The node of a rank of this group. */
+static uint32_t comm_node(const struct comm *c, int rank) { return proc_node_of(rankmap_at(c->local, rank)); }
+
+/*
+ * Where the ranks are: numbers of nodes in the order of their first ranks. The same at all ranks: it follows from where
+ * the job's processes are and which transports there may be.
+ */
+static bool find_places(const struct comm *c, struct coll_comm *cc)
+{
+    uint32_t first = comm_node(c, 0), top = 0;
+    bool one = true;
+    for (int r = 0; r < c->size; r++) {
+        uint32_t node = comm_node(c, r);
+        one &= node == first;
+        if (node > top) top = node;
+    }
+    cc->nodes = 1;
+    cc->far = !one || (c->size > 1 && !strstr(var_text(VAR_TRANSPORTS), "shm"));
+    if (one) return true;
+    int32_t *number = calloc((size_t)top + 1, sizeof *number); /* of a node, plus 1 */
+    cc->node_of = malloc((size_t)c->size * sizeof *cc->node_of);
+    cc->nodes = 0;
+    for (int r = 0; r < c->size && number && cc->node_of; r++) {
+        int32_t *n = &number[comm_node(c, r)];
+        if (!*n) *n = ++cc->nodes;
+        cc->node_of[r] = *n - 1;
+    }
+    free(number);
+    return cc->nodes > 0;
+}
+
 TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
 {
     struct coll_comm *cc = calloc(1, sizeof *cc);
     if (cc) cc->cache = coll_cache_open(CACHED_PROGRAMS, coll_frame_free);
-    if (!cc || !cc->cache) {
+    if (!cc || !cc->cache || !find_places(c, cc)) {
+        if (cc) coll_cache_close(cc->cache);
+        if (cc) free(cc->node_of);
         free(cc);
         err_set(TERN_ERR_NOMEM, "no memory for the collectives of a communicator");
         return NULL;
@@ -39,6 +75,7 @@ static void comm_gone(struct comm *c)
     if (!cc) return;
     if (cc->node) cc->node_free(cc->node);
     coll_cache_close(cc->cache);
+    free(cc->node_of);
     free(cc);
     c->coll = NULL;
 }
@@ -60,13 +97,18 @@ void coll_close(void)
 
 /* ---- frames ----------------------------------------------------------------------- */
 
-static int no_memory(enum coll_kind kind) { return err_set(TERN_ERR_NOMEM, "no memory to run a %s", coll_kind_name(kind)); }
+static int no_memory(enum coll_kind kind)
+{
+    return err_set(TERN_ERR_NOMEM, "no memory to run a %s", coll_kind_name(kind));
+}
 
 /* For an operation whose program depends on arrays: made for this once. */
-static int make_frame(struct comm *c, const struct coll_call *a, const struct coll_shape *s, struct coll_frame **frame_p)
+static int make_frame(struct comm *c, const struct coll_call *a, const struct coll_shape *s,
+                      struct coll_frame **frame_p)
 {
-    struct coll_blocks v;
+    struct coll_given v;
     struct goal_prog *prog = NULL;
+    coll_call_given(c, a, &v);
     int64_t *mem = coll_call_blocks(c, a, &v);
     int rc = mem ? coll_compile(s, &v, &prog) : no_memory(a->kind);
     *frame_p = rc ? NULL : coll_frame_new(c, prog, NULL);
@@ -77,12 +119,15 @@ static int make_frame(struct comm *c, const struct coll_call *a, const struct co
 }
 
 /* The lock: a collective started earlier may hand in its frame while another thread makes progress. */
-static int cached_frame(struct comm *c, const struct coll_shape *s, struct coll_frame **frame_p)
+static int cached_frame(struct comm *c, const struct coll_call *a, const struct coll_shape *s,
+                        struct coll_frame **frame_p)
 {
+    struct coll_given v;
     struct goal_prog *prog;
     void *frame;
+    coll_call_given(c, a, &v);
     lane_enter(c->lane);
-    int rc = coll_cache_get(c->coll->cache, s, &prog, &frame);
+    int rc = coll_cache_get(c->coll->cache, s, &v, &prog, &frame);
     lane_leave(c->lane);
     if (rc) return rc;
     *frame_p = frame ? frame : coll_frame_new(c, prog, s);
@@ -95,12 +140,13 @@ static int take_frame(struct comm *c, const struct coll_call *a, struct coll_fra
 {
     struct coll_shape s;
     coll_call_shape(c, a, &s);
-    return coll_call_has_arrays(a) ? make_frame(c, a, &s, frame_p) : cached_frame(c, &s, frame_p);
+    return coll_call_has_arrays(a) ? make_frame(c, a, &s, frame_p) : cached_frame(c, a, &s, frame_p);
 }
 
 static int check(struct comm *c, const struct coll_call *a)
 {
-    if (unlikely(c->inter)) return err_set(TERN_ERR_COMM, "collectives on intercommunicators are not supported in this version");
+    if (unlikely(c->inter))
+        return err_set(TERN_ERR_COMM, "collectives on intercommunicators are not supported in this version");
     if (unlikely(!coll_comm(c))) return TERN_ERR_NOMEM;
     return coll_call_check(c, a);
 }

@@ -30,10 +30,13 @@ struct coll_call {
     void *recvbuf;       /* bcast: the buffer */
     int64_t scount, rcount;
     struct type *stype, *rtype; /* reductions and bcast: rtype; NULL: not significant here */
-    const int64_t *scounts, *sdispls, *rcounts, *rdispls; /* v: one entry a rank; displacements in extents (w: bytes) */
+    const int64_t *scounts, *sdispls, *rcounts, *rdispls; /* v: one entry a block; displacements in extents (w: bytes) */
     struct type *const *stypes, *const *rtypes;           /* w */
     const struct op *op;
-    int root;
+    int root; /* between two groups: MPI_ROOT, MPI_PROC_NULL or a rank of the other one */
+    int in, out; /* neighbourhoods: constants of the communicator, as in struct coll_given */
+    const int *sources, *destinations;
+    bool grid;
 };
 
 int coll_open(void); /* before communicators are made: hooks into their end */
@@ -61,6 +64,12 @@ int coll_start(struct comm *, const struct coll_call *, struct request **req_p);
 int coll_prepare(struct comm *, const struct coll_call *, struct request **req_p);
 void coll_go(struct request *);
 
+/*
+ * A persistent operation (MPI-5.0 6.13): *req_p is inactive; pt_start runs it, any number of times. Collective: all
+ * ranks make theirs in the same order, and start them in any order. Arrays as in coll_start.
+ */
+int coll_persist(struct comm *, const struct coll_call *, struct request **req_p);
+
 /* What the layers above need themselves, blocking. */
 int coll_barrier(struct comm *);
 int coll_bcast(struct comm *, void *buf, int64_t count, struct type *, int root);
@@ -76,7 +85,9 @@ struct coll_comm {
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
-    enum coll_reach { REACH_UNKNOWN, REACH_NEAR, REACH_FAR } reach; /* do its ranks share memory? */
+    bool far;        /* its ranks do not all share memory */
+    int32_t nodes;   /* that the ranks of this group are on; 0: not found out yet */
+    int32_t *node_of; /* the node of each rank, as in struct coll_given; NULL with one node */
 };
 
 /* The communicator's state, made at first use; NULL with words when memory is out. */

@@ -57,6 +57,11 @@ static const struct rule {
     {COLL_SCAN, ANY, ALL, "chain"},
     {COLL_EXSCAN, ANY, 64 * KB, "doubling"},
     {COLL_EXSCAN, ANY, ALL, "chain"},
+    {COLL_NEIGHBOR_ALLGATHER, ANY, ALL, "direct"},
+    {COLL_NEIGHBOR_ALLGATHERV, ANY, ALL, "direct"},
+    {COLL_NEIGHBOR_ALLTOALL, ANY, ALL, "direct"},
+    {COLL_NEIGHBOR_ALLTOALLV, ANY, ALL, "direct"},
+    {COLL_NEIGHBOR_ALLTOALLW, ANY, ALL, "direct"},
 };
 
 /* Asked first where messages cross a network (COLL_FAR), and each costs more than the bytes that come along: alltoall of
@@ -84,6 +89,11 @@ static const enum var_id variable[COLL_KINDS] = {
     [COLL_REDUCE_SCATTER_BLOCK] = VAR_COLL_REDUCE_SCATTER_BLOCK,
     [COLL_SCAN] = VAR_COLL_SCAN,
     [COLL_EXSCAN] = VAR_COLL_EXSCAN,
+    [COLL_NEIGHBOR_ALLGATHER] = VAR_COLL_NEIGHBOR_ALLGATHER,
+    [COLL_NEIGHBOR_ALLGATHERV] = VAR_COLL_NEIGHBOR_ALLGATHERV,
+    [COLL_NEIGHBOR_ALLTOALL] = VAR_COLL_NEIGHBOR_ALLTOALL,
+    [COLL_NEIGHBOR_ALLTOALLV] = VAR_COLL_NEIGHBOR_ALLTOALLV,
+    [COLL_NEIGHBOR_ALLTOALLW] = VAR_COLL_NEIGHBOR_ALLTOALLW,
 };
 
 /* What the user wants, if it can be had for this shape; -1 if not. */
@@ -112,6 +122,7 @@ void coll_select(struct coll_shape *s)
     assert(alg >= 0); /* the last rule of every operation fits everything: a test sees to it */
     s->alg = (uint8_t)alg;
     s->segment = var_int(VAR_COLL_SEGMENT);
+    s->radix = 4;
 }
 
 static void print_rules(FILE *f, const struct rule *table, size_t n, const char *where)

@@ -26,7 +26,7 @@ static struct goal_prog *get(struct coll_cache *c, int64_t bytes, void **idle)
 {
     struct goal_prog *prog;
     struct coll_shape s = shape(bytes);
-    assert_int_equal(coll_cache_get(c, &s, &prog, idle), 0);
+    assert_int_equal(coll_cache_get(c, &s, &coll_given_nothing, &prog, idle), 0);
     return prog;
 }
 

@@ -47,7 +47,7 @@ static struct goal_prog *compiled(enum coll_kind kind, const char *alg, int rank
     struct coll_shape s = {.kind = (uint8_t)kind, .alg = (uint8_t)coll_alg_find(kind, alg), .flags = COLL_EXACT,
                            .rank = rank, .size = size, .bytes = 64, .grain = 8, .segment = 16};
     if (!coll_reduces(kind)) s.grain = 1;
-    assert_int_equal(coll_compile(&s, NULL, &prog), 0);
+    assert_int_equal(coll_compile(&s, &coll_given_nothing, &prog), 0);
     return prog;
 }
 
