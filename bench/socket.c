@@ -9,6 +9,8 @@
  *   bw_SIZE_MBs       one direction, windows of 64 messages and an answer
  * (MB = 10^6 bytes; every figure is the median of several blocks of repetitions)
  *
+ * BENCH_FIGURES in the environment, a list as "lat_8 bw_64K", leaves out all others.
+ *
  * The sides take the first and the second processor that they may use.
  */
 #define _GNU_SOURCE
@@ -133,6 +135,18 @@ static double bandwidth(size_t n, int rounds)
     return median(v);
 }
 
+/* Is the figure asked for? The first side knows, and tells the other one. */
+static bool chosen(const char *what, const char *size)
+{
+    char word[40], all[1000], yes;
+    const char *list = getenv("BENCH_FIGURES");
+    snprintf(word, sizeof word, " %s_%s ", what, size);
+    snprintf(all, sizeof all, " %s ", list ? list : "");
+    yes = !list || strstr(all, word);
+    if (first ? write(sock, &yes, 1) != 1 : recv(sock, &yes, 1, MSG_WAITALL) != 1) fail("the other side");
+    return yes;
+}
+
 static void measure(void)
 {
     static const struct {
@@ -146,10 +160,14 @@ static void measure(void)
     int on = 1;
     setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        double l = latency(sizes[k].n, true, sizes[k].reps), bw = bandwidth(sizes[k].n, sizes[k].reps / 8 + 1);
-        if (first) printf("lat_%s_us %.3f\nbw_%s_MBs %.1f\n", sizes[k].name, 1e6 * l, sizes[k].name, bw);
+        bool lat = chosen("lat", sizes[k].name), bw = chosen("bw", sizes[k].name);
+        double l = lat ? latency(sizes[k].n, true, sizes[k].reps) : 0;
+        double b = bw ? bandwidth(sizes[k].n, sizes[k].reps / 8 + 1) : 0;
+        if (first && lat) printf("lat_%s_us %.3f\n", sizes[k].name, 1e6 * l);
+        if (first && bw) printf("bw_%s_MBs %.1f\n", sizes[k].name, b);
         fflush(stdout);
     }
+    if (!chosen("block_lat", "8")) return;
     double l = latency(8, false, 1000);
     if (first) printf("block_lat_8_us %.3f\n", 1e6 * l);
 }

@@ -42,7 +42,7 @@ SUITE = [Launch(*row) for row in (
     ("over", "free", 8, "oversub", "", 120),
     ("over", "free", 16, "oversub", "", 180),
     # over several hosts
-    ("p2p.hosts", "hosts", 2, "pt2pt", "", 240),
+    ("p2p.hosts", "hosts", 2, "pt2pt", "", 480),
     ("coll.hosts", "hosts", 16, "coll", "alltoall", 120),
     ("wall.hosts", "hosts", 32, "initmem", "-q", 120),
     # dynamic processes
