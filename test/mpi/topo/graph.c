@@ -11,13 +11,14 @@ static void is_graph(MPI_Comm c, int n, const int indx[], const int edges[])
     CHECK_OK(MPI_Graphdims_get(c, &nodes, &nedges));
     CHECK(nodes == n && nedges == all, "%d nodes, %d edges", nodes, nedges);
     CHECK_OK(MPI_Graph_get(c, MOST, MOST, i2, e2));
-    CHECK(!memcmp(i2, indx, (size_t)n * sizeof(int)) && !memcmp(e2, edges, (size_t)all * sizeof(int)), "another graph");
+    CHECK(!memcmp(i2, indx, (size_t)n * sizeof(int)), "another graph");
+    CHECK(!all || !memcmp(e2, edges, (size_t)all * sizeof(int)), "other edges");
     for (int r = 0; r < n; r++) {
         int first = r ? indx[r - 1] : 0, count = -1;
         CHECK_OK(MPI_Graph_neighbors_count(c, r, &count));
         CHECK(count == indx[r] - first, "%d neighbours of %d", count, r);
         CHECK_OK(MPI_Graph_neighbors(c, r, MOST, e2));
-        CHECK(!memcmp(e2, edges + first, (size_t)count * sizeof(int)), "other neighbours of %d", r);
+        CHECK(!count || !memcmp(e2, edges + first, (size_t)count * sizeof(int)), "other neighbours of %d", r);
     }
 }
 
