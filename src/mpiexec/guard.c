@@ -103,10 +103,10 @@ bool guard_make_dir(struct guard *g)
 {
     const char *places[] = {getenv("TMPDIR"), "/tmp", "/dev/shm", "/var/tmp"};
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        if (!places[i] || *places[i] != '/' || strlen(places[i]) > PATH_MAX - 32) continue;
-        /* The template is filled in where the guard reads it, so no instant passes with a directory it does not know.
-         */
-        snprintf(g->page->dir, sizeof g->page->dir, "%s/tern-XXXXXX", places[i]);
+        if (!places[i] || *places[i] != '/' || strlen(places[i]) > PATH_MAX - 48) continue;
+        /* The template is filled in where the guard reads it, so no instant passes with a directory it does not know. The
+         * name says to whom it belongs. */
+        snprintf(g->page->dir, sizeof g->page->dir, "%s/tern-%d-XXXXXX", places[i], (int)getpid());
         if (mkdtemp(g->page->dir)) return true;
     }
     g->page->dir[0] = 0;
