@@ -84,6 +84,7 @@ static void comm_gone(struct comm *c)
     if (cc->node) cc->node_free(cc->node);
     coll_cache_close(cc->cache);
     free(cc->node_of);
+    free(cc->numbers);
     free(cc);
     c->coll = NULL;
 }

@@ -1,9 +1,14 @@
 /*
  * port_pt2pt.c - see port_pt2pt.h.
  *
- * A message's tag is | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |, so that the
- * messages of collectives that follow each other on a communicator, or are in flight at the
- * same time, cannot meet, nor meet those of comm/talk.h.
+ * A message's tag is, from the sign on,
+ *
+ *     | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |   of the collectives that follow each other
+ *     | 1 | number, 15 bits     | tag of the operation, 16 bits |   of a persistent collective (persist.c)
+ *
+ * so that the messages of collectives that are in flight on a communicator at the same time
+ * cannot meet, nor meet those of comm/talk.h (0, 1). INT32_MIN and MPI_ANY_TAG are no tags
+ * (match.h), so numbers are neither 0 nor all ones.
  *
  * On an intercommunicator the messages within the own group go over the group's own communicator (comm.within), with a
  * number of that one's: each collective takes one of both.
@@ -24,6 +29,8 @@
 #include "type/op.h"
 #include <stdlib.h>
 #include <string.h>
+
+enum { PERSISTENT = 1 << 15 }; /* in goal_frame.tag, the upper half of a tag */
 
 struct message {
     struct request req;
@@ -301,6 +308,9 @@ void coll_frame_number(struct coll_frame *c, uint32_t seq)
     c->goal->tag = (int)(seq & 0x3fff);
     if (unlikely(c->comm->inter)) c->within_tag = (int)(c->comm->within->coll->seq++ & 0x3fff);
 }
+
+void coll_frame_keep_number(struct coll_frame *c, uint32_t number) { c->goal->tag = (int)(number | PERSISTENT); }
+uint32_t coll_frame_number_of(const struct coll_frame *c) { return (uint32_t)c->goal->tag & (PERSISTENT - 1); }
 
 static bool is_over(void *arg) { return !((struct goal_frame *)arg)->active; }
 
