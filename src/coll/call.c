@@ -72,6 +72,8 @@ int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
     case COLL_NEIGHBOR_ALLTOALLW:
         return 0;
     case COLL_NEIGHBOR_ALLGATHER:
+    case COLL_NEIGHBOR_ALLTOALL: /* both sides are the same, or one has no neighbours */
+        return a->out ? packed(a->scount, a->stype) : packed(a->rcount, a->rtype);
     case COLL_NEIGHBOR_ALLGATHERV:
         return packed(a->scount, a->stype);
     default:
