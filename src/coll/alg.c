@@ -50,6 +50,41 @@ const struct coll_alg coll_algs[] = {
     {COLL_NEIGHBOR_ALLTOALL, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
     {COLL_NEIGHBOR_ALLTOALLV, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
     {COLL_NEIGHBOR_ALLTOALLW, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
+    {COLL_BARRIER, "inter_leader", inter_barrier_leader, ALG_INTER, "trees to the leaders, who tell each other"},
+    {COLL_BARRIER, "inter_direct", inter_barrier_direct, ALG_INTER, "everyone tells everyone of the other group"},
+    {COLL_BCAST, "inter_leader", inter_bcast_leader, ALG_INTER, "to the other group's leader, then down a tree"},
+    {COLL_BCAST, "inter_scatter", inter_bcast_scatter, ALG_INTER, "a chunk to each rank, then a ring allgather"},
+    {COLL_BCAST, "inter_linear", inter_bcast_linear, ALG_INTER, "the root sends to everyone of the other group"},
+    {COLL_REDUCE, "inter_leader", inter_reduce_leader, ALG_INTER, "up a tree to the leader, who sends to the root"},
+    {COLL_REDUCE, "inter_chunks", inter_reduce_chunks, ALG_INTER, "everyone combines a chunk and sends it to the root"},
+    {COLL_REDUCE, "inter_linear", inter_reduce_linear, ALG_INTER, "everyone sends to the root, which combines"},
+    {COLL_ALLREDUCE, "inter_leader", inter_allreduce_leader, ALG_INTER, "trees to the leaders, who swap the results"},
+    {COLL_ALLREDUCE, "inter_chunks", inter_allreduce_chunks, ALG_INTER,
+     "everyone combines a chunk and sends it across, then rings"},
+    {COLL_ALLREDUCE, "inter_direct", inter_allreduce_direct, ALG_INTER, "everyone sends to everyone of the other group"},
+    {COLL_GATHER, "inter_leader", inter_gather_leader, ALG_INTER, "up a tree to the leader, who sends to the root"},
+    {COLL_GATHER, "inter_linear", inter_gather_linear, ALG_INTER, "everyone sends to the root"},
+    {COLL_GATHERV, "inter_linear", inter_gather_linear, ALG_INTER, "everyone sends to the root"},
+    {COLL_SCATTER, "inter_leader", inter_scatter_leader, ALG_INTER, "to the other group's leader, then down a tree"},
+    {COLL_SCATTER, "inter_linear", inter_scatter_linear, ALG_INTER, "the root sends to everyone"},
+    {COLL_SCATTERV, "inter_linear", inter_scatter_linear, ALG_INTER, "the root sends to everyone"},
+    {COLL_ALLGATHER, "inter_leader", inter_allgather_leader, ALG_INTER, "trees to the leaders, who swap all blocks"},
+    {COLL_ALLGATHER, "inter_ring", inter_allgather_ring, ALG_INTER, "each block crosses once, then travels around a ring"},
+    {COLL_ALLGATHER, "inter_direct", inter_allgather_direct, ALG_INTER, "everyone sends to everyone of the other group"},
+    {COLL_ALLGATHERV, "inter_ring", inter_allgather_ring, ALG_INTER, "each block crosses once, then travels around a ring"},
+    {COLL_ALLGATHERV, "inter_direct", inter_allgather_direct, ALG_INTER, "everyone sends to everyone of the other group"},
+    {COLL_ALLTOALL, "inter_direct", inter_alltoall_direct, ALG_INTER, "everyone with the other group, all at once"},
+    {COLL_ALLTOALL, "inter_pairwise", inter_alltoall_pairwise, ALG_INTER, "everyone with the other group, few at a time"},
+    {COLL_ALLTOALLV, "inter_direct", inter_alltoall_direct, ALG_INTER, "everyone with the other group, all at once"},
+    {COLL_ALLTOALLV, "inter_pairwise", inter_alltoall_pairwise, ALG_INTER, "everyone with the other group, few at a time"},
+    {COLL_ALLTOALLW, "inter_direct", inter_alltoall_direct, ALG_INTER, "everyone with the other group, all at once"},
+    {COLL_ALLTOALLW, "inter_pairwise", inter_alltoall_pairwise, ALG_INTER, "everyone with the other group, few at a time"},
+    {COLL_REDUCE_SCATTER, "inter_leader", inter_reduce_scatter_leader, ALG_INTER,
+     "trees to the leaders, who swap the results and deal them out"},
+    {COLL_REDUCE_SCATTER_BLOCK, "inter_leader", inter_reduce_scatter_leader, ALG_INTER,
+     "trees to the leaders, who swap the results and deal them out"},
+    {COLL_REDUCE_SCATTER_BLOCK, "inter_direct", inter_reduce_scatter_direct, ALG_INTER,
+     "every block straight to its owner, who combines"},
 };
 const struct coll_given coll_given_nothing;
 
@@ -94,7 +129,7 @@ int coll_alg_find(enum coll_kind kind, const char *name)
 bool coll_alg_fits(int alg, const struct coll_shape *s)
 {
     unsigned flags = coll_algs[alg].flags;
-    if (coll_algs[alg].kind != s->kind) return false;
+    if (coll_algs[alg].kind != s->kind || !(flags & ALG_INTER) != !s->remote) return false;
     if ((flags & ALG_COMMUTES) && (s->flags & COLL_ORDERED)) return false;
     if ((flags & ALG_EXACT) && !(s->flags & COLL_EXACT)) return false;
     if ((flags & ALG_POWER2) && (s->size & (s->size - 1))) return false;
@@ -104,12 +139,12 @@ bool coll_alg_fits(int alg, const struct coll_shape *s)
 /* With nothing to move there is nothing to do, which all ranks know; the v-collectives skip empty blocks themselves. */
 static bool is_empty(const struct coll_shape *s)
 {
-    return !coll_has_blocks((enum coll_kind)s->kind) && !s->bytes && s->kind != COLL_BARRIER;
+    return !coll_has_blocks((enum coll_kind)s->kind) && !s->bytes && !s->from && s->kind != COLL_BARRIER;
 }
 
 int coll_compile(const struct coll_shape *s, const struct coll_given *v, struct goal_prog **prog_p)
 {
-    struct goal_build *b = goal_build_open(s->rank, s->size, coll_reduces(s->kind) ? GOAL_TYPED_SCRATCH : 0);
+    struct goal_build *b = goal_build_open(s->rank, s->size + s->remote, coll_reduces(s->kind) ? GOAL_TYPED_SCRATCH : 0);
     if (!b) return err_set(TERN_ERR_NOMEM, "no memory to build the schedule of a %s", coll_kind_name(s->kind));
     if (!is_empty(s)) coll_algs[s->alg].build(b, s, v);
     int rc = goal_seal(b, prog_p);

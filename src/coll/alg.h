@@ -49,10 +49,12 @@ struct coll_shape {
     int32_t zero;
     int64_t bytes;    /* packed data: of the buffer (bcast, reductions), of one rank's block (others), of my block (gatherv,
                        * scatterv); 0 for the other v-collectives */
+    int64_t from;     /* allgather and alltoall between two groups: of a block that comes from the other one, while
+                       * `bytes` is of one that goes there (which allgatherv has, too); 0 for the others */
     int64_t grain;    /* reductions: bytes of an element, which is never split; else 1 */
     int64_t segment;  /* bytes of a piece for the algorithms that pipeline */
 };
-static_assert(sizeof(struct coll_shape) == 56, "no padding in the key");
+static_assert(sizeof(struct coll_shape) == 64, "no padding in the key");
 
 /*
  * What comes along with a shape.
@@ -80,7 +82,8 @@ typedef void coll_builder(struct goal_build *, const struct coll_shape *, const 
 enum coll_alg_flag {
     ALG_COMMUTES = 1, /* only for operators that commute */
     ALG_EXACT = 2,    /* ranks may combine in different orders: only where that cannot be seen */
-    ALG_POWER2 = 4    /* only for 2, 4, 8 ... ranks */
+    ALG_POWER2 = 4,   /* only for 2, 4, 8 ... ranks */
+    ALG_INTER = 8     /* between two groups, and only there */
 };
 
 struct coll_alg {
@@ -207,5 +210,14 @@ coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise;
 coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree;
 coll_builder coll_scan_doubling, coll_scan_chain;
 coll_builder coll_neighbor_direct;
+/* Between two groups (alg_inter.c, alg_inter_all.c). */
+coll_builder inter_bcast_linear, inter_bcast_leader, inter_bcast_scatter;
+coll_builder inter_reduce_linear, inter_reduce_leader, inter_reduce_chunks;
+coll_builder inter_gather_linear, inter_gather_leader, inter_scatter_linear, inter_scatter_leader;
+coll_builder inter_barrier_leader, inter_barrier_direct;
+coll_builder inter_allreduce_leader, inter_allreduce_direct, inter_allreduce_chunks;
+coll_builder inter_allgather_leader, inter_allgather_direct, inter_allgather_ring;
+coll_builder inter_alltoall_direct, inter_alltoall_pairwise;
+coll_builder inter_reduce_scatter_leader, inter_reduce_scatter_direct;
 
 #endif

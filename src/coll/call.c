@@ -28,9 +28,32 @@ static bool in_place(const struct coll_call *a, bool root)
     return a->sendbuf == MPI_IN_PLACE;
 }
 
+/* Is this rank the root, of operations that have one? */
+static bool is_root(const struct comm *c, const struct coll_call *a) { return a->root == (c->inter ? MPI_ROOT : c->rank); }
+
+static bool has_root(enum coll_kind k)
+{
+    return k == COLL_BCAST || k == COLL_REDUCE || (k >= COLL_GATHER && k <= COLL_SCATTERV);
+}
+
+/* In the group of the root, but not the root: no argument means anything here. */
+static bool is_idle(const struct comm *c, const struct coll_call *a)
+{
+    return c->inter && a->root == MPI_PROC_NULL && has_root(a->kind);
+}
+
+/* Between two groups, allgather and alltoall: the amounts in the two directions have nothing to do with each other. */
+static void two_directions(const struct coll_call *a, struct coll_shape *s)
+{
+    bool gather = a->kind == COLL_ALLGATHER || a->kind == COLL_ALLGATHERV, all = gather || a->kind == COLL_ALLTOALL;
+    if (all) s->bytes = packed(a->scount, a->stype);
+    if (all && !a->rcounts) s->from = packed(a->rcount, a->rtype);
+}
+
 int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
 {
-    bool root = c->rank == a->root;
+    bool root = is_root(c, a);
+    if (is_idle(c, a)) return 0;
     switch (a->kind) {
     case COLL_GATHER:
         return root ? packed(a->rcount, a->rtype) : packed(a->scount, a->stype);
@@ -49,6 +72,8 @@ int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
     case COLL_NEIGHBOR_ALLTOALLW:
         return 0;
     case COLL_NEIGHBOR_ALLGATHER:
+    case COLL_NEIGHBOR_ALLTOALL: /* both sides are the same, or one has no neighbours */
+        return a->out ? packed(a->scount, a->stype) : packed(a->rcount, a->rtype);
     case COLL_NEIGHBOR_ALLGATHERV:
         return packed(a->scount, a->stype);
     default:
@@ -58,15 +83,18 @@ int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
 
 void coll_call_shape(const struct comm *c, const struct coll_call *a, struct coll_shape *s)
 {
-    bool root = c->rank == a->root;
+    bool idle = is_idle(c, a);
     *s = (struct coll_shape){.kind = (uint8_t)a->kind, .rank = c->rank, .size = c->size, .root = a->root, .grain = 1};
     s->bytes = coll_call_bytes(c, a);
-    if (in_place(a, root)) s->flags |= COLL_IN_PLACE;
-    s->remote = c->inter ? c->map->size : 0;
+    if (!c->inter && in_place(a, is_root(c, a))) s->flags |= COLL_IN_PLACE;
+    if (c->inter) {
+        s->remote = c->map->size;
+        two_directions(a, s);
+    }
     s->nodes = c->coll->nodes;
     if (c->coll->far) s->flags |= COLL_FAR;
-    if (a->kind == COLL_BCAST && !a->rtype->contig) s->flags |= COLL_STAGED;
-    if (coll_reduces(a->kind)) {
+    if (a->kind == COLL_BCAST && !idle && !a->rtype->contig) s->flags |= COLL_STAGED;
+    if (coll_reduces(a->kind) && !idle) {
         if (a->rtype->size > 0) s->grain = a->rtype->size;
         if (!a->op->commute)
             s->flags |= COLL_ORDERED;
@@ -79,9 +107,9 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
 
 int coll_call_check(const struct comm *c, const struct coll_call *a)
 {
-    bool root = c->rank == a->root;
+    bool root = is_root(c, a);
     int64_t send, recv;
-    if (in_place(a, root)) return 0;
+    if (c->inter || in_place(a, root)) return 0; /* nobody sends itself anything between two groups */
     switch (a->kind) {
     case COLL_GATHER:
     case COLL_GATHERV:
@@ -175,6 +203,7 @@ int coll_call_bind(struct goal_frame *f, const struct comm *c, const struct coll
 {
     bool reduces = coll_reduces(a->kind);
     struct type *t = a->rtype;
+    if (is_idle(c, a)) return 0;
     if (coll_has_types(a->kind)) {
         bind_w(f, c, a);
         return 0;

@@ -24,6 +24,14 @@ enum { CACHED_PROGRAMS = 64 }; /* of a communicator */
 /* The node of a rank of this group. */
 static uint32_t comm_node(const struct comm *c, int rank) { return proc_node_of(rankmap_at(c->local, rank)); }
 
+/* Between two groups: is one of the others elsewhere than the first of this one? */
+static bool others_far(const struct comm *c, uint32_t first)
+{
+    bool far = false;
+    for (int r = 0; c->inter && r < c->map->size; r++) far |= proc_node_of(comm_index(c, r)) != first;
+    return far;
+}
+
 /*
  * Where the ranks are: numbers of nodes in the order of their first ranks. The same at all ranks: it follows from where
  * the job's processes are and which transports there may be.
@@ -38,7 +46,7 @@ static bool find_places(const struct comm *c, struct coll_comm *cc)
         if (node > top) top = node;
     }
     cc->nodes = 1;
-    cc->far = !one || (c->size > 1 && !strstr(var_text(VAR_TRANSPORTS), "shm"));
+    cc->far = !one || others_far(c, first) || ((c->size > 1 || c->inter) && !strstr(var_text(VAR_TRANSPORTS), "shm"));
     if (one) return true;
     int32_t *number = calloc((size_t)top + 1, sizeof *number); /* of a node, plus 1 */
     cc->node_of = malloc((size_t)c->size * sizeof *cc->node_of);
@@ -76,6 +84,7 @@ static void comm_gone(struct comm *c)
     if (cc->node) cc->node_free(cc->node);
     coll_cache_close(cc->cache);
     free(cc->node_of);
+    free(cc->numbers);
     free(cc);
     c->coll = NULL;
 }
@@ -143,11 +152,14 @@ static int take_frame(struct comm *c, const struct coll_call *a, struct coll_fra
     return coll_call_has_arrays(a) ? make_frame(c, a, &s, frame_p) : cached_frame(c, a, &s, frame_p);
 }
 
+/* Has this kind a meaning between two groups? */
+static bool between_groups(enum coll_kind k) { return k < COLL_SCAN; }
+
 static int check(struct comm *c, const struct coll_call *a)
 {
-    if (unlikely(c->inter))
-        return err_set(TERN_ERR_COMM, "collectives on intercommunicators are not supported in this version");
-    if (unlikely(!coll_comm(c))) return TERN_ERR_NOMEM;
+    if (unlikely(c->inter && !between_groups(a->kind)))
+        return err_set(TERN_ERR_COMM, "there is no %s on an intercommunicator", coll_kind_name(a->kind));
+    if (unlikely(!coll_comm(c) || (c->inter && !coll_comm(c->within)))) return TERN_ERR_NOMEM;
     return coll_call_check(c, a);
 }
 
@@ -170,7 +182,7 @@ int coll_run(struct comm *c, const struct coll_call *a)
 {
     int rc = check(c, a);
     if (unlikely(rc)) return rc;
-    return node_run(c, a, coll_call_bytes(c, a), &rc) ? rc : run(c, a);
+    return !c->inter && node_run(c, a, coll_call_bytes(c, a), &rc) ? rc : run(c, a);
 }
 
 /* ---- starting it -------------------------------------------------------------------- */

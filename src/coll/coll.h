@@ -79,9 +79,11 @@ int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct ty
 /* ---- for the parts of this folder that hang on a communicator ---- */
 
 struct coll_cache;
+struct coll_numbers;
 
 struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames by shape */
+    struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);

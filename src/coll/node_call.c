@@ -11,6 +11,7 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
 /* By things that all ranks know alike only. */
 static bool suits(const struct coll_call *a)
 {
+    if (coll_has_neighbors(a->kind)) return false;
     if (coll_has_blocks(a->kind)) return false; /* not by the arrays: they are there at some ranks only */
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }

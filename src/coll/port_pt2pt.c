@@ -1,9 +1,17 @@
 /*
  * port_pt2pt.c - see port_pt2pt.h.
  *
- * A message's tag is | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |, so that the
- * messages of collectives that follow each other on a communicator, or are in flight at the
- * same time, cannot meet, nor meet those of comm/talk.h.
+ * A message's tag is, from the sign on,
+ *
+ *     | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |   of the collectives that follow each other
+ *     | 1 | number, 15 bits     | tag of the operation, 16 bits |   of a persistent collective (persist.c)
+ *
+ * so that the messages of collectives that are in flight on a communicator at the same time
+ * cannot meet, nor meet those of comm/talk.h (0, 1). INT32_MIN and MPI_ANY_TAG are no tags
+ * (match.h), so numbers are neither 0 nor all ones.
+ *
+ * On an intercommunicator the messages within the own group go over the group's own communicator (comm.within), with a
+ * number of that one's: each collective takes one of both.
  *
  * Messages of several pieces go through a packed copy of their own.
  *
@@ -22,6 +30,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PERSISTENT = 1 << 15 }; /* in goal_frame.tag, the upper half of a tag */
+
 struct message {
     struct request req;
     const struct goal_op *op;
@@ -33,6 +43,7 @@ struct coll_frame {
     struct comm *comm;
     struct coll_shape shape; /* where it is kept when it is idle */
     bool kept;               /* in the communicator's cache; else it is for one run */
+    int within_tag;          /* as goal->tag, for messages within the own group of an intercommunicator */
     struct message msg[]; /* by goal_op.index */
 };
 
@@ -139,6 +150,20 @@ static void message_done(struct request *r)
     goal_op_done(c->goal, m->op, r->result.error);
 }
 
+/* Where the message of an operation goes: communicator, rank, and the run's tag there. */
+struct way {
+    struct comm *comm;
+    int rank, tag;
+};
+
+static inline struct way way_of(const struct coll_frame *c, const struct goal_op *op)
+{
+    struct comm *comm = c->comm;
+    if (likely(!comm->inter)) return (struct way){comm, op->peer, c->goal->tag};
+    if (op->peer < comm->size) return (struct way){comm->within, op->peer, c->within_tag};
+    return (struct way){comm, op->peer - comm->size, c->goal->tag};
+}
+
 /* Fills the request of an operation. */
 static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind, struct message *m)
 {
@@ -160,8 +185,9 @@ static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind,
     }
     if (unlikely(b.skip || b.len % type->size))
         return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)type->size);
-    int tag = (int)((uint32_t)f->tag << 16 | op->tag);
-    pt_prepare(&m->req, kind, c->comm, PT_COLL, b.buf, b.len / type->size, type, op->peer, tag, PT_STANDARD);
+    struct way w = way_of(c, op);
+    int tag = (int)((uint32_t)w.tag << 16 | op->tag);
+    pt_prepare(&m->req, kind, w.comm, PT_COLL, b.buf, b.len / type->size, type, w.rank, tag, PT_STANDARD);
     m->req.done = NULL;
     m->req.owner = c;
     m->req.flags |= REQ_LAST_WORD; /* the end of the run may free the frame, and this request with it */
@@ -277,7 +303,14 @@ void coll_frame_let_go(struct coll_frame *c)
 
 /* ---- runs --------------------------------------------------------------------- */
 
-void coll_frame_number(struct coll_frame *c, uint32_t seq) { c->goal->tag = (int)(seq & 0x3fff); }
+void coll_frame_number(struct coll_frame *c, uint32_t seq)
+{
+    c->goal->tag = (int)(seq & 0x3fff);
+    if (unlikely(c->comm->inter)) c->within_tag = (int)(c->comm->within->coll->seq++ & 0x3fff);
+}
+
+void coll_frame_keep_number(struct coll_frame *c, uint32_t number) { c->goal->tag = (int)(number | PERSISTENT); }
+uint32_t coll_frame_number_of(const struct coll_frame *c) { return (uint32_t)c->goal->tag & (PERSISTENT - 1); }
 
 static bool is_over(void *arg) { return !((struct goal_frame *)arg)->active; }
 

@@ -31,6 +31,10 @@ void coll_frame_let_go(struct coll_frame *);
 
 void coll_frame_number(struct coll_frame *, uint32_t seq); /* the next run is collective number seq: its tags */
 
+/* All runs of this frame have the tags of persistent collective `number`, 1 to 0x7ffe. */
+void coll_frame_keep_number(struct coll_frame *, uint32_t number);
+uint32_t coll_frame_number_of(const struct coll_frame *);
+
 /*
  * Runs the bound frame to its end with the tags of collective number seq. Takes the lane's lock and waits as every
  * blocking call does. Returns the status of the run.

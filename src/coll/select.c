@@ -70,6 +70,41 @@ static const struct rule far_rules[] = {
     {COLL_ALLTOALL, ANY, 8 * KB, "bruck"},
 };
 
+/* Between two groups: ranks of both, and bytes as in inter_key. Messages across are few with the leaders, but one after
+ * the other. */
+static const struct rule inter_rules[] = {
+    {COLL_BARRIER, 8, ALL, "inter_direct"},
+    {COLL_BARRIER, ANY, ALL, "inter_leader"},
+    {COLL_BCAST, ANY, 64 * KB, "inter_leader"},
+    {COLL_BCAST, ANY, ALL, "inter_scatter"},
+    {COLL_REDUCE, ANY, 64 * KB, "inter_leader"},
+    {COLL_REDUCE, ANY, ALL, "inter_chunks"},
+    {COLL_ALLREDUCE, 8, 2 * KB, "inter_direct"},
+    {COLL_ALLREDUCE, ANY, 64 * KB, "inter_leader"},
+    {COLL_ALLREDUCE, ANY, ALL, "inter_chunks"},
+    {COLL_GATHER, ANY, 4 * KB, "inter_leader"},
+    {COLL_GATHER, ANY, ALL, "inter_linear"},
+    {COLL_GATHERV, ANY, ALL, "inter_linear"},
+    {COLL_SCATTER, ANY, 4 * KB, "inter_leader"},
+    {COLL_SCATTER, ANY, ALL, "inter_linear"},
+    {COLL_SCATTERV, ANY, ALL, "inter_linear"},
+    {COLL_ALLGATHER, 8, 16 * KB, "inter_direct"},
+    {COLL_ALLGATHER, ANY, 4 * KB, "inter_leader"},
+    {COLL_ALLGATHER, ANY, ALL, "inter_ring"},
+    {COLL_ALLGATHERV, 16, ALL, "inter_direct"},
+    {COLL_ALLGATHERV, ANY, ALL, "inter_ring"},
+    {COLL_ALLTOALL, 64, 32 * KB, "inter_direct"},
+    {COLL_ALLTOALL, ANY, ALL, "inter_pairwise"},
+    {COLL_ALLTOALLV, 64, ALL, "inter_direct"},
+    {COLL_ALLTOALLV, ANY, ALL, "inter_pairwise"},
+    {COLL_ALLTOALLW, 64, ALL, "inter_direct"},
+    {COLL_ALLTOALLW, ANY, ALL, "inter_pairwise"},
+    {COLL_REDUCE_SCATTER, ANY, ALL, "inter_leader"},
+    {COLL_REDUCE_SCATTER_BLOCK, 16, ALL, "inter_direct"},
+    {COLL_REDUCE_SCATTER_BLOCK, ANY, 16 * KB, "inter_leader"},
+    {COLL_REDUCE_SCATTER_BLOCK, ANY, ALL, "inter_direct"},
+};
+
 /* The variable of an operation, indexed by enum coll_kind. */
 static const enum var_id variable[COLL_KINDS] = {
     [COLL_BARRIER] = VAR_COLL_BARRIER,
@@ -114,9 +149,27 @@ static int by_rule(const struct coll_shape *s, const struct rule *table, size_t 
     return -1;
 }
 
+/* The shape with its ranks and bytes as both groups see them alike. */
+static struct coll_shape inter_key(const struct coll_shape *s)
+{
+    struct coll_shape key = *s;
+    key.size = s->size + s->remote;
+    if (s->from > s->bytes) key.bytes = s->from;                                  /* the larger direction */
+    if (s->kind == COLL_REDUCE_SCATTER_BLOCK) key.bytes = s->bytes * s->size;     /* the whole vector */
+    if (coll_has_blocks((enum coll_kind)s->kind)) key.bytes = 0;
+    return key;
+}
+
+static int by_inter_rule(const struct coll_shape *s)
+{
+    struct coll_shape key = inter_key(s);
+    return by_rule(&key, inter_rules, ARRAY_LEN(inter_rules));
+}
+
 void coll_select(struct coll_shape *s)
 {
     int alg = forced(s);
+    if (alg < 0 && s->remote) alg = by_inter_rule(s);
     if (alg < 0 && (s->flags & COLL_FAR)) alg = by_rule(s, far_rules, ARRAY_LEN(far_rules));
     if (alg < 0) alg = by_rule(s, rules, ARRAY_LEN(rules));
     assert(alg >= 0); /* the last rule of every operation fits everything: a test sees to it */
@@ -143,6 +196,7 @@ char *coll_select_print(void)
     FILE *f = open_memstream(&text, &n);
     if (!f) return NULL;
     print_rules(f, far_rules, ARRAY_LEN(far_rules), " over a network");
+    print_rules(f, inter_rules, ARRAY_LEN(inter_rules), " between two groups");
     print_rules(f, rules, ARRAY_LEN(rules), "");
     if (fclose(f) == 0) return text;
     free(text);

@@ -55,6 +55,16 @@ int PMPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdisp
     return alltoall(later("MPI_Ialltoallv", request), &send, &recv, comm);
 }
 
+MPI_ALIAS(Alltoallv_init);
+int PMPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf,
+                        const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                        MPI_Request *request)
+{
+    struct blocks send = {&send_side, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&recv_side, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
+    return alltoall(often("MPI_Alltoallv_init", info, request), &send, &recv, comm);
+}
+
 MPI_ALIAS(Alltoallv_c);
 int PMPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
                      void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
@@ -72,6 +82,16 @@ int PMPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const M
     struct blocks send = {&send_side, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
     struct blocks recv = {&recv_side, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
     return alltoall(later("MPI_Ialltoallv_c", request), &send, &recv, comm);
+}
+
+MPI_ALIAS(Alltoallv_init_c);
+int PMPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                          void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                          MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct blocks send = {&send_side, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&recv_side, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
+    return alltoall(often("MPI_Alltoallv_init_c", info, request), &send, &recv, comm);
 }
 
 MPI_ALIAS(Alltoallw);
@@ -93,6 +113,16 @@ int PMPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdisp
     return alltoall(later("MPI_Ialltoallw", request), &send, &recv, comm);
 }
 
+MPI_ALIAS(Alltoallw_init);
+int PMPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[],
+                        void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[],
+                        MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct blocks send = {&send_w, sendbuf, .counts = sendcounts, .displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&recv_w, recvbuf, .counts = recvcounts, .displs = rdispls, .each = true, .datatypes = recvtypes};
+    return alltoall(often("MPI_Alltoallw_init", info, request), &send, &recv, comm);
+}
+
 MPI_ALIAS(Alltoallw_c);
 int PMPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[],
                      void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[],
@@ -111,4 +141,14 @@ int PMPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const M
     struct blocks send = {&send_w, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
     struct blocks recv = {&recv_w, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(later("MPI_Ialltoallw_c", request), &send, &recv, comm);
+}
+
+MPI_ALIAS(Alltoallw_init_c);
+int PMPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                          const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                          const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct blocks send = {&send_w, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&recv_w, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    return alltoall(often("MPI_Alltoallw_init_c", info, request), &send, &recv, comm);
 }

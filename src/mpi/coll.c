@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-int start_collective(struct use u, struct comm *c, const struct coll_call *a)
+int give_request(struct use u, struct comm *c, const struct coll_call *a)
 {
     struct request *r;
+    struct info *hints; /* none is known */
     if (!u.request) return bad_null(c, u.call, "request");
-    int rc = coll_start(c, a, &r);
+    if (!info_given(u.info, &hints)) return bad_info(c, u.call, u.info);
+    int rc = u.way == OFTEN ? coll_persist(c, a, &r) : coll_start(c, a, &r);
     if (rc) return report_code(c, u.call, rc);
     *u.request = (MPI_Request)r;
     return MPI_SUCCESS;
@@ -60,6 +62,12 @@ int PMPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     return barrier(later("MPI_Ibarrier", request), comm);
 }
 
+MPI_ALIAS(Barrier_init);
+int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return barrier(often("MPI_Barrier_init", info, request), comm);
+}
+
 static int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     struct type *t;
@@ -83,6 +91,13 @@ int PMPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Co
     return bcast(later("MPI_Ibcast", request), buffer, count, datatype, root, comm);
 }
 
+MPI_ALIAS(Bcast_init);
+int PMPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                    MPI_Request *request)
+{
+    return bcast(often("MPI_Bcast_init", info, request), buffer, count, datatype, root, comm);
+}
+
 MPI_ALIAS(Bcast_c);
 int PMPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
@@ -93,6 +108,13 @@ MPI_ALIAS(Ibcast_c);
 int PMPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request)
 {
     return bcast(later("MPI_Ibcast_c", request), buffer, count, datatype, root, comm);
+}
+
+MPI_ALIAS(Bcast_init_c);
+int PMPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info,
+                      MPI_Request *request)
+{
+    return bcast(often("MPI_Bcast_init_c", info, request), buffer, count, datatype, root, comm);
 }
 
 /* The receive side matters at the root only, and there the root may have its block in place. */
@@ -125,6 +147,13 @@ int PMPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
     return gather(later("MPI_Igather", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
+MPI_ALIAS(Gather_init);
+int PMPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return gather(often("MPI_Gather_init", info, request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
 MPI_ALIAS(Gather_c);
 int PMPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                   MPI_Datatype recvtype, int root, MPI_Comm comm)
@@ -137,6 +166,13 @@ int PMPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendty
                    MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
     return gather(later("MPI_Igather_c", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+MPI_ALIAS(Gather_init_c);
+int PMPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                       MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return gather(often("MPI_Gather_init_c", info, request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 static int scatter(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
@@ -168,6 +204,13 @@ int PMPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
     return scatter(later("MPI_Iscatter", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
+MPI_ALIAS(Scatter_init);
+int PMPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                      MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return scatter(often("MPI_Scatter_init", info, request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
 MPI_ALIAS(Scatter_c);
 int PMPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                    MPI_Datatype recvtype, int root, MPI_Comm comm)
@@ -180,6 +223,13 @@ int PMPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
                     MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
     return scatter(later("MPI_Iscatter_c", request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+}
+
+MPI_ALIAS(Scatter_init_c);
+int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                        MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return scatter(often("MPI_Scatter_init_c", info, request), sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 /* ---- everybody to everybody: the send side may be MPI_IN_PLACE at all ranks ---- */
@@ -211,6 +261,13 @@ int PMPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, v
     return all(later("MPI_Iallgather", request), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
+MPI_ALIAS(Allgather_init);
+int PMPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Allgather_init", info, request), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
 MPI_ALIAS(Allgather_c);
 int PMPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                      MPI_Datatype recvtype, MPI_Comm comm)
@@ -223,6 +280,13 @@ int PMPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sen
                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     return all(later("MPI_Iallgather_c", request), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+MPI_ALIAS(Allgather_init_c);
+int PMPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                          MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Allgather_init_c", info, request), COLL_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Alltoall);
@@ -239,6 +303,13 @@ int PMPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
     return all(later("MPI_Ialltoall", request), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
+MPI_ALIAS(Alltoall_init);
+int PMPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Alltoall_init", info, request), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
 MPI_ALIAS(Alltoall_c);
 int PMPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
                     MPI_Datatype recvtype, MPI_Comm comm)
@@ -251,4 +322,11 @@ int PMPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype send
                      MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
     return all(later("MPI_Ialltoall_c", request), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+}
+
+MPI_ALIAS(Alltoall_init_c);
+int PMPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount,
+                         MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Alltoall_init_c", info, request), COLL_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }

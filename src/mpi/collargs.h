@@ -1,7 +1,7 @@
 /*
  * collargs.h - what the collective entry points share (coll.c, collv.c, alltoallv.c,
- * reduce.c): the blocking and the nonblocking form of a collective check the same
- * arguments and fill the same struct coll_call; they differ in how it is carried out.
+ * reduce.c, neighbor.c): the blocking, nonblocking and persistent forms of a collective check
+ * the same arguments and fill the same struct coll_call; they differ in how it is carried out.
  *
  * Argument checks: each returns MPI_SUCCESS or the reported class; `side` is the
  * prefix of the arguments' names, "send" or "recv".
@@ -12,21 +12,32 @@
 #include "coll/coll.h"
 #include "mpi/report.h"
 
-/* One use of a collective: which entry point it is, so how it is carried out. Another form (persistent) is another way. */
+/* How a collective is carried out. */
+enum way { NOW, LATER, OFTEN };
+
+/* One use of a collective: which entry point it is. */
 struct use {
-    const char *call;     /* the entry point's name */
-    bool starts;          /* only started: ... */
-    MPI_Request *request; /* ... the request goes here */
+    const char *call; /* the entry point's name */
+    enum way way;
+    MPI_Info info;        /* OFTEN: hints, ... */
+    MPI_Request *request; /* ... and where the request goes: LATER started, OFTEN inactive */
 };
 
-static inline struct use now(const char *call) { return (struct use){call, false, NULL}; }
-static inline struct use later(const char *call, MPI_Request *request) { return (struct use){call, true, request}; }
+static inline struct use now(const char *call) { return (struct use){call, NOW, MPI_INFO_NULL, NULL}; }
+static inline struct use later(const char *call, MPI_Request *request)
+{
+    return (struct use){call, LATER, MPI_INFO_NULL, request};
+}
+static inline struct use often(const char *call, MPI_Info info, MPI_Request *request)
+{
+    return (struct use){call, OFTEN, info, request};
+}
 
-/* The last line of the entry points: does or starts the operation, and reports. */
-int start_collective(struct use, struct comm *, const struct coll_call *);
+/* The last line of the entry points: does or starts the operation, or makes it persistent, and reports. */
+int give_request(struct use, struct comm *, const struct coll_call *);
 static inline int carry_out(struct use u, struct comm *c, const struct coll_call *a)
 {
-    return u.starts ? start_collective(u, c, a) : report_if(c, u.call, coll_run(c, a));
+    return u.way == NOW ? report_if(c, u.call, coll_run(c, a)) : give_request(u, c, a);
 }
 
 /* The communicator of a collective; NULL: *rc is the reported class. */

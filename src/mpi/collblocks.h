@@ -1,5 +1,5 @@
 /*
- * collblocks.h - the blocks of varying size that collv.c and alltoallv.c move.
+ * collblocks.h - the blocks of varying size that collv.c, alltoallv.c and neighbor.c move.
  *
  * Each call exists with int arrays and with wide ones. A struct blocks is one side of
  * either; opening it checks the arguments and gives wide arrays.
@@ -27,8 +27,9 @@ struct blocks {
     struct wide c, d;
 };
 
-/* To be closed whether it succeeded or not. */
+/* A block for each rank, or n of them. To be closed whether it succeeded or not. */
 int blocks_open(struct comm *, const char *call, struct blocks *);
+int blocks_open_some(struct comm *, const char *call, int n, struct blocks *);
 void blocks_close(struct blocks *);
 
 #endif

@@ -53,6 +53,14 @@ int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
     return gatherv(later("MPI_Igatherv", request), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
+MPI_ALIAS(Gatherv_init);
+int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                      const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    return gatherv(often("MPI_Gatherv_init", info, request), sendbuf, sendcount, sendtype, &recv, root, comm);
+}
+
 MPI_ALIAS(Gatherv_c);
 int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
                    const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
@@ -67,6 +75,15 @@ int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 {
     struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return gatherv(later("MPI_Igatherv_c", request), sendbuf, sendcount, sendtype, &recv, root, comm);
+}
+
+MPI_ALIAS(Gatherv_init_c);
+int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                        const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
+                        MPI_Info info, MPI_Request *request)
+{
+    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    return gatherv(often("MPI_Gatherv_init_c", info, request), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
 static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t recvcount, MPI_Datatype recvtype, int root,
@@ -113,6 +130,14 @@ int PMPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs
     return scatterv(later("MPI_Iscatterv", request), &send, recvbuf, recvcount, recvtype, root, comm);
 }
 
+MPI_ALIAS(Scatterv_init);
+int PMPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf,
+                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct blocks send = {&scatter_side, sendbuf, .counts = sendcounts, .displs = displs, .datatype = sendtype};
+    return scatterv(often("MPI_Scatterv_init", info, request), &send, recvbuf, recvcount, recvtype, root, comm);
+}
+
 MPI_ALIAS(Scatterv_c);
 int PMPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
                     void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
@@ -127,6 +152,15 @@ int PMPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MP
 {
     struct blocks send = {&scatter_side, sendbuf, .wide_counts = sendcounts, .wide_displs = displs, .datatype = sendtype};
     return scatterv(later("MPI_Iscatterv_c", request), &send, recvbuf, recvcount, recvtype, root, comm);
+}
+
+MPI_ALIAS(Scatterv_init_c);
+int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype,
+                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info,
+                         MPI_Request *request)
+{
+    struct blocks send = {&scatter_side, sendbuf, .wide_counts = sendcounts, .wide_displs = displs, .datatype = sendtype};
+    return scatterv(often("MPI_Scatterv_init_c", info, request), &send, recvbuf, recvcount, recvtype, root, comm);
 }
 
 /* ---- allgatherv ---- */
@@ -171,6 +205,14 @@ int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
     return allgatherv(later("MPI_Iallgatherv", request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
+MPI_ALIAS(Allgatherv_init);
+int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+                         const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    return allgatherv(often("MPI_Allgatherv_init", info, request), sendbuf, sendcount, sendtype, &recv, comm);
+}
+
 MPI_ALIAS(Allgatherv_c);
 int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                       const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
@@ -186,4 +228,13 @@ int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
 {
     struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(later("MPI_Iallgatherv_c", request), sendbuf, sendcount, sendtype, &recv, comm);
+}
+
+MPI_ALIAS(Allgatherv_init_c);
+int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
+                           const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
+                           MPI_Info info, MPI_Request *request)
+{
+    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    return allgatherv(often("MPI_Allgatherv_init_c", info, request), sendbuf, sendcount, sendtype, &recv, comm);
 }

@@ -81,6 +81,13 @@ int PMPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
     return reduce(later("MPI_Ireduce", request), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
+MPI_ALIAS(Reduce_init);
+int PMPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                     MPI_Info info, MPI_Request *request)
+{
+    return reduce(often("MPI_Reduce_init", info, request), sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
 MPI_ALIAS(Reduce_c);
 int PMPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
@@ -92,6 +99,13 @@ int PMPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
                    MPI_Request *request)
 {
     return reduce(later("MPI_Ireduce_c", request), sendbuf, recvbuf, count, datatype, op, root, comm);
+}
+
+MPI_ALIAS(Reduce_init_c);
+int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return reduce(often("MPI_Reduce_init_c", info, request), sendbuf, recvbuf, count, datatype, op, root, comm);
 }
 
 /* ---- with a result at every rank ---- */
@@ -122,6 +136,13 @@ int PMPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
     return all(later("MPI_Iallreduce", request), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
+MPI_ALIAS(Allreduce_init);
+int PMPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                        MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Allreduce_init", info, request), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
 MPI_ALIAS(Allreduce_c);
 int PMPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -135,6 +156,13 @@ int PMPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
     return all(later("MPI_Iallreduce_c", request), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
+MPI_ALIAS(Allreduce_init_c);
+int PMPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                          MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Allreduce_init_c", info, request), COLL_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
 MPI_ALIAS(Scan);
 int PMPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -145,6 +173,13 @@ MPI_ALIAS(Iscan);
 int PMPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request)
 {
     return all(later("MPI_Iscan", request), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Scan_init);
+int PMPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                   MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Scan_init", info, request), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Scan_c);
@@ -160,6 +195,13 @@ int PMPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Dataty
     return all(later("MPI_Iscan_c", request), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
+MPI_ALIAS(Scan_init_c);
+int PMPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                     MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Scan_init_c", info, request), COLL_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
 MPI_ALIAS(Exscan);
 int PMPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -171,6 +213,13 @@ int PMPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype dat
                  MPI_Request *request)
 {
     return all(later("MPI_Iexscan", request), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+MPI_ALIAS(Exscan_init);
+int PMPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                     MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Exscan_init", info, request), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 MPI_ALIAS(Exscan_c);
@@ -186,6 +235,13 @@ int PMPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Data
     return all(later("MPI_Iexscan_c", request), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
+MPI_ALIAS(Exscan_init_c);
+int PMPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                       MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Exscan_init_c", info, request), COLL_EXSCAN, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
 MPI_ALIAS(Reduce_scatter_block);
 int PMPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
@@ -197,6 +253,13 @@ int PMPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount
                                MPI_Request *request)
 {
     return all(later("MPI_Ireduce_scatter_block", request), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+MPI_ALIAS(Reduce_scatter_block_init);
+int PMPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op,
+                                   MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Reduce_scatter_block_init", info, request), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 MPI_ALIAS(Reduce_scatter_block_c);
@@ -211,6 +274,13 @@ int PMPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count r
                                  MPI_Comm comm, MPI_Request *request)
 {
     return all(later("MPI_Ireduce_scatter_block_c", request), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
+}
+
+MPI_ALIAS(Reduce_scatter_block_init_c);
+int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                     MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return all(often("MPI_Reduce_scatter_block_init_c", info, request), COLL_REDUCE_SCATTER_BLOCK, sendbuf, recvbuf, recvcount, datatype, op, comm);
 }
 
 /* ---- a result in blocks of varying size ---- */
@@ -275,6 +345,13 @@ int PMPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcount
     return reduce_scatter_ints(later("MPI_Ireduce_scatter", request), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }
 
+MPI_ALIAS(Reduce_scatter_init);
+int PMPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return reduce_scatter_ints(often("MPI_Reduce_scatter_init", info, request), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+
 MPI_ALIAS(Reduce_scatter_c);
 int PMPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op,
                           MPI_Comm comm)
@@ -287,4 +364,11 @@ int PMPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count r
                            MPI_Comm comm, MPI_Request *request)
 {
     return reduce_scatter_wide(later("MPI_Ireduce_scatter_c", request), sendbuf, recvbuf, recvcounts, datatype, op, comm);
+}
+
+MPI_ALIAS(Reduce_scatter_init_c);
+int PMPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    return reduce_scatter_wide(often("MPI_Reduce_scatter_init_c", info, request), sendbuf, recvbuf, recvcounts, datatype, op, comm);
 }

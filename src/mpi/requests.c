@@ -411,10 +411,10 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
 
 /* ---- starting, freeing, cancelling ---- */
 
-/* Other ranks depend on it (MPI-5.0 section 6.12). */
+/* Other ranks depend on it (MPI-5.0 sections 6.12 and 6.13). */
 static TERN_COLD int bad_for_collective(const char *call, struct request *r)
 {
-    return report(r->comm, call, MPI_ERR_REQUEST, "argument request is of a nonblocking collective: it can only be completed");
+    return report(r->comm, call, MPI_ERR_REQUEST, "argument request is of a collective: once started, it can only be completed");
 }
 
 static int start(const char *call, MPI_Request h, int at)
@@ -451,7 +451,8 @@ int PMPI_Request_free(MPI_Request *request)
     if (!request) return bad_null(NULL, "MPI_Request_free", "request");
     struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
     if (!r) return bad_request("MPI_Request_free", *request, -1);
-    if (r->kind == REQ_COLL && !request_is_complete(r)) return bad_for_collective("MPI_Request_free", r);
+    if (r->kind == REQ_COLL && !(r->flags & REQ_PERSISTENT) && !request_is_complete(r))
+        return bad_for_collective("MPI_Request_free", r);
     *request = MPI_REQUEST_NULL;
     if (is_grequest(r)) return report_result(NULL, "MPI_Request_free", grequest_release(r));
     pt_release(r);

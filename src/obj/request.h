@@ -30,7 +30,16 @@ enum request_flag {
     REQ_CANCELLING = 64, /* a cancel is under way */
     REQ_INTERNAL = 128, /* not seen by users */
     REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
-    REQ_ANNOUNCED = 512 /* a send whose signature has gone out (pt2pt/check.h) */
+    REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
+    REQ_HOOKED = 1024   /* has hooks */
+};
+
+struct request;
+
+/* What is done otherwise than for a persistent send or receive; of the layer that made the request. */
+struct request_hooks {
+    int (*start)(struct request *); /* it is persistent and inactive; without the lane's lock. 0 or a code with words */
+    void (*drop)(struct request *); /* it is over, and the user has let go: frees what hangs on it. Lock held; may be NULL */
 };
 
 struct request_result {
@@ -59,7 +68,10 @@ struct request {
     int32_t tag;
     struct peer *peer;
     struct link link;     /* in whatever list the operation waits */
-    uint64_t cookie[5];   /* the protocol's own */
+    union {
+        uint64_t cookie[5];                /* the protocol's own */
+        const struct request_hooks *hooks; /* REQ_HOOKED */
+    };
     uint64_t id;          /* by which the peer names it (pt2pt/ids.h), 0: it does not */
     void *xfer;           /* a large transfer in progress; of a collective: its frame */
     uint64_t ctx;         /* context it was started in */

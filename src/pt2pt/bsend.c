@@ -272,17 +272,22 @@ int bsend_send(struct comm *c, const void *buf, int64_t count, struct type *t, i
     return rc;
 }
 
-int bsend_init(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, struct request **req_p)
-{
-    int rc = pt_send_init(c, buf, count, t, dest, tag, PT_STANDARD, req_p);
-    if (!rc) (*req_p)->kind = REQ_BSEND;
-    return rc;
-}
-
-int bsend_start(struct request *r)
+static int bsend_start(struct request *r)
 {
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
     int rc = bsend_send(r->comm, r->buf, r->count, r->type, r->rank, r->tag);
     if (!rc) r->flags |= REQ_ACTIVE; /* and complete: `complete` is set since it was made */
     return rc;
+}
+
+static const struct request_hooks hooks = {.start = bsend_start};
+
+int bsend_init(struct comm *c, const void *buf, int64_t count, struct type *t, int dest, int tag, struct request **req_p)
+{
+    int rc = pt_send_init(c, buf, count, t, dest, tag, PT_STANDARD, req_p);
+    if (rc) return rc;
+    (*req_p)->kind = REQ_BSEND;
+    (*req_p)->flags |= REQ_HOOKED;
+    (*req_p)->hooks = &hooks;
+    return 0;
 }

@@ -40,7 +40,6 @@ int bsend_send(struct comm *c, const void *buf, int64_t count, struct type *, in
 
 /* Persistent (REQ_BSEND): each start is a bsend_send, after which the request is complete. */
 int bsend_init(struct comm *c, const void *buf, int64_t count, struct type *, int dest, int tag, struct request **req_p);
-int bsend_start(struct request *);
 
 /* The object of the place goes: as bsend_detach, if a buffer is attached. */
 void bsend_drop(void **place);

@@ -243,6 +243,7 @@ void lane_finish(struct request *r, int error)
     if (!gone) atomic_store_explicit(&r->complete, 1, memory_order_release);
     if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours may wait for this one */
     if (unlikely(free_it)) {
+        if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
         type_unref(r->type);
         comm_unref(c);
         request_free(r);

@@ -65,12 +65,19 @@ static bool is_member(const struct comm *c, const struct peer *from, int32_t sou
     return source < c->map->size && rankmap_at(c->map, source) == from->index;
 }
 
+/* Negative tags are the library's own (coll/port_pt2pt.c). */
+static inline bool env_possible(uint64_t ctx, uint64_t env)
+{
+    return env_source(env) >= 0 && (env_tag(env) >= 0 || (ctx & CTX_COLL));
+}
+
 /* The matching state for a message, NULL if it cannot be, or its sender was given up. */
-static TERN_COLD struct pt_comm *context_of_stranger(struct peer *from, struct pt_comm *pt, uint64_t env)
+static TERN_COLD struct pt_comm *context_of_stranger(struct peer *from, struct pt_comm *pt, uint64_t ctx, uint64_t env)
 {
     if (from->lost) return NULL;
     if (!pt) lane_fatal("no memory for the messages of a communicator");
-    bool early = !pt->comm && env_source(env) >= 0 && env_tag(env) >= 0; /* who sent it is checked in pt_check_early */
+    if (pt->comm && env_possible(ctx, env) && is_member(pt->comm, from, env_source(env))) return pt;
+    bool early = !pt->comm && env_possible(ctx, env); /* who sent it is checked in pt_check_early */
     if (early && lane0.ctx_early <= EARLY_MAX) return pt;
     if (early) pt_violation(from, "messages for %u unknown communicators", lane0.ctx_early);
     else pt_violation(from, "a message as if from rank %d of a communicator, with tag %d", env_source(env), env_tag(env));
@@ -81,7 +88,7 @@ static inline struct pt_comm *context(struct peer *from, uint64_t ctx, uint64_t 
 {
     struct pt_comm *pt = likely(!from->lost) ? lane_ctx(&lane0, ctx) : NULL;
     bool good = pt && pt->comm && !(env & MATCH_HOLE) && is_member(pt->comm, from, env_source(env));
-    return likely(good) ? pt : context_of_stranger(from, pt, env);
+    return likely(good) ? pt : context_of_stranger(from, pt, ctx, env);
 }
 
 static void find_stranger(void *what, int src, int tag, void *arg)
@@ -164,7 +171,7 @@ static inline struct request *receiver(struct pt_comm *pt, struct peer *from, ui
 void *pt_sink_eager(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
 {
     struct pt_comm *pt = lane_known_ctx(&lane0, h0);
-    if (from->lost || !pt || !pt->comm || (h1 & MATCH_HOLE) || !is_member(pt->comm, from, env_source(h1))) return NULL;
+    if (from->lost || !pt || !pt->comm || !env_possible(h0, h1) || !is_member(pt->comm, from, env_source(h1))) return NULL;
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     from->arriving = r;
     return r && r->type->contig && n <= (size_t)r->bytes ? (char *)r->buf + r->type->true_lb : NULL;

@@ -3,7 +3,6 @@
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
-#include "pt2pt/bsend.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -97,7 +96,7 @@ int pt_recv_init(struct comm *c, void *buf, int64_t count, struct type *t, int s
 
 int pt_start(struct request *r)
 {
-    if (r->kind == REQ_BSEND) return bsend_start(r);
+    if (r->flags & REQ_HOOKED) return r->hooks->start(r);
     r->flags |= REQ_ACTIVE;
     r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
     r->xfer = NULL;
@@ -131,6 +130,7 @@ void pt_release(struct request *r)
     lane_enter(l);
     bool over = request_is_complete(r);
     if (!over) r->flags |= REQ_DETACHED;
+    else if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
     lane_leave(l);
     if (over) pt_retire(r);
 }

@@ -21,8 +21,10 @@ struct event { /* something that will happen at a random time */
 };
 
 struct sim {
-    int n, started, active, error;
-    bool early;         /* a rank was done before all had started */
+    int n, active, error;
+    int near;           /* programs of the first group: all, if there is one group only */
+    bool *begun;        /* by rank: it has been started */
+    bool early;         /* a rank was done before all (with two groups: of the other one) had started */
     uint64_t rng;
     struct goal_frame **frame;
     struct msg **sends; /* by destination: sends without a receive ... */
@@ -91,7 +93,17 @@ static int sim_reduce(struct goal_frame *f, const struct goal_buf *in, const str
 
 /* ---- messages --------------------------------------------------------------- */
 
-static int rank_of(const struct goal_frame *f) { return f->block->rank; }
+/* A frame's place among all: its rank, behind the first group's if it is of the second one. */
+static int rank_of(const struct goal_frame *f) { return f->tag; }
+
+/* The place of an operation's peer: with two groups the own one comes first. */
+static int peer_of(const struct goal_frame *f, const struct goal_op *op)
+{
+    const struct sim *s = f->ctx;
+    int own = s->n - s->near;
+    if (rank_of(f) < s->near) return op->peer;
+    return op->peer < own ? s->near + op->peer : op->peer - own;
+}
 
 /* Moves bytes between the pieces of an operation and a packed buffer; from: out of the pieces. */
 static void move_pieces(const struct goal_frame *f, const struct goal_op *op, char *data, int64_t len, bool from)
@@ -182,18 +194,19 @@ static int sim_send(struct goal_frame *f, const struct goal_op *op)
     bool now = false;
     if (!m) return TERN_ERR_NOMEM;
     if ((sim_random(&s->rng) & 1) && buffer_send(s, m, &now)) return TERN_ERR_NOMEM;
-    struct msg *recv = take(&s->recvs[op->peer], m->src, op->tag);
-    int rc = recv ? push_event(s, m, recv) : put(&s->sends[op->peer], m);
+    int to = peer_of(f, op);
+    struct msg *recv = take(&s->recvs[to], m->src, op->tag);
+    int rc = recv ? push_event(s, m, recv) : put(&s->sends[to], m);
     return rc ? rc : now ? GOAL_DONE : GOAL_LATER;
 }
 
 static int sim_recv(struct goal_frame *f, const struct goal_op *op)
 {
     struct sim *s = f->ctx;
-    struct msg *m = msg_new(f, op, op->peer);
+    struct msg *m = msg_new(f, op, peer_of(f, op));
     if (!m) return TERN_ERR_NOMEM;
     poison(f, op);
-    struct msg *send = take(&s->sends[rank_of(f)], op->peer, op->tag);
+    struct msg *send = take(&s->sends[rank_of(f)], m->src, op->tag);
     int rc = send ? push_event(s, send, m) : put(&s->recvs[rank_of(f)], m);
     return rc ? rc : GOAL_LATER;
 }
@@ -246,11 +259,20 @@ static void step(struct sim *s)
     if (rc && !s->error) s->error = rc;
 }
 
+/* Is there a rank that f had to wait for in a barrier, and that has not begun? */
+static bool somebody_is_missing(const struct sim *s, const struct goal_frame *f)
+{
+    bool near = rank_of(f) < s->near;
+    for (int i = 0; i < s->n; i++)
+        if (!s->begun[i] && (s->near == s->n || (i < s->near) != near)) return true;
+    return false;
+}
+
 static void frame_done(struct goal_frame *f)
 {
     struct sim *s = f->ctx;
     s->active--;
-    if (s->started < s->n) s->early = true;
+    s->early |= somebody_is_missing(s, f);
     if (f->status && !s->error) s->error = f->status;
 }
 
@@ -258,8 +280,9 @@ struct sim *sim_open(int n, struct goal_prog *const progs[], uint64_t seed)
 {
     struct sim *s = calloc(1, sizeof *s);
     if (!s) return NULL;
-    s->n = n;
+    s->n = s->near = n;
     s->rng = seed;
+    s->begun = calloc((size_t)n, sizeof *s->begun);
     s->frame = calloc((size_t)n, sizeof *s->frame);
     s->sends = calloc((size_t)n, sizeof *s->sends);
     s->recvs = calloc((size_t)n, sizeof *s->recvs);
@@ -267,6 +290,7 @@ struct sim *sim_open(int n, struct goal_prog *const progs[], uint64_t seed)
         s->frame[i] = goal_frame_new(progs[i], &sim_port);
         if (!s->frame[i]) abort();
         s->frame[i]->ctx = s;
+        s->frame[i]->tag = i;
         s->frame[i]->done = frame_done;
     }
     return s;
@@ -293,12 +317,15 @@ void sim_close(struct sim *s)
         msg_free(s->event[i].send);
         msg_free(s->event[i].recv);
     }
+    free(s->begun);
     free(s->frame);
     free(s->sends);
     free(s->recvs);
     free(s->event);
     free(s);
 }
+
+void sim_two_groups(struct sim *s, int near) { s->near = near; }
 
 struct goal_frame *sim_frame(struct sim *s, int rank) { return s->frame[rank]; }
 
@@ -340,11 +367,13 @@ int sim_run(struct sim *s)
     /* how far the ranks that have started get before the next one does: a little, or as far as they can */
     uint64_t first = sim_random(&s->rng) % (uint64_t)s->n, haste = 1 + 2 * (sim_random(&s->rng) & 1);
     s->active = s->n;
-    s->error = s->started = 0;
+    s->error = 0;
     s->early = false;
+    for (int i = 0; i < s->n; i++) s->begun[i] = false;
     for (int i = 0; i < s->n; i++) {
-        s->started++;
-        goal_start(s->frame[(first + (uint64_t)i) % (uint64_t)s->n]);
+        uint64_t next = (first + (uint64_t)i) % (uint64_t)s->n;
+        s->begun[next] = true;
+        goal_start(s->frame[next]);
         while (s->events && !s->error && sim_random(&s->rng) % haste == 0) step(s);
     }
     while (s->events && !s->error) step(s);

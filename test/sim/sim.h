@@ -37,6 +37,12 @@ struct sim; /* one run */
 struct sim *sim_open(int n, struct goal_prog *const progs[], uint64_t seed);
 void sim_close(struct sim *);
 
+/*
+ * The first `near` programs are those of one group, the others of a second one; each names its own group's ranks
+ * first (see struct coll_shape).
+ */
+void sim_two_groups(struct sim *, int near);
+
 struct goal_frame *sim_frame(struct sim *, int rank);
 
 /* Binds a slot to packed bytes or, if type is not NULL, to elements with gaps. */
@@ -48,7 +54,7 @@ void sim_bind_op(struct sim *, const struct sim_op *op, const struct sim_type *t
 /* Starts all ranks in random order and runs to the end. 0, or TERN_ERR_... with words. */
 int sim_run(struct sim *);
 
-/* Was a rank done before all of them had started? Never so in a barrier. */
+/* Was a rank done before all of them had started (with two groups: all of the other one)? Never so in a barrier. */
 bool sim_was_early(const struct sim *);
 
 /* splitmix64: the next random number of a state. */

@@ -31,6 +31,26 @@ static void always_something(void **state)
                 }
 }
 
+/* Between two groups, which must both choose the same, whatever each sees: its own size, and the two directions. */
+static void groups_agree(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < COLL_SCAN; kind++)
+        for (int n = 1; n <= 80; n += 3)
+            for (int m = 1; m <= 80; m += 7)
+                for (int64_t bytes = 1; bytes < 1 << 20; bytes *= 8) {
+                    struct coll_shape a = shape(kind, n, bytes, COLL_ORDERED), b = shape(kind, m, bytes, COLL_ORDERED);
+                    a.remote = m, b.remote = n;
+                    if (kind == COLL_ALLGATHER || kind == COLL_ALLTOALL) a.from = b.bytes = 10 * bytes, b.from = bytes;
+                    if (kind == COLL_ALLGATHERV) b.bytes = 1 << 20;
+                    if (kind == COLL_REDUCE_SCATTER_BLOCK) a.bytes = bytes * m, b.bytes = bytes * n;
+                    coll_select(&a);
+                    coll_select(&b);
+                    assert_int_equal(a.alg, b.alg);
+                    assert_true(coll_alg_fits(a.alg, &a) && (coll_algs[a.alg].flags & ALG_INTER));
+                }
+}
+
 static const struct var *variable(int kind, enum var_id *id)
 {
     char name[64] = "TERN_COLL_";
@@ -57,6 +77,7 @@ static void variables(void **state)
             strcat(strcat(words, "|"), coll_algs[i].name);
             assert_int_equal(var_set(id, coll_algs[i].name), 0);
             struct coll_shape s = shape(kind, 8, 100, COLL_EXACT);
+            s.remote = coll_algs[i].flags & ALG_INTER ? 3 : 0;
             coll_select(&s);
             assert_int_equal(s.alg, i);
             s = shape(kind, 7, 100, COLL_ORDERED); /* not where it would be wrong */
@@ -96,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(always_something),
+        cmocka_unit_test(groups_agree),
         cmocka_unit_test(variables),
         cmocka_unit_test(far_away),
         cmocka_unit_test(printable),
