@@ -5,10 +5,10 @@ static int widen_blocks(struct comm *c, const char *call, struct blocks *b)
 {
     if (!b->counts && !b->wide_counts) return bad_null(c, call, b->names->counts);
     if (!b->displs && !b->wide_displs) return bad_null(c, call, b->names->displs);
-    if (b->counts) b->wide_counts = wide_ints(&b->c, c->size, b->counts);
-    if (b->displs) b->wide_displs = wide_ints(&b->d, c->size, b->displs);
+    if (b->counts) b->wide_counts = wide_ints(&b->c, comm_peers(c), b->counts);
+    if (b->displs) b->wide_displs = wide_ints(&b->d, comm_peers(c), b->displs);
     if (!b->wide_counts || !b->wide_displs)
-        return report(c, call, MPI_ERR_NO_MEM, "no memory for arrays of %d entries", c->size);
+        return report(c, call, MPI_ERR_NO_MEM, "no memory for arrays of %d entries", comm_peers(c));
     return MPI_SUCCESS;
 }
 
@@ -19,9 +19,9 @@ static int open_types(struct comm *c, const char *call, struct blocks *b)
         return type_ready(b->type) ? MPI_SUCCESS : bad_type(c, call, b->datatype, b->names->type);
     }
     if (!b->datatypes) return bad_null(c, call, b->names->type);
-    b->types = malloc((size_t)c->size * sizeof(struct type *));
-    if (!b->types) return report(c, call, MPI_ERR_NO_MEM, "no memory for arrays of %d entries", c->size);
-    for (int i = 0; i < c->size; i++) {
+    b->types = malloc((size_t)comm_peers(c) * sizeof(struct type *));
+    if (!b->types) return report(c, call, MPI_ERR_NO_MEM, "no memory for arrays of %d entries", comm_peers(c));
+    for (int i = 0; i < comm_peers(c); i++) {
         b->types[i] = type_of(b->datatypes[i]);
         if (!type_ready(b->types[i])) return bad_type(c, call, b->datatypes[i], b->names->type);
     }
@@ -30,7 +30,7 @@ static int open_types(struct comm *c, const char *call, struct blocks *b)
 
 static int check_counts(struct comm *c, const char *call, const struct blocks *b)
 {
-    for (int i = 0; i < c->size; i++) {
+    for (int i = 0; i < comm_peers(c); i++) {
         if (b->wide_counts[i] < 0)
             return report(c, call, MPI_ERR_COUNT, "argument %s[%d] is %lld, which is negative", b->names->counts, i,
                           (long long)b->wide_counts[i]);
