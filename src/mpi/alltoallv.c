@@ -15,7 +15,7 @@ static int alltoall(struct use u, struct blocks *send, struct blocks *recv, MPI_
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
-    bool in_place = send->buf == MPI_IN_PLACE;
+    bool in_place = place_ok(c, send->buf);
     rc = in_place ? MPI_SUCCESS : blocks_open(c, u.call, send);
     if (!rc) rc = blocks_open(c, u.call, recv);
     if (!rc) {

@@ -22,12 +22,15 @@ int give_request(struct use u, struct comm *c, const struct coll_call *a)
 
 int bad_root(struct comm *c, const char *call, int root)
 {
-    return report(c, call, MPI_ERR_ROOT, "argument root is %d, but the communicator has ranks 0 to %d", root, c->size - 1);
+    const char *what = c->inter ? "intercommunicator's other group" : "communicator";
+    return report(c, call, MPI_ERR_ROOT, "argument root is %d, but the %s has ranks 0 to %d%s", root, what, comm_peers(c) - 1,
+                  c->inter ? "; the root itself says MPI_ROOT, and those beside it MPI_PROC_NULL" : "");
 }
 
 int bad_in_place(struct comm *c, const char *call, const char *side)
 {
-    return report(c, call, MPI_ERR_BUFFER, "argument %sbuf is MPI_IN_PLACE, which is not allowed here", side);
+    return report(c, call, MPI_ERR_BUFFER, "argument %sbuf is MPI_IN_PLACE, which is not allowed %s", side,
+                  c->inter ? "on an intercommunicator" : "here");
 }
 
 int bad_block(struct comm *c, const char *call, const char *side, const void *buf, int64_t count, MPI_Datatype h)
@@ -70,12 +73,13 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
 
 static int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    struct type *t;
+    struct type *t = NULL;
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if ((rc = check_block(c, u.call, "", buffer, count, datatype, &t))) return rc;
     if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
+    bool idle = !at_root(c, root) && !is_served(c, root); /* between two groups, beside the root */
+    if (!idle && (rc = check_block(c, u.call, "", buffer, count, datatype, &t))) return rc;
     return carry_out(u, c, &(struct coll_call){.kind = COLL_BCAST, .recvbuf = buffer, .rcount = count, .rtype = t, .root = root});
 }
 
@@ -126,9 +130,9 @@ static int gather(struct use u, const void *sendbuf, int64_t sendcount, MPI_Data
     struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
     if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
-    bool at_root = c->rank == root;
-    if (!(at_root && sendbuf == MPI_IN_PLACE) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (at_root && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
+    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
     struct coll_call a = {COLL_GATHER, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = root};
     return carry_out(u, c, &a);
 }
@@ -183,9 +187,9 @@ static int scatter(struct use u, const void *sendbuf, int64_t sendcount, MPI_Dat
     struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
     if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
-    bool at_root = c->rank == root;
-    if (at_root && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (!(at_root && recvbuf == MPI_IN_PLACE) && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
+    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
     struct coll_call a = {COLL_SCATTER, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = root};
     return carry_out(u, c, &a);
 }
@@ -241,7 +245,7 @@ static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, in
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if (sendbuf != MPI_IN_PLACE && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
     if ((rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
     struct coll_call a = {kind, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = 0};
     return carry_out(u, c, &a);

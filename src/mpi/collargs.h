@@ -48,8 +48,20 @@ static inline struct comm *collective(const char *call, MPI_Comm comm, int *rc)
     return c;
 }
 
+/* Between two groups, root is MPI_ROOT at the root, MPI_PROC_NULL beside it, else a rank of the other group. */
 int bad_root(struct comm *, const char *call, int root) TERN_COLD;
-static inline bool root_ok(const struct comm *c, int root) { return likely((uint32_t)root < (uint32_t)c->size); }
+static inline bool root_ok(const struct comm *c, int root)
+{
+    if (unlikely(c->inter) && (root == MPI_ROOT || root == MPI_PROC_NULL)) return true;
+    return likely((uint32_t)root < (uint32_t)comm_peers(c));
+}
+
+/* Is the caller the root, and is it one of those that the root sends to and receives from? */
+static inline bool at_root(const struct comm *c, int root) { return likely(!c->inter) ? c->rank == root : root == MPI_ROOT; }
+static inline bool is_served(const struct comm *c, int root) { return likely(!c->inter) || root >= 0; }
+
+/* May the root of an operation, or all ranks in one without, say MPI_IN_PLACE here? Never between two groups. */
+static inline bool place_ok(const struct comm *c, const void *buf) { return buf == MPI_IN_PLACE && !c->inter; }
 
 /* MPI_IN_PLACE where it has no meaning. */
 int bad_in_place(struct comm *, const char *call, const char *side) TERN_COLD;

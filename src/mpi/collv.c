@@ -13,13 +13,13 @@ static int gatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Dat
                    int root, MPI_Comm comm)
 {
     struct type *st = NULL;
-    int rc;
+    int rc = MPI_SUCCESS;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
-    bool at_root = c->rank == root;
-    if (!(at_root && sendbuf == MPI_IN_PLACE) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (at_root) rc = blocks_open(c, u.call, recv);
+    bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
+    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (gets) rc = blocks_open(c, u.call, recv);
     else recv->wide_counts = recv->wide_displs = NULL;
     if (!rc) {
         struct coll_call a = {.kind = COLL_GATHERV,
@@ -90,13 +90,13 @@ static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t re
                     MPI_Comm comm)
 {
     struct type *rt = NULL;
-    int rc;
+    int rc = MPI_SUCCESS;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
-    bool at_root = c->rank == root;
-    if (!(at_root && recvbuf == MPI_IN_PLACE) && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
-    if (at_root) rc = blocks_open(c, u.call, send);
+    bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
+    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    if (gives) rc = blocks_open(c, u.call, send);
     else send->wide_counts = send->wide_displs = NULL;
     if (!rc) {
         struct coll_call a = {.kind = COLL_SCATTERV,
@@ -172,7 +172,7 @@ static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
-    if (sendbuf != MPI_IN_PLACE && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
+    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
     rc = blocks_open(c, u.call, recv);
     if (!rc) {
         struct coll_call a = {.kind = COLL_ALLGATHERV,

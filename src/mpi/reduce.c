@@ -34,6 +34,7 @@ static inline int check_terms(const char *call, MPI_Comm comm, int64_t count, co
 static TERN_COLD int bad_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
 {
     if (recvbuf == MPI_IN_PLACE) return bad_in_place(x->c, call, "recv");
+    if (sendbuf == MPI_IN_PLACE && x->c->inter) return bad_in_place(x->c, call, "send");
     if (!buffer_ok(sendbuf, count, x->t)) return bad_buffer(x->c, call, "sendbuf");
     if (!buffer_ok(recvbuf, count, x->t)) return bad_buffer(x->c, call, "recvbuf");
     return report(x->c, call, MPI_ERR_BUFFER, "arguments sendbuf and recvbuf are the same buffer; MPI_IN_PLACE says that");
@@ -43,21 +44,33 @@ static TERN_COLD int bad_buffers(const struct terms *x, const char *call, const 
 static inline int check_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
 {
     if (likely(buffer_ok(sendbuf, count, x->t) && buffer_ok(recvbuf, count, x->t) && recvbuf != MPI_IN_PLACE &&
-               (sendbuf != recvbuf || !count || !x->t->size)))
+               (sendbuf != recvbuf || !count || !x->t->size) && (sendbuf != MPI_IN_PLACE || !x->c->inter)))
         return MPI_SUCCESS;
     return bad_buffers(x, call, sendbuf, recvbuf, count);
+}
+
+/* Those buffers of a reduce to the root that matter here. */
+static inline int check_sides(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count,
+                              int root)
+{
+    bool gets = at_root(x->c, root);
+    if (gets && is_served(x->c, root)) return check_buffers(x, call, sendbuf, recvbuf, count);
+    const void *buf = gets ? recvbuf : sendbuf;
+    if (unlikely(buf == MPI_IN_PLACE)) return bad_in_place(x->c, call, gets ? "recv" : "send");
+    return likely(buffer_ok(buf, count, x->t)) ? MPI_SUCCESS : bad_buffer(x->c, call, gets ? "recvbuf" : "sendbuf");
 }
 
 static int reduce(struct use u, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
                   MPI_Comm comm)
 {
     struct terms x;
+    struct comm *c = comm_of(comm);
+    if (unlikely(c && c->inter && root == MPI_PROC_NULL)) /* beside the root: no other argument means anything */
+        return carry_out(u, c, &(struct coll_call){.kind = COLL_REDUCE, .rtype = type_of(MPI_BYTE), .root = root});
     int rc = check_terms(u.call, comm, count, "count", datatype, op, &x);
     if (unlikely(rc)) return rc;
     if (unlikely(!root_ok(x.c, root))) return bad_root(x.c, u.call, root);
-    if (x.c->rank == root) rc = check_buffers(&x, u.call, sendbuf, recvbuf, count);
-    else if (sendbuf == MPI_IN_PLACE) rc = bad_in_place(x.c, u.call, "send");
-    else if (!buffer_ok(sendbuf, count, x.t)) rc = bad_buffer(x.c, u.call, "sendbuf");
+    rc = check_sides(&x, u.call, sendbuf, recvbuf, count, root);
     if (unlikely(rc)) return rc;
     return carry_out(u, x.c, &(struct coll_call){.kind = COLL_REDUCE,
                                                 .sendbuf = sendbuf,
@@ -298,6 +311,7 @@ static int reduce_scatter(struct use u, const void *sendbuf, void *recvbuf, cons
         total += recvcounts[i];
     }
     if (recvbuf == MPI_IN_PLACE) return bad_in_place(x.c, u.call, "recv");
+    if (sendbuf == MPI_IN_PLACE && x.c->inter) return bad_in_place(x.c, u.call, "send");
     if (!buffer_ok(sendbuf, total, x.t)) return bad_buffer(x.c, u.call, "sendbuf");
     if (!buffer_ok(recvbuf, sendbuf == MPI_IN_PLACE ? total : recvcounts[x.c->rank], x.t)) return bad_buffer(x.c, u.call, "recvbuf");
     return carry_out(u, x.c, &(struct coll_call){.kind = COLL_REDUCE_SCATTER,
