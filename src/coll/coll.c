@@ -198,38 +198,72 @@ static void ended(struct goal_frame *f)
     lane_finish(r, status);
 }
 
-static struct request *new_request(struct comm *c, struct coll_frame *frame)
+static struct request *new_request(struct comm *c)
 {
     struct request *r = request_new(REQ_COLL);
     if (!r) return NULL;
     r->comm = comm_ref(c);
     r->type = type_of(MPI_BYTE); /* the types are the frame's */
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
-    r->xfer = frame;
+    r->xfer = NULL; /* no frame: the node's */
     return r;
+}
+
+static void drop_request(struct request *r)
+{
+    comm_unref(r->comm);
+    request_free(r);
+}
+
+int coll_by_messages(struct request *r, const struct coll_call *a, uint32_t number)
+{
+    struct comm *c = r->comm;
+    struct coll_frame *frame;
+    int rc = take_frame(c, a, &frame);
+    if (rc) return rc;
+    coll_frame_forget(frame);
+    rc = coll_call_bind(coll_frame_goal(frame), c, a);
+    if (rc) {
+        coll_frame_free(frame);
+        return rc;
+    }
+    coll_frame_hold(frame);
+    coll_frame_number(frame, number);
+    r->xfer = frame;
+    return 0;
+}
+
+/* The end of preparing: the request is the caller's, or goes. */
+static int prepared(struct request *r, int rc, struct request **req_p)
+{
+    if (!rc)
+        *req_p = r;
+    else
+        drop_request(r);
+    return rc;
+}
+
+int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct request **req_p)
+{
+    struct request *r = new_request(c);
+    return r ? prepared(r, coll_by_messages(r, a, c->coll->seq++), req_p) : TERN_ERR_NOMEM;
 }
 
 int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
-    struct coll_frame *frame = NULL;
     int rc = check(c, a);
-    if (!rc) rc = take_frame(c, a, &frame);
-    if (rc) return rc;
-    coll_frame_forget(frame);
-    rc = coll_call_bind(coll_frame_goal(frame), c, a);
-    struct request *r = rc ? NULL : new_request(c, frame);
-    if (!r) {
-        coll_frame_free(frame);
-        return rc ? rc : TERN_ERR_NOMEM;
-    }
-    coll_frame_hold(frame);
-    coll_frame_number(frame, c->coll->seq++);
-    *req_p = r;
-    return 0;
+    struct request *r = rc ? NULL : new_request(c);
+    if (!r) return rc ? rc : TERN_ERR_NOMEM;
+    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
+    return prepared(r, rc, req_p);
 }
 
 void coll_go(struct request *r)
 {
+    if (!r->xfer) {
+        node_go(r);
+        return;
+    }
     struct goal_frame *f = coll_frame_goal(r->xfer);
     f->done = ended;
     f->owner = r;

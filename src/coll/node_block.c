@@ -2,7 +2,9 @@
  * node_block.c - making and giving back a communicator's node-local block.
  *
  * Rank 0 of the communicator takes it from its shared heap and tells the others
- * where, by a broadcast of messages. When the communicator goes, other ranks may
+ * where, by a broadcast of messages that goes on in the background: what was started
+ * in the meantime waits for it. If there is no memory, that goes by messages, under the
+ * numbers that it has taken. When the communicator goes, other ranks may
  * still be reading: the block is kept until all have said that they finished the
  * last operation, which is looked at when the next block is made, and waited for when
  * the last user of the library goes: who exits takes the memory along.
@@ -11,6 +13,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node.h"
+#include "obj/request.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
 #include "transport/peer.h"
@@ -19,16 +22,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* coll_comm.node of a communicator that cannot have one, and of one whose block is being made. */
-static char none, making;
+static char none; /* coll_comm.node of a communicator that cannot have one */
 
 static size_t layout(struct node *n, char *base)
 {
     size_t at = 0, p = (size_t)n->size;
     n->head = (struct node_head *)(base + at);
     at += sizeof *n->head;
-    n->done = (struct node_done *)(base + at);
-    at += p * sizeof *n->done;
+    n->done_of = (struct node_done *)(base + at);
+    at += p * sizeof *n->done_of;
     n->slots = (struct node_slot *)(base + at);
     at += NODE_K * p * sizeof *n->slots;
     n->big = base + at;
@@ -63,10 +65,11 @@ static void reclaim(void)
     }
 }
 
-/* Of a communicator that goes: by a thread of the user's, or by one that ended an operation and holds the lane's lock. */
+/* Of a communicator that goes: by a thread of the user's, or by one that ended an operation and holds the lane's lock.
+ */
 static void node_free(void *node)
 {
-    if (node == &none || node == &making) return;
+    if (node == &none) return;
     struct node *n = node;
     struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
     if (r) {
@@ -132,10 +135,11 @@ static void *map_block(struct node *n, uint64_t off)
     return base;
 }
 
-static int attach(struct node *n, uint64_t off)
+static int attach(struct node *n)
 {
-    char *base = map_block(n, off);
-    if (!base) return err_set(TERN_ERR_SYSTEM, "the memory for collectives inside the node cannot be mapped: %s", err_words());
+    char *base = map_block(n, n->place - 1);
+    if (!base)
+        return err_set(TERN_ERR_SYSTEM, "the memory for collectives inside the node cannot be mapped: %s", err_words());
     layout(n, base);
     n->safe = NODE_K;
     if (atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed))
@@ -143,38 +147,75 @@ static int attach(struct node *n, uint64_t off)
     /* The bells of one node are opened alike (same variables, same kernel), so ours speaks for all. */
     n->fenced = atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed);
     n->counted = proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
+    n->poller.gate[0] = &n->head->gate;
+    n->poller.gate[1] = &n->head->room;
     return 0;
 }
 
-/* Collective. *node_p: the node, or &none. */
-static int make(struct comm *c, void **node_p)
+void node_make(struct node *n)
 {
-    *node_p = &none;
-    if (!eligible(c)) return 0;
-    struct node *n = calloc(1, sizeof *n);
-    if (!n) return err_set(TERN_ERR_NOMEM, "no memory for collectives inside the node");
+    if (!n->error && n->place > 1) n->error = attach(n);
+    n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
+}
+
+/* The broadcast is over here. Whoever looks at the node next goes on (node_make): this is called from inside of
+ * messages. */
+static void told(struct request *r)
+{
+    struct node *n = r->owner;
+    struct comm *c = r->comm;
+    if (n->rank) { /* rank 0 has known before */
+        n->error = r->result.error;
+        n->place = n->told;
+    }
+    request_free(r);
+    comm_unref(c);
+}
+
+/* Begins the making. Rank 0 knows the outcome at once. */
+static int begin(struct comm *c, struct node *n)
+{
+    struct coll_call a = {
+        .kind = COLL_BCAST, .recvbuf = &n->told, .rcount = sizeof n->told, .rtype = type_of(MPI_BYTE)};
+    struct request *r;
     n->comm = c;
     n->rank = c->rank;
     n->size = c->size;
     n->big_bytes = round_up((size_t)var_int(VAR_COLL_NODE), CACHE_LINE);
-    uint64_t off = c->rank == 0 ? take_block(n) : 0;
-    int rc = coll_bcast(c, &off, sizeof off, type_of(MPI_BYTE), 0); /* by messages: the node is `making` */
-    if (!rc && off) rc = attach(n, off);
-    if (rc || !off) free(n);
-    else *node_p = n;
-    return rc;
+    list_init(&n->flights);
+    n->poller.poll = node_poll;
+    if (c->rank == 0) n->place = n->told = 1 + take_block(n);
+    int rc = coll_prepare_messages(c, &a, &r);
+    if (rc) return rc;
+    r->done = told;
+    r->owner = n;
+    r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+    lane_enter(c->lane);
+    coll_go(r);
+    if (n->rank == 0) node_make(n);
+    lane_leave(c->lane);
+    return 0;
 }
 
-struct node *node_for(struct comm *c, int64_t bytes, int *rc_p)
+static struct node *make(struct comm *c, struct coll_comm *k, int *rc_p)
 {
-    struct coll_comm *k = coll_comm(c);
-    *rc_p = 0;
-    if (unlikely(!k || k->node == &none || k->node == &making || bytes > var_int(VAR_COLL_NODE))) return NULL;
-    if (unlikely(!k->node)) {
-        k->node = &making;
-        k->node_free = node_free;
-        *rc_p = make(c, &k->node);
-        if (k->node == &none) return NULL;
+    k->node = &none;
+    k->node_free = node_free;
+    if (!eligible(c)) return NULL;
+    struct node *n = calloc(1, sizeof *n);
+    if (!n) {
+        *rc_p = err_set(TERN_ERR_NOMEM, "no memory for collectives inside the node");
+        return NULL;
     }
-    return k->node;
+    k->node = n;
+    *rc_p = begin(c, n);
+    return *rc_p ? NULL : n;
+}
+
+struct node *node_get(struct comm *c, int *rc_p)
+{
+    struct coll_comm *k = c->coll;
+    *rc_p = 0;
+    if (unlikely(!k->node)) return make(c, k, rc_p);
+    return likely(k->node != &none) ? k->node : NULL;
 }

@@ -1,11 +1,12 @@
 /*
- * node_block.h - the memory behind node.h: its layout, and a rank's view of it.
+ * node_block.h - the memory behind node.h: its layout, a rank's view of it, and the flags.
  */
 #ifndef TERN_COLL_NODE_BLOCK_H
 #define TERN_COLL_NODE_BLOCK_H
 
 #include "base/sleep.h"
-#include "obj/comm.h"
+#include "coll/coll.h"
+#include "pt2pt/lane.h"
 
 #define NODE_K 8       /* operations whose slots exist at the same time */
 #define NODE_INLINE 48 /* bytes of payload that lie beside the flag */
@@ -18,15 +19,17 @@ struct node_round {
 };
 
 struct node_head {
-    struct gate gate; /* who waits for contributions */
-    struct gate room; /* who waits for slots to be free again */
+    struct gate gate;        /* who waits for contributions */
+    struct gate room;        /* who waits for slots to be free again */
     _Atomic uint32_t fenced; /* some rank's sleep relies on the wakers' fences */
     TERN_ALIGNED(CACHE_LINE) struct node_round round[NODE_K];
+    /* The operation that some rank contributed to while it had not finished all before; written rarely. */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t behind[NODE_K];
 };
-static_assert(sizeof(struct node_head) == 2 * CACHE_LINE, "shared layout");
+static_assert(sizeof(struct node_head) == 3 * CACHE_LINE, "shared layout");
 
 struct node_done {
-    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* last operation that this rank has finished */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
 };
 
 struct node_slot {
@@ -36,21 +39,41 @@ struct node_slot {
 };
 static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
 
+enum node_state {
+    NODE_MAKING, /* rank 0 has not said yet where the block is */
+    NODE_READY,
+    NODE_NONE /* there is no memory for one, or making it failed (`error`) */
+};
+
 struct node {
     struct node_head *head;
-    struct node_done *done;   /* [P] */
-    struct node_slot *slots;  /* [K][P] */
-    char *big;                /* [K][P] of big_bytes */
+    struct node_done *done_of; /* [P] */
+    struct node_slot *slots;   /* [K][P] */
+    char *big;                 /* [K][P] of big_bytes */
     size_t big_bytes;
     struct comm *comm;
     int rank, size;
-    uint32_t seq;    /* the last operation begun */
-    uint32_t safe;   /* slots of operations up to this number are known to be free */
-    int seen;        /* scratch of the wait for all slots */
-    bool counted;    /* arrivals are counted (more ranks than cores) */
-    bool fenced;     /* what gate_check is told */
-    void *block;     /* of the rank that owns the memory, else NULL */
+    uint32_t seq;  /* the last operation begun */
+    uint32_t safe; /* slots of operations up to this number are known to be free */
+    uint32_t done; /* operations up to this number are finished here */
+    uint32_t over; /* bit i: so is operation done + 1 + i */
+    bool counted;  /* arrivals are counted (more ranks than cores) */
+    bool fenced;   /* what gate_check is told */
+    bool settled;  /* a blocking operation has come behind the making: all ranks know the outcome */
+    uint8_t state; /* enum node_state */
+    void *block;   /* of the rank that owns the memory, else NULL */
     size_t bytes;
+
+    /* operations in the background (node_start.c), under the lane's lock */
+    struct link flights;
+    _Atomic uint32_t
+        flying; /* there are some. Relaxed but for 0, which is a release: who sees it is alone with the node */
+    struct lane_poller poller;
+
+    /* making */
+    uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
+    uint64_t told;  /* the buffer of the broadcast of that */
+    int error;
 };
 
 static inline struct node_slot *node_slot(struct node *n, uint32_t seq, int rank)
@@ -58,7 +81,7 @@ static inline struct node_slot *node_slot(struct node *n, uint32_t seq, int rank
     return &n->slots[(seq % NODE_K) * (uint32_t)n->size + (uint32_t)rank];
 }
 
-static inline struct node_done *node_done(struct node *n, int rank) { return &n->done[rank]; }
+static inline struct node_done *node_done(struct node *n, int rank) { return &n->done_of[rank]; }
 
 /* Where a rank's payload of so many bytes lies. */
 static inline char *node_payload(struct node *n, uint32_t seq, int rank, size_t bytes)
@@ -66,5 +89,66 @@ static inline char *node_payload(struct node *n, uint32_t seq, int rank, size_t 
     if (bytes <= NODE_INLINE) return node_slot(n, seq, rank)->payload;
     return n->big + ((seq % NODE_K) * (size_t)n->size + (size_t)rank) * n->big_bytes;
 }
+
+/* ---- making (node_block.c) ---- */
+
+/*
+ * The node of a communicator all of whose ranks are on one, made at first use; NULL when it cannot have one (*rc_p 0)
+ * or memory is out. It may be in the making still. Collective: asked for by all ranks at the same place in their order.
+ */
+struct node *node_get(struct comm *, int *rc_p);
+
+/* Is the outcome known here? Then node_make takes note of it. */
+static inline bool node_told(const struct node *n) { return n->place || n->error; }
+void node_make(struct node *);
+
+/* ---- flags (node.c) ---- */
+
+/* Whose contribution an operation needs at this rank, besides ranks. */
+enum { NODE_ALL = -1, NODE_NOBODY = -2 };
+
+/* What is waited for; `seen` begins with 0. */
+struct node_wait {
+    struct node *n;
+    uint32_t seq;
+    int rank; /* or NODE_ALL */
+    int seen; /* slots of the first so many ranks have been seen set */
+};
+
+bool node_ready(void *wait);                       /* of a struct node_wait: are the contributions there? */
+bool node_free_slots(struct node *, uint32_t seq); /* may the slots of this operation be written? */
+
+uint32_t node_begin(struct node *); /* takes the next number; its slots are free on return */
+void node_wait_for(struct node *, uint32_t seq, int rank);
+void node_finish(struct node *, uint32_t seq,
+                 bool met_all); /* this rank needs nothing more of it; it has waited for all */
+
+void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
+void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
+void node_release(struct node *, uint32_t seq); /* the last one lets the others go */
+
+/* ---- in the background (node_start.c) ---- */
+
+int node_poll(struct lane_poller *); /* one look at what is in flight */
+
+/* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
+bool node_enlist(struct node *, const struct coll_call *, struct request *r, int *rc_p);
+
+/* Does an operation behind others that are in flight, or while the block is being made. False: use messages, see there.
+ */
+bool node_run_behind(struct node *, const struct coll_call *, int *rc_p);
+
+/* ---- operations (node_ops.c) ---- */
+
+/*
+ * Both halves of an operation. put leaves this rank's contribution: 0, a code, or NODE_OVER when nothing is left to be
+ * done. take, once what node_needs says is there, makes the result.
+ */
+#define NODE_OVER 1
+bool node_can(enum coll_kind);
+int node_put(struct node *, uint32_t seq, const struct coll_call *);
+int node_take(struct node *, uint32_t seq, const struct coll_call *);
+int node_needs(const struct node *, const struct coll_call *);
 
 #endif

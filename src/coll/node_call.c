@@ -1,5 +1,7 @@
-/* node_call.c - which calls go through the node-local block, and how. */
+/* node_call.c - which calls go through the node-local block, and the way of those that nothing is in flight before. */
+#include "base/var.h"
 #include "coll/node.h"
+#include "coll/node_block.h"
 
 /* The largest contribution of a rank in this call: what it leaves in its slot. */
 static int64_t contribution(const struct comm *c, const struct coll_call *a, int64_t bytes)
@@ -8,40 +10,57 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     return for_each ? bytes * c->size : bytes;
 }
 
-/* By things that all ranks know alike only. */
-static bool suits(const struct coll_call *a)
+/* By things that all ranks know alike only: not by arrays, which are there at some ranks only. */
+static bool suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
-    if (coll_has_neighbors(a->kind)) return false;
-    if (coll_has_blocks(a->kind)) return false; /* not by the arrays: they are there at some ranks only */
+    if (!node_can(a->kind) || contribution(c, a, bytes) > var_int(VAR_COLL_NODE)) return false;
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-static int dispatch(struct node *n, const struct coll_call *a)
+/* The node for this call, NULL if it has to use messages. */
+static inline struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    switch (a->kind) {
-    case COLL_BARRIER: return node_barrier(n);
-    case COLL_BCAST: return node_bcast(n, a->recvbuf, a->rcount, a->rtype, a->root);
-    case COLL_REDUCE: return node_reduce(n, a->sendbuf, a->recvbuf, a->rcount, a->rtype, a->op, a->root, false);
-    case COLL_ALLREDUCE: return node_reduce(n, a->sendbuf, a->recvbuf, a->rcount, a->rtype, a->op, 0, true);
-    case COLL_GATHER:
-        return node_gather(n, a->sendbuf, a->scount, a->stype, a->recvbuf, a->rcount, a->rtype, a->root, false);
-    case COLL_ALLGATHER:
-        return node_gather(n, a->sendbuf, a->scount, a->stype, a->recvbuf, a->rcount, a->rtype, 0, true);
-    case COLL_SCATTER:
-        return node_scatter(n, a->sendbuf, a->scount, a->stype, a->recvbuf, a->rcount, a->rtype, a->root);
-    case COLL_ALLTOALL:
-        return node_alltoall(n, a->sendbuf, a->scount, a->stype, a->recvbuf, a->rcount, a->rtype);
-    case COLL_REDUCE_SCATTER_BLOCK:
-        return node_reduce_scatter_block(n, a->sendbuf, a->recvbuf, a->rcount, a->rtype, a->op);
-    default: return node_scan(n, a->sendbuf, a->recvbuf, a->rcount, a->rtype, a->op, a->kind == COLL_EXSCAN);
+    *rc_p = 0;
+    if (unlikely(!suits(c, a, bytes))) return NULL;
+    return node_get(c, rc_p);
+}
+
+static int run(struct node *n, const struct coll_call *a)
+{
+    uint32_t seq = node_begin(n);
+    int rc = node_put(n, seq, a), needs = node_needs(n, a);
+    if (!rc && needs != NODE_NOBODY) {
+        node_wait_for(n, seq, needs);
+        rc = node_take(n, seq, a);
     }
+    node_finish(n, seq, needs == NODE_ALL);
+    return rc > 0 ? 0 : rc;
+}
+
+/* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
+ */
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, int *rc_p)
+{
+    n->settled = true;
+    bool done = node_run_behind(n, a, rc_p);
+    if (done) n->comm->coll->seq++;
+    return done || *rc_p;
 }
 
 bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    if (unlikely(!suits(a))) return false;
-    struct node *n = node_for(c, contribution(c, a, bytes), rc_p);
+    struct node *n = node_for(c, a, bytes, rc_p);
     if (!n) return *rc_p != 0;
-    *rc_p = dispatch(n, a);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, rc_p);
+    if (unlikely(n->state != NODE_READY)) return false;
+    /* acquire: pairs with the release by whoever ended the last one in flight */
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, rc_p);
+    *rc_p = run(n, a);
     return true;
+}
+
+bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, struct request *r, int *rc_p)
+{
+    struct node *n = node_for(c, a, bytes, rc_p);
+    return n && node_enlist(n, a, r, rc_p);
 }

@@ -177,6 +177,7 @@ int pt_open(bool threaded)
     list_init(&l->incoming);
     list_init(&l->outgoing);
     list_init(&l->streams);
+    list_init(&l->pollers);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
     int rc = match_open();
     if (rc) return rc;
@@ -367,6 +368,7 @@ int lane_progress(struct lane *l)
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
+    if (!list_empty(&l->pollers)) n += lane_pollers_look(l);
     return n;
 }
 
@@ -380,5 +382,6 @@ bool lane_idle(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
+    if (lane_pollers_look(l)) return false; /* which may have ended something */
     return list_empty(&l->lost) && peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }

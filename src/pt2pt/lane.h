@@ -29,6 +29,17 @@ struct pt_comm {
     bool untold;          /* no receive from any source has heard of that yet */
 };
 
+/*
+ * Something that is looked at in every turn of progress besides messages: memory shared with other processes, which open
+ * one of `gate` when they have changed it. In the list of the lane while there is something to look for.
+ */
+struct lane_poller {
+    struct link link;
+    int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list */
+    struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
+    bool counted;                      /* in the gates: somebody of this process sleeps */
+};
+
 struct lane {
     _Atomic bool threaded;  /* never goes back to false; relaxed, ordered by the quiet that lane_share waits for */
     _Atomic int32_t inside; /* sections that the owner is in without the lock; written by it alone */
@@ -54,6 +65,7 @@ struct lane {
     struct link outgoing; /* requests: large sends offered to their receivers */
     struct link streams;  /* requests: large sends going out in fragments */
     uint32_t large;       /* entries of the last three lists */
+    struct link pollers;  /* struct lane_poller */
 
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */
     uint64_t spin_max_ns;
@@ -112,6 +124,16 @@ bool lane_idle(struct lane *);
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void wait_open(struct lane *);
+
+/* Into and out of the list of what is looked at. Lock held. */
+void lane_poller_add(struct lane *, struct lane_poller *);
+void lane_poller_remove(struct lane *, struct lane_poller *);
+
+int lane_pollers_look(struct lane *); /* one look at each; how much happened */
+
+/* Counts this process in the gates of what is looked at, before bell_announce, and no more (wait.c). Lock held. */
+void lane_pollers_sleep(struct lane *) TERN_COLD;
+void lane_pollers_wake(struct lane *) TERN_COLD;
 
 /* One turn of progress for a call that looks without waiting (MPI_Test, MPI_Iprobe). Programs call those in loops: where
  * ranks share cores, every few that find nothing give up the core. Lock held. */

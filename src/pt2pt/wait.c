@@ -64,6 +64,7 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
         seen = atomic_load_explicit(&gate->ring, memory_order_relaxed);
         atomic_fetch_add_explicit(&gate->sleepers, weight, memory_order_relaxed); /* ordered by bell_announce */
     }
+    lane_pollers_sleep(l);
     uint32_t ticket = bell_announce(bell);
     if (!ready(arg) && lane_idle(l)) {
         l->sleepers++;
@@ -72,7 +73,10 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
         lane_enter(l);
         l->sleepers--;
     }
-    if (!l->sleepers) bell_stay(bell);
+    if (!l->sleepers) {
+        bell_stay(bell);
+        lane_pollers_wake(l);
+    }
     if (gate) atomic_fetch_sub_explicit(&gate->sleepers, weight, memory_order_relaxed);
 }
 
