@@ -34,9 +34,8 @@ struct message {
 struct coll_frame {
     struct goal_frame *goal;
     struct comm *comm;
-    struct coll_shape shape; /* where it is kept when it is idle */
-    bool kept;               /* in the communicator's cache; else it is for one run */
-    int within_tag;          /* as goal->tag, for messages within the own group of an intercommunicator */
+    bool kept;            /* in the communicator's cache when it is idle; else it is for one run */
+    int within_tag;       /* as goal->tag, for messages within the own group of an intercommunicator */
     struct message msg[]; /* by goal_op.index */
 };
 
@@ -232,7 +231,7 @@ static const struct goal_port port = {port_send, port_recv, port_copy, port_redu
 
 static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
 
-struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, const struct coll_shape *shape)
+struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, bool kept)
 {
     struct coll_frame *c = calloc(1, sizeof *c + prog->head.op_count * sizeof(struct message));
     struct goal_frame *f = c ? goal_frame_new(prog, &port) : NULL;
@@ -243,8 +242,7 @@ struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, con
     f->ctx = c;
     c->goal = f;
     c->comm = comm;
-    c->kept = shape != NULL;
-    if (shape) c->shape = *shape;
+    c->kept = kept;
     return c;
 }
 
@@ -260,7 +258,9 @@ struct goal_frame *coll_frame_goal(struct coll_frame *c) { return c->goal; }
 
 void coll_frame_give(struct coll_frame *c)
 {
-    if (c->kept) coll_cache_put(c->comm->coll->cache, &c->shape, c);
+    struct goal_frame *f = c->goal;
+    size_t bytes = sizeof *c + f->block->op_count * (sizeof(struct message) + 2 * sizeof(uint32_t)) + f->scratch_room;
+    if (c->kept) coll_cache_put(c->comm->coll->cache, f->prog, c, bytes);
     else coll_frame_free(c);
 }
 
