@@ -50,7 +50,7 @@ void goal_frame_free(struct goal_frame *f)
 int goal_bind_scratch(struct goal_frame *f, struct type *type, int64_t size, int64_t extent, int64_t true_lb,
                       int64_t true_extent)
 {
-    int64_t n = f->block->scratch / size;
+    int64_t n = size == 1 ? f->block->scratch : f->block->scratch / size;
     if (!n || f->block->slot_count <= GOAL_SCRATCH) return 0;
     int64_t stride = extent < 0 ? -extent : extent;
     size_t room = round_up((size_t)((n - 1) * stride + true_extent), CACHE_LINE);
