@@ -77,6 +77,10 @@ static int run_lists(struct goal_frame *f, const struct goal_op *op,
 {
     const struct goal_piece *in = op->piece, *out = in + op->n_in, *end = in + op->n_in;
     int64_t in_pos = 0, out_pos = 0;
+    if (likely(op->n_in == 1 && op->n_out == 1)) {
+        struct goal_buf from = goal_piece_buf(f, in), to = goal_piece_buf(f, out);
+        return work(f, &from, &to);
+    }
     while (in < end) {
         int64_t in_left = goal_piece_len(in) - in_pos, out_left = goal_piece_len(out) - out_pos;
         int64_t n = in_left < out_left ? in_left : out_left;
