@@ -7,7 +7,12 @@
  *   verify_..._ns_per_op                    judging it
  *   cache_hit_ns                            finding it again among 32 programs
  *   restart_empty_ns                        starting a program without operations
- * Bounds (GOAL-12..14, issue): 30 ns and 64 bytes per operation.
+ * Bounds (GOAL-12..14): 30 ns and 64 bytes per operation.
+ *
+ *     goal_bench --count
+ *
+ * runs the programs a hundred times in measured_run, for callgrind, and prints operations_measured (the port does
+ * nothing then): bench/instructions.sh.
  */
 #include "coll/cache.h"
 #include "coll/exec.h"
@@ -47,6 +52,28 @@ static int local3(struct goal_frame *f, const struct goal_buf *a, const struct g
 static const struct goal_port port = {message, message, local, local, local3, NULL};
 static void done(struct goal_frame *f) { (void)f; }
 
+static int nothing(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b)
+{
+    (void)f, (void)a, (void)b;
+    return GOAL_DONE;
+}
+
+static int nothing3(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b, const struct goal_buf *out)
+{
+    (void)f, (void)a, (void)b, (void)out;
+    return GOAL_DONE;
+}
+
+static const struct goal_port idle_port = {message, message, nothing, nothing, nothing3, NULL};
+static bool counting;
+static double operations; /* counted */
+
+__attribute__((noinline)) void measured_run(struct goal_frame *, int runs);
+void measured_run(struct goal_frame *f, int runs)
+{
+    for (int i = 0; i < runs; i++) goal_start(f);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -68,11 +95,12 @@ static double measure(void (*call)(void *), void *arg, int calls)
 
 static struct coll_shape shape(enum coll_kind kind, const char *alg, int ranks, int64_t bytes)
 {
-    struct coll_shape s = {.kind = (uint8_t)kind, .alg = (uint8_t)coll_alg_find(kind, alg), .rank = 1, .size = ranks};
+    struct coll_shape s = {.kind = (uint8_t)kind, .alg = (uint8_t)coll_alg_find(kind, alg), .rank = 1, .size = ranks, .nodes = 1};
     s.flags = COLL_EXACT;
     s.bytes = bytes;
     s.grain = coll_reduces(kind) ? 8 : 1;
     s.segment = 1024;
+    s.radix = 4;
     return s;
 }
 
@@ -91,24 +119,31 @@ static void verify(void *prog)
     if (goal_verify(h, h->bytes)) exit(1);
 }
 
+static void report(struct goal_frame *f, struct coll_shape *s, struct goal_prog *prog, const char *alg)
+{
+    double ops = prog->head.op_count;
+    int calls = (int)(200000 / ops) + 1;
+    const char *name = coll_kind_name((enum coll_kind)s->kind);
+    printf("run_%s_%s_%d_ns_per_op %.1f\n", name, alg, s->size, measure(run, f, calls) / ops);
+    printf("size_%s_%s_%d_bytes_per_op %.1f\n", name, alg, s->size, (prog->head.bytes - prog->head.first_op) / ops);
+    printf("build_%s_%s_%d_ns_per_op %.1f\n", name, alg, s->size, measure(build, s, calls / 8 + 1) / ops);
+    printf("verify_%s_%s_%d_ns_per_op %.1f\n", name, alg, s->size, measure(verify, prog, calls / 8 + 1) / ops);
+}
+
 static void one(enum coll_kind kind, const char *alg, int ranks, int64_t bytes)
 {
     struct coll_shape s = shape(kind, alg, ranks, bytes);
     struct goal_prog *prog;
     char *memory = calloc(2, (size_t)ranks * (size_t)bytes + 1);
     if (!memory || coll_compile(&s, &coll_given_nothing, &prog)) exit(1);
-    struct goal_frame *f = goal_frame_new(prog, &port);
+    struct goal_frame *f = goal_frame_new(prog, counting ? &idle_port : &port);
     f->done = done;
     goal_bind(f, GOAL_SEND_BUF, memory);
     goal_bind(f, GOAL_RECV_BUF, memory + (size_t)ranks * (size_t)bytes);
     if (coll_reduces(kind) && goal_bind_scratch(f, NULL, 1, 1, 0, 1)) exit(1);
-    double ops = prog->head.op_count;
-    int calls = (int)(200000 / ops) + 1;
-    const char *name = coll_kind_name(kind);
-    printf("run_%s_%s_%d_ns_per_op %.1f\n", name, alg, ranks, measure(run, f, calls) / ops);
-    printf("size_%s_%s_%d_bytes_per_op %.1f\n", name, alg, ranks, (prog->head.bytes - prog->head.first_op) / ops);
-    printf("build_%s_%s_%d_ns_per_op %.1f\n", name, alg, ranks, measure(build, &s, calls / 8 + 1) / ops);
-    printf("verify_%s_%s_%d_ns_per_op %.1f\n", name, alg, ranks, measure(verify, prog, calls / 8 + 1) / ops);
+    if (counting) measured_run(f, 100);
+    else report(f, &s, prog, alg);
+    operations += 100.0 * prog->head.op_count;
     goal_frame_free(f);
     goal_unref(prog);
     free(memory);
@@ -118,13 +153,17 @@ static void look_up(void *cache)
 {
     static int turn;
     struct coll_shape s = shape(COLL_BARRIER, "dissemination", 4, turn = (turn + 5) % 32);
+    struct coll_key k = {&s, NULL, 0};
     struct goal_prog *prog;
     void *idle;
-    if (coll_cache_get(cache, &s, &coll_given_nothing, &prog, &idle)) exit(1);
+    if (!coll_cache_find(cache, &k, &prog, &idle)) {
+        if (coll_compile(&s, &coll_given_nothing, &prog)) exit(1);
+        coll_cache_add(cache, &k, prog);
+    }
     goal_unref(prog);
 }
 
-int main(void)
+static void programs(void)
 {
     one(COLL_BARRIER, "dissemination", 16, 0);
     one(COLL_BCAST, "binomial", 16, 8);
@@ -134,7 +173,17 @@ int main(void)
     one(COLL_ALLREDUCE, "ring", 16, 4096);
     one(COLL_ALLGATHER, "ring", 64, 8);
     one(COLL_ALLTOALL, "direct", 64, 8);
-    one(COLL_ALLTOALL, "bruck", 64, 8);
+    if (!counting) one(COLL_ALLTOALL, "bruck", 64, 8); /* has lists of many pieces, which count for themselves */
+}
+
+int main(int argc, char **argv)
+{
+    counting = argc > 1 && !strcmp(argv[1], "--count");
+    programs();
+    if (counting) {
+        printf("operations_measured %.0f\n", operations);
+        return 0;
+    }
     struct coll_shape empty = shape(COLL_BCAST, "binomial", 4, 0);
     struct goal_prog *prog;
     if (coll_compile(&empty, &coll_given_nothing, &prog)) return 1;

@@ -1,9 +1,10 @@
 /*
- * instructions.c - what instructions.sh runs rank 0 of under callgrind: batches of sends of 8 bytes.
+ * instructions.c - what instructions.sh runs rank 0 of under callgrind: batches of sends of 8 bytes, and allreduces.
  *
- * Only what measured_send and measured_isend call is counted (their names are given to callgrind). The receiver has
+ * Only what measured_send, measured_isend and measured_allreduce call is counted (their names are given to callgrind). The receiver has
  * posted its receives before a batch starts, and polls, so that nobody sleeps and no sender has to ring a bell; the
- * batch is smaller than the credit of a sender. A first batch, of another function, opens the connection.
+ * batch is smaller than the credit of a sender. A first batch, of another function, opens the connection. What an
+ * allreduce waits for has come before it is called, so that no turn of waiting is counted.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -58,6 +59,24 @@ static void receive_batches(int n)
     }
 }
 
+static double in = 1, out;
+
+__attribute__((noinline)) void measured_allreduce(void);
+void measured_allreduce(void) { MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+
+static void allreduce(int rank)
+{
+    MPI_Request r;
+    if (rank == 0) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        measured_allreduce();
+        return;
+    }
+    MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &r);
+    MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     int rank, size;
@@ -72,10 +91,12 @@ int main(int argc, char **argv)
         send_batches(warm_up, 1);
         send_batches(measured_send, BATCHES);
         send_batches(measured_isend, BATCHES);
-        printf("sends_measured %d\n", BATCH * BATCHES);
+        printf("calls_measured %d\n", BATCH * BATCHES);
     } else {
         receive_batches(1 + 2 * BATCHES);
     }
+    MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* compiles the schedule */
+    for (int i = 0; i < BATCH * BATCHES; i++) allreduce(rank);
     MPI_Finalize();
     return 0;
 }

@@ -1,17 +1,20 @@
 /*
  * cache.c - a small array of entries with their hashes in an array of their own: a look-up
- * compares the entry found last, then the hashes, then one key.
+ * compares the entry found last, then the hashes, then one key. Entries in use are the first
+ * `count` ones: the last moves to where one was dropped.
  */
 #include "coll/cache.h"
 
-#include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
 
 struct entry {
     struct coll_shape shape;
+    int64_t *blocks; /* n of them, its own; NULL: the key has none */
+    size_t n;
     struct goal_prog *prog;
     void *idle;
+    size_t idle_bytes;
     uint64_t used; /* tick of the last use */
 };
 
@@ -22,6 +25,15 @@ struct coll_cache {
     uint32_t *hash;
     struct entry *entry;
 };
+
+static size_t bound = (size_t)16 << 20;
+static _Atomic size_t held; /* by all caches, on different lanes perhaps; a mere sum, so relaxed */
+
+static void hold(size_t bytes) { atomic_fetch_add_explicit(&held, bytes, memory_order_relaxed); }
+static void let_go(size_t bytes) { atomic_fetch_sub_explicit(&held, bytes, memory_order_relaxed); }
+static bool has_room(size_t bytes) { return atomic_load_explicit(&held, memory_order_relaxed) + bytes <= bound; }
+
+void coll_cache_bound(size_t bytes) { bound = bytes; }
 
 struct coll_cache *coll_cache_open(unsigned entries, void (*free_idle)(void *))
 {
@@ -34,85 +46,139 @@ struct coll_cache *coll_cache_open(unsigned entries, void (*free_idle)(void *))
     return c;
 }
 
-static void drop(struct coll_cache *c, struct entry *e)
+static size_t bytes_of(const struct goal_prog *prog, size_t blocks) { return sizeof *prog + prog->head.bytes + blocks * 8; }
+
+static void drop(struct coll_cache *c, unsigned i)
 {
+    struct entry *e = &c->entry[i];
+    let_go(bytes_of(e->prog, e->n) + e->idle_bytes);
     goal_unref(e->prog);
+    free(e->blocks);
     if (e->idle) c->free_idle(e->idle);
-    memset(e, 0, sizeof *e);
+    if (i != --c->count) {
+        *e = c->entry[c->count];
+        c->hash[i] = c->hash[c->count];
+    }
+    c->last = 0;
+}
+
+void coll_cache_clear(struct coll_cache *c)
+{
+    while (c->count) drop(c, c->count - 1);
 }
 
 void coll_cache_close(struct coll_cache *c)
 {
     if (!c) return;
-    for (unsigned i = 0; i < c->count; i++) drop(c, &c->entry[i]);
+    coll_cache_clear(c);
     free(c);
 }
 
-static uint32_t hash_of(const struct coll_shape *s)
+static uint64_t mix(uint64_t h, uint64_t word)
 {
-    uint64_t word[sizeof *s / 8], h = 0;
-    memcpy(word, s, sizeof word);
-    for (size_t i = 0; i < ARRAY_LEN(word); i++) h = (h ^ word[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint32_t hash_of(const struct coll_key *k)
+{
+    uint64_t word[sizeof *k->shape / 8], h = 0;
+    memcpy(word, k->shape, sizeof word);
+    for (size_t i = 0; i < ARRAY_LEN(word); i++) h = mix(h, word[i]);
+    for (size_t i = 0; i < k->n; i++) h = mix(h, (uint64_t)k->blocks[i]);
     return (uint32_t)(h >> 32);
 }
 
-static bool same(const struct coll_shape *a, const struct coll_shape *b) { return memcmp(a, b, sizeof *a) == 0; }
-
-static struct entry *find(struct coll_cache *c, const struct coll_shape *s, uint32_t hash)
+static bool is(const struct entry *e, const struct coll_key *k)
 {
-    if (c->count && same(&c->entry[c->last].shape, s)) return &c->entry[c->last];
+    return memcmp(&e->shape, k->shape, sizeof e->shape) == 0 && e->n == k->n &&
+           (!k->n || memcmp(e->blocks, k->blocks, k->n * sizeof *k->blocks) == 0);
+}
+
+static struct entry *find(struct coll_cache *c, const struct coll_key *k)
+{
+    if (c->count && likely(is(&c->entry[c->last], k))) return &c->entry[c->last];
+    uint32_t hash = hash_of(k);
     for (unsigned i = 0; i < c->count; i++)
-        if (c->hash[i] == hash && same(&c->entry[i].shape, s)) {
+        if (c->hash[i] == hash && is(&c->entry[i], k)) {
             c->last = i;
             return &c->entry[i];
         }
     return NULL;
 }
 
-/* An empty entry: a new one, or that of the program used longest ago. */
-static unsigned make_room(struct coll_cache *c)
+bool coll_cache_find(struct coll_cache *c, const struct coll_key *k, struct goal_prog **prog_p, void **idle_p)
 {
-    if (c->count < c->cap) return c->count++;
-    unsigned oldest = 0;
-    for (unsigned i = 1; i < c->count; i++)
-        if (c->entry[i].used < c->entry[oldest].used) oldest = i;
-    drop(c, &c->entry[oldest]);
-    c->evictions++;
-    return oldest;
-}
-
-int coll_cache_get(struct coll_cache *c, const struct coll_shape *s, const struct coll_given *v, struct goal_prog **prog_p,
-                   void **idle_p)
-{
-    uint32_t hash = hash_of(s);
-    struct entry *e = find(c, s, hash);
-    if (e) {
-        c->hits++;
-    } else {
-        struct goal_prog *prog;
-        int rc = coll_compile(s, v, &prog);
-        if (rc) return rc;
+    struct entry *e = find(c, k);
+    if (!e) {
         c->misses++;
-        c->last = make_room(c);
-        c->hash[c->last] = hash;
-        e = &c->entry[c->last];
-        *e = (struct entry){.shape = *s, .prog = prog};
+        return false;
     }
+    c->hits++;
     e->used = ++c->tick;
     *prog_p = goal_ref(e->prog);
     *idle_p = e->idle;
+    let_go(e->idle_bytes);
     e->idle = NULL;
-    return 0;
+    e->idle_bytes = 0;
+    return true;
 }
 
-void coll_cache_put(struct coll_cache *c, const struct coll_shape *s, void *idle)
+/* Drops what was used longest ago, but for `keep`, until there is room for so many bytes; false if it does not help. */
+static bool make_room(struct coll_cache *c, const struct goal_prog *keep, size_t bytes)
 {
-    struct entry *e = find(c, s, hash_of(s));
-    if (e && !e->idle) e->idle = idle;
-    else c->free_idle(idle);
+    while (!has_room(bytes) || (!keep && c->count == c->cap)) {
+        unsigned oldest = c->count;
+        for (unsigned i = 0; i < c->count; i++)
+            if (c->entry[i].prog != keep && (oldest == c->count || c->entry[i].used < c->entry[oldest].used)) oldest = i;
+        if (oldest == c->count) return false;
+        drop(c, oldest);
+        c->evictions++;
+    }
+    return true;
+}
+
+void coll_cache_add(struct coll_cache *c, const struct coll_key *k, struct goal_prog *prog)
+{
+    size_t bytes = bytes_of(prog, k->n);
+    if (!make_room(c, NULL, bytes)) return;
+    int64_t *blocks = k->n ? malloc(k->n * sizeof *blocks) : NULL;
+    if (k->n && !blocks) return;
+    if (k->n) memcpy(blocks, k->blocks, k->n * sizeof *blocks);
+    hold(bytes);
+    c->last = c->count++;
+    c->hash[c->last] = hash_of(k);
+    c->entry[c->last] =
+        (struct entry){.shape = *k->shape, .blocks = blocks, .n = k->n, .prog = goal_ref(prog), .used = ++c->tick};
+}
+
+static struct entry *of_program(struct coll_cache *c, const struct goal_prog *prog)
+{
+    if (c->count && likely(c->entry[c->last].prog == prog)) return &c->entry[c->last];
+    for (unsigned i = 0; i < c->count; i++)
+        if (c->entry[i].prog == prog) return &c->entry[i];
+    return NULL;
+}
+
+void coll_cache_put(struct coll_cache *c, const struct goal_prog *prog, void *idle, size_t bytes)
+{
+    struct entry *e = of_program(c, prog);
+    bool kept = e && !e->idle;
+    if (kept && unlikely(!has_room(bytes))) {
+        kept = make_room(c, prog, bytes);
+        e = of_program(c, prog); /* it may have moved */
+    }
+    if (!kept) {
+        c->free_idle(idle);
+        return;
+    }
+    hold(bytes);
+    e->idle = idle;
+    e->idle_bytes = bytes;
 }
 
 void coll_cache_stats(const struct coll_cache *c, struct coll_cache_stats *stats)
 {
-    *stats = (struct coll_cache_stats){c->hits, c->misses, c->evictions, c->count};
+    *stats = (struct coll_cache_stats){c->hits, c->misses, c->evictions, c->count,
+                                       atomic_load_explicit(&held, memory_order_relaxed)};
 }

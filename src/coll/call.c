@@ -2,7 +2,6 @@
 #include "coll/call.h"
 
 #include "base/err.h"
-#include "coll/select.h"
 #include "pt2pt/api.h"
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +101,6 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
                  (a->rtype->klass & (CLASS_CINT | CLASS_FINT | CLASS_LOGICAL | CLASS_BYTE | CLASS_MULTI)))
             s->flags |= COLL_EXACT;
     }
-    coll_select(s);
 }
 
 int coll_call_check(const struct comm *c, const struct coll_call *a)
@@ -151,10 +149,11 @@ static int blocks_of(const struct comm *c, const struct coll_call *a, bool recv)
     return c->inter && a->kind != COLL_REDUCE_SCATTER ? c->map->size : c->size;
 }
 
-int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struct coll_given *v)
+int64_t *coll_call_blocks(const struct comm *c, const struct coll_call *a, struct coll_given *v, size_t *n_p)
 {
     int n = blocks_of(c, a, false), m = blocks_of(c, a, true);
-    int64_t *mem = malloc((2 * ((size_t)n + (size_t)m) + 1) * sizeof *mem), at = 0;
+    *n_p = 2 * ((size_t)n + (size_t)m);
+    int64_t *mem = calloc(*n_p + 1, sizeof *mem), at = 0;
     if (!mem) return NULL;
     int64_t *sl = mem, *so = sl + n, *rl = so + n, *ro = rl + m;
     bool rs = a->kind == COLL_REDUCE_SCATTER, send = a->scounts && a->sendbuf != MPI_IN_PLACE, recv = a->rcounts && !rs;

@@ -1,7 +1,7 @@
 /*
  * coll.c - from the arguments of a collective to a run: the program (from the communicator's
- * cache, unless it depends on arrays), a frame of it, and the two ways to run that: now, or
- * started and ended by whoever makes progress.
+ * cache), a frame of it, and the two ways to run that: now, or started and ended by whoever
+ * makes progress.
  */
 #include "coll/coll.h"
 
@@ -11,6 +11,8 @@
 #include "coll/call.h"
 #include "coll/node.h"
 #include "coll/port_pt2pt.h"
+#include "coll/select.h"
+#include "obj/hints.h"
 #include "obj/request.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
@@ -60,11 +62,34 @@ static bool find_places(const struct comm *c, struct coll_comm *cc)
     return cc->nodes > 0;
 }
 
+/* Ranks whose programs come from different tables would wait for each other for ever: all compare with rank 0. */
+static int compare_settings(const struct comm *c, const struct rankmap *group)
+{
+    uint32_t index = rankmap_at(group, 0);
+    uint64_t theirs;
+    if (index >= proc_self()->size || index == proc_self()->rank) return 0; /* of another job, or this one */
+    int rc = peer_settings_of(index, &theirs);
+    if (rc || theirs == peer_settings) return rc;
+    return err_set(TERN_ERR_ARG, "rank %d of '%s' (rank %u of the job) has other settings of the collectives than rank %u of "
+                   "the job: TERN_COLL_TABLE and those variables of which tern_info says that they are equal on all ranks "
+                   "must be", c->rank, c->name, proc_self()->rank, index);
+}
+
+/* What the hints say, all or nothing of it. */
+static bool read_hints(const struct comm *c, struct coll_comm *cc)
+{
+    free(cc->wanted);
+    cc->wanted = c->info ? malloc(COLL_KINDS * sizeof *cc->wanted) : NULL;
+    if (cc->wanted) coll_select_hints(c->info, cc->wanted);
+    return cc->wanted || !c->info;
+}
+
 TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
 {
+    if (compare_settings(c, c->local) || (c->inter && compare_settings(c, c->map))) return NULL;
     struct coll_comm *cc = calloc(1, sizeof *cc);
     if (cc) cc->cache = coll_cache_open(CACHED_PROGRAMS, coll_frame_free);
-    if (!cc || !cc->cache || !find_places(c, cc)) {
+    if (!cc || !cc->cache || !find_places(c, cc) || !read_hints(c, cc)) {
         if (cc) coll_cache_close(cc->cache);
         if (cc) free(cc->node_of);
         free(cc);
@@ -85,14 +110,36 @@ static void comm_gone(struct comm *c)
     coll_cache_close(cc->cache);
     free(cc->node_of);
     free(cc->numbers);
+    free(cc->wanted);
     free(cc);
     c->coll = NULL;
 }
+
+/* Programs chosen by the old hints are forgotten. Without memory for the new ones there are none. */
+static void hints_changed(struct comm *c)
+{
+    if (!c->coll) return;
+    lane_enter(c->lane);
+    coll_cache_clear(c->coll->cache);
+    lane_leave(c->lane);
+    read_hints(c, c->coll);
+}
+
+int coll_choose_open(void)
+{
+    int rc = coll_select_open();
+    peer_settings = coll_select_digest();
+    coll_cache_bound((size_t)var_int(VAR_COLL_MEMORY));
+    return rc;
+}
+
+void coll_choose_close(void) { coll_select_close(); }
 
 int coll_open(void)
 {
     static const struct comm_hooks hooks = {.gone = comm_gone};
     comm_set_hooks(1, &hooks);
+    comm_hints_extend(coll_select_hint, hints_changed);
     return 0;
 }
 
@@ -101,6 +148,7 @@ void coll_settle(void) { node_settle(); }
 void coll_close(void)
 {
     node_forget_retired();
+    comm_hints_extend(NULL, NULL);
     comm_set_hooks(1, NULL);
 }
 
@@ -111,45 +159,50 @@ static int no_memory(enum coll_kind kind)
     return err_set(TERN_ERR_NOMEM, "no memory to run a %s", coll_kind_name(kind));
 }
 
-/* For an operation whose program depends on arrays: made for this once. */
-static int make_frame(struct comm *c, const struct coll_call *a, const struct coll_shape *s,
-                      struct coll_frame **frame_p)
+/* The program that is not in the cache: chosen, made and kept. */
+static int make_program(struct comm *c, const struct coll_key *k, const struct coll_given *v, struct goal_prog **prog_p)
 {
-    struct coll_given v;
-    struct goal_prog *prog = NULL;
-    coll_call_given(c, a, &v);
-    int64_t *mem = coll_call_blocks(c, a, &v);
-    int rc = mem ? coll_compile(s, &v, &prog) : no_memory(a->kind);
-    *frame_p = rc ? NULL : coll_frame_new(c, prog, NULL);
-    if (!rc && !*frame_p) rc = no_memory(a->kind);
-    goal_unref(prog);
-    free(mem);
-    return rc;
+    struct coll_shape s = *k->shape;
+    coll_select(&s, c->coll->wanted);
+    int rc = coll_compile(&s, v, prog_p);
+    if (rc) return rc;
+    lane_enter(c->lane);
+    coll_cache_add(c->coll->cache, k, *prog_p);
+    lane_leave(c->lane);
+    return 0;
 }
 
 /* The lock: a collective started earlier may hand in its frame while another thread makes progress. */
-static int cached_frame(struct comm *c, const struct coll_call *a, const struct coll_shape *s,
-                        struct coll_frame **frame_p)
+static int cached_frame(struct comm *c, const struct coll_key *k, const struct coll_given *v, struct coll_frame **frame_p)
 {
-    struct coll_given v;
     struct goal_prog *prog;
-    void *frame;
-    coll_call_given(c, a, &v);
+    void *frame = NULL;
     lane_enter(c->lane);
-    int rc = coll_cache_get(c->coll->cache, s, &v, &prog, &frame);
+    bool found = coll_cache_find(c->coll->cache, k, &prog, &frame);
     lane_leave(c->lane);
+    int rc = found ? 0 : make_program(c, k, v, &prog);
     if (rc) return rc;
-    *frame_p = frame ? frame : coll_frame_new(c, prog, s);
+    *frame_p = frame ? frame : coll_frame_new(c, prog, true);
     goal_unref(prog);
-    return *frame_p ? 0 : no_memory((enum coll_kind)s->kind);
+    return *frame_p ? 0 : no_memory((enum coll_kind)k->shape->kind);
 }
 
 /* An idle frame with the program of this call, to be given back by coll_frame_give. */
 static int take_frame(struct comm *c, const struct coll_call *a, struct coll_frame **frame_p)
 {
     struct coll_shape s;
+    struct coll_given v;
+    struct coll_key k = {&s, NULL, 0};
+    int64_t *blocks = NULL;
     coll_call_shape(c, a, &s);
-    return coll_call_has_arrays(a) ? make_frame(c, a, &s, frame_p) : cached_frame(c, a, &s, frame_p);
+    coll_call_given(c, a, &v);
+    if (coll_call_has_arrays(a)) {
+        k.blocks = blocks = coll_call_blocks(c, a, &v, &k.n);
+        if (!blocks) return no_memory(a->kind);
+    }
+    int rc = cached_frame(c, &k, &v, frame_p);
+    free(blocks);
+    return rc;
 }
 
 /* Has this kind a meaning between two groups? */
@@ -159,7 +212,7 @@ static int check(struct comm *c, const struct coll_call *a)
 {
     if (unlikely(c->inter && !between_groups(a->kind)))
         return err_set(TERN_ERR_COMM, "there is no %s on an intercommunicator", coll_kind_name(a->kind));
-    if (unlikely(!coll_comm(c) || (c->inter && !coll_comm(c->within)))) return TERN_ERR_NOMEM;
+    if (unlikely(!coll_comm(c) || (c->inter && !coll_comm(c->within)))) return err_code();
     return coll_call_check(c, a);
 }
 
@@ -182,7 +235,8 @@ int coll_run(struct comm *c, const struct coll_call *a)
 {
     int rc = check(c, a);
     if (unlikely(rc)) return rc;
-    return !c->inter && node_run(c, a, coll_call_bytes(c, a), &rc) ? rc : run(c, a);
+    if (unlikely(c->inter || coll_select_forced(a->kind, c->coll->wanted))) return run(c, a);
+    return node_run(c, a, coll_call_bytes(c, a), &rc) ? rc : run(c, a);
 }
 
 /* ---- starting it -------------------------------------------------------------------- */

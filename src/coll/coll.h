@@ -39,6 +39,10 @@ struct coll_call {
     bool grid;
 };
 
+/* Before anything that can be seen by other processes: reads the tables and variables that choose algorithms. */
+int coll_choose_open(void);
+void coll_choose_close(void);
+
 int coll_open(void); /* before communicators are made: hooks into their end */
 void coll_close(void); /* after the last communicator is gone */
 
@@ -80,10 +84,12 @@ int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct ty
 
 struct coll_cache;
 struct coll_numbers;
+struct coll_choice;
 
 struct coll_comm {
-    struct coll_cache *cache; /* programs and idle frames by shape */
+    struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
+    struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
@@ -97,7 +103,7 @@ struct coll_comm {
 int coll_prepare_messages(struct comm *, const struct coll_call *, struct request **req_p);
 int coll_by_messages(struct request *, const struct coll_call *, uint32_t number);
 
-/* The communicator's state, made at first use; NULL with words when memory is out. */
+/* The communicator's state, made at first use; NULL with words and their code (err_code) when that fails. */
 struct coll_comm *coll_comm(struct comm *);
 
 #endif

@@ -50,7 +50,7 @@ void goal_frame_free(struct goal_frame *f)
 int goal_bind_scratch(struct goal_frame *f, struct type *type, int64_t size, int64_t extent, int64_t true_lb,
                       int64_t true_extent)
 {
-    int64_t n = f->block->scratch / size;
+    int64_t n = size == 1 ? f->block->scratch : f->block->scratch / size;
     if (!n || f->block->slot_count <= GOAL_SCRATCH) return 0;
     int64_t stride = extent < 0 ? -extent : extent;
     size_t room = round_up((size_t)((n - 1) * stride + true_extent), CACHE_LINE);
@@ -77,6 +77,10 @@ static int run_lists(struct goal_frame *f, const struct goal_op *op,
 {
     const struct goal_piece *in = op->piece, *out = in + op->n_in, *end = in + op->n_in;
     int64_t in_pos = 0, out_pos = 0;
+    if (likely(op->n_in == 1 && op->n_out == 1)) {
+        struct goal_buf from = goal_piece_buf(f, in), to = goal_piece_buf(f, out);
+        return work(f, &from, &to);
+    }
     while (in < end) {
         int64_t in_left = goal_piece_len(in) - in_pos, out_left = goal_piece_len(out) - out_pos;
         int64_t n = in_left < out_left ? in_left : out_left;

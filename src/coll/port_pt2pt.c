@@ -41,9 +41,8 @@ struct message {
 struct coll_frame {
     struct goal_frame *goal;
     struct comm *comm;
-    struct coll_shape shape; /* where it is kept when it is idle */
-    bool kept;               /* in the communicator's cache; else it is for one run */
-    int within_tag;          /* as goal->tag, for messages within the own group of an intercommunicator */
+    bool kept;            /* in the communicator's cache when it is idle; else it is for one run */
+    int within_tag;       /* as goal->tag, for messages within the own group of an intercommunicator */
     struct message msg[]; /* by goal_op.index */
 };
 
@@ -85,29 +84,32 @@ static int port_copy(struct goal_frame *f, const struct goal_buf *from, const st
     return 0;
 }
 
-/* Elements of the frame's datatype in a reduction's operand. */
-static int64_t elements(const struct goal_frame *f, const struct goal_buf *b) { return b->len / f->type->size; }
-
-static int split_element(const struct goal_frame *f, const struct goal_buf *b)
+TERN_COLD static int split_element(int64_t size)
 {
-    if (likely(!b->skip && b->len % f->type->size == 0)) return 0;
-    return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)f->type->size);
+    return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)size);
+}
+
+/* How many elements of the frame's datatype operands of `len` bytes have, none of which begins inside of one. */
+static inline int elements(const struct goal_frame *f, int64_t len, int64_t skips, int64_t *n)
+{
+    int64_t size = f->type->size;
+    *n = len / size;
+    return likely(!skips && *n * size == len) ? 0 : split_element(size);
 }
 
 static int port_reduce(struct goal_frame *f, const struct goal_buf *in, const struct goal_buf *inout)
 {
-    int rc = split_element(f, in);
-    if (!rc) rc = split_element(f, inout);
-    return rc ? rc : op_apply(f->op, in->buf, inout->buf, elements(f, in), f->type);
+    int64_t n;
+    int rc = elements(f, in->len, in->skip | inout->skip, &n);
+    return rc ? rc : op_apply(f->op, in->buf, inout->buf, n, f->type);
 }
 
 static int port_reduce3(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b,
                         const struct goal_buf *out)
 {
-    int rc = split_element(f, a);
-    if (!rc) rc = split_element(f, b);
-    if (!rc) rc = split_element(f, out);
-    return rc ? rc : op_apply3(f->op, a->buf, b->buf, out->buf, elements(f, a), f->type);
+    int64_t n;
+    int rc = elements(f, a->len, a->skip | b->skip | out->skip, &n);
+    return rc ? rc : op_apply3(f->op, a->buf, b->buf, out->buf, n, f->type);
 }
 
 /* ---- messages --------------------------------------------------------------- */
@@ -178,16 +180,20 @@ static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind,
         if (rc) return rc;
     }
     struct type *type = b.type ? b.type : type_of(MPI_BYTE);
+    int64_t count = b.len;
     if (unlikely(pt_checking) && type->contig && (b.skip || b.len % type->size)) { /* has a type only for the check */
         b.buf = (char *)b.buf + type->true_lb + b.skip;
         b.skip = 0;
+        b.type = NULL;
         type = type_of(MPI_BYTE);
     }
-    if (unlikely(b.skip || b.len % type->size))
-        return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)type->size);
+    if (b.type) {
+        count = b.len / type->size;
+        if (unlikely(b.skip || count * type->size != b.len)) return split_element(type->size);
+    }
     struct way w = way_of(c, op);
     int tag = (int)((uint32_t)w.tag << 16 | op->tag);
-    pt_prepare(&m->req, kind, w.comm, PT_COLL, b.buf, b.len / type->size, type, w.rank, tag, PT_STANDARD);
+    pt_prepare(&m->req, kind, w.comm, PT_COLL, b.buf, count, type, w.rank, tag, PT_STANDARD);
     m->req.done = NULL;
     m->req.owner = c;
     m->req.flags |= REQ_LAST_WORD; /* the end of the run may free the frame, and this request with it */
@@ -205,8 +211,21 @@ static int started(struct goal_frame *f, struct message *m)
     return GOAL_LATER;
 }
 
+/* A small message of one piece of plain bytes, or none, needs no request. */
+static inline bool sent_at_once(struct goal_frame *f, const struct goal_op *op)
+{
+    const struct coll_frame *c = f->ctx;
+    struct goal_buf b = {NULL, NULL, 0, 0};
+    if (op->n_in > 1) return false;
+    if (op->n_in) b = goal_piece_buf(f, op->piece);
+    struct way w = way_of(c, op);
+    int tag = (int)((uint32_t)w.tag << 16 | op->tag);
+    return !b.type && !pt_send_quick(w.comm, b.buf, (size_t)b.len, w.rank, tag);
+}
+
 static int port_send(struct goal_frame *f, const struct goal_op *op)
 {
+    if (likely(sent_at_once(f, op))) return GOAL_DONE;
     struct message *m = &((struct coll_frame *)f->ctx)->msg[op->index];
     int rc = prepare(f, op, REQ_SEND, m);
     if (unlikely(rc)) return rc;
@@ -239,7 +258,7 @@ static const struct goal_port port = {port_send, port_recv, port_copy, port_redu
 
 static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
 
-struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, const struct coll_shape *shape)
+struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, bool kept)
 {
     struct coll_frame *c = calloc(1, sizeof *c + prog->head.op_count * sizeof(struct message));
     struct goal_frame *f = c ? goal_frame_new(prog, &port) : NULL;
@@ -250,8 +269,7 @@ struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, con
     f->ctx = c;
     c->goal = f;
     c->comm = comm;
-    c->kept = shape != NULL;
-    if (shape) c->shape = *shape;
+    c->kept = kept;
     return c;
 }
 
@@ -267,7 +285,9 @@ struct goal_frame *coll_frame_goal(struct coll_frame *c) { return c->goal; }
 
 void coll_frame_give(struct coll_frame *c)
 {
-    if (c->kept) coll_cache_put(c->comm->coll->cache, &c->shape, c);
+    struct goal_frame *f = c->goal;
+    size_t bytes = sizeof *c + f->block->op_count * (sizeof(struct message) + 2 * sizeof(uint32_t)) + f->scratch_room;
+    if (c->kept) coll_cache_put(c->comm->coll->cache, f->prog, c, bytes);
     else coll_frame_free(c);
 }
 

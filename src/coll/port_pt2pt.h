@@ -13,10 +13,10 @@
 struct coll_frame;
 
 /*
- * A frame of `prog` (takes a reference) for runs on communicator c. `shape`: its place in the communicator's cache, NULL
- * if it is for one run. NULL when memory is out.
+ * A frame of `prog` (takes a reference) for runs on communicator c. `kept`: it goes to the communicator's cache when it
+ * is done with. NULL when memory is out.
  */
-struct coll_frame *coll_frame_new(struct comm *c, struct goal_prog *prog, const struct coll_shape *shape);
+struct coll_frame *coll_frame_new(struct comm *c, struct goal_prog *prog, bool kept);
 void coll_frame_free(void *frame); /* not while active; NULL is fine */
 void coll_frame_give(struct coll_frame *); /* done with: into the cache, or freed. Under the lane's lock */
 struct goal_frame *coll_frame_goal(struct coll_frame *);

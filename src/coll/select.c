@@ -1,109 +1,97 @@
-/* select.c - the table of choices. Rules are read from top to bottom; the first that fits decides. */
+/*
+ * select.c - see select.h. The built-in table is read at start by the same code as a user's.
+ */
 #include "coll/select.h"
 
+#include "base/err.h"
 #include "base/var.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ANY INT32_MAX
-#define KB  INT64_C(1024)
-#define ALL INT64_MAX
-
 /*
  * Set by the `coll` benchmark with each algorithm forced in turn, 4 ranks on 2 cores over shared memory; e.g. bcast of
  * 1 MB: scatter 166 us, chain 266, binomial 555; reduce of 64 KB: halving 12, chain 28, binomial 29; allgather of 1 MB:
- * direct 619, doubling 715, ring 822, bruck 1121. Many ranks and other wires are not measured yet.
+ * direct 619, doubling 715, ring 822, bruck 1121. Over TCP a message costs more than the bytes that come along: alltoall
+ * of 16 ranks, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. tern_tune measures all this on another machine.
  */
-static const struct rule {
-    uint8_t kind;   /* enum coll_kind */
-    int max_ranks;  /* up to so many ranks ... */
-    int64_t below;  /* ... and fewer bytes than this (as in coll_shape.bytes) */
-    const char *alg;
-} rules[] = {
-    {COLL_BARRIER, ANY, ALL, "dissemination"},
-    {COLL_BCAST, ANY, 16 * KB, "binomial"},
-    {COLL_BCAST, ANY, ALL, "scatter"},
-    {COLL_REDUCE, ANY, 32 * KB, "binomial"},
-    {COLL_REDUCE, ANY, ALL, "halving"},
-    {COLL_ALLREDUCE, ANY, 16 * KB, "doubling"},
-    {COLL_ALLREDUCE, ANY, ALL, "halving"},
-    {COLL_GATHER, ANY, 4 * KB, "binomial"},
-    {COLL_GATHER, ANY, ALL, "linear"},
-    {COLL_GATHERV, ANY, ALL, "linear"},
-    {COLL_SCATTER, ANY, 4 * KB, "binomial"},
-    {COLL_SCATTER, ANY, ALL, "linear"},
-    {COLL_SCATTERV, ANY, ALL, "linear"},
-    {COLL_ALLGATHER, ANY, 4 * KB, "doubling"},
-    {COLL_ALLGATHER, ANY, 4 * KB, "bruck"},
-    {COLL_ALLGATHER, 64, ALL, "direct"},
-    {COLL_ALLGATHER, ANY, ALL, "ring"},
-    {COLL_ALLGATHERV, 64, ALL, "direct"},
-    {COLL_ALLGATHERV, ANY, ALL, "ring"},
-    {COLL_ALLTOALL, 4, ALL, "direct"},
-    {COLL_ALLTOALL, ANY, 256, "bruck"},
-    {COLL_ALLTOALL, 64, 32 * KB, "direct"},
-    {COLL_ALLTOALL, ANY, ALL, "pairwise"},
-    {COLL_ALLTOALLV, 64, ALL, "direct"},
-    {COLL_ALLTOALLV, ANY, ALL, "pairwise"},
-    {COLL_ALLTOALLW, 64, ALL, "direct"},
-    {COLL_ALLTOALLW, ANY, ALL, "pairwise"},
-    {COLL_REDUCE_SCATTER, 64, ALL, "direct"},
-    {COLL_REDUCE_SCATTER, ANY, ALL, "tree"},
-    {COLL_REDUCE_SCATTER_BLOCK, 8, ALL, "direct"},
-    {COLL_REDUCE_SCATTER_BLOCK, ANY, 256, "tree"},
-    {COLL_REDUCE_SCATTER_BLOCK, ANY, ALL, "direct"},
-    {COLL_SCAN, ANY, 64 * KB, "doubling"},
-    {COLL_SCAN, ANY, ALL, "chain"},
-    {COLL_EXSCAN, ANY, 64 * KB, "doubling"},
-    {COLL_EXSCAN, ANY, ALL, "chain"},
-    {COLL_NEIGHBOR_ALLGATHER, ANY, ALL, "direct"},
-    {COLL_NEIGHBOR_ALLGATHERV, ANY, ALL, "direct"},
-    {COLL_NEIGHBOR_ALLTOALL, ANY, ALL, "direct"},
-    {COLL_NEIGHBOR_ALLTOALLV, ANY, ALL, "direct"},
-    {COLL_NEIGHBOR_ALLTOALLW, ANY, ALL, "direct"},
-};
+static const char builtin[] =
+    "barrier : dissemination\n"
+    "bcast below 16K : binomial\n"
+    "bcast : scatter\n"
+    "reduce below 32K : binomial\n"
+    "reduce : halving\n"
+    "allreduce below 16K : doubling\n"
+    "allreduce : halving\n"
+    "gather below 4K : binomial\n"
+    "gather : linear\n"
+    "gatherv : linear\n"
+    "scatter below 4K : binomial\n"
+    "scatter : linear\n"
+    "scatterv : linear\n"
+    "allgather below 4K : doubling\n" /* where it fits */
+    "allgather below 4K : bruck\n"
+    "allgather ranks 1-64 : direct\n"
+    "allgather : ring\n"
+    "allgatherv ranks 1-64 : direct\n"
+    "allgatherv : ring\n"
+    "alltoall far below 8K : bruck\n"
+    "alltoall ranks 1-4 : direct\n"
+    "alltoall below 256 : bruck\n"
+    "alltoall ranks 1-64 below 32K : direct\n"
+    "alltoall : pairwise\n"
+    "alltoallv ranks 1-64 : direct\n"
+    "alltoallv : pairwise\n"
+    "alltoallw ranks 1-64 : direct\n"
+    "alltoallw : pairwise\n"
+    "reduce_scatter ranks 1-64 : direct\n"
+    "reduce_scatter : tree\n"
+    "reduce_scatter_block ranks 1-8 : direct\n"
+    "reduce_scatter_block below 256 : tree\n"
+    "reduce_scatter_block : direct\n"
+    "scan below 64K : doubling\n"
+    "scan : chain\n"
+    "exscan below 64K : doubling\n"
+    "exscan : chain\n"
+    "neighbor_allgather : direct\n"
+    "neighbor_allgatherv : direct\n"
+    "neighbor_alltoall : direct\n"
+    "neighbor_alltoallv : direct\n"
+    "neighbor_alltoallw : direct\n"
+    /* Between two groups: messages across are few with the leaders, but one after the other. */
+    "barrier ranks 1-8 : inter_direct\n"
+    "barrier : inter_leader\n"
+    "bcast below 64K : inter_leader\n"
+    "bcast : inter_scatter\n"
+    "reduce below 64K : inter_leader\n"
+    "reduce : inter_chunks\n"
+    "allreduce ranks 1-8 below 2K : inter_direct\n"
+    "allreduce below 64K : inter_leader\n"
+    "allreduce : inter_chunks\n"
+    "gather below 4K : inter_leader\n"
+    "gather : inter_linear\n"
+    "gatherv : inter_linear\n"
+    "scatter below 4K : inter_leader\n"
+    "scatter : inter_linear\n"
+    "scatterv : inter_linear\n"
+    "allgather ranks 1-8 below 16K : inter_direct\n"
+    "allgather below 4K : inter_leader\n"
+    "allgather : inter_ring\n"
+    "allgatherv ranks 1-16 : inter_direct\n"
+    "allgatherv : inter_ring\n"
+    "alltoall ranks 1-64 below 32K : inter_direct\n"
+    "alltoall : inter_pairwise\n"
+    "alltoallv ranks 1-64 : inter_direct\n"
+    "alltoallv : inter_pairwise\n"
+    "alltoallw ranks 1-64 : inter_direct\n"
+    "alltoallw : inter_pairwise\n"
+    "reduce_scatter : inter_leader\n"
+    "reduce_scatter_block ranks 1-16 : inter_direct\n"
+    "reduce_scatter_block below 16K : inter_leader\n"
+    "reduce_scatter_block : inter_direct\n";
 
-/* Asked first where messages cross a network (COLL_FAR), and each costs more than the bytes that come along: alltoall of
- * 16 ranks over TCP, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. */
-static const struct rule far_rules[] = {
-    {COLL_ALLTOALL, ANY, 8 * KB, "bruck"},
-};
-
-/* Between two groups: ranks of both, and bytes as in inter_key. Messages across are few with the leaders, but one after
- * the other. */
-static const struct rule inter_rules[] = {
-    {COLL_BARRIER, 8, ALL, "inter_direct"},
-    {COLL_BARRIER, ANY, ALL, "inter_leader"},
-    {COLL_BCAST, ANY, 64 * KB, "inter_leader"},
-    {COLL_BCAST, ANY, ALL, "inter_scatter"},
-    {COLL_REDUCE, ANY, 64 * KB, "inter_leader"},
-    {COLL_REDUCE, ANY, ALL, "inter_chunks"},
-    {COLL_ALLREDUCE, 8, 2 * KB, "inter_direct"},
-    {COLL_ALLREDUCE, ANY, 64 * KB, "inter_leader"},
-    {COLL_ALLREDUCE, ANY, ALL, "inter_chunks"},
-    {COLL_GATHER, ANY, 4 * KB, "inter_leader"},
-    {COLL_GATHER, ANY, ALL, "inter_linear"},
-    {COLL_GATHERV, ANY, ALL, "inter_linear"},
-    {COLL_SCATTER, ANY, 4 * KB, "inter_leader"},
-    {COLL_SCATTER, ANY, ALL, "inter_linear"},
-    {COLL_SCATTERV, ANY, ALL, "inter_linear"},
-    {COLL_ALLGATHER, 8, 16 * KB, "inter_direct"},
-    {COLL_ALLGATHER, ANY, 4 * KB, "inter_leader"},
-    {COLL_ALLGATHER, ANY, ALL, "inter_ring"},
-    {COLL_ALLGATHERV, 16, ALL, "inter_direct"},
-    {COLL_ALLGATHERV, ANY, ALL, "inter_ring"},
-    {COLL_ALLTOALL, 64, 32 * KB, "inter_direct"},
-    {COLL_ALLTOALL, ANY, ALL, "inter_pairwise"},
-    {COLL_ALLTOALLV, 64, ALL, "inter_direct"},
-    {COLL_ALLTOALLV, ANY, ALL, "inter_pairwise"},
-    {COLL_ALLTOALLW, 64, ALL, "inter_direct"},
-    {COLL_ALLTOALLW, ANY, ALL, "inter_pairwise"},
-    {COLL_REDUCE_SCATTER, ANY, ALL, "inter_leader"},
-    {COLL_REDUCE_SCATTER_BLOCK, 16, ALL, "inter_direct"},
-    {COLL_REDUCE_SCATTER_BLOCK, ANY, 16 * KB, "inter_leader"},
-    {COLL_REDUCE_SCATTER_BLOCK, ANY, ALL, "inter_direct"},
-};
+static struct coll_table own, users; /* users: of TERN_COLL_TABLE */
+static uint64_t digest;
 
 /* The variable of an operation, indexed by enum coll_kind. */
 static const enum var_id variable[COLL_KINDS] = {
@@ -131,73 +119,146 @@ static const enum var_id variable[COLL_KINDS] = {
     [COLL_NEIGHBOR_ALLTOALLW] = VAR_COLL_NEIGHBOR_ALLTOALLW,
 };
 
-/* What the user wants, if it can be had for this shape; -1 if not. */
-static int forced(const struct coll_shape *s)
+/* ---- the tables ------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const char *text)
 {
-    int alg = coll_alg_find(s->kind, var_text(variable[s->kind])); /* "auto" is no algorithm */
-    return alg >= 0 && coll_alg_fits(alg, s) ? alg : -1;
+    for (; *text; text++) h = (h ^ (uint8_t)*text) * UINT64_C(1099511628211);
+    return (h ^ '\n') * UINT64_C(1099511628211);
 }
 
-static int by_rule(const struct coll_shape *s, const struct rule *table, size_t n)
+/* Of the table, and of each variable that says of itself that it has to be equal on all ranks. */
+static int make_digest(void)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct rule *r = &table[i];
-        if (r->kind != s->kind || s->size > r->max_ranks || s->bytes >= r->below) continue;
-        int alg = coll_alg_find(s->kind, r->alg);
-        if (coll_alg_fits(alg, s)) return alg;
+    char *text = coll_table_print(&users);
+    if (!text) return err_set(TERN_ERR_NOMEM, "no memory for the table of collectives");
+    digest = mix(UINT64_C(14695981039346656037), text);
+    free(text);
+    for (int id = 0; id < VAR_COUNT; id++)
+        if (strstr(var_table[id].meaning, "equal on all ranks")) digest = mix(digest, var_text((enum var_id)id));
+    return 0;
+}
+
+int coll_select_open(void)
+{
+    const char *path = var_text(VAR_COLL_TABLE);
+    if (var_int(VAR_COLL_RADIX) < 2 || var_int(VAR_COLL_RADIX) > COLL_RADIX_MAX)
+        return err_set(TERN_ERR_ARG, "variable TERN_COLL_RADIX: %s is not 2 to %d", var_text(VAR_COLL_RADIX), COLL_RADIX_MAX);
+    int rc = coll_table_read(&own, builtin, "the built-in table of collectives");
+    if (!rc && *path) rc = coll_table_load(&users, path);
+    return rc ? rc : make_digest();
+}
+
+void coll_select_close(void)
+{
+    coll_table_free(&own);
+    coll_table_free(&users);
+}
+
+uint64_t coll_select_digest(void) { return digest; }
+
+/* ---- hints ------------------------------------------------------------------- */
+
+#define HINT "tern_coll_"
+
+static bool read_hint(enum coll_kind kind, const char *value, struct coll_choice *c)
+{
+    bool good = !coll_choice_read(kind, value, HINT, c);
+    if (!good) err_clear();
+    return good;
+}
+
+bool coll_select_hint(const char *key, const char *value)
+{
+    struct coll_choice c;
+    if (strncmp(key, HINT, strlen(HINT))) return false;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if (!strcmp(key + strlen(HINT), coll_kind_name((enum coll_kind)k))) return read_hint((enum coll_kind)k, value, &c);
+    return false;
+}
+
+void coll_select_hints(const struct info *hints, struct coll_choice wanted[COLL_KINDS])
+{
+    for (int k = 0; k < COLL_KINDS; k++) {
+        char key[64];
+        snprintf(key, sizeof key, HINT "%s", coll_kind_name((enum coll_kind)k));
+        const char *value = info_get(hints, key);
+        if (!value || !read_hint((enum coll_kind)k, value, &wanted[k])) wanted[k] = (struct coll_choice){.alg = -1};
     }
-    return -1;
 }
 
-/* The shape with its ranks and bytes as both groups see them alike. */
+/* ---- choosing ------------------------------------------------------------------ */
+
+static int by_variable(enum coll_kind k)
+{
+    return coll_alg_find(k, var_text(variable[k])); /* "auto" is no algorithm */
+}
+
+bool coll_select_forced(enum coll_kind k, const struct coll_choice wanted[COLL_KINDS])
+{
+    return (wanted && wanted[k].alg >= 0) || (var_is_set(variable[k]) && by_variable(k) >= 0);
+}
+
+static bool fits(int alg, const struct coll_shape *s) { return alg >= 0 && coll_alg_fits(alg, s); }
+
+/* Between two groups: the shape with its ranks and bytes as both see them alike. */
 static struct coll_shape inter_key(const struct coll_shape *s)
 {
     struct coll_shape key = *s;
     key.size = s->size + s->remote;
-    if (s->from > s->bytes) key.bytes = s->from;                                  /* the larger direction */
-    if (s->kind == COLL_REDUCE_SCATTER_BLOCK) key.bytes = s->bytes * s->size;     /* the whole vector */
+    if (s->from > s->bytes) key.bytes = s->from;                              /* the larger direction */
+    if (s->kind == COLL_REDUCE_SCATTER_BLOCK) key.bytes = s->bytes * s->size; /* the whole vector */
     if (coll_has_blocks((enum coll_kind)s->kind)) key.bytes = 0;
     return key;
 }
 
-static int by_inter_rule(const struct coll_shape *s)
+static struct coll_choice choose(const struct coll_shape *s, const struct coll_choice *wanted)
 {
-    struct coll_shape key = inter_key(s);
-    return by_rule(&key, inter_rules, ARRAY_LEN(inter_rules));
+    struct coll_choice by_var = {.alg = by_variable((enum coll_kind)s->kind)};
+    if (wanted && fits(wanted[s->kind].alg, s)) return wanted[s->kind];
+    if (fits(by_var.alg, s)) return by_var;
+    struct coll_shape key = s->remote ? inter_key(s) : *s;
+    const struct coll_rule *r = coll_table_find(&users, &key);
+    if (!r) r = coll_table_find(&own, &key);
+    assert(r); /* the last rule of every operation fits everything: a test sees to it */
+    return r->use;
 }
 
-void coll_select(struct coll_shape *s)
+/* What of a number decides: the user's variable, the rule, or the variable's default. */
+static int64_t decide(enum var_id id, int64_t by_rule) { return by_rule && !var_is_set(id) ? by_rule : var_int(id); }
+
+void coll_select(struct coll_shape *s, const struct coll_choice wanted[COLL_KINDS])
 {
-    int alg = forced(s);
-    if (alg < 0 && s->remote) alg = by_inter_rule(s);
-    if (alg < 0 && (s->flags & COLL_FAR)) alg = by_rule(s, far_rules, ARRAY_LEN(far_rules));
-    if (alg < 0) alg = by_rule(s, rules, ARRAY_LEN(rules));
-    assert(alg >= 0); /* the last rule of every operation fits everything: a test sees to it */
-    s->alg = (uint8_t)alg;
-    s->segment = var_int(VAR_COLL_SEGMENT);
-    s->radix = 4;
+    struct coll_choice c = choose(s, wanted);
+    s->alg = (uint8_t)c.alg;
+    s->segment = decide(VAR_COLL_SEGMENT, c.segment);
+    s->radix = (int32_t)decide(VAR_COLL_RADIX, c.radix);
 }
 
-static void print_rules(FILE *f, const struct rule *table, size_t n, const char *where)
-{
-    for (size_t i = 0; i < n; i++) {
-        const struct rule *r = &table[i];
-        fprintf(f, "%-22s%s", coll_kind_name(r->kind), where);
-        if (r->max_ranks != ANY) fprintf(f, " up to %d ranks", r->max_ranks);
-        if (r->below != ALL) fprintf(f, " below %lld bytes", (long long)r->below);
-        fprintf(f, ": %s\n", r->alg);
-    }
-}
+/* ---- text ------------------------------------------------------------------------- */
 
 char *coll_select_print(void)
+{
+    char *text = NULL, *a = coll_table_print(&users), *b = coll_table_print(&own);
+    if (a && b && asprintf(&text, "%s%s", a, b) < 0) text = NULL;
+    free(a);
+    free(b);
+    return text;
+}
+
+char *coll_select_print_algs(void)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f) return NULL;
-    print_rules(f, far_rules, ARRAY_LEN(far_rules), " over a network");
-    print_rules(f, inter_rules, ARRAY_LEN(inter_rules), " between two groups");
-    print_rules(f, rules, ARRAY_LEN(rules), "");
+    for (int i = 0; i < coll_algs_count; i++) {
+        const struct coll_alg *a = &coll_algs[i];
+        fprintf(f, "%-22s %-14s %s%s%s%s\n", coll_kind_name(a->kind), a->name, a->meaning,
+                a->flags & ALG_COMMUTES ? "; not for operators that do not commute" : "",
+                a->flags & ALG_EXACT ? "; only where any order gives the same bits" : "",
+                a->flags & ALG_POWER2 ? "; only for 2, 4, 8 ... ranks" : "");
+    }
     if (fclose(f) == 0) return text;
     free(text);
     return NULL;

@@ -1,19 +1,46 @@
 /*
- * select.h - which algorithm runs: a table over (operation, ranks, bytes), overridden
- * for each operation by TERN_COLL_<OPERATION>.
+ * select.h - which algorithm runs. Asked in turn, the first that has an answer which fits decides:
  *
- * All ranks must choose alike, so nothing local (buffers, datatypes' gaps, which rank)
- * takes part.
+ *   1. the hint tern_coll_<operation> of the communicator,
+ *   2. the variable TERN_COLL_<OPERATION>,
+ *   3. the table in the file TERN_COLL_TABLE,
+ *   4. the built-in table, which has an answer for everything.
+ *
+ * All ranks must choose alike, so nothing local (buffers, datatypes' gaps, which rank) takes part, and ranks compare a
+ * number that stands for 2, 3 and the variables that act on programs (coll_select_digest).
+ *
+ * Threads: coll_select by any after coll_select_open.
  */
 #ifndef TERN_COLL_SELECT_H
 #define TERN_COLL_SELECT_H
 
-#include "coll/alg.h"
+#include "coll/table.h"
+#include "obj/info.h"
 
-/* Sets s->alg and s->segment; everything else of the shape is given. */
-void coll_select(struct coll_shape *s);
+/* Reads the tables and the variables; TERN_ERR_ARG with words when the file cannot be read or is wrong. */
+int coll_select_open(void);
+void coll_select_close(void);
 
-/* The table as text, one line a rule, malloc'ed; NULL when memory is out. */
+/* Ranks with the same number choose alike, but for hints. */
+uint64_t coll_select_digest(void);
+
+/* The hints of a communicator, by operation; alg is -1 where there is none. */
+void coll_select_hints(const struct info *hints, struct coll_choice wanted[COLL_KINDS]);
+
+/* Is `key` the hint of an operation, with a value that names an algorithm of it? */
+bool coll_select_hint(const char *key, const char *value);
+
+/*
+ * Sets s->alg, s->segment and s->radix; everything else of the shape is given. `wanted`: the communicator's hints, NULL
+ * for none.
+ */
+void coll_select(struct coll_shape *s, const struct coll_choice wanted[COLL_KINDS]);
+
+/* Does the user want an algorithm of his choice for this operation? */
+bool coll_select_forced(enum coll_kind, const struct coll_choice wanted[COLL_KINDS]);
+
+/* The tables in use as text that coll_table_read takes, and the list of algorithms; malloc'ed, NULL when memory is out. */
 char *coll_select_print(void);
+char *coll_select_print_algs(void);
 
 #endif

@@ -50,27 +50,54 @@ static const struct hint table[] = {
     {"mpi_memory_alloc_kinds", MEMORY_KINDS, NULL},
 };
 
+static bool (*known_above)(const char *key, const char *value);
+static void (*changed_above)(struct comm *);
+
+void comm_hints_extend(bool (*known)(const char *key, const char *value), void (*changed)(struct comm *))
+{
+    known_above = known;
+    changed_above = changed;
+}
+
+static const struct hint *find(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (!strcmp(table[i].key, key)) return &table[i];
+    return NULL;
+}
+
+/* Is this a hint that can be given, with a value that makes sense? */
+static bool accepted(const struct info_pair *p)
+{
+    const struct hint *h = find(p->key);
+    if (h) return h->valid && h->valid(p->value);
+    return known_above && known_above(p->key, p->value);
+}
+
 int comm_hints_set(struct comm *c, const struct info *given)
 {
     if (given && !c->info && !(c->info = info_new())) return TERN_ERR_NOMEM;
-    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        const char *v = info_get(given, table[i].key);
-        if (!v || !table[i].valid || !table[i].valid(v)) continue;
-        int rc = info_set(c->info, table[i].key, v);
+    for (int i = 0; given && i < given->n; i++) {
+        const struct info_pair *p = &given->pair[i];
+        int rc = accepted(p) ? info_set(c->info, p->key, p->value) : 0;
         if (rc) return rc;
     }
+    if (given && changed_above) changed_above(c);
     return 0;
 }
 
 struct info *comm_hints_used(const struct comm *c)
 {
     struct info *used = info_new();
-    for (size_t i = 0; used && i < ARRAY_LEN(table); i++) {
+    int rc = used ? 0 : TERN_ERR_NOMEM;
+    for (size_t i = 0; !rc && i < ARRAY_LEN(table); i++) {
         const char *v = info_get(c->info, table[i].key);
         if (!v) v = table[i].standard;
-        if (!v || !info_set(used, table[i].key, v)) continue;
-        info_free(used);
-        return NULL;
+        if (v) rc = info_set(used, table[i].key, v);
     }
-    return used;
+    for (int i = 0; !rc && c->info && i < c->info->n; i++) /* those of the layer above; the others are there again */
+        rc = info_set(used, c->info->pair[i].key, c->info->pair[i].value);
+    if (!rc) return used;
+    info_free(used);
+    return NULL;
 }

@@ -26,6 +26,12 @@ bool memory_kinds_known(const char *list);
 /* Takes over the known ones of these hints (NULL: none); those not mentioned stay as they are. 0 or TERN_ERR_NOMEM. */
 int comm_hints_set(struct comm *, const struct info *);
 
+/*
+ * A layer above knows further hints (one layer at a time; NULL, NULL: no more): `known` says whether it takes this one,
+ * `changed` is called when a communicator has been given some.
+ */
+void comm_hints_extend(bool (*known)(const char *key, const char *value), void (*changed)(struct comm *));
+
 /* All hints in use, as a new info object; NULL with words when memory is out. */
 struct info *comm_hints_used(const struct comm *);
 

@@ -93,6 +93,12 @@ static inline void pt_prepare(struct request *r, uint8_t kind, struct comm *c, e
 void pt_send_start(struct request *);
 void pt_recv_start(struct request *);
 
+/*
+ * n plain bytes in the collective context, without a request: 0 when the message is out and the
+ * buffer free; PT_LONG_WAY: nothing has happened, use pt_send_start.
+ */
+int pt_send_quick(struct comm *, const void *buf, size_t n, int dest, int tag);
+
 /* ---- completion ---- */
 int pt_wait(struct request *);                 /* until complete; returns result.error */
 void pt_recall(const struct request *);        /* makes the words of its TERN_ERR_PEER those of this thread's last failure */

@@ -155,6 +155,18 @@ void pt_send_start(struct request *r)
     pt_send_begin(r);
 }
 
+int pt_send_quick(struct comm *c, const void *buf, size_t n, int dest, int tag)
+{
+    struct peer *p = peer_table[comm_index(c, dest)];
+    if (unlikely(!p || !p->ep.ops || p->pending || p->lost || pt_checking)) return PT_LONG_WAY;
+    if (n > p->ep.max_short || (int64_t)n > limits_of(p)->eager_max || p->credit < eager_cost(n)) return PT_LONG_WAY;
+    p->credit -= eager_cost(n);
+    int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx | PT_COLL, c->rank_high | (uint32_t)tag, buf, n);
+    if (likely(!rc)) return 0;
+    p->credit += eager_cost(n);
+    return PT_LONG_WAY; /* which will fail in the same way, with all that has to follow */
+}
+
 /* The short way failed for good: there is no way to the peer any more. */
 static TERN_COLD int lose(struct comm *c, int dest, int rc)
 {

@@ -4,6 +4,7 @@
  */
 #include "base/err.h"
 #include "base/var.h"
+#include "coll/select.h"
 #include "config.h"
 #include "transport/peer.h"
 
@@ -14,9 +15,10 @@
 
 
 static const char usage[] =
-    "usage: tern_info [--all | --version | --help | VARIABLE ...]\n"
+    "usage: tern_info [--all | --coll | --version | --help | VARIABLE ...]\n"
     "  (nothing)   version and build\n"
     "  --all       the same, and all variables: name, value, default, unit, meaning\n"
+    "  --coll      which algorithms collectives have, and the rules that choose among them (see tern_tune)\n"
     "  --version   the version only\n"
     "  VARIABLE    these variables only; TERN_ may be left out\n";
 
@@ -77,10 +79,37 @@ static int print_named(char **names)
     return rc;
 }
 
+/* Lines that are to be comments in a table. */
+static void print_comments(char *text)
+{
+    char *rest = NULL;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) printf("#   %s\n", line);
+}
+
+/* In the form of a table, so that it can be kept, changed and named in TERN_COLL_TABLE. */
+static int print_coll(void)
+{
+    int rc = coll_select_open();
+    char *algs = rc ? NULL : coll_select_print_algs(), *rules = rc ? NULL : coll_select_print();
+    if (!algs || !rules) {
+        fprintf(stderr, "tern_info: %s\n", rc ? err_words() : "memory is out");
+        return 1;
+    }
+    puts("# Algorithms:");
+    print_comments(algs);
+    puts("# Rules, of which the first that fits decides; see tern_tune(1). In force where no hint of the communicator and no\n"
+         "# variable TERN_COLL_<OPERATION> says otherwise:");
+    fputs(rules, stdout);
+    free(algs);
+    free(rules);
+    coll_select_close();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "";
-    bool all = !strcmp(first, "--all") || !strcmp(first, "-a");
+    bool all = !strcmp(first, "--all") || !strcmp(first, "-a"), coll = !strcmp(first, "--coll");
 
     if (!strcmp(first, "--help") || !strcmp(first, "-h")) {
         fputs(usage, stdout);
@@ -90,7 +119,7 @@ int main(int argc, char **argv)
         print_version();
         return 0;
     }
-    if (*first == '-' && !all) {
+    if (*first == '-' && !all && !coll) {
         fprintf(stderr, "tern_info: unknown option %s\n%s", first, usage);
         return 2;
     }
@@ -99,7 +128,9 @@ int main(int argc, char **argv)
         return 1;
     }
     int rc = 0;
-    if (*first && !all) {
+    if (coll) {
+        rc = print_coll();
+    } else if (*first && !all) {
         rc = print_named(argv + 1);
     } else {
         print_build();

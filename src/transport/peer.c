@@ -3,6 +3,7 @@
  *
  * A card is a list of the cards of all transports of a process:
  *     | name length (1) | name | card length (1) | card | ... | 0 |
+ * and ahead of them, in the same form, under the name SETTINGS, the number peer_settings.
  */
 #include "transport/peer.h"
 #include "base/err.h"
@@ -16,12 +17,14 @@
 
 #define CARD_MAX 496
 #define DOMS_MAX 8
+#define SETTINGS "set"
 
 tp_handler_fn tp_handlers[AM_COUNT];
 tp_sink_fn tp_sinks[AM_COUNT];
 void (*tp_lost)(struct peer *, int code);
 struct peer **peer_table;
 uint32_t peer_count;
+uint64_t peer_settings;
 
 static struct open_dom {
     const struct tp_ops *ops;
@@ -96,8 +99,11 @@ static int open_listed(const char *list)
 
 static int put_card(void)
 {
-    uint8_t card[CARD_MAX];
-    size_t n = 0;
+    uint8_t card[CARD_MAX] = "\3" SETTINGS "\10";
+    size_t n = sizeof "\3" SETTINGS "\10" - 1;
+    static_assert(sizeof peer_settings == 8 && sizeof SETTINGS == 3 + 1, "the lengths above");
+    memcpy(card + n, &peer_settings, sizeof peer_settings);
+    n += sizeof peer_settings;
     for (int i = 0; i < dom_count; i++) {
         size_t name = strlen(doms[i].ops->name);
         card[n++] = (uint8_t)name;
@@ -222,6 +228,18 @@ struct peer *peer_connect(uint32_t index)
     const uint8_t *part = card_part(card, (size_t)n, d->ops->name, &len);
     if (d->ops->ep_open(d->dom, p, part, len, &p->ep)) return NULL;
     return p;
+}
+
+int peer_settings_of(uint32_t index, uint64_t *settings)
+{
+    uint8_t card[CARD_MAX];
+    size_t len;
+    int n = proc_card_get(index, card, sizeof card);
+    if (n < 0) return n;
+    const uint8_t *part = card_part(card, (size_t)n, SETTINGS, &len);
+    if (!part || len != sizeof *settings) return err_set(TERN_ERR_PEER, "the card of rank %u of the job does not say its settings", index);
+    memcpy(settings, part, sizeof *settings);
+    return 0;
 }
 
 void peer_close_short(void)

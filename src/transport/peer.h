@@ -44,6 +44,13 @@ extern uint32_t peer_count;
 /* All transports that there are, by name; ends with NULL. */
 extern const struct tp_ops *const peer_transports[];
 
+/*
+ * A number that stands for settings of the layers above that processes want to compare: it is on the card. Set before
+ * peer_open. That of the process with this index; waits until its card is there.
+ */
+extern TERN_HIDDEN uint64_t peer_settings;
+int peer_settings_of(uint32_t index, uint64_t *settings);
+
 /* Opens the transports named by TERN_TRANSPORTS, leaves the card, makes the table. */
 int peer_open(void);
 void peer_close(void);

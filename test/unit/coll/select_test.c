@@ -25,7 +25,7 @@ static void always_something(void **state)
             for (size_t b = 0; b < ARRAY_LEN(bytes); b++)
                 for (size_t f = 0; f < ARRAY_LEN(flags); f++) {
                     struct coll_shape s = shape(kind, size, bytes[b], flags[f]);
-                    coll_select(&s);
+                    coll_select(&s, NULL);
                     assert_true(coll_alg_fits(s.alg, &s));
                     assert_true(s.segment > 0);
                 }
@@ -44,8 +44,8 @@ static void groups_agree(void **state)
                     if (kind == COLL_ALLGATHER || kind == COLL_ALLTOALL) a.from = b.bytes = 10 * bytes, b.from = bytes;
                     if (kind == COLL_ALLGATHERV) b.bytes = 1 << 20;
                     if (kind == COLL_REDUCE_SCATTER_BLOCK) a.bytes = bytes * m, b.bytes = bytes * n;
-                    coll_select(&a);
-                    coll_select(&b);
+                    coll_select(&a, NULL);
+                    coll_select(&b, NULL);
                     assert_int_equal(a.alg, b.alg);
                     assert_true(coll_alg_fits(a.alg, &a) && (coll_algs[a.alg].flags & ALG_INTER));
                 }
@@ -78,10 +78,10 @@ static void variables(void **state)
             assert_int_equal(var_set(id, coll_algs[i].name), 0);
             struct coll_shape s = shape(kind, 8, 100, COLL_EXACT);
             s.remote = coll_algs[i].flags & ALG_INTER ? 3 : 0;
-            coll_select(&s);
+            coll_select(&s, NULL);
             assert_int_equal(s.alg, i);
             s = shape(kind, 7, 100, COLL_ORDERED); /* not where it would be wrong */
-            coll_select(&s);
+            coll_select(&s, NULL);
             assert_true(coll_alg_fits(s.alg, &s));
         }
         assert_int_equal(var_set(id, "auto"), 0);
@@ -94,14 +94,37 @@ static void far_away(void **state)
 {
     (void)state;
     struct coll_shape near = shape(COLL_ALLTOALL, 16, 1000, 0), far = shape(COLL_ALLTOALL, 16, 1000, COLL_FAR);
-    coll_select(&near);
-    coll_select(&far);
+    coll_select(&near, NULL);
+    coll_select(&far, NULL);
     assert_string_equal(coll_algs[near.alg].name, "direct");
     assert_string_equal(coll_algs[far.alg].name, "bruck");
     near = shape(COLL_BCAST, 16, 1000, 0), far = shape(COLL_BCAST, 16, 1000, COLL_FAR);
-    coll_select(&near);
-    coll_select(&far);
+    coll_select(&near, NULL);
+    coll_select(&far, NULL);
     assert_int_equal(near.alg, far.alg);
+}
+
+/* The hints of a communicator come first; what is no hint, or names no algorithm, is not one. */
+static void hints(void **state)
+{
+    (void)state;
+    struct coll_choice wanted[COLL_KINDS];
+    struct info *i = info_new();
+    assert_true(coll_select_hint("tern_coll_bcast", "chain segment 2K"));
+    assert_false(coll_select_hint("tern_coll_bcast", "quick"));
+    assert_false(coll_select_hint("tern_coll_broadcast", "chain"));
+    assert_false(coll_select_hint("bcast", "chain"));
+    assert_int_equal(info_set(i, "tern_coll_bcast", "chain segment 2K"), 0);
+    assert_int_equal(info_set(i, "tern_coll_reduce", "chain of command"), 0);
+    coll_select_hints(i, wanted);
+    info_free(i);
+    struct coll_shape s = shape(COLL_BCAST, 8, 100, 0);
+    coll_select(&s, wanted);
+    assert_string_equal(coll_algs[s.alg].name, "chain");
+    assert_int_equal(s.segment, 2048);
+    assert_true(coll_select_forced(COLL_BCAST, wanted));
+    assert_false(coll_select_forced(COLL_REDUCE, wanted));
+    assert_false(coll_select_forced(COLL_BCAST, NULL));
 }
 
 static void printable(void **state)
@@ -109,7 +132,13 @@ static void printable(void **state)
     (void)state;
     char *text = coll_select_print();
     for (int kind = 0; kind < COLL_KINDS; kind++) assert_non_null(strstr(text, coll_kind_name((enum coll_kind)kind)));
-    assert_non_null(strstr(text, "bcast                  below 16384 bytes: binomial\n"));
+    assert_non_null(strstr(text, "bcast                  below 16K : binomial\n"));
+    struct coll_table again;
+    assert_int_equal(coll_table_read(&again, text, "printed"), 0);
+    coll_table_free(&again);
+    free(text);
+    text = coll_select_print_algs();
+    for (int i = 0; i < coll_algs_count; i++) assert_non_null(strstr(text, coll_algs[i].meaning));
     free(text);
 }
 
@@ -120,9 +149,10 @@ int main(void)
         cmocka_unit_test(groups_agree),
         cmocka_unit_test(variables),
         cmocka_unit_test(far_away),
+        cmocka_unit_test(hints),
         cmocka_unit_test(printable),
     };
-    if (var_open()) return 1;
+    if (var_open() || coll_select_open()) return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("selection of algorithms", tests, NULL, NULL);
 }

@@ -1,0 +1,296 @@
+/* table.c - see table.h. */
+#include "coll/table.h"
+
+#include "base/err.h"
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_BYTES 512
+#define RANKS_ANY      INT32_MAX
+#define BYTES_ANY      INT64_MAX
+
+/* ---- words ------------------------------------------------------------------ */
+
+/* Takes words off a line, and says where it went wrong. */
+struct reader {
+    const char *source;
+    int line; /* 0: it is not a text of lines */
+    char *rest;
+    char *word; /* the one looked at; NULL: the end */
+};
+
+static void next(struct reader *r) { r->word = strtok_r(NULL, " \t\r", &r->rest); }
+
+TERN_COLD static int wrong(const struct reader *r, const char *what)
+{
+    char line[32] = "";
+    if (r->line) snprintf(line, sizeof line, ", line %d", r->line);
+    if (!r->word) return err_set(TERN_ERR_ARG, "%s%s: the end, where %s was expected", r->source, line, what);
+    return err_set(TERN_ERR_ARG, "%s%s: '%s' is not %s", r->source, line, r->word, what);
+}
+
+static bool is(const struct reader *r, const char *word) { return r->word && !strcmp(r->word, word); }
+
+/* Digits, with K, M or G behind them where `size` says so; -1 if the text is something else. */
+static int64_t number(const char *s, bool size, char **end)
+{
+    static const char unit[] = "kKmMgG";
+    if (*s < '0' || *s > '9') return -1;
+    errno = 0;
+    int64_t v = strtoll(s, end, 10);
+    const char *u = size && **end ? strchr(unit, **end) : NULL;
+    int shift = u ? 10 * ((int)(u - unit) / 2 + 1) : 0;
+    if (u) ++*end;
+    return errno || v > INT64_MAX >> shift ? -1 : v * (INT64_C(1) << shift);
+}
+
+static int read_size(struct reader *r, int64_t least, int64_t *out)
+{
+    char *end;
+    next(r);
+    int64_t v = r->word ? number(r->word, true, &end) : -1;
+    if (v < least || *end) return wrong(r, "a size (digits and K, M or G)");
+    *out = v;
+    return 0;
+}
+
+static int read_radix(struct reader *r, int32_t *out)
+{
+    char *end;
+    next(r);
+    int64_t v = r->word ? number(r->word, false, &end) : -1;
+    if (v < 2 || v > COLL_RADIX_MAX || *end) return wrong(r, "a radix (2 to 64)");
+    *out = (int32_t)v;
+    return 0;
+}
+
+/* "4", "2-8", "9+" */
+static int read_ranks(struct reader *r, struct coll_rule *rule)
+{
+    char *end;
+    next(r);
+    int64_t min = r->word ? number(r->word, false, &end) : -1, max = min;
+    if (min < 1) return wrong(r, "a number of ranks ('4', '2-8' or '9+')");
+    if (*end == '+') max = RANKS_ANY, end++;
+    else if (*end == '-') max = number(end + 1, false, &end);
+    if (*end || max < min || max > RANKS_ANY) return wrong(r, "a number of ranks ('4', '2-8' or '9+')");
+    rule->min_ranks = (int32_t)min;
+    rule->max_ranks = (int32_t)max;
+    return 0;
+}
+
+/* ---- rules ------------------------------------------------------------------- */
+
+static int find_kind(const char *name)
+{
+    for (int k = 0; name && k < COLL_KINDS; k++)
+        if (!strcmp(coll_kind_name((enum coll_kind)k), name)) return k;
+    return -1;
+}
+
+static int read_choice(struct reader *r, enum coll_kind kind, struct coll_choice *c)
+{
+    char what[64];
+    snprintf(what, sizeof what, "an algorithm of %s", coll_kind_name(kind));
+    *c = (struct coll_choice){.alg = r->word ? coll_alg_find(kind, r->word) : -1};
+    if (c->alg < 0) return wrong(r, what);
+    int rc = 0;
+    for (next(r); !rc && r->word; next(r)) {
+        if (is(r, "radix")) rc = read_radix(r, &c->radix);
+        else if (is(r, "segment")) rc = read_size(r, 1, &c->segment);
+        else rc = wrong(r, "'radix' or 'segment'");
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static int read_condition(struct reader *r, struct coll_rule *rule)
+{
+    if (is(r, "near")) rule->place = COLL_PLACE_NEAR;
+    else if (is(r, "far")) rule->place = COLL_PLACE_FAR;
+    else if (is(r, "leaders")) rule->place = COLL_PLACE_LEADERS;
+    else if (is(r, "commutes")) rule->order = COLL_ORDER_COMMUTES;
+    else if (is(r, "ordered")) rule->order = COLL_ORDER_KEPT;
+    else if (is(r, "ranks")) return read_ranks(r, rule);
+    else if (is(r, "from")) return read_size(r, 0, &rule->from);
+    else if (is(r, "below")) return read_size(r, 1, &rule->below);
+    else return wrong(r, "a condition (near far leaders commutes ordered ranks from below) or ':'");
+    return 0;
+}
+
+/* A line that is not empty. */
+static int read_rule(struct reader *r, struct coll_rule *rule)
+{
+    int kind = find_kind(r->word);
+    if (kind < 0) return wrong(r, "a collective operation");
+    *rule = (struct coll_rule){.kind = (uint8_t)kind, .min_ranks = 1, .max_ranks = RANKS_ANY, .below = BYTES_ANY, .line = r->line};
+    for (next(r); !is(r, ":"); next(r)) {
+        int rc = read_condition(r, rule);
+        if (rc) return rc;
+    }
+    if (rule->from >= rule->below) return wrong(r, "a sensible end of an empty range of bytes");
+    next(r);
+    return read_choice(r, (enum coll_kind)kind, &rule->use);
+}
+
+/* Does everything that b is for come to a first? */
+static bool hides(const struct coll_rule *a, const struct coll_rule *b)
+{
+    bool place = !a->place || a->place == b->place || (a->place == COLL_PLACE_FAR && b->place == COLL_PLACE_LEADERS);
+    bool order = !a->order || a->order == b->order;
+    bool ranks = a->min_ranks <= b->min_ranks && b->max_ranks <= a->max_ranks;
+    bool bytes = a->from <= b->from && b->below <= a->below;
+    unsigned x = coll_algs[a->use.alg].flags, y = coll_algs[b->use.alg].flags;
+    return a->kind == b->kind && place && order && ranks && bytes && x == (y & ALG_INTER);
+}
+
+static int check_hidden(const struct coll_table *t, const char *source)
+{
+    const struct coll_rule *last = &t->rule[t->n - 1];
+    for (const struct coll_rule *r = t->rule; r < last; r++)
+        if (hides(r, last))
+            return err_set(TERN_ERR_ARG, "%s, line %d: this rule of %s never decides, since that of line %d does first",
+                           source, last->line, coll_kind_name((enum coll_kind)last->kind), r->line);
+    return 0;
+}
+
+static int add_rule(struct coll_table *t, const struct coll_rule *rule)
+{
+    if (t->n % 64 == 0) {
+        struct coll_rule *more = realloc(t->rule, (t->n + 64) * sizeof *more);
+        if (!more) return err_set(TERN_ERR_NOMEM, "no memory for a table of collectives");
+        t->rule = more;
+    }
+    t->rule[t->n++] = *rule;
+    return 0;
+}
+
+static int read_line(struct coll_table *t, char *line, struct reader *r)
+{
+    struct coll_rule rule;
+    line[strcspn(line, "#")] = 0;
+    r->word = strtok_r(line, " \t\r", &r->rest);
+    if (!r->word) return 0;
+    int rc = read_rule(r, &rule);
+    if (!rc) rc = add_rule(t, &rule);
+    return rc ? rc : check_hidden(t, r->source);
+}
+
+static int copy_line(struct coll_table *t, const char *text, size_t n, struct reader *r)
+{
+    char line[LINE_MAX_BYTES];
+    if (n >= sizeof line) return err_set(TERN_ERR_ARG, "%s, line %d is too long", r->source, r->line);
+    memcpy(line, text, n);
+    line[n] = 0;
+    return read_line(t, line, r);
+}
+
+int coll_table_read(struct coll_table *t, const char *text, const char *source)
+{
+    struct reader r = {.source = source};
+    *t = (struct coll_table){0};
+    int rc = 0;
+    while (!rc && *text) {
+        size_t n = strcspn(text, "\n");
+        r.line++;
+        rc = copy_line(t, text, n, &r);
+        text += n + (text[n] != 0);
+    }
+    if (rc) coll_table_free(t);
+    return rc;
+}
+
+#define FILE_MAX_BYTES (4 << 20)
+
+int coll_table_load(struct coll_table *t, const char *path)
+{
+    *t = (struct coll_table){0};
+    FILE *f = fopen(path, "r");
+    if (!f) return err_sys("the table of collectives %s (TERN_COLL_TABLE) cannot be read", path);
+    char *text = NULL;
+    size_t room = 0;
+    errno = 0;
+    ssize_t n = getdelim(&text, &room, 0, f); /* to the first NUL, of which a text has none */
+    int rc = 0;
+    if (n < 0 && ferror(f)) rc = err_sys("the table of collectives %s (TERN_COLL_TABLE) cannot be read", path);
+    else if (n > FILE_MAX_BYTES) rc = err_set(TERN_ERR_ARG, "the table of collectives %s is larger than 4 MB", path);
+    else if (n > 0) rc = coll_table_read(t, text, path);
+    free(text);
+    fclose(f);
+    return rc;
+}
+
+void coll_table_free(struct coll_table *t)
+{
+    free(t->rule);
+    *t = (struct coll_table){0};
+}
+
+/* ---- use ---------------------------------------------------------------------- */
+
+static bool is_for(const struct coll_rule *r, const struct coll_shape *s)
+{
+    bool far = s->flags & COLL_FAR, ordered = s->flags & COLL_ORDERED;
+    if (r->kind != s->kind || s->size < r->min_ranks || s->size > r->max_ranks) return false;
+    if (s->bytes < r->from || s->bytes >= r->below) return false;
+    if (r->place == COLL_PLACE_NEAR && far) return false;
+    if (r->place == COLL_PLACE_FAR && !far) return false;
+    if (r->place == COLL_PLACE_LEADERS && (s->nodes < 2 || s->nodes >= s->size)) return false;
+    return r->order == COLL_ORDER_ANY || ordered == (r->order == COLL_ORDER_KEPT);
+}
+
+const struct coll_rule *coll_table_find(const struct coll_table *t, const struct coll_shape *s)
+{
+    for (const struct coll_rule *r = t->rule; r < t->rule + t->n; r++)
+        if (is_for(r, s) && coll_alg_fits(r->use.alg, s)) return r;
+    return NULL;
+}
+
+/* ---- text ---------------------------------------------------------------------- */
+
+static void print_size(FILE *f, const char *word, int64_t n)
+{
+    int unit = 0;
+    while (n && unit < 3 && n % 1024 == 0) n /= 1024, unit++;
+    fprintf(f, " %s %lld%.1s", word, (long long)n, &"\0KMG"[unit]);
+}
+
+static void print_rule(FILE *f, const struct coll_rule *r)
+{
+    static const char *const place[] = {"", " near", " far", " leaders"}, *const order[] = {"", " commutes", " ordered"};
+    fprintf(f, "%-22s%s%s", coll_kind_name((enum coll_kind)r->kind), place[r->place], order[r->order]);
+    if (r->max_ranks == RANKS_ANY && r->min_ranks > 1) fprintf(f, " ranks %d+", r->min_ranks);
+    else if (r->max_ranks == r->min_ranks) fprintf(f, " ranks %d", r->min_ranks);
+    else if (r->max_ranks != RANKS_ANY) fprintf(f, " ranks %d-%d", r->min_ranks, r->max_ranks);
+    if (r->from) print_size(f, "from", r->from);
+    if (r->below != BYTES_ANY) print_size(f, "below", r->below);
+    fprintf(f, " : %s", coll_algs[r->use.alg].name);
+    if (r->use.radix) fprintf(f, " radix %d", r->use.radix);
+    if (r->use.segment) print_size(f, "segment", r->use.segment);
+    fputc('\n', f);
+}
+
+char *coll_table_print(const struct coll_table *t)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return NULL;
+    for (size_t i = 0; i < t->n; i++) print_rule(f, &t->rule[i]);
+    if (fclose(f) == 0) return text;
+    free(text);
+    return NULL;
+}
+
+int coll_choice_read(enum coll_kind kind, const char *text, const char *source, struct coll_choice *c)
+{
+    char line[LINE_MAX_BYTES];
+    struct reader r = {.source = source};
+    if (strlen(text) >= sizeof line) return err_set(TERN_ERR_ARG, "%s: the value is too long", source);
+    strcpy(line, text);
+    r.word = strtok_r(line, " \t\r", &r.rest);
+    return read_choice(&r, kind, c);
+}
