@@ -27,6 +27,9 @@ struct trial {
     int64_t esize;     /* bytes of an element */
     bool in_place, ordered, gap;
     int64_t segment;
+    int radix, nodes;
+    bool mixed; /* COLL_MIXED */
+    int32_t node[64];
     uint64_t seed;
 };
 
@@ -306,6 +309,9 @@ static struct coll_shape shape_of(const struct bench *b, int r)
     if (b->kind == COLL_SCATTERV) s.bytes = b->rank[r].recv.elems * t->esize;
     s.grain = coll_reduces(b->kind) ? t->esize : 1;
     s.segment = t->segment;
+    s.radix = t->radix;
+    s.nodes = t->nodes;
+    if (t->mixed) s.flags |= COLL_MIXED;
     return s;
 }
 
@@ -367,6 +373,7 @@ static void run_trial(const struct trial *t)
         struct rank_state *k = &b.rank[r];
         struct coll_shape s = shape_of(&b, r);
         struct coll_given v = {.send_len = k->send_len, .send_off = k->send_off, .recv_len = k->recv_len, .recv_off = k->recv_off};
+        v.node = t->nodes > 1 ? t->node : NULL;
         assert_int_equal(coll_compile(&s, &v, &prog[r]), 0);
         if (goal_verify(&prog[r]->head, prog[r]->head.bytes)) complain(&b, r, err_words(), prog[r]);
     }
@@ -392,6 +399,21 @@ static bool has_root(enum coll_kind k)
            k == COLL_SCATTERV;
 }
 
+/* Nodes of any size, numbered by their first ranks, in blocks or in any order. */
+static void draw_nodes(struct trial *t, uint64_t *state)
+{
+    int n = 1 + (int)(sim_random(state) % (uint64_t)t->P), number[64];
+    bool blocks = sim_random(state) & 1;
+    for (int r = 0; r < t->P; r++) number[r] = -1;
+    for (int r = 0, at = 0; r < t->P; r++) {
+        if (blocks) at += r && sim_random(state) % (uint64_t)t->P < (uint64_t)n;
+        else at = (int)(sim_random(state) % (uint64_t)n);
+        if (number[at] < 0) number[at] = t->nodes++;
+        t->node[r] = number[at];
+        t->mixed |= r && t->node[r] < t->node[r - 1];
+    }
+}
+
 /* One algorithm with one number of ranks: roots and options. */
 static void run_options(int alg, int P)
 {
@@ -409,9 +431,13 @@ static void run_options(int alg, int P)
                 t.elems = sizes[(root + (int)option + n + (int)(seed & 3)) % 4];
                 t.esize = t.ordered ? 16 : coll_reduces(kind) ? 8 : 1 + (int64_t)(t.seed % 9);
                 t.segment = 7 * t.esize;
+                t.radix = 2 + (int)(sim_random(&state) % 5);
+                draw_nodes(&t, &state);
                 if (kind == COLL_BCAST && t.in_place) continue;
                 if (t.ordered && !coll_reduces(kind) && kind != COLL_BARRIER) continue;
                 struct coll_shape s = {.kind = (uint8_t)kind, .size = P, .flags = t.ordered ? COLL_ORDERED : COLL_EXACT};
+                s.nodes = t.nodes;
+                if (t.mixed) s.flags |= COLL_MIXED;
                 if (coll_alg_fits(alg, &s)) run_trial(&t);
             }
 }
@@ -456,8 +482,8 @@ static void stage_count(void **state)
 
 int main(void)
 {
-    static struct CMUnitTest test[128];
-    static char name[128][64];
+    static struct CMUnitTest test[256];
+    static char name[256][64];
     size_t n = 0;
     if (getenv("TERN_SIM_RANKS")) max_ranks = atoi(getenv("TERN_SIM_RANKS"));
     if (getenv("TERN_SIM_REPEAT")) repeat = atoi(getenv("TERN_SIM_REPEAT"));
