@@ -220,13 +220,20 @@ coll_builder coll_bcast_binomial, coll_bcast_chain, coll_bcast_scatter, coll_bca
     coll_bcast_leaders;
 coll_builder coll_reduce_binomial, coll_reduce_chain, coll_reduce_halving, coll_reduce_knomial, coll_reduce_linear,
     coll_reduce_chains, coll_reduce_binary, coll_reduce_two_tree, coll_reduce_leaders;
-coll_builder coll_allreduce_doubling, coll_allreduce_dissemination, coll_allreduce_ring, coll_allreduce_halving;
-coll_builder coll_gather_binomial, coll_gather_linear;
-coll_builder coll_scatter_binomial, coll_scatter_linear;
-coll_builder coll_allgather_bruck, coll_allgather_doubling, coll_allgather_ring, coll_allgather_direct;
-coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise;
-coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree;
-coll_builder coll_scan_doubling, coll_scan_chain;
+coll_builder coll_allreduce_doubling, coll_allreduce_dissemination, coll_allreduce_ring, coll_allreduce_halving,
+    coll_allreduce_ring_segmented, coll_allreduce_knomial, coll_allreduce_reduce_bcast, coll_allreduce_binary,
+    coll_allreduce_two_tree, coll_allreduce_deposit;
+coll_builder coll_gather_binomial, coll_gather_linear, coll_gather_staged;
+coll_builder coll_scatter_binomial, coll_scatter_linear, coll_scatter_staged;
+coll_builder coll_allgather_bruck, coll_allgather_doubling, coll_allgather_ring, coll_allgather_direct,
+    coll_allgather_blocks_bruck, coll_allgather_kbruck, coll_allgather_neighbor, coll_allgather_gather_bcast;
+coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise, coll_alltoall_linear,
+    coll_alltoall_kbruck;
+coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree, coll_reduce_scatter_halving,
+    coll_reduce_scatter_pairwise, coll_reduce_scatter_ring;
+coll_builder coll_scan_doubling, coll_scan_chain, coll_scan_direct, coll_scan_binomial;
+coll_builder coll_allreduce_leaders, coll_gather_leaders, coll_scatter_leaders, coll_allgather_leaders,
+    coll_alltoall_leaders;
 coll_builder coll_neighbor_direct;
 /* Between two groups (alg_inter.c, alg_inter_all.c). */
 coll_builder inter_bcast_linear, inter_bcast_leader, inter_bcast_scatter;
