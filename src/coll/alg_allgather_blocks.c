@@ -1,6 +1,6 @@
 /*
- * alg_allgather_blocks.c - allgather and allgatherv whose messages are bundles of blocks of ranks that follow each other,
- * sent from their places in the receive buffer and received into them: no scratch, for blocks of any lengths.
+ * alg_allgather_blocks.c - allgather and allgatherv whose messages are bundles of blocks of ranks that follow each
+ * other, sent from their places in the receive buffer and received into them: no scratch, for blocks of any lengths.
  */
 #include "coll/alg.h"
 
@@ -14,7 +14,8 @@ struct bundles {
     struct goal_part *part; /* room for a bundle of all blocks */
 };
 
-static bool bundles_open(struct bundles *c, struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+static bool bundles_open(struct bundles *c, struct goal_build *b, const struct coll_shape *s,
+                         const struct coll_given *v)
 {
     *c = (struct bundles){b, s, v, malloc(((size_t)s->size + 1) * sizeof *c->part)};
     if (!c->part) goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build an allgather of %d ranks", s->size));
@@ -28,8 +29,10 @@ static int bundle(const struct bundles *c, int first, int n)
     for (int i = 0; i < n; i++) {
         struct goal_part p = coll_recv_block(c->s, c->v, (first + i) % c->s->size);
         if (!p.len) continue;
-        if (k && c->part[k - 1].at.off + c->part[k - 1].len == p.at.off) c->part[k - 1].len += p.len;
-        else c->part[k++] = p;
+        if (k && c->part[k - 1].at.off + c->part[k - 1].len == p.at.off)
+            c->part[k - 1].len += p.len;
+        else
+            c->part[k++] = p;
     }
     return k;
 }
@@ -62,7 +65,8 @@ static goal_id place_own(const struct bundles *c)
     return goal_copy(c->b, goal_mem(GOAL_SEND_BUF, 0), to.at, to.len);
 }
 
-/* A rank with the blocks of w ranks from itself on gets those of radix - 1 times as many from the ranks that have them. */
+/* A rank with the blocks of w ranks from itself on gets those of radix - 1 times as many from the ranks that have them.
+ */
 static void bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v, int radix)
 {
     struct bundles c;
@@ -93,7 +97,8 @@ void coll_allgather_kbruck(struct goal_build *b, const struct coll_shape *s, con
 
 /*
  * Ranks 2j and 2j + 1 are a pair. After they have exchanged their blocks, each passes on the pair's to its other
- * neighbour, and what it got from that one to the first again, and so on: P / 2 steps, messages between neighbours only.
+ * neighbour, and what it got from that one to the first again, and so on: P / 2 steps, messages between neighbours
+ * only.
  */
 void coll_allgather_neighbor(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {

@@ -132,4 +132,3 @@ void coll_allreduce_halving(struct goal_build *b, const struct coll_shape *s, co
     if (h.num >= 0) ready = gather_chunks(b, s, &h, 2 + 32);
     return_result(b, s, &h, 1, ready);
 }
-

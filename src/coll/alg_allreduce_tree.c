@@ -74,8 +74,8 @@ static void groups_open(struct groups *g, struct goal_build *b, const struct col
 
 static struct coll_folding folding_open(const struct groups *g, goal_id free)
 {
-    return (struct coll_folding){.b = g->b, .s = g->s, .dst = goal_mem(GOAL_RECV_BUF, 0), .len = g->s->bytes,
-                                 .free = free, .ready = GOAL_NONE};
+    return (struct coll_folding){
+        .b = g->b, .s = g->s, .dst = goal_mem(GOAL_RECV_BUF, 0), .len = g->s->bytes, .free = free, .ready = GOAL_NONE};
 }
 
 /* The first rank of a group takes in the others. */
@@ -145,8 +145,7 @@ void coll_allreduce_deposit(struct goal_build *b, const struct coll_shape *s, co
     struct coll_folding f = {.b = b, .s = s, .dst = goal_mem(GOAL_RECV_BUF, 0), .len = s->bytes, .ready = GOAL_NONE};
     goal_id sent = goal_join(b);
     (void)v;
-    for (int i = 1; i < s->size; i++)
-        goal_after(b, sent, goal_send(b, (s->rank + i) % s->size, 0, own, s->bytes));
+    for (int i = 1; i < s->size; i++) goal_after(b, sent, goal_send(b, (s->rank + i) % s->size, 0, own, s->bytes));
     f.free = coll_in_place(s) ? sent : GOAL_NONE;
     for (int i = s->size - 1; i >= 0; i--) {
         struct goal_mem x = i == s->rank ? own : goal_scratch(b, s->bytes);

@@ -26,8 +26,8 @@ void coll_gather_linear(struct goal_build *b, const struct coll_shape *s, const 
 }
 
 /*
- * The root asks, by an empty message, for the blocks of few ranks at a time: what comes finds its receive posted, and the
- * wire to the root is not contended for.
+ * The root asks, by an empty message, for the blocks of few ranks at a time: what comes finds its receive posted, and
+ * the wire to the root is not contended for.
  */
 void coll_gather_staged(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {

@@ -1,7 +1,7 @@
 /*
- * alg_leaders.c - collectives in which one rank of each node, its leader, speaks for all of it, so that what crosses the
- * network does so once and in few messages. The leader is the root on its node, elsewhere the node's first rank. Ranks
- * may be spread over the nodes in any way. (bcast and reduce do the same along a tree: tree.h.)
+ * alg_leaders.c - collectives in which one rank of each node, its leader, speaks for all of it, so that what crosses
+ * the network does so once and in few messages. The leader is the root on its node, elsewhere the node's first rank.
+ * Ranks may be spread over the nodes in any way. (bcast and reduce do the same along a tree: tree.h.)
  */
 #include "coll/alg.h"
 
@@ -13,12 +13,12 @@ struct nodes {
     struct goal_build *b;
     const struct coll_shape *s;
     const struct coll_given *v;
-    int node;     /* mine */
-    int members;  /* ranks on it ... */
-    int me;       /* ... and which of them I am, in rank order */
-    int *member;  /* their ranks */
-    int *leader;  /* of each node */
-    int *count;   /* ranks of each node */
+    int node;               /* mine */
+    int members;            /* ranks on it ... */
+    int me;                 /* ... and which of them I am, in rank order */
+    int *member;            /* their ranks */
+    int *leader;            /* of each node */
+    int *count;             /* ranks of each node */
     struct goal_part *part; /* room for a list of all ranks' blocks */
 };
 
@@ -121,8 +121,10 @@ static void gather_root(const struct nodes *c)
         if (n != c->node) goal_recvv(c->b, c->leader[n], BETWEEN, c->part, node_blocks(c, n, true));
     for (int m = 0; m < c->members; m++) {
         struct goal_part to = coll_recv_block(s, c->v, c->member[m]);
-        if (m != c->me) goal_recv(c->b, c->member[m], INSIDE, to.at, to.len);
-        else if (!coll_in_place(s)) goal_copy(c->b, goal_mem(GOAL_SEND_BUF, 0), to.at, to.len);
+        if (m != c->me)
+            goal_recv(c->b, c->member[m], INSIDE, to.at, to.len);
+        else if (!coll_in_place(s))
+            goal_copy(c->b, goal_mem(GOAL_SEND_BUF, 0), to.at, to.len);
     }
 }
 
@@ -142,9 +144,12 @@ void coll_gather_leaders(struct goal_build *b, const struct coll_shape *s, const
 {
     struct nodes c;
     if (!nodes_open(&c, b, s, v, s->root)) return;
-    if (s->rank == s->root) gather_root(&c);
-    else if (is_leader(&c)) gather_node(&c);
-    else goal_send(b, c.leader[c.node], INSIDE, goal_mem(GOAL_SEND_BUF, 0), s->bytes);
+    if (s->rank == s->root)
+        gather_root(&c);
+    else if (is_leader(&c))
+        gather_node(&c);
+    else
+        goal_send(b, c.leader[c.node], INSIDE, goal_mem(GOAL_SEND_BUF, 0), s->bytes);
     free(c.part);
 }
 
@@ -155,8 +160,10 @@ static void scatter_root(const struct nodes *c)
         if (n != c->node) goal_sendv(c->b, c->leader[n], BETWEEN, c->part, node_blocks(c, n, false));
     for (int m = 0; m < c->members; m++) {
         struct goal_part from = coll_send_block(s, c->v, c->member[m]);
-        if (m != c->me) goal_send(c->b, c->member[m], INSIDE, from.at, from.len);
-        else if (!coll_in_place(s)) goal_copy(c->b, from.at, goal_mem(GOAL_RECV_BUF, 0), from.len);
+        if (m != c->me)
+            goal_send(c->b, c->member[m], INSIDE, from.at, from.len);
+        else if (!coll_in_place(s))
+            goal_copy(c->b, from.at, goal_mem(GOAL_RECV_BUF, 0), from.len);
     }
 }
 
@@ -175,9 +182,12 @@ void coll_scatter_leaders(struct goal_build *b, const struct coll_shape *s, cons
 {
     struct nodes c;
     if (!nodes_open(&c, b, s, v, s->root)) return;
-    if (s->rank == s->root) scatter_root(&c);
-    else if (is_leader(&c)) scatter_node(&c);
-    else goal_recv(b, c.leader[c.node], INSIDE, goal_mem(GOAL_RECV_BUF, 0), s->bytes);
+    if (s->rank == s->root)
+        scatter_root(&c);
+    else if (is_leader(&c))
+        scatter_node(&c);
+    else
+        goal_recv(b, c.leader[c.node], INSIDE, goal_mem(GOAL_RECV_BUF, 0), s->bytes);
     free(c.part);
 }
 
@@ -237,8 +247,8 @@ void coll_allgather_leaders(struct goal_build *b, const struct coll_shape *s, co
 /* ---- alltoall ----------------------------------------------------------------------- */
 
 /*
- * A leader's scratch: `out` has the send buffers of its ranks one behind the other, P blocks each; `in` what other nodes
- * send, node by node, there for each rank of the sending node the blocks of mine.
+ * A leader's scratch: `out` has the send buffers of its ranks one behind the other, P blocks each; `in` what other
+ * nodes send, node by node, there for each rank of the sending node the blocks of mine.
  */
 struct hub {
     struct nodes c;
@@ -298,15 +308,18 @@ static void hub_run(struct hub *h, int *seen)
     h->in = goal_scratch(c->b, sum);
     for (int m = 0; m < c->members; m++) {
         struct goal_mem to = out_block(h, m, 0).at;
-        goal_after(c->b, ready, m == c->me ? goal_copy(c->b, goal_mem(slot, 0), to, whole)
-                                           : goal_recv(c->b, c->member[m], INSIDE, to, whole));
+        goal_after(c->b, ready,
+                   m == c->me ? goal_copy(c->b, goal_mem(slot, 0), to, whole)
+                              : goal_recv(c->b, c->member[m], INSIDE, to, whole));
     }
     for (int i = 1; i < c->s->nodes; i++) swap_with(h, (c->node + i) % c->s->nodes, ready, all);
     for (int m = 0; m < c->members; m++) {
         struct goal_part own = {goal_mem(GOAL_RECV_BUF, 0), whole};
         int k = blocks_for(h, m, seen);
-        goal_after(c->b, m == c->me ? goal_copyv(c->b, c->part, k, &own, 1)
-                                    : goal_sendv(c->b, c->member[m], BETWEEN, c->part, k), all);
+        goal_after(c->b,
+                   m == c->me ? goal_copyv(c->b, c->part, k, &own, 1)
+                              : goal_sendv(c->b, c->member[m], BETWEEN, c->part, k),
+                   all);
     }
 }
 
@@ -322,8 +335,10 @@ void coll_alltoall_leaders(struct goal_build *b, const struct coll_shape *s, con
         if (coll_in_place(s)) goal_after(b, down, up);
     } else {
         h.at = malloc((size_t)s->nodes * (sizeof *h.at + sizeof(int)));
-        if (h.at) hub_run(&h, (int *)(h.at + s->nodes));
-        else goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build an alltoall of %d nodes", s->nodes));
+        if (h.at)
+            hub_run(&h, (int *)(h.at + s->nodes));
+        else
+            goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build an alltoall of %d nodes", s->nodes));
         free(h.at);
     }
     free(h.c.part);

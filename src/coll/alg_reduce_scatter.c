@@ -153,8 +153,10 @@ void coll_reduce_scatter_ring(struct goal_build *b, const struct coll_shape *s, 
         if (out.len) {
             goal_id send = goal_send(b, to, coll_tag(i), i ? room[(i - 1) % 2] : out.at, out.len);
             goal_after(b, send, ready);
-            if (i) sent[(i - 1) % 2] = send;
-            else first = send;
+            if (i)
+                sent[(i - 1) % 2] = send;
+            else
+                first = send;
         }
         ready = GOAL_NONE;
         if (!in.len) continue;
@@ -172,8 +174,8 @@ void coll_reduce_scatter_ring(struct goal_build *b, const struct coll_shape *s, 
 
 /*
  * Halving gives number `num` the chunk bitreverse(num): the input is put together in that order first. A chunk is the
- * block of its rank, with that of the rank that dropped out in its favour before it. Fills part (P entries) and the p + 1
- * bounds.
+ * block of its rank, with that of the rank that dropped out in its favour before it. Fills part (P entries) and the p +
+ * 1 bounds.
  */
 static void chunk_order(const struct coll_shape *s, const struct coll_given *v, const struct halving *h,
                         struct goal_part *part, int64_t *bound)
@@ -231,8 +233,10 @@ void coll_reduce_scatter_halving(struct goal_build *b, const struct coll_shape *
     halving_number(s, &h);
     struct goal_part *part = malloc((size_t)s->size * sizeof *part);
     int64_t *bound = malloc(((size_t)h.p + 1) * sizeof *bound + (size_t)h.p * sizeof(int));
-    if (part && bound) halve(b, s, part, bound, &h, v);
-    else goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build a reduce_scatter of %d ranks", s->size));
+    if (part && bound)
+        halve(b, s, part, bound, &h, v);
+    else
+        goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build a reduce_scatter of %d ranks", s->size));
     free(bound);
     free(part);
 }

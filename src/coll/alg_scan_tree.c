@@ -71,7 +71,8 @@ static goal_id sweep_take(struct sweep *c, int from, int tag, goal_id sent, bool
 void coll_scan_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     enum { DOWN = 1 };
-    struct sweep c = {.b = b, .s = s, .window = coll_input(s), .summed = GOAL_NONE, .below = {-1, 0}, .joined = GOAL_NONE};
+    struct sweep c = {
+        .b = b, .s = s, .window = coll_input(s), .summed = GOAL_NONE, .below = {-1, 0}, .joined = GOAL_NONE};
     int64_t low = (s->rank + 1) & -(int64_t)(s->rank + 1), r = s->rank;
     goal_id sent = GOAL_NONE;
     bool gives = low > 1 && r + 1 < s->size; /* somebody's subtree begins behind mine, and is not above me */

@@ -44,10 +44,7 @@ void coll_tree_chains(struct coll_tree *t, int rank, int size, int first, int n)
     }
 }
 
-void coll_tree_chain(struct coll_tree *t, int rank, int size, int first)
-{
-    coll_tree_chains(t, rank, size, first, 1);
-}
+void coll_tree_chain(struct coll_tree *t, int rank, int size, int first) { coll_tree_chains(t, rank, size, first, 1); }
 
 /* From the root down to me: the root of a span has one half of what follows it on either side. */
 void coll_tree_binary(struct coll_tree *t, int rank, int size, int first)
@@ -90,10 +87,7 @@ static int place_right(int y, int n)
 }
 
 /* The number at a place of the first tree and of the second. Place 0 is number 0. */
-static int number_at(int y, int n, int kind)
-{
-    return !y ? 0 : kind == 0 ? y : kind == 1 ? n + 1 - y : y + 1;
-}
+static int number_at(int y, int n, int kind) { return !y ? 0 : kind == 0 ? y : kind == 1 ? n + 1 - y : y + 1; }
 
 static void add_places(struct coll_tree *t, int size, int first, int a, int b)
 {
@@ -132,9 +126,12 @@ void coll_tree_pair(struct coll_tree *t, int rank, int size, int first, bool sec
     int n = size - 1;
     *t = (struct coll_tree){.vr = (rank - first + size) % size, .parent = -1};
     if (!n) return;
-    if (!second || n == 1) in_order(t, size, first, n, 0);
-    else if (n % 2 == 0) in_order(t, size, first, n, 1);
-    else in_order(t, size, first, n - 1, 2);
+    if (!second || n == 1)
+        in_order(t, size, first, n, 0);
+    else if (n % 2 == 0)
+        in_order(t, size, first, n, 1);
+    else
+        in_order(t, size, first, n - 1, 2);
 }
 
 /* ---- nodes --------------------------------------------------------------------- */
@@ -162,11 +159,12 @@ void coll_tree_nodes(struct coll_tree *t, const struct coll_shape *s, const stru
     coll_tree_binomial(&in, m, members, 0);
     coll_tree_binomial(&over, node, s->nodes, home);
     *t = (struct coll_tree){.vr = s->rank == first ? 0 : 1, .parent = -1};
-    if (m) t->parent = rank_on_node(s, v, node, in.parent, first);
-    else if (over.parent >= 0) t->parent = rank_on_node(s, v, over.parent, 0, first);
+    if (m)
+        t->parent = rank_on_node(s, v, node, in.parent, first);
+    else if (over.parent >= 0)
+        t->parent = rank_on_node(s, v, over.parent, 0, first);
     for (int k = 0; k < in.children; k++) t->child[t->children++] = rank_on_node(s, v, node, in.child[k], first);
-    for (int k = 0; k < over.children && !m; k++)
-        t->child[t->children++] = rank_on_node(s, v, over.child[k], 0, first);
+    for (int k = 0; k < over.children && !m; k++) t->child[t->children++] = rank_on_node(s, v, over.child[k], 0, first);
     for (int k = 0; k < t->children; k++) t->child_vr[k] = t->vr + 1 + k;
 }
 
@@ -174,13 +172,26 @@ int coll_tree_make(struct coll_tree t[2], enum coll_tree_kind kind, const struct
                    const struct coll_given *v, int first)
 {
     switch (kind) {
-    case TREE_BINOMIAL: coll_tree_binomial(t, s->rank, s->size, first); return 1;
-    case TREE_KNOMIAL: coll_tree_knomial(t, s->rank, s->size, first, coll_radix(s)); return 1;
-    case TREE_CHAIN: coll_tree_chain(t, s->rank, s->size, first); return 1;
-    case TREE_CHAINS: coll_tree_chains(t, s->rank, s->size, first, coll_radix(s)); return 1;
-    case TREE_BINARY: coll_tree_binary(t, s->rank, s->size, first); return 1;
-    case TREE_NODES: coll_tree_nodes(t, s, v, first); return 1;
-    case TREE_PAIR: break;
+    case TREE_BINOMIAL:
+        coll_tree_binomial(t, s->rank, s->size, first);
+        return 1;
+    case TREE_KNOMIAL:
+        coll_tree_knomial(t, s->rank, s->size, first, coll_radix(s));
+        return 1;
+    case TREE_CHAIN:
+        coll_tree_chain(t, s->rank, s->size, first);
+        return 1;
+    case TREE_CHAINS:
+        coll_tree_chains(t, s->rank, s->size, first, coll_radix(s));
+        return 1;
+    case TREE_BINARY:
+        coll_tree_binary(t, s->rank, s->size, first);
+        return 1;
+    case TREE_NODES:
+        coll_tree_nodes(t, s, v, first);
+        return 1;
+    case TREE_PAIR:
+        break;
     }
     coll_tree_pair(&t[0], s->rank, s->size, first, false);
     coll_tree_pair(&t[1], s->rank, s->size, first, true);
