@@ -1,4 +1,4 @@
-/* alg.c - the list of algorithms, and what their builders share: trees, chunks, folding. */
+/* alg.c - the list of algorithms, and what their builders share: segments, folding. */
 #include "coll/alg.h"
 
 #include "base/err.h"
@@ -6,45 +6,102 @@
 
 const struct coll_alg coll_algs[] = {
     {COLL_BARRIER, "dissemination", coll_barrier_dissemination, 0, "log2 P rounds, all ranks alike"},
+    {COLL_BARRIER, "kdissemination", coll_barrier_kdissemination, 0, "the same, radix - 1 messages a round"},
+    {COLL_BARRIER, "doubling", coll_barrier_doubling, 0, "log2 P exchanges with one partner each"},
+    {COLL_BARRIER, "linear", coll_barrier_linear, 0, "everyone tells rank 0, which tells everyone"},
+    {COLL_BARRIER, "tree", coll_barrier_tree, 0, "up and down a k-nomial tree"},
+    {COLL_BARRIER, "deposit", coll_barrier_deposit, 0, "everyone tells everyone, one stage"},
+    {COLL_BARRIER, "leaders", coll_barrier_leaders, ALG_NODES, "dissemination over the nodes, linear inside"},
     {COLL_BCAST, "binomial", coll_bcast_binomial, 0, "tree, whole buffer at a time"},
     {COLL_BCAST, "chain", coll_bcast_chain, 0, "pipeline of segments from rank to rank"},
     {COLL_BCAST, "scatter", coll_bcast_scatter, 0, "a chunk to each rank by a tree, then a ring allgather"},
+    {COLL_BCAST, "scatter_doubling", coll_bcast_scatter_doubling, 0, "the same, allgather by recursive doubling"},
+    {COLL_BCAST, "knomial", coll_bcast_knomial, 0, "k-nomial tree, whole buffer at a time"},
+    {COLL_BCAST, "linear", coll_bcast_linear, 0, "the root sends to everyone"},
+    {COLL_BCAST, "chains", coll_bcast_chains, 0, "pipelines of segments, radix of them below the root"},
+    {COLL_BCAST, "binary", coll_bcast_binary, 0, "pipeline of segments down a binary tree"},
+    {COLL_BCAST, "split_binary", coll_bcast_split_binary, 0, "a half down each side of a binary tree, then exchanged"},
+    {COLL_BCAST, "two_tree", coll_bcast_two_tree, 0, "segments in turn down two trees with different inner ranks"},
+    {COLL_BCAST, "leaders", coll_bcast_leaders, ALG_NODES, "segments down a tree of the nodes and inside each"},
     {COLL_REDUCE, "binomial", coll_reduce_binomial, 0, "tree, whole buffer at a time"},
     {COLL_REDUCE, "chain", coll_reduce_chain, 0, "pipeline of segments from rank to rank"},
     {COLL_REDUCE, "halving", coll_reduce_halving, 0, "reduce-scatter by recursive halving, chunks to the root"},
+    {COLL_REDUCE, "knomial", coll_reduce_knomial, 0, "k-nomial tree, whole buffer at a time"},
+    {COLL_REDUCE, "linear", coll_reduce_linear, 0, "everyone sends to the root, which combines a few at a time"},
+    {COLL_REDUCE, "chains", coll_reduce_chains, 0, "pipelines of segments, radix of them end at the root"},
+    {COLL_REDUCE, "binary", coll_reduce_binary, 0, "pipeline of segments up a binary tree"},
+    {COLL_REDUCE, "two_tree", coll_reduce_two_tree, 0, "segments in turn up two trees with different inner ranks"},
+    {COLL_REDUCE, "leaders", coll_reduce_leaders, ALG_NODES, "segments up a tree inside each node and of the nodes"},
     {COLL_ALLREDUCE, "doubling", coll_allreduce_doubling, 0, "recursive doubling"},
     {COLL_ALLREDUCE, "dissemination", coll_allreduce_dissemination, ALG_COMMUTES | ALG_EXACT,
      "log2 P rounds for any P, each rank combining in its own order"},
     {COLL_ALLREDUCE, "halving", coll_allreduce_halving, 0, "reduce-scatter by recursive halving, allgather by doubling"},
     {COLL_ALLREDUCE, "ring", coll_allreduce_ring, ALG_COMMUTES, "reduce-scatter and allgather around a ring"},
+    {COLL_ALLREDUCE, "ring_segmented", coll_allreduce_ring_segmented, ALG_COMMUTES, "several rings, each of a piece"},
+    {COLL_ALLREDUCE, "knomial", coll_allreduce_knomial, 0, "exchanges among radix ranks at a time"},
+    {COLL_ALLREDUCE, "reduce_bcast", coll_allreduce_reduce_bcast, 0, "up and down a binomial tree"},
+    {COLL_ALLREDUCE, "binary", coll_allreduce_binary, 0, "segments up and down a binary tree"},
+    {COLL_ALLREDUCE, "two_tree", coll_allreduce_two_tree, 0, "segments in turn up and down two trees"},
+    {COLL_ALLREDUCE, "deposit", coll_allreduce_deposit, 0, "everyone sends all to everyone, one stage"},
+    {COLL_ALLREDUCE, "leaders", coll_allreduce_leaders, ALG_NODES, "inside each node, among their leaders, and back"},
     {COLL_GATHER, "binomial", coll_gather_binomial, 0, "tree, subtrees gathered in scratch"},
     {COLL_GATHER, "linear", coll_gather_linear, 0, "everyone sends to the root"},
+    {COLL_GATHER, "staged", coll_gather_staged, 0, "the root asks for the blocks of few ranks at a time"},
+    {COLL_GATHER, "leaders", coll_gather_leaders, ALG_NODES, "a bundle from each node"},
     {COLL_GATHERV, "linear", coll_gather_linear, 0, "everyone sends to the root"},
+    {COLL_GATHERV, "staged", coll_gather_staged, 0, "the root asks for the blocks of few ranks at a time"},
     {COLL_SCATTER, "binomial", coll_scatter_binomial, 0, "tree, subtrees passed on from scratch"},
     {COLL_SCATTER, "linear", coll_scatter_linear, 0, "the root sends to everyone"},
+    {COLL_SCATTER, "staged", coll_scatter_staged, 0, "the root sends to few ranks at a time"},
+    {COLL_SCATTER, "leaders", coll_scatter_leaders, ALG_NODES, "a bundle to each node"},
     {COLL_SCATTERV, "linear", coll_scatter_linear, 0, "the root sends to everyone"},
+    {COLL_SCATTERV, "staged", coll_scatter_staged, 0, "the root sends to few ranks at a time"},
     {COLL_ALLGATHER, "bruck", coll_allgather_bruck, 0, "log2 P rounds through scratch, any P"},
     {COLL_ALLGATHER, "doubling", coll_allgather_doubling, ALG_POWER2, "recursive doubling in the receive buffer"},
     {COLL_ALLGATHER, "ring", coll_allgather_ring, 0, "each block travels around a ring"},
     {COLL_ALLGATHER, "direct", coll_allgather_direct, 0, "everyone sends to everyone, no waiting in between"},
+    {COLL_ALLGATHER, "kbruck", coll_allgather_kbruck, 0, "rounds that multiply by radix, in the receive buffer"},
+    {COLL_ALLGATHER, "neighbor", coll_allgather_neighbor, ALG_EVEN, "P / 2 exchanges with either neighbour in turn"},
+    {COLL_ALLGATHER, "gather_bcast", coll_allgather_gather_bcast, 0, "up and down a binomial tree"},
+    {COLL_ALLGATHER, "leaders", coll_allgather_leaders, ALG_NODES, "bundles among the nodes, a tree inside each"},
     {COLL_ALLGATHERV, "ring", coll_allgather_ring, 0, "each block travels around a ring"},
     {COLL_ALLGATHERV, "direct", coll_allgather_direct, 0, "everyone sends to everyone, no waiting in between"},
+    {COLL_ALLGATHERV, "bruck", coll_allgather_blocks_bruck, 0, "log2 P rounds, any P"},
+    {COLL_ALLGATHERV, "kbruck", coll_allgather_kbruck, 0, "rounds that multiply by radix"},
+    {COLL_ALLGATHERV, "neighbor", coll_allgather_neighbor, ALG_EVEN, "P / 2 exchanges with either neighbour in turn"},
+    {COLL_ALLGATHERV, "gather_bcast", coll_allgather_gather_bcast, 0, "up and down a binomial tree"},
+    {COLL_ALLGATHERV, "leaders", coll_allgather_leaders, ALG_NODES, "bundles among the nodes, a tree inside each"},
     {COLL_ALLTOALL, "bruck", coll_alltoall_bruck, 0, "log2 P rounds, blocks forwarded in bundles"},
     {COLL_ALLTOALL, "direct", coll_alltoall_direct, 0, "everyone sends to everyone, all at once"},
     {COLL_ALLTOALL, "pairwise", coll_alltoall_pairwise, 0, "everyone sends to everyone, few at a time"},
+    {COLL_ALLTOALL, "kbruck", coll_alltoall_kbruck, 0, "rounds that multiply by radix, blocks forwarded in bundles"},
+    {COLL_ALLTOALL, "linear", coll_alltoall_linear, 0, "everyone sends to everyone, radix at a time"},
+    {COLL_ALLTOALL, "leaders", coll_alltoall_leaders, ALG_NODES, "bundles among the nodes, sorted by their leaders"},
     {COLL_ALLTOALLV, "direct", coll_alltoall_direct, 0, "everyone sends to everyone, all at once"},
     {COLL_ALLTOALLV, "pairwise", coll_alltoall_pairwise, 0, "everyone sends to everyone, few at a time"},
+    {COLL_ALLTOALLV, "linear", coll_alltoall_linear, 0, "everyone sends to everyone, radix at a time"},
     {COLL_ALLTOALLW, "direct", coll_alltoall_direct, 0, "everyone sends to everyone, all at once"},
     {COLL_ALLTOALLW, "pairwise", coll_alltoall_pairwise, 0, "everyone sends to everyone, few at a time"},
+    {COLL_ALLTOALLW, "linear", coll_alltoall_linear, 0, "everyone sends to everyone, radix at a time"},
     {COLL_REDUCE_SCATTER, "direct", coll_reduce_scatter_direct, 0, "every block straight to its owner, who combines"},
     {COLL_REDUCE_SCATTER, "tree", coll_reduce_scatter_tree, 0, "tree reduce to rank 0, which scatters"},
+    {COLL_REDUCE_SCATTER, "halving", coll_reduce_scatter_halving, 0, "recursive halving of the blocks in suitable order"},
+    {COLL_REDUCE_SCATTER, "pairwise", coll_reduce_scatter_pairwise, ALG_COMMUTES, "every block to its owner, few at a time"},
+    {COLL_REDUCE_SCATTER, "ring", coll_reduce_scatter_ring, ALG_COMMUTES, "each block travels once around a ring"},
     {COLL_REDUCE_SCATTER_BLOCK, "direct", coll_reduce_scatter_direct, 0,
      "every block straight to its owner, who combines"},
     {COLL_REDUCE_SCATTER_BLOCK, "tree", coll_reduce_scatter_tree, 0, "tree reduce to rank 0, which scatters"},
+    {COLL_REDUCE_SCATTER_BLOCK, "halving", coll_reduce_scatter_halving, 0, "recursive halving of the blocks in suitable order"},
+    {COLL_REDUCE_SCATTER_BLOCK, "pairwise", coll_reduce_scatter_pairwise, ALG_COMMUTES, "every block to its owner, few at a time"},
+    {COLL_REDUCE_SCATTER_BLOCK, "ring", coll_reduce_scatter_ring, ALG_COMMUTES, "each block travels once around a ring"},
     {COLL_SCAN, "doubling", coll_scan_doubling, 0, "log2 P rounds"},
     {COLL_SCAN, "chain", coll_scan_chain, 0, "pipeline of segments from rank to rank"},
+    {COLL_SCAN, "direct", coll_scan_direct, 0, "everyone sends to all ranks above, one stage"},
+    {COLL_SCAN, "binomial", coll_scan_binomial, 0, "up and down a tree, 2 log2 P rounds, few messages"},
     {COLL_EXSCAN, "doubling", coll_scan_doubling, 0, "log2 P rounds"},
     {COLL_EXSCAN, "chain", coll_scan_chain, 0, "pipeline of segments from rank to rank"},
+    {COLL_EXSCAN, "direct", coll_scan_direct, 0, "everyone sends to all ranks above, one stage"},
+    {COLL_EXSCAN, "binomial", coll_scan_binomial, 0, "up and down a tree, 2 log2 P rounds, few messages"},
     {COLL_NEIGHBOR_ALLGATHER, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
     {COLL_NEIGHBOR_ALLGATHERV, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
     {COLL_NEIGHBOR_ALLTOALL, "direct", coll_neighbor_direct, 0, "a message to every neighbour"},
@@ -132,6 +189,8 @@ bool coll_alg_fits(int alg, const struct coll_shape *s)
     if (coll_algs[alg].kind != s->kind || !(flags & ALG_INTER) != !s->remote) return false;
     if ((flags & ALG_COMMUTES) && (s->flags & COLL_ORDERED)) return false;
     if ((flags & ALG_EXACT) && !(s->flags & COLL_EXACT)) return false;
+    if ((flags & ALG_NODES) && (s->nodes < 2 || ((s->flags & COLL_MIXED) && (s->flags & COLL_ORDERED)))) return false;
+    if ((flags & ALG_EVEN) && s->size % 2) return false;
     if ((flags & ALG_POWER2) && (s->size & (s->size - 1))) return false;
     return true;
 }
@@ -159,31 +218,6 @@ int64_t coll_segment(const struct coll_shape *s)
     return (seg + s->grain - 1) / s->grain * s->grain;
 }
 
-void coll_tree_binomial(struct coll_tree *t, int rank, int size, int first)
-{
-    int vr = (rank - first + size) % size, low = vr ? vr & -vr : size;
-    *t = (struct coll_tree){.vr = vr, .parent = -1};
-    if (vr) t->parent = (vr - low + first) % size;
-    t->span = low < size - vr ? low : size - vr;
-    for (int64_t mask = 1; mask < low && vr + mask < size; mask *= 2) {
-        int k = t->children++, c = (int)(vr + mask);
-        t->child_vr[k] = c;
-        t->child[k] = (c + first) % size;
-        t->child_span[k] = (int)(mask < size - c ? mask : size - c);
-    }
-}
-
-void coll_tree_chain(struct coll_tree *t, int rank, int size, int first)
-{
-    int vr = (rank - first + size) % size;
-    *t = (struct coll_tree){.vr = vr, .parent = vr ? (rank - 1 + size) % size : -1, .span = size - vr};
-    if (vr + 1 == size) return;
-    t->children = 1;
-    t->child[0] = (rank + 1) % size;
-    t->child_vr[0] = vr + 1;
-    t->child_span[0] = size - vr - 1;
-}
-
 static bool same_place(struct goal_mem a, struct goal_mem b) { return a.slot == b.slot && a.off == b.off; }
 
 goal_id coll_fold(struct goal_build *b, const struct coll_shape *s, struct goal_mem acc, struct goal_mem in,
@@ -202,4 +236,29 @@ goal_id coll_fold(struct goal_build *b, const struct coll_shape *s, struct goal_
     goal_after(b, first, dep1);
     goal_after(b, first, dep2);
     return last;
+}
+
+void coll_fold_next(struct coll_folding *f, struct goal_mem x, goal_id got, bool is_last)
+{
+    if (!f->begun) {
+        f->begun = true;
+        f->acc = x;
+        f->ready = got;
+        if (!is_last || same_place(x, f->dst)) return;
+        f->ready = goal_copy(f->b, x, f->dst, f->len);
+        goal_after(f->b, f->ready, got);
+        goal_after(f->b, f->ready, f->free);
+        return;
+    }
+    /* until the last, results pile up in scratch: dst may hold an operand whose turn has not come */
+    struct goal_mem to = is_last || f->acc.slot != GOAL_SCRATCH ? f->dst : f->acc;
+    goal_id dep = got;
+    if (same_place(to, f->dst) && f->free != GOAL_NONE) {
+        dep = goal_join(f->b);
+        goal_after(f->b, dep, got);
+        goal_after(f->b, dep, f->free);
+    }
+    if (same_place(x, to)) f->ready = coll_fold(f->b, f->s, x, f->acc, false, to, f->len, dep, f->ready);
+    else f->ready = coll_fold(f->b, f->s, f->acc, x, true, to, f->len, dep, f->ready);
+    f->acc = to;
 }

@@ -11,6 +11,7 @@
 #define TERN_COLL_ALG_H
 
 #include "coll/build.h"
+#include "coll/tree.h"
 
 enum coll_kind {
     COLL_BARRIER, COLL_BCAST, COLL_REDUCE, COLL_ALLREDUCE,
@@ -27,6 +28,7 @@ enum coll_flag {
     COLL_ORDERED = 2,  /* the operator does not commute: combine in the order of the ranks */
     COLL_EXACT = 4,    /* any order and grouping gives the same bits (integers, minima) */
     COLL_STAGED = 8,   /* bcast: the buffer has gaps, so pieces of it go through the scratchpad */
+    COLL_MIXED = 32,   /* ranks of different nodes alternate: those of a node are not all neighbours */
     COLL_FAR = 16      /* some messages cross a network: each costs ten times what it does in shared memory */
 };
 
@@ -83,7 +85,9 @@ enum coll_alg_flag {
     ALG_COMMUTES = 1, /* only for operators that commute */
     ALG_EXACT = 2,    /* ranks may combine in different orders: only where that cannot be seen */
     ALG_POWER2 = 4,   /* only for 2, 4, 8 ... ranks */
-    ALG_INTER = 8     /* between two groups, and only there */
+    ALG_INTER = 8,    /* between two groups, and only there */
+    ALG_EVEN = 16,    /* only for an even number of ranks */
+    ALG_NODES = 32    /* only on more than one node; operators that do not commute want each node's ranks together */
 };
 
 struct coll_alg {
@@ -178,18 +182,11 @@ static inline int64_t coll_chunk(const struct coll_shape *s, int i, int n)
 /* Bytes of a piece when s->bytes are pipelined: s->segment, but at most 1024 pieces of whole elements. */
 int64_t coll_segment(const struct coll_shape *s);
 
-/*
- * A tree over all ranks, seen from one: ranks are counted from `first` (the root), which has number 0.
- * Child k spans the numbers child_vr[k] .. child_vr[k] + span[k] - 1; children ascend.
- */
-struct coll_tree {
-    int vr, parent; /* my number; rank of my parent, -1 at the root */
-    int span;       /* numbers in my subtree, me included: vr .. vr + span - 1 */
-    int children;
-    int child[32], child_vr[32], child_span[32];
-};
-void coll_tree_binomial(struct coll_tree *, int rank, int size, int first);
-void coll_tree_chain(struct coll_tree *, int rank, int size, int first);
+/* The radix of a shape, within what the trees take. */
+static inline int coll_radix(const struct coll_shape *s)
+{
+    return s->radix < 2 ? 2 : s->radix > TREE_RADIX_MAX ? TREE_RADIX_MAX : s->radix;
+}
 
 /*
  * dst = acc op in, or in op acc if in_left (the operand of the lower ranks is left). acc and dst are the same place or
@@ -198,17 +195,45 @@ void coll_tree_chain(struct coll_tree *, int rank, int size, int first);
 goal_id coll_fold(struct goal_build *, const struct coll_shape *, struct goal_mem acc, struct goal_mem in, bool in_left,
                   struct goal_mem dst, int64_t len, goal_id dep1, goal_id dep2);
 
+/*
+ * Combining a list of operands from the last to the first, the same way at every rank, so that results are alike to the
+ * bit and the order is right for any operator. Operands in scratch are destroyed, others are not but for dst, where the
+ * result is made. coll_fold_next takes operand after operand; is_last says that this is the one most to the left.
+ */
+struct coll_folding {
+    struct goal_build *b;
+    const struct coll_shape *s;
+    struct goal_mem dst;
+    int64_t len;
+    goal_id free;  /* dst may be written to after this */
+    goal_id ready; /* in the end: the result is there; at the beginning GOAL_NONE */
+    bool begun;
+    struct goal_mem acc;
+};
+void coll_fold_next(struct coll_folding *, struct goal_mem x, goal_id got, bool is_last);
+
 /* The builders, by operation (alg_<operation>.c). */
-coll_builder coll_barrier_dissemination;
-coll_builder coll_bcast_binomial, coll_bcast_chain, coll_bcast_scatter;
-coll_builder coll_reduce_binomial, coll_reduce_chain, coll_reduce_halving;
-coll_builder coll_allreduce_doubling, coll_allreduce_dissemination, coll_allreduce_ring, coll_allreduce_halving;
-coll_builder coll_gather_binomial, coll_gather_linear;
-coll_builder coll_scatter_binomial, coll_scatter_linear;
-coll_builder coll_allgather_bruck, coll_allgather_doubling, coll_allgather_ring, coll_allgather_direct;
-coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise;
-coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree;
-coll_builder coll_scan_doubling, coll_scan_chain;
+coll_builder coll_barrier_dissemination, coll_barrier_kdissemination, coll_barrier_doubling, coll_barrier_linear,
+    coll_barrier_tree, coll_barrier_deposit, coll_barrier_leaders;
+coll_builder coll_bcast_binomial, coll_bcast_chain, coll_bcast_scatter, coll_bcast_scatter_doubling, coll_bcast_knomial,
+    coll_bcast_linear, coll_bcast_chains, coll_bcast_binary, coll_bcast_split_binary, coll_bcast_two_tree,
+    coll_bcast_leaders;
+coll_builder coll_reduce_binomial, coll_reduce_chain, coll_reduce_halving, coll_reduce_knomial, coll_reduce_linear,
+    coll_reduce_chains, coll_reduce_binary, coll_reduce_two_tree, coll_reduce_leaders;
+coll_builder coll_allreduce_doubling, coll_allreduce_dissemination, coll_allreduce_ring, coll_allreduce_halving,
+    coll_allreduce_ring_segmented, coll_allreduce_knomial, coll_allreduce_reduce_bcast, coll_allreduce_binary,
+    coll_allreduce_two_tree, coll_allreduce_deposit;
+coll_builder coll_gather_binomial, coll_gather_linear, coll_gather_staged;
+coll_builder coll_scatter_binomial, coll_scatter_linear, coll_scatter_staged;
+coll_builder coll_allgather_bruck, coll_allgather_doubling, coll_allgather_ring, coll_allgather_direct,
+    coll_allgather_blocks_bruck, coll_allgather_kbruck, coll_allgather_neighbor, coll_allgather_gather_bcast;
+coll_builder coll_alltoall_bruck, coll_alltoall_direct, coll_alltoall_pairwise, coll_alltoall_linear,
+    coll_alltoall_kbruck;
+coll_builder coll_reduce_scatter_direct, coll_reduce_scatter_tree, coll_reduce_scatter_halving,
+    coll_reduce_scatter_pairwise, coll_reduce_scatter_ring;
+coll_builder coll_scan_doubling, coll_scan_chain, coll_scan_direct, coll_scan_binomial;
+coll_builder coll_allreduce_leaders, coll_gather_leaders, coll_scatter_leaders, coll_allgather_leaders,
+    coll_alltoall_leaders;
 coll_builder coll_neighbor_direct;
 /* Between two groups (alg_inter.c, alg_inter_all.c). */
 coll_builder inter_bcast_linear, inter_bcast_leader, inter_bcast_scatter;

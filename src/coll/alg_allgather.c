@@ -43,7 +43,8 @@ void coll_allgather_doubling(struct goal_build *b, const struct coll_shape *s, c
     int tag = 0;
     for (int mask = 1; mask < s->size; mask *= 2, tag++) {
         int partner = s->rank ^ mask, mine = s->rank & -mask, theirs = partner & -mask;
-        struct goal_mem from = goal_mem(GOAL_RECV_BUF, mine * s->bytes), to = goal_mem(GOAL_RECV_BUF, theirs * s->bytes);
+        struct goal_mem from = goal_mem(GOAL_RECV_BUF, mine * s->bytes),
+                        to = goal_mem(GOAL_RECV_BUF, theirs * s->bytes);
         goal_after(b, goal_send(b, partner, tag, from, mask * s->bytes), have);
         goal_id got = goal_recv(b, partner, tag, to, mask * s->bytes), both = goal_join(b);
         goal_after(b, both, got);

@@ -5,6 +5,7 @@
  * dissemination proper grows windows that meet exactly.
  */
 #include "coll/halving.h"
+#include "coll/tree_reduce.h"
 
 #include "base/err.h"
 #include <stdlib.h>
@@ -130,44 +131,4 @@ void coll_allreduce_halving(struct goal_build *b, const struct coll_shape *s, co
     halving_reduce(b, s, 2, &h);
     if (h.num >= 0) ready = gather_chunks(b, s, &h, 2 + 32);
     return_result(b, s, &h, 1, ready);
-}
-
-/*
- * One of the 2 (P - 1) steps of the ring. Chunk rank-i goes to the next rank, chunk rank-i-1 comes from the one before:
- * in the first half to be combined with this rank's part, in the second half complete, to stay.
- */
-static goal_id ring_step(struct goal_build *b, const struct coll_shape *s, int i, goal_id ready, goal_id *sent)
-{
-    struct goal_mem dst = goal_mem(GOAL_RECV_BUF, 0), in = coll_input(s);
-    int P = s->size, to = (s->rank + 1) % P, from = (s->rank - 1 + P) % P;
-    int out_c = (s->rank - i + 2 * P) % P, in_c = (s->rank - i - 1 + 2 * P) % P;
-    int64_t out = coll_chunk(s, out_c, P), out_n = coll_chunk(s, out_c + 1, P) - out;
-    int64_t at = coll_chunk(s, in_c, P), n = coll_chunk(s, in_c + 1, P) - at;
-    if (out_n) {
-        goal_id send = goal_send(b, to, coll_tag(i), goal_plus(i ? dst : in, out), out_n);
-        goal_after(b, send, ready);
-        if (i < P - 1) sent[i] = send;
-    }
-    if (!n) return GOAL_NONE;
-    if (i < P - 1) {
-        struct goal_mem x = goal_scratch(b, n);
-        goal_id got = goal_recv(b, from, coll_tag(i), x, n);
-        return coll_fold(b, s, goal_plus(in, at), x, true, goal_plus(dst, at), n, got, GOAL_NONE);
-    }
-    goal_id got = goal_recv(b, from, coll_tag(i), goal_plus(dst, at), n);
-    goal_after(b, got, sent[i + 1 - P]); /* when this chunk left here, unfinished */
-    return got;
-}
-
-/* Reduce-scatter and allgather around a ring, chunks of 1/P. */
-void coll_allreduce_ring(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
-{
-    goal_id ready = GOAL_NONE;
-    (void)v;
-    if (s->size == 1) return own_copy(b, s);
-    goal_id *sent = malloc((size_t)s->size * sizeof *sent);
-    if (!sent) return goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build a ring of %d ranks", s->size));
-    for (int i = 0; i < s->size; i++) sent[i] = GOAL_NONE;
-    for (int i = 0; i < 2 * (s->size - 1); i++) ready = ring_step(b, s, i, ready, sent);
-    free(sent);
 }

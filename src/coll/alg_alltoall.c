@@ -83,6 +83,11 @@ void coll_alltoall_pairwise(struct goal_build *b, const struct coll_shape *s, co
     staged(b, s, v, WINDOW_PAIRWISE);
 }
 
+void coll_alltoall_linear(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    staged(b, s, v, coll_radix(s));
+}
+
 /* Everything at once. */
 void coll_alltoall_direct(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
@@ -100,20 +105,21 @@ void coll_alltoall_direct(struct goal_build *b, const struct coll_shape *s, cons
 }
 
 /*
- * Bruck (GOAL-26): a block for the rank d behind me travels the bits of d, lowest first: in the round of bit 2^k all
- * blocks whose d has it go 2^k ranks on. Scratch holds block d at place d; a round gathers its blocks in a bundle.
+ * Bruck (GOAL-26): a block for the rank d behind me travels the digits of d in base `radix`, lowest first: in the round
+ * of weight w all blocks whose digit there is k go k * w ranks on, for each k in a message of its own. Scratch holds
+ * block d at place d; a message gathers its blocks in a bundle. Returns where these places have their new blocks.
  */
-static goal_id bruck_round(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int64_t bit, int tag,
-                           struct goal_part *part, goal_id have)
+static goal_id bruck_bundle(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int64_t w, int64_t k,
+                            int radix, int tag, struct goal_part *part, goal_id have)
 {
-    int n = 0;
-    for (int d = 1; d < s->size; d++)
-        if (d & bit) part[n++] = (struct goal_part){goal_plus(x, d * s->bytes), s->bytes};
+    int n = 0, P = s->size;
+    for (int d = 1; d < P; d++)
+        if (d / w % radix == k) part[n++] = (struct goal_part){goal_plus(x, d * s->bytes), s->bytes};
     int64_t bytes = n * s->bytes;
     struct goal_part out = {goal_scratch(b, bytes), bytes}, in = {goal_scratch(b, bytes), bytes};
     goal_id packed = goal_copyv(b, part, n, &out, 1);
-    goal_id sent = goal_send(b, (int)((s->rank + bit) % s->size), tag, out.at, bytes);
-    goal_id got = goal_recv(b, (int)((s->rank - bit + s->size) % s->size), tag, in.at, bytes);
+    goal_id sent = goal_send(b, (int)((s->rank + k * w) % P), tag, out.at, bytes);
+    goal_id got = goal_recv(b, (int)((s->rank - k * w + P) % P), tag, in.at, bytes);
     goal_id stored = goal_copyv(b, &in, 1, part, n);
     goal_after(b, packed, have);
     goal_after(b, sent, packed);
@@ -122,11 +128,20 @@ static goal_id bruck_round(struct goal_build *b, const struct coll_shape *s, str
     return stored;
 }
 
-void coll_alltoall_bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+static goal_id bruck_round(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int64_t w, int radix,
+                           int *tag, struct goal_part *part, goal_id have)
+{
+    if (radix == 2) return bruck_bundle(b, s, x, w, 1, 2, (*tag)++, part, have);
+    goal_id round = goal_join(b);
+    for (int64_t k = 1; k < radix && k * w < s->size; k++)
+        goal_after(b, round, bruck_bundle(b, s, x, w, k, radix, (*tag)++, part, have));
+    return round;
+}
+
+static void bruck(struct goal_build *b, const struct coll_shape *s, int radix)
 {
     int P = s->size, tag = 0;
     int slot = coll_in_place(s) ? GOAL_RECV_BUF : GOAL_SEND_BUF;
-    (void)v;
     struct goal_part *part = malloc((size_t)P * sizeof *part);
     if (!part) return goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build an alltoall of %d ranks", P));
     struct goal_part x = {goal_scratch(b, P * s->bytes), P * s->bytes};
@@ -134,11 +149,23 @@ void coll_alltoall_bruck(struct goal_build *b, const struct coll_shape *s, const
     struct goal_part in[2] = {{goal_mem(slot, s->rank * s->bytes), (P - s->rank) * s->bytes},
                               {goal_mem(slot, 0), s->rank * s->bytes}};
     goal_id have = goal_copyv(b, in, 2, &x, 1);
-    for (int64_t bit = 1; bit < P; bit *= 2) have = bruck_round(b, s, x.at, bit, tag++, part, have);
+    for (int64_t w = 1; w < P; w *= radix) have = bruck_round(b, s, x.at, w, radix, &tag, part, have);
     /* place d now holds what rank - d sent */
     for (int i = 0; i < P; i++)
         part[i] = (struct goal_part){goal_plus(x.at, ((s->rank - i + P) % P) * s->bytes), s->bytes};
     struct goal_part out = {goal_mem(GOAL_RECV_BUF, 0), P * s->bytes};
     goal_after(b, goal_copyv(b, part, P, &out, 1), have);
     free(part);
+}
+
+void coll_alltoall_bruck(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    (void)v;
+    bruck(b, s, 2);
+}
+
+void coll_alltoall_kbruck(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    (void)v;
+    bruck(b, s, coll_radix(s));
 }

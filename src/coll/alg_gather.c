@@ -25,6 +25,35 @@ void coll_gather_linear(struct goal_build *b, const struct coll_shape *s, const 
     keep_own(b, s, v);
 }
 
+/*
+ * The root asks, by an empty message, for the blocks of few ranks at a time: what comes finds its receive posted, and
+ * the wire to the root is not contended for.
+ */
+void coll_gather_staged(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    enum { ASK = 0, BLOCK = 1 };
+    goal_id end[TREE_RADIX_MAX];
+    int window = coll_radix(s), turn = 0;
+    if (s->rank != s->root) {
+        if (!s->bytes) return;
+        goal_id asked = goal_recvv(b, s->root, ASK, NULL, 0);
+        goal_after(b, goal_send(b, s->root, BLOCK, goal_mem(GOAL_SEND_BUF, 0), s->bytes), asked);
+        return;
+    }
+    for (int w = 0; w < window; w++) end[w] = GOAL_NONE;
+    for (int i = 1; i < s->size; i++) {
+        int peer = (s->rank + i) % s->size, w = turn % window;
+        struct goal_part to = coll_recv_block(s, v, peer);
+        if (!to.len) continue;
+        goal_id got = goal_recv(b, peer, BLOCK, to.at, to.len), ask = goal_sendv(b, peer, ASK, NULL, 0);
+        goal_after(b, got, end[w]);
+        goal_after_start(b, ask, got);
+        end[w] = got;
+        turn++;
+    }
+    keep_own(b, s, v);
+}
+
 /* Blocks of the numbers [vr, vr + n) of the tree as pieces of the receive buffer: two where the ranks wrap around. */
 static int root_pieces(const struct coll_shape *s, int vr, int n, struct goal_part part[2])
 {

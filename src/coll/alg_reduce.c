@@ -4,79 +4,100 @@
  * result on.
  */
 #include "coll/halving.h"
+#include "coll/tree_reduce.h"
 
-/* Where this rank accumulates: the receive buffer at the end of the way, scratch elsewhere. */
-struct reduce {
-    struct goal_build *b;
-    const struct coll_shape *s;
-    struct coll_tree t;
-    int top; /* the rank at which the tree ends */
-    struct goal_mem dst;
-    struct goal_mem in[32]; /* room for what the children send */
-};
-
-static void reduce_open(struct reduce *c, struct goal_build *b, const struct coll_shape *s,
-                        void (*tree)(struct coll_tree *, int, int, int))
-{
-    c->b = b;
-    c->s = s;
-    c->top = s->flags & COLL_ORDERED ? 0 : s->root;
-    tree(&c->t, s->rank, s->size, c->top);
-    c->dst = goal_mem(GOAL_RECV_BUF, 0);
-    if (s->rank != s->root && c->t.children) c->dst = goal_scratch(b, s->bytes);
-    for (int k = 0; k < c->t.children; k++) c->in[k] = goal_scratch(b, s->bytes);
-}
-
-/* Bytes [lo, hi): what the children send is combined with my own, then goes up. Returns the operation that ends it. */
-static goal_id reduce_piece(struct reduce *c, int64_t lo, int64_t hi, int tag)
-{
-    struct goal_mem acc = goal_plus(coll_input(c->s), lo), dst = goal_plus(c->dst, lo);
-    goal_id ready = GOAL_NONE;
-    for (int k = 0; k < c->t.children; k++) {
-        struct goal_mem x = goal_plus(c->in[k], lo);
-        goal_id got = goal_recv(c->b, c->t.child[k], tag, x, hi - lo);
-        ready = coll_fold(c->b, c->s, acc, x, false, dst, hi - lo, got, ready);
-        acc = dst;
-    }
-    if (c->t.parent >= 0) {
-        goal_id up = goal_send(c->b, c->t.parent, tag, acc, hi - lo);
-        goal_after(c->b, up, ready);
-        ready = up;
-    } else if (!c->t.children && !coll_in_place(c->s)) {
-        ready = goal_copy(c->b, acc, dst, hi - lo);
-    }
-    return ready;
-}
-
-/* The same bytes from the top of the tree to the root, where they differ. */
-static void reduce_deliver(struct reduce *c, int64_t lo, int64_t hi, int tag, goal_id ready)
+/* Piece [lo, hi) from the top of the tree to the root, where they differ; it is at the top after `ready`. */
+static void deliver(struct tree_reduce *c, int top, int64_t lo, int tag, goal_id ready)
 {
     const struct coll_shape *s = c->s;
-    if (c->top == s->root) return;
-    if (s->rank == c->top)
-        goal_after(c->b, goal_send(c->b, s->root, tag, goal_plus(c->dst, lo), hi - lo), ready);
-    else if (s->rank == s->root)
-        goal_after(c->b, goal_recv(c->b, c->top, tag, goal_mem(GOAL_RECV_BUF, lo), hi - lo), ready);
+    int64_t n = tree_reduce_end(c, lo) - lo;
+    if (top == s->root) return;
+    if (s->rank == top)
+        goal_after(c->b, goal_send(c->b, s->root, tag, goal_plus(c->dst, lo), n), ready);
+    else if (s->rank == s->root) /* in place it overwrites what has gone up from there */
+        goal_after(c->b, goal_recv(c->b, top, tag, goal_mem(GOAL_RECV_BUF, lo), n), ready);
+}
+
+static void by_tree(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v,
+                    enum coll_tree_kind kind, bool whole)
+{
+    struct tree_reduce c;
+    int top = s->flags & COLL_ORDERED ? 0 : s->root;
+    tree_reduce_open(&c, b, s, v, kind, top, whole, false);
+    for (int64_t lo = 0; lo < s->bytes; lo += c.seg) {
+        int tag = coll_tag(2 * (lo / c.seg));
+        deliver(&c, top, lo, tag + 1, tree_reduce_piece(&c, lo, tag));
+    }
 }
 
 void coll_reduce_binomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
-    struct reduce c;
-    (void)v;
-    reduce_open(&c, b, s, coll_tree_binomial);
-    reduce_deliver(&c, 0, s->bytes, 1, reduce_piece(&c, 0, s->bytes, 0));
+    by_tree(b, s, v, TREE_BINOMIAL, true);
+}
+
+void coll_reduce_knomial(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    by_tree(b, s, v, TREE_KNOMIAL, true);
 }
 
 void coll_reduce_chain(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
-    struct reduce c;
-    int64_t seg = coll_segment(s);
+    by_tree(b, s, v, TREE_CHAIN, false);
+}
+
+void coll_reduce_chains(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    by_tree(b, s, v, TREE_CHAINS, false);
+}
+
+void coll_reduce_binary(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    by_tree(b, s, v, TREE_BINARY, false);
+}
+
+void coll_reduce_two_tree(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    by_tree(b, s, v, TREE_PAIR, false);
+}
+
+void coll_reduce_leaders(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    by_tree(b, s, v, TREE_NODES, false);
+}
+
+/*
+ * Everyone sends to the root, which combines from the last rank to the first, so that the order is right for any
+ * operator. It asks for few at a time: the room of one is used again when it has been combined.
+ */
+void coll_reduce_linear(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    struct goal_mem own = coll_input(s), room[TREE_RADIX_MAX];
+    goal_id free[TREE_RADIX_MAX];
+    int window = coll_radix(s), last = s->size - 1;
+    struct coll_folding f = {.b = b, .s = s, .dst = goal_mem(GOAL_RECV_BUF, 0), .len = s->bytes, .ready = GOAL_NONE};
     (void)v;
-    reduce_open(&c, b, s, coll_tree_chain);
-    for (int64_t lo = 0; lo < s->bytes; lo += seg) {
-        int64_t hi = lo + seg < s->bytes ? lo + seg : s->bytes;
-        int tag = coll_tag(2 * (lo / seg));
-        reduce_deliver(&c, lo, hi, tag + 1, reduce_piece(&c, lo, hi, tag));
+    f.free = GOAL_NONE;
+    if (s->rank != s->root) {
+        goal_send(b, s->root, 0, own, s->bytes);
+        return;
+    }
+    for (int i = 0; i < window && i < s->size; i++) {
+        room[i] = goal_scratch(b, s->bytes);
+        free[i] = GOAL_NONE;
+    }
+    struct goal_mem first = s->root == last ? own : goal_scratch(b, s->bytes);
+    for (int i = last, w = 0; i >= 0; i--) {
+        if (i == s->root) {
+            coll_fold_next(&f, own, GOAL_NONE, i == 0);
+            continue;
+        }
+        struct goal_mem x = i == last ? first : room[w];
+        goal_id got = goal_recv(b, i, 0, x, s->bytes);
+        if (i != last) goal_after(b, got, free[w]);
+        coll_fold_next(&f, x, got, i == 0);
+        if (i == last) continue;
+        free[w] = f.ready;
+        w = (w + 1) % window;
     }
 }
 

@@ -24,6 +24,25 @@ void coll_scatter_linear(struct goal_build *b, const struct coll_shape *s, const
     keep_own(b, s, v);
 }
 
+/* The same, few at a time. */
+void coll_scatter_staged(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
+{
+    goal_id end[TREE_RADIX_MAX];
+    int window = coll_radix(s), turn = 0;
+    if (s->rank != s->root) return coll_scatter_linear(b, s, v);
+    for (int w = 0; w < window; w++) end[w] = GOAL_NONE;
+    for (int i = 1; i < s->size; i++) {
+        int peer = (s->rank + i) % s->size, w = turn % window;
+        struct goal_part from = coll_send_block(s, v, peer);
+        if (!from.len) continue;
+        goal_id sent = goal_send(b, peer, 0, from.at, from.len);
+        goal_after(b, sent, end[w]);
+        end[w] = sent;
+        turn++;
+    }
+    keep_own(b, s, v);
+}
+
 /* The root sends a child the blocks of its subtree: from where they are, or together where the ranks wrap around. */
 static void scatter_root(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v,
                          const struct coll_tree *t)

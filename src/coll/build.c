@@ -4,35 +4,11 @@
  * of the graph (Kahn), which is roughly the order in which a run touches them, and
  * which finds cycles on the way.
  */
-#include "coll/build.h"
+#include "coll/build_in.h"
 
 #include "base/err.h"
 #include <stdlib.h>
 #include <string.h>
-
-struct draft { /* an operation before it has a place in the block */
-    uint8_t type;
-    uint16_t tag, n_in, n_out;
-    int32_t peer;
-    uint32_t piece; /* index of its first piece */
-};
-
-struct edge {
-    int32_t from, to;
-    bool start; /* released by the start of `from`, not by its end */
-};
-
-struct goal_build {
-    int rank, size, err;
-    unsigned flags;
-    int64_t scratch;
-    struct draft *op;
-    struct goal_piece *piece;
-    struct edge *edge;
-    struct goal_range *range;
-    size_t ops, pieces, edges, ranges;             /* in use ... */
-    size_t op_cap, piece_cap, edge_cap, range_cap; /* ... of */
-};
 
 int goal_count(const struct goal_build *b) { return (int)b->ops; }
 int goal_build_error(const struct goal_build *b) { return b->err; }
@@ -117,10 +93,10 @@ static int add_pieces(struct goal_build *b, const struct goal_part *part, int n,
     if (!grow(b, (void **)&b->piece, sizeof *b->piece, b->pieces, (size_t)n, &b->piece_cap)) return 0;
     int used = 0;
     for (int i = 0; i < n; i++) {
+        struct goal_mem at = goal_stage_place(b, part[i].at);
         if (!part[i].len) continue;
-        if (!touch(b, part[i].at, part[i].len, how)) return 0;
-        uint64_t where = (uint64_t)part[i].at.slot << 48 | (uint64_t)part[i].len;
-        b->piece[b->pieces++] = (struct goal_piece){part[i].at.off, where};
+        if (!touch(b, at, part[i].len, how)) return 0;
+        b->piece[b->pieces++] = (struct goal_piece){at.off, (uint64_t)at.slot << 48 | (uint64_t)part[i].len};
         used++;
     }
     return used;
@@ -130,6 +106,10 @@ static goal_id add(struct goal_build *b, unsigned type, int peer, int tag, const
                    const struct goal_part *out, int n_out, unsigned how_out)
 {
     if (!grow(b, (void **)&b->op, sizeof *b->op, b->ops, 1, &b->op_cap)) return GOAL_NONE;
+    if (unlikely(b->staged) && (type == GOAL_OP_SEND || type == GOAL_OP_RECV)) {
+        peer = peer >= 0 && peer < b->stage.size ? b->stage.ranks[peer] : -1;
+        tag += b->stage.tag;
+    }
     if (peer < 0 || peer >= b->size || tag < 0 || tag > UINT16_MAX) {
         goal_build_fail(b, err_set(TERN_ERR_PROGRAM, "schedule names rank %d, tag %d", peer, tag));
         return GOAL_NONE;

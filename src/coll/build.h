@@ -64,6 +64,20 @@ goal_id goal_stamp(struct goal_build *, struct goal_mem to); /* int64_t nanoseco
 void goal_after(struct goal_build *, goal_id op, goal_id before);
 void goal_after_start(struct goal_build *, goal_id op, goal_id before);
 
+/*
+ * A stage: a program for some of the ranks as a part of this one. Between open and close peers count the members of the
+ * stage, tags begin at `tag`, and slots 0 and 1 lie where `slot` says; so that a builder made for all ranks of a
+ * communicator serves the ranks of a node, or one of each. close puts all of it behind `before` and returns the
+ * operation that ends it. Stages do not nest; `ranks` is the caller's until close.
+ */
+struct goal_stage {
+    const int *ranks; /* of the members */
+    int size, tag;
+    struct goal_mem slot[2];
+};
+void goal_stage_open(struct goal_build *, const struct goal_stage *);
+goal_id goal_stage_close(struct goal_build *, goal_id before);
+
 /* How many operations there are; the sticky error, and setting it. */
 int goal_count(const struct goal_build *);
 int goal_build_error(const struct goal_build *);

@@ -91,6 +91,7 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
         two_directions(a, s);
     }
     s->nodes = c->coll->nodes;
+    if (c->coll->mixed) s->flags |= COLL_MIXED;
     if (c->coll->far) s->flags |= COLL_FAR;
     if (a->kind == COLL_BCAST && !idle && !a->rtype->contig) s->flags |= COLL_STAGED;
     if (coll_reduces(a->kind) && !idle) {

@@ -57,6 +57,7 @@ static bool find_places(const struct comm *c, struct coll_comm *cc)
         int32_t *n = &number[comm_node(c, r)];
         if (!*n) *n = ++cc->nodes;
         cc->node_of[r] = *n - 1;
+        cc->mixed |= r && cc->node_of[r] < cc->node_of[r - 1];
     }
     free(number);
     return cc->nodes > 0;

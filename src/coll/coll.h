@@ -94,6 +94,7 @@ struct coll_comm {
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
     bool far;        /* its ranks do not all share memory */
+    bool mixed;      /* the ranks of a node are not all neighbours */
     int32_t nodes;   /* that the ranks of this group are on; 0: not found out yet */
     int32_t *node_of; /* the node of each rank, as in struct coll_given; NULL with one node */
 };

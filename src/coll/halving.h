@@ -17,7 +17,8 @@
 struct halving {
     int p, extra;        /* ranks that take part, P - p */
     int num;             /* my number among them, -1 if I dropped out */
-    struct goal_mem dst; /* where results are made */
+    struct goal_mem in, dst; /* where the input is, and where results are made */
+    const int64_t *bound; /* where chunks begin, p + 1 entries; NULL: they are as equal as can be */
     int lo, hi;          /* my chunks at the end: [lo, hi), one chunk */
     goal_id last;        /* my chunk is complete in dst (or, having dropped out, my vector is sent) after this */
     goal_id sent[32];    /* step k: the send of the half given away, from dst or the input */
@@ -46,6 +47,15 @@ static inline int halving_chunk(const struct halving *h, int num)
     for (int mask = 1; mask < h->p; mask *= 2) halving_keep(num, mask, &lo, &hi);
     return lo;
 }
+
+/* First byte of chunk c. */
+static inline int64_t halving_at(const struct halving *h, const struct coll_shape *s, int c)
+{
+    return h->bound ? h->bound[c] : coll_chunk(s, c, h->p);
+}
+
+/* Numbers the ranks; nothing else is set, all chunks are still everyone's. */
+void halving_number(const struct coll_shape *, struct halving *);
 
 /* Pairs up and numbers the ranks; messages use `tag`. Input: coll_input; the result goes to dst. */
 void halving_pair(struct goal_build *, const struct coll_shape *, struct goal_mem dst, int tag, struct halving *);

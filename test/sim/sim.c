@@ -110,6 +110,13 @@ static void move_pieces(const struct goal_frame *f, const struct goal_op *op, ch
 {
     for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out && len; i++) {
         struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
+        if (!b.type) {
+            int64_t n = b.len < len ? b.len : len;
+            memcpy(from ? data : b.buf, from ? b.buf : data, (size_t)n);
+            data += n;
+            len -= n;
+            continue;
+        }
         for (int64_t k = 0; k < b.len && len; k++, len--, data++) {
             if (from) *data = *byte_at(&b, k);
             else *byte_at(&b, k) = *data;
@@ -171,8 +178,20 @@ static void poison(struct goal_frame *f, const struct goal_op *op)
 {
     for (unsigned i = 0; i < op->n_out; i++) {
         struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
-        for (int64_t k = 0; k < b.len; k++) *byte_at(&b, k) = (char)0xee;
+        if (!b.type) memset(b.buf, 0xee, (size_t)b.len);
+        for (int64_t k = 0; b.type && k < b.len; k++) *byte_at(&b, k) = (char)0xee;
     }
+}
+
+/* Has nobody written to the memory of a receive since it was posted? */
+static bool still_poisoned(const struct goal_frame *f, const struct goal_op *op)
+{
+    for (unsigned i = 0; i < op->n_out; i++) {
+        struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
+        for (int64_t k = 0; k < b.len; k++)
+            if (*byte_at(&b, k) != (char)0xee) return false;
+    }
+    return true;
 }
 
 /* A buffered send keeps its data apart and completes on its own, at once or later. */
@@ -228,6 +247,9 @@ static int transfer(struct msg *send, struct msg *recv)
     if (send->len > recv->len)
         return err_set(TERN_ERR_TRUNCATE, "%lld bytes from rank %d to %d under tag %u where %lld are expected",
                        (long long)send->len, send->src, rank, recv->op->tag, (long long)recv->len);
+    if (!still_poisoned(recv->frame, recv->op))
+        return err_set(TERN_ERR_PROGRAM, "rank %d wrote where it receives from rank %d under tag %u", rank, send->src,
+                       recv->op->tag);
     char *data = send->data ? send->data : malloc((size_t)send->len + 1);
     if (!data) return TERN_ERR_NOMEM;
     if (!send->data) move_pieces(send->frame, send->op, data, send->len, true);

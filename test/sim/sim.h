@@ -6,7 +6,7 @@
  * waits for its receive, when data moves and in which order completions are reported
  * is random by seed. A receive's memory is spoilt when it is posted, and data arrives
  * only at completion, so that a schedule that reads too early or shares memory that it
- * must not share gives wrong results. Two messages under way with the same identity, a
+ * must not share gives wrong results; writing there in between is an error, too. Two messages under way with the same identity, a
  * receive shorter than its message, messages left over and ranks that never finish are
  * errors in words.
  */

@@ -69,7 +69,7 @@ static void variables(void **state)
 {
     (void)state;
     for (int kind = 0; kind < COLL_KINDS; kind++) {
-        char words[256] = "auto";
+        char words[512] = "auto";
         enum var_id id = VAR_COUNT;
         const struct var *v = variable(kind, &id);
         for (int i = 0; i < coll_algs_count; i++) {
@@ -78,6 +78,7 @@ static void variables(void **state)
             assert_int_equal(var_set(id, coll_algs[i].name), 0);
             struct coll_shape s = shape(kind, 8, 100, COLL_EXACT);
             s.remote = coll_algs[i].flags & ALG_INTER ? 3 : 0;
+            s.nodes = 2;
             coll_select(&s, NULL);
             assert_int_equal(s.alg, i);
             s = shape(kind, 7, 100, COLL_ORDERED); /* not where it would be wrong */
