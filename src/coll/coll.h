@@ -79,12 +79,14 @@ int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct ty
 /* ---- for the parts of this folder that hang on a communicator ---- */
 
 struct coll_cache;
+struct schedule_numbers;
 
 struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames by shape */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
+    struct schedule_numbers *schedules; /* of users (schedule.h); malloc'ed, NULL: there were none */
     bool far;        /* its ranks do not all share memory */
     int32_t nodes;   /* that the ranks of this group are on; 0: not found out yet */
     int32_t *node_of; /* the node of each rank, as in struct coll_given; NULL with one node */
