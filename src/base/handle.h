@@ -37,7 +37,8 @@ enum handle_kind {
     HANDLE_SESSION,
     HANDLE_WIN,
     HANDLE_FILE,
-    HANDLE_COMM_RESERVED /* a communicator whose making has not ended */
+    HANDLE_COMM_RESERVED, /* a communicator whose making has not ended */
+    HANDLE_SCHEDULE       /* of the public goal.h */
 };
 
 #define HANDLE_PREDEFINED_END 4096 /* values below are the standard's constants */

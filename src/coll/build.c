@@ -148,19 +148,19 @@ static int64_t total(const struct goal_part *part, int n)
     return sum;
 }
 
-static goal_id add_local(struct goal_build *b, unsigned type, const struct goal_part *in, int n_in,
+static goal_id add_local(struct goal_build *b, unsigned type, unsigned code, const struct goal_part *in, int n_in,
                          const struct goal_part *out, int n_out, unsigned how_out)
 {
     if (total(in, n_in) != total(out, n_out)) {
         goal_build_fail(b, err_set(TERN_ERR_PROGRAM, "schedule's %s has lists of unequal length", goal_type_name(type)));
         return GOAL_NONE;
     }
-    return add(b, type, 0, 0, in, n_in, out, n_out, how_out);
+    return add(b, type, 0, (int)code, in, n_in, out, n_out, how_out);
 }
 
 goal_id goal_copyv(struct goal_build *b, const struct goal_part *from, int n_from, const struct goal_part *to, int n_to)
 {
-    return add_local(b, GOAL_OP_COPY, from, n_from, to, n_to, GOAL_SLOT_WRITE);
+    return add_local(b, GOAL_OP_COPY, 0, from, n_from, to, n_to, GOAL_SLOT_WRITE);
 }
 
 goal_id goal_copy(struct goal_build *b, struct goal_mem from, struct goal_mem to, int64_t len)
@@ -171,7 +171,7 @@ goal_id goal_copy(struct goal_build *b, struct goal_mem from, struct goal_mem to
 goal_id goal_reducev(struct goal_build *b, const struct goal_part *in, int n_in, const struct goal_part *inout,
                      int n_inout)
 {
-    return add_local(b, GOAL_OP_REDUCE, in, n_in, inout, n_inout, GOAL_SLOT_READ | GOAL_SLOT_WRITE);
+    return add_local(b, GOAL_OP_REDUCE, 0, in, n_in, inout, n_inout, GOAL_SLOT_READ | GOAL_SLOT_WRITE);
 }
 
 goal_id goal_reduce(struct goal_build *b, struct goal_mem in, struct goal_mem inout, int64_t len)
@@ -184,6 +184,12 @@ goal_id goal_reduce3(struct goal_build *b, struct goal_mem x, struct goal_mem y,
     if (!len) return goal_join(b);
     const struct goal_part in[2] = {{x, len}, {y, len}};
     return add(b, GOAL_OP_REDUCE3, 0, 0, in, 2, &(struct goal_part){out, len}, 1, GOAL_SLOT_WRITE);
+}
+
+goal_id goal_arithv(struct goal_build *b, unsigned code, const struct goal_part *in, int n_in,
+                    const struct goal_part *inout, int n_inout)
+{
+    return add_local(b, GOAL_OP_ARITH, code, in, n_in, inout, n_inout, GOAL_SLOT_READ | GOAL_SLOT_WRITE);
 }
 
 goal_id goal_join(struct goal_build *b) { return add(b, GOAL_OP_JOIN, 0, 0, NULL, 0, NULL, 0, 0); }

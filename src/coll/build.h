@@ -57,6 +57,10 @@ goal_id goal_reducev(struct goal_build *, const struct goal_part *in, int n_in, 
 goal_id goal_reduce3(struct goal_build *, struct goal_mem a, struct goal_mem b, struct goal_mem out,
                      int64_t len); /* out = a op b; out overlaps neither */
 
+/* Arithmetic on plain numbers (ARITH_CODE of arith.h): inout = inout op in. Each piece holds whole numbers. */
+goal_id goal_arithv(struct goal_build *, unsigned code, const struct goal_part *in, int n_in, const struct goal_part *inout,
+                    int n_inout);
+
 goal_id goal_join(struct goal_build *);                     /* nothing; a point for edges to meet */
 goal_id goal_stamp(struct goal_build *, struct goal_mem to); /* int64_t nanoseconds, monotonic clock (GOAL-9) */
 

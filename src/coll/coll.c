@@ -109,6 +109,7 @@ static void comm_gone(struct comm *c)
     if (!cc) return;
     if (cc->node) cc->node_free(cc->node);
     coll_cache_close(cc->cache);
+    free(cc->schedules);
     free(cc->node_of);
     free(cc->numbers);
     free(cc->wanted);

@@ -85,6 +85,7 @@ int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct ty
 struct coll_cache;
 struct coll_numbers;
 struct coll_choice;
+struct schedule_numbers;
 
 struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
@@ -93,6 +94,7 @@ struct coll_comm {
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
+    struct schedule_numbers *schedules; /* of users (schedule.h); malloc'ed, NULL: there were none */
     bool far;        /* its ranks do not all share memory */
     bool mixed;      /* the ranks of a node are not all neighbours */
     int32_t nodes;   /* that the ranks of this group are on; 0: not found out yet */

@@ -13,6 +13,7 @@
 #include "coll/exec.h"
 
 #include "base/err.h"
+#include "coll/arith.h"
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -104,6 +105,19 @@ static int run_reduce3(struct goal_frame *f, const struct goal_op *op)
     return f->port->reduce3(f, &a, &b, &out);
 }
 
+/* arith - as reduce, on plain numbers: what is written = what is written, operator, what is read. */
+static int combine(struct goal_frame *f, const struct goal_buf *in, const struct goal_buf *inout)
+{
+    if (in->type || inout->type) return err_set(TERN_ERR_PROGRAM, "a schedule does arithmetic in typed memory");
+    return goal_arith(f->code, in->buf, inout->buf, (size_t)in->len);
+}
+
+static int run_arith(struct goal_frame *f, const struct goal_op *op)
+{
+    f->code = op->tag;
+    return run_lists(f, op, combine);
+}
+
 /* stamp - writes the monotonic clock's nanoseconds as 8 bytes. */
 static int run_stamp(struct goal_frame *f, const struct goal_op *op)
 {
@@ -131,6 +145,7 @@ static inline int begin(struct goal_frame *f, const struct goal_op *op)
     case GOAL_OP_REDUCE3: return run_reduce3(f, op);
     case GOAL_OP_JOIN: /* nothing to do: it exists for its edges */ return GOAL_DONE;
     case GOAL_OP_STAMP: return run_stamp(f, op);
+    case GOAL_OP_ARITH: return run_arith(f, op);
     default: return err_set(TERN_ERR_INTERN, "operation type %u in a checked schedule", op->type);
     }
 }

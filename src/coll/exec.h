@@ -76,6 +76,7 @@ struct goal_frame {
     int status;             /* first error of this run */
     bool running;           /* inside the interpreter's loop */
     bool active;            /* between goal_start and done */
+    uint16_t code;          /* of the arithmetic that is being done */
     int tag;                /* of the run, for the port: with op->tag it identifies the message */
     const struct op *op;    /* of reductions */
     struct type *type; /* of reductions; also of a typed scratchpad */

@@ -10,6 +10,7 @@ const char *goal_type_name(unsigned type)
     static const char *const name[GOAL_OP_END] = {
         [GOAL_OP_SEND] = "send",       [GOAL_OP_RECV] = "recv", [GOAL_OP_COPY] = "copy",   [GOAL_OP_REDUCE] = "reduce",
         [GOAL_OP_REDUCE3] = "reduce3", [GOAL_OP_JOIN] = "join", [GOAL_OP_STAMP] = "stamp",
+        [GOAL_OP_ARITH] = "arith",
     };
     return type < GOAL_OP_END ? name[type] : NULL;
 }

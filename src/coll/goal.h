@@ -34,7 +34,7 @@
 #include <stdatomic.h>
 
 #define GOAL_MAGIC   0x4c414f47u /* "GOAL" in memory on a little-endian machine */
-#define GOAL_VERSION 1
+#define GOAL_VERSION 2
 
 enum goal_slot_name { GOAL_SEND_BUF = 0, GOAL_RECV_BUF = 1, GOAL_SCRATCH = 2, GOAL_SLOT_USER = 3 };
 #define GOAL_SLOT_MAX 65535
@@ -48,6 +48,7 @@ enum goal_type {
     GOAL_OP_REDUCE3 = 5,
     GOAL_OP_JOIN = 6,
     GOAL_OP_STAMP = 7,
+    GOAL_OP_ARITH = 8, /* arithmetic on plain numbers: the tag says which (arith.h) */
     GOAL_OP_END
 };
 
@@ -91,7 +92,7 @@ static_assert(sizeof(struct goal_piece) == 16, "format");
 struct goal_op {
     uint8_t type; /* enum goal_type */
     uint8_t zero;
-    uint16_t tag;          /* of messages */
+    uint16_t tag;          /* of messages; operator and type of arithmetic; else 0 */
     uint16_t n_in, n_out;  /* pieces read, pieces written */
     uint32_t index;        /* position among the operations of the program */
     uint32_t dependencies; /* edges that lead here */
@@ -167,6 +168,12 @@ void goal_unref(struct goal_prog *); /* NULL is fine */
 
 /* The program as text, one line an operation; malloc'ed, NULL when memory is out. Only for valid programs. */
 char *goal_print(const struct goal_head *);
+
+/*
+ * The other way: the program of a text as goal_print writes it; blanks may be more or fewer. TERN_ERR_PROGRAM with words
+ * that name the line. One reference.
+ */
+int goal_parse(const char *text, struct goal_prog **prog_p);
 
 /* Name of an operation type ("send", ...), NULL for values that are none. */
 const char *goal_type_name(unsigned type);

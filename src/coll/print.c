@@ -2,11 +2,15 @@
  * print.c - a program as text, for people: a head line, a line for each slot, a line
  * for each operation with what it touches and whom it releases.
  *
- *   schedule v1: rank 1 of 2, 3 operations, 1 independent, scratchpad 64 bytes, 216 bytes
+ *   schedule v2: rank 1 of 2, 3 operations, 1 independent, scratchpad 64 bytes, 3 slots, 240 bytes
  *     slot 0 (send) [0,64) read
  *     0  recv     from 0 tag 0: scratch[0,64)           then 1
  *     1  reduce   send[0,64) -> scratch[0,64)           then 2     started: 3
+ *     2  add      int32: send[0,64) -> scratch[0,64)
+ *
+ * Nothing is left out: parse.c makes the same block of it again.
  */
+#include "coll/arith.h"
 #include "coll/goal.h"
 
 #include <stdio.h>
@@ -37,7 +41,9 @@ static void print_edges(FILE *f, const struct goal_head *h, const char *word, co
 
 static void print_op(FILE *f, const struct goal_head *h, const struct goal_op *op)
 {
-    fprintf(f, "  %-4u %-8s", op->index, goal_type_name(op->type));
+    bool arith = op->type == GOAL_OP_ARITH;
+    fprintf(f, "  %-4u %-8s", op->index, arith ? goal_operator_name(op->tag >> 8) : goal_type_name(op->type));
+    if (arith) fprintf(f, " %s:", goal_number_name(op->tag & 0xff));
     if (op->type == GOAL_OP_SEND) fprintf(f, " to %d tag %u:", op->peer, op->tag);
     if (op->type == GOAL_OP_RECV) fprintf(f, " from %d tag %u:", op->peer, op->tag);
     if (op->n_in || op->type == GOAL_OP_SEND) print_pieces(f, op->piece, op->n_in);
@@ -65,9 +71,9 @@ char *goal_print(const struct goal_head *h)
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     if (!f) return NULL;
-    fprintf(f, "schedule v%u: rank %d of %d, %u operations, %u independent, scratchpad %lld %s, %u bytes\n", h->version,
+    fprintf(f, "schedule v%u: rank %d of %d, %u operations, %u independent, scratchpad %lld %s, %u slots, %u bytes\n", h->version,
             h->rank, h->size, h->op_count, h->indep_ops_count, (long long)h->scratch,
-            h->flags & GOAL_TYPED_SCRATCH ? "bytes of elements" : "bytes", h->bytes);
+            h->flags & GOAL_TYPED_SCRATCH ? "bytes of elements" : "bytes", h->slot_count, h->bytes);
     print_slots(f, h);
     const struct goal_op *op = goal_op_at(h, h->first_op);
     for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op)) print_op(f, h, op);

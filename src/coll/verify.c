@@ -9,6 +9,7 @@
 #include "coll/goal.h"
 
 #include "base/err.h"
+#include "coll/arith.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ static int check_head(const struct goal_head *h, size_t size)
     if (h->flags & ~(unsigned)GOAL_TYPED_SCRATCH) return BAD("unknown flags 0x%x", h->flags);
     if (h->size < 1 || h->rank < 0 || h->rank >= h->size) return BAD("rank %d of %d", h->rank, h->size);
     if (h->slot_count > GOAL_SLOT_MAX + 1) return BAD("%u slots", h->slot_count);
+    if (h->zero) return BAD("0x%x where zero belongs", h->zero);
     if (h->scratch < 0 || (uint64_t)h->scratch > GOAL_LEN_MAX) return BAD("scratchpad of %lld bytes", (long long)h->scratch);
     uint64_t first = sizeof *h + (uint64_t)h->slot_count * sizeof(struct goal_range) +
                      (uint64_t)h->indep_ops_count * sizeof(uint32_t);
@@ -38,6 +40,7 @@ static int check_ranges(const struct goal_head *h)
         if (r[i].lo > r[i].hi || r[i].hi > (int64_t)GOAL_LEN_MAX || r[i].lo < -(int64_t)GOAL_LEN_MAX)
             return BAD("slot %u has range [%lld,%lld)", i, (long long)r[i].lo, (long long)r[i].hi);
         if (r[i].flags & ~(unsigned)(GOAL_SLOT_READ | GOAL_SLOT_WRITE)) return BAD("slot %u has flags 0x%x", i, r[i].flags);
+        if (r[i].zero || (!r[i].flags && (r[i].lo || r[i].hi))) return BAD("slot %u is not used, but has a range", i);
     }
     if (h->slot_count > GOAL_SCRATCH && (r[GOAL_SCRATCH].lo < 0 || r[GOAL_SCRATCH].hi > h->scratch))
         return BAD("scratchpad of %lld bytes is used up to %lld", (long long)h->scratch, (long long)r[GOAL_SCRATCH].hi);
@@ -55,6 +58,7 @@ static const struct {
     [GOAL_OP_REDUCE3] = {2, 2, 1, 1},
     [GOAL_OP_JOIN] = {0, 0, 0, 0},
     [GOAL_OP_STAMP] = {0, 0, 1, 1},
+    [GOAL_OP_ARITH] = {0, GOAL_PIECES_MAX, 0, GOAL_PIECES_MAX},
 };
 
 /* One list of pieces: none empty, inside their slots' ranges, which allow the use. Their total length is added up. */
@@ -76,6 +80,68 @@ static int check_pieces(const struct goal_head *h, const struct goal_op *op, uns
     return 0;
 }
 
+/* What two lists of equal length have side by side is one place or two that do not overlap: then it can be copied in any order. */
+static int check_overlap(const struct goal_op *op)
+{
+    const struct goal_piece *in = op->piece, *out = in + op->n_in, *end = out;
+    int64_t in_pos = 0, out_pos = 0;
+    while (in < end) {
+        int64_t in_left = goal_piece_len(in) - in_pos, out_left = goal_piece_len(out) - out_pos;
+        int64_t n = in_left < out_left ? in_left : out_left, apart = (out->off + out_pos) - (in->off + in_pos);
+        if (goal_piece_slot(in) == goal_piece_slot(out) && apart && apart < n && -apart < n)
+            return BAD("operation %u (%s) reads and writes memory that overlaps", op->index, goal_type_name(op->type));
+        in_pos += n;
+        out_pos += n;
+        if (n == in_left) in++, in_pos = 0;
+        if (n == out_left) out++, out_pos = 0;
+    }
+    return 0;
+}
+
+static bool overlap(const struct goal_piece *a, const struct goal_piece *b)
+{
+    return goal_piece_slot(a) == goal_piece_slot(b) && a->off < b->off + goal_piece_len(b) &&
+           b->off < a->off + goal_piece_len(a);
+}
+
+static int check_reduce3(const struct goal_op *op, uint64_t in, uint64_t out)
+{
+    if (goal_piece_len(op->piece) != goal_piece_len(op->piece + 1) || in != 2 * out)
+        return BAD("operation %u has operands of unequal length", op->index);
+    if (overlap(op->piece, op->piece + 2) || overlap(op->piece + 1, op->piece + 2))
+        return BAD("operation %u (reduce3) writes over its operands", op->index);
+    return 0;
+}
+
+/* Operator and type exist, and no piece splits a number. */
+static int check_arith(const struct goal_op *op)
+{
+    if (!goal_arith_known(op->tag)) return BAD("operation %u does unknown arithmetic 0x%x", op->index, op->tag);
+    int64_t unit = (int64_t)goal_arith_unit(op->tag);
+    for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out; i++)
+        if (goal_piece_len(&op->piece[i]) % unit)
+            return BAD("operation %u splits a number of %lld bytes", op->index, (long long)unit);
+    return 0;
+}
+
+/* What holds for the lengths of a local operation's lists. */
+static int check_local(const struct goal_op *op, uint64_t in, uint64_t out)
+{
+    switch (op->type) {
+    case GOAL_OP_COPY:
+    case GOAL_OP_REDUCE:
+    case GOAL_OP_ARITH:
+        if (in != out) return BAD("operation %u has lists of unequal length", op->index);
+        if (op->type == GOAL_OP_ARITH && check_arith(op)) return TERN_ERR_PROGRAM;
+        return check_overlap(op);
+    case GOAL_OP_REDUCE3: return check_reduce3(op, in, out);
+    case GOAL_OP_STAMP:
+        if (out != sizeof(int64_t)) return BAD("operation %u stamps %llu bytes", op->index, (unsigned long long)out);
+        return 0;
+    default: return 0;
+    }
+}
+
 static int check_op(const struct goal_head *h, const struct goal_op *op, uint32_t index)
 {
     if (op->index != index || op->zero) return BAD("operation %u is numbered %u", index, op->index);
@@ -85,17 +151,13 @@ static int check_op(const struct goal_head *h, const struct goal_op *op, uint32_
         return BAD("operation %u (%s) reads %u pieces and writes %u", index, goal_type_name(op->type), op->n_in, op->n_out);
     bool message = op->type == GOAL_OP_SEND || op->type == GOAL_OP_RECV;
     if (op->peer < 0 || op->peer >= (message ? h->size : 1)) return BAD("operation %u names rank %d", index, op->peer);
+    if (op->tag && !message && op->type != GOAL_OP_ARITH) return BAD("operation %u has tag %u", index, op->tag);
     uint64_t in, out;
-    unsigned how_out = op->type == GOAL_OP_REDUCE ? GOAL_SLOT_READ | GOAL_SLOT_WRITE : GOAL_SLOT_WRITE;
+    bool reads_out = op->type == GOAL_OP_REDUCE || op->type == GOAL_OP_ARITH;
+    unsigned how_out = reads_out ? GOAL_SLOT_READ | GOAL_SLOT_WRITE : GOAL_SLOT_WRITE;
     int rc = check_pieces(h, op, 0, op->n_in, GOAL_SLOT_READ, &in);
     if (!rc) rc = check_pieces(h, op, op->n_in, op->n_out, how_out, &out);
-    if (rc) return rc;
-    bool same = op->type == GOAL_OP_COPY || op->type == GOAL_OP_REDUCE;
-    if (same && in != out) return BAD("operation %u has lists of unequal length", index);
-    if (op->type == GOAL_OP_REDUCE3 && (goal_piece_len(op->piece) != goal_piece_len(op->piece + 1) || in != 2 * out))
-        return BAD("operation %u has operands of unequal length", index);
-    if (op->type == GOAL_OP_STAMP && out != sizeof(int64_t)) return BAD("operation %u stamps %llu bytes", index, (unsigned long long)out);
-    return 0;
+    return rc ? rc : check_local(op, in, out);
 }
 
 /* All operations lie in the block, one behind the other, up to its very end. place[i] becomes the offset of the i-th. */
@@ -109,6 +171,8 @@ static int check_ops(const struct goal_head *h, uint32_t *place)
         if (h->bytes - at < n) return BAD("operation %u lies outside the block", i);
         int rc = check_op(h, op, i);
         if (rc) return rc;
+        if (((op->n_finish + op->n_start) & 1) && goal_edges(op)[op->n_finish + op->n_start])
+            return BAD("operation %u is not followed by zeros", i);
         place[i] = (uint32_t)at;
         at += n;
     }
@@ -142,6 +206,7 @@ static int check_edges(const struct goal_head *h, const uint32_t *place, uint32_
         if (indep == h->indep_ops_count || goal_indep(h)[indep++] != place[i])
             return BAD("operation %u is missing in the list of independent ones", i);
     }
+    if ((indep & 1) && goal_indep(h)[indep]) return BAD("the list of independent operations is not followed by zeros");
     return indep == h->indep_ops_count ? 0 : BAD("%u independent operations are listed, %u exist", h->indep_ops_count, indep);
 }
 

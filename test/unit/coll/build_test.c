@@ -104,7 +104,7 @@ static void text(void **state)
     (void)state;
     struct goal_prog *prog = small_program();
     char *t = goal_print(&prog->head);
-    assert_string_equal(t, "schedule v1: rank 1 of 4, 3 operations, 1 independent, scratchpad 64 bytes, 280 bytes\n"
+    assert_string_equal(t, "schedule v2: rank 1 of 4, 3 operations, 1 independent, scratchpad 64 bytes, 3 slots, 280 bytes\n"
                            "  slot 1 (recv) [0,24) read write\n"
                            "  slot 2 (scratch) [0,24) read write\n"
                            "  0    recv     from 3 tag 7: scratch[0,24)  then 1\n"

@@ -1,0 +1,19 @@
+/*
+ * check.h - what can be wrong with the messages of schedules, found before a run.
+ */
+#ifndef TERN_COLL_CHECK_H
+#define TERN_COLL_CHECK_H
+
+#include "coll/goal.h"
+
+/* One program by itself: no two sends to one rank, nor two receives from one, have the same tag. */
+int goal_check_tags(const struct goal_head *);
+
+/*
+ * The programs of all n ranks together, each of which goal_verify has passed: every send has its receive with room for
+ * it, and the other way round, and no ranks wait for each other for ever, even if no message is buffered. 0, or
+ * TERN_ERR_PROGRAM with words that name ranks, operations and tag.
+ */
+int goal_check_all(int n, const struct goal_head *const block[]);
+
+#endif

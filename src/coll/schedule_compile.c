@@ -1,0 +1,179 @@
+/*
+ * schedule_compile.c - the end of the building of a user's schedule, and schedules that
+ * come as a block or a text; what is checked of both.
+ */
+#include "coll/schedule.h"
+
+#include "base/err.h"
+#include "base/var.h"
+#include "coll/check.h"
+#include "coll/coll.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Offsets in user space shall count from the lowest address, not from the one named first. The program is not shared yet. */
+static int rebase(struct schedule *s, struct goal_prog *prog)
+{
+    struct goal_head *h = &prog->head;
+    if (h->slot_count <= GOAL_SLOT_USER) return 0;
+    struct goal_range *r = (struct goal_range *)(uintptr_t)goal_ranges(h) + GOAL_SLOT_USER;
+    struct schedule_place *place = schedule_place(s, GOAL_SLOT_USER);
+    if (!place) return TERN_ERR_NOMEM;
+    if (!r->flags) return 0;
+    int64_t low = r->lo;
+    const struct goal_op *op = goal_op_at(h, h->first_op);
+    for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op))
+        for (unsigned k = 0; k < (unsigned)op->n_in + op->n_out; k++)
+            if (goal_piece_slot(&op->piece[k]) == GOAL_SLOT_USER) ((struct goal_op *)(uintptr_t)op)->piece[k].off -= low;
+    *place = (struct schedule_place){s->anchor + low, r->hi - low, true};
+    r->hi -= low;
+    r->lo = 0;
+    return 0;
+}
+
+/* All ranks' blocks, one behind the other, and how long each is; malloc'ed. A rank that has none gives 0 bytes. */
+static int exchange(struct comm *c, const struct goal_head *own, int64_t *len, char **blocks_p)
+{
+    struct type *byte = type_of(MPI_BYTE);
+    int64_t n = own ? own->bytes : 0, sum = 0;
+    int rc = coll_allgather(c, &n, sizeof n, byte, len, sizeof n, byte);
+    if (rc) return rc;
+    int64_t *off = malloc((size_t)c->size * sizeof *off);
+    for (int r = 0; off && r < c->size; sum += len[r++]) off[r] = sum;
+    char *blocks = off ? malloc((size_t)sum + 1) : NULL;
+    if (!blocks) {
+        free(off);
+        return err_set(TERN_ERR_NOMEM, "no memory for %lld bytes of the other ranks' schedules", (long long)sum);
+    }
+    rc = coll_run(c, &(struct coll_call){.kind = COLL_ALLGATHERV, .sendbuf = own ? (const void *)own : blocks, .scount = n,
+                                         .stype = byte, .recvbuf = blocks, .rcounts = len, .rdispls = off, .rtype = byte});
+    free(off);
+    *blocks_p = blocks;
+    if (rc) free(blocks);
+    return rc;
+}
+
+static int judge(struct comm *c, const int64_t *len, char *blocks)
+{
+    const struct goal_head **block = calloc((size_t)c->size, sizeof *block);
+    int64_t at = 0;
+    int rc = block ? 0 : err_set(TERN_ERR_NOMEM, "no memory to check a schedule");
+    for (int r = 0; !rc && r < c->size; at += len[r++]) {
+        block[r] = (const struct goal_head *)(blocks + at);
+        if (!len[r]) rc = err_set(TERN_ERR_PROGRAM, "the part of rank %d of the schedule is wrong", r);
+        else rc = goal_verify(block[r], (size_t)len[r]);
+    }
+    if (!rc) rc = goal_check_all(c->size, block);
+    free(block);
+    return rc;
+}
+
+/* TERN_GOAL_CHECK=all: every rank looks at all, and finds the same. `own` NULL: something is wrong with it already. */
+static int check_all(struct comm *c, const struct goal_head *own)
+{
+    char *blocks = NULL;
+    int64_t *len = calloc((size_t)c->size, sizeof *len);
+    if (!len) return err_set(TERN_ERR_NOMEM, "no memory to check a schedule");
+    int rc = exchange(c, own, len, &blocks);
+    if (!rc) {
+        rc = judge(c, len, blocks);
+        free(blocks);
+    }
+    free(len);
+    return rc;
+}
+
+/* The last words, kept from those of what follows. */
+static void copy_words(char *to, size_t room)
+{
+    strncpy(to, err_words(), room - 1);
+    to[room - 1] = 0;
+}
+
+/* The last look at a program; rc: what was wrong before. */
+static int check(struct schedule *s, struct goal_prog *prog, int rc)
+{
+    char words[200];
+    if (!rc) rc = goal_verify(&prog->head, prog->head.bytes);
+    if (!rc) rc = goal_check_tags(&prog->head);
+    if (!strcmp(var_text(VAR_GOAL_CHECK), "off")) return rc;
+    copy_words(words, sizeof words);
+    int all = check_all(s->comm, rc ? NULL : &prog->head);
+    return rc ? err_set(rc, "%s", words) : all; /* what is wrong here is told here */
+}
+
+int schedule_compile(struct schedule *s)
+{
+    struct goal_prog *prog = NULL;
+    int rc = schedule_building(s);
+    if (rc) return rc;
+    rc = goal_seal(s->build, &prog);
+    if (!rc) rc = rebase(s, prog);
+    rc = check(s, prog, rc);
+    if (rc) {
+        goal_unref(prog);
+        return rc;
+    }
+    goal_build_close(s->build);
+    s->build = NULL;
+    s->prog = prog;
+    return 0;
+}
+
+/* ---- from elsewhere ------------------------------------------------------------------ */
+
+/* Is it a program that can run with what users can give? */
+static int usable(const struct comm *c, const struct goal_head *h)
+{
+    const struct goal_op *op = goal_op_at(h, h->first_op);
+    if (h->rank != c->rank || h->size != c->size)
+        return err_set(TERN_ERR_PROGRAM, "the schedule is for rank %d of %d, and this is rank %d of %d", h->rank, h->size, c->rank,
+                       c->size);
+    for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op))
+        if (op->type == GOAL_OP_REDUCE || op->type == GOAL_OP_REDUCE3 || h->flags)
+            return err_set(TERN_ERR_PROGRAM, "operation %u needs an operator of MPI, which only MPI's collectives have", i);
+    return 0;
+}
+
+/* Makes a schedule of a program, or of the failure rc to get one: the other ranks may wait for what this one has. */
+static int adopt(struct comm *c, struct goal_prog *prog, int rc, struct schedule **schedule_p)
+{
+    struct schedule *s;
+    char words[200];
+    copy_words(words, sizeof words);
+    int made = schedule_new(c, &s);
+    if (made) return made;
+    if (rc) err_set(rc, "%s", words);
+    else rc = usable(c, &prog->head);
+    rc = check(s, prog, rc);
+    if (rc) {
+        schedule_drop(s);
+        return rc;
+    }
+    s->prog = goal_ref(prog);
+    s->scratch = prog->head.scratch;
+    *schedule_p = s;
+    return 0;
+}
+
+int schedule_import(struct comm *c, const void *block, size_t bytes, struct schedule **schedule_p)
+{
+    struct goal_prog *prog = NULL;
+    void *copy = malloc(bytes + 1); /* the user's may lie at any address */
+    if (!copy) return err_set(TERN_ERR_NOMEM, "no memory for a schedule of %zu bytes", bytes);
+    memcpy(copy, block, bytes);
+    int rc = goal_import(copy, bytes, &prog);
+    free(copy);
+    rc = adopt(c, prog, rc, schedule_p);
+    goal_unref(prog);
+    return rc;
+}
+
+int schedule_parse(struct comm *c, const char *text, struct schedule **schedule_p)
+{
+    struct goal_prog *prog = NULL;
+    int rc = goal_parse(text, &prog);
+    rc = adopt(c, prog, rc, schedule_p);
+    goal_unref(prog);
+    return rc;
+}
