@@ -71,9 +71,12 @@ static int compare_settings(const struct comm *c, const struct rankmap *group)
     if (index >= proc_self()->size || index == proc_self()->rank) return 0; /* of another job, or this one */
     int rc = peer_settings_of(index, &theirs);
     if (rc || theirs == peer_settings) return rc;
-    return err_set(TERN_ERR_ARG, "rank %d of '%s' (rank %u of the job) has other settings of the collectives than rank %u of "
-                   "the job: TERN_COLL_TABLE and those variables of which tern_info says that they are equal on all ranks "
-                   "must be", c->rank, c->name, proc_self()->rank, index);
+    return err_set(
+        TERN_ERR_ARG,
+        "rank %d of '%s' (rank %u of the job) has other settings of the collectives than rank %u of "
+        "the job: TERN_COLL_TABLE and those variables of which tern_info says that they are equal on all ranks "
+        "must be",
+        c->rank, c->name, proc_self()->rank, index);
 }
 
 /* What the hints say, all or nothing of it. */
@@ -175,7 +178,8 @@ static int make_program(struct comm *c, const struct coll_key *k, const struct c
 }
 
 /* The lock: a collective started earlier may hand in its frame while another thread makes progress. */
-static int cached_frame(struct comm *c, const struct coll_key *k, const struct coll_given *v, struct coll_frame **frame_p)
+static int cached_frame(struct comm *c, const struct coll_key *k, const struct coll_given *v,
+                        struct coll_frame **frame_p)
 {
     struct goal_prog *prog;
     void *frame = NULL;
@@ -233,11 +237,17 @@ static int run(struct comm *c, const struct coll_call *a)
     return rc;
 }
 
+/* Does it go by messages whatever the node can do? All ranks know alike. */
+static bool only_messages(const struct comm *c, const struct coll_call *a)
+{
+    return unlikely(c->inter || coll_select_forced(a->kind, c->coll->wanted));
+}
+
 int coll_run(struct comm *c, const struct coll_call *a)
 {
     int rc = check(c, a);
     if (unlikely(rc)) return rc;
-    if (unlikely(c->inter || coll_select_forced(a->kind, c->coll->wanted))) return run(c, a);
+    if (only_messages(c, a)) return run(c, a);
     return node_run(c, a, coll_call_bytes(c, a), &rc) ? rc : run(c, a);
 }
 
@@ -301,13 +311,16 @@ static int prepared(struct request *r, int rc, struct request **req_p)
 
 int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
-    struct request *r = new_request(c);
-    return r ? prepared(r, coll_by_messages(r, a, c->coll->seq++), req_p) : TERN_ERR_NOMEM;
+    int rc = check(c, a);
+    struct request *r = rc ? NULL : new_request(c);
+    if (!r) return rc ? rc : TERN_ERR_NOMEM;
+    return prepared(r, coll_by_messages(r, a, c->coll->seq++), req_p);
 }
 
 int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
+    if (!rc && only_messages(c, a)) return coll_prepare_messages(c, a, req_p);
     struct request *r = rc ? NULL : new_request(c);
     if (!r) return rc ? rc : TERN_ERR_NOMEM;
     if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);

@@ -101,7 +101,7 @@ struct coll_comm {
     int32_t *node_of; /* the node of each rank, as in struct coll_given; NULL with one node */
 };
 
-/* coll_prepare by messages in any case; the arguments have been checked. The second: for a request that is there already,
+/* coll_prepare by messages in any case. The second: for a request that is there already,
  * as collective `number`; only coll_go remains to be called. */
 int coll_prepare_messages(struct comm *, const struct coll_call *, struct request **req_p);
 int coll_by_messages(struct request *, const struct coll_call *, uint32_t number);

@@ -120,7 +120,7 @@ static void drop(struct request *r)
 
 static const struct request_hooks hooks = {start, drop};
 
-/* What coll_prepare made, before it was started, becomes persistent. */
+/* What coll_prepare_messages made, before it was started, becomes persistent. */
 static void make_persistent(struct request *r, uint32_t number)
 {
     struct goal_frame *f = coll_frame_goal(r->xfer);
@@ -137,7 +137,7 @@ int coll_persist(struct comm *c, const struct coll_call *a, struct request **req
     struct request *r;
     int rc = open_numbers(c);
     uint32_t number = rc ? 0 : take_number(c, &rc);
-    if (!rc) rc = coll_prepare(c, a, &r);
+    if (!rc) rc = coll_prepare_messages(c, a, &r);
     if (!rc) {
         make_persistent(r, number);
         *req_p = r;
