@@ -258,7 +258,9 @@ void coll_fold_next(struct coll_folding *f, struct goal_mem x, goal_id got, bool
         goal_after(f->b, dep, got);
         goal_after(f->b, dep, f->free);
     }
-    if (same_place(x, to)) f->ready = coll_fold(f->b, f->s, x, f->acc, false, to, f->len, dep, f->ready);
+    struct coll_shape in_order = *f->s; /* the leftmost in dst: not the other way round, which others do not do */
+    in_order.flags |= f->s->flags & COLL_EXACT ? 0 : COLL_ORDERED;
+    if (same_place(x, to)) f->ready = coll_fold(f->b, &in_order, x, f->acc, false, to, f->len, dep, f->ready);
     else f->ready = coll_fold(f->b, f->s, f->acc, x, true, to, f->len, dep, f->ready);
     f->acc = to;
 }

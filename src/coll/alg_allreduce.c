@@ -27,7 +27,11 @@ static void return_result(struct goal_build *b, const struct coll_shape *s, cons
         goal_after(b, goal_send(b, s->rank - 1, tag, dst, s->bytes), ready);
 }
 
-/* Whole vectors are exchanged with partners at distance 1, 2, 4 ... */
+/*
+ * Whole vectors are exchanged with partners at distance 1, 2, 4 ... Both partners combine them in the same order, so
+ * that all ranks get the same bits; where mine is the left one and in dst, the result stays in the scratch of the
+ * other.
+ */
 void coll_allreduce_doubling(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     struct goal_mem dst = goal_mem(GOAL_RECV_BUF, 0);
@@ -36,16 +40,31 @@ void coll_allreduce_doubling(struct goal_build *b, const struct coll_shape *s, c
     if (s->size == 1) return own_copy(b, s);
     halving_pair(b, s, dst, 0, &h);
     struct goal_mem acc = h.last == GOAL_NONE ? coll_input(s) : dst;
+    goal_id reading = GOAL_NONE; /* the send that dst is in use by */
     int tag = 2;
     for (int mask = 1; mask < h.p && h.num >= 0; mask *= 2, tag++) {
         int partner = halving_rank(&h, h.num ^ mask);
+        bool left = partner < s->rank || (s->flags & COLL_EXACT);
         struct goal_mem x = goal_scratch(b, s->bytes);
-        goal_id sent = goal_send(b, partner, tag, acc, s->bytes), got = goal_recv(b, partner, tag, x, s->bytes);
+        goal_id sent = goal_send(b, partner, tag, acc, s->bytes), got = goal_recv(b, partner, tag, x, s->bytes), op;
         goal_after(b, sent, h.last);
-        /* the result overwrites what is being sent, unless that is still the user's input */
-        bool over = acc.slot == dst.slot;
-        h.last = coll_fold(b, s, acc, x, partner < s->rank, dst, s->bytes, got, over ? sent : GOAL_NONE);
-        acc = dst;
+        if (acc.slot == dst.slot) reading = sent;
+        if (!left && acc.slot == dst.slot) {
+            op = goal_reduce(b, acc, x, s->bytes);
+            goal_after(b, op, got);
+            acc = x;
+        } else {
+            op = coll_fold(b, s, acc, x, left, dst, s->bytes, got, reading);
+            acc = dst;
+        }
+        goal_after(b, op, h.last);
+        h.last = op;
+    }
+    if (h.num >= 0 && acc.slot != dst.slot) {
+        goal_id stored = goal_copy(b, acc, dst, s->bytes);
+        goal_after(b, stored, h.last);
+        goal_after(b, stored, reading);
+        h.last = stored;
     }
     return_result(b, s, &h, 1, h.last);
 }

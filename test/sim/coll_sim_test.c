@@ -63,6 +63,25 @@ static void run_alg(void **state)
     assert_true(cases > before); /* an algorithm that never fits is not tested */
 }
 
+/* MPI-5.0 6.9.6: all ranks of an allreduce get the same bits, also where the order of operands shows in them. */
+static void alike(void **state)
+{
+    (void)state;
+    for (int alg = 0; alg < coll_algs_count; alg++)
+        for (int P = 1; P <= max_ranks && coll_algs[alg].kind == COLL_ALLREDUCE; P++)
+            for (unsigned in_place = 0; in_place < 2; in_place++) {
+                struct trial t;
+                char words[TRIAL_WORDS];
+                if (coll_algs[alg].flags & (ALG_EXACT | ALG_INTER)) continue;
+                trial_draw(&t, alg, P, 0, TRIAL_SIZE * 2 + in_place, seed + (uint64_t)(alg * 64 + P));
+                if ((coll_algs[alg].flags & ALG_NODES) && t.nodes < 2) continue;
+                t.ordered = t.loose = true;
+                t.esize = 16;
+                t.segment = 48;
+                if (!trial_run(&t, NULL, words)) fail_msg("%s", words);
+            }
+}
+
 int main(void)
 {
     static struct CMUnitTest test[256];
@@ -81,6 +100,7 @@ int main(void)
         test[n] = (struct CMUnitTest){.name = name[n], .test_func = run_alg, .initial_state = (void *)(intptr_t)i};
         n++;
     }
+    test[n++] = (struct CMUnitTest){.name = "all ranks of an allreduce get the same bits", .test_func = alike};
     int failed = _cmocka_run_group_tests("collectives in the simulator", test, n, NULL, NULL);
     printf("# programs run: %lld\n", (long long)trial_programs);
     return failed;

@@ -15,6 +15,7 @@ struct trial {
     int64_t elems; /* of the buffer or of a block; in v-collectives, scale of the lengths */
     int64_t esize; /* bytes of an element */
     bool in_place, ordered, gap;
+    bool loose; /* the operator counts as one that commutes but does not: of the results only that all ranks' are alike */
     int64_t segment;
     int radix, nodes;
     bool mixed; /* COLL_MIXED */
