@@ -53,7 +53,7 @@ int schedule_stamp(struct schedule *, void *to, int place, goal_id *op_p);
 int schedule_join(struct schedule *, goal_id *op_p);
 int schedule_edge(struct schedule *, goal_id op, goal_id before, bool start);
 
-/* Ends the building. With TERN_GOAL_CHECK=all it is collective, and all ranks return the same. */
+/* Ends the building. With TERN_GOAL_CHECK=all or TERN_GOAL_OPTIMISE=all it is collective. */
 int schedule_compile(struct schedule *);
 
 /* The address of a place, for runs that are started from now on. */

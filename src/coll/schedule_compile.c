@@ -8,6 +8,7 @@
 #include "base/var.h"
 #include "coll/check.h"
 #include "coll/coll.h"
+#include "coll/optimise.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,32 +54,50 @@ static int exchange(struct comm *c, const struct goal_head *own, int64_t *len, c
     return rc;
 }
 
-static int judge(struct comm *c, const int64_t *len, char *blocks)
+static int judge(struct comm *c, const int64_t *len, const char *blocks, const struct goal_head *block[])
 {
-    const struct goal_head **block = calloc((size_t)c->size, sizeof *block);
     int64_t at = 0;
-    int rc = block ? 0 : err_set(TERN_ERR_NOMEM, "no memory to check a schedule");
-    for (int r = 0; !rc && r < c->size; at += len[r++]) {
+    for (int r = 0; r < c->size; at += len[r++]) {
         block[r] = (const struct goal_head *)(blocks + at);
-        if (!len[r]) rc = err_set(TERN_ERR_PROGRAM, "the part of rank %d of the schedule is wrong", r);
-        else rc = goal_verify(block[r], (size_t)len[r]);
+        if (!len[r]) return err_set(TERN_ERR_PROGRAM, "the part of rank %d of the schedule is wrong", r);
+        int rc = goal_verify(block[r], (size_t)len[r]);
+        if (rc) return rc;
     }
-    if (!rc) rc = goal_check_all(c->size, block);
-    free(block);
+    return goal_check_all(c->size, block);
+}
+
+/* What goes out in one message, at most, where several become one: they are copied then. */
+#define COALESCED_MAX 4096
+
+/* All ranks do the same for all, and keep their own. */
+static int coalesce(struct comm *c, const struct goal_head *const block[], struct goal_prog **own_p)
+{
+    struct goal_prog **all = calloc((size_t)c->size, sizeof *all);
+    int rc = all ? goal_coalesce(c->size, block, COALESCED_MAX, all) : err_set(TERN_ERR_NOMEM, "no memory to improve a schedule");
+    for (int r = 0; !rc && r < c->size; r++)
+        if (r != c->rank) goal_unref(all[r]);
+    if (!rc) {
+        goal_unref(*own_p);
+        *own_p = all[c->rank];
+    }
+    free(all);
     return rc;
 }
 
-/* TERN_GOAL_CHECK=all: every rank looks at all, and finds the same. `own` NULL: something is wrong with it already. */
-static int check_all(struct comm *c, const struct goal_head *own)
+/* Every rank looks at all, and finds the same. *own_p NULL: something is wrong with it already. */
+static int look_at_all(struct comm *c, struct goal_prog **own_p, bool merge)
 {
     char *blocks = NULL;
     int64_t *len = calloc((size_t)c->size, sizeof *len);
-    if (!len) return err_set(TERN_ERR_NOMEM, "no memory to check a schedule");
-    int rc = exchange(c, own, len, &blocks);
+    const struct goal_head **block = calloc((size_t)c->size, sizeof *block);
+    int rc = len && block ? 0 : err_set(TERN_ERR_NOMEM, "no memory to check a schedule");
+    if (!rc) rc = exchange(c, *own_p ? &(*own_p)->head : NULL, len, &blocks);
     if (!rc) {
-        rc = judge(c, len, blocks);
+        rc = judge(c, len, blocks, block);
+        if (!rc && merge) rc = coalesce(c, block, own_p);
         free(blocks);
     }
+    free(block);
     free(len);
     return rc;
 }
@@ -90,16 +109,25 @@ static void copy_words(char *to, size_t room)
     to[room - 1] = 0;
 }
 
-/* The last look at a program; rc: what was wrong before. */
-static int check(struct schedule *s, struct goal_prog *prog, int rc)
+/* The last look at a program, which another one may replace; rc: what was wrong before. */
+static int finish(struct schedule *s, struct goal_prog **prog_p, int rc)
 {
     char words[200];
-    if (!rc) rc = goal_verify(&prog->head, prog->head.bytes);
-    if (!rc) rc = goal_check_tags(&prog->head);
-    if (!strcmp(var_text(VAR_GOAL_CHECK), "off")) return rc;
-    copy_words(words, sizeof words);
-    int all = check_all(s->comm, rc ? NULL : &prog->head);
-    return rc ? err_set(rc, "%s", words) : all; /* what is wrong here is told here */
+    struct goal_prog *none = NULL, *better;
+    bool merge = !strcmp(var_text(VAR_GOAL_OPTIMISE), "all");
+    if (!rc) rc = goal_verify(&(*prog_p)->head, (*prog_p)->head.bytes);
+    if (!rc) rc = goal_check_tags(&(*prog_p)->head);
+    if (merge || strcmp(var_text(VAR_GOAL_CHECK), "off")) {
+        copy_words(words, sizeof words);
+        int all = look_at_all(s->comm, rc ? &none : prog_p, merge);
+        rc = rc ? err_set(rc, "%s", words) : all; /* what is wrong here is told here */
+    }
+    if (rc || !strcmp(var_text(VAR_GOAL_OPTIMISE), "off")) return rc;
+    rc = goal_optimise(&(*prog_p)->head, GOAL_PASSES, &better);
+    if (rc) return rc;
+    goal_unref(*prog_p);
+    *prog_p = better;
+    return 0;
 }
 
 int schedule_compile(struct schedule *s)
@@ -109,7 +137,7 @@ int schedule_compile(struct schedule *s)
     if (rc) return rc;
     rc = goal_seal(s->build, &prog);
     if (!rc) rc = rebase(s, prog);
-    rc = check(s, prog, rc);
+    rc = finish(s, &prog, rc);
     if (rc) {
         goal_unref(prog);
         return rc;
@@ -135,22 +163,27 @@ static int usable(const struct comm *c, const struct goal_head *h)
     return 0;
 }
 
-/* Makes a schedule of a program, or of the failure rc to get one: the other ranks may wait for what this one has. */
+/* Makes a schedule of a program, which it takes, or of the failure rc to get one: the other ranks may wait for what this one
+ * has. */
 static int adopt(struct comm *c, struct goal_prog *prog, int rc, struct schedule **schedule_p)
 {
     struct schedule *s;
     char words[200];
     copy_words(words, sizeof words);
     int made = schedule_new(c, &s);
-    if (made) return made;
+    if (made) {
+        goal_unref(prog);
+        return made;
+    }
     if (rc) err_set(rc, "%s", words);
     else rc = usable(c, &prog->head);
-    rc = check(s, prog, rc);
+    rc = finish(s, &prog, rc);
     if (rc) {
+        goal_unref(prog);
         schedule_drop(s);
         return rc;
     }
-    s->prog = goal_ref(prog);
+    s->prog = prog;
     s->scratch = prog->head.scratch;
     *schedule_p = s;
     return 0;
@@ -164,16 +197,12 @@ int schedule_import(struct comm *c, const void *block, size_t bytes, struct sche
     memcpy(copy, block, bytes);
     int rc = goal_import(copy, bytes, &prog);
     free(copy);
-    rc = adopt(c, prog, rc, schedule_p);
-    goal_unref(prog);
-    return rc;
+    return adopt(c, prog, rc, schedule_p);
 }
 
 int schedule_parse(struct comm *c, const char *text, struct schedule **schedule_p)
 {
     struct goal_prog *prog = NULL;
     int rc = goal_parse(text, &prog);
-    rc = adopt(c, prog, rc, schedule_p);
-    goal_unref(prog);
-    return rc;
+    return adopt(c, prog, rc, schedule_p);
 }

@@ -144,6 +144,12 @@ static int push_event(struct sim *s, struct msg *send, struct msg *recv)
     return 0;
 }
 
+static void msg_free(struct msg *m)
+{
+    if (m) free(m->data);
+    free(m);
+}
+
 static struct msg *msg_new(struct goal_frame *f, const struct goal_op *op, int src)
 {
     struct msg *m = calloc(1, sizeof *m);
@@ -216,6 +222,7 @@ static int sim_send(struct goal_frame *f, const struct goal_op *op)
     int to = peer_of(f, op);
     struct msg *recv = take(&s->recvs[to], m->src, op->tag);
     int rc = recv ? push_event(s, m, recv) : put(&s->sends[to], m);
+    if (rc) msg_free(m);
     return rc ? rc : now ? GOAL_DONE : GOAL_LATER;
 }
 
@@ -227,18 +234,13 @@ static int sim_recv(struct goal_frame *f, const struct goal_op *op)
     poison(f, op);
     struct msg *send = take(&s->sends[rank_of(f)], m->src, op->tag);
     int rc = send ? push_event(s, send, m) : put(&s->recvs[rank_of(f)], m);
+    if (rc) msg_free(m);
     return rc ? rc : GOAL_LATER;
 }
 
 static const struct goal_port sim_port = {sim_send, sim_recv, sim_copy, sim_reduce, sim_reduce3, NULL};
 
 /* ---- runs ------------------------------------------------------------------- */
-
-static void msg_free(struct msg *m)
-{
-    if (m) free(m->data);
-    free(m);
-}
 
 /* The data of a pair moves into the memory of the receive. */
 static int transfer(struct msg *send, struct msg *recv)
