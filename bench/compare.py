@@ -11,6 +11,7 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             pair      n ranks, one a core, shared memory
             pair_tcp  the same over TCP on the loopback interface
             free      n ranks, unbound, more ranks than cores allowed
+            pair_msg, free_msg   as pair and free, small collectives by messages of schedules (Tern only)
             free_tcp  the same over TCP on the loopback interface
             hosts     n ranks dealt out to three hosts, over TCP; two ranks are on two hosts, a core each
             spawn     as free, for the programs that spawn

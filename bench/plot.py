@@ -4,8 +4,10 @@
     bench/plot.py r.json [FOLDER]
 
 latency, bandwidth (both over shared memory and over TCP), unexpected (a receive behind so many unexpected messages),
-posted (a round trip behind so many posted receives), oversubscribed (collectives of more ranks than cores). A point is
-the median of the launches, the bar behind it their range. Plain SVG, written here: no library is needed.
+posted (a round trip behind so many posted receives), oversubscribed (collectives of more ranks than cores), barrier
+(over the number of ranks). A point is the median of the launches, the bar behind it their range. collectives_N: Tern's
+time to that of the better other library, for each collective and size, with N ranks. overlap: bars of what goes on while
+the caller computes. Plain SVG, written here: no library is needed.
 """
 
 import json
@@ -32,6 +34,9 @@ CHARTS = [
      [("one source", r"match\.posted_tag_n(\d+)_ns"), ("any source", r"match\.posted_any_n(\d+)_ns")]),
     ("oversubscribed", "More ranks than cores", "ranks", "µs",
      [("barrier", r"over\.n(\d+)_barrier_us"), ("allreduce, 8 bytes", r"over\.n(\d+)_allreduce8_us")]),
+    ("barrier", "Barrier over the number of ranks", "ranks", "µs",
+     [("", r"barrier\.n(\d+)_barrier_us"), ("messages", r"barrier\.msg\.n(\d+)_barrier_us"),
+      ("TCP", r"barrier\.tcp\.n(\d+)_barrier_us")]),
 ]
 
 
@@ -130,6 +135,94 @@ def draw(data, title, x_words, y_words, lines):
     return "\n".join(chart.out) + "\n</svg>\n"
 
 
+def ratio_of(by_peer):
+    """Tern's median to the better of the others', or None."""
+    medians = {name: statistics.median(values) for name, values in by_peer.items() if values}
+    ours = medians.pop("Tern", None)
+    return ours / min(medians.values()) if ours and medians else None
+
+
+def shade(ratio):
+    """Green where Tern is faster, red where it is slower, white at 1; a factor of 4 is full colour."""
+    depth = min(1, abs(math.log(ratio, 4)))
+    low = round(255 - 155 * depth)
+    return "#%02x%02x%02x" % ((low, 235, low) if ratio <= 1 else (245, low, low))
+
+
+def heat_map(data, ranks):
+    """Ratios by collective (rows; nonblocking ones below) and size (columns), or None."""
+    cells = {}
+    for key, by_peer in data.items():
+        match = re.fullmatch(r"coll\.n%d_(?!pingpong)([a-z_]+?)(?:_(\d+[KM]?))?_us" % ranks, key)
+        ratio = ratio_of(by_peer) if match else None
+        if ratio:
+            cells[match.group(1), match.group(2) or ""] = ratio
+    if not cells:
+        return None
+    rows = sorted({row for row, column in cells}, key=lambda name: (name.startswith("i"), name))
+    columns = sorted({column for row, column in cells}, key=lambda text: size(text) if text else 0)
+    wide, high, left, top = 74, 20, 190, 62
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">'
+           % (left + wide * len(columns) + 20, top + high * len(rows) + 14),
+           '<rect width="100%" height="100%" fill="white"/>',
+           '<text x="12" y="24" font-size="15">Collectives of %d ranks: time of Tern to the better other library</text>' % ranks]
+    for k, column in enumerate(columns):
+        out.append('<text x="%d" y="%d" text-anchor="middle">%s</text>'
+                   % (left + wide * k + wide / 2, top - 8, column + " B" if column else "-"))
+    for n, row in enumerate(rows):
+        y = top + high * n
+        out.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (left - 8, y + 14, row))
+        for k, column in enumerate(columns):
+            ratio = cells.get((row, column))
+            if ratio:
+                out.append('<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/><text x="%d" y="%d" text-anchor="middle">'
+                           '%.2f</text>' % (left + wide * k + 1, y + 1, wide - 2, high - 2, shade(ratio),
+                                            left + wide * k + wide / 2, y + 14, ratio))
+    return "\n".join(out) + "\n</svg>\n"
+
+
+def overlap_bars(data):
+    """Bars of 0 to 100 %, a group for each operation, a bar for each library, or None."""
+    found = {}
+    for key, by_peer in data.items():
+        match = re.fullmatch(r"(nbc(?:\.tcp)?)\.(alone_)?n(\d+)_(\w+)_overlap_pct", key)
+        if match:
+            words = "%s, %s%s ranks%s" % (match.group(4), "one of " if match.group(2) else "", match.group(3),
+                                          ", TCP" if "tcp" in match.group(1) else "")
+            found[words] = {name: statistics.median(values) for name, values in by_peer.items() if values}
+    if not found:
+        return None
+    names = sorted({name for by_peer in found.values() for name in by_peer}, key=lambda n: (n != "Tern", n))
+    bar, left, top, wide = 9, 260, 60, 420
+    group = bar * len(names) + 8
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">'
+           % (left + wide + 60, top + group * len(found) + 20), '<rect width="100%" height="100%" fill="white"/>',
+           '<text x="12" y="22" font-size="15">Part of the communication that goes on while the caller computes, %</text>']
+    for k, name in enumerate(names):
+        colour = COLOURS.get(name, "#555555")
+        out.append('<rect x="%d" y="32" width="12" height="12" fill="%s"/><text x="%d" y="43">%s</text>'
+                   % (left + 110 * k, colour, left + 110 * k + 18, name))
+    for n, (words, by_peer) in enumerate(sorted(found.items())):
+        y = top + group * n
+        out.append('<text x="%d" y="%d" text-anchor="end">%s</text>' % (left - 8, y + group / 2, words))
+        for k, name in enumerate(names):
+            value = by_peer.get(name)
+            if value is not None:
+                out.append('<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/><text x="%.1f" y="%d" font-size="9">'
+                           '%.0f</text>' % (left, y + bar * k, wide * value / 100 + 0.5, bar - 1,
+                                            COLOURS.get(name, "#555555"), left + wide * value / 100 + 4, y + bar * k + 8, value))
+    return "\n".join(out) + "\n</svg>\n"
+
+
+def write(folder, name, picture, source):
+    if picture is None:
+        print("%s: no figures in %s" % (name, source))
+        return
+    with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as file:
+        file.write(picture)
+    print(os.path.join(folder, name + ".svg"))
+
+
 def main():
     if len(sys.argv) not in (2, 3) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
@@ -138,13 +231,10 @@ def main():
     folder = sys.argv[2] if len(sys.argv) == 3 else "."
     os.makedirs(folder, exist_ok=True)
     for name, *chart in CHARTS:
-        picture = draw(data, *chart)
-        if picture is None:
-            print("%s: no figures in %s" % (name, sys.argv[1]))
-            continue
-        with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as file:
-            file.write(picture)
-        print(os.path.join(folder, name + ".svg"))
+        write(folder, name, draw(data, *chart), sys.argv[1])
+    for ranks in (2, 4, 8, 16):
+        write(folder, "collectives_%d" % ranks, heat_map(data, ranks), sys.argv[1])
+    write(folder, "overlap", overlap_bars(data), sys.argv[1])
 
 
 if __name__ == "__main__":

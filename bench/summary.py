@@ -3,12 +3,13 @@
 
     bench/summary.py r.json [--md]
 
-For each goal: the medians, the ratio of Tern's to the better of the others', the bound, and whether it is met. The
+For each goal (of a group of figures: their number, and the worst one's name): the medians, the ratio of Tern's to the better of the others', the bound, and whether it is met. The
 exit code is 1 when a goal is missed, 2 when a figure is missing. --md prints the table in Markdown.
 """
 
 import argparse
 import json
+import re
 import statistics
 import sys
 
@@ -34,12 +35,32 @@ def judge(goal, by_peer):
     return ours, better, result, "met" if met else "MISSED"
 
 
+def judge_many(goal, data):
+    """(how many figures, the worst one's name, the median or the worst of their ratios, the verdict)."""
+    ratios = []
+    for key, by_peer in data.items():
+        if re.fullmatch(goal.key, key):
+            result = judge(goal._replace(key=key, kind="ratio"), by_peer)[2]
+            ratios += [] if result is None else [(result, key)]
+    if not ratios:
+        return None, None, None, "no figure"
+    worst = (max if goal.sense == "<=" else min)(ratios)
+    result = worst[0] if goal.kind == "worst" else statistics.median(ratio for ratio, key in ratios)
+    met = result <= goal.bound if goal.sense == "<=" else result >= goal.bound
+    return len(ratios), worst[1], result, "met" if met else "MISSED"
+
+
 def number(x):
     return "-" if x is None else "%.4g" % x
 
 
 def rows(data):
     for goal in GOALS:
+        if goal.kind in ("median", "worst"):
+            count, worst, result, verdict = judge_many(goal, data)
+            bound = "%s %s %g" % (goal.kind, goal.sense, goal.bound)
+            yield goal.words, worst or goal.key, "%s figures" % (count or 0), "-", number(result), bound, verdict
+            continue
         ours, better, result, verdict = judge(goal, data.get(goal.key, {}))
         bound = "%s %s %g" % (goal.kind, goal.sense, goal.bound)
         yield goal.words, goal.key, number(ours), number(better), number(result), bound, verdict
