@@ -7,6 +7,9 @@
  *   verify_..._ns_per_op                    judging it
  *   cache_hit_ns                            finding it again among 32 programs
  *   restart_empty_ns                        starting a program without operations
+ *   max_caller_<n>_ns, max_executor_<n>_ns  the maximum of two vectors of n floats: a loop of the caller's, and a schedule
+ *                                           with one operation (GOAL-31: at most 100 ns more when small, never slower
+ *                                           above some size)
  * Bounds (GOAL-12..14): 30 ns and 64 bytes per operation.
  *
  *     goal_bench --count
@@ -14,8 +17,10 @@
  * runs the programs a hundred times in measured_run, for callgrind, and prints operations_measured (the port does
  * nothing then): bench/instructions.sh.
  */
+#include "base/var.h"
 #include "coll/cache.h"
 #include "coll/exec.h"
+#include "type/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +168,42 @@ static void look_up(void *cache)
     goal_unref(prog);
 }
 
+/* ---- the maximum of two vectors ---- */
+
+enum { FLOATS_MAX = 1 << 20 };
+static float left[FLOATS_MAX], right[FLOATS_MAX];
+
+static int reduce(struct goal_frame *f, const struct goal_buf *in, const struct goal_buf *inout)
+{
+    return op_apply(f->op, in->buf, inout->buf, in->len / 4, f->type);
+}
+
+static void by_caller(void *n)
+{
+    for (int i = 0; i < *(int *)n; i++) right[i] = left[i] > right[i] ? left[i] : right[i];
+}
+
+static void maximum(int n)
+{
+    static const struct goal_port with_operators = {message, message, local, reduce, local3, NULL};
+    struct goal_build *b = goal_build_open(0, 1, 0);
+    struct goal_prog *prog;
+    goal_reduce(b, goal_mem(GOAL_SEND_BUF, 0), goal_mem(GOAL_RECV_BUF, 0), (int64_t)n * 4);
+    if (goal_seal(b, &prog)) exit(1);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &with_operators);
+    f->done = done;
+    f->op = op_of(MPI_MAX);
+    f->type = type_of(MPI_FLOAT);
+    goal_bind(f, GOAL_SEND_BUF, left);
+    goal_bind(f, GOAL_RECV_BUF, right);
+    int calls = 4000000 / (n + 100) + 1;
+    printf("max_caller_%d_ns %.1f\n", n, measure(by_caller, &n, calls));
+    printf("max_executor_%d_ns %.1f\n", n, measure(run, f, calls));
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
 static void programs(void)
 {
     one(COLL_BARRIER, "dissemination", 16, 0);
@@ -196,5 +237,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 32; i++) look_up(cache);
     printf("cache_hit_ns %.1f\n", measure(look_up, cache, 100000));
     coll_cache_close(cache);
+    if (var_open() || type_open() || op_open()) return 1;
+    for (int n = 2; n <= FLOATS_MAX; n *= 8) maximum(n);
     return 0;
 }
