@@ -14,21 +14,29 @@
  * 1 MB: scatter 166 us, chain 266, binomial 555; reduce of 64 KB: halving 12, chain 28, binomial 29; allgather of 1 MB:
  * direct 619, doubling 715, ring 822, bruck 1121. Over TCP a message costs more than the bytes that come along: alltoall
  * of 16 ranks, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. tern_tune measures all this on another machine.
+ * Those for `leaders` follow from the number of messages that cross the network, and are not measured.
  */
 static const char builtin[] =
+    "barrier leaders : leaders\n"
     "barrier : dissemination\n"
+    "bcast leaders below 64K : leaders\n"
     "bcast below 16K : binomial\n"
     "bcast : scatter\n"
+    "reduce leaders below 64K : leaders\n"
     "reduce below 32K : binomial\n"
     "reduce : halving\n"
+    "allreduce leaders below 64K : leaders\n"
     "allreduce below 16K : doubling\n"
     "allreduce : halving\n"
+    "gather leaders below 4K : leaders\n"
     "gather below 4K : binomial\n"
     "gather : linear\n"
     "gatherv : linear\n"
+    "scatter leaders below 4K : leaders\n"
     "scatter below 4K : binomial\n"
     "scatter : linear\n"
     "scatterv : linear\n"
+    "allgather leaders below 4K : leaders\n"
     "allgather below 4K : doubling\n" /* where it fits */
     "allgather below 4K : bruck\n"
     "allgather ranks 1-64 : direct\n"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CANDIDATES_MAX 24
+#define CANDIDATES_MAX 64
 #define SIZES_MAX      16
 #define MEMORY_MAX     (INT64_C(64) << 20) /* of a buffer */
 #define SAMPLE_S       0.001               /* a sample is repetitions of about so long */
@@ -34,7 +34,7 @@ struct candidate {
 struct bench { /* one operation with one number of ranks */
     const struct tune_options *o;
     enum coll_kind kind;
-    int rank, size;
+    int rank, size, nodes;
     const char *place;
     MPI_Comm comm;
     struct candidate *c;
@@ -92,7 +92,7 @@ static double sample(const struct bench *b, MPI_Comm c, int n, int reps)
 static struct coll_shape shape_of(const struct bench *b, int alg, int64_t bytes)
 {
     bool reduces = coll_reduces(b->kind);
-    return (struct coll_shape){.kind = (uint8_t)b->kind, .alg = (uint8_t)alg, .rank = b->rank, .size = b->size, .nodes = 1,
+    return (struct coll_shape){.kind = (uint8_t)b->kind, .alg = (uint8_t)alg, .rank = b->rank, .size = b->size, .nodes = b->nodes,
                                .radix = 2, .bytes = bytes, .grain = reduces ? 8 : 1, .segment = 4096};
 }
 
@@ -109,6 +109,8 @@ static uint32_t operations_of(const struct coll_shape *s)
 static void depends(const struct bench *b, int alg, bool *radix, bool *segment)
 {
     struct coll_shape s = shape_of(b, alg, 1 << 20);
+    *radix = *segment = false;
+    if (coll_algs[alg].flags & ALG_NODES) return; /* cannot be compiled without saying where the ranks are */
     uint32_t plain = operations_of(&s);
     s.radix = 8;
     int differs[2] = {operations_of(&s) != plain, 0};
@@ -210,13 +212,16 @@ static void measure(struct bench *b, int n)
         if (!b->c[i].hopeless) b->c[i].median = tune_median(b->c[i].sample, b->o->rounds);
 }
 
-/* The fastest; but the one chosen for the size before (-1: none) unless it is clearly slower. */
+/* The one chosen for the size before (-1: none), or else the first one in the list, unless it is clearly slower. */
 static int winner(const struct bench *b, int before)
 {
-    int best = 0;
+    double best = b->c[0].median;
     for (int i = 1; i < b->n; i++)
-        if (b->c[i].median < b->c[best].median) best = i;
-    return before >= 0 && b->c[best].median > LEAD * b->c[before].median ? before : best;
+        if (b->c[i].median < best) best = b->c[i].median;
+    if (before >= 0 && LEAD * b->c[before].median <= best) return before;
+    int first = 0;
+    while (LEAD * b->c[first].median > best) first++;
+    return first;
 }
 
 /* ---- rules -------------------------------------------------------------------------------- */
@@ -296,19 +301,20 @@ static bool listed(const char *list, const char *word)
     return !list;
 }
 
-/* Do the ranks share memory, so that rules for `near` are asked for? */
-static const char *place_of(MPI_Comm c)
+/* Which rules will be asked for by these ranks: near, far or leaders, as the library sees it. */
+static void find_place(struct bench *b)
 {
     MPI_Comm node;
-    int all, here;
+    int rank, sum[2];
     const char *transports = getenv("TERN_TRANSPORTS");
-    MPI_Comm_size(c, &all);
-    MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    MPI_Comm_size(node, &here);
+    MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_rank(node, &rank);
     MPI_Comm_free(&node);
-    int near = here == all && (!transports || !*transports || strstr(transports, "shm"));
-    MPI_Allreduce(MPI_IN_PLACE, &near, 1, MPI_INT, MPI_LAND, c);
-    return near ? "near" : "far";
+    sum[0] = rank == 0;
+    sum[1] = transports && *transports && !strstr(transports, "shm");
+    MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT, MPI_SUM, b->comm);
+    b->nodes = sum[0];
+    b->place = b->nodes == 1 ? sum[1] ? "far" : "near" : b->nodes < b->size ? "leaders" : "far";
 }
 
 static void open_buffers(struct bench *b)
@@ -347,7 +353,7 @@ static bool tune_ranks(const struct tune_options *o, int size, int next, FILE *f
     snprintf(ranks, sizeof ranks, next > size + 1 ? "%d-%d" : "%d", size, next - 1);
     if (b.comm != MPI_COMM_NULL) {
         open_buffers(&b);
-        b.place = place_of(b.comm);
+        find_place(&b);
     }
     for (size_t k = 0; k < ARRAY_LEN(measured) && in_time; k++) {
         b.kind = measured[k];

@@ -100,6 +100,10 @@ static void far_away(void **state)
     assert_string_equal(coll_algs[near.alg].name, "direct");
     assert_string_equal(coll_algs[far.alg].name, "bruck");
     near = shape(COLL_BCAST, 16, 1000, 0), far = shape(COLL_BCAST, 16, 1000, COLL_FAR);
+    far.nodes = 4;
+    coll_select(&far, NULL);
+    assert_string_equal(coll_algs[far.alg].name, "leaders");
+    far.nodes = 16; /* a rank on each */
     coll_select(&near, NULL);
     coll_select(&far, NULL);
     assert_int_equal(near.alg, far.alg);
