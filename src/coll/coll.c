@@ -323,8 +323,7 @@ int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req
     if (!rc && only_messages(c, a)) return coll_prepare_messages(c, a, req_p);
     struct request *r = rc ? NULL : new_request(c);
     if (!r) return rc ? rc : TERN_ERR_NOMEM;
-    bool forced = coll_select_forced(a->kind, c->coll->wanted); /* it shall be that algorithm */
-    if ((forced || !node_prepare(c, a, coll_call_bytes(c, a), r, &rc)) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
+    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
     return prepared(r, rc, req_p);
 }
 

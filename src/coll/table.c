@@ -171,7 +171,6 @@ static int add_rule(struct coll_table *t, const struct coll_rule *rule)
 static int read_line(struct coll_table *t, char *line, struct reader *r)
 {
     struct coll_rule rule;
-    line[strcspn(line, "#")] = 0;
     r->word = strtok_r(line, " \t\r", &r->rest);
     if (!r->word) return 0;
     int rc = read_rule(r, &rule);
@@ -179,6 +178,7 @@ static int read_line(struct coll_table *t, char *line, struct reader *r)
     return rc ? rc : check_hidden(t, r->source);
 }
 
+/* n bytes of text, up to the end of the line or its comment, which may be long. */
 static int copy_line(struct coll_table *t, const char *text, size_t n, struct reader *r)
 {
     char line[LINE_MAX_BYTES];
@@ -196,7 +196,7 @@ int coll_table_read(struct coll_table *t, const char *text, const char *source)
     while (!rc && *text) {
         size_t n = strcspn(text, "\n");
         r.line++;
-        rc = copy_line(t, text, n, &r);
+        rc = copy_line(t, text, strcspn(text, "#\n"), &r);
         text += n + (text[n] != 0);
     }
     if (rc) coll_table_free(t);

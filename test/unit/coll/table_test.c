@@ -51,6 +51,24 @@ static void ranks_and_bytes(void **state)
     coll_table_free(&t);
 }
 
+/* Comments have no bound: tern_tune writes the figures of many algorithms there. Rules have. */
+static void long_lines(void **state)
+{
+    (void)state;
+    enum { LONG = 5000 };
+    static char text[LONG + 100];
+    memset(text, 'x', LONG);
+    text[0] = '#';
+    strcpy(text + LONG, "\nbcast : chain");
+    struct coll_table t = read_table(text);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.rule[0].line, 2);
+    coll_table_free(&t);
+    text[0] = 'x';
+    assert_int_equal(coll_table_read(&t, text, "test"), TERN_ERR_ARG);
+    assert_non_null(strstr(err_words(), "line 1 is too long"));
+}
+
 static void places_and_orders(void **state)
 {
     (void)state;
@@ -166,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders), cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(in_and_out),      cmocka_unit_test(refused),           cmocka_unit_test(random_texts),
+        cmocka_unit_test(long_lines),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("tables of choices", tests, NULL, NULL);
