@@ -146,7 +146,7 @@ def shade(ratio):
     """Green where Tern is faster, red where it is slower, white at 1; a factor of 4 is full colour."""
     depth = min(1, abs(math.log(ratio, 4)))
     low = round(255 - 155 * depth)
-    return "#%02x%02x%02x" % ((low, 235, low) if ratio <= 1 else (245, low, low))
+    return "#%02x%02x%02x" % ((low, 255 - round(20 * depth), low) if ratio <= 1 else (255, low, low))
 
 
 def heat_map(data, ranks):
