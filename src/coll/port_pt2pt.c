@@ -329,7 +329,12 @@ void coll_frame_number(struct coll_frame *c, uint32_t seq)
     if (unlikely(c->comm->inter)) c->within_tag = (int)(c->comm->within->coll->seq++ & 0x3fff);
 }
 
-void coll_frame_keep_number(struct coll_frame *c, uint32_t number) { c->goal->tag = (int)(number | PERSISTENT); }
+/* The group's own communicator has no persistent collectives but those of the intercommunicator: one number does. */
+void coll_frame_keep_number(struct coll_frame *c, uint32_t number)
+{
+    c->goal->tag = c->within_tag = (int)(number | PERSISTENT);
+}
+
 uint32_t coll_frame_number_of(const struct coll_frame *c) { return (uint32_t)c->goal->tag & (PERSISTENT - 1); }
 
 static bool is_over(void *arg) { return !((struct goal_frame *)arg)->active; }
