@@ -17,13 +17,22 @@ static void check_job(const struct job *j, const char *when)
           j->composes ? ", ordered" : "");
 }
 
+/* A persistent one is run a second time. */
 static void end_job(struct job *j, MPI_Request *req)
 {
     CHECK_OK(MPI_Wait(req, MPI_STATUS_IGNORE));
     check_job(j, "done");
+    if (*req != MPI_REQUEST_NULL) {
+        memcpy(j->recv, j->fresh, j->words * 4);
+        CHECK_OK(MPI_Start(req));
+        CHECK_OK(MPI_Wait(req, MPI_STATUS_IGNORE));
+        CHECK_OK(MPI_Request_free(req));
+        check_job(j, "done again");
+    }
     free(j->send);
     free(j->recv);
     free(j->want);
+    free(j->fresh);
 }
 
 /* All are in flight, and tested in an order of each rank's own, before they are waited for. */
@@ -125,6 +134,26 @@ static void make_groups(int first)
     MPI_Comm_free(&local);
 }
 
+/*
+ * A persistent bcast and, when the numbers of collectives have gone around once, a started one: the leader of the group
+ * that gets them begins them in one order, the others in the other. The messages within the group must not meet.
+ */
+static void numbers_come_around(void)
+{
+    MPI_Comm c = comms[0];
+    MPI_Request kept, once;
+    int x = group ? 1 : 0, y = group ? 2 : 0, root = group == 0 ? 0 : me == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    CHECK_OK(MPI_Bcast_init(&x, 1, MPI_INT, root, c, MPI_INFO_NULL, &kept));
+    for (int i = 1; i < 1 << 14; i++) MPI_Bcast(&x, 0, MPI_INT, root, c);
+    if (me == 0) MPI_Start(&kept);
+    CHECK_OK(MPI_Ibcast(&y, 1, MPI_INT, root, c, &once));
+    if (me != 0) MPI_Start(&kept);
+    MPI_Wait(&kept, MPI_STATUS_IGNORE);
+    MPI_Wait(&once, MPI_STATUS_IGNORE);
+    MPI_Request_free(&kept);
+    if (group == 0) CHECK(x == 1 && y == 2, "the persistent bcast brought %d, the other %d", x, y);
+}
+
 /* Copies and merges go their way between the collectives. */
 static void copies(void)
 {
@@ -155,6 +184,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < BATCHES; i++) batch();
         for (int i = 0; i < 4; i++) barrier_holds(i % 2);
         copies();
+        numbers_come_around();
         if (k == 0) refused();
         for (int i = 0; i < 2; i++) MPI_Comm_free(&comms[i]);
     }

@@ -1,6 +1,6 @@
 /*
- * inter_jobs.h - random collectives between two groups (MPI-5.0 6.2.3): every kind, each to be done in its blocking
- * or nonblocking form with plain or large counts; and what each shall give, evaluated directly as the
+ * inter_jobs.h - random collectives between two groups (MPI-5.0 6.2.3): every kind, each to be done in its blocking,
+ * nonblocking or persistent form with plain or large counts; and what each shall give, evaluated directly as the
  * standard says. What is drawn from `common` is alike at all ranks of both groups.
  */
 #ifndef TERN_TEST_INTER_JOBS_H
@@ -11,7 +11,7 @@
 enum { KINDS = 15, MAXRANKS = 16, HOLE = 1 };
 enum { BARRIER, BCAST, REDUCE, ALLREDUCE, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV,
        ALLTOALLW, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK };
-enum form { BLOCKING, START, START_LARGE, FORMS };
+enum form { BLOCKING, START, START_LARGE, INIT, INIT_LARGE, FORMS };
 
 static const char *const kind_name[KINDS] = {"barrier", "bcast", "reduce", "allreduce", "gather", "gatherv", "scatter", "scatterv",
                                              "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "reduce_scatter",
@@ -36,8 +36,8 @@ struct job {
     MPI_Op op;
     struct blocks out, in;
     int outs, ins; /* elements in the buffers */
-    size_t words;                 /* in each of: */
-    unsigned *send, *recv, *want;
+    size_t words;                        /* in each of: */
+    unsigned *send, *recv, *want, *fresh; /* fresh: the receive buffer before */
 };
 
 static int draw(int n) { return (int)(check_random(&common) % (unsigned)n); }
@@ -195,9 +195,11 @@ static void make_buffers(struct job *j)
     j->send = malloc(j->words * 4);
     j->recv = malloc(j->words * 4);
     j->want = malloc(j->words * 4);
+    j->fresh = malloc(j->words * 4);
     for (size_t i = 0; i < j->words; i++) j->send[i] = j->recv[i] = j->want[i] = (unsigned)check_random(&own);
     give(j);
     expect(j);
+    memcpy(j->fresh, j->recv, j->words * 4);
 }
 
 static void make_type(struct job *j)
@@ -235,21 +237,32 @@ static int moving(struct job *j, enum form form, MPI_Request *req)
     switch (j->kind * FORMS + (int)form) {
     case BARRIER * FORMS + BLOCKING: return MPI_Barrier(c);
     case BARRIER * FORMS + START: case BARRIER * FORMS + START_LARGE: return MPI_Ibarrier(c, req);
+    case BARRIER * FORMS + INIT: case BARRIER * FORMS + INIT_LARGE: return MPI_Barrier_init(c, MPI_INFO_NULL, req);
     case BCAST * FORMS + BLOCKING: return MPI_Bcast(recv, n, t, root, c);
     case BCAST * FORMS + START: return MPI_Ibcast(recv, n, t, root, c, req);
     case BCAST * FORMS + START_LARGE: return MPI_Ibcast_c(recv, n, t, root, c, req);
+    case BCAST * FORMS + INIT: return MPI_Bcast_init(recv, n, t, root, c, MPI_INFO_NULL, req);
+    case BCAST * FORMS + INIT_LARGE: return MPI_Bcast_init_c(recv, n, t, root, c, MPI_INFO_NULL, req);
     case GATHER * FORMS + BLOCKING: return MPI_Gather(send, out, t, recv, in, t, root, c);
     case GATHER * FORMS + START: return MPI_Igather(send, out, t, recv, in, t, root, c, req);
     case GATHER * FORMS + START_LARGE: return MPI_Igather_c(send, out, t, recv, in, t, root, c, req);
+    case GATHER * FORMS + INIT: return MPI_Gather_init(send, out, t, recv, in, t, root, c, MPI_INFO_NULL, req);
+    case GATHER * FORMS + INIT_LARGE: return MPI_Gather_init_c(send, out, t, recv, in, t, root, c, MPI_INFO_NULL, req);
     case SCATTER * FORMS + BLOCKING: return MPI_Scatter(send, out, t, recv, in, t, root, c);
     case SCATTER * FORMS + START: return MPI_Iscatter(send, out, t, recv, in, t, root, c, req);
     case SCATTER * FORMS + START_LARGE: return MPI_Iscatter_c(send, out, t, recv, in, t, root, c, req);
+    case SCATTER * FORMS + INIT: return MPI_Scatter_init(send, out, t, recv, in, t, root, c, MPI_INFO_NULL, req);
+    case SCATTER * FORMS + INIT_LARGE: return MPI_Scatter_init_c(send, out, t, recv, in, t, root, c, MPI_INFO_NULL, req);
     case ALLGATHER * FORMS + BLOCKING: return MPI_Allgather(send, out, t, recv, in, t, c);
     case ALLGATHER * FORMS + START: return MPI_Iallgather(send, out, t, recv, in, t, c, req);
     case ALLGATHER * FORMS + START_LARGE: return MPI_Iallgather_c(send, out, t, recv, in, t, c, req);
+    case ALLGATHER * FORMS + INIT: return MPI_Allgather_init(send, out, t, recv, in, t, c, MPI_INFO_NULL, req);
+    case ALLGATHER * FORMS + INIT_LARGE: return MPI_Allgather_init_c(send, out, t, recv, in, t, c, MPI_INFO_NULL, req);
     case ALLTOALL * FORMS + BLOCKING: return MPI_Alltoall(send, out, t, recv, in, t, c);
     case ALLTOALL * FORMS + START: return MPI_Ialltoall(send, out, t, recv, in, t, c, req);
     case ALLTOALL * FORMS + START_LARGE: return MPI_Ialltoall_c(send, out, t, recv, in, t, c, req);
+    case ALLTOALL * FORMS + INIT: return MPI_Alltoall_init(send, out, t, recv, in, t, c, MPI_INFO_NULL, req);
+    case ALLTOALL * FORMS + INIT_LARGE: return MPI_Alltoall_init_c(send, out, t, recv, in, t, c, MPI_INFO_NULL, req);
     default: return -1;
     }
 }
@@ -263,22 +276,33 @@ static int varying(struct job *j, enum form form, MPI_Request *req)
     void *send = j->send, *recv = j->recv;
     MPI_Datatype t = j->type, *w = j->types;
     MPI_Comm c = j->comm;
+    MPI_Info i = MPI_INFO_NULL;
     switch (j->kind * FORMS + (int)form) {
     case GATHERV * FORMS + BLOCKING: return MPI_Gatherv(send, out, t, recv, rn, ra, t, root, c);
     case GATHERV * FORMS + START: return MPI_Igatherv(send, out, t, recv, rn, ra, t, root, c, req);
     case GATHERV * FORMS + START_LARGE: return MPI_Igatherv_c(send, out, t, recv, Rn, Ra, t, root, c, req);
+    case GATHERV * FORMS + INIT: return MPI_Gatherv_init(send, out, t, recv, rn, ra, t, root, c, i, req);
+    case GATHERV * FORMS + INIT_LARGE: return MPI_Gatherv_init_c(send, out, t, recv, Rn, Ra, t, root, c, i, req);
     case SCATTERV * FORMS + BLOCKING: return MPI_Scatterv(send, on, oa, t, recv, in, t, root, c);
     case SCATTERV * FORMS + START: return MPI_Iscatterv(send, on, oa, t, recv, in, t, root, c, req);
     case SCATTERV * FORMS + START_LARGE: return MPI_Iscatterv_c(send, On, Oa, t, recv, in, t, root, c, req);
+    case SCATTERV * FORMS + INIT: return MPI_Scatterv_init(send, on, oa, t, recv, in, t, root, c, i, req);
+    case SCATTERV * FORMS + INIT_LARGE: return MPI_Scatterv_init_c(send, On, Oa, t, recv, in, t, root, c, i, req);
     case ALLGATHERV * FORMS + BLOCKING: return MPI_Allgatherv(send, out, t, recv, rn, ra, t, c);
     case ALLGATHERV * FORMS + START: return MPI_Iallgatherv(send, out, t, recv, rn, ra, t, c, req);
     case ALLGATHERV * FORMS + START_LARGE: return MPI_Iallgatherv_c(send, out, t, recv, Rn, Ra, t, c, req);
+    case ALLGATHERV * FORMS + INIT: return MPI_Allgatherv_init(send, out, t, recv, rn, ra, t, c, i, req);
+    case ALLGATHERV * FORMS + INIT_LARGE: return MPI_Allgatherv_init_c(send, out, t, recv, Rn, Ra, t, c, i, req);
     case ALLTOALLV * FORMS + BLOCKING: return MPI_Alltoallv(send, on, oa, t, recv, rn, ra, t, c);
     case ALLTOALLV * FORMS + START: return MPI_Ialltoallv(send, on, oa, t, recv, rn, ra, t, c, req);
     case ALLTOALLV * FORMS + START_LARGE: return MPI_Ialltoallv_c(send, On, Oa, t, recv, Rn, Ra, t, c, req);
+    case ALLTOALLV * FORMS + INIT: return MPI_Alltoallv_init(send, on, oa, t, recv, rn, ra, t, c, i, req);
+    case ALLTOALLV * FORMS + INIT_LARGE: return MPI_Alltoallv_init_c(send, On, Oa, t, recv, Rn, Ra, t, c, i, req);
     case ALLTOALLW * FORMS + BLOCKING: return MPI_Alltoallw(send, on, ob, w, recv, rn, rb, w, c);
     case ALLTOALLW * FORMS + START: return MPI_Ialltoallw(send, on, ob, w, recv, rn, rb, w, c, req);
     case ALLTOALLW * FORMS + START_LARGE: return MPI_Ialltoallw_c(send, On, Ob, w, recv, Rn, Rb, w, c, req);
+    case ALLTOALLW * FORMS + INIT: return MPI_Alltoallw_init(send, on, ob, w, recv, rn, rb, w, c, i, req);
+    case ALLTOALLW * FORMS + INIT_LARGE: return MPI_Alltoallw_init_c(send, On, Ob, w, recv, Rn, Rb, w, c, i, req);
     default: return -1;
     }
 }
@@ -291,19 +315,28 @@ static int reducing(struct job *j, enum form form, MPI_Request *req)
     MPI_Datatype t = j->composes ? j->type : MPI_UINT64_T;
     MPI_Op op = j->composes ? j->op : MPI_SUM;
     MPI_Comm c = j->comm;
+    MPI_Info i = MPI_INFO_NULL;
     switch (j->kind * FORMS + (int)form) {
     case REDUCE * FORMS + BLOCKING: return MPI_Reduce(send, recv, n, t, op, root, c);
     case REDUCE * FORMS + START: return MPI_Ireduce(send, recv, n, t, op, root, c, req);
     case REDUCE * FORMS + START_LARGE: return MPI_Ireduce_c(send, recv, n, t, op, root, c, req);
+    case REDUCE * FORMS + INIT: return MPI_Reduce_init(send, recv, n, t, op, root, c, i, req);
+    case REDUCE * FORMS + INIT_LARGE: return MPI_Reduce_init_c(send, recv, n, t, op, root, c, i, req);
     case ALLREDUCE * FORMS + BLOCKING: return MPI_Allreduce(send, recv, n, t, op, c);
     case ALLREDUCE * FORMS + START: return MPI_Iallreduce(send, recv, n, t, op, c, req);
     case ALLREDUCE * FORMS + START_LARGE: return MPI_Iallreduce_c(send, recv, n, t, op, c, req);
+    case ALLREDUCE * FORMS + INIT: return MPI_Allreduce_init(send, recv, n, t, op, c, i, req);
+    case ALLREDUCE * FORMS + INIT_LARGE: return MPI_Allreduce_init_c(send, recv, n, t, op, c, i, req);
     case REDUCE_SCATTER * FORMS + BLOCKING: return MPI_Reduce_scatter(send, recv, rn, t, op, c);
     case REDUCE_SCATTER * FORMS + START: return MPI_Ireduce_scatter(send, recv, rn, t, op, c, req);
     case REDUCE_SCATTER * FORMS + START_LARGE: return MPI_Ireduce_scatter_c(send, recv, Rn, t, op, c, req);
+    case REDUCE_SCATTER * FORMS + INIT: return MPI_Reduce_scatter_init(send, recv, rn, t, op, c, i, req);
+    case REDUCE_SCATTER * FORMS + INIT_LARGE: return MPI_Reduce_scatter_init_c(send, recv, Rn, t, op, c, i, req);
     case REDUCE_SCATTER_BLOCK * FORMS + BLOCKING: return MPI_Reduce_scatter_block(send, recv, in, t, op, c);
     case REDUCE_SCATTER_BLOCK * FORMS + START: return MPI_Ireduce_scatter_block(send, recv, in, t, op, c, req);
     case REDUCE_SCATTER_BLOCK * FORMS + START_LARGE: return MPI_Ireduce_scatter_block_c(send, recv, in, t, op, c, req);
+    case REDUCE_SCATTER_BLOCK * FORMS + INIT: return MPI_Reduce_scatter_block_init(send, recv, in, t, op, c, i, req);
+    case REDUCE_SCATTER_BLOCK * FORMS + INIT_LARGE: return MPI_Reduce_scatter_block_init_c(send, recv, in, t, op, c, i, req);
     default: return -1;
     }
 }
@@ -313,6 +346,7 @@ static void do_job(struct job *j, enum form form, MPI_Request *req)
     if (reduces(j->kind)) CHECK_OK(reducing(j, form, req));
     else if (varies(j->kind)) CHECK_OK(varying(j, form, req));
     else CHECK_OK(moving(j, form, req));
+    if (form >= INIT && *req != MPI_REQUEST_NULL) CHECK_OK(MPI_Start(req));
 }
 
 #endif
