@@ -51,28 +51,36 @@ static inline void all_came(struct node *n, uint32_t seq)
         n->safe = seq - 1 + NODE_K;
 }
 
-bool node_free_slots(struct node *n, uint32_t seq)
+bool node_free_slots(struct node *n, uint32_t seq, bool big)
 {
-    if (likely((int32_t)(n->safe - seq) >= 0)) return true;
-    uint32_t least = n->done;
+    uint32_t until = seq + (big ? NODE_K - NODE_BIG_K : 0), least = n->done;
+    if (likely((int32_t)(n->safe - until) >= 0)) return true;
     for (int r = 0; r < n->size; r++) {
         uint32_t done = atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire); /* pairs with node_finish */
         if ((int32_t)(done - least) < 0) least = done;
     }
     n->safe = least + NODE_K;
-    return (int32_t)(n->safe - seq) >= 0;
+    return (int32_t)(n->safe - until) >= 0;
 }
 
-static bool next_is_free(void *node)
+struct wait_free {
+    struct node *n;
+    bool big;
+};
+
+static bool next_is_free(void *wait)
 {
-    struct node *n = node;
-    return node_free_slots(n, n->seq);
+    const struct wait_free *w = wait;
+    return node_free_slots(w->n, w->n->seq, w->big);
 }
 
-uint32_t node_begin(struct node *n)
+uint32_t node_begin(struct node *n, bool big)
 {
     uint32_t seq = ++n->seq;
-    if (unlikely((int32_t)(n->safe - seq) < 0)) wait_until(n, next_is_free, n, &n->head->room);
+    if (unlikely(!node_free_slots(n, seq, big))) {
+        struct wait_free w = {n, big};
+        wait_until(n, next_is_free, &w, &n->head->room);
+    }
     return seq;
 }
 
@@ -117,6 +125,14 @@ void node_release(struct node *n, uint32_t seq)
 {
     atomic_store_explicit(&n->head->round[seq % NODE_K].released, seq, memory_order_release);
     node_announce(n);
+}
+
+void node_contribute(struct node *n, uint32_t seq)
+{
+    if (node_arrive(n, seq))
+        node_release(n, seq);
+    else if (!n->counted)
+        node_announce(n);
 }
 
 void node_finish(struct node *n, uint32_t seq, bool met_all)

@@ -34,7 +34,7 @@ static size_t layout(struct node *n, char *base)
     n->slots = (struct node_slot *)(base + at);
     at += NODE_K * p * sizeof *n->slots;
     n->big = base + at;
-    return at + NODE_K * p * n->big_bytes;
+    return at + NODE_BIG_K * p * n->big_bytes;
 }
 
 /* ---- blocks that wait for their last readers ---- */
@@ -181,7 +181,7 @@ static int begin(struct comm *c, struct node *n)
     n->comm = c;
     n->rank = c->rank;
     n->size = c->size;
-    n->big_bytes = round_up((size_t)var_int(VAR_COLL_NODE), CACHE_LINE);
+    n->big_bytes = round_up((size_t)node_limit(n->size), CACHE_LINE);
     list_init(&n->flights);
     n->poller.poll = node_poll;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);

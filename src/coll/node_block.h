@@ -5,10 +5,12 @@
 #define TERN_COLL_NODE_BLOCK_H
 
 #include "base/sleep.h"
+#include "base/var.h"
 #include "coll/coll.h"
 #include "pt2pt/lane.h"
 
-#define NODE_K 8       /* operations whose slots exist at the same time */
+#define NODE_K 32      /* operations whose slots exist at the same time: that far a rank gets ahead of others */
+#define NODE_BIG_K 8   /* and those whose payloads lie in the big slots */
 #define NODE_INLINE 48 /* bytes of payload that lie beside the flag */
 #define NODE_RANKS_MAX 256
 
@@ -26,7 +28,7 @@ struct node_head {
     /* The operation that some rank contributed to while it had not finished all before; written rarely. */
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t behind[NODE_K];
 };
-static_assert(sizeof(struct node_head) == 3 * CACHE_LINE, "shared layout");
+static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
 
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
@@ -45,29 +47,32 @@ enum node_state {
     NODE_NONE /* there is no memory for one, or making it failed (`error`) */
 };
 
+/* May all ranks read and write all others' memory (node_direct.h)? The same at all ranks. */
+enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
+
 struct node {
     struct node_head *head;
     struct node_done *done_of; /* [P] */
     struct node_slot *slots;   /* [K][P] */
-    char *big;                 /* [K][P] of big_bytes */
+    char *big;                 /* [BIG_K][P] of big_bytes */
     size_t big_bytes;
     struct comm *comm;
     int rank, size;
-    uint32_t seq;  /* the last operation begun */
-    uint32_t safe; /* slots of operations up to this number are known to be free */
-    uint32_t done; /* operations up to this number are finished here */
-    uint32_t over; /* bit i: so is operation done + 1 + i */
-    bool counted;  /* arrivals are counted (more ranks than cores) */
-    bool fenced;   /* what gate_check is told */
-    bool settled;  /* a blocking operation has come behind the making: all ranks know the outcome */
-    uint8_t state; /* enum node_state */
-    void *block;   /* of the rank that owns the memory, else NULL */
+    uint32_t seq;   /* the last operation begun */
+    uint32_t safe;  /* slots of operations up to this number are known to be free */
+    uint32_t done;  /* operations up to this number are finished here */
+    uint32_t over;  /* bit i: so is operation done + 1 + i */
+    bool counted;   /* arrivals are counted (more ranks than cores) */
+    bool fenced;    /* what gate_check is told */
+    bool settled;   /* a blocking operation has come behind the making: all ranks know the outcome */
+    uint8_t state;  /* enum node_state */
+    uint8_t direct; /* enum node_direct */
+    void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
 
     /* operations in the background (node_start.c), under the lane's lock */
     struct link flights;
-    _Atomic uint32_t
-        flying; /* there are some. Relaxed but for 0, which is a release: who sees it is alone with the node */
+    _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
 
     /* making */
@@ -87,7 +92,7 @@ static inline struct node_done *node_done(struct node *n, int rank) { return &n-
 static inline char *node_payload(struct node *n, uint32_t seq, int rank, size_t bytes)
 {
     if (bytes <= NODE_INLINE) return node_slot(n, seq, rank)->payload;
-    return n->big + ((seq % NODE_K) * (size_t)n->size + (size_t)rank) * n->big_bytes;
+    return n->big + ((seq % NODE_BIG_K) * (size_t)n->size + (size_t)rank) * n->big_bytes;
 }
 
 /* ---- making (node_block.c) ---- */
@@ -97,6 +102,17 @@ static inline char *node_payload(struct node *n, uint32_t seq, int rank, size_t 
  * or memory is out. It may be in the making still. Collective: asked for by all ranks at the same place in their order.
  */
 struct node *node_get(struct comm *, int *rc_p);
+
+/* The largest contribution that has room in the big slots of so many ranks; half a megabyte for all of them, but 1 KB
+ * for each rank at least. */
+static inline int64_t node_limit(int ranks)
+{
+    int64_t most = var_int(VAR_COLL_NODE), share;
+    if (likely(ranks <= 8)) return most;
+    share = ((int64_t)512 << 10) / (NODE_BIG_K * ranks);
+    if (share < 1024) share = 1024;
+    return most < share ? most : share;
+}
 
 /* Is the outcome known here? Then node_make takes note of it. */
 static inline bool node_told(const struct node *n) { return n->place || n->error; }
@@ -115,16 +131,17 @@ struct node_wait {
     int seen; /* slots of the first so many ranks have been seen set */
 };
 
-bool node_ready(void *wait);                       /* of a struct node_wait: are the contributions there? */
-bool node_free_slots(struct node *, uint32_t seq); /* may the slots of this operation be written? */
+bool node_ready(void *wait);                                 /* of a struct node_wait: are the contributions there? */
+bool node_free_slots(struct node *, uint32_t seq, bool big); /* may the slots of this operation be written? */
 
-uint32_t node_begin(struct node *); /* takes the next number; its slots are free on return */
+uint32_t node_begin(struct node *, bool big); /* takes the next number; its slots are free on return */
 void node_wait_for(struct node *, uint32_t seq, int rank);
 void node_finish(struct node *, uint32_t seq,
                  bool met_all); /* this rank needs nothing more of it; it has waited for all */
 
 void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
 void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+void node_contribute(struct node *, uint32_t seq);       /* own slot, and whatever that brings about */
 bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
 void node_release(struct node *, uint32_t seq); /* the last one lets the others go */
 
@@ -133,11 +150,14 @@ void node_release(struct node *, uint32_t seq); /* the last one lets the others 
 int node_poll(struct lane_poller *); /* one look at what is in flight */
 
 /* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
-bool node_enlist(struct node *, const struct coll_call *, struct request *r, int *rc_p);
+bool node_enlist(struct node *, const struct coll_call *, bool big, struct request *r, int *rc_p);
 
 /* Does an operation behind others that are in flight, or while the block is being made. False: use messages, see there.
  */
-bool node_run_behind(struct node *, const struct coll_call *, int *rc_p);
+bool node_run_behind(struct node *, const struct coll_call *, bool big, int *rc_p);
+
+/* Until nothing is in flight. */
+void node_await(struct node *);
 
 /* ---- operations (node_ops.c) ---- */
 

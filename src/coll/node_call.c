@@ -1,7 +1,7 @@
 /* node_call.c - which calls go through the node-local block, and the way of those that nothing is in flight before. */
-#include "base/var.h"
 #include "coll/node.h"
 #include "coll/node_block.h"
+#include "coll/node_direct.h"
 
 /* The largest contribution of a rank in this call: what it leaves in its slot. */
 static int64_t contribution(const struct comm *c, const struct coll_call *a, int64_t bytes)
@@ -11,23 +11,24 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
 }
 
 /* By things that all ranks know alike only: not by arrays, which are there at some ranks only. */
-static bool suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
+static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
-    if (!node_can(a->kind) || contribution(c, a, bytes) > var_int(VAR_COLL_NODE)) return false;
+    if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-/* The node for this call, NULL if it has to use messages. */
-static inline struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
+/* The node for this call, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
+static inline struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, bool *big_p, int *rc_p)
 {
+    int64_t amount = contribution(c, a, bytes);
     *rc_p = 0;
-    if (unlikely(!suits(c, a, bytes))) return NULL;
-    return node_get(c, rc_p);
+    *big_p = amount > NODE_INLINE;
+    return likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
 }
 
-static int run(struct node *n, const struct coll_call *a)
+static int run(struct node *n, const struct coll_call *a, bool big)
 {
-    uint32_t seq = node_begin(n);
+    uint32_t seq = node_begin(n, big);
     int rc = node_put(n, seq, a), needs = node_needs(n, a);
     if (!rc && needs != NODE_NOBODY) {
         node_wait_for(n, seq, needs);
@@ -39,28 +40,42 @@ static int run(struct node *n, const struct coll_call *a)
 
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
  */
-static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, int *rc_p)
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, int *rc_p)
 {
     n->settled = true;
-    bool done = node_run_behind(n, a, rc_p);
+    bool done = node_run_behind(n, a, big, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
 
+/* A large one, from memory to memory. What is in flight has to be over first, since both use the node's order. */
+static bool run_direct(struct comm *c, const struct coll_call *a, int *rc_p)
+{
+    struct node *n = node_get(c, rc_p);
+    if (!n) return *rc_p != 0;
+    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, rc_p);
+    if (*rc_p || n->state != NODE_READY) return *rc_p != 0;
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
+    return node_direct_run(n, a, rc_p) || *rc_p;
+}
+
 bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    struct node *n = node_for(c, a, bytes, rc_p);
+    bool big;
+    struct node *n = node_for(c, a, bytes, &big, rc_p);
+    if (!n && !*rc_p && node_direct_suits(c, a, bytes)) return run_direct(c, a, rc_p);
     if (!n) return *rc_p != 0;
-    if (unlikely(!n->settled)) return run_unsettled(n, a, rc_p);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
     /* acquire: pairs with the release by whoever ended the last one in flight */
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, rc_p);
-    *rc_p = run(n, a);
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, rc_p);
+    *rc_p = run(n, a, big);
     return true;
 }
 
 bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, struct request *r, int *rc_p)
 {
-    struct node *n = node_for(c, a, bytes, rc_p);
-    return n && node_enlist(n, a, r, rc_p);
+    bool big;
+    struct node *n = node_for(c, a, bytes, &big, rc_p);
+    return n && node_enlist(n, a, big, r, rc_p);
 }

@@ -49,13 +49,9 @@ static inline char *block_at(const void *buf, int rank, int64_t count, const str
 
 /* ---- one for all ---- */
 
-/* This rank's part of what all ranks contribute to is in its slot. */
 static int contributed(struct node *n, uint32_t seq)
 {
-    if (node_arrive(n, seq))
-        node_release(n, seq);
-    else if (!n->counted)
-        node_announce(n);
+    node_contribute(n, seq);
     return 0;
 }
 

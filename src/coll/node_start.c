@@ -19,9 +19,9 @@
 struct node_flight {
     struct link link;
     struct coll_call call;
-    struct request *req;    /* NULL: somebody waits for `landed` */
-    uint32_t number;        /* of the messages, should there be no block */
-    bool put, landed, lost; /* lost: there is none */
+    struct request *req;         /* NULL: somebody waits for `landed` */
+    uint32_t number;             /* of the messages, should there be no block */
+    bool big, put, landed, lost; /* lost: there is none */
     int rc;
     struct node_wait wait;
 };
@@ -49,7 +49,7 @@ static bool advance(struct node_flight *f)
 {
     struct node *n = f->wait.n;
     if (!f->put) {
-        if (!node_free_slots(n, f->wait.seq)) return false;
+        if (!node_free_slots(n, f->wait.seq, f->big)) return false;
         f->rc = node_put(n, f->wait.seq, &f->call);
         f->wait.rank = node_needs(n, &f->call);
         f->put = true;
@@ -152,17 +152,15 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-bool node_enlist(struct node *n, const struct coll_call *a, struct request *r, int *rc_p)
+bool node_enlist(struct node *n, const struct coll_call *a, bool big, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
-    struct node_flight *f = calloc(1, sizeof *f);
+    struct node_flight *f = malloc(sizeof *f);
     if (!f) {
         *rc_p = err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(a->kind));
         return false;
     }
-    f->call = *a;
-    f->req = r;
-    f->wait = (struct node_wait){.n = n, .seq = ++n->seq};
+    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = ++n->seq}};
     if (!n->settled) f->number = n->comm->coll->seq++;
     hold(a);
     r->buf = f;
@@ -173,9 +171,9 @@ void node_go(struct request *r) { launch(r->buf); }
 
 static bool has_landed(void *flight) { return ((struct node_flight *)flight)->landed; }
 
-bool node_run_behind(struct node *n, const struct coll_call *a, int *rc_p)
+bool node_run_behind(struct node *n, const struct coll_call *a, bool big, int *rc_p)
 {
-    struct node_flight f = {.call = *a, .wait = {.n = n, .seq = ++n->seq}};
+    struct node_flight f = {.call = *a, .big = big, .wait = {.n = n, .seq = ++n->seq}};
     struct lane *l = n->comm->lane;
     lane_enter(l);
     launch(&f);
@@ -183,4 +181,14 @@ bool node_run_behind(struct node *n, const struct coll_call *a, int *rc_p)
     lane_leave(l);
     *rc_p = f.rc;
     return !f.lost;
+}
+
+static bool none_flies(void *node) { return list_empty(&((struct node *)node)->flights); }
+
+void node_await(struct node *n)
+{
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    lane_wait(l, none_flies, n, NULL);
+    lane_leave(l);
 }

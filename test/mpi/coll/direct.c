@@ -1,0 +1,134 @@
+/*
+ * direct.c - large blocking collectives inside a node copy from memory to memory. Random ones of every kind, with gaps
+ * in the types, in place, with operators that do not commute, nonblocking small ones in flight: each must leave the
+ * same bytes in the whole receive buffer as its nonblocking form, which goes by messages.
+ */
+#include "../check.h"
+
+enum { ROUNDS = 60, MOST = 20000, FIRST = 3000, GAP_WORDS = 3 };
+enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, BLOCKS, KINDS };
+
+static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
+
+struct job {
+    int kind, root, count, in_place;
+    MPI_Datatype stype, rtype; /* elements of two words */
+    MPI_Op op;
+    unsigned *send, *recv, *want;
+    size_t words;
+};
+
+static int draw(int n) { return (int)(check_random(&common) % (unsigned)n); }
+
+/* Composition of x -> a x + b: associative, not commutative. An element is a pair. */
+static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    unsigned *f = in, *g = inout;
+    (void)type;
+    for (int i = 0; i < *len; i++, f += 2, g += 2) {
+        unsigned a = g[0] * f[0], b = g[0] * f[1] + g[1];
+        g[0] = a, g[1] = b;
+    }
+}
+
+/* Two words, and with a gap before, between and behind them. */
+static MPI_Datatype make_type(int gap)
+{
+    MPI_Datatype two, t;
+    if (gap)
+        MPI_Type_vector(2, 1, 2, MPI_UNSIGNED, &two);
+    else
+        MPI_Type_contiguous(2, MPI_UNSIGNED, &two);
+    MPI_Type_create_resized(two, 0, gap ? 4 * GAP_WORDS : 8, &t);
+    MPI_Type_commit(&t);
+    MPI_Type_free(&two);
+    return t;
+}
+
+static int run(const struct job *j, unsigned *recv, MPI_Request *q)
+{
+    void *s = j->in_place ? MPI_IN_PLACE : j->send, *r = recv, *put = j->in_place ? MPI_IN_PLACE : recv;
+    int n = j->count, root = j->root;
+    MPI_Datatype st = j->stype, rt = j->rtype;
+    MPI_Comm c = MPI_COMM_WORLD;
+    switch (j->kind) {
+    case BCAST:
+        return q ? MPI_Ibcast(r, n, rt, root, c, q) : MPI_Bcast(r, n, rt, root, c);
+    case GATHER:
+        return q ? MPI_Igather(s, n, st, r, n, rt, root, c, q) : MPI_Gather(s, n, st, r, n, rt, root, c);
+    case SCATTER:
+        return q ? MPI_Iscatter(j->send, n, st, put, n, rt, root, c, q)
+                 : MPI_Scatter(j->send, n, st, put, n, rt, root, c);
+    case ALLGATHER:
+        return q ? MPI_Iallgather(s, n, st, r, n, rt, c, q) : MPI_Allgather(s, n, st, r, n, rt, c);
+    case ALLTOALL:
+        return q ? MPI_Ialltoall(s, n, st, r, n, rt, c, q) : MPI_Alltoall(s, n, st, r, n, rt, c);
+    case REDUCE:
+        return q ? MPI_Ireduce(s, r, n, rt, j->op, root, c, q) : MPI_Reduce(s, r, n, rt, j->op, root, c);
+    case ALLREDUCE:
+        return q ? MPI_Iallreduce(s, r, n, rt, j->op, c, q) : MPI_Allreduce(s, r, n, rt, j->op, c);
+    default:
+        return q ? MPI_Ireduce_scatter_block(s, r, n, rt, j->op, c, q)
+                 : MPI_Reduce_scatter_block(s, r, n, rt, j->op, c);
+    }
+}
+
+static void make_job(struct job *j, MPI_Op op)
+{
+    *j = (struct job){.kind = draw(KINDS), .root = draw(check_size), .count = FIRST + draw(MOST)};
+    int reduces = j->kind >= REDUCE, place = draw(3) == 0;
+    int rooted = j->kind == GATHER || j->kind == SCATTER || j->kind == REDUCE;
+    j->in_place = place && j->kind != BCAST && (!rooted || check_rank == j->root);
+    /* gaps: each rank as it likes */
+    j->stype = make_type(!reduces && check_random(&own) % 2);
+    j->rtype = make_type(!reduces && check_random(&own) % 2);
+    j->op = op;
+    j->words = (size_t)j->count * GAP_WORDS * (size_t)check_size;
+    j->send = malloc(j->words * 4);
+    j->recv = malloc(j->words * 4);
+    j->want = malloc(j->words * 4);
+    for (size_t i = 0; i < j->words; i++) {
+        j->send[i] = (unsigned)check_random(&own);
+        j->recv[i] = j->want[i] = (unsigned)check_random(&own);
+    }
+}
+
+/* Small ones are in flight on the same communicator meanwhile, now and then. */
+static void one(MPI_Op op)
+{
+    struct job j;
+    MPI_Request q, small[3];
+    int ones[3] = {0, 0, 0}, in = 1, n = draw(4);
+    make_job(&j, op);
+    for (int i = 0; i < n; i++) MPI_Iallreduce(&in, &ones[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &small[i]);
+    CHECK_OK(run(&j, j.recv, NULL));
+    CHECK_OK(run(&j, j.want, &q));
+    MPI_Wait(&q, MPI_STATUS_IGNORE);
+    MPI_Waitall(n, small, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) CHECK(ones[i] == check_size, "the small one gave %d", ones[i]);
+    size_t bad = 0;
+    for (size_t i = 0; i < j.words; i++) bad += j.recv[i] != j.want[i];
+    if (j.in_place && j.kind == BLOCKS) { /* MPI leaves open what is behind the result */
+        bad = 0;
+        for (size_t i = 0; i < (size_t)j.count * 2; i++) bad += j.recv[i] != j.want[i];
+    }
+    CHECK(!bad, "kind %d, %d elements, root %d%s: %zu words differ", j.kind, j.count, j.root,
+          j.in_place ? ", in place" : "", bad);
+    MPI_Type_free(&j.stype);
+    MPI_Type_free(&j.rtype);
+    free(j.send);
+    free(j.recv);
+    free(j.want);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Op op;
+    check_start(&argc, &argv);
+    common = check_seed();
+    own = common * 31 + (uint64_t)check_rank;
+    MPI_Op_create(compose, 0, &op);
+    for (int i = 0; i < ROUNDS; i++) one(op);
+    MPI_Op_free(&op);
+    return check_done();
+}
