@@ -1,12 +1,12 @@
 /*
- * direct.c - large blocking collectives inside a node copy from memory to memory. Random ones of every kind, with gaps
- * in the types, in place, with operators that do not commute, nonblocking small ones in flight: each must leave the
- * same bytes in the whole receive buffer as its nonblocking form, which goes by messages.
+ * direct.c - large blocking collectives inside a node copy from memory to memory, or go in pieces. Random ones of every
+ * kind, with gaps in the types, in place, with operators that do not commute, nonblocking small ones in flight: each
+ * must leave the same bytes in the whole receive buffer as its nonblocking form, which goes by messages.
  */
 #include "../check.h"
 
-enum { ROUNDS = 60, MOST = 20000, FIRST = 3000, GAP_WORDS = 3 };
-enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, BLOCKS, KINDS };
+enum { ROUNDS = 60, MOST = 15000, FIRST = 1000, GAP_WORDS = 3 };
+enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, SCAN, EXSCAN, BLOCKS, KINDS };
 
 static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
 
@@ -67,6 +67,10 @@ static int run(const struct job *j, unsigned *recv, MPI_Request *q)
         return q ? MPI_Ireduce(s, r, n, rt, j->op, root, c, q) : MPI_Reduce(s, r, n, rt, j->op, root, c);
     case ALLREDUCE:
         return q ? MPI_Iallreduce(s, r, n, rt, j->op, c, q) : MPI_Allreduce(s, r, n, rt, j->op, c);
+    case SCAN:
+        return q ? MPI_Iscan(s, r, n, rt, j->op, c, q) : MPI_Scan(s, r, n, rt, j->op, c);
+    case EXSCAN:
+        return q ? MPI_Iexscan(s, r, n, rt, j->op, c, q) : MPI_Exscan(s, r, n, rt, j->op, c);
     default:
         return q ? MPI_Ireduce_scatter_block(s, r, n, rt, j->op, c, q)
                  : MPI_Reduce_scatter_block(s, r, n, rt, j->op, c);
