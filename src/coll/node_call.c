@@ -4,14 +4,33 @@
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
 
+/* Of blocks whose lengths all ranks know: all of them, or the longest. */
+static int64_t most_of(const struct comm *c, const struct coll_call *a)
+{
+    int64_t sum = 0, most = 0;
+    for (int r = 0; r < c->size; r++) {
+        sum += a->rcounts[r];
+        if (a->rcounts[r] > most) most = a->rcounts[r];
+    }
+    return (a->kind == COLL_ALLGATHERV ? most : sum) * a->rtype->size;
+}
+
 /* The largest contribution of a rank in this call: what it leaves in its slot. */
 static int64_t contribution(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
-    bool for_each = a->kind == COLL_ALLTOALL || a->kind == COLL_REDUCE_SCATTER_BLOCK;
-    return for_each ? bytes * c->size : bytes;
+    switch (a->kind) {
+    case COLL_ALLTOALL:
+    case COLL_REDUCE_SCATTER_BLOCK:
+        return bytes * c->size;
+    case COLL_ALLGATHERV:
+    case COLL_REDUCE_SCATTER:
+        return most_of(c, a);
+    default:
+        return bytes;
+    }
 }
 
-/* By things that all ranks know alike only: not by arrays, which are there at some ranks only. */
+/* By things that all ranks know alike only. */
 static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
     if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
@@ -86,7 +105,7 @@ static const int64_t pieces_most[COLL_KINDS] = {[COLL_BCAST] = 128 << 10,
 
 static bool suits_pieces(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
-    if (bytes > pieces_most[a->kind] || node_limit(c->size) < 1024) return false;
+    if (!pieces_most[a->kind] || bytes > pieces_most[a->kind] || node_limit(c->size) < 1024) return false;
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0 && a->rtype->size <= 1024);
 }
 
@@ -139,6 +158,8 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
 bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, struct request *r, int *rc_p)
 {
     bool big;
+    *rc_p = 0;
+    if (coll_has_blocks(a->kind)) return false; /* the arrays are the user's again on return */
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     return n && node_enlist(n, a, big, r, rc_p);
 }

@@ -133,6 +133,27 @@ static int take_gather(struct node *n, uint32_t seq, const struct coll_call *a)
     return 0;
 }
 
+/* Blocks of different lengths, which all ranks know. */
+static int put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    bool in_place = a->sendbuf == MPI_IN_PLACE;
+    const struct type *t = in_place ? a->rtype : a->stype;
+    int64_t count = in_place ? a->rcounts[n->rank] : a->scount;
+    const void *from = in_place ? (char *)a->recvbuf + a->rdispls[n->rank] * t->extent : a->sendbuf;
+    pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
+    return contributed(n, seq);
+}
+
+static int take_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    const struct type *t = a->rtype;
+    for (int r = 0; r < n->size; r++)
+        if (a->sendbuf != MPI_IN_PLACE || r != n->rank)
+            unpack((char *)a->recvbuf + a->rdispls[r] * t->extent, a->rcounts[r], t,
+                   node_payload(n, seq, r, (size_t)(a->rcounts[r] * t->size)));
+    return 0;
+}
+
 static int put_alltoall(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     bool in_place = a->sendbuf == MPI_IN_PLACE;
@@ -226,6 +247,25 @@ static int take_block(struct node *n, uint32_t seq, const struct coll_call *a)
     return combine(n, seq, n->size - 1, one * (size_t)n->size, one * (size_t)n->rank, a->rcount, a);
 }
 
+static int64_t sum(const int64_t *counts, int n)
+{
+    int64_t all = 0;
+    for (int r = 0; r < n; r++) all += counts[r];
+    return all;
+}
+
+static int put_blocks_v(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    leave_operand(n, seq, a, sum(a->rcounts, n->size));
+    return contributed(n, seq);
+}
+
+static int take_block_v(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    int64_t before = sum(a->rcounts, n->rank), all = sum(a->rcounts, n->size), size = a->rtype->size;
+    return combine(n, seq, n->size - 1, (size_t)(all * size), (size_t)(before * size), a->rcounts[n->rank], a);
+}
+
 /* Prefix reductions. An exclusive one leaves rank 0's buffer alone. */
 static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 {
@@ -248,9 +288,11 @@ static const struct node_op {
     [COLL_ALLREDUCE] = {put_allreduce, take_allreduce, NODE_ALL},
     [COLL_GATHER] = {put_gather, take_gather, ROOT_NEEDS_ALL},
     [COLL_ALLGATHER] = {put_gather, take_gather, NODE_ALL},
+    [COLL_ALLGATHERV] = {put_gatherv, take_gatherv, NODE_ALL},
     [COLL_SCATTER] = {put_scatter, take_scatter, OWN_SLOT},
     [COLL_ALLTOALL] = {put_alltoall, take_alltoall, NODE_ALL},
     [COLL_REDUCE_SCATTER_BLOCK] = {put_blocks, take_block, NODE_ALL},
+    [COLL_REDUCE_SCATTER] = {put_blocks_v, take_block_v, NODE_ALL},
     [COLL_SCAN] = {put_reduce, take_scan, NODE_ALL},
     [COLL_EXSCAN] = {put_reduce, take_scan, NODE_ALL},
 };
