@@ -23,6 +23,17 @@ bool sleep_membarrier_open(void)
     return membarrier_state > 0;
 }
 
+bool sleep_membarrier_threads_open(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void sleep_membarrier_threads(void)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* our own side, also for who checks this program without the kernel */
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
 void bell_open(struct bell *b, bool fenced)
 {
     atomic_store_explicit(&b->fenced, fenced || !sleep_membarrier_open(), memory_order_relaxed);
@@ -46,15 +57,18 @@ void bell_close(struct bell *b)
     b->in = b->out = 0;
 }
 
-uint32_t bell_announce(struct bell *b)
+static uint32_t announce(struct bell *b, enum bell_sleep how)
 {
     uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_relaxed);
-    atomic_store_explicit(&b->asleep, bell_has_pipe(b) ? BELL_PIPE : BELL_FUTEX, memory_order_relaxed);
+    atomic_store_explicit(&b->asleep, bell_has_pipe(b) ? BELL_PIPE : how, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
     if (!atomic_load_explicit(&b->fenced, memory_order_relaxed))
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     return ticket;
 }
+
+uint32_t bell_announce(struct bell *b) { return announce(b, BELL_FUTEX); }
+uint32_t bell_announce_helper(struct bell *b) { return announce(b, BELL_HELPER); }
 
 static struct timespec span(uint64_t ns)
 {
@@ -68,6 +82,19 @@ void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
 }
 
 void futex_wake_all(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
+
+/* The set of the futex that the helper waits in; all others wait in both. */
+#define HELPER_SET 2u
+
+static void wake_set(_Atomic uint32_t *word, uint32_t set)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, set);
+}
+
+void bell_wait_helper(struct bell *b, uint32_t ticket)
+{
+    syscall(SYS_futex, &b->ring, FUTEX_WAIT_BITSET, ticket, NULL, NULL, HELPER_SET);
+}
 
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
@@ -134,7 +161,14 @@ void bell_ring(struct bell *b)
     if (how == BELL_AWAKE) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
     if (how == BELL_PIPE) ring_pipe(b);
-    else futex_wake_all(&b->ring);
+    else wake_set(&b->ring, how == BELL_HELPER ? HELPER_SET : ~HELPER_SET);
+}
+
+void bell_rouse(struct bell *b)
+{
+    atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
+    if (bell_has_pipe(b)) ring_pipe(b);
+    futex_wake_all(&b->ring);
 }
 
 bool gate_open(struct gate *g)

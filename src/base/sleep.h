@@ -18,6 +18,10 @@
  * A process that also waits for descriptors (sockets) sleeps in poll instead, with a
  * pipe of its own among them (bell_open_pipe): `asleep` then says so, and whoever rings
  * opens the pipe by /proc/<pid>/fd, the way segments are opened, and writes a byte.
+ *
+ * A helper thread (pt2pt/helper.h) sleeps by the same bell while no other thread does, in
+ * another set of the futex (BELL_HELPER): it hears only what was announced for it. Any
+ * thread of the process may announce that sleep, even one that stays awake itself.
  */
 #ifndef TERN_BASE_SLEEP_H
 #define TERN_BASE_SLEEP_H
@@ -25,7 +29,7 @@
 #include "base/compiler.h"
 #include <stdatomic.h>
 
-enum bell_sleep { BELL_AWAKE, BELL_FUTEX, BELL_PIPE };
+enum bell_sleep { BELL_AWAKE, BELL_FUTEX, BELL_PIPE, BELL_HELPER };
 
 struct bell {
     _Atomic uint32_t ring;   /* futex word: counts rings */
@@ -49,6 +53,16 @@ static inline bool bell_has_pipe(const struct bell *b) { return b->in != b->out;
 
 /* Announces the sleep and does barrier (A). Returns the ticket for bell_wait. */
 uint32_t bell_announce(struct bell *);
+
+/* The same for the helper thread, which sleeps in bell_wait_helper (with a pipe: in bell_poll) or is just about to. The
+ * caller looks for work then, whichever thread it is. */
+uint32_t bell_announce_helper(struct bell *);
+
+/* The helper's sleep on a bell without a pipe: until it rings for the helper after `ticket`, or is roused. */
+void bell_wait_helper(struct bell *, uint32_t ticket);
+
+/* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner. */
+void bell_rouse(struct bell *) TERN_COLD;
 
 /* Sleeps until the bell rings after `ticket`, or `word` (optional) no longer has `value`. Spurious returns are
  * possible. The announcement stands until a ring or bell_stay ends it: other threads may sleep by it. */
@@ -104,6 +118,13 @@ static inline bool gate_check(struct gate *g, bool fence)
     else atomic_signal_fence(memory_order_seq_cst);
     return unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed)) && gate_open(g);
 }
+
+/*
+ * The same one-sided barrier between the threads of a process: sleep_membarrier makes each of them execute one, so that
+ * the other side, which is the frequent one, needs none. False from the first: the kernel has it not.
+ */
+bool sleep_membarrier_threads_open(void);
+void sleep_membarrier_threads(void);
 
 /* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */
 void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
