@@ -345,6 +345,7 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     if (rc) return rc;
     lane_enter(c->lane);
     coll_go(*req_p);
+    lane_leave_to_itself(c->lane, *req_p);
     lane_leave(c->lane);
     return 0;
 }

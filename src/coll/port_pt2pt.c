@@ -143,10 +143,16 @@ static void unbounce(struct goal_frame *f, struct message *m)
     m->bounce = NULL;
 }
 
+static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->index == OP_USER; }
+
 static void message_done(struct request *r)
 {
     struct message *m = container_of(r, struct message, req);
     struct coll_frame *c = r->owner;
+    if (lane_is_no_caller(c->comm->lane) && has_user_op(c->goal)) {
+        lane_defer(c->comm->lane, r);
+        return;
+    }
     r->done = NULL; /* what still has one is in flight, for port_cancel */
     if (unlikely(m->bounce)) unbounce(c->goal, m);
     goal_op_done(c->goal, m->op, r->result.error);

@@ -121,6 +121,7 @@ int comm_dup_start(struct comm *parent, struct comm *made, struct request **req_
     if (!parent->inter && parent->rank == 0) d->news.ctx = comm_fresh_ctx();
     if (parent->inter && parent->rank == 0) start_swap(d);
     else coll_go(d->told);
+    lane_leave_to_itself(parent->lane, *req_p);
     lane_leave(parent->lane);
     return 0;
 }

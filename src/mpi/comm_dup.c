@@ -9,8 +9,8 @@
  */
 #include "comm/create.h"
 #include "mpi/attr.h"
+#include "mpi/life.h"
 #include "mpi/report.h"
-#include "obj/hints.h"
 #include "obj/info.h"
 #include "pt2pt/api.h"
 #include "topo/topo.h"
@@ -19,7 +19,7 @@
 static int furnish(struct comm *c, struct comm *made, const struct info *hints)
 {
     topo_copy(c, made);
-    int rc = comm_hints_set(made, hints);
+    int rc = life_take_hints(made, hints);
     return rc ? rc : comm_attrs_copy(c, made);
 }
 

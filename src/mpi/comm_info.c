@@ -1,6 +1,7 @@
 /*
  * comm_info.c - entry points: hints of communicators (MPI-5.0 section 7.4.4).
  */
+#include "mpi/life.h"
 #include "mpi/report.h"
 #include "obj/hints.h"
 
@@ -11,7 +12,7 @@ int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
     struct info *i = info_of(info);
     if (!c) return bad_comm("MPI_Comm_set_info", comm);
     if (!i) return bad_info(c, "MPI_Comm_set_info", info);
-    return report_if(c, "MPI_Comm_set_info", comm_hints_set(c, i));
+    return report_if(c, "MPI_Comm_set_info", life_take_hints(c, i));
 }
 
 MPI_ALIAS(Comm_get_info);

@@ -1,6 +1,6 @@
 /* fromgroup.c - see fromgroup.h. */
 #include "mpi/fromgroup.h"
-#include "obj/hints.h"
+#include "mpi/life.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ int check_from_groups(const struct from_groups *a, MPI_Errhandler errhandler, MP
 
 int give_from_groups(const struct from_groups *a, int rc, struct comm *made, MPI_Comm *newcomm)
 {
-    if (!rc && made && (rc = comm_hints_set(made, a->info))) comm_unref(made);
+    if (!rc && made && (rc = life_take_hints(made, a->info))) comm_unref(made);
     if (rc) return report_code(a->errh, a->call, rc);
     *newcomm = made ? comm_handle(made) : MPI_COMM_NULL;
     return MPI_SUCCESS;

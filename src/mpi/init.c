@@ -28,7 +28,8 @@ static int start(const char *call, int required, int *provided)
                                                     : MPI_THREAD_MULTIPLE;
     int rc = life_open(level > MPI_THREAD_FUNNELED);
     if (rc) return report_code(NULL, call, rc);
-    rc = comm_world_open(proc_self()->size);
+    rc = life_help(level, NULL);
+    if (!rc) rc = comm_world_open(proc_self()->size);
     if (rc) {
         life_close();
         return report_code(NULL, call, rc);

@@ -6,6 +6,7 @@
 #include "mpi/attr.h"
 #include "mpi/report.h"
 #include "obj/errcode.h"
+#include "obj/hints.h"
 #include "proc/job.h"
 #include "proc/proc.h"
 #include "proc/pset.h"
@@ -14,7 +15,9 @@
 #include "topo/topo.h"
 #include "transport/peer.h"
 
+#include <mpi.h>
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -117,8 +120,34 @@ int life_open(bool threads)
     return rc;
 }
 
+/* There is a core for each helper beside those of the ranks. */
+static bool have_room(void) { return proc_self()->usable_cpus >= 2 * proc_self()->local_size; }
+
+bool life_knows_progress(const char *word)
+{
+    return !strcmp(word, "auto") || !strcmp(word, "caller") || !strcmp(word, "helper");
+}
+
+int life_help(int level, const char *word)
+{
+    if (var_is_set(VAR_PROGRESS) || !word) word = var_text(VAR_PROGRESS);
+    bool wanted = !strcmp(word, "helper") || (!strcmp(word, "auto") && level == MPI_THREAD_MULTIPLE && have_room());
+    pthread_mutex_lock(&lock);
+    int rc = wanted ? pt_help() : 0;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+int life_take_hints(struct comm *c, const struct info *given)
+{
+    int rc = comm_hints_set(c, given);
+    const char *word = rc ? NULL : info_get(c->info, "tern_progress");
+    return word ? life_help(MPI_THREAD_SINGLE, word) : rc;
+}
+
 static void last_close(void)
 {
+    pt_help_no_more();
     bsend_drop(bsend_process());
     comm_drop_left();
     coll_settle();

@@ -23,6 +23,19 @@
  */
 int life_open(bool threads);
 
+/*
+ * Decides about the helper thread (pt2pt/helper.h) for a user of the library: by TERN_PROGRESS, else by `word`, the value of
+ * the info key tern_progress (NULL: none was given), else by the level of thread support (MPI_THREAD_...). Words that it
+ * knows: life_knows_progress. 0, or a code with words when there shall be a helper and it cannot be made.
+ */
+int life_help(int level, const char *word);
+bool life_knows_progress(const char *word);
+
+struct comm;
+struct info;
+/* Hints for a communicator (obj/hints.h), which may ask for the helper. */
+int life_take_hints(struct comm *, const struct info *);
+
 /* One less; by whoever called life_open, which may be any thread. Waits until what this process sent has left it. */
 void life_close(void);
 

@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static int open_session(struct session *s, const char *call, MPI_Session *session)
+static int open_session(struct session *s, const char *progress, const char *call, MPI_Session *session)
 {
     int rc = life_open(s->level > MPI_THREAD_SINGLE);
+    if (!rc && (rc = life_help(s->level, progress))) life_close();
     if (rc) {
         rc = report_code(s, call, rc);
         session_unref(s);
@@ -37,8 +38,11 @@ int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
     if (level < MPI_THREAD_SINGLE)
         return report(NULL, call, MPI_ERR_INFO_VALUE, "info key thread_level is '%s', which is no level of thread support (MPI_THREAD_SINGLE ... MPI_THREAD_MULTIPLE)",
                       info_get(asked, "thread_level"));
+    const char *progress = info_get(asked, "tern_progress");
+    if (progress && !life_knows_progress(progress))
+        return report(NULL, call, MPI_ERR_INFO_VALUE, "info key tern_progress is '%s', but there are auto, caller and helper", progress);
     struct session *s = session_new(e, level, asked);
-    return s ? open_session(s, call, session) : report_code(NULL, call, TERN_ERR_NOMEM);
+    return s ? open_session(s, progress, call, session) : report_code(NULL, call, TERN_ERR_NOMEM);
 }
 
 MPI_ALIAS(Session_finalize);

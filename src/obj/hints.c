@@ -40,7 +40,10 @@ bool memory_kinds_known(const char *list)
     }
 }
 
+static bool is_progress(const char *v) { return !strcmp(v, "auto") || !strcmp(v, "caller") || !strcmp(v, "helper"); }
+
 static const struct hint table[] = {
+    {"tern_progress", NULL, is_progress}, /* who makes progress: see src/mpi/life.h */
     {"mpi_assert_no_any_tag", "false", is_boolean},
     {"mpi_assert_no_any_source", "false", is_boolean},
     {"mpi_assert_exact_length", "false", is_boolean},

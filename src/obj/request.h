@@ -31,7 +31,8 @@ enum request_flag {
     REQ_INTERNAL = 128, /* not seen by users */
     REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
     REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
-    REQ_HOOKED = 1024   /* has hooks */
+    REQ_HOOKED = 1024,   /* has hooks */
+    REQ_BACKGROUND = 2048 /* counted in lane.background (pt2pt/lane.h) */
 };
 
 struct request;

@@ -38,6 +38,11 @@ void pt_own(void);
 /* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. */
 void pt_share(void);
 
+/* A thread that makes progress while the callers compute (helper.h): from now on, if it is not there yet; and no more.
+ * Neither is called while a thread is inside of the layer. pt_help: 0, or a code with words. */
+int pt_help(void);
+void pt_help_no_more(void);
+
 /* Until nothing that this process has to send waits for room, goes out in fragments or is still with a transport: before
  * the last barrier. */
 void pt_drain(void);

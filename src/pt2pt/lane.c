@@ -1,5 +1,5 @@
 /*
- * lane.c - the lane's life, its table of contexts, progress.
+ * lane.c - the lane's life, and progress.
  */
 #include "pt2pt/lane.h"
 #include "base/err.h"
@@ -7,6 +7,7 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
@@ -21,111 +22,9 @@ struct lane lane0;
 
 /* Messages delivered from one ring before the others have their turn. */
 #define BUDGET 64
+#define SHORT_BUDGET 8
 
 #define CHUNK_MAX ((size_t)1 << 30)
-
-/* ---- contexts ---- */
-
-static uint32_t hash_ctx(uint64_t ctx) { return (uint32_t)((ctx >> 1) * 0x9e3779b97f4a7c15u >> 32); }
-
-static bool grow_table(struct lane *l)
-{
-    uint32_t size = l->ctx_table ? 2 * (l->ctx_mask + 1) : 16;
-    struct pt_comm **t = calloc(size, sizeof *t);
-    if (!t) return false;
-    for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
-        for (struct pt_comm *p = l->ctx_table[i], *next; p; p = next) {
-            next = p->next;
-            uint32_t h = hash_ctx(p->ctx) & (size - 1);
-            p->next = t[h];
-            t[h] = p;
-        }
-    free(l->ctx_table);
-    l->ctx_table = t;
-    l->ctx_mask = size - 1;
-    return true;
-}
-
-static struct pt_comm *make_ctx(struct lane *l, uint64_t ctx)
-{
-    if ((!l->ctx_table || l->ctx_count > l->ctx_mask) && !grow_table(l)) return NULL;
-    struct pt_comm *p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
-    if (!p) return NULL;
-    memset(p, 0, sizeof *p);
-    match_init(&p->match[PT_USER]);
-    match_init(&p->match[PT_COLL]);
-    p->ctx = ctx;
-    uint32_t h = hash_ctx(ctx) & l->ctx_mask;
-    p->next = l->ctx_table[h];
-    l->ctx_table[h] = p;
-    l->ctx_count++;
-    l->ctx_early++;
-    return p;
-}
-
-struct pt_comm *lane_known_ctx(struct lane *l, uint64_t ctx)
-{
-    struct pt_comm *p = l->ctx_table ? l->ctx_table[hash_ctx(ctx & ~CTX_COLL) & l->ctx_mask] : NULL;
-    while (p && p->ctx != (ctx & ~CTX_COLL)) p = p->next;
-    return p;
-}
-
-struct pt_comm *lane_find_ctx(struct lane *l, uint64_t ctx)
-{
-    struct pt_comm *p = lane_known_ctx(l, ctx);
-    if (!p) p = make_ctx(l, ctx);
-    if (p) l->last_ctx = p;
-    return p;
-}
-
-static void free_body(void *body, int src, int tag, void *lane)
-{
-    (void)src;
-    (void)tag;
-    (void)lane;
-    pt_drop_body(body);
-}
-
-void lane_drop_ctx(struct lane *l, struct pt_comm *p)
-{
-    struct pt_comm **at = &l->ctx_table[hash_ctx(p->ctx) & l->ctx_mask];
-    while (*at != p) at = &(*at)->next;
-    *at = p->next;
-    l->ctx_count--;
-    l->ctx_early -= !p->comm;
-    if (l->last_ctx == p) l->last_ctx = NULL;
-    for (int i = 0; i < 2; i++) {
-        match_each(&p->match[i].unexpected, free_body, l);
-        match_fini(&p->match[i]);
-    }
-    free(p);
-}
-
-static int comm_made(struct comm *c)
-{
-    c->lane = &lane0;
-    lane_enter(&lane0);
-    struct pt_comm *p = lane_find_ctx(&lane0, c->ctx); /* maybe made before by early messages */
-    if (p) {
-        lane0.ctx_early -= !p->comm;
-        p->comm = c;
-        pt_check_early(p);
-        if (unlikely(lane0.lost_count)) pt_lost_members(p);
-    }
-    lane_leave(&lane0);
-    c->pt = p;
-    return p ? 0 : err_set(TERN_ERR_NOMEM, "no memory for the matching state of a communicator");
-}
-
-static void comm_gone(struct comm *c)
-{
-    lane_enter(&lane0);
-    lane_drop_ctx(&lane0, c->pt);
-    lane_leave(&lane0);
-    c->pt = NULL;
-}
-
-static const struct comm_hooks hooks = {comm_made, comm_gone};
 
 /* ---- life ---- */
 
@@ -166,7 +65,7 @@ int pt_open(bool threaded)
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&l->lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
-    atomic_store_explicit(&l->threaded, threaded, memory_order_relaxed);
+    atomic_store_explicit(&l->mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
     l->credit = var_int(VAR_EAGER_CREDIT);
     l->chunk = chunk_size(VAR_CHUNK_CMA);
     l->chunk_stream = chunk_size(VAR_CHUNK_STREAM);
@@ -178,6 +77,7 @@ int pt_open(bool threaded)
     list_init(&l->outgoing);
     list_init(&l->streams);
     list_init(&l->pollers);
+    list_init(&l->deferred);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
     int rc = match_open();
     if (rc) return rc;
@@ -185,16 +85,14 @@ int pt_open(bool threaded)
     fill_handlers();
     rc = pt_check_open();
     if (rc) return rc;
-    comm_set_hooks(0, &hooks);
-    return grow_table(l) ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");
+    return contexts_open(l);
 }
 
 void pt_close(void)
 {
     struct lane *l = &lane0;
-    for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
-        while (l->ctx_table[i]) lane_drop_ctx(l, l->ctx_table[i]); /* of communicators never made here */
-    free(l->ctx_table);
+    helper_stop();
+    contexts_close(l);
     match_pool_fini(&l->pool);
     pt_check_close();
     pt_offers_close();
@@ -202,12 +100,9 @@ void pt_close(void)
     ids_close(&l->ids);
     tp_lost = NULL;
     pthread_mutex_destroy(&l->lock);
-    comm_set_hooks(0, NULL);
-    l->ctx_table = NULL;
 }
 
 void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
-void pt_share(void) { lane_share(&lane0); }
 
 static bool drained(void *lane)
 {
@@ -238,6 +133,7 @@ void lane_finish(struct request *r, int error)
     bool free_it = r->flags & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
+    if (unlikely(r->flags & REQ_BACKGROUND)) lane_come_back(&lane0, r);
     if (unlikely(r->id)) ids_drop(&lane0.ids, r);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
@@ -256,6 +152,7 @@ void lane_finish(struct request *r, int error)
 void lane_open_short(struct lane *l, struct peer *p)
 {
     if (p->pending || p->lost || lane_threaded(l) || pt_checking) return;
+    p->short_send = unlikely(lane_helped(l)) ? lane_guarded_send : p->ep.am_short;
     p->short_max = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
 }
 
@@ -338,6 +235,9 @@ static int retry_peer(struct lane *l, struct peer *p)
     return n;
 }
 
+/* This thread is the helper, and has done something already when another one wants the lane. */
+static bool in_the_way(void) { return unlikely(lane_helping) && lane_wanted(&lane0); }
+
 /* One step of every request of a list. A step may end its request and, through `done`, start, move or end others: the
  * place is kept by a link of our own. */
 static int step_all(struct link *head, int (*step)(struct request *))
@@ -345,7 +245,7 @@ static int step_all(struct link *head, int (*step)(struct request *))
     struct link place;
     int n = 0;
     list_insert(head, &place);
-    while (place.next != head) {
+    while (place.next != head && !in_the_way()) {
         struct link *l = place.next;
         list_remove(&place);
         list_insert(l, &place);
@@ -361,16 +261,33 @@ static TERN_COLD int progress_large(struct lane *l)
            step_all(&l->streams, pt_stream_step);
 }
 
-int lane_progress(struct lane *l)
+/* What the helper must not do, a caller does. */
+static TERN_COLD int end_deferred(struct lane *l)
 {
-    int n = peer_progress(BUDGET);
+    int n = 0;
+    for (; !lane_helping && !list_empty(&l->deferred); n++) {
+        struct link *first = l->deferred.next;
+        struct request *r = container_of(first, struct request, link);
+        list_remove(first);
+        r->done(r);
+    }
+    return n;
+}
+
+static inline int turn(struct lane *l, int budget)
+{
+    int n = peer_progress(budget);
     if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
     if (!list_empty(&l->pollers)) n += lane_pollers_look(l);
+    if (unlikely(!list_empty(&l->deferred))) n += end_deferred(l);
     return n;
 }
+
+int lane_progress(struct lane *l) { return turn(l, BUDGET); }
+int lane_short_turn(struct lane *l) { return turn(l, SHORT_BUDGET); }
 
 bool lane_idle(struct lane *l)
 {

@@ -1,11 +1,27 @@
 /*
  * lane.h - a lane: one lock, and under it everything that sending and receiving on
  * the communicators mapped to it needs. Data only; any engine that holds the lock
- * can drive it: the caller, later a helper thread or an onload daemon.
+ * can drive it: the caller, the helper thread (helper.h), later an onload daemon.
  *
  * While one thread only uses the library (its owner) nobody touches the lock: one
  * predictable branch, and a count that says that the owner is inside, for whoever makes
- * the lane shared meanwhile (share.c).
+ * the lane shared meanwhile (share.c), and for the helper, which keeps out of its way:
+ *
+ *     owner, often                     helper, seldom
+ *     inside++                         mode |= HELPER
+ *     (compiler barrier)               membarrier: each thread executes a full one
+ *     mode & HELPER: wait for it       inside or sending: mode &= ~HELPER, not now
+ *     ... in the lane ...              ... in the lane, until done or inside ...
+ *     inside-- (release)               mode &= ~HELPER (release), wake who waits
+ *
+ * Dekker's handshake, all barriers of which are the helper's: at the time of its
+ * membarrier the owner either has made its count visible, and the helper goes, or reads
+ * `mode` later, and waits. The release and acquire pairs hand over what is in the lane.
+ *
+ * A short send is no section: it has a mark of its own, `sending`, and its look at the
+ * helper is the table of peers itself, which is an empty one while the helper is inside
+ * (peer_short_table). So it costs one store more than without all this; the mark is wiped
+ * out behind the message (lane_guarded_send), which without a helper nobody does.
  */
 #ifndef TERN_PT2PT_LANE_H
 #define TERN_PT2PT_LANE_H
@@ -40,10 +56,20 @@ struct lane_poller {
     bool counted;                      /* in the gates: somebody of this process sleeps */
 };
 
+enum lane_mode {
+    LANE_THREADED = 1, /* never goes away; relaxed, ordered by the quiet that lane_share waits for */
+    LANE_HELPER = 2,   /* the helper is in the lane, or tries to be; not with LANE_THREADED: then it takes the lock */
+    LANE_AWAITED = 4   /* the owner sleeps until the helper is out */
+};
+
 struct lane {
-    _Atomic bool threaded;  /* never goes back to false; relaxed, ordered by the quiet that lane_share waits for */
-    _Atomic int32_t inside; /* sections that the owner is in without the lock; written by it alone */
-    pthread_t owner;        /* the one thread, as long as the lane is not threaded */
+    _Atomic uint32_t mode;   /* enum lane_mode; a futex word */
+    _Atomic int32_t inside;  /* sections that the owner is in without the lock; written by it alone */
+    _Atomic uint32_t sending; /* the owner is in a short send; means nothing without a helper */
+    _Atomic int32_t waiters; /* threads in lane_wait, asleep or not: who waits makes the progress. Written with the lock */
+    _Atomic uint32_t background; /* operations that a caller has left to go on by themselves (lane_leave_to_itself); as above */
+    _Atomic bool helped;     /* there is a helper thread (helper.h) */
+    pthread_t owner;         /* the one thread, as long as the lane is not threaded */
     pthread_mutex_t lock;
 
     struct pt_comm *last_ctx; /* the context found last */
@@ -66,6 +92,7 @@ struct lane {
     struct link streams;  /* requests: large sends going out in fragments */
     uint32_t large;       /* entries of the last three lists */
     struct link pollers;  /* struct lane_poller */
+    struct link deferred; /* requests that have ended but for `done`, which would run what the helper must not */
 
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */
     uint64_t spin_max_ns;
@@ -75,22 +102,69 @@ struct lane {
 
 extern TERN_HIDDEN struct lane lane0; /* the lane of every communicator, so far */
 
-static inline bool lane_threaded(const struct lane *l) { return atomic_load_explicit(&l->threaded, memory_order_relaxed); }
+static inline uint32_t lane_mode(const struct lane *l) { return atomic_load_explicit(&l->mode, memory_order_relaxed); }
+static inline bool lane_helped(const struct lane *l) { return atomic_load_explicit(&l->helped, memory_order_relaxed); }
+static inline bool lane_threaded(const struct lane *l) { return lane_mode(l) & LANE_THREADED; }
+
+/* This thread is the helper, and in the lane. */
+extern TERN_HIDDEN _Thread_local bool lane_helping __attribute__((tls_model("initial-exec")));
 
 void lane_lock(struct lane *) TERN_COLD;
 void lane_unlock(struct lane *) TERN_COLD;
+void lane_await_helper(struct lane *) TERN_COLD; /* the owner, inside: until the helper is out */
+void lane_call_helper(struct lane *) TERN_COLD;  /* see helper.h */
 
 static inline void lane_enter(struct lane *l)
 {
-    if (unlikely(lane_threaded(l))) lane_lock(l);
-    else atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) + 1, memory_order_relaxed);
+    if (unlikely(lane_mode(l))) {
+        lane_lock(l);
+        return;
+    }
+    atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst); /* the helper's membarrier does the rest */
+    /* acquire: pairs with the release of lane_release */
+    if (unlikely(atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER)) lane_await_helper(l);
 }
-static inline void lane_leave(struct lane *l)
+
+/* lane_leave without its look at what is left behind. */
+static inline void lane_out(struct lane *l)
 {
-    if (unlikely(lane_threaded(l))) lane_unlock(l);
+    if (unlikely(lane_mode(l))) lane_unlock(l);
     else /* release: pairs with the acquire of whoever waits for the owner to be out */
         atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) - 1, memory_order_release);
 }
+
+static inline void lane_leave(struct lane *l)
+{
+    lane_out(l);
+    atomic_signal_fence(memory_order_seq_cst); /* the helper's membarrier does the rest, see lane_call_helper */
+    if (unlikely(atomic_load_explicit(&l->background, memory_order_relaxed))) lane_call_helper(l);
+}
+
+/* The helper's way in and out. lane_claim fails when another thread is inside or waits there. */
+bool lane_claim(struct lane *);
+void lane_release(struct lane *);
+
+/* Somebody else wants the lane that the helper holds. */
+static inline bool lane_wanted(const struct lane *l)
+{
+    return atomic_load_explicit(&l->inside, memory_order_relaxed) || atomic_load_explicit(&l->waiters, memory_order_relaxed);
+}
+
+/* The caller goes away from an operation that has not ended, which may need somebody to go on with it. Lock held. */
+void lane_left_behind(struct lane *, struct request *) TERN_COLD;
+static inline void lane_leave_to_itself(struct lane *l, struct request *r)
+{
+    if (unlikely(lane_helped(l))) lane_left_behind(l, r);
+}
+
+/* This thread must not run the user's code: it is the helper, and the program has said that it has no threads. A `done`
+ * that would do so hands its request (REQ_LAST_WORD) to lane_defer: it is called again, by a caller. */
+static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(lane_helping) && !lane_threaded(l); }
+static inline void lane_defer(struct lane *l, struct request *r) { list_push(&l->deferred, &r->link); }
+
+/* What peer.short_send is with a helper: sends, then wipes out the mark. */
+int lane_guarded_send(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
 /* The thread that alone uses the library from now on; `tid` is the system's number of it. Nobody is inside. */
 void lane_own(struct lane *, int tid);
@@ -109,10 +183,13 @@ static inline struct pt_comm *lane_ctx(struct lane *l, uint64_t ctx)
     return likely(p && p->ctx == (ctx & ~CTX_COLL)) ? p : lane_find_ctx(l, ctx & ~CTX_COLL);
 }
 void lane_drop_ctx(struct lane *, struct pt_comm *);
+int contexts_open(struct lane *); /* the table of them, and the hooks of communicators (contexts.c) */
+void contexts_close(struct lane *);
 struct pt_comm *lane_known_ctx(struct lane *, uint64_t ctx); /* the same, not made: NULL */
 
 /* One turn: deliver messages, retry what waits for room, move large data. Returns how much happened. Lock held. */
 int lane_progress(struct lane *);
+int lane_short_turn(struct lane *); /* the same for the helper: less at a time, and over when somebody wants the lane */
 
 /* True if there is nothing that this process could do by itself. */
 bool lane_idle(struct lane *);

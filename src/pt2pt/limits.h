@@ -18,6 +18,9 @@ struct limits {
 
 void limits_open(void); /* reads the variables */
 
+/* The least eager_max of all. */
+int64_t limits_eager_least(void);
+
 /* Of a peer that is connected. */
 const struct limits *limits_find(struct peer *) TERN_COLD;
 static inline const struct limits *limits_of(struct peer *p)

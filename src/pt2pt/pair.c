@@ -91,6 +91,7 @@ static void start_halves(struct request *whole, struct request *recv, const stru
         pt_prepare(send, REQ_SEND, comm_ref(c), PT_USER, s->buf, s->count, s->type, s->dest, s->tag, PT_STANDARD);
         pt_send_start(send);
     }
+    lane_leave_to_itself(c->lane, whole);
     lane_leave(c->lane);
 }
 

@@ -287,6 +287,7 @@ int pt_irecv(struct comm *c, void *buf, int64_t count, struct type *t, int sourc
     type_ref(t);
     lane_enter(c->lane);
     pt_recv_start(r);
+    lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);
     *req_p = r;
     return 0;

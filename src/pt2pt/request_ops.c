@@ -108,6 +108,7 @@ int pt_start(struct request *r)
     lane_enter(r->comm->lane);
     if (r->kind == REQ_SEND) pt_send_start(r);
     else pt_recv_start(r);
+    lane_leave_to_itself(r->comm->lane, r);
     lane_leave(r->comm->lane);
     return 0;
 }

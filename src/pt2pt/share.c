@@ -1,7 +1,8 @@
 /*
- * share.c - a lane that one thread used without the lock becomes one that threads share,
- * while that thread, the owner, may be anywhere: outside, in the middle of a call, or
- * asleep in a receive.
+ * share.c - who may be in a lane: its lock, the helper's way in (drawn in lane.h), and how
+ * a lane that one thread used without the lock becomes one that threads share, while that
+ * thread, the owner, may be anywhere: outside, in the middle of a call, or asleep in a
+ * receive.
  *
  * `threaded` is set; from then on all take the lock, and the short way of sends, which
  * has none, is closed. What the owner began before goes on without: until it is over,
@@ -47,16 +48,24 @@ static void count(struct lane *l, int by)
     atomic_store_explicit(&l->inside, n, memory_order_release); /* see lane_leave */
 }
 
+/* What the helper calls from inside the lane may enter it again: it has it. */
 void lane_lock(struct lane *l)
 {
-    if (goes_without(l)) count(l, 1);
-    else pthread_mutex_lock(&l->lock);
+    if (lane_helping) return;
+    if (lane_threaded(l) && !goes_without(l)) {
+        pthread_mutex_lock(&l->lock);
+        return;
+    }
+    count(l, 1);
+    atomic_signal_fence(memory_order_seq_cst); /* as in lane_enter */
+    if (atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER) lane_await_helper(l);
 }
 
 void lane_unlock(struct lane *l)
 {
-    if (goes_without(l)) count(l, -1);
-    else pthread_mutex_unlock(&l->lock);
+    if (lane_helping) return;
+    if (lane_threaded(l) && !goes_without(l)) pthread_mutex_unlock(&l->lock);
+    else count(l, -1);
 }
 
 bool lane_catch_up(struct lane *l)
@@ -66,6 +75,75 @@ bool lane_catch_up(struct lane *l)
     count(l, -depth);
     while (depth--) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
     return true;
+}
+
+/* ---- the helper ---- */
+
+_Thread_local bool lane_helping;
+
+/* Looks before the owner sleeps: the helper, if it runs, is out after a message or a chunk. */
+#define LOOKS 300
+
+void lane_await_helper(struct lane *l)
+{
+    uint32_t mode;
+    if (lane_helping) return;
+    for (int i = 0; i < LOOKS; i++) {
+        if (!(atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER)) return;
+        cpu_relax();
+    }
+    while ((mode = atomic_load_explicit(&l->mode, memory_order_acquire)) & LANE_HELPER) /* pairs with lane_release */
+        if (mode & LANE_AWAITED ||
+            atomic_compare_exchange_weak_explicit(&l->mode, &mode, mode | LANE_AWAITED, memory_order_relaxed, memory_order_relaxed))
+            futex_sleep(&l->mode, mode | LANE_AWAITED, 0);
+}
+
+static void open_lane(struct lane *l)
+{
+    peer_short_open(true);
+    /* release: pairs with the acquire in lane_enter */
+    uint32_t mode = atomic_fetch_and_explicit(&l->mode, ~(uint32_t)(LANE_HELPER | LANE_AWAITED), memory_order_release);
+    if (mode & LANE_AWAITED) futex_wake_all(&l->mode);
+}
+
+/* acquire: pairs with the release of the owner's last leave, and of lane_guarded_send */
+static bool owner_inside(struct lane *l)
+{
+    return atomic_load_explicit(&l->inside, memory_order_acquire) || atomic_load_explicit(&l->sending, memory_order_acquire);
+}
+
+static bool claim_from_owner(struct lane *l)
+{
+    peer_short_open(false);
+    atomic_fetch_or_explicit(&l->mode, LANE_HELPER, memory_order_relaxed);
+    sleep_membarrier_threads();
+    if (!owner_inside(l)) return true;
+    open_lane(l);
+    return false;
+}
+
+bool lane_claim(struct lane *l)
+{
+    if (lane_wanted(l)) return false;
+    if (lane_threaded(l) ? pthread_mutex_trylock(&l->lock) : !claim_from_owner(l)) return false;
+    lane_helping = true;
+    if (!lane_wanted(l)) return true;
+    lane_release(l);
+    return false;
+}
+
+void lane_release(struct lane *l)
+{
+    lane_helping = false;
+    if (lane_threaded(l)) pthread_mutex_unlock(&l->lock);
+    else open_lane(l);
+}
+
+int lane_guarded_send(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    int rc = ep->am_short(ep, id, h0, h1, p, n);
+    atomic_store_explicit(&lane0.sending, 0, memory_order_release); /* pairs with owner_inside */
+    return rc;
 }
 
 /* ---- quiet ---- */
@@ -99,7 +177,7 @@ static bool is_out(struct lane *l) { return !atomic_load_explicit(&l->inside, me
 void lane_share(struct lane *l)
 {
     bool mine = pthread_equal(l->owner, pthread_self());
-    atomic_store_explicit(&l->threaded, true, memory_order_seq_cst);
+    atomic_fetch_or_explicit(&l->mode, LANE_THREADED, memory_order_seq_cst);
     handle_set_threaded(true);
     peer_close_short();
     int64_t start = mine ? -1 : ran(owner_tid), now = start;

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/var.h"
 #include "proc/proc.h"
-#include "pt2pt/lane.h"
+#include "pt2pt/helper.h"
 
 #include <sched.h>
 #include <string.h>
@@ -89,9 +89,21 @@ static TERN_COLD void share(struct lane *l)
     lane_enter(l);
 }
 
-void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+/* How often who waits lets helper threads run that may have to run here. */
+#define COURTESY_NS 4000u
+
+/* A look at `now` found nothing: shall the core be given up for a moment? */
+static bool give_way(uint64_t *last, uint64_t now)
 {
-    uint64_t start = 0, idle_since = 0;
+    if (likely(!helper_shares_cores)) return policy.yield;
+    if (!policy.yield && now - *last < COURTESY_NS) return false;
+    *last = now;
+    return true;
+}
+
+static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+{
+    uint64_t start = 0, idle_since = 0, yielded = 0;
     uint32_t polls = 0;
     bool slept = false;
     while (!ready(arg)) {
@@ -110,7 +122,7 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *ga
         if (!start) start = now;
         if (!idle_since) idle_since = now;
         if (now - idle_since < l->spin_ns) {
-            if (policy.yield) sched_yield();
+            if (give_way(&yielded, now)) sched_yield();
             continue;
         }
         nap(l, ready, arg, gate);
@@ -119,6 +131,21 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *ga
         polls = 0;
     }
     if (start) learn(l, clock_ns() - start, slept);
+}
+
+static void count_waiter(struct lane *l, int by)
+{
+    int32_t n = atomic_load_explicit(&l->waiters, memory_order_relaxed) + by;
+    atomic_store_explicit(&l->waiters, n, memory_order_relaxed);
+}
+
+void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+{
+    if (ready(arg)) return;
+    count_waiter(l, 1);
+    if (unlikely(lane_helped(l))) helper_relieve(l);
+    wait(l, ready, arg, gate);
+    count_waiter(l, -1);
 }
 
 /* Looks without success before the core is given up: about a microsecond. */

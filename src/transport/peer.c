@@ -23,6 +23,8 @@ tp_handler_fn tp_handlers[AM_COUNT];
 tp_sink_fn tp_sinks[AM_COUNT];
 void (*tp_lost)(struct peer *, int code);
 struct peer **peer_table;
+struct peer **_Atomic peer_short_table;
+static struct peer **nobody; /* a table like peer_table, without peers */
 uint32_t peer_count;
 uint64_t peer_settings;
 
@@ -143,6 +145,7 @@ int peer_open(void)
     peer_count = proc_self()->size;
     peer_table = calloc(peer_count, sizeof *peer_table);
     if (!peer_table) return err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", peer_count);
+    peer_short_open(true);
     return rc ? rc : put_card();
 }
 
@@ -159,7 +162,8 @@ void peer_close(void)
         free(p);
     }
     free(peer_table);
-    peer_table = NULL;
+    free(nobody);
+    peer_table = nobody = NULL;
     peer_count = 0;
     shared_close();
     bell_close(bell);
@@ -246,6 +250,18 @@ void peer_close_short(void)
 {
     for (uint32_t i = 0; i < peer_count; i++)
         if (peer_table[i]) __atomic_store_n(&peer_table[i]->short_max, -1, __ATOMIC_RELAXED); /* its reader may be at it */
+}
+
+int peer_short_prepare(void)
+{
+    if (!nobody) nobody = calloc(peer_count, sizeof *nobody); /* never written: address space */
+    return nobody ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", peer_count);
+}
+
+void peer_short_open(bool open)
+{
+    /* release: who sees the table again sees what was done meanwhile with the peers */
+    atomic_store_explicit(&peer_short_table, open ? peer_table : nobody, memory_order_release);
 }
 
 bool peer_is_local(uint32_t index)

@@ -19,7 +19,8 @@ struct peer {
     int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
     struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
     int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, `pending`, or threads */
-    uint64_t line0[1];
+    /* ep.am_short, or what the user of the short way has put around it */
+    int (*short_send)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
     /* line 1 */
     uint32_t index;
@@ -40,6 +41,12 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index; an entry is NULL until first use */
 extern uint32_t peer_count;
+
+/* What sends without the lock look their peer up in: peer_table, or for a while one that has none. Acquire: pairs with
+ * peer_short_open. */
+extern TERN_HIDDEN struct peer **_Atomic peer_short_table;
+void peer_short_open(bool open); /* false: no new send finds a peer. Needs peer_short_prepare */
+int peer_short_prepare(void);
 
 /* All transports that there are, by name; ends with NULL. */
 extern const struct tp_ops *const peer_transports[];

@@ -1,0 +1,54 @@
+/*
+ * helper.h - the helper: one thread of a process that makes progress while the program
+ * computes. It drives the lane as any caller does, and keeps out of every caller's way.
+ *
+ * It is asleep in the kernel, by the process's doorbell, until a message comes for an
+ * operation that a caller has left to go on by itself (lane.background): a nonblocking
+ * one that has not ended when its call returns. Four words say who wakes whom:
+ *
+ *     background   such operations; 0: nobody wakes the helper, whatever comes
+ *     waiters      threads in lane_wait: they make the progress, the helper stays asleep
+ *     awake        the helper runs and looks by itself, it need not be called
+ *     bell.asleep  BELL_HELPER: announced; senders ring
+ *
+ * A caller who waits withdraws the announcement. Who leaves the lane last, with something
+ * in the background, makes it again in the helper's place (lane_call_helper), with barrier
+ * (A) of sleep.h, and looks for what came meanwhile. The helper may at that moment be on
+ * its way to sleep:
+ *
+ *     caller                             helper
+ *     inside = 0                         awake = 0
+ *     (compiler barrier)                 membarrier
+ *     awake = 0 and nothing announced:   background, and nobody inside: does not sleep
+ *     announce, look for work            sleeps, if not announced: whoever is inside will
+ *                                        call, as awake = 0 is seen on leaving
+ *
+ * Where the process sleeps for sockets as well (bell_open_pipe) the helper announces by
+ * itself, before it sleeps in poll: it sleeps on a word of its own until a caller kicks it.
+ *
+ * What is found to be wrong becomes the result of the operation, for the thread that waits;
+ * no error handler runs in the helper. Nor does a user's operator, while the program has said that
+ * only one thread uses MPI: such schedules are left to the callers (coll/port_pt2pt.c).
+ */
+#ifndef TERN_PT2PT_HELPER_H
+#define TERN_PT2PT_HELPER_H
+
+#include "pt2pt/lane.h"
+
+/* Starts the helper, if there is none. By a thread that is the lane's owner, or shares it; nobody is in a section. 0, or
+ * a code with words. */
+int helper_start(void);
+
+/* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
+void helper_stop(void);
+
+/* A thread begins to wait in the lane: senders need not wake the helper. Lock held. */
+void helper_relieve(struct lane *) TERN_COLD;
+
+/* An operation counted by lane_left_behind has ended. Lock held. */
+void lane_come_back(struct lane *, struct request *) TERN_COLD;
+
+/* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */
+extern TERN_HIDDEN bool helper_shares_cores;
+
+#endif

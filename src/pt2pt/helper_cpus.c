@@ -1,0 +1,59 @@
+/* helper_cpus.c - see helper_cpus.h. */
+#include "pt2pt/helper_cpus.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "proc/proc.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A number at *s, which is moved behind it; -1: there is none, or it is no cpu's. */
+static long number(const char **s)
+{
+    char *end;
+    if (!isdigit((unsigned char)**s)) return -1;
+    long n = strtol(*s, &end, 10);
+    *s = end;
+    return n < CPU_SETSIZE ? n : -1;
+}
+
+bool helper_parse_cpus(const char *list, cpu_set_t *cpus)
+{
+    CPU_ZERO(cpus);
+    for (;; list++) {
+        long first = number(&list), last = first;
+        if (*list == '-') {
+            list++;
+            last = number(&list);
+        }
+        if (first < 0 || last < first || (*list && *list != ',')) return false;
+        for (long cpu = first; cpu <= last; cpu++) CPU_SET((size_t)cpu, cpus);
+        if (!*list) return true;
+    }
+}
+
+/* Of mpiexec on this host, or its daemon: the parent, when that is who bound this process. */
+static bool launcher_cpus(cpu_set_t *cpus)
+{
+    const struct proc_info *me = proc_self();
+    return me->bound && !strcmp(me->bootstrap, "native") && !sched_getaffinity(getppid(), sizeof *cpus, cpus);
+}
+
+int helper_cpus(cpu_set_t *cpus)
+{
+    const char *list = var_text(VAR_HELPER_CPUS);
+    cpu_set_t own, all, wanted;
+    CPU_ZERO(cpus);
+    if (*list && !helper_parse_cpus(list, &wanted))
+        return err_set(TERN_ERR_ARG, "variable TERN_HELPER_CPUS is '%s', which is no list of cpus like 0,4-7", list);
+    if (sched_getaffinity(0, sizeof own, &own)) return err_sys("the cpus of this process cannot be told");
+    if (!*list && (CPU_COUNT(&own) > 1 || !launcher_cpus(&all))) return 0;
+    if (!*list) {
+        CPU_XOR(&wanted, &all, &own);
+        CPU_AND(&wanted, &wanted, &all);
+    }
+    *cpus = wanted;
+    return 0;
+}

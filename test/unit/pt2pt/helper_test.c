@@ -1,0 +1,337 @@
+/*
+ * helper_test.c - the helper thread: it and the lane's owner are never inside at once, it ends what the owner leaves to go
+ * on by itself, sleeps when there is nothing of that kind, and comes and goes. Run under the thread sanitizer as well.
+ */
+#include "mock_job.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "pt2pt/helper.h"
+#include "pt2pt/helper_cpus.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MS 1000000u
+enum { LARGE = 40000 };
+
+static struct comm *world;
+
+static void open_job(bool threaded)
+{
+    world = threaded ? job_open_threaded() : job_open(NULL);
+    pt_own();
+    assert_int_equal(pt_help(), 0);
+}
+
+static void close_job(void)
+{
+    pt_help_no_more();
+    assert_int_equal(atomic_load(&lane0.background), 0);
+    assert_int_equal(atomic_load(&lane0.waiters), 0);
+    job_close();
+}
+
+/* ---- one at a time ---- */
+
+static long guarded[2]; /* equal whenever nobody is inside; plain on purpose */
+static _Atomic bool over;
+static _Atomic long visits;
+
+static void *visitor(void *none)
+{
+    for (int tries = 0; !atomic_load_explicit(&over, memory_order_relaxed); tries++) {
+        if (tries % 64 == 0) usleep(1); /* where cores are busy, an owner who finds it inside waits for a turn of theirs */
+        if (!lane_claim(&lane0)) continue;
+        if (guarded[0] != guarded[1]) abort();
+        guarded[0]++;
+        lane_enter(&lane0); /* what it calls may enter again */
+        visits++;
+        lane_leave(&lane0);
+        guarded[1]++;
+        for (int i = 0; i < 20 && !lane_wanted(&lane0); i++) cpu_relax();
+        lane_release(&lane0);
+    }
+    return none;
+}
+
+/* The owner in sections of random depth and length, and in short sends, against a thread that claims all the time. */
+static void owner_and_helper_exclude_each_other(void **state)
+{
+    uint64_t seed = random_open();
+    (void)state;
+    pthread_t t;
+    open_job(false);
+    pt_help_no_more(); /* its way in stays open: the visitor takes its place */
+    over = false;
+    visits = 0;
+    guarded[0] = guarded[1] = 0;
+    assert_int_equal(pthread_create(&t, NULL, visitor, NULL), 0);
+    for (long i = 0; i < 20000 || (visits < 100 && i < 2000000); i++) {
+        uint64_t r = random_next(&seed);
+        if (r % 4 == 0) {
+            int value = (int)i, got = -1;
+            struct request_result res;
+            assert_int_equal(pt_send(world, &value, 1, type_of(MPI_INT), 0, 3, PT_STANDARD), 0);
+            assert_int_equal(pt_recv(world, &got, 1, type_of(MPI_INT), 0, 3, &res), 0);
+            assert_int_equal(got, value);
+        }
+        int depth = 1 + (int)((r >> 8) % 3);
+        for (int d = 0; d < depth; d++) lane_enter(&lane0);
+        assert_int_equal(guarded[0], guarded[1]);
+        guarded[0]++;
+        for (int k = (int)((r >> 16) % 64); k > 0; k--) cpu_relax();
+        guarded[1]++;
+        for (int d = 0; d < depth; d++) lane_leave(&lane0);
+        for (int k = (int)((r >> 24) % 256); k > 0; k--) cpu_relax();
+        if (r % 1024 == 0) sched_yield();
+    }
+    atomic_store(&over, true);
+    pthread_join(t, NULL);
+    assert_true(visits >= 100);
+    assert_int_equal(guarded[0], guarded[1]);
+    job_close();
+}
+
+/* ---- what is left to it ---- */
+
+struct pair_of {
+    struct request *send, *recv;
+    char out[LARGE], in[LARGE];
+};
+
+static void begin(struct pair_of *p, int tag, size_t n, uint64_t seed)
+{
+    fill(p->out, n, seed);
+    memset(p->in, 0, n);
+    assert_int_equal(pt_irecv(world, p->in, (int64_t)n, type_of(MPI_BYTE), 0, tag, &p->recv), 0);
+    assert_int_equal(pt_isend(world, p->out, (int64_t)n, type_of(MPI_BYTE), 0, tag, PT_STANDARD, &p->send), 0);
+}
+
+static bool both_complete(const struct pair_of *p) { return request_is_complete(p->send) && request_is_complete(p->recv); }
+
+/* Looks, without a call of the library. */
+static bool ends_by_itself(const struct pair_of *p)
+{
+    uint64_t end = clock_ns() + (uint64_t)20000 * MS;
+    while (!both_complete(p)) {
+        if (clock_ns() > end) return false;
+        sched_yield();
+    }
+    return true;
+}
+
+static void finish(struct pair_of *p, size_t n, uint64_t seed)
+{
+    assert_int_equal(pt_wait(p->send), 0);
+    assert_int_equal(pt_wait(p->recv), 0);
+    assert_true(filled(p->in, n, seed));
+    pt_release(p->send);
+    pt_release(p->recv);
+}
+
+/* Each time, whatever the helper is just doing: on its way to sleep, asleep, looking. */
+static void large_messages_end_without_a_call(void **state)
+{
+    static struct pair_of p;
+    uint64_t seed = random_open();
+    (void)state;
+    for (int threaded = 0; threaded < 2; threaded++) {
+        open_job(threaded);
+        for (int i = 0; i < 3000; i++) {
+            uint64_t r = random_next(&seed);
+            begin(&p, i, LARGE, r);
+            assert_true(ends_by_itself(&p));
+            finish(&p, LARGE, r);
+            if (r % 8 == 0) usleep((unsigned)((r >> 20) % 60));
+        }
+        close_job();
+    }
+}
+
+/* Everything at once: the owner waits, tests, looks, sends in all ways and sizes, while the helper is at it too. */
+static void random_traffic(void **state)
+{
+    enum { N = 6 };
+    static struct pair_of p[N];
+    static size_t size[N];
+    static uint64_t mark[N];
+    uint64_t seed = random_open();
+    (void)state;
+    for (int threaded = 0; threaded < 2; threaded++) {
+        bool live[N] = {false};
+        open_job(threaded);
+        for (int i = 0; i < 20000; i++) {
+            uint64_t r = random_next(&seed);
+            int at = (int)((r >> 32) % N);
+            if (live[at]) {
+                if (r % 3 == 0) pt_progress_once(world);
+                if (r % 3 == 1 || both_complete(&p[at])) {
+                    finish(&p[at], size[at], mark[at]);
+                    live[at] = false;
+                }
+                continue;
+            }
+            size[at] = r & 1 ? 1 + (r >> 8) % LARGE : 1 + (r >> 8) % 64;
+            mark[at] = r;
+            begin(&p[at], at, size[at], r);
+            live[at] = true;
+        }
+        for (int at = 0; at < N; at++)
+            if (live[at]) finish(&p[at], size[at], mark[at]);
+        close_job();
+    }
+}
+
+/* ---- what it costs, and where it is ---- */
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000 * MS + (uint64_t)t.tv_nsec;
+}
+
+/* With a receive in the background that nobody answers, and without one: no time is used, and small messages wake nobody. */
+static void idle_helper_sleeps(void **state)
+{
+    static char in[LARGE];
+    struct request *r = NULL;
+    (void)state;
+    open_job(false);
+    for (int pending = 0; pending < 2; pending++) {
+        if (pending) assert_int_equal(pt_irecv(world, in, LARGE, type_of(MPI_BYTE), 0, 9, &r), 0);
+        usleep(20000);
+        uint64_t before = cpu_ns();
+        usleep(200000);
+        assert_true(cpu_ns() - before < 20 * MS);
+        assert_int_equal(atomic_load(&peer_bell()->asleep), pending ? BELL_HELPER : BELL_AWAKE);
+    }
+    assert_int_equal(pt_cancel(r), 0);
+    pt_wait(r);
+    pt_release(r);
+    close_job();
+}
+
+/* Threads of this process with the helper's name. */
+static int helpers(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    int n = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
+        FILE *f = fopen(path, "r");
+        if (!f) continue;
+        n += fgets(name, sizeof name, f) && !strcmp(name, "tern-helper\n");
+        fclose(f);
+    }
+    if (d) closedir(d);
+    return n;
+}
+
+static void comes_and_goes(void **state)
+{
+    static struct pair_of p;
+    (void)state;
+    world = job_open(NULL);
+    pt_own();
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(pt_help(), 0);
+        assert_int_equal(pt_help(), 0); /* there is one */
+        if (i % 100 == 0) {
+            assert_int_equal(helpers(), 1);
+            begin(&p, i, LARGE, (uint64_t)i);
+            assert_true(ends_by_itself(&p));
+            finish(&p, LARGE, (uint64_t)i);
+        }
+        pt_help_no_more();
+    }
+    assert_int_equal(helpers(), 0);
+    close_job();
+}
+
+/* The lane becomes one that threads share: the helper goes on, by the lock. */
+static void survives_sharing(void **state)
+{
+    static struct pair_of p;
+    (void)state;
+    open_job(false);
+    pt_share();
+    assert_true(lane_threaded(&lane0));
+    assert_int_equal(helpers(), 1);
+    begin(&p, 1, LARGE, 1);
+    assert_true(ends_by_itself(&p));
+    finish(&p, LARGE, 1);
+    close_job();
+}
+
+/* A child of fork has no helper, and is not kept from its exit. */
+static void fork_leaves_it_behind(void **state)
+{
+    static char in[LARGE];
+    struct request *r;
+    int status = -1;
+    (void)state;
+    open_job(false);
+    assert_int_equal(pt_irecv(world, in, LARGE, type_of(MPI_BYTE), 0, 9, &r), 0);
+    pid_t child = fork();
+    if (!child) {
+        alarm(20);
+        pt_help_no_more();
+        _exit(lane_helped(&lane0) || helpers() ? 1 : 7);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    pt_cancel(r);
+    pt_wait(r);
+    pt_release(r);
+    close_job();
+}
+
+static void lists_of_cpus(void **state)
+{
+    static const char *const wrong[] = {"", ",", "a", "1,", "1-", "3-1", "-1", "1 2", "1;2", "99999999999999999999", "4096"};
+    cpu_set_t cpus;
+    (void)state;
+    assert_true(helper_parse_cpus("0,4-6", &cpus));
+    assert_int_equal(CPU_COUNT(&cpus), 4);
+    assert_true(CPU_ISSET(0, &cpus) && CPU_ISSET(4, &cpus) && CPU_ISSET(6, &cpus));
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) assert_false(helper_parse_cpus(wrong[i], &cpus));
+}
+
+static void wrong_cpus_are_refused(void **state)
+{
+    (void)state;
+    setenv("TERN_HELPER_CPUS", "0-", 1);
+    world = job_open(NULL);
+    pt_own();
+    assert_int_equal(pt_help(), TERN_ERR_ARG);
+    assert_non_null(strstr(err_words(), "TERN_HELPER_CPUS"));
+    assert_false(lane_helped(&lane0));
+    job_close();
+    unsetenv("TERN_HELPER_CPUS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(owner_and_helper_exclude_each_other, job_clean),
+        cmocka_unit_test_teardown(large_messages_end_without_a_call, job_clean),
+        cmocka_unit_test_teardown(random_traffic, job_clean),
+        cmocka_unit_test_teardown(idle_helper_sleeps, job_clean),
+        cmocka_unit_test_teardown(comes_and_goes, job_clean),
+        cmocka_unit_test_teardown(survives_sharing, job_clean),
+        cmocka_unit_test_teardown(fork_leaves_it_behind, job_clean),
+        cmocka_unit_test(lists_of_cpus),
+        cmocka_unit_test_teardown(wrong_cpus_are_refused, job_clean),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
