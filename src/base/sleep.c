@@ -57,18 +57,23 @@ void bell_close(struct bell *b)
     b->in = b->out = 0;
 }
 
-static uint32_t announce(struct bell *b, enum bell_sleep how)
+/* With a fence of this side. */
+static void announce(struct bell *b, enum bell_sleep how)
 {
-    uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_relaxed);
     atomic_store_explicit(&b->asleep, bell_has_pipe(b) ? BELL_PIPE : how, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
+}
+
+uint32_t bell_announce(struct bell *b)
+{
+    uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_relaxed);
+    announce(b, BELL_FUTEX);
     if (!atomic_load_explicit(&b->fenced, memory_order_relaxed))
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     return ticket;
 }
 
-uint32_t bell_announce(struct bell *b) { return announce(b, BELL_FUTEX); }
-uint32_t bell_announce_helper(struct bell *b) { return announce(b, BELL_HELPER); }
+void bell_announce_helper(struct bell *b) { announce(b, BELL_HELPER); }
 
 static struct timespec span(uint64_t ns)
 {
@@ -91,9 +96,14 @@ static void wake_set(_Atomic uint32_t *word, uint32_t set)
     syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, set);
 }
 
-void bell_wait_helper(struct bell *b, uint32_t ticket)
+void bell_wait_helper(struct bell *b, uint32_t ticket, uint64_t most_ns)
 {
-    syscall(SYS_futex, &b->ring, FUTEX_WAIT_BITSET, ticket, NULL, NULL, HELPER_SET);
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    uint64_t ns = (uint64_t)t.tv_nsec + most_ns;
+    t.tv_sec += (time_t)(ns / 1000000000u); /* this form of the call takes the end, not the length */
+    t.tv_nsec = (long)(ns % 1000000000u);
+    syscall(SYS_futex, &b->ring, FUTEX_WAIT_BITSET, ticket, &t, NULL, HELPER_SET);
 }
 
 #ifndef SYS_futex_waitv

@@ -55,11 +55,13 @@ static inline bool bell_has_pipe(const struct bell *b) { return b->in != b->out;
 uint32_t bell_announce(struct bell *);
 
 /* The same for the helper thread, which sleeps in bell_wait_helper (with a pipe: in bell_poll) or is just about to. The
- * caller looks for work then, whichever thread it is. */
-uint32_t bell_announce_helper(struct bell *);
+ * caller looks for work then, whichever thread it is. Where wakers do not fence, (A) is a fence of this side only: one who
+ * publishes within the same few nanoseconds may not see the announcement. The helper gets up by itself now and then. */
+void bell_announce_helper(struct bell *);
 
-/* The helper's sleep on a bell without a pipe: until it rings for the helper after `ticket`, or is roused. */
-void bell_wait_helper(struct bell *, uint32_t ticket);
+/* The helper's sleep on a bell without a pipe: until it rings for the helper after `ticket`, is roused, or `most_ns` are
+ * over. */
+void bell_wait_helper(struct bell *, uint32_t ticket, uint64_t most_ns);
 
 /* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner. */
 void bell_rouse(struct bell *) TERN_COLD;

@@ -15,6 +15,10 @@
 /* How long the helper goes on looking after it found something, at most: about what it costs to be woken. */
 #define LOOK_MAX_NS 20000u
 
+/* It gets up by itself, after twice the time as before as long as that was for nothing: see bell_announce_helper. */
+#define NAP_MIN_NS 50000000u
+#define NAP_MAX_NS 1000000000u
+
 static struct {
     pthread_t thread;
     struct lane *lane;
@@ -23,7 +27,7 @@ static struct {
     _Atomic uint32_t kicks; /* futex word: calls, where it does not sleep by the bell */
     _Atomic bool polls;     /* it sleeps in poll, or is about to: by the bell, though a waiter may have withdrawn that */
     uint64_t look_ns, look_max_ns; /* learnt, as in wait.c; 0: there is no core to spare for it */
-    uint64_t asleep_since;
+    uint64_t asleep_since, nap_ns;
 } helper;
 
 bool helper_shares_cores;
@@ -177,6 +181,8 @@ static bool needed_after_all(struct lane *l)
 static void learn(void)
 {
     uint64_t slept = clock_ns() - helper.asleep_since;
+    helper.nap_ns = slept < helper.nap_ns ? NAP_MIN_NS : 2 * helper.nap_ns;
+    if (helper.nap_ns > NAP_MAX_NS) helper.nap_ns = NAP_MAX_NS;
     if (slept < 2 * helper.look_max_ns) helper.look_ns = 2 * helper.look_ns + 1000;
     else helper.look_ns -= helper.look_ns / 4;
     if (helper.look_ns > helper.look_max_ns) helper.look_ns = helper.look_max_ns;
@@ -185,7 +191,7 @@ static void learn(void)
 static void nap(struct bell *b, bool announced, uint32_t ticket, uint32_t kicks)
 {
     helper.asleep_since = clock_ns();
-    if (!bell_has_pipe(b)) bell_wait_helper(b, ticket);
+    if (!bell_has_pipe(b)) bell_wait_helper(b, ticket, helper.nap_ns);
     else if (announced) peer_sleep(b, ticket, NULL, 0);
     else futex_sleep(&helper.kicks, kicks, 0);
     atomic_store_explicit(&helper.polls, false, memory_order_relaxed);
@@ -203,7 +209,7 @@ static void *run(void *arg)
         uint32_t kicks = atomic_load_explicit(&helper.kicks, memory_order_acquire);
         if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return NULL;
         set_awake(true);
-        bool announced = visit(l, b);
+        bool announced = atomic_load_explicit(&l->background, memory_order_relaxed) && visit(l, b);
         if (announced || !needed_after_all(l)) nap(b, announced, ticket, kicks);
         else sched_yield();
     }
@@ -260,6 +266,7 @@ int helper_start(void)
     helper_shares_cores = proc_self()->usable_cpus < 2 * proc_self()->local_size;
     helper.look_max_ns = helper_shares_cores ? 0 : LOOK_MAX_NS;
     helper.look_ns = helper.look_max_ns;
+    helper.nap_ns = NAP_MIN_NS;
     atomic_store_explicit(&helper.stop, false, memory_order_relaxed);
     handle_set_threaded(true);
     request_share();
