@@ -106,6 +106,7 @@ static int start(struct request *r)
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
     lane_enter(lane);
     goal_start(f);
+    lane_leave_to_itself(lane, r);
     lane_leave(lane);
     return 0;
 }
