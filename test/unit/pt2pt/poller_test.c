@@ -124,5 +124,6 @@ int main(void)
         cmocka_unit_test_teardown(sleeper_is_counted_and_woken, job_clean),
         cmocka_unit_test_teardown(one_that_comes_late_is_seen_by_sleepers, job_clean),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
