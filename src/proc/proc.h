@@ -39,6 +39,7 @@ struct proc_boot {
     int (*card_put)(const void *card, size_t len);
     /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
+    /* A number less than twice the job's size, the same whoever asks. */
     uint32_t (*node_of)(uint32_t rank);
     /* The job's secret, the same in all its processes and known to nobody else. May wait until the first process has put
      * its card; so not to be asked for before the own card is put. */

@@ -29,6 +29,9 @@ static int (*fail)(int code, const char *fmt, ...);
 static pmix_proc_t me;
 static uint32_t my_node;
 static uint32_t *node_table; /* by rank, UINT32_MAX = not asked for yet; NULL: all on one node */
+static char *node_list;      /* its names, split at the commas; node_name[0 .. node_count - 1] point into it */
+static char **node_name;
+static uint32_t node_count;
 static uint32_t job_size;
 static uint8_t secret[32]; /* in rank 0, which makes it */
 static bool has_secret;
@@ -50,60 +53,85 @@ static bool to_u32(const pmix_value_t *v, uint32_t *out)
     }
 }
 
-/* A number that the launcher gave at the start; `otherwise` if it did not. No questions are sent anywhere. `how`: one
- * more directive, or NULL. */
-static uint32_t number_by(const char *how, const char *key, pmix_rank_t rank, uint32_t otherwise)
+/* What the launcher gave at the start, to be released; NULL if it did not. No questions are sent anywhere. */
+static pmix_value_t *at_hand(const char *key, pmix_rank_t rank)
 {
     pmix_proc_t p = me;
-    pmix_info_t at_hand[2];
+    pmix_info_t no_questions;
     pmix_value_t *v = NULL;
-    uint32_t n = otherwise;
     p.rank = rank;
-    PMIX_INFO_LOAD(&at_hand[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
-    if (how) PMIX_INFO_LOAD(&at_hand[1], how, NULL, PMIX_BOOL);
-    if (PMIx_Get(&p, key, at_hand, how ? 2 : 1, &v) != PMIX_SUCCESS) return otherwise;
+    PMIX_INFO_LOAD(&no_questions, PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    return PMIx_Get(&p, key, &no_questions, 1, &v) == PMIX_SUCCESS ? v : NULL;
+}
+
+static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise)
+{
+    pmix_value_t *v = at_hand(key, rank);
+    if (!v) return otherwise;
+    uint32_t n = otherwise;
     if (!to_u32(v, &n)) n = otherwise;
     PMIX_VALUE_RELEASE(v);
     return n;
 }
 
-static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise) { return number_by(NULL, key, rank, otherwise); }
-
-/* Is rank in a list of ranks with commas between? */
-static bool listed(const char *list, pmix_rank_t rank)
+/* malloc'ed; NULL if there is none. */
+static char *text(const char *key, pmix_rank_t rank)
 {
-    char *end;
-    for (const char *at = list; *at; at = *end ? end + 1 : end) {
-        unsigned long n = strtoul(at, &end, 10);
-        if (end == at) return false;
-        if (n == rank) return true;
-    }
-    return false;
-}
-
-/* Is the process on this node? That is never in doubt, since it is about this node. */
-static bool is_near(pmix_rank_t rank)
-{
-    pmix_proc_t p = me;
-    pmix_info_t at_hand;
-    pmix_value_t *v = NULL;
-    p.rank = PMIX_RANK_WILDCARD;
-    PMIX_INFO_LOAD(&at_hand, PMIX_OPTIONAL, NULL, PMIX_BOOL);
-    if (PMIx_Get(&p, PMIX_LOCAL_PEERS, &at_hand, 1, &v) != PMIX_SUCCESS) return rank == me.rank;
-    bool near = rank == me.rank || (v->type == PMIX_STRING && v->data.string && listed(v->data.string, rank));
+    pmix_value_t *v = at_hand(key, rank);
+    if (!v) return NULL;
+    char *s = v->type == PMIX_STRING && v->data.string ? strdup(v->data.string) : NULL;
     PMIX_VALUE_RELEASE(v);
-    return near;
+    return s;
 }
 
-/* The number of a process's node has two places, and which of them is about the process depends on the launcher: the
- * other one has this node's number, whoever is asked about. Tern's has it among the job's data, Slurm's elsewhere. One
- * that neither place has is on a node of its own. */
+/* ---- nodes: a node's number is its place in the launcher's list, the same for all who ask ---- */
+
+static bool nodes_open(uint32_t ranks)
+{
+    node_list = text(PMIX_NODE_LIST, PMIX_RANK_WILDCARD);
+    node_count = node_list != NULL;
+    for (const char *c = node_list; c && *c; c++) node_count += *c == ',';
+    node_name = malloc((node_count + 1) * sizeof *node_name);
+    node_table = malloc(ranks * sizeof *node_table);
+    if (!node_name || !node_table) return false;
+    memset(node_table, 0xff, ranks * sizeof *node_table);
+    char *at = node_list;
+    for (uint32_t i = 0; i < node_count; i++) node_name[i] = strsep(&at, ",");
+    return true;
+}
+
+static void nodes_close(void)
+{
+    free(node_list);
+    free(node_name);
+    free(node_table);
+    node_list = NULL;
+    node_name = NULL;
+    node_table = NULL;
+}
+
+/* Ranks of one node mostly follow each other, so the search begins where the last one ended. A rank that is on none of the
+ * list is on a node of its own. */
 static uint32_t node_number(pmix_rank_t rank)
 {
-    if (is_near(rank)) return my_node;
-    uint32_t n = number_by(PMIX_JOB_INFO, PMIX_NODEID, rank, my_node);
-    if (n == my_node) n = number(PMIX_NODEID, rank, my_node);
-    return n != my_node ? n : (uint32_t)1 << 31 | rank;
+    static uint32_t last;
+    char *name = text(PMIX_HOSTNAME, rank);
+    uint32_t found = node_count + rank;
+    for (uint32_t i = 0; name && i < node_count; i++) {
+        uint32_t n = (last + i) % node_count;
+        if (strcmp(node_name[n], name)) continue;
+        found = last = n;
+        break;
+    }
+    free(name);
+    return found;
+}
+
+static uint32_t boot_node_of(uint32_t rank)
+{
+    if (!node_table || rank >= job_size) return my_node;
+    if (node_table[rank] == UINT32_MAX) node_table[rank] = node_number(rank);
+    return node_table[rank];
 }
 
 static int describe(struct proc_info *p)
@@ -116,9 +144,10 @@ static int describe(struct proc_info *p)
     p->nodes = number(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, 1);
     p->local_size = number(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, p->nodes == 1 ? p->size : 1);
     p->local_rank = number(PMIX_LOCAL_RANK, me.rank, p->nodes == 1 ? me.rank : 0);
-    p->node = my_node = number(PMIX_NODEID, me.rank, 0);
     p->universe = number(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, 0);
     p->appnum = number(PMIX_APPNUM, me.rank, 0);
+    if (p->nodes > 1 && !nodes_open(p->size)) return fail(TERN_ERR_NOMEM, "no memory for the nodes of %u processes", p->size);
+    p->node = my_node = boot_node_of(me.rank);
     return 0;
 }
 
@@ -141,8 +170,7 @@ static void boot_state(int state)
 
 static void boot_close(void)
 {
-    free(node_table);
-    node_table = NULL;
+    nodes_close();
     part();
 }
 
@@ -153,20 +181,8 @@ static int boot_open(struct proc_info *p)
     if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SYSTEM, "cannot join the job by PMIx: %s", PMIx_Error_string(rc));
     joined = true;
     int code = describe(p);
-    if (!code && p->nodes > 1) {
-        node_table = malloc(p->size * sizeof *node_table);
-        if (!node_table) code = fail(TERN_ERR_NOMEM, "no memory for the nodes of %u processes", p->size);
-        else memset(node_table, 0xff, p->size * sizeof *node_table);
-    }
     if (code) boot_close();
     return code;
-}
-
-static uint32_t boot_node_of(uint32_t rank)
-{
-    if (!node_table || rank >= job_size) return my_node;
-    if (node_table[rank] == UINT32_MAX) node_table[rank] = node_number(rank);
-    return node_table[rank];
 }
 
 /* Launchers other than Tern's end the job without a word about why: then the words are ours to say. */
