@@ -13,7 +13,10 @@ int goal_check_tags(const struct goal_head *);
  * The programs of all n ranks together, each of which goal_verify has passed: every send has its receive with room for
  * it, and the other way round, and no ranks wait for each other for ever, even if no message is buffered. 0, or
  * TERN_ERR_PROGRAM with words that name ranks, operations and tag.
+ *
+ * near < n: there are two groups, the first `near` programs being those of the first one. Each program names its own
+ * group's ranks first, those of the other one behind them; its own rank counts within its group.
  */
-int goal_check_all(int n, const struct goal_head *const block[]);
+int goal_check_all(int n, int near, const struct goal_head *const block[]);
 
 #endif

@@ -33,7 +33,7 @@ static int judged(void)
         goal_build_close(part[r]);
         block[r] = &prog[r]->head;
     }
-    int rc = goal_check_all(RANKS, block);
+    int rc = goal_check_all(RANKS, RANKS, block);
     for (int r = 0; r < RANKS; r++) goal_unref(prog[r]);
     return rc;
 }
@@ -119,6 +119,39 @@ static void tags_of_one(void **state)
     }
 }
 
+/* Two groups, of one rank and of two: each program names its own group's ranks first. */
+static int judged_as_groups(bool cross)
+{
+    static const int rank[RANKS] = {0, 0, 1}, far[RANKS] = {1, 2, 2};
+    struct goal_prog *prog[RANKS];
+    const struct goal_head *block[RANKS];
+    for (int r = 0; r < RANKS; r++) assert_non_null(part[r] = goal_build_open(rank[r], RANKS, 0));
+    for (int r = 1; r < RANKS; r++) {
+        goal_id send = send_to(0, far[0] + r - 1, 7, 8), recv = recv_from(r, far[r], 7, 8);
+        goal_id back = send_to(r, far[r], 8, 8), got = recv_from(0, far[0] + r - 1, 8, 8);
+        goal_after(part[r], back, recv);
+        goal_after(part[0], cross ? send : got, cross ? got : send);
+    }
+    send_to(1, 1, 9, 8); /* within the second group */
+    recv_from(2, 0, 9, 8);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(goal_seal(part[r], &prog[r]), 0);
+        goal_build_close(part[r]);
+        block[r] = &prog[r]->head;
+    }
+    int rc = goal_check_all(RANKS, 1, block);
+    for (int r = 0; r < RANKS; r++) goal_unref(prog[r]);
+    return rc;
+}
+
+static void two_groups(void **state)
+{
+    (void)state;
+    if (judged_as_groups(false)) fail_msg("%s", err_words());
+    assert_int_equal(judged_as_groups(true), TERN_ERR_PROGRAM);
+    assert_non_null(strstr(err_words(), "deadlock: rank 0 of the first group receives from rank 0 of the second group"));
+}
+
 /* All ranks' programs of one algorithm, for P ranks. */
 static void algorithm(int alg, int P)
 {
@@ -132,7 +165,7 @@ static void algorithm(int alg, int P)
         assert_int_equal(coll_compile(&s, &coll_given_nothing, &prog[s.rank]), 0);
         block[s.rank] = &prog[s.rank]->head;
     }
-    if (goal_check_all(P, block)) fail_msg("%s, %d ranks: %s", a->name, P, err_words());
+    if (goal_check_all(P, P, block)) fail_msg("%s, %d ranks: %s", a->name, P, err_words());
     for (int r = 0; r < P; r++) goal_unref(prog[r]);
 }
 
@@ -148,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs),
         cmocka_unit_test(deadlocks),
+        cmocka_unit_test(two_groups),
         cmocka_unit_test(tags_of_one),
         cmocka_unit_test(collectives_are_right),
     };
