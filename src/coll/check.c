@@ -82,8 +82,14 @@ static int same_tag(const struct side *s, int near, int n, const char *what)
                    who(s->dst, near, n).words, s->tag);
 }
 
-int goal_check_tags(const struct goal_head *h)
+static void nowhere(struct goal_spot spot[2])
 {
+    for (int i = 0; spot && i < 2; i++) spot[i] = (struct goal_spot){-1, 0};
+}
+
+int goal_check_tags(const struct goal_head *h, struct goal_spot spot[2])
+{
+    nowhere(spot);
     struct side *s = malloc(((size_t)h->op_count + 1) * sizeof *s);
     if (!s) return no_memory();
     int rc = 0;
@@ -92,6 +98,7 @@ int goal_check_tags(const struct goal_head *h)
         qsort(s, n, sizeof *s, compare);
         const struct side *bad = twice(s, n);
         if (bad) rc = same_tag(bad, h->size, h->size, type == GOAL_OP_SEND ? "sends" : "receives");
+        for (int i = 0; bad && spot && i < 2; i++) spot[i] = (struct goal_spot){0, bad[-i].op};
     }
     free(s);
     return rc;
@@ -103,6 +110,7 @@ int goal_check_tags(const struct goal_head *h)
 
 struct world {
     int n, near;
+    struct goal_spot *spot; /* of what is wrong; NULL: nobody wants it */
     const struct goal_head *const *block;
     size_t ops;               /* of all ranks */
     uint32_t *base;           /* number of each rank's first operation */
@@ -158,9 +166,10 @@ static void take_program(struct world *w, int r)
     w->recvs = collect(h, p, GOAL_OP_RECV, w->base[r], w->recv, w->recvs);
 }
 
-static int world_open(struct world *w, int n, int near, const struct goal_head *const block[])
+static int world_open(struct world *w, int n, int near, const struct goal_head *const block[], struct goal_spot *spot)
 {
-    *w = (struct world){.n = n, .near = near, .block = block};
+    *w = (struct world){.n = n, .near = near, .block = block, .spot = spot};
+    nowhere(spot);
     w->base = calloc((size_t)n, sizeof *w->base);
     if (!w->base) return no_memory();
     for (int r = 0; r < n; r++) {
@@ -176,9 +185,18 @@ static int world_open(struct world *w, int n, int near, const struct goal_head *
     return 0;
 }
 
+/* What the words will be about: operations by number. */
+static void point(const struct world *w, uint32_t first, uint32_t second)
+{
+    if (!w->spot) return;
+    w->spot[0] = (struct goal_spot){w->rank[first], w->op[first]->index};
+    if (second != NO_PARTNER) w->spot[1] = (struct goal_spot){w->rank[second], w->op[second]->index};
+}
+
 static int alone(const struct world *w, const struct side *s, bool send)
 {
     uint32_t index = w->op[s->op]->index;
+    point(w, s->op, NO_PARTNER);
     return err_set(TERN_ERR_PROGRAM, "%s %s %s under tag %u (operation %u), and nothing there %s it",
                    name(w, send ? s->src : s->dst).words, send ? "sends to" : "receives from",
                    name(w, send ? s->dst : s->src).words, s->tag, index, send ? "receives" : "sends");
@@ -189,16 +207,20 @@ static int pair(struct world *w)
 {
     qsort(w->send, w->sends, sizeof *w->send, compare);
     qsort(w->recv, w->recvs, sizeof *w->recv, compare);
-    const struct side *bad = twice(w->send, w->sends);
-    if (bad) return same_tag(bad, w->near, w->n, "sends");
-    if ((bad = twice(w->recv, w->recvs))) return same_tag(bad, w->near, w->n, "receives");
+    const struct side *sends = twice(w->send, w->sends), *bad = sends ? sends : twice(w->recv, w->recvs);
+    if (bad) {
+        point(w, bad->op, bad[-1].op);
+        return same_tag(bad, w->near, w->n, sends ? "sends" : "receives");
+    }
     for (size_t i = 0; i < w->sends || i < w->recvs; i++) {
         const struct side *s = i < w->sends ? &w->send[i] : NULL, *r = i < w->recvs ? &w->recv[i] : NULL;
         int which = !s ? 1 : !r ? -1 : compare(s, r);
         if (which) return alone(w, which < 0 ? s : r, which < 0);
-        if (s->len > r->len)
+        if (s->len > r->len) {
+            point(w, s->op, r->op);
             return err_set(TERN_ERR_PROGRAM, "%s sends %lld bytes to %s under tag %u, which has room for %lld",
                            name(w, s->src).words, (long long)s->len, name(w, s->dst).words, s->tag, (long long)r->len);
+        }
         w->partner[s->op] = r->op;
         w->partner[r->op] = s->op;
     }
@@ -243,6 +265,7 @@ static int deadlock(const struct world *w)
         if (op->type > GOAL_OP_RECV || !w->started[i] || w->started[w->partner[i]]) continue;
         bool send = op->type == GOAL_OP_SEND;
         struct who peer = name(w, w->rank[w->partner[i]]);
+        point(w, i, w->partner[i]);
         return err_set(TERN_ERR_PROGRAM,
                        "deadlock: %s %s %s under tag %u (operation %u), but what %s waits for before it %s "
                        "(operation %u) never ends", name(w, w->rank[i]).words, send ? "sends to" : "receives from", peer.words,
@@ -251,10 +274,10 @@ static int deadlock(const struct world *w)
     return err_set(TERN_ERR_PROGRAM, "deadlock: the dependencies of a schedule form a cycle");
 }
 
-int goal_check_all(int n, int near, const struct goal_head *const block[])
+int goal_check_all(int n, int near, const struct goal_head *const block[], struct goal_spot spot[2])
 {
     struct world w;
-    int rc = world_open(&w, n, near, block);
+    int rc = world_open(&w, n, near, block, spot);
     if (!rc) rc = pair(&w);
     if (!rc && run(&w) < w.ops) rc = deadlock(&w);
     world_close(&w);

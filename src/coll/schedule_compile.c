@@ -77,14 +77,11 @@ static int judge(const struct group *g, const char *whose, const struct goal_hea
     return 0;
 }
 
-/* What goes out in one message, at most, where several become one: they are copied then. */
-#define COALESCED_MAX 4096
-
 /* All ranks do the same for all, and keep their own. */
 static int coalesce(struct comm *c, const struct goal_head *const block[], struct goal_prog **own_p)
 {
     struct goal_prog **all = calloc((size_t)c->size, sizeof *all);
-    int rc = all ? goal_coalesce(c->size, block, COALESCED_MAX, all) : err_set(TERN_ERR_NOMEM, "no memory to improve a schedule");
+    int rc = all ? goal_coalesce(c->size, block, GOAL_COALESCED_MAX, all) : err_set(TERN_ERR_NOMEM, "no memory to improve a schedule");
     for (int r = 0; !rc && r < c->size; r++)
         if (r != c->rank) goal_unref(all[r]);
     if (!rc) {
@@ -103,7 +100,7 @@ static int judge_all(struct comm *c, const struct group group[2], struct goal_pr
     if (!block) return err_set(TERN_ERR_NOMEM, "no memory to check a schedule");
     int rc = judge(&group[0], c->inter ? " of the own group" : "", block);
     if (!rc) rc = judge(&group[1], " of the other group", block + group[0].n);
-    if (!rc) rc = goal_check_all(n, group[0].n, block);
+    if (!rc) rc = goal_check_all(n, group[0].n, block, NULL);
     if (!rc && merge && !c->inter) rc = coalesce(c, block, own_p);
     free(block);
     return rc;
@@ -136,7 +133,7 @@ static int finish(struct schedule *s, struct goal_prog **prog_p, int rc)
     struct goal_prog *none = NULL, *better;
     bool merge = !strcmp(var_text(VAR_GOAL_OPTIMISE), "all");
     if (!rc) rc = goal_verify(&(*prog_p)->head, (*prog_p)->head.bytes);
-    if (!rc) rc = goal_check_tags(&(*prog_p)->head);
+    if (!rc) rc = goal_check_tags(&(*prog_p)->head, NULL);
     if (merge || strcmp(var_text(VAR_GOAL_CHECK), "off")) {
         copy_words(words, sizeof words);
         int all = look_at_all(s->comm, rc ? &none : prog_p, merge);

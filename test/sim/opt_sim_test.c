@@ -177,7 +177,7 @@ static void run(const struct trial *t, struct goal_prog *const prog[], uint64_t 
         block[i] = &prog[i]->head;
         if (goal_verify(block[i], block[i]->bytes)) fail_msg("case %llu, %s: %s", (unsigned long long)run_seed, what, err_words());
     }
-    if (goal_check_all(t->P, t->P, block) || sim_run(sim)) fail_msg("case %llu, %s: %s", (unsigned long long)run_seed, what, err_words());
+    if (goal_check_all(t->P, t->P, block, NULL) || sim_run(sim)) fail_msg("case %llu, %s: %s", (unsigned long long)run_seed, what, err_words());
     for (int i = 0; i < t->P; i++)
         if (memcmp(memory[i], t->rank[i].cell, sizeof memory[i]))
             fail_msg("case %llu, %s: memory of rank %d of %d differs from the evaluator's", (unsigned long long)run_seed, what, i, t->P);

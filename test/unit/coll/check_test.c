@@ -17,6 +17,7 @@
 enum { RANKS = 3 };
 
 static struct goal_build *part[RANKS];
+static struct goal_spot spot[2]; /* of the last judgement */
 
 static void begin(void)
 {
@@ -33,7 +34,7 @@ static int judged(void)
         goal_build_close(part[r]);
         block[r] = &prog[r]->head;
     }
-    int rc = goal_check_all(RANKS, RANKS, block);
+    int rc = goal_check_all(RANKS, RANKS, block, spot);
     for (int r = 0; r < RANKS; r++) goal_unref(prog[r]);
     return rc;
 }
@@ -47,6 +48,15 @@ static void refused(const char *words)
     if (!strstr(err_words(), words)) fail_msg("'%s' is not in: %s", words, err_words());
 }
 
+/* The words are about these operations. */
+static void points_to(int program, uint32_t op, int other, uint32_t other_op)
+{
+    assert_int_equal(spot[0].program, program);
+    assert_int_equal(spot[1].program, other);
+    if (program >= 0) assert_int_equal(spot[0].op, op);
+    if (other >= 0) assert_int_equal(spot[1].op, other_op);
+}
+
 static void pairs(void **state)
 {
     (void)state;
@@ -56,9 +66,11 @@ static void pairs(void **state)
     send_to(2, 2, 0, 4);
     recv_from(2, 2, 0, 4);
     assert_int_equal(judged(), 0);
+    points_to(-1, 0, -1, 0);
     begin();
     send_to(0, 1, 3, 8);
     refused("rank 0 sends to rank 1 under tag 3 (operation 0), and nothing");
+    points_to(0, 0, -1, 0);
     begin();
     recv_from(2, 1, 9, 8);
     refused("rank 2 receives from rank 1 under tag 9 (operation 0), and nothing");
@@ -70,11 +82,13 @@ static void pairs(void **state)
     send_to(0, 1, 3, 9);
     recv_from(1, 0, 3, 8);
     refused("sends 9 bytes to rank 1 under tag 3, which has room for 8");
+    points_to(0, 0, 1, 0);
     begin();
     send_to(0, 1, 3, 8);
     send_to(0, 1, 3, 8);
     recv_from(1, 0, 3, 8);
     refused("two sends from rank 0 to rank 1 under tag 3");
+    points_to(0, 1, 0, 0);
 }
 
 /* r waits for its receive from the rank below before it sends upwards; rank 0 does so only if `all`. */
@@ -96,6 +110,7 @@ static void deadlocks(void **state)
     assert_int_equal(judged(), 0);
     circle(true, false);
     refused("deadlock: rank 0 receives from rank 2 under tag 0 (operation 0)");
+    points_to(0, 0, 2, 1);
     begin(); /* only if no message is buffered: each sends before it receives */
     goal_after(part[0], recv_from(0, 1, 0, 8), send_to(0, 1, 0, 8));
     goal_after(part[1], recv_from(1, 0, 0, 8), send_to(1, 0, 0, 8));
@@ -113,7 +128,8 @@ static void tags_of_one(void **state)
         goal_send(b, 0, 5, goal_mem(0, 0), 8);
         goal_recv(b, 1, same ? 5 : 6, goal_mem(1, 8), 8);
         assert_int_equal(goal_seal(b, &prog), 0);
-        assert_int_equal(goal_check_tags(&prog->head), same ? TERN_ERR_PROGRAM : 0);
+        assert_int_equal(goal_check_tags(&prog->head, spot), same ? TERN_ERR_PROGRAM : 0);
+        if (same) points_to(0, 3, 0, 1);
         goal_build_close(b);
         goal_unref(prog);
     }
@@ -139,7 +155,7 @@ static int judged_as_groups(bool cross)
         goal_build_close(part[r]);
         block[r] = &prog[r]->head;
     }
-    int rc = goal_check_all(RANKS, 1, block);
+    int rc = goal_check_all(RANKS, 1, block, spot);
     for (int r = 0; r < RANKS; r++) goal_unref(prog[r]);
     return rc;
 }
@@ -165,7 +181,7 @@ static void algorithm(int alg, int P)
         assert_int_equal(coll_compile(&s, &coll_given_nothing, &prog[s.rank]), 0);
         block[s.rank] = &prog[s.rank]->head;
     }
-    if (goal_check_all(P, P, block)) fail_msg("%s, %d ranks: %s", a->name, P, err_words());
+    if (goal_check_all(P, P, block, NULL)) fail_msg("%s, %d ranks: %s", a->name, P, err_words());
     for (int r = 0; r < P; r++) goal_unref(prog[r]);
 }
 
