@@ -172,6 +172,7 @@ void goal_unref(struct goal_prog *); /* NULL is fine */
 
 /* The program as text, one line an operation; malloc'ed, NULL when memory is out. Only for valid programs. */
 char *goal_print(const struct goal_head *);
+char *goal_print_op(const struct goal_op *); /* one operation: what it does, without number and edges */
 
 /*
  * The other way: the program of a text as goal_print writes it; blanks may be more or fewer. TERN_ERR_PROGRAM with words

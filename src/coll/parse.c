@@ -299,7 +299,7 @@ static bool read_all(struct parser *p)
     p->ops_line = p->line;
     for (uint32_t i = 0; i < head_of(p)->op_count; i++)
         if (!read_op(p, i)) return false;
-    while (*p->at == '\n') p->at++;
+    p->at += strspn(p->at, " \t\r\n");
     return *p->at ? wrong(p, "more lines than operations") : make_edges(p);
 }
 
