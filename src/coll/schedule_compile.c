@@ -26,7 +26,8 @@ static int rebase(struct schedule *s, struct goal_prog *prog)
     for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op))
         for (unsigned k = 0; k < (unsigned)op->n_in + op->n_out; k++)
             if (goal_piece_slot(&op->piece[k]) == GOAL_SLOT_USER) ((struct goal_op *)(uintptr_t)op)->piece[k].off -= low;
-    *place = (struct schedule_place){s->anchor + low, r->hi - low, true};
+    char *lowest = (char *)((uintptr_t)s->anchor + (uintptr_t)low); /* whatever the user says is an address */
+    *place = (struct schedule_place){lowest, r->hi - low, true};
     r->hi -= low;
     r->lo = 0;
     return 0;
