@@ -44,6 +44,8 @@ static void groups_agree(void **state)
                     if (kind == COLL_ALLGATHER || kind == COLL_ALLTOALL) a.from = b.bytes = 10 * bytes, b.from = bytes;
                     if (kind == COLL_ALLGATHERV) b.bytes = 1 << 20;
                     if (kind == COLL_REDUCE_SCATTER_BLOCK) a.bytes = bytes * m, b.bytes = bytes * n;
+                    a.nodes = 1 + n % 3, b.nodes = 1 + m % 2;
+                    a.domains = n, b.domains = 2 * b.nodes;
                     coll_select(&a, NULL);
                     coll_select(&b, NULL);
                     assert_int_equal(a.alg, b.alg);
@@ -79,6 +81,7 @@ static void variables(void **state)
             struct coll_shape s = shape(kind, 8, 100, COLL_EXACT);
             s.remote = coll_algs[i].flags & ALG_INTER ? 3 : 0;
             s.nodes = 2;
+            s.domains = 4;
             coll_select(&s, NULL);
             assert_int_equal(s.alg, i);
             s = shape(kind, 7, 100, COLL_ORDERED); /* not where it would be wrong */
@@ -107,6 +110,26 @@ static void far_away(void **state)
     coll_select(&near, NULL);
     coll_select(&far, NULL);
     assert_int_equal(near.alg, far.alg);
+}
+
+/* Leaders of domains, where there are many ranks and several in a domain. */
+static void domains(void **state)
+{
+    (void)state;
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        struct coll_shape s = shape(COLL_ALLREDUCE, 64, 1000, nodes > 1 ? COLL_FAR : 0);
+        s.nodes = nodes;
+        s.domains = 8;
+        coll_select(&s, NULL);
+        assert_string_equal(coll_algs[s.alg].name, "domain_leaders");
+        s.domains = 64; /* a rank in each */
+        coll_select(&s, NULL);
+        assert_string_equal(coll_algs[s.alg].name, nodes > 1 ? "leaders" : "doubling");
+        s.domains = 8;
+        s.flags |= COLL_ORDERED | COLL_SHUFFLED;
+        coll_select(&s, NULL);
+        assert_string_equal(coll_algs[s.alg].name, nodes > 1 ? "leaders" : "doubling");
+    }
 }
 
 /* The hints of a communicator come first; what is no hint, or names no algorithm, is not one. */
@@ -154,6 +177,7 @@ int main(void)
         cmocka_unit_test(groups_agree),
         cmocka_unit_test(variables),
         cmocka_unit_test(far_away),
+        cmocka_unit_test(domains),
         cmocka_unit_test(hints),
         cmocka_unit_test(printable),
     };

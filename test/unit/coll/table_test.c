@@ -69,6 +69,27 @@ static void long_lines(void **state)
     assert_non_null(strstr(err_words(), "line 1 is too long"));
 }
 
+static void domains(void **state)
+{
+    (void)state;
+    struct coll_table t = read_table("bcast domain_leaders domains 9+ : domain_leaders\nbcast domain_leaders : chain\n"
+                                     "bcast nodes 2-3 : linear\nbcast domains 2+ : scatter\nbcast : binomial\n");
+    struct coll_shape s = shape(COLL_BCAST, 32, 100);
+    assert_string_equal(name_for(&t, &s), "binomial");
+    s.domains = 16;
+    assert_string_equal(name_for(&t, &s), "domain_leaders");
+    s.domains = 32; /* each rank in one of its own */
+    assert_string_equal(name_for(&t, &s), "scatter");
+    s.domains = 4;
+    assert_string_equal(name_for(&t, &s), "chain");
+    s.domains = 0; /* not known: the nodes */
+    s.nodes = 3;
+    assert_string_equal(name_for(&t, &s), "linear");
+    s.nodes = 4;
+    assert_string_equal(name_for(&t, &s), "scatter");
+    coll_table_free(&t);
+}
+
 static void places_and_orders(void **state)
 {
     (void)state;
@@ -106,7 +127,8 @@ static void in_and_out(void **state)
     (void)state;
     static const char text[] = "bcast                  near ranks 2-4 from 1K below 3M : chain radix 3 segment 2G\n"
                                "reduce                 commutes ranks 5 below 100 : binomial\n"
-                               "alltoall               leaders ranks 3+ : bruck\n";
+                               "alltoall               leaders ranks 3+ : bruck\n"
+                               "bcast                  domain_leaders ranks 3 nodes 2-4 domains 5+ : leaders\n";
     struct coll_table t = read_table(text);
     char *out = coll_table_print(&t);
     assert_string_equal(out, text);
@@ -126,6 +148,8 @@ static void refused(void **state)
         {"bcast ranks 4-2 : chain", "'4-2' is not a number of ranks"},
         {"bcast ranks 0 : chain", "'0' is not a number of ranks"},
         {"bcast ranks 99999999999 : chain", "is not a number of ranks"},
+        {"bcast nodes 0 : chain", "'0' is not a number of nodes"},
+        {"bcast domains 4-x : chain", "'4-x' is not a number of domains"},
         {"bcast ranks", "the end, where a number of ranks"},
         {"bcast from 1X : chain", "'1X' is not a size"},
         {"bcast below 99999999999G : chain", "is not a size"},
@@ -151,7 +175,7 @@ static void refused(void **state)
 static void random_texts(void **state)
 {
     (void)state;
-    static const char *const words[] = {"bcast", "reduce", "near", "far", "leaders", "commutes", "ordered", "ranks", "from",
+    static const char *const words[] = {"bcast", "reduce", "near", "far", "leaders", "domain_leaders", "commutes", "ordered", "ranks", "nodes", "domains", "from",
                                         "below", "1-4", "5+", "7", "1K", "0", "64K", ":", "chain", "binomial", "radix",
                                         "segment", "\n", "\n", "#", "x", "-", "99999999999999999999"};
     unsigned seed = (unsigned)getpid();
@@ -182,7 +206,8 @@ static void random_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders), cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders),
+        cmocka_unit_test(domains), cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(in_and_out),      cmocka_unit_test(refused),           cmocka_unit_test(random_texts),
         cmocka_unit_test(long_lines),
     };
