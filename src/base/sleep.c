@@ -23,17 +23,6 @@ bool sleep_membarrier_open(void)
     return membarrier_state > 0;
 }
 
-bool sleep_membarrier_threads_open(void)
-{
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-}
-
-void sleep_membarrier_threads(void)
-{
-    atomic_thread_fence(memory_order_seq_cst); /* our own side, also for who checks this program without the kernel */
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-}
-
 void bell_open(struct bell *b, bool fenced)
 {
     atomic_store_explicit(&b->fenced, fenced || !sleep_membarrier_open(), memory_order_relaxed);

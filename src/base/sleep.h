@@ -121,13 +121,6 @@ static inline bool gate_check(struct gate *g, bool fence)
     return unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed)) && gate_open(g);
 }
 
-/*
- * The same one-sided barrier between the threads of a process: sleep_membarrier makes each of them execute one, so that
- * the other side, which is the frequent one, needs none. False from the first: the kernel has it not.
- */
-bool sleep_membarrier_threads_open(void);
-void sleep_membarrier_threads(void);
-
 /* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */
 void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 void futex_wake_all(_Atomic uint32_t *word);

@@ -152,7 +152,6 @@ void lane_finish(struct request *r, int error)
 void lane_open_short(struct lane *l, struct peer *p)
 {
     if (p->pending || p->lost || lane_threaded(l) || pt_checking) return;
-    p->short_send = unlikely(lane_helped(l)) ? lane_guarded_send : p->ep.am_short;
     p->short_max = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
 }
 

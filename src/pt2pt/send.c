@@ -15,29 +15,15 @@
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
 static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
 
-/* The mark of a short send (lane.h) goes with it, where somebody looks at the mark at all. */
-static inline void mark(uint32_t sending)
-{
-    atomic_store_explicit(&lane0.sending, sending, sending ? memory_order_relaxed : memory_order_release);
-}
-
-static TERN_COLD int long_way(void)
-{
-    mark(0);
-    return PT_LONG_WAY;
-}
-
 static inline int send_short(const void *buf, int64_t count, const struct type *t, uint32_t index, int tag, struct comm *c)
 {
-    mark(1);
-    atomic_signal_fence(memory_order_seq_cst); /* the helper's membarrier does the rest */
     struct peer *p = atomic_load_explicit(&peer_short_table, memory_order_acquire)[index];
     int64_t n = count * t->size;
-    if (unlikely(!p || !t->contig || n > p->short_max)) return long_way();
+    if (unlikely(!p || !t->contig || n > p->short_max)) return PT_LONG_WAY;
     int64_t credit = p->credit - eager_cost((size_t)n);
-    if (unlikely(credit < 0)) return long_way();
+    if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
-    return p->short_send(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
+    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
 }
 
 /* For ranks that have to be looked up. Apart from the usual way, which would save registers around the look-up's call. */

@@ -19,11 +19,9 @@ struct peer {
     int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
     struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
     int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, `pending`, or threads */
-    /* ep.am_short, or what the user of the short way has put around it */
-    int (*short_send)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
     /* line 1 */
-    uint32_t index;
+    TERN_ALIGNED(CACHE_LINE) uint32_t index;
     uint32_t flags;
     int64_t owed;           /* eager bytes of the peer consumed here and not given back yet */
     struct link pending_head;
@@ -89,6 +87,9 @@ bool peer_drained(void);            /* see tp_ops.drained */
 /* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket has
  * something. Without the lane's lock. */
 void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen);
+
+/* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
+int peer_wait_fds(int *fds);
 
 /* What one that sleeps counts for in gate.sleepers. */
 static inline uint32_t peer_sleep_weight(const struct bell *b) { return bell_has_pipe(b) ? GATE_POLLER : 1; }
