@@ -16,7 +16,8 @@
  *
  * Waiting, with a core for each rank: on the flags themselves. With more ranks than
  * cores: arrivals are counted and only the last one wakes the others, all by one
- * system call, so that each rank is switched in once.
+ * system call, so that each rank is switched in once. Who needs one rank, or (prefix
+ * reductions) the lower ones only, looks at their flags in any case.
  *
  * Nonblocking operations are the same: started, the contribution is left; what comes
  * then is done by whatever progress the process makes (node_start.c). A rank that

@@ -121,13 +121,13 @@ void node_make(struct node *);
 /* ---- flags (node.c) ---- */
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
-enum { NODE_ALL = -1, NODE_NOBODY = -2 };
+enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
 
 /* What is waited for; `seen` begins with 0. */
 struct node_wait {
     struct node *n;
     uint32_t seq;
-    int rank; /* or NODE_ALL */
+    int rank; /* or NODE_ALL, NODE_LOWER */
     int seen; /* slots of the first so many ranks have been seen set */
 };
 
@@ -141,6 +141,7 @@ void node_finish(struct node *, uint32_t seq,
 
 void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
 void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+void node_pass_on(struct node *, uint32_t seq);          /* own slot, which higher ranks wait for with all below it */
 void node_contribute(struct node *, uint32_t seq);       /* own slot, and whatever that brings about */
 bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
 void node_release(struct node *, uint32_t seq); /* the last one lets the others go */

@@ -110,8 +110,15 @@ static int take_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
 
 /* ---- all for one, or for all ---- */
 
+static bool is_root_of_gather(const struct node *n, const struct coll_call *a)
+{
+    return a->kind == COLL_GATHER && n->rank == a->root;
+}
+
+/* The root's own block goes straight to its place. */
 static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
+    if (is_root_of_gather(n, a)) return contributed(n, seq);
     const void *from = a->sendbuf;
     int64_t count = a->scount;
     const struct type *t = a->stype;
@@ -127,9 +134,14 @@ static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 static int take_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
-    for (int r = 0; r < n->size; r++)
-        if (a->sendbuf != MPI_IN_PLACE || r != n->rank)
-            unpack(block_at(a->recvbuf, r, a->rcount, a->rtype), a->rcount, a->rtype, node_payload(n, seq, r, bytes));
+    for (int r = 0; r < n->size; r++) {
+        char *to = block_at(a->recvbuf, r, a->rcount, a->rtype);
+        if (r == n->rank && a->sendbuf == MPI_IN_PLACE) continue;
+        if (r == n->rank && a->kind == COLL_GATHER)
+            type_copy_across(to, a->rcount, a->rtype, a->sendbuf, a->scount, a->stype);
+        else
+            unpack(to, a->rcount, a->rtype, node_payload(n, seq, r, bytes));
+    }
     return 0;
 }
 
@@ -266,7 +278,14 @@ static int take_block_v(struct node *n, uint32_t seq, const struct coll_call *a)
     return combine(n, seq, n->size - 1, (size_t)(all * size), (size_t)(before * size), a->rcounts[n->rank], a);
 }
 
-/* Prefix reductions. An exclusive one leaves rank 0's buffer alone. */
+/* Prefix reductions: for the ranks above. An exclusive one leaves rank 0's buffer alone. */
+static int put_scan(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    leave_operand(n, seq, a, a->rcount);
+    node_pass_on(n, seq);
+    return 0;
+}
+
 static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     int last = n->rank - (a->kind == COLL_EXSCAN);
@@ -275,7 +294,7 @@ static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 
 /* ---- all of them ---- */
 
-enum { ROOT_NEEDS_ALL = -3, OWN_SLOT = -4, ROOTS = -5 }; /* beside NODE_ALL */
+enum { ROOT_NEEDS_ALL = -10, OWN_SLOT = -11, ROOTS = -12 }; /* beside NODE_ALL and NODE_LOWER */
 
 static const struct node_op {
     int (*put)(struct node *, uint32_t seq, const struct coll_call *);
@@ -293,8 +312,8 @@ static const struct node_op {
     [COLL_ALLTOALL] = {put_alltoall, take_alltoall, NODE_ALL},
     [COLL_REDUCE_SCATTER_BLOCK] = {put_blocks, take_block, NODE_ALL},
     [COLL_REDUCE_SCATTER] = {put_blocks_v, take_block_v, NODE_ALL},
-    [COLL_SCAN] = {put_reduce, take_scan, NODE_ALL},
-    [COLL_EXSCAN] = {put_reduce, take_scan, NODE_ALL},
+    [COLL_SCAN] = {put_scan, take_scan, NODE_LOWER},
+    [COLL_EXSCAN] = {put_scan, take_scan, NODE_LOWER},
 };
 
 int node_put(struct node *n, uint32_t seq, const struct coll_call *a) { return ops[a->kind].put(n, seq, a); }
@@ -312,6 +331,6 @@ int node_needs(const struct node *n, const struct coll_call *a)
     case ROOTS:
         return root ? NODE_NOBODY : a->root;
     default:
-        return NODE_ALL;
+        return ops[a->kind].needs;
     }
 }
