@@ -3,6 +3,7 @@
 #include "coll/node.h"
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
+#include "coll/node_wide.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
 static int64_t most_of(const struct comm *c, const struct coll_call *a)
@@ -130,12 +131,15 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
     return n;
 }
 
-/* Larger ones: from memory to memory, or in pieces. */
+/* Larger ones: through wide slots, from memory to memory, or in pieces. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    bool direct = node_direct_suits(c, a, bytes), pieces = suits_pieces(c, a, bytes);
-    struct node *n = direct || pieces ? node_for_large(c, rc_p) : NULL;
+    bool wide = node_wide_suits(c, a, bytes), direct = node_direct_suits(c, a, bytes);
+    bool pieces = suits_pieces(c, a, bytes);
+    struct node *n = wide || direct || pieces ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
+    if (wide && node_wide_run(n, a, bytes, rc_p)) return true;
+    if (*rc_p) return true;
     if (direct && node_direct_run(n, a, rc_p)) return true;
     if (*rc_p || !pieces) return *rc_p != 0;
     *rc_p = a->kind == COLL_BCAST ? bcast_pieces(n, a) : run_pieces(n, a);
