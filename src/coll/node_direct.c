@@ -296,8 +296,7 @@ bool node_direct_suits(const struct comm *c, const struct coll_call *a, int64_t 
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-/* May this rank read and write the memory of all others? */
-static bool reaches_all(struct node *n)
+bool node_reaches_all(struct node *n)
 {
     bool all = true;
     lane_enter(n->comm->lane);
@@ -311,7 +310,7 @@ static bool reaches_all(struct node *n)
 
 static int find_out(struct node *n)
 {
-    int mine = reaches_all(n), all = 0;
+    int mine = node_reaches_all(n), all = 0;
     struct coll_call a = {.kind = COLL_ALLREDUCE,
                           .sendbuf = &mine,
                           .recvbuf = &all,
