@@ -14,6 +14,7 @@
 #include "base/var.h"
 #include "coll/node.h"
 #include "coll/node_wide.h"
+#include "coll/node_pairs.h"
 #include "obj/request.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
@@ -35,7 +36,8 @@ static size_t layout(struct node *n, char *base)
     n->slots = (struct node_slot *)(base + at);
     at += NODE_K * p * sizeof *n->slots;
     n->big = base + at;
-    return at + NODE_BIG_K * p * n->big_bytes;
+    at += NODE_BIG_K * p * n->big_bytes;
+    return at + node_pairs_layout(n, base + at);
 }
 
 /* ---- blocks that wait for their last readers ---- */
@@ -119,7 +121,6 @@ static bool eligible(const struct comm *c)
 static uint64_t take_block(struct node *n)
 {
     uint64_t off = 0;
-    n->bytes = layout(n, NULL);
     lane_enter(n->comm->lane);
     reclaim();
     n->block = peer_shared_alloc(n->bytes, &off);
@@ -186,6 +187,7 @@ static int begin(struct comm *c, struct node *n)
     n->rank = c->rank;
     n->size = c->size;
     n->big_bytes = round_up((size_t)node_limit(n->size), CACHE_LINE);
+    n->bytes = layout(n, NULL);
     list_init(&n->flights);
     n->poller.poll = node_poll;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);

@@ -13,6 +13,7 @@
 #define NODE_BIG_K 8   /* and those whose payloads lie in the big slots */
 #define NODE_INLINE 48 /* bytes of payload that lie beside the flag */
 #define NODE_RANKS_MAX 256
+#define NODE_PLACES 8 /* operations whose pairs exist at the same time (node_pairs.h), at most */
 
 /* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
 struct node_round {
@@ -41,6 +42,9 @@ struct node_slot {
 };
 static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
 
+struct node_pair;
+struct node_tally;
+
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
     NODE_READY,
@@ -66,6 +70,8 @@ struct node {
     char *big;                 /* [BIG_K][P] of big_bytes */
     size_t big_bytes;
     struct comm *comm;
+    struct node_pair *pairs; /* [places][P][P]; see node_pairs.h */
+    struct node_tally *tallies; /* [places][P] */
     int rank, size;
     uint32_t seq;   /* the last operation begun */
     uint32_t safe;  /* slots of operations up to this number are known to be free */
@@ -84,6 +90,13 @@ struct node {
     struct link flights;
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
+
+    /* large ones (node_pairs.c) */
+    uint32_t places;                 /* operations whose pairs exist at the same time */
+    uint32_t pairs_begun;            /* operations so far */
+    uint32_t place_seq[NODE_PLACES]; /* the one that has or had this place, 0: none yet */
+    uint32_t probe;                  /* the one that finds `direct` out, 0: none has been started */
+    uint32_t moved;                  /* chunks copied here, in all */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -172,6 +185,9 @@ bool node_run_behind(struct node *, const struct coll_call *, bool big, int *rc_
 
 /* Until nothing is in flight. */
 void node_await(struct node *);
+
+/* The same as node_enlist for a large one (node_pairs.h). */
+bool node_enlist_pairs(struct node *, const struct coll_call *, struct request *r, int *rc_p);
 
 /* ---- operations (node_ops.c) ---- */
 

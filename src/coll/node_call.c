@@ -4,6 +4,7 @@
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
 #include "coll/node_wide.h"
+#include "coll/node_pairs.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
 static int64_t most_of(const struct comm *c, const struct coll_call *a)
@@ -163,7 +164,10 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
 {
     bool big;
     *rc_p = 0;
-    if (coll_has_blocks(a->kind)) return false; /* the arrays are the user's again on return */
-    struct node *n = node_for(c, a, bytes, &big, rc_p);
-    return n && node_enlist(n, a, big, r, rc_p);
+    /* with arrays: they are the user's again on return */
+    struct node *n = coll_has_blocks(a->kind) ? NULL : node_for(c, a, bytes, &big, rc_p);
+    if (n || *rc_p) return n && node_enlist(n, a, big, r, rc_p);
+    if (!node_pairs_suit(c, a, bytes)) return false;
+    n = node_get(c, rc_p);
+    return n && node_enlist_pairs(n, a, r, rc_p);
 }

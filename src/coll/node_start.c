@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "coll/node.h"
 #include "coll/node_block.h"
+#include "coll/node_pairs.h"
+#include "coll/port_pt2pt.h"
 #include "obj/request.h"
 #include "pt2pt/api.h"
 #include "type/op.h"
@@ -24,6 +26,8 @@ struct node_flight {
     bool big, put, landed, lost; /* lost: there is none */
     int rc;
     struct node_wait wait;
+    struct node_pairs *pairs; /* of a large one, else NULL */
+    void *instead;            /* its frame, should all not reach all: of those with arrays; else NULL */
 };
 
 /* ---- what an operation in the background keeps ---- */
@@ -44,10 +48,18 @@ static void let_go(const struct coll_call *a)
 
 /* ---- flights ---- */
 
+static bool advance_pairs(struct node_flight *f)
+{
+    enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
+    f->lost = s == NODE_PAIRS_REFUSED;
+    return s != NODE_PAIRS_GO_ON;
+}
+
 /* One step; true when it needs nothing more of the node. */
 static bool advance(struct node_flight *f)
 {
     struct node *n = f->wait.n;
+    if (f->pairs) return advance_pairs(f);
     if (!f->put) {
         if (!node_free_slots(n, f->wait.seq, f->big)) return false;
         f->rc = node_put(n, f->wait.seq, &f->call);
@@ -67,13 +79,23 @@ static bool advance(struct node_flight *f)
 static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
-    f->rc = coll_by_messages(r, &f->call, f->number);
+    r->xfer = f->instead;
+    f->rc = f->instead ? 0 : coll_by_messages(r, &f->call, f->number);
     let_go(&f->call);
+    node_pairs_free(f->pairs);
     if (f->rc)
         lane_finish(r, f->rc);
     else
         coll_go(r);
     free(f);
+}
+
+static void end_pairs(struct node_flight *f)
+{
+    node_pairs_free(f->pairs);
+    if (likely(!f->instead)) return;
+    coll_frame_let_go(f->instead);
+    coll_frame_give(f->instead);
 }
 
 /* The operation is over: whoever wants to know is told. The last that sees the node, which may go with its
@@ -89,6 +111,7 @@ static void land(struct node_flight *f)
     } else {
         int rc = f->rc;
         let_go(&f->call);
+        if (unlikely(f->pairs != NULL)) end_pairs(f);
         free(f);
         lane_finish(r, rc);
     }
@@ -140,8 +163,10 @@ int node_poll(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
     struct link landed = LIST_INIT(landed);
+    uint32_t moved = n->moved;
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
     int count = collect(n, &landed);
+    count += (int)(n->moved - moved); /* a look that copied has found something */
     if (list_empty(&n->flights)) {
         lane_poller_remove(n->comm->lane, p);
         atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_run */
@@ -152,16 +177,58 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
+static int no_memory(const struct coll_call *a)
+{
+    return err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(a->kind));
+}
+
+/* All ranks know that there is no block. */
+static bool is_without(const struct node *n) { return n->settled && n->state == NODE_NONE && !n->error; }
+
 bool node_enlist(struct node *n, const struct coll_call *a, bool big, struct request *r, int *rc_p)
 {
-    if (n->settled && n->state == NODE_NONE && !n->error) return false;
+    if (is_without(n)) return false;
     struct node_flight *f = malloc(sizeof *f);
     if (!f) {
-        *rc_p = err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(a->kind));
+        *rc_p = no_memory(a);
         return false;
     }
     *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = ++n->seq}};
     if (!n->settled) f->number = n->comm->coll->seq++;
+    hold(a);
+    r->buf = f;
+    return true;
+}
+
+/* Where messages may have to be used after all and the arrays are gone by then, they are prepared. */
+static int prepare_instead(struct node_flight *f, const struct coll_call *a, struct request *r)
+{
+    if (!coll_has_blocks(a->kind) || f->wait.n->direct == NODE_DIRECT) return 0;
+    int rc = coll_by_messages(r, a, f->number);
+    f->instead = r->xfer;
+    r->xfer = NULL;
+    return rc;
+}
+
+bool node_enlist_pairs(struct node *n, const struct coll_call *a, struct request *r, int *rc_p)
+{
+    if (is_without(n)) return false;
+    struct node_flight *f = malloc(sizeof *f);
+    if (!f) {
+        *rc_p = no_memory(a);
+        return false;
+    }
+    /* the number is taken in any case: not all ranks know at the same time whether it will be needed */
+    *f = (struct node_flight){
+        .call = *a, .req = r, .number = n->comm->coll->seq++, .wait = {.n = n, .seq = n->seq + 1}};
+    *rc_p = prepare_instead(f, a, r);
+    if (!*rc_p && !(f->pairs = node_pairs_new(n, &f->call, f->wait.seq))) *rc_p = no_memory(a);
+    if (*rc_p) {
+        end_pairs(f);
+        free(f);
+        return false;
+    }
+    n->seq++;
     hold(a);
     r->buf = f;
     return true;
