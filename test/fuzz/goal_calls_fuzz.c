@@ -104,6 +104,14 @@ static int message(int tag, GOAL_Op *op)
     return GOAL_Recvv(handle(), n, in, mostly(0), mostly(tag), op);
 }
 
+/* Two numbers of at most 8 bytes, or 64 of one bit. */
+static int arithmetic(int sign, int type, const GOAL_Piece p[2], GOAL_Op *op)
+{
+    int fits = type == GOAL_INT1 || type == GOAL_UINT1 ? 64 : 2, count = mostly(fits);
+    wild |= count != fits;
+    return GOAL_Arith(handle(), sign, type, count, p[0].buf, p[0].place, p[1].buf, p[1].place, op);
+}
+
 static int local(GOAL_Op *op)
 {
     GOAL_Piece in[4], out[4];
@@ -118,9 +126,7 @@ static int local(GOAL_Op *op)
     default:
         pieces(in, 2, 2, 16);
         if (fuzz_below(2)) return GOAL_Copy(handle(), in[0].buf, in[0].place, in[1].buf, in[1].place, in[0].bytes, op);
-        wild |= type >= GOAL_INT64; /* more bytes than were meant, perhaps */
-        return GOAL_Arith(handle(), sign, type, mostly(type == GOAL_INT1 || type == GOAL_UINT1 ? 64 : 2), in[0].buf, in[0].place,
-                          in[1].buf, in[1].place, op);
+        return arithmetic(sign, type, in, op);
     }
 }
 
