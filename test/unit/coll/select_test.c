@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -159,16 +160,16 @@ static void hints(void **state)
 static void messages(void **state)
 {
     (void)state;
-    char path[] = "/tmp/tern-select-XXXXXX";
-    int fd = mkstemp(path);
+    char path[64];
+    int fd = memfd_create("table", 0);
     static const char text[] = "bcast ranks 4 from 1K : chain messages\nbcast : binomial\nbarrier : linear\n";
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    close(fd);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     assert_int_equal(coll_select_tabled(), 0);
     assert_int_equal(var_set(VAR_COLL_TABLE, path), 0);
     coll_select_close();
     int rc = coll_select_open();
-    unlink(path);
+    close(fd);
     assert_int_equal(rc, 0);
     assert_int_equal(coll_select_tabled(), 1u << COLL_BCAST);
     struct coll_shape s = shape(COLL_BCAST, 4, 2000, 0);
