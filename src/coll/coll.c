@@ -46,7 +46,7 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
     free(cc->wanted);
     cc->wanted = c->info ? malloc(COLL_KINDS * sizeof *cc->wanted) : NULL;
     if (cc->wanted) coll_select_hints(c->info, cc->wanted);
-    cc->forced = c->inter ? UINT32_MAX : coll_select_forced(cc->wanted);
+    cc->forced = c->inter || cc->far ? UINT32_MAX : coll_select_forced(cc->wanted);
     cc->tabled = coll_select_tabled();
     return cc->wanted || !c->info;
 }
@@ -152,9 +152,11 @@ static int cached_frame(struct comm *c, const struct coll_key *k, const struct c
     lane_enter(c->lane);
     bool found = coll_cache_find(c->coll->cache, k, &prog, &frame);
     lane_leave(c->lane);
+    *frame_p = frame;
+    if (likely(frame)) return 0;
     int rc = found ? 0 : make_program(c, k, v, &prog);
     if (rc) return rc;
-    *frame_p = frame ? frame : coll_frame_new(c, prog, true);
+    *frame_p = coll_frame_new(c, prog, true);
     goal_unref(prog);
     return *frame_p ? 0 : no_memory((enum coll_kind)k->shape->kind);
 }
