@@ -46,6 +46,8 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
     free(cc->wanted);
     cc->wanted = c->info ? malloc(COLL_KINDS * sizeof *cc->wanted) : NULL;
     if (cc->wanted) coll_select_hints(c->info, cc->wanted);
+    cc->forced = c->inter || cc->far ? UINT32_MAX : coll_select_forced(cc->wanted);
+    cc->tabled = coll_select_tabled();
     return cc->wanted || !c->info;
 }
 
@@ -150,9 +152,11 @@ static int cached_frame(struct comm *c, const struct coll_key *k, const struct c
     lane_enter(c->lane);
     bool found = coll_cache_find(c->coll->cache, k, &prog, &frame);
     lane_leave(c->lane);
+    *frame_p = frame;
+    if (likely(frame)) return 0;
     int rc = found ? 0 : make_program(c, k, v, &prog);
     if (rc) return rc;
-    *frame_p = frame ? frame : coll_frame_new(c, prog, true);
+    *frame_p = coll_frame_new(c, prog, true);
     goal_unref(prog);
     return *frame_p ? 0 : no_memory((enum coll_kind)k->shape->kind);
 }
@@ -201,10 +205,20 @@ static int run(struct comm *c, const struct coll_call *a)
     return rc;
 }
 
-/* Does it go by messages whatever the node can do? All ranks know alike. */
+/* Does the user's table want messages for this call? */
+TERN_COLD static bool by_table(const struct comm *c, const struct coll_call *a)
+{
+    struct coll_shape s;
+    coll_call_shape(c, a, &s);
+    return coll_select_messages(&s);
+}
+
+static bool has(uint32_t kinds, const struct coll_call *a) { return unlikely(kinds >> a->kind & 1); }
+
+/* Does a blocking one go by messages whatever the node can do? All ranks know alike. */
 static bool only_messages(const struct comm *c, const struct coll_call *a)
 {
-    return unlikely(c->inter || coll_select_forced(a->kind, c->coll->wanted));
+    return has(c->coll->forced, a) || (has(c->coll->tabled, a) && by_table(c, a));
 }
 
 int coll_run(struct comm *c, const struct coll_call *a)
@@ -284,7 +298,7 @@ int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct requ
 int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
-    if (!rc && only_messages(c, a)) return coll_prepare_messages(c, a, req_p);
+    if (!rc && has(c->coll->forced, a)) return coll_prepare_messages(c, a, req_p);
     struct request *r = rc ? NULL : new_request(c);
     if (!r) return rc ? rc : TERN_ERR_NOMEM;
     if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);

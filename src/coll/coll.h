@@ -91,6 +91,7 @@ struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
     struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
+    uint32_t forced, tabled;  /* operations, a bit each: that go by messages in any case; for which the user's table is asked */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);

@@ -211,9 +211,27 @@ static int by_variable(enum coll_kind k)
     return coll_alg_find(k, var_text(variable[k])); /* "auto" is no algorithm */
 }
 
-bool coll_select_forced(enum coll_kind k, const struct coll_choice wanted[COLL_KINDS])
+uint32_t coll_select_forced(const struct coll_choice wanted[COLL_KINDS])
 {
-    return (wanted && wanted[k].alg >= 0) || (var_is_set(variable[k]) && by_variable(k) >= 0);
+    uint32_t kinds = 0;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if ((wanted && wanted[k].alg >= 0) || (var_is_set(variable[k]) && by_variable((enum coll_kind)k) >= 0))
+            kinds |= UINT32_C(1) << k;
+    return kinds;
+}
+
+uint32_t coll_select_tabled(void)
+{
+    uint32_t kinds = 0;
+    for (size_t i = 0; i < users.n; i++)
+        if (users.rule[i].use.messages) kinds |= UINT32_C(1) << users.rule[i].kind;
+    return kinds;
+}
+
+bool coll_select_messages(const struct coll_shape *s)
+{
+    const struct coll_rule *r = coll_table_find(&users, s);
+    return r && r->use.messages;
 }
 
 static bool fits(int alg, const struct coll_shape *s) { return alg >= 0 && coll_alg_fits(alg, s); }

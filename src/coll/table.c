@@ -101,7 +101,8 @@ static int read_choice(struct reader *r, enum coll_kind kind, struct coll_choice
     for (next(r); !rc && r->word; next(r)) {
         if (is(r, "radix")) rc = read_radix(r, &c->radix);
         else if (is(r, "segment")) rc = read_size(r, 1, &c->segment);
-        else rc = wrong(r, "'radix' or 'segment'");
+        else if (is(r, "messages")) c->messages = true;
+        else rc = wrong(r, "'radix', 'segment' or 'messages'");
         if (rc) return rc;
     }
     return 0;
@@ -254,7 +255,8 @@ static bool is_place(const struct coll_rule *r, const struct coll_shape *s)
 static bool is_for(const struct coll_rule *r, const struct coll_shape *s)
 {
     int domains = s->domains > s->nodes ? s->domains : s->nodes;
-    if (r->kind != s->kind || s->bytes < r->from || s->bytes >= r->below || !is_place(r, s)) return false;
+    int64_t bytes = coll_has_blocks((enum coll_kind)s->kind) ? 0 : s->bytes; /* each rank sees its own block only */
+    if (r->kind != s->kind || bytes < r->from || bytes >= r->below || !is_place(r, s)) return false;
     if (!in(&r->ranks, s->size) || !in(&r->nodes, s->nodes) || !in(&r->domains, domains)) return false;
     return r->order == COLL_ORDER_ANY || !(s->flags & COLL_ORDERED) == (r->order == COLL_ORDER_COMMUTES);
 }
@@ -295,6 +297,7 @@ static void print_rule(FILE *f, const struct coll_rule *r)
     fprintf(f, " : %s", coll_algs[r->use.alg].name);
     if (r->use.radix) fprintf(f, " radix %d", r->use.radix);
     if (r->use.segment) print_size(f, "segment", r->use.segment);
+    if (r->use.messages) fputs(" messages", f);
     fputc('\n', f);
 }
 

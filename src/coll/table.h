@@ -2,7 +2,7 @@
  * table.h - tables of choices: which algorithm runs, as rules in text.
  *
  *   OPERATION [near|far|leaders|domain_leaders] [commutes|ordered] [ranks N | ranks N-M | ranks N+]
- *             [nodes ...] [domains ...] [from BYTES] [below BYTES] : ALGORITHM [radix N] [segment BYTES]
+ *             [nodes ...] [domains ...] [from BYTES] [below BYTES] : ALGORITHM [radix N] [segment BYTES] [messages]
  *
  * One rule a line; what is behind # is a comment. Rules are read from top to bottom, and the first one that fits
  * decides. Bytes are those of coll_shape.bytes; `near`: the ranks share memory; `far`: some messages cross a network;
@@ -12,6 +12,9 @@
  * intercommunicators, all others for the rest; ranks are those of both groups then, bytes those of the larger direction,
  * and nodes and domains do not count. The built-in table is in this form, the command tern_info --coll prints
  * it, TERN_COLL_TABLE names a file of it, and the command tern_tune writes one.
+ *
+ * `messages`: blocking calls that the rule is for go by messages even where the ranks of one node have ways of their own
+ * (node.h), which come before all rules otherwise. Only in a user's table.
  *
  * Threads: one at a time per table.
  */
@@ -30,6 +33,7 @@ struct coll_choice {
     int alg;         /* index in coll_algs; -1: nothing is chosen */
     int32_t radix;   /* 2 to COLL_RADIX_MAX */
     int64_t segment; /* bytes */
+    bool messages;   /* of a rule: instead of the node's own ways, too */
 };
 
 struct coll_span {

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -150,9 +152,35 @@ static void hints(void **state)
     coll_select(&s, wanted);
     assert_string_equal(coll_algs[s.alg].name, "chain");
     assert_int_equal(s.segment, 2048);
-    assert_true(coll_select_forced(COLL_BCAST, wanted));
-    assert_false(coll_select_forced(COLL_REDUCE, wanted));
-    assert_false(coll_select_forced(COLL_BCAST, NULL));
+    assert_int_equal(coll_select_forced(wanted), 1u << COLL_BCAST);
+    assert_int_equal(coll_select_forced(NULL), 0);
+}
+
+/* A user's table may say that calls go by messages; the variable of its file is read at the start only. */
+static void messages(void **state)
+{
+    (void)state;
+    char path[64];
+    int fd = memfd_create("table", 0);
+    static const char text[] = "bcast ranks 4 from 1K : chain messages\nbcast : binomial\nbarrier : linear\n";
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_int_equal(coll_select_tabled(), 0);
+    assert_int_equal(var_set(VAR_COLL_TABLE, path), 0);
+    coll_select_close();
+    int rc = coll_select_open();
+    close(fd);
+    assert_int_equal(rc, 0);
+    assert_int_equal(coll_select_tabled(), 1u << COLL_BCAST);
+    struct coll_shape s = shape(COLL_BCAST, 4, 2000, 0);
+    assert_true(coll_select_messages(&s));
+    s.bytes = 1000;
+    assert_false(coll_select_messages(&s));
+    s = shape(COLL_BCAST, 5, 2000, 0);
+    assert_false(coll_select_messages(&s));
+    assert_int_equal(var_set(VAR_COLL_TABLE, ""), 0);
+    coll_select_close();
+    assert_int_equal(coll_select_open(), 0);
 }
 
 static void printable(void **state)
@@ -179,6 +207,7 @@ int main(void)
         cmocka_unit_test(far_away),
         cmocka_unit_test(domains),
         cmocka_unit_test(hints),
+        cmocka_unit_test(messages),
         cmocka_unit_test(printable),
     };
     if (var_open() || coll_select_open()) return 1;

@@ -110,6 +110,17 @@ static void places_and_orders(void **state)
     coll_table_free(&t);
 }
 
+/* Ranks of a gatherv know their own blocks only, and must choose alike. */
+static void blocks_have_no_bytes(void **state)
+{
+    (void)state;
+    struct coll_table t = read_table("gatherv below 1K : staged\ngatherv : linear\n");
+    struct coll_shape small = shape(COLL_GATHERV, 8, 100), large = shape(COLL_GATHERV, 8, 10000);
+    assert_string_equal(name_for(&t, &small), "staged");
+    assert_string_equal(name_for(&t, &large), "staged");
+    coll_table_free(&t);
+}
+
 /* An algorithm that cannot be used leaves the choice to later rules. */
 static void what_does_not_fit(void **state)
 {
@@ -125,7 +136,7 @@ static void what_does_not_fit(void **state)
 static void in_and_out(void **state)
 {
     (void)state;
-    static const char text[] = "bcast                  near ranks 2-4 from 1K below 3M : chain radix 3 segment 2G\n"
+    static const char text[] = "bcast                  near ranks 2-4 from 1K below 3M : chain radix 3 segment 2G messages\n"
                                "reduce                 commutes ranks 5 below 100 : binomial\n"
                                "alltoall               leaders ranks 3+ : bruck\n"
                                "bcast                  domain_leaders ranks 3 nodes 2-4 domains 5+ : leaders\n";
@@ -157,7 +168,7 @@ static void refused(void **state)
         {"bcast from 2K below 2K : chain", "empty range"},
         {"bcast : chain radix 1", "'1' is not a radix"},
         {"bcast : chain segment 0", "'0' is not a size"},
-        {"bcast : chain quickly", "'quickly' is not 'radix' or 'segment'"},
+        {"bcast : chain quickly", "'quickly' is not 'radix', 'segment' or 'messages'"},
         {"bcast :", "the end, where an algorithm of bcast"},
         {"bcast", "the end, where a condition"},
         {"bcast : chain\nbcast far : scatter", "line 2: this rule of bcast never decides, since that of line 1 does first"},
@@ -207,7 +218,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders),
-        cmocka_unit_test(domains), cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(domains),
+        cmocka_unit_test(blocks_have_no_bytes), cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(in_and_out),      cmocka_unit_test(refused),           cmocka_unit_test(random_texts),
         cmocka_unit_test(long_lines),
     };
