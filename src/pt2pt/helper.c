@@ -31,7 +31,7 @@ static struct {
     uint64_t nap_ns;
 } helper;
 
-bool helper_shares_cores;
+bool helper_shares_cores, helper_apart;
 
 /* ---- called by others ---- */
 
@@ -41,9 +41,15 @@ static void add_background(struct lane *l, int by)
     atomic_store_explicit(&l->background, n, memory_order_relaxed);
 }
 
+void lane_is_going(struct lane *l)
+{
+    if (helper_apart && !lane_helping) l->eager_now = limits_eager_least();
+}
+
 /* Small messages come to their receives as well when the caller is back: they are over for their sender. */
 void lane_left_behind(struct lane *l, struct request *r)
 {
+    l->eager_now = INT64_MAX;
     if (lane_helping || request_is_complete(r) || (r->kind == REQ_RECV && r->bytes <= limits_eager_least())) return;
     r->flags |= REQ_BACKGROUND;
     add_background(l, 1);
@@ -70,10 +76,10 @@ static bool call(struct lane *l, struct bell *b)
 {
     bool called = doze_is_called(b);
     if (called && !has_own_work(l)) return false;
+    int n = peer_progress(GREETINGS); /* what only has to be answered needs no other thread, nor that it is called for that */
     if (!called) doze_call(b);
-    if (lane_idle(l)) return false;
-    peer_progress(GREETINGS); /* what only has to be answered needs no other thread */
-    return !list_empty(&l->streams) || !list_empty(&l->pending) || !lane_idle(l);
+    bool to_send = !list_empty(&l->streams) || !list_empty(&l->pending);
+    return (n && to_send) || !lane_idle(l);
 }
 
 /* The last section is left; nobody waits, who would do it. */
@@ -188,6 +194,16 @@ static void *run(void *arg)
 
 /* ---- life ---- */
 
+/* Is there a core for it where its process does not run? */
+static bool runs_apart(cpu_set_t *cpus)
+{
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own)) return false;
+    if (!CPU_COUNT(cpus)) return !helper_shares_cores && CPU_COUNT(&own) > 1;
+    CPU_AND(&own, &own, cpus);
+    return !CPU_COUNT(&own);
+}
+
 static void set_helped(struct lane *l, bool on) { atomic_store_explicit(&l->helped, on, memory_order_relaxed); }
 
 /* In a child of fork there is no helper, and no library. */
@@ -230,6 +246,7 @@ int helper_start(void)
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
     helper.lane = l;
     helper_shares_cores = proc_self()->usable_cpus < 2 * proc_self()->local_size;
+    helper_apart = runs_apart(&cpus);
     helper.look_max_ns = helper_shares_cores ? 0 : LOOK_MAX_NS;
     helper.look_ns = helper.look_max_ns;
     helper.nap_ns = NAP_MIN_NS;
@@ -250,7 +267,7 @@ void helper_stop(void)
     doze_rouse(peer_bell());
     pthread_join(helper.thread, NULL);
     give_up(&lane0);
-    helper_shares_cores = false;
+    helper_shares_cores = helper_apart = false;
 }
 
 /* ---- for the layers above ---- */

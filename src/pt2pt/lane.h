@@ -79,6 +79,7 @@ struct lane {
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit;         /* TERN_EAGER_CREDIT */
+    int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
     int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */
 
@@ -151,8 +152,17 @@ static inline bool lane_wanted(const struct lane *l)
     return atomic_load_explicit(&l->inside, memory_order_relaxed) || atomic_load_explicit(&l->waiters, memory_order_relaxed);
 }
 
-/* The caller goes away from an operation that has not ended, which may need somebody to go on with it. Lock held. */
+/*
+ * Around the start of an operation that is left to itself. The caller will go away: data that a helper can take to the
+ * system on another core are offered rather than sent by the caller. Then: it goes away from an operation that has not
+ * ended, which may need somebody to go on with it. Lock held.
+ */
+void lane_is_going(struct lane *) TERN_COLD;
 void lane_left_behind(struct lane *, struct request *) TERN_COLD;
+static inline void lane_going(struct lane *l)
+{
+    if (unlikely(lane_helped(l))) lane_is_going(l);
+}
 static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 {
     if (unlikely(lane_helped(l))) lane_left_behind(l, r);
