@@ -61,6 +61,16 @@ void lane_come_back(struct lane *l, struct request *r)
     add_background(l, -1);
 }
 
+bool lane_left_work(struct lane *l)
+{
+    l->eager_now = INT64_MAX;
+    if (lane_helping || !lane_helped(l)) return false;
+    add_background(l, 1);
+    return true;
+}
+
+void lane_work_over(struct lane *l) { add_background(l, -1); }
+
 void helper_relieve(struct lane *l)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */

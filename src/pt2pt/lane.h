@@ -168,6 +168,10 @@ static inline void lane_leave_to_itself(struct lane *l, struct request *r)
     if (unlikely(lane_helped(l))) lane_left_behind(l, r);
 }
 
+/* The same for work that has no request: true if it is counted, and then lane_work_over follows it. Lock held. */
+bool lane_left_work(struct lane *);
+void lane_work_over(struct lane *) TERN_COLD;
+
 /* This thread must not run the user's code: it is the helper, and the program has said that it has no threads. A `done`
  * that would do so hands its request (REQ_LAST_WORD) to lane_defer: it is called again, by a caller. */
 static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(lane_helping) && !lane_threaded(l); }
