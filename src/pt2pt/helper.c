@@ -92,13 +92,6 @@ static bool call(struct lane *l, struct bell *b)
     return (n && to_send) || !lane_idle(l);
 }
 
-/* The last section is left; nobody waits, who would do it. */
-static bool is_last(const struct lane *l)
-{
-    if (atomic_load_explicit(&l->waiters, memory_order_relaxed)) return false;
-    return lane_threaded(l) || atomic_load_explicit(&l->inside, memory_order_relaxed) == 1;
-}
-
 /* Others may come in now. Ends with a full barrier. */
 static void open_lane(struct lane *l)
 {
@@ -111,7 +104,8 @@ static void open_lane(struct lane *l)
 void lane_leave_behind(struct lane *l)
 {
     struct bell *b = peer_bell();
-    if (lane_helping || !lane_helped(l) || !is_last(l)) {
+    bool others = atomic_load_explicit(&l->waiters, memory_order_relaxed); /* they do it */
+    if (lane_helping || others || !lane_helped(l) || !lane_is_outermost(l)) {
         lane_out(l);
         return;
     }

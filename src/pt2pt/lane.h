@@ -71,6 +71,7 @@ struct lane {
     _Atomic bool helped;     /* there is a helper thread (helper.h) */
     pthread_t owner;         /* the one thread, as long as the lane is not threaded */
     pthread_mutex_t lock;
+    int32_t depth;           /* sections that who has the lock is in */
 
     struct pt_comm *last_ctx; /* the context found last */
     struct pt_comm **ctx_table; /* by hash of the context; chains */
@@ -137,6 +138,8 @@ static inline void lane_leave(struct lane *l)
     if (unlikely(atomic_load_explicit(&l->background, memory_order_relaxed))) lane_leave_behind(l);
     else lane_out(l);
 }
+
+bool lane_is_outermost(const struct lane *); /* this section lies in no other. Lock held */
 
 /* The owner, outside: the helper may come in, until the owner does. Ends with a full barrier. */
 void lane_lend(struct lane *) TERN_COLD;
