@@ -16,7 +16,7 @@
 /* How long the helper goes on looking after it found something, at most: about what it costs to be woken. */
 #define LOOK_MAX_NS 20000u
 
-/* It gets up by itself, after twice the time as before as long as that was for nothing: see bell_announce_helper. */
+/* It gets up by itself, after twice the time as before as long as that was for nothing, should anything have been missed. */
 #define NAP_MIN_NS 50000000u
 #define NAP_MAX_NS 1000000000u
 
@@ -234,6 +234,7 @@ static int create(void)
 static void give_up(struct lane *l)
 {
     set_helped(l, false);
+    bell_set_helped(peer_bell(), false);
     doze_close();
 }
 
@@ -258,6 +259,7 @@ int helper_start(void)
     handle_set_threaded(true);
     request_share();
     set_helped(l, true);
+    bell_set_helped(peer_bell(), true);
     rc = create();
     if (rc) give_up(l);
     else if (CPU_COUNT(&cpus)) pthread_setaffinity_np(helper.thread, sizeof cpus, &cpus);

@@ -198,7 +198,10 @@ void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const v
         return;
     }
     int rc = p->pending ? TERN_AGAIN : p->ep.am_short(&p->ep, id, h0, h1, data, n);
-    if (likely(!rc)) return;
+    if (likely(!rc)) {
+        peer_look_again(p);
+        return;
+    }
     if (rc == TERN_AGAIN) park_control(p, id, h0, h1, data, n);
     else unanswered(p, id);
 }
@@ -214,6 +217,7 @@ static bool attempt(struct request *r)
     int rc = r->peer->ep.am_short(&r->peer->ep, r->mode, r->ctx, (uint64_t)r->bytes, r->cookie, (size_t)r->count);
     if (rc == TERN_AGAIN) return false;
     if (rc) unanswered(r->peer, r->mode);
+    else peer_look_again(r->peer);
     request_free(r);
     return true;
 }

@@ -89,6 +89,7 @@ static int eager_attempt(struct request *r)
         rc = p->ep.am_short(&p->ep, AM_EAGER, r->ctx, env, s.cursor.buf, (size_t)r->bytes);
     else
         rc = send_packed(p, AM_EAGER, r->ctx, env, pack_cursor, &s.cursor, (size_t)r->bytes);
+    if (!rc && (r->mode == PT_SYNC || r->ctx & CTX_COLL)) peer_look_again(p); /* others wait for what follows upon it */
     if (!rc && r->mode != PT_SYNC) lane_finish(r, 0); /* a synchronous one waits for AM_ACK */
     return rc;
 }
@@ -163,6 +164,8 @@ void pt_send_start(struct request *r)
     r->peer->credit -= eager_cost((size_t)r->bytes);
     pt_send_begin(r);
 }
+
+void pt_look_again(struct comm *c, int rank) { peer_look_again(peer_table[comm_index(c, rank)]); }
 
 int pt_send_quick(struct comm *c, const void *buf, size_t n, int dest, int tag)
 {
