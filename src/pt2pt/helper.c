@@ -16,7 +16,7 @@
 /* How long the helper goes on looking after it found something, at most: about what it costs to be woken. */
 #define LOOK_MAX_NS 20000u
 
-/* It gets up by itself, after twice the time as before as long as that was for nothing: see bell_announce_helper. */
+/* It gets up by itself, after twice the time as before as long as that was for nothing, should anything have been missed. */
 #define NAP_MIN_NS 50000000u
 #define NAP_MAX_NS 1000000000u
 
@@ -31,7 +31,7 @@ static struct {
     uint64_t nap_ns;
 } helper;
 
-bool helper_shares_cores;
+bool helper_shares_cores, helper_apart;
 
 /* ---- called by others ---- */
 
@@ -41,9 +41,15 @@ static void add_background(struct lane *l, int by)
     atomic_store_explicit(&l->background, n, memory_order_relaxed);
 }
 
+void lane_is_going(struct lane *l)
+{
+    if (helper_apart && !lane_helping) l->eager_now = limits_eager_least();
+}
+
 /* Small messages come to their receives as well when the caller is back: they are over for their sender. */
 void lane_left_behind(struct lane *l, struct request *r)
 {
+    l->eager_now = INT64_MAX;
     if (lane_helping || request_is_complete(r) || (r->kind == REQ_RECV && r->bytes <= limits_eager_least())) return;
     r->flags |= REQ_BACKGROUND;
     add_background(l, 1);
@@ -51,6 +57,16 @@ void lane_left_behind(struct lane *l, struct request *r)
 
 /* The request keeps its flag: a waiter may be looking at the others, without the lock. */
 void lane_come_back(struct lane *l) { add_background(l, -1); }
+
+bool lane_left_work(struct lane *l)
+{
+    l->eager_now = INT64_MAX;
+    if (lane_helping || !lane_helped(l)) return false;
+    add_background(l, 1);
+    return true;
+}
+
+void lane_work_over(struct lane *l) { add_background(l, -1); }
 
 void helper_relieve(struct lane *l)
 {
@@ -67,17 +83,10 @@ static bool call(struct lane *l, struct bell *b)
 {
     bool called = doze_is_called(b);
     if (called && !has_own_work(l)) return false;
+    int n = peer_progress(GREETINGS); /* what only has to be answered needs no other thread, nor that it is called for that */
     if (!called) doze_call(b);
-    if (lane_idle(l)) return false;
-    peer_progress(GREETINGS); /* what only has to be answered needs no other thread */
-    return !list_empty(&l->streams) || !list_empty(&l->pending) || !lane_idle(l);
-}
-
-/* The last section is left; nobody waits, who would do it. */
-static bool is_last(const struct lane *l)
-{
-    if (atomic_load_explicit(&l->waiters, memory_order_relaxed)) return false;
-    return lane_threaded(l) || atomic_load_explicit(&l->inside, memory_order_relaxed) == 1;
+    bool to_send = !list_empty(&l->streams) || !list_empty(&l->pending);
+    return (n && to_send) || !lane_idle(l);
 }
 
 /* Others may come in now. Ends with a full barrier. */
@@ -92,7 +101,8 @@ static void open_lane(struct lane *l)
 void lane_leave_behind(struct lane *l)
 {
     struct bell *b = peer_bell();
-    if (lane_helping || !lane_helped(l) || !is_last(l)) {
+    bool others = atomic_load_explicit(&l->waiters, memory_order_relaxed); /* they do it */
+    if (lane_helping || others || !lane_helped(l) || !lane_is_outermost(l)) {
         lane_out(l);
         return;
     }
@@ -185,6 +195,16 @@ static void *run(void *arg)
 
 /* ---- life ---- */
 
+/* Is there a core for it where its process does not run? */
+static bool runs_apart(cpu_set_t *cpus)
+{
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own)) return false;
+    if (!CPU_COUNT(cpus)) return !helper_shares_cores && CPU_COUNT(&own) > 1;
+    CPU_AND(&own, &own, cpus);
+    return !CPU_COUNT(&own);
+}
+
 static void set_helped(struct lane *l, bool on) { atomic_store_explicit(&l->helped, on, memory_order_relaxed); }
 
 /* In a child of fork there is no helper, and no library. */
@@ -211,6 +231,7 @@ static int create(void)
 static void give_up(struct lane *l)
 {
     set_helped(l, false);
+    bell_set_helped(peer_bell(), false);
     doze_close();
 }
 
@@ -227,6 +248,7 @@ int helper_start(void)
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
     helper.lane = l;
     helper_shares_cores = proc_self()->usable_cpus < 2 * proc_self()->local_size;
+    helper_apart = runs_apart(&cpus);
     helper.look_max_ns = helper_shares_cores ? 0 : LOOK_MAX_NS;
     helper.look_ns = helper.look_max_ns;
     helper.nap_ns = NAP_MIN_NS;
@@ -234,6 +256,7 @@ int helper_start(void)
     handle_set_threaded(true);
     request_share();
     set_helped(l, true);
+    bell_set_helped(peer_bell(), true);
     rc = create();
     if (rc) give_up(l);
     else if (CPU_COUNT(&cpus)) pthread_setaffinity_np(helper.thread, sizeof cpus, &cpus);
@@ -247,7 +270,7 @@ void helper_stop(void)
     doze_rouse(peer_bell());
     pthread_join(helper.thread, NULL);
     give_up(&lane0);
-    helper_shares_cores = false;
+    helper_shares_cores = helper_apart = false;
 }
 
 /* ---- for the layers above ---- */

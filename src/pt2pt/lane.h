@@ -71,6 +71,7 @@ struct lane {
     _Atomic bool helped;     /* there is a helper thread (helper.h) */
     pthread_t owner;         /* the one thread, as long as the lane is not threaded */
     pthread_mutex_t lock;
+    int32_t depth;           /* sections that who has the lock is in */
 
     struct pt_comm *last_ctx; /* the context found last */
     struct pt_comm **ctx_table; /* by hash of the context; chains */
@@ -79,6 +80,7 @@ struct lane {
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit;         /* TERN_EAGER_CREDIT */
+    int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
     int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */
 
@@ -137,6 +139,8 @@ static inline void lane_leave(struct lane *l)
     else lane_out(l);
 }
 
+bool lane_is_outermost(const struct lane *); /* this section lies in no other. Lock held */
+
 /* The owner, outside: the helper may come in, until the owner does. Ends with a full barrier. */
 void lane_lend(struct lane *) TERN_COLD;
 
@@ -151,12 +155,25 @@ static inline bool lane_wanted(const struct lane *l)
     return atomic_load_explicit(&l->inside, memory_order_relaxed) || atomic_load_explicit(&l->waiters, memory_order_relaxed);
 }
 
-/* The caller goes away from an operation that has not ended, which may need somebody to go on with it. Lock held. */
+/*
+ * Around the start of an operation that is left to itself. The caller will go away: data that a helper can take to the
+ * system on another core are offered rather than sent by the caller. Then: it goes away from an operation that has not
+ * ended, which may need somebody to go on with it. Lock held.
+ */
+void lane_is_going(struct lane *) TERN_COLD;
 void lane_left_behind(struct lane *, struct request *) TERN_COLD;
+static inline void lane_going(struct lane *l)
+{
+    if (unlikely(lane_helped(l))) lane_is_going(l);
+}
 static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 {
     if (unlikely(lane_helped(l))) lane_left_behind(l, r);
 }
+
+/* The same for work that has no request: true if it is counted, and then lane_work_over follows it. Lock held. */
+bool lane_left_work(struct lane *);
+void lane_work_over(struct lane *) TERN_COLD;
 
 /* This thread must not run the user's code: it is the helper, and the program has said that it has no threads. A `done`
  * that would do so hands its request (REQ_LAST_WORD) to lane_defer: it is called again, by a caller. */

@@ -37,7 +37,7 @@ void lane_own(struct lane *l, int tid)
 /* ---- the lock, for a lane that is shared ---- */
 
 /* The owner, in a section that it entered before the lane was shared. */
-static bool goes_without(struct lane *l)
+static bool goes_without(const struct lane *l)
 {
     return unlikely(atomic_load_explicit(&l->inside, memory_order_relaxed)) && pthread_equal(l->owner, pthread_self());
 }
@@ -87,6 +87,7 @@ void lane_lock(struct lane *l)
     if (lane_helping) return;
     if (lane_threaded(l) && !goes_without(l)) {
         pthread_mutex_lock(&l->lock);
+        l->depth++;
         return;
     }
     count(l, 1); /* the helper sees that somebody wants the lane */
@@ -96,8 +97,18 @@ void lane_lock(struct lane *l)
 void lane_unlock(struct lane *l)
 {
     if (lane_helping) return;
-    if (lane_threaded(l) && !goes_without(l)) pthread_mutex_unlock(&l->lock);
-    else count(l, -1);
+    if (!lane_threaded(l) || goes_without(l)) {
+        count(l, -1);
+        return;
+    }
+    l->depth--;
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool lane_is_outermost(const struct lane *l)
+{
+    bool counted = !lane_threaded(l) || goes_without(l);
+    return (counted ? atomic_load_explicit(&l->inside, memory_order_relaxed) : l->depth) == 1;
 }
 
 bool lane_catch_up(struct lane *l)
@@ -105,7 +116,8 @@ bool lane_catch_up(struct lane *l)
     if (!goes_without(l)) return false;
     int32_t depth = atomic_load_explicit(&l->inside, memory_order_relaxed);
     count(l, -depth);
-    while (depth--) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
+    for (int32_t i = 0; i < depth; i++) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
+    l->depth += depth;
     return true;
 }
 

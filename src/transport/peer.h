@@ -94,6 +94,12 @@ int peer_wait_fds(int *fds);
 /* What one that sleeps counts for in gate.sleepers. */
 static inline uint32_t peer_sleep_weight(const struct bell *b) { return bell_has_pipe(b) ? GATE_POLLER : 1; }
 
+/* Behind a message for which the peer's helper may be needed: looks again whether that sleeps (sleep.h, bell_check_again). */
+static inline void peer_look_again(struct peer *p)
+{
+    if (p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+}
+
 /* Wakes the process with this index if it sleeps: something has changed in memory that it looks at. */
 void peer_wake(uint32_t index);
 
