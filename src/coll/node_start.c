@@ -224,7 +224,9 @@ bool node_enlist_pairs(struct node *n, const struct coll_call *a, struct request
     *rc_p = prepare_instead(f, a, r);
     if (!*rc_p && !(f->pairs = node_pairs_new(n, &f->call, f->wait.seq))) *rc_p = no_memory(a);
     if (*rc_p) {
+        lane_enter(n->comm->lane);
         end_pairs(f);
+        lane_leave(n->comm->lane);
         free(f);
         return false;
     }
