@@ -167,6 +167,7 @@ static void publish(struct node_pairs *p)
     node_signal(n, p->seq, n->rank);
     node_announce(n);
     p->published = true;
+    node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 
 static bool has_come(struct node_pairs *p, int rank)

@@ -135,10 +135,14 @@ static void open_sends(struct node_ends *e)
 
 void node_ends_open(struct node_ends *e)
 {
-    struct node_end *s = &e->send[e->rank], *d = &e->recv[e->rank];
     open_sends(e);
     for (int r = 0; r < e->size; r++)
         if (e->recv[r].bytes && r != e->rank) open_recv(&e->recv[r]);
+}
+
+void node_ends_copy_own(struct node_ends *e)
+{
+    struct node_end *s = &e->send[e->rank], *d = &e->recv[e->rank];
     if (s->bytes && d->bytes)
         type_copy_across((void *)(uintptr_t)d->buf, d->count, d->type, s->buf, s->count, s->type);
 }
