@@ -17,7 +17,7 @@
 struct turn {
     struct node_pair *pair;
     int other;
-    bool sending, met; /* met: the other's half is there */
+    bool sending, met;      /* met: the other's half is there */
     uint32_t chunks, first; /* the order of chunks begins with the first one */
 };
 
