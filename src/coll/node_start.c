@@ -130,13 +130,22 @@ static void launch(struct node_flight *f)
     if (first) lane_poller_add(n->comm->lane, &n->poller);
 }
 
+/* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something. */
+static bool leave_alone(const struct node_flight *f, uint32_t moved)
+{
+    const struct lane *l = f->wait.n->comm->lane;
+    return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
+}
+
 /* Moves the flights that are at their end. */
 static int collect(struct node *n, struct link *landed)
 {
+    uint32_t moved = n->moved;
     int count = 0;
     list_each(a, next, &n->flights)
     {
         struct node_flight *f = container_of(a, struct node_flight, link);
+        if (leave_alone(f, moved)) continue;
         f->lost = n->state == NODE_NONE && !n->error;
         if (unlikely(n->error))
             f->rc = n->error;
@@ -146,7 +155,7 @@ static int collect(struct node *n, struct link *landed)
         list_push(landed, a);
         count++;
     }
-    return count;
+    return count + (int)(n->moved - moved); /* a look that copied has found something */
 }
 
 /* The gates are known only now. */
@@ -163,10 +172,8 @@ int node_poll(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
     struct link landed = LIST_INIT(landed);
-    uint32_t moved = n->moved;
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
     int count = collect(n, &landed);
-    count += (int)(n->moved - moved); /* a look that copied has found something */
     if (list_empty(&n->flights)) {
         lane_poller_remove(n->comm->lane, p);
         atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_run */
@@ -210,6 +217,18 @@ static int prepare_instead(struct node_flight *f, const struct coll_call *a, str
     return rc;
 }
 
+/* The lock: others that are in flight may be looked at meanwhile. */
+static int prepare_pairs(struct node_flight *f, const struct coll_call *a, struct request *r)
+{
+    struct node *n = f->wait.n;
+    lane_enter(n->comm->lane);
+    int rc = prepare_instead(f, a, r);
+    if (!rc && !(f->pairs = node_pairs_new(n, &f->call, f->wait.seq))) rc = no_memory(a);
+    if (rc) end_pairs(f);
+    lane_leave(n->comm->lane);
+    return rc;
+}
+
 bool node_enlist_pairs(struct node *n, const struct coll_call *a, struct request *r, int *rc_p)
 {
     if (is_without(n)) return false;
@@ -221,12 +240,8 @@ bool node_enlist_pairs(struct node *n, const struct coll_call *a, struct request
     /* the number is taken in any case: not all ranks know at the same time whether it will be needed */
     *f = (struct node_flight){
         .call = *a, .req = r, .number = n->comm->coll->seq++, .wait = {.n = n, .seq = n->seq + 1}};
-    *rc_p = prepare_instead(f, a, r);
-    if (!*rc_p && !(f->pairs = node_pairs_new(n, &f->call, f->wait.seq))) *rc_p = no_memory(a);
+    *rc_p = prepare_pairs(f, a, r);
     if (*rc_p) {
-        lane_enter(n->comm->lane);
-        end_pairs(f);
-        lane_leave(n->comm->lane);
         free(f);
         return false;
     }
