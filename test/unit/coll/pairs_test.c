@@ -82,5 +82,6 @@ int main(void)
         cmocka_unit_test(each_chunk_is_copied_once),
         cmocka_unit_test(lengths),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("pairs of ranks that copy", tests, NULL, NULL);
 }
