@@ -311,9 +311,6 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-/* All ranks know that there is no block. */
-static bool is_without(const struct node *n) { return n->settled && n->state == NODE_NONE && !n->error; }
-
 /* The lock: others that are in flight may be looked at meanwhile. */
 static int prepare_pairs(struct node_flight *f)
 {
