@@ -15,6 +15,7 @@
 #include "coll/node.h"
 #include "coll/node_wide.h"
 #include "coll/node_pairs.h"
+#include "coll/node_v.h"
 #include "obj/request.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
@@ -35,6 +36,8 @@ static size_t layout(struct node *n, char *base)
     at += p * sizeof *n->done_of;
     n->slots = (struct node_slot *)(base + at);
     at += NODE_K * p * sizeof *n->slots;
+    n->middle = base + at;
+    at += NODE_K * p * NODE_MIDDLE;
     n->big = base + at;
     at += NODE_BIG_K * p * n->big_bytes;
     return at + node_pairs_layout(n, base + at);
@@ -186,7 +189,8 @@ static int begin(struct comm *c, struct node *n)
     n->comm = c;
     n->rank = c->rank;
     n->size = c->size;
-    n->big_bytes = round_up((size_t)node_limit(n->size), CACHE_LINE);
+    n->big_bytes = round_up((size_t)node_limit(n->size) + NODE_V_PREFIX * (size_t)n->size, CACHE_LINE);
+    node_v_shares(n);
     n->bytes = layout(n, NULL);
     list_init(&n->flights);
     n->poller.poll = node_poll;

@@ -5,6 +5,7 @@
 #include "coll/node_direct.h"
 #include "coll/node_wide.h"
 #include "coll/node_pairs.h"
+#include "coll/node_v.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
 static int64_t most_of(const struct comm *c, const struct coll_call *a)
@@ -27,6 +28,11 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     case COLL_ALLGATHERV:
     case COLL_REDUCE_SCATTER:
         return most_of(c, a);
+    case COLL_GATHERV:
+    case COLL_SCATTERV:
+    case COLL_ALLTOALLV:
+    case COLL_ALLTOALLW:
+        return 0; /* whatever there is room for */
     default:
         return bytes;
     }
@@ -36,6 +42,7 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
 static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
     if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
+    if (node_v_is(a->kind)) return node_v_suits(a->kind, c->size);
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
@@ -44,8 +51,10 @@ static inline struct node *node_for(struct comm *c, const struct coll_call *a, i
 {
     int64_t amount = contribution(c, a, bytes);
     *rc_p = 0;
-    *big_p = amount > NODE_INLINE;
-    return likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    *big_p = amount > NODE_MIDDLE;
+    struct node *n = likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    if (n && node_v_is(a->kind)) *big_p = node_v_big(n, a);
+    return n;
 }
 
 static int run(struct node *n, const struct coll_call *a, bool big)
@@ -113,10 +122,10 @@ static bool suits_pieces(const struct comm *c, const struct coll_call *a, int64_
 
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
  */
-static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
     n->settled = true;
-    bool done = node_run_behind(n, a, big, rc_p);
+    bool done = node_run_behind(n, a, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
@@ -126,7 +135,7 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
-    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, rc_p);
+    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, 0, rc_p);
     if (*rc_p || n->state != NODE_READY) return NULL;
     if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
     return n;
@@ -147,15 +156,29 @@ static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, 
     return true;
 }
 
+/* Blocks of lengths that not all know: a number for messages is taken in any case. */
+static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+{
+    if (n->settled && n->state != NODE_READY) return false;
+    uint32_t number = n->comm->coll->seq++;
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
+    if (node_v_long(n, a) || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+        return node_run_behind(n, a, big, number, rc_p) || *rc_p;
+    *rc_p = run(n, a, big);
+    if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
+    return true;
+}
+
 bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
-    if (unlikely(!n->settled)) return run_unsettled(n, a, big, rc_p);
+    if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
     /* acquire: pairs with the release by whoever ended the last one in flight */
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, rc_p);
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
@@ -164,10 +187,9 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
 {
     bool big;
     *rc_p = 0;
-    /* with arrays: they are the user's again on return */
-    struct node *n = coll_has_blocks(a->kind) ? NULL : node_for(c, a, bytes, &big, rc_p);
-    if (n || *rc_p) return n && node_enlist(n, a, big, r, rc_p);
+    struct node *n = node_for(c, a, bytes, &big, rc_p);
+    if (n || *rc_p) return n && node_enlist(n, a, big, false, r, rc_p);
     if (!node_pairs_suit(c, a, bytes)) return false;
     n = node_get(c, rc_p);
-    return n && node_enlist_pairs(n, a, r, rc_p);
+    return n && node_enlist(n, a, false, true, r, rc_p);
 }

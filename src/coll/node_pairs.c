@@ -17,7 +17,7 @@
 struct turn {
     struct node_pair *pair;
     int other;
-    bool sending, met; /* met: the other's half is there */
+    bool sending, met;      /* met: the other's half is there */
     uint32_t chunks, first; /* the order of chunks begins with the first one */
 };
 
@@ -165,8 +165,10 @@ static void publish(struct node_pairs *p)
     atomic_store_explicit(&t->error, 0, memory_order_relaxed);
     memcpy(node_slot(n, p->seq, n->rank)->payload, &reach, sizeof reach);
     node_signal(n, p->seq, n->rank);
-    node_announce(n);
+    for (int r = 0; r < n->size; r++) /* one by one: helpers do not hear gates */
+        if (node_ends_meet(p->call, n->rank, r)) peer_wake(comm_index(n->comm, r));
     p->published = true;
+    node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 
 static bool has_come(struct node_pairs *p, int rank)

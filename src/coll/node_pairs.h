@@ -30,7 +30,7 @@
 
 #include "coll/node_block.h"
 
-#define NODE_PAIRS_RANKS 64 /* the lines grow with the square of the ranks */
+#define NODE_PAIRS_RANKS 64   /* the lines grow with the square of the ranks */
 #define NODE_PAIRS_LINES 4096 /* of pairs in a block, about: with many ranks there are places for fewer operations */
 
 struct node_pair {
@@ -125,8 +125,8 @@ void node_ends_free(struct node_ends *);
 /* Do two ranks have anything to do with each other? Alike at both. */
 bool node_ends_meet(const struct coll_call *, int a, int b);
 
-/* Packs what has gaps, and does what a rank has for itself. */
-void node_ends_open(struct node_ends *);
-void node_ends_unpack(struct node_ends *); /* all has come */
+void node_ends_open(struct node_ends *);     /* packs what has gaps */
+void node_ends_copy_own(struct node_ends *); /* what a rank has for itself */
+void node_ends_unpack(struct node_ends *);   /* all has come */
 
 #endif

@@ -78,7 +78,7 @@ static void fill_alltoall(struct node_ends *e, const struct coll_call *a)
 void node_ends_fill(struct node_ends *e, const struct coll_call *a)
 {
     static void (*const fill[COLL_KINDS])(struct node_ends *, const struct coll_call *) = {
-        [COLL_BCAST] = fill_bcast,         [COLL_SCATTER] = fill_scatter,       [COLL_GATHER] = fill_gather,
+        [COLL_BCAST] = fill_bcast,         [COLL_SCATTER] = fill_scatter,      [COLL_GATHER] = fill_gather,
         [COLL_ALLGATHER] = fill_allgather, [COLL_ALLGATHERV] = fill_allgather, [COLL_ALLTOALL] = fill_alltoall,
     };
     fill[a->kind](e, a);
@@ -135,12 +135,15 @@ static void open_sends(struct node_ends *e)
 
 void node_ends_open(struct node_ends *e)
 {
-    struct node_end *s = &e->send[e->rank], *d = &e->recv[e->rank];
     open_sends(e);
     for (int r = 0; r < e->size; r++)
         if (e->recv[r].bytes && r != e->rank) open_recv(&e->recv[r]);
-    if (s->bytes && d->bytes)
-        type_copy_across((void *)(uintptr_t)d->buf, d->count, d->type, s->buf, s->count, s->type);
+}
+
+void node_ends_copy_own(struct node_ends *e)
+{
+    struct node_end *s = &e->send[e->rank], *d = &e->recv[e->rank];
+    if (s->bytes && d->bytes) type_copy_across((void *)(uintptr_t)d->buf, d->count, d->type, s->buf, s->count, s->type);
 }
 
 void node_ends_unpack(struct node_ends *e)

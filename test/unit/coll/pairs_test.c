@@ -83,5 +83,5 @@ int main(void)
         cmocka_unit_test(lengths),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("pairs of ranks that copy", tests, NULL, NULL);
 }
