@@ -67,6 +67,7 @@ struct node_wide {
     char *at;
     size_t bytes; /* of a slot */
     size_t whole; /* of all of them */
+    uint32_t sets;
     void *block;  /* of the rank that owns the memory, else NULL */
     int state;    /* 0: not asked for yet */
 };

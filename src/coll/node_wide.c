@@ -13,18 +13,27 @@
 
 #include <stdlib.h>
 
-#define SLOT_MOST ((size_t)128 << 10) /* more would not stay in a core's own cache */
-
 #define SLICE_LEAST 256 /* bytes; less is not worth a switch */
 
 enum { WIDE_UNKNOWN, WIDE_READY, WIDE_NONE }; /* struct node_wide.state */
+
+/*
+ * Ranks that share cores: few large slices, since each is a switch, but no larger than what stays in a core's own
+ * cache. With a core for each, one rank fills slots while another one empties those before.
+ */
+static const struct wide_shape {
+    uint32_t sets;
+    size_t most; /* bytes of a slot */
+} shared_cores = {2, 128 << 10}, own_cores = {8, 16 << 10};
+
+static const struct wide_shape *shape(void) { return node_counts() ? &shared_cores : &own_cores; }
 
 /* ---- memory ---- */
 
 static size_t slot_bytes(int ranks)
 {
-    size_t share = (size_t)var_int(VAR_COLL_WIDE) / NODE_WIDE_SETS / (size_t)ranks;
-    return min_size(share, SLOT_MOST) & ~(size_t)4095;
+    size_t share = (size_t)var_int(VAR_COLL_WIDE) / shape()->sets / (size_t)ranks;
+    return min_size(share, shape()->most) & ~(size_t)4095;
 }
 
 static uint64_t take_memory(struct node *n, size_t bytes)
@@ -51,7 +60,8 @@ static int open_memory(struct node *n)
 {
     bool all = false;
     n->wide.bytes = slot_bytes(n->size);
-    n->wide.whole = NODE_WIDE_SETS * (size_t)n->size * n->wide.bytes;
+    n->wide.sets = shape()->sets;
+    n->wide.whole = n->wide.sets * (size_t)n->size * n->wide.bytes;
     uint64_t place = node_say(n, 0, n->rank ? 0 : take_memory(n, n->wide.whole));
     if (n->rank && place) n->wide.at = map_memory(n, place - 1, n->wide.whole);
     int rc = node_agree(n, n->wide.at != NULL, &all);
@@ -70,7 +80,7 @@ void node_wide_free(struct node *n)
 static bool next_is_free(void *node)
 {
     struct node *n = node;
-    return node_free_slots(n, n->seq + NODE_K - NODE_WIDE_SETS, false);
+    return node_free_slots(n, n->seq + NODE_K - n->wide.sets, false);
 }
 
 static uint32_t begin(struct node *n)
@@ -209,6 +219,22 @@ static int awaited(const struct node_pass *p)
     }
 }
 
+/* Does so. With a core for each, slots that need not be waited for may not be signalled at all. Returns: all have come.
+ */
+static bool wait_for(const struct node_pass *p, int whom)
+{
+    struct node *n = p->n;
+    bool lower = node_wide_ops[p->a->kind].needs == NODE_WIDE_LOWER;
+    if (whom != NODE_ALL || n->counted) {
+        node_wait_for(n, p->seq, whom);
+        return whom == NODE_ALL || n->size == 2;
+    }
+    int end = lower ? n->rank : n->size;
+    for (int r = 0; r < end; r++)
+        if (r != n->rank) node_wait_for(n, p->seq, r);
+    return !lower || n->rank == n->size - 1;
+}
+
 /* Bytes of a slice: whole elements where they are combined. */
 static size_t slice(const struct coll_call *a, int ranks)
 {
@@ -218,36 +244,66 @@ static size_t slice(const struct coll_call *a, int ranks)
 }
 
 /*
- * The blocks of an alltoall are cut into as many slices as fit into the slots with all ranks' slices beside each other;
- * if that makes them many, the ranks are switched too often. Alltoall of 4 ranks on 2 busy cores, processor time of the
- * wide slots and of copying from memory to memory: 256 KB in 8 slices 326 and 445 us, 1 MB in 32 slices 2.9 ms both;
- * of 16 ranks: 4 KB in 1 slice 220 us (messages: 2.5 ms), 64 KB in 16 slices 4.9 ms both.
+ * The blocks of an alltoall are cut into as many slices as it takes that all ranks' slices fit into the slots beside
+ * each other: if they are small and many, the ranks are switched too often. 2 busy cores, processor time of the wide
+ * slots and of copying from memory to memory: 4 ranks, 256 KB in 8 slices 326 and 445 us, 1 MB in 32 slices of 32
+ * KB 1.6 and 2.6 ms; 16 ranks, 4 KB in 1 slice 220 us (messages: 2.5 ms), 64 KB in 16 slices of 4 KB 4.4 ms both.
  */
 #define ALLTOALL_SLICES 8
+#define ALLTOALL_SLICE ((size_t)16 << 10)
 
 static bool too_many_slices(const struct coll_call *a, int ranks, int64_t bytes)
 {
-    return a->kind == COLL_ALLTOALL && bytes > (int64_t)slice(a, ranks) * ALLTOALL_SLICES;
+    size_t one = slice(a, ranks);
+    return a->kind == COLL_ALLTOALL && one < ALLTOALL_SLICE && bytes > (int64_t)one * ALLTOALL_SLICES;
+}
+
+#define ANY_BYTES INT64_MAX
+
+/*
+ * With a core for each, two ranks: up to how many bytes (as in node_run) this is faster than messages. Best of 8
+ * launches in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69, allreduce 153 and
+ * 125, scan 222 and 79, reduce_scatter_block 290 and 126, exscan 95 and 52; bcast of 256 KB 18 and 14, of 1 MB 68 and
+ * 90; allgather of 256 KB 46 and 33, alltoall 43 and 37, of 1 MB alike; gather and scatter of 64 KB 8 and 5, of 256 KB
+ * 24 and 27.
+ */
+static const int64_t most_of_two[COLL_KINDS] = {
+    [COLL_BCAST] = 256 << 10,     [COLL_SCATTER] = 128 << 10,
+    [COLL_GATHER] = 128 << 10,    [COLL_ALLGATHER] = 256 << 10,
+    [COLL_ALLTOALL] = 256 << 10,  [COLL_REDUCE] = ANY_BYTES,
+    [COLL_ALLREDUCE] = ANY_BYTES, [COLL_SCAN] = ANY_BYTES,
+    [COLL_EXSCAN] = ANY_BYTES,    [COLL_REDUCE_SCATTER_BLOCK] = ANY_BYTES,
+};
+
+/* Three and more, who copy from memory to memory if they may (node_direct.h) and the operation has that. */
+#define MOST_OF_MORE (128 << 10)
+
+static bool suits_own_cores(const struct comm *c, const struct coll_call *a, int64_t bytes)
+{
+    if (bytes > most_of_two[a->kind]) return false;
+    return c->size == 2 || (bytes <= MOST_OF_MORE && !too_many_slices(a, c->size, bytes));
 }
 
 bool node_wide_suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
-    if (!node_counts() || bytes <= 0 || !node_wide_ops[a->kind].take || !var_int(VAR_COLL_NODE)) return false;
+    if (bytes <= 0 || !node_wide_ops[a->kind].take || !var_int(VAR_COLL_NODE)) return false;
     if (coll_reduces(a->kind) && (!a->rtype->contig || a->rtype->size <= 0)) return false;
-    return slice(a, c->size) >= SLICE_LEAST && !too_many_slices(a, c->size, bytes);
+    if (slice(a, c->size) < SLICE_LEAST) return false;
+    return node_counts() ? !too_many_slices(a, c->size, bytes) : suits_own_cores(c, a, bytes);
 }
 
 static int run_slice(struct node_pass *p)
 {
     const struct node_wide_op *w = &node_wide_ops[p->a->kind];
     int whom = awaited(p);
+    bool all = false;
     p->seq = begin(p->n);
     int rc = w->leave(p);
     if (whom != NODE_NOBODY) {
-        node_wait_for(p->n, p->seq, whom);
+        all = wait_for(p, whom);
         if (!rc) rc = w->take(p);
     }
-    node_finish(p->n, p->seq, whom == NODE_ALL);
+    node_finish(p->n, p->seq, all);
     return rc;
 }
 

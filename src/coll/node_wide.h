@@ -1,11 +1,13 @@
 /*
- * node_wide.h - large collectives of ranks that share cores, through wide slots: two sets of them, one wide slot a
- * rank, used in turn, in memory that the communicator gets at the first such call.
+ * node_wide.h - large collectives inside a node through wide slots: some sets of them, one wide slot a rank, used in
+ * turn, in memory that the communicator gets at the first such call.
  *
  *     wide:  | set 0: slot of rank 0 | slot of rank 1 | ... | set 1: ... |      flags and counts: as in node.h
  *
- * Data that is in the caches is copied in and out in less time than the kernel takes to copy it once, and a rank that
- * shares its core with others would wait for its turn in any case. Larger buffers go in as few slices as they can.
+ * Data that is in the caches is copied in and out in less time than the kernel takes to copy it once, and a slot that
+ * is combined is only copied in. Ranks that share cores use two sets of large slots: a slice is a switch. Ranks with a
+ * core each use more and smaller ones, so that one fills slots while the other empties those before.
+ *
  * Blocking calls only.
  */
 #ifndef TERN_COLL_NODE_WIDE_H

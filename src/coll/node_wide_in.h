@@ -7,8 +7,6 @@
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
 
-#define NODE_WIDE_SETS 2
-
 /* An operation, at one slice of the vector, or of each block. */
 struct node_pass {
     struct node *n;
@@ -20,9 +18,9 @@ struct node_pass {
     int lacks;      /* a code: this rank has no memory for packed copies */
 };
 
-/* Whose contribution a rank waits for: all; the root for that of all; the others for the root's, or for what the root
- * leaves in their own slot. */
-enum node_wide_needs { NODE_WIDE_ALL, NODE_WIDE_ROOT_ALL, NODE_WIDE_ROOTS, NODE_WIDE_OWN };
+/* Whose contribution a rank waits for: all; those of lower ranks (all, where arrivals are counted); the root for that
+ * of all; the others for the root's, or for what the root leaves in their own slot. */
+enum node_wide_needs { NODE_WIDE_ALL, NODE_WIDE_LOWER, NODE_WIDE_ROOT_ALL, NODE_WIDE_ROOTS, NODE_WIDE_OWN };
 
 /* As in struct node_op of the small ones; no functions: not for this. */
 struct node_wide_op {
@@ -33,5 +31,6 @@ struct node_wide_op {
 extern const struct node_wide_op node_wide_ops[COLL_KINDS];
 
 static inline bool node_pass_root(const struct node_pass *p) { return p->n->rank == p->a->root; }
+static inline bool node_pass_in_place(const struct node_pass *p) { return p->a->sendbuf == MPI_IN_PLACE; }
 
 #endif
