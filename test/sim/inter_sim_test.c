@@ -6,7 +6,7 @@
  * TERN_SIM_GROUP sets the largest group, TERN_SIM_REPEAT how many seeds each case runs with.
  */
 #include "coll/alg.h"
-#include "sim.h"
+#include "side.h"
 
 #include "base/err.h"
 #include <mpi.h>
@@ -30,11 +30,6 @@ struct trial {
     int64_t esize;
     bool ordered, gap;
     uint64_t seed;
-};
-
-struct side { /* a buffer */
-    int64_t elems, low;  /* elements; of these before the address given to the collective */
-    char *mem, *packed;  /* with gaps; and what it shall hold at the end */
 };
 
 struct member {
@@ -61,11 +56,7 @@ static bool is_root(const struct bench *b, const struct member *m) { return !is_
 /* Element i of what the rank at place `from` has for the one at place `to`. */
 static void value(const struct trial *t, int from, int to, int64_t i, char *out)
 {
-    uint64_t state = t->seed ^ ((uint64_t)from << 40) ^ ((uint64_t)to << 32) ^ (uint64_t)i;
-    for (int64_t k = 0; k < t->esize; k += 8) {
-        uint64_t x = sim_random(&state);
-        memcpy(out + k, &x, (size_t)(t->esize - k < 8 ? t->esize - k : 8));
-    }
+    side_value(t->seed ^ ((uint64_t)from << 40) ^ ((uint64_t)to << 32) ^ (uint64_t)i, t->esize, out);
 }
 
 static enum sim_op_kind op_kind(const struct trial *t) { return t->ordered ? SIM_MATRIX : SIM_SUM; }
@@ -109,24 +100,10 @@ static bool for_each(enum coll_kind k)
 
 /* ---- buffers -------------------------------------------------------------- */
 
-static void side_open(struct bench *b, struct side *s, int64_t elems, int64_t low)
-{
-    s->elems = elems;
-    s->low = low;
-    s->mem = malloc((size_t)(elems * b->type.extent) + 1);
-    s->packed = malloc((size_t)(elems * b->type.size) + 1);
-    assert_true(s->mem && s->packed);
-    memset(s->mem, 0xa5, (size_t)(elems * b->type.extent));
-    memset(s->packed, 0xa5, (size_t)(elems * b->type.size));
-}
-
-static char *elem(const struct bench *b, const struct side *s, int64_t i) { return s->mem + i * b->type.extent; }
-static char *want(const struct bench *b, const struct side *s, int64_t i) { return s->packed + i * b->type.size; }
-
 static void give(const struct bench *b, struct side *s, int64_t i, int from, int to, int64_t index)
 {
-    value(b->t, from, to, index, elem(b, s, i));
-    value(b->t, from, to, index, want(b, s, i));
+    value(b->t, from, to, index, side_elem(s, i));
+    value(b->t, from, to, index, side_want(s, i));
 }
 
 static int place_of(const struct trial *t, int group, int r) { return group ? t->n[0] + r : r; }
@@ -141,7 +118,7 @@ static void blocks_open(struct bench *b, struct side *s, int n, const int64_t *l
         at[i] = end - low;
         end += len[i] + v;
     }
-    side_open(b, s, end, low);
+    side_open(&b->type, s, end, low);
 }
 
 /* What leaves this rank, for one receiver or for each. */
@@ -151,7 +128,7 @@ static void set_out(struct bench *b, struct member *m)
     int other = !m->group, n = for_each(b->kind) ? t->n[other] : 1;
     for (int i = 0; i < n; i++) m->out[i] = length(b, m->group, m->place, place_of(t, other, i));
     if (for_each(b->kind)) blocks_open(b, &m->send, n, m->out, m->out_at);
-    else side_open(b, &m->send, m->out[0], 0);
+    else side_open(&b->type, &m->send, m->out[0], 0);
     for (int i = 0; i < n; i++)
         for (int64_t k = 0; k < m->out[i]; k++)
             give(b, &m->send, m->send.low + m->out_at[i] + k, m->place, for_each(b->kind) ? place_of(t, other, i) : 0, k);
@@ -164,11 +141,11 @@ static void set_in(struct bench *b, struct member *m, int first)
     int other = !m->group, n = first < 0 ? t->n[other] : 1;
     for (int i = 0; i < n; i++) m->in[i] = length(b, other, place_of(t, other, first < 0 ? i : first), m->place);
     if (first < 0) blocks_open(b, &m->recv, n, m->in, m->in_at);
-    else side_open(b, &m->recv, m->in[0], 0);
+    else side_open(&b->type, &m->recv, m->in[0], 0);
     for (int i = 0; i < n; i++)
         for (int64_t k = 0; k < m->in[i]; k++)
             value(t, place_of(t, other, first < 0 ? i : first), for_each(b->kind) ? m->place : 0, k,
-                  want(b, &m->recv, m->recv.low + m->in_at[i] + k));
+                  side_want(&m->recv, m->recv.low + m->in_at[i] + k));
 }
 
 static void set_bcast(struct bench *b, struct member *m)
@@ -176,10 +153,10 @@ static void set_bcast(struct bench *b, struct member *m)
     const struct trial *t = b->t;
     int64_t n = t->elems[0];
     if (!is_root(b, m) && !is_member(b, m)) return;
-    side_open(b, &m->recv, n, 0);
+    side_open(&b->type, &m->recv, n, 0);
     for (int64_t i = 0; i < n; i++)
-        value(t, place_of(t, t->root_group, t->root), 0, i, want(b, &m->recv, i));
-    for (int64_t i = 0; i < n && is_root(b, m); i++) value(t, m->place, 0, i, elem(b, &m->recv, i));
+        value(t, place_of(t, t->root_group, t->root), 0, i, side_want(&m->recv, i));
+    for (int64_t i = 0; i < n && is_root(b, m); i++) value(t, m->place, 0, i, side_elem(&m->recv, i));
 }
 
 /* Elements that this rank of a group gets of a reduce_scatter, and how many are before it. */
@@ -210,10 +187,10 @@ static void set_reduction(struct bench *b, struct member *m)
         n = m->out[m->rank], at = m->out_at[m->rank];
     }
     bool gives = b->kind != COLL_REDUCE || is_member(b, m), gets = b->kind != COLL_REDUCE || is_root(b, m);
-    if (gives) side_open(b, &m->send, all, 0);
+    if (gives) side_open(&b->type, &m->send, all, 0);
     for (int64_t i = 0; i < all && gives; i++) give(b, &m->send, i, m->place, 0, i);
-    if (gets) side_open(b, &m->recv, n, 0);
-    for (int64_t i = 0; i < n && gets; i++) fold(t, !m->group, at + i, want(b, &m->recv, i));
+    if (gets) side_open(&b->type, &m->recv, n, 0);
+    for (int64_t i = 0; i < n && gets; i++) fold(t, !m->group, at + i, side_want(&m->recv, i));
 }
 
 static void set_member(struct bench *b, struct member *m)
@@ -288,13 +265,13 @@ static void bind(struct bench *b, struct sim *sim, struct member *m)
 {
     const struct sim_type *type = b->t->gap ? &b->type : NULL;
     if (b->kind != COLL_ALLTOALLW) {
-        sim_bind(sim, m->place, GOAL_SEND_BUF, m->send.mem ? elem(b, &m->send, m->send.low) : NULL, type);
-        sim_bind(sim, m->place, GOAL_RECV_BUF, m->recv.mem ? elem(b, &m->recv, m->recv.low) : NULL, type);
+        sim_bind(sim, m->place, GOAL_SEND_BUF, m->send.mem ? side_elem(&m->send, m->send.low) : NULL, type);
+        sim_bind(sim, m->place, GOAL_RECV_BUF, m->recv.mem ? side_elem(&m->recv, m->recv.low) : NULL, type);
         return;
     }
     for (int p = 0; p < b->t->n[!m->group]; p++) {
-        sim_bind(sim, m->place, (unsigned)coll_slot_w(p, false), elem(b, &m->send, m->out_at[p]), type);
-        sim_bind(sim, m->place, (unsigned)coll_slot_w(p, true), elem(b, &m->recv, m->in_at[p]), type);
+        sim_bind(sim, m->place, (unsigned)coll_slot_w(p, false), side_elem(&m->send, m->out_at[p]), type);
+        sim_bind(sim, m->place, (unsigned)coll_slot_w(p, true), side_elem(&m->recv, m->in_at[p]), type);
     }
 }
 
@@ -312,19 +289,14 @@ static void complain(const struct bench *b, const struct member *m, const char *
 
 static void check_side(const struct bench *b, const struct member *m, const struct side *s, const char *what, const struct goal_prog *p)
 {
-    for (int64_t i = 0; i < s->elems; i++) {
-        if (memcmp(elem(b, s, i), want(b, s, i), (size_t)b->type.size)) complain(b, m, what, p);
-        for (int64_t k = b->type.size; k < b->type.extent; k++)
-            if ((unsigned char)elem(b, s, i)[k] != 0xa5) complain(b, m, "a gap was written to", p);
-    }
+    const char *wrong = side_wrong(s, what);
+    if (wrong) complain(b, m, wrong, p);
 }
 
 static void close_member(struct member *m)
 {
-    free(m->send.mem);
-    free(m->send.packed);
-    free(m->recv.mem);
-    free(m->recv.packed);
+    side_close(&m->send);
+    side_close(&m->recv);
 }
 
 static void compile(struct bench *b, struct goal_prog **prog)

@@ -16,11 +16,7 @@ static void *memory(size_t bytes)
 /* Element i of what rank r contributes. */
 static void value(const struct trial *t, int r, int64_t i, char *out)
 {
-    uint64_t state = t->seed ^ ((uint64_t)r << 40) ^ (uint64_t)i;
-    for (int64_t k = 0; k < t->esize; k += 8) {
-        uint64_t x = sim_random(&state);
-        memcpy(out + k, &x, (size_t)(t->esize - k < 8 ? t->esize - k : 8));
-    }
+    side_value(t->seed ^ ((uint64_t)r << 40) ^ (uint64_t)i, t->esize, out);
 }
 
 /* Elements in the block from rank `from` to rank `to` of the v-collectives: some are empty. */
@@ -50,32 +46,22 @@ static const char *fold(struct bench *b, int r, int64_t i, int64_t elems)
 
 /* ---- buffers -------------------------------------------------------------- */
 
-static void side_open(struct bench *b, struct side *s, int64_t elems, int64_t low)
-{
-    s->elems = elems;
-    s->low = low;
-    s->mem = memory((size_t)(elems * b->type.extent));
-    s->packed = memory((size_t)(elems * b->type.size));
-    memset(s->mem, 0xa5, (size_t)(elems * b->type.extent));
-    memset(s->packed, 0xa5, (size_t)(elems * b->type.size));
-}
-
 /* Input: the element is in memory and, unless something replaces it, shall be there at the end. */
 static void give(const struct bench *b, struct side *s, int64_t i, int r, int64_t index)
 {
-    value(b->t, r, index, elem(b, s, i));
-    value(b->t, r, index, want(b, s, i));
+    value(b->t, r, index, side_elem(s, i));
+    value(b->t, r, index, side_want(s, i));
 }
 
 static void expect(const struct bench *b, struct side *s, int64_t i, int r, int64_t index)
 {
-    value(b->t, r, index, want(b, s, i));
+    value(b->t, r, index, side_want(s, i));
 }
 
 /* The combination of ranks 0 to `last`, element `index` of `elems`. */
 static void expect_fold(struct bench *b, struct side *s, int64_t i, int last, int64_t index, int64_t elems)
 {
-    memcpy(want(b, s, i), fold(b, last, index, elems), (size_t)b->t->esize);
+    memcpy(side_want(s, i), fold(b, last, index, elems), (size_t)b->t->esize);
 }
 
 /* Index of the i-th element of the block from one rank to another: what `value` is asked for. */
@@ -113,7 +99,7 @@ static void set_rooted(struct bench *b, int r)
     bool root = r == t->root, in_place = t->in_place && root;
     int64_t n = t->elems;
     if (b->kind == COLL_BCAST) {
-        side_open(b, &k->recv, n, 0);
+        side_open(&b->type, &k->recv, n, 0);
         for (int64_t i = 0; i < n; i++) {
             if (root) give(b, &k->recv, i, r, i);
             expect(b, &k->recv, i, t->root, i);
@@ -121,16 +107,16 @@ static void set_rooted(struct bench *b, int r)
         return;
     }
     if (b->kind == COLL_REDUCE) {
-        side_open(b, &k->recv, root ? n : 0, 0);
-        side_open(b, &k->send, n, 0);
+        side_open(&b->type, &k->recv, root ? n : 0, 0);
+        side_open(&b->type, &k->send, n, 0);
         for (int64_t i = 0; i < n; i++) give(b, in_place ? &k->recv : &k->send, i, r, i);
         for (int64_t i = 0; i < n && root; i++) expect_fold(b, &k->recv, i, t->P - 1, i, n);
         return;
     }
     struct side *mine = b->kind == COLL_GATHER ? &k->send : &k->recv,
                 *all = b->kind == COLL_GATHER ? &k->recv : &k->send;
-    side_open(b, mine, n, 0);
-    side_open(b, all, root ? n * t->P : 0, 0);
+    side_open(&b->type, mine, n, 0);
+    side_open(&b->type, all, root ? n * t->P : 0, 0);
     for (int64_t i = 0; i < n; i++) {
         if (b->kind == COLL_GATHER) {
             if (in_place)
@@ -156,7 +142,7 @@ static void set_rooted_v(struct bench *b, int r)
     bool root = r == t->root, in_place = t->in_place && root, gather = b->kind == COLL_GATHERV;
     int64_t n = gather ? length_v(t, r, 0) : length_v(t, 0, r), low = root ? 3 : 0;
     struct side *mine = gather ? &k->send : &k->recv, *all = gather ? &k->recv : &k->send;
-    side_open(b, mine, n, 0);
+    side_open(&b->type, mine, n, 0);
     for (int64_t i = 0; i < n; i++) {
         if (gather)
             give(b, mine, i, r, i);
@@ -164,12 +150,12 @@ static void set_rooted_v(struct bench *b, int r)
             expect(b, mine, i, t->root, index_of(r, i));
     }
     if (!root) {
-        side_open(b, all, 0, 0);
+        side_open(&b->type, all, 0, 0);
         return;
     }
     int64_t **len = gather ? &k->recv_len : &k->send_len, **off = gather ? &k->recv_off : &k->send_off;
     int64_t total = lay_out(b, t, r, !gather, low, len, off);
-    side_open(b, all, total, low);
+    side_open(&b->type, all, total, low);
     for (int p = 0; p < t->P; p++)
         for (int64_t i = 0; i < (*len)[p] / t->esize; i++) {
             int64_t at = (*off)[p] / t->esize + low + i;
@@ -190,15 +176,15 @@ static void set_all(struct bench *b, int r)
     bool gather = b->kind == COLL_ALLGATHER || b->kind == COLL_ALLGATHERV, v = is_v(b->kind), in_place = t->in_place;
     int64_t n = t->elems, low = v && b->kind != COLL_ALLTOALLW ? 2 : 0;
     if (v)
-        side_open(b, &k->recv, lay_out(b, t, r, false, low, &k->recv_len, &k->recv_off), low);
+        side_open(&b->type, &k->recv, lay_out(b, t, r, false, low, &k->recv_len, &k->recv_off), low);
     else
-        side_open(b, &k->recv, n * t->P, 0);
+        side_open(&b->type, &k->recv, n * t->P, 0);
     if (gather)
-        side_open(b, &k->send, v ? length_v(t, r, 0) : n, 0);
+        side_open(&b->type, &k->send, v ? length_v(t, r, 0) : n, 0);
     else if (v)
-        side_open(b, &k->send, lay_out(b, t, r, true, low, &k->send_len, &k->send_off), low);
+        side_open(&b->type, &k->send, lay_out(b, t, r, true, low, &k->send_len, &k->send_off), low);
     else
-        side_open(b, &k->send, n * t->P, 0);
+        side_open(&b->type, &k->send, n * t->P, 0);
     for (int p = 0; p < t->P; p++) {
         int64_t len = v ? k->recv_len[p] / t->esize : n, at = v ? k->recv_off[p] / t->esize + low : p * n;
         for (int64_t i = 0; i < len; i++) {
@@ -233,8 +219,8 @@ static void set_reduction(struct bench *b, int r)
             total += len;
         }
     }
-    side_open(b, &k->send, total, 0);
-    side_open(b, &k->recv, t->in_place ? total : mine, 0);
+    side_open(&b->type, &k->send, total, 0);
+    side_open(&b->type, &k->recv, t->in_place ? total : mine, 0);
     for (int64_t i = 0; i < total; i++) give(b, t->in_place ? &k->recv : &k->send, i, r, i);
     for (int64_t i = 0; i < mine; i++) {
         if (b->kind == COLL_SCAN)
@@ -275,10 +261,8 @@ void set_rank(struct bench *b, int r)
 
 void close_rank(struct rank_state *k)
 {
-    free(k->send.mem);
-    free(k->send.packed);
-    free(k->recv.mem);
-    free(k->recv.packed);
+    side_close(&k->send);
+    side_close(&k->recv);
     free(k->send_len);
     free(k->send_off);
     free(k->recv_len);

@@ -5,15 +5,8 @@
 #ifndef TERN_TEST_TRIAL_SIDES_H
 #define TERN_TEST_TRIAL_SIDES_H
 
+#include "side.h"
 #include "trial.h"
-
-/* A buffer of a rank. */
-struct side {
-    int64_t elems; /* its packed size */
-    int64_t low;   /* elements that lie before the address given to the collective */
-    char *mem;     /* elems * extent */
-    char *packed;  /* what it shall hold at the end, packed */
-};
 
 struct rank_state {
     struct side send, recv;
@@ -37,10 +30,6 @@ static inline bool is_v(enum coll_kind k)
 }
 
 static inline enum sim_op_kind op_kind(const struct trial *t) { return t->ordered ? SIM_MATRIX : SIM_SUM; }
-
-/* Element i of a buffer: in memory, and as it shall be in the end. */
-static inline char *elem(const struct bench *b, const struct side *s, int64_t i) { return s->mem + i * b->type.extent; }
-static inline char *want(const struct bench *b, const struct side *s, int64_t i) { return s->packed + i * b->type.size; }
 
 /* The buffers of a rank, filled with what it is given; and their end. */
 void set_rank(struct bench *, int rank);
