@@ -51,4 +51,7 @@ void lane_come_back(struct lane *) TERN_COLD;
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */
 extern TERN_HIDDEN bool helper_shares_cores;
 
+/* The helper runs on other cores than its process. */
+extern TERN_HIDDEN bool helper_apart;
+
 #endif
