@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-enum { SMALL = 6, LARGE = 200000, FLIGHTS = 16 };
+enum { SMALL = 6, LARGE = 200000, FLIGHTS = 16, RANKS = 16 /* at most */ };
 
 struct vectors {
     int *in, *out, *all; /* `all` holds a vector of each rank */
@@ -47,9 +47,15 @@ static void look(const struct vectors *v, int n, int round)
     if (check_failures) MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
+/* A block of each rank, each another length. */
+static void lengths(int n, int *counts, int *at)
+{
+    for (int r = 0; r < check_size; r++) counts[r] = n / (r + 1), at[r] = r * n;
+}
+
 static void blocking(struct vectors *v, int n, int round, MPI_Comm comm)
 {
-    int root = round % check_size;
+    int root = round % check_size, counts[RANKS], at[RANKS];
     fill(v, n, round);
     MPI_Allreduce(v->in, v->out, n, MPI_INT, MPI_SUM, comm);
     MPI_Allgather(v->in, n, MPI_INT, v->all, n, MPI_INT, comm);
@@ -60,6 +66,12 @@ static void blocking(struct vectors *v, int n, int round, MPI_Comm comm)
     MPI_Alltoall(v->all, n / check_size, MPI_INT, v->out, n / check_size, MPI_INT, comm);
     MPI_Scatter(v->all, n, MPI_INT, v->out, n, MPI_INT, root, comm);
     MPI_Reduce(v->in, v->out, n, MPI_INT, MPI_MAX, root, comm);
+    MPI_Scan(v->in, v->out, n, MPI_INT, MPI_SUM, comm);
+    lengths(n, counts, at);
+    MPI_Gatherv(v->in, counts[check_rank], MPI_INT, v->all, counts, at, MPI_INT, root, comm);
+    MPI_Scatterv(v->all, counts, at, MPI_INT, v->out, counts[check_rank], MPI_INT, root, comm);
+    for (int r = 0; r < check_size; r++) counts[r] = n / check_size, at[r] = r * (n / check_size);
+    MPI_Alltoallv(v->all, counts, at, MPI_INT, v->out, counts, at, MPI_INT, comm);
 }
 
 static void flights(struct vectors *v, int round)
@@ -72,6 +84,9 @@ static void flights(struct vectors *v, int round)
         MPI_Iallgather(v[i].in, n, MPI_INT, v[i].all, n, MPI_INT, MPI_COMM_WORLD, &req[2 * i + 1]);
     }
     MPI_Waitall(2 * FLIGHTS, req, MPI_STATUSES_IGNORE);
+    MPI_Ialltoall(v[0].in, LARGE / check_size, MPI_INT, v[1].in, LARGE / check_size, MPI_INT, MPI_COMM_WORLD, &req[0]);
+    MPI_Ibcast(v[2].in, LARGE, MPI_INT, round % check_size, MPI_COMM_WORLD, &req[1]);
+    MPI_Waitall(2, req, MPI_STATUSES_IGNORE);
     for (int i = 0; i < FLIGHTS; i++) look(&v[i], i % 4 ? SMALL : LARGE / 8, round + i);
 }
 
@@ -101,6 +116,7 @@ int main(int argc, char **argv)
 {
     struct vectors v[FLIGHTS];
     check_start(&argc, &argv);
+    if (check_size > RANKS) MPI_Abort(MPI_COMM_WORLD, 1);
     const char *kind = argc > 1 ? argv[1] : "slots";
     for (int i = 0; i < FLIGHTS; i++) vectors_new(&v[i]);
     for (int round = 0;; round = (round + 1) % 1000000) {
