@@ -291,10 +291,12 @@ char *coll_select_print_algs(void)
     if (!f) return NULL;
     for (int i = 0; i < coll_algs_count; i++) {
         const struct coll_alg *a = &coll_algs[i];
-        fprintf(f, "%-22s %-14s %s%s%s%s\n", coll_kind_name(a->kind), a->name, a->meaning,
+        fprintf(f, "%-22s %-14s %s%s%s%s%s%s\n", coll_kind_name(a->kind), a->name, a->meaning,
                 a->flags & ALG_COMMUTES ? "; not for operators that do not commute" : "",
                 a->flags & ALG_EXACT ? "; only where any order gives the same bits" : "",
-                a->flags & ALG_POWER2 ? "; only for 2, 4, 8 ... ranks" : "");
+                a->flags & ALG_POWER2 ? "; only for 2, 4, 8 ... ranks" : "",
+                a->flags & ALG_NODES ? "; only on several nodes" : "",
+                a->flags & ALG_DOMAINS ? "; only where a node has several domains (TERN_COLL_DOMAINS)" : "");
     }
     if (fclose(f) == 0) return text;
     free(text);

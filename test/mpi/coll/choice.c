@@ -41,7 +41,8 @@ static void right(MPI_Comm c, const char *what)
 
 static void by_hints(MPI_Comm c)
 {
-    static const char *const values[] = {"binomial", "chain", "chain segment 1K", "scatter"};
+    static const char *const values[] = {"binomial", "chain", "chain segment 1K", "scatter", "leaders",
+                                         "domain_leaders segment 2K"};
     right(c, "no hint");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         give(c, "tern_coll_bcast", values[i]);
