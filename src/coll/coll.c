@@ -343,11 +343,10 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
 {
     int rc = coll_prepare(c, a, req_p);
     if (rc) return rc;
-    bool by_messages = (*req_p)->xfer; /* what the node does by itself needs nobody (node_start.c) */
     lane_enter(c->lane);
-    if (by_messages) lane_going(c->lane);
+    lane_going(c->lane);
     coll_go(*req_p);
-    if (by_messages) lane_leave_to_itself(c->lane, *req_p);
+    lane_leave_to_itself(c->lane, *req_p);
     lane_leave(c->lane);
     return 0;
 }
