@@ -138,6 +138,7 @@ static int start(struct schedule *s, GOAL_Request *request)
     s->busy |= 1u << number;
     s->runs++;
     *request = (GOAL_Request){GOAL_RUNNING, 0, r};
+    lane_going(s->comm->lane);
     goal_start(f);
     if (request->state == GOAL_RUNNING) r->left = lane_left_work(s->comm->lane);
     return 0;
@@ -149,7 +150,6 @@ int schedule_run(struct schedule *s, GOAL_Request *request)
     int rc = s->checked ? 0 : check_places(s);
     if (rc) return rc;
     lane_enter(s->comm->lane);
-    lane_going(s->comm->lane);
     rc = start(s, request);
     lane_leave(s->comm->lane);
     return rc;
