@@ -17,7 +17,6 @@
 #define NODE_MIDDLE 512 /* and those that lie in a slot of middle size */
 #define NODE_LENGTHS 12
 #define NODE_RANKS_MAX 256
-#define NODE_PLACES 8 /* operations whose pairs exist at the same time (node_pairs.h), at most */
 
 /* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
 struct node_round {
@@ -92,11 +91,9 @@ struct node {
     struct lane_poller poller;
 
     /* large ones (node_pairs.c) */
-    uint32_t places;                 /* operations whose pairs exist at the same time */
-    uint32_t pairs_begun;            /* operations so far */
-    uint32_t place_seq[NODE_PLACES]; /* the one that has or had this place, 0: none yet */
-    uint32_t probe;                  /* the one that finds `direct` out, 0: none has been started */
-    uint32_t moved;                  /* chunks copied here, in all */
+    uint32_t places; /* operations whose pairs exist at the same time */
+    uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
+    uint32_t moved;  /* chunks copied here, in all */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
