@@ -106,6 +106,8 @@ struct coll_comm {
 int coll_prepare_messages(struct comm *, const struct coll_call *, struct request **req_p);
 int coll_by_messages(struct request *, const struct coll_call *, uint32_t number);
 
+struct request *coll_request(struct comm *); /* of a collective, not started; NULL with words: memory is out */
+
 /* The communicator's state, made at first use; NULL with words and their code (err_code) when that fails. */
 struct coll_comm *coll_comm(struct comm *);
 

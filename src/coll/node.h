@@ -44,7 +44,13 @@ void node_settle(void);
 bool node_run(struct comm *, const struct coll_call *, int64_t bytes, int *rc_p);
 
 /*
- * The same for one that goes on in the background: true if the request r has taken its place in the order of the node's
+ * The same for one that goes on in the background. The short way, when nothing stands in it: true, and *req_p is started, or
+ * the shared request that is complete. False: nothing has happened, prepare it.
+ */
+bool node_start(struct comm *, const struct coll_call *, int64_t bytes, struct request **req_p);
+
+/*
+ * The long way: true if the request r has taken its place in the order of the node's
  * operations; node_go starts it, lock held. It takes references to types and operator, and a number of coll_comm.seq as
  * long as it may turn out that messages have to be used after all.
  */

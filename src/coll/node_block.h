@@ -87,6 +87,8 @@ struct node {
 
     /* operations in the background (node_start.c), under the lane's lock */
     struct link flights;
+    struct link spare; /* flights to be used again */
+    int spares;
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
 
@@ -169,7 +171,11 @@ void node_release(struct node *, uint32_t seq); /* the last one lets the others 
 
 /* ---- in the background (node_start.c) ---- */
 
+void node_free_spare(struct node *);
 int node_poll(struct lane_poller *); /* one look at what is in flight */
+
+/* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
+struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (node_pairs.h). False: use messages,
  * unless *rc_p is a code. */

@@ -64,19 +64,22 @@ static void *put_aside(const void *from, size_t bytes, char **at)
     return to;
 }
 
-/* The arrays are the user's again when the call has returned. NULL: memory is out. */
-static void *keep_arrays(struct coll_call *a, int ranks)
+static bool has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
+
+/* The arrays are the user's again when the call has returned. False: memory is out. */
+static bool keep_arrays(struct node_flight *f)
 {
-    size_t counts = (size_t)ranks * sizeof(int64_t), types = (size_t)ranks * sizeof(struct type *);
-    char *mem = malloc(4 * counts + 2 * types), *at = mem;
-    if (!mem) return NULL;
+    struct coll_call *a = &f->call;
+    size_t ranks = (size_t)f->wait.n->size, counts = ranks * sizeof(int64_t), types = ranks * sizeof(struct type *);
+    char *at = f->arrays = malloc(4 * counts + 2 * types);
+    if (!at) return false;
     a->scounts = put_aside(a->scounts, counts, &at);
     a->sdispls = put_aside(a->sdispls, counts, &at);
     a->rcounts = put_aside(a->rcounts, counts, &at);
     a->rdispls = put_aside(a->rdispls, counts, &at);
     a->stypes = put_aside(a->stypes, types, &at);
     a->rtypes = put_aside(a->rtypes, types, &at);
-    return mem;
+    return true;
 }
 
 /* ---- what has no room in the slots ---- */
@@ -208,19 +211,44 @@ static bool advance(struct node_flight *f)
     return !f->rest;
 }
 
+/* Flights that are over are kept for the next ones. Lock held. */
+static struct node_flight *take_flight(struct node *n)
+{
+    struct link *l = list_pop(&n->spare);
+    if (unlikely(!l)) return malloc(sizeof(struct node_flight));
+    n->spares--;
+    return container_of(l, struct node_flight, link);
+}
+
+static void give_flight(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    free(f->arrays);
+    if (n->spares < NODE_K) {
+        n->spares++;
+        list_push(&n->spare, &f->link);
+    } else {
+        free(f);
+    }
+}
+
+void node_free_spare(struct node *n)
+{
+    for (struct link *l; (l = list_pop(&n->spare));) free(container_of(l, struct node_flight, link));
+}
+
 /* No block: by messages. */
 static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
     f->rc = coll_by_messages(r, &f->call, f->number);
     let_go(&f->call, f->wait.n->size);
-    free(f->arrays);
     node_pairs_free(f->pairs);
     if (f->rc)
         lane_finish(r, f->rc);
     else
         coll_go(r);
-    free(f);
+    give_flight(f);
 }
 
 /* The operation is over: whoever wants to know is told. The last that sees the node, which may go with its
@@ -237,24 +265,27 @@ static void land(struct node_flight *f)
     } else {
         int rc = f->rc;
         let_go(&f->call, f->wait.n->size);
-        free(f->arrays);
         node_pairs_free(f->pairs);
-        free(f);
+        give_flight(f);
         lane_finish(r, rc);
     }
 }
 
-static void launch(struct node_flight *f)
+static void take_off(struct node_flight *f)
 {
     struct node *n = f->wait.n;
-    if (likely(n->state == NODE_READY) && advance(f)) {
-        land(f);
-        return;
-    }
     bool first = list_empty(&n->flights);
     list_push(&n->flights, &f->link);
     atomic_store_explicit(&n->flying, 1, memory_order_relaxed);
     if (first) lane_poller_add(n->comm->lane, &n->poller);
+}
+
+static void launch(struct node_flight *f)
+{
+    if (likely(f->wait.n->state == NODE_READY) && advance(f))
+        land(f);
+    else
+        take_off(f);
 }
 
 /* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something. */
@@ -324,10 +355,7 @@ static int prepare_pairs(struct node_flight *f)
 /* The arrays, and what has no room. 0 or a code. */
 static int prepare(struct node_flight *f, bool large)
 {
-    if (unlikely(f->call.scounts || f->call.rcounts)) {
-        f->arrays = keep_arrays(&f->call, f->wait.n->size);
-        if (!f->arrays) return no_memory(f->call.kind);
-    }
+    if (has_arrays(&f->call) && !keep_arrays(f)) return no_memory(f->call.kind);
     return large ? prepare_pairs(f) : prepare_rest(f);
 }
 
@@ -352,6 +380,29 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
     hold(&f->call, n->size);
     r->buf = f;
     return true;
+}
+
+struct request *node_launch_put(const struct node_wait *w, const struct coll_call *a, uint32_t number)
+{
+    struct node *n = w->n;
+    struct lane *l = n->comm->lane;
+    struct request *r = coll_request(n->comm);
+    if (!r) return NULL;
+    lane_enter(l);
+    struct node_flight *f = take_flight(n);
+    if (f) *f = (struct node_flight){.call = *a, .req = r, .number = number, .put = true, .awaits = true, .wait = *w};
+    if (unlikely(!f || (has_arrays(a) && !keep_arrays(f)))) {
+        free(f);
+        lane_leave(l);
+        pt_retire(r);
+        return NULL;
+    }
+    hold(&f->call, n->size);
+    r->buf = f;
+    take_off(f);
+    lane_leave_to_itself(l, r);
+    lane_leave(l);
+    return r;
 }
 
 void node_go(struct request *r) { launch(r->buf); }
