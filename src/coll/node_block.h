@@ -96,6 +96,7 @@ struct node {
     uint32_t places; /* operations whose pairs exist at the same time */
     uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
     uint32_t moved;  /* chunks copied here, in all */
+    bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */

@@ -166,11 +166,19 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     return true;
 }
 
+/* Behind what tells whether all may copy from memory to memory: all ranks come here at the same place in their order. */
+static TERN_COLD void agree(struct node *n)
+{
+    node_await(n);
+    n->agreed = true;
+}
+
 bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
+    if (unlikely(n->probe && !n->agreed)) agree(n);
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;

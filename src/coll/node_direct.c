@@ -319,6 +319,7 @@ static int find_out(struct node *n)
                           .op = op_of(MPI_LAND)};
     int rc = coll_run(n->comm, &a);
     if (!rc) n->direct = all ? NODE_DIRECT : NODE_NOT_DIRECT;
+    n->agreed = true;
     return rc;
 }
 

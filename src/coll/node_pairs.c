@@ -8,6 +8,7 @@
 #include "coll/node_pairs.h"
 #include "base/err.h"
 #include "coll/node_direct.h"
+#include "coll/node_v.h"
 #include "pt2pt/check.h"
 
 #include <stdlib.h>
@@ -24,8 +25,8 @@ struct turn {
 struct node_pairs {
     struct node *n;
     const struct coll_call *call; /* only its kind and root */
-    uint32_t seq, place;
-    bool published;
+    uint32_t seq;
+    bool published, over;
     int turns;
     struct node_ends ends;
     struct turn turn[];
@@ -45,15 +46,17 @@ size_t node_pairs_layout(struct node *n, char *base)
     return places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
 }
 
-static struct node_pair *pair_of(struct node_pairs *p, int from, int to)
+static struct node_pair *line_of(const struct node *n, uint32_t seq, int from, int to)
 {
-    struct node *n = p->n;
-    return &n->pairs[((size_t)p->place * (size_t)n->size + (size_t)from) * (size_t)n->size + (size_t)to];
+    size_t p = (size_t)n->size, place = seq % n->places;
+    return &n->pairs[(place * p + (size_t)from) * p + (size_t)to];
 }
+
+static struct node_pair *pair_of(const struct node_pairs *p, int from, int to) { return line_of(p->n, p->seq, from, to); }
 
 static struct node_tally *tally_of(struct node_pairs *p, int rank)
 {
-    return &p->n->tallies[(size_t)p->place * (size_t)p->n->size + (size_t)rank];
+    return &p->n->tallies[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank];
 }
 
 /* ---- which ---- */
@@ -78,6 +81,11 @@ bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t by
     }
 }
 
+bool node_pairs_serve(const struct node *n)
+{
+    return n->places && n->agreed && n->direct == NODE_DIRECT && !pt_checking;
+}
+
 /* ---- beginning ---- */
 
 struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uint32_t seq)
@@ -88,10 +96,13 @@ struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uin
     p->n = n;
     p->call = a;
     p->seq = seq;
-    p->place = seq % n->places;
-    if (n->direct == NODE_DIRECT_UNKNOWN && !n->probe) n->probe = seq;
     p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
     p->ends.recv = p->ends.send + ranks;
+    if (node_v_is(a->kind)) {
+        node_v_ends(n, a, &p->ends);
+        return p;
+    }
+    if (n->direct == NODE_DIRECT_UNKNOWN && !n->probe) n->probe = seq;
     node_ends_fill(&p->ends, a);
     return p;
 }
@@ -170,7 +181,7 @@ static void say(struct node_pairs *p)
 }
 
 /* Who sleeps may have something to copy now. One by one: helpers do not hear gates. */
-static void wake_others(struct node_pairs *p)
+void node_pairs_wake(struct node_pairs *p)
 {
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
 }
@@ -191,15 +202,15 @@ static void publish(struct node_pairs *p)
     if (unlikely(p->seq == n->probe))
         wake_all(n); /* all wait for that */
     else
-        wake_others(p);
+        node_pairs_wake(p);
     node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 
-/* Has the other said all that it has to say in this operation? */
+/* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing. */
 static bool has_come(struct node_pairs *p, int rank)
 {
     struct node_wait w = {p->n, p->seq, rank, 0};
-    return node_ready(&w);
+    return p->call->kind != COLL_SCATTERV && node_ready(&w);
 }
 
 /* What all have said of themselves with the first one. */
@@ -325,6 +336,46 @@ static int result(struct node_pairs *p)
     return check_lengths(p);
 }
 
+/* acquire: pairs with node_tally_less; what others have copied here is there */
+static bool has_ended(struct node_pairs *p)
+{
+    return !atomic_load_explicit(&tally_of(p, p->n->rank)->left, memory_order_acquire);
+}
+
+bool node_pairs_begin(struct node_pairs *p)
+{
+    if (!may_publish(p)) return false;
+    say(p);
+    return true;
+}
+
+bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
+{
+    if (p->over) return true;
+    copy_some(p);
+    if (!has_ended(p)) return false;
+    int rc = result(p);
+    if (!*rc_p) *rc_p = rc;
+    return p->over = true;
+}
+
+void node_pairs_refuse(struct node *n, uint32_t seq, int from)
+{
+    say_taken(line_of(n, seq, from, n->rank), &(struct node_end){0}, seq);
+    peer_wake(comm_index(n->comm, from));
+}
+
+void node_pairs_expect_none(struct node_pairs *p, int from)
+{
+    for (int i = 0; i < p->turns; i++) {
+        struct turn *t = &p->turn[i];
+        if (t->sending || t->other != from || t->met) continue;
+        *t = p->turn[--p->turns];
+        node_tally_less(tally_of(p, p->n->rank));
+        return;
+    }
+}
+
 enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
 {
     struct node *n = p->n;
@@ -341,8 +392,7 @@ enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
         return NODE_PAIRS_REFUSED;
     }
     copy_some(p);
-    /* acquire: pairs with node_tally_less; what others have copied here is there */
-    if (atomic_load_explicit(&tally_of(p, n->rank)->left, memory_order_acquire)) return NODE_PAIRS_GO_ON;
+    if (!has_ended(p)) return NODE_PAIRS_GO_ON;
     *rc_p = result(p);
     node_finish(n, p->seq, false);
     return NODE_PAIRS_OVER;

@@ -92,12 +92,27 @@ bool node_pairs_suit(const struct comm *, const struct coll_call *, int64_t byte
 
 struct node_pairs;
 
+/* Do all ranks know that the blocks of a v-collective that have no room in the slots (node_v.h) go this way? */
+bool node_pairs_serve(const struct node *);
+
 /* What this rank has to do in operation `seq`, which is this call; the arrays are not needed any more on return. The
  * call's types are held by the caller. NULL: memory is out. */
 struct node_pairs *node_pairs_new(struct node *, const struct coll_call *, uint32_t seq);
 void node_pairs_free(struct node_pairs *);
 
 enum node_pairs_state { NODE_PAIRS_GO_ON, NODE_PAIRS_OVER, NODE_PAIRS_REFUSED /* not all may reach all */ };
+
+/*
+ * Of a v-collective, whose flags are those of its slots: says where the long blocks are, if the lines are free (else false);
+ * when the flags are set, wakes who waits; copies a chunk, true when all is over, with its result in *rc_p if that is 0.
+ */
+bool node_pairs_begin(struct node_pairs *);
+void node_pairs_wake(struct node_pairs *);
+bool node_pairs_go_on(struct node_pairs *, int *rc_p);
+
+/* Sender and receiver disagree: rank `from` has a long block where this one expects a short one, or the other way round. */
+void node_pairs_refuse(struct node *, uint32_t seq, int from);
+void node_pairs_expect_none(struct node_pairs *, int from);
 
 /* One step: says where the buffers are, or copies a chunk. Over or refused: the operation is finished in the node, and
  * *rc_p is its result. Lock held. */

@@ -28,11 +28,12 @@ struct node_flight {
     uint32_t number;             /* of the messages, should there be no block, and of `rest` */
     bool big, put, landed, lost; /* lost: there is none */
     bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
+    bool finished;               /* nor in the node */
     int rc;
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
-    struct node_pairs *pairs; /* of a large one, else NULL */
+    struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
 /* ---- what an operation in the background keeps ---- */
@@ -97,13 +98,24 @@ static void rest_over(struct request *r)
     request_free(r);
 }
 
-/* Prepares those messages, if there are any. */
+/* The lock: others that are in flight may be looked at meanwhile. */
+static int prepare_pairs(struct node_flight *f)
+{
+    struct lane *l = f->wait.n->comm->lane;
+    lane_enter(l);
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    lane_leave(l);
+    return f->pairs ? 0 : no_memory(f->call.kind);
+}
+
+/* Prepares the copies or messages of that, if there is any. */
 static int prepare_rest(struct node_flight *f)
 {
     struct node *n = f->wait.n;
     struct coll_call rest;
     int64_t *mem;
     if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
+    if (node_pairs_serve(n)) return prepare_pairs(f);
     node_v_rest(n, &f->call, &rest, &mem);
     struct request *r = mem ? request_new(REQ_COLL) : NULL;
     if (r) r->comm = n->comm;
@@ -148,8 +160,13 @@ static TERN_COLD void straighten(struct node_flight *f)
     struct node *n = f->wait.n;
     for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
         int d = node_v_disagrees(n, f->wait.seq, &f->call, r);
-        if (d > 0) receive_stray(n, r, f->number);
-        if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+        if (d && node_pairs_serve(n)) {
+            if (d > 0) node_pairs_refuse(n, f->wait.seq, r);
+            if (d < 0 && f->pairs) node_pairs_expect_none(f->pairs, r);
+        } else {
+            if (d > 0) receive_stray(n, r, f->number);
+            if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+        }
     }
 }
 
@@ -180,6 +197,7 @@ static void put(struct node_flight *f)
     f->awaits = !rc && f->wait.rank != NODE_NOBODY;
     f->rc = rc < 0 ? rc : 0;
     if (unlikely(f->rest)) coll_go(f->rest);
+    if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
 }
 
 static void take(struct node_flight *f)
@@ -191,21 +209,30 @@ static void take(struct node_flight *f)
     f->rc = rc;
 }
 
+/* True when all that is to be had from the slots has been taken. */
+static bool take_slots(struct node_flight *f)
+{
+    if (f->taken) return true;
+    if (f->awaits) {
+        if (!node_ready(&f->wait)) return false;
+        take(f);
+    }
+    return f->taken = true;
+}
+
 /* One step; true when it is over. */
 static bool advance(struct node_flight *f)
 {
     struct node *n = f->wait.n;
-    if (f->pairs) return advance_pairs(f);
+    if (f->pairs && !node_v_is(f->call.kind)) return advance_pairs(f);
     if (!f->put) {
-        if (!node_free_slots(n, f->wait.seq, f->big)) return false;
+        if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
         put(f);
     }
-    if (!f->taken) {
-        if (f->awaits) {
-            if (!node_ready(&f->wait)) return false;
-            take(f);
-        }
-        f->taken = true;
+    if (!f->finished) {
+        bool taken = take_slots(f);
+        if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;
+        f->finished = true;
         node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     }
     return !f->rest;
@@ -342,16 +369,6 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-/* The lock: others that are in flight may be looked at meanwhile. */
-static int prepare_pairs(struct node_flight *f)
-{
-    struct lane *l = f->wait.n->comm->lane;
-    lane_enter(l);
-    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
-    lane_leave(l);
-    return f->pairs ? 0 : no_memory(f->call.kind);
-}
-
 /* The arrays, and what has no room. 0 or a code. */
 static int prepare(struct node_flight *f, bool large)
 {
@@ -411,15 +428,16 @@ static bool has_landed(void *flight) { return ((struct node_flight *)flight)->la
 
 bool node_run_behind(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
-    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n}};
+    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = prepare_rest(&f);
     if (*rc_p) return false;
-    f.wait.seq = ++n->seq;
+    n->seq++;
     lane_enter(l);
     launch(&f);
     if (!f.landed) lane_wait(l, has_landed, &f, NULL);
     lane_leave(l);
+    node_pairs_free(f.pairs);
     *rc_p = f.rc;
     return !f.lost;
 }
