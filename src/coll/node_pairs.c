@@ -52,7 +52,10 @@ static struct node_pair *line_of(const struct node *n, uint32_t seq, int from, i
     return &n->pairs[(place * p + (size_t)from) * p + (size_t)to];
 }
 
-static struct node_pair *pair_of(const struct node_pairs *p, int from, int to) { return line_of(p->n, p->seq, from, to); }
+static struct node_pair *pair_of(const struct node_pairs *p, int from, int to)
+{
+    return line_of(p->n, p->seq, from, to);
+}
 
 static struct node_tally *tally_of(struct node_pairs *p, int rank)
 {
@@ -206,7 +209,8 @@ static void publish(struct node_pairs *p)
     node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 
-/* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing. */
+/* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing.
+ */
 static bool has_come(struct node_pairs *p, int rank)
 {
     struct node_wait w = {p->n, p->seq, rank, 0};

@@ -103,14 +103,16 @@ void node_pairs_free(struct node_pairs *);
 enum node_pairs_state { NODE_PAIRS_GO_ON, NODE_PAIRS_OVER, NODE_PAIRS_REFUSED /* not all may reach all */ };
 
 /*
- * Of a v-collective, whose flags are those of its slots: says where the long blocks are, if the lines are free (else false);
- * when the flags are set, wakes who waits; copies a chunk, true when all is over, with its result in *rc_p if that is 0.
+ * Of a v-collective, whose flags are those of its slots: says where the long blocks are, if the lines are free (else
+ * false); when the flags are set, wakes who waits; copies a chunk, true when all is over, with its result in *rc_p if
+ * that is 0.
  */
 bool node_pairs_begin(struct node_pairs *);
 void node_pairs_wake(struct node_pairs *);
 bool node_pairs_go_on(struct node_pairs *, int *rc_p);
 
-/* Sender and receiver disagree: rank `from` has a long block where this one expects a short one, or the other way round. */
+/* Sender and receiver disagree: rank `from` has a long block where this one expects a short one, or the other way
+ * round. */
 void node_pairs_refuse(struct node *, uint32_t seq, int from);
 void node_pairs_expect_none(struct node_pairs *, int from);
 
