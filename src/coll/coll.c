@@ -85,6 +85,9 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
     free(cc->wanted);
     cc->wanted = c->info ? malloc(COLL_KINDS * sizeof *cc->wanted) : NULL;
     if (cc->wanted) coll_select_hints(c->info, cc->wanted);
+    cc->forced = 0;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if (coll_select_forced((enum coll_kind)k, cc->wanted)) cc->forced |= UINT32_C(1) << k;
     return cc->wanted || !c->info;
 }
 
@@ -100,6 +103,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
         err_set(TERN_ERR_NOMEM, "no memory for the collectives of a communicator");
         return NULL;
     }
+    cc->slot_max = node_slot_max(c);
     c->coll = cc;
     return cc;
 }
@@ -240,7 +244,7 @@ static int run(struct comm *c, const struct coll_call *a)
 /* Does it go by messages whatever the node can do? All ranks know alike. */
 static bool only_messages(const struct comm *c, const struct coll_call *a)
 {
-    return unlikely(c->inter || coll_select_forced(a->kind, c->coll->wanted));
+    return unlikely(c->inter || c->coll->forced >> a->kind & 1);
 }
 
 int coll_run(struct comm *c, const struct coll_call *a)

@@ -87,10 +87,14 @@ struct coll_numbers;
 struct coll_choice;
 struct schedule_numbers;
 
+static_assert(COLL_KINDS <= 32, "a bit for each");
+
 struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
     struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
+    uint32_t forced;          /* a bit for each kind for which hints or variables name an algorithm */
+    int64_t slot_max;         /* the largest contribution that goes through the node's slots */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);

@@ -37,6 +37,9 @@ void node_forget_retired(void);
 /* Nobody uses the library here any more: returns when all ranks have had what they want from blocks of this process. */
 void node_settle(void);
 
+/* The largest contribution for the slots of a communicator of that size. */
+int64_t node_slot_max(const struct comm *);
+
 /*
  * Does the call through the node if it can: true, and its result in *rc_p. `bytes`: packed size of the buffer (bcast,
  * reductions) or of one rank's block (others), the same at all ranks. False: use messages, unless *rc_p is a code.

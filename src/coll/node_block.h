@@ -199,9 +199,28 @@ void node_await(struct node *);
  * done. take, once what node_needs says is there, makes the result.
  */
 #define NODE_OVER 1
-bool node_can(enum coll_kind);
-int node_put(struct node *, uint32_t seq, const struct coll_call *);
-int node_take(struct node *, uint32_t seq, const struct coll_call *);
-int node_needs(const struct node *, const struct coll_call *);
+struct node_op {
+    int (*put)(struct node *, uint32_t seq, const struct coll_call *); /* NULL: this kind goes by messages */
+    int (*take)(struct node *, uint32_t seq, const struct coll_call *);
+    int needs;
+};
+extern TERN_HIDDEN const struct node_op node_ops[COLL_KINDS];
+
+static inline bool node_can(enum coll_kind kind) { return node_ops[kind].put != NULL; }
+static inline int node_put(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return node_ops[a->kind].put(n, seq, a);
+}
+static inline int node_take(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return node_ops[a->kind].take(n, seq, a);
+}
+
+int node_needs_by_root(const struct node *, const struct coll_call *);
+static inline int node_needs(const struct node *n, const struct coll_call *a)
+{
+    int needs = node_ops[a->kind].needs;
+    return likely(needs >= NODE_LOWER) ? needs : node_needs_by_root(n, a);
+}
 
 #endif

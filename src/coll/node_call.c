@@ -38,10 +38,12 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     }
 }
 
+int64_t node_slot_max(const struct comm *c) { return node_limit(c->size); }
+
 /* By things that all ranks know alike only. */
 static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
-    if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
+    if (!node_can(a->kind) || amount > c->coll->slot_max) return false;
     if (node_v_is(a->kind)) return node_v_suits(a->kind, c->size);
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
