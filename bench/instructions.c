@@ -4,7 +4,8 @@
  * Only what measured_send, measured_isend and measured_allreduce call is counted (their names are given to callgrind). The receiver has
  * posted its receives before a batch starts, and polls, so that nobody sleeps and no sender has to ring a bell; the
  * batch is smaller than the credit of a sender. A first batch, of another function, opens the connection. What an
- * allreduce waits for has come before it is called, so that no turn of waiting is counted.
+ * allreduce waits for has come before it is called, so that no turn of waiting is counted; so it is with the
+ * nonblocking collectives, measured with the wait that follows.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -59,22 +60,51 @@ static void receive_batches(int n)
     }
 }
 
-static double in = 1, out;
+static double in = 1, out, many[4];
 
 __attribute__((noinline)) void measured_allreduce(void);
 void measured_allreduce(void) { MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
 
-static void allreduce(int rank)
+static void iallreduce(MPI_Request *r) { MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, r); }
+static void ibarrier(MPI_Request *r) { MPI_Ibarrier(MPI_COMM_WORLD, r); }
+static void ialltoall(MPI_Request *r) { MPI_Ialltoall(&many[0], 1, MPI_DOUBLE, &many[2], 1, MPI_DOUBLE, MPI_COMM_WORLD, r); }
+
+__attribute__((noinline)) void measured_iallreduce(void);
+__attribute__((noinline)) void measured_ibarrier(void);
+__attribute__((noinline)) void measured_ialltoall(void);
+
+void measured_iallreduce(void)
+{
+    MPI_Request r;
+    iallreduce(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+void measured_ibarrier(void)
+{
+    MPI_Request r;
+    ibarrier(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+void measured_ialltoall(void)
+{
+    MPI_Request r;
+    ialltoall(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static void collective(int rank, void (*measured)(void), void (*start)(MPI_Request *))
 {
     MPI_Request r;
     if (rank == 0) {
         MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        measured_allreduce();
+        measured();
         return;
     }
-    MPI_Iallreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &r);
+    start(&r);
     MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    for (int done = 0; !done; sched_yield()) MPI_Test(&r, &done, MPI_STATUS_IGNORE);
 }
 
 int main(int argc, char **argv)
@@ -96,7 +126,12 @@ int main(int argc, char **argv)
         receive_batches(1 + 2 * BATCHES);
     }
     MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* compiles the schedule */
-    for (int i = 0; i < BATCH * BATCHES; i++) allreduce(rank);
+    for (int i = 0; i < BATCH * BATCHES; i++) collective(rank, measured_allreduce, iallreduce);
+    for (int i = 0; i < BATCH * BATCHES; i++) {
+        collective(rank, measured_iallreduce, iallreduce);
+        collective(rank, measured_ibarrier, ibarrier);
+        collective(rank, measured_ialltoall, ialltoall);
+    }
     MPI_Finalize();
     return 0;
 }

@@ -3,6 +3,8 @@
 #
 #   send, isend     MPI_Send and MPI_Isend of 8 bytes, from the call down to the message in the receiver's ring
 #   allreduce       MPI_Allreduce of 8 bytes on two ranks, by messages
+#   iallreduce, ibarrier, ialltoall   MPI_Iallreduce, MPI_Ialltoall of 8 bytes and MPI_Ibarrier on two ranks of a node,
+#                   with the MPI_Wait that finds everything there
 #   operation       the interpreter of schedules, for each operation, not counting what that does
 #
 #     bench/instructions.sh BUILD [FOLDER]
@@ -51,13 +53,15 @@ print()
         }' "$out/$1.out" "$out/$1.txt"
 }
 
-# count_call CALL: with rank 0 of two under callgrind. Collectives of small size shall go by messages.
+# count_call CALL [OPTION...]: with rank 0 of two under callgrind.
 count_call()
 {
     program=$build/bench/instructions
-    rm -f "$out/$1".*
-    "$build/bin/mpiexec" --timeout 120 -x TERN_COLL_NODE=0 \
-        -n 1 $(watched "$1" "measured_$1") "$program" : -n 1 "$program" >"$out/$1.out" && print "$1"
+    call=$1
+    shift
+    rm -f "$out/$call".*
+    "$build/bin/mpiexec" --timeout 120 "$@" \
+        -n 1 $(watched "$call" "measured_$call") "$program" : -n 1 "$program" >"$out/$call.out" && print "$call"
 }
 
 count_operations()
@@ -65,4 +69,6 @@ count_operations()
     $(watched operation measured_run) "$build/bench/goal_bench" --count >"$out/operation.out" && print operation
 }
 
-count_call send && count_call isend && count_call allreduce && count_operations
+by_messages="-x TERN_COLL_NODE=0"
+count_call send && count_call isend && count_call allreduce $by_messages && count_operations &&
+    count_call iallreduce && count_call ibarrier && count_call ialltoall

@@ -64,6 +64,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
         err_set(TERN_ERR_NOMEM, "no memory for the collectives of a communicator");
         return NULL;
     }
+    cc->slot_max = node_slot_max(c);
     c->coll = cc;
     return cc;
 }
@@ -242,7 +243,7 @@ static void ended(struct goal_frame *f)
     lane_finish(r, status);
 }
 
-static struct request *new_request(struct comm *c)
+struct request *coll_request(struct comm *c)
 {
     struct request *r = request_new(REQ_COLL);
     if (!r) return NULL;
@@ -290,19 +291,26 @@ static int prepared(struct request *r, int rc, struct request **req_p)
 int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
-    struct request *r = rc ? NULL : new_request(c);
+    struct request *r = rc ? NULL : coll_request(c);
     if (!r) return rc ? rc : TERN_ERR_NOMEM;
     return prepared(r, coll_by_messages(r, a, c->coll->seq++), req_p);
+}
+
+/* The call has been checked. */
+static int prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
+{
+    int rc = 0;
+    if (has(c->coll->forced, a)) return coll_prepare_messages(c, a, req_p);
+    struct request *r = coll_request(c);
+    if (!r) return TERN_ERR_NOMEM;
+    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
+    return prepared(r, rc, req_p);
 }
 
 int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
-    if (!rc && has(c->coll->forced, a)) return coll_prepare_messages(c, a, req_p);
-    struct request *r = rc ? NULL : new_request(c);
-    if (!r) return rc ? rc : TERN_ERR_NOMEM;
-    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
-    return prepared(r, rc, req_p);
+    return rc ? rc : prepare(c, a, req_p);
 }
 
 void coll_go(struct request *r)
@@ -319,7 +327,10 @@ void coll_go(struct request *r)
 
 int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
-    int rc = coll_prepare(c, a, req_p);
+    int rc = check(c, a);
+    if (unlikely(rc)) return rc;
+    if (!has(c->coll->forced, a) && node_start(c, a, coll_call_bytes(c, a), req_p)) return 0;
+    rc = prepare(c, a, req_p);
     if (rc) return rc;
     lane_enter(c->lane);
     lane_going(c->lane);

@@ -87,11 +87,14 @@ struct coll_numbers;
 struct coll_choice;
 struct schedule_numbers;
 
+static_assert(COLL_KINDS <= 32, "a bit for each");
+
 struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
     struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
     uint32_t forced, tabled;  /* operations, a bit each: that go by messages in any case; for which the user's table is asked */
+    int64_t slot_max;         /* the largest contribution that goes through the node's slots */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
@@ -109,6 +112,8 @@ struct coll_comm {
  * as collective `number`; only coll_go remains to be called. */
 int coll_prepare_messages(struct comm *, const struct coll_call *, struct request **req_p);
 int coll_by_messages(struct request *, const struct coll_call *, uint32_t number);
+
+struct request *coll_request(struct comm *); /* of a collective, not started; NULL with words: memory is out */
 
 /* The communicator's state, made at first use; NULL with words and their code (err_code) when that fails. */
 struct coll_comm *coll_comm(struct comm *);

@@ -7,22 +7,23 @@
 
 /* ---- waiting ---- */
 
-static bool slot_is_set(struct node *n, uint32_t seq, int rank)
+static bool is_set(struct node_slot *slot, uint32_t seq)
 {
     /* acquire: pairs with the release in node_signal; the payload is there */
-    return atomic_load_explicit(&node_slot(n, seq, rank)->flag, memory_order_acquire) == seq;
+    return atomic_load_explicit(&slot->flag, memory_order_acquire) == seq;
 }
 
 bool node_ready(void *wait)
 {
     struct node_wait *w = wait;
     struct node *n = w->n;
-    if (w->rank >= 0) return slot_is_set(n, w->seq, w->rank);
+    if (w->rank >= 0) return is_set(node_slot(n, w->seq, w->rank), w->seq);
     if (n->counted && w->rank == NODE_ALL)
         return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
     int end = w->rank == NODE_LOWER ? n->rank : n->size;
-    for (; w->seen < end; w->seen++) /* those seen once need no second look */
-        if (!slot_is_set(n, w->seq, w->seen)) return false;
+    struct node_slot *slot = node_slot(n, w->seq, w->seen);
+    for (; w->seen < end; w->seen++, slot++) /* those seen once need no second look */
+        if (!is_set(slot, w->seq)) return false;
     return true;
 }
 
@@ -92,7 +93,7 @@ uint32_t node_begin(struct node *n, bool big)
 
 void node_signal(struct node *n, uint32_t seq, int rank)
 {
-    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with slot_is_set */
+    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with is_set */
 }
 
 /* Ranks that wait for more than these flags have to be woken one by one. */
@@ -159,9 +160,13 @@ void node_pass_on(struct node *n, uint32_t seq)
 void node_finish(struct node *n, uint32_t seq, bool met_all)
 {
     if (met_all) all_came(n, seq);
-    n->over |= 1u << (seq - n->done - 1);
-    if (unlikely(!(n->over & 1))) return; /* others before it are still in flight */
-    for (; n->over & 1; n->over >>= 1) n->done++;
+    if (likely(!n->over && seq == n->done + 1)) {
+        n->done = seq;
+    } else {
+        n->over |= 1u << (seq - n->done - 1);
+        if (!(n->over & 1)) return; /* others before it are still in flight */
+        for (; n->over & 1; n->over >>= 1) n->done++;
+    }
     /* release: pairs with node_free_slots; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, n->done, memory_order_release);
     if (unlikely(gate_check(&n->head->room, n->fenced))) wake_pollers(n);

@@ -37,6 +37,9 @@ void node_forget_retired(void);
 /* Nobody uses the library here any more: returns when all ranks have had what they want from blocks of this process. */
 void node_settle(void);
 
+/* The largest contribution for the slots of a communicator of that size. */
+int64_t node_slot_max(const struct comm *);
+
 /*
  * Does the call through the node if it can: true, and its result in *rc_p. `bytes`: packed size of the buffer (bcast,
  * reductions) or of one rank's block (others), the same at all ranks. False: use messages, unless *rc_p is a code.
@@ -44,7 +47,13 @@ void node_settle(void);
 bool node_run(struct comm *, const struct coll_call *, int64_t bytes, int *rc_p);
 
 /*
- * The same for one that goes on in the background: true if the request r has taken its place in the order of the node's
+ * The same for one that goes on in the background. The short way, when nothing stands in it: true, and *req_p is started, or
+ * the shared request that is complete. False: nothing has happened, prepare it.
+ */
+bool node_start(struct comm *, const struct coll_call *, int64_t bytes, struct request **req_p);
+
+/*
+ * The long way: true if the request r has taken its place in the order of the node's
  * operations; node_go starts it, lock held. It takes references to types and operator, and a number of coll_comm.seq as
  * long as it may turn out that messages have to be used after all.
  */

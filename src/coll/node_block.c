@@ -78,6 +78,7 @@ static void node_free(void *node)
 {
     if (node == &none) return;
     struct node *n = node;
+    node_free_spare(n);
     struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
     if (r) {
         r->node = *n;
@@ -193,6 +194,7 @@ static int begin(struct comm *c, struct node *n)
     node_v_shares(n);
     n->bytes = layout(n, NULL);
     list_init(&n->flights);
+    list_init(&n->spare);
     n->poller.poll = node_poll;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);

@@ -17,7 +17,6 @@
 #define NODE_MIDDLE 512 /* and those that lie in a slot of middle size */
 #define NODE_LENGTHS 12
 #define NODE_RANKS_MAX 256
-#define NODE_PLACES 8 /* operations whose pairs exist at the same time (node_pairs.h), at most */
 
 /* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
 struct node_round {
@@ -99,15 +98,16 @@ struct node {
 
     /* operations in the background (node_start.c), under the lane's lock */
     struct link flights;
+    struct link spare; /* flights to be used again */
+    int spares;
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
 
     /* large ones (node_pairs.c) */
-    uint32_t places;                 /* operations whose pairs exist at the same time */
-    uint32_t pairs_begun;            /* operations so far */
-    uint32_t place_seq[NODE_PLACES]; /* the one that has or had this place, 0: none yet */
-    uint32_t probe;                  /* the one that finds `direct` out, 0: none has been started */
-    uint32_t moved;                  /* chunks copied here, in all */
+    uint32_t places; /* operations whose pairs exist at the same time */
+    uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
+    uint32_t moved;  /* chunks copied here, in all */
+    bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -186,7 +186,11 @@ void node_release(struct node *, uint32_t seq); /* the last one lets the others 
 
 /* ---- in the background (node_start.c) ---- */
 
+void node_free_spare(struct node *);
 int node_poll(struct lane_poller *); /* one look at what is in flight */
+
+/* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
+struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (node_pairs.h). False: use messages,
  * unless *rc_p is a code. */
@@ -209,9 +213,28 @@ void node_await(struct node *);
  * done. take, once what node_needs says is there, makes the result.
  */
 #define NODE_OVER 1
-bool node_can(enum coll_kind);
-int node_put(struct node *, uint32_t seq, const struct coll_call *);
-int node_take(struct node *, uint32_t seq, const struct coll_call *);
-int node_needs(const struct node *, const struct coll_call *);
+struct node_op {
+    int (*put)(struct node *, uint32_t seq, const struct coll_call *); /* NULL: this kind goes by messages */
+    int (*take)(struct node *, uint32_t seq, const struct coll_call *);
+    int needs;
+};
+extern TERN_HIDDEN const struct node_op node_ops[COLL_KINDS];
+
+static inline bool node_can(enum coll_kind kind) { return node_ops[kind].put != NULL; }
+static inline int node_put(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return node_ops[a->kind].put(n, seq, a);
+}
+static inline int node_take(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return node_ops[a->kind].take(n, seq, a);
+}
+
+int node_needs_by_root(const struct node *, const struct coll_call *);
+static inline int node_needs(const struct node *n, const struct coll_call *a)
+{
+    int needs = node_ops[a->kind].needs;
+    return likely(needs >= NODE_LOWER) ? needs : node_needs_by_root(n, a);
+}
 
 #endif

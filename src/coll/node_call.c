@@ -6,6 +6,7 @@
 #include "coll/node_wide.h"
 #include "coll/node_pairs.h"
 #include "coll/node_v.h"
+#include "obj/request.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
 static int64_t most_of(const struct comm *c, const struct coll_call *a)
@@ -38,10 +39,12 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     }
 }
 
+int64_t node_slot_max(const struct comm *c) { return node_limit(c->size); }
+
 /* By things that all ranks know alike only. */
 static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
-    if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
+    if (!node_can(a->kind) || amount > c->coll->slot_max) return false;
     if (node_v_is(a->kind)) return node_v_suits(a->kind, c->size);
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
@@ -115,17 +118,74 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     return true;
 }
 
+/* Behind what tells whether all may copy from memory to memory: all ranks come here at the same place in their order. */
+static TERN_COLD void agree(struct node *n)
+{
+    node_await(n);
+    n->agreed = true;
+}
+
 bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
+    if (unlikely(n->probe && !n->agreed)) agree(n);
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
     /* acquire: pairs with the release by whoever ended the last one in flight */
     if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
     *rc_p = run(n, a, big);
+    return true;
+}
+
+/* It is over at the start: the shared request, or one that tells what failed. */
+static struct request *over(struct node *n, int rc)
+{
+    if (likely(!rc)) return request_done;
+    struct request *r = coll_request(n->comm);
+    if (!r) return request_done;
+    r->result.error = rc;
+    atomic_store_explicit(&r->complete, 1, memory_order_relaxed);
+    return r;
+}
+
+static struct request *start(struct node *n, const struct coll_call *a, uint32_t number)
+{
+    struct node_wait w = {n, ++n->seq, node_needs(n, a), 0};
+    int rc = node_put(n, w.seq, a);
+    if (!rc && w.rank != NODE_NOBODY) {
+        if (!node_ready(&w)) {
+            struct request *r = node_launch_put(&w, a, number);
+            if (likely(r != NULL)) return r;
+            node_wait_for(n, w.seq, w.rank);
+        }
+        rc = node_take(n, w.seq, a);
+        if (unlikely(rc)) node_straighten(n, w.seq, a, number);
+    }
+    node_finish(n, w.seq, w.rank == NODE_ALL);
+    return over(n, rc > 0 ? 0 : rc);
+}
+
+/* Others that are in flight may be looked at by other threads, or the helper. */
+static bool is_alone(const struct node *n)
+{
+    /* acquire: as in node_run */
+    if (!atomic_load_explicit(&n->flying, memory_order_acquire)) return true;
+    return !lane_threaded(n->comm->lane) && !lane_helped(n->comm->lane);
+}
+
+bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
+{
+    bool big;
+    int rc;
+    if (unlikely(!c->coll->node)) return false;
+    struct node *n = node_for(c, a, bytes, &big, &rc);
+    if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
+    bool v = node_v_is(a->kind);
+    if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
+    *req_p = start(n, a, v ? c->coll->seq++ : 0);
     return true;
 }
 

@@ -327,6 +327,7 @@ static int find_out(struct node *n)
     bool all;
     int rc = node_agree(n, node_reaches_all(n), &all);
     if (!rc) n->direct = all ? NODE_DIRECT : NODE_NOT_DIRECT;
+    n->agreed = true;
     return rc;
 }
 

@@ -263,13 +263,9 @@ static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 
 /* ---- all of them ---- */
 
-enum { ROOT_NEEDS_ALL = -10, OWN_SLOT = -11, ROOTS = -12 }; /* beside NODE_ALL and NODE_LOWER */
+enum { ROOT_NEEDS_ALL = -10, OWN_SLOT = -11, ROOTS = -12 }; /* below NODE_ALL, NODE_NOBODY and NODE_LOWER */
 
-static const struct node_op {
-    int (*put)(struct node *, uint32_t seq, const struct coll_call *);
-    int (*take)(struct node *, uint32_t seq, const struct coll_call *);
-    int needs;
-} ops[COLL_KINDS] = {
+const struct node_op node_ops[COLL_KINDS] = {
     [COLL_BARRIER] = {put_barrier, take_barrier, NODE_ALL},
     [COLL_BCAST] = {put_bcast, take_bcast, ROOTS},
     [COLL_REDUCE] = {put_reduce, take_reduce, ROOT_NEEDS_ALL},
@@ -289,14 +285,10 @@ static const struct node_op {
     [COLL_EXSCAN] = {put_scan, take_scan, NODE_LOWER},
 };
 
-int node_put(struct node *n, uint32_t seq, const struct coll_call *a) { return ops[a->kind].put(n, seq, a); }
-int node_take(struct node *n, uint32_t seq, const struct coll_call *a) { return ops[a->kind].take(n, seq, a); }
-bool node_can(enum coll_kind kind) { return ops[kind].put != NULL; }
-
-int node_needs(const struct node *n, const struct coll_call *a)
+int node_needs_by_root(const struct node *n, const struct coll_call *a)
 {
     bool root = n->rank == a->root;
-    switch (ops[a->kind].needs) {
+    switch (node_ops[a->kind].needs) {
     case ROOT_NEEDS_ALL:
         return root ? NODE_ALL : NODE_NOBODY;
     case OWN_SLOT:
@@ -304,6 +296,6 @@ int node_needs(const struct node *n, const struct coll_call *a)
     case ROOTS:
         return root ? NODE_NOBODY : a->root;
     default:
-        return ops[a->kind].needs;
+        return node_ops[a->kind].needs;
     }
 }

@@ -8,6 +8,7 @@
 #include "coll/node_pairs.h"
 #include "base/err.h"
 #include "coll/node_direct.h"
+#include "coll/node_v.h"
 #include "pt2pt/check.h"
 
 #include <stdlib.h>
@@ -24,9 +25,8 @@ struct turn {
 struct node_pairs {
     struct node *n;
     const struct coll_call *call; /* only its kind and root */
-    uint32_t seq, place;
-    uint32_t before; /* the operation that had the same lines, 0: none */
-    bool published;
+    uint32_t seq;
+    bool published, over;
     int turns;
     struct node_ends ends;
     struct turn turn[];
@@ -39,22 +39,27 @@ size_t node_pairs_layout(struct node *n, char *base)
     size_t p = (size_t)n->size, places = NODE_PAIRS_LINES / (p * p);
     if (p > NODE_PAIRS_RANKS || !var_int(VAR_COLL_PAIRS)) return 0;
     if (places < 2) places = 2;
-    if (places > NODE_PLACES) places = NODE_PLACES;
+    if (places > NODE_BIG_K) places = NODE_BIG_K;
     n->places = (uint32_t)places;
     n->pairs = (struct node_pair *)base;
     n->tallies = (struct node_tally *)(base + places * p * p * sizeof *n->pairs);
     return places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
 }
 
-static struct node_pair *pair_of(struct node_pairs *p, int from, int to)
+static struct node_pair *line_of(const struct node *n, uint32_t seq, int from, int to)
 {
-    struct node *n = p->n;
-    return &n->pairs[((size_t)p->place * (size_t)n->size + (size_t)from) * (size_t)n->size + (size_t)to];
+    size_t p = (size_t)n->size, place = seq % n->places;
+    return &n->pairs[(place * p + (size_t)from) * p + (size_t)to];
+}
+
+static struct node_pair *pair_of(const struct node_pairs *p, int from, int to)
+{
+    return line_of(p->n, p->seq, from, to);
 }
 
 static struct node_tally *tally_of(struct node_pairs *p, int rank)
 {
-    return &p->n->tallies[(size_t)p->place * (size_t)p->n->size + (size_t)rank];
+    return &p->n->tallies[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank];
 }
 
 /* ---- which ---- */
@@ -79,6 +84,11 @@ bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t by
     }
 }
 
+bool node_pairs_serve(const struct node *n)
+{
+    return n->places && n->agreed && n->direct == NODE_DIRECT && !pt_checking;
+}
+
 /* ---- beginning ---- */
 
 struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uint32_t seq)
@@ -89,12 +99,13 @@ struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uin
     p->n = n;
     p->call = a;
     p->seq = seq;
-    p->place = n->pairs_begun++ % n->places;
-    p->before = n->place_seq[p->place];
-    n->place_seq[p->place] = seq;
-    if (n->direct == NODE_DIRECT_UNKNOWN && !n->probe) n->probe = seq;
     p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
     p->ends.recv = p->ends.send + ranks;
+    if (node_v_is(a->kind)) {
+        node_v_ends(n, a, &p->ends);
+        return p;
+    }
+    if (n->direct == NODE_DIRECT_UNKNOWN && !n->probe) n->probe = seq;
     node_ends_fill(&p->ends, a);
     return p;
 }
@@ -113,21 +124,25 @@ static uint32_t chunk_of(uint64_t bytes)
     return (uint32_t)(half > most ? most : half ? half : 4096);
 }
 
-/* This rank's half of what goes to and comes from another. */
-static void say(struct node_pairs *p, int other)
+/* This rank's half of a transfer. release: pairs with half_is_there */
+static void say_sent(struct node_pair *pair, const struct node_end *e, uint32_t seq)
 {
-    struct node_pair *out = pair_of(p, p->n->rank, other), *in = pair_of(p, other, p->n->rank);
-    const struct node_end *s = &p->ends.send[other], *r = &p->ends.recv[other];
-    out->from = (uintptr_t)s->at;
-    out->bytes = s->bytes;
-    out->chunk = chunk_of(s->bytes);
-    /* relaxed: behind the flag */
-    atomic_store_explicit(&out->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&out->done, 0, memory_order_relaxed);
-    in->to = (uintptr_t)r->at;
-    in->room = r->bytes;
+    pair->from = (uintptr_t)e->at;
+    pair->bytes = e->bytes;
+    pair->chunk = chunk_of(e->bytes);
+    atomic_store_explicit(&pair->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&pair->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&pair->sent, seq, memory_order_release);
 }
 
+static void say_taken(struct node_pair *pair, const struct node_end *e, uint32_t seq)
+{
+    pair->to = (uintptr_t)e->at;
+    pair->room = e->bytes;
+    atomic_store_explicit(&pair->taken, seq, memory_order_release);
+}
+
+/* Of what goes to another, or comes from it, if there is something. */
 static void add_turn(struct node_pairs *p, int other, bool sending)
 {
     const struct node_end *e = sending ? &p->ends.send[other] : &p->ends.recv[other];
@@ -147,34 +162,59 @@ static void plan(struct node_pairs *p)
 /* Are the lines free, and the slot of the flag? */
 static bool may_publish(const struct node_pairs *p)
 {
-    if (p->before && !node_free_slots(p->n, p->before + NODE_BIG_K, true)) return false; /* finished by all */
-    return node_free_slots(p->n, p->seq, false);
+    return node_free_slots(p->n, p->seq - p->n->places + NODE_BIG_K, true) && node_free_slots(p->n, p->seq, false);
+}
+
+static void say(struct node_pairs *p)
+{
+    struct node_tally *t = tally_of(p, p->n->rank);
+    node_ends_open(&p->ends);
+    plan(p);
+    /* relaxed: nobody else has a turn before it knows of our halves */
+    atomic_store_explicit(&t->left, (uint32_t)p->turns, memory_order_relaxed);
+    atomic_store_explicit(&t->error, 0, memory_order_relaxed);
+    for (int i = 0; i < p->turns; i++) {
+        const struct turn *w = &p->turn[i];
+        if (w->sending)
+            say_sent(w->pair, &p->ends.send[w->other], p->seq);
+        else
+            say_taken(w->pair, &p->ends.recv[w->other], p->seq);
+    }
+    p->published = true;
+}
+
+/* Who sleeps may have something to copy now. One by one: helpers do not hear gates. */
+void node_pairs_wake(struct node_pairs *p)
+{
+    for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
+}
+
+static TERN_COLD void wake_all(struct node *n)
+{
+    for (int r = 0; r < n->size; r++)
+        if (r != n->rank) peer_wake(comm_index(n->comm, r));
 }
 
 static void publish(struct node_pairs *p)
 {
     struct node *n = p->n;
-    struct node_tally *t = tally_of(p, n->rank);
     uint32_t reach = n->direct == NODE_DIRECT_UNKNOWN ? node_reaches_all(n) : 1;
-    node_ends_open(&p->ends);
-    for (int r = 0; r < n->size; r++)
-        if (node_ends_meet(p->call, n->rank, r)) say(p, r);
-    plan(p);
-    /* relaxed: behind the flag; and nobody else has a turn yet */
-    atomic_store_explicit(&t->left, (uint32_t)p->turns, memory_order_relaxed);
-    atomic_store_explicit(&t->error, 0, memory_order_relaxed);
+    say(p);
     memcpy(node_slot(n, p->seq, n->rank)->payload, &reach, sizeof reach);
     node_signal(n, p->seq, n->rank);
-    for (int r = 0; r < n->size; r++) /* one by one: helpers do not hear gates */
-        if (node_ends_meet(p->call, n->rank, r)) peer_wake(comm_index(n->comm, r));
-    p->published = true;
+    if (unlikely(p->seq == n->probe))
+        wake_all(n); /* all wait for that */
+    else
+        node_pairs_wake(p);
     node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 
+/* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing.
+ */
 static bool has_come(struct node_pairs *p, int rank)
 {
     struct node_wait w = {p->n, p->seq, rank, 0};
-    return node_ready(&w);
+    return p->call->kind != COLL_SCATTERV && node_ready(&w);
 }
 
 /* What all have said of themselves with the first one. */
@@ -242,12 +282,18 @@ static bool copy_chunk(struct node_pairs *p, const struct turn *t)
     return true;
 }
 
+/* acquire: pairs with say_sent and say_taken */
+static bool half_is_there(const struct node_pairs *p, const struct turn *t)
+{
+    return atomic_load_explicit(t->sending ? &t->pair->taken : &t->pair->sent, memory_order_acquire) == p->seq;
+}
+
 /* The other's half is there. False: it is empty. */
 static bool meet(struct node_pairs *p, struct turn *t)
 {
     int receiver = t->sending ? t->other : p->n->rank;
     t->met = true;
-    t->chunks = node_pair_chunks(t->pair);
+    t->chunks = half_is_there(p, t) ? node_pair_chunks(t->pair) : 0;
     t->first = (uint32_t)((uint64_t)t->chunks * (uint64_t)receiver / (uint64_t)p->n->size);
     if (t->chunks) return true;
     node_tally_less(tally_of(p, p->n->rank));
@@ -261,7 +307,7 @@ static bool copy_some(struct node_pairs *p)
     int kept = 0;
     for (int i = 0; i < p->turns; i++) {
         struct turn *t = &p->turn[i];
-        bool stays = found || (!t->met && !has_come(p, t->other));
+        bool stays = found || (!t->met && !half_is_there(p, t) && !has_come(p, t->other));
         if (!stays && (t->met || meet(p, t))) stays = found = copy_chunk(p, t);
         if (stays) p->turn[kept++] = *t;
     }
@@ -277,6 +323,7 @@ static int check_lengths(struct node_pairs *p)
     for (int r = 0; r < p->n->size; r++) {
         const struct node_pair *in = pair_of(p, r, p->n->rank);
         if (r == p->n->rank || !p->ends.recv[r].bytes || in->bytes <= in->room) continue;
+        if (atomic_load_explicit(&in->sent, memory_order_relaxed) != p->seq) continue; /* nothing came */
         return err_set(TERN_ERR_TRUNCATE, "rank %d sent %llu bytes in a %s, where there is room for %llu", r,
                        (unsigned long long)in->bytes, coll_kind_name(p->call->kind), (unsigned long long)in->room);
     }
@@ -291,6 +338,46 @@ static int result(struct node_pairs *p)
     if (error) return error;
     node_ends_unpack(&p->ends);
     return check_lengths(p);
+}
+
+/* acquire: pairs with node_tally_less; what others have copied here is there */
+static bool has_ended(struct node_pairs *p)
+{
+    return !atomic_load_explicit(&tally_of(p, p->n->rank)->left, memory_order_acquire);
+}
+
+bool node_pairs_begin(struct node_pairs *p)
+{
+    if (!may_publish(p)) return false;
+    say(p);
+    return true;
+}
+
+bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
+{
+    if (p->over) return true;
+    copy_some(p);
+    if (!has_ended(p)) return false;
+    int rc = result(p);
+    if (!*rc_p) *rc_p = rc;
+    return p->over = true;
+}
+
+void node_pairs_refuse(struct node *n, uint32_t seq, int from)
+{
+    say_taken(line_of(n, seq, from, n->rank), &(struct node_end){0}, seq);
+    peer_wake(comm_index(n->comm, from));
+}
+
+void node_pairs_expect_none(struct node_pairs *p, int from)
+{
+    for (int i = 0; i < p->turns; i++) {
+        struct turn *t = &p->turn[i];
+        if (t->sending || t->other != from || t->met) continue;
+        *t = p->turn[--p->turns];
+        node_tally_less(tally_of(p, p->n->rank));
+        return;
+    }
 }
 
 enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
@@ -309,8 +396,7 @@ enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
         return NODE_PAIRS_REFUSED;
     }
     copy_some(p);
-    /* acquire: pairs with node_tally_less; what others have copied here is there */
-    if (atomic_load_explicit(&tally_of(p, n->rank)->left, memory_order_acquire)) return NODE_PAIRS_GO_ON;
+    if (!has_ended(p)) return NODE_PAIRS_GO_ON;
     *rc_p = result(p);
     node_finish(n, p->seq, false);
     return NODE_PAIRS_OVER;

@@ -5,20 +5,21 @@
  *   in the block, behind the big slots, for each of `places` operations:
  *
  *     pair[P][P]   row: the sender, column: the receiver; a line each
- *                  | from, bytes, chunk | to, room | next, done | unused |
- *                    the sender's         receiver's  anybody's
+ *                  | from, bytes, chunk, sent | to, room, taken | next, done | unused |
+ *                    the sender's               receiver's        anybody's
  *     tally[P]     | left | error | unused |           transfers of a rank that are not over; a line each
  *
- * A rank writes its halves of its row and column and its tally, then sets its flag (node_signal). When both flags of a
- * pair are set, either side takes the next chunk by adding 1 to `next`, copies it, and adds 1 to `done`; who copies the
- * last one takes the transfer out of both tallies, and wakes the other side if that was its last. An operation is over
- * at a rank whose tally is 0. So a rank that computes has all done by those that wait for it.
+ * A rank writes the halves that it has something for in its row and column, with the number of the operation (`sent`,
+ * `taken`), and its tally, then sets its flag (node_signal). When both halves of a pair are there, either side takes
+ * the next chunk by adding 1 to `next`, copies it, and adds 1 to `done`; who copies the last one takes the transfer out
+ * of both tallies, and wakes the other side if that was its last. An operation is over at a rank whose tally is 0. So a
+ * rank that computes has all done by those that wait for it.
  *
  * A transfer counts for a rank only if its own half is not empty. If the other half is (the lengths differ, which is an
- * error of the program's), it is over as soon as that is known.
+ * error of the program's), it is over as soon as that is known: the other's flag is set, and the half is not there.
  *
- * The lines of an operation are used again by the one `places` of this kind later, when all ranks have finished the
- * former (node_free_slots); a rank touches them only until it has finished itself.
+ * Operation s uses the lines s modulo `places`, when all ranks have finished s - places (node_free_slots); a rank
+ * touches them only until it has finished itself.
  *
  * Whether all ranks may reach all others' memory: each says of itself, with the flag of the first such operation, so
  * nothing is copied before all ranks have started that one. If not, these operations are messages, see node_start.c.
@@ -38,10 +39,11 @@ struct node_pair {
     uint64_t bytes;
     uint64_t to; /* address at the receiver; 0 as above */
     uint64_t room;
-    _Atomic uint32_t next; /* chunk that nobody has claimed yet */
-    _Atomic uint32_t done; /* chunks copied */
-    uint32_t chunk;        /* bytes of one */
-    uint32_t pad[5];
+    _Atomic uint32_t next;        /* chunk that nobody has claimed yet */
+    _Atomic uint32_t done;        /* chunks copied */
+    uint32_t chunk;               /* bytes of one */
+    _Atomic uint32_t sent, taken; /* the operation that the sender's and the receiver's half are of */
+    uint32_t pad[3];
 };
 static_assert(sizeof(struct node_pair) == CACHE_LINE, "shared layout");
 
@@ -90,12 +92,29 @@ bool node_pairs_suit(const struct comm *, const struct coll_call *, int64_t byte
 
 struct node_pairs;
 
+/* Do all ranks know that the blocks of a v-collective that have no room in the slots (node_v.h) go this way? */
+bool node_pairs_serve(const struct node *);
+
 /* What this rank has to do in operation `seq`, which is this call; the arrays are not needed any more on return. The
  * call's types are held by the caller. NULL: memory is out. */
 struct node_pairs *node_pairs_new(struct node *, const struct coll_call *, uint32_t seq);
 void node_pairs_free(struct node_pairs *);
 
 enum node_pairs_state { NODE_PAIRS_GO_ON, NODE_PAIRS_OVER, NODE_PAIRS_REFUSED /* not all may reach all */ };
+
+/*
+ * Of a v-collective, whose flags are those of its slots: says where the long blocks are, if the lines are free (else
+ * false); when the flags are set, wakes who waits; copies a chunk, true when all is over, with its result in *rc_p if
+ * that is 0.
+ */
+bool node_pairs_begin(struct node_pairs *);
+void node_pairs_wake(struct node_pairs *);
+bool node_pairs_go_on(struct node_pairs *, int *rc_p);
+
+/* Sender and receiver disagree: rank `from` has a long block where this one expects a short one, or the other way
+ * round. */
+void node_pairs_refuse(struct node *, uint32_t seq, int from);
+void node_pairs_expect_none(struct node_pairs *, int from);
 
 /* One step: says where the buffers are, or copies a chunk. Over or refused: the operation is finished in the node, and
  * *rc_p is its result. Lock held. */
@@ -121,9 +140,6 @@ struct node_ends {
 /* Of a call, with both columns zeroed; nothing is packed yet. */
 void node_ends_fill(struct node_ends *, const struct coll_call *);
 void node_ends_free(struct node_ends *);
-
-/* Do two ranks have anything to do with each other? Alike at both. */
-bool node_ends_meet(const struct coll_call *, int a, int b);
 
 void node_ends_open(struct node_ends *);     /* packs what has gaps */
 void node_ends_copy_own(struct node_ends *); /* what a rank has for itself */

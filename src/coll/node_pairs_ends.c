@@ -84,12 +84,6 @@ void node_ends_fill(struct node_ends *e, const struct coll_call *a)
     fill[a->kind](e, a);
 }
 
-bool node_ends_meet(const struct coll_call *a, int x, int y)
-{
-    bool rooted = a->kind == COLL_BCAST || (a->kind >= COLL_GATHER && a->kind <= COLL_SCATTERV);
-    return x != y && (!rooted || x == a->root || y == a->root);
-}
-
 /* ---- copies ---- */
 
 static bool same_block(const struct node_end *a, const struct node_end *b)

@@ -28,11 +28,12 @@ struct node_flight {
     uint32_t number;             /* of the messages, should there be no block, and of `rest` */
     bool big, put, landed, lost; /* lost: there is none */
     bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
+    bool finished;               /* nor in the node */
     int rc;
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
-    struct node_pairs *pairs; /* of a large one, else NULL */
+    struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
 /* ---- what an operation in the background keeps ---- */
@@ -64,19 +65,22 @@ static void *put_aside(const void *from, size_t bytes, char **at)
     return to;
 }
 
-/* The arrays are the user's again when the call has returned. NULL: memory is out. */
-static void *keep_arrays(struct coll_call *a, int ranks)
+static bool has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
+
+/* The arrays are the user's again when the call has returned. False: memory is out. */
+static bool keep_arrays(struct node_flight *f)
 {
-    size_t counts = (size_t)ranks * sizeof(int64_t), types = (size_t)ranks * sizeof(struct type *);
-    char *mem = malloc(4 * counts + 2 * types), *at = mem;
-    if (!mem) return NULL;
+    struct coll_call *a = &f->call;
+    size_t ranks = (size_t)f->wait.n->size, counts = ranks * sizeof(int64_t), types = ranks * sizeof(struct type *);
+    char *at = f->arrays = malloc(4 * counts + 2 * types);
+    if (!at) return false;
     a->scounts = put_aside(a->scounts, counts, &at);
     a->sdispls = put_aside(a->sdispls, counts, &at);
     a->rcounts = put_aside(a->rcounts, counts, &at);
     a->rdispls = put_aside(a->rdispls, counts, &at);
     a->stypes = put_aside(a->stypes, types, &at);
     a->rtypes = put_aside(a->rtypes, types, &at);
-    return mem;
+    return true;
 }
 
 /* ---- what has no room in the slots ---- */
@@ -94,13 +98,24 @@ static void rest_over(struct request *r)
     request_free(r);
 }
 
-/* Prepares those messages, if there are any. */
+/* The lock: others that are in flight may be looked at meanwhile. */
+static int prepare_pairs(struct node_flight *f)
+{
+    struct lane *l = f->wait.n->comm->lane;
+    lane_enter(l);
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    lane_leave(l);
+    return f->pairs ? 0 : no_memory(f->call.kind);
+}
+
+/* Prepares the copies or messages of that, if there is any. */
 static int prepare_rest(struct node_flight *f)
 {
     struct node *n = f->wait.n;
     struct coll_call rest;
     int64_t *mem;
     if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
+    if (node_pairs_serve(n)) return prepare_pairs(f);
     node_v_rest(n, &f->call, &rest, &mem);
     struct request *r = mem ? request_new(REQ_COLL) : NULL;
     if (r) r->comm = n->comm;
@@ -145,8 +160,13 @@ static TERN_COLD void straighten(struct node_flight *f)
     struct node *n = f->wait.n;
     for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
         int d = node_v_disagrees(n, f->wait.seq, &f->call, r);
-        if (d > 0) receive_stray(n, r, f->number);
-        if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+        if (d && node_pairs_serve(n)) {
+            if (d > 0) node_pairs_refuse(n, f->wait.seq, r);
+            if (d < 0 && f->pairs) node_pairs_expect_none(f->pairs, r);
+        } else {
+            if (d > 0) receive_stray(n, r, f->number);
+            if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+        }
     }
 }
 
@@ -177,6 +197,7 @@ static void put(struct node_flight *f)
     f->awaits = !rc && f->wait.rank != NODE_NOBODY;
     f->rc = rc < 0 ? rc : 0;
     if (unlikely(f->rest)) coll_go(f->rest);
+    if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
 }
 
 static void take(struct node_flight *f)
@@ -188,24 +209,59 @@ static void take(struct node_flight *f)
     f->rc = rc;
 }
 
+/* True when all that is to be had from the slots has been taken. */
+static bool take_slots(struct node_flight *f)
+{
+    if (f->taken) return true;
+    if (f->awaits) {
+        if (!node_ready(&f->wait)) return false;
+        take(f);
+    }
+    return f->taken = true;
+}
+
 /* One step; true when it is over. */
 static bool advance(struct node_flight *f)
 {
     struct node *n = f->wait.n;
-    if (f->pairs) return advance_pairs(f);
+    if (f->pairs && !node_v_is(f->call.kind)) return advance_pairs(f);
     if (!f->put) {
-        if (!node_free_slots(n, f->wait.seq, f->big)) return false;
+        if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
         put(f);
     }
-    if (!f->taken) {
-        if (f->awaits) {
-            if (!node_ready(&f->wait)) return false;
-            take(f);
-        }
-        f->taken = true;
+    if (!f->finished) {
+        bool taken = take_slots(f);
+        if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;
+        f->finished = true;
         node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     }
     return !f->rest;
+}
+
+/* Flights that are over are kept for the next ones. Lock held. */
+static struct node_flight *take_flight(struct node *n)
+{
+    struct link *l = list_pop(&n->spare);
+    if (unlikely(!l)) return malloc(sizeof(struct node_flight));
+    n->spares--;
+    return container_of(l, struct node_flight, link);
+}
+
+static void give_flight(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    free(f->arrays);
+    if (n->spares < NODE_K) {
+        n->spares++;
+        list_push(&n->spare, &f->link);
+    } else {
+        free(f);
+    }
+}
+
+void node_free_spare(struct node *n)
+{
+    for (struct link *l; (l = list_pop(&n->spare));) free(container_of(l, struct node_flight, link));
 }
 
 /* No block: by messages. */
@@ -214,13 +270,12 @@ static TERN_COLD void detour(struct node_flight *f)
     struct request *r = f->req;
     f->rc = coll_by_messages(r, &f->call, f->number);
     let_go(&f->call, f->wait.n->size);
-    free(f->arrays);
     node_pairs_free(f->pairs);
     if (f->rc)
         lane_finish(r, f->rc);
     else
         coll_go(r);
-    free(f);
+    give_flight(f);
 }
 
 /* The operation is over: whoever wants to know is told. The last that sees the node, which may go with its
@@ -237,24 +292,27 @@ static void land(struct node_flight *f)
     } else {
         int rc = f->rc;
         let_go(&f->call, f->wait.n->size);
-        free(f->arrays);
         node_pairs_free(f->pairs);
-        free(f);
+        give_flight(f);
         lane_finish(r, rc);
     }
 }
 
-static void launch(struct node_flight *f)
+static void take_off(struct node_flight *f)
 {
     struct node *n = f->wait.n;
-    if (likely(n->state == NODE_READY) && advance(f)) {
-        land(f);
-        return;
-    }
     bool first = list_empty(&n->flights);
     list_push(&n->flights, &f->link);
     atomic_store_explicit(&n->flying, 1, memory_order_relaxed);
     if (first) lane_poller_add(n->comm->lane, &n->poller);
+}
+
+static void launch(struct node_flight *f)
+{
+    if (likely(f->wait.n->state == NODE_READY) && advance(f))
+        land(f);
+    else
+        take_off(f);
 }
 
 /* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something. */
@@ -311,23 +369,10 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-/* The lock: others that are in flight may be looked at meanwhile. */
-static int prepare_pairs(struct node_flight *f)
-{
-    struct lane *l = f->wait.n->comm->lane;
-    lane_enter(l);
-    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
-    lane_leave(l);
-    return f->pairs ? 0 : no_memory(f->call.kind);
-}
-
 /* The arrays, and what has no room. 0 or a code. */
 static int prepare(struct node_flight *f, bool large)
 {
-    if (unlikely(f->call.scounts || f->call.rcounts)) {
-        f->arrays = keep_arrays(&f->call, f->wait.n->size);
-        if (!f->arrays) return no_memory(f->call.kind);
-    }
+    if (has_arrays(&f->call) && !keep_arrays(f)) return no_memory(f->call.kind);
     return large ? prepare_pairs(f) : prepare_rest(f);
 }
 
@@ -354,21 +399,45 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
     return true;
 }
 
+struct request *node_launch_put(const struct node_wait *w, const struct coll_call *a, uint32_t number)
+{
+    struct node *n = w->n;
+    struct lane *l = n->comm->lane;
+    struct request *r = coll_request(n->comm);
+    if (!r) return NULL;
+    lane_enter(l);
+    struct node_flight *f = take_flight(n);
+    if (f) *f = (struct node_flight){.call = *a, .req = r, .number = number, .put = true, .awaits = true, .wait = *w};
+    if (unlikely(!f || (has_arrays(a) && !keep_arrays(f)))) {
+        free(f);
+        lane_leave(l);
+        pt_retire(r);
+        return NULL;
+    }
+    hold(&f->call, n->size);
+    r->buf = f;
+    take_off(f);
+    lane_leave_to_itself(l, r);
+    lane_leave(l);
+    return r;
+}
+
 void node_go(struct request *r) { launch(r->buf); }
 
 static bool has_landed(void *flight) { return ((struct node_flight *)flight)->landed; }
 
 bool node_run_behind(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
-    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n}};
+    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = prepare_rest(&f);
     if (*rc_p) return false;
-    f.wait.seq = ++n->seq;
+    n->seq++;
     lane_enter(l);
     launch(&f);
     if (!f.landed) lane_wait(l, has_landed, &f, NULL);
     lane_leave(l);
+    node_pairs_free(f.pairs);
     *rc_p = f.rc;
     return !f.lost;
 }

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "coll/node_pack.h"
+#include "coll/node_pairs.h"
 
 #include <stdlib.h>
 
@@ -122,6 +123,26 @@ void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_ca
     *rest = *a;
     if (a->scounts) rest->scounts = out;
     if (a->rcounts) rest->rcounts = in;
+}
+
+static struct node_end end_of(const struct block *b, bool own)
+{
+    return (struct node_end){
+        .bytes = bytes_of(b), .buf = b->at, .count = b->count, .type = (struct type *)(uintptr_t)b->t, .own = own};
+}
+
+void node_v_ends(const struct node *n, const struct coll_call *a, struct node_ends *e)
+{
+    for (int r = 0; r < n->size; r++) {
+        if (long_out(n, a, r)) {
+            struct block b = out_block(a, r);
+            e->send[r] = end_of(&b, a->sendbuf == MPI_IN_PLACE && to_all(a));
+        }
+        if (long_in(n, a, r)) {
+            struct block b = in_block(a, r);
+            e->recv[r] = end_of(&b, false);
+        }
+    }
 }
 
 /* ---- leaving blocks ---- */

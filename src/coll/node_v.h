@@ -3,8 +3,9 @@
  * know.
  *
  * All ranks take part by slots, whatever the lengths. A block that has room lies in the sender's slot (scatterv: in the
- * receiver's) with its length beside the flag; of a longer one the slot says so, and it goes by a message: such blocks
- * are one call more, of the same kind, in which the others are empty (node_v_rest).
+ * receiver's) with its length beside the flag; of a longer one the slot says so, and it is copied from memory to memory
+ * (node_pairs.h) once all ranks know that they all can, else it goes by a message: such blocks are one call more, of the
+ * same kind, in which the others are empty (node_v_rest).
  *
  *   gatherv, scatterv   length = bytes or BY_MESSAGE; the payload as in all operations
  *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG; IN_MESSAGE
@@ -37,6 +38,10 @@ bool node_v_big(const struct node *, const struct coll_call *);
  */
 bool node_v_long(const struct node *, const struct coll_call *);
 void node_v_rest(const struct node *, const struct coll_call *, struct coll_call *rest, int64_t **mem);
+
+/* The same blocks, for node_pairs.h. */
+struct node_ends;
+void node_v_ends(const struct node *, const struct coll_call *, struct node_ends *);
 
 /* The halves, as in struct node_op. A take fails (TERN_ERR_TRUNCATE) when sender and receiver disagree. */
 int node_put_gatherv(struct node *, uint32_t seq, const struct coll_call *);

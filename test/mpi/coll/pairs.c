@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum { ROUNDS = 20, FLIGHTS = 12, MOST = 60000, GAP = 3, RANKS = 16 };
-enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLGATHERV, ALLTOALL, KINDS };
+enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, KINDS };
 
 static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
 
@@ -25,7 +25,8 @@ struct job {
     MPI_Datatype type[2];
     uint64_t *send, *recv, *want;
     size_t words;
-    int n[RANKS], at[RANKS]; /* allgatherv */
+    int len[RANKS][RANKS];   /* v: of the block from one rank to another; allgatherv: to rank 0 */
+    int sn[RANKS], sat[RANKS], rn[RANKS], rat[RANKS]; /* this rank's blocks, and where they begin */
 };
 
 static int draw(int n) { return (int)(check_random(&common) % (unsigned)n); }
@@ -51,36 +52,67 @@ static void put(uint64_t *buf, int stride, int place, const struct job *j, int f
     for (int i = 0; i < count; i++) buf[(size_t)(place + i) * (size_t)stride] = value(j, from, to, i);
 }
 
+static int is_v(int kind) { return kind >= ALLGATHERV; }
 static int to_all(int kind) { return kind == BCAST || kind == ALLGATHER || kind == ALLGATHERV; }
+static int scatters(int kind) { return kind == SCATTER || kind == SCATTERV; }
+static int gathers(int kind) { return kind == GATHER || kind == GATHERV; }
 
-/* Whose block is where in the receive buffer: who sent it (-1: nobody), and its first element. */
+/* For whom a block is, in `value` and `len`. */
+static int receiver(const struct job *j, int r) { return to_all(j->kind) ? 0 : r; }
+
+static int length(const struct job *j, int from, int to)
+{
+    return is_v(j->kind) ? j->len[from][receiver(j, to)] : j->count;
+}
+
+static int gets_from(const struct job *j, int r)
+{
+    if (j->kind == BCAST || scatters(j->kind)) return r == j->root;
+    return !gathers(j->kind) || check_rank == j->root;
+}
+
+static int one_block_out(int kind) { return to_all(kind) || gathers(kind); }
+static int one_block_in(int kind) { return kind == BCAST || scatters(kind); }
+
+static void make_lengths(struct job *j)
+{
+    int me = check_rank, same = j->kind == ALLTOALLV && j->in_place;
+    for (int r = 0; r < check_size; r++)
+        for (int q = 0; q < check_size; q++) {
+            int n = draw(4) ? draw(j->count + 1) : draw(2) ? 0 : draw(j->count < 60 ? j->count + 1 : 60);
+            j->len[r][q] = same && q < r ? j->len[q][r] : n;
+        }
+    for (int r = 0, in = 0, out = 0; r < check_size; r++) {
+        j->sn[r] = length(j, me, r);
+        j->rn[r] = length(j, r, me);
+        j->sat[r] = one_block_out(j->kind) ? 0 : out;
+        j->rat[r] = one_block_in(j->kind) ? 0 : in;
+        out += j->sn[r];
+        in += j->rn[r];
+    }
+}
+
+/* What the receive buffer has to be: blocks, and else as before. */
 static void expect(struct job *j)
 {
-    int me = check_rank, s = j->stride[1];
-    for (int r = 0; r < check_size; r++) {
-        int n = j->kind == ALLGATHERV ? j->n[r] : j->count, at = j->kind == ALLGATHERV ? j->at[r] : r * j->count;
-        int to = to_all(j->kind) ? 0 : me;
-        if ((j->kind == BCAST || j->kind == SCATTER) && r != j->root) continue;
-        if (j->kind == GATHER && me != j->root) continue;
-        if (j->kind == SCATTER && me == j->root && j->in_place) continue;
-        put(j->want, s, j->kind == BCAST || j->kind == SCATTER ? 0 : at, j, r, to, n);
-    }
+    for (int r = 0; r < check_size; r++)
+        if (gets_from(j, r) && !(scatters(j->kind) && check_rank == j->root && j->in_place))
+            put(j->want, j->stride[1], j->rat[r], j, r, receiver(j, check_rank), j->rn[r]);
 }
 
 /* What this rank gives: in the send buffer, or where it belongs in the receive buffer. */
 static void give(struct job *j)
 {
-    int me = check_rank, s = j->stride[1];
-    int n = j->kind == ALLGATHERV ? j->n[me] : j->count, at = j->kind == ALLGATHERV ? j->at[me] : me * n;
+    int me = check_rank, here = j->in_place && !scatters(j->kind);
+    uint64_t *to = here || j->kind == BCAST ? j->recv : j->send;
+    int s = j->stride[to == j->recv];
     if (j->kind == BCAST) {
-        if (me == j->root) put(j->recv, s, 0, j, me, 0, n);
-    } else if (j->kind == ALLTOALL || j->kind == SCATTER) {
-        uint64_t *to = j->in_place && j->kind == ALLTOALL ? j->recv : j->send;
-        for (int r = 0; r < check_size; r++) put(to, to == j->recv ? s : j->stride[0], r * n, j, me, r, n);
+        if (me == j->root) put(to, s, 0, j, me, 0, j->count);
+    } else if (one_block_out(j->kind)) {
+        int for_whom = gathers(j->kind) ? j->root : 0;
+        put(to, s, here ? j->rat[me] : 0, j, me, for_whom, length(j, me, for_whom));
     } else {
-        int to = j->kind == GATHER ? j->root : 0;
-        if (j->in_place) put(j->recv, s, at, j, me, to, n);
-        else put(j->send, j->stride[0], 0, j, me, to, n);
+        for (int r = 0; r < check_size; r++) put(to, s, here ? j->rat[r] : j->sat[r], j, me, r, j->sn[r]);
     }
 }
 
@@ -95,18 +127,12 @@ static int start(struct job *j, MPI_Request *q)
     case GATHER: return MPI_Igather(s, n, st, r, n, rt, j->root, c, q);
     case SCATTER: return MPI_Iscatter(j->send, n, st, j->in_place ? MPI_IN_PLACE : r, n, rt, j->root, c, q);
     case ALLGATHER: return MPI_Iallgather(s, n, st, r, n, rt, c, q);
-    case ALLGATHERV: return MPI_Iallgatherv(s, j->n[check_rank], st, r, j->n, j->at, rt, c, q);
+    case ALLGATHERV: return MPI_Iallgatherv(s, j->sn[0], st, r, j->rn, j->rat, rt, c, q);
+    case GATHERV: return MPI_Igatherv(s, j->sn[j->root], st, r, j->rn, j->rat, rt, j->root, c, q);
+    case SCATTERV:
+        return MPI_Iscatterv(j->send, j->sn, j->sat, st, j->in_place ? MPI_IN_PLACE : r, j->rn[j->root], rt, j->root, c, q);
+    case ALLTOALLV: return MPI_Ialltoallv(s, j->sn, j->sat, st, r, j->rn, j->rat, rt, c, q);
     default: return MPI_Ialltoall(s, n, st, r, n, rt, c, q);
-    }
-}
-
-static void make_lengths(struct job *j)
-{
-    int at = 0;
-    for (int r = 0; r < check_size; r++) {
-        j->n[r] = draw(4) ? draw(j->count + 1) : 0;
-        j->at[r] = at;
-        at += j->n[r];
     }
 }
 
@@ -116,7 +142,7 @@ static void make_job(struct job *j, int gaps)
     int rooted;
     *j = (struct job){.kind = draw(KINDS), .root = draw(check_size), .id = ++id};
     j->count = draw(8) ? draw(MOST / check_size) : draw(2) ? 0 : draw(40);
-    rooted = j->kind == GATHER || j->kind == SCATTER;
+    rooted = gathers(j->kind) || scatters(j->kind);
     j->in_place = draw(3) == 0 && j->kind != BCAST && (!rooted || check_rank == j->root);
     make_lengths(j);
     for (int i = 0; i < 2; i++) { /* gaps: each rank as it likes */
@@ -238,7 +264,7 @@ static void computing_rank(int who, int step)
     MPI_Request q[N];
     for (int i = 0; i < N; i++) {
         make_job(&j[i], 0);
-        if (j[i].count < 3000 || j[i].kind == ALLGATHERV) { /* so that it is one of these; v: it may be small */
+        if (j[i].count < 3000 || j[i].kind == ALLGATHERV) { /* so that it is one of these; all its blocks may be small */
             drop_job(&j[i--]);
             continue;
         }
@@ -246,7 +272,8 @@ static void computing_rank(int who, int step)
     }
     if (check_rank == who) {
         CHECK(others_come_to(step), "the others wait for a rank that computes");
-        for (int i = 0; i < N; i++) check_job(&j[i]); /* its own data are there, too */
+        for (int i = 0; i < N; i++)
+            if (!is_v(j[i].kind)) check_job(&j[i]); /* its own data are there, too; v: but for short blocks */
     }
     CHECK_OK(MPI_Waitall(N, q, MPI_STATUSES_IGNORE));
     said[check_rank] = step;
@@ -267,6 +294,33 @@ static void too_much(void)
     MPI_Igather(in, n, MPI_BYTE, out, 100000, MPI_BYTE, 0, MPI_COMM_WORLD, &q);
     if (check_rank == 0) CHECK_CLASS(MPI_Wait(&q, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
     else CHECK_OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
+}
+
+/* The same with blocks whose lengths only two know: rank 1 (scatterv: 0) sends `sent` bytes where `expected` are. */
+static void disagree(int kind, int sent, int expected)
+{
+    static char in[200000], out[200000];
+    int sn[RANKS] = {0}, rn[RANKS] = {0}, at[RANKS] = {0}, to = kind == SCATTERV, me = check_rank;
+    MPI_Comm c = MPI_COMM_WORLD;
+    MPI_Request q;
+    if (me == !to) sn[to] = sent;
+    if (me == to) rn[!to] = expected;
+    if (kind == GATHERV) MPI_Igatherv(in, sn[0], MPI_BYTE, out, rn, at, MPI_BYTE, 0, c, &q);
+    else if (kind == SCATTERV) MPI_Iscatterv(in, sn, at, MPI_BYTE, out, rn[0], MPI_BYTE, 0, c, &q);
+    else MPI_Ialltoallv(in, sn, at, MPI_BYTE, out, rn, at, MPI_BYTE, c, &q);
+    if (me != to) CHECK_OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    else CHECK_CLASS(MPI_Wait(&q, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    CHECK_OK(MPI_Barrier(c));
+}
+
+static void disagree_all(void)
+{
+    static const int kinds[] = {GATHERV, SCATTERV, ALLTOALLV};
+    for (int i = 0; i < 3; i++) {
+        disagree(kinds[i], 200000, 100000);
+        disagree(kinds[i], 200000, 100);
+        disagree(kinds[i], 100, 200000);
+    }
 }
 
 static void die(int sig)
@@ -294,6 +348,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < ROUNDS || dies; i++) round_of(i % 2);
     if (getenv("TEST_REFUSED") || !may_copy()) return check_done();
     if (check_size > 1) too_much();
+    if (check_size > 1) disagree_all();
     share_memory();
     for (int i = 1; i <= 2 * check_size; i++) computing_rank(i % check_size, i);
     return check_done();
