@@ -13,6 +13,8 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node.h"
+#include "coll/node_pairs.h"
+#include "coll/node_v.h"
 #include "coll/node_wide.h"
 #include "obj/request.h"
 #include "proc/proc.h"
@@ -34,8 +36,11 @@ static size_t layout(struct node *n, char *base)
     at += p * sizeof *n->done_of;
     n->slots = (struct node_slot *)(base + at);
     at += NODE_K * p * sizeof *n->slots;
+    n->middle = base + at;
+    at += NODE_K * p * NODE_MIDDLE;
     n->big = base + at;
-    return at + NODE_BIG_K * p * n->big_bytes;
+    at += NODE_BIG_K * p * n->big_bytes;
+    return at + node_pairs_layout(n, base + at);
 }
 
 /* ---- blocks that wait for their last readers ---- */
@@ -119,7 +124,6 @@ static bool eligible(const struct comm *c)
 static uint64_t take_block(struct node *n)
 {
     uint64_t off = 0;
-    n->bytes = layout(n, NULL);
     lane_enter(n->comm->lane);
     reclaim();
     n->block = peer_shared_alloc(n->bytes, &off);
@@ -185,7 +189,9 @@ static int begin(struct comm *c, struct node *n)
     n->comm = c;
     n->rank = c->rank;
     n->size = c->size;
-    n->big_bytes = round_up((size_t)node_limit(n->size), CACHE_LINE);
+    n->big_bytes = round_up((size_t)node_limit(n->size) + NODE_V_PREFIX * (size_t)n->size, CACHE_LINE);
+    node_v_shares(n);
+    n->bytes = layout(n, NULL);
     list_init(&n->flights);
     n->poller.poll = node_poll;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);

@@ -3,6 +3,8 @@
 #include "coll/node.h"
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
+#include "coll/node_pairs.h"
+#include "coll/node_v.h"
 #include "coll/node_wide.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
@@ -26,6 +28,11 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     case COLL_ALLGATHERV:
     case COLL_REDUCE_SCATTER:
         return most_of(c, a);
+    case COLL_GATHERV:
+    case COLL_SCATTERV:
+    case COLL_ALLTOALLV:
+    case COLL_ALLTOALLW:
+        return 0; /* whatever there is room for */
     default:
         return bytes;
     }
@@ -35,6 +42,7 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
 static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
     if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
+    if (node_v_is(a->kind)) return node_v_suits(a->kind, c->size);
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
@@ -43,8 +51,10 @@ static inline struct node *node_for(struct comm *c, const struct coll_call *a, i
 {
     int64_t amount = contribution(c, a, bytes);
     *rc_p = 0;
-    *big_p = amount > NODE_INLINE;
-    return likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    *big_p = amount > NODE_MIDDLE;
+    struct node *n = likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    if (n && node_v_is(a->kind)) *big_p = node_v_big(n, a);
+    return n;
 }
 
 static int run(struct node *n, const struct coll_call *a, bool big)
@@ -61,10 +71,10 @@ static int run(struct node *n, const struct coll_call *a, bool big)
 
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
  */
-static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
     n->settled = true;
-    bool done = node_run_behind(n, a, big, rc_p);
+    bool done = node_run_behind(n, a, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
@@ -74,7 +84,7 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
-    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, rc_p);
+    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, 0, rc_p);
     if (*rc_p || n->state != NODE_READY) return NULL;
     if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
     return n;
@@ -92,15 +102,29 @@ static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, 
     return *rc_p != 0;
 }
 
+/* Blocks of lengths that not all know: a number for messages is taken in any case. */
+static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+{
+    if (n->settled && n->state != NODE_READY) return false;
+    uint32_t number = n->comm->coll->seq++;
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
+    if (node_v_long(n, a) || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+        return node_run_behind(n, a, big, number, rc_p) || *rc_p;
+    *rc_p = run(n, a, big);
+    if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
+    return true;
+}
+
 bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
-    if (unlikely(!n->settled)) return run_unsettled(n, a, big, rc_p);
+    if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
     /* acquire: pairs with the release by whoever ended the last one in flight */
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, rc_p);
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
@@ -109,7 +133,9 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
 {
     bool big;
     *rc_p = 0;
-    if (coll_has_blocks(a->kind)) return false; /* the arrays are the user's again on return */
     struct node *n = node_for(c, a, bytes, &big, rc_p);
-    return n && node_enlist(n, a, big, r, rc_p);
+    if (n || *rc_p) return n && node_enlist(n, a, big, false, r, rc_p);
+    if (!node_pairs_suit(c, a, bytes)) return false;
+    n = node_get(c, rc_p);
+    return n && node_enlist(n, a, false, true, r, rc_p);
 }

@@ -296,8 +296,7 @@ bool node_direct_suits(const struct comm *c, const struct coll_call *a, int64_t 
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-/* May this rank read and write the memory of all others? */
-static bool reaches_all(struct node *n)
+bool node_reaches_all(struct node *n)
 {
     bool all = true;
     lane_enter(n->comm->lane);
@@ -326,7 +325,7 @@ int node_agree(struct node *n, bool so, bool *all_p)
 static int find_out(struct node *n)
 {
     bool all;
-    int rc = node_agree(n, reaches_all(n), &all);
+    int rc = node_agree(n, node_reaches_all(n), &all);
     if (!rc) n->direct = all ? NODE_DIRECT : NODE_NOT_DIRECT;
     return rc;
 }

@@ -19,6 +19,9 @@ bool node_direct_suits(const struct comm *, const struct coll_call *, int64_t by
  * code. */
 bool node_direct_run(struct node *, const struct coll_call *, int *rc_p);
 
+/* May this rank read and write the memory of all others? */
+bool node_reaches_all(struct node *);
+
 /* ---- for the operations ---- */
 
 /* Packed data of (count x type) as one piece of memory: the user's own, or a copy. */

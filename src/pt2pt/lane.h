@@ -51,7 +51,8 @@ struct pt_comm {
  */
 struct lane_poller {
     struct link link;
-    int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list */
+    int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list. By the helper
+                                        * too: see lane_is_no_caller, and gates do not wake it */
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     bool counted;                      /* in the gates: somebody of this process sleeps */
 };
