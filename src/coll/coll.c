@@ -322,6 +322,7 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     int rc = coll_prepare(c, a, req_p);
     if (rc) return rc;
     lane_enter(c->lane);
+    lane_going(c->lane);
     coll_go(*req_p);
     lane_leave_to_itself(c->lane, *req_p);
     lane_leave(c->lane);
