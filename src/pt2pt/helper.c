@@ -55,11 +55,8 @@ void lane_left_behind(struct lane *l, struct request *r)
     add_background(l, 1);
 }
 
-void lane_come_back(struct lane *l, struct request *r)
-{
-    r->flags &= (uint16_t)~REQ_BACKGROUND;
-    add_background(l, -1);
-}
+/* The request keeps its flag: a waiter may be looking at the others, without the lock. */
+void lane_come_back(struct lane *l) { add_background(l, -1); }
 
 bool lane_left_work(struct lane *l)
 {

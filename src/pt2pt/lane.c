@@ -134,7 +134,7 @@ void lane_finish(struct request *r, int error)
     bool free_it = r->flags & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
-    if (unlikely(r->flags & REQ_BACKGROUND)) lane_come_back(&lane0, r);
+    if (unlikely(r->flags & REQ_BACKGROUND)) lane_come_back(&lane0);
     if (unlikely(r->id)) ids_drop(&lane0.ids, r);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
