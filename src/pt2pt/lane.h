@@ -95,6 +95,7 @@ struct lane {
     struct link streams;  /* requests: large sends going out in fragments */
     uint32_t large;       /* entries of the last three lists */
     struct link pollers;  /* struct lane_poller */
+    bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look (lane_call_helper) */
     struct link deferred; /* requests that have ended but for `done`, which would run what the helper must not */
 
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */

@@ -42,10 +42,13 @@ void lane_pollers_wake(struct lane *l)
 int lane_pollers_look(struct lane *l)
 {
     int n = 0;
+    if (unlikely(l->looking)) return 0;
+    l->looking = true;
     list_each(a, next, &l->pollers)
     {
         struct lane_poller *p = container_of(a, struct lane_poller, link);
         n += p->poll(p);
     }
+    l->looking = false;
     return n;
 }

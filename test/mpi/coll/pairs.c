@@ -340,7 +340,7 @@ static void prepare_to_die(void)
 int main(int argc, char **argv)
 {
     int dies = getenv("TEST_DIES") != NULL;
-    check_start(&argc, &argv);
+    check_start_thread(&argc, &argv, getenv("TEST_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     common = check_seed();
     own = common * 31 + (uint64_t)check_rank;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
