@@ -120,7 +120,7 @@ static void drop(struct request *r)
     coll_frame_give(frame);
 }
 
-static const struct request_hooks hooks = {start, drop};
+static const struct request_hooks hooks = {.start = start, .drop = drop};
 
 /* What coll_prepare_messages made, before it was started, becomes persistent. */
 static void make_persistent(struct request *r, uint32_t number)
