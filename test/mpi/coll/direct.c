@@ -6,14 +6,28 @@
 #include "../check.h"
 
 enum { ROUNDS = 60, MOST = 15000, FIRST = 1000, GAP_WORDS = 3, MOST_RANKS = 64 };
-enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, SCAN, EXSCAN, BLOCKS, VARYING, ALLGATHERV, KINDS };
+enum {
+    BCAST,
+    GATHER,
+    SCATTER,
+    ALLGATHER,
+    ALLTOALL,
+    REDUCE,
+    ALLREDUCE,
+    SCAN,
+    EXSCAN,
+    BLOCKS,
+    VARYING,
+    ALLGATHERV,
+    KINDS
+};
 
 static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
 
 struct job {
     int kind, root, count, in_place;
     int counts[MOST_RANKS], displs[MOST_RANKS]; /* of ALLGATHERV and VARYING, at most `count` */
-    MPI_Datatype stype, rtype; /* elements of two words */
+    MPI_Datatype stype, rtype;                  /* elements of two words */
     MPI_Op op;
     unsigned *send, *recv, *want;
     size_t words;
