@@ -1,5 +1,5 @@
 /*
- * node_wide.c - see node_wide.h: the memory, the user's buffers, and an operation as slices of the vector, or of each
+ * node_wide.c - see node_wide.h: the memory, and an operation as slices of the vector, or of each
  * block, one after the other. Each slice is what a small operation is: who has something leaves it in its slot, who
  * needs something takes it (node_wide_ops.c).
  */
@@ -7,11 +7,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node_wide_in.h"
-#include "copy/copy.h"
 #include "transport/peer.h"
-#include "type/cursor.h"
-
-#include <stdlib.h>
 
 #define SLICE_LEAST 256 /* bytes; less is not worth a switch */
 
@@ -94,114 +90,6 @@ static uint32_t begin(struct node *n)
     return n->seq;
 }
 
-/* ---- the user's buffers ---- */
-
-struct side {
-    const void *buf;
-    int64_t count;
-    const struct type *type; /* NULL: this rank gives, or gets, nothing */
-};
-
-static const void *block_at(const void *buf, int rank, int64_t count, const struct type *t)
-{
-    return (const char *)buf + rank * count * t->extent;
-}
-
-static struct side gives(const struct node *n, const struct coll_call *a)
-{
-    struct side nothing = {0}, sent = {a->sendbuf, a->scount, a->stype}, got = {a->recvbuf, a->rcount, a->rtype};
-    bool root = n->rank == a->root, in_place = a->sendbuf == MPI_IN_PLACE;
-    switch (a->kind) {
-    case COLL_BCAST:
-        return root ? got : nothing;
-    case COLL_SCATTER:
-        sent.count *= n->size;
-        return root ? sent : nothing;
-    case COLL_GATHER:
-        return root ? nothing : sent;
-    case COLL_ALLGATHER:
-        if (in_place) got.buf = block_at(got.buf, n->rank, got.count, got.type);
-        return in_place ? got : sent;
-    case COLL_ALLTOALL:
-        sent.count *= n->size;
-        got.count *= n->size;
-        return in_place ? got : sent;
-    case COLL_REDUCE_SCATTER_BLOCK:
-        got.count *= n->size;
-        // fall through
-    default:
-        if (!in_place) got.buf = a->sendbuf;
-        return got;
-    }
-}
-
-static struct side gets(const struct node *n, const struct coll_call *a)
-{
-    struct side nothing = {0}, got = {a->recvbuf, a->rcount, a->rtype};
-    bool root = n->rank == a->root;
-    switch (a->kind) {
-    case COLL_BCAST:
-    case COLL_SCATTER:
-        return root ? nothing : got;
-    case COLL_GATHER:
-    case COLL_REDUCE:
-        if (!root) return nothing;
-        break;
-    default:
-        break;
-    }
-    if (a->kind == COLL_GATHER || a->kind == COLL_ALLGATHER || a->kind == COLL_ALLTOALL) got.count *= n->size;
-    return got;
-}
-
-/* What a rank sends to itself does not go through the slots. */
-static void scatter_own(const struct node_pass *p)
-{
-    const struct coll_call *a = p->a;
-    const void *from = block_at(a->sendbuf, p->n->rank, a->scount, a->stype);
-    if (a->recvbuf != MPI_IN_PLACE) type_copy_across(a->recvbuf, a->rcount, a->rtype, from, a->scount, a->stype);
-}
-
-static void gather_own(const struct node_pass *p)
-{
-    const struct coll_call *a = p->a;
-    int me = p->n->rank;
-    char *to = (char *)(uintptr_t)block_at(a->recvbuf, me, a->rcount, a->rtype);
-    if (a->sendbuf != MPI_IN_PLACE) {
-        const void *from = a->kind == COLL_ALLTOALL ? block_at(a->sendbuf, me, a->scount, a->stype) : a->sendbuf;
-        type_copy_across(to, a->rcount, a->rtype, from, a->scount, a->stype);
-    }
-    if (!p->out.copy) return;
-    struct type_cursor c; /* it will be unpacked with the others */
-    type_cursor_init(&c, a->rtype, a->rcount, to);
-    type_pack(&c, p->out.copy + (size_t)me * p->block, p->block);
-}
-
-static void move_own_block(const struct node_pass *p)
-{
-    bool root = p->n->rank == p->a->root;
-    enum coll_kind k = p->a->kind;
-    if (k == COLL_SCATTER && root) scatter_own(p);
-    if (k == COLL_ALLGATHER || k == COLL_ALLTOALL || (k == COLL_GATHER && root)) gather_own(p);
-}
-
-static void open_buffers(struct node_pass *p)
-{
-    struct side in = gives(p->n, p->a), out = gets(p->n, p->a);
-    if (in.type) p->in = node_flat(in.buf, in.count, in.type, true, false);
-    if (out.type) p->out = node_flat(out.buf, out.count, out.type, false, false);
-    if ((in.type && !p->in.at) || (out.type && !p->out.at))
-        p->lacks = err_set(TERN_ERR_NOMEM, "no memory to pack the buffer of a collective");
-    if (!p->lacks) move_own_block(p);
-}
-
-static void close_buffers(struct node_pass *p, bool good)
-{
-    struct side out = gets(p->n, p->a);
-    if (p->out.copy) node_flat_end(&p->out, (void *)(uintptr_t)out.buf, out.count, out.type, good && !p->lacks);
-    free(p->in.copy);
-}
-
 /* ---- which ---- */
 
 /* Whom this rank waits for, as in node_wait_for. */
@@ -238,7 +126,7 @@ static bool wait_for(const struct node_pass *p, int whom)
 /* Bytes of a slice: whole elements where they are combined. */
 static size_t slice(const struct coll_call *a, int ranks)
 {
-    bool blocks = a->kind == COLL_ALLTOALL || a->kind == COLL_REDUCE_SCATTER_BLOCK;
+    bool blocks = a->kind == COLL_ALLTOALL || a->kind == COLL_REDUCE_SCATTER || a->kind == COLL_REDUCE_SCATTER_BLOCK;
     size_t most = slot_bytes(ranks) / (blocks ? (size_t)ranks : 1);
     return coll_reduces(a->kind) ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
 }
@@ -268,11 +156,17 @@ static bool too_many_slices(const struct coll_call *a, int ranks, int64_t bytes)
  * 24 and 27.
  */
 static const int64_t most_of_two[COLL_KINDS] = {
-    [COLL_BCAST] = 256 << 10,     [COLL_SCATTER] = 128 << 10,
-    [COLL_GATHER] = 128 << 10,    [COLL_ALLGATHER] = 256 << 10,
-    [COLL_ALLTOALL] = 256 << 10,  [COLL_REDUCE] = ANY_BYTES,
-    [COLL_ALLREDUCE] = ANY_BYTES, [COLL_SCAN] = ANY_BYTES,
-    [COLL_EXSCAN] = ANY_BYTES,    [COLL_REDUCE_SCATTER_BLOCK] = ANY_BYTES,
+    [COLL_BCAST] = 256 << 10,
+    [COLL_SCATTER] = 128 << 10,
+    [COLL_GATHER] = 128 << 10,
+    [COLL_ALLGATHER] = 256 << 10,
+    [COLL_ALLTOALL] = 256 << 10,
+    [COLL_REDUCE] = ANY_BYTES,
+    [COLL_ALLREDUCE] = ANY_BYTES,
+    [COLL_SCAN] = ANY_BYTES,
+    [COLL_EXSCAN] = ANY_BYTES,
+    [COLL_REDUCE_SCATTER] = ANY_BYTES,
+    [COLL_REDUCE_SCATTER_BLOCK] = ANY_BYTES,
 };
 
 /* Three and more, who copy from memory to memory if they may (node_direct.h) and the operation has that. */
@@ -284,9 +178,21 @@ static bool suits_own_cores(const struct comm *c, const struct coll_call *a, int
     return c->size == 2 || (bytes <= MOST_OF_MORE && !too_many_slices(a, c->size, bytes));
 }
 
+/* What is cut into slices: the longest block. */
+static int64_t to_be_cut(const struct coll_call *a, int ranks, int64_t bytes)
+{
+    int64_t most = 0;
+    if (!coll_has_blocks(a->kind)) return bytes;
+    for (int r = 0; r < ranks; r++)
+        if (a->rcounts[r] > most) most = a->rcounts[r];
+    return most * a->rtype->size;
+}
+
 bool node_wide_suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
-    if (bytes <= 0 || !node_wide_ops[a->kind].take || !var_int(VAR_COLL_NODE)) return false;
+    if (!node_wide_ops[a->kind].take) return false;
+    bytes = to_be_cut(a, c->size, bytes);
+    if (bytes <= 0 || !var_int(VAR_COLL_NODE)) return false;
     if (coll_reduces(a->kind) && (!a->rtype->contig || a->rtype->size <= 0)) return false;
     if (slice(a, c->size) < SLICE_LEAST) return false;
     return node_counts() ? !too_many_slices(a, c->size, bytes) : suits_own_cores(c, a, bytes);
@@ -309,17 +215,17 @@ static int run_slice(struct node_pass *p)
 
 bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    struct node_pass p = {.n = n, .a = a, .block = (size_t)bytes};
+    struct node_pass p = {.n = n, .a = a, .block = (size_t)to_be_cut(a, n->size, bytes)};
     *rc_p = n->wide.state == WIDE_UNKNOWN ? open_memory(n) : 0;
     if (*rc_p || n->wide.state != WIDE_READY) return false;
-    open_buffers(&p);
+    node_pass_open(&p);
     int rc = p.lacks;
     for (size_t step = slice(a, n->size); p.at < p.block; p.at += step) {
         p.len = min_size(step, p.block - p.at);
         int failed = run_slice(&p); /* the others go on */
         if (!rc) rc = failed;
     }
-    close_buffers(&p, !rc);
+    node_pass_close(&p, !rc);
     *rc_p = rc;
     return true;
 }

@@ -12,11 +12,30 @@ struct node_pass {
     struct node *n;
     const struct coll_call *a;
     struct node_flat in, out; /* what this rank gives and gets; `at` is NULL if that is nothing */
-    size_t block;             /* bytes of the vector, or of a block */
+    size_t block;             /* bytes of the vector, or of a block; of the longest one where they differ */
     uint32_t seq;
-    size_t at, len; /* the slice */
-    int lacks;      /* a code: this rank has no memory for packed copies */
+    size_t at, len;               /* the slice */
+    int lacks;                    /* a code: this rank has no memory for packed copies */
+    const int64_t *counts;        /* elements of each rank's block; NULL: all have `block` bytes */
+    size_t start[NODE_RANKS_MAX]; /* with `counts`: where the blocks begin in `in` or `out` */
 };
+
+/* Bytes of the slice of a rank's block, and where that block begins. */
+static inline size_t node_pass_len(const struct node_pass *p, int rank)
+{
+    if (!p->counts) return p->len;
+    size_t bytes = (size_t)(p->counts[rank] * p->a->rtype->size);
+    return bytes <= p->at ? 0 : min_size(bytes - p->at, p->len);
+}
+
+static inline size_t node_pass_start(const struct node_pass *p, int rank)
+{
+    return p->counts ? p->start[rank] : (size_t)rank * p->block;
+}
+
+/* The user's buffers (node_wide_ends.c), behind which is what this rank sends to itself. */
+void node_pass_open(struct node_pass *);
+void node_pass_close(struct node_pass *, bool good);
 
 /* Whose contribution a rank waits for: all; those of lower ranks (all, where arrivals are counted); the root for that
  * of all; the others for the root's, or for what the root leaves in their own slot. */

@@ -40,7 +40,8 @@ static int hear_lacks(struct node_pass *p)
 
 static void fill_vector(struct node_pass *p)
 {
-    if (p->in.at) copy_memory(slot(p, p->n->rank), p->in.at + p->at, p->len);
+    size_t n = p->a->kind == COLL_ALLGATHERV ? node_pass_len(p, p->n->rank) : p->len;
+    if (p->in.at && n) copy_memory(slot(p, p->n->rank), p->in.at + p->at, n);
     say_lack(p, p->n->rank);
 }
 
@@ -71,7 +72,8 @@ static int leave_blocks(struct node_pass *p)
     char *mine = slot(p, p->n->rank);
     for (int r = 0; r < p->n->size && p->in.at; r++) {
         if (r == p->n->rank && !node_pass_in_place(p)) continue;
-        copy_memory(mine + (size_t)r * p->len, p->in.at + (size_t)r * p->block + p->at, p->len);
+        size_t n = node_pass_len(p, r);
+        if (n) copy_memory(mine + (size_t)r * p->len, p->in.at + node_pass_start(p, r) + p->at, n);
     }
     say_lack(p, p->n->rank);
     node_contribute(p->n, p->seq);
@@ -112,28 +114,29 @@ static int leave_scatter(struct node_pass *p)
 static bool is_streamed(const struct node_pass *p)
 {
     size_t ranks = (size_t)p->n->size;
-    bool all_get_all = p->a->kind == COLL_ALLGATHER || p->a->kind == COLL_ALLTOALL;
+    enum coll_kind k = p->a->kind;
+    bool all_get_all = k == COLL_ALLGATHER || k == COLL_ALLGATHERV || k == COLL_ALLTOALL;
     return all_get_all && p->len >= STREAMED_LEAST && p->block >= copy_nontemporal_min / (ranks * ranks);
 }
 
-static void get(struct node_pass *p, size_t at, const char *from)
+static void get(struct node_pass *p, size_t at, const char *from, size_t n)
 {
-    if (!p->out.at) return;
+    if (!p->out.at || !n) return;
     if (is_streamed(p))
-        copy_nontemporal(p->out.at + at + p->at, from, p->len);
+        copy_nontemporal(p->out.at + at + p->at, from, n);
     else
-        copy_memory(p->out.at + at + p->at, from, p->len);
+        copy_memory(p->out.at + at + p->at, from, n);
 }
 
 static int take_bcast(struct node_pass *p)
 {
-    get(p, 0, slot(p, p->a->root));
+    get(p, 0, slot(p, p->a->root), p->len);
     return hear_lack(p, p->a->root, p->a->root);
 }
 
 static int take_scatter(struct node_pass *p)
 {
-    get(p, 0, slot(p, p->n->rank));
+    get(p, 0, slot(p, p->n->rank), p->len);
     return hear_lack(p, p->n->rank, p->a->root);
 }
 
@@ -142,7 +145,7 @@ static int take_gather(struct node_pass *p)
 {
     for (int i = 1; i < p->n->size; i++) {
         int r = (p->n->rank + i) % p->n->size;
-        get(p, (size_t)r * p->block, slot(p, r));
+        get(p, node_pass_start(p, r), slot(p, r), node_pass_len(p, r));
     }
     return hear_lacks(p);
 }
@@ -151,7 +154,7 @@ static int take_alltoall(struct node_pass *p)
 {
     for (int i = 1; i < p->n->size; i++) {
         int r = (p->n->rank + i) % p->n->size;
-        get(p, (size_t)r * p->block, slot(p, r) + (size_t)p->n->rank * p->len);
+        get(p, (size_t)r * p->block, slot(p, r) + (size_t)p->n->rank * p->len, p->len);
     }
     return hear_lacks(p);
 }
@@ -161,14 +164,17 @@ static int take_alltoall(struct node_pass *p)
 /* So much of the result stays in the nearest cache while the inputs pass. */
 #define COMBINED_AT_ONCE ((size_t)8 << 10)
 
+/* Does each rank get another block of the result? */
+static bool has_results(enum coll_kind k) { return k == COLL_REDUCE_SCATTER_BLOCK || k == COLL_REDUCE_SCATTER; }
+
 /* What a rank gives of this slice, for this rank, from byte x on: in its slot; the own one is still where it was, but
  * in place, where the result may overwrite it. */
 static const char *operand(const struct node_pass *p, int rank, size_t x)
 {
-    bool blocks = p->a->kind == COLL_REDUCE_SCATTER_BLOCK;
-    size_t me = (size_t)p->n->rank;
-    if (rank != p->n->rank || node_pass_in_place(p)) return slot(p, rank) + (blocks ? me * p->len : 0) + x;
-    return p->in.at + (blocks ? me * p->block : 0) + p->at + x;
+    bool blocks = has_results(p->a->kind);
+    int me = p->n->rank;
+    if (rank != me || node_pass_in_place(p)) return slot(p, rank) + (blocks ? (size_t)me * p->len : 0) + x;
+    return p->in.at + (blocks ? node_pass_start(p, me) : 0) + p->at + x;
 }
 
 /* to = a op b, `len` bytes; to may be b. */
@@ -194,8 +200,9 @@ static int combine_part(const struct node_pass *p, int last, size_t x, char *to,
 static int combine(const struct node_pass *p, int last, char *to)
 {
     size_t size = (size_t)p->a->rtype->size, step = size < COMBINED_AT_ONCE ? COMBINED_AT_ONCE / size * size : size;
+    size_t len = has_results(p->a->kind) ? node_pass_len(p, p->n->rank) : p->len;
     int rc = 0;
-    for (size_t x = 0; x < p->len && !rc; x += step) rc = combine_part(p, last, x, to + x, min_size(step, p->len - x));
+    for (size_t x = 0; x < len && !rc; x += step) rc = combine_part(p, last, x, to + x, min_size(step, len - x));
     return rc;
 }
 
@@ -251,7 +258,7 @@ static int leave_for_all(struct node_pass *p)
 static int take_allreduce(struct node_pass *p)
 {
     if (!p->n->counted) return take_combination(p);
-    get(p, 0, slot(p, p->n->size - 1));
+    get(p, 0, slot(p, p->n->size - 1), p->len);
     return 0;
 }
 
@@ -260,7 +267,7 @@ static int take_scan(struct node_pass *p)
     int last = p->n->rank - (p->a->kind == COLL_EXSCAN);
     if (last < 0) return 0;
     if (!p->n->counted) return combine(p, last, p->out.at + p->at);
-    get(p, 0, slot(p, last));
+    get(p, 0, slot(p, last), p->len);
     return 0;
 }
 
@@ -271,10 +278,12 @@ const struct node_wide_op node_wide_ops[COLL_KINDS] = {
     [COLL_SCATTER] = {leave_scatter, take_scatter, NODE_WIDE_OWN},
     [COLL_GATHER] = {leave_gather, take_gather, NODE_WIDE_ROOT_ALL},
     [COLL_ALLGATHER] = {leave_vector, take_gather, NODE_WIDE_ALL},
+    [COLL_ALLGATHERV] = {leave_vector, take_gather, NODE_WIDE_ALL},
     [COLL_ALLTOALL] = {leave_blocks, take_alltoall, NODE_WIDE_ALL},
     [COLL_REDUCE] = {leave_operand, take_combination, NODE_WIDE_ROOT_ALL},
     [COLL_ALLREDUCE] = {leave_for_all, take_allreduce, NODE_WIDE_ALL},
     [COLL_SCAN] = {leave_for_all, take_scan, NODE_WIDE_LOWER},
     [COLL_EXSCAN] = {leave_for_all, take_scan, NODE_WIDE_LOWER},
+    [COLL_REDUCE_SCATTER] = {leave_blocks, take_combination, NODE_WIDE_ALL},
     [COLL_REDUCE_SCATTER_BLOCK] = {leave_blocks, take_combination, NODE_WIDE_ALL},
 };

@@ -5,14 +5,29 @@
  */
 #include "../check.h"
 
-enum { ROUNDS = 60, MOST = 15000, FIRST = 1000, GAP_WORDS = 3 };
-enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, SCAN, EXSCAN, BLOCKS, KINDS };
+enum { ROUNDS = 60, MOST = 15000, FIRST = 1000, GAP_WORDS = 3, MOST_RANKS = 64 };
+enum {
+    BCAST,
+    GATHER,
+    SCATTER,
+    ALLGATHER,
+    ALLTOALL,
+    REDUCE,
+    ALLREDUCE,
+    SCAN,
+    EXSCAN,
+    BLOCKS,
+    VARYING,
+    ALLGATHERV,
+    KINDS
+};
 
 static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
 
 struct job {
     int kind, root, count, in_place;
-    MPI_Datatype stype, rtype; /* elements of two words */
+    int counts[MOST_RANKS], displs[MOST_RANKS]; /* of ALLGATHERV and VARYING, at most `count` */
+    MPI_Datatype stype, rtype;                  /* elements of two words */
     MPI_Op op;
     unsigned *send, *recv, *want;
     size_t words;
@@ -71,16 +86,33 @@ static int run(const struct job *j, unsigned *recv, MPI_Request *q)
         return q ? MPI_Iscan(s, r, n, rt, j->op, c, q) : MPI_Scan(s, r, n, rt, j->op, c);
     case EXSCAN:
         return q ? MPI_Iexscan(s, r, n, rt, j->op, c, q) : MPI_Exscan(s, r, n, rt, j->op, c);
+    case VARYING:
+        return q ? MPI_Ireduce_scatter(s, r, j->counts, rt, j->op, c, q)
+                 : MPI_Reduce_scatter(s, r, j->counts, rt, j->op, c);
+    case ALLGATHERV:
+        n = j->counts[check_rank];
+        return q ? MPI_Iallgatherv(s, n, st, r, j->counts, j->displs, rt, c, q)
+                 : MPI_Allgatherv(s, n, st, r, j->counts, j->displs, rt, c);
     default:
         return q ? MPI_Ireduce_scatter_block(s, r, n, rt, j->op, c, q)
                  : MPI_Reduce_scatter_block(s, r, n, rt, j->op, c);
     }
 }
 
+/* Some blocks are empty; between blocks there may be room. */
+static void draw_blocks(struct job *j)
+{
+    for (int r = 0; r < check_size; r++) {
+        j->counts[r] = draw(4) ? draw(j->count + 1) : 0;
+        j->displs[r] = r * j->count + draw(j->count + 1 - j->counts[r]);
+    }
+}
+
 static void make_job(struct job *j, MPI_Op op)
 {
     *j = (struct job){.kind = draw(KINDS), .root = draw(check_size), .count = FIRST + draw(MOST)};
-    int reduces = j->kind >= REDUCE, place = draw(3) == 0;
+    draw_blocks(j);
+    int reduces = j->kind >= REDUCE && j->kind != ALLGATHERV, place = draw(3) == 0;
     int rooted = j->kind == GATHER || j->kind == SCATTER || j->kind == REDUCE;
     j->in_place = place && j->kind != BCAST && (!rooted || check_rank == j->root);
     /* gaps: each rank as it likes */
@@ -112,9 +144,10 @@ static void one(MPI_Op op)
     for (int i = 0; i < n; i++) CHECK(ones[i] == check_size, "the small one gave %d", ones[i]);
     size_t bad = 0;
     for (size_t i = 0; i < j.words; i++) bad += j.recv[i] != j.want[i];
-    if (j.in_place && j.kind == BLOCKS) { /* MPI leaves open what is behind the result */
+    if (j.in_place && (j.kind == BLOCKS || j.kind == VARYING)) { /* MPI leaves open what is behind the result */
+        int count = j.kind == BLOCKS ? j.count : j.counts[check_rank];
         bad = 0;
-        for (size_t i = 0; i < (size_t)j.count * 2; i++) bad += j.recv[i] != j.want[i];
+        for (size_t i = 0; i < (size_t)count * 2; i++) bad += j.recv[i] != j.want[i];
     }
     CHECK(!bad, "kind %d, %d elements, root %d%s: %zu words differ", j.kind, j.count, j.root,
           j.in_place ? ", in place" : "", bad);
