@@ -143,6 +143,9 @@ static void unbounce(struct goal_frame *f, struct message *m)
     m->bounce = NULL;
 }
 
+/* Of runs that are waited for where they are started. */
+static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
+
 static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->index == OP_USER; }
 
 static void message_done(struct request *r)
@@ -226,7 +229,9 @@ static inline bool sent_at_once(struct goal_frame *f, const struct goal_op *op)
     if (op->n_in) b = goal_piece_buf(f, op->piece);
     struct way w = way_of(c, op);
     int tag = (int)((uint32_t)w.tag << 16 | op->tag);
-    return !b.type && !pt_send_quick(w.comm, b.buf, (size_t)b.len, w.rank, tag);
+    if (b.type || pt_send_quick(w.comm, b.buf, (size_t)b.len, w.rank, tag)) return false;
+    if (f->done != run_done) pt_look_again(w.comm, w.rank);
+    return true;
 }
 
 static int port_send(struct goal_frame *f, const struct goal_op *op)
@@ -258,11 +263,21 @@ static void port_cancel(struct goal_frame *f)
     }
 }
 
+void coll_frame_give_up(struct coll_frame *c, int rank)
+{
+    const struct goal_head *block = c->goal->block;
+    for (uint32_t i = 0; i < block->op_count && c->goal->active; i++) {
+        struct message *m = &c->msg[i];
+        if (m->req.kind == REQ_RECV && m->req.done && m->req.rank == rank) {
+            pt_cancel_locked(&m->req);
+            return; /* the frame may be gone */
+        }
+    }
+}
+
 static const struct goal_port port = {port_send, port_recv, port_copy, port_reduce, port_reduce3, port_cancel};
 
 /* ---- frames ----------------------------------------------------------------- */
-
-static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
 
 struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, bool kept)
 {
@@ -334,6 +349,8 @@ void coll_frame_number(struct coll_frame *c, uint32_t seq)
     c->goal->tag = (int)(seq & 0x3fff);
     if (unlikely(c->comm->inter)) c->within_tag = (int)(c->comm->within->coll->seq++ & 0x3fff);
 }
+
+int coll_frame_tag(uint32_t seq) { return (int)((seq & 0x3fff) << 16); }
 
 /* The group's own communicator has no persistent collectives but those of the intercommunicator: one number does. */
 void coll_frame_keep_number(struct coll_frame *c, uint32_t number)

@@ -89,6 +89,7 @@ struct schedule_run {
     struct coll_frame *frame;
     GOAL_Request *request;
     unsigned number; /* modulo SCHEDULE_RUNS */
+    bool left;       /* to go on by itself (lane_left_work) */
     char *words;     /* of its failure, until somebody has waited for it */
 };
 

@@ -83,6 +83,8 @@ static void run_over(struct goal_frame *f)
 {
     struct schedule_run *r = f->owner;
     GOAL_Request *request = r->request;
+    if (r->left) lane_work_over(r->schedule->comm->lane);
+    r->left = false;
     request->error = f->status;
     if (f->status) {
         r->words = strdup(err_words()); /* without memory the code has to do */
@@ -140,6 +142,7 @@ static int start(struct schedule *s, GOAL_Request *request)
     s->runs++;
     *request = (GOAL_Request){GOAL_RUNNING, 0, r};
     goal_start(f);
+    if (request->state == GOAL_RUNNING) r->left = lane_left_work(s->comm->lane);
     return 0;
 }
 
@@ -147,6 +150,7 @@ int schedule_run(struct schedule *s, GOAL_Request *request)
 {
     if (!s->prog) return err_set(TERN_ERR_REQUEST, "the schedule is not compiled");
     lane_enter(s->comm->lane);
+    lane_going(s->comm->lane);
     int rc = start(s, request);
     lane_leave(s->comm->lane);
     return rc;

@@ -30,7 +30,8 @@ static struct coll_shape shape_of(const struct bench *b, int r)
     s.segment = t->segment;
     s.radix = t->radix;
     s.nodes = t->nodes;
-    if (t->mixed) s.flags |= COLL_MIXED;
+    s.domains = t->domains;
+    s.flags |= (uint16_t)t->mixed;
     return s;
 }
 
@@ -56,9 +57,9 @@ static bool complain(const struct bench *b, int r, const char *what)
     if (b->words[0]) return false;
     snprintf(
         b->words, TRIAL_WORDS,
-        "%s %s: %d ranks on %d nodes, root %d, %lld elements of %lld bytes, segment %lld, radix %d%s%s%s, seed %llu: "
+        "%s %s: %d ranks on %d nodes with %d domains, root %d, %lld elements of %lld bytes, segment %lld, radix %d%s%s%s, seed %llu: "
         "rank %d: %s",
-        coll_kind_name(b->kind), coll_algs[t->alg].name, t->P, t->nodes, t->root, (long long)t->elems,
+        coll_kind_name(b->kind), coll_algs[t->alg].name, t->P, t->nodes, t->domains, t->root, (long long)t->elems,
         (long long)t->esize, (long long)t->segment, t->radix, t->in_place ? ", in place" : "",
         t->ordered ? ", ordered" : "", t->gap ? ", gaps" : "", (unsigned long long)t->seed, r, what);
     return false;
@@ -80,7 +81,8 @@ static bool compile(struct bench *b, struct goal_prog *prog[])
                                .send_off = k->send_off,
                                .recv_len = k->recv_len,
                                .recv_off = k->recv_off,
-                               .node = b->t->nodes > 1 ? b->t->node : NULL};
+                               .node = b->t->nodes > 1 ? b->t->node : NULL,
+                               .domain = b->t->domains > b->t->nodes ? b->t->domain : NULL};
         if (coll_compile(&s, &v, &prog[r])) return complain(b, r, err_words());
         if (goal_verify(&prog[r]->head, prog[r]->head.bytes)) return complain(b, r, err_words());
     }
@@ -145,21 +147,41 @@ bool trial_has_root(enum coll_kind k)
            k == COLL_SCATTERV;
 }
 
-/* Nodes of any size, numbered by their first ranks, in blocks or in any order. */
-static void draw_nodes(struct trial *t, uint64_t *state)
+/* Parts of the ranks, of any sizes, each inside one of those of `in` (NULL: all ranks), numbered by their first ranks, in
+ * blocks or in any order. Returns how many; *mixed: they are not in order. */
+static int draw_parts(int P, const int32_t *in, uint64_t *state, int32_t part[], bool *mixed)
 {
-    int n = 1 + (int)(sim_random(state) % (uint64_t)t->P), number[TRIAL_RANKS];
+    int most = 1 + (int)(sim_random(state) % (uint64_t)P), of[TRIAL_RANKS], parts = 0;
     bool blocks = sim_random(state) & 1;
-    for (int r = 0; r < t->P; r++) number[r] = -1;
-    for (int r = 0, at = 0; r < t->P; r++) {
-        if (blocks)
-            at += r && sim_random(state) % (uint64_t)t->P < (uint64_t)n;
-        else
-            at = (int)(sim_random(state) % (uint64_t)n);
-        if (number[at] < 0) number[at] = t->nodes++;
-        t->node[r] = number[at];
-        t->mixed |= r && t->node[r] < t->node[r - 1];
+    for (int r = 0, at = 0; r < P; r++) {
+        if (blocks) at += r && sim_random(state) % (uint64_t)P < (uint64_t)most;
+        else at = (int)(sim_random(state) % (uint64_t)most);
+        of[r] = at;
+        int same = 0; /* the first rank of the same part */
+        while (of[same] != at || (in && in[same] != in[r])) same++;
+        part[r] = same < r ? part[same] : parts++;
+        *mixed |= r && part[r] < part[r - 1];
     }
+    return parts;
+}
+
+static void draw_places(struct trial *t, uint64_t *state)
+{
+    bool mixed = false, shuffled = false;
+    t->nodes = draw_parts(t->P, NULL, state, t->node, &mixed);
+    t->domains = draw_parts(t->P, t->node, state, t->domain, &shuffled);
+    t->mixed = (mixed ? COLL_MIXED : 0) | (shuffled ? COLL_SHUFFLED : 0);
+    if (sim_random(state) % 4) return;
+    t->nodes = 1; /* a single node with domains */
+    memset(t->node, 0, sizeof t->node);
+    t->mixed &= COLL_SHUFFLED;
+}
+
+bool trial_fits(const struct trial *t)
+{
+    struct coll_shape s = {.kind = (uint8_t)coll_algs[t->alg].kind, .size = t->P, .nodes = t->nodes, .domains = t->domains};
+    s.flags = (uint16_t)((t->ordered ? COLL_ORDERED : COLL_EXACT) | t->mixed);
+    return coll_alg_fits(t->alg, &s);
 }
 
 bool trial_draw(struct trial *t, int alg, int P, int root, unsigned options, uint64_t state)
@@ -178,11 +200,9 @@ bool trial_draw(struct trial *t, int alg, int P, int root, unsigned options, uin
     t->esize = t->ordered ? 16 : coll_reduces(kind) ? 8 : 1 + (int64_t)(t->seed % 9);
     t->segment = (sim_random(&state) & 1 ? 3 : 7) * t->esize;
     t->radix = 2 + (int)(sim_random(&state) % 5);
-    draw_nodes(t, &state);
+    draw_places(t, &state);
     if (coll_has_neighbors(kind) || (coll_algs[alg].flags & ALG_INTER)) return false; /* other tests' */
     if (t->in_place && (kind == COLL_BCAST || kind == COLL_BARRIER)) return false;
     if (t->ordered && !coll_reduces(kind)) return false;
-    struct coll_shape s = {.kind = (uint8_t)kind, .size = P, .nodes = t->nodes};
-    s.flags = (uint16_t)((t->ordered ? COLL_ORDERED : COLL_EXACT) | (t->mixed ? COLL_MIXED : 0));
-    return coll_alg_fits(alg, &s);
+    return trial_fits(t);
 }
