@@ -18,9 +18,10 @@ bool node_ready(void *wait)
     struct node_wait *w = wait;
     struct node *n = w->n;
     if (w->rank >= 0) return slot_is_set(n, w->seq, w->rank);
-    if (n->counted)
+    if (n->counted && w->rank == NODE_ALL)
         return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
-    for (; w->seen < n->size; w->seen++) /* those seen once need no second look */
+    int end = w->rank == NODE_LOWER ? n->rank : n->size;
+    for (; w->seen < end; w->seen++) /* those seen once need no second look */
         if (!slot_is_set(n, w->seq, w->seen)) return false;
     return true;
 }
@@ -68,10 +69,13 @@ struct wait_free {
     bool big;
 };
 
-static bool next_is_free(void *wait)
+/* Who has got so far ahead lets the others catch up with half of that: else it would meet them in every operation from
+ * here on, at the price of a line between caches for both, or of a switch where they share a core. All that they need for
+ * that from here is in the slots. */
+static bool half_is_free(void *wait)
 {
     const struct wait_free *w = wait;
-    return node_free_slots(w->n, w->n->seq, w->big);
+    return node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
 }
 
 uint32_t node_begin(struct node *n, bool big)
@@ -79,7 +83,7 @@ uint32_t node_begin(struct node *n, bool big)
     uint32_t seq = ++n->seq;
     if (unlikely(!node_free_slots(n, seq, big))) {
         struct wait_free w = {n, big};
-        wait_until(n, next_is_free, &w, &n->head->room);
+        wait_until(n, half_is_free, &w, &n->head->room);
     }
     return seq;
 }
@@ -133,6 +137,23 @@ void node_contribute(struct node *n, uint32_t seq)
         node_release(n, seq);
     else if (!n->counted)
         node_announce(n);
+}
+
+/*
+ * Ranks above wait for this one, and for all below it. Where they may sleep and share cores they are not woken for nothing:
+ * while one below is missing, that one will do it. The fence makes sure that of two who come at the same time one sees the
+ * other: if this one does not see the other's flag, whoever is woken by the other sees this one's.
+ */
+void node_pass_on(struct node *n, uint32_t seq)
+{
+    struct node_wait below = {n, seq, NODE_LOWER, 0};
+    node_signal(n, seq, n->rank);
+    if (n->rank == n->size - 1) return;
+    if (n->counted) {
+        atomic_thread_fence(memory_order_seq_cst);
+        if (!node_ready(&below)) return;
+    }
+    node_announce(n);
 }
 
 void node_finish(struct node *n, uint32_t seq, bool met_all)

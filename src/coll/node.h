@@ -6,9 +6,9 @@
  * needs something waits for the slots and takes it. Nothing passes through a third
  * rank, so a rank that came late finds everything there.
  *
- *   block:  | struct node_head | done[P] | slots[K][P] of one line | big slots[K][P] |
+ *   block:  | struct node_head | done[P] | slots[K][P] of one line | middle slots[K][P] | big slots[BIG_K][P] |
  *
- *   slot:   | flag (4) | 12 unused | payload (48) |   a longer payload lies in the big slot
+ *   slot:   | flag (4) | lengths (12) | payload (48) |   a longer payload lies in a middle or big slot
  *
  * Operation number s of the communicator uses the slots k = s mod K. A slot is
  * written again K operations later; the writer first makes sure that every rank has
@@ -16,7 +16,8 @@
  *
  * Waiting, with a core for each rank: on the flags themselves. With more ranks than
  * cores: arrivals are counted and only the last one wakes the others, all by one
- * system call, so that each rank is switched in once.
+ * system call, so that each rank is switched in once. Who needs one rank, or (prefix
+ * reductions) the lower ones only, looks at their flags in any case.
  *
  * Nonblocking operations are the same: started, the contribution is left; what comes
  * then is done by whatever progress the process makes (node_start.c). A rank that

@@ -9,10 +9,15 @@
 #include "coll/coll.h"
 #include "pt2pt/lane.h"
 
+#include <stddef.h>
+
 #define NODE_K 32      /* operations whose slots exist at the same time: that far a rank gets ahead of others */
 #define NODE_BIG_K 8   /* and those whose payloads lie in the big slots */
 #define NODE_INLINE 48 /* bytes of payload that lie beside the flag */
+#define NODE_MIDDLE 512 /* and those that lie in a slot of middle size */
+#define NODE_LENGTHS 12
 #define NODE_RANKS_MAX 256
+#define NODE_PLACES 8 /* operations whose pairs exist at the same time (node_pairs.h), at most */
 
 /* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
 struct node_round {
@@ -36,10 +41,17 @@ struct node_done {
 
 struct node_slot {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
-    uint32_t pad[3];
+    union {
+        uint32_t length; /* of operations where not all ranks know it, see node_v.h ... */
+        uint8_t lengths[NODE_LENGTHS];  /* ... for each rank */
+    };
     char payload[NODE_INLINE];
 };
+static_assert(offsetof(struct node_slot, payload) == 16, "shared layout");
 static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
+
+struct node_pair;
+struct node_tally;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -50,13 +62,27 @@ enum node_state {
 /* May all ranks read and write all others' memory (node_direct.h)? The same at all ranks. */
 enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
 
+/* Of node_wide.c: the wide slots of a communicator. */
+struct node_wide {
+    char *at;
+    size_t bytes; /* of a slot */
+    size_t whole; /* of all of them */
+    uint32_t sets;
+    void *block;  /* of the rank that owns the memory, else NULL */
+    int state;    /* 0: not asked for yet */
+};
+
 struct node {
     struct node_head *head;
     struct node_done *done_of; /* [P] */
     struct node_slot *slots;   /* [K][P] */
+    char *middle;              /* [K][P] of NODE_MIDDLE */
     char *big;                 /* [BIG_K][P] of big_bytes */
     size_t big_bytes;
+    size_t share, small_share; /* of each rank in a big slot, and in a slot's own line: node_v.h */
     struct comm *comm;
+    struct node_pair *pairs; /* [places][P][P]; see node_pairs.h */
+    struct node_tally *tallies; /* [places][P] */
     int rank, size;
     uint32_t seq;   /* the last operation begun */
     uint32_t safe;  /* slots of operations up to this number are known to be free */
@@ -69,11 +95,19 @@ struct node {
     uint8_t direct; /* enum node_direct */
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
+    struct node_wide wide;
 
     /* operations in the background (node_start.c), under the lane's lock */
     struct link flights;
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
+
+    /* large ones (node_pairs.c) */
+    uint32_t places;                 /* operations whose pairs exist at the same time */
+    uint32_t pairs_begun;            /* operations so far */
+    uint32_t place_seq[NODE_PLACES]; /* the one that has or had this place, 0: none yet */
+    uint32_t probe;                  /* the one that finds `direct` out, 0: none has been started */
+    uint32_t moved;                  /* chunks copied here, in all */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -92,6 +126,7 @@ static inline struct node_done *node_done(struct node *n, int rank) { return &n-
 static inline char *node_payload(struct node *n, uint32_t seq, int rank, size_t bytes)
 {
     if (bytes <= NODE_INLINE) return node_slot(n, seq, rank)->payload;
+    if (bytes <= NODE_MIDDLE) return n->middle + ((seq % NODE_K) * (size_t)n->size + (size_t)rank) * NODE_MIDDLE;
     return n->big + ((seq % NODE_BIG_K) * (size_t)n->size + (size_t)rank) * n->big_bytes;
 }
 
@@ -114,6 +149,9 @@ static inline int64_t node_limit(int ranks)
     return most < share ? most : share;
 }
 
+/* Do arrivals count, since ranks share cores? */
+bool node_counts(void);
+
 /* Is the outcome known here? Then node_make takes note of it. */
 static inline bool node_told(const struct node *n) { return n->place || n->error; }
 void node_make(struct node *);
@@ -121,13 +159,13 @@ void node_make(struct node *);
 /* ---- flags (node.c) ---- */
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
-enum { NODE_ALL = -1, NODE_NOBODY = -2 };
+enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
 
 /* What is waited for; `seen` begins with 0. */
 struct node_wait {
     struct node *n;
     uint32_t seq;
-    int rank; /* or NODE_ALL */
+    int rank; /* or NODE_ALL, NODE_LOWER */
     int seen; /* slots of the first so many ranks have been seen set */
 };
 
@@ -141,6 +179,7 @@ void node_finish(struct node *, uint32_t seq,
 
 void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
 void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+void node_pass_on(struct node *, uint32_t seq);          /* own slot, which higher ranks wait for with all below it */
 void node_contribute(struct node *, uint32_t seq);       /* own slot, and whatever that brings about */
 bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
 void node_release(struct node *, uint32_t seq); /* the last one lets the others go */
@@ -149,12 +188,16 @@ void node_release(struct node *, uint32_t seq); /* the last one lets the others 
 
 int node_poll(struct lane_poller *); /* one look at what is in flight */
 
-/* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
-bool node_enlist(struct node *, const struct coll_call *, bool big, struct request *r, int *rc_p);
+/* Takes the place of r in the order; node_go then starts it. `large`: by pairs (node_pairs.h). False: use messages,
+ * unless *rc_p is a code. */
+bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, struct request *r, int *rc_p);
 
-/* Does an operation behind others that are in flight, or while the block is being made. False: use messages, see there.
- */
-bool node_run_behind(struct node *, const struct coll_call *, bool big, int *rc_p);
+/* Does an operation behind others that are in flight, or while the block is being made, or one with blocks that need
+ * messages (node_v.h), which have that number. False: use messages, see there. */
+bool node_run_behind(struct node *, const struct coll_call *, bool big, uint32_t number, int *rc_p);
+
+/* After one of node_v.h whose take failed, without messages of its own. */
+void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;
 
 /* Until nothing is in flight. */
 void node_await(struct node *);

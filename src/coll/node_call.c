@@ -3,6 +3,9 @@
 #include "coll/node.h"
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
+#include "coll/node_wide.h"
+#include "coll/node_pairs.h"
+#include "coll/node_v.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
 static int64_t most_of(const struct comm *c, const struct coll_call *a)
@@ -25,6 +28,11 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     case COLL_ALLGATHERV:
     case COLL_REDUCE_SCATTER:
         return most_of(c, a);
+    case COLL_GATHERV:
+    case COLL_SCATTERV:
+    case COLL_ALLTOALLV:
+    case COLL_ALLTOALLW:
+        return 0; /* whatever there is room for */
     default:
         return bytes;
     }
@@ -34,6 +42,7 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
 static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
 {
     if (!node_can(a->kind) || amount > node_limit(c->size)) return false;
+    if (node_v_is(a->kind)) return node_v_suits(a->kind, c->size);
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
@@ -42,8 +51,10 @@ static inline struct node *node_for(struct comm *c, const struct coll_call *a, i
 {
     int64_t amount = contribution(c, a, bytes);
     *rc_p = 0;
-    *big_p = amount > NODE_INLINE;
-    return likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    *big_p = amount > NODE_MIDDLE;
+    struct node *n = likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    if (n && node_v_is(a->kind)) *big_p = node_v_big(n, a);
+    return n;
 }
 
 static int run(struct node *n, const struct coll_call *a, bool big)
@@ -58,63 +69,12 @@ static int run(struct node *n, const struct coll_call *a, bool big)
     return rc > 0 ? 0 : rc;
 }
 
-/* Part of a call: `count` elements from element `first` of the buffers on. */
-static struct coll_call part_of(const struct coll_call *a, int64_t first, int64_t count)
-{
-    struct coll_call part = *a;
-    if (a->sendbuf && a->sendbuf != MPI_IN_PLACE) part.sendbuf = (const char *)a->sendbuf + first * a->rtype->extent;
-    if (a->recvbuf) part.recvbuf = (char *)a->recvbuf + first * a->rtype->extent;
-    part.rcount = count;
-    return part;
-}
-
-/* In pieces that fill a big slot each: while one is taken, the next is left. */
-static int run_pieces(struct node *n, const struct coll_call *a)
-{
-    int64_t step = (int64_t)n->big_bytes / a->rtype->size;
-    int rc = 0;
-    for (int64_t at = 0; at < a->rcount; at += step) {
-        struct coll_call part = part_of(a, at, a->rcount - at < step ? a->rcount - at : step);
-        int failed = run(n, &part, true);
-        if (failed) rc = failed; /* the others go on */
-    }
-    return rc;
-}
-
-/* A bcast is cut at bytes: ranks may have different types. */
-static int bcast_pieces(struct node *n, const struct coll_call *a)
-{
-    struct node_flat f = node_flat(a->recvbuf, a->rcount, a->rtype, n->rank == a->root, false);
-    struct coll_call bytes = {
-        .kind = COLL_BCAST, .recvbuf = f.at, .rcount = (int64_t)f.bytes, .rtype = type_of(MPI_BYTE), .root = a->root};
-    if (!f.at) return err_set(TERN_ERR_NOMEM, "no memory to pack the buffer of a bcast");
-    int rc = run_pieces(n, &bytes);
-    node_flat_end(&f, a->recvbuf, a->rcount, a->rtype, n->rank != a->root);
-    return rc;
-}
-
-/*
- * Up to how many bytes pieces through the slots are faster than messages between two ranks, 0: never; three and more
- * copy from memory to memory from some size on. bench/mpi/coll with 2 ranks on 2 cores (AMD EPYC, family 25).
- */
-static const int64_t pieces_most[COLL_KINDS] = {[COLL_BCAST] = 128 << 10,
-                                                [COLL_REDUCE] = 128 << 10,
-                                                [COLL_ALLREDUCE] = 64 << 10,
-                                                [COLL_SCAN] = 128 << 10,
-                                                [COLL_EXSCAN] = 128 << 10};
-
-static bool suits_pieces(const struct comm *c, const struct coll_call *a, int64_t bytes)
-{
-    if (!pieces_most[a->kind] || bytes > pieces_most[a->kind] || node_limit(c->size) < 1024) return false;
-    return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0 && a->rtype->size <= 1024);
-}
-
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
  */
-static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
     n->settled = true;
-    bool done = node_run_behind(n, a, big, rc_p);
+    bool done = node_run_behind(n, a, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
@@ -124,21 +84,34 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
-    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, rc_p);
+    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, 0, rc_p);
     if (*rc_p || n->state != NODE_READY) return NULL;
     if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
     return n;
 }
 
-/* Larger ones: from memory to memory, or in pieces. */
+/* Larger ones: through wide slots, or from memory to memory, which three and more with a core each try first. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    bool direct = node_direct_suits(c, a, bytes), pieces = suits_pieces(c, a, bytes);
-    struct node *n = direct || pieces ? node_for_large(c, rc_p) : NULL;
+    bool wide = node_wide_suits(c, a, bytes), direct = node_direct_suits(c, a, bytes);
+    struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
-    if (direct && node_direct_run(n, a, rc_p)) return true;
-    if (*rc_p || !pieces) return *rc_p != 0;
-    *rc_p = a->kind == COLL_BCAST ? bcast_pieces(n, a) : run_pieces(n, a);
+    if (wide && n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    if (!*rc_p && direct && node_direct_run(n, a, rc_p)) return true;
+    if (!*rc_p && wide && !n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    return *rc_p != 0;
+}
+
+/* Blocks of lengths that not all know: a number for messages is taken in any case. */
+static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+{
+    if (n->settled && n->state != NODE_READY) return false;
+    uint32_t number = n->comm->coll->seq++;
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
+    if (node_v_long(n, a) || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+        return node_run_behind(n, a, big, number, rc_p) || *rc_p;
+    *rc_p = run(n, a, big);
+    if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
     return true;
 }
 
@@ -147,10 +120,11 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
-    if (unlikely(!n->settled)) return run_unsettled(n, a, big, rc_p);
+    if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
     /* acquire: pairs with the release by whoever ended the last one in flight */
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, rc_p);
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
@@ -159,7 +133,9 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
 {
     bool big;
     *rc_p = 0;
-    if (coll_has_blocks(a->kind)) return false; /* the arrays are the user's again on return */
     struct node *n = node_for(c, a, bytes, &big, rc_p);
-    return n && node_enlist(n, a, big, r, rc_p);
+    if (n || *rc_p) return n && node_enlist(n, a, big, false, r, rc_p);
+    if (!node_pairs_suit(c, a, bytes)) return false;
+    n = node_get(c, rc_p);
+    return n && node_enlist(n, a, false, true, r, rc_p);
 }

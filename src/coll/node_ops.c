@@ -5,41 +5,10 @@
  */
 #include "coll/coll.h"
 #include "coll/node_block.h"
-#include "type/cursor.h"
-
-#include <string.h>
+#include "coll/node_pack.h"
+#include "coll/node_v.h"
 
 /* ---- payloads ---- */
-
-static inline void pack(char *to, const void *buf, int64_t count, const struct type *t)
-{
-    size_t n = (size_t)(count * t->size);
-    if (likely(t->contig)) {
-        if (n == 8)
-            memcpy(to, (const char *)buf + t->true_lb, 8);
-        else if (n)
-            memcpy(to, (const char *)buf + t->true_lb, n);
-        return;
-    }
-    struct type_cursor c;
-    type_cursor_init(&c, t, count, buf);
-    type_pack(&c, to, n);
-}
-
-static inline void unpack(void *buf, int64_t count, const struct type *t, const char *from)
-{
-    size_t n = (size_t)(count * t->size);
-    if (likely(t->contig)) {
-        if (n == 8)
-            memcpy((char *)buf + t->true_lb, from, 8);
-        else if (n)
-            memcpy((char *)buf + t->true_lb, from, n);
-        return;
-    }
-    struct type_cursor c;
-    type_cursor_init(&c, t, count, buf);
-    type_unpack(&c, from, n);
-}
 
 /* Place `rank` in a user's buffer of blocks of count elements. */
 static inline char *block_at(const void *buf, int rank, int64_t count, const struct type *t)
@@ -71,7 +40,7 @@ static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     if (n->rank != a->root) return 0;
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
-    pack(node_payload(n, seq, n->rank, bytes), a->recvbuf, a->rcount, a->rtype);
+    node_pack(node_payload(n, seq, n->rank, bytes), a->recvbuf, a->rcount, a->rtype);
     node_signal(n, seq, n->rank);
     node_announce(n);
     return 0;
@@ -80,7 +49,7 @@ static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
 static int take_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
-    unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, a->root, bytes));
+    node_unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, a->root, bytes));
     return 0;
 }
 
@@ -91,7 +60,7 @@ static int put_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
     for (int r = 0; r < n->size; r++) {
         const char *from = block_at(a->sendbuf, r, a->scount, a->stype);
         if (r != n->rank) {
-            pack(node_payload(n, seq, r, bytes), from, a->scount, a->stype);
+            node_pack(node_payload(n, seq, r, bytes), from, a->scount, a->stype);
             node_signal(n, seq, r);
         } else if (a->recvbuf != MPI_IN_PLACE) {
             type_copy_across(a->recvbuf, a->rcount, a->rtype, from, a->scount, a->stype);
@@ -104,14 +73,21 @@ static int put_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
 static int take_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
-    unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, n->rank, bytes));
+    node_unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, n->rank, bytes));
     return 0;
 }
 
 /* ---- all for one, or for all ---- */
 
+static bool is_root_of_gather(const struct node *n, const struct coll_call *a)
+{
+    return a->kind == COLL_GATHER && n->rank == a->root;
+}
+
+/* The root's own block goes straight to its place. */
 static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
+    if (is_root_of_gather(n, a)) return contributed(n, seq);
     const void *from = a->sendbuf;
     int64_t count = a->scount;
     const struct type *t = a->stype;
@@ -120,16 +96,21 @@ static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
         count = a->rcount;
         t = a->rtype;
     }
-    pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
+    node_pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
     return contributed(n, seq);
 }
 
 static int take_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
-    for (int r = 0; r < n->size; r++)
-        if (a->sendbuf != MPI_IN_PLACE || r != n->rank)
-            unpack(block_at(a->recvbuf, r, a->rcount, a->rtype), a->rcount, a->rtype, node_payload(n, seq, r, bytes));
+    for (int r = 0; r < n->size; r++) {
+        char *to = block_at(a->recvbuf, r, a->rcount, a->rtype);
+        if (r == n->rank && a->sendbuf == MPI_IN_PLACE) continue;
+        if (r == n->rank && a->kind == COLL_GATHER)
+            type_copy_across(to, a->rcount, a->rtype, a->sendbuf, a->scount, a->stype);
+        else
+            node_unpack(to, a->rcount, a->rtype, node_payload(n, seq, r, bytes));
+    }
     return 0;
 }
 
@@ -140,7 +121,7 @@ static int put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
     const struct type *t = in_place ? a->rtype : a->stype;
     int64_t count = in_place ? a->rcounts[n->rank] : a->scount;
     const void *from = in_place ? (char *)a->recvbuf + a->rdispls[n->rank] * t->extent : a->sendbuf;
-    pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
+    node_pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
     return contributed(n, seq);
 }
 
@@ -149,7 +130,7 @@ static int take_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
     const struct type *t = a->rtype;
     for (int r = 0; r < n->size; r++)
         if (a->sendbuf != MPI_IN_PLACE || r != n->rank)
-            unpack((char *)a->recvbuf + a->rdispls[r] * t->extent, a->rcounts[r], t,
+            node_unpack((char *)a->recvbuf + a->rdispls[r] * t->extent, a->rcounts[r], t,
                    node_payload(n, seq, r, (size_t)(a->rcounts[r] * t->size)));
     return 0;
 }
@@ -162,7 +143,7 @@ static int put_alltoall(struct node *n, uint32_t seq, const struct coll_call *a)
     const struct type *t = in_place ? a->rtype : a->stype;
     size_t one = (size_t)(count * t->size);
     char *mine = node_payload(n, seq, n->rank, one * (size_t)n->size);
-    for (int r = 0; r < n->size; r++) pack(mine + (size_t)r * one, block_at(from, r, count, t), count, t);
+    for (int r = 0; r < n->size; r++) node_pack(mine + (size_t)r * one, block_at(from, r, count, t), count, t);
     return contributed(n, seq);
 }
 
@@ -170,7 +151,7 @@ static int take_alltoall(struct node *n, uint32_t seq, const struct coll_call *a
 {
     size_t one = (size_t)(a->rcount * a->rtype->size), all = one * (size_t)n->size;
     for (int r = 0; r < n->size; r++)
-        unpack(block_at(a->recvbuf, r, a->rcount, a->rtype), a->rcount, a->rtype,
+        node_unpack(block_at(a->recvbuf, r, a->rcount, a->rtype), a->rcount, a->rtype,
                node_payload(n, seq, r, all) + (size_t)n->rank * one);
     return 0;
 }
@@ -189,7 +170,7 @@ static int combine(struct node *n, uint32_t seq, int last, size_t bytes, size_t 
                    const struct coll_call *a)
 {
     struct type *t = a->rtype;
-    unpack(a->recvbuf, count, t, node_payload(n, seq, last, bytes) + off);
+    node_unpack(a->recvbuf, count, t, node_payload(n, seq, last, bytes) + off);
     for (int r = last - 1; r >= 0; r--) {
         int rc = op_apply(a->op, operand(n, seq, r, bytes, off, t), a->recvbuf, count, t);
         if (rc) return rc;
@@ -200,7 +181,7 @@ static int combine(struct node *n, uint32_t seq, int last, size_t bytes, size_t 
 static void leave_operand(struct node *n, uint32_t seq, const struct coll_call *a, int64_t count)
 {
     const void *from = a->sendbuf == MPI_IN_PLACE ? a->recvbuf : a->sendbuf;
-    pack(node_payload(n, seq, n->rank, (size_t)(count * a->rtype->size)), from, count, a->rtype);
+    node_pack(node_payload(n, seq, n->rank, (size_t)(count * a->rtype->size)), from, count, a->rtype);
 }
 
 static int put_reduce(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -222,7 +203,7 @@ static int put_allreduce(struct node *n, uint32_t seq, const struct coll_call *a
     leave_operand(n, seq, a, a->rcount);
     if (!node_arrive(n, seq)) return 0;
     int rc = take_reduce(n, seq, a);
-    pack(node_payload(n, seq, 0, bytes), a->recvbuf, a->rcount, a->rtype); /* everybody has left its own */
+    node_pack(node_payload(n, seq, 0, bytes), a->recvbuf, a->rcount, a->rtype); /* everybody has left its own */
     node_release(n, seq);
     return rc ? rc : NODE_OVER;
 }
@@ -231,7 +212,7 @@ static int take_allreduce(struct node *n, uint32_t seq, const struct coll_call *
 {
     if (!n->counted) return take_reduce(n, seq, a);
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
-    unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, 0, bytes));
+    node_unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, 0, bytes));
     return 0;
 }
 
@@ -266,7 +247,14 @@ static int take_block_v(struct node *n, uint32_t seq, const struct coll_call *a)
     return combine(n, seq, n->size - 1, (size_t)(all * size), (size_t)(before * size), a->rcounts[n->rank], a);
 }
 
-/* Prefix reductions. An exclusive one leaves rank 0's buffer alone. */
+/* Prefix reductions: for the ranks above. An exclusive one leaves rank 0's buffer alone. */
+static int put_scan(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    leave_operand(n, seq, a, a->rcount);
+    node_pass_on(n, seq);
+    return 0;
+}
+
 static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     int last = n->rank - (a->kind == COLL_EXSCAN);
@@ -275,7 +263,7 @@ static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 
 /* ---- all of them ---- */
 
-enum { ROOT_NEEDS_ALL = -3, OWN_SLOT = -4, ROOTS = -5 }; /* beside NODE_ALL */
+enum { ROOT_NEEDS_ALL = -10, OWN_SLOT = -11, ROOTS = -12 }; /* beside NODE_ALL and NODE_LOWER */
 
 static const struct node_op {
     int (*put)(struct node *, uint32_t seq, const struct coll_call *);
@@ -290,11 +278,15 @@ static const struct node_op {
     [COLL_ALLGATHER] = {put_gather, take_gather, NODE_ALL},
     [COLL_ALLGATHERV] = {put_gatherv, take_gatherv, NODE_ALL},
     [COLL_SCATTER] = {put_scatter, take_scatter, OWN_SLOT},
+    [COLL_GATHERV] = {node_put_gatherv, node_take_gatherv, ROOT_NEEDS_ALL},
+    [COLL_SCATTERV] = {node_put_scatterv, node_take_scatterv, OWN_SLOT},
+    [COLL_ALLTOALLV] = {node_put_alltoallv, node_take_alltoallv, NODE_ALL},
+    [COLL_ALLTOALLW] = {node_put_alltoallv, node_take_alltoallv, NODE_ALL},
     [COLL_ALLTOALL] = {put_alltoall, take_alltoall, NODE_ALL},
     [COLL_REDUCE_SCATTER_BLOCK] = {put_blocks, take_block, NODE_ALL},
     [COLL_REDUCE_SCATTER] = {put_blocks_v, take_block_v, NODE_ALL},
-    [COLL_SCAN] = {put_reduce, take_scan, NODE_ALL},
-    [COLL_EXSCAN] = {put_reduce, take_scan, NODE_ALL},
+    [COLL_SCAN] = {put_scan, take_scan, NODE_LOWER},
+    [COLL_EXSCAN] = {put_scan, take_scan, NODE_LOWER},
 };
 
 int node_put(struct node *n, uint32_t seq, const struct coll_call *a) { return ops[a->kind].put(n, seq, a); }
@@ -312,6 +304,6 @@ int node_needs(const struct node *n, const struct coll_call *a)
     case ROOTS:
         return root ? NODE_NOBODY : a->root;
     default:
-        return NODE_ALL;
+        return ops[a->kind].needs;
     }
 }

@@ -5,62 +5,207 @@
  *
  * Flights are looked at by the lane's progress, as one poller for each node. What can be
  * done at the start is: the contribution lies there when the call returns, unless slots
- * are not free yet or the block is being made.
+ * are not free yet or the block is being made. Blocks that have no room in the slots (node_v.h) go by messages of the
+ * same operation, which begin with the put.
  */
 #include "base/err.h"
 #include "coll/node.h"
 #include "coll/node_block.h"
+#include "coll/node_pairs.h"
+#include "coll/node_v.h"
+#include "coll/port_pt2pt.h"
 #include "obj/request.h"
 #include "pt2pt/api.h"
 #include "type/op.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct node_flight {
     struct link link;
     struct coll_call call;
     struct request *req;         /* NULL: somebody waits for `landed` */
-    uint32_t number;             /* of the messages, should there be no block */
+    uint32_t number;             /* of the messages, should there be no block, and of `rest` */
     bool big, put, landed, lost; /* lost: there is none */
+    bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
     int rc;
+    struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
+    void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
+    struct node_pairs *pairs; /* of a large one, else NULL */
 };
 
 /* ---- what an operation in the background keeps ---- */
 
-static void hold(const struct coll_call *a)
+static void hold(const struct coll_call *a, int ranks)
 {
+    for (int r = 0; r < ranks && a->stypes; r++) type_ref(a->stypes[r]);
+    for (int r = 0; r < ranks && a->rtypes; r++) type_ref(a->rtypes[r]);
     if (a->stype) type_ref(a->stype);
     if (a->rtype) type_ref(a->rtype);
     if (a->op) op_ref((struct op *)(uintptr_t)a->op);
 }
 
-static void let_go(const struct coll_call *a)
+static void let_go(const struct coll_call *a, int ranks)
 {
+    for (int r = 0; r < ranks && a->stypes; r++) type_unref(a->stypes[r]);
+    for (int r = 0; r < ranks && a->rtypes; r++) type_unref(a->rtypes[r]);
     if (a->stype) type_unref(a->stype);
     if (a->rtype) type_unref(a->rtype);
     if (a->op) op_unref((struct op *)(uintptr_t)a->op);
 }
 
+static void *put_aside(const void *from, size_t bytes, char **at)
+{
+    if (!from) return NULL;
+    char *to = *at;
+    memcpy(to, from, bytes);
+    *at += bytes;
+    return to;
+}
+
+/* The arrays are the user's again when the call has returned. NULL: memory is out. */
+static void *keep_arrays(struct coll_call *a, int ranks)
+{
+    size_t counts = (size_t)ranks * sizeof(int64_t), types = (size_t)ranks * sizeof(struct type *);
+    char *mem = malloc(4 * counts + 2 * types), *at = mem;
+    if (!mem) return NULL;
+    a->scounts = put_aside(a->scounts, counts, &at);
+    a->sdispls = put_aside(a->sdispls, counts, &at);
+    a->rcounts = put_aside(a->rcounts, counts, &at);
+    a->rdispls = put_aside(a->rdispls, counts, &at);
+    a->stypes = put_aside(a->stypes, types, &at);
+    a->rtypes = put_aside(a->rtypes, types, &at);
+    return mem;
+}
+
+/* ---- what has no room in the slots ---- */
+
+static int no_memory(enum coll_kind kind)
+{
+    return err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(kind));
+}
+
+static void rest_over(struct request *r)
+{
+    struct node_flight *f = r->owner;
+    if (!f->rc) f->rc = r->result.error;
+    f->rest = NULL; /* the next look at the flight goes on */
+    request_free(r);
+}
+
+/* Prepares those messages, if there are any. */
+static int prepare_rest(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    struct coll_call rest;
+    int64_t *mem;
+    if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
+    node_v_rest(n, &f->call, &rest, &mem);
+    struct request *r = mem ? request_new(REQ_COLL) : NULL;
+    if (r) r->comm = n->comm;
+    int rc = r ? coll_by_messages(r, &rest, f->number) : no_memory(f->call.kind);
+    free(mem);
+    if (!rc) {
+        r->done = rest_over;
+        r->owner = f;
+        r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+        f->rest = r;
+    } else if (r) {
+        request_free(r);
+    }
+    return rc;
+}
+
+/* They have not been started: there is no block. */
+static TERN_COLD void drop_rest(struct node_flight *f)
+{
+    coll_frame_let_go(f->rest->xfer);
+    coll_frame_give(f->rest->xfer);
+    request_free(f->rest);
+    f->rest = NULL;
+}
+
+static void stray_over(struct request *r) { request_free(r); }
+
+/* A message that does not fit is received for its sender's sake. */
+static void receive_stray(struct node *n, int rank, uint32_t number)
+{
+    struct request *r = request_new(REQ_RECV);
+    if (!r) return;
+    pt_prepare(r, REQ_RECV, n->comm, PT_COLL, NULL, 0, type_of(MPI_BYTE), rank, coll_frame_tag(number), PT_STANDARD);
+    r->done = stray_over;
+    r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+    pt_recv_start(r);
+}
+
+/* Sender and receiver do not agree (an error of the program): nothing shall wait for what does not come. */
+static TERN_COLD void straighten(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
+        int d = node_v_disagrees(n, f->wait.seq, &f->call, r);
+        if (d > 0) receive_stray(n, r, f->number);
+        if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+    }
+}
+
+void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, uint32_t number)
+{
+    struct node_flight f = {.call = *a, .number = number, .wait = {.n = n, .seq = seq}};
+    lane_enter(n->comm->lane);
+    straighten(&f);
+    lane_leave(n->comm->lane);
+}
+
 /* ---- flights ---- */
 
-/* One step; true when it needs nothing more of the node. */
+static bool advance_pairs(struct node_flight *f)
+{
+    enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
+    f->lost = s == NODE_PAIRS_REFUSED;
+    return s != NODE_PAIRS_GO_ON;
+}
+
+/* Its own contribution, and what goes along with it. */
+static void put(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    int rc = node_put(n, f->wait.seq, &f->call);
+    f->put = true;
+    f->wait.rank = node_needs(n, &f->call);
+    f->awaits = !rc && f->wait.rank != NODE_NOBODY;
+    f->rc = rc < 0 ? rc : 0;
+    if (unlikely(f->rest)) coll_go(f->rest);
+}
+
+static void take(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    int rc = node_take(n, f->wait.seq, &f->call);
+    if (likely(!rc)) return;
+    straighten(f);
+    f->rc = rc;
+}
+
+/* One step; true when it is over. */
 static bool advance(struct node_flight *f)
 {
     struct node *n = f->wait.n;
+    if (f->pairs) return advance_pairs(f);
     if (!f->put) {
         if (!node_free_slots(n, f->wait.seq, f->big)) return false;
-        f->rc = node_put(n, f->wait.seq, &f->call);
-        f->wait.rank = node_needs(n, &f->call);
-        f->put = true;
+        put(f);
     }
-    if (!f->rc && f->wait.rank != NODE_NOBODY) {
-        if (!node_ready(&f->wait)) return false;
-        f->rc = node_take(n, f->wait.seq, &f->call);
+    if (!f->taken) {
+        if (f->awaits) {
+            if (!node_ready(&f->wait)) return false;
+            take(f);
+        }
+        f->taken = true;
+        node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     }
-    node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
-    if (f->rc > 0) f->rc = 0;
-    return true;
+    return !f->rest;
 }
 
 /* No block: by messages. */
@@ -68,7 +213,9 @@ static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
     f->rc = coll_by_messages(r, &f->call, f->number);
-    let_go(&f->call);
+    let_go(&f->call, f->wait.n->size);
+    free(f->arrays);
+    node_pairs_free(f->pairs);
     if (f->rc)
         lane_finish(r, f->rc);
     else
@@ -81,6 +228,7 @@ static TERN_COLD void detour(struct node_flight *f)
 static void land(struct node_flight *f)
 {
     struct request *r = f->req;
+    if (unlikely(f->rest)) drop_rest(f);
     if (!r) {
         f->landed = true;
         if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours waits for it */
@@ -88,7 +236,9 @@ static void land(struct node_flight *f)
         detour(f);
     } else {
         int rc = f->rc;
-        let_go(&f->call);
+        let_go(&f->call, f->wait.n->size);
+        free(f->arrays);
+        node_pairs_free(f->pairs);
         free(f);
         lane_finish(r, rc);
     }
@@ -107,13 +257,22 @@ static void launch(struct node_flight *f)
     if (first) lane_poller_add(n->comm->lane, &n->poller);
 }
 
+/* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something. */
+static bool leave_alone(const struct node_flight *f, uint32_t moved)
+{
+    const struct lane *l = f->wait.n->comm->lane;
+    return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
+}
+
 /* Moves the flights that are at their end. */
 static int collect(struct node *n, struct link *landed)
 {
+    uint32_t moved = n->moved;
     int count = 0;
     list_each(a, next, &n->flights)
     {
         struct node_flight *f = container_of(a, struct node_flight, link);
+        if (leave_alone(f, moved)) continue;
         f->lost = n->state == NODE_NONE && !n->error;
         if (unlikely(n->error))
             f->rc = n->error;
@@ -123,7 +282,7 @@ static int collect(struct node *n, struct link *landed)
         list_push(landed, a);
         count++;
     }
-    return count;
+    return count + (int)(n->moved - moved); /* a look that copied has found something */
 }
 
 /* The gates are known only now. */
@@ -152,17 +311,45 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-bool node_enlist(struct node *n, const struct coll_call *a, bool big, struct request *r, int *rc_p)
+/* The lock: others that are in flight may be looked at meanwhile. */
+static int prepare_pairs(struct node_flight *f)
+{
+    struct lane *l = f->wait.n->comm->lane;
+    lane_enter(l);
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    lane_leave(l);
+    return f->pairs ? 0 : no_memory(f->call.kind);
+}
+
+/* The arrays, and what has no room. 0 or a code. */
+static int prepare(struct node_flight *f, bool large)
+{
+    if (unlikely(f->call.scounts || f->call.rcounts)) {
+        f->arrays = keep_arrays(&f->call, f->wait.n->size);
+        if (!f->arrays) return no_memory(f->call.kind);
+    }
+    return large ? prepare_pairs(f) : prepare_rest(f);
+}
+
+bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
     struct node_flight *f = malloc(sizeof *f);
     if (!f) {
-        *rc_p = err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(a->kind));
+        *rc_p = no_memory(a->kind);
         return false;
     }
-    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = ++n->seq}};
-    if (!n->settled) f->number = n->comm->coll->seq++;
-    hold(a);
+    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = n->seq + 1}};
+    /* for a large one in any case: not all ranks know at the same time whether it will be needed */
+    if (!n->settled || large || node_v_is(a->kind)) f->number = n->comm->coll->seq++;
+    *rc_p = prepare(f, large);
+    if (unlikely(*rc_p)) {
+        free(f->arrays);
+        free(f);
+        return false;
+    }
+    n->seq++;
+    hold(&f->call, n->size);
     r->buf = f;
     return true;
 }
@@ -171,10 +358,13 @@ void node_go(struct request *r) { launch(r->buf); }
 
 static bool has_landed(void *flight) { return ((struct node_flight *)flight)->landed; }
 
-bool node_run_behind(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+bool node_run_behind(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
-    struct node_flight f = {.call = *a, .big = big, .wait = {.n = n, .seq = ++n->seq}};
+    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n}};
     struct lane *l = n->comm->lane;
+    *rc_p = prepare_rest(&f);
+    if (*rc_p) return false;
+    f.wait.seq = ++n->seq;
     lane_enter(l);
     launch(&f);
     if (!f.landed) lane_wait(l, has_landed, &f, NULL);

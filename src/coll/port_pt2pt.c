@@ -263,6 +263,18 @@ static void port_cancel(struct goal_frame *f)
     }
 }
 
+void coll_frame_give_up(struct coll_frame *c, int rank)
+{
+    const struct goal_head *block = c->goal->block;
+    for (uint32_t i = 0; i < block->op_count && c->goal->active; i++) {
+        struct message *m = &c->msg[i];
+        if (m->req.kind == REQ_RECV && m->req.done && m->req.rank == rank) {
+            pt_cancel_locked(&m->req);
+            return; /* the frame may be gone */
+        }
+    }
+}
+
 static const struct goal_port port = {port_send, port_recv, port_copy, port_reduce, port_reduce3, port_cancel};
 
 /* ---- frames ----------------------------------------------------------------- */
@@ -337,6 +349,8 @@ void coll_frame_number(struct coll_frame *c, uint32_t seq)
     c->goal->tag = (int)(seq & 0x3fff);
     if (unlikely(c->comm->inter)) c->within_tag = (int)(c->comm->within->coll->seq++ & 0x3fff);
 }
+
+int coll_frame_tag(uint32_t seq) { return (int)((seq & 0x3fff) << 16); }
 
 /* The group's own communicator has no persistent collectives but those of the intercommunicator: one number does. */
 void coll_frame_keep_number(struct coll_frame *c, uint32_t number)

@@ -35,6 +35,12 @@ void coll_frame_number(struct coll_frame *, uint32_t seq); /* the next run is co
 void coll_frame_keep_number(struct coll_frame *, uint32_t number);
 uint32_t coll_frame_number_of(const struct coll_frame *);
 
+/* The tag of the only message between two ranks in collective number seq. */
+int coll_frame_tag(uint32_t seq);
+
+/* The running frame waits no more for messages of a rank. */
+void coll_frame_give_up(struct coll_frame *, int rank);
+
 /*
  * Runs the bound frame to its end with the tags of collective number seq. Takes the lane's lock and waits as every
  * blocking call does. Returns the status of the run.

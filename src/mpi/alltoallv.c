@@ -12,12 +12,13 @@ static const struct names recv_w = {"recv", "recvbuf", "recvcounts", "rdispls", 
 /* What is sent does not matter in place. */
 static int alltoall(struct use u, struct blocks *send, struct blocks *recv, MPI_Comm comm)
 {
+    struct blocks_room room_send, room_recv;
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
     bool in_place = place_ok(c, send->buf);
-    rc = in_place ? MPI_SUCCESS : blocks_open(c, u.call, send);
-    if (!rc) rc = blocks_open(c, u.call, recv);
+    rc = in_place ? MPI_SUCCESS : blocks_open(c, u.call, send, &room_send);
+    if (!rc) rc = blocks_open(c, u.call, recv, &room_recv);
     if (!rc) {
         struct coll_call a = {.kind = recv->each ? COLL_ALLTOALLW : COLL_ALLTOALLV,
                               .sendbuf = send->buf,

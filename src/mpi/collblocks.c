@@ -6,8 +6,8 @@ static int widen_blocks(struct comm *c, const char *call, int n, struct blocks *
     if (!n) return MPI_SUCCESS;
     if (!b->counts && !b->wide_counts) return bad_null(c, call, b->names->counts);
     if (!b->displs && !b->wide_displs) return bad_null(c, call, b->names->displs);
-    if (b->counts) b->wide_counts = wide_ints(&b->c, n, b->counts);
-    if (b->displs) b->wide_displs = wide_ints(&b->d, n, b->displs);
+    if (b->counts) b->wide_counts = wide_ints(&b->wide[0], n, b->counts);
+    if (b->displs) b->wide_displs = wide_ints(&b->wide[1], n, b->displs);
     if (!b->wide_counts || !b->wide_displs)
         return report(c, call, MPI_ERR_NO_MEM, "no memory for arrays of %d entries", n);
     return MPI_SUCCESS;
@@ -41,8 +41,10 @@ static int check_counts(struct comm *c, const char *call, int n, const struct bl
     return MPI_SUCCESS;
 }
 
-int blocks_open_some(struct comm *c, const char *call, int n, struct blocks *b)
+int blocks_open_some(struct comm *c, const char *call, int n, struct blocks *b, struct blocks_room *room)
 {
+    b->wide = room->wide;
+    room->wide[0].many = room->wide[1].many = NULL;
     if (b->buf == MPI_IN_PLACE) return bad_in_place(c, call, b->names->side);
     int rc = widen_blocks(c, call, n, b);
     if (!rc) rc = open_types(c, call, n, b);
@@ -50,14 +52,15 @@ int blocks_open_some(struct comm *c, const char *call, int n, struct blocks *b)
     return rc;
 }
 
-int blocks_open(struct comm *c, const char *call, struct blocks *b)
+int blocks_open(struct comm *c, const char *call, struct blocks *b, struct blocks_room *room)
 {
-    return blocks_open_some(c, call, comm_peers(c), b);
+    return blocks_open_some(c, call, comm_peers(c), b, room);
 }
 
 void blocks_close(struct blocks *b)
 {
     free(b->types);
-    wide_close(&b->c);
-    wide_close(&b->d);
+    if (!b->wide) return;
+    wide_close(&b->wide[0]);
+    wide_close(&b->wide[1]);
 }

@@ -24,12 +24,17 @@ struct blocks {
     bool each;
     const MPI_Datatype *datatypes;              /* ... or (each, for alltoallw) of every one */
     struct type *type, **types;                 /* set by opening */
-    struct wide c, d;
+    struct wide *wide; /* counts and displacements, where opening finds room for them */
 };
 
-/* A block for each rank, or n of them. To be closed whether it succeeded or not. */
-int blocks_open(struct comm *, const char *call, struct blocks *);
-int blocks_open_some(struct comm *, const char *call, int n, struct blocks *);
+/* Room for the arrays of one side, beside the struct, which is set to zero as a whole. */
+struct blocks_room {
+    struct wide wide[2];
+};
+
+/* A block for each rank, or n of them. To be closed whether it succeeded or not, or has been opened at all. */
+int blocks_open(struct comm *, const char *call, struct blocks *, struct blocks_room *);
+int blocks_open_some(struct comm *, const char *call, int n, struct blocks *, struct blocks_room *);
 void blocks_close(struct blocks *);
 
 #endif

@@ -12,6 +12,7 @@ static const struct names scatter_side = {"send", "sendbuf", "sendcounts", "disp
 static int gatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, struct blocks *recv,
                    int root, MPI_Comm comm)
 {
+    struct blocks_room room_recv;
     struct type *st = NULL;
     int rc = MPI_SUCCESS;
     struct comm *c = collective(u.call, comm, &rc);
@@ -19,7 +20,7 @@ static int gatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Dat
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
     if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (gets) rc = blocks_open(c, u.call, recv);
+    if (gets) rc = blocks_open(c, u.call, recv, &room_recv);
     else recv->wide_counts = recv->wide_displs = NULL;
     if (!rc) {
         struct coll_call a = {.kind = COLL_GATHERV,
@@ -89,6 +90,7 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t recvcount, MPI_Datatype recvtype, int root,
                     MPI_Comm comm)
 {
+    struct blocks_room room_send;
     struct type *rt = NULL;
     int rc = MPI_SUCCESS;
     struct comm *c = collective(u.call, comm, &rc);
@@ -96,7 +98,7 @@ static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t re
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
     if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
-    if (gives) rc = blocks_open(c, u.call, send);
+    if (gives) rc = blocks_open(c, u.call, send, &room_send);
     else send->wide_counts = send->wide_displs = NULL;
     if (!rc) {
         struct coll_call a = {.kind = COLL_SCATTERV,
@@ -168,12 +170,13 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
 static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, struct blocks *recv,
                       MPI_Comm comm)
 {
+    struct blocks_room room_recv;
     struct type *st = NULL;
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
     if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    rc = blocks_open(c, u.call, recv);
+    rc = blocks_open(c, u.call, recv, &room_recv);
     if (!rc) {
         struct coll_call a = {.kind = COLL_ALLGATHERV,
                               .sendbuf = sendbuf,

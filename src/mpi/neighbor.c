@@ -185,12 +185,13 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
 static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, struct blocks *recv,
                       MPI_Comm comm)
 {
+    struct blocks_room room_recv;
     struct coll_call a = {.kind = COLL_NEIGHBOR_ALLGATHERV, .sendbuf = sendbuf, .scount = sendcount};
     int rc;
     struct comm *c = neighborhood(u.call, comm, &a, &rc);
     if (!c) return rc;
     if ((rc = check_side(c, u.call, "send", sendbuf, a.out, sendcount, sendtype, &a.stype))) return rc;
-    rc = blocks_open_some(c, u.call, a.in, recv);
+    rc = blocks_open_some(c, u.call, a.in, recv, &room_recv);
     if (!rc) {
         put_received(&a, recv);
         rc = carry_out(u, c, &a);
@@ -252,12 +253,13 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
 
 static int alltoall(struct use u, struct blocks *send, struct blocks *recv, MPI_Comm comm)
 {
+    struct blocks_room room_send, room_recv;
     struct coll_call a = {.kind = recv->each ? COLL_NEIGHBOR_ALLTOALLW : COLL_NEIGHBOR_ALLTOALLV};
     int rc;
     struct comm *c = neighborhood(u.call, comm, &a, &rc);
     if (!c) return rc;
-    rc = blocks_open_some(c, u.call, a.out, send);
-    if (!rc) rc = blocks_open_some(c, u.call, a.in, recv);
+    rc = blocks_open_some(c, u.call, a.out, send, &room_send);
+    if (!rc) rc = blocks_open_some(c, u.call, a.in, recv, &room_recv);
     if (!rc) {
         put_sent(&a, send);
         put_received(&a, recv);

@@ -51,7 +51,8 @@ struct pt_comm {
  */
 struct lane_poller {
     struct link link;
-    int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list */
+    int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list. By the helper
+                                        * too: see lane_is_no_caller, and gates do not wake it */
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     bool counted;                      /* in the gates: somebody of this process sleeps */
 };
@@ -215,6 +216,12 @@ bool lane_idle(struct lane *);
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void wait_open(struct lane *);
+
+/*
+ * How long polling pays (ns, at most `most`) after a wait of `waited` ns, asleep at its end or not, that began with `spin`.
+ * most 0 or UINT64_MAX: nothing is to be learnt.
+ */
+uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept);
 
 /* Into and out of the list of what is looked at. Lock held. */
 void lane_poller_add(struct lane *, struct lane_poller *);
