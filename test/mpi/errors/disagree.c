@@ -1,7 +1,8 @@
 /*
  * disagree.c - ranks disagree about the counts of a collective, with MPI_ERRORS_RETURN: nobody waits for ever, who gets
  * more than it has room for is told so (MPI_ERR_TRUNCATE), nothing is written behind a buffer, and the next operation on
- * the communicator is right.
+ * the communicator is right. TEST_UNTOLD=1: small ones through shared slots, which do not say how long they are: only the
+ * rest of that.
  */
 #include "../check.h"
 
@@ -83,7 +84,7 @@ static void disagree(int kind, int way, int zeros, int others, MPI_Comm comm)
     CHECK_OK(MPI_Allreduce(&bad, &failed, 1, MPI_INT, MPI_SUM, comm));
     CHECK_OK(MPI_Allreduce(&check_rank, &sum, 1, MPI_INT, MPI_SUM, comm));
     CHECK(sum == check_size * (check_size - 1) / 2, "after a %s the sum is %d", kinds[kind].name, sum);
-    if (check_size > 1 && (kinds[kind].too_much & (zeros > others ? 1 : 2)))
+    if (check_size > 1 && !getenv("TEST_UNTOLD") && (kinds[kind].too_much & (zeros > others ? 1 : 2)))
         CHECK(failed > 0, "%s, %s, %d and %d elements: nobody was told", ways[way], kinds[kind].name, zeros, others);
 }
 
