@@ -216,10 +216,12 @@ static TERN_COLD void detour(struct node_flight *f)
     let_go(&f->call, f->wait.n->size);
     free(f->arrays);
     node_pairs_free(f->pairs);
-    if (f->rc)
+    if (f->rc) {
         lane_finish(r, f->rc);
-    else
+    } else {
+        lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
         coll_go(r);
+    }
     free(f);
 }
 
@@ -350,6 +352,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
     }
     n->seq++;
     hold(&f->call, n->size);
+    if (f->pairs || f->rest) r->flags |= REQ_DRIVEN;
     r->buf = f;
     return true;
 }
