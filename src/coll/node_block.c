@@ -194,6 +194,7 @@ static int begin(struct comm *c, struct node *n)
     n->bytes = layout(n, NULL);
     list_init(&n->flights);
     n->poller.poll = node_poll;
+    n->poller.called = node_call_others;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);
     if (rc) return rc;

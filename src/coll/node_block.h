@@ -187,6 +187,7 @@ void node_release(struct node *, uint32_t seq); /* the last one lets the others 
 /* ---- in the background (node_start.c) ---- */
 
 int node_poll(struct lane_poller *); /* one look at what is in flight */
+void node_call_others(struct lane_poller *); /* as lane_poller.called */
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (node_pairs.h). False: use messages,
  * unless *rc_p is a code. */
