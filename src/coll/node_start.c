@@ -213,15 +213,14 @@ static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
     f->rc = coll_by_messages(r, &f->call, f->number);
+    if (!f->rc) lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
     let_go(&f->call, f->wait.n->size);
     free(f->arrays);
     node_pairs_free(f->pairs);
-    if (f->rc) {
+    if (f->rc)
         lane_finish(r, f->rc);
-    } else {
-        lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
+    else
         coll_go(r);
-    }
     free(f);
 }
 
