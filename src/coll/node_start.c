@@ -212,8 +212,9 @@ static bool advance(struct node_flight *f)
 static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
+    r->flags |= REQ_DRIVEN;
+    lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
     f->rc = coll_by_messages(r, &f->call, f->number);
-    if (!f->rc) lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
     let_go(&f->call, f->wait.n->size);
     free(f->arrays);
     node_pairs_free(f->pairs);
