@@ -364,9 +364,9 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         free(f);
         return false;
     }
+    if (f->pairs || f->rest) r->flags |= REQ_DRIVEN;
     n->seq++;
     hold(&f->call, n->size);
-    if (f->pairs || f->rest) r->flags |= REQ_DRIVEN;
     r->buf = f;
     return true;
 }
