@@ -13,6 +13,8 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node.h"
+#include "coll/node_wide.h"
+#include "coll/node_pairs.h"
 #include "coll/node_v.h"
 #include "obj/request.h"
 #include "proc/proc.h"
@@ -37,7 +39,8 @@ static size_t layout(struct node *n, char *base)
     n->middle = base + at;
     at += NODE_K * p * NODE_MIDDLE;
     n->big = base + at;
-    return at + NODE_BIG_K * p * n->big_bytes;
+    at += NODE_BIG_K * p * n->big_bytes;
+    return at + node_pairs_layout(n, base + at);
 }
 
 /* ---- blocks that wait for their last readers ---- */
@@ -60,6 +63,7 @@ static void reclaim(void)
     for (struct retired **at = &retired, *r; (r = *at);) {
         if (all_done(&r->node)) {
             *at = r->next;
+            node_wide_free(&r->node);
             peer_shared_free(r->node.block, r->node.bytes);
             free(r);
         } else {
@@ -121,7 +125,6 @@ static bool eligible(const struct comm *c)
 static uint64_t take_block(struct node *n)
 {
     uint64_t off = 0;
-    n->bytes = layout(n, NULL);
     lane_enter(n->comm->lane);
     reclaim();
     n->block = peer_shared_alloc(n->bytes, &off);
@@ -139,6 +142,8 @@ static void *map_block(struct node *n, uint64_t off)
     return base;
 }
 
+bool node_counts(void) { return proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"); }
+
 static int attach(struct node *n)
 {
     char *base = map_block(n, n->place - 1);
@@ -150,7 +155,7 @@ static int attach(struct node *n)
         atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
     /* The bells of one node are opened alike (same variables, same kernel), so ours speaks for all. */
     n->fenced = atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed);
-    n->counted = proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
+    n->counted = node_counts();
     n->poller.gate[0] = &n->head->gate;
     n->poller.gate[1] = &n->head->room;
     return 0;
@@ -187,6 +192,7 @@ static int begin(struct comm *c, struct node *n)
     n->size = c->size;
     n->big_bytes = round_up((size_t)node_limit(n->size) + NODE_V_PREFIX * (size_t)n->size, CACHE_LINE);
     node_v_shares(n);
+    n->bytes = layout(n, NULL);
     list_init(&n->flights);
     list_init(&n->spare);
     n->poller.poll = node_poll;

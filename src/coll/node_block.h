@@ -17,6 +17,7 @@
 #define NODE_MIDDLE 512 /* and those that lie in a slot of middle size */
 #define NODE_LENGTHS 12
 #define NODE_RANKS_MAX 256
+#define NODE_PLACES 8 /* operations whose pairs exist at the same time (node_pairs.h), at most */
 
 /* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
 struct node_round {
@@ -49,6 +50,9 @@ struct node_slot {
 static_assert(offsetof(struct node_slot, payload) == 16, "shared layout");
 static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
 
+struct node_pair;
+struct node_tally;
+
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
     NODE_READY,
@@ -57,6 +61,16 @@ enum node_state {
 
 /* May all ranks read and write all others' memory (node_direct.h)? The same at all ranks. */
 enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
+
+/* Of node_wide.c: the wide slots of a communicator. */
+struct node_wide {
+    char *at;
+    size_t bytes; /* of a slot */
+    size_t whole; /* of all of them */
+    uint32_t sets;
+    void *block;  /* of the rank that owns the memory, else NULL */
+    int state;    /* 0: not asked for yet */
+};
 
 struct node {
     struct node_head *head;
@@ -67,6 +81,8 @@ struct node {
     size_t big_bytes;
     size_t share, small_share; /* of each rank in a big slot, and in a slot's own line: node_v.h */
     struct comm *comm;
+    struct node_pair *pairs; /* [places][P][P]; see node_pairs.h */
+    struct node_tally *tallies; /* [places][P] */
     int rank, size;
     uint32_t seq;   /* the last operation begun */
     uint32_t safe;  /* slots of operations up to this number are known to be free */
@@ -79,6 +95,7 @@ struct node {
     uint8_t direct; /* enum node_direct */
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
+    struct node_wide wide;
 
     /* operations in the background (node_start.c), under the lane's lock */
     struct link flights;
@@ -86,6 +103,13 @@ struct node {
     int spares;
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
+
+    /* large ones (node_pairs.c) */
+    uint32_t places;                 /* operations whose pairs exist at the same time */
+    uint32_t pairs_begun;            /* operations so far */
+    uint32_t place_seq[NODE_PLACES]; /* the one that has or had this place, 0: none yet */
+    uint32_t probe;                  /* the one that finds `direct` out, 0: none has been started */
+    uint32_t moved;                  /* chunks copied here, in all */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -127,6 +151,9 @@ static inline int64_t node_limit(int ranks)
     return most < share ? most : share;
 }
 
+/* Do arrivals count, since ranks share cores? */
+bool node_counts(void);
+
 /* Is the outcome known here? Then node_make takes note of it. */
 static inline bool node_told(const struct node *n) { return n->place || n->error; }
 void node_make(struct node *);
@@ -167,8 +194,9 @@ int node_poll(struct lane_poller *); /* one look at what is in flight */
 /* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
 struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
 
-/* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
-bool node_enlist(struct node *, const struct coll_call *, bool big, struct request *r, int *rc_p);
+/* Takes the place of r in the order; node_go then starts it. `large`: by pairs (node_pairs.h). False: use messages,
+ * unless *rc_p is a code. */
+bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, struct request *r, int *rc_p);
 
 /* Does an operation behind others that are in flight, or while the block is being made, or one with blocks that need
  * messages (node_v.h), which have that number. False: use messages, see there. */

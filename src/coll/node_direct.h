@@ -19,6 +19,9 @@ bool node_direct_suits(const struct comm *, const struct coll_call *, int64_t by
  * code. */
 bool node_direct_run(struct node *, const struct coll_call *, int *rc_p);
 
+/* May this rank read and write the memory of all others? */
+bool node_reaches_all(struct node *);
+
 /* ---- for the operations ---- */
 
 /* Packed data of (count x type) as one piece of memory: the user's own, or a copy. */
@@ -39,6 +42,9 @@ struct node_said {
 /* One rank says something to all, or each does; returned when it is known here. */
 uint64_t node_say(struct node *, int root, uint64_t place);
 void node_say_all(struct node *, uint64_t first, uint64_t second, struct node_said *);
+
+/* Is something so at all ranks? Collective. */
+int node_agree(struct node *, bool mine, bool *all_p);
 
 /* Arrives behind the copies; with `wait` returns when all have. */
 void node_close(struct node *, bool wait);

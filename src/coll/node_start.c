@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "coll/node.h"
 #include "coll/node_block.h"
+#include "coll/node_pairs.h"
 #include "coll/node_v.h"
 #include "coll/port_pt2pt.h"
 #include "obj/request.h"
@@ -31,6 +32,7 @@ struct node_flight {
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
+    struct node_pairs *pairs; /* of a large one, else NULL */
 };
 
 /* ---- what an operation in the background keeps ---- */
@@ -161,6 +163,13 @@ void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, ui
 
 /* ---- flights ---- */
 
+static bool advance_pairs(struct node_flight *f)
+{
+    enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
+    f->lost = s == NODE_PAIRS_REFUSED;
+    return s != NODE_PAIRS_GO_ON;
+}
+
 /* Its own contribution, and what goes along with it. */
 static void put(struct node_flight *f)
 {
@@ -186,6 +195,7 @@ static void take(struct node_flight *f)
 static bool advance(struct node_flight *f)
 {
     struct node *n = f->wait.n;
+    if (f->pairs) return advance_pairs(f);
     if (!f->put) {
         if (!node_free_slots(n, f->wait.seq, f->big)) return false;
         put(f);
@@ -214,6 +224,7 @@ static void give_flight(struct node_flight *f)
 {
     struct node *n = f->wait.n;
     free(f->arrays);
+    node_pairs_free(f->pairs);
     if (n->spares < NODE_K) {
         n->spares++;
         list_push(&n->spare, &f->link);
@@ -276,13 +287,22 @@ static void launch(struct node_flight *f)
         take_off(f);
 }
 
+/* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something. */
+static bool leave_alone(const struct node_flight *f, uint32_t moved)
+{
+    const struct lane *l = f->wait.n->comm->lane;
+    return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
+}
+
 /* Moves the flights that are at their end. */
 static int collect(struct node *n, struct link *landed)
 {
+    uint32_t moved = n->moved;
     int count = 0;
     list_each(a, next, &n->flights)
     {
         struct node_flight *f = container_of(a, struct node_flight, link);
+        if (leave_alone(f, moved)) continue;
         f->lost = n->state == NODE_NONE && !n->error;
         if (unlikely(n->error))
             f->rc = n->error;
@@ -292,7 +312,7 @@ static int collect(struct node *n, struct link *landed)
         list_push(landed, a);
         count++;
     }
-    return count;
+    return count + (int)(n->moved - moved); /* a look that copied has found something */
 }
 
 /* The gates are known only now. */
@@ -324,14 +344,24 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-/* The arrays, and what has no room. 0 or a code. */
-static int prepare_blocks(struct node_flight *f)
+/* The lock: others that are in flight may be looked at meanwhile. */
+static int prepare_pairs(struct node_flight *f)
 {
-    if (has_arrays(&f->call) && !keep_arrays(f)) return no_memory(f->call.kind);
-    return prepare_rest(f);
+    struct lane *l = f->wait.n->comm->lane;
+    lane_enter(l);
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    lane_leave(l);
+    return f->pairs ? 0 : no_memory(f->call.kind);
 }
 
-bool node_enlist(struct node *n, const struct coll_call *a, bool big, struct request *r, int *rc_p)
+/* The arrays, and what has no room. 0 or a code. */
+static int prepare(struct node_flight *f, bool large)
+{
+    if (has_arrays(&f->call) && !keep_arrays(f)) return no_memory(f->call.kind);
+    return large ? prepare_pairs(f) : prepare_rest(f);
+}
+
+bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
     struct node_flight *f = malloc(sizeof *f);
@@ -339,14 +369,16 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, struct req
         *rc_p = no_memory(a->kind);
         return false;
     }
-    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n}};
-    if (!n->settled || node_v_is(a->kind)) f->number = n->comm->coll->seq++;
-    if (unlikely(coll_has_blocks(a->kind)) && (*rc_p = prepare_blocks(f))) {
+    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = n->seq + 1}};
+    /* for a large one in any case: not all ranks know at the same time whether it will be needed */
+    if (!n->settled || large || node_v_is(a->kind)) f->number = n->comm->coll->seq++;
+    *rc_p = prepare(f, large);
+    if (unlikely(*rc_p)) {
         free(f->arrays);
         free(f);
         return false;
     }
-    f->wait.seq = ++n->seq;
+    n->seq++;
     hold(&f->call, n->size);
     r->buf = f;
     return true;

@@ -39,11 +39,9 @@ void lane_pollers_wake(struct lane *l)
     list_each(a, next, &l->pollers) count_in_gates(container_of(a, struct lane_poller, link), false);
 }
 
-/* They may run users' operators, and are woken by gates, which the helper does not hear. */
 int lane_pollers_look(struct lane *l)
 {
     int n = 0;
-    if (lane_is_no_caller(l)) return 0;
     list_each(a, next, &l->pollers)
     {
         struct lane_poller *p = container_of(a, struct lane_poller, link);

@@ -1,0 +1,300 @@
+/*
+ * pairs.c - large nonblocking collectives inside a node (src/coll/node_pairs.h): random ones, many in flight and waited
+ * for in any order, among blocking ones, with gaps in the types, in place and empty; each rank knows what every word of
+ * its buffers has to be. Then a rank that computes has all done by the others: it starts operations and calls nothing
+ * until the others say, by memory that they share, that theirs are over.
+ *
+ * With TEST_DIES the last rank is killed in the middle of it all; with TEST_REFUSED some rank may not copy.
+ */
+#include "../check.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { ROUNDS = 20, FLIGHTS = 12, MOST = 60000, GAP = 3, RANKS = 16 };
+enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLGATHERV, ALLTOALL, KINDS };
+
+static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
+
+struct job {
+    int kind, root, count, in_place, id;
+    int stride[2];       /* words from one element to the next, of what is sent and received: an element is one word */
+    MPI_Datatype type[2];
+    uint64_t *send, *recv, *want;
+    size_t words;
+    int n[RANKS], at[RANKS]; /* allgatherv */
+};
+
+static int draw(int n) { return (int)(check_random(&common) % (unsigned)n); }
+
+/* Word i of what rank `from` has for rank `to`. */
+static uint64_t value(const struct job *j, int from, int to, int i)
+{
+    uint64_t seed = (uint64_t)j->id << 40 | (uint64_t)from << 32 | (uint64_t)to << 24 | (uint64_t)(unsigned)i;
+    return check_random(&seed);
+}
+
+static MPI_Datatype make_type(int stride)
+{
+    MPI_Datatype t;
+    MPI_Type_create_resized(MPI_UINT64_T, 0, 8 * stride, &t);
+    MPI_Type_commit(&t);
+    return t;
+}
+
+/* Writes a block at element `place` of a buffer. */
+static void put(uint64_t *buf, int stride, int place, const struct job *j, int from, int to, int count)
+{
+    for (int i = 0; i < count; i++) buf[(size_t)(place + i) * (size_t)stride] = value(j, from, to, i);
+}
+
+static int to_all(int kind) { return kind == BCAST || kind == ALLGATHER || kind == ALLGATHERV; }
+
+/* Whose block is where in the receive buffer: who sent it (-1: nobody), and its first element. */
+static void expect(struct job *j)
+{
+    int me = check_rank, s = j->stride[1];
+    for (int r = 0; r < check_size; r++) {
+        int n = j->kind == ALLGATHERV ? j->n[r] : j->count, at = j->kind == ALLGATHERV ? j->at[r] : r * j->count;
+        int to = to_all(j->kind) ? 0 : me;
+        if ((j->kind == BCAST || j->kind == SCATTER) && r != j->root) continue;
+        if (j->kind == GATHER && me != j->root) continue;
+        if (j->kind == SCATTER && me == j->root && j->in_place) continue;
+        put(j->want, s, j->kind == BCAST || j->kind == SCATTER ? 0 : at, j, r, to, n);
+    }
+}
+
+/* What this rank gives: in the send buffer, or where it belongs in the receive buffer. */
+static void give(struct job *j)
+{
+    int me = check_rank, s = j->stride[1];
+    int n = j->kind == ALLGATHERV ? j->n[me] : j->count, at = j->kind == ALLGATHERV ? j->at[me] : me * n;
+    if (j->kind == BCAST) {
+        if (me == j->root) put(j->recv, s, 0, j, me, 0, n);
+    } else if (j->kind == ALLTOALL || j->kind == SCATTER) {
+        uint64_t *to = j->in_place && j->kind == ALLTOALL ? j->recv : j->send;
+        for (int r = 0; r < check_size; r++) put(to, to == j->recv ? s : j->stride[0], r * n, j, me, r, n);
+    } else {
+        int to = j->kind == GATHER ? j->root : 0;
+        if (j->in_place) put(j->recv, s, at, j, me, to, n);
+        else put(j->send, j->stride[0], 0, j, me, to, n);
+    }
+}
+
+static int start(struct job *j, MPI_Request *q)
+{
+    void *s = j->in_place ? MPI_IN_PLACE : j->send, *r = j->recv;
+    int n = j->count;
+    MPI_Datatype st = j->type[0], rt = j->type[1];
+    MPI_Comm c = MPI_COMM_WORLD;
+    switch (j->kind) {
+    case BCAST: return MPI_Ibcast(r, n, rt, j->root, c, q);
+    case GATHER: return MPI_Igather(s, n, st, r, n, rt, j->root, c, q);
+    case SCATTER: return MPI_Iscatter(j->send, n, st, j->in_place ? MPI_IN_PLACE : r, n, rt, j->root, c, q);
+    case ALLGATHER: return MPI_Iallgather(s, n, st, r, n, rt, c, q);
+    case ALLGATHERV: return MPI_Iallgatherv(s, j->n[check_rank], st, r, j->n, j->at, rt, c, q);
+    default: return MPI_Ialltoall(s, n, st, r, n, rt, c, q);
+    }
+}
+
+static void make_lengths(struct job *j)
+{
+    int at = 0;
+    for (int r = 0; r < check_size; r++) {
+        j->n[r] = draw(4) ? draw(j->count + 1) : 0;
+        j->at[r] = at;
+        at += j->n[r];
+    }
+}
+
+static void make_job(struct job *j, int gaps)
+{
+    static int id;
+    int rooted;
+    *j = (struct job){.kind = draw(KINDS), .root = draw(check_size), .id = ++id};
+    j->count = draw(8) ? draw(MOST / check_size) : draw(2) ? 0 : draw(40);
+    rooted = j->kind == GATHER || j->kind == SCATTER;
+    j->in_place = draw(3) == 0 && j->kind != BCAST && (!rooted || check_rank == j->root);
+    make_lengths(j);
+    for (int i = 0; i < 2; i++) { /* gaps: each rank as it likes */
+        j->stride[i] = gaps && check_random(&own) % 2 ? GAP : 1;
+        j->type[i] = make_type(j->stride[i]);
+    }
+    j->words = (size_t)(j->count + 1) * GAP * (size_t)check_size;
+    j->send = calloc(j->words, 8);
+    j->recv = malloc(j->words * 8);
+    j->want = malloc(j->words * 8);
+    for (size_t i = 0; i < j->words; i++) j->recv[i] = check_random(&own);
+    give(j);
+    memcpy(j->want, j->recv, j->words * 8);
+    expect(j);
+}
+
+static void check_job(struct job *j)
+{
+    size_t bad = 0;
+    for (size_t i = 0; i < j->words; i++) bad += j->recv[i] != j->want[i];
+    CHECK(!bad, "kind %d, %d elements, root %d%s, strides %d %d: %zu words differ", j->kind, j->count, j->root,
+          j->in_place ? ", in place" : "", j->stride[0], j->stride[1], bad);
+}
+
+static void drop_job(struct job *j)
+{
+    for (int i = 0; i < 2; i++) MPI_Type_free(&j->type[i]);
+    free(j->send);
+    free(j->recv);
+    free(j->want);
+}
+
+/* Blocking ones in between, small or large. */
+static void interrupt(void)
+{
+    static double in[4000], out[4000];
+    int n = draw(2) ? 1 : 4000;
+    for (int i = 0; i < n; i++) in[i] = 1;
+    CHECK_OK(MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(out[n - 1] == check_size, "%g instead of %d", out[n - 1], check_size);
+}
+
+/* Several in flight; each rank waits in an order of its own, by one way or the other. */
+static void round_of(int gaps)
+{
+    struct job j[FLIGHTS];
+    MPI_Request q[FLIGHTS];
+    int n = 1 + draw(FLIGHTS), left = n;
+    for (int i = 0; i < n; i++) {
+        make_job(&j[i], gaps);
+        CHECK_OK(start(&j[i], &q[i]));
+        if (!draw(6)) interrupt();
+    }
+    while (left) {
+        int i = (int)(check_random(&own) % (unsigned)n), flag = 1;
+        if (q[i] == MPI_REQUEST_NULL) continue;
+        if (check_random(&own) % 2) CHECK_OK(MPI_Wait(&q[i], MPI_STATUS_IGNORE));
+        else CHECK_OK(MPI_Test(&q[i], &flag, MPI_STATUS_IGNORE));
+        if (!flag) continue;
+        check_job(&j[i]);
+        left--;
+    }
+    for (int i = 0; i < n; i++) drop_job(&j[i]);
+}
+
+/* ---- a rank that computes ---- */
+
+static volatile int *said; /* of all ranks: what they have come to */
+
+static void share_memory(void)
+{
+    char name[64] = "/tmp/pairs-XXXXXX";
+    int fd = check_rank ? -1 : mkstemp(name);
+    CHECK_OK(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD));
+    FILE *f = check_rank ? fopen(name, "r+") : fdopen(fd, "r+");
+    if (check_rank == 0 && ftruncate(fd, 4096)) perror("ftruncate");
+    MPI_Barrier(MPI_COMM_WORLD);
+    said = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
+    fclose(f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (check_rank == 0) unlink(name);
+}
+
+/* Until all others have said so, without calling MPI. */
+static int others_come_to(int what)
+{
+    int seconds = 60 * 1000;
+    for (; seconds > 0; seconds--) {
+        int there = 1;
+        for (int r = 0; r < check_size; r++) there &= r == check_rank || said[r] >= what;
+        if (there) return 1;
+        usleep(1000);
+    }
+    return 0;
+}
+
+/* Where the system forbids single copies, messages are what there is. */
+static int may_copy(void)
+{
+    static struct { long pid; int *at; } mine, all[RANKS];
+    static int word = 4711;
+    int ok = 1;
+    mine.pid = getpid();
+    mine.at = &word;
+    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    for (int r = 0; r < check_size; r++) {
+        int seen = 0;
+        struct iovec to = {&seen, sizeof seen}, from = {all[r].at, sizeof seen};
+        if (process_vm_readv((pid_t)all[r].pid, &to, 1, &from, 1, 0) < 0 || seen != 4711) ok = 0;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return ok;
+}
+
+static void computing_rank(int who, int step)
+{
+    enum { N = 3 };
+    struct job j[N];
+    MPI_Request q[N];
+    for (int i = 0; i < N; i++) {
+        make_job(&j[i], 0);
+        if (j[i].count < 3000 || j[i].kind == ALLGATHERV) { /* so that it is one of these; v: it may be small */
+            drop_job(&j[i--]);
+            continue;
+        }
+        CHECK_OK(start(&j[i], &q[i]));
+    }
+    if (check_rank == who) {
+        CHECK(others_come_to(step), "the others wait for a rank that computes");
+        for (int i = 0; i < N; i++) check_job(&j[i]); /* its own data are there, too */
+    }
+    CHECK_OK(MPI_Waitall(N, q, MPI_STATUSES_IGNORE));
+    said[check_rank] = step;
+    for (int i = 0; i < N; i++) {
+        check_job(&j[i]);
+        drop_job(&j[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Somebody sends more than there is room for: whoever receives is told, and nobody hangs. (By messages somebody might: the
+ * root's operation ends, and other senders are left without a receive.) */
+static void too_much(void)
+{
+    static char in[200000], out[RANKS * 100000];
+    MPI_Request q;
+    int n = check_rank == 1 ? 200000 : 100000;
+    MPI_Igather(in, n, MPI_BYTE, out, 100000, MPI_BYTE, 0, MPI_COMM_WORLD, &q);
+    if (check_rank == 0) CHECK_CLASS(MPI_Wait(&q, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
+    else CHECK_OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
+}
+
+static void die(int sig)
+{
+    (void)sig;
+    kill(getpid(), SIGKILL);
+}
+
+/* Some milliseconds from now. */
+static void prepare_to_die(void)
+{
+    struct itimerval t = {.it_value.tv_usec = 1000 + (int)(check_random(&own) % 200000)};
+    signal(SIGALRM, die);
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    int dies = getenv("TEST_DIES") != NULL;
+    check_start(&argc, &argv);
+    common = check_seed();
+    own = common * 31 + (uint64_t)check_rank;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (dies && check_rank == check_size - 1) prepare_to_die();
+    for (int i = 0; i < ROUNDS || dies; i++) round_of(i % 2);
+    if (getenv("TEST_REFUSED") || !may_copy()) return check_done();
+    if (check_size > 1) too_much();
+    share_memory();
+    for (int i = 1; i <= 2 * check_size; i++) computing_rank(i % check_size, i);
+    return check_done();
+}
