@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node.h"
+#include "coll/node_wide.h"
 #include "coll/node_pairs.h"
 #include "coll/node_v.h"
 #include "obj/request.h"
@@ -62,6 +63,7 @@ static void reclaim(void)
     for (struct retired **at = &retired, *r; (r = *at);) {
         if (all_done(&r->node)) {
             *at = r->next;
+            node_wide_free(&r->node);
             peer_shared_free(r->node.block, r->node.bytes);
             free(r);
         } else {
@@ -140,6 +142,8 @@ static void *map_block(struct node *n, uint64_t off)
     return base;
 }
 
+bool node_counts(void) { return proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"); }
+
 static int attach(struct node *n)
 {
     char *base = map_block(n, n->place - 1);
@@ -151,7 +155,7 @@ static int attach(struct node *n)
         atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
     /* The bells of one node are opened alike (same variables, same kernel), so ours speaks for all. */
     n->fenced = atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed);
-    n->counted = proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
+    n->counted = node_counts();
     n->poller.gate[0] = &n->head->gate;
     n->poller.gate[1] = &n->head->room;
     return 0;

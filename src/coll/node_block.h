@@ -61,6 +61,16 @@ enum node_state {
 /* May all ranks read and write all others' memory (node_direct.h)? The same at all ranks. */
 enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
 
+/* Of node_wide.c: the wide slots of a communicator. */
+struct node_wide {
+    char *at;
+    size_t bytes; /* of a slot */
+    size_t whole; /* of all of them */
+    uint32_t sets;
+    void *block;  /* of the rank that owns the memory, else NULL */
+    int state;    /* 0: not asked for yet */
+};
+
 struct node {
     struct node_head *head;
     struct node_done *done_of; /* [P] */
@@ -84,6 +94,7 @@ struct node {
     uint8_t direct; /* enum node_direct */
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
+    struct node_wide wide;
 
     /* operations in the background (node_start.c), under the lane's lock */
     struct link flights;
@@ -137,6 +148,9 @@ static inline int64_t node_limit(int ranks)
     if (share < 1024) share = 1024;
     return most < share ? most : share;
 }
+
+/* Do arrivals count, since ranks share cores? */
+bool node_counts(void);
 
 /* Is the outcome known here? Then node_make takes note of it. */
 static inline bool node_told(const struct node *n) { return n->place || n->error; }

@@ -3,6 +3,7 @@
 #include "coll/node.h"
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
+#include "coll/node_wide.h"
 #include "coll/node_pairs.h"
 #include "coll/node_v.h"
 #include "obj/request.h"
@@ -71,57 +72,6 @@ static int run(struct node *n, const struct coll_call *a, bool big)
     return rc > 0 ? 0 : rc;
 }
 
-/* Part of a call: `count` elements from element `first` of the buffers on. */
-static struct coll_call part_of(const struct coll_call *a, int64_t first, int64_t count)
-{
-    struct coll_call part = *a;
-    if (a->sendbuf && a->sendbuf != MPI_IN_PLACE) part.sendbuf = (const char *)a->sendbuf + first * a->rtype->extent;
-    if (a->recvbuf) part.recvbuf = (char *)a->recvbuf + first * a->rtype->extent;
-    part.rcount = count;
-    return part;
-}
-
-/* In pieces that fill a big slot each: while one is taken, the next is left. */
-static int run_pieces(struct node *n, const struct coll_call *a)
-{
-    int64_t step = (int64_t)n->big_bytes / a->rtype->size;
-    int rc = 0;
-    for (int64_t at = 0; at < a->rcount; at += step) {
-        struct coll_call part = part_of(a, at, a->rcount - at < step ? a->rcount - at : step);
-        int failed = run(n, &part, true);
-        if (failed) rc = failed; /* the others go on */
-    }
-    return rc;
-}
-
-/* A bcast is cut at bytes: ranks may have different types. */
-static int bcast_pieces(struct node *n, const struct coll_call *a)
-{
-    struct node_flat f = node_flat(a->recvbuf, a->rcount, a->rtype, n->rank == a->root, false);
-    struct coll_call bytes = {
-        .kind = COLL_BCAST, .recvbuf = f.at, .rcount = (int64_t)f.bytes, .rtype = type_of(MPI_BYTE), .root = a->root};
-    if (!f.at) return err_set(TERN_ERR_NOMEM, "no memory to pack the buffer of a bcast");
-    int rc = run_pieces(n, &bytes);
-    node_flat_end(&f, a->recvbuf, a->rcount, a->rtype, n->rank != a->root);
-    return rc;
-}
-
-/*
- * Up to how many bytes pieces through the slots are faster than messages between two ranks, 0: never; three and more
- * copy from memory to memory from some size on. bench/mpi/coll with 2 ranks on 2 cores (AMD EPYC, family 25).
- */
-static const int64_t pieces_most[COLL_KINDS] = {[COLL_BCAST] = 128 << 10,
-                                                [COLL_REDUCE] = 128 << 10,
-                                                [COLL_ALLREDUCE] = 64 << 10,
-                                                [COLL_SCAN] = 128 << 10,
-                                                [COLL_EXSCAN] = 128 << 10};
-
-static bool suits_pieces(const struct comm *c, const struct coll_call *a, int64_t bytes)
-{
-    if (!pieces_most[a->kind] || bytes > pieces_most[a->kind] || node_limit(c->size) < 1024) return false;
-    return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0 && a->rtype->size <= 1024);
-}
-
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
  */
 static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
@@ -143,16 +93,16 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
     return n;
 }
 
-/* Larger ones: from memory to memory, or in pieces. */
+/* Larger ones: through wide slots, or from memory to memory, which three and more with a core each try first. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    bool direct = node_direct_suits(c, a, bytes), pieces = suits_pieces(c, a, bytes);
-    struct node *n = direct || pieces ? node_for_large(c, rc_p) : NULL;
+    bool wide = node_wide_suits(c, a, bytes), direct = node_direct_suits(c, a, bytes);
+    struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
-    if (direct && node_direct_run(n, a, rc_p)) return true;
-    if (*rc_p || !pieces) return *rc_p != 0;
-    *rc_p = a->kind == COLL_BCAST ? bcast_pieces(n, a) : run_pieces(n, a);
-    return true;
+    if (wide && n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    if (!*rc_p && direct && node_direct_run(n, a, rc_p)) return true;
+    if (!*rc_p && wide && !n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    return *rc_p != 0;
 }
 
 /* Blocks of lengths that not all know: a number for messages is taken in any case. */
@@ -218,12 +168,12 @@ static struct request *start(struct node *n, const struct coll_call *a, uint32_t
     return over(n, rc > 0 ? 0 : rc);
 }
 
-/* Others that are in flight may be looked at by other threads, or the helper. */
+/* Others that are in flight may be looked at by other threads, or by the helper. */
 static bool is_alone(const struct node *n)
 {
+    const struct lane *l = n->comm->lane;
     /* acquire: as in node_run */
-    if (!atomic_load_explicit(&n->flying, memory_order_acquire)) return true;
-    return !lane_threaded(n->comm->lane) && !lane_helped(n->comm->lane);
+    return !atomic_load_explicit(&n->flying, memory_order_acquire) || (!lane_threaded(l) && !lane_helped(l));
 }
 
 bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)

@@ -308,9 +308,9 @@ bool node_reaches_all(struct node *n)
     return all;
 }
 
-static int find_out(struct node *n)
+int node_agree(struct node *n, bool so, bool *all_p)
 {
-    int mine = node_reaches_all(n), all = 0;
+    int mine = so, all = 0;
     struct coll_call a = {.kind = COLL_ALLREDUCE,
                           .sendbuf = &mine,
                           .recvbuf = &all,
@@ -318,6 +318,14 @@ static int find_out(struct node *n)
                           .rtype = type_of(MPI_INT),
                           .op = op_of(MPI_LAND)};
     int rc = coll_run(n->comm, &a);
+    *all_p = all;
+    return rc;
+}
+
+static int find_out(struct node *n)
+{
+    bool all;
+    int rc = node_agree(n, node_reaches_all(n), &all);
     if (!rc) n->direct = all ? NODE_DIRECT : NODE_NOT_DIRECT;
     n->agreed = true;
     return rc;

@@ -43,6 +43,9 @@ struct node_said {
 uint64_t node_say(struct node *, int root, uint64_t place);
 void node_say_all(struct node *, uint64_t first, uint64_t second, struct node_said *);
 
+/* Is something so at all ranks? Collective. */
+int node_agree(struct node *, bool mine, bool *all_p);
+
 /* Arrives behind the copies; with `wait` returns when all have. */
 void node_close(struct node *, bool wait);
 

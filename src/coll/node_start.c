@@ -251,6 +251,7 @@ static void give_flight(struct node_flight *f)
 {
     struct node *n = f->wait.n;
     free(f->arrays);
+    node_pairs_free(f->pairs);
     if (n->spares < NODE_K) {
         n->spares++;
         list_push(&n->spare, &f->link);
@@ -270,7 +271,6 @@ static TERN_COLD void detour(struct node_flight *f)
     struct request *r = f->req;
     f->rc = coll_by_messages(r, &f->call, f->number);
     let_go(&f->call, f->wait.n->size);
-    node_pairs_free(f->pairs);
     if (f->rc)
         lane_finish(r, f->rc);
     else
@@ -292,7 +292,6 @@ static void land(struct node_flight *f)
     } else {
         int rc = f->rc;
         let_go(&f->call, f->wait.n->size);
-        node_pairs_free(f->pairs);
         give_flight(f);
         lane_finish(r, rc);
     }
@@ -353,16 +352,19 @@ static TERN_COLD bool finish_making(struct node *n)
     return true;
 }
 
+static void none_left(struct node *n)
+{
+    lane_poller_remove(n->comm->lane, &n->poller);
+    atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_run */
+}
+
 int node_poll(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
     struct link landed = LIST_INIT(landed);
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
     int count = collect(n, &landed);
-    if (list_empty(&n->flights)) {
-        lane_poller_remove(n->comm->lane, p);
-        atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_run */
-    }
+    if (list_empty(&n->flights)) none_left(n);
     for (struct link *a; (a = list_pop(&landed));) land(container_of(a, struct node_flight, link));
     return count;
 }
@@ -399,6 +401,19 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
     return true;
 }
 
+/* Who waits looks at the flight itself first. */
+static void look(struct request *r)
+{
+    struct node_flight *f = r->buf;
+    struct node *n = f->wait.n;
+    if (n->state != NODE_READY || !advance(f)) return;
+    list_remove(&f->link);
+    if (list_empty(&n->flights)) none_left(n);
+    land(f);
+}
+
+static const struct request_hooks hooks = {.look = look};
+
 struct request *node_launch_put(const struct node_wait *w, const struct coll_call *a, uint32_t number)
 {
     struct node *n = w->n;
@@ -416,6 +431,8 @@ struct request *node_launch_put(const struct node_wait *w, const struct coll_cal
     }
     hold(&f->call, n->size);
     r->buf = f;
+    r->flags |= REQ_HOOKED;
+    r->hooks = &hooks;
     take_off(f);
     lane_leave_to_itself(l, r);
     lane_leave(l);

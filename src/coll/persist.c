@@ -105,6 +105,7 @@ static int start(struct request *r)
     r->result.error = 0;
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
     lane_enter(lane);
+    lane_going(lane);
     goal_start(f);
     lane_leave_to_itself(lane, r);
     lane_leave(lane);
@@ -119,7 +120,7 @@ static void drop(struct request *r)
     coll_frame_give(frame);
 }
 
-static const struct request_hooks hooks = {start, drop};
+static const struct request_hooks hooks = {.start = start, .drop = drop};
 
 /* What coll_prepare_messages made, before it was started, becomes persistent. */
 static void make_persistent(struct request *r, uint32_t number)

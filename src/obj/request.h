@@ -32,7 +32,7 @@ enum request_flag {
     REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
     REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_HOOKED = 1024,   /* has hooks */
-    REQ_BACKGROUND = 2048 /* counted in lane.background (pt2pt/lane.h) */
+    REQ_BACKGROUND = 2048 /* counted in lane.background (pt2pt/lane.h) until its end */
 };
 
 struct request;
@@ -40,6 +40,8 @@ struct request;
 /* What is done otherwise than for a persistent send or receive; of the layer that made the request. */
 struct request_hooks {
     int (*start)(struct request *); /* it is persistent and inactive; without the lane's lock. 0 or a code with words */
+    void (*look)(struct request *); /* somebody waits: it may be at its end, for which no turn of progress is needed. Lock held;
+                                     * not over yet; may be NULL */
     void (*drop)(struct request *); /* it is over, and the user has let go: frees what hangs on it. Lock held; may be NULL */
 };
 

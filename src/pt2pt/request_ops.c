@@ -17,6 +17,7 @@ int pt_wait(struct request *r)
     if (!request_is_complete(r)) {
         struct lane *l = &lane0;
         lane_enter(l);
+        if (r->flags & REQ_HOOKED && r->hooks->look && !request_is_complete(r)) r->hooks->look(r);
         lane_wait(l, one_complete, r, NULL);
         lane_leave(l);
     }
@@ -106,6 +107,7 @@ int pt_start(struct request *r)
     }
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
     lane_enter(r->comm->lane);
+    lane_going(r->comm->lane);
     if (r->kind == REQ_SEND) pt_send_start(r);
     else pt_recv_start(r);
     lane_leave_to_itself(r->comm->lane, r);
