@@ -3,9 +3,9 @@
 #include "coll/node.h"
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
-#include "coll/node_wide.h"
 #include "coll/node_pairs.h"
 #include "coll/node_v.h"
+#include "coll/node_wide.h"
 #include "obj/request.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */

@@ -1,12 +1,10 @@
-/*
- * node_flight.h - an operation inside a node that goes on in the background (node_start.c): what it keeps, and what of
- * it has no room in the slots (node_rest.c). Under the lane's lock, but where it says otherwise.
- */
+/* node_flight.h - operations in the background inside a node (node_start.c): the record of one, and what it keeps. */
 #ifndef TERN_COLL_NODE_FLIGHT_H
 #define TERN_COLL_NODE_FLIGHT_H
 
 #include "coll/node_block.h"
 #include "coll/node_pairs.h"
+#include "obj/request.h"
 
 struct node_flight {
     struct link link;
@@ -23,24 +21,26 @@ struct node_flight {
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
-/* References to types and operator. */
-void node_flight_hold(const struct node_flight *);
-void node_flight_let_go(const struct node_flight *);
+/* References to the types, of arrays of so many as well, and to the operator. */
+void node_hold(const struct coll_call *, int ranks);
+void node_let_go(const struct coll_call *, int ranks);
 
-/* The arrays are the user's again when the call has returned. False: memory is out. */
-bool node_flight_keep_arrays(struct node_flight *);
+/* The arrays of the call, which are the user's again when that has returned. False: memory is out. */
+static inline bool node_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
+bool node_keep_arrays(struct node_flight *);
 
-/* Prepares it for pairs; 0 or a code. Takes the lock: others that are in flight may be looked at meanwhile. */
-int node_flight_pairs(struct node_flight *);
+/* Prepares a large one; 0 or a code. Takes the lock: others that are in flight may be looked at meanwhile. */
+int node_prepare_pairs(struct node_flight *);
 
-/* What has no room in the slots: its copies or messages are prepared (the lock as above; 0 or a code), or dropped
- * before they have been started, since there is no block. */
-int node_flight_prepare_rest(struct node_flight *);
-void node_flight_drop_rest(struct node_flight *) TERN_COLD;
+/* Copies or messages for blocks that have no room in the slots (node_v.h): prepared, if there are any, as above; or not
+ * started after all. */
+int node_prepare_rest(struct node_flight *);
+void node_drop_rest(struct node_flight *) TERN_COLD;
 
-/* Sender and receiver do not agree (an error of the program): nothing shall wait for what does not come. */
+/* A take has failed since sender and receiver do not agree (an error of the program): nothing shall wait for what does
+ * not come. Lock held. */
 void node_flight_straighten(struct node_flight *) TERN_COLD;
 
-int node_flight_no_memory(enum coll_kind) TERN_COLD; /* words and code */
+int node_no_memory(enum coll_kind) TERN_COLD;
 
 #endif

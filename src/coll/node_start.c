@@ -10,7 +10,6 @@
 #include "coll/node.h"
 #include "coll/node_flight.h"
 #include "coll/node_v.h"
-#include "obj/request.h"
 #include "pt2pt/api.h"
 
 #include <stdlib.h>
@@ -107,7 +106,7 @@ static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
     f->rc = coll_by_messages(r, &f->call, f->number);
-    node_flight_let_go(f);
+    node_let_go(&f->call, f->wait.n->size);
     if (f->rc)
         lane_finish(r, f->rc);
     else
@@ -120,7 +119,7 @@ static TERN_COLD void detour(struct node_flight *f)
 static void land(struct node_flight *f)
 {
     struct request *r = f->req;
-    if (unlikely(f->rest)) node_flight_drop_rest(f);
+    if (unlikely(f->rest)) node_drop_rest(f);
     if (!r) {
         f->landed = true;
         if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours waits for it */
@@ -128,7 +127,7 @@ static void land(struct node_flight *f)
         detour(f);
     } else {
         int rc = f->rc;
-        node_flight_let_go(f);
+        node_let_go(&f->call, f->wait.n->size);
         give_flight(f);
         lane_finish(r, rc);
     }
@@ -151,7 +150,8 @@ static void launch(struct node_flight *f)
         take_off(f);
 }
 
-/* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something. */
+/* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something.
+ */
 static bool leave_alone(const struct node_flight *f, uint32_t moved)
 {
     const struct lane *l = f->wait.n->comm->lane;
@@ -208,13 +208,11 @@ int node_poll(struct lane_poller *p)
 
 /* ---- starting them ---- */
 
-static bool has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
-
 /* The arrays, and what has no room. 0 or a code. */
 static int prepare(struct node_flight *f, bool large)
 {
-    if (has_arrays(&f->call) && !node_flight_keep_arrays(f)) return node_flight_no_memory(f->call.kind);
-    return large ? node_flight_pairs(f) : node_flight_prepare_rest(f);
+    if (node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
+    return large ? node_prepare_pairs(f) : node_prepare_rest(f);
 }
 
 bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
@@ -222,7 +220,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
     struct node_flight *f = malloc(sizeof *f);
     if (!f) {
-        *rc_p = node_flight_no_memory(a->kind);
+        *rc_p = node_no_memory(a->kind);
         return false;
     }
     *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = n->seq + 1}};
@@ -235,7 +233,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         return false;
     }
     n->seq++;
-    node_flight_hold(f);
+    node_hold(&f->call, n->size);
     r->buf = f;
     return true;
 }
@@ -262,13 +260,13 @@ struct request *node_launch_put(const struct node_wait *w, const struct coll_cal
     lane_enter(l);
     struct node_flight *f = take_flight(n);
     if (f) *f = (struct node_flight){.call = *a, .req = r, .number = number, .put = true, .awaits = true, .wait = *w};
-    if (unlikely(!f || (has_arrays(a) && !node_flight_keep_arrays(f)))) {
+    if (unlikely(!f || (node_has_arrays(a) && !node_keep_arrays(f)))) {
         free(f);
         lane_leave(l);
         pt_retire(r);
         return NULL;
     }
-    node_flight_hold(f);
+    node_hold(&f->call, n->size);
     r->buf = f;
     r->flags |= REQ_HOOKED;
     r->hooks = &hooks;
@@ -286,7 +284,7 @@ bool node_run_behind(struct node *n, const struct coll_call *a, bool big, uint32
 {
     struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
-    *rc_p = node_flight_prepare_rest(&f);
+    *rc_p = node_prepare_rest(&f);
     if (*rc_p) return false;
     n->seq++;
     lane_enter(l);

@@ -1,25 +1,17 @@
-/*
- * node_rest.c - what an operation in the background keeps, and the blocks of v-collectives that have no room in the
- * slots (node_v.h): copied from memory to memory, or messages of the same operation, which begin with the put. See
- * node_flight.h.
- */
-#include "base/err.h"
+/* node_keep.c - what an operation in the background keeps: types, arrays, and messages; see node_flight.h. */
 #include "coll/node_flight.h"
+
+#include "base/err.h"
 #include "coll/node_v.h"
 #include "coll/port_pt2pt.h"
-#include "obj/request.h"
 #include "pt2pt/api.h"
 #include "type/op.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what an operation in the background keeps ---- */
-
-void node_flight_hold(const struct node_flight *f)
+void node_hold(const struct coll_call *a, int ranks)
 {
-    const struct coll_call *a = &f->call;
-    int ranks = f->wait.n->size;
     for (int r = 0; r < ranks && a->stypes; r++) type_ref(a->stypes[r]);
     for (int r = 0; r < ranks && a->rtypes; r++) type_ref(a->rtypes[r]);
     if (a->stype) type_ref(a->stype);
@@ -27,10 +19,8 @@ void node_flight_hold(const struct node_flight *f)
     if (a->op) op_ref((struct op *)(uintptr_t)a->op);
 }
 
-void node_flight_let_go(const struct node_flight *f)
+void node_let_go(const struct coll_call *a, int ranks)
 {
-    const struct coll_call *a = &f->call;
-    int ranks = f->wait.n->size;
     for (int r = 0; r < ranks && a->stypes; r++) type_unref(a->stypes[r]);
     for (int r = 0; r < ranks && a->rtypes; r++) type_unref(a->rtypes[r]);
     if (a->stype) type_unref(a->stype);
@@ -47,7 +37,7 @@ static void *put_aside(const void *from, size_t bytes, char **at)
     return to;
 }
 
-bool node_flight_keep_arrays(struct node_flight *f)
+bool node_keep_arrays(struct node_flight *f)
 {
     struct coll_call *a = &f->call;
     size_t ranks = (size_t)f->wait.n->size, counts = ranks * sizeof(int64_t), types = ranks * sizeof(struct type *);
@@ -64,7 +54,7 @@ bool node_flight_keep_arrays(struct node_flight *f)
 
 /* ---- what has no room in the slots ---- */
 
-int node_flight_no_memory(enum coll_kind kind)
+int node_no_memory(enum coll_kind kind)
 {
     return err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(kind));
 }
@@ -77,26 +67,26 @@ static void rest_over(struct request *r)
     request_free(r);
 }
 
-int node_flight_pairs(struct node_flight *f)
+int node_prepare_pairs(struct node_flight *f)
 {
     struct lane *l = f->wait.n->comm->lane;
     lane_enter(l);
     f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
     lane_leave(l);
-    return f->pairs ? 0 : node_flight_no_memory(f->call.kind);
+    return f->pairs ? 0 : node_no_memory(f->call.kind);
 }
 
-int node_flight_prepare_rest(struct node_flight *f)
+int node_prepare_rest(struct node_flight *f)
 {
     struct node *n = f->wait.n;
     struct coll_call rest;
     int64_t *mem;
     if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
-    if (node_pairs_serve(n)) return node_flight_pairs(f);
+    if (node_pairs_serve(n)) return node_prepare_pairs(f);
     node_v_rest(n, &f->call, &rest, &mem);
     struct request *r = mem ? request_new(REQ_COLL) : NULL;
     if (r) r->comm = n->comm;
-    int rc = r ? coll_by_messages(r, &rest, f->number) : node_flight_no_memory(f->call.kind);
+    int rc = r ? coll_by_messages(r, &rest, f->number) : node_no_memory(f->call.kind);
     free(mem);
     if (!rc) {
         r->done = rest_over;
@@ -109,7 +99,8 @@ int node_flight_prepare_rest(struct node_flight *f)
     return rc;
 }
 
-void node_flight_drop_rest(struct node_flight *f)
+/* They have not been started: there is no block. */
+void node_drop_rest(struct node_flight *f)
 {
     coll_frame_let_go(f->rest->xfer);
     coll_frame_give(f->rest->xfer);
