@@ -10,6 +10,7 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
     modes   launch commands by mode, {n} ranks and {prog} program + arguments:
             pair      n ranks, one a core, shared memory
             pair_tcp  the same over TCP on the loopback interface
+            pair_helper, pair_tcp_helper   with a thread that makes progress, on the second core
             free      n ranks, unbound, more ranks than cores allowed
             pair_msg, free_msg   as pair and free, small collectives by messages of schedules (Tern only)
             free_tcp  the same over TCP on the loopback interface

@@ -185,10 +185,10 @@ def overlap_bars(data):
     """Bars of 0 to 100 %, a group for each operation, a bar for each library, or None."""
     found = {}
     for key, by_peer in data.items():
-        match = re.fullmatch(r"(nbc(?:\.tcp)?)\.(alone_)?n(\d+)_(\w+)_overlap_pct", key)
+        match = re.fullmatch(r"(nbc(?:\.tcp)?(?:\.helper)?)\.(alone_)?n(\d+)_(\w+)_overlap_pct", key)
         if match:
-            words = "%s, %s%s ranks%s" % (match.group(4), "one of " if match.group(2) else "", match.group(3),
-                                          ", TCP" if "tcp" in match.group(1) else "")
+            way = "".join(", " + word for part, word in (("tcp", "TCP"), ("helper", "helper")) if part in match.group(1))
+            words = "%s, %s%s ranks%s" % (match.group(4), "one of " if match.group(2) else "", match.group(3), way)
             found[words] = {name: statistics.median(values) for name, values in by_peer.items() if values}
     if not found:
         return None

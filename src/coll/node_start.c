@@ -105,6 +105,8 @@ void node_free_spare(struct node *n)
 static TERN_COLD void detour(struct node_flight *f)
 {
     struct request *r = f->req;
+    r->flags |= REQ_DRIVEN;
+    lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
     f->rc = coll_by_messages(r, &f->call, f->number);
     node_let_go(&f->call, f->wait.n->size);
     if (f->rc)
@@ -206,6 +208,20 @@ int node_poll(struct lane_poller *p)
     return count;
 }
 
+/*
+ * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So each
+ * wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will come to
+ * that, or is waiting and copies.
+ */
+void node_call_others(struct lane_poller *p)
+{
+    struct node *n = container_of(p, struct node, poller);
+    bool copies = false;
+    list_each(a, next, &n->flights) copies |= container_of(a, struct node_flight, link)->pairs != NULL;
+    for (int r = 0; r < n->size && copies; r++)
+        if (r != n->rank) peer_wake(comm_index(n->comm, r));
+}
+
 /* ---- starting them ---- */
 
 /* The arrays, and what has no room. 0 or a code. */
@@ -232,6 +248,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         free(f);
         return false;
     }
+    if (f->pairs || f->rest) r->flags |= REQ_DRIVEN;
     n->seq++;
     node_hold(&f->call, n->size);
     r->buf = f;

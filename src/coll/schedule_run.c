@@ -141,6 +141,7 @@ static int start(struct schedule *s, GOAL_Request *request)
     s->busy |= 1u << number;
     s->runs++;
     *request = (GOAL_Request){GOAL_RUNNING, 0, r};
+    lane_going(s->comm->lane);
     goal_start(f);
     if (request->state == GOAL_RUNNING) r->left = lane_left_work(s->comm->lane);
     return 0;
@@ -150,7 +151,6 @@ int schedule_run(struct schedule *s, GOAL_Request *request)
 {
     if (!s->prog) return err_set(TERN_ERR_REQUEST, "the schedule is not compiled");
     lane_enter(s->comm->lane);
-    lane_going(s->comm->lane);
     int rc = start(s, request);
     lane_leave(s->comm->lane);
     return rc;

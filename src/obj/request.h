@@ -32,7 +32,8 @@ enum request_flag {
     REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
     REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_HOOKED = 1024,   /* has hooks */
-    REQ_BACKGROUND = 2048 /* counted in lane.background (pt2pt/lane.h) until its end */
+    REQ_BACKGROUND = 2048, /* counted in lane.background (pt2pt/lane.h) until its end */
+    REQ_DRIVEN = 4096      /* a collective without a frame that a helper thread can go on with all the same */
 };
 
 struct request;

@@ -46,11 +46,18 @@ void lane_is_going(struct lane *l)
     if (helper_apart && !lane_helping) l->eager_now = limits_eager_least();
 }
 
-/* Small messages come to their receives as well when the caller is back: they are over for their sender. */
+/* What nobody needs the helper for. Small messages come to their receives as well when the caller is back: they are over
+ * for their sender. So are the deposits of a node's collectives. */
+static bool can_wait(const struct request *r)
+{
+    if (r->kind == REQ_COLL) return !r->xfer && !(r->flags & REQ_DRIVEN);
+    return r->kind == REQ_RECV && r->bytes <= limits_eager_least();
+}
+
 void lane_left_behind(struct lane *l, struct request *r)
 {
     l->eager_now = INT64_MAX;
-    if (lane_helping || request_is_complete(r) || (r->kind == REQ_RECV && r->bytes <= limits_eager_least())) return;
+    if (lane_helping || request_is_complete(r) || r->flags & REQ_BACKGROUND || can_wait(r)) return;
     r->flags |= REQ_BACKGROUND;
     add_background(l, 1);
 }
@@ -84,9 +91,12 @@ static bool call(struct lane *l, struct bell *b)
     bool called = doze_is_called(b);
     if (called && !has_own_work(l)) return false;
     int n = peer_progress(GREETINGS); /* what only has to be answered needs no other thread, nor that it is called for that */
-    if (!called) doze_call(b);
+    if (!called) {
+        doze_call(b);
+        lane_pollers_called(l);
+    }
     bool to_send = !list_empty(&l->streams) || !list_empty(&l->pending);
-    return (n && to_send) || !lane_idle(l);
+    return (n && to_send) || !lane_still(l);
 }
 
 /* Others may come in now. Ends with a full barrier. */

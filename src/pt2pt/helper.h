@@ -4,27 +4,23 @@
  *
  * It is asleep in the kernel, by the process's doorbell, until a message comes for an
  * operation that a caller has left to go on by itself (lane.background): a nonblocking
- * one that has not ended when its call returns. Four words say who wakes whom:
+ * one that has not ended when its call returns. Three words say who wakes whom:
  *
  *     background   such operations; 0: nobody wakes the helper, whatever comes
  *     waiters      threads in lane_wait: they make the progress, the helper stays asleep
- *     awake        the helper runs and looks by itself, it need not be called
- *     bell.asleep  BELL_HELPER: announced; senders ring
+ *     bell.asleep  BELL_HELPER: the helper is called (helper_doze.h); senders ring
  *
- * A caller who waits withdraws the announcement. Who leaves the lane last, with something
- * in the background, makes it again in the helper's place (lane_call_helper), with barrier
- * (A) of sleep.h, and looks for what came meanwhile. The helper may at that moment be on
- * its way to sleep:
+ * A caller who waits withdraws the call. Who leaves the lane last, with something in the
+ * background, makes it again and looks for what came meanwhile; then it opens the lane
+ * (lane_lend). The helper, if it wakes in between, finds it shut and goes back to sleep:
  *
- *     caller                             helper
- *     inside = 0                         awake = 0
- *     (compiler barrier)                 membarrier
- *     awake = 0 and nothing announced:   background, and nobody inside: does not sleep
- *     announce, look for work            sleeps, if not announced: whoever is inside will
- *                                        call, as awake = 0 is seen on leaving
+ *     caller                             helper, woken
+ *     calls, looks for work              (the waker has set asleep = 0)
+ *     opens the lane, full barrier       full barrier, tries to come in
+ *     asleep = 0: wakes it once more     the lane is shut: sleeps
  *
- * Where the process sleeps for sockets as well (bell_open_pipe) the helper announces by
- * itself, before it sleeps in poll: it sleeps on a word of its own until a caller kicks it.
+ * so that one of the two notices. Who finds the lane shut by somebody inside relies on
+ * that one's leave. The helper itself calls before it sleeps, while it is still inside.
  *
  * What is found to be wrong becomes the result of the operation, for the thread that waits;
  * no error handler runs in the helper. Nor does a user's operator, while the program has said that

@@ -297,7 +297,7 @@ static inline int turn(struct lane *l, int budget)
 int lane_progress(struct lane *l) { return turn(l, BUDGET); }
 int lane_short_turn(struct lane *l) { return turn(l, SHORT_BUDGET); }
 
-bool lane_idle(struct lane *l)
+bool lane_still(struct lane *l)
 {
     list_each(a, next_a, &l->incoming) {
         const struct pt_offer *o = container_of(a, struct request, link)->xfer;
@@ -307,6 +307,11 @@ bool lane_idle(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    if (lane_pollers_look(l)) return false; /* which may have ended something */
     return list_empty(&l->lost) && peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+}
+
+bool lane_idle(struct lane *l)
+{
+    bool moved = lane_pollers_look(l); /* which may have ended something */
+    return !moved && lane_still(l);
 }

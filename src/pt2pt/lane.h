@@ -53,6 +53,9 @@ struct lane_poller {
     struct link link;
     int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list. By the helper
                                         * too: see lane_is_no_caller, and gates do not wake it */
+    /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead. May be
+     * NULL: nobody has to */
+    void (*called)(struct lane_poller *);
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     bool counted;                      /* in the gates: somebody of this process sleeps */
 };
@@ -207,8 +210,10 @@ struct pt_comm *lane_known_ctx(struct lane *, uint64_t ctx); /* the same, not ma
 int lane_progress(struct lane *);
 int lane_short_turn(struct lane *); /* the same for the helper: less at a time, and over when somebody wants the lane */
 
-/* True if there is nothing that this process could do by itself. */
+/* True if there is nothing that this process could do by itself; lane_still: but for what is looked at by pollers, which
+ * may do something at once. */
 bool lane_idle(struct lane *);
+bool lane_still(struct lane *);
 
 /*
  * The one place where the library waits (wait.c): until ready(arg), polling as long as that pays and then asleep.
@@ -229,6 +234,7 @@ void lane_poller_add(struct lane *, struct lane_poller *);
 void lane_poller_remove(struct lane *, struct lane_poller *);
 
 int lane_pollers_look(struct lane *); /* one look at each; how much happened */
+void lane_pollers_called(struct lane *) TERN_COLD;
 
 /* Counts this process in the gates of what is looked at, before bell_announce, and no more (wait.c). Lock held. */
 void lane_pollers_sleep(struct lane *) TERN_COLD;

@@ -52,3 +52,12 @@ int lane_pollers_look(struct lane *l)
     l->looking = false;
     return n;
 }
+
+void lane_pollers_called(struct lane *l)
+{
+    list_each(a, next, &l->pollers)
+    {
+        struct lane_poller *p = container_of(a, struct lane_poller, link);
+        if (p->called) p->called(p);
+    }
+}
