@@ -87,8 +87,6 @@ struct coll_numbers;
 struct coll_choice;
 struct schedule_numbers;
 
-static_assert(COLL_KINDS <= 32, "a bit for each");
-
 struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */

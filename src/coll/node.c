@@ -71,8 +71,8 @@ struct wait_free {
 };
 
 /* Who has got so far ahead lets the others catch up with half of that: else it would meet them in every operation from
- * here on, at the price of a line between caches for both, or of a switch where they share a core. All that they need for
- * that from here is in the slots. */
+ * here on, at the price of a line between caches for both, or of a switch where they share a core. All that they need
+ * for that from here is in the slots. */
 static bool half_is_free(void *wait)
 {
     const struct wait_free *w = wait;
@@ -141,9 +141,9 @@ void node_contribute(struct node *n, uint32_t seq)
 }
 
 /*
- * Ranks above wait for this one, and for all below it. Where they may sleep and share cores they are not woken for nothing:
- * while one below is missing, that one will do it. The fence makes sure that of two who come at the same time one sees the
- * other: if this one does not see the other's flag, whoever is woken by the other sees this one's.
+ * Ranks above wait for this one, and for all below it. Where they may sleep and share cores they are not woken for
+ * nothing: while one below is missing, that one will do it. The fence makes sure that of two who come at the same time
+ * one sees the other: if this one does not see the other's flag, whoever is woken by the other sees this one's.
  */
 void node_pass_on(struct node *n, uint32_t seq)
 {

@@ -168,12 +168,12 @@ static struct request *start(struct node *n, const struct coll_call *a, uint32_t
     return over(n, rc > 0 ? 0 : rc);
 }
 
-/* Others that are in flight may be looked at by other threads, or the helper. */
+/* Others that are in flight may be looked at by other threads, or by the helper. */
 static bool is_alone(const struct node *n)
 {
+    const struct lane *l = n->comm->lane;
     /* acquire: as in node_run */
-    if (!atomic_load_explicit(&n->flying, memory_order_acquire)) return true;
-    return !lane_threaded(n->comm->lane) && !lane_helped(n->comm->lane);
+    return !atomic_load_explicit(&n->flying, memory_order_acquire) || (!lane_threaded(l) && !lane_helped(l));
 }
 
 bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)

@@ -189,12 +189,6 @@ void node_pairs_wake(struct node_pairs *p)
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
 }
 
-static TERN_COLD void wake_all(struct node *n)
-{
-    for (int r = 0; r < n->size; r++)
-        if (r != n->rank) peer_wake(comm_index(n->comm, r));
-}
-
 static void publish(struct node_pairs *p)
 {
     struct node *n = p->n;
@@ -202,10 +196,9 @@ static void publish(struct node_pairs *p)
     say(p);
     memcpy(node_slot(n, p->seq, n->rank)->payload, &reach, sizeof reach);
     node_signal(n, p->seq, n->rank);
-    if (unlikely(p->seq == n->probe))
-        wake_all(n); /* all wait for that */
-    else
-        node_pairs_wake(p);
+    for (int r = 0; unlikely(p->seq == n->probe) && r < n->size; r++) /* all wait for that */
+        if (r != n->rank) peer_wake(comm_index(n->comm, r));
+    node_pairs_wake(p);
     node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 

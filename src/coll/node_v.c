@@ -238,7 +238,8 @@ static uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, in
     struct node_slot *slot = node_slot(n, seq, a->kind == COLL_SCATTERV ? n->rank : r);
     uint32_t length;
     if (!to_all(a)) {
-        if (slot->length != BY_MESSAGE) *at = node_payload(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, slot->length);
+        if (slot->length != BY_MESSAGE)
+            *at = node_payload(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, slot->length);
         return slot->length;
     }
     if (n->size <= NODE_LENGTHS && slot->lengths[n->rank] != IN_BIG) {
@@ -291,5 +292,8 @@ static int take_all(struct node *n, uint32_t seq, const struct coll_call *a)
 }
 
 int node_take_gatherv(struct node *n, uint32_t seq, const struct coll_call *a) { return take_all(n, seq, a); }
-int node_take_scatterv(struct node *n, uint32_t seq, const struct coll_call *a) { return take_from(n, seq, a, a->root); }
+int node_take_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return take_from(n, seq, a, a->root);
+}
 int node_take_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a) { return take_all(n, seq, a); }

@@ -8,9 +8,9 @@
  * same kind, in which the others are empty (node_v_rest).
  *
  *   gatherv, scatterv   length = bytes or BY_MESSAGE; the payload as in all operations
- *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG; IN_MESSAGE
- *                       (more than 12 ranks: always in the big slot)
- *                       big slot: an equal share for each rank: | length or BY_MESSAGE (4) | 4 unused | payload |
+ *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG;
+ * IN_MESSAGE (more than 12 ranks: always in the big slot) big slot: an equal share for each rank: | length or
+ * BY_MESSAGE (4) | 4 unused | payload |
  */
 #ifndef TERN_COLL_NODE_V_H
 #define TERN_COLL_NODE_V_H

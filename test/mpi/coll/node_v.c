@@ -1,9 +1,9 @@
 /*
  * node_v.c - collectives with blocks of varying size inside a node, whose lengths only sender and receiver know: short
- * ones go through slots, long ones by messages of the same operation. Blocking and nonblocking ones mixed at random with
- * others of known lengths, every root, in place, empty blocks, datatypes with gaps; arrays are spoilt when the call has
- * returned. What must come out is known by formula, and holes stay untouched. Then sides that do not agree about a
- * length: an error where too much comes, and nobody waits for ever.
+ * ones go through slots, long ones by messages of the same operation. Blocking and nonblocking ones mixed at random
+ * with others of known lengths, every root, in place, empty blocks, datatypes with gaps; arrays are spoilt when the
+ * call has returned. What must come out is known by formula, and holes stay untouched. Then sides that do not agree
+ * about a length: an error where too much comes, and nobody waits for ever.
  */
 #include "../check.h"
 #include <stdbool.h>
@@ -90,7 +90,8 @@ static void fill(const struct job *j, struct side *s, int block, int from, int t
 static int *lengths_of(const struct job *j, bool in, int *n)
 {
     static int len[MAXRANKS];
-    int me = check_rank, one = in ? j->kind == SCATTERV || j->kind == SUMS : j->kind == GATHERV || j->kind == ALLGATHERV;
+    int me = check_rank,
+        one = in ? j->kind == SCATTERV || j->kind == SUMS : j->kind == GATHERV || j->kind == ALLGATHERV;
     *n = one ? 1 : check_size;
     for (int r = 0; r < *n; r++) len[r] = in ? length(j, one ? j->root : r, me) : length(j, me, one ? j->root : r);
     return len;
@@ -125,13 +126,16 @@ static int call(struct job *j, MPI_Request *q)
     MPI_Comm c = j->comm;
     switch (j->kind) {
     case GATHERV:
-        if (!q) return MPI_Gatherv(from, s->counts[0], s->types[0], r->buf, r->counts, r->displs, r->types[0], j->root, c);
+        if (!q)
+            return MPI_Gatherv(from, s->counts[0], s->types[0], r->buf, r->counts, r->displs, r->types[0], j->root, c);
         return MPI_Igatherv(from, s->counts[0], s->types[0], r->buf, r->counts, r->displs, r->types[0], j->root, c, q);
     case SCATTERV:
-        if (!q) return MPI_Scatterv(s->buf, s->counts, s->displs, s->types[0], to, r->counts[0], r->types[0], j->root, c);
+        if (!q)
+            return MPI_Scatterv(s->buf, s->counts, s->displs, s->types[0], to, r->counts[0], r->types[0], j->root, c);
         return MPI_Iscatterv(s->buf, s->counts, s->displs, s->types[0], to, r->counts[0], r->types[0], j->root, c, q);
     case ALLTOALLV:
-        if (!q) return MPI_Alltoallv(from, s->counts, s->displs, s->types[0], r->buf, r->counts, r->displs, r->types[0], c);
+        if (!q)
+            return MPI_Alltoallv(from, s->counts, s->displs, s->types[0], r->buf, r->counts, r->displs, r->types[0], c);
         return MPI_Ialltoallv(from, s->counts, s->displs, s->types[0], r->buf, r->counts, r->displs, r->types[0], c, q);
     case ALLTOALLW:
         if (!q) return MPI_Alltoallw(from, s->counts, s->displs, s->types, r->buf, r->counts, r->displs, r->types, c);
@@ -197,8 +201,8 @@ static long wrong(const struct job *j)
 static void end_job(struct job *j, bool blocking)
 {
     long bad = wrong(j);
-    CHECK(!bad, "%s operation %u of kind %d%s, root %d: %ld elements are wrong", blocking ? "blocking" : "nonblocking", j->tag,
-          j->kind, j->in_place ? " in place" : "", j->root, bad);
+    CHECK(!bad, "%s operation %u of kind %d%s, root %d: %ld elements are wrong", blocking ? "blocking" : "nonblocking",
+          j->tag, j->kind, j->in_place ? " in place" : "", j->root, bad);
     free(j->send.buf);
     free(j->recv.buf);
     j->send.buf = NULL;
@@ -269,15 +273,19 @@ static void disagree(int sent, int room, bool blocking)
         CHECK_OK(MPI_Igatherv(out, n, MPI_BYTE, in, counts, displs, MPI_BYTE, 0, c, &q));
         rc = MPI_Wait(&q, MPI_STATUS_IGNORE);
     }
-    if (check_rank) CHECK_OK(rc);
-    else if (sent > room && room) CHECK_CLASS(rc, MPI_ERR_TRUNCATE);
-    else CHECK(rc == MPI_SUCCESS || rc == MPI_ERR_TRUNCATE, "%d bytes where %d are expected: %d", sent, room, rc);
+    if (check_rank)
+        CHECK_OK(rc);
+    else if (sent > room && room)
+        CHECK_CLASS(rc, MPI_ERR_TRUNCATE);
+    else
+        CHECK(rc == MPI_SUCCESS || rc == MPI_ERR_TRUNCATE, "%d bytes where %d are expected: %d", sent, room, rc);
     CHECK_OK(MPI_Barrier(c));
 }
 
 static void disagreements(void)
 {
-    static const int sizes[][2] = {{24, 8}, {700, 40}, {8, 0}, {30000, 100}, {30000, 0}, {30000, 20000}, {100, 30000}, {8, 16}};
+    static const int sizes[][2] = {{24, 8},    {700, 40},      {8, 0},       {30000, 100},
+                                   {30000, 0}, {30000, 20000}, {100, 30000}, {8, 16}};
     MPI_Comm_set_errhandler(comms[0], MPI_ERRORS_RETURN);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes && check_size > 1; k++) {
         disagree(sizes[k][0], sizes[k][1], true);

@@ -117,12 +117,38 @@ static void one_that_comes_late_is_seen_by_sleepers(void **state)
     job_close();
 }
 
+static int deep, deepest;
+
+static int look_again(struct lane_poller *p)
+{
+    (void)p;
+    if (++deep > deepest) deepest = deep;
+    if (deep < 5) (void)lane_pollers_look(&lane0);
+    deep--;
+    return 1;
+}
+
+/* What a look does may look again, on the way out of the lane; lists that are being walked must not change meanwhile. */
+static void look_does_not_come_back_into_itself(void **state)
+{
+    struct lane_poller p = {.poll = look_again};
+    (void)state;
+    job_open(NULL);
+    lane_poller_add(&lane0, &p);
+    assert_int_equal(lane_pollers_look(&lane0), 1);
+    assert_int_equal(deepest, 1);
+    assert_int_equal(lane_pollers_look(&lane0), 1); /* and the next one looks */
+    lane_poller_remove(&lane0, &p);
+    job_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(is_looked_at_until_it_leaves, job_clean),
         cmocka_unit_test_teardown(sleeper_is_counted_and_woken, job_clean),
         cmocka_unit_test_teardown(one_that_comes_late_is_seen_by_sleepers, job_clean),
+        cmocka_unit_test_teardown(look_does_not_come_back_into_itself, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
