@@ -24,7 +24,8 @@
  * MPI_Error_string has the words. Arguments are described in the manual page of each function, GOAL_Create(3) and so
  * on; goal(7) is the place to start.
  *
- * Threads: a schedule is built by one thread at a time; compiled ones are run and tested by any.
+ * Threads: a schedule is built by one thread at a time; compiled ones are run and tested by any. Schedules of a communicator
+ * are made and freed as its collectives are called: by one thread at a time, in one order at all ranks.
  */
 #ifndef GOAL_H
 #define GOAL_H

@@ -23,17 +23,6 @@ bool sleep_membarrier_open(void)
     return membarrier_state > 0;
 }
 
-bool sleep_membarrier_threads_open(void)
-{
-    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-}
-
-void sleep_membarrier_threads(void)
-{
-    atomic_thread_fence(memory_order_seq_cst); /* our own side, also for who checks this program without the kernel */
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-}
-
 void bell_open(struct bell *b, bool fenced)
 {
     atomic_store_explicit(&b->fenced, fenced || !sleep_membarrier_open(), memory_order_relaxed);
@@ -64,16 +53,28 @@ static void announce(struct bell *b, enum bell_sleep how)
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
 }
 
+/* The wakers' side of (A), where they do nothing for it themselves. */
+static void barrier_for_all(const struct bell *b)
+{
+    if (!atomic_load_explicit(&b->fenced, memory_order_relaxed))
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
 uint32_t bell_announce(struct bell *b)
 {
     uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_relaxed);
     announce(b, BELL_FUTEX);
-    if (!atomic_load_explicit(&b->fenced, memory_order_relaxed))
-        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    barrier_for_all(b);
     return ticket;
 }
 
 void bell_announce_helper(struct bell *b) { announce(b, BELL_HELPER); }
+
+void bell_set_helped(struct bell *b, bool helped)
+{
+    atomic_store_explicit(&b->helped, helped, memory_order_relaxed);
+    barrier_for_all(b); /* who publishes from now on knows */
+}
 
 static struct timespec span(uint64_t ns)
 {

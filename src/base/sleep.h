@@ -21,7 +21,10 @@
  *
  * A helper thread (pt2pt/helper.h) sleeps by the same bell while no other thread does, in
  * another set of the futex (BELL_HELPER): it hears only what was announced for it. Any
- * thread of the process may announce that sleep, even one that stays awake itself.
+ * thread of the process may announce that sleep, even one that stays awake itself, and
+ * does so at each call that leaves something behind: its (A) is a fence, as membarrier
+ * would stop the others each time. So the wakers' (B) has to be one as well, for what
+ * a helper is needed for (bell_check_again); most messages are nothing of that kind.
  */
 #ifndef TERN_BASE_SLEEP_H
 #define TERN_BASE_SLEEP_H
@@ -37,8 +40,10 @@ struct bell {
     _Atomic uint32_t fenced; /* 1: wakers must put a fence between work and the look at `asleep` */
     uint32_t pid;            /* of the owner, with a pipe */
     int32_t in, out;         /* the pipe's ends in the owner: in is written by who rings; both 0: no pipe */
+    _Atomic uint32_t helped; /* the owner has a helper thread: bell_check_again */
+    uint32_t pad;
 };
-static_assert(sizeof(struct bell) == 24, "a bell lies in shared memory");
+static_assert(sizeof(struct bell) == 32, "a bell lies in shared memory");
 
 /* Registers the process for membarrier; false when the kernel will not (then bells are fenced). Idempotent. */
 bool sleep_membarrier_open(void);
@@ -55,9 +60,11 @@ static inline bool bell_has_pipe(const struct bell *b) { return b->in != b->out;
 uint32_t bell_announce(struct bell *);
 
 /* The same for the helper thread, which sleeps in bell_wait_helper (with a pipe: in bell_poll) or is just about to. The
- * caller looks for work then, whichever thread it is. Where wakers do not fence, (A) is a fence of this side only: one who
- * publishes within the same few nanoseconds may not see the announcement. The helper gets up by itself now and then. */
+ * caller looks for work then, whichever thread it is. (A) is a fence: pairs with (B) in bell_check_again. */
 void bell_announce_helper(struct bell *);
+
+/* Before the first such announcement, and after the last. */
+void bell_set_helped(struct bell *, bool helped);
 
 /* The helper's sleep on a bell without a pipe: until it rings for the helper after `ticket`, is roused, or `most_ns` are
  * over. */
@@ -97,6 +104,14 @@ static inline void bell_check(struct bell *b, bool fence)
     if (unlikely(atomic_load_explicit(&b->asleep, memory_order_relaxed))) bell_ring(b);
 }
 
+/* A second look, behind bell_check, for work that the owner's helper would have to do. Costs nothing where there is none. */
+static inline void bell_check_again(struct bell *b)
+{
+    if (likely(!atomic_load_explicit(&b->helped, memory_order_relaxed))) return;
+    atomic_thread_fence(memory_order_seq_cst); /* (B), pairs with (A) in bell_announce_helper */
+    if (atomic_load_explicit(&b->asleep, memory_order_relaxed)) bell_ring(b);
+}
+
 /*
  * A gate is a doorbell of many: sleepers wait for something that one process brings about for all of them at once,
  * and are woken by one system call. The handshake is the same; who sleeps counts itself in `sleepers` before (A).
@@ -120,13 +135,6 @@ static inline bool gate_check(struct gate *g, bool fence)
     else atomic_signal_fence(memory_order_seq_cst);
     return unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed)) && gate_open(g);
 }
-
-/*
- * The same one-sided barrier between the threads of a process: sleep_membarrier makes each of them execute one, so that
- * the other side, which is the frequent one, needs none. False from the first: the kernel has it not.
- */
-bool sleep_membarrier_threads_open(void);
-void sleep_membarrier_threads(void);
 
 /* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */
 void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);

@@ -12,6 +12,7 @@ const struct coll_alg coll_algs[] = {
     {COLL_BARRIER, "tree", coll_barrier_tree, 0, "up and down a k-nomial tree"},
     {COLL_BARRIER, "deposit", coll_barrier_deposit, 0, "everyone tells everyone, one stage"},
     {COLL_BARRIER, "leaders", coll_barrier_leaders, ALG_NODES, "dissemination over the nodes, linear inside"},
+    {COLL_BARRIER, "domain_leaders", coll_barrier_leaders, ALG_DOMAINS, "over the nodes, or the domains of one, linear inside"},
     {COLL_BCAST, "binomial", coll_bcast_binomial, 0, "tree, whole buffer at a time"},
     {COLL_BCAST, "chain", coll_bcast_chain, 0, "pipeline of segments from rank to rank"},
     {COLL_BCAST, "scatter", coll_bcast_scatter, 0, "a chunk to each rank by a tree, then a ring allgather"},
@@ -23,6 +24,7 @@ const struct coll_alg coll_algs[] = {
     {COLL_BCAST, "split_binary", coll_bcast_split_binary, 0, "a half down each side of a binary tree, then exchanged"},
     {COLL_BCAST, "two_tree", coll_bcast_two_tree, 0, "segments in turn down two trees with different inner ranks"},
     {COLL_BCAST, "leaders", coll_bcast_leaders, ALG_NODES, "segments down a tree of the nodes and inside each"},
+    {COLL_BCAST, "domain_leaders", coll_bcast_leaders, ALG_DOMAINS, "segments down a tree of nodes, domains and ranks"},
     {COLL_REDUCE, "binomial", coll_reduce_binomial, 0, "tree, whole buffer at a time"},
     {COLL_REDUCE, "chain", coll_reduce_chain, 0, "pipeline of segments from rank to rank"},
     {COLL_REDUCE, "halving", coll_reduce_halving, 0, "reduce-scatter by recursive halving, chunks to the root"},
@@ -32,6 +34,7 @@ const struct coll_alg coll_algs[] = {
     {COLL_REDUCE, "binary", coll_reduce_binary, 0, "pipeline of segments up a binary tree"},
     {COLL_REDUCE, "two_tree", coll_reduce_two_tree, 0, "segments in turn up two trees with different inner ranks"},
     {COLL_REDUCE, "leaders", coll_reduce_leaders, ALG_NODES, "segments up a tree inside each node and of the nodes"},
+    {COLL_REDUCE, "domain_leaders", coll_reduce_leaders, ALG_DOMAINS, "segments up a tree of ranks, domains and nodes"},
     {COLL_ALLREDUCE, "doubling", coll_allreduce_doubling, 0, "recursive doubling"},
     {COLL_ALLREDUCE, "dissemination", coll_allreduce_dissemination, ALG_COMMUTES | ALG_EXACT,
      "log2 P rounds for any P, each rank combining in its own order"},
@@ -44,16 +47,19 @@ const struct coll_alg coll_algs[] = {
     {COLL_ALLREDUCE, "two_tree", coll_allreduce_two_tree, 0, "segments in turn up and down two trees"},
     {COLL_ALLREDUCE, "deposit", coll_allreduce_deposit, 0, "everyone sends all to everyone, one stage"},
     {COLL_ALLREDUCE, "leaders", coll_allreduce_leaders, ALG_NODES, "inside each node, among their leaders, and back"},
+    {COLL_ALLREDUCE, "domain_leaders", coll_allreduce_leaders, ALG_DOMAINS, "inside each domain, each node, among the leaders, and back"},
     {COLL_GATHER, "binomial", coll_gather_binomial, 0, "tree, subtrees gathered in scratch"},
     {COLL_GATHER, "linear", coll_gather_linear, 0, "everyone sends to the root"},
     {COLL_GATHER, "staged", coll_gather_staged, 0, "the root asks for the blocks of few ranks at a time"},
     {COLL_GATHER, "leaders", coll_gather_leaders, ALG_NODES, "a bundle from each node"},
+    {COLL_GATHER, "domain_leaders", coll_gather_leaders, ALG_DOMAINS, "bundles from the domains, and of them from the nodes"},
     {COLL_GATHERV, "linear", coll_gather_linear, 0, "everyone sends to the root"},
     {COLL_GATHERV, "staged", coll_gather_staged, 0, "the root asks for the blocks of few ranks at a time"},
     {COLL_SCATTER, "binomial", coll_scatter_binomial, 0, "tree, subtrees passed on from scratch"},
     {COLL_SCATTER, "linear", coll_scatter_linear, 0, "the root sends to everyone"},
     {COLL_SCATTER, "staged", coll_scatter_staged, 0, "the root sends to few ranks at a time"},
     {COLL_SCATTER, "leaders", coll_scatter_leaders, ALG_NODES, "a bundle to each node"},
+    {COLL_SCATTER, "domain_leaders", coll_scatter_leaders, ALG_DOMAINS, "bundles to the nodes, and from there to the domains"},
     {COLL_SCATTERV, "linear", coll_scatter_linear, 0, "the root sends to everyone"},
     {COLL_SCATTERV, "staged", coll_scatter_staged, 0, "the root sends to few ranks at a time"},
     {COLL_ALLGATHER, "bruck", coll_allgather_bruck, 0, "log2 P rounds through scratch, any P"},
@@ -64,6 +70,7 @@ const struct coll_alg coll_algs[] = {
     {COLL_ALLGATHER, "neighbor", coll_allgather_neighbor, ALG_EVEN, "P / 2 exchanges with either neighbour in turn"},
     {COLL_ALLGATHER, "gather_bcast", coll_allgather_gather_bcast, 0, "up and down a binomial tree"},
     {COLL_ALLGATHER, "leaders", coll_allgather_leaders, ALG_NODES, "bundles among the nodes, a tree inside each"},
+    {COLL_ALLGATHER, "domain_leaders", coll_allgather_leaders, ALG_DOMAINS, "the same with the domains of each node"},
     {COLL_ALLGATHERV, "ring", coll_allgather_ring, 0, "each block travels around a ring"},
     {COLL_ALLGATHERV, "direct", coll_allgather_direct, 0, "everyone sends to everyone, no waiting in between"},
     {COLL_ALLGATHERV, "bruck", coll_allgather_blocks_bruck, 0, "log2 P rounds, any P"},
@@ -71,12 +78,14 @@ const struct coll_alg coll_algs[] = {
     {COLL_ALLGATHERV, "neighbor", coll_allgather_neighbor, ALG_EVEN, "P / 2 exchanges with either neighbour in turn"},
     {COLL_ALLGATHERV, "gather_bcast", coll_allgather_gather_bcast, 0, "up and down a binomial tree"},
     {COLL_ALLGATHERV, "leaders", coll_allgather_leaders, ALG_NODES, "bundles among the nodes, a tree inside each"},
+    {COLL_ALLGATHERV, "domain_leaders", coll_allgather_leaders, ALG_DOMAINS, "the same with the domains of each node"},
     {COLL_ALLTOALL, "bruck", coll_alltoall_bruck, 0, "log2 P rounds, blocks forwarded in bundles"},
     {COLL_ALLTOALL, "direct", coll_alltoall_direct, 0, "everyone sends to everyone, all at once"},
     {COLL_ALLTOALL, "pairwise", coll_alltoall_pairwise, 0, "everyone sends to everyone, few at a time"},
     {COLL_ALLTOALL, "kbruck", coll_alltoall_kbruck, 0, "rounds that multiply by radix, blocks forwarded in bundles"},
     {COLL_ALLTOALL, "linear", coll_alltoall_linear, 0, "everyone sends to everyone, radix at a time"},
     {COLL_ALLTOALL, "leaders", coll_alltoall_leaders, ALG_NODES, "bundles among the nodes, sorted by their leaders"},
+    {COLL_ALLTOALL, "domain_leaders", coll_alltoall_leaders, ALG_DOMAINS, "bundles among the domains, sorted by their leaders"},
     {COLL_ALLTOALLV, "direct", coll_alltoall_direct, 0, "everyone sends to everyone, all at once"},
     {COLL_ALLTOALLV, "pairwise", coll_alltoall_pairwise, 0, "everyone sends to everyone, few at a time"},
     {COLL_ALLTOALLV, "linear", coll_alltoall_linear, 0, "everyone sends to everyone, radix at a time"},
@@ -183,13 +192,20 @@ int coll_alg_find(enum coll_kind kind, const char *name)
     return -1;
 }
 
+/* Are there more than `whole` parts, and in rank order if that matters? */
+static bool has_parts(const struct coll_shape *s, int whole, int parts, unsigned mixed)
+{
+    return parts > whole && !((s->flags & mixed) && (s->flags & COLL_ORDERED));
+}
+
 bool coll_alg_fits(int alg, const struct coll_shape *s)
 {
     unsigned flags = coll_algs[alg].flags;
     if (coll_algs[alg].kind != s->kind || !(flags & ALG_INTER) != !s->remote) return false;
     if ((flags & ALG_COMMUTES) && (s->flags & COLL_ORDERED)) return false;
     if ((flags & ALG_EXACT) && !(s->flags & COLL_EXACT)) return false;
-    if ((flags & ALG_NODES) && (s->nodes < 2 || ((s->flags & COLL_MIXED) && (s->flags & COLL_ORDERED)))) return false;
+    if ((flags & ALG_NODES) && !has_parts(s, 1, s->nodes, COLL_MIXED)) return false;
+    if ((flags & ALG_DOMAINS) && !has_parts(s, s->nodes, s->domains, COLL_MIXED | COLL_SHUFFLED)) return false;
     if ((flags & ALG_EVEN) && s->size % 2) return false;
     if ((flags & ALG_POWER2) && (s->size & (s->size - 1))) return false;
     return true;
@@ -263,4 +279,23 @@ void coll_fold_next(struct coll_folding *f, struct goal_mem x, goal_id got, bool
     if (same_place(x, to)) f->ready = coll_fold(f->b, &in_order, x, f->acc, false, to, f->len, dep, f->ready);
     else f->ready = coll_fold(f->b, f->s, f->acc, x, true, to, f->len, dep, f->ready);
     f->acc = to;
+}
+
+goal_id coll_both(struct goal_build *b, goal_id x, goal_id y)
+{
+    goal_id join = goal_join(b);
+    goal_after(b, join, x);
+    goal_after(b, join, y);
+    return join;
+}
+
+int coll_add_part(struct goal_part *list, int k, struct goal_part p)
+{
+    if (!p.len) return k;
+    if (k && list[k - 1].at.slot == p.at.slot && list[k - 1].at.off + list[k - 1].len == p.at.off) {
+        list[k - 1].len += p.len;
+        return k;
+    }
+    list[k] = p;
+    return k + 1;
 }

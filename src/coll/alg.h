@@ -29,6 +29,7 @@ enum coll_flag {
     COLL_EXACT = 4,    /* any order and grouping gives the same bits (integers, minima) */
     COLL_STAGED = 8,   /* bcast: the buffer has gaps, so pieces of it go through the scratchpad */
     COLL_MIXED = 32,   /* ranks of different nodes alternate: those of a node are not all neighbours */
+    COLL_SHUFFLED = 64, /* the same of domains */
     COLL_FAR = 16      /* some messages cross a network: each costs ten times what it does in shared memory */
 };
 
@@ -48,7 +49,7 @@ struct coll_shape {
     int32_t remote;   /* ranks of the other group; 0: there is none */
     int32_t nodes;    /* that the ranks of the own group are on; at least 1 */
     int32_t radix;    /* of the k-nomial algorithms, 2 and more */
-    int32_t zero;
+    int32_t domains;  /* caches or NUMA domains that they are known to be in, at least one a node; 0 is the same as `nodes` */
     int64_t bytes;    /* packed data: of the buffer (bcast, reductions), of one rank's block (others), of my block (gatherv,
                        * scatterv); 0 for the other v-collectives */
     int64_t from;     /* allgather and alltoall between two groups: of a block that comes from the other one, while
@@ -72,6 +73,7 @@ struct coll_given {
     const int64_t *send_len, *send_off;
     const int64_t *recv_len, *recv_off;
     const int32_t *node; /* of each rank, 0 to shape.nodes - 1 in the order of their first ranks; NULL: all are on one */
+    const int32_t *domain; /* the same for domains, each of which is in one node; NULL: they are the nodes */
     int in, out;         /* neighbours that send to this rank, and that it sends to; MPI_PROC_NULL among them */
     const int *sources, *destinations;
     bool grid;           /* neighbours 2i and 2i+1 are those down and up dimension i: what goes up comes from below */
@@ -87,7 +89,8 @@ enum coll_alg_flag {
     ALG_POWER2 = 4,   /* only for 2, 4, 8 ... ranks */
     ALG_INTER = 8,    /* between two groups, and only there */
     ALG_EVEN = 16,    /* only for an even number of ranks */
-    ALG_NODES = 32    /* only on more than one node; operators that do not commute want each node's ranks together */
+    ALG_NODES = 32,   /* only on more than one node; operators that do not commute want each node's ranks together */
+    ALG_DOMAINS = 64  /* the same with domains of nodes: only where some node has more than one */
 };
 
 struct coll_alg {
@@ -211,6 +214,12 @@ struct coll_folding {
     struct goal_mem acc;
 };
 void coll_fold_next(struct coll_folding *, struct goal_mem x, goal_id got, bool is_last);
+
+/* A point after both. */
+goal_id coll_both(struct goal_build *, goal_id x, goal_id y);
+
+/* Adds a block to a list of k; neighbours in memory are one, and empty ones none. Returns the new k. */
+int coll_add_part(struct goal_part *list, int k, struct goal_part);
 
 /* The builders, by operation (alg_<operation>.c). */
 coll_builder coll_barrier_dissemination, coll_barrier_kdissemination, coll_barrier_doubling, coll_barrier_linear,

@@ -49,15 +49,6 @@ static goal_id bundle_recv(const struct bundles *c, int from, int tag, int first
     return k ? goal_recvv(c->b, from, tag, c->part, k) : GOAL_NONE;
 }
 
-/* A point after both. */
-static goal_id both(struct goal_build *b, goal_id x, goal_id y)
-{
-    goal_id join = goal_join(b);
-    goal_after(b, join, x);
-    goal_after(b, join, y);
-    return join;
-}
-
 static goal_id place_own(const struct bundles *c)
 {
     struct goal_part to = coll_recv_block(c->s, c->v, c->s->rank);
@@ -78,7 +69,7 @@ static void bruck(struct goal_build *b, const struct coll_shape *s, const struct
         for (int64_t d = w; d < radix * w && d < P; d += w, tag++) {
             int n = (int)(w < P - d ? w : P - d), from = (int)((s->rank + d) % P);
             bundle_send(&c, (int)((s->rank - d + P) % P), tag, s->rank, n, have);
-            round = both(b, round, bundle_recv(&c, from, tag, from, n));
+            round = coll_both(b, round, bundle_recv(&c, from, tag, from, n));
         }
         have = round;
     }
@@ -108,7 +99,7 @@ void coll_allgather_neighbor(struct goal_build *b, const struct coll_shape *s, c
     if (!bundles_open(&c, b, s, v)) return;
     goal_id own = place_own(&c);
     bundle_send(&c, twin, 0, s->rank, 1, own);
-    goal_id have = both(b, own, bundle_recv(&c, twin, 0, twin, 1));
+    goal_id have = coll_both(b, own, bundle_recv(&c, twin, 0, twin, 1));
     for (int i = 1; i < pairs; i++) {
         int peer = i % 2 ? other : twin, far = (i + 1) / 2;
         int in = (odd == (i % 2) ? pair + far : pair - far + P) % pairs;
@@ -128,12 +119,12 @@ void coll_allgather_gather_bcast(struct goal_build *b, const struct coll_shape *
     int P = s->size;
     if (!bundles_open(&c, b, s, v)) return;
     coll_tree_binomial(&t, s->rank, P, 0);
-    goal_id have = both(b, place_own(&c), GOAL_NONE);
+    goal_id have = coll_both(b, place_own(&c), GOAL_NONE);
     for (int k = 0; k < t.children; k++)
         goal_after(b, have, bundle_recv(&c, t.child[k], UP, t.child[k], t.child_span[k]));
     if (t.parent >= 0) {
         bundle_send(&c, t.parent, UP, s->rank, t.span, have);
-        have = both(b, have, bundle_recv(&c, t.parent, DOWN, s->rank + t.span, P - t.span));
+        have = coll_both(b, have, bundle_recv(&c, t.parent, DOWN, s->rank + t.span, P - t.span));
     }
     for (int k = t.children - 1; k >= 0; k--)
         bundle_send(&c, t.child[k], DOWN, t.child[k] + t.child_span[k], P - t.child_span[k], have);

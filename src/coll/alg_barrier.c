@@ -13,15 +13,6 @@ static goal_id tell(struct goal_build *b, int peer, int tag, goal_id after)
 
 static goal_id hear(struct goal_build *b, int peer, int tag) { return goal_recvv(b, peer, tag, NULL, 0); }
 
-/* A point after both. */
-static goal_id both(struct goal_build *b, goal_id x, goal_id y)
-{
-    goal_id join = goal_join(b);
-    goal_after(b, join, x);
-    goal_after(b, join, y);
-    return join;
-}
-
 void coll_barrier_dissemination(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
     (void)v;
@@ -69,7 +60,7 @@ void coll_barrier_doubling(struct goal_build *b, const struct coll_shape *s, con
     if (s->rank + p < s->size) heard = hear(b, s->rank + p, 0);
     for (int mask = 1; mask < p; mask *= 2, tag++) {
         tell(b, s->rank ^ mask, tag, heard);
-        heard = both(b, heard, hear(b, s->rank ^ mask, tag));
+        heard = coll_both(b, heard, hear(b, s->rank ^ mask, tag));
     }
     if (s->rank + p < s->size) tell(b, s->rank + p, RELEASE, heard);
 }
@@ -110,32 +101,4 @@ void coll_barrier_deposit(struct goal_build *b, const struct coll_shape *s, cons
         tell(b, (s->rank + i) % s->size, 0, GOAL_NONE);
         hear(b, (s->rank - i + s->size) % s->size, 0);
     }
-}
-
-/* First rank of a node. */
-static int leader_of(const struct coll_given *v, int node)
-{
-    int r = 0;
-    while (v->node[r] != node) r++;
-    return r;
-}
-
-void coll_barrier_leaders(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
-{
-    enum { COME = 40, RELEASE = 41 };
-    int node = v->node[s->rank], leader = leader_of(v, node), tag = 0;
-    if (s->rank != leader) {
-        tell(b, leader, COME, GOAL_NONE);
-        hear(b, leader, RELEASE);
-        return;
-    }
-    goal_id heard = goal_join(b);
-    for (int r = leader + 1; r < s->size; r++)
-        if (v->node[r] == node) goal_after(b, heard, hear(b, r, COME));
-    for (int64_t d = 1; d < s->nodes; d *= 2, tag++) {
-        tell(b, leader_of(v, (int)((node + d) % s->nodes)), tag, heard);
-        heard = both(b, heard, hear(b, leader_of(v, (int)((node - d + s->nodes) % s->nodes)), tag));
-    }
-    for (int r = leader + 1; r < s->size; r++)
-        if (v->node[r] == node) tell(b, r, RELEASE, heard);
 }

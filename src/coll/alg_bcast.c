@@ -119,7 +119,7 @@ void coll_bcast_two_tree(struct goal_build *b, const struct coll_shape *s, const
 
 void coll_bcast_leaders(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
-    segments_down(b, s, v, TREE_NODES);
+    segments_down(b, s, v, TREE_LEVELS);
 }
 
 /* ---- a binary tree whose sides carry a half each ------------------------------- */

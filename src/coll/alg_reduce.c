@@ -62,7 +62,7 @@ void coll_reduce_two_tree(struct goal_build *b, const struct coll_shape *s, cons
 
 void coll_reduce_leaders(struct goal_build *b, const struct coll_shape *s, const struct coll_given *v)
 {
-    by_tree(b, s, v, TREE_NODES, false);
+    by_tree(b, s, v, TREE_LEVELS, false);
 }
 
 /*

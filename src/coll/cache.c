@@ -14,7 +14,7 @@ struct entry {
     size_t n;
     struct goal_prog *prog;
     void *idle;
-    size_t idle_bytes;
+    size_t idle_bytes; /* of the frame, also while it is away: it counts as held, and that saves counting twice a call */
     uint64_t used; /* tick of the last use */
 };
 
@@ -116,11 +116,9 @@ bool coll_cache_find(struct coll_cache *c, const struct coll_key *k, struct goal
     }
     c->hits++;
     e->used = ++c->tick;
-    *prog_p = goal_ref(e->prog);
+    *prog_p = e->idle ? NULL : goal_ref(e->prog);
     *idle_p = e->idle;
-    let_go(e->idle_bytes);
     e->idle = NULL;
-    e->idle_bytes = 0;
     return true;
 }
 
@@ -164,17 +162,15 @@ void coll_cache_put(struct coll_cache *c, const struct goal_prog *prog, void *id
 {
     struct entry *e = of_program(c, prog);
     bool kept = e && !e->idle;
-    if (kept && unlikely(!has_room(bytes))) {
+    if (kept && unlikely(e->idle_bytes != bytes)) {
+        let_go(e->idle_bytes);
+        e->idle_bytes = 0;
         kept = make_room(c, prog, bytes);
         e = of_program(c, prog); /* it may have moved */
+        if (kept) hold(e->idle_bytes = bytes);
     }
-    if (!kept) {
-        c->free_idle(idle);
-        return;
-    }
-    hold(bytes);
-    e->idle = idle;
-    e->idle_bytes = bytes;
+    if (kept) e->idle = idle;
+    else c->free_idle(idle);
 }
 
 void coll_cache_stats(const struct coll_cache *c, struct coll_cache_stats *stats)

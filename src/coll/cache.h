@@ -31,7 +31,10 @@ struct coll_cache *coll_cache_open(unsigned entries, void (*free_idle)(void *));
 void coll_cache_close(struct coll_cache *); /* NULL is fine */
 void coll_cache_clear(struct coll_cache *); /* the same, for a new beginning */
 
-/* The program (a new reference), and the idle frame kept with it, which is now the caller's, or NULL. False: not here. */
+/*
+ * The idle frame kept with the program, which is the caller's now and has its reference to the program, or, when there is
+ * none (NULL), the program (a new reference). False: neither is here.
+ */
 bool coll_cache_find(struct coll_cache *, const struct coll_key *, struct goal_prog **prog_p, void **idle_p);
 
 /* Keeps a program, of which it takes a reference; not if there is no room. */

@@ -91,7 +91,9 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
         two_directions(a, s);
     }
     s->nodes = c->coll->nodes;
+    s->domains = c->coll->domains;
     if (c->coll->mixed) s->flags |= COLL_MIXED;
+    if (c->coll->shuffled) s->flags |= COLL_SHUFFLED;
     if (c->coll->far) s->flags |= COLL_FAR;
     if (a->kind == COLL_BCAST && !idle && !a->rtype->contig) s->flags |= COLL_STAGED;
     if (coll_reduces(a->kind) && !idle) {
@@ -136,6 +138,7 @@ int coll_call_check(const struct comm *c, const struct coll_call *a)
 void coll_call_given(const struct comm *c, const struct coll_call *a, struct coll_given *v)
 {
     *v = (struct coll_given){.node = c->coll->node_of,
+                             .domain = c->coll->domain_of,
                              .in = a->in,
                              .out = a->out,
                              .sources = a->sources,

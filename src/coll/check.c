@@ -6,10 +6,11 @@
 #include "coll/check.h"
 
 #include "base/err.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 struct side { /* a send or a receive */
-    int32_t src, dst;
+    int32_t src, dst; /* the first group's ranks, then those of the second one if there are two */
     uint32_t tag, op; /* op: number among the operations of all ranks */
     int64_t len;
 };
@@ -22,20 +23,33 @@ static int compare(const void *x, const void *y)
     return a->tag < b->tag ? -1 : a->tag > b->tag;
 }
 
-static struct side side_of(const struct goal_head *h, const struct goal_op *op, uint32_t number)
+struct place { /* of a program among all: its own, how many the first group has, and how many there are */
+    int32_t me, near, n;
+};
+
+/* Where an operation's peer is: a program names its own group's ranks first. */
+static int32_t peer_of(struct place p, int32_t peer)
+{
+    int32_t own = p.n - p.near; /* the second group's */
+    if (p.me < p.near) return peer;
+    return peer < own ? p.near + peer : peer - own;
+}
+
+static struct side side_of(struct place p, const struct goal_op *op, uint32_t number)
 {
     bool send = op->type == GOAL_OP_SEND;
-    struct side s = {send ? h->rank : op->peer, send ? op->peer : h->rank, op->tag, number, 0};
+    int32_t peer = peer_of(p, op->peer);
+    struct side s = {send ? p.me : peer, send ? peer : p.me, op->tag, number, 0};
     for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out; i++) s.len += goal_piece_len(&op->piece[i]);
     return s;
 }
 
 /* Appends the messages of one type; returns how many there are now. */
-static size_t collect(const struct goal_head *h, unsigned type, uint32_t base, struct side *to, size_t n)
+static size_t collect(const struct goal_head *h, struct place p, unsigned type, uint32_t base, struct side *to, size_t n)
 {
     const struct goal_op *op = goal_op_at(h, h->first_op);
     for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op))
-        if (op->type == type) to[n++] = side_of(h, op, base + i);
+        if (op->type == type) to[n++] = side_of(p, op, base + i);
     return n;
 }
 
@@ -49,21 +63,42 @@ static const struct side *twice(const struct side *s, size_t n)
     return NULL;
 }
 
-static int same_tag(const struct side *s, const char *what)
+/* A rank in words. */
+struct who {
+    char words[48];
+};
+
+static struct who who(int32_t rank, int near, int n)
 {
-    return err_set(TERN_ERR_PROGRAM, "schedule has two %s from rank %d to rank %d under tag %u", what, s->src, s->dst, s->tag);
+    struct who w;
+    if (near == n) snprintf(w.words, sizeof w.words, "rank %d", rank);
+    else snprintf(w.words, sizeof w.words, "rank %d of the %s group", rank < near ? rank : rank - near, rank < near ? "first" : "second");
+    return w;
 }
 
-int goal_check_tags(const struct goal_head *h)
+static int same_tag(const struct side *s, int near, int n, const char *what)
 {
+    return err_set(TERN_ERR_PROGRAM, "schedule has two %s from %s to %s under tag %u", what, who(s->src, near, n).words,
+                   who(s->dst, near, n).words, s->tag);
+}
+
+static void nowhere(struct goal_spot spot[2])
+{
+    for (int i = 0; spot && i < 2; i++) spot[i] = (struct goal_spot){-1, 0};
+}
+
+int goal_check_tags(const struct goal_head *h, struct goal_spot spot[2])
+{
+    nowhere(spot);
     struct side *s = malloc(((size_t)h->op_count + 1) * sizeof *s);
     if (!s) return no_memory();
     int rc = 0;
     for (unsigned type = GOAL_OP_SEND; type <= GOAL_OP_RECV && !rc; type++) {
-        size_t n = collect(h, type, 0, s, 0);
+        size_t n = collect(h, (struct place){h->rank, h->size, h->size}, type, 0, s, 0);
         qsort(s, n, sizeof *s, compare);
         const struct side *bad = twice(s, n);
-        if (bad) rc = same_tag(bad, type == GOAL_OP_SEND ? "sends" : "receives");
+        if (bad) rc = same_tag(bad, h->size, h->size, type == GOAL_OP_SEND ? "sends" : "receives");
+        for (int i = 0; bad && spot && i < 2; i++) spot[i] = (struct goal_spot){0, bad[-i].op};
     }
     free(s);
     return rc;
@@ -74,7 +109,8 @@ int goal_check_tags(const struct goal_head *h)
 #define NO_PARTNER UINT32_MAX
 
 struct world {
-    int n;
+    int n, near;
+    struct goal_spot *spot; /* of what is wrong; NULL: nobody wants it */
     const struct goal_head *const *block;
     size_t ops;               /* of all ranks */
     uint32_t *base;           /* number of each rank's first operation */
@@ -115,40 +151,55 @@ static bool world_room(struct world *w)
     return w->op && w->rank && w->partner && w->met && w->started && w->queue && w->send && w->recv;
 }
 
-static int world_open(struct world *w, int n, const struct goal_head *const block[])
+static struct who name(const struct world *w, int32_t rank) { return who(rank, w->near, w->n); }
+
+static void take_program(struct world *w, int r)
 {
-    *w = (struct world){.n = n, .block = block};
+    const struct goal_head *h = w->block[r];
+    const struct goal_op *op = goal_op_at(h, h->first_op);
+    struct place p = {r, w->near, w->n};
+    for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op)) {
+        w->op[w->base[r] + i] = op;
+        w->rank[w->base[r] + i] = r;
+    }
+    w->sends = collect(h, p, GOAL_OP_SEND, w->base[r], w->send, w->sends);
+    w->recvs = collect(h, p, GOAL_OP_RECV, w->base[r], w->recv, w->recvs);
+}
+
+static int world_open(struct world *w, int n, int near, const struct goal_head *const block[], struct goal_spot *spot)
+{
+    *w = (struct world){.n = n, .near = near, .block = block, .spot = spot};
+    nowhere(spot);
     w->base = calloc((size_t)n, sizeof *w->base);
     if (!w->base) return no_memory();
     for (int r = 0; r < n; r++) {
         const struct goal_head *h = block[r];
-        if (h->rank != r || h->size != n)
-            return err_set(TERN_ERR_PROGRAM, "rank %d of %d has a schedule for rank %d of %d", r, n, h->rank, h->size);
+        if (h->rank != (r < near ? r : r - near) || h->size != n)
+            return err_set(TERN_ERR_PROGRAM, "%s of %d in all has a schedule for rank %d of %d", name(w, r).words, n, h->rank, h->size);
         w->base[r] = (uint32_t)w->ops;
         w->ops += h->op_count;
     }
     if (w->ops >= NO_PARTNER) return err_set(TERN_ERR_UNSUPPORTED, "a schedule of %zu operations is too long to check", w->ops);
     if (!world_room(w)) return no_memory();
-    for (int r = 0; r < n; r++) {
-        const struct goal_op *op = goal_op_at(block[r], block[r]->first_op);
-        for (uint32_t i = 0; i < block[r]->op_count; i++, op = goal_op_next(op)) {
-            w->op[w->base[r] + i] = op;
-            w->rank[w->base[r] + i] = r;
-        }
-        w->sends = collect(block[r], GOAL_OP_SEND, w->base[r], w->send, w->sends);
-        w->recvs = collect(block[r], GOAL_OP_RECV, w->base[r], w->recv, w->recvs);
-    }
+    for (int r = 0; r < n; r++) take_program(w, r);
     return 0;
+}
+
+/* What the words will be about: operations by number. */
+static void point(const struct world *w, uint32_t first, uint32_t second)
+{
+    if (!w->spot) return;
+    w->spot[0] = (struct goal_spot){w->rank[first], w->op[first]->index};
+    if (second != NO_PARTNER) w->spot[1] = (struct goal_spot){w->rank[second], w->op[second]->index};
 }
 
 static int alone(const struct world *w, const struct side *s, bool send)
 {
     uint32_t index = w->op[s->op]->index;
-    if (send)
-        return err_set(TERN_ERR_PROGRAM, "rank %d sends to rank %d under tag %u (operation %u), and nothing there receives it",
-                       s->src, s->dst, s->tag, index);
-    return err_set(TERN_ERR_PROGRAM, "rank %d receives from rank %d under tag %u (operation %u), and nothing there sends it",
-                   s->dst, s->src, s->tag, index);
+    point(w, s->op, NO_PARTNER);
+    return err_set(TERN_ERR_PROGRAM, "%s %s %s under tag %u (operation %u), and nothing there %s it",
+                   name(w, send ? s->src : s->dst).words, send ? "sends to" : "receives from",
+                   name(w, send ? s->dst : s->src).words, s->tag, index, send ? "receives" : "sends");
 }
 
 /* Sorts the messages and makes each send and its receive partners. */
@@ -156,16 +207,20 @@ static int pair(struct world *w)
 {
     qsort(w->send, w->sends, sizeof *w->send, compare);
     qsort(w->recv, w->recvs, sizeof *w->recv, compare);
-    const struct side *bad = twice(w->send, w->sends);
-    if (bad) return same_tag(bad, "sends");
-    if ((bad = twice(w->recv, w->recvs))) return same_tag(bad, "receives");
+    const struct side *sends = twice(w->send, w->sends), *bad = sends ? sends : twice(w->recv, w->recvs);
+    if (bad) {
+        point(w, bad->op, bad[-1].op);
+        return same_tag(bad, w->near, w->n, sends ? "sends" : "receives");
+    }
     for (size_t i = 0; i < w->sends || i < w->recvs; i++) {
         const struct side *s = i < w->sends ? &w->send[i] : NULL, *r = i < w->recvs ? &w->recv[i] : NULL;
         int which = !s ? 1 : !r ? -1 : compare(s, r);
         if (which) return alone(w, which < 0 ? s : r, which < 0);
-        if (s->len > r->len)
-            return err_set(TERN_ERR_PROGRAM, "rank %d sends %lld bytes to rank %d under tag %u, which has room for %lld",
-                           s->src, (long long)s->len, s->dst, s->tag, (long long)r->len);
+        if (s->len > r->len) {
+            point(w, s->op, r->op);
+            return err_set(TERN_ERR_PROGRAM, "%s sends %lld bytes to %s under tag %u, which has room for %lld",
+                           name(w, s->src).words, (long long)s->len, name(w, s->dst).words, s->tag, (long long)r->len);
+        }
         w->partner[s->op] = r->op;
         w->partner[r->op] = s->op;
     }
@@ -209,18 +264,20 @@ static int deadlock(const struct world *w)
         const struct goal_op *op = w->op[i];
         if (op->type > GOAL_OP_RECV || !w->started[i] || w->started[w->partner[i]]) continue;
         bool send = op->type == GOAL_OP_SEND;
+        struct who peer = name(w, w->rank[w->partner[i]]);
+        point(w, i, w->partner[i]);
         return err_set(TERN_ERR_PROGRAM,
-                       "deadlock: rank %d %s rank %d under tag %u (operation %u), but what rank %d waits for before it %s "
-                       "(operation %u) never ends", w->rank[i], send ? "sends to" : "receives from", op->peer, op->tag, op->index,
-                       op->peer, send ? "receives" : "sends", w->op[w->partner[i]]->index);
+                       "deadlock: %s %s %s under tag %u (operation %u), but what %s waits for before it %s "
+                       "(operation %u) never ends", name(w, w->rank[i]).words, send ? "sends to" : "receives from", peer.words,
+                       op->tag, op->index, peer.words, send ? "receives" : "sends", w->op[w->partner[i]]->index);
     }
     return err_set(TERN_ERR_PROGRAM, "deadlock: the dependencies of a schedule form a cycle");
 }
 
-int goal_check_all(int n, const struct goal_head *const block[])
+int goal_check_all(int n, int near, const struct goal_head *const block[], struct goal_spot spot[2])
 {
     struct world w;
-    int rc = world_open(&w, n, block);
+    int rc = world_open(&w, n, near, block, spot);
     if (!rc) rc = pair(&w);
     if (!rc && run(&w) < w.ops) rc = deadlock(&w);
     world_close(&w);

@@ -10,6 +10,7 @@
 #include "coll/cache.h"
 #include "coll/call.h"
 #include "coll/node.h"
+#include "coll/places.h"
 #include "coll/port_pt2pt.h"
 #include "coll/select.h"
 #include "obj/hints.h"
@@ -22,46 +23,6 @@
 enum { CACHED_PROGRAMS = 64 }; /* of a communicator */
 
 /* ---- the communicator's state ------------------------------------------------- */
-
-/* The node of a rank of this group. */
-static uint32_t comm_node(const struct comm *c, int rank) { return proc_node_of(rankmap_at(c->local, rank)); }
-
-/* Between two groups: is one of the others elsewhere than the first of this one? */
-static bool others_far(const struct comm *c, uint32_t first)
-{
-    bool far = false;
-    for (int r = 0; c->inter && r < c->map->size; r++) far |= proc_node_of(comm_index(c, r)) != first;
-    return far;
-}
-
-/*
- * Where the ranks are: numbers of nodes in the order of their first ranks. The same at all ranks: it follows from where
- * the job's processes are and which transports there may be.
- */
-static bool find_places(const struct comm *c, struct coll_comm *cc)
-{
-    uint32_t first = comm_node(c, 0), top = 0;
-    bool one = true;
-    for (int r = 0; r < c->size; r++) {
-        uint32_t node = comm_node(c, r);
-        one &= node == first;
-        if (node > top) top = node;
-    }
-    cc->nodes = 1;
-    cc->far = !one || others_far(c, first) || ((c->size > 1 || c->inter) && !strstr(var_text(VAR_TRANSPORTS), "shm"));
-    if (one) return true;
-    int32_t *number = calloc((size_t)top + 1, sizeof *number); /* of a node, plus 1 */
-    cc->node_of = malloc((size_t)c->size * sizeof *cc->node_of);
-    cc->nodes = 0;
-    for (int r = 0; r < c->size && number && cc->node_of; r++) {
-        int32_t *n = &number[comm_node(c, r)];
-        if (!*n) *n = ++cc->nodes;
-        cc->node_of[r] = *n - 1;
-        cc->mixed |= r && cc->node_of[r] < cc->node_of[r - 1];
-    }
-    free(number);
-    return cc->nodes > 0;
-}
 
 /* Ranks whose programs come from different tables would wait for each other for ever: all compare with rank 0. */
 static int compare_settings(const struct comm *c, const struct rankmap *group)
@@ -85,6 +46,8 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
     free(cc->wanted);
     cc->wanted = c->info ? malloc(COLL_KINDS * sizeof *cc->wanted) : NULL;
     if (cc->wanted) coll_select_hints(c->info, cc->wanted);
+    cc->forced = c->inter || cc->far ? UINT32_MAX : coll_select_forced(cc->wanted);
+    cc->tabled = coll_select_tabled();
     return cc->wanted || !c->info;
 }
 
@@ -93,9 +56,10 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
     if (compare_settings(c, c->local) || (c->inter && compare_settings(c, c->map))) return NULL;
     struct coll_comm *cc = calloc(1, sizeof *cc);
     if (cc) cc->cache = coll_cache_open(CACHED_PROGRAMS, coll_frame_free);
-    if (!cc || !cc->cache || !find_places(c, cc) || !read_hints(c, cc)) {
+    if (!cc || !cc->cache || !coll_places_find(c, cc) || !read_hints(c, cc)) {
         if (cc) coll_cache_close(cc->cache);
         if (cc) free(cc->node_of);
+        if (cc) free(cc->domain_of);
         free(cc);
         err_set(TERN_ERR_NOMEM, "no memory for the collectives of a communicator");
         return NULL;
@@ -114,6 +78,7 @@ static void comm_gone(struct comm *c)
     coll_cache_close(cc->cache);
     free(cc->schedules);
     free(cc->node_of);
+    free(cc->domain_of);
     free(cc->numbers);
     free(cc->wanted);
     free(cc);
@@ -132,7 +97,8 @@ static void hints_changed(struct comm *c)
 
 int coll_choose_open(void)
 {
-    int rc = coll_select_open();
+    int rc = coll_places_open();
+    if (!rc) rc = coll_select_open();
     peer_settings = coll_select_digest();
     coll_cache_bound((size_t)var_int(VAR_COLL_MEMORY));
     return rc;
@@ -186,9 +152,11 @@ static int cached_frame(struct comm *c, const struct coll_key *k, const struct c
     lane_enter(c->lane);
     bool found = coll_cache_find(c->coll->cache, k, &prog, &frame);
     lane_leave(c->lane);
+    *frame_p = frame;
+    if (likely(frame)) return 0;
     int rc = found ? 0 : make_program(c, k, v, &prog);
     if (rc) return rc;
-    *frame_p = frame ? frame : coll_frame_new(c, prog, true);
+    *frame_p = coll_frame_new(c, prog, true);
     goal_unref(prog);
     return *frame_p ? 0 : no_memory((enum coll_kind)k->shape->kind);
 }
@@ -237,10 +205,20 @@ static int run(struct comm *c, const struct coll_call *a)
     return rc;
 }
 
-/* Does it go by messages whatever the node can do? All ranks know alike. */
+/* Does the user's table want messages for this call? */
+TERN_COLD static bool by_table(const struct comm *c, const struct coll_call *a)
+{
+    struct coll_shape s;
+    coll_call_shape(c, a, &s);
+    return coll_select_messages(&s);
+}
+
+static bool has(uint32_t kinds, const struct coll_call *a) { return unlikely(kinds >> a->kind & 1); }
+
+/* Does a blocking one go by messages whatever the node can do? All ranks know alike. */
 static bool only_messages(const struct comm *c, const struct coll_call *a)
 {
-    return unlikely(c->inter || coll_select_forced(a->kind, c->coll->wanted));
+    return has(c->coll->forced, a) || (has(c->coll->tabled, a) && by_table(c, a));
 }
 
 int coll_run(struct comm *c, const struct coll_call *a)
@@ -320,7 +298,7 @@ int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct requ
 int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
-    if (!rc && only_messages(c, a)) return coll_prepare_messages(c, a, req_p);
+    if (!rc && has(c->coll->forced, a)) return coll_prepare_messages(c, a, req_p);
     struct request *r = rc ? NULL : new_request(c);
     if (!r) return rc ? rc : TERN_ERR_NOMEM;
     if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
@@ -344,6 +322,7 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     int rc = coll_prepare(c, a, req_p);
     if (rc) return rc;
     lane_enter(c->lane);
+    lane_going(c->lane);
     coll_go(*req_p);
     lane_leave_to_itself(c->lane, *req_p);
     lane_leave(c->lane);

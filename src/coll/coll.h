@@ -91,14 +91,18 @@ struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
     struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
+    uint32_t forced, tabled;  /* operations, a bit each: that go by messages in any case; for which the user's table is asked */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
     struct schedule_numbers *schedules; /* of users (schedule.h); malloc'ed, NULL: there were none */
     bool far;        /* its ranks do not all share memory */
     bool mixed;      /* the ranks of a node are not all neighbours */
-    int32_t nodes;   /* that the ranks of this group are on; 0: not found out yet */
+    bool shuffled;   /* those of a domain are not */
+    int32_t nodes;   /* that the ranks of this group are on */
+    int32_t domains; /* that they are known to be in, a node where nothing is known being one */
     int32_t *node_of; /* the node of each rank, as in struct coll_given; NULL with one node */
+    int32_t *domain_of; /* and the domain; NULL where they are the nodes */
 };
 
 /* coll_prepare by messages in any case. The second: for a request that is there already,

@@ -158,10 +158,15 @@ static inline void release(struct goal_frame *f, const uint32_t *to, unsigned n)
     }
 }
 
+/*
+ * The run ends with the first error. When a message came that is not what was expected, all others still have what they
+ * wait for: the rest of the run is done, so that ranks that disagree about a count do not leave each other waiting.
+ */
 TERN_COLD static void fail(struct goal_frame *f, int status)
 {
-    if (f->status) return;
-    f->status = status;
+    if (!f->status) f->status = status;
+    if (f->given_up || status == TERN_ERR_TRUNCATE || status == TERN_ERR_TYPE) return;
+    f->given_up = true;
     f->head = f->tail = 0; /* what waits in the queue is not started any more */
     if (f->in_flight && f->port->cancel) f->port->cancel(f);
 }
@@ -171,7 +176,7 @@ static inline void finish(struct goal_frame *f, const struct goal_op *op, int st
     f->in_flight--;
     f->left--;
     if (unlikely(status)) fail(f, status);
-    if (likely(!f->status)) release(f, goal_edges(op), op->n_finish);
+    if (likely(!f->given_up)) release(f, goal_edges(op), op->n_finish);
 }
 
 /* Starts whatever is ready until nothing is; then, if the run is over, tells its owner. */
@@ -182,11 +187,11 @@ static void run(struct goal_frame *f)
         const struct goal_op *op = goal_op_at(f->block, f->ready[f->head++]);
         f->in_flight++;
         int rc = begin(f, op);
-        if (likely(!f->status)) release(f, goal_edges(op) + op->n_finish, op->n_start);
+        if (likely(!f->given_up)) release(f, goal_edges(op) + op->n_finish, op->n_start);
         if (rc != GOAL_LATER) finish(f, op, rc);
     }
     f->running = false;
-    if (f->in_flight || (f->left && !f->status)) return;
+    if (f->in_flight || (f->left && !f->given_up)) return;
     f->active = false;
     f->done(f); /* may free the frame */
 }
@@ -201,6 +206,7 @@ void goal_start(struct goal_frame *f)
     f->left = h->op_count;
     f->in_flight = 0;
     f->status = 0;
+    f->given_up = false;
     f->active = true;
     run(f);
 }

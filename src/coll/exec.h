@@ -9,7 +9,8 @@
  * Operations without predecessors start straight from the list in the head; each
  * completion releases its successors, which start at once (GOAL-13..15). When all
  * are finished, or after an error when none is in flight any more, done(frame) is
- * called, once. The frame can then be started again (GOAL-16), with other buffers
+ * called, once. (A message that is longer than what was expected, or of another
+ * type, is an error of the run, which goes on nevertheless.) The frame can then be started again (GOAL-16), with other buffers
  * if it is bound again; a program may have any number of frames running.
  *
  * Threads: a frame is driven by one thread at a time (callers hold the lane's lock);
@@ -76,6 +77,7 @@ struct goal_frame {
     int status;             /* first error of this run */
     bool running;           /* inside the interpreter's loop */
     bool active;            /* between goal_start and done */
+    bool given_up;          /* after an error nothing is started any more */
     uint16_t code;          /* of the arithmetic that is being done */
     int tag;                /* of the run, for the port: with op->tag it identifies the message */
     const struct op *op;    /* of reductions */

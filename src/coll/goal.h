@@ -160,6 +160,10 @@ static inline const struct goal_op *goal_op_next(const struct goal_op *op)
  */
 int goal_verify(const void *block, size_t size);
 
+/* The same; *op_p becomes the operation that is wrong, GOAL_NO_OP if it is not one operation. */
+int goal_verify_at(const void *block, size_t size, uint32_t *op_p);
+#define GOAL_NO_OP UINT32_MAX
+
 /* A new program from a block made elsewhere (copied, judged by goal_verify). One reference. */
 int goal_import(const void *block, size_t size, struct goal_prog **prog_p);
 
@@ -168,12 +172,16 @@ void goal_unref(struct goal_prog *); /* NULL is fine */
 
 /* The program as text, one line an operation; malloc'ed, NULL when memory is out. Only for valid programs. */
 char *goal_print(const struct goal_head *);
+char *goal_print_op(const struct goal_op *); /* one operation: what it does, without number and edges */
 
 /*
  * The other way: the program of a text as goal_print writes it; blanks may be more or fewer. TERN_ERR_PROGRAM with words
  * that name the line. One reference.
  */
 int goal_parse(const char *text, struct goal_prog **prog_p);
+
+/* The same for a text that begins at line *line of a file; *line becomes that of operation 0, which the others follow. */
+int goal_parse_at(const char *text, int *line, struct goal_prog **prog_p);
 
 /* Name of an operation type ("send", ...), NULL for values that are none. */
 const char *goal_type_name(unsigned type);

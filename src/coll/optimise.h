@@ -20,9 +20,10 @@ enum goal_pass {
 int goal_optimise(const struct goal_head *, unsigned passes, struct goal_prog **out_p);
 
 /*
- * The programs of all n ranks, which goal_check_all has passed: messages between two ranks that wait for the same at both
+ * The programs of all n ranks, of one group, which goal_check_all has passed: messages between two ranks that wait for the same at both
  * ends become one of several pieces, of at most `most` bytes. All out[] are new, or none is.
  */
+#define GOAL_COALESCED_MAX 4096 /* for `most` in general: what is put together is copied */
 int goal_coalesce(int n, const struct goal_head *const in[], int64_t most, struct goal_prog *out[]);
 
 #endif

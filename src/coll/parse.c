@@ -17,7 +17,7 @@
 
 struct parser {
     const char *at;
-    int line;
+    int line, ops_line; /* here, and of the first operation */
     char *block; /* what has been written of it */
     size_t used, room;
     uint32_t *place; /* of each operation */
@@ -296,17 +296,38 @@ static bool read_all(struct parser *p)
     if (!read_head(p)) return false;
     while (take(p, "slot"))
         if (!read_slot(p)) return false;
+    p->ops_line = p->line;
     for (uint32_t i = 0; i < head_of(p)->op_count; i++)
         if (!read_op(p, i)) return false;
-    while (*p->at == '\n') p->at++;
+    p->at += strspn(p->at, " \t\r\n");
     return *p->at ? wrong(p, "more lines than operations") : make_edges(p);
+}
+
+/* Judges what was read; the words about an operation say its line. */
+static int judge(const struct parser *p)
+{
+    char words[300];
+    uint32_t op;
+    int rc = goal_verify_at(p->block, p->used, &op);
+    if (!rc || op == GOAL_NO_OP) return rc;
+    strncpy(words, err_words(), sizeof words - 1);
+    words[sizeof words - 1] = 0;
+    return err_set(rc, "text of a schedule: line %u: %s", (unsigned)p->ops_line + op, words);
+}
+
+int goal_parse_at(const char *text, int *line, struct goal_prog **prog_p)
+{
+    struct parser p = {.at = text, .line = *line};
+    if (read_all(&p)) p.rc = judge(&p);
+    if (!p.rc) p.rc = goal_import(p.block, p.used, prog_p);
+    if (!p.rc) *line = p.ops_line;
+    free(p.place);
+    free(p.block);
+    return p.rc;
 }
 
 int goal_parse(const char *text, struct goal_prog **prog_p)
 {
-    struct parser p = {.at = text, .line = 1};
-    if (read_all(&p)) p.rc = goal_import(p.block, p.used, prog_p);
-    free(p.place);
-    free(p.block);
-    return p.rc;
+    int line = 1;
+    return goal_parse_at(text, &line, prog_p);
 }

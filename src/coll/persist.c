@@ -105,6 +105,7 @@ static int start(struct request *r)
     r->result.error = 0;
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
     lane_enter(lane);
+    lane_going(lane);
     goal_start(f);
     lane_leave_to_itself(lane, r);
     lane_leave(lane);

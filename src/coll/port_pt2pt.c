@@ -143,6 +143,9 @@ static void unbounce(struct goal_frame *f, struct message *m)
     m->bounce = NULL;
 }
 
+/* Of runs that are waited for where they are started. */
+static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
+
 static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->index == OP_USER; }
 
 static void message_done(struct request *r)
@@ -226,7 +229,9 @@ static inline bool sent_at_once(struct goal_frame *f, const struct goal_op *op)
     if (op->n_in) b = goal_piece_buf(f, op->piece);
     struct way w = way_of(c, op);
     int tag = (int)((uint32_t)w.tag << 16 | op->tag);
-    return !b.type && !pt_send_quick(w.comm, b.buf, (size_t)b.len, w.rank, tag);
+    if (b.type || pt_send_quick(w.comm, b.buf, (size_t)b.len, w.rank, tag)) return false;
+    if (f->done != run_done) pt_look_again(w.comm, w.rank);
+    return true;
 }
 
 static int port_send(struct goal_frame *f, const struct goal_op *op)
@@ -273,8 +278,6 @@ void coll_frame_give_up(struct coll_frame *c, int rank)
 static const struct goal_port port = {port_send, port_recv, port_copy, port_reduce, port_reduce3, port_cancel};
 
 /* ---- frames ----------------------------------------------------------------- */
-
-static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
 
 struct coll_frame *coll_frame_new(struct comm *comm, struct goal_prog *prog, bool kept)
 {

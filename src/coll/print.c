@@ -39,16 +39,23 @@ static void print_edges(FILE *f, const struct goal_head *h, const char *word, co
     for (unsigned i = 0; i < n; i++) fprintf(f, " %u", goal_op_at(h, to[i])->index);
 }
 
-static void print_op(FILE *f, const struct goal_head *h, const struct goal_op *op)
+/* What it does; the word for that takes at least so much room. */
+static void print_work(FILE *f, const struct goal_op *op, int width)
 {
     bool arith = op->type == GOAL_OP_ARITH;
-    fprintf(f, "  %-4u %-8s", op->index, arith ? goal_operator_name(op->tag >> 8) : goal_type_name(op->type));
+    fprintf(f, "%-*s", width, arith ? goal_operator_name(op->tag >> 8) : goal_type_name(op->type));
     if (arith) fprintf(f, " %s:", goal_number_name(op->tag & 0xff));
     if (op->type == GOAL_OP_SEND) fprintf(f, " to %d tag %u:", op->peer, op->tag);
     if (op->type == GOAL_OP_RECV) fprintf(f, " from %d tag %u:", op->peer, op->tag);
     if (op->n_in || op->type == GOAL_OP_SEND) print_pieces(f, op->piece, op->n_in);
     if (op->n_in && op->n_out) fputs(" ->", f);
     if (op->n_out || op->type == GOAL_OP_RECV) print_pieces(f, op->piece + op->n_in, op->n_out);
+}
+
+static void print_op(FILE *f, const struct goal_head *h, const struct goal_op *op)
+{
+    fprintf(f, "  %-4u ", op->index);
+    print_work(f, op, 8);
     print_edges(f, h, "  then", goal_edges(op), op->n_finish);
     print_edges(f, h, "  started:", goal_edges(op) + op->n_finish, op->n_start);
     fputc('\n', f);
@@ -65,6 +72,24 @@ static void print_slots(FILE *f, const struct goal_head *h)
     }
 }
 
+/* The text of a stream that is at its end. */
+static char *finished(FILE *f, char **text)
+{
+    if (fclose(f) == 0) return *text;
+    free(*text);
+    return NULL;
+}
+
+char *goal_print_op(const struct goal_op *op)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return NULL;
+    print_work(f, op, 0);
+    return finished(f, &text);
+}
+
 char *goal_print(const struct goal_head *h)
 {
     char *text = NULL;
@@ -77,7 +102,5 @@ char *goal_print(const struct goal_head *h)
     print_slots(f, h);
     const struct goal_op *op = goal_op_at(h, h->first_op);
     for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op)) print_op(f, h, op);
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
+    return finished(f, &text);
 }

@@ -52,7 +52,6 @@ static void give_number(struct comm *c, unsigned k)
 int schedule_new(struct comm *c, struct schedule **schedule_p)
 {
     unsigned number = 0;
-    if (c->inter) return err_set(TERN_ERR_COMM, "a schedule needs an intracommunicator; merge the two groups, or use one of them");
     int rc = take_number(c, &number);
     if (rc) return rc;
     struct schedule *s = handle_alloc(HANDLE_SCHEDULE, sizeof *s);
@@ -84,7 +83,7 @@ int schedule_create(struct comm *c, int64_t scratch, struct schedule **schedule_
         return err_set(TERN_ERR_COUNT, "a scratchpad of %lld bytes cannot be", (long long)scratch);
     int rc = schedule_new(c, &s);
     if (rc) return rc;
-    s->build = goal_build_open(c->rank, c->size, 0);
+    s->build = goal_build_open(c->rank, schedule_ranks(c), 0);
     if (!s->build) {
         schedule_drop(s);
         return err_set(TERN_ERR_NOMEM, "no memory for a schedule");
@@ -199,15 +198,22 @@ static int added(struct schedule *s, goal_id id, goal_id *op_p)
     return 0;
 }
 
+static TERN_COLD int no_rank(const struct comm *c, int rank)
+{
+    return err_set(TERN_ERR_RANK, "rank %d; %s has ranks 0 to %d", rank,
+                   c->inter ? "the intercommunicator's other group" : "the communicator", comm_peers(c) - 1);
+}
+
 static int message(struct schedule *s, unsigned type, const GOAL_Piece *pieces, int n, int peer, int tag, goal_id *op_p)
 {
     struct goal_part room[PARTS_HERE], *parts;
     int rc = schedule_building(s);
     if (rc) return rc;
     if (peer == MPI_PROC_NULL) return schedule_join(s, op_p);
-    if (peer < 0 || peer >= s->comm->size) return err_set(TERN_ERR_RANK, "rank %d; the communicator has ranks 0 to %d", peer, s->comm->size - 1);
+    if (peer < 0 || peer >= comm_peers(s->comm)) return no_rank(s->comm, peer);
     if (tag < 0 || tag > GOAL_TAG_MAX) return err_set(TERN_ERR_TAG, "tag %d; tags of schedules are 0 to %d", tag, GOAL_TAG_MAX);
     if ((rc = locate_all(s, pieces, n, room, &parts))) return rc;
+    if (s->comm->inter) peer += s->comm->size; /* a program names the own group's ranks first */
     goal_id id = type == GOAL_OP_SEND ? goal_sendv(s->build, peer, tag, parts, n) : goal_recvv(s->build, peer, tag, parts, n);
     if (parts != room) free(parts);
     return added(s, id, op_p);

@@ -17,6 +17,9 @@
  * which other collectives do not have, and comm/talk.h only with zeros behind the first four bits: schedules are not
  * numbered 0 or 512.
  *
+ * Between two groups, messages are with ranks of the other one. Its ranks follow those of the own group in the program
+ * (as in struct coll_shape), which is of as many ranks as both have together.
+ *
  * A number is used again only after its last run is over here; then all messages of that run have
  * been posted, and those of the new one follow them in order.
  *
@@ -86,6 +89,7 @@ struct schedule_run {
     struct coll_frame *frame;
     GOAL_Request *request;
     unsigned number; /* modulo SCHEDULE_RUNS */
+    bool left;       /* to go on by itself (lane_left_work) */
     char *words;     /* of its failure, until somebody has waited for it */
 };
 
@@ -110,6 +114,9 @@ struct schedule {
     uint32_t busy; /* numbers of runs that are not over, or failed and were not waited for */
     struct schedule_run *idle;
 };
+
+/* How many ranks a program for this communicator has: those of both groups, if there are two. */
+static inline int schedule_ranks(const struct comm *c) { return c->inter ? c->size + comm_peers(c) : c->size; }
 
 int schedule_new(struct comm *, struct schedule **schedule_p); /* a number, and nothing else */
 void schedule_drop(struct schedule *);

@@ -30,7 +30,7 @@ static int too_small(int slot, const struct schedule_place *p, const struct goal
                    name, (long long)r->lo, (long long)r->hi);
 }
 
-/* Is everything there that the program touches? */
+/* Is everything there that the program touches? Lock held. */
 static int check_places(struct schedule *s)
 {
     const struct goal_head *h = &s->prog->head;
@@ -52,11 +52,12 @@ int schedule_bind(struct schedule *s, int place, void *base, int64_t bytes)
     if (!base && bytes) return err_set(TERN_ERR_BUFFER, "the buffer is NULL");
     if (slot == GOAL_SLOT_USER && !s->prog)
         return err_set(TERN_ERR_ARG, "user space can be bound when the schedule is compiled; until then its addresses are taken");
+    lane_enter(s->comm->lane); /* another thread may start a run */
     struct schedule_place *p = schedule_place(s, slot);
-    if (!p) return TERN_ERR_NOMEM;
-    *p = (struct schedule_place){base, bytes, true};
+    if (p) *p = (struct schedule_place){base, bytes, true};
     s->checked = false;
-    return 0;
+    lane_leave(s->comm->lane);
+    return p ? 0 : TERN_ERR_NOMEM;
 }
 
 /* ---- runs ------------------------------------------------------------------------ */
@@ -82,6 +83,8 @@ static void run_over(struct goal_frame *f)
 {
     struct schedule_run *r = f->owner;
     GOAL_Request *request = r->request;
+    if (r->left) lane_work_over(r->schedule->comm->lane);
+    r->left = false;
     request->error = f->status;
     if (f->status) {
         r->words = strdup(err_words()); /* without memory the code has to do */
@@ -121,6 +124,8 @@ static void bind_places(const struct schedule *s, struct goal_frame *f)
 static int start(struct schedule *s, GOAL_Request *request)
 {
     unsigned number = s->runs % SCHEDULE_RUNS;
+    int rc = s->checked ? 0 : check_places(s);
+    if (rc) return rc;
     if (s->busy >> number & 1)
         return err_set(TERN_ERR_PENDING, "the run of this schedule %d runs ago is not over (or has failed and was not waited for); "
                        "wait for it first", SCHEDULE_RUNS);
@@ -137,16 +142,16 @@ static int start(struct schedule *s, GOAL_Request *request)
     s->runs++;
     *request = (GOAL_Request){GOAL_RUNNING, 0, r};
     goal_start(f);
+    if (request->state == GOAL_RUNNING) r->left = lane_left_work(s->comm->lane);
     return 0;
 }
 
 int schedule_run(struct schedule *s, GOAL_Request *request)
 {
     if (!s->prog) return err_set(TERN_ERR_REQUEST, "the schedule is not compiled");
-    int rc = s->checked ? 0 : check_places(s);
-    if (rc) return rc;
     lane_enter(s->comm->lane);
-    rc = start(s, request);
+    lane_going(s->comm->lane);
+    int rc = start(s, request);
     lane_leave(s->comm->lane);
     return rc;
 }

@@ -14,17 +14,22 @@
  * 1 MB: scatter 166 us, chain 266, binomial 555; reduce of 64 KB: halving 12, chain 28, binomial 29; allgather of 1 MB:
  * direct 619, doubling 715, ring 822, bruck 1121. Over TCP a message costs more than the bytes that come along: alltoall
  * of 16 ranks, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. tern_tune measures all this on another machine.
- * Those for `leaders` follow from the number of messages that cross the network, and are not measured.
+ * Those for `leaders` follow from the number of messages that cross the network, and those for `domain_leaders` from
+ * that of messages between caches; they are not measured.
  */
 static const char builtin[] =
+    "barrier domain_leaders ranks 32+ : domain_leaders\n"
     "barrier leaders : leaders\n"
     "barrier : dissemination\n"
+    "bcast domain_leaders ranks 32+ below 64K : domain_leaders\n"
     "bcast leaders below 64K : leaders\n"
     "bcast below 16K : binomial\n"
     "bcast : scatter\n"
+    "reduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
     "reduce leaders below 64K : leaders\n"
     "reduce below 32K : binomial\n"
     "reduce : halving\n"
+    "allreduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
     "allreduce leaders below 64K : leaders\n"
     "allreduce below 16K : doubling\n"
     "allreduce : halving\n"
@@ -206,9 +211,27 @@ static int by_variable(enum coll_kind k)
     return coll_alg_find(k, var_text(variable[k])); /* "auto" is no algorithm */
 }
 
-bool coll_select_forced(enum coll_kind k, const struct coll_choice wanted[COLL_KINDS])
+uint32_t coll_select_forced(const struct coll_choice wanted[COLL_KINDS])
 {
-    return (wanted && wanted[k].alg >= 0) || (var_is_set(variable[k]) && by_variable(k) >= 0);
+    uint32_t kinds = 0;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if ((wanted && wanted[k].alg >= 0) || (var_is_set(variable[k]) && by_variable((enum coll_kind)k) >= 0))
+            kinds |= UINT32_C(1) << k;
+    return kinds;
+}
+
+uint32_t coll_select_tabled(void)
+{
+    uint32_t kinds = 0;
+    for (size_t i = 0; i < users.n; i++)
+        if (users.rule[i].use.messages) kinds |= UINT32_C(1) << users.rule[i].kind;
+    return kinds;
+}
+
+bool coll_select_messages(const struct coll_shape *s)
+{
+    const struct coll_rule *r = coll_table_find(&users, s);
+    return r && r->use.messages;
 }
 
 static bool fits(int alg, const struct coll_shape *s) { return alg >= 0 && coll_alg_fits(alg, s); }
@@ -218,6 +241,8 @@ static struct coll_shape inter_key(const struct coll_shape *s)
 {
     struct coll_shape key = *s;
     key.size = s->size + s->remote;
+    key.nodes = 1; /* each group knows its own only */
+    key.domains = 0;
     if (s->from > s->bytes) key.bytes = s->from;                              /* the larger direction */
     if (s->kind == COLL_REDUCE_SCATTER_BLOCK) key.bytes = s->bytes * s->size; /* the whole vector */
     if (coll_has_blocks((enum coll_kind)s->kind)) key.bytes = 0;

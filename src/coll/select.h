@@ -36,8 +36,13 @@ bool coll_select_hint(const char *key, const char *value);
  */
 void coll_select(struct coll_shape *s, const struct coll_choice wanted[COLL_KINDS]);
 
-/* Does the user want an algorithm of his choice for this operation? */
-bool coll_select_forced(enum coll_kind, const struct coll_choice wanted[COLL_KINDS]);
+/* Operations for which the user wants an algorithm of his choice, by hint or variable; bit k is that of kind k. */
+uint32_t coll_select_forced(const struct coll_choice wanted[COLL_KINDS]);
+static_assert(COLL_KINDS <= 32, "a bit each");
+
+/* Operations for some of whose shapes the user's table wants messages; and is this one of them? */
+uint32_t coll_select_tabled(void);
+bool coll_select_messages(const struct coll_shape *);
 
 /* The tables in use as text that coll_table_read takes, and the list of algorithms; malloc'ed, NULL when memory is out. */
 char *coll_select_print(void);

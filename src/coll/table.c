@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 512
-#define RANKS_ANY      INT32_MAX
+#define NUMBER_ANY     INT32_MAX
 #define BYTES_ANY      INT64_MAX
 
 /* ---- words ------------------------------------------------------------------ */
@@ -67,18 +67,18 @@ static int read_radix(struct reader *r, int32_t *out)
     return 0;
 }
 
-/* "4", "2-8", "9+" */
-static int read_ranks(struct reader *r, struct coll_rule *rule)
+/* "4", "2-8", "9+" of `what` */
+static int read_span(struct reader *r, const char *what, struct coll_span *span)
 {
-    char *end;
+    char *end, words[64];
     next(r);
+    snprintf(words, sizeof words, "a number of %s ('4', '2-8' or '9+')", what);
     int64_t min = r->word ? number(r->word, false, &end) : -1, max = min;
-    if (min < 1) return wrong(r, "a number of ranks ('4', '2-8' or '9+')");
-    if (*end == '+') max = RANKS_ANY, end++;
+    if (min < 1) return wrong(r, words);
+    if (*end == '+') max = NUMBER_ANY, end++;
     else if (*end == '-') max = number(end + 1, false, &end);
-    if (*end || max < min || max > RANKS_ANY) return wrong(r, "a number of ranks ('4', '2-8' or '9+')");
-    rule->min_ranks = (int32_t)min;
-    rule->max_ranks = (int32_t)max;
+    if (*end || max < min || max > NUMBER_ANY) return wrong(r, words);
+    *span = (struct coll_span){(int32_t)min, (int32_t)max};
     return 0;
 }
 
@@ -101,7 +101,8 @@ static int read_choice(struct reader *r, enum coll_kind kind, struct coll_choice
     for (next(r); !rc && r->word; next(r)) {
         if (is(r, "radix")) rc = read_radix(r, &c->radix);
         else if (is(r, "segment")) rc = read_size(r, 1, &c->segment);
-        else rc = wrong(r, "'radix' or 'segment'");
+        else if (is(r, "messages")) c->messages = true;
+        else rc = wrong(r, "'radix', 'segment' or 'messages'");
         if (rc) return rc;
     }
     return 0;
@@ -112,12 +113,15 @@ static int read_condition(struct reader *r, struct coll_rule *rule)
     if (is(r, "near")) rule->place = COLL_PLACE_NEAR;
     else if (is(r, "far")) rule->place = COLL_PLACE_FAR;
     else if (is(r, "leaders")) rule->place = COLL_PLACE_LEADERS;
+    else if (is(r, "domain_leaders")) rule->place = COLL_PLACE_DOMAIN_LEADERS;
     else if (is(r, "commutes")) rule->order = COLL_ORDER_COMMUTES;
     else if (is(r, "ordered")) rule->order = COLL_ORDER_KEPT;
-    else if (is(r, "ranks")) return read_ranks(r, rule);
+    else if (is(r, "ranks")) return read_span(r, "ranks", &rule->ranks);
+    else if (is(r, "nodes")) return read_span(r, "nodes", &rule->nodes);
+    else if (is(r, "domains")) return read_span(r, "domains", &rule->domains);
     else if (is(r, "from")) return read_size(r, 0, &rule->from);
     else if (is(r, "below")) return read_size(r, 1, &rule->below);
-    else return wrong(r, "a condition (near far leaders commutes ordered ranks from below) or ':'");
+    else return wrong(r, "a condition (near far leaders domain_leaders commutes ordered ranks nodes domains from below) or ':'");
     return 0;
 }
 
@@ -126,7 +130,8 @@ static int read_rule(struct reader *r, struct coll_rule *rule)
 {
     int kind = find_kind(r->word);
     if (kind < 0) return wrong(r, "a collective operation");
-    *rule = (struct coll_rule){.kind = (uint8_t)kind, .min_ranks = 1, .max_ranks = RANKS_ANY, .below = BYTES_ANY, .line = r->line};
+    *rule = (struct coll_rule){.kind = (uint8_t)kind, .below = BYTES_ANY, .line = r->line};
+    rule->ranks = rule->nodes = rule->domains = (struct coll_span){0, NUMBER_ANY};
     for (next(r); !is(r, ":"); next(r)) {
         int rc = read_condition(r, rule);
         if (rc) return rc;
@@ -136,12 +141,14 @@ static int read_rule(struct reader *r, struct coll_rule *rule)
     return read_choice(r, (enum coll_kind)kind, &rule->use);
 }
 
+static bool holds(const struct coll_span *a, const struct coll_span *b) { return a->min <= b->min && b->max <= a->max; }
+
 /* Does everything that b is for come to a first? */
 static bool hides(const struct coll_rule *a, const struct coll_rule *b)
 {
     bool place = !a->place || a->place == b->place || (a->place == COLL_PLACE_FAR && b->place == COLL_PLACE_LEADERS);
     bool order = !a->order || a->order == b->order;
-    bool ranks = a->min_ranks <= b->min_ranks && b->max_ranks <= a->max_ranks;
+    bool ranks = holds(&a->ranks, &b->ranks) && holds(&a->nodes, &b->nodes) && holds(&a->domains, &b->domains);
     bool bytes = a->from <= b->from && b->below <= a->below;
     unsigned x = coll_algs[a->use.alg].flags, y = coll_algs[b->use.alg].flags;
     return a->kind == b->kind && place && order && ranks && bytes && x == (y & ALG_INTER);
@@ -231,15 +238,27 @@ void coll_table_free(struct coll_table *t)
 
 /* ---- use ---------------------------------------------------------------------- */
 
+static bool in(const struct coll_span *s, int n) { return s->min <= n && n <= s->max; }
+
+static bool is_place(const struct coll_rule *r, const struct coll_shape *s)
+{
+    switch ((enum coll_place)r->place) {
+    case COLL_PLACE_NEAR: return !(s->flags & COLL_FAR);
+    case COLL_PLACE_FAR: return s->flags & COLL_FAR;
+    case COLL_PLACE_LEADERS: return s->nodes > 1 && s->nodes < s->size;
+    case COLL_PLACE_DOMAIN_LEADERS: return s->domains > s->nodes && s->domains < s->size;
+    case COLL_PLACE_ANY: break;
+    }
+    return true;
+}
+
 static bool is_for(const struct coll_rule *r, const struct coll_shape *s)
 {
-    bool far = s->flags & COLL_FAR, ordered = s->flags & COLL_ORDERED;
-    if (r->kind != s->kind || s->size < r->min_ranks || s->size > r->max_ranks) return false;
-    if (s->bytes < r->from || s->bytes >= r->below) return false;
-    if (r->place == COLL_PLACE_NEAR && far) return false;
-    if (r->place == COLL_PLACE_FAR && !far) return false;
-    if (r->place == COLL_PLACE_LEADERS && (s->nodes < 2 || s->nodes >= s->size)) return false;
-    return r->order == COLL_ORDER_ANY || ordered == (r->order == COLL_ORDER_KEPT);
+    int domains = s->domains > s->nodes ? s->domains : s->nodes;
+    int64_t bytes = coll_has_blocks((enum coll_kind)s->kind) ? 0 : s->bytes; /* each rank sees its own block only */
+    if (r->kind != s->kind || bytes < r->from || bytes >= r->below || !is_place(r, s)) return false;
+    if (!in(&r->ranks, s->size) || !in(&r->nodes, s->nodes) || !in(&r->domains, domains)) return false;
+    return r->order == COLL_ORDER_ANY || !(s->flags & COLL_ORDERED) == (r->order == COLL_ORDER_COMMUTES);
 }
 
 const struct coll_rule *coll_table_find(const struct coll_table *t, const struct coll_shape *s)
@@ -258,18 +277,27 @@ static void print_size(FILE *f, const char *word, int64_t n)
     fprintf(f, " %s %lld%.1s", word, (long long)n, &"\0KMG"[unit]);
 }
 
+static void print_span(FILE *f, const char *word, const struct coll_span *s)
+{
+    if (s->max == s->min) fprintf(f, " %s %d", word, s->min);
+    else if (s->max != NUMBER_ANY) fprintf(f, " %s %d-%d", word, s->min, s->max);
+    else if (s->min > 1) fprintf(f, " %s %d+", word, s->min);
+}
+
 static void print_rule(FILE *f, const struct coll_rule *r)
 {
-    static const char *const place[] = {"", " near", " far", " leaders"}, *const order[] = {"", " commutes", " ordered"};
+    static const char *const place[] = {"", " near", " far", " leaders", " domain_leaders"};
+    static const char *const order[] = {"", " commutes", " ordered"};
     fprintf(f, "%-22s%s%s", coll_kind_name((enum coll_kind)r->kind), place[r->place], order[r->order]);
-    if (r->max_ranks == RANKS_ANY && r->min_ranks > 1) fprintf(f, " ranks %d+", r->min_ranks);
-    else if (r->max_ranks == r->min_ranks) fprintf(f, " ranks %d", r->min_ranks);
-    else if (r->max_ranks != RANKS_ANY) fprintf(f, " ranks %d-%d", r->min_ranks, r->max_ranks);
+    print_span(f, "ranks", &r->ranks);
+    print_span(f, "nodes", &r->nodes);
+    print_span(f, "domains", &r->domains);
     if (r->from) print_size(f, "from", r->from);
     if (r->below != BYTES_ANY) print_size(f, "below", r->below);
     fprintf(f, " : %s", coll_algs[r->use.alg].name);
     if (r->use.radix) fprintf(f, " radix %d", r->use.radix);
     if (r->use.segment) print_size(f, "segment", r->use.segment);
+    if (r->use.messages) fputs(" messages", f);
     fputc('\n', f);
 }
 

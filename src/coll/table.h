@@ -1,14 +1,20 @@
 /*
  * table.h - tables of choices: which algorithm runs, as rules in text.
  *
- *   OPERATION [near|far|leaders] [commutes|ordered] [ranks N | ranks N-M | ranks N+]
- *             [from BYTES] [below BYTES] : ALGORITHM [radix N] [segment BYTES]
+ *   OPERATION [near|far|leaders|domain_leaders] [commutes|ordered] [ranks N | ranks N-M | ranks N+]
+ *             [nodes ...] [domains ...] [from BYTES] [below BYTES] : ALGORITHM [radix N] [segment BYTES] [messages]
  *
  * One rule a line; what is behind # is a comment. Rules are read from top to bottom, and the first one that fits
  * decides. Bytes are those of coll_shape.bytes; `near`: the ranks share memory; `far`: some messages cross a network;
- * `leaders`: the same, with several ranks on some node. Rules whose algorithm is for two groups are asked for
- * intercommunicators, all others for the rest; ranks are those of both groups then, bytes those of the larger direction. The built-in table is in this form, the command tern_info --coll prints
+ * `leaders`: the same, with several ranks on some node; `domain_leaders`: some node's ranks are known to be in several
+ * caches or NUMA domains, with several ranks in some; nodes and domains are counted over all ranks, a node where nothing
+ * is known of domains being one. Rules whose algorithm is for two groups are asked for
+ * intercommunicators, all others for the rest; ranks are those of both groups then, bytes those of the larger direction,
+ * and nodes and domains do not count. The built-in table is in this form, the command tern_info --coll prints
  * it, TERN_COLL_TABLE names a file of it, and the command tern_tune writes one.
+ *
+ * `messages`: blocking calls that the rule is for go by messages even where the ranks of one node have ways of their own
+ * (node.h), which come before all rules otherwise. Only in a user's table.
  *
  * Threads: one at a time per table.
  */
@@ -17,7 +23,7 @@
 
 #include "coll/alg.h"
 
-enum coll_place { COLL_PLACE_ANY, COLL_PLACE_NEAR, COLL_PLACE_FAR, COLL_PLACE_LEADERS };
+enum coll_place { COLL_PLACE_ANY, COLL_PLACE_NEAR, COLL_PLACE_FAR, COLL_PLACE_LEADERS, COLL_PLACE_DOMAIN_LEADERS };
 enum coll_order { COLL_ORDER_ANY, COLL_ORDER_COMMUTES, COLL_ORDER_KEPT };
 
 #define COLL_RADIX_MAX 64
@@ -27,11 +33,16 @@ struct coll_choice {
     int alg;         /* index in coll_algs; -1: nothing is chosen */
     int32_t radix;   /* 2 to COLL_RADIX_MAX */
     int64_t segment; /* bytes */
+    bool messages;   /* of a rule: instead of the node's own ways, too */
+};
+
+struct coll_span {
+    int32_t min, max;
 };
 
 struct coll_rule {
     uint8_t kind, place, order; /* enum coll_kind, coll_place, coll_order */
-    int32_t min_ranks, max_ranks;
+    struct coll_span ranks, nodes, domains;
     int64_t from, below; /* bytes: from <= n < below */
     struct coll_choice use;
     int line; /* in the text it came from */

@@ -1,5 +1,6 @@
 /* tree.c - see tree.h. */
 #include "coll/alg.h"
+#include "coll/levels.h"
 
 static void add_child(struct coll_tree *t, int size, int first, int vr, int span)
 {
@@ -134,37 +135,20 @@ void coll_tree_pair(struct coll_tree *t, int rank, int size, int first, bool sec
         in_order(t, size, first, n - 1, 2);
 }
 
-/* ---- nodes --------------------------------------------------------------------- */
+/* ---- levels -------------------------------------------------------------------- */
 
-/* Rank of place m on a node: the leader has place 0, the others follow in rank order. */
-static int rank_on_node(const struct coll_shape *s, const struct coll_given *v, int node, int m, int first)
+void coll_tree_levels(struct coll_tree *t, const struct coll_shape *s, const struct coll_given *v, int first)
 {
-    bool home = v->node[first] == node;
-    if (home && m == 0) return first;
-    for (int r = 0, k = home; r < s->size; r++)
-        if (v->node[r] == node && r != first && k++ == m) return r;
-    return -1;
-}
-
-void coll_tree_nodes(struct coll_tree *t, const struct coll_shape *s, const struct coll_given *v, int first)
-{
-    int node = v->node[s->rank], home = v->node[first], members = 0, m = 0;
-    for (int r = 0; r < s->size; r++) {
-        if (v->node[r] != node) continue;
-        members++;
-        m += r < s->rank;
+    struct coll_levels x;
+    struct coll_tree in;
+    coll_levels_open(&x, s, v, first);
+    *t = (struct coll_tree){.vr = x.top ? 1 : 0, .parent = -1};
+    for (int level = x.last; level && level >= x.top; level--) {
+        struct coll_level l = coll_level_look(&x, level);
+        coll_tree_binomial(&in, l.me, l.n, l.home);
+        if (level == x.top) t->parent = coll_level_leader(&x, level, in.parent);
+        for (int k = 0; k < in.children; k++) t->child[t->children++] = coll_level_leader(&x, level, in.child[k]);
     }
-    if (node == home) m = s->rank == first ? 0 : m + (first > s->rank);
-    struct coll_tree in, over;
-    coll_tree_binomial(&in, m, members, 0);
-    coll_tree_binomial(&over, node, s->nodes, home);
-    *t = (struct coll_tree){.vr = s->rank == first ? 0 : 1, .parent = -1};
-    if (m)
-        t->parent = rank_on_node(s, v, node, in.parent, first);
-    else if (over.parent >= 0)
-        t->parent = rank_on_node(s, v, over.parent, 0, first);
-    for (int k = 0; k < in.children; k++) t->child[t->children++] = rank_on_node(s, v, node, in.child[k], first);
-    for (int k = 0; k < over.children && !m; k++) t->child[t->children++] = rank_on_node(s, v, over.child[k], 0, first);
     for (int k = 0; k < t->children; k++) t->child_vr[k] = t->vr + 1 + k;
 }
 
@@ -187,8 +171,8 @@ int coll_tree_make(struct coll_tree t[2], enum coll_tree_kind kind, const struct
     case TREE_BINARY:
         coll_tree_binary(t, s->rank, s->size, first);
         return 1;
-    case TREE_NODES:
-        coll_tree_nodes(t, s, v, first);
+    case TREE_LEVELS:
+        coll_tree_levels(t, s, v, first);
         return 1;
     case TREE_PAIR:
         break;

@@ -32,14 +32,14 @@ void coll_tree_binary(struct coll_tree *, int rank, int size, int first);       
 void coll_tree_pair(struct coll_tree *, int rank, int size, int first, bool second);
 
 /*
- * Binomial over the nodes, and over the ranks of each node below its leader: the root, elsewhere the node's first rank.
- * Spans are 0, numbers only tell the order of the children. In rank order if `first` is 0 and every node's ranks are
+ * Binomial among the leaders of each level (levels.h): over the nodes, the domains of each node, the ranks of each domain.
+ * Spans are 0, numbers only tell the order of the children. In rank order if `first` is 0 and the ranks of every group are
  * neighbours.
  */
-void coll_tree_nodes(struct coll_tree *, const struct coll_shape *, const struct coll_given *, int first);
+void coll_tree_levels(struct coll_tree *, const struct coll_shape *, const struct coll_given *, int first);
 
 /* The same by name, with the parameters of a shape. */
-enum coll_tree_kind { TREE_BINOMIAL, TREE_KNOMIAL, TREE_CHAIN, TREE_CHAINS, TREE_BINARY, TREE_PAIR, TREE_NODES };
+enum coll_tree_kind { TREE_BINOMIAL, TREE_KNOMIAL, TREE_CHAIN, TREE_CHAINS, TREE_BINARY, TREE_PAIR, TREE_LEVELS };
 
 /* Makes one tree, of the pair two; returns how many. */
 int coll_tree_make(struct coll_tree t[2], enum coll_tree_kind, const struct coll_shape *, const struct coll_given *,

@@ -161,10 +161,11 @@ static int check_op(const struct goal_head *h, const struct goal_op *op, uint32_
 }
 
 /* All operations lie in the block, one behind the other, up to its very end. place[i] becomes the offset of the i-th. */
-static int check_ops(const struct goal_head *h, uint32_t *place)
+static int check_ops(const struct goal_head *h, uint32_t *place, uint32_t *op_p)
 {
     size_t at = h->first_op;
     for (uint32_t i = 0; i < h->op_count; i++) {
+        *op_p = i;
         if (h->bytes - at < sizeof(struct goal_op)) return BAD("operation %u lies outside the block", i);
         const struct goal_op *op = goal_op_at(h, (uint32_t)at);
         size_t n = goal_op_bytes((size_t)op->n_in + op->n_out, (size_t)op->n_finish + op->n_start);
@@ -176,6 +177,7 @@ static int check_ops(const struct goal_head *h, uint32_t *place)
         place[i] = (uint32_t)at;
         at += n;
     }
+    *op_p = GOAL_NO_OP;
     return at == h->bytes ? 0 : BAD("%zu bytes lie behind the last operation", h->bytes - at);
 }
 
@@ -187,9 +189,10 @@ static const struct goal_op *find_op(const struct goal_head *h, const uint32_t *
     return index < h->op_count && place[index] == off ? goal_op_at(h, off) : NULL;
 }
 
-static int check_edges(const struct goal_head *h, const uint32_t *place, uint32_t *met)
+static int check_edges(const struct goal_head *h, const uint32_t *place, uint32_t *met, uint32_t *op_p)
 {
     for (uint32_t i = 0; i < h->op_count; i++) {
+        *op_p = i;
         const struct goal_op *op = goal_op_at(h, place[i]);
         const uint32_t *to = goal_edges(op);
         for (unsigned k = 0; k < (unsigned)op->n_finish + op->n_start; k++) {
@@ -200,18 +203,42 @@ static int check_edges(const struct goal_head *h, const uint32_t *place, uint32_
     }
     uint32_t indep = 0;
     for (uint32_t i = 0; i < h->op_count; i++) {
+        *op_p = i;
         uint32_t deps = goal_op_at(h, place[i])->dependencies;
         if (deps != met[i]) return BAD("operation %u waits for %u edges where %u lead to it", i, deps, met[i]);
         if (deps) continue;
         if (indep == h->indep_ops_count || goal_indep(h)[indep++] != place[i])
             return BAD("operation %u is missing in the list of independent ones", i);
     }
+    *op_p = GOAL_NO_OP;
     if ((indep & 1) && goal_indep(h)[indep]) return BAD("the list of independent operations is not followed by zeros");
     return indep == h->indep_ops_count ? 0 : BAD("%u independent operations are listed, %u exist", h->indep_ops_count, indep);
 }
 
+/*
+ * A cycle among the operations that still wait (met > 0): each of them waits for another one of them, so that going from
+ * one to what it waits for ends in one. `waits_for` has room for all.
+ */
+static int find_cycle(const struct goal_head *h, const uint32_t *place, const uint32_t *met, uint32_t *waits_for, uint32_t *op_p)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < h->op_count; i++) {
+        const struct goal_op *op = goal_op_at(h, place[i]);
+        if (!met[i]) continue;
+        for (unsigned k = 0; k < (unsigned)op->n_finish + op->n_start; k++) {
+            at = goal_op_at(h, goal_edges(op)[k])->index;
+            waits_for[at] = i;
+        }
+    }
+    for (uint32_t i = 0; i < h->op_count; i++) at = waits_for[at];
+    *op_p = at;
+    return at == waits_for[at] ? BAD("the dependencies form a cycle: operation %u waits for itself", at)
+                               : BAD("the dependencies form a cycle: operation %u waits for %u, and that for the first in the end",
+                                     at, waits_for[at]);
+}
+
 /* Every operation can be reached in an order that respects the edges. met is consumed; queue has room for all. */
-static int check_acyclic(const struct goal_head *h, const uint32_t *place, uint32_t *met, uint32_t *queue)
+static int check_acyclic(const struct goal_head *h, const uint32_t *place, uint32_t *met, uint32_t *queue, uint32_t *op_p)
 {
     uint32_t head = 0, tail = 0;
     for (uint32_t i = 0; i < h->op_count; i++)
@@ -222,21 +249,28 @@ static int check_acyclic(const struct goal_head *h, const uint32_t *place, uint3
         for (unsigned k = 0; k < (unsigned)op->n_finish + op->n_start; k++)
             if (!--met[goal_op_at(h, to[k])->index]) queue[tail++] = to[k];
     }
-    return tail == h->op_count ? 0 : BAD("the dependencies form a cycle");
+    return tail == h->op_count ? 0 : find_cycle(h, place, met, queue, op_p);
 }
 
-int goal_verify(const void *block, size_t size)
+int goal_verify_at(const void *block, size_t size, uint32_t *op_p)
 {
     const struct goal_head *h = block;
+    *op_p = GOAL_NO_OP;
     int rc = check_head(h, size);
     if (!rc) rc = check_ranges(h);
     if (rc) return rc;
     uint32_t *mem = calloc((size_t)h->op_count * 3 + 1, sizeof *mem);
     if (!mem) return err_set(TERN_ERR_NOMEM, "no memory to check a collective schedule of %u operations", h->op_count);
     uint32_t *place = mem, *met = mem + h->op_count, *queue = met + h->op_count;
-    rc = check_ops(h, place);
-    if (!rc) rc = check_edges(h, place, met);
-    if (!rc) rc = check_acyclic(h, place, met, queue);
+    rc = check_ops(h, place, op_p);
+    if (!rc) rc = check_edges(h, place, met, op_p);
+    if (!rc) rc = check_acyclic(h, place, met, queue, op_p);
     free(mem);
     return rc;
+}
+
+int goal_verify(const void *block, size_t size)
+{
+    uint32_t op;
+    return goal_verify_at(block, size, &op);
 }

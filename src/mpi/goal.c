@@ -153,17 +153,29 @@ GOAL_EXPORT int GOAL_Run(GOAL_Schedule schedule, GOAL_Request *request)
     return schedule_report(s, "GOAL_Run", schedule_run(s, request));
 }
 
-/* Who runs: only asked while the request is active, since after that the schedule may be gone. */
-static struct comm *comm_of_run(const GOAL_Request *r)
+/* Is that the request of a run, or of none? *comm_p is the communicator of a run: only asked while it is active, since after
+ * that the schedule may be gone. */
+static bool request_ok(const GOAL_Request *r, struct comm **comm_p)
 {
-    return r->state == GOAL_INACTIVE || (r->state == GOAL_FINISHED && !r->error) ? NULL : schedule_request_comm(r);
+    int state = __atomic_load_n(&r->state, __ATOMIC_ACQUIRE); /* pairs with the release of who ends the run */
+    *comm_p = NULL;
+    if (state == GOAL_INACTIVE || (state == GOAL_FINISHED && !r->error)) return true;
+    if ((state != GOAL_RUNNING && state != GOAL_FINISHED) || !r->run) return false;
+    *comm_p = schedule_request_comm(r);
+    return true;
+}
+
+static TERN_COLD int bad_run(const char *call)
+{
+    return report(NULL, call, MPI_ERR_REQUEST, "argument request is not of a run; one that none has used is GOAL_REQUEST_INIT");
 }
 
 GOAL_EXPORT int GOAL_Test(GOAL_Request *request, int *flag)
 {
     bool over;
     if (unlikely(!request || !flag)) return bad_null(NULL, "GOAL_Test", request ? "flag" : "request");
-    struct comm *c = comm_of_run(request);
+    struct comm *c;
+    if (unlikely(!request_ok(request, &c))) return bad_run("GOAL_Test");
     int rc = schedule_test(request, &over);
     *flag = over;
     return report_if(c, "GOAL_Test", rc);
@@ -172,7 +184,8 @@ GOAL_EXPORT int GOAL_Test(GOAL_Request *request, int *flag)
 GOAL_EXPORT int GOAL_Wait(GOAL_Request *request)
 {
     if (unlikely(!request)) return bad_null(NULL, "GOAL_Wait", "request");
-    struct comm *c = comm_of_run(request);
+    struct comm *c;
+    if (unlikely(!request_ok(request, &c))) return bad_run("GOAL_Wait");
     return report_if(c, "GOAL_Wait", schedule_wait(request));
 }
 

@@ -55,7 +55,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
     int error = r->result.error;
     if (unlikely(error == TERN_ERR_PEER)) pt_recall(r);
     if (r->flags & REQ_PERSISTENT) {
-        r->flags &= (uint16_t)~REQ_ACTIVE;
+        r->flags &= (uint16_t)~(REQ_ACTIVE | REQ_BACKGROUND);
         return error;
     }
     *h = MPI_REQUEST_NULL;

@@ -32,7 +32,7 @@ enum request_flag {
     REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
     REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_HOOKED = 1024,   /* has hooks */
-    REQ_BACKGROUND = 2048 /* counted in lane.background (pt2pt/lane.h) */
+    REQ_BACKGROUND = 2048 /* counted in lane.background (pt2pt/lane.h) until its end */
 };
 
 struct request;

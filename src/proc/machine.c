@@ -25,7 +25,7 @@ static int result;                  /* what loading came to, and in which words 
 static char words[256];
 static struct machine_table *table; /* NULL: nothing is known */
 static bool made_up;                /* the table is TERN_MACHINE's */
-static int32_t own_first, own_last; /* this process's cpus on a machine that is made up */
+static long own_first, own_last;    /* this process's cpus on a machine that is made up */
 
 const char *machine_level_name(enum machine_level level)
 {
@@ -51,20 +51,16 @@ static const char *parse_cpus(const char *s, long *first, long *last)
     return *first >= 0 && *last >= *first && *last < table->cpus && (!*end || *end == ',') ? end : NULL;
 }
 
-/* The entry of this process in TERN_MACHINE_CPUS; the list begins anew when it is at its end. */
-static int find_own_cpus(void)
+/* The cpus of a rank on a machine that is made up. The list begins anew when it is at its end. */
+static int find_cpus(uint32_t local_rank, long *first, long *last)
 {
     const char *list = var_text(VAR_MACHINE_CPUS), *s = list;
-    uint32_t me = proc_self()->local_rank;
-    long first = 0, last = 0;
-    own_first = own_last = table->cpus ? (int32_t)(me % (uint32_t)table->cpus) : 0;
+    *first = *last = table->cpus ? (long)(local_rank % (uint32_t)table->cpus) : 0;
     if (!*list) return 0;
-    for (uint32_t r = 0; r <= me; r++) {
-        s = parse_cpus(*s == ',' ? s + 1 : list, &first, &last);
+    for (uint32_t r = 0; r <= local_rank; r++) {
+        s = parse_cpus(*s == ',' ? s + 1 : list, first, last);
         if (!s) return err_set(TERN_ERR_ARG, "TERN_MACHINE_CPUS=%s is no list of cpus like 0,4,0-3 of a machine with %d", list, table->cpus);
     }
-    own_first = (int32_t)first;
-    own_last = (int32_t)last;
     return 0;
 }
 
@@ -76,7 +72,7 @@ static int load(void)
     *source->fail = err_set;
     made_up = *synthetic;
     int rc = source->read(made_up ? synthetic : NULL, &table);
-    if (!rc && made_up) rc = find_own_cpus();
+    if (!rc && made_up) rc = find_cpus(proc_self()->local_rank, &own_first, &own_last);
     if (rc) free(table), table = NULL;
     return rc;
 }
@@ -122,9 +118,9 @@ static void widen(struct machine_place *p, const struct machine_row *row, bool f
         p->at[i] = first || p->at[i] == row->at[i] ? row->at[i] : -1;
 }
 
-static void place_made_up(const struct machine_table *t, struct machine_place *p)
+static void place_made_up(const struct machine_table *t, long first, long last, struct machine_place *p)
 {
-    for (int32_t cpu = own_first; cpu <= own_last && cpu < t->cpus; cpu++) widen(p, &t->row[cpu], cpu == own_first);
+    for (long cpu = first; cpu <= last && cpu < t->cpus; cpu++) widen(p, &t->row[cpu], cpu == first);
 }
 
 #define MASK_CPUS 16384 /* bits of a mask: the system refuses one that is too small for any cpu it may have */
@@ -151,8 +147,30 @@ void machine_place(struct machine_place *p)
     memset(p->at, 0xff, sizeof p->at);
     p->node = (int32_t)proc_self()->node;
     if (!t) return;
-    if (made_up) place_made_up(t, p);
+    if (made_up) place_made_up(t, own_first, own_last, p);
     else place_real(t, p);
+}
+
+/* Of a machine that is made up; the real one need not be looked at for this. */
+static bool domain_made_up(uint32_t local_rank, struct machine_domain *d)
+{
+    const struct machine_table *t = look();
+    struct machine_place p;
+    long first, last;
+    memset(p.at, 0xff, sizeof p.at);
+    if (!t || find_cpus(local_rank, &first, &last)) return false;
+    place_made_up(t, first, last, &p);
+    *d = (struct machine_domain){p.at[MACHINE_L3], p.at[MACHINE_NUMA]};
+    return true;
+}
+
+bool machine_domain_of(uint32_t rank, struct machine_domain *d)
+{
+    struct proc_seat seat;
+    if (!proc_seat_of(rank, &seat)) return false;
+    if (*var_text(VAR_MACHINE)) return domain_made_up(seat.local_rank, d);
+    *d = (struct machine_domain){seat.l3, seat.numa};
+    return d->l3 >= 0 || d->numa >= 0;
 }
 
 int machine_count(enum machine_level level)

@@ -47,6 +47,15 @@ struct machine_place {
 };
 void machine_place(struct machine_place *);
 
+/*
+ * The cache and the NUMA domain that another rank of the job on this node is bound into, as far as the launcher says; -1:
+ * none, or not known. The same whoever asks on this node, and nobody is asked. False: nothing is known.
+ */
+struct machine_domain {
+    int32_t l3, numa;
+};
+bool machine_domain_of(uint32_t rank, struct machine_domain *);
+
 /* How many objects of a level the machine has; 0 if there is none or it is unknown. */
 int machine_count(enum machine_level);
 

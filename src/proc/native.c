@@ -140,6 +140,12 @@ static int native_card_get(uint32_t rank, void *buf, size_t cap)
 
 static uint32_t native_node_of(uint32_t rank) { return job_places(job)[rank].node; }
 
+static void native_seat_of(uint32_t rank, struct proc_seat *seat)
+{
+    const struct job_place *p = &job_places(job)[rank];
+    *seat = (struct proc_seat){.local_rank = p->local_rank, .l3 = p->l3, .numa = p->numa};
+}
+
 static int native_secret(uint8_t key[32])
 {
     memcpy(key, job->secret, sizeof job->secret);
@@ -201,6 +207,7 @@ const struct proc_boot proc_native = {
     .card_put = native_card_put,
     .card_get = native_card_get,
     .node_of = native_node_of,
+    .seat_of = native_seat_of,
     .secret = native_secret,
     .abort = native_abort,
     .state = native_state,

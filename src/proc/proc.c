@@ -126,6 +126,12 @@ const struct proc_info *proc_self(void) { return &self; }
 int proc_card_put(const void *card, size_t len) { return boot->card_put(card, len); }
 int proc_card_get(uint32_t rank, void *buf, size_t cap) { return boot->card_get(rank, buf, cap); }
 uint32_t proc_node_of(uint32_t rank) { return boot->node_of(rank); }
+
+bool proc_seat_of(uint32_t rank, struct proc_seat *seat)
+{
+    if (boot->seat_of) boot->seat_of(rank, seat);
+    return boot->seat_of != NULL;
+}
 int proc_secret(uint8_t key[32]) { return boot->secret(key); }
 
 int proc_psets(void (*each)(void *arg, const char *name), void *arg) { return boot->psets ? boot->psets(each, arg) : 0; }

@@ -28,6 +28,12 @@ struct proc_info {
     bool oversubscribed;  /* more ranks than cpus on this node */
 };
 
+/* Where the launcher put a rank on its node. */
+struct proc_seat {
+    uint32_t local_rank;
+    int32_t l3, numa; /* logical index of the cache / NUMA domain that it is bound into, -1: several, or not known */
+};
+
 /* One source of all that; an operation returns 0 or a code with words. */
 struct proc_boot {
     const char *name;
@@ -41,6 +47,9 @@ struct proc_boot {
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
     /* A number less than twice the job's size, the same whoever asks. */
     uint32_t (*node_of)(uint32_t rank);
+    /* The seat of a rank; cache and NUMA domain are known of ranks of this node only, and alike to all of them. NULL: the
+     * launcher does not say. */
+    void (*seat_of)(uint32_t rank, struct proc_seat *);
     /* The job's secret, the same in all its processes and known to nobody else. May wait until the first process has put
      * its card; so not to be asked for before the own card is put. */
     int (*secret)(uint8_t key[32]);
@@ -70,6 +79,7 @@ const struct proc_info *proc_self(void);
 int proc_card_put(const void *card, size_t len);
 int proc_card_get(uint32_t rank, void *buf, size_t cap);
 uint32_t proc_node_of(uint32_t rank);
+bool proc_seat_of(uint32_t rank, struct proc_seat *); /* see proc_boot; false: the launcher does not say */
 int proc_secret(uint8_t key[32]); /* see proc_boot; the caller wipes it when done */
 void proc_state(int state);
 void proc_leave(void);            /* see proc_boot */

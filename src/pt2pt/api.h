@@ -104,6 +104,9 @@ void pt_recv_start(struct request *);
  */
 int pt_send_quick(struct comm *, const void *buf, size_t n, int dest, int tag);
 
+/* Behind such a message of an operation in the background: the receiver's helper may be asleep (sleep.h, bell_check_again). */
+void pt_look_again(struct comm *, int dest);
+
 /* ---- completion ---- */
 int pt_wait(struct request *);                 /* until complete; returns result.error */
 void pt_recall(const struct request *);        /* makes the words of its TERN_ERR_PEER those of this thread's last failure */

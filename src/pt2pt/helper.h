@@ -46,9 +46,12 @@ void helper_stop(void);
 void helper_relieve(struct lane *) TERN_COLD;
 
 /* An operation counted by lane_left_behind has ended. Lock held. */
-void lane_come_back(struct lane *, struct request *) TERN_COLD;
+void lane_come_back(struct lane *) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */
 extern TERN_HIDDEN bool helper_shares_cores;
+
+/* The helper runs on other cores than its process. */
+extern TERN_HIDDEN bool helper_apart;
 
 #endif

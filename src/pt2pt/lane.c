@@ -67,6 +67,7 @@ int pt_open(bool threaded)
     pthread_mutexattr_destroy(&recursive);
     atomic_store_explicit(&l->mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
     l->credit = var_int(VAR_EAGER_CREDIT);
+    l->eager_now = INT64_MAX;
     l->chunk = chunk_size(VAR_CHUNK_CMA);
     l->chunk_stream = chunk_size(VAR_CHUNK_STREAM);
     limits_open();
@@ -133,7 +134,7 @@ void lane_finish(struct request *r, int error)
     bool free_it = r->flags & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
-    if (unlikely(r->flags & REQ_BACKGROUND)) lane_come_back(&lane0, r);
+    if (unlikely(r->flags & REQ_BACKGROUND)) lane_come_back(&lane0);
     if (unlikely(r->id)) ids_drop(&lane0.ids, r);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
@@ -149,11 +150,14 @@ void lane_finish(struct request *r, int error)
 
 /* ---- messages that wait for room ---- */
 
+/* Sending to it is a system call that copies. */
+static bool is_far(const struct peer *p) { return !(p->ep.caps & TP_CAP_MAP); }
+
 void lane_open_short(struct lane *l, struct peer *p)
 {
     if (p->pending || p->lost || lane_threaded(l) || pt_checking) return;
-    p->short_send = unlikely(lane_helped(l)) ? lane_guarded_send : p->ep.am_short;
     p->short_max = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
+    if (unlikely(helper_apart) && is_far(p)) p->short_max = (int64_t)min_size((size_t)p->short_max, (size_t)limits_eager_least());
 }
 
 void lane_park(struct lane *l, struct peer *p, struct request *r)
@@ -194,7 +198,10 @@ void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const v
         return;
     }
     int rc = p->pending ? TERN_AGAIN : p->ep.am_short(&p->ep, id, h0, h1, data, n);
-    if (likely(!rc)) return;
+    if (likely(!rc)) {
+        peer_look_again(p);
+        return;
+    }
     if (rc == TERN_AGAIN) park_control(p, id, h0, h1, data, n);
     else unanswered(p, id);
 }
@@ -210,6 +217,7 @@ static bool attempt(struct request *r)
     int rc = r->peer->ep.am_short(&r->peer->ep, r->mode, r->ctx, (uint64_t)r->bytes, r->cookie, (size_t)r->count);
     if (rc == TERN_AGAIN) return false;
     if (rc) unanswered(r->peer, r->mode);
+    else peer_look_again(r->peer);
     request_free(r);
     return true;
 }

@@ -5,23 +5,23 @@
  *
  * While one thread only uses the library (its owner) nobody touches the lock: one
  * predictable branch, and a count that says that the owner is inside, for whoever makes
- * the lane shared meanwhile (share.c), and for the helper, which keeps out of its way:
+ * the lane shared meanwhile (share.c).
  *
- *     owner, often                     helper, seldom
- *     inside++                         mode |= HELPER
- *     (compiler barrier)               membarrier: each thread executes a full one
- *     mode & HELPER: wait for it       inside or sending: mode &= ~HELPER, not now
- *     ... in the lane ...              ... in the lane, until done or inside ...
- *     inside-- (release)               mode &= ~HELPER (release), wake who waits
+ * The lane is the owner's until it lends it: on leaving with operations in the background,
+ * for which there is a helper. `mode` is then a lock of two:
  *
- * Dekker's handshake, all barriers of which are the helper's: at the time of its
- * membarrier the owner either has made its count visible, and the helper goes, or reads
- * `mode` later, and waits. The release and acquire pairs hand over what is in the lane.
+ *     owner, leaves                       helper
+ *     inside--                            mode: LENT -> LENT | HELPER, or not now
+ *     mode |= LENT (release)              ... in the lane, until done or inside ...
+ *     owner, comes back                   mode &= ~HELPER (release), wake who waits
+ *     inside++
+ *     mode &= ~LENT (acquire); was
+ *       HELPER set: wait until it is not
  *
- * A short send is no section: it has a mark of its own, `sending`, and its look at the
- * helper is the table of peers itself, which is an empty one while the helper is inside
- * (peer_short_table). So it costs one store more than without all this; the mark is wiped
- * out behind the message (lane_guarded_send), which without a helper nobody does.
+ * So all calls pay for the helper that leave something to it, and no others: whatever is
+ * not lent is the owner's alone, and its own word `mode` tells it so without a barrier. A
+ * short send is no section, and does not look at `mode`: while the lane is lent it finds
+ * no peer (peer_short_table), and goes the long way.
  */
 #ifndef TERN_PT2PT_LANE_H
 #define TERN_PT2PT_LANE_H
@@ -59,19 +59,20 @@ struct lane_poller {
 
 enum lane_mode {
     LANE_THREADED = 1, /* never goes away; relaxed, ordered by the quiet that lane_share waits for */
-    LANE_HELPER = 2,   /* the helper is in the lane, or tries to be; not with LANE_THREADED: then it takes the lock */
-    LANE_AWAITED = 4   /* the owner sleeps until the helper is out */
+    LANE_HELPER = 2,   /* the helper is in the lane; not with LANE_THREADED: then it takes the lock */
+    LANE_AWAITED = 4,  /* the owner sleeps until the helper is out */
+    LANE_LENT = 8      /* the owner is out, and the helper may be in */
 };
 
 struct lane {
     _Atomic uint32_t mode;   /* enum lane_mode; a futex word */
     _Atomic int32_t inside;  /* sections that the owner is in without the lock; written by it alone */
-    _Atomic uint32_t sending; /* the owner is in a short send; means nothing without a helper */
     _Atomic int32_t waiters; /* threads in lane_wait, asleep or not: who waits makes the progress. Written with the lock */
     _Atomic uint32_t background; /* operations that a caller has left to go on by themselves (lane_leave_to_itself); as above */
     _Atomic bool helped;     /* there is a helper thread (helper.h) */
     pthread_t owner;         /* the one thread, as long as the lane is not threaded */
     pthread_mutex_t lock;
+    int32_t depth;           /* sections that who has the lock is in */
 
     struct pt_comm *last_ctx; /* the context found last */
     struct pt_comm **ctx_table; /* by hash of the context; chains */
@@ -80,6 +81,7 @@ struct lane {
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit;         /* TERN_EAGER_CREDIT */
+    int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
     int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */
 
@@ -112,8 +114,7 @@ extern TERN_HIDDEN _Thread_local bool lane_helping __attribute__((tls_model("ini
 
 void lane_lock(struct lane *) TERN_COLD;
 void lane_unlock(struct lane *) TERN_COLD;
-void lane_await_helper(struct lane *) TERN_COLD; /* the owner, inside: until the helper is out */
-void lane_call_helper(struct lane *) TERN_COLD;  /* see helper.h */
+void lane_leave_behind(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
 
 static inline void lane_enter(struct lane *l)
 {
@@ -122,9 +123,7 @@ static inline void lane_enter(struct lane *l)
         return;
     }
     atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) + 1, memory_order_relaxed);
-    atomic_signal_fence(memory_order_seq_cst); /* the helper's membarrier does the rest */
-    /* acquire: pairs with the release of lane_release */
-    if (unlikely(atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER)) lane_await_helper(l);
+    atomic_signal_fence(memory_order_seq_cst);
 }
 
 /* lane_leave without its look at what is left behind. */
@@ -137,12 +136,17 @@ static inline void lane_out(struct lane *l)
 
 static inline void lane_leave(struct lane *l)
 {
-    lane_out(l);
-    atomic_signal_fence(memory_order_seq_cst); /* the helper's membarrier does the rest, see lane_call_helper */
-    if (unlikely(atomic_load_explicit(&l->background, memory_order_relaxed))) lane_call_helper(l);
+    if (unlikely(atomic_load_explicit(&l->background, memory_order_relaxed))) lane_leave_behind(l);
+    else lane_out(l);
 }
 
-/* The helper's way in and out. lane_claim fails when another thread is inside or waits there. */
+bool lane_is_outermost(const struct lane *); /* this section lies in no other. Lock held */
+
+/* The owner, outside: the helper may come in, until the owner does. Ends with a full barrier. */
+void lane_lend(struct lane *) TERN_COLD;
+
+/* The helper's way in and out. lane_claim fails when the lane is not lent, or another thread is inside or waits there; it
+ * begins with a full barrier. */
 bool lane_claim(struct lane *);
 void lane_release(struct lane *);
 
@@ -152,20 +156,30 @@ static inline bool lane_wanted(const struct lane *l)
     return atomic_load_explicit(&l->inside, memory_order_relaxed) || atomic_load_explicit(&l->waiters, memory_order_relaxed);
 }
 
-/* The caller goes away from an operation that has not ended, which may need somebody to go on with it. Lock held. */
+/*
+ * Around the start of an operation that is left to itself. The caller will go away: data that a helper can take to the
+ * system on another core are offered rather than sent by the caller. Then: it goes away from an operation that has not
+ * ended, which may need somebody to go on with it. Lock held.
+ */
+void lane_is_going(struct lane *) TERN_COLD;
 void lane_left_behind(struct lane *, struct request *) TERN_COLD;
+static inline void lane_going(struct lane *l)
+{
+    if (unlikely(lane_helped(l))) lane_is_going(l);
+}
 static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 {
     if (unlikely(lane_helped(l))) lane_left_behind(l, r);
 }
 
+/* The same for work that has no request: true if it is counted, and then lane_work_over follows it. Lock held. */
+bool lane_left_work(struct lane *);
+void lane_work_over(struct lane *) TERN_COLD;
+
 /* This thread must not run the user's code: it is the helper, and the program has said that it has no threads. A `done`
  * that would do so hands its request (REQ_LAST_WORD) to lane_defer: it is called again, by a caller. */
 static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(lane_helping) && !lane_threaded(l); }
 static inline void lane_defer(struct lane *l, struct request *r) { list_push(&l->deferred, &r->link); }
-
-/* What peer.short_send is with a helper: sends, then wipes out the mark. */
-int lane_guarded_send(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
 /* The thread that alone uses the library from now on; `tid` is the system's number of it. Nobody is inside. */
 void lane_own(struct lane *, int tid);
@@ -202,6 +216,12 @@ bool lane_idle(struct lane *);
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void wait_open(struct lane *);
+
+/*
+ * How long polling pays (ns, at most `most`) after a wait of `waited` ns, asleep at its end or not, that began with `spin`.
+ * most 0 or UINT64_MAX: nothing is to be learnt.
+ */
+uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept);
 
 /* Into and out of the list of what is looked at. Lock held. */
 void lane_poller_add(struct lane *, struct lane_poller *);

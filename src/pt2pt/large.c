@@ -79,6 +79,7 @@ int pt_offer_send_rts(struct request *r)
     ids_await(&lane0.ids, r, AWAIT_CTS);
     int rc = r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env_pack(r->comm->rank, r->tag), &rts, sizeof rts);
     if (rc) ids_await_no_more(&lane0.ids, r, AWAIT_CTS);
+    else peer_look_again(r->peer);
     if (rc && offered) {
         list_remove(&r->link);
         lane0.large--;

@@ -80,6 +80,7 @@ static void start_halves(struct request *whole, struct request *recv, const stru
 {
     struct comm *c = whole->comm;
     lane_enter(c->lane);
+    lane_going(c->lane);
     if (!recv && !send) lane_finish(whole, 0);
     if (recv) {
         type_ref(r->type);

@@ -106,6 +106,7 @@ int pt_start(struct request *r)
     }
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
     lane_enter(r->comm->lane);
+    lane_going(r->comm->lane);
     if (r->kind == REQ_SEND) pt_send_start(r);
     else pt_recv_start(r);
     lane_leave_to_itself(r->comm->lane, r);

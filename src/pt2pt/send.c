@@ -15,29 +15,15 @@
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
 static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
 
-/* The mark of a short send (lane.h) goes with it, where somebody looks at the mark at all. */
-static inline void mark(uint32_t sending)
-{
-    atomic_store_explicit(&lane0.sending, sending, sending ? memory_order_relaxed : memory_order_release);
-}
-
-static TERN_COLD int long_way(void)
-{
-    mark(0);
-    return PT_LONG_WAY;
-}
-
 static inline int send_short(const void *buf, int64_t count, const struct type *t, uint32_t index, int tag, struct comm *c)
 {
-    mark(1);
-    atomic_signal_fence(memory_order_seq_cst); /* the helper's membarrier does the rest */
     struct peer *p = atomic_load_explicit(&peer_short_table, memory_order_acquire)[index];
     int64_t n = count * t->size;
-    if (unlikely(!p || !t->contig || n > p->short_max)) return long_way();
+    if (unlikely(!p || !t->contig || n > p->short_max)) return PT_LONG_WAY;
     int64_t credit = p->credit - eager_cost((size_t)n);
-    if (unlikely(credit < 0)) return long_way();
+    if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
-    return p->short_send(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
+    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
 }
 
 /* For ranks that have to be looked up. Apart from the usual way, which would save registers around the look-up's call. */
@@ -103,8 +89,16 @@ static int eager_attempt(struct request *r)
         rc = p->ep.am_short(&p->ep, AM_EAGER, r->ctx, env, s.cursor.buf, (size_t)r->bytes);
     else
         rc = send_packed(p, AM_EAGER, r->ctx, env, pack_cursor, &s.cursor, (size_t)r->bytes);
+    if (!rc && (r->mode == PT_SYNC || r->ctx & CTX_COLL)) peer_look_again(p); /* others wait for what follows upon it */
     if (!rc && r->mode != PT_SYNC) lane_finish(r, 0); /* a synchronous one waits for AM_ACK */
     return rc;
+}
+
+/* Bytes of the largest eager message to this peer at this moment. */
+static inline int64_t eager_max_now(struct peer *p)
+{
+    int64_t most = limits_of(p)->eager_max;
+    return likely(most <= lane0.eager_now) || p->ep.caps & TP_CAP_MAP ? most : lane0.eager_now;
 }
 
 static bool fits_eager(const struct request *r)
@@ -113,7 +107,7 @@ static bool fits_eager(const struct request *r)
     int64_t room = (int64_t)p->ep.max_short;
     if (!(p->ep.caps & TP_CAP_BCOPY) && room > BOUNCE_MAX) room = BOUNCE_MAX;
     room -= (int64_t)sizeof(uint64_t); /* synchronous sends put their request in front */
-    return r->bytes <= limits_of(p)->eager_max && r->bytes <= room && p->credit >= eager_cost((size_t)r->bytes);
+    return r->bytes <= eager_max_now(p) && r->bytes <= room && p->credit >= eager_cost((size_t)r->bytes);
 }
 
 int pt_send_attempt(struct request *r)
@@ -171,11 +165,13 @@ void pt_send_start(struct request *r)
     pt_send_begin(r);
 }
 
+void pt_look_again(struct comm *c, int rank) { peer_look_again(peer_table[comm_index(c, rank)]); }
+
 int pt_send_quick(struct comm *c, const void *buf, size_t n, int dest, int tag)
 {
     struct peer *p = peer_table[comm_index(c, dest)];
     if (unlikely(!p || !p->ep.ops || p->pending || p->lost || pt_checking)) return PT_LONG_WAY;
-    if (n > p->ep.max_short || (int64_t)n > limits_of(p)->eager_max || p->credit < eager_cost(n)) return PT_LONG_WAY;
+    if (n > p->ep.max_short || (int64_t)n > eager_max_now(p) || p->credit < eager_cost(n)) return PT_LONG_WAY;
     p->credit -= eager_cost(n);
     int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx | PT_COLL, c->rank_high | (uint32_t)tag, buf, n);
     if (likely(!rc)) return 0;
@@ -243,6 +239,7 @@ static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, 
     pt_prepare(r, REQ_SEND, comm_ref(c), PT_USER, buf, count, t, dest, tag, mode);
     type_ref(t);
     lane_enter(c->lane);
+    lane_going(c->lane);
     pt_send_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

@@ -37,7 +37,7 @@ void lane_own(struct lane *l, int tid)
 /* ---- the lock, for a lane that is shared ---- */
 
 /* The owner, in a section that it entered before the lane was shared. */
-static bool goes_without(struct lane *l)
+static bool goes_without(const struct lane *l)
 {
     return unlikely(atomic_load_explicit(&l->inside, memory_order_relaxed)) && pthread_equal(l->owner, pthread_self());
 }
@@ -45,49 +45,17 @@ static bool goes_without(struct lane *l)
 static void count(struct lane *l, int by)
 {
     int32_t n = atomic_load_explicit(&l->inside, memory_order_relaxed) + by;
-    atomic_store_explicit(&l->inside, n, memory_order_release); /* see lane_leave */
+    atomic_store_explicit(&l->inside, n, memory_order_release); /* see lane_out */
 }
-
-/* What the helper calls from inside the lane may enter it again: it has it. */
-void lane_lock(struct lane *l)
-{
-    if (lane_helping) return;
-    if (lane_threaded(l) && !goes_without(l)) {
-        pthread_mutex_lock(&l->lock);
-        return;
-    }
-    count(l, 1);
-    atomic_signal_fence(memory_order_seq_cst); /* as in lane_enter */
-    if (atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER) lane_await_helper(l);
-}
-
-void lane_unlock(struct lane *l)
-{
-    if (lane_helping) return;
-    if (lane_threaded(l) && !goes_without(l)) pthread_mutex_unlock(&l->lock);
-    else count(l, -1);
-}
-
-bool lane_catch_up(struct lane *l)
-{
-    if (!goes_without(l)) return false;
-    int32_t depth = atomic_load_explicit(&l->inside, memory_order_relaxed);
-    count(l, -depth);
-    while (depth--) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
-    return true;
-}
-
-/* ---- the helper ---- */
 
 _Thread_local bool lane_helping;
 
 /* Looks before the owner sleeps: the helper, if it runs, is out after a message or a chunk. */
 #define LOOKS 300
 
-void lane_await_helper(struct lane *l)
+static void await_helper(struct lane *l)
 {
     uint32_t mode;
-    if (lane_helping) return;
     for (int i = 0; i < LOOKS; i++) {
         if (!(atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER)) return;
         cpu_relax();
@@ -98,32 +66,80 @@ void lane_await_helper(struct lane *l)
             futex_sleep(&l->mode, mode | LANE_AWAITED, 0);
 }
 
-static void open_lane(struct lane *l)
+static void take_back(struct lane *l)
 {
+    /* acquire: pairs with lane_release, also of a helper that is out already */
+    if (atomic_fetch_and_explicit(&l->mode, ~(uint32_t)LANE_LENT, memory_order_acquire) & LANE_HELPER) await_helper(l);
     peer_short_open(true);
-    /* release: pairs with the acquire in lane_enter */
+}
+
+void lane_lend(struct lane *l)
+{
+    peer_short_open(false);
+    /* release: pairs with the acquire in claim_from_owner */
+    atomic_fetch_or_explicit(&l->mode, LANE_LENT, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in lane_claim, see helper.h */
+}
+
+/* What the helper calls from inside the lane may enter it again: it has it. */
+void lane_lock(struct lane *l)
+{
+    if (lane_helping) return;
+    if (lane_threaded(l) && !goes_without(l)) {
+        pthread_mutex_lock(&l->lock);
+        l->depth++;
+        return;
+    }
+    count(l, 1); /* the helper sees that somebody wants the lane */
+    if (lane_mode(l) & LANE_LENT) take_back(l);
+}
+
+void lane_unlock(struct lane *l)
+{
+    if (lane_helping) return;
+    if (!lane_threaded(l) || goes_without(l)) {
+        count(l, -1);
+        return;
+    }
+    l->depth--;
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool lane_is_outermost(const struct lane *l)
+{
+    bool counted = !lane_threaded(l) || goes_without(l);
+    return (counted ? atomic_load_explicit(&l->inside, memory_order_relaxed) : l->depth) == 1;
+}
+
+bool lane_catch_up(struct lane *l)
+{
+    if (!goes_without(l)) return false;
+    int32_t depth = atomic_load_explicit(&l->inside, memory_order_relaxed);
+    count(l, -depth);
+    for (int32_t i = 0; i < depth; i++) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
+    l->depth += depth;
+    return true;
+}
+
+/* ---- the helper ---- */
+
+static bool claim_from_owner(struct lane *l)
+{
+    uint32_t mode = LANE_LENT;
+    /* acquire: pairs with lane_lend */
+    return atomic_compare_exchange_strong_explicit(&l->mode, &mode, LANE_LENT | LANE_HELPER, memory_order_acquire, memory_order_relaxed);
+}
+
+static void give_back(struct lane *l)
+{
+    /* release: pairs with take_back and await_helper */
     uint32_t mode = atomic_fetch_and_explicit(&l->mode, ~(uint32_t)(LANE_HELPER | LANE_AWAITED), memory_order_release);
     if (mode & LANE_AWAITED) futex_wake_all(&l->mode);
 }
 
-/* acquire: pairs with the release of the owner's last leave, and of lane_guarded_send */
-static bool owner_inside(struct lane *l)
-{
-    return atomic_load_explicit(&l->inside, memory_order_acquire) || atomic_load_explicit(&l->sending, memory_order_acquire);
-}
-
-static bool claim_from_owner(struct lane *l)
-{
-    peer_short_open(false);
-    atomic_fetch_or_explicit(&l->mode, LANE_HELPER, memory_order_relaxed);
-    sleep_membarrier_threads();
-    if (!owner_inside(l)) return true;
-    open_lane(l);
-    return false;
-}
-
 bool lane_claim(struct lane *l)
 {
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with lane_lend */
     if (lane_wanted(l)) return false;
     if (lane_threaded(l) ? pthread_mutex_trylock(&l->lock) : !claim_from_owner(l)) return false;
     lane_helping = true;
@@ -136,14 +152,7 @@ void lane_release(struct lane *l)
 {
     lane_helping = false;
     if (lane_threaded(l)) pthread_mutex_unlock(&l->lock);
-    else open_lane(l);
-}
-
-int lane_guarded_send(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
-{
-    int rc = ep->am_short(ep, id, h0, h1, p, n);
-    atomic_store_explicit(&lane0.sending, 0, memory_order_release); /* pairs with owner_inside */
-    return rc;
+    else give_back(l);
 }
 
 /* ---- quiet ---- */

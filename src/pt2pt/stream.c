@@ -119,7 +119,10 @@ static int send_fragment(struct request *r, struct type_cursor *c, size_t n)
         n = type_pack(c, buf, min_size(n, sizeof buf));
         rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, buf, n);
     }
-    if (!rc) r->cookie[SENT] = at + n;
+    if (!rc) {
+        r->cookie[SENT] = at + n;
+        peer_look_again(r->peer);
+    }
     return rc;
 }
 

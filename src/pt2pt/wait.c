@@ -40,19 +40,18 @@ void wait_open(struct lane *l)
     l->spin_ns = l->spin_max_ns; /* until waits teach otherwise */
 }
 
-/* What a wait of `waited` ns, asleep at its end or not, teaches. */
-static void learn(struct lane *l, uint64_t waited, bool slept)
+uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
 {
-    if (l->spin_max_ns == UINT64_MAX || !l->spin_max_ns) return;
+    if (most == UINT64_MAX || !most) return spin;
     if (!slept) {
         uint64_t want = 2 * waited + 1000;
-        l->spin_ns += want > l->spin_ns ? (want - l->spin_ns) / 4 : 0;
-    } else if (waited < l->spin_max_ns) {
-        l->spin_ns = 2 * l->spin_ns + 1000;
+        spin += want > spin ? (want - spin) / 4 : 0;
+    } else if (waited < most) {
+        spin = 2 * spin + 1000;
     } else {
-        l->spin_ns -= l->spin_ns / 4;
+        spin -= spin / 4;
     }
-    if (l->spin_ns > l->spin_max_ns) l->spin_ns = l->spin_max_ns;
+    return spin < most ? spin : most;
 }
 
 /* Sleeps unless there is something to do. The last thread to get up withdraws the announcement that all sleep by. */
@@ -130,7 +129,7 @@ static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct
         idle_since = 0;
         polls = 0;
     }
-    if (start) learn(l, clock_ns() - start, slept);
+    if (start) l->spin_ns = wait_learn(l->spin_ns, l->spin_max_ns, clock_ns() - start, slept);
 }
 
 static void count_waiter(struct lane *l, int by)

@@ -7,7 +7,6 @@
  */
 #include "tool/tune.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@ static const char usage[] =
     "      --ops LIST       these operations only, as in bcast,reduce\n"
     "      --ranks LIST     these numbers of ranks only (default 2,4,8 ... and all)\n"
     "      --max-bytes N    sizes up to this, with K or M (default 1M)\n"
+    "      --quick          rough: 3 rounds, every second size, 30 seconds, unless said otherwise\n"
     "  -q, --quiet          no word about progress\n";
 
 double tune_now(void)
@@ -53,20 +53,6 @@ uint32_t tune_random(uint64_t *state)
     return (uint32_t)(z >> 32);
 }
 
-FILE *tune_output(const struct tune_options *o)
-{
-    FILE *f = o->output ? fopen(o->output, "w") : stdout;
-    if (!f) fprintf(stderr, "tern_tune: %s: %s\n", o->output, strerror(errno));
-    return f;
-}
-
-bool tune_close(FILE *f)
-{
-    bool good = !ferror(f) && (f == stdout ? fflush(f) : fclose(f)) == 0;
-    if (!good) fprintf(stderr, "tern_tune: the result could not be written: %s\n", strerror(errno));
-    return good;
-}
-
 /* A number with K or M; -1 if it is none. */
 static int64_t size_of(const char *s)
 {
@@ -93,6 +79,7 @@ static bool take(struct tune_options *o, int c, const char *arg)
     case 'T': o->transport = true; return true;
     case 'P': o->pingpong = true; return true;
     case 'q': o->quiet = true; return true;
+    case 'Q': o->quick = true; return true;
     case 'M': return (o->max_bytes = size_of(arg)) > 0;
     case 't':
         if (!number(arg, 1, 1e6, &v)) return false;
@@ -119,6 +106,7 @@ static int read_options(struct tune_options *o, int argc, char **argv)
         {"ops", required_argument, NULL, 'O'},     {"ranks", required_argument, NULL, 'R'},
         {"transport", no_argument, NULL, 'T'},     {"pingpong", no_argument, NULL, 'P'},
         {"max-bytes", required_argument, NULL, 'M'}, {"quiet", no_argument, NULL, 'q'},
+        {"quick", no_argument, NULL, 'Q'},
         {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "o:t:s:r:qh", known, NULL)) != -1;) {
@@ -135,9 +123,11 @@ static int read_options(struct tune_options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct tune_options o = {.max_bytes = 1 << 20, .seconds = 120, .seed = 1, .rounds = 7};
+    struct tune_options o = {.max_bytes = 1 << 20, .seed = 1};
     int rc = read_options(&o, argc, argv);
     if (rc >= 0) return rc;
+    if (!o.seconds) o.seconds = o.quick ? 30 : 120;
+    if (!o.rounds) o.rounds = o.quick ? 3 : 7;
     if (o.transport) return tune_transport(&o);
     MPI_Init(&argc, &argv);
     rc = o.pingpong ? tune_pingpong(&o) : tune_coll(&o);

@@ -15,6 +15,7 @@ struct tune_options {
     int rounds;             /* samples of each figure */
     bool transport;         /* search transport parameters, not algorithms */
     bool pingpong;          /* used by that search itself */
+    bool quick;             /* fewer sizes */
     bool quiet;
 };
 
@@ -30,7 +31,10 @@ int tune_pingpong(const struct tune_options *);
 double tune_now(void);                 /* seconds */
 double tune_median(double *v, int n);  /* sorts v */
 uint32_t tune_random(uint64_t *state); /* 32 bits; the state is any number to begin with */
-FILE *tune_output(const struct tune_options *); /* NULL with a message when it cannot be written */
-bool tune_close(FILE *);                        /* false with a message when not all could be written */
+
+/* Where the result goes, which is there, whole, after tune_close (tune_output.c). One at a time. NULL, or false, with a
+ * message when that cannot be. */
+FILE *tune_output(const struct tune_options *);
+bool tune_close(FILE *);
 
 #endif

@@ -297,15 +297,21 @@ bool peer_idle(bool want_room)
     return true;
 }
 
+int peer_wait_fds(int *fds)
+{
+    int n = 0;
+    for (int i = 0; i < far_count && n < BELL_FDS_MAX; i++) fds[n++] = far[i].ops->wait_fd(far[i].dom);
+    return n;
+}
+
 void peer_sleep(struct bell *b, uint32_t ticket, struct gate *gate, uint32_t seen)
 {
-    int fds[BELL_FDS_MAX], n = 0;
+    int fds[BELL_FDS_MAX];
     if (!bell_has_pipe(b)) {
         bell_wait(b, ticket, gate ? &gate->ring : NULL, seen);
         return;
     }
-    for (int i = 0; i < far_count && n < BELL_FDS_MAX; i++) fds[n++] = far[i].ops->wait_fd(far[i].dom);
-    bell_poll(b, ticket, fds, n); /* who opens the gate rings the bell too */
+    bell_poll(b, ticket, fds, peer_wait_fds(fds)); /* who opens the gate rings the bell too */
 }
 
 void peer_wake(uint32_t index)

@@ -19,11 +19,9 @@ struct peer {
     int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
     struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
     int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, `pending`, or threads */
-    /* ep.am_short, or what the user of the short way has put around it */
-    int (*short_send)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
     /* line 1 */
-    uint32_t index;
+    TERN_ALIGNED(CACHE_LINE) uint32_t index;
     uint32_t flags;
     int64_t owed;           /* eager bytes of the peer consumed here and not given back yet */
     struct link pending_head;
@@ -90,8 +88,17 @@ bool peer_drained(void);            /* see tp_ops.drained */
  * something. Without the lane's lock. */
 void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen);
 
+/* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
+int peer_wait_fds(int *fds);
+
 /* What one that sleeps counts for in gate.sleepers. */
 static inline uint32_t peer_sleep_weight(const struct bell *b) { return bell_has_pipe(b) ? GATE_POLLER : 1; }
+
+/* Behind a message for which the peer's helper may be needed: looks again whether that sleeps (sleep.h, bell_check_again). */
+static inline void peer_look_again(struct peer *p)
+{
+    if (p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+}
 
 /* Wakes the process with this index if it sleeps: something has changed in memory that it looks at. */
 void peer_wake(uint32_t index);

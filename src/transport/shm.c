@@ -51,7 +51,7 @@ static uint64_t host_key(void)
 static uint64_t plan(struct shm_segment *s)
 {
     s->magic = SHM_MAGIC;
-    s->version = 1;
+    s->version = 2;
     s->boxes = (uint32_t)var_int(VAR_SHM_BOXES);
     s->box_bytes = 4096;
     while (s->box_bytes < (uint64_t)var_int(VAR_SHM_BOX) && s->box_bytes < 8u << 20) s->box_bytes *= 2;
@@ -248,6 +248,7 @@ static void shm_nudge(struct tp_ep *ep)
 {
     struct shm_ep *e = ep->priv;
     bell_check(e->bell, e->fence);
+    bell_check_again(e->bell);
 }
 
 static struct bell *shm_bell(struct tp_dom *dom)

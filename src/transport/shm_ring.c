@@ -39,6 +39,7 @@ static TERN_COLD bool make_room(struct shm_ep *e, uint32_t need)
     if (e->limit - tail_of(e) < need + (wraps ? rest : 0)) {
         e->full = !e->common;
         if (e->common) e->box->owner = (uint32_t)(e->from >> 32);
+        e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.helped, memory_order_relaxed);
         atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
         return false;
     }

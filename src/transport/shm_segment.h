@@ -57,7 +57,7 @@ struct shm_box {
     /* written by the sender (or under `lock`) */
     _Atomic uint32_t blocked; /* 1: the sender found the ring full; wake it when there is room */
     uint32_t owner;           /* index of the sender; of the last one that blocked in the common box */
-    uint32_t fenced;          /* the owner's bell.fenced */
+    uint32_t fenced;          /* the owner's bell.fenced, or that it has a helper */
     _Atomic uint32_t lock;    /* common box only */
     uint32_t tail;            /* common box only: where the next record goes */
 

@@ -136,7 +136,7 @@ static void use(int kind, struct goal_prog *prog)
         all[r] = r == h->rank ? prog : set[kind][r];
         block[r] = &all[r]->head;
     }
-    int judged = goal_check_all(RANKS, block);
+    int judged = goal_check_all(RANKS, RANKS, block, NULL);
     uint64_t before = ended;
     run(all);
     FUZZ_RULE(judged || ended > before || err_code() != TERN_ERR_PROGRAM || !strstr(err_words(), "deadlock"),

@@ -128,12 +128,14 @@ static void messages(void **state)
         }
 }
 
+static bool has_leaders(const struct trial *t) { return coll_algs[t->alg].flags & (ALG_NODES | ALG_DOMAINS); }
+
 /* Operations grow with ranks plus segments; only the segmented ring does its work anew for each of its pieces. */
 static int64_t most_ops(const struct trial *t)
 {
     int64_t segments = t->elems * t->esize / t->segment + 2;
     if (strcmp(coll_algs[t->alg].name, "ring_segmented") == 0) return 6 * t->P * segments + 16;
-    return 8 * (t->P + t->radix * segments) * (strcmp(coll_algs[t->alg].name, "leaders") == 0 ? 2 : 1) + 128;
+    return 8 * (t->P + t->radix * segments) * (has_leaders(t) ? 2 : 1) + 128;
 }
 
 /* Scratch: what has to be held for others, and a bounded number of vectors or blocks besides. */
@@ -145,7 +147,7 @@ static int64_t most_scratch(const struct trial *t, enum coll_kind kind)
             all = blocks || kind == COLL_ALLREDUCE || kind == COLL_SCAN || kind == COLL_EXSCAN || kind == COLL_REDUCE
                       ? n * t->P
                       : n;
-    if (kind == COLL_ALLTOALL && strcmp(coll_algs[t->alg].name, "leaders") == 0) all *= 2 * t->P; /* a whole node's */
+    if (kind == COLL_ALLTOALL && has_leaders(t)) all *= 2 * t->P; /* a whole node's */
     return 8 * all + 8192;
 }
 
@@ -184,7 +186,8 @@ static void print_table(void)
             t.elems = 512;
             t.segment = 512;
             t.nodes = 2;
-            for (int r = 0; r < t.P; r++) t.node[r] = r >= t.P / 2;
+            t.domains = 4;
+            for (int r = 0; r < t.P; r++) t.node[r] = r >= t.P / 2, t.domain[r] = r * 4 / t.P;
             measure(&t, &m);
             printf("# %-20s %-19s %5d %6lld %7lld %8lld %9lld %7d\n", coll_kind_name(coll_algs[alg].kind),
                    coll_algs[alg].name, t.P, (long long)m.ops, (long long)m.bytes, (long long)m.scratch,

@@ -5,8 +5,7 @@
  * operations become vertices, ordered only where they touch the same cell. Any order of execution that
  * respects the edges must give what the sequential program gives.
  */
-#include "coll/build.h"
-#include "sim.h"
+#include "cells.h"
 
 #include "base/err.h"
 #include <setjmp.h>
@@ -16,36 +15,9 @@
 
 #include <cmocka.h>
 
-enum { CELLS = 12, CELL = 16, STEPS = 120, RANKS = 16 };
+enum { CELLS = 12, STEPS = 120, RANKS = 16 };
 
 static uint64_t seed;
-
-struct cell_use { /* of one cell: who wrote it last, who has read it since */
-    goal_id writer, reader[STEPS];
-    int readers;
-};
-
-struct rank_build {
-    struct goal_build *b;
-    struct cell_use use[CELLS];
-    uint64_t cell[CELLS][CELL / 8]; /* the evaluator's memory, then the program's */
-};
-
-static void read_cell(struct rank_build *r, goal_id op, int c)
-{
-    goal_after(r->b, op, r->use[c].writer);
-    r->use[c].reader[r->use[c].readers++] = op;
-}
-
-static void write_cell(struct rank_build *r, goal_id op, int c)
-{
-    struct cell_use *u = &r->use[c];
-    for (int i = 0; i < u->readers; i++)
-        if (u->reader[i] != op) goal_after(r->b, op, u->reader[i]);
-    if (u->writer != op) goal_after(r->b, op, u->writer);
-    u->writer = op;
-    u->readers = 0;
-}
 
 static struct goal_mem at(int c) { return goal_mem(GOAL_SEND_BUF, c * CELL); }
 
@@ -76,7 +48,7 @@ static void pick(uint64_t *rng, int n, int *cell)
     }
 }
 
-static void add_local(struct rank_build *r, uint64_t *rng, bool sum)
+static void add_local(struct cells *r, uint64_t *rng, bool sum)
 {
     int c[8], n = 1 + (int)(sim_random(rng) % 4);
     struct goal_part in[16], out[16];
@@ -84,33 +56,33 @@ static void add_local(struct rank_build *r, uint64_t *rng, bool sum)
     int n_in = cells_as_list(c, n, sim_random(rng) & 1, in), n_out = cells_as_list(c + n, n, sim_random(rng) & 1, out);
     goal_id op = sum ? goal_reducev(r->b, in, n_in, out, n_out) : goal_copyv(r->b, in, n_in, out, n_out);
     for (int i = 0; i < n; i++) {
-        read_cell(r, op, c[i]);
-        write_cell(r, op, c[n + i]);
-        for (int k = 0; k < CELL / 8; k++)
+        cell_read(r, op, c[i]);
+        cell_write(r, op, c[n + i]);
+        for (int k = 0; k < CELL_WORDS; k++)
             r->cell[c[n + i]][k] = r->cell[c[i]][k] + (sum ? r->cell[c[n + i]][k] : 0);
     }
 }
 
-static void add_message(struct rank_build *from, struct rank_build *to, int src, int dst, int tag, uint64_t *rng)
+static void add_message(struct cells *from, struct cells *to, int src, int dst, int tag, uint64_t *rng)
 {
     int a[4], c[4], n = 1 + (int)(sim_random(rng) % 4);
     struct goal_part in[8], out[8];
-    uint64_t data[4][CELL / 8];
+    uint64_t data[4][CELL_WORDS];
     pick(rng, n, a);
     pick(rng, n, c);
     int n_in = cells_as_list(a, n, sim_random(rng) & 1, in), n_out = cells_as_list(c, n, sim_random(rng) & 1, out);
     goal_id send = goal_sendv(from->b, dst, tag, in, n_in), recv = goal_recvv(to->b, src, tag, out, n_out);
     for (int i = 0; i < n; i++) {
-        read_cell(from, send, a[i]);
+        cell_read(from, send, a[i]);
         memcpy(data[i], from->cell[a[i]], CELL);
     }
     for (int i = 0; i < n; i++) {
-        write_cell(to, recv, c[i]);
+        cell_write(to, recv, c[i]);
         memcpy(to->cell[c[i]], data[i], CELL);
     }
 }
 
-static void draw(struct rank_build *r, int P, uint64_t *rng)
+static void draw(struct cells *r, int P, uint64_t *rng)
 {
     for (int step = 0; step < STEPS; step++) {
         int a = (int)(sim_random(rng) % (uint64_t)P), b = (int)(sim_random(rng) % (uint64_t)P);
@@ -121,26 +93,20 @@ static void draw(struct rank_build *r, int P, uint64_t *rng)
 
 static void run_one(uint64_t case_seed)
 {
-    static struct rank_build rank[RANKS];
-    static uint64_t memory[RANKS][CELLS][CELL / 8];
+    static struct cells rank[RANKS];
+    static uint64_t memory[RANKS][CELLS][CELL_WORDS];
     struct goal_prog *prog[RANKS];
     struct sim_op op = {SIM_SUM};
     uint64_t rng = case_seed;
     int P = 1 + (int)(sim_random(&rng) % RANKS);
     for (int i = 0; i < P; i++) {
-        memset(&rank[i], 0, sizeof rank[i]);
-        rank[i].b = goal_build_open(i, P, 0);
-        for (int c = 0; c < CELLS; c++) {
-            rank[i].use[c].writer = GOAL_NONE;
-            for (int k = 0; k < CELL / 8; k++) rank[i].cell[c][k] = sim_random(&rng);
-        }
+        cells_open(&rank[i], i, P, at, CELLS, &rng);
         memcpy(memory[i], rank[i].cell, sizeof memory[i]);
     }
     draw(rank, P, &rng);
     for (int i = 0; i < P; i++) {
-        assert_int_equal(goal_seal(rank[i].b, &prog[i]), 0);
+        prog[i] = cells_seal(&rank[i]);
         assert_int_equal(goal_verify(&prog[i]->head, prog[i]->head.bytes), 0);
-        goal_build_close(rank[i].b);
     }
     struct sim *sim = sim_open(P, prog, case_seed);
     for (int i = 0; i < P; i++) sim_bind(sim, i, GOAL_SEND_BUF, memory[i], NULL);

@@ -4,11 +4,10 @@
  * evaluator (GOAL-1), as they are, after each pass, after all of them, and with messages put together. How much there is
  * to win is printed, and must be something.
  */
+#include "cells.h"
 #include "coll/arith.h"
-#include "coll/build.h"
 #include "coll/check.h"
 #include "coll/optimise.h"
-#include "sim.h"
 
 #include "base/err.h"
 #include "base/var.h"
@@ -24,25 +23,14 @@
 #include <cmocka.h>
 
 /* Cells of the user's memory and, behind them, of the scratchpad. */
-enum { MINE = 8, CELLS = 16, CELL = 16, STEPS = 100, RANKS = 16 };
+enum { MINE = 8, CELLS = CELLS_MAX, STEPS = 100, RANKS = 16 };
 
 static uint64_t seed;
 
-struct cell_use { /* of one cell: who wrote it last, who has read it since */
-    goal_id writer, reader[2 * STEPS];
-    int readers;
-};
-
-struct rank_build {
-    struct goal_build *b;
-    struct cell_use use[CELLS];
-    uint64_t cell[CELLS][CELL / 8]; /* the evaluator's memory */
-};
-
 struct trial {
     int P;
-    struct rank_build rank[RANKS];
-    uint64_t memory[RANKS][MINE][CELL / 8]; /* what the user's memory holds before */
+    struct cells rank[RANKS];
+    uint64_t memory[RANKS][MINE][CELL_WORDS]; /* what the user's memory holds before */
     uint64_t rng;
 };
 
@@ -53,43 +41,27 @@ static struct goal_mem at(int c)
     return c < MINE ? goal_mem(GOAL_SLOT_USER, c * CELL) : goal_mem(GOAL_SCRATCH, (c - MINE) * CELL);
 }
 
-static void read_cell(struct rank_build *r, goal_id op, int c)
-{
-    goal_after(r->b, op, r->use[c].writer);
-    r->use[c].reader[r->use[c].readers++] = op;
-}
-
-static void write_cell(struct rank_build *r, goal_id op, int c)
-{
-    struct cell_use *u = &r->use[c];
-    for (int i = 0; i < u->readers; i++)
-        if (u->reader[i] != op) goal_after(r->b, op, u->reader[i]);
-    if (u->writer != op) goal_after(r->b, op, u->writer);
-    u->writer = op;
-    u->readers = 0;
-}
-
 /* ---- drawing ------------------------------------------------------------------- */
 
-static void add_copy(struct rank_build *r, int from, int to)
+static void add_copy(struct cells *r, int from, int to)
 {
     goal_id op = goal_copy(r->b, at(from), at(to), CELL);
-    read_cell(r, op, from);
-    write_cell(r, op, to);
+    cell_read(r, op, from);
+    cell_write(r, op, to);
     memcpy(r->cell[to], r->cell[from], CELL);
 }
 
-static void add_sum(struct rank_build *r, int from, int to)
+static void add_sum(struct cells *r, int from, int to)
 {
     struct goal_part in = {at(from), CELL}, out = {at(to), CELL};
     goal_id op = goal_arithv(r->b, ARITH_CODE(GOAL_ADD, GOAL_UINT64), &in, 1, &out, 1);
-    read_cell(r, op, from);
-    write_cell(r, op, to);
-    for (int k = 0; k < CELL / 8; k++) r->cell[to][k] += r->cell[from][k];
+    cell_read(r, op, from);
+    cell_write(r, op, to);
+    for (int k = 0; k < CELL_WORDS; k++) r->cell[to][k] += r->cell[from][k];
 }
 
 /* Edges that follow from others, and joins for nothing. */
-static void add_noise(struct trial *t, struct rank_build *r)
+static void add_noise(struct trial *t, struct cells *r)
 {
     int n = goal_count(r->b);
     if (n < 2) return;
@@ -108,12 +80,12 @@ static void add_noise(struct trial *t, struct rank_build *r)
 
 static void one_message(struct trial *t, int src, int dst, int tag)
 {
-    struct rank_build *from = &t->rank[src], *to = &t->rank[dst];
+    struct cells *from = &t->rank[src], *to = &t->rank[dst];
     int a = draw(t, CELLS), c = draw(t, CELLS);
     if (src == dst) return; /* the receive may wait for the send: that is a deadlock */
     goal_id send = goal_send(from->b, dst, tag, at(a), CELL), recv = goal_recv(to->b, src, tag, at(c), CELL);
-    read_cell(from, send, a);
-    write_cell(to, recv, c);
+    cell_read(from, send, a);
+    cell_write(to, recv, c);
     memcpy(to->cell[c], from->cell[a], CELL);
     if (c >= MINE && draw(t, 2)) add_copy(to, c, draw(t, MINE)); /* taken away at once */
 }
@@ -122,12 +94,12 @@ static void one_message(struct trial *t, int src, int dst, int tag)
 static void first_messages(struct trial *t)
 {
     for (int r = 0; r < t->P && t->P > 1; r++) {
-        struct rank_build *from = &t->rank[r], *to = &t->rank[(r + 1) % t->P];
+        struct cells *from = &t->rank[r], *to = &t->rank[(r + 1) % t->P];
         for (int i = 0; i < 3; i++) {
             goal_id send = goal_send(from->b, (r + 1) % t->P, 60000 + i, at(i), CELL);
             goal_id recv = goal_recv(to->b, r, 60000 + i, at(MINE + i), CELL);
-            read_cell(from, send, i);
-            write_cell(to, recv, MINE + i);
+            cell_read(from, send, i);
+            cell_write(to, recv, MINE + i);
             memcpy(to->cell[MINE + i], from->cell[i], CELL);
         }
     }
@@ -168,7 +140,7 @@ static void count(const struct goal_head *h, struct counts *c)
 /* Runs the programs; the user's memory must be the evaluator's. */
 static void run(const struct trial *t, struct goal_prog *const prog[], uint64_t run_seed, const char *what)
 {
-    static uint64_t memory[RANKS][MINE][CELL / 8];
+    static uint64_t memory[RANKS][MINE][CELL_WORDS];
     const struct goal_head *block[RANKS];
     memcpy(memory, t->memory, sizeof memory);
     struct sim *sim = sim_open(t->P, prog, run_seed);
@@ -177,7 +149,7 @@ static void run(const struct trial *t, struct goal_prog *const prog[], uint64_t 
         block[i] = &prog[i]->head;
         if (goal_verify(block[i], block[i]->bytes)) fail_msg("case %llu, %s: %s", (unsigned long long)run_seed, what, err_words());
     }
-    if (goal_check_all(t->P, block) || sim_run(sim)) fail_msg("case %llu, %s: %s", (unsigned long long)run_seed, what, err_words());
+    if (goal_check_all(t->P, t->P, block, NULL) || sim_run(sim)) fail_msg("case %llu, %s: %s", (unsigned long long)run_seed, what, err_words());
     for (int i = 0; i < t->P; i++)
         if (memcmp(memory[i], t->rank[i].cell, sizeof memory[i]))
             fail_msg("case %llu, %s: memory of rank %d of %d differs from the evaluator's", (unsigned long long)run_seed, what, i, t->P);
@@ -219,7 +191,7 @@ static void together(const struct trial *t, struct goal_prog *const prog[], uint
 }
 
 /* Nothing is read before it is written; all of it has been when a join is over. */
-static void fill_pad(struct rank_build *r)
+static void fill_pad(struct cells *r)
 {
     for (int c = MINE; c < CELLS; c++) add_copy(r, c - MINE, c);
     goal_id join = goal_join(r->b);
@@ -237,17 +209,14 @@ static void run_one(uint64_t case_seed)
     t.rng = case_seed;
     t.P = 1 + draw(&t, RANKS);
     for (int i = 0; i < t.P; i++) {
-        t.rank[i].b = goal_build_open(i, t.P, 0);
+        cells_open(&t.rank[i], i, t.P, at, MINE, &t.rng);
         goal_scratch(t.rank[i].b, (CELLS - MINE) * CELL);
-        for (int c = 0; c < CELLS; c++) t.rank[i].use[c].writer = GOAL_NONE;
-        for (int c = 0; c < MINE; c++)
-            for (int k = 0; k < CELL / 8; k++) t.memory[i][c][k] = t.rank[i].cell[c][k] = sim_random(&t.rng);
+        memcpy(t.memory[i], t.rank[i].cell, sizeof t.memory[i]);
         fill_pad(&t.rank[i]);
     }
     draw_all(&t);
     for (int i = 0; i < t.P; i++) {
-        assert_int_equal(goal_seal(t.rank[i].b, &prog[i]), 0);
-        goal_build_close(t.rank[i].b);
+        prog[i] = cells_seal(&t.rank[i]);
         count(&prog[i]->head, &before);
     }
     run(&t, prog, case_seed, "as it was");

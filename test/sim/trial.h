@@ -17,17 +17,20 @@ struct trial {
     bool in_place, ordered, gap;
     bool loose; /* the operator counts as one that commutes but does not: of the results only that all ranks' are alike */
     int64_t segment;
-    int radix, nodes;
-    bool mixed; /* COLL_MIXED */
-    int32_t node[TRIAL_RANKS];
+    int radix, nodes, domains;
+    unsigned mixed; /* COLL_MIXED, COLL_SHUFFLED */
+    int32_t node[TRIAL_RANKS], domain[TRIAL_RANKS];
     uint64_t seed;
 };
 
 /* What is varied systematically; size 0 is nothing, 1 a few elements, 2 several segments. */
 enum { TRIAL_IN_PLACE = 1, TRIAL_ORDERED = 2, TRIAL_SIZE = 4, TRIAL_OPTIONS = 12 };
 
-/* A trial, what is not given drawn at random: gaps, radix, nodes, segment. False: there is no such case. */
+/* A trial, what is not given drawn at random: gaps, radix, nodes, domains, segment. False: there is no such case. */
 bool trial_draw(struct trial *, int alg, int P, int root, unsigned options, uint64_t state);
+
+/* May the algorithm be used for it? */
+bool trial_fits(const struct trial *);
 
 bool trial_has_root(enum coll_kind);
 

@@ -1,9 +1,11 @@
 /*
- * background.c - the helper thread (TERN_PROGRESS=helper): what was started ends while no rank calls MPI; what it finds to be
- * wrong is told to the rank that waits, by its own thread; users' operators run in the program's thread; a session's info
- * key starts it, and it goes with the last user of the library.
+ * background.c - the helper thread (TERN_PROGRESS=helper): what was started, users' schedules too, ends while no rank
+ * calls MPI; what it finds to be wrong is told to the rank that waits, by its own thread; users' operators run in the
+ * program's thread; a session's info key starts it, and it goes with the last user of the library.
  */
 #include "../check.h"
+
+#include <goal.h>
 
 #include <dirent.h>
 #include <pthread.h>
@@ -24,8 +26,9 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* True as soon as all n bytes are `value`; a rank that does not call MPI gives up after a while. */
-static int arrives(const volatile unsigned char *p, size_t n, unsigned char value)
+/* True as soon as all n bytes are `value`; a rank that does not call MPI gives up after a while. It looks at what another
+ * thread writes, on purpose. */
+__attribute__((no_sanitize_thread)) static int arrives(const volatile unsigned char *p, size_t n, unsigned char value)
 {
     double end = now() + 5;
     for (size_t i = 0; i < n; i++)
@@ -87,6 +90,38 @@ static void ends_by_itself(void)
             if (kind != 2 || rank) CHECK(arrives(in, n, value), "%s does not end while nobody calls MPI", name[kind]);
             CHECK_OK(MPI_Waitall(2, q, MPI_STATUSES_IGNORE));
         }
+}
+
+/* A token goes around twice, which takes a turn of everybody's. */
+static GOAL_Schedule token(void)
+{
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    GOAL_Schedule s;
+    GOAL_Op op[4];
+    CHECK_OK(GOAL_Create(MPI_COMM_WORLD, 16, &s));
+    for (int lap = 0; lap < 2; lap++) {
+        GOAL_Op *send = &op[2 * lap + !!rank], *recv = &op[2 * lap + !rank];
+        CHECK_OK(GOAL_Send(s, GOAL_AT(0), GOAL_SCRATCHPAD, 8, next, lap, send));
+        CHECK_OK(GOAL_Recv(s, GOAL_AT(8 * !rank), GOAL_SCRATCHPAD, 8, before, lap, recv));
+    }
+    for (int i = 1; i < 4; i++) CHECK_OK(GOAL_Requires(s, op[i], op[i - 1])); /* rank 0 sends first */
+    CHECK_OK(GOAL_Compile(s));
+    return s;
+}
+
+static void schedules_end_by_themselves(void)
+{
+    GOAL_Schedule s = token();
+    for (int round = 0; round < 5 * ROUNDS; round++) {
+        GOAL_Request r = GOAL_REQUEST_INIT;
+        double end = now() + 5;
+        if (round % 2) CHECK_OK(MPI_Barrier(MPI_COMM_WORLD));
+        CHECK_OK(GOAL_Run(s, &r));
+        while (!GOAL_Finished(&r) && now() < end) usleep(100);
+        CHECK(GOAL_Finished(&r), "a schedule does not end while nobody calls MPI");
+        CHECK_OK(GOAL_Wait(&r));
+    }
+    CHECK_OK(GOAL_Free(&s));
 }
 
 /* ---- whose thread ---- */
@@ -181,6 +216,7 @@ int main(int argc, char **argv)
     out = malloc(room);
     CHECK(threads_named("tern-helper") == 1, "%d helpers", threads_named("tern-helper"));
     ends_by_itself();
+    schedules_end_by_themselves();
     users_operator_runs_here();
     errors_are_told_here();
     free(in);

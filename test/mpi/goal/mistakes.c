@@ -101,6 +101,8 @@ static void running(void)
     CHECK_OK(GOAL_Test(&r, &flag));
     CHECK(flag == 1, "a request of nothing");
     REFUSED(GOAL_Run(s, &r), MPI_ERR_REQUEST, "not compiled");
+    REFUSED(GOAL_Wait(&(GOAL_Request){7, 0, word}), MPI_ERR_REQUEST, "not of a run");
+    REFUSED(GOAL_Test(&(GOAL_Request){GOAL_RUNNING, 0, NULL}, &flag), MPI_ERR_REQUEST, "not of a run");
     REFUSED(GOAL_Export(s, NULL, 0, &(MPI_Count){0}), MPI_ERR_REQUEST, "not compiled");
     REFUSED(GOAL_Bind(s, GOAL_USERSPACE, word, 8), MPI_ERR_ARG, "compiled");
     CHECK_OK(GOAL_Copy(s, GOAL_AT(8), GOAL_BUFFER(1), word, GOAL_USERSPACE, 8, NULL));

@@ -162,12 +162,41 @@ static void bounded(void **state)
     coll_cache_close(c);
 }
 
+/* A frame counts while it is away; its program may be gone when it comes back, and it may have grown. */
+static void frames_come_and_go(void **state)
+{
+    (void)state;
+    struct coll_cache *c = coll_cache_open(4, free_idle);
+    struct coll_cache_stats empty, s;
+    void *idle;
+    struct goal_prog *p = get(c, 64, &idle);
+    coll_cache_stats(c, &empty);
+    coll_cache_put(c, p, malloc(1), 300);
+    for (size_t bytes = 300; bytes < 3000; bytes += 300) {
+        assert_null(get(c, 64, &idle));
+        coll_cache_stats(c, &s);
+        assert_int_equal(s.bytes - empty.bytes, bytes);
+        assert_non_null(idle);
+        coll_cache_put(c, p, idle, bytes + 300);
+    }
+    assert_null(get(c, 64, &idle));
+    coll_cache_clear(c);
+    freed = 0;
+    coll_cache_put(c, p, idle, 3000);
+    assert_int_equal(freed, 1);
+    coll_cache_stats(c, &s);
+    assert_int_equal(s.bytes, 0);
+    goal_unref(p);
+    coll_cache_close(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(found_again),
         cmocka_unit_test(found_by_blocks),
         cmocka_unit_test(idle_frames),
+        cmocka_unit_test(frames_come_and_go),
         cmocka_unit_test(oldest_makes_room),
         cmocka_unit_test(bounded),
     };

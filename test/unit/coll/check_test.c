@@ -17,6 +17,7 @@
 enum { RANKS = 3 };
 
 static struct goal_build *part[RANKS];
+static struct goal_spot spot[2]; /* of the last judgement */
 
 static void begin(void)
 {
@@ -33,7 +34,7 @@ static int judged(void)
         goal_build_close(part[r]);
         block[r] = &prog[r]->head;
     }
-    int rc = goal_check_all(RANKS, block);
+    int rc = goal_check_all(RANKS, RANKS, block, spot);
     for (int r = 0; r < RANKS; r++) goal_unref(prog[r]);
     return rc;
 }
@@ -47,6 +48,15 @@ static void refused(const char *words)
     if (!strstr(err_words(), words)) fail_msg("'%s' is not in: %s", words, err_words());
 }
 
+/* The words are about these operations. */
+static void points_to(int program, uint32_t op, int other, uint32_t other_op)
+{
+    assert_int_equal(spot[0].program, program);
+    assert_int_equal(spot[1].program, other);
+    if (program >= 0) assert_int_equal(spot[0].op, op);
+    if (other >= 0) assert_int_equal(spot[1].op, other_op);
+}
+
 static void pairs(void **state)
 {
     (void)state;
@@ -56,9 +66,11 @@ static void pairs(void **state)
     send_to(2, 2, 0, 4);
     recv_from(2, 2, 0, 4);
     assert_int_equal(judged(), 0);
+    points_to(-1, 0, -1, 0);
     begin();
     send_to(0, 1, 3, 8);
     refused("rank 0 sends to rank 1 under tag 3 (operation 0), and nothing");
+    points_to(0, 0, -1, 0);
     begin();
     recv_from(2, 1, 9, 8);
     refused("rank 2 receives from rank 1 under tag 9 (operation 0), and nothing");
@@ -70,11 +82,13 @@ static void pairs(void **state)
     send_to(0, 1, 3, 9);
     recv_from(1, 0, 3, 8);
     refused("sends 9 bytes to rank 1 under tag 3, which has room for 8");
+    points_to(0, 0, 1, 0);
     begin();
     send_to(0, 1, 3, 8);
     send_to(0, 1, 3, 8);
     recv_from(1, 0, 3, 8);
     refused("two sends from rank 0 to rank 1 under tag 3");
+    points_to(0, 1, 0, 0);
 }
 
 /* r waits for its receive from the rank below before it sends upwards; rank 0 does so only if `all`. */
@@ -96,6 +110,7 @@ static void deadlocks(void **state)
     assert_int_equal(judged(), 0);
     circle(true, false);
     refused("deadlock: rank 0 receives from rank 2 under tag 0 (operation 0)");
+    points_to(0, 0, 2, 1);
     begin(); /* only if no message is buffered: each sends before it receives */
     goal_after(part[0], recv_from(0, 1, 0, 8), send_to(0, 1, 0, 8));
     goal_after(part[1], recv_from(1, 0, 0, 8), send_to(1, 0, 0, 8));
@@ -113,10 +128,44 @@ static void tags_of_one(void **state)
         goal_send(b, 0, 5, goal_mem(0, 0), 8);
         goal_recv(b, 1, same ? 5 : 6, goal_mem(1, 8), 8);
         assert_int_equal(goal_seal(b, &prog), 0);
-        assert_int_equal(goal_check_tags(&prog->head), same ? TERN_ERR_PROGRAM : 0);
+        assert_int_equal(goal_check_tags(&prog->head, spot), same ? TERN_ERR_PROGRAM : 0);
+        if (same) points_to(0, 3, 0, 1);
         goal_build_close(b);
         goal_unref(prog);
     }
+}
+
+/* Two groups, of one rank and of two: each program names its own group's ranks first. */
+static int judged_as_groups(bool cross)
+{
+    static const int rank[RANKS] = {0, 0, 1}, far[RANKS] = {1, 2, 2};
+    struct goal_prog *prog[RANKS];
+    const struct goal_head *block[RANKS];
+    for (int r = 0; r < RANKS; r++) assert_non_null(part[r] = goal_build_open(rank[r], RANKS, 0));
+    for (int r = 1; r < RANKS; r++) {
+        goal_id send = send_to(0, far[0] + r - 1, 7, 8), recv = recv_from(r, far[r], 7, 8);
+        goal_id back = send_to(r, far[r], 8, 8), got = recv_from(0, far[0] + r - 1, 8, 8);
+        goal_after(part[r], back, recv);
+        goal_after(part[0], cross ? send : got, cross ? got : send);
+    }
+    send_to(1, 1, 9, 8); /* within the second group */
+    recv_from(2, 0, 9, 8);
+    for (int r = 0; r < RANKS; r++) {
+        assert_int_equal(goal_seal(part[r], &prog[r]), 0);
+        goal_build_close(part[r]);
+        block[r] = &prog[r]->head;
+    }
+    int rc = goal_check_all(RANKS, 1, block, spot);
+    for (int r = 0; r < RANKS; r++) goal_unref(prog[r]);
+    return rc;
+}
+
+static void two_groups(void **state)
+{
+    (void)state;
+    if (judged_as_groups(false)) fail_msg("%s", err_words());
+    assert_int_equal(judged_as_groups(true), TERN_ERR_PROGRAM);
+    assert_non_null(strstr(err_words(), "deadlock: rank 0 of the first group receives from rank 0 of the second group"));
 }
 
 /* All ranks' programs of one algorithm, for P ranks. */
@@ -132,7 +181,7 @@ static void algorithm(int alg, int P)
         assert_int_equal(coll_compile(&s, &coll_given_nothing, &prog[s.rank]), 0);
         block[s.rank] = &prog[s.rank]->head;
     }
-    if (goal_check_all(P, block)) fail_msg("%s, %d ranks: %s", a->name, P, err_words());
+    if (goal_check_all(P, P, block, NULL)) fail_msg("%s, %d ranks: %s", a->name, P, err_words());
     for (int r = 0; r < P; r++) goal_unref(prog[r]);
 }
 
@@ -148,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs),
         cmocka_unit_test(deadlocks),
+        cmocka_unit_test(two_groups),
         cmocka_unit_test(tags_of_one),
         cmocka_unit_test(collectives_are_right),
     };

@@ -259,10 +259,41 @@ static void late_error(void **state)
     f->ctx = &run;
     f->done = on_done;
     goal_start(f); /* `held` is the second */
-    goal_op_done(f, goal_op_at(&prog->head, goal_indep(&prog->head)[0]), TERN_ERR_TRUNCATE);
+    goal_op_done(f, goal_op_at(&prog->head, goal_indep(&prog->head)[0]), TERN_ERR_PEER);
     assert_int_equal(cancelled, 1);
     assert_int_equal(run.done, 1);
-    assert_int_equal(f->status, TERN_ERR_TRUNCATE);
+    assert_int_equal(f->status, TERN_ERR_PEER);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
+/* A message longer than what was expected is an error of the run, but others wait for the rest of it: that is done. */
+static void truncated(void **state)
+{
+    (void)state;
+    static const struct goal_port failing = {.send = failing_send, .recv = failing_send, .cancel = cancel};
+    struct goal_build *b = goal_build_open(0, 2, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    fail_at = -1;
+    sends = cancelled = 0;
+    goal_id first = goal_recvv(b, 1, 0, NULL, 0);
+    goal_after(b, goal_sendv(b, 1, 1, NULL, 0), first);
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &failing);
+    f->ctx = &run;
+    f->done = on_done;
+    for (int again = 1; again <= 2; again++) {
+        goal_start(f);
+        goal_op_done(f, held, TERN_ERR_TRUNCATE);
+        assert_int_equal(sends, 2 * again);
+        assert_int_equal(run.done, again - 1);
+        goal_op_done(f, held, 0);
+        assert_int_equal(run.done, again);
+        assert_int_equal(f->status, TERN_ERR_TRUNCATE);
+    }
+    assert_int_equal(cancelled, 0);
     goal_frame_free(f);
     goal_unref(prog);
 }
@@ -338,6 +369,7 @@ int main(void)
         {.name = "errors", .test_func = errors},
         {.name = "errors, port cancels", .test_func = errors, .initial_state = &with_cancel},
         cmocka_unit_test(late_error),
+        cmocka_unit_test(truncated),
         cmocka_unit_test(stamps),
         cmocka_unit_test(empty),
         cmocka_unit_test(locate),

@@ -85,6 +85,10 @@ static void all_operations(void **state)
 #define SLOTS "  slot 0 (send) [0,8) read\n  slot 2 (scratch) [0,8) read write\n"
 #define OPS "  0 recv from 1 tag 4: scratch[0,8) then 1\n  1 add uint32: send[0,8) -> scratch[0,8)\n"
 
+#define CYCLE                                                                                                        \
+    "schedule v2: rank 0 of 1, 4 operations, 1 independent, scratchpad 0 bytes, 0 slots, 176 bytes\n"               \
+    "  0 join then 1\n  1 join then 2 3\n  2 join then 1\n  3 join\n"
+
 static void mistakes(void **state)
 {
     static const struct {
@@ -105,7 +109,8 @@ static void mistakes(void **state)
         {HEAD SLOTS "  0 recv from 1 tag 4: scratch[0,8) then 2\n", "out of range at '2'"},
         {HEAD SLOTS "  0 recv from 1 tag 4: scratch[0,8)\n  1 join\n", "more operations are independent"},
         {HEAD SLOTS "  0 recv from 1 tag 4: scratch[0,8) then 1\n  1 join then 0\n", "fewer operations are independent"},
-        {HEAD SLOTS "  0 recv from 2 tag 4: scratch[0,8) then 1\n  1 add uint32: send[0,8) -> scratch[0,8)\n", "names rank 2"},
+        {HEAD SLOTS "  0 recv from 2 tag 4: scratch[0,8) then 1\n  1 add uint32: send[0,8) -> scratch[0,8)\n", "line 4: collective schedule: operation 0 names rank 2"},
+        {CYCLE, "line 3: collective schedule: the dependencies form a cycle: operation 1 waits for 2"},
     };
     (void)state;
     struct goal_prog *prog;

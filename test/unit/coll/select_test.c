@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -44,6 +46,8 @@ static void groups_agree(void **state)
                     if (kind == COLL_ALLGATHER || kind == COLL_ALLTOALL) a.from = b.bytes = 10 * bytes, b.from = bytes;
                     if (kind == COLL_ALLGATHERV) b.bytes = 1 << 20;
                     if (kind == COLL_REDUCE_SCATTER_BLOCK) a.bytes = bytes * m, b.bytes = bytes * n;
+                    a.nodes = 1 + n % 3, b.nodes = 1 + m % 2;
+                    a.domains = n, b.domains = 2 * b.nodes;
                     coll_select(&a, NULL);
                     coll_select(&b, NULL);
                     assert_int_equal(a.alg, b.alg);
@@ -79,6 +83,7 @@ static void variables(void **state)
             struct coll_shape s = shape(kind, 8, 100, COLL_EXACT);
             s.remote = coll_algs[i].flags & ALG_INTER ? 3 : 0;
             s.nodes = 2;
+            s.domains = 4;
             coll_select(&s, NULL);
             assert_int_equal(s.alg, i);
             s = shape(kind, 7, 100, COLL_ORDERED); /* not where it would be wrong */
@@ -109,6 +114,26 @@ static void far_away(void **state)
     assert_int_equal(near.alg, far.alg);
 }
 
+/* Leaders of domains, where there are many ranks and several in a domain. */
+static void domains(void **state)
+{
+    (void)state;
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        struct coll_shape s = shape(COLL_ALLREDUCE, 64, 1000, nodes > 1 ? COLL_FAR : 0);
+        s.nodes = nodes;
+        s.domains = 8;
+        coll_select(&s, NULL);
+        assert_string_equal(coll_algs[s.alg].name, "domain_leaders");
+        s.domains = 64; /* a rank in each */
+        coll_select(&s, NULL);
+        assert_string_equal(coll_algs[s.alg].name, nodes > 1 ? "leaders" : "doubling");
+        s.domains = 8;
+        s.flags |= COLL_ORDERED | COLL_SHUFFLED;
+        coll_select(&s, NULL);
+        assert_string_equal(coll_algs[s.alg].name, nodes > 1 ? "leaders" : "doubling");
+    }
+}
+
 /* The hints of a communicator come first; what is no hint, or names no algorithm, is not one. */
 static void hints(void **state)
 {
@@ -127,9 +152,35 @@ static void hints(void **state)
     coll_select(&s, wanted);
     assert_string_equal(coll_algs[s.alg].name, "chain");
     assert_int_equal(s.segment, 2048);
-    assert_true(coll_select_forced(COLL_BCAST, wanted));
-    assert_false(coll_select_forced(COLL_REDUCE, wanted));
-    assert_false(coll_select_forced(COLL_BCAST, NULL));
+    assert_int_equal(coll_select_forced(wanted), 1u << COLL_BCAST);
+    assert_int_equal(coll_select_forced(NULL), 0);
+}
+
+/* A user's table may say that calls go by messages; the variable of its file is read at the start only. */
+static void messages(void **state)
+{
+    (void)state;
+    char path[64];
+    int fd = memfd_create("table", 0);
+    static const char text[] = "bcast ranks 4 from 1K : chain messages\nbcast : binomial\nbarrier : linear\n";
+    assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    assert_int_equal(coll_select_tabled(), 0);
+    assert_int_equal(var_set(VAR_COLL_TABLE, path), 0);
+    coll_select_close();
+    int rc = coll_select_open();
+    close(fd);
+    assert_int_equal(rc, 0);
+    assert_int_equal(coll_select_tabled(), 1u << COLL_BCAST);
+    struct coll_shape s = shape(COLL_BCAST, 4, 2000, 0);
+    assert_true(coll_select_messages(&s));
+    s.bytes = 1000;
+    assert_false(coll_select_messages(&s));
+    s = shape(COLL_BCAST, 5, 2000, 0);
+    assert_false(coll_select_messages(&s));
+    assert_int_equal(var_set(VAR_COLL_TABLE, ""), 0);
+    coll_select_close();
+    assert_int_equal(coll_select_open(), 0);
 }
 
 static void printable(void **state)
@@ -154,7 +205,9 @@ int main(void)
         cmocka_unit_test(groups_agree),
         cmocka_unit_test(variables),
         cmocka_unit_test(far_away),
+        cmocka_unit_test(domains),
         cmocka_unit_test(hints),
+        cmocka_unit_test(messages),
         cmocka_unit_test(printable),
     };
     if (var_open() || coll_select_open()) return 1;

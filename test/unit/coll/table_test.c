@@ -69,6 +69,27 @@ static void long_lines(void **state)
     assert_non_null(strstr(err_words(), "line 1 is too long"));
 }
 
+static void domains(void **state)
+{
+    (void)state;
+    struct coll_table t = read_table("bcast domain_leaders domains 9+ : domain_leaders\nbcast domain_leaders : chain\n"
+                                     "bcast nodes 2-3 : linear\nbcast domains 2+ : scatter\nbcast : binomial\n");
+    struct coll_shape s = shape(COLL_BCAST, 32, 100);
+    assert_string_equal(name_for(&t, &s), "binomial");
+    s.domains = 16;
+    assert_string_equal(name_for(&t, &s), "domain_leaders");
+    s.domains = 32; /* each rank in one of its own */
+    assert_string_equal(name_for(&t, &s), "scatter");
+    s.domains = 4;
+    assert_string_equal(name_for(&t, &s), "chain");
+    s.domains = 0; /* not known: the nodes */
+    s.nodes = 3;
+    assert_string_equal(name_for(&t, &s), "linear");
+    s.nodes = 4;
+    assert_string_equal(name_for(&t, &s), "scatter");
+    coll_table_free(&t);
+}
+
 static void places_and_orders(void **state)
 {
     (void)state;
@@ -89,6 +110,17 @@ static void places_and_orders(void **state)
     coll_table_free(&t);
 }
 
+/* Ranks of a gatherv know their own blocks only, and must choose alike. */
+static void blocks_have_no_bytes(void **state)
+{
+    (void)state;
+    struct coll_table t = read_table("gatherv below 1K : staged\ngatherv : linear\n");
+    struct coll_shape small = shape(COLL_GATHERV, 8, 100), large = shape(COLL_GATHERV, 8, 10000);
+    assert_string_equal(name_for(&t, &small), "staged");
+    assert_string_equal(name_for(&t, &large), "staged");
+    coll_table_free(&t);
+}
+
 /* An algorithm that cannot be used leaves the choice to later rules. */
 static void what_does_not_fit(void **state)
 {
@@ -104,9 +136,10 @@ static void what_does_not_fit(void **state)
 static void in_and_out(void **state)
 {
     (void)state;
-    static const char text[] = "bcast                  near ranks 2-4 from 1K below 3M : chain radix 3 segment 2G\n"
+    static const char text[] = "bcast                  near ranks 2-4 from 1K below 3M : chain radix 3 segment 2G messages\n"
                                "reduce                 commutes ranks 5 below 100 : binomial\n"
-                               "alltoall               leaders ranks 3+ : bruck\n";
+                               "alltoall               leaders ranks 3+ : bruck\n"
+                               "bcast                  domain_leaders ranks 3 nodes 2-4 domains 5+ : leaders\n";
     struct coll_table t = read_table(text);
     char *out = coll_table_print(&t);
     assert_string_equal(out, text);
@@ -126,6 +159,8 @@ static void refused(void **state)
         {"bcast ranks 4-2 : chain", "'4-2' is not a number of ranks"},
         {"bcast ranks 0 : chain", "'0' is not a number of ranks"},
         {"bcast ranks 99999999999 : chain", "is not a number of ranks"},
+        {"bcast nodes 0 : chain", "'0' is not a number of nodes"},
+        {"bcast domains 4-x : chain", "'4-x' is not a number of domains"},
         {"bcast ranks", "the end, where a number of ranks"},
         {"bcast from 1X : chain", "'1X' is not a size"},
         {"bcast below 99999999999G : chain", "is not a size"},
@@ -133,7 +168,7 @@ static void refused(void **state)
         {"bcast from 2K below 2K : chain", "empty range"},
         {"bcast : chain radix 1", "'1' is not a radix"},
         {"bcast : chain segment 0", "'0' is not a size"},
-        {"bcast : chain quickly", "'quickly' is not 'radix' or 'segment'"},
+        {"bcast : chain quickly", "'quickly' is not 'radix', 'segment' or 'messages'"},
         {"bcast :", "the end, where an algorithm of bcast"},
         {"bcast", "the end, where a condition"},
         {"bcast : chain\nbcast far : scatter", "line 2: this rule of bcast never decides, since that of line 1 does first"},
@@ -151,7 +186,7 @@ static void refused(void **state)
 static void random_texts(void **state)
 {
     (void)state;
-    static const char *const words[] = {"bcast", "reduce", "near", "far", "leaders", "commutes", "ordered", "ranks", "from",
+    static const char *const words[] = {"bcast", "reduce", "near", "far", "leaders", "domain_leaders", "commutes", "ordered", "ranks", "nodes", "domains", "from",
                                         "below", "1-4", "5+", "7", "1K", "0", "64K", ":", "chain", "binomial", "radix",
                                         "segment", "\n", "\n", "#", "x", "-", "99999999999999999999"};
     unsigned seed = (unsigned)getpid();
@@ -182,7 +217,9 @@ static void random_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders), cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders),
+        cmocka_unit_test(domains),
+        cmocka_unit_test(blocks_have_no_bytes), cmocka_unit_test(what_does_not_fit),
         cmocka_unit_test(in_and_out),      cmocka_unit_test(refused),           cmocka_unit_test(random_texts),
         cmocka_unit_test(long_lines),
     };

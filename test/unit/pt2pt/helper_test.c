@@ -67,7 +67,9 @@ static void owner_and_helper_exclude_each_other(void **state)
     (void)state;
     pthread_t t;
     open_job(false);
-    pt_help_no_more(); /* its way in stays open: the visitor takes its place */
+    pt_help_no_more();
+    atomic_store(&lane0.helped, true); /* the visitor takes its place, and there is always something for it */
+    atomic_store(&lane0.background, 1);
     over = false;
     visits = 0;
     guarded[0] = guarded[1] = 0;
@@ -93,6 +95,8 @@ static void owner_and_helper_exclude_each_other(void **state)
     }
     atomic_store(&over, true);
     pthread_join(t, NULL);
+    atomic_store(&lane0.helped, false);
+    atomic_store(&lane0.background, 0);
     assert_true(visits >= 100);
     assert_int_equal(guarded[0], guarded[1]);
     job_close();

@@ -8,7 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MS 1000000u
+#define MS   1000000u
+#define MOST 50000u /* the longest time that is polled, ns */
 
 static uint64_t cpu_ns(void)
 {
@@ -88,6 +89,16 @@ static void threads_are_woken(void **state)
 
 static bool at_once(void *calls) { return ++*(int *)calls > 3; }
 
+/* Until a thread sleeps in the lane. */
+static void await_sleeper(void)
+{
+    for (bool asleep = false; !asleep; usleep(1000)) {
+        lane_enter(&lane0);
+        asleep = lane0.sleepers == 1;
+        lane_leave(&lane0);
+    }
+}
+
 /* Regression: a thread that found its work just before it would sleep withdrew the announcement that another thread
  * slept by; that one was not woken any more. */
 static void announcement_stands_while_another_sleeps(void **state)
@@ -98,13 +109,7 @@ static void announcement_stands_while_another_sleeps(void **state)
     (void)state;
     open_job(true);
     assert_int_equal(pthread_create(&t, NULL, receive, (void *)1), 0);
-    for (;;) {
-        lane_enter(&lane0);
-        bool asleep = lane0.sleepers == 1;
-        lane_leave(&lane0);
-        if (asleep) break;
-        usleep(1000);
-    }
+    await_sleeper();
     usleep(5000);
     lane_enter(&lane0);
     lane_wait(&lane0, at_once, &calls, NULL);
@@ -150,21 +155,51 @@ static void gate_ends_a_wait(void **state)
     }
 }
 
-/* The polling time learnt: short waits make it grow to what pays, long ones let it shrink. */
+/* The polling time after `n` waits of one kind. */
+static uint64_t after(int n, uint64_t spin, uint64_t waited, bool slept)
+{
+    while (n--) spin = wait_learn(spin, MOST, waited, slept);
+    return spin;
+}
+
+/* The polling time learnt: short waits make it grow to what pays, long ones let it shrink, and it has its bounds. */
 static void polling_is_learnt(void **state)
 {
     (void)state;
+    assert_in_range(after(100, 0, 5000, false), 10000, 11000); /* ended by polling: near twice the wait */
+    assert_int_equal(after(1, 20000, 5000, false), 20000);     /* ... and never less for it */
+    assert_true(after(1, 0, 5000, true) > 0);                  /* a short sleep: polling longer would have paid */
+    assert_int_equal(after(20, 0, 5000, true), MOST);
+    assert_in_range(after(10, MOST, 50 * MS, true), MOST / 20, MOST / 15); /* long ones: a quarter less for each */
+    assert_true(after(100, MOST, 50 * MS, true) < 10);
+    assert_int_equal(after(1, MOST, UINT64_MAX / 4, false), MOST);
+    assert_int_equal(wait_learn(7, 0, 5000, true), 7); /* TERN_SPIN=never and always: nothing is learnt */
+    assert_int_equal(wait_learn(UINT64_MAX, UINT64_MAX, 50 * MS, true), UINT64_MAX);
+}
+
+static void *send_to_sleeper(void *none)
+{
+    int value = 5;
+    await_sleeper();
+    usleep((unsigned)(lane0.spin_max_ns / 500)); /* twice as long as polling pays */
+    pt_send(world, &value, 1, type_of(MPI_INT), 0, 1, PT_STANDARD);
+    return none;
+}
+
+/* A wait that slept long has taught the lane that. */
+static void a_long_sleep_teaches(void **state)
+{
+    pthread_t t;
+    int value;
+    struct request_result res;
+    (void)state;
     open_job(false);
+    assert_in_range(lane0.spin_max_ns, 1, 100 * MS);
     lane0.spin_ns = lane0.spin_max_ns;
-    for (int i = 0; i < 6; i++) {
-        pthread_t t;
-        int value;
-        struct request_result res;
-        assert_int_equal(pthread_create(&t, NULL, send_later, (void *)1), 0);
-        assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
-        pthread_join(t, NULL);
-    }
-    assert_true(lane0.spin_ns < lane0.spin_max_ns / 2);
+    assert_int_equal(pthread_create(&t, NULL, send_to_sleeper, NULL), 0);
+    assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
+    pthread_join(t, NULL);
+    assert_true(lane0.spin_ns < lane0.spin_max_ns);
     job_close();
 }
 
@@ -175,7 +210,8 @@ int main(void)
         cmocka_unit_test_teardown(threads_are_woken, job_clean),
         cmocka_unit_test_teardown(announcement_stands_while_another_sleeps, job_clean),
         cmocka_unit_test_teardown(gate_ends_a_wait, job_clean),
-        cmocka_unit_test_teardown(polling_is_learnt, job_clean),
+        cmocka_unit_test(polling_is_learnt),
+        cmocka_unit_test_teardown(a_long_sleep_teaches, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

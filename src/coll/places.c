@@ -1,0 +1,160 @@
+/* places.c - see places.h. */
+#include "coll/places.h"
+
+#include "base/err.h"
+#include "base/var.h"
+#include "proc/machine.h"
+#include "proc/proc.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the user wants ------------------------------------------------------- */
+
+enum { NARROWEST = 0, NONE = -1, BY_L3 = -2, BY_NUMA = -3 };
+static int32_t wanted; /* one of these, or so many ranks of a node are a domain, then as many more */
+
+int coll_places_open(void)
+{
+    static const struct {
+        const char *word;
+        int32_t means;
+    } known[] = {{"auto", NARROWEST}, {"none", NONE}, {"l3", BY_L3}, {"numa", BY_NUMA}};
+    const char *text = var_text(VAR_COLL_DOMAINS);
+    char *end;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (!strcmp(text, known[i].word)) {
+            wanted = known[i].means;
+            return 0;
+        }
+    long n = strtol(text, &end, 10);
+    if (end == text || *end || n < 1 || n > INT32_MAX)
+        return err_set(TERN_ERR_ARG,
+                       "variable TERN_COLL_DOMAINS: '%s' is not auto, none, l3, numa or a number of ranks", text);
+    wanted = (int32_t)n;
+    return 0;
+}
+
+/* ---- nodes ----------------------------------------------------------------------- */
+
+/* The node of a rank of this group. */
+static uint32_t node_of(const struct comm *c, int rank) { return proc_node_of(rankmap_at(c->local, rank)); }
+
+/* Between two groups: is one of the others elsewhere than the first of this one? */
+static bool others_far(const struct comm *c, uint32_t first)
+{
+    bool far = false;
+    for (int r = 0; c->inter && r < c->map->size; r++) far |= proc_node_of(comm_index(c, r)) != first;
+    return far;
+}
+
+static bool find_nodes(const struct comm *c, struct coll_comm *cc)
+{
+    uint32_t first = node_of(c, 0), top = 0;
+    bool one = true;
+    for (int r = 0; r < c->size; r++) {
+        uint32_t node = node_of(c, r);
+        one &= node == first;
+        if (node > top) top = node;
+    }
+    cc->nodes = 1;
+    cc->far = !one || others_far(c, first) || ((c->size > 1 || c->inter) && !strstr(var_text(VAR_TRANSPORTS), "shm"));
+    if (one) return true;
+    int32_t *number = calloc((size_t)top + 1, sizeof *number); /* of a node, plus 1 */
+    cc->node_of = malloc((size_t)c->size * sizeof *cc->node_of);
+    cc->nodes = 0;
+    for (int r = 0; r < c->size && number && cc->node_of; r++) {
+        int32_t *n = &number[node_of(c, r)];
+        if (!*n) *n = ++cc->nodes;
+        cc->node_of[r] = *n - 1;
+        cc->mixed |= r && cc->node_of[r] < cc->node_of[r - 1];
+    }
+    free(number);
+    return cc->nodes > 0;
+}
+
+/* ---- domains ----------------------------------------------------------------------- */
+
+/* By number: on each node the first ranks, the next ones, and so on, in the order of the communicator. */
+static bool deal_out(const struct comm *c, struct coll_comm *cc)
+{
+    struct {
+        int32_t domain, left; /* the one that is being filled, and how many it still takes */
+    } *node = calloc((size_t)cc->nodes, sizeof *node);
+    for (int r = 0; r < c->size && node; r++) {
+        int32_t n = cc->node_of ? cc->node_of[r] : 0;
+        if (!node[n].left) {
+            node[n].left = wanted;
+            node[n].domain = cc->domains++;
+        }
+        node[n].left--;
+        cc->domain_of[r] = node[n].domain;
+    }
+    free(node);
+    return node != NULL;
+}
+
+/* A number for where the rank is bound; -1: not known, or more widely than one such piece of hardware. */
+static int64_t piece_of(const struct machine_domain *d, int32_t level)
+{
+    if (level == BY_NUMA) return d->numa;
+    if (level == BY_L3) return d->l3;
+    return d->l3 < 0 ? -1 : (int64_t)d->l3 << 32 | (uint32_t)(d->numa + 1); /* a cache may serve several NUMA domains */
+}
+
+/* By one kind of hardware. False, and no domains: some rank's piece of it is not known. */
+static bool by_hardware(const struct comm *c, struct coll_comm *cc, int32_t level, int64_t *piece)
+{
+    cc->domains = 0;
+    for (int r = 0; r < c->size; r++) {
+        struct machine_domain d;
+        int64_t mine = machine_domain_of(rankmap_at(c->local, r), &d) ? piece_of(&d, level) : -1;
+        int32_t n = 0;
+        if (mine < 0) return false;
+        while (n < cc->domains && piece[n] != mine) n++;
+        if (n == cc->domains) piece[cc->domains++] = mine;
+        cc->domain_of[r] = n;
+    }
+    return true;
+}
+
+/* Each node knows of its own ranks only, so this is for communicators inside one. */
+static bool ask_hardware(const struct comm *c, struct coll_comm *cc)
+{
+    int64_t *piece = malloc((size_t)c->size * sizeof *piece);
+    if (!piece) return false;
+    bool known = by_hardware(c, cc, wanted, piece) || (wanted == NARROWEST && by_hardware(c, cc, BY_NUMA, piece));
+    if (!known) cc->domains = 1;
+    free(piece);
+    return true;
+}
+
+static bool on_this_node(const struct comm *c, const struct coll_comm *cc)
+{
+    bool ours = cc->nodes == 1;
+    for (int r = 0; r < c->size && ours; r++)
+        ours = rankmap_at(c->local, r) < proc_self()->size && node_of(c, r) == proc_self()->node;
+    return ours;
+}
+
+static bool find_domains(const struct comm *c, struct coll_comm *cc)
+{
+    struct machine_domain d;
+    cc->domains = 0;
+    if (wanted == NONE || c->size < 3) return true;
+    if (wanted <= 0 && (!on_this_node(c, cc) || !machine_domain_of(rankmap_at(c->local, 0), &d))) return true;
+    cc->domain_of = malloc((size_t)c->size * sizeof *cc->domain_of);
+    if (!cc->domain_of || !(wanted > 0 ? deal_out(c, cc) : ask_hardware(c, cc))) return false;
+    for (int r = 1; r < c->size; r++) cc->shuffled |= cc->domain_of[r] < cc->domain_of[r - 1];
+    return true;
+}
+
+bool coll_places_find(const struct comm *c, struct coll_comm *cc)
+{
+    if (!find_nodes(c, cc) || !find_domains(c, cc)) return false;
+    if (cc->domains > cc->nodes) return true;
+    free(cc->domain_of);
+    cc->domain_of = NULL;
+    cc->domains = cc->nodes;
+    cc->shuffled = false;
+    return true;
+}
