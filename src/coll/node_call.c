@@ -3,9 +3,9 @@
 #include "coll/node.h"
 #include "coll/node_block.h"
 #include "coll/node_direct.h"
+#include "coll/node_wide.h"
 #include "coll/node_pairs.h"
 #include "coll/node_v.h"
-#include "coll/node_wide.h"
 
 /* Of blocks whose lengths all ranks know: all of them, or the longest. */
 static int64_t most_of(const struct comm *c, const struct coll_call *a)
