@@ -4,8 +4,8 @@
  *
  *     publish addresses (slots) -> copy straight from or to the others -> arrive; who was read or written waits for all
  *
- * Blocking calls only: somebody has to copy. It takes the place of messages where three ranks or more are concerned;
- * for two the messages' own way is as short, and both sides copy.
+ * Blocking calls only: somebody has to copy. For three ranks and more with a core each; two have wide slots or messages,
+ * of which both sides copy half, and where ranks share cores wide slots are faster (node_wide.h).
  */
 #ifndef TERN_COLL_NODE_DIRECT_H
 #define TERN_COLL_NODE_DIRECT_H

@@ -26,6 +26,12 @@ static const struct wide_shape *shape(void) { return node_counts() ? &shared_cor
 
 /* ---- memory ---- */
 
+/* Of all communicators whose rank 0 this process is: half of the heap that peers map (shm_segment.h), which others
+ * need. */
+#define WHOLE_MOST ((size_t)32 << 20)
+
+static size_t whole_taken; /* under the lane's lock */
+
 static size_t slot_bytes(int ranks)
 {
     size_t share = (size_t)var_int(VAR_COLL_WIDE) / shape()->sets / (size_t)ranks;
@@ -36,7 +42,8 @@ static uint64_t take_memory(struct node *n, size_t bytes)
 {
     uint64_t off = 0;
     lane_enter(n->comm->lane);
-    n->wide.block = peer_shared_alloc(bytes, &off);
+    if (bytes <= WHOLE_MOST - whole_taken) n->wide.block = peer_shared_alloc(bytes, &off);
+    if (n->wide.block) whole_taken += bytes;
     lane_leave(n->comm->lane);
     n->wide.at = n->wide.block;
     return n->wide.block ? off + 1 : 0;
@@ -67,7 +74,9 @@ static int open_memory(struct node *n)
 
 void node_wide_free(struct node *n)
 {
-    if (n->wide.block) peer_shared_free(n->wide.block, n->wide.whole);
+    if (!n->wide.block) return;
+    peer_shared_free(n->wide.block, n->wide.whole);
+    whole_taken -= n->wide.whole;
 }
 
 /* ---- slots ---- */

@@ -158,6 +158,25 @@ static void one(MPI_Op op)
     free(j.want);
 }
 
+/* More communicators than there is memory of their own for, twice: those without go another way. */
+static void many(void)
+{
+    enum { COMMS = 40, LONG = 3000 };
+    static MPI_Comm c[COMMS];
+    static double in[LONG], sum[LONG];
+    for (int round = 0; round < 2; round++) {
+        int bad = 0;
+        for (int i = 0; i < COMMS; i++) {
+            MPI_Comm_dup(MPI_COMM_WORLD, &c[i]);
+            for (int k = 0; k < LONG; k++) in[k] = i + k + check_rank, sum[k] = -1;
+            CHECK_OK(MPI_Allreduce(in, sum, LONG, MPI_DOUBLE, MPI_SUM, c[i]));
+            for (int k = 0; k < LONG; k++) bad += sum[k] != (i + k) * check_size + check_size * (check_size - 1) / 2;
+        }
+        for (int i = 0; i < COMMS; i++) MPI_Comm_free(&c[i]);
+        CHECK(!bad, "round %d: %d sums are wrong", round, bad);
+    }
+}
+
 int main(int argc, char **argv)
 {
     MPI_Op op;
@@ -167,5 +186,6 @@ int main(int argc, char **argv)
     MPI_Op_create(compose, 0, &op);
     for (int i = 0; i < ROUNDS; i++) one(op);
     MPI_Op_free(&op);
+    many();
     return check_done();
 }
