@@ -1,6 +1,12 @@
 /* collblocks.c - see collblocks.h. */
 #include "mpi/collblocks.h"
 
+const struct names blocks_sent = {"send", "sendbuf", "sendcounts", "sdispls", "sendtype"};
+const struct names blocks_sent_each = {"send", "sendbuf", "sendcounts", "sdispls", "sendtypes"};
+const struct names blocks_received = {"recv", "recvbuf", "recvcounts", "rdispls", "recvtype"};
+const struct names blocks_received_each = {"recv", "recvbuf", "recvcounts", "rdispls", "recvtypes"};
+const struct names blocks_gathered = {"recv", "recvbuf", "recvcounts", "displs", "recvtype"};
+
 static int widen_blocks(struct comm *c, const char *call, int n, struct blocks *b)
 {
     if (!n) return MPI_SUCCESS;
@@ -41,10 +47,10 @@ static int check_counts(struct comm *c, const char *call, int n, const struct bl
     return MPI_SUCCESS;
 }
 
-int blocks_open_some(struct comm *c, const char *call, int n, struct blocks *b, struct blocks_room *room)
+static int open_blocks(struct comm *c, const char *call, int n, struct blocks *b, struct wide room[2])
 {
-    b->wide = room->wide;
-    room->wide[0].many = room->wide[1].many = NULL;
+    b->wide = room;
+    room[0].many = room[1].many = NULL;
     if (b->buf == MPI_IN_PLACE) return bad_in_place(c, call, b->names->side);
     int rc = widen_blocks(c, call, n, b);
     if (!rc) rc = open_types(c, call, n, b);
@@ -52,15 +58,44 @@ int blocks_open_some(struct comm *c, const char *call, int n, struct blocks *b, 
     return rc;
 }
 
-int blocks_open(struct comm *c, const char *call, struct blocks *b, struct blocks_room *room)
+/* Also of a side that is not opened, or was not with success. */
+static void close_blocks(struct blocks *b)
 {
-    return blocks_open_some(c, call, comm_peers(c), b, room);
-}
-
-void blocks_close(struct blocks *b)
-{
+    if (!b || !b->wide) return;
     free(b->types);
-    if (!b->wide) return;
     wide_close(&b->wide[0]);
     wide_close(&b->wide[1]);
+}
+
+static void put_sent(struct coll_call *a, const struct blocks *b)
+{
+    a->sendbuf = b->buf;
+    a->scounts = b->wide_counts;
+    a->sdispls = b->wide_displs;
+    a->stype = b->type;
+    a->stypes = b->types;
+}
+
+static void put_received(struct coll_call *a, const struct blocks *b)
+{
+    a->recvbuf = (void *)(uintptr_t)b->buf;
+    a->rcounts = b->wide_counts;
+    a->rdispls = b->wide_displs;
+    a->rtype = b->type;
+    a->rtypes = b->types;
+}
+
+int carry_out_blocks(struct use u, struct comm *c, struct coll_call *a, struct blocks *send, int n_send, struct blocks *recv, int n_recv)
+{
+    struct wide send_room[2], recv_room[2]; /* not in struct blocks, which is set to zero as a whole */
+    int rc = send ? open_blocks(c, u.call, n_send, send, send_room) : MPI_SUCCESS;
+    if (!rc && recv) rc = open_blocks(c, u.call, n_recv, recv, recv_room);
+    if (!rc) {
+        if (send) put_sent(a, send);
+        if (recv) put_received(a, recv);
+        rc = carry_out(u, c, a);
+    }
+    close_blocks(send);
+    close_blocks(recv);
+    return rc;
 }

@@ -1,8 +1,8 @@
 /*
  * collblocks.h - the blocks of varying size that collv.c, alltoallv.c and neighbor.c move.
  *
- * Each call exists with int arrays and with wide ones. A struct blocks is one side of
- * either; opening it checks the arguments and gives wide arrays.
+ * Each call exists with int arrays and with wide ones. A struct blocks is one side of either; opening it checks the
+ * arguments and gives wide arrays.
  */
 #ifndef TERN_MPI_COLLBLOCKS_H
 #define TERN_MPI_COLLBLOCKS_H
@@ -24,17 +24,16 @@ struct blocks {
     bool each;
     const MPI_Datatype *datatypes;              /* ... or (each, for alltoallw) of every one */
     struct type *type, **types;                 /* set by opening */
-    struct wide *wide; /* counts and displacements, where opening finds room for them */
+    struct wide *wide;                          /* [2], set by opening: room for counts and displacements */
 };
 
-/* Room for the arrays of one side, beside the struct, which is set to zero as a whole. */
-struct blocks_room {
-    struct wide wide[2];
-};
+/* Those of alltoallv and alltoallw, and of what receives from all without sending to each. */
+extern const struct names blocks_sent, blocks_sent_each, blocks_received, blocks_received_each, blocks_gathered;
 
-/* A block for each rank, or n of them. To be closed whether it succeeded or not, or has been opened at all. */
-int blocks_open(struct comm *, const char *call, struct blocks *, struct blocks_room *);
-int blocks_open_some(struct comm *, const char *call, int n, struct blocks *, struct blocks_room *);
-void blocks_close(struct blocks *);
+/*
+ * The last lines of the entry points that move blocks: checks the sides, puts them into the call and carries it out. `n`: how
+ * many blocks a side has. send, recv NULL: that side has none here, and what the call says of it stands.
+ */
+int carry_out_blocks(struct use, struct comm *, struct coll_call *, struct blocks *send, int n_send, struct blocks *recv, int n_recv);
 
 #endif

@@ -4,7 +4,6 @@
  */
 #include "mpi/collblocks.h"
 
-static const struct names gather_side = {"recv", "recvbuf", "recvcounts", "displs", "recvtype"};
 static const struct names scatter_side = {"send", "sendbuf", "sendcounts", "displs", "sendtype"};
 
 /* ---- gatherv, scatterv: the blocks matter at the root ---- */
@@ -12,37 +11,21 @@ static const struct names scatter_side = {"send", "sendbuf", "sendcounts", "disp
 static int gatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, struct blocks *recv,
                    int root, MPI_Comm comm)
 {
-    struct blocks_room room_recv;
-    struct type *st = NULL;
+    struct coll_call a = {.kind = COLL_GATHERV, .sendbuf = sendbuf, .scount = sendcount, .root = root};
     int rc = MPI_SUCCESS;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
-    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (gets) rc = blocks_open(c, u.call, recv, &room_recv);
-    else recv->wide_counts = recv->wide_displs = NULL;
-    if (!rc) {
-        struct coll_call a = {.kind = COLL_GATHERV,
-                              .sendbuf = sendbuf,
-                              .scount = sendcount,
-                              .stype = st,
-                              .recvbuf = (void *)(uintptr_t)recv->buf,
-                              .rcounts = recv->wide_counts,
-                              .rdispls = recv->wide_displs,
-                              .rtype = recv->type,
-                              .root = root};
-        rc = carry_out(u, c, &a);
-    }
-    blocks_close(recv);
-    return rc;
+    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &a.stype))) return rc;
+    return carry_out_blocks(u, c, &a, NULL, 0, gets ? recv : NULL, comm_peers(c));
 }
 
 MPI_ALIAS(Gatherv);
 int PMPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                  const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return gatherv(now("MPI_Gatherv"), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
@@ -50,7 +33,7 @@ MPI_ALIAS(Igatherv);
 int PMPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                   const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return gatherv(later("MPI_Igatherv", request), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
@@ -58,7 +41,7 @@ MPI_ALIAS(Gatherv_init);
 int PMPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                       const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return gatherv(often("MPI_Gatherv_init", info, request), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
@@ -66,7 +49,7 @@ MPI_ALIAS(Gatherv_c);
 int PMPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
                    const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return gatherv(now("MPI_Gatherv_c"), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
@@ -74,7 +57,7 @@ MPI_ALIAS(Igatherv_c);
 int PMPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[],
                     const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return gatherv(later("MPI_Igatherv_c", request), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
@@ -83,37 +66,21 @@ int PMPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
                         const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm,
                         MPI_Info info, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return gatherv(often("MPI_Gatherv_init_c", info, request), sendbuf, sendcount, sendtype, &recv, root, comm);
 }
 
 static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t recvcount, MPI_Datatype recvtype, int root,
                     MPI_Comm comm)
 {
-    struct blocks_room room_send;
-    struct type *rt = NULL;
+    struct coll_call a = {.kind = COLL_SCATTERV, .recvbuf = recvbuf, .rcount = recvcount, .root = root};
     int rc = MPI_SUCCESS;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
-    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
-    if (gives) rc = blocks_open(c, u.call, send, &room_send);
-    else send->wide_counts = send->wide_displs = NULL;
-    if (!rc) {
-        struct coll_call a = {.kind = COLL_SCATTERV,
-                              .sendbuf = send->buf,
-                              .scounts = send->wide_counts,
-                              .sdispls = send->wide_displs,
-                              .stype = send->type,
-                              .recvbuf = recvbuf,
-                              .rcount = recvcount,
-                              .rtype = rt,
-                              .root = root};
-        rc = carry_out(u, c, &a);
-    }
-    blocks_close(send);
-    return rc;
+    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &a.rtype))) return rc;
+    return carry_out_blocks(u, c, &a, gives ? send : NULL, comm_peers(c), NULL, 0);
 }
 
 MPI_ALIAS(Scatterv);
@@ -170,33 +137,19 @@ int PMPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], cons
 static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, struct blocks *recv,
                       MPI_Comm comm)
 {
-    struct blocks_room room_recv;
-    struct type *st = NULL;
+    struct coll_call a = {.kind = COLL_ALLGATHERV, .sendbuf = sendbuf, .scount = sendcount};
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
-    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    rc = blocks_open(c, u.call, recv, &room_recv);
-    if (!rc) {
-        struct coll_call a = {.kind = COLL_ALLGATHERV,
-                              .sendbuf = sendbuf,
-                              .scount = sendcount,
-                              .stype = st,
-                              .recvbuf = (void *)(uintptr_t)recv->buf,
-                              .rcounts = recv->wide_counts,
-                              .rdispls = recv->wide_displs,
-                              .rtype = recv->type};
-        rc = carry_out(u, c, &a);
-    }
-    blocks_close(recv);
-    return rc;
+    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &a.stype))) return rc;
+    return carry_out_blocks(u, c, &a, NULL, 0, recv, comm_peers(c));
 }
 
 MPI_ALIAS(Allgatherv);
 int PMPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                     const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return allgatherv(now("MPI_Allgatherv"), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -204,7 +157,7 @@ MPI_ALIAS(Iallgatherv);
 int PMPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                      const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return allgatherv(later("MPI_Iallgatherv", request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -212,7 +165,7 @@ MPI_ALIAS(Allgatherv_init);
 int PMPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                          const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return allgatherv(often("MPI_Allgatherv_init", info, request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -220,7 +173,7 @@ MPI_ALIAS(Allgatherv_c);
 int PMPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                       const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(now("MPI_Allgatherv_c"), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -229,7 +182,7 @@ int PMPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype se
                        const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
                        MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(later("MPI_Iallgatherv_c", request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -238,6 +191,6 @@ int PMPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
                            const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
                            MPI_Info info, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(often("MPI_Allgatherv_init_c", info, request), sendbuf, sendcount, sendtype, &recv, comm);
 }

@@ -5,12 +5,6 @@
 #include "mpi/collblocks.h"
 #include "topo/topo.h"
 
-static const struct names gather_side = {"recv", "recvbuf", "recvcounts", "displs", "recvtype"};
-static const struct names send_side = {"send", "sendbuf", "sendcounts", "sdispls", "sendtype"};
-static const struct names recv_side = {"recv", "recvbuf", "recvcounts", "rdispls", "recvtype"};
-static const struct names send_w = {"send", "sendbuf", "sendcounts", "sdispls", "sendtypes"};
-static const struct names recv_w = {"recv", "recvbuf", "recvcounts", "rdispls", "recvtypes"};
-
 /* The communicator, its neighbours put into the call; NULL: *rc is the reported class. */
 static struct comm *neighborhood(const char *call, MPI_Comm comm, struct coll_call *a, int *rc)
 {
@@ -32,24 +26,6 @@ static struct comm *neighborhood(const char *call, MPI_Comm comm, struct coll_ca
     a->destinations = n.destinations;
     a->grid = topo_of(c)->kind == MPI_CART;
     return c;
-}
-
-static void put_sent(struct coll_call *a, const struct blocks *b)
-{
-    a->sendbuf = b->buf;
-    a->scounts = b->wide_counts;
-    a->sdispls = b->wide_displs;
-    a->stype = b->type;
-    a->stypes = b->types;
-}
-
-static void put_received(struct coll_call *a, const struct blocks *b)
-{
-    a->recvbuf = (void *)(uintptr_t)b->buf;
-    a->rcounts = b->wide_counts;
-    a->rdispls = b->wide_displs;
-    a->rtype = b->type;
-    a->rtypes = b->types;
 }
 
 /* A buffer for n neighbours: where there is none it is not looked at. */
@@ -185,26 +161,19 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
 static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, struct blocks *recv,
                       MPI_Comm comm)
 {
-    struct blocks_room room_recv;
     struct coll_call a = {.kind = COLL_NEIGHBOR_ALLGATHERV, .sendbuf = sendbuf, .scount = sendcount};
     int rc;
     struct comm *c = neighborhood(u.call, comm, &a, &rc);
     if (!c) return rc;
     if ((rc = check_side(c, u.call, "send", sendbuf, a.out, sendcount, sendtype, &a.stype))) return rc;
-    rc = blocks_open_some(c, u.call, a.in, recv, &room_recv);
-    if (!rc) {
-        put_received(&a, recv);
-        rc = carry_out(u, c, &a);
-    }
-    blocks_close(recv);
-    return rc;
+    return carry_out_blocks(u, c, &a, NULL, 0, recv, a.in);
 }
 
 MPI_ALIAS(Neighbor_allgatherv);
 int PMPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                              const int displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return allgatherv(now("MPI_Neighbor_allgatherv"), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -212,7 +181,7 @@ MPI_ALIAS(Ineighbor_allgatherv);
 int PMPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
                               const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return allgatherv(later("MPI_Ineighbor_allgatherv", request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -221,7 +190,7 @@ int PMPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Dataty
                                   const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm,
                                   MPI_Info info, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .counts = recvcounts, .displs = displs, .datatype = recvtype};
     return allgatherv(often("MPI_Neighbor_allgatherv_init", info, request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -229,7 +198,7 @@ MPI_ALIAS(Neighbor_allgatherv_c);
 int PMPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                                const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(now("MPI_Neighbor_allgatherv_c"), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -238,7 +207,7 @@ int PMPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
                                 const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
                                 MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(later("MPI_Ineighbor_allgatherv_c", request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
@@ -247,35 +216,24 @@ int PMPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MP
                                     const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm,
                                     MPI_Info info, MPI_Request *request)
 {
-    struct blocks recv = {&gather_side, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
+    struct blocks recv = {&blocks_gathered, recvbuf, .wide_counts = recvcounts, .wide_displs = displs, .datatype = recvtype};
     return allgatherv(often("MPI_Neighbor_allgatherv_init_c", info, request), sendbuf, sendcount, sendtype, &recv, comm);
 }
 
 static int alltoall(struct use u, struct blocks *send, struct blocks *recv, MPI_Comm comm)
 {
-    struct blocks_room room_send, room_recv;
     struct coll_call a = {.kind = recv->each ? COLL_NEIGHBOR_ALLTOALLW : COLL_NEIGHBOR_ALLTOALLV};
     int rc;
     struct comm *c = neighborhood(u.call, comm, &a, &rc);
-    if (!c) return rc;
-    rc = blocks_open_some(c, u.call, a.out, send, &room_send);
-    if (!rc) rc = blocks_open_some(c, u.call, a.in, recv, &room_recv);
-    if (!rc) {
-        put_sent(&a, send);
-        put_received(&a, recv);
-        rc = carry_out(u, c, &a);
-    }
-    blocks_close(send);
-    blocks_close(recv);
-    return rc;
+    return c ? carry_out_blocks(u, c, &a, send, a.out, recv, a.in) : rc;
 }
 
 MPI_ALIAS(Neighbor_alltoallv);
 int PMPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype,
                             void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct blocks send = {&send_side, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
-    struct blocks recv = {&recv_side, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
+    struct blocks send = {&blocks_sent, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&blocks_received, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
     return alltoall(now("MPI_Neighbor_alltoallv"), &send, &recv, comm);
 }
 
@@ -284,8 +242,8 @@ int PMPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const 
                              void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                              MPI_Request *request)
 {
-    struct blocks send = {&send_side, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
-    struct blocks recv = {&recv_side, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
+    struct blocks send = {&blocks_sent, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&blocks_received, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
     return alltoall(later("MPI_Ineighbor_alltoallv", request), &send, &recv, comm);
 }
 
@@ -294,8 +252,8 @@ int PMPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], co
                                  void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype,
                                  MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct blocks send = {&send_side, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
-    struct blocks recv = {&recv_side, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
+    struct blocks send = {&blocks_sent, sendbuf, .counts = sendcounts, .displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&blocks_received, recvbuf, .counts = recvcounts, .displs = rdispls, .datatype = recvtype};
     return alltoall(often("MPI_Neighbor_alltoallv_init", info, request), &send, &recv, comm);
 }
 
@@ -304,8 +262,8 @@ int PMPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[],
                               MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                               MPI_Datatype recvtype, MPI_Comm comm)
 {
-    struct blocks send = {&send_side, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
-    struct blocks recv = {&recv_side, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
+    struct blocks send = {&blocks_sent, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&blocks_received, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
     return alltoall(now("MPI_Neighbor_alltoallv_c"), &send, &recv, comm);
 }
 
@@ -314,8 +272,8 @@ int PMPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[]
                                MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks send = {&send_side, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
-    struct blocks recv = {&recv_side, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
+    struct blocks send = {&blocks_sent, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&blocks_received, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
     return alltoall(later("MPI_Ineighbor_alltoallv_c", request), &send, &recv, comm);
 }
 
@@ -324,8 +282,8 @@ int PMPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcoun
                                    MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[],
                                    MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    struct blocks send = {&send_side, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
-    struct blocks recv = {&recv_side, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
+    struct blocks send = {&blocks_sent, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .datatype = sendtype};
+    struct blocks recv = {&blocks_received, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .datatype = recvtype};
     return alltoall(often("MPI_Neighbor_alltoallv_init_c", info, request), &send, &recv, comm);
 }
 
@@ -334,8 +292,8 @@ int PMPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const M
                             const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
                             const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-    struct blocks send = {&send_w, sendbuf, .counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
-    struct blocks recv = {&recv_w, recvbuf, .counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    struct blocks send = {&blocks_sent_each, sendbuf, .counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&blocks_received_each, recvbuf, .counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(now("MPI_Neighbor_alltoallw"), &send, &recv, comm);
 }
 
@@ -344,8 +302,8 @@ int PMPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const 
                              const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[],
                              const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks send = {&send_w, sendbuf, .counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
-    struct blocks recv = {&recv_w, recvbuf, .counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    struct blocks send = {&blocks_sent_each, sendbuf, .counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&blocks_received_each, recvbuf, .counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(later("MPI_Ineighbor_alltoallw", request), &send, &recv, comm);
 }
 
@@ -355,8 +313,8 @@ int PMPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], co
                                  const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
                                  MPI_Request *request)
 {
-    struct blocks send = {&send_w, sendbuf, .counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
-    struct blocks recv = {&recv_w, recvbuf, .counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    struct blocks send = {&blocks_sent_each, sendbuf, .counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&blocks_received_each, recvbuf, .counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(often("MPI_Neighbor_alltoallw_init", info, request), &send, &recv, comm);
 }
 
@@ -365,8 +323,8 @@ int PMPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[],
                               const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
                               const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm)
 {
-    struct blocks send = {&send_w, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
-    struct blocks recv = {&recv_w, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    struct blocks send = {&blocks_sent_each, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&blocks_received_each, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(now("MPI_Neighbor_alltoallw_c"), &send, &recv, comm);
 }
 
@@ -375,8 +333,8 @@ int PMPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[]
                                const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[],
                                const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request)
 {
-    struct blocks send = {&send_w, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
-    struct blocks recv = {&recv_w, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    struct blocks send = {&blocks_sent_each, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&blocks_received_each, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(later("MPI_Ineighbor_alltoallw_c", request), &send, &recv, comm);
 }
 
@@ -386,7 +344,7 @@ int PMPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcoun
                                    const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
                                    MPI_Request *request)
 {
-    struct blocks send = {&send_w, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
-    struct blocks recv = {&recv_w, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
+    struct blocks send = {&blocks_sent_each, sendbuf, .wide_counts = sendcounts, .wide_displs = sdispls, .each = true, .datatypes = sendtypes};
+    struct blocks recv = {&blocks_received_each, recvbuf, .wide_counts = recvcounts, .wide_displs = rdispls, .each = true, .datatypes = recvtypes};
     return alltoall(often("MPI_Neighbor_alltoallw_init_c", info, request), &send, &recv, comm);
 }
