@@ -22,11 +22,11 @@ static void write_words(struct node *n, uint32_t seq, uint64_t first, uint64_t s
     memcpy(node_slot(n, seq, n->rank)->payload, w, sizeof w);
 }
 
-uint64_t node_say(struct node *n, int root, uint64_t place)
+struct node_place node_say(struct node *n, int root, struct node_place place)
 {
     uint32_t seq = node_begin(n, false);
     if (n->rank == root) {
-        write_words(n, seq, place, 0);
+        write_words(n, seq, place.at, place.bytes);
         node_signal(n, seq, root);
         node_announce(n);
     } else {
@@ -139,12 +139,21 @@ static char *block_at(const void *buf, int rank, int64_t count, const struct typ
 
 /* ---- from one, to one ---- */
 
-static int take_bcast(struct node *n, const struct coll_call *a, uint64_t place)
+/* Ranks that do not agree on the length would read, or write, behind a buffer of another process. */
+static int check_length(const struct coll_call *a, int rank, uint64_t theirs, uint64_t mine)
+{
+    if (likely(theirs == mine)) return 0;
+    return err_set(TERN_ERR_TRUNCATE, "rank %d has a block of %llu bytes in a %s, where this rank has %llu", rank,
+                   (unsigned long long)theirs, coll_kind_name(a->kind), (unsigned long long)mine);
+}
+
+static int take_bcast(struct node *n, const struct coll_call *a, const struct node_place *root)
 {
     struct node_flat f = node_flat(a->recvbuf, a->rcount, a->rtype, false, false);
     size_t cut = f.bytes / (size_t)n->size * (size_t)n->rank & ~(size_t)4095; /* begin elsewhere than the others */
-    int rc = f.at ? node_fetch(n, a->root, f.at + cut, place + cut, f.bytes - cut) : no_memory();
-    if (!rc) rc = node_fetch(n, a->root, f.at, place, cut);
+    int rc = f.at ? check_length(a, a->root, root->bytes, f.bytes) : no_memory();
+    if (!rc) rc = node_fetch(n, a->root, f.at + cut, root->at + cut, f.bytes - cut);
+    if (!rc) rc = node_fetch(n, a->root, f.at, root->at, cut);
     node_flat_end(&f, a->recvbuf, a->rcount, a->rtype, !rc);
     return rc;
 }
@@ -154,8 +163,8 @@ static int direct_bcast(struct node *n, const struct coll_call *a)
     bool root = n->rank == a->root;
     struct node_flat f = {0};
     if (root) f = node_flat(a->recvbuf, a->rcount, a->rtype, true, false);
-    uint64_t place = node_say(n, a->root, place_of(&f));
-    int rc = root ? f.at ? 0 : no_memory() : take_bcast(n, a, place);
+    struct node_place place = node_say(n, a->root, (struct node_place){place_of(&f), f.bytes});
+    int rc = root ? f.at ? 0 : no_memory() : take_bcast(n, a, &place);
     node_close(n, root);
     free(f.copy);
     return rc;
@@ -167,11 +176,11 @@ static int direct_scatter(struct node *n, const struct coll_call *a)
     struct node_flat f = {0};
     int rc = 0;
     if (root) f = node_flat(a->sendbuf, a->scount * n->size, a->stype, true, false);
-    uint64_t place = node_say(n, a->root, place_of(&f));
-    size_t one = root ? (size_t)(a->scount * a->stype->size) : (size_t)(a->rcount * a->rtype->size);
-    if (!root)
-        rc = fetch_block(n, a->root, place ? place + one * (size_t)n->rank : 0, a->recvbuf, a->rcount, a->rtype);
-    else if (a->recvbuf != MPI_IN_PLACE)
+    struct node_place place = node_say(n, a->root, (struct node_place){place_of(&f), f.bytes / (size_t)n->size});
+    if (!root) rc = check_length(a, a->root, place.bytes, (uint64_t)(a->rcount * a->rtype->size));
+    if (!root && !rc)
+        rc = fetch_block(n, a->root, place.at ? place.at + place.bytes * (size_t)n->rank : 0, a->recvbuf, a->rcount, a->rtype);
+    else if (root && a->recvbuf != MPI_IN_PLACE)
         type_copy_across(a->recvbuf, a->rcount, a->rtype, block_at(a->sendbuf, n->rank, a->scount, a->stype), a->scount,
                          a->stype);
     node_close(n, root);
@@ -181,11 +190,29 @@ static int direct_scatter(struct node *n, const struct coll_call *a)
 }
 
 /* Each rank writes its block to the root: so all cores copy. */
-static int leave_block(struct node *n, const struct coll_call *a, uint64_t place)
+static int leave_block(struct node *n, const struct coll_call *a, const struct node_place *root)
 {
     struct node_flat f = node_flat(a->sendbuf, a->scount, a->stype, true, false);
-    int rc = f.at ? node_store(n, a->root, place ? place + f.bytes * (size_t)n->rank : 0, f.at, f.bytes) : no_memory();
+    int rc = f.at ? check_length(a, a->root, root->bytes, f.bytes) : no_memory();
+    if (!rc) rc = node_store(n, a->root, root->at ? root->at + f.bytes * (size_t)n->rank : 0, f.at, f.bytes);
     free(f.copy);
+    return rc;
+}
+
+/* The end of a gather: each says how long its block was, since one that did not fit has not been written. */
+static int close_gather(struct node *n, const struct coll_call *a, uint64_t mine)
+{
+    uint32_t seq = node_begin(n, false);
+    int rc = 0;
+    write_words(n, seq, mine, 0);
+    node_contribute(n, seq);
+    if (n->rank == a->root) node_wait_for(n, seq, NODE_ALL);
+    for (int r = 0; r < n->size && n->rank == a->root && !rc; r++) {
+        uint64_t theirs;
+        memcpy(&theirs, node_slot(n, seq, r)->payload, sizeof theirs);
+        rc = check_length(a, r, theirs, mine);
+    }
+    node_finish(n, seq, n->rank == a->root);
     return rc;
 }
 
@@ -207,14 +234,14 @@ static int direct_gather(struct node *n, const struct coll_call *a)
     struct node_flat f = {0};
     int rc = 0;
     if (root) f = node_flat(a->recvbuf, a->rcount * n->size, a->rtype, false, false);
-    uint64_t place = node_say(n, a->root, place_of(&f));
+    struct node_place place = node_say(n, a->root, (struct node_place){place_of(&f), f.bytes / (size_t)n->size});
     if (!root)
-        rc = leave_block(n, a, place);
+        rc = leave_block(n, a, &place);
     else if (a->sendbuf != MPI_IN_PLACE)
         type_copy_across(block_at(a->recvbuf, n->rank, a->rcount, a->rtype), a->rcount, a->rtype, a->sendbuf, a->scount,
                          a->stype);
-    node_close(n, root);
-    if (root && !f.at) rc = no_memory();
+    int closed = close_gather(n, a, root ? place.bytes : (uint64_t)(a->scount * a->stype->size));
+    if (root) rc = f.at ? closed : no_memory();
     if (root && !rc) unpack_blocks(n, a, &f);
     free(f.copy);
     return rc;

@@ -65,7 +65,8 @@ static int open_memory(struct node *n)
     n->wide.bytes = slot_bytes(n->size);
     n->wide.sets = shape()->sets;
     n->wide.whole = n->wide.sets * (size_t)n->size * n->wide.bytes;
-    uint64_t place = node_say(n, 0, n->rank ? 0 : take_memory(n, n->wide.whole));
+    uint64_t mine = n->rank ? 0 : take_memory(n, n->wide.whole);
+    uint64_t place = node_say(n, 0, (struct node_place){mine, n->wide.whole}).at;
     if (n->rank && place) n->wide.at = map_memory(n, place - 1, n->wide.whole);
     int rc = node_agree(n, n->wide.at != NULL, &all);
     if (!rc) n->wide.state = all ? WIDE_READY : WIDE_NONE;

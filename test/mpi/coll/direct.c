@@ -177,6 +177,28 @@ static void many(void)
     }
 }
 
+/* The last rank and the root do not agree on the length of a block: those two hear of it, and nothing is written behind the
+ * root's buffer. */
+static void disagree(void)
+{
+    enum { FEW = 100000, MANY = 150000 };
+    int last = check_size - 1, rc, class = 0;
+    char *in = calloc(1, MANY), *out = malloc((size_t)check_size * FEW + MANY);
+    memset(out, 7, (size_t)check_size * FEW + MANY);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    rc = MPI_Gather(in, check_rank == last ? MANY : FEW, MPI_BYTE, out, FEW, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rc) MPI_Error_class(rc, &class);
+    CHECK(check_rank != 0 || class == MPI_ERR_TRUNCATE, "the root hears of class %d", class);
+    for (int i = 0; i < MANY && check_rank == 0; i++)
+        if (out[(size_t)check_size * FEW + (size_t)i] != 7) CHECK(0, "written behind the buffer, at %d", i);
+    rc = MPI_Bcast(out, check_rank == last ? MANY : FEW, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rc) MPI_Error_class(rc, &class);
+    CHECK(check_rank != last || class == MPI_ERR_TRUNCATE, "the last rank hears of class %d", class);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    free(in);
+    free(out);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Op op;
@@ -187,5 +209,6 @@ int main(int argc, char **argv)
     for (int i = 0; i < ROUNDS; i++) one(op);
     MPI_Op_free(&op);
     many();
+    if (getenv("TEST_DISAGREE")) disagree();
     return check_done();
 }
