@@ -19,7 +19,7 @@
  */
 #include "base/var.h"
 #include "coll/cache.h"
-#include "coll/exec.h"
+#include "coll/goal/exec.h"
 #include "type/op.h"
 
 #include <stdio.h>

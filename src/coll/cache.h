@@ -13,7 +13,7 @@
 #ifndef TERN_COLL_CACHE_H
 #define TERN_COLL_CACHE_H
 
-#include "coll/alg.h"
+#include "coll/alg/alg.h"
 
 struct coll_cache;
 

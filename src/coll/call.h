@@ -6,7 +6,7 @@
 #define TERN_COLL_CALL_H
 
 #include "coll/coll.h"
-#include "coll/exec.h"
+#include "coll/goal/exec.h"
 
 /* What this rank sends itself must be what it receives from itself: everything else is found out by messages. */
 int coll_call_check(const struct comm *, const struct coll_call *);

@@ -9,7 +9,7 @@
 #include "base/var.h"
 #include "coll/cache.h"
 #include "coll/call.h"
-#include "coll/node.h"
+#include "coll/node/node.h"
 #include "coll/places.h"
 #include "coll/port_pt2pt.h"
 #include "coll/select.h"

@@ -18,7 +18,7 @@
 #ifndef TERN_COLL_COLL_H
 #define TERN_COLL_COLL_H
 
-#include "coll/alg.h"
+#include "coll/alg/alg.h"
 #include "obj/comm.h"
 #include "type/op.h"
 

@@ -5,8 +5,8 @@
 #ifndef TERN_COLL_PORT_PT2PT_H
 #define TERN_COLL_PORT_PT2PT_H
 
-#include "coll/alg.h"
-#include "coll/exec.h"
+#include "coll/alg/alg.h"
+#include "coll/goal/exec.h"
 #include "obj/comm.h"
 
 /* A frame with the requests of its messages, one an operation. frame->ctx points back to it. */

@@ -5,7 +5,7 @@
 #include "coll/schedule.h"
 
 #include "base/err.h"
-#include "coll/arith.h"
+#include "coll/goal/arith.h"
 #include "coll/coll.h"
 #include "pt2pt/lane.h"
 #include <stdlib.h>

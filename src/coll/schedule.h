@@ -30,7 +30,7 @@
 #ifndef TERN_COLL_SCHEDULE_H
 #define TERN_COLL_SCHEDULE_H
 
-#include "coll/build.h"
+#include "coll/goal/build.h"
 #include "obj/comm.h"
 #include <goal.h>
 

@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 #include "base/var.h"
-#include "coll/check.h"
+#include "coll/goal/check.h"
 #include "coll/coll.h"
-#include "coll/optimise.h"
+#include "coll/goal/optimise.h"
 #include <stdlib.h>
 #include <string.h>
 

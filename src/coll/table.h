@@ -21,7 +21,7 @@
 #ifndef TERN_COLL_TABLE_H
 #define TERN_COLL_TABLE_H
 
-#include "coll/alg.h"
+#include "coll/alg/alg.h"
 
 enum coll_place { COLL_PLACE_ANY, COLL_PLACE_NEAR, COLL_PLACE_FAR, COLL_PLACE_LEADERS, COLL_PLACE_DOMAIN_LEADERS };
 enum coll_order { COLL_ORDER_ANY, COLL_ORDER_COMMUTES, COLL_ORDER_KEPT };

@@ -4,7 +4,7 @@
  */
 #include "mpi/goal.h"
 
-#include "coll/arith.h"
+#include "coll/goal/arith.h"
 
 static int arith_v(const char *call, GOAL_Schedule schedule, int operation, int type, const GOAL_Piece *in, int n_in,
                    const GOAL_Piece *inout, int n_inout, GOAL_Op *op)

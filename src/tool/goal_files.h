@@ -5,7 +5,7 @@
 #ifndef TERN_TOOL_GOAL_FILES_H
 #define TERN_TOOL_GOAL_FILES_H
 
-#include "coll/goal.h"
+#include "coll/goal/goal.h"
 
 struct goal_text { /* one program, and where it came from */
     const char *file;

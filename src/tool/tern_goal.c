@@ -5,8 +5,8 @@
 #include "tool/goal_dot.h"
 
 #include "base/err.h"
-#include "coll/check.h"
-#include "coll/optimise.h"
+#include "coll/goal/check.h"
+#include "coll/goal/optimise.h"
 #include "config.h"
 
 #include <getopt.h>

@@ -4,9 +4,9 @@
  * other ranks as they were, in memory of exactly the declared ranges: it computes something, or says what is
  * wrong; a sanitizer sees any step outside (GOAL-12).
  */
-#include "coll/alg.h"
-#include "coll/arith.h"
-#include "coll/check.h"
+#include "coll/alg/alg.h"
+#include "coll/goal/arith.h"
+#include "coll/goal/check.h"
 
 #include "base/err.h"
 #include "base/var.h"

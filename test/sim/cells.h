@@ -8,7 +8,7 @@
 #ifndef TERN_TEST_CELLS_H
 #define TERN_TEST_CELLS_H
 
-#include "coll/build.h"
+#include "coll/goal/build.h"
 #include "sim.h"
 
 enum { CELLS_MAX = 16, CELL = 16, CELL_WORDS = CELL / 8, CELL_READERS = 256 };

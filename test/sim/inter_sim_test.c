@@ -5,7 +5,7 @@
  *
  * TERN_SIM_GROUP sets the largest group, TERN_SIM_REPEAT how many seeds each case runs with.
  */
-#include "coll/alg.h"
+#include "coll/alg/alg.h"
 #include "side.h"
 
 #include "base/err.h"

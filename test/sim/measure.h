@@ -5,7 +5,7 @@
 #ifndef TERN_TEST_MEASURE_H
 #define TERN_TEST_MEASURE_H
 
-#include "coll/goal.h"
+#include "coll/goal/goal.h"
 
 struct measure {
     int64_t ops, bytes, scratch; /* the largest program, block and scratchpad of a rank */

@@ -5,9 +5,9 @@
  * to win is printed, and must be something.
  */
 #include "cells.h"
-#include "coll/arith.h"
-#include "coll/check.h"
-#include "coll/optimise.h"
+#include "coll/goal/arith.h"
+#include "coll/goal/check.h"
+#include "coll/goal/optimise.h"
 
 #include "base/err.h"
 #include "base/var.h"

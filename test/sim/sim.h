@@ -13,7 +13,7 @@
 #ifndef TERN_TEST_SIM_H
 #define TERN_TEST_SIM_H
 
-#include "coll/exec.h"
+#include "coll/goal/exec.h"
 
 /* Elements as the simulator knows them: `size` bytes of data every `extent` bytes. Passed as struct type. */
 struct sim_type {

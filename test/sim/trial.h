@@ -5,7 +5,7 @@
 #ifndef TERN_TEST_TRIAL_H
 #define TERN_TEST_TRIAL_H
 
-#include "coll/alg.h"
+#include "coll/alg/alg.h"
 #include "sim.h"
 
 enum { TRIAL_RANKS = 64, TRIAL_WORDS = 512 };

@@ -1,5 +1,5 @@
 /*
- * pairs.c - large nonblocking collectives inside a node (src/coll/node_pairs.h): random ones, many in flight and waited
+ * pairs.c - large nonblocking collectives inside a node (src/coll/node/pairs.h): random ones, many in flight and waited
  * for in any order, among blocking ones, with gaps in the types, in place and empty; each rank knows what every word of
  * its buffers has to be. Then a rank that computes has all done by the others: it starts operations and calls nothing
  * until the others say, by memory that they share, that theirs are over.

@@ -2,8 +2,8 @@
  * arith_test.c - the table of all operators and types (GOAL-7, GOAL-8): every length, alignment and vector width gives the
  * bits that the arithmetic of one number gives, which is written down here a second time; overflow, x / 0 and infinities.
  */
-#include "coll/arith.h"
-#include "coll/build.h"
+#include "coll/goal/arith.h"
+#include "coll/goal/build.h"
 
 #include "base/err.h"
 #include "base/var.h"

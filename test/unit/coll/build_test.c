@@ -1,5 +1,5 @@
 /* build_test.c - making programs: layout, order, cycles, sticky errors, text (GOAL-2, 5, 12, 13). */
-#include "coll/build.h"
+#include "coll/goal/build.h"
 
 #include "base/err.h"
 #include <setjmp.h>

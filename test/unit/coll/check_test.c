@@ -2,8 +2,8 @@
  * check_test.c - mistakes in the messages of schedules are found before they run, and nothing else is: each mistake alone,
  * and all algorithms of the collectives, which have none.
  */
-#include "coll/alg.h"
-#include "coll/check.h"
+#include "coll/alg/alg.h"
+#include "coll/goal/check.h"
 
 #include "base/err.h"
 #include <setjmp.h>

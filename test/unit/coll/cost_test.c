@@ -2,7 +2,7 @@
  * cost_test.c - programs are small: at most 64 bytes an operation, for every algorithm, not counting the pieces of lists
  * beyond the second (16 bytes each). What an operation costs to run is held down by test/build/instructions.test.
  */
-#include "coll/alg.h"
+#include "coll/alg/alg.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,8 +3,8 @@
  * predecessors, at once when they are met (GOAL-2, 14, 15); runs again and side by side (GOAL-16);
  * errors end a run once.
  */
-#include "coll/build.h"
-#include "coll/exec.h"
+#include "coll/goal/build.h"
+#include "coll/goal/exec.h"
 
 #include "base/err.h"
 #include <setjmp.h>

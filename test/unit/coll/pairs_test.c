@@ -1,5 +1,5 @@
 /* pairs_test.c - many threads copy one transfer after the other: each chunk is claimed once, the end is said once. */
-#include "coll/node_pairs.h"
+#include "coll/node/pairs.h"
 
 #include <pthread.h>
 #include <setjmp.h>

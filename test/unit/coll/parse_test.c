@@ -2,8 +2,8 @@
  * parse_test.c - schedules as texts: what is printed is read again as the same block, bit for bit, and what is wrong in a
  * text is refused with its line.
  */
-#include "coll/alg.h"
-#include "coll/arith.h"
+#include "coll/alg/alg.h"
+#include "coll/goal/arith.h"
 
 #include "base/err.h"
 #include <goal.h>

@@ -5,8 +5,8 @@
  *
  * TERN_FUZZ_BLOCKS: how many mutated blocks.
  */
-#include "coll/alg.h"
-#include "coll/exec.h"
+#include "coll/alg/alg.h"
+#include "coll/goal/exec.h"
 
 #include "base/err.h"
 #include <setjmp.h>

@@ -1,0 +1,234 @@
+/*
+ * block.c - making and giving back a communicator's node-local block.
+ *
+ * Rank 0 of the communicator takes it from its shared heap and tells the others
+ * where, by a broadcast of messages that goes on in the background: what was started
+ * in the meantime waits for it. If there is no memory, that goes by messages, under the
+ * numbers that it has taken. When the communicator goes, other ranks may
+ * still be reading: the block is kept until all have said that they finished the
+ * last operation, which is looked at when the next block is made, and waited for when
+ * the last user of the library goes: who exits takes the memory along.
+ */
+#include "coll/node/block.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "coll/node/node.h"
+#include "coll/node/pairs.h"
+#include "coll/node/v.h"
+#include "coll/node/wide.h"
+#include "obj/request.h"
+#include "proc/proc.h"
+#include "pt2pt/lane.h"
+#include "transport/peer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char none; /* coll_comm.node of a communicator that cannot have one */
+
+static size_t layout(struct node *n, char *base)
+{
+    size_t at = 0, p = (size_t)n->size;
+    n->head = (struct node_head *)(base + at);
+    at += sizeof *n->head;
+    n->done_of = (struct node_done *)(base + at);
+    at += p * sizeof *n->done_of;
+    n->slots = (struct node_slot *)(base + at);
+    at += NODE_K * p * sizeof *n->slots;
+    n->middle = base + at;
+    at += NODE_K * p * NODE_MIDDLE;
+    n->big = base + at;
+    at += NODE_BIG_K * p * n->big_bytes;
+    return at + node_pairs_layout(n, base + at);
+}
+
+/* ---- blocks that wait for their last readers ---- */
+
+struct retired {
+    struct retired *next;
+    struct node node;
+};
+static struct retired *retired; /* under the lane's lock */
+
+static bool all_done(struct node *n)
+{
+    for (int r = 0; r < n->size; r++)
+        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq) return false;
+    return true;
+}
+
+static void reclaim(void)
+{
+    for (struct retired **at = &retired, *r; (r = *at);) {
+        if (all_done(&r->node)) {
+            *at = r->next;
+            node_wide_free(&r->node);
+            peer_shared_free(r->node.block, r->node.bytes);
+            free(r);
+        } else {
+            at = &r->next;
+        }
+    }
+}
+
+/* Of a communicator that goes: by a thread of the user's, or by one that ended an operation and holds the lane's lock.
+ */
+static void node_free(void *node)
+{
+    if (node == &none) return;
+    struct node *n = node;
+    node_free_spare(n);
+    struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
+    if (r) {
+        r->node = *n;
+        lane_enter(n->comm->lane);
+        r->next = retired;
+        retired = r;
+        lane_leave(n->comm->lane);
+    }
+    free(n);
+}
+
+/* How long a rank that failed in the middle of an operation is waited for, in looks 100 us apart. */
+#define SETTLE_LOOKS 20000
+
+void node_settle(void)
+{
+    for (int i = 0; i < SETTLE_LOOKS; i++) {
+        reclaim();
+        if (!retired) return;
+        usleep(100);
+    }
+}
+
+void node_forget_retired(void)
+{
+    while (retired) {
+        struct retired *r = retired;
+        retired = r->next;
+        free(r);
+    }
+}
+
+/* ---- making one ---- */
+
+static bool eligible(const struct comm *c)
+{
+    if (c->inter || c->size < 2 || c->size > NODE_RANKS_MAX || !peer_shared_public()) return false;
+    for (int r = 0; r < c->size; r++)
+        if (comm_index(c, r) >= proc_self()->size || proc_node_of(comm_index(c, r)) != proc_self()->node) return false;
+    return true;
+}
+
+/* Rank 0: the block, and its offset in this process's segment; 0 when the heap is used up. */
+static uint64_t take_block(struct node *n)
+{
+    uint64_t off = 0;
+    lane_enter(n->comm->lane);
+    reclaim();
+    n->block = peer_shared_alloc(n->bytes, &off);
+    lane_leave(n->comm->lane);
+    return n->block ? off : 0;
+}
+
+static void *map_block(struct node *n, uint64_t off)
+{
+    if (n->rank == 0) return n->block;
+    lane_enter(n->comm->lane);
+    struct peer *p = peer_get(comm_index(n->comm, 0));
+    void *base = p && (p->ep.caps & TP_CAP_MAP) ? p->ep.ops->map(&p->ep, off, layout(n, NULL)) : NULL;
+    lane_leave(n->comm->lane);
+    return base;
+}
+
+bool node_counts(void) { return proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"); }
+
+static int attach(struct node *n)
+{
+    char *base = map_block(n, n->place - 1);
+    if (!base)
+        return err_set(TERN_ERR_SYSTEM, "the memory for collectives inside the node cannot be mapped: %s", err_words());
+    layout(n, base);
+    n->safe = NODE_K;
+    if (atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed))
+        atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
+    /* The bells of one node are opened alike (same variables, same kernel), so ours speaks for all. */
+    n->fenced = atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed);
+    n->counted = node_counts();
+    n->poller.gate[0] = &n->head->gate;
+    n->poller.gate[1] = &n->head->room;
+    return 0;
+}
+
+void node_make(struct node *n)
+{
+    if (!n->error && n->place > 1) n->error = attach(n);
+    n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
+}
+
+/* The broadcast is over here. Whoever looks at the node next goes on (node_make): this is called from inside of
+ * messages. */
+static void told(struct request *r)
+{
+    struct node *n = r->owner;
+    struct comm *c = r->comm;
+    if (n->rank) { /* rank 0 has known before */
+        n->error = r->result.error;
+        n->place = n->told;
+    }
+    request_free(r);
+    comm_unref(c);
+}
+
+/* Begins the making. Rank 0 knows the outcome at once. */
+static int begin(struct comm *c, struct node *n)
+{
+    struct coll_call a = {
+        .kind = COLL_BCAST, .recvbuf = &n->told, .rcount = sizeof n->told, .rtype = type_of(MPI_BYTE)};
+    struct request *r;
+    n->comm = c;
+    n->rank = c->rank;
+    n->size = c->size;
+    n->big_bytes = round_up((size_t)node_limit(n->size) + NODE_V_PREFIX * (size_t)n->size, CACHE_LINE);
+    node_v_shares(n);
+    n->bytes = layout(n, NULL);
+    list_init(&n->flights);
+    list_init(&n->spare);
+    n->poller.poll = node_poll;
+    n->poller.called = node_call_others;
+    if (c->rank == 0) n->place = n->told = 1 + take_block(n);
+    int rc = coll_prepare_messages(c, &a, &r);
+    if (rc) return rc;
+    r->done = told;
+    r->owner = n;
+    r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+    lane_enter(c->lane);
+    coll_go(r);
+    if (n->rank == 0) node_make(n);
+    lane_leave(c->lane);
+    return 0;
+}
+
+static struct node *make(struct comm *c, struct coll_comm *k, int *rc_p)
+{
+    k->node = &none;
+    k->node_free = node_free;
+    if (!eligible(c)) return NULL;
+    struct node *n = calloc(1, sizeof *n);
+    if (!n) {
+        *rc_p = err_set(TERN_ERR_NOMEM, "no memory for collectives inside the node");
+        return NULL;
+    }
+    k->node = n;
+    *rc_p = begin(c, n);
+    return *rc_p ? NULL : n;
+}
+
+struct node *node_get(struct comm *c, int *rc_p)
+{
+    struct coll_comm *k = c->coll;
+    *rc_p = 0;
+    if (unlikely(!k->node)) return make(c, k, rc_p);
+    return likely(k->node != &none) ? k->node : NULL;
+}

@@ -1,0 +1,241 @@
+/*
+ * block.h - the memory behind node.h: its layout, a rank's view of it, and the flags.
+ */
+#ifndef TERN_COLL_NODE_BLOCK_H
+#define TERN_COLL_NODE_BLOCK_H
+
+#include "base/sleep.h"
+#include "base/var.h"
+#include "coll/coll.h"
+#include "pt2pt/lane.h"
+
+#include <stddef.h>
+
+#define NODE_K 32      /* operations whose slots exist at the same time: that far a rank gets ahead of others */
+#define NODE_BIG_K 8   /* and those whose payloads lie in the big slots */
+#define NODE_INLINE 48 /* bytes of payload that lie beside the flag */
+#define NODE_MIDDLE 512 /* and those that lie in a slot of middle size */
+#define NODE_LENGTHS 12
+#define NODE_RANKS_MAX 256
+
+/* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
+struct node_round {
+    _Atomic uint32_t arrived;  /* ranks so far; the last one sets it back to 0 */
+    _Atomic uint32_t released; /* number of the last operation that is */
+};
+
+struct node_head {
+    struct gate gate;        /* who waits for contributions */
+    struct gate room;        /* who waits for slots to be free again */
+    _Atomic uint32_t fenced; /* some rank's sleep relies on the wakers' fences */
+    TERN_ALIGNED(CACHE_LINE) struct node_round round[NODE_K];
+    /* The operation that some rank contributed to while it had not finished all before; written rarely. */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t behind[NODE_K];
+};
+static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
+
+struct node_done {
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
+};
+
+struct node_slot {
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
+    union {
+        uint32_t length; /* of operations where not all ranks know it, see v.h ... */
+        uint8_t lengths[NODE_LENGTHS];  /* ... for each rank */
+    };
+    char payload[NODE_INLINE];
+};
+static_assert(offsetof(struct node_slot, payload) == 16, "shared layout");
+static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
+
+struct node_pair;
+struct node_tally;
+
+enum node_state {
+    NODE_MAKING, /* rank 0 has not said yet where the block is */
+    NODE_READY,
+    NODE_NONE /* there is no memory for one, or making it failed (`error`) */
+};
+
+/* May all ranks read and write all others' memory (direct.h)? The same at all ranks. */
+enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
+
+/* Of wide.c: the wide slots of a communicator. */
+struct node_wide {
+    char *at;
+    size_t bytes; /* of a slot */
+    size_t whole; /* of all of them */
+    uint32_t sets;
+    void *block;  /* of the rank that owns the memory, else NULL */
+    int state;    /* 0: not asked for yet */
+};
+
+struct node {
+    struct node_head *head;
+    struct node_done *done_of; /* [P] */
+    struct node_slot *slots;   /* [K][P] */
+    char *middle;              /* [K][P] of NODE_MIDDLE */
+    char *big;                 /* [BIG_K][P] of big_bytes */
+    size_t big_bytes;
+    size_t share, small_share; /* of each rank in a big slot, and in a slot's own line: v.h */
+    struct comm *comm;
+    struct node_pair *pairs; /* [places][P][P]; see pairs.h */
+    struct node_tally *tallies; /* [places][P] */
+    int rank, size;
+    uint32_t seq;   /* the last operation begun */
+    uint32_t safe;  /* slots of operations up to this number are known to be free */
+    uint32_t done;  /* operations up to this number are finished here */
+    uint32_t over;  /* bit i: so is operation done + 1 + i */
+    bool counted;   /* arrivals are counted (more ranks than cores) */
+    bool fenced;    /* what gate_check is told */
+    bool settled;   /* a blocking operation has come behind the making: all ranks know the outcome */
+    uint8_t state;  /* enum node_state */
+    uint8_t direct; /* enum node_direct */
+    void *block;    /* of the rank that owns the memory, else NULL */
+    size_t bytes;
+    struct node_wide wide;
+
+    /* operations in the background (start.c), under the lane's lock */
+    struct link flights;
+    struct link spare; /* flights to be used again */
+    int spares;
+    _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
+    struct lane_poller poller;
+
+    /* large ones (pairs.c) */
+    uint32_t places; /* operations whose pairs exist at the same time */
+    uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
+    uint32_t moved;  /* chunks copied here, in all */
+    bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
+
+    /* making */
+    uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
+    uint64_t told;  /* the buffer of the broadcast of that */
+    int error;
+};
+
+static inline struct node_slot *node_slot(struct node *n, uint32_t seq, int rank)
+{
+    return &n->slots[(seq % NODE_K) * (uint32_t)n->size + (uint32_t)rank];
+}
+
+static inline struct node_done *node_done(struct node *n, int rank) { return &n->done_of[rank]; }
+
+/* Where a rank's payload of so many bytes lies. */
+static inline char *node_payload(struct node *n, uint32_t seq, int rank, size_t bytes)
+{
+    if (bytes <= NODE_INLINE) return node_slot(n, seq, rank)->payload;
+    if (bytes <= NODE_MIDDLE) return n->middle + ((seq % NODE_K) * (size_t)n->size + (size_t)rank) * NODE_MIDDLE;
+    return n->big + ((seq % NODE_BIG_K) * (size_t)n->size + (size_t)rank) * n->big_bytes;
+}
+
+/* ---- making (block.c) ---- */
+
+/*
+ * The node of a communicator all of whose ranks are on one, made at first use; NULL when it cannot have one (*rc_p 0)
+ * or memory is out. It may be in the making still. Collective: asked for by all ranks at the same place in their order.
+ */
+struct node *node_get(struct comm *, int *rc_p);
+
+/* The largest contribution that has room in the big slots of so many ranks; half a megabyte for all of them, but 1 KB
+ * for each rank at least. */
+static inline int64_t node_limit(int ranks)
+{
+    int64_t most = var_int(VAR_COLL_NODE), share;
+    if (likely(ranks <= 8)) return most;
+    share = ((int64_t)512 << 10) / (NODE_BIG_K * ranks);
+    if (share < 1024) share = 1024;
+    return most < share ? most : share;
+}
+
+/* Do arrivals count, since ranks share cores? */
+bool node_counts(void);
+
+/* Is the outcome known here? Then node_make takes note of it. */
+static inline bool node_told(const struct node *n) { return n->place || n->error; }
+void node_make(struct node *);
+
+/* ---- flags (node.c) ---- */
+
+/* Whose contribution an operation needs at this rank, besides ranks. */
+enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
+
+/* What is waited for; `seen` begins with 0. */
+struct node_wait {
+    struct node *n;
+    uint32_t seq;
+    int rank; /* or NODE_ALL, NODE_LOWER */
+    int seen; /* slots of the first so many ranks have been seen set */
+};
+
+bool node_ready(void *wait);                                 /* of a struct node_wait: are the contributions there? */
+bool node_free_slots(struct node *, uint32_t seq, bool big); /* may the slots of this operation be written? */
+
+uint32_t node_begin(struct node *, bool big); /* takes the next number; its slots are free on return */
+void node_wait_for(struct node *, uint32_t seq, int rank);
+void node_finish(struct node *, uint32_t seq,
+                 bool met_all); /* this rank needs nothing more of it; it has waited for all */
+
+void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
+void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+void node_pass_on(struct node *, uint32_t seq);          /* own slot, which higher ranks wait for with all below it */
+void node_contribute(struct node *, uint32_t seq);       /* own slot, and whatever that brings about */
+bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
+void node_release(struct node *, uint32_t seq); /* the last one lets the others go */
+
+/* ---- in the background (start.c) ---- */
+
+void node_free_spare(struct node *);
+int node_poll(struct lane_poller *); /* one look at what is in flight */
+void node_call_others(struct lane_poller *); /* as lane_poller.called */
+
+/* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
+struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
+
+/* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
+ * unless *rc_p is a code. */
+bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, struct request *r, int *rc_p);
+
+/* Does an operation behind others that are in flight, or while the block is being made, or one with blocks that need
+ * messages (v.h), which have that number. False: use messages, see there. */
+bool node_run_behind(struct node *, const struct coll_call *, bool big, uint32_t number, int *rc_p);
+
+/* After one of v.h whose take failed, without messages of its own. */
+void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;
+
+/* Until nothing is in flight. */
+void node_await(struct node *);
+
+/* ---- operations (ops.c) ---- */
+
+/*
+ * Both halves of an operation. put leaves this rank's contribution: 0, a code, or NODE_OVER when nothing is left to be
+ * done. take, once what node_needs says is there, makes the result.
+ */
+#define NODE_OVER 1
+struct node_op {
+    int (*put)(struct node *, uint32_t seq, const struct coll_call *); /* NULL: this kind goes by messages */
+    int (*take)(struct node *, uint32_t seq, const struct coll_call *);
+    int needs;
+};
+extern TERN_HIDDEN const struct node_op node_ops[COLL_KINDS];
+
+static inline bool node_can(enum coll_kind kind) { return node_ops[kind].put != NULL; }
+static inline int node_put(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return node_ops[a->kind].put(n, seq, a);
+}
+static inline int node_take(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return node_ops[a->kind].take(n, seq, a);
+}
+
+int node_needs_by_root(const struct node *, const struct coll_call *);
+static inline int node_needs(const struct node *n, const struct coll_call *a)
+{
+    int needs = node_ops[a->kind].needs;
+    return likely(needs >= NODE_LOWER) ? needs : node_needs_by_root(n, a);
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* call.c - which calls go through the node-local block, and the way of those that nothing is in flight before. */
+#include "base/err.h"
+#include "coll/node/node.h"
+#include "coll/node/block.h"
+#include "coll/node/direct.h"
+#include "coll/node/pairs.h"
+#include "coll/node/v.h"
+#include "coll/node/wide.h"
+#include "obj/request.h"
+
+/* Of blocks whose lengths all ranks know: all of them, or the longest. */
+static int64_t most_of(const struct comm *c, const struct coll_call *a)
+{
+    int64_t sum = 0, most = 0;
+    for (int r = 0; r < c->size; r++) {
+        sum += a->rcounts[r];
+        if (a->rcounts[r] > most) most = a->rcounts[r];
+    }
+    return (a->kind == COLL_ALLGATHERV ? most : sum) * a->rtype->size;
+}
+
+/* The largest contribution of a rank in this call: what it leaves in its slot. */
+static int64_t contribution(const struct comm *c, const struct coll_call *a, int64_t bytes)
+{
+    switch (a->kind) {
+    case COLL_ALLTOALL:
+    case COLL_REDUCE_SCATTER_BLOCK:
+        return bytes * c->size;
+    case COLL_ALLGATHERV:
+    case COLL_REDUCE_SCATTER:
+        return most_of(c, a);
+    case COLL_GATHERV:
+    case COLL_SCATTERV:
+    case COLL_ALLTOALLV:
+    case COLL_ALLTOALLW:
+        return 0; /* whatever there is room for */
+    default:
+        return bytes;
+    }
+}
+
+int64_t node_slot_max(const struct comm *c) { return node_limit(c->size); }
+
+/* By things that all ranks know alike only. */
+static bool suits(const struct comm *c, const struct coll_call *a, int64_t amount)
+{
+    if (!node_can(a->kind) || amount > c->coll->slot_max) return false;
+    if (node_v_is(a->kind)) return node_v_suits(a->kind, c->size);
+    return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
+}
+
+/* The node for this call, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
+static inline struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, bool *big_p, int *rc_p)
+{
+    int64_t amount = contribution(c, a, bytes);
+    *rc_p = 0;
+    *big_p = amount > NODE_MIDDLE;
+    struct node *n = likely(suits(c, a, amount)) ? node_get(c, rc_p) : NULL;
+    if (n && node_v_is(a->kind)) *big_p = node_v_big(n, a);
+    return n;
+}
+
+static int run(struct node *n, const struct coll_call *a, bool big)
+{
+    uint32_t seq = node_begin(n, big);
+    int rc = node_put(n, seq, a), needs = node_needs(n, a);
+    if (!rc && needs != NODE_NOBODY) {
+        node_wait_for(n, seq, needs);
+        rc = node_take(n, seq, a);
+    }
+    node_finish(n, seq, needs == NODE_ALL);
+    return rc > 0 ? 0 : rc;
+}
+
+/* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
+ */
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
+{
+    n->settled = true;
+    bool done = node_run_behind(n, a, big, number, rc_p);
+    if (done) n->comm->coll->seq++;
+    return done || *rc_p;
+}
+
+/* The node for a large one, NULL: none. What is in flight has to be over first, since both use the node's order. */
+static struct node *node_for_large(struct comm *c, int *rc_p)
+{
+    struct node *n = node_get(c, rc_p);
+    if (!n) return NULL;
+    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, 0, rc_p);
+    if (*rc_p || n->state != NODE_READY) return NULL;
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
+    return n;
+}
+
+/* Larger ones: through wide slots, or from memory to memory, which three and more with a core each try first. */
+static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
+{
+    bool wide = node_wide_suits(c, a, bytes), direct = node_direct_suits(c, a, bytes);
+    struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
+    if (!n) return *rc_p != 0;
+    if (wide && n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    if (!*rc_p && direct && node_direct_run(n, a, rc_p)) return true;
+    if (!*rc_p && wide && !n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    return *rc_p != 0;
+}
+
+/* Blocks of lengths that not all know: a number for messages is taken in any case. */
+static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
+{
+    if (n->settled && n->state != NODE_READY) return false;
+    uint32_t number = n->comm->coll->seq++;
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
+    if (node_v_long(n, a) || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+        return node_run_behind(n, a, big, number, rc_p) || *rc_p;
+    *rc_p = run(n, a, big);
+    if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
+    return true;
+}
+
+/* Behind what tells whether all may copy from memory to memory: all ranks come here at the same place in their order. */
+static TERN_COLD void agree(struct node *n)
+{
+    node_await(n);
+    n->agreed = true;
+}
+
+bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
+{
+    bool big;
+    struct node *n = node_for(c, a, bytes, &big, rc_p);
+    if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
+    if (unlikely(n->probe && !n->agreed)) agree(n);
+    if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
+    if (unlikely(n->state != NODE_READY)) return false;
+    /* acquire: pairs with the release by whoever ended the last one in flight */
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
+    *rc_p = run(n, a, big);
+    return true;
+}
+
+/* It is over at the start: the shared request, or one that tells what failed. */
+static struct request *over(struct node *n, int rc)
+{
+    if (likely(!rc)) return request_done;
+    struct request *r = coll_request(n->comm);
+    if (!r) return request_done;
+    r->result.error = rc;
+    atomic_store_explicit(&r->complete, 1, memory_order_relaxed);
+    return r;
+}
+
+static struct request *start(struct node *n, const struct coll_call *a, uint32_t number)
+{
+    struct node_wait w = {n, ++n->seq, node_needs(n, a), 0};
+    int rc = node_put(n, w.seq, a);
+    if (!rc && w.rank != NODE_NOBODY) {
+        if (!node_ready(&w)) {
+            struct request *r = node_launch_put(&w, a, number);
+            if (likely(r != NULL)) return r;
+            node_wait_for(n, w.seq, w.rank);
+        }
+        rc = node_take(n, w.seq, a);
+        if (unlikely(rc)) node_straighten(n, w.seq, a, number);
+    }
+    node_finish(n, w.seq, w.rank == NODE_ALL);
+    return over(n, rc > 0 ? 0 : rc);
+}
+
+/* Others that are in flight may be looked at by other threads, or by the helper. */
+static bool is_alone(const struct node *n)
+{
+    const struct lane *l = n->comm->lane;
+    /* acquire: as in node_run */
+    return !atomic_load_explicit(&n->flying, memory_order_acquire) || (!lane_threaded(l) && !lane_helped(l));
+}
+
+bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
+{
+    bool big;
+    int rc;
+    if (unlikely(!c->coll->node)) return false;
+    struct node *n = node_for(c, a, bytes, &big, &rc);
+    if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
+    bool v = node_v_is(a->kind);
+    if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
+    *req_p = start(n, a, v ? c->coll->seq++ : 0);
+    return true;
+}
+
+bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, struct request *r, int *rc_p)
+{
+    bool big;
+    *rc_p = 0;
+    struct node *n = node_for(c, a, bytes, &big, rc_p);
+    if (n || *rc_p) return n && node_enlist(n, a, big, false, r, rc_p);
+    if (!node_pairs_suit(c, a, bytes)) return false;
+    n = node_get(c, rc_p);
+    return n && node_enlist(n, a, false, true, r, rc_p);
+}

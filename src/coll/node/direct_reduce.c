@@ -1,0 +1,135 @@
+/*
+ * direct_reduce.c - large reductions inside a node: each rank combines its share of the elements, reading it from
+ * all others' buffers piece by piece, in the order of the ranks; so the result has the same bits everywhere, and
+ * operators need not commute.
+ */
+#include "base/err.h"
+#include "coll/node/direct.h"
+#include "copy/copy.h"
+
+#include <stdlib.h>
+
+/* Two pieces of this size stay in a core's own cache. */
+#define WORK ((int64_t)64 << 10)
+
+struct work {
+    struct node *n;
+    const struct coll_call *a;
+    const struct node_said *said; /* where the inputs are */
+    char *input, *sum;            /* a piece of an input, of the result */
+    char *room;
+};
+
+static int open_work(struct work *w, struct node *n, const struct coll_call *a, const struct node_said *said)
+{
+    size_t piece = (size_t)(WORK + a->rtype->size); /* elements may be larger than that */
+    *w = (struct work){n, a, said, .room = malloc(2 * piece)};
+    if (!w->room) return err_set(TERN_ERR_NOMEM, "no memory to combine the pieces of a reduction");
+    w->input = w->room;
+    w->sum = w->room + piece;
+    return 0;
+}
+
+/* Elements of a piece. */
+static int64_t piece_of(const struct type *t) { return t->size < WORK ? WORK / t->size : 1; }
+
+static int get_input(struct work *w, int rank, char *to, size_t off, size_t bytes)
+{
+    uint64_t place = w->said->place[rank][0] + off;
+    if (rank != w->n->rank) return node_fetch(w->n, rank, to, place, bytes);
+    copy_memory(to, (const void *)(uintptr_t)place, bytes);
+    return 0;
+}
+
+/* sum = input of rank 0 op ... op input of the last rank, `count` elements at byte `off` of them. */
+static int combine(struct work *w, size_t off, int64_t count)
+{
+    struct type *t = w->a->rtype;
+    size_t bytes = (size_t)(count * t->size);
+    int rc = get_input(w, w->n->size - 1, w->sum, off, bytes);
+    for (int r = w->n->size - 2; r >= 0 && !rc; r--) {
+        rc = get_input(w, r, w->input, off, bytes);
+        if (!rc) rc = op_apply(w->a->op, w->input - t->true_lb, w->sum - t->true_lb, count, t);
+    }
+    return rc;
+}
+
+/* Combines elements [from, to) and puts them at the same place of the result of rank `whose`, which begins at `result`.
+ */
+static int combine_share(struct work *w, int64_t from, int64_t to, int whose, uint64_t result)
+{
+    const struct type *t = w->a->rtype;
+    int rc = 0;
+    for (int64_t at = from, step = piece_of(t); at < to && !rc; at += step) {
+        int64_t count = to - at < step ? to - at : step;
+        size_t off = (size_t)(at * t->size), bytes = (size_t)(count * t->size);
+        rc = combine(w, off, count);
+        if (rc) break;
+        if (whose == w->n->rank)
+            copy_memory((void *)(uintptr_t)(result + off), w->sum, bytes);
+        else
+            rc = node_store(w->n, whose, result + off, w->sum, bytes);
+    }
+    return rc;
+}
+
+/* The elements that a rank combines. */
+static int64_t share(const struct node *n, int64_t count, int rank)
+{
+    return count / n->size * rank + (count % n->size < rank ? count % n->size : rank);
+}
+
+/* Allreduce: the shares of the others, where they have combined them. */
+static int collect_shares(struct node *n, const struct coll_call *a, const struct node_said *said)
+{
+    int rc = 0;
+    for (int i = 1; i < n->size && !rc; i++) {
+        int r = (n->rank + i) % n->size;
+        size_t from = (size_t)(share(n, a->rcount, r) * a->rtype->size),
+               to = (size_t)(share(n, a->rcount, r + 1) * a->rtype->size);
+        rc = node_fetch(n, r, (char *)(uintptr_t)said->place[n->rank][1] + from, said->place[r][1] + from, to - from);
+    }
+    return rc;
+}
+
+int node_direct_reduce(struct node *n, const struct coll_call *a)
+{
+    struct node_said said;
+    struct work w;
+    bool all = a->kind == COLL_ALLREDUCE, gets = all || n->rank == a->root;
+    const void *input = a->sendbuf == MPI_IN_PLACE ? a->recvbuf : a->sendbuf;
+    int whose = all ? n->rank : a->root;
+    node_say_all(n, (uintptr_t)input + (uintptr_t)a->rtype->true_lb,
+                 gets ? (uintptr_t)a->recvbuf + (uintptr_t)a->rtype->true_lb : 0, &said);
+    int rc = open_work(&w, n, a, &said);
+    if (!rc)
+        rc = combine_share(&w, share(n, a->rcount, n->rank), share(n, a->rcount, n->rank + 1), whose,
+                           said.place[whose][1]);
+    node_close(n, true);
+    if (all) {
+        if (!rc) rc = collect_shares(n, a, &said);
+        node_close(n, true);
+    }
+    free(w.room);
+    return rc;
+}
+
+int node_direct_reduce_scatter(struct node *n, const struct coll_call *a)
+{
+    struct node_said said;
+    struct work w;
+    bool in_place = a->sendbuf == MPI_IN_PLACE;
+    const struct type *t = a->rtype;
+    size_t bytes = (size_t)(a->rcount * t->size), first = bytes * (size_t)n->rank;
+    char *own = (char *)a->recvbuf + t->true_lb,
+         *result = in_place ? malloc(bytes) : own; /* others read recvbuf until the end */
+    node_say_all(n, (uintptr_t)(in_place ? a->recvbuf : a->sendbuf) + (uintptr_t)t->true_lb, 0, &said);
+    int rc = open_work(&w, n, a, &said);
+    if (!result) rc = err_set(TERN_ERR_NOMEM, "no memory for the result of a reduce_scatter in place");
+    if (!rc) rc = combine_share(&w, a->rcount * n->rank, a->rcount * (n->rank + 1), n->rank, (uintptr_t)result - first);
+    node_close(n, true);
+    if (in_place && !rc) copy_memory(own, result, bytes);
+    if (in_place) free(result);
+    free(w.room);
+    return rc;
+}

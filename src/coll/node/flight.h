@@ -1,0 +1,46 @@
+/* flight.h - operations in the background inside a node (start.c): the record of one, and what it keeps. */
+#ifndef TERN_COLL_NODE_FLIGHT_H
+#define TERN_COLL_NODE_FLIGHT_H
+
+#include "coll/node/block.h"
+#include "coll/node/pairs.h"
+#include "obj/request.h"
+
+struct node_flight {
+    struct link link;
+    struct coll_call call;
+    struct request *req;         /* NULL: somebody waits for `landed` */
+    uint32_t number;             /* of the messages, should there be no block, and of `rest` */
+    bool big, put, landed, lost; /* lost: there is none */
+    bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
+    bool finished;               /* nor in the node */
+    int rc;
+    struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
+    void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
+    struct node_wait wait;
+    struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
+};
+
+/* References to the types, of arrays of so many as well, and to the operator. */
+void node_hold(const struct coll_call *, int ranks);
+void node_let_go(const struct coll_call *, int ranks);
+
+/* The arrays of the call, which are the user's again when that has returned. False: memory is out. */
+static inline bool node_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
+bool node_keep_arrays(struct node_flight *);
+
+/* Prepares a large one; 0 or a code. Takes the lock: others that are in flight may be looked at meanwhile. */
+int node_prepare_pairs(struct node_flight *);
+
+/* Copies or messages for blocks that have no room in the slots (v.h): prepared, if there are any, as above; or not
+ * started after all. */
+int node_prepare_rest(struct node_flight *);
+void node_drop_rest(struct node_flight *) TERN_COLD;
+
+/* A take has failed since sender and receiver do not agree (an error of the program): nothing shall wait for what does
+ * not come. Lock held. */
+void node_flight_straighten(struct node_flight *) TERN_COLD;
+
+int node_no_memory(enum coll_kind) TERN_COLD;
+
+#endif

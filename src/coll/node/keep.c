@@ -1,0 +1,145 @@
+/* keep.c - what an operation in the background keeps: types, arrays, and messages; see flight.h. */
+#include "coll/node/flight.h"
+
+#include "base/err.h"
+#include "coll/node/v.h"
+#include "coll/port_pt2pt.h"
+#include "pt2pt/api.h"
+#include "type/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void node_hold(const struct coll_call *a, int ranks)
+{
+    for (int r = 0; r < ranks && a->stypes; r++) type_ref(a->stypes[r]);
+    for (int r = 0; r < ranks && a->rtypes; r++) type_ref(a->rtypes[r]);
+    if (a->stype) type_ref(a->stype);
+    if (a->rtype) type_ref(a->rtype);
+    if (a->op) op_ref((struct op *)(uintptr_t)a->op);
+}
+
+void node_let_go(const struct coll_call *a, int ranks)
+{
+    for (int r = 0; r < ranks && a->stypes; r++) type_unref(a->stypes[r]);
+    for (int r = 0; r < ranks && a->rtypes; r++) type_unref(a->rtypes[r]);
+    if (a->stype) type_unref(a->stype);
+    if (a->rtype) type_unref(a->rtype);
+    if (a->op) op_unref((struct op *)(uintptr_t)a->op);
+}
+
+static void *put_aside(const void *from, size_t bytes, char **at)
+{
+    if (!from) return NULL;
+    char *to = *at;
+    memcpy(to, from, bytes);
+    *at += bytes;
+    return to;
+}
+
+bool node_keep_arrays(struct node_flight *f)
+{
+    struct coll_call *a = &f->call;
+    size_t ranks = (size_t)f->wait.n->size, counts = ranks * sizeof(int64_t), types = ranks * sizeof(struct type *);
+    char *at = f->arrays = malloc(4 * counts + 2 * types);
+    if (!at) return false;
+    a->scounts = put_aside(a->scounts, counts, &at);
+    a->sdispls = put_aside(a->sdispls, counts, &at);
+    a->rcounts = put_aside(a->rcounts, counts, &at);
+    a->rdispls = put_aside(a->rdispls, counts, &at);
+    a->stypes = put_aside(a->stypes, types, &at);
+    a->rtypes = put_aside(a->rtypes, types, &at);
+    return true;
+}
+
+/* ---- what has no room in the slots ---- */
+
+int node_no_memory(enum coll_kind kind)
+{
+    return err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(kind));
+}
+
+static void rest_over(struct request *r)
+{
+    struct node_flight *f = r->owner;
+    if (!f->rc) f->rc = r->result.error;
+    f->rest = NULL; /* the next look at the flight goes on */
+    request_free(r);
+}
+
+int node_prepare_pairs(struct node_flight *f)
+{
+    struct lane *l = f->wait.n->comm->lane;
+    lane_enter(l);
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    lane_leave(l);
+    return f->pairs ? 0 : node_no_memory(f->call.kind);
+}
+
+int node_prepare_rest(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    struct coll_call rest;
+    int64_t *mem;
+    if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
+    if (node_pairs_serve(n)) return node_prepare_pairs(f);
+    node_v_rest(n, &f->call, &rest, &mem);
+    struct request *r = mem ? request_new(REQ_COLL) : NULL;
+    if (r) r->comm = n->comm;
+    int rc = r ? coll_by_messages(r, &rest, f->number) : node_no_memory(f->call.kind);
+    free(mem);
+    if (!rc) {
+        r->done = rest_over;
+        r->owner = f;
+        r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+        f->rest = r;
+    } else if (r) {
+        request_free(r);
+    }
+    return rc;
+}
+
+/* They have not been started: there is no block. */
+void node_drop_rest(struct node_flight *f)
+{
+    coll_frame_let_go(f->rest->xfer);
+    coll_frame_give(f->rest->xfer);
+    request_free(f->rest);
+    f->rest = NULL;
+}
+
+static void stray_over(struct request *r) { request_free(r); }
+
+/* A message that does not fit is received for its sender's sake. */
+static void receive_stray(struct node *n, int rank, uint32_t number)
+{
+    struct request *r = request_new(REQ_RECV);
+    if (!r) return;
+    pt_prepare(r, REQ_RECV, n->comm, PT_COLL, NULL, 0, type_of(MPI_BYTE), rank, coll_frame_tag(number), PT_STANDARD);
+    r->done = stray_over;
+    r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+    pt_recv_start(r);
+}
+
+void node_flight_straighten(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
+        int d = node_v_disagrees(n, f->wait.seq, &f->call, r);
+        if (d && node_pairs_serve(n)) {
+            if (d > 0) node_pairs_refuse(n, f->wait.seq, r);
+            if (d < 0 && f->pairs) node_pairs_expect_none(f->pairs, r);
+        } else {
+            if (d > 0) receive_stray(n, r, f->number);
+            if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+        }
+    }
+}
+
+void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, uint32_t number)
+{
+    struct node_flight f = {.call = *a, .number = number, .wait = {.n = n, .seq = seq}};
+    lane_enter(n->comm->lane);
+    node_flight_straighten(&f);
+    lane_leave(n->comm->lane);
+}

@@ -1,0 +1,60 @@
+/*
+ * v.h - gatherv, scatterv, alltoallv and alltoallw inside a node: blocks whose lengths only sender and receiver
+ * know.
+ *
+ * All ranks take part by slots, whatever the lengths. A block that has room lies in the sender's slot (scatterv: in the
+ * receiver's) with its length beside the flag; of a longer one the slot says so, and it is copied from memory to memory
+ * (pairs.h) once all ranks know that they all can, else it goes by a message: such blocks are one call more, of the
+ * same kind, in which the others are empty (node_v_rest).
+ *
+ *   gatherv, scatterv   length = bytes or BY_MESSAGE; the payload as in all operations
+ *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG;
+ * IN_MESSAGE (more than 12 ranks: always in the big slot) big slot: an equal share for each rank: | length or
+ * BY_MESSAGE (4) | 4 unused | payload |
+ */
+#ifndef TERN_COLL_NODE_V_H
+#define TERN_COLL_NODE_V_H
+
+#include "coll/node/block.h"
+
+#define NODE_V_PREFIX 8 /* bytes before the payload of a share of the big slot */
+
+static inline bool node_v_is(enum coll_kind k)
+{
+    return k == COLL_GATHERV || k == COLL_SCATTERV || k == COLL_ALLTOALLV || k == COLL_ALLTOALLW;
+}
+
+/* Have the big slots of so many ranks room for what this kind needs at least? */
+bool node_v_suits(enum coll_kind, int ranks);
+
+void node_v_shares(struct node *); /* sets share and small_share */
+
+/* Does this rank write to big slots? */
+bool node_v_big(const struct node *, const struct coll_call *);
+
+/*
+ * Does this rank send or get blocks that have no room? Then *rest is a call of those alone, for messages, and *mem what
+ * it lives in, the caller's to free; NULL: memory is out.
+ */
+bool node_v_long(const struct node *, const struct coll_call *);
+void node_v_rest(const struct node *, const struct coll_call *, struct coll_call *rest, int64_t **mem);
+
+/* The same blocks, for pairs.h. */
+struct node_ends;
+void node_v_ends(const struct node *, const struct coll_call *, struct node_ends *);
+
+/* The halves, as in struct node_op. A take fails (TERN_ERR_TRUNCATE) when sender and receiver disagree. */
+int node_put_gatherv(struct node *, uint32_t seq, const struct coll_call *);
+int node_put_scatterv(struct node *, uint32_t seq, const struct coll_call *);
+int node_put_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
+int node_take_gatherv(struct node *, uint32_t seq, const struct coll_call *);
+int node_take_scatterv(struct node *, uint32_t seq, const struct coll_call *);
+int node_take_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
+
+/*
+ * After a take that failed: of rank r, a message comes that nobody expects (1), or one is expected that will not come
+ * (-1).
+ */
+int node_v_disagrees(struct node *, uint32_t seq, const struct coll_call *, int r);
+
+#endif
