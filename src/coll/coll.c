@@ -183,12 +183,18 @@ static int take_frame(struct comm *c, const struct coll_call *a, struct coll_fra
 /* Has this kind a meaning between two groups? */
 static bool between_groups(enum coll_kind k) { return k < COLL_SCAN; }
 
-static int check(struct comm *c, const struct coll_call *a)
+/* The first one on a communicator, and those on an intercommunicator. */
+static TERN_COLD int check_comm(struct comm *c, const struct coll_call *a)
 {
-    if (unlikely(c->inter && !between_groups(a->kind)))
+    if (c->inter && !between_groups(a->kind))
         return err_set(TERN_ERR_COMM, "there is no %s on an intercommunicator", coll_kind_name(a->kind));
-    if (unlikely(!coll_comm(c) || (c->inter && !coll_comm(c->within)))) return err_code();
-    return coll_call_check(c, a);
+    return coll_comm(c) && (!c->inter || coll_comm(c->within)) ? 0 : err_code();
+}
+
+static inline int check(struct comm *c, const struct coll_call *a)
+{
+    int rc = unlikely(!c->coll || c->inter) ? check_comm(c, a) : 0;
+    return unlikely(rc) ? rc : coll_call_check(c, a);
 }
 
 /* ---- doing it now ------------------------------------------------------------------ */

@@ -143,8 +143,8 @@ void lane_finish(struct request *r, int error)
     if (unlikely(free_it)) {
         if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
         type_unref(r->type);
-        comm_unref(c);
         request_free(r);
+        comm_unref(c);
     }
 }
 

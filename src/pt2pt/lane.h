@@ -247,6 +247,17 @@ void lane_poll(struct lane *);
 /* Ends an operation: result.error is set to `error`, done is called, waiters see it. Lock held. */
 void lane_finish(struct request *, int error);
 
+/* The same for a request without `done` that no peer knows of. */
+static inline void lane_finish_plain(struct request *r, int error)
+{
+    if (unlikely(r->flags & (REQ_DETACHED | REQ_BACKGROUND) || lane0.sleepers)) {
+        lane_finish(r, error);
+        return;
+    }
+    r->result.error = error;
+    atomic_store_explicit(&r->complete, 1, memory_order_release); /* as in lane_finish */
+}
+
 /* Sends a small message of the library's own (n <= 32), parked if there is no room. */
 void lane_control(struct peer *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 

@@ -18,7 +18,7 @@ int pt_wait(struct request *r)
         struct lane *l = &lane0;
         lane_enter(l);
         if (r->flags & REQ_HOOKED && r->hooks->look && !request_is_complete(r)) r->hooks->look(r);
-        lane_wait(l, one_complete, r, NULL);
+        if (!request_is_complete(r)) lane_wait(l, one_complete, r, NULL);
         lane_leave(l);
     }
     if (unlikely(r->result.error == TERN_ERR_PEER)) pt_recall(r);

@@ -83,6 +83,8 @@ struct node {
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
     struct node_tally *tallies; /* [places][P] */
     int rank, size;
+    uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
+                     * the making is known to all */
     uint32_t seq;   /* the last operation begun */
     uint32_t safe;  /* slots of operations up to this number are known to be free */
     uint32_t done;  /* operations up to this number are finished here */
@@ -98,8 +100,7 @@ struct node {
 
     /* operations in the background (start.c), under the lane's lock */
     struct link flights;
-    struct link spare; /* flights to be used again */
-    int spares;
+    struct link spare; /* flights to be used again, with their requests */
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
     struct lane_poller poller;
 
@@ -156,6 +157,9 @@ bool node_counts(void);
 static inline bool node_told(const struct node *n) { return n->place || n->error; }
 void node_make(struct node *);
 
+/* A blocking operation has come behind the making. */
+void node_settled(struct node *) TERN_COLD;
+
 /* ---- flags (node.c) ---- */
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
@@ -170,19 +174,56 @@ struct node_wait {
 };
 
 bool node_ready(void *wait);                                 /* of a struct node_wait: are the contributions there? */
-bool node_free_slots(struct node *, uint32_t seq, bool big); /* may the slots of this operation be written? */
+
+/* May the slots of this operation be written? */
+bool node_look_for_slots(struct node *, uint32_t until);
+static inline bool node_free_slots(struct node *n, uint32_t seq, bool big)
+{
+    uint32_t until = seq + (big ? NODE_K - NODE_BIG_K : 0);
+    return likely((int32_t)(n->safe - until) >= 0) || node_look_for_slots(n, until);
+}
 
 uint32_t node_begin(struct node *, bool big); /* takes the next number; its slots are free on return */
 void node_wait_for(struct node *, uint32_t seq, int rank);
 void node_finish(struct node *, uint32_t seq,
                  bool met_all); /* this rank needs nothing more of it; it has waited for all */
 
-void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
-void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+/* The slot has its payload. */
+static inline void node_signal(struct node *n, uint32_t seq, int rank)
+{
+    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with is_set in node.c */
+}
+
+/* Wakes who sleeps for what was signalled. */
+void node_wake_pollers(struct node *) TERN_COLD; /* who waits for more than these flags, one by one */
+static inline void node_announce(struct node *n)
+{
+    if (unlikely(gate_check(&n->head->gate, n->fenced))) node_wake_pollers(n);
+}
+
 void node_pass_on(struct node *, uint32_t seq);          /* own slot, which higher ranks wait for with all below it */
-void node_contribute(struct node *, uint32_t seq);       /* own slot, and whatever that brings about */
-bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
+
+/* Own slot, with a word to the others if this rank has not finished all before. */
+static inline void node_signal_own(struct node *n, uint32_t seq)
+{
+    /* relaxed: ordered by the release of the flag, or of the count */
+    if (unlikely(n->done + 1 != seq)) atomic_store_explicit(&n->head->behind[seq % NODE_K], seq, memory_order_relaxed);
+    node_signal(n, seq, n->rank);
+}
+
+bool node_arrive(struct node *, uint32_t seq);  /* the same; true if arrivals are counted and this one is the last */
 void node_release(struct node *, uint32_t seq); /* the last one lets the others go */
+
+/* Own slot, and whatever that brings about. */
+static inline void node_contribute(struct node *n, uint32_t seq)
+{
+    if (likely(!n->counted)) {
+        node_signal_own(n, seq);
+        node_announce(n);
+    } else if (node_arrive(n, seq)) {
+        node_release(n, seq);
+    }
+}
 
 /* ---- in the background (start.c) ---- */
 

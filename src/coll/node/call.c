@@ -76,7 +76,7 @@ static int run(struct node *n, const struct coll_call *a, bool big)
  */
 static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
-    n->settled = true;
+    node_settled(n);
     bool done = node_run_behind(n, a, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
@@ -125,7 +125,20 @@ static TERN_COLD void agree(struct node *n)
     n->agreed = true;
 }
 
-bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
+/* With blocks of one length that are small enough for the slots, on a node whose outcome is known: most calls. */
+static inline bool is_quick(const struct comm *c, const struct node *n, const struct coll_call *a, int64_t bytes, bool *big_p)
+{
+    enum { FOR_EACH = 1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK };
+    int64_t amount = FOR_EACH >> a->kind & 1 ? bytes * n->size : bytes;
+    *big_p = amount > NODE_MIDDLE;
+    return likely(n->quick >> a->kind & 1 && amount <= c->coll->slot_max) &&
+           (!coll_reduces(a->kind) || likely(a->rtype->contig && a->rtype->size > 0));
+}
+
+/* acquire: pairs with the release by whoever ended the last one in flight */
+static inline bool has_flights(const struct node *n) { return atomic_load_explicit(&n->flying, memory_order_acquire); }
+
+static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
@@ -134,8 +147,17 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    /* acquire: pairs with the release by whoever ended the last one in flight */
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
+    if (unlikely(has_flights(n))) return node_run_behind(n, a, big, 0, rc_p);
+    *rc_p = run(n, a, big);
+    return true;
+}
+
+bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
+{
+    struct node *n = c->coll->node;
+    bool big;
+    if (unlikely(!n || !is_quick(c, n, a, bytes, &big) || has_flights(n) || (n->probe && !n->agreed)))
+        return run_otherwise(c, a, bytes, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
@@ -169,23 +191,33 @@ static struct request *start(struct node *n, const struct coll_call *a, uint32_t
 }
 
 /* Others that are in flight may be looked at by other threads, or by the helper. */
-static bool is_alone(const struct node *n)
+static inline bool is_alone(const struct node *n)
 {
     const struct lane *l = n->comm->lane;
-    /* acquire: as in node_run */
-    return !atomic_load_explicit(&n->flying, memory_order_acquire) || (!lane_threaded(l) && !lane_helped(l));
+    return !has_flights(n) || (!lane_threaded(l) && !lane_helped(l));
 }
 
-bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
+/* Blocks of lengths that not all know, or not by one number. */
+static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
 {
     bool big;
     int rc;
-    if (unlikely(!c->coll->node)) return false;
     struct node *n = node_for(c, a, bytes, &big, &rc);
     if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
     bool v = node_v_is(a->kind);
     if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
     *req_p = start(n, a, v ? c->coll->seq++ : 0);
+    return true;
+}
+
+bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
+{
+    struct node *n = c->coll->node;
+    bool big;
+    if (unlikely(!n)) return false;
+    if (unlikely(!is_quick(c, n, a, bytes, &big))) return coll_has_blocks(a->kind) && start_v(c, a, bytes, req_p);
+    if (unlikely(!is_alone(n) || !node_free_slots(n, n->seq + 1, big))) return false;
+    *req_p = start(n, a, 0);
     return true;
 }
 

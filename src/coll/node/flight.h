@@ -10,11 +10,14 @@ struct node_flight {
     struct link link;
     struct coll_call call;
     struct request *req;         /* NULL: somebody waits for `landed` */
-    uint32_t number;             /* of the messages, should there be no block, and of `rest` */
-    bool big, put, landed, lost; /* lost: there is none */
-    bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
-    bool finished;               /* nor in the node */
-    int rc;
+    struct {
+        bool big, put, landed, lost; /* lost: there is none */
+        bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
+        bool finished;               /* nor in the node */
+        bool kept;                   /* it comes and goes with a request of its own (REQ_KEPT) */
+        int rc;
+        uint32_t number;             /* of the messages, should there be no block, and of `rest` */
+    };
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;

@@ -74,31 +74,11 @@ static bool advance(struct node_flight *f)
     return !f->rest;
 }
 
-/* Flights that are over are kept for the next ones. Lock held. */
-static struct node_flight *take_flight(struct node *n)
+static void drop_flight(struct node_flight *f)
 {
-    struct link *l = list_pop(&n->spare);
-    if (unlikely(!l)) return malloc(sizeof(struct node_flight));
-    n->spares--;
-    return container_of(l, struct node_flight, link);
-}
-
-static void give_flight(struct node_flight *f)
-{
-    struct node *n = f->wait.n;
     free(f->arrays);
     node_pairs_free(f->pairs);
-    if (n->spares < NODE_K) {
-        n->spares++;
-        list_push(&n->spare, &f->link);
-    } else {
-        free(f);
-    }
-}
-
-void node_free_spare(struct node *n)
-{
-    for (struct link *l; (l = list_pop(&n->spare));) free(container_of(l, struct node_flight, link));
+    free(f);
 }
 
 /* No block: by messages. */
@@ -113,7 +93,18 @@ static TERN_COLD void detour(struct node_flight *f)
         lane_finish(r, f->rc);
     else
         coll_go(r);
-    give_flight(f);
+    drop_flight(f);
+}
+
+/* Its request brings it back (keep), now or when the user has waited. */
+static inline void land_kept(struct node_flight *f)
+{
+    node_let_go(&f->call, f->wait.n->size);
+    if (unlikely(f->arrays)) {
+        free(f->arrays);
+        f->arrays = NULL;
+    }
+    lane_finish_plain(f->req, f->rc);
 }
 
 /* The operation is over: whoever wants to know is told. The last that sees the node, which may go with its
@@ -127,10 +118,12 @@ static void land(struct node_flight *f)
         if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours waits for it */
     } else if (unlikely(f->lost)) {
         detour(f);
+    } else if (likely(f->kept)) {
+        land_kept(f);
     } else {
         int rc = f->rc;
         node_let_go(&f->call, f->wait.n->size);
-        give_flight(f);
+        drop_flight(f);
         lane_finish(r, rc);
     }
 }
@@ -255,38 +248,93 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
     return true;
 }
 
-/* Who waits looks at the flight itself first. */
+/*
+ * Small ones, whose contribution lies there at the start: flights with a request each, which stay together for the next
+ * operation (REQ_KEPT). Who waits looks at the flight itself first.
+ */
 static void look(struct request *r)
 {
     struct node_flight *f = r->buf;
     struct node *n = f->wait.n;
-    if (n->state != NODE_READY || !advance(f)) return;
+    if (!node_ready(&f->wait)) return;
+    take(f);
+    node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     list_remove(&f->link);
     if (list_empty(&n->flights)) none_left(n);
-    land(f);
+    land_kept(f);
 }
 
-static const struct request_hooks hooks = {.look = look};
+static void keep(struct request *r)
+{
+    struct node_flight *f = r->buf;
+    struct node *n = f->wait.n;
+    struct lane *l = n->comm->lane;
+    r->h.kind = HANDLE_DEAD;
+    lane_enter(l);
+    list_insert(&n->spare, &f->link);
+    lane_leave(l);
+}
+
+static const struct request_hooks hooks = {.look = look, .keep = keep};
+
+static TERN_COLD struct node_flight *new_kept(struct node *n)
+{
+    struct request *r = coll_request(n->comm);
+    struct node_flight *f = r ? calloc(1, sizeof *f) : NULL;
+    if (r) comm_unref(n->comm); /* as long as it is not in flight */
+    if (!f) {
+        if (r) request_free(r);
+        return NULL;
+    }
+    f->req = r;
+    r->buf = f;
+    r->hooks = &hooks;
+    return f;
+}
+
+void node_free_spare(struct node *n)
+{
+    for (struct link *l; (l = list_pop(&n->spare));) {
+        struct node_flight *f = container_of(l, struct node_flight, link);
+        f->req->flags = REQ_HEAP;
+        request_free(f->req);
+        free(f);
+    }
+}
+
+/* Lock held. NULL: memory is out. */
+static inline struct node_flight *take_kept(struct node *n, const struct coll_call *a)
+{
+    struct link *l = list_pop(&n->spare);
+    struct node_flight *f = likely(l != NULL) ? container_of(l, struct node_flight, link) : new_kept(n);
+    if (unlikely(!f)) return NULL;
+    f->call = *a;
+    if (likely(!node_has_arrays(a)) || node_keep_arrays(f)) return f;
+    list_insert(&n->spare, &f->link);
+    return NULL;
+}
 
 struct request *node_launch_put(const struct node_wait *w, const struct coll_call *a, uint32_t number)
 {
     struct node *n = w->n;
     struct lane *l = n->comm->lane;
-    struct request *r = coll_request(n->comm);
-    if (!r) return NULL;
     lane_enter(l);
-    struct node_flight *f = take_flight(n);
-    if (f) *f = (struct node_flight){.call = *a, .req = r, .number = number, .put = true, .awaits = true, .wait = *w};
-    if (unlikely(!f || (node_has_arrays(a) && !node_keep_arrays(f)))) {
-        free(f);
+    struct node_flight *f = take_kept(n, a);
+    if (unlikely(!f)) {
         lane_leave(l);
-        pt_retire(r);
         return NULL;
     }
+    f->big = f->landed = f->lost = f->taken = f->finished = false;
+    f->put = f->awaits = f->kept = true;
+    f->rc = 0;
+    f->number = number;
+    f->wait = *w;
     node_hold(&f->call, n->size);
-    r->buf = f;
-    r->flags |= REQ_HOOKED;
-    r->hooks = &hooks;
+    struct request *r = f->req;
+    r->h.kind = HANDLE_REQUEST;
+    r->flags = REQ_HEAP | REQ_HOOKED | REQ_KEPT;
+    atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
+    comm_ref(n->comm);
     take_off(f);
     lane_leave_to_itself(l, r);
     lane_leave(l);
