@@ -331,12 +331,9 @@ void coll_go(struct request *r)
     goal_start(f);
 }
 
-int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
+static int start_long(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
-    int rc = check(c, a);
-    if (unlikely(rc)) return rc;
-    if (!has(c->coll->forced, a) && node_start(c, a, coll_call_bytes(c, a), req_p)) return 0;
-    rc = prepare(c, a, req_p);
+    int rc = prepare(c, a, req_p);
     if (rc) return rc;
     lane_enter(c->lane);
     lane_going(c->lane);
@@ -344,4 +341,12 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     lane_leave_to_itself(c->lane, *req_p);
     lane_leave(c->lane);
     return 0;
+}
+
+int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
+{
+    int rc = check(c, a);
+    if (unlikely(rc)) return rc;
+    if (likely(!has(c->coll->forced, a)) && node_start(c, a, coll_call_bytes(c, a), req_p)) return 0;
+    return start_long(c, a, req_p);
 }

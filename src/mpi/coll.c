@@ -8,13 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-int give_request(struct use u, struct comm *c, const struct coll_call *a)
+int start_later(const char *call, MPI_Request *request, struct comm *c, const struct coll_call *a)
+{
+    struct request *r;
+    if (unlikely(!request)) return bad_null(c, call, "request");
+    int rc = coll_start(c, a, &r);
+    if (unlikely(rc)) return report_code(c, call, rc);
+    *request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
+
+int make_persistent(struct use u, struct comm *c, const struct coll_call *a)
 {
     struct request *r;
     struct info *hints; /* none is known */
     if (!u.request) return bad_null(c, u.call, "request");
     if (!info_given(u.info, &hints)) return bad_info(c, u.call, u.info);
-    int rc = u.way == OFTEN ? coll_persist(c, a, &r) : coll_start(c, a, &r);
+    int rc = coll_persist(c, a, &r);
     if (rc) return report_code(c, u.call, rc);
     *u.request = (MPI_Request)r;
     return MPI_SUCCESS;

@@ -78,7 +78,7 @@ static void node_free(void *node)
 {
     if (node == &none) return;
     struct node *n = node;
-    node_free_spare(n);
+    node_free_flights(n);
     struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
     if (r) {
         r->node = *n;

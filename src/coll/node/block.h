@@ -102,6 +102,7 @@ struct node {
     struct link flights;
     struct link spare; /* flights to be used again, with their requests */
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
+    bool polled;               /* the poller is in the lane's list */
     struct lane_poller poller;
 
     /* large ones (pairs.c) */
@@ -227,7 +228,7 @@ static inline void node_contribute(struct node *n, uint32_t seq)
 
 /* ---- in the background (start.c) ---- */
 
-void node_free_spare(struct node *);
+void node_free_flights(struct node *); /* none is under way */
 int node_poll(struct lane_poller *); /* one look at what is in flight */
 void node_call_others(struct lane_poller *); /* as lane_poller.called */
 

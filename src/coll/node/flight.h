@@ -15,6 +15,7 @@ struct node_flight {
         bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
         bool finished;               /* nor in the node */
         bool kept;                   /* it comes and goes with a request of its own (REQ_KEPT) */
+        bool holds;                  /* see node_holds; of a kept one */
         int rc;
         uint32_t number;             /* of the messages, should there be no block, and of `rest` */
     };
@@ -24,7 +25,12 @@ struct node_flight {
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
-/* References to the types, of arrays of so many as well, and to the operator. */
+/* References to the types, of arrays of so many as well, and to the operator; false: it has none that could go. */
+static inline bool node_type_stays(const struct type *t) { return !t || t->predefined; }
+static inline bool node_holds(const struct coll_call *a)
+{
+    return !node_type_stays(a->stype) || !node_type_stays(a->rtype) || a->stypes || a->rtypes || (a->op && !a->op->predefined);
+}
 void node_hold(const struct coll_call *, int ranks);
 void node_let_go(const struct coll_call *, int ranks);
 

@@ -96,14 +96,18 @@ static TERN_COLD void detour(struct node_flight *f)
     drop_flight(f);
 }
 
+static TERN_COLD void drop_arrays(struct node_flight *f)
+{
+    free(f->arrays);
+    f->arrays = NULL;
+    f->call = (struct coll_call){.kind = f->call.kind};
+}
+
 /* Its request brings it back (keep), now or when the user has waited. */
 static inline void land_kept(struct node_flight *f)
 {
-    node_let_go(&f->call, f->wait.n->size);
-    if (unlikely(f->arrays)) {
-        free(f->arrays);
-        f->arrays = NULL;
-    }
+    if (unlikely(f->holds)) node_let_go(&f->call, f->wait.n->size);
+    if (unlikely(f->arrays)) drop_arrays(f);
     lane_finish_plain(f->req, f->rc);
 }
 
@@ -131,10 +135,11 @@ static void land(struct node_flight *f)
 static void take_off(struct node_flight *f)
 {
     struct node *n = f->wait.n;
-    bool first = list_empty(&n->flights);
     list_push(&n->flights, &f->link);
     atomic_store_explicit(&n->flying, 1, memory_order_relaxed);
-    if (first) lane_poller_add(n->comm->lane, &n->poller);
+    if (n->polled) return;
+    n->polled = true;
+    lane_poller_add(n->comm->lane, &n->poller);
 }
 
 static void launch(struct node_flight *f)
@@ -184,10 +189,16 @@ static TERN_COLD bool finish_making(struct node *n)
     return true;
 }
 
-static void none_left(struct node *n)
+static inline void none_left(struct node *n)
 {
+    atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in has_flights (call.c) */
+}
+
+/* The next turn of progress that finds nothing in flight does that: another operation may come first. */
+static void look_no_more(struct node *n)
+{
+    n->polled = false;
     lane_poller_remove(n->comm->lane, &n->poller);
-    atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_run */
 }
 
 int node_poll(struct lane_poller *p)
@@ -196,7 +207,10 @@ int node_poll(struct lane_poller *p)
     struct link landed = LIST_INIT(landed);
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
     int count = collect(n, &landed);
-    if (list_empty(&n->flights)) none_left(n);
+    if (list_empty(&n->flights)) {
+        look_no_more(n);
+        none_left(n);
+    }
     for (struct link *a; (a = list_pop(&landed));) land(container_of(a, struct node_flight, link));
     return count;
 }
@@ -272,7 +286,7 @@ static void keep(struct request *r)
     r->h.kind = HANDLE_DEAD;
     lane_enter(l);
     list_insert(&n->spare, &f->link);
-    lane_leave(l);
+    lane_out(l); /* nothing that a helper would have to hear of */
 }
 
 static const struct request_hooks hooks = {.look = look, .keep = keep};
@@ -287,13 +301,17 @@ static TERN_COLD struct node_flight *new_kept(struct node *n)
         return NULL;
     }
     f->req = r;
+    f->wait.n = n;
     r->buf = f;
     r->hooks = &hooks;
     return f;
 }
 
-void node_free_spare(struct node *n)
+void node_free_flights(struct node *n)
 {
+    lane_enter(n->comm->lane);
+    if (n->polled) look_no_more(n);
+    lane_leave(n->comm->lane);
     for (struct link *l; (l = list_pop(&n->spare));) {
         struct node_flight *f = container_of(l, struct node_flight, link);
         f->req->flags = REQ_HEAP;
@@ -302,16 +320,45 @@ void node_free_spare(struct node *n)
     }
 }
 
+/* What a small one without arrays needs of its call; the arrays of a kept flight are NULL. Word by word: whole vectors of what
+ * the entry point has just written by words would have to wait until that is out of the store buffer. */
+static inline void note_call(struct coll_call *to, const struct coll_call *a)
+{
+#define NOTE(field) to->field = a->field, atomic_signal_fence(memory_order_seq_cst)
+    NOTE(kind), NOTE(sendbuf), NOTE(recvbuf), NOTE(scount), NOTE(rcount), NOTE(stype), NOTE(rtype), NOTE(op), NOTE(root);
+#undef NOTE
+}
+
+/* Of a call with arrays: all of it. */
+static TERN_COLD bool note_arrays(struct node_flight *f, const struct coll_call *a)
+{
+    f->call = *a;
+    return node_keep_arrays(f);
+}
+
 /* Lock held. NULL: memory is out. */
 static inline struct node_flight *take_kept(struct node *n, const struct coll_call *a)
 {
     struct link *l = list_pop(&n->spare);
     struct node_flight *f = likely(l != NULL) ? container_of(l, struct node_flight, link) : new_kept(n);
     if (unlikely(!f)) return NULL;
-    f->call = *a;
-    if (likely(!node_has_arrays(a)) || node_keep_arrays(f)) return f;
+    if (likely(!node_has_arrays(a))) {
+        note_call(&f->call, a);
+        return f;
+    }
+    if (note_arrays(f, a)) return f;
     list_insert(&n->spare, &f->link);
     return NULL;
+}
+
+/* Its request is in the user's hands. */
+static inline struct request *hand_out(struct request *r)
+{
+    r->h.kind = HANDLE_REQUEST;
+    r->flags = REQ_HEAP | REQ_HOOKED | REQ_KEPT;
+    atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
+    comm_ref(r->comm);
+    return r;
 }
 
 struct request *node_launch_put(const struct node_wait *w, const struct coll_call *a, uint32_t number)
@@ -328,13 +375,12 @@ struct request *node_launch_put(const struct node_wait *w, const struct coll_cal
     f->put = f->awaits = f->kept = true;
     f->rc = 0;
     f->number = number;
-    f->wait = *w;
-    node_hold(&f->call, n->size);
-    struct request *r = f->req;
-    r->h.kind = HANDLE_REQUEST;
-    r->flags = REQ_HEAP | REQ_HOOKED | REQ_KEPT;
-    atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
-    comm_ref(n->comm);
+    f->wait.seq = w->seq;
+    f->wait.rank = w->rank;
+    f->wait.seen = w->seen;
+    f->holds = node_holds(a);
+    if (unlikely(f->holds)) node_hold(&f->call, n->size);
+    struct request *r = hand_out(f->req);
     take_off(f);
     lane_leave_to_itself(l, r);
     lane_leave(l);
