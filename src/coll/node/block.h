@@ -98,7 +98,7 @@ struct node {
     size_t bytes;
     struct node_wide wide;
 
-    /* operations in the background (start.c), under the lane's lock */
+    /* operations in the background (flight.c), under the lane's lock */
     struct link flights;
     struct link spare; /* flights to be used again, with their requests */
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
@@ -161,6 +161,24 @@ void node_make(struct node *);
 /* A blocking operation has come behind the making. */
 void node_settled(struct node *) TERN_COLD;
 
+/* ---- which way (call.c) ---- */
+
+/* With blocks of one length that are small enough for the slots, on a node whose outcome is known: most calls. */
+static inline bool node_is_quick(const struct comm *c, const struct node *n, const struct coll_call *a, int64_t bytes, bool *big_p)
+{
+    enum { FOR_EACH = 1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK };
+    int64_t amount = FOR_EACH >> a->kind & 1 ? bytes * n->size : bytes;
+    *big_p = amount > NODE_MIDDLE;
+    return likely(n->quick >> a->kind & 1 && amount <= c->coll->slot_max) &&
+           (!coll_reduces(a->kind) || likely(a->rtype->contig && a->rtype->size > 0));
+}
+
+/* acquire: pairs with the release by whoever ended the last one in flight */
+static inline bool node_has_flights(const struct node *n) { return atomic_load_explicit(&n->flying, memory_order_acquire); }
+
+/* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
+struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bool *big_p, int *rc_p);
+
 /* ---- flags (node.c) ---- */
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
@@ -174,7 +192,26 @@ struct node_wait {
     int seen; /* slots of the first so many ranks have been seen set */
 };
 
-bool node_ready(void *wait);                                 /* of a struct node_wait: are the contributions there? */
+static inline bool node_is_set(struct node_slot *slot, uint32_t seq)
+{
+    /* acquire: pairs with the release in node_signal; the payload is there */
+    return atomic_load_explicit(&slot->flag, memory_order_acquire) == seq;
+}
+
+/* Are the contributions there? */
+static inline bool node_is_there(struct node_wait *w)
+{
+    struct node *n = w->n;
+    if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->seq);
+    if (n->counted && w->rank == NODE_ALL)
+        return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
+    int end = w->rank == NODE_LOWER ? n->rank : n->size;
+    struct node_slot *slot = node_slot(n, w->seq, w->seen);
+    for (; w->seen < end; w->seen++, slot++) /* those seen once need no second look */
+        if (!node_is_set(slot, w->seq)) return false;
+    return true;
+}
+bool node_ready(void *wait); /* the same, of a struct node_wait */
 
 /* May the slots of this operation be written? */
 bool node_look_for_slots(struct node *, uint32_t until);
@@ -192,7 +229,7 @@ void node_finish(struct node *, uint32_t seq,
 /* The slot has its payload. */
 static inline void node_signal(struct node *n, uint32_t seq, int rank)
 {
-    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with is_set in node.c */
+    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with node_is_set */
 }
 
 /* Wakes who sleeps for what was signalled. */
@@ -226,14 +263,11 @@ static inline void node_contribute(struct node *n, uint32_t seq)
     }
 }
 
-/* ---- in the background (start.c) ---- */
+/* ---- in the background (flight.c, start.c) ---- */
 
 void node_free_flights(struct node *); /* none is under way */
 int node_poll(struct lane_poller *); /* one look at what is in flight */
 void node_call_others(struct lane_poller *); /* as lane_poller.called */
-
-/* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
-struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
  * unless *rc_p is a code. */

@@ -49,8 +49,7 @@ static bool suits(const struct comm *c, const struct coll_call *a, int64_t amoun
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-/* The node for this call, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
-static inline struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, bool *big_p, int *rc_p)
+struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, bool *big_p, int *rc_p)
 {
     int64_t amount = contribution(c, a, bytes);
     *rc_p = 0;
@@ -125,19 +124,6 @@ static TERN_COLD void agree(struct node *n)
     n->agreed = true;
 }
 
-/* With blocks of one length that are small enough for the slots, on a node whose outcome is known: most calls. */
-static inline bool is_quick(const struct comm *c, const struct node *n, const struct coll_call *a, int64_t bytes, bool *big_p)
-{
-    enum { FOR_EACH = 1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK };
-    int64_t amount = FOR_EACH >> a->kind & 1 ? bytes * n->size : bytes;
-    *big_p = amount > NODE_MIDDLE;
-    return likely(n->quick >> a->kind & 1 && amount <= c->coll->slot_max) &&
-           (!coll_reduces(a->kind) || likely(a->rtype->contig && a->rtype->size > 0));
-}
-
-/* acquire: pairs with the release by whoever ended the last one in flight */
-static inline bool has_flights(const struct node *n) { return atomic_load_explicit(&n->flying, memory_order_acquire); }
-
 static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
@@ -147,7 +133,7 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    if (unlikely(has_flights(n))) return node_run_behind(n, a, big, 0, rc_p);
+    if (unlikely(node_has_flights(n))) return node_run_behind(n, a, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
@@ -156,68 +142,9 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
 {
     struct node *n = c->coll->node;
     bool big;
-    if (unlikely(!n || !is_quick(c, n, a, bytes, &big) || has_flights(n) || (n->probe && !n->agreed)))
+    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_flights(n) || (n->probe && !n->agreed)))
         return run_otherwise(c, a, bytes, rc_p);
     *rc_p = run(n, a, big);
-    return true;
-}
-
-/* It is over at the start: the shared request, or one that tells what failed. */
-static struct request *over(struct node *n, int rc)
-{
-    if (likely(!rc)) return request_done;
-    struct request *r = coll_request(n->comm);
-    if (!r) return request_done;
-    r->result.error = rc;
-    atomic_store_explicit(&r->complete, 1, memory_order_relaxed);
-    return r;
-}
-
-static struct request *start(struct node *n, const struct coll_call *a, uint32_t number)
-{
-    struct node_wait w = {n, ++n->seq, node_needs(n, a), 0};
-    int rc = node_put(n, w.seq, a);
-    if (!rc && w.rank != NODE_NOBODY) {
-        if (!node_ready(&w)) {
-            struct request *r = node_launch_put(&w, a, number);
-            if (likely(r != NULL)) return r;
-            node_wait_for(n, w.seq, w.rank);
-        }
-        rc = node_take(n, w.seq, a);
-        if (unlikely(rc)) node_straighten(n, w.seq, a, number);
-    }
-    node_finish(n, w.seq, w.rank == NODE_ALL);
-    return over(n, rc > 0 ? 0 : rc);
-}
-
-/* Others that are in flight may be looked at by other threads, or by the helper. */
-static inline bool is_alone(const struct node *n)
-{
-    const struct lane *l = n->comm->lane;
-    return !has_flights(n) || (!lane_threaded(l) && !lane_helped(l));
-}
-
-/* Blocks of lengths that not all know, or not by one number. */
-static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
-{
-    bool big;
-    int rc;
-    struct node *n = node_for(c, a, bytes, &big, &rc);
-    if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
-    bool v = node_v_is(a->kind);
-    if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
-    *req_p = start(n, a, v ? c->coll->seq++ : 0);
-    return true;
-}
-
-bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
-{
-    struct node *n = c->coll->node;
-    bool big;
-    if (unlikely(!n)) return false;
-    if (unlikely(!is_quick(c, n, a, bytes, &big))) return coll_has_blocks(a->kind) && start_v(c, a, bytes, req_p);
-    if (unlikely(!is_alone(n) || !node_free_slots(n, n->seq + 1, big))) return false;
-    *req_p = start(n, a, 0);
     return true;
 }
 

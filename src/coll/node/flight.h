@@ -1,4 +1,4 @@
-/* flight.h - operations in the background inside a node (start.c): the record of one, and what it keeps. */
+/* flight.h - operations in the background inside a node (flight.c): the record of one, and what it keeps. */
 #ifndef TERN_COLL_NODE_FLIGHT_H
 #define TERN_COLL_NODE_FLIGHT_H
 
@@ -51,5 +51,42 @@ void node_drop_rest(struct node_flight *) TERN_COLD;
 void node_flight_straighten(struct node_flight *) TERN_COLD;
 
 int node_no_memory(enum coll_kind) TERN_COLD;
+
+/* Into the air, and nothing is any more. Lock held. */
+static inline void node_take_off(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    list_push(&n->flights, &f->link);
+    atomic_store_explicit(&n->flying, 1, memory_order_relaxed);
+    if (n->polled) return;
+    n->polled = true;
+    lane_poller_add(n->comm->lane, &n->poller);
+}
+
+static inline void node_none_flies(struct node *n)
+{
+    atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_has_flights */
+}
+
+/* Progress forgets the node until the next flight: when a turn finds none. Another operation may come before that. */
+void node_look_no_more(struct node *);
+
+/* The result, when everything that it needs is there. */
+static inline void node_flight_take(struct node_flight *f)
+{
+    int rc = node_take(f->wait.n, f->wait.seq, &f->call);
+    if (likely(!rc)) return;
+    node_flight_straighten(f);
+    f->rc = rc;
+}
+
+/* A kept one is over. Its request brings it back, now or when the user has waited. */
+void node_drop_arrays(struct node_flight *) TERN_COLD;
+static inline void node_land_kept(struct node_flight *f)
+{
+    if (unlikely(f->holds)) node_let_go(&f->call, f->wait.n->size);
+    if (unlikely(f->arrays)) node_drop_arrays(f);
+    lane_finish_plain(f->req, f->rc);
+}
 
 #endif

@@ -7,25 +7,7 @@
 
 /* ---- waiting ---- */
 
-static bool is_set(struct node_slot *slot, uint32_t seq)
-{
-    /* acquire: pairs with the release in node_signal; the payload is there */
-    return atomic_load_explicit(&slot->flag, memory_order_acquire) == seq;
-}
-
-bool node_ready(void *wait)
-{
-    struct node_wait *w = wait;
-    struct node *n = w->n;
-    if (w->rank >= 0) return is_set(node_slot(n, w->seq, w->rank), w->seq);
-    if (n->counted && w->rank == NODE_ALL)
-        return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
-    int end = w->rank == NODE_LOWER ? n->rank : n->size;
-    struct node_slot *slot = node_slot(n, w->seq, w->seen);
-    for (; w->seen < end; w->seen++, slot++) /* those seen once need no second look */
-        if (!is_set(slot, w->seq)) return false;
-    return true;
-}
+bool node_ready(void *wait) { return node_is_there(wait); }
 
 static void wait_until(struct node *n, bool (*ready)(void *), void *arg, struct gate *gate)
 {
