@@ -56,7 +56,7 @@ int bad_block(struct comm *c, const char *call, const char *side, const void *bu
     return bad_buffer(c, call, name);
 }
 
-static int barrier(struct use u, MPI_Comm comm)
+static TERN_INLINED int barrier(struct use u, MPI_Comm comm)
 {
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
@@ -81,7 +81,7 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     return barrier(often("MPI_Barrier_init", info, request), comm);
 }
 
-static int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
+static TERN_INLINED int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     struct type *t = NULL;
     int rc;
@@ -248,7 +248,7 @@ int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 
 /* ---- everybody to everybody: the send side may be MPI_IN_PLACE at all ranks ---- */
 
-static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
+static TERN_INLINED int all(struct use u, enum coll_kind kind, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
                       int64_t recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct type *st = NULL, *rt;

@@ -205,11 +205,10 @@ static inline bool node_is_there(struct node_wait *w)
     if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->seq);
     if (n->counted && w->rank == NODE_ALL)
         return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
-    int end = w->rank == NODE_LOWER ? n->rank : n->size;
-    struct node_slot *slot = node_slot(n, w->seq, w->seen);
-    for (; w->seen < end; w->seen++, slot++) /* those seen once need no second look */
-        if (!node_is_set(slot, w->seq)) return false;
-    return true;
+    int end = w->rank == NODE_LOWER ? n->rank : n->size, seen = w->seen; /* those seen once need no second look */
+    for (struct node_slot *slot = node_slot(n, w->seq, seen); seen < end && node_is_set(slot, w->seq); slot++) seen++;
+    w->seen = seen;
+    return seen == end;
 }
 bool node_ready(void *wait); /* the same, of a struct node_wait */
 
