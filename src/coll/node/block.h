@@ -41,6 +41,7 @@ struct node_done {
 struct node_slot {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
     union {
+        uint32_t terms;  /* of the others: kind and bytes, so that ranks who do not agree notice (ops.c) */
         uint32_t length; /* of operations where not all ranks know it, see v.h ... */
         uint8_t lengths[NODE_LENGTHS];  /* ... for each rank */
     };
