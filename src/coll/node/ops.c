@@ -42,8 +42,9 @@ static TERN_COLD int disagree(struct node *n, uint32_t seq, int slot, const stru
 static inline int check_terms(struct node *n, uint32_t seq, int first, int last, const struct coll_call *a, size_t bytes)
 {
     uint32_t mine = terms(a, bytes);
-    for (int r = first; r < last; r++)
-        if (unlikely(node_slot(n, seq, r)->terms != mine)) return disagree(n, seq, r, a, bytes);
+    const struct node_slot *slot = node_slot(n, seq, first);
+    for (int r = first; r < last; r++, slot++)
+        if (unlikely(slot->terms != mine)) return disagree(n, seq, r, a, bytes);
     return 0;
 }
 
