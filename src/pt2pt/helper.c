@@ -90,7 +90,9 @@ static bool call(struct lane *l, struct bell *b)
 {
     bool called = doze_is_called(b);
     if (called && !has_own_work(l)) return false;
-    int n = peer_progress(GREETINGS); /* what only has to be answered needs no other thread, nor that it is called for that */
+    /* What only has to be answered needs no other thread, nor that it is called for that. What lies in a socket wakes the
+     * helper by the call: on a core of its own that is no dearer than reading it here. */
+    int n = helper_apart ? peer_progress_near(GREETINGS) : peer_progress(GREETINGS);
     if (!called) {
         doze_call(b);
         lane_pollers_called(l);
