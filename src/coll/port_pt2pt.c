@@ -95,13 +95,14 @@ static void copy_done(struct request *r)
     else goal_op_done(c->goal, m->op, goal_copy_now(c->goal, m->op));
 }
 
+/* Behind a message that is under way: it brings somebody here. */
 static bool port_put_off(struct goal_frame *f, const struct goal_op *op)
 {
     struct coll_frame *c = f->ctx;
     struct message *m = &c->msg[op->index];
     int64_t len = 0;
     for (unsigned i = 0; i < op->n_in; i++) len += goal_piece_len(&op->piece[i]);
-    if (likely(!lane_puts_off(c->comm->lane, len))) return false;
+    if (likely(!lane_puts_off(c->comm->lane, len)) || f->in_flight == 1) return false;
     m->op = op;
     m->req.kind = REQ_NONE;
     m->req.owner = c;

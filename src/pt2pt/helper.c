@@ -97,8 +97,8 @@ static bool call(struct lane *l, struct bell *b)
         doze_call(b);
         lane_pollers_called(l);
     }
-    bool to_send = !list_empty(&l->streams) || !list_empty(&l->pending);
-    return (n && to_send) || !lane_still(l);
+    bool to_do = !list_empty(&l->streams) || !list_empty(&l->pending) || !list_empty(&l->chores);
+    return (n && to_do) || !lane_still(l);
 }
 
 /* Others may come in now. Ends with a full barrier. */
