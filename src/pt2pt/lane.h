@@ -99,6 +99,7 @@ struct lane {
     uint32_t large;       /* entries of the last three lists */
     struct link pollers;  /* struct lane_poller */
     bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look (lane_call_helper) */
+    struct link chores;   /* requests: local work put off, which `done` does (lane_puts_off) */
     struct link deferred; /* requests that have ended but for `done`, which would run what the helper must not */
 
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */
@@ -175,6 +176,11 @@ static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 {
     if (unlikely(lane_helped(l))) lane_left_behind(l, r);
 }
+
+/* Should local work on so many bytes be left to the helper, which has a core of its own, as such data are? It is done behind
+ * the messages of a later turn; nobody is woken for that. Lock held. */
+static inline bool lane_puts_off(const struct lane *l, int64_t bytes) { return bytes > l->eager_now; }
+static inline void lane_do_later(struct lane *l, struct request *r) { list_push(&l->chores, &r->link); }
 
 /* The same for work that has no request: true if it is counted, and then lane_work_over follows it. Lock held. */
 bool lane_left_work(struct lane *);

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node/node.h"
-#include "coll/node/pairs.h"
+#include "coll/node/pairs_own.h"
 #include "coll/node/v.h"
 #include "coll/node/wide.h"
 #include "obj/request.h"
@@ -54,7 +54,9 @@ static struct retired *retired; /* under the lane's lock */
 static bool all_done(struct node *n)
 {
     for (int r = 0; r < n->size; r++)
-        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq) return false;
+        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq ||
+            atomic_load_explicit(&node_done(n, r)->aids, memory_order_acquire))
+            return false;
     return true;
 }
 
@@ -79,6 +81,9 @@ static void node_free(void *node)
     if (node == &none) return;
     struct node *n = node;
     node_free_flights(n);
+    lane_enter(n->comm->lane);
+    node_own_forget(n);
+    lane_leave(n->comm->lane);
     struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
     if (r) {
         r->node = *n;

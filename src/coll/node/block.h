@@ -36,6 +36,7 @@ static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
 
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
+    _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
 };
 
 struct node_slot {
@@ -52,6 +53,7 @@ static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution move
 
 struct node_pair;
 struct node_tally;
+struct node_own;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -83,6 +85,7 @@ struct node {
     struct comm *comm;
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
     struct node_tally *tallies; /* [places][P] */
+    struct node_own *own;       /* [places][P]; see pairs_own.h */
     int rank, size;
     uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */
@@ -111,6 +114,11 @@ struct node {
     uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
     uint32_t moved;  /* chunks copied here, in all */
     bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
+    bool aiding;     /* others are helped with what they have for themselves (pairs_own.c), */
+    int aids;        /* in so many operations, */
+    uint32_t aid[NODE_BIG_K];
+    uint32_t moved_before; /* when `moved` stands still */
+    struct lane_poller aide;
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */

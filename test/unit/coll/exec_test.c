@@ -192,6 +192,45 @@ static void restarts(void **state)
     goal_unref(prog);
 }
 
+/* A copy that the port puts off holds back what follows it until it has been done. */
+static const struct goal_op *later;
+
+static bool put_off(struct goal_frame *f, const struct goal_op *op)
+{
+    (void)f;
+    if (later) return false;
+    later = op;
+    return true;
+}
+
+static void copies_are_put_off(void **state)
+{
+    static const struct goal_port lazy = {.copy = port_copy, .put_off = put_off};
+    struct goal_build *b = goal_build_open(0, 1, 0);
+    struct goal_prog *prog;
+    struct run run = {0};
+    int64_t memory[2] = {7, 0}, end = 0;
+    (void)state;
+    goal_id first = goal_copy(b, goal_mem(0, 0), goal_mem(0, 8), 8), second = goal_copy(b, goal_mem(0, 8), goal_mem(1, 0), 8);
+    goal_after(b, second, first);
+    assert_int_equal(goal_seal(b, &prog), 0);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &lazy);
+    f->ctx = &run;
+    f->done = on_done;
+    goal_bind(f, 0, memory);
+    goal_bind(f, 1, &end);
+    goal_start(f);
+    assert_non_null(later);
+    assert_int_equal(run.done, 0);
+    assert_int_equal(memory[1], 0);
+    goal_op_done(f, later, goal_copy_now(f, later));
+    assert_int_equal(run.done, 1);
+    assert_int_equal(end, 7);
+    goal_frame_free(f);
+    goal_unref(prog);
+}
+
 /* An error ends the run once, starts nothing more, and waits for what is in flight. */
 static int fail_at;
 static const struct goal_op *held;
@@ -366,6 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_graphs),
         cmocka_unit_test(restarts),
+        cmocka_unit_test(copies_are_put_off),
         {.name = "errors", .test_func = errors},
         {.name = "errors, port cancels", .test_func = errors, .initial_state = &with_cancel},
         cmocka_unit_test(late_error),
