@@ -16,6 +16,7 @@
 #include "obj/hints.h"
 #include "obj/request.h"
 #include "proc/proc.h"
+#include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
 
 TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
 {
-    if (compare_settings(c, c->local) || (c->inter && compare_settings(c, c->map))) return NULL;
+    if (pt_reaches_all(c) || compare_settings(c, c->local) || (c->inter && compare_settings(c, c->map))) return NULL;
     struct coll_comm *cc = calloc(1, sizeof *cc);
     if (cc) cc->cache = coll_cache_open(CACHED_PROGRAMS, coll_frame_free);
     if (!cc || !cc->cache || !coll_places_find(c, cc) || !read_hints(c, cc)) {
