@@ -36,7 +36,9 @@ static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
 
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
+    _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
 };
+static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
 
 struct node_slot {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
@@ -51,6 +53,7 @@ static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution move
 
 struct node_pair;
 struct node_tally;
+struct node_ends;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -95,6 +98,7 @@ struct node {
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
     struct node_wide wide;
+    struct node_ends *lending; /* of the blocking operation at hand, whose long blocks go from memory to memory; v.h */
 
     /* operations in the background (start.c), under the lane's lock */
     struct link flights;
