@@ -245,7 +245,7 @@ static void run_held(void *f)
 
 static void chain(bool stamps)
 {
-    static const struct goal_port holding = {hold, hold, local, local, local3, NULL};
+    static const struct goal_port holding = {.send = hold, .recv = hold, .copy = local, .reduce = local, .reduce3 = local3};
     struct goal_build *b = goal_build_open(0, 2, 0);
     struct goal_prog *prog;
     goal_id before = GOAL_NONE;

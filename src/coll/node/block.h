@@ -37,7 +37,9 @@ static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
     _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
+    _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
 };
+static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
 
 struct node_slot {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
@@ -54,6 +56,7 @@ static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution move
 struct node_pair;
 struct node_tally;
 struct node_own;
+struct node_ends;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -101,6 +104,7 @@ struct node {
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
     struct node_wide wide;
+    struct node_ends *lending; /* of the blocking operation at hand, whose long blocks go from memory to memory; v.h */
 
     /* operations in the background (flight.c), under the lane's lock */
     struct link flights;

@@ -104,13 +104,25 @@ static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, 
     return *rc_p != 0;
 }
 
+/* With nothing else in flight, where `n->lending` would be another one's. */
+static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
+{
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
+    *rc_p = node_v_lend(n, a);
+    return true;
+}
+
 /* Blocks of lengths that not all know: a number for messages is taken in any case. */
 static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
 {
     if (n->settled && n->state != NODE_READY) return false;
     uint32_t number = n->comm->coll->seq++;
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
-    if (node_v_long(n, a) || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+    *rc_p = node_direct_find(n);
+    if (unlikely(*rc_p)) return true;
+    bool has_long = node_v_long(n, a);
+    if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
+    if (has_long || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
         return node_run_behind(n, a, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
     if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
