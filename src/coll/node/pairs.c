@@ -92,7 +92,7 @@ bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t by
 
 bool node_pairs_serve(const struct node *n)
 {
-    return n->places && n->agreed && n->direct == NODE_DIRECT && !pt_checking;
+    return n->agreed && n->places && n->direct == NODE_DIRECT && !pt_checking; /* `places` is known when agreed */
 }
 
 /* ---- beginning ---- */
