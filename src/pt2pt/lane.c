@@ -37,6 +37,7 @@ static void peer_lost(struct peer *p, int code)
 static void fill_handlers(void)
 {
     tp_lost = peer_lost;
+    tp_left = pt_leave;
     tp_sinks[AM_EAGER] = pt_sink_eager;
     tp_sinks[AM_FRAG] = pt_sink_frag;
     tp_handlers[AM_EAGER] = pt_on_eager;
@@ -48,6 +49,8 @@ static void fill_handlers(void)
     tp_handlers[AM_CREDIT] = pt_on_credit;
     tp_handlers[AM_CANCEL] = pt_on_cancel;
     tp_handlers[AM_CANCELLED] = pt_on_cancelled;
+    tp_handlers[AM_ASK] = pt_on_ask;
+    tp_handlers[AM_OVER] = pt_on_over;
 }
 
 static int64_t chunk_size(enum var_id variable)
@@ -101,6 +104,7 @@ void pt_close(void)
     pt_lost_close();
     ids_close(&l->ids);
     tp_lost = NULL;
+    tp_left = NULL;
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -144,8 +148,8 @@ void lane_finish(struct request *r, int error)
     if (unlikely(free_it)) {
         if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
         type_unref(r->type);
-        comm_unref(c);
         request_free(r);
+        comm_unref(c);
     }
 }
 

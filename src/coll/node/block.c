@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char none; /* coll_comm.node of a communicator that cannot have one */
+static struct node none; /* coll_comm.node of a communicator that cannot have one */
 
 static size_t layout(struct node *n, char *base)
 {
@@ -80,7 +80,7 @@ static void node_free(void *node)
 {
     if (node == &none) return;
     struct node *n = node;
-    node_free_spare(n);
+    node_free_flights(n);
     lane_enter(n->comm->lane);
     node_own_forget(n);
     lane_leave(n->comm->lane);
@@ -166,10 +166,25 @@ static int attach(struct node *n)
     return 0;
 }
 
+/* v-collectives have more to look at. */
+static void open_quick_way(struct node *n)
+{
+    if (!n->settled || n->state != NODE_READY) return;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if (node_can(k) && !node_v_is(k) && !coll_has_blocks(k)) n->quick |= 1u << k;
+}
+
 void node_make(struct node *n)
 {
     if (!n->error && n->place > 1) n->error = attach(n);
     n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
+    open_quick_way(n);
+}
+
+void node_settled(struct node *n)
+{
+    n->settled = true;
+    open_quick_way(n);
 }
 
 /* The broadcast is over here. Whoever looks at the node next goes on (node_make): this is called from inside of
