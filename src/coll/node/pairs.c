@@ -20,6 +20,7 @@ struct turn {
     int other;
     bool sending, met;      /* met: the other's half is there */
     uint32_t chunks, first; /* the order of chunks begins with the first one */
+    uint32_t mine;          /* chunks that this rank has copied */
 };
 
 struct node_pairs {
@@ -29,31 +30,12 @@ struct node_pairs {
     bool published, over;
     bool own_left; /* something of its own that nobody has begun */
     int turns;
+    uint64_t others, seen; /* ranks that there are transfers with; those of them that have copied something of that */
     struct node_ends ends;
     struct turn turn[];
 };
 
 /* ---- the lines ---- */
-
-/*
- * From how many bytes for each rank on; 0: never. Where ranks share cores, waking whoever may copy costs more than it gains:
- * 4 ranks on 2 cores, medians of 3 launches, ialltoall of 1 MB 1.7 ms by messages and 2.3 so, iallgather 1.4 and 2.2,
- * ibcast 0.25 and 0.33, ialltoall of 64 KB 90 and 117 us; only igather gains (1 MB 0.45 and 0.33 ms).
- */
-static int64_t least_bytes(void) { return var_int(node_counts() ? VAR_COLL_PAIRS_SHARED : VAR_COLL_PAIRS); }
-
-size_t node_pairs_layout(struct node *n, char *base)
-{
-    size_t p = (size_t)n->size, places = NODE_PAIRS_LINES / (p * p);
-    if (p > NODE_PAIRS_RANKS || !least_bytes()) return 0;
-    if (places < 2) places = 2;
-    if (places > NODE_BIG_K) places = NODE_BIG_K;
-    n->places = (uint32_t)places;
-    n->pairs = (struct node_pair *)base;
-    n->tallies = (struct node_tally *)(base + places * p * p * sizeof *n->pairs);
-    size_t bytes = places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
-    return bytes + node_own_layout(n, base + bytes);
-}
 
 static struct node_pair *line_of(const struct node *n, uint32_t seq, int from, int to)
 {
@@ -67,33 +49,6 @@ static struct node_pair *pair_of(const struct node_pairs *p, int from, int to)
 }
 
 static struct node_tally *tally_of(struct node_pairs *p, int rank) { return node_tally_of(p->n, p->seq, rank); }
-
-/* ---- which ---- */
-
-bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t bytes)
-{
-    int64_t least = least_bytes();
-    if (!least || !var_int(VAR_COLL_NODE) || c->size < 2 || c->size > NODE_PAIRS_RANKS || pt_checking) return false;
-    switch (a->kind) {
-    case COLL_BCAST:
-    case COLL_SCATTER:
-    case COLL_GATHER:
-    case COLL_ALLGATHER:
-    case COLL_ALLTOALL:
-        return bytes >= least;
-    case COLL_ALLGATHERV:
-        for (int r = 0; r < c->size; r++)
-            if (a->rcounts[r] * a->rtype->size >= least) return true;
-        return false;
-    default:
-        return false;
-    }
-}
-
-bool node_pairs_serve(const struct node *n)
-{
-    return n->places && n->agreed && n->direct == NODE_DIRECT && !pt_checking;
-}
 
 /* ---- beginning ---- */
 
@@ -155,6 +110,7 @@ static void add_turn(struct node_pairs *p, int other, bool sending)
     if (!e->bytes) return;
     struct node_pair *pair = sending ? pair_of(p, p->n->rank, other) : pair_of(p, other, p->n->rank);
     p->turn[p->turns++] = (struct turn){.pair = pair, .other = other, .sending = sending};
+    p->others |= UINT64_C(1) << other;
 }
 
 /* From the rank behind this one on: the ranks begin with different others. */
@@ -265,11 +221,20 @@ static void settle(struct node_pairs *p, const struct turn *t)
     if (node_tally_less(tally_of(p, t->other))) peer_wake(comm_index(p->n->comm, t->other));
 }
 
+static void note_turn(struct node_pairs *p, const struct turn *t)
+{
+    if (t->mine < t->chunks) p->seen |= UINT64_C(1) << t->other;
+}
+
 /* Copies the next chunk of a transfer; false: none is left. */
-static bool copy_chunk(struct node_pairs *p, const struct turn *t)
+static bool copy_chunk(struct node_pairs *p, struct turn *t)
 {
     uint32_t i = node_pair_claim(t->pair, t->chunks);
-    if (i == t->chunks) return false;
+    if (i == t->chunks) {
+        note_turn(p, t);
+        return false;
+    }
+    t->mine++;
     uint64_t at = (uint64_t)((i + t->first) % t->chunks) * t->pair->chunk, all = node_pair_bytes(t->pair);
     int rc = copy(p, t, at, min_size(t->pair->chunk, all - at));
     if (unlikely(rc)) note_error(p, t->other, rc);
@@ -336,6 +301,15 @@ static int result(struct node_pairs *p)
     return check_lengths(p);
 }
 
+/* The operation is over here. A rank that has not copied anything has not looked at it yet, and may have something of its own
+ * to be copied. */
+static void leave(struct node_pairs *p)
+{
+    for (int i = 0; i < p->turns; i++) note_turn(p, &p->turn[i]);
+    if (p->others & ~p->seen && p->call->kind != COLL_BCAST) node_own_aid(p->n, p->seq);
+    node_finish(p->n, p->seq, false);
+}
+
 /* acquire: pairs with node_tally_less; what others have copied here is there */
 static bool has_ended(struct node_pairs *p)
 {
@@ -395,7 +369,6 @@ enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
     else copy_some(p);
     if (!has_ended(p)) return NODE_PAIRS_GO_ON;
     *rc_p = result(p);
-    if (p->call->kind != COLL_BCAST) node_own_aid(n, p->seq);
-    node_finish(n, p->seq, false);
+    leave(p);
     return NODE_PAIRS_OVER;
 }

@@ -61,10 +61,11 @@ static bool copy_plain(struct node *n, uint32_t seq)
     uint32_t claimed = node_own_claim(o, seq, most ? most : 1, &first);
     if (!claimed) return false;
     uint64_t at = first * o->chunk;
+    bool more = first + claimed < chunks_of(o);
     copy_memory((char *)(uintptr_t)o->to + at, (const char *)(uintptr_t)o->from + at,
                 min_size(claimed * o->chunk, o->bytes - at));
     settle(n, o, seq, n->rank, claimed);
-    return true;
+    return more;
 }
 
 bool node_own_copy(struct node *n, uint32_t seq, const struct node_ends *e)

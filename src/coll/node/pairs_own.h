@@ -5,7 +5,8 @@
  *   own[P]   for each of `places` operations, behind the tallies; a line each, written by that rank before its flag
  *            | claim: operation, chunks, next one | from, to, bytes, chunk | done | unused |
  *
- * The rank itself copies it before all else when it looks at the operation. Whoever is in the library with nothing to
+ * The rank itself copies it before all else when it looks at the operation: so it needs no help if it has copied anything
+ * in that operation. Whoever is in the library with nothing to
  * move for itself does that for those that compute, by way of a buffer of its own: at twice the price, so not before
  * the operation is over for itself. Then the line may become that of a later operation at any time: so the number is
  * claimed together with the chunk, by compare-and-swap, and the other words are read behind that. They stay as long as
