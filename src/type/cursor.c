@@ -297,11 +297,26 @@ size_t type_iov(struct type_cursor *c, struct iovec *iov, int *n_inout, size_t m
 
 #define PIECES 64 /* iov entries on the stack */
 
+/* Up to so many bytes in one piece are copied without further ado. */
+#define SHORT_COPY 4096
+
+static bool is_short(int64_t count, const struct type *t) { return t->contig && count * t->size <= SHORT_COPY; }
+
+static size_t copy_short(void *dst, int64_t room, const void *src, int64_t bytes)
+{
+    size_t n = (size_t)(bytes < room ? bytes : room);
+    if (n) memcpy(dst, src, n);
+    return n;
+}
+
 size_t type_copy_across(void *dst, int64_t dcount, const struct type *dtype, const void *src, int64_t scount,
                         const struct type *stype)
 {
     struct type_cursor to, from;
     size_t done = 0, room;
+    if (likely(is_short(dcount, dtype) && is_short(scount, stype)))
+        return copy_short((char *)dst + dtype->true_lb, dcount * dtype->size, (const char *)src + stype->true_lb,
+                          scount * stype->size);
     type_cursor_init(&to, dtype, dcount, dst);
     type_cursor_init(&from, stype, scount, src);
     while ((room = type_cursor_left(&to)) > 0) {

@@ -23,7 +23,7 @@ struct block {
 static size_t bytes_of(const struct block *b) { return (size_t)(b->count * b->t->size); }
 
 /* What this rank gets from rank r. */
-static struct block in_block(const struct coll_call *a, int r)
+static inline struct block in_block(const struct coll_call *a, int r)
 {
     if (a->kind == COLL_SCATTERV) return (struct block){a->recvbuf, a->rcount, a->rtype};
     if (a->rtypes) return (struct block){(char *)a->recvbuf + a->rdispls[r], a->rcounts[r], a->rtypes[r]};
@@ -31,7 +31,7 @@ static struct block in_block(const struct coll_call *a, int r)
 }
 
 /* What it sends to rank r. */
-static struct block out_block(const struct coll_call *a, int r)
+static inline struct block out_block(const struct coll_call *a, int r)
 {
     char *from = (char *)(uintptr_t)a->sendbuf;
     if (a->kind == COLL_GATHERV) return (struct block){from, a->scount, a->stype};
@@ -76,16 +76,41 @@ bool node_v_suits(enum coll_kind kind, int ranks)
     return limit > 0 && (gathers || share((size_t)limit, ranks) >= SHARE_LEAST);
 }
 
+/* Bytes of the longest of these blocks, but for the own one, that is not longer than `most`; 0: there is none. */
+static size_t longest(const int64_t *counts, const struct type *t, struct type *const *types, const struct node *n, size_t most)
+{
+    size_t found = 0;
+    for (int r = 0; r < n->size; r++) {
+        size_t bytes = (size_t)(counts[r] * (types ? types[r] : t)->size);
+        if (bytes > found && bytes <= most && r != n->rank) found = bytes;
+    }
+    return found;
+}
+
+/* The same of what this rank sends, and of what it gets. */
+static size_t longest_out(const struct node *n, const struct coll_call *a, size_t most)
+{
+    bool root = n->rank == a->root;
+    size_t one = a->kind == COLL_GATHERV && !root ? (size_t)(a->scount * a->stype->size) : 0;
+    if (!node_v_to_all(a->kind) && (a->kind == COLL_GATHERV || !root)) return one <= most ? one : 0;
+    if (a->sendbuf == MPI_IN_PLACE) return longest(a->rcounts, a->rtype, a->rtypes, n, most);
+    return longest(a->scounts, a->stype, a->stypes, n, most);
+}
+
+static size_t longest_in(const struct node *n, const struct coll_call *a)
+{
+    bool root = n->rank == a->root;
+    size_t one = a->kind == COLL_SCATTERV && !root ? (size_t)(a->rcount * a->rtype->size) : 0;
+    if (!node_v_to_all(a->kind) && (a->kind == COLL_SCATTERV || !root)) return one;
+    return longest(a->rcounts, a->rtype, a->rtypes, n, SIZE_MAX);
+}
+
 bool node_v_big(const struct node *n, const struct coll_call *a)
 {
-    size_t least = node_v_to_all(a->kind) ? n->small_share : NODE_MIDDLE, most = room(n, a);
-    if (node_v_to_all(a->kind) && n->size > NODE_LENGTHS) return true;
-    for (int r = 0; r < n->size; r++) {
-        if (!sends_to(n, a, r)) continue;
-        struct block b = out_block(a, r);
-        if (bytes_of(&b) > least && (bytes_of(&b) <= most || (n->lending && node_v_to_all(a->kind)))) return true;
-    }
-    return false;
+    bool to_all = node_v_to_all(a->kind);
+    if (to_all && n->size > NODE_LENGTHS) return true;
+    size_t most = to_all && n->lending ? SIZE_MAX : room(n, a);
+    return longest_out(n, a, most) > (to_all ? n->small_share : NODE_MIDDLE);
 }
 
 /* ---- what has none ---- */
@@ -106,9 +131,8 @@ static bool long_in(const struct node *n, const struct coll_call *a, int r)
 
 bool node_v_long(const struct node *n, const struct coll_call *a)
 {
-    for (int r = 0; r < n->size; r++)
-        if (long_out(n, a, r) || long_in(n, a, r)) return true;
-    return false;
+    size_t most = room(n, a);
+    return longest_out(n, a, SIZE_MAX) > most || longest_in(n, a) > most;
 }
 
 void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_call *rest, int64_t **mem)
