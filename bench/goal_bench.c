@@ -57,7 +57,7 @@ static int local3(struct goal_frame *f, const struct goal_buf *a, const struct g
     return 0;
 }
 
-static const struct goal_port port = {message, message, local, local, local3, NULL};
+static const struct goal_port port = {message, message, local, local, local3, NULL, NULL};
 static void done(struct goal_frame *f) { (void)f; }
 
 static int nothing(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b)
@@ -72,7 +72,7 @@ static int nothing3(struct goal_frame *f, const struct goal_buf *a, const struct
     return GOAL_DONE;
 }
 
-static const struct goal_port idle_port = {message, message, nothing, nothing, nothing3, NULL};
+static const struct goal_port idle_port = {message, message, nothing, nothing, nothing3, NULL, NULL};
 static bool counting;
 static double operations; /* counted */
 
@@ -189,7 +189,7 @@ static void by_caller(void *n)
 /* How much longer the schedule takes than the caller. */
 static double maximum(int n)
 {
-    static const struct goal_port with_operators = {message, message, local, reduce, local3, NULL};
+    static const struct goal_port with_operators = {message, message, local, reduce, local3, NULL, NULL};
     struct goal_build *b = goal_build_open(0, 1, 0);
     struct goal_prog *prog;
     goal_reduce(b, goal_mem(GOAL_SEND_BUF, 0), goal_mem(GOAL_RECV_BUF, 0), (int64_t)n * 4);
@@ -245,7 +245,7 @@ static void run_held(void *f)
 
 static void chain(bool stamps)
 {
-    static const struct goal_port holding = {hold, hold, local, local, local3, NULL};
+    static const struct goal_port holding = {.send = hold, .recv = hold, .copy = local, .reduce = local, .reduce3 = local3};
     struct goal_build *b = goal_build_open(0, 2, 0);
     struct goal_prog *prog;
     goal_id before = GOAL_NONE;

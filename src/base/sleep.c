@@ -97,13 +97,18 @@ static void wake_set(_Atomic uint32_t *word, uint32_t set)
     syscall(SYS_futex, word, FUTEX_WAKE_BITSET, INT_MAX, NULL, NULL, set);
 }
 
-void bell_wait_helper(struct bell *b, uint32_t ticket, uint64_t most_ns)
+/* Some forms of the call take the end, not the length. */
+static struct timespec end_of(uint64_t most_ns)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     uint64_t ns = (uint64_t)t.tv_nsec + most_ns;
-    t.tv_sec += (time_t)(ns / 1000000000u); /* this form of the call takes the end, not the length */
-    t.tv_nsec = (long)(ns % 1000000000u);
+    return (struct timespec){t.tv_sec + (time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+void bell_wait_helper(struct bell *b, uint32_t ticket, uint64_t most_ns)
+{
+    struct timespec t = end_of(most_ns);
     syscall(SYS_futex, &b->ring, FUTEX_WAIT_BITSET, ticket, &t, NULL, HELPER_SET);
 }
 
@@ -116,20 +121,21 @@ struct waitv { /* the kernel's struct futex_waitv, which older headers lack */
 };
 
 /* Sleeps on both words; false when the kernel cannot. */
-static bool wait_two(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value)
+static bool wait_two(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t most_ns)
 {
+    struct timespec end = end_of(most_ns);
     struct waitv v[2] = {{ticket, (uintptr_t)&b->ring, 2, 0}, {value, (uintptr_t)word, 2, 0}}; /* 2: 32-bit word */
-    long rc = syscall(SYS_futex_waitv, v, 2, 0, NULL, CLOCK_MONOTONIC);
+    long rc = syscall(SYS_futex_waitv, v, 2, 0, &end, CLOCK_MONOTONIC);
     return !(rc < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL));
 }
 
 /* Without futex_waitv a change of `word` is noticed late: sleeps are cut to this. */
 #define BLIND_SLEEP_NS 200000u
 
-void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value)
+void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t most_ns)
 {
-    if (!word) futex_sleep(&b->ring, ticket, 0);
-    else if (no_waitv || !wait_two(b, ticket, word, value)) {
+    if (!word) futex_sleep(&b->ring, ticket, most_ns);
+    else if (no_waitv || !wait_two(b, ticket, word, value, most_ns)) {
         no_waitv = true;
         if (atomic_load_explicit(word, memory_order_acquire) == value) futex_sleep(&b->ring, ticket, BLIND_SLEEP_NS);
     }
@@ -138,12 +144,13 @@ void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t
 /* How long a sleeper relies on being woken through its pipe, should its waker be out of descriptors. */
 #define POLL_MS 1000
 
-void bell_poll(struct bell *b, uint32_t ticket, const int *fds, int n)
+void bell_poll(struct bell *b, uint32_t ticket, const int *fds, int n, uint64_t most_ns)
 {
+    int ms = most_ns < POLL_MS * UINT64_C(1000000) ? (int)(most_ns / 1000000) : POLL_MS;
     struct pollfd p[1 + BELL_FDS_MAX] = {{.fd = b->out, .events = POLLIN}};
     for (int i = 0; i < n; i++) p[1 + i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     /* acquire: pairs with the release in bell_ring, as the return from poll does through the kernel */
-    if (atomic_load_explicit(&b->ring, memory_order_acquire) == ticket) poll(p, 1 + (nfds_t)n, POLL_MS);
+    if (atomic_load_explicit(&b->ring, memory_order_acquire) == ticket) poll(p, 1 + (nfds_t)n, ms);
 }
 
 void bell_empty_pipe(struct bell *b)

@@ -67,7 +67,9 @@ int PMPI_Finalize(void)
     bsend_drop(bsend_process());
     /* Everybody has received what was sent: the segments of this process may go. */
     pt_drain();
+    if (life_users() == 1) pt_part(); /* sessions may go on */
     rc = coll_barrier(comm_world());
+    pt_parted();
     int said = rc ? report_code(comm_world(), "MPI_Finalize", rc) : MPI_SUCCESS;
     if (rc && rc != TERN_ERR_PEER) return said; /* a lost process is told of, and keeps nobody from ending */
     world_running = false;

@@ -114,14 +114,20 @@ static int native_card_put(const void *card, size_t len)
     return before == JOB_CARD_WANTED ? tell_launcher(my_rank) : 0;
 }
 
-static int await_card(struct job_card *c, uint32_t rank)
+/* Has it fetched, if it does not come by itself and nobody has asked for it yet. */
+static int want_card(struct job_card *c, uint32_t rank)
 {
     uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire), empty = JOB_CARD_EMPTY;
-    if (state == JOB_CARD_EMPTY && job->bell && job_places(job)[rank].node != job->node &&
-        atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed, memory_order_relaxed)) {
-        int rc = tell_launcher(rank);
-        if (rc) return rc;
-    }
+    bool ask = state == JOB_CARD_EMPTY && job->bell && job_places(job)[rank].node != job->node &&
+               atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed, memory_order_relaxed);
+    return ask ? tell_launcher(rank) : 0;
+}
+
+static int await_card(struct job_card *c, uint32_t rank)
+{
+    uint32_t state;
+    int rc = want_card(c, rank);
+    if (rc) return rc;
     while ((state = atomic_load_explicit(&c->state, memory_order_acquire)) != JOB_CARD_HERE) futex_sleep(&c->state, state, 0);
     return 0;
 }
@@ -136,6 +142,12 @@ static int native_card_get(uint32_t rank, void *buf, size_t cap)
         return err_set(TERN_ERR_INTERN, "the card of rank %u has %u bytes", rank, c->len);
     memcpy(buf, c->data, c->len);
     return (int)c->len;
+}
+
+static bool native_card_there(uint32_t rank)
+{
+    struct job_card *c = &job_cards(job)[rank];
+    return !want_card(c, rank) && atomic_load_explicit(&c->state, memory_order_acquire) == JOB_CARD_HERE;
 }
 
 static uint32_t native_node_of(uint32_t rank) { return job_places(job)[rank].node; }
@@ -206,6 +218,7 @@ const struct proc_boot proc_native = {
     .open = native_open,
     .card_put = native_card_put,
     .card_get = native_card_get,
+    .card_there = native_card_there,
     .node_of = native_node_of,
     .seat_of = native_seat_of,
     .secret = native_secret,

@@ -125,6 +125,7 @@ void proc_close(void)
 const struct proc_info *proc_self(void) { return &self; }
 int proc_card_put(const void *card, size_t len) { return boot->card_put(card, len); }
 int proc_card_get(uint32_t rank, void *buf, size_t cap) { return boot->card_get(rank, buf, cap); }
+bool proc_card_there(uint32_t rank) { return boot->card_there && boot->card_there(rank); }
 uint32_t proc_node_of(uint32_t rank) { return boot->node_of(rank); }
 
 bool proc_seat_of(uint32_t rank, struct proc_seat *seat)

@@ -45,6 +45,8 @@ struct proc_boot {
     int (*card_put)(const void *card, size_t len);
     /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
+    /* Is it there, so that card_get would not wait? It is sent for if it is not. NULL: not to be known. */
+    bool (*card_there)(uint32_t rank);
     /* A number less than twice the job's size, the same whoever asks. */
     uint32_t (*node_of)(uint32_t rank);
     /* The seat of a rank; cache and NUMA domain are known of ranks of this node only, and alike to all of them. NULL: the
@@ -78,6 +80,7 @@ const struct proc_info *proc_self(void);
 
 int proc_card_put(const void *card, size_t len);
 int proc_card_get(uint32_t rank, void *buf, size_t cap);
+bool proc_card_there(uint32_t rank); /* see proc_boot; false also where that is not known */
 uint32_t proc_node_of(uint32_t rank);
 bool proc_seat_of(uint32_t rank, struct proc_seat *); /* see proc_boot; false: the launcher does not say */
 int proc_secret(uint8_t key[32]); /* see proc_boot; the caller wipes it when done */

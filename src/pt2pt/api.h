@@ -47,6 +47,14 @@ void pt_help_no_more(void);
  * the last barrier. */
 void pt_drain(void);
 
+/* MPI_Finalize begins, and ends: in between, peers that wait for something of this process that it has not begun are told
+ * that it never will (doubt.h). */
+void pt_part(void);
+void pt_parted(void);
+
+/* 0, or TERN_ERR_PEER in words: some member is out of reach of all transports. Costs a look where that cannot be. */
+int pt_reaches_all(const struct comm *);
+
 /*
  * ---- the short way, for entry points ----
  * A standard or ready send to a rank (not MPI_PROC_NULL; the type may be uncommitted): 0 when the message is out and the buffer free; anything else

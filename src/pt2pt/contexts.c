@@ -96,7 +96,7 @@ static int comm_made(struct comm *c)
         lane0.ctx_early -= !p->comm;
         p->comm = c;
         pt_check_early(p);
-        if (unlikely(lane0.lost_count)) pt_lost_members(p);
+        if (unlikely(lane0.lost_count || peer_local_only())) pt_lost_members(p);
     }
     lane_leave(&lane0);
     c->pt = p;

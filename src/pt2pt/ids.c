@@ -96,7 +96,7 @@ struct id_entry *ids_next(struct ids *t, const struct peer *peer, uint32_t *numb
 {
     for (; *number < t->made; ++*number) {
         struct id_entry *e = at(t, *number);
-        if (e->peer == peer) return e;
+        if (peer ? e->peer == peer : e->peer != NULL) return e;
     }
     return NULL;
 }

@@ -72,7 +72,7 @@ void ids_drop(struct ids *, struct request *);
 
 void ids_free(struct ids *, struct id_entry *);
 
-/* The first entry in use at or after number *at whose peer is `peer`, and its number; NULL: none. */
+/* The first entry in use at or after number *at whose peer is `peer` (NULL: any), and its number; NULL: none. */
 struct id_entry *ids_next(struct ids *, const struct peer *peer, uint32_t *at);
 
 #endif

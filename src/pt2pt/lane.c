@@ -37,6 +37,7 @@ static void peer_lost(struct peer *p, int code)
 static void fill_handlers(void)
 {
     tp_lost = peer_lost;
+    tp_left = pt_leave;
     tp_sinks[AM_EAGER] = pt_sink_eager;
     tp_sinks[AM_FRAG] = pt_sink_frag;
     tp_handlers[AM_EAGER] = pt_on_eager;
@@ -48,6 +49,8 @@ static void fill_handlers(void)
     tp_handlers[AM_CREDIT] = pt_on_credit;
     tp_handlers[AM_CANCEL] = pt_on_cancel;
     tp_handlers[AM_CANCELLED] = pt_on_cancelled;
+    tp_handlers[AM_ASK] = pt_on_ask;
+    tp_handlers[AM_OVER] = pt_on_over;
 }
 
 static int64_t chunk_size(enum var_id variable)
@@ -78,6 +81,7 @@ int pt_open(bool threaded)
     list_init(&l->outgoing);
     list_init(&l->streams);
     list_init(&l->pollers);
+    list_init(&l->chores);
     list_init(&l->deferred);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
     int rc = match_open();
@@ -100,6 +104,7 @@ void pt_close(void)
     pt_lost_close();
     ids_close(&l->ids);
     tp_lost = NULL;
+    tp_left = NULL;
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -143,8 +148,8 @@ void lane_finish(struct request *r, int error)
     if (unlikely(free_it)) {
         if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
         type_unref(r->type);
-        comm_unref(c);
         request_free(r);
+        comm_unref(c);
     }
 }
 
@@ -282,6 +287,14 @@ static TERN_COLD int end_deferred(struct lane *l)
     return n;
 }
 
+/* One piece of local work. */
+static TERN_COLD int do_chore(struct lane *l)
+{
+    struct request *r = container_of(list_pop(&l->chores), struct request, link);
+    r->done(r);
+    return 1;
+}
+
 static inline int turn(struct lane *l, int budget)
 {
     int n = peer_progress(budget);
@@ -290,6 +303,7 @@ static inline int turn(struct lane *l, int budget)
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
     if (!list_empty(&l->pollers)) n += lane_pollers_look(l);
+    if (unlikely(!list_empty(&l->chores)) && !in_the_way()) n += do_chore(l);
     if (unlikely(!list_empty(&l->deferred))) n += end_deferred(l);
     return n;
 }

@@ -13,13 +13,20 @@ static char no_words[] = "a process of the job was lost (and there was no memory
 
 /* ---- at once ---- */
 
+void pt_leave(struct peer *p)
+{
+    if (p->lost) return;
+    p->flags |= PEER_LEFT;
+    pt_lose(p);
+}
+
 void pt_lose(struct peer *p)
 {
     if (p->lost) return;
     p->lost = strdup(err_words());
     if (!p->lost) p->lost = no_words;
     p->short_max = -1;
-    lane0.lost_count++;
+    lane0.lost_count += !(p->flags & PEER_LEFT);
     list_push(&lane0.lost, &p->in_lost);
     if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
 }
@@ -48,10 +55,30 @@ void pt_lost_close(void)
 
 /* ---- the next turn ---- */
 
+/* Of one that went, or goes, in order: a mistake of the program's. */
+static int words_of_leave(const struct request *r, const struct peer *p)
+{
+    char gone[200], tag[40] = "";
+    if (p->lost) snprintf(gone, sizeof gone, "%s", p->lost);
+    else snprintf(gone, sizeof gone, "rank %u of the job is in MPI_Finalize", p->index);
+    if (r->tag != MPI_ANY_TAG) snprintf(tag, sizeof tag, " with tag %d", r->tag);
+    if (r->ctx & CTX_COLL)
+        return err_set(TERN_ERR_PEER, "%s, and its part of a collective operation is awaited: does it call all that the others call on the communicator?", gone);
+    if (r->kind == REQ_RECV)
+        return err_set(TERN_ERR_PEER, "%s, and a message%s is awaited from it: does it send less often than is received?", gone, tag);
+    return err_set(TERN_ERR_PEER, "%s, and does not receive a message%s: is there more sent to it than it receives?", gone, tag);
+}
+
+int pt_lost_words(const struct request *r, const struct peer *p)
+{
+    if (p->flags & PEER_LEFT || !p->lost) return words_of_leave(r, p);
+    return err_set(TERN_ERR_PEER, "%s", p->lost);
+}
+
 void pt_end_lost(struct request *r, struct peer *p)
 {
     r->peer = p;
-    lane_finish(r, err_set(TERN_ERR_PEER, "%s", p->lost));
+    lane_finish(r, pt_lost_words(r, p));
 }
 
 /* What waited for room. */
@@ -149,6 +176,7 @@ static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doome
     struct match *m = &pt->match[PT_USER];
     int any = MATCH_ANY_SOURCE;
     pt->lost = p;
+    pt->gone |= PT_GONE_LOST;
     match_take_posted(m, &rank, collect, doomed);
     pt->untold |= !match_take_posted(m, &any, collect, doomed);
     end_collectives(pt, doomed);
@@ -157,7 +185,7 @@ static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doome
 static void end_receives(struct lane *l, struct peer *p)
 {
     struct link doomed = LIST_INIT(doomed);
-    for (uint32_t i = 0; i <= l->ctx_mask; i++)
+    for (uint32_t i = 0; i <= l->ctx_mask && !(p->flags & PEER_LEFT); i++)
         for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) take_receives(pt, p, &doomed);
     for (struct link *a; (a = list_pop(&doomed));) pt_end_lost(container_of(a, struct request, link), p);
     struct request *r = p->arriving;
@@ -181,13 +209,30 @@ int pt_bury(struct lane *l)
 
 /* ---- from then on ---- */
 
-void pt_lost_members(struct pt_comm *pt)
+static void note_lost(struct pt_comm *pt)
 {
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peer_count && lane0.lost_count; i++) {
         struct peer *p = peer_table[i];
-        if (p && p->lost && rankmap_find_once(pt->comm->map, i) >= 0) pt->lost = p;
+        if (p && p->lost && !(p->flags & PEER_LEFT) && rankmap_find_once(pt->comm->map, i) >= 0) pt->lost = p;
     }
     pt->untold = pt->lost != NULL;
+    if (pt->lost) pt->gone |= PT_GONE_LOST;
+}
+
+void pt_lost_members(struct pt_comm *pt)
+{
+    const struct rankmap *map = pt->comm->map;
+    note_lost(pt);
+    for (int32_t r = 0; r < map->size && !(pt->gone & PT_GONE_BEYOND); r++)
+        if (peer_may_be_beyond(rankmap_at(map, r))) pt->gone |= PT_GONE_BEYOND;
+}
+
+int pt_reaches_all(const struct comm *c)
+{
+    if (likely(!c->pt || !(c->pt->gone & PT_GONE_BEYOND))) return 0;
+    int rc = 0;
+    for (int32_t r = 0; r < c->map->size && !rc; r++) rc = peer_beyond(rankmap_at(c->map, r));
+    return rc;
 }
 
 /* Who of the lost this receive waits for, NULL: nobody. */
@@ -200,13 +245,13 @@ static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source)
         return p;
     }
     struct peer *p = peer_table[comm_index(pt->comm, source)];
-    return p && p->lost ? p : NULL;
+    return p && p->lost && !(p->flags & PEER_LEFT) ? p : NULL;
 }
 
 int pt_hopeless(struct pt_comm *pt, uint64_t ctx, int source, struct peer **who_p)
 {
     struct peer *p = awaited(pt, ctx, source);
-    if (!p) return 0;
     *who_p = p;
+    if (!p) return source == MPI_ANY_SOURCE ? 0 : peer_beyond(comm_index(pt->comm, source));
     return err_set(TERN_ERR_PEER, "%s", p->lost);
 }

@@ -17,6 +17,10 @@
  * Collective operations need all: on a communicator with a lost member their receives fail, and what comes for them is
  * taken off its senders' hands and dropped, so that those who fail do not leave others waiting for them.
  *
+ * A peer that has left in order is gone as well, but is no loss to the others: sends to it and what it was to go on with
+ * end in the same way; receives that name it end when somebody waits for them (doubt.h), since they may still be
+ * cancelled, and those from any source and collectives not at all.
+ *
  * Threads: under the lane's lock.
  */
 #ifndef TERN_PT2PT_LOST_H
@@ -27,19 +31,24 @@
 /* The words are err_words(). Once; later calls do nothing. */
 void pt_lose(struct peer *) TERN_COLD;
 
+/* The same for one that has taken its leave, and all of whose messages have been delivered. */
+void pt_leave(struct peer *) TERN_COLD;
+
 /* The peer sent what cannot be, in words like "a fragment without a receive": it is given up. */
 void pt_violation(struct peer *, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_COLD;
 
 /* Ends what the peers given up since the last call leave behind; how many of them. */
 int pt_bury(struct lane *) TERN_COLD;
 
-/* Ends one operation with the loss of `p`. */
+/* Ends one operation with the loss of `p`, or since it has left or is over; and the words of that, which say what to look
+ * for in the program: TERN_ERR_PEER. */
 void pt_end_lost(struct request *, struct peer *p) TERN_COLD;
+int pt_lost_words(const struct request *, const struct peer *p) TERN_COLD;
 
 /* A receive or probe from `source` in context `ctx` found nothing: 0 if it may wait, else TERN_ERR_PEER with words. */
 int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, struct peer **who_p) TERN_COLD;
 
-/* A communicator is made: members may be lost already. */
+/* A communicator is made: members may be lost already, or out of reach. */
 void pt_lost_members(struct pt_comm *) TERN_COLD;
 
 /* A body of a context whose collectives have failed: its sender is let go, and it is freed. */

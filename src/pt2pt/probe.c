@@ -1,6 +1,7 @@
 /* probe.c - probing and matched probing. */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -24,8 +25,14 @@ static bool look(void *arg)
     struct peer *who;
     if (unlikely(k->rc)) return true;
     k->found = k->take ? match_take(m, k->source, k->tag) : match_peek(m, k->source, k->tag);
-    if (unlikely(k->pt->lost) && !k->found) k->rc = pt_hopeless(k->pt, 0, k->source, &who);
+    if (unlikely(k->pt->gone) && !k->found) k->rc = pt_hopeless(k->pt, 0, k->source, &who);
     return k->found || k->rc;
+}
+
+static void doubt(void *arg)
+{
+    struct looking *k = arg;
+    if (k->source != MPI_ANY_SOURCE) k->rc = pt_doubt_rank(k->pt->comm, k->source, k->tag);
 }
 
 /* 0, and `found` is set if there is a message; or a code. The look is cheap; progress is made between two looks. */
@@ -33,7 +40,7 @@ static int search(struct comm *c, struct looking *k, bool blocking)
 {
     struct lane *l = c->lane;
     lane_enter(l);
-    if (blocking) lane_wait(l, look, k, NULL);
+    if (blocking) lane_wait_doubting(l, look, k, doubt);
     else if (!look(k)) {
         lane_poll(l);
         look(k);

@@ -13,6 +13,8 @@
  *   AM_CANCEL       context   source, tag       id of the send (8): is it still unmatched?
  *   AM_CANCELLED    id of the send    0 or 1    1: it was, and is gone
  *   AM_SIGNATURE    -         -                 of the next message, see check.h
+ *   AM_ASK          -         -                 I wait for you: say so if you are over (doubt.h)
+ *   AM_OVER         -         -                 I am: nothing more is begun here
  *
  * Ids are those of ids.h. Every handler checks that what came can be: lengths, ids, that
  * fragments follow each other within what was asked for, that a sender is who its
@@ -130,5 +132,7 @@ void pt_on_ack(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t
 void pt_on_credit(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_cancel(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_cancelled(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 #endif

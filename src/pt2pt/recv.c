@@ -137,7 +137,7 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
         return;
     }
     struct match_body *b = new_body(from, env, kind, cookie, length, data, n);
-    if (unlikely(pt->lost) && (ctx & CTX_COLL)) {
+    if (unlikely(pt->gone & PT_GONE_LOST) && (ctx & CTX_COLL)) {
         pt_swallow(b);
         return;
     }
@@ -259,7 +259,7 @@ void pt_recv_start(struct request *r)
         pt_take_body(r, b);
         return;
     }
-    int rc = unlikely(r->comm->pt->lost) ? pt_hopeless(r->comm->pt, r->ctx, r->rank, &r->peer) : 0;
+    int rc = unlikely(r->comm->pt->gone) ? pt_hopeless(r->comm->pt, r->ctx, r->rank, &r->peer) : 0;
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
 }

@@ -3,6 +3,7 @@
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -11,6 +12,7 @@
 /* ---- waiting ---- */
 
 static bool one_complete(void *arg) { return request_is_complete(arg); }
+static void doubt_one(void *arg) { pt_doubt_requests(1, (struct request *const *)&arg, true); }
 
 int pt_wait(struct request *r)
 {
@@ -18,7 +20,7 @@ int pt_wait(struct request *r)
         struct lane *l = &lane0;
         lane_enter(l);
         if (r->flags & REQ_HOOKED && r->hooks->look && !request_is_complete(r)) r->hooks->look(r);
-        lane_wait(l, one_complete, r, NULL);
+        if (!request_is_complete(r)) lane_wait_doubting(l, one_complete, r, doubt_one);
         lane_leave(l);
     }
     if (unlikely(r->result.error == TERN_ERR_PEER)) pt_recall(r);
@@ -28,12 +30,13 @@ int pt_wait(struct request *r)
 /* Words are per thread, and this one may not be the one that found out, or have failed otherwise since. */
 void pt_recall(const struct request *r)
 {
-    if (r->peer && r->peer->lost) err_set(TERN_ERR_PEER, "%s", r->peer->lost);
+    if (r->peer && (r->peer->lost || r->peer->flags & PEER_OVER)) pt_lost_words(r, r->peer);
 }
 
 struct many {
     int n, from; /* the first `from` are known to be complete (all) */
     struct request *const *req;
+    bool all;
 };
 
 static bool all_complete(void *arg)
@@ -51,13 +54,19 @@ static bool any_complete(void *arg)
     return false;
 }
 
+static void doubt_many(void *arg)
+{
+    const struct many *m = arg;
+    pt_doubt_requests(m->n, m->req, m->all);
+}
+
 void pt_wait_many(int n, struct request *const req[], bool all)
 {
-    struct many m = {n, 0, req};
+    struct many m = {n, 0, req, all};
     bool (*ready)(void *) = all ? all_complete : any_complete;
     if (ready(&m)) return;
     lane_enter(&lane0);
-    lane_wait(&lane0, ready, &m, NULL);
+    lane_wait_doubting(&lane0, ready, &m, doubt_many);
     lane_leave(&lane0);
 }
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "pt2pt/doubt.h"
 #include "pt2pt/helper.h"
 
 #include <sched.h>
@@ -55,7 +56,7 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
 }
 
 /* Sleeps unless there is something to do. The last thread to get up withdraws the announcement that all sleep by. */
-static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, uint64_t most_ns)
 {
     struct bell *bell = peer_bell();
     uint32_t seen = 0, weight = peer_sleep_weight(bell);
@@ -68,7 +69,7 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
     if (!ready(arg) && lane_idle(l)) {
         l->sleepers++;
         lane_leave(l);
-        peer_sleep(bell, ticket, gate, seen);
+        peer_sleep(bell, ticket, gate, seen, most_ns);
         lane_enter(l);
         l->sleepers--;
     }
@@ -100,9 +101,25 @@ static bool give_way(uint64_t *last, uint64_t now)
     return true;
 }
 
-static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+/* When a wait gives rise to doubts, ns after its beginning, and how much later again at most. */
+#define DOUBT_NS 500000000u
+#define DOUBT_MAX_NS 8000000000u
+
+/* The wait has lasted until `now`; `due`: when it is doubted next, 0: not set yet. */
+static void doubts(struct lane *l, void (*doubt)(void *), void *arg, uint64_t start, uint64_t now, uint64_t *due)
 {
-    uint64_t start = 0, idle_since = 0, yielded = 0;
+    if (likely(now < *due)) return;
+    if (*due) {
+        pt_doubt(l);
+        if (doubt) doubt(arg);
+    }
+    uint64_t lasted = now - start;
+    *due = now + (lasted < DOUBT_NS ? DOUBT_NS : lasted < DOUBT_MAX_NS ? lasted : DOUBT_MAX_NS);
+}
+
+static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
+{
+    uint64_t start = 0, idle_since = 0, yielded = 0, due = 0;
     uint32_t polls = 0;
     bool slept = false;
     while (!ready(arg)) {
@@ -120,11 +137,12 @@ static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct
         uint64_t now = clock_ns();
         if (!start) start = now;
         if (!idle_since) idle_since = now;
+        doubts(l, doubt, arg, start, now, &due);
         if (now - idle_since < l->spin_ns) {
             if (give_way(&yielded, now)) sched_yield();
             continue;
         }
-        nap(l, ready, arg, gate);
+        nap(l, ready, arg, gate, due > now ? due - now : DOUBT_NS);
         slept = true;
         idle_since = 0;
         polls = 0;
@@ -138,12 +156,25 @@ static void count_waiter(struct lane *l, int by)
     atomic_store_explicit(&l->waiters, n, memory_order_relaxed);
 }
 
+static inline void begin(struct lane *l)
+{
+    count_waiter(l, 1);
+    if (unlikely(lane_helped(l))) helper_relieve(l);
+}
+
 void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     if (ready(arg)) return;
-    count_waiter(l, 1);
-    if (unlikely(lane_helped(l))) helper_relieve(l);
-    wait(l, ready, arg, gate);
+    begin(l);
+    wait(l, ready, arg, gate, NULL);
+    count_waiter(l, -1);
+}
+
+void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (*doubt)(void *arg))
+{
+    if (ready(arg)) return;
+    begin(l);
+    wait(l, ready, arg, NULL, doubt);
     count_waiter(l, -1);
 }
 

@@ -22,6 +22,7 @@
 tp_handler_fn tp_handlers[AM_COUNT];
 tp_sink_fn tp_sinks[AM_COUNT];
 void (*tp_lost)(struct peer *, int code);
+void (*tp_left)(struct peer *);
 struct peer **peer_table;
 struct peer **_Atomic peer_short_table;
 static struct peer **nobody; /* a table like peer_table, without peers */
@@ -195,6 +196,7 @@ struct peer *peer_of_sender(uint32_t index)
     p->short_max = -1;
     list_init(&p->pending_head);
     list_init(&p->in_pending);
+    list_init(&p->in_lost);
     peer_table[index] = p;
     return p;
 }
@@ -216,6 +218,23 @@ static struct open_dom *best_dom(const uint8_t *card, size_t n)
     return best;
 }
 
+static int out_of_reach(uint32_t index)
+{
+    return err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s", var_text(VAR_TRANSPORTS), index, absent);
+}
+
+bool peer_local_only(void) { return !far_count && proc_self()->nodes > 1; }
+
+bool peer_may_be_beyond(uint32_t index) { return peer_local_only() && proc_node_of(index) != proc_node_of(proc_self()->rank); }
+
+int peer_beyond(uint32_t index)
+{
+    uint8_t card[CARD_MAX];
+    if (!peer_may_be_beyond(index) || (peer_table[index] && peer_table[index]->ep.ops)) return 0;
+    int n = proc_card_get(index, card, sizeof card);
+    return n < 0 ? n : best_dom(card, (size_t)n) ? 0 : out_of_reach(index);
+}
+
 struct peer *peer_connect(uint32_t index)
 {
     uint8_t card[CARD_MAX];
@@ -225,7 +244,7 @@ struct peer *peer_connect(uint32_t index)
     if (n < 0) return NULL;
     struct open_dom *d = best_dom(card, (size_t)n);
     if (!d) {
-        err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s", var_text(VAR_TRANSPORTS), index, absent);
+        out_of_reach(index);
         return NULL;
     }
     size_t len;
@@ -279,10 +298,18 @@ static TERN_COLD int progress_far(int budget, int n)
     return n;
 }
 
-int peer_progress(int budget)
+static inline int progress_near(int budget)
 {
     int n = 0;
     for (int i = 0; i < near_count; i++) n += near[i].ops->progress(near[i].dom, budget);
+    return n;
+}
+
+int peer_progress_near(int budget) { return progress_near(budget); }
+
+int peer_progress(int budget)
+{
+    int n = progress_near(budget);
     return likely(!far_count) ? n : progress_far(budget, n);
 }
 
@@ -304,14 +331,14 @@ int peer_wait_fds(int *fds)
     return n;
 }
 
-void peer_sleep(struct bell *b, uint32_t ticket, struct gate *gate, uint32_t seen)
+void peer_sleep(struct bell *b, uint32_t ticket, struct gate *gate, uint32_t seen, uint64_t most_ns)
 {
     int fds[BELL_FDS_MAX];
     if (!bell_has_pipe(b)) {
-        bell_wait(b, ticket, gate ? &gate->ring : NULL, seen);
+        bell_wait(b, ticket, gate ? &gate->ring : NULL, seen, most_ns);
         return;
     }
-    bell_poll(b, ticket, fds, peer_wait_fds(fds)); /* who opens the gate rings the bell too */
+    bell_poll(b, ticket, fds, peer_wait_fds(fds), most_ns); /* who opens the gate rings the bell too */
 }
 
 void peer_wake(uint32_t index)

@@ -13,6 +13,14 @@
 #include "base/list.h"
 #include "transport/transport.h"
 
+/* What is known of a peer besides (pt2pt/lost.h, pt2pt/doubt.h). */
+enum peer_flag {
+    PEER_LEFT = 1,  /* with `lost`: it went in order */
+    PEER_ASKED = 2, /* we have asked whether it is still there, and it has not said that it is over */
+    PEER_ASKS = 4,  /* it wants to be told when we are over */
+    PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
+};
+
 struct peer {
     /* line 0: all that a small send reads */
     struct tp_ep ep;
@@ -22,7 +30,7 @@ struct peer {
 
     /* line 1 */
     TERN_ALIGNED(CACHE_LINE) uint32_t index;
-    uint32_t flags;
+    uint32_t flags;         /* enum peer_flag */
     int64_t owed;           /* eager bytes of the peer consumed here and not given back yet */
     struct link pending_head;
     struct link in_pending; /* in the lane's list of peers with pending operations */
@@ -69,6 +77,14 @@ struct peer *peer_of_sender(uint32_t index);
 /* Threads will share the peers: small messages no longer go straight out (short_max). */
 void peer_close_short(void);
 
+/*
+ * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all processes
+ * are on one node, or a transport goes beyond it; else waits until the process's card is there. The others: may that be so?
+ */
+bool peer_local_only(void); /* may it be so of any process at all? */
+bool peer_may_be_beyond(uint32_t index);
+int peer_beyond(uint32_t index) TERN_COLD;
+
 /* True if the process shares this machine's memory with us (shm can reach it). */
 bool peer_is_local(uint32_t index);
 
@@ -80,13 +96,14 @@ static inline struct peer *peer_get(uint32_t index)
 
 /* Over all open transports. */
 int peer_progress(int budget);      /* messages delivered */
+int peer_progress_near(int budget); /* the same without those that need system calls */
 struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
 bool peer_drained(void);            /* see tp_ops.drained */
 
 /* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket has
- * something. Without the lane's lock. */
-void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen);
+ * something; at most for most_ns. Without the lane's lock. */
+void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen, uint64_t most_ns);
 
 /* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
 int peer_wait_fds(int *fds);

@@ -98,7 +98,10 @@ static void shm_close(struct tp_dom *dom)
 {
     (void)dom;
     arena_publish(NULL);
-    if (shm_dom.segment) munmap(shm_dom.segment, shm_dom.segment->bytes);
+    if (shm_dom.segment) {
+        atomic_store_explicit(&shm_dom.segment->left, 1, memory_order_release); /* pairs with the acquire in shm_left */
+        munmap(shm_dom.segment, shm_dom.segment->bytes);
+    }
     if (shm_dom.fd >= 0) close(shm_dom.fd);
     free(shm_dom.rx);
     shm_dom = (struct shm_dom){.fd = -1};
@@ -251,6 +254,12 @@ static void shm_nudge(struct tp_ep *ep)
     bell_check_again(e->bell);
 }
 
+static bool shm_left(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    return atomic_load_explicit(&e->segment->left, memory_order_acquire);
+}
+
 static struct bell *shm_bell(struct tp_dom *dom)
 {
     (void)dom;
@@ -272,6 +281,7 @@ const struct tp_ops tp_shm = {
     .map = shm_map,
     .window = shm_window,
     .nudge = shm_nudge,
+    .left = shm_left,
     .progress = shm_progress,
     .bell = shm_bell,
     .idle = shm_idle,

@@ -45,7 +45,7 @@ struct shm_segment {
     uint64_t bytes, box_off, ring_off, heap_off;
     uint32_t boxes, box_bytes;
     _Atomic uint32_t arena; /* descriptor of the memory arena + 1, 0 while there is none */
-    uint32_t pad;
+    _Atomic uint32_t left;  /* 1: the owner has taken its leave; set (release) after its last message */
 
     TERN_ALIGNED(CACHE_LINE) struct bell bell;
 

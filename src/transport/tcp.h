@@ -133,6 +133,7 @@ struct tcp_ep {
     bool starved;   /* the system has no memory for what we send; the timers try again */
     bool severed;   /* lost, because we do not want it any more; the rest is progress's */
     bool flushing;
+    bool asks_only; /* not connected yet, and what waits are questions: nobody waits until they are out */
     uint16_t number_out, number_in;
     uint8_t stalled; /* looks in turn that found bytes not acknowledged and no sign of the peer */
     uint32_t fruitless; /* reads in turn without a byte */

@@ -95,6 +95,7 @@ void tcp_leave(struct tcp_ep *e)
     e->state = TCP_LEFT;
     tcp_dial_cancel(e);
     shut(e, tcp_refusal(e));
+    list_push(&tcp_dom.lost, &e->in_lost); /* for tp_left */
 }
 
 void tcp_lose(struct tcp_ep *e, int code)

@@ -241,6 +241,7 @@ static TERN_COLD int queue(struct tcp_ep *e, unsigned id, uint64_t h0, uint64_t 
     int rc = room(e, sizeof(struct tcp_frame) + padded(n), &to);
     if (rc) return rc;
     struct tcp_frame f = make_frame(e, id, h0, h1, n);
+    e->asks_only = id == AM_ASK && (e->asks_only || tcp_out_empty(e));
     write_frame(to, &f, p, n);
     append(e, sizeof f + padded(n));
     return 0;
@@ -263,6 +264,7 @@ int tcp_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pac
     char *to;
     if (e->state >= TCP_LEFT) return tcp_refusal(e);
     bool straight = e->ready;
+    e->asks_only = false;
     int rc = room(e, sizeof(struct tcp_frame) + padded(n), &to);
     if (rc) return rc;
     n = pack(arg, to + sizeof(struct tcp_frame), n);
@@ -283,6 +285,7 @@ int tcp_am_zcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const 
         return err_set(TERN_ERR_INTERN, "a message of %zu bytes with id %u is too long for tcp", n, id);
     bool straight = e->ready;
     size_t pad = padded(n) - n;
+    e->asks_only = false;
     int rc = room(e, sizeof(struct tcp_frame) + pad, &to);
     if (rc) return rc;
     struct tcp_long *z = malloc(sizeof *z);

@@ -15,7 +15,7 @@
  *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost)
  *
  * Up-calls: incoming messages through the table tp_handlers, filled at start; where
- * their payload goes, through tp_sinks; the loss of a peer, through tp_lost; and
+ * their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left; and
  * completion through op->done(op, rc). None of them blocks or calls progress; they may
  * send. `data` is valid only during the call.
  *
@@ -47,7 +47,7 @@ enum tp_cap {
 enum tp_am {
     AM_NONE, /* 0 is not an id: rings use it for "empty" */
     AM_EAGER, AM_EAGER_SYNC, AM_RTS, AM_CTS, AM_FRAG, AM_ACK, AM_CREDIT, AM_CANCEL, AM_CANCELLED,
-    AM_SIGNATURE,
+    AM_SIGNATURE, AM_ASK, AM_OVER,
     AM_PAD,  /* reserved for the transports: a filler that is not delivered */
     AM_COUNT = 16
 };
@@ -66,6 +66,10 @@ extern TERN_HIDDEN tp_sink_fn tp_sinks[AM_COUNT]; /* NULL: no sink for that id *
 /* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
  * for a peer, from progress only. Its ep stays, and every send to it fails with that code and those words. */
 extern TERN_HIDDEN void (*tp_lost)(struct peer *, int code);
+
+/* The peer has taken its leave in order, and all that it sent has been delivered; words in err_words. As tp_lost otherwise.
+ * From transports that hear of it by themselves; the others are asked (tp_ops.left). */
+extern TERN_HIDDEN void (*tp_left)(struct peer *);
 
 /* A message whose payload is taken from where it lies (am_zcopy). The caller's, until done. */
 struct tp_op {
@@ -131,6 +135,9 @@ struct tp_ops {
 
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);
+
+    /* Has the peer taken its leave in order? Then what it has sent is there for progress. NULL: tp_left says so. */
+    bool (*left)(struct tp_ep *);
 
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);

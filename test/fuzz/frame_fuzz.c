@@ -218,6 +218,7 @@ static void end_mad(void)
     lane0.lost_count = 0;
     world->pt->lost = NULL;
     world->pt->untold = false;
+    world->pt->gone = 0;
     mad->credit = lane0.credit;
     mad->owed = 0;
     check_nothing_left();

@@ -134,7 +134,7 @@ static int sim_recv(struct goal_frame *f, const struct goal_op *op)
     return rc ? rc : GOAL_LATER;
 }
 
-static const struct goal_port sim_port = {sim_send, sim_recv, sim_copy, sim_reduce, sim_reduce3, NULL};
+static const struct goal_port sim_port = {sim_send, sim_recv, sim_copy, sim_reduce, sim_reduce3, NULL, NULL};
 
 /* ---- runs ------------------------------------------------------------------- */
 

@@ -221,6 +221,39 @@ static void restarts(void **state)
     goal_frame_free(f);
 }
 
+/* A copy that the port puts off holds back what follows it until it has been done. */
+static const struct goal_op *later;
+
+static bool put_off(struct goal_frame *f, const struct goal_op *op)
+{
+    (void)f;
+    if (later) return false;
+    later = op;
+    return true;
+}
+
+static void copies_are_put_off(void **state)
+{
+    static const struct goal_port lazy = {.copy = port_copy, .put_off = put_off};
+    struct goal_build *b = goal_build_open(0, 1, 0);
+    struct run run = {0};
+    int64_t memory[2] = {7, 0}, end = 0;
+    (void)state;
+    goal_id first = goal_copy(b, goal_mem(0, 0), goal_mem(0, 8), 8), second = goal_copy(b, goal_mem(0, 8), goal_mem(1, 0), 8);
+    goal_after(b, second, first);
+    struct goal_frame *f = frame_of(b, &lazy, &run, on_done);
+    goal_bind(f, 0, memory);
+    goal_bind(f, 1, &end);
+    goal_start(f);
+    assert_non_null(later);
+    assert_int_equal(run.done, 0);
+    assert_int_equal(memory[1], 0);
+    goal_op_done(f, later, goal_copy_now(f, later));
+    assert_int_equal(run.done, 1);
+    assert_int_equal(end, 7);
+    goal_frame_free(f);
+}
+
 static int64_t now_ns(void)
 {
     struct timespec ts;
@@ -291,6 +324,7 @@ int main(void)
         {.name = "chains", .test_func = chains},
         {.name = "chains, one after the other", .test_func = chains, .initial_state = &yes},
         cmocka_unit_test(restarts),
+        cmocka_unit_test(copies_are_put_off),
         cmocka_unit_test(stamps),
         cmocka_unit_test(empty),
         cmocka_unit_test(locate),

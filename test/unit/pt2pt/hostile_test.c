@@ -57,6 +57,7 @@ static void forgive(void)
     lane0.lost_count = 0;
     world->pt->lost = NULL;
     world->pt->untold = false;
+    world->pt->gone = 0;
     from->credit = lane0.credit;
     from->owed = 0;
     for (struct match_body *b; (b = match_take(&world->pt->match[PT_USER], MATCH_ANY_SOURCE, MATCH_ANY_TAG));)

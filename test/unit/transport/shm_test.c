@@ -56,7 +56,7 @@ static void look_or_sleep(bool want_room)
     struct bell *b = peer_bell();
     if (peer_progress(64)) return;
     uint32_t ticket = bell_announce(b);
-    if (peer_idle(want_room)) bell_wait(b, ticket, NULL, 0);
+    if (peer_idle(want_room)) bell_wait(b, ticket, NULL, 0, 60000000000u);
     bell_stay(b);
 }
 

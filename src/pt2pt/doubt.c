@@ -1,0 +1,225 @@
+/* doubt.c - see doubt.h. */
+#include "pt2pt/doubt.h"
+#include "base/err.h"
+#include "proc/proc.h"
+#include "pt2pt/api.h"
+#include "pt2pt/lost.h"
+#include "pt2pt/protocol.h"
+
+/* ---- asking ---- */
+
+/* More turns than a ring has messages. */
+#define LAST_TURNS 100
+
+/* It has gone: what it has sent comes first. */
+static void take_leave(struct peer *p)
+{
+    for (int i = 0; i < LAST_TURNS && peer_progress(LAST_TURNS) > 0; i++) continue;
+    err_set(TERN_ERR_PEER, "rank %u of the job has left the job", p->index);
+    pt_leave(p);
+}
+
+/* Of transports that have to be asked. */
+static void find_leavers(void)
+{
+    for (uint32_t i = 0; i < peer_count; i++) {
+        struct peer *p = peer_table[i];
+        if (p && !p->lost && p->ep.ops && p->ep.ops->left && p->ep.ops->left(&p->ep)) take_leave(p);
+    }
+}
+
+/* Connected, as soon as that can be done without waiting for the peer. One that cannot be connected has left, or is
+ * lost. */
+static bool is_connected(struct peer *p)
+{
+    if (p->ep.ops) return true;
+    if (!proc_card_there(p->index)) return false;
+    if (peer_connect(p->index)) return true;
+    pt_leave(p);
+    return false;
+}
+
+/* The peer if it has begun all that it ever will, NULL: that is not known, and it is asked. Delivers nothing. */
+static struct peer *gone_by(uint32_t index)
+{
+    struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
+    if (!p) return NULL;
+    if (!p->lost && !(p->flags & (PEER_ASKED | PEER_OVER)) && is_connected(p)) {
+        p->flags |= PEER_ASKED;
+        lane_control(p, AM_ASK, 0, 0, NULL, 0);
+    }
+    return p->lost || p->flags & PEER_OVER ? p : NULL;
+}
+
+/* ---- being asked ---- */
+
+static void say_over(struct peer *p)
+{
+    p->flags &= ~(uint32_t)PEER_ASKS;
+    lane_control(p, AM_OVER, 0, 0, NULL, 0);
+}
+
+void pt_on_ask(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)h0, (void)h1, (void)data, (void)n;
+    if (unlikely(from->lost)) return;
+    from->flags |= PEER_ASKS;
+    if (lane0.over) say_over(from);
+}
+
+void pt_on_over(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)h0, (void)h1, (void)data, (void)n;
+    from->flags &= ~(uint32_t)PEER_ASKED;
+    if (!lane0.over) from->flags |= PEER_OVER;
+}
+
+/* What others have said is over with our own end: they may open sessions afterwards. */
+void pt_part(void)
+{
+    lane_enter(&lane0);
+    lane0.over = true;
+    for (uint32_t i = 0; i < peer_count; i++) {
+        struct peer *p = peer_table[i];
+        if (!p) continue;
+        p->flags &= ~(uint32_t)(PEER_OVER | PEER_ASKED);
+        if (p->flags & PEER_ASKS) say_over(p);
+    }
+    lane_leave(&lane0);
+}
+
+void pt_parted(void)
+{
+    lane_enter(&lane0);
+    lane0.over = false;
+    lane_leave(&lane0);
+}
+
+/* ---- what is waited for ---- */
+
+static struct match *match_of(const struct request *r) { return &r->comm->pt->match[r->ctx & CTX_COLL]; }
+
+struct search {
+    const struct request *r;
+    bool found;
+};
+
+static void compare(void *what, int src, int tag, void *arg)
+{
+    struct search *s = arg;
+    (void)src, (void)tag;
+    s->found |= what == s->r;
+}
+
+static bool is_posted(const struct request *r)
+{
+    struct search s = {r, false};
+    match_each(&match_of(r)->posted, compare, &s);
+    return s.found;
+}
+
+/* The receiver has not taken it yet, and is not asked to give it back. */
+static bool is_unmatched(struct request *r)
+{
+    const struct pt_offer *o = r->xfer;
+    uint32_t awaits = r->id ? ids_of(&lane0.ids, r)->awaits : 0;
+    if (awaits & AWAIT_CANCELLED || !(awaits & (AWAIT_ACK | AWAIT_CTS))) return false;
+    /* acquire: as in pt_outgoing_step */
+    return !o || atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->state, memory_order_acquire) == OFFER_OPEN;
+}
+
+/* Who keeps the request from ever being complete; NULL: nobody, as far as is known. */
+static struct peer *hopeless(struct request *r)
+{
+    if (request_is_complete(r)) return NULL;
+    if (r->kind == REQ_SEND) return is_unmatched(r) ? gone_by(r->peer->index) : NULL;
+    bool named = r->kind == REQ_RECV && r->rank >= 0 && is_posted(r);
+    struct peer *p = named ? gone_by(comm_index(r->comm, r->rank)) : NULL;
+    return p && is_posted(r) ? p : NULL; /* it may have met its message meanwhile */
+}
+
+static void end(struct request *r, struct peer *p)
+{
+    if (r->kind == REQ_SEND) {
+        pt_offer_abandon(r);
+        return;
+    }
+    match_cancel(match_of(r), r);
+    pt_end_lost(r, p);
+}
+
+/* ---- who waits ---- */
+
+void pt_doubt_requests(int n, struct request *const req[], bool all)
+{
+    bool hope = false;
+    if (lane0.over) return;
+    for (int i = 0; i < n; i++) hope |= req[i] && !request_is_complete(req[i]) && !hopeless(req[i]);
+    for (int i = 0; i < n && (all || !hope); i++) {
+        struct peer *p = req[i] ? hopeless(req[i]) : NULL;
+        if (p) end(req[i], p);
+    }
+}
+
+int pt_doubt_rank(struct comm *c, int source, int tag)
+{
+    struct peer *p = lane0.over ? NULL : gone_by(comm_index(c, source));
+    struct request r = {.kind = REQ_RECV, .tag = tag};
+    return p && !match_peek(&c->pt->match[PT_USER], source, tag) ? pt_lost_words(&r, p) : 0;
+}
+
+/* ---- collectives, and what has no waiter of its own ---- */
+
+struct walk {
+    struct pt_comm *pt;
+    struct request *found;
+    struct peer *peer;
+};
+
+static void doubt_receive(void *what, int src, int tag, void *arg)
+{
+    struct walk *w = arg;
+    (void)tag;
+    if (src < 0 || w->found) return;
+    w->peer = gone_by(comm_index(w->pt->comm, src));
+    if (w->peer) w->found = what;
+}
+
+/* Takes those that will not come out of matching; they are ended later, since that may start others, or end
+ * communicators. */
+static void doubt_receives(struct pt_comm *pt, struct link *doomed)
+{
+    while (pt->comm) {
+        struct walk w = {.pt = pt};
+        match_each(&pt->match[PT_COLL].posted, doubt_receive, &w);
+        if (!w.found) return;
+        match_cancel(&pt->match[PT_COLL], w.found);
+        w.found->peer = w.peer;
+        list_push(doomed, &w.found->link);
+    }
+}
+
+static void doubt_sends(struct lane *l)
+{
+    uint32_t at = 0;
+    for (struct id_entry *e; (e = ids_next(&l->ids, NULL, &at)); at++) {
+        struct request *r = e->request;
+        if (!r || r->kind != REQ_SEND || !(r->ctx & CTX_COLL)) continue;
+        struct peer *p = hopeless(r);
+        if (p) end(r, p);
+    }
+}
+
+void pt_doubt(struct lane *l)
+{
+    struct link doomed = LIST_INIT(doomed);
+    find_leavers();
+    if (l->over) return;
+    for (uint32_t i = 0; i <= l->ctx_mask; i++)
+        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) doubt_receives(pt, &doomed);
+    for (struct link *a; (a = list_pop(&doomed));) {
+        struct request *r = container_of(a, struct request, link);
+        pt_end_lost(r, r->peer);
+    }
+    doubt_sends(l);
+}
