@@ -304,16 +304,28 @@ static void by_hand(void **state)
                "  2    send     to 1 tag 0: scratch[0,8)\n");
 }
 
-/* What there is to win in time: a chain through copies, as it was and as it is then. */
+/* Nanoseconds of a run. */
+static double time_of(struct goal_prog *prog, int times)
+{
+    static char memory[64];
+    struct timespec from, to;
+    struct sim *sim = sim_open(1, &prog, seed);
+    sim_bind(sim, 0, GOAL_SLOT_USER, memory, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < times; i++) assert_int_equal(sim_run(sim), 0);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    sim_close(sim);
+    return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / times;
+}
+
+/* What there is to win in time: a chain through copies, as it was and as it is then; the fastest of some turns of each. */
 static void time_falls(void **state)
 {
     (void)state;
-    enum { LINKS = 300, TIMES = 300 };
+    enum { LINKS = 300, TIMES = 20, TURNS = 25 };
     struct goal_build *b = goal_build_open(0, 1, 0);
     struct goal_prog *prog[2];
-    struct timespec from, to;
-    static char memory[64];
-    double ns[2];
+    double ns[2] = {1e18, 1e18};
     goal_id last = GOAL_NONE;
     for (int i = 0; i < LINKS; i++) {
         struct goal_mem pad = goal_scratch(b, 64);
@@ -326,17 +338,13 @@ static void time_falls(void **state)
     goal_build_close(b);
     assert_int_equal(goal_optimise(&prog[0]->head, GOAL_PASSES, &prog[1]), 0);
     assert_true(prog[1]->head.op_count == LINKS);
-    for (int k = 0; k < 2; k++) {
-        struct sim *sim = sim_open(1, &prog[k], seed);
-        sim_bind(sim, 0, GOAL_SLOT_USER, memory, NULL);
-        clock_gettime(CLOCK_MONOTONIC, &from);
-        for (int i = 0; i < TIMES; i++) assert_int_equal(sim_run(sim), 0);
-        clock_gettime(CLOCK_MONOTONIC, &to);
-        ns[k] = ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / TIMES;
-        sim_close(sim);
-        goal_unref(prog[k]);
+    for (int k = 0; k < 2 * TURNS; k++) {
+        double t = time_of(prog[k % 2], TIMES);
+        if (t < ns[k % 2]) ns[k % 2] = t;
     }
-    printf("# a chain of %d operations takes %.0f ns, optimised %.0f ns\n", 2 * LINKS, ns[0], ns[1]);
+    print_message("# a chain of %d operations takes %.0f ns, optimised %.0f ns\n", 2 * LINKS, ns[0], ns[1]);
+    assert_true(ns[1] < ns[0]);
+    for (int k = 0; k < 2; k++) goal_unref(prog[k]);
 }
 
 int main(void)

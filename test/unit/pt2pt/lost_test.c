@@ -106,6 +106,10 @@ static void check_lost(struct comm *c)
     assert_false(found);
     assert_int_equal(pt_isend(c, &byte, 1, type_of(MPI_BYTE), 0, 99, PT_SYNC, &r), TERN_ERR_PEER);
     assert_null(r);
+    err_clear(); /* the words of an operation of all members, in a thread that has none */
+    pt_recall_member(c);
+    assert_int_equal(err_code(), TERN_ERR_PEER);
+    assert_string_equal(err_words(), "mock: the peer is gone");
 }
 
 static struct request *ended[2 * MESSAGES];
