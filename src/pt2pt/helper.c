@@ -91,12 +91,13 @@ static bool call(struct lane *l, struct bell *b)
     bool called = doze_is_called(b);
     if (called && !has_own_work(l)) return false;
     int n = peer_progress(GREETINGS); /* what only has to be answered needs no other thread, nor that it is called for that */
+    bool ours = false;
     if (!called) {
         doze_call(b);
-        lane_pollers_called(l);
+        ours = lane_pollers_called(l);
     }
     bool to_send = !list_empty(&l->streams) || !list_empty(&l->pending);
-    return (n && to_send) || !lane_still(l);
+    return ours || (n && to_send) || !lane_still(l);
 }
 
 /* Others may come in now. Ends with a full barrier. */

@@ -339,6 +339,12 @@ void peer_wake(uint32_t index)
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
+bool peer_is_helped(uint32_t index)
+{
+    struct peer *p = peer_get(index);
+    return p && p->ep.ops->helped && p->ep.ops->helped(&p->ep);
+}
+
 bool peer_drained(void)
 {
     for (int i = 0; i < dom_count; i++)

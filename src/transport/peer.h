@@ -119,6 +119,9 @@ static inline void peer_look_again(struct peer *p)
 /* Wakes the process with this index if it sleeps: something has changed in memory that it looks at. */
 void peer_wake(uint32_t index);
 
+/* Has that process, which shares memory with us, a helper thread? */
+bool peer_is_helped(uint32_t index) TERN_COLD;
+
 /* Shared memory of this process that peers on the node can map (tp_ops.map): bytes at an offset, zeroed. NULL: none left. */
 void *peer_shared_alloc(size_t bytes, uint64_t *offset);
 void peer_shared_free(void *, size_t bytes);

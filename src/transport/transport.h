@@ -139,6 +139,9 @@ struct tp_ops {
     /* Has the peer taken its leave in order? Then what it has sent is there for progress. NULL: tp_left says so. */
     bool (*left)(struct tp_ep *);
 
+    /* Has the peer a helper thread (pt2pt/helper.h), which a nudge wakes? NULL: not to be known. */
+    bool (*helped)(struct tp_ep *);
+
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);
 

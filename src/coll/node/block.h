@@ -188,7 +188,7 @@ void node_release(struct node *, uint32_t seq); /* the last one lets the others 
 
 void node_free_spare(struct node *);
 int node_poll(struct lane_poller *); /* one look at what is in flight */
-void node_call_others(struct lane_poller *); /* as lane_poller.called */
+bool node_call_others(struct lane_poller *); /* as lane_poller.called */
 
 /* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
 struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
