@@ -59,8 +59,8 @@ struct lane_poller {
     struct link link;
     int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list. By the helper
                                         * too: see lane_is_no_caller, and gates do not wake it */
-    /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead. True:
-     * there is something that only this process's helper may do. May be NULL: nobody has to */
+    /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead.
+     * True: there is something that only this process's helper may do. May be NULL: nobody has to */
     bool (*called)(struct lane_poller *);
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     bool counted;                      /* in the gates: somebody of this process sleeps */
@@ -227,8 +227,8 @@ bool lane_still(struct lane *);
  * The lock is held on entry and on return, and given up in between when threads share the lane. `gate`, if not NULL,
  * is one whose opening also ends a sleep.
  *
- * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8 s
- * apart): what can never happen may be ended by it (doubt.h).
+ * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8
+ * s apart): what can never happen may be ended by it (doubt.h).
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*doubt)(void *arg));

@@ -78,8 +78,9 @@ struct peer *peer_of_sender(uint32_t index);
 void peer_close_short(void);
 
 /*
- * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all processes
- * are on one node, or a transport goes beyond it; else waits until the process's card is there. The others: may that be so?
+ * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all
+ * processes are on one node, or a transport goes beyond it; else waits until the process's card is there. The others:
+ * may that be so?
  */
 bool peer_local_only(void); /* may it be so of any process at all? */
 bool peer_may_be_beyond(uint32_t index);
@@ -100,8 +101,8 @@ struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
 bool peer_drained(void);            /* see tp_ops.drained */
 
-/* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket has
- * something; at most for most_ns. Without the lane's lock. */
+/* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket
+ * has something; at most for most_ns. Without the lane's lock. */
 void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen, uint64_t most_ns);
 
 /* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */

@@ -209,9 +209,9 @@ int node_poll(struct lane_poller *p)
 }
 
 /*
- * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So each
- * wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will come to
- * that, or is waiting and copies; but for ranks without a helper, which may just compute.
+ * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So
+ * each wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will
+ * come to that, or is waiting and copies; but for ranks without a helper, which may just compute.
  */
 bool node_call_others(struct lane_poller *p)
 {
