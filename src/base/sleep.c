@@ -134,7 +134,8 @@ static bool wait_two(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, ui
 
 void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t most_ns)
 {
-    if (!word) futex_sleep(&b->ring, ticket, most_ns);
+    if (!word)
+        futex_sleep(&b->ring, ticket, most_ns);
     else if (no_waitv || !wait_two(b, ticket, word, value, most_ns)) {
         no_waitv = true;
         if (atomic_load_explicit(word, memory_order_acquire) == value) futex_sleep(&b->ring, ticket, BLIND_SLEEP_NS);

@@ -73,12 +73,13 @@ void bell_wait_helper(struct bell *, uint32_t ticket, uint64_t most_ns);
 /* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner. */
 void bell_rouse(struct bell *) TERN_COLD;
 
-/* Sleeps until the bell rings after `ticket`, `word` (optional) no longer has `value`, or most_ns are over. Spurious returns are
- * possible. The announcement stands until a ring or bell_stay ends it: other threads may sleep by it. */
+/* Sleeps until the bell rings after `ticket`, `word` (optional) no longer has `value`, or most_ns are over. Spurious
+ * returns are possible. The announcement stands until a ring or bell_stay ends it: other threads may sleep by it. */
 void bell_wait(struct bell *, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t most_ns);
 
-/* With a pipe: sleeps until the bell rings after `ticket`, one of the descriptors is readable, or most_ns are over. Spurious
- * returns are possible, at least once a second. A thread that goes on sleeping while another one got up returns at once. */
+/* With a pipe: sleeps until the bell rings after `ticket`, one of the descriptors is readable, or most_ns are over.
+ * Spurious returns are possible, at least once a second. A thread that goes on sleeping while another one got up
+ * returns at once. */
 #define BELL_FDS_MAX 7
 void bell_poll(struct bell *, uint32_t ticket, const int *fds, int n, uint64_t most_ns);
 

@@ -119,7 +119,8 @@ static int want_card(struct job_card *c, uint32_t rank)
 {
     uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire), empty = JOB_CARD_EMPTY;
     bool ask = state == JOB_CARD_EMPTY && job->bell && job_places(job)[rank].node != job->node &&
-               atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed, memory_order_relaxed);
+               atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed,
+                                                       memory_order_relaxed);
     return ask ? tell_launcher(rank) : 0;
 }
 

@@ -47,8 +47,8 @@ void pt_help_no_more(void);
  * the last barrier. */
 void pt_drain(void);
 
-/* MPI_Finalize begins, and ends: in between, peers that wait for something of this process that it has not begun are told
- * that it never will (doubt.h). */
+/* MPI_Finalize begins, and ends: in between, peers that wait for something of this process that it has not begun are
+ * told that it never will (doubt.h). */
 void pt_part(void);
 void pt_parted(void);
 

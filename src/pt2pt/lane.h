@@ -59,9 +59,9 @@ struct lane_poller {
     struct link link;
     int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list. By the helper
                                         * too: see lane_is_no_caller, and gates do not wake it */
-    /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead. May be
-     * NULL: nobody has to */
-    void (*called)(struct lane_poller *);
+    /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead.
+     * True: there is something that only this process's helper may do. May be NULL: nobody has to */
+    bool (*called)(struct lane_poller *);
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     bool counted;                      /* in the gates: somebody of this process sleeps */
 };
@@ -233,8 +233,8 @@ bool lane_still(struct lane *);
  * The lock is held on entry and on return, and given up in between when threads share the lane. `gate`, if not NULL,
  * is one whose opening also ends a sleep.
  *
- * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8 s
- * apart): what can never happen may be ended by it (doubt.h).
+ * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8
+ * s apart): what can never happen may be ended by it (doubt.h).
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
 void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*doubt)(void *arg));
@@ -251,7 +251,7 @@ void lane_poller_add(struct lane *, struct lane_poller *);
 void lane_poller_remove(struct lane *, struct lane_poller *);
 
 int lane_pollers_look(struct lane *); /* one look at each; how much happened */
-void lane_pollers_called(struct lane *) TERN_COLD;
+bool lane_pollers_called(struct lane *) TERN_COLD; /* true: the helper has something to do */
 
 /* Counts this process in the gates of what is looked at, before bell_announce, and no more (wait.c). Lock held. */
 void lane_pollers_sleep(struct lane *) TERN_COLD;

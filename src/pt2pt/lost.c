@@ -59,14 +59,21 @@ void pt_lost_close(void)
 static int words_of_leave(const struct request *r, const struct peer *p)
 {
     char gone[200], tag[40] = "";
-    if (p->lost) snprintf(gone, sizeof gone, "%s", p->lost);
-    else snprintf(gone, sizeof gone, "rank %u of the job is in MPI_Finalize", p->index);
+    if (p->lost)
+        snprintf(gone, sizeof gone, "%s", p->lost);
+    else
+        snprintf(gone, sizeof gone, "rank %u of the job is in MPI_Finalize", p->index);
     if (r->tag != MPI_ANY_TAG) snprintf(tag, sizeof tag, " with tag %d", r->tag);
     if (r->ctx & CTX_COLL)
-        return err_set(TERN_ERR_PEER, "%s, and its part of a collective operation is awaited: does it call all that the others call on the communicator?", gone);
+        return err_set(TERN_ERR_PEER,
+                       "%s, and its part of a collective operation is awaited: does it call all that the others call "
+                       "on the communicator?",
+                       gone);
     if (r->kind == REQ_RECV)
-        return err_set(TERN_ERR_PEER, "%s, and a message%s is awaited from it: does it send less often than is received?", gone, tag);
-    return err_set(TERN_ERR_PEER, "%s, and does not receive a message%s: is there more sent to it than it receives?", gone, tag);
+        return err_set(TERN_ERR_PEER,
+                       "%s, and a message%s is awaited from it: does it send less often than is received?", gone, tag);
+    return err_set(TERN_ERR_PEER, "%s, and does not receive a message%s: is there more sent to it than it receives?",
+                   gone, tag);
 }
 
 int pt_lost_words(const struct request *r, const struct peer *p)

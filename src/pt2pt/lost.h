@@ -17,8 +17,8 @@
  * Collective operations need all: on a communicator with a lost member their receives fail, and what comes for them is
  * taken off its senders' hands and dropped, so that those who fail do not leave others waiting for them.
  *
- * A peer that has left in order is gone as well, but is no loss to the others: sends to it and what it was to go on with
- * end in the same way; receives that name it end when somebody waits for them (doubt.h), since they may still be
+ * A peer that has left in order is gone as well, but is no loss to the others: sends to it and what it was to go on
+ * with end in the same way; receives that name it end when somebody waits for them (doubt.h), since they may still be
  * cancelled, and those from any source and collectives not at all.
  *
  * Threads: under the lane's lock.
@@ -40,8 +40,8 @@ void pt_violation(struct peer *, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_CO
 /* Ends what the peers given up since the last call leave behind; how many of them. */
 int pt_bury(struct lane *) TERN_COLD;
 
-/* Ends one operation with the loss of `p`, or since it has left or is over; and the words of that, which say what to look
- * for in the program: TERN_ERR_PEER. */
+/* Ends one operation with the loss of `p`, or since it has left or is over; and the words of that, which say what to
+ * look for in the program: TERN_ERR_PEER. */
 void pt_end_lost(struct request *, struct peer *p) TERN_COLD;
 int pt_lost_words(const struct request *, const struct peer *p) TERN_COLD;
 

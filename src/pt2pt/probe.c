@@ -40,7 +40,8 @@ static int search(struct comm *c, struct looking *k, bool blocking)
 {
     struct lane *l = c->lane;
     lane_enter(l);
-    if (blocking) lane_wait_doubting(l, look, k, doubt);
+    if (blocking)
+        lane_wait_doubting(l, look, k, doubt);
     else if (!look(k)) {
         lane_poll(l);
         look(k);

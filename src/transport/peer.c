@@ -220,12 +220,16 @@ static struct open_dom *best_dom(const uint8_t *card, size_t n)
 
 static int out_of_reach(uint32_t index)
 {
-    return err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s", var_text(VAR_TRANSPORTS), index, absent);
+    return err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s",
+                   var_text(VAR_TRANSPORTS), index, absent);
 }
 
 bool peer_local_only(void) { return !far_count && proc_self()->nodes > 1; }
 
-bool peer_may_be_beyond(uint32_t index) { return peer_local_only() && proc_node_of(index) != proc_node_of(proc_self()->rank); }
+bool peer_may_be_beyond(uint32_t index)
+{
+    return peer_local_only() && proc_node_of(index) != proc_node_of(proc_self()->rank);
+}
 
 int peer_beyond(uint32_t index)
 {
@@ -345,6 +349,12 @@ void peer_wake(uint32_t index)
 {
     struct peer *p = peer_get(index);
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+}
+
+bool peer_is_helped(uint32_t index)
+{
+    struct peer *p = peer_get(index);
+    return p && p->ep.ops->helped && p->ep.ops->helped(&p->ep);
 }
 
 bool peer_drained(void)

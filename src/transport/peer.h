@@ -78,8 +78,9 @@ struct peer *peer_of_sender(uint32_t index);
 void peer_close_short(void);
 
 /*
- * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all processes
- * are on one node, or a transport goes beyond it; else waits until the process's card is there. The others: may that be so?
+ * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all
+ * processes are on one node, or a transport goes beyond it; else waits until the process's card is there. The others:
+ * may that be so?
  */
 bool peer_local_only(void); /* may it be so of any process at all? */
 bool peer_may_be_beyond(uint32_t index);
@@ -101,8 +102,8 @@ struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
 bool peer_drained(void);            /* see tp_ops.drained */
 
-/* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket has
- * something; at most for most_ns. Without the lane's lock. */
+/* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket
+ * has something; at most for most_ns. Without the lane's lock. */
 void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen, uint64_t most_ns);
 
 /* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
@@ -119,6 +120,9 @@ static inline void peer_look_again(struct peer *p)
 
 /* Wakes the process with this index if it sleeps: something has changed in memory that it looks at. */
 void peer_wake(uint32_t index);
+
+/* Has that process, which shares memory with us, a helper thread? */
+bool peer_is_helped(uint32_t index) TERN_COLD;
 
 /* Shared memory of this process that peers on the node can map (tp_ops.map): bytes at an offset, zeroed. NULL: none left. */
 void *peer_shared_alloc(size_t bytes, uint64_t *offset);

@@ -260,6 +260,12 @@ static bool shm_left(struct tp_ep *ep)
     return atomic_load_explicit(&e->segment->left, memory_order_acquire);
 }
 
+static bool shm_helped(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    return atomic_load_explicit(&e->bell->helped, memory_order_relaxed);
+}
+
 static struct bell *shm_bell(struct tp_dom *dom)
 {
     (void)dom;
@@ -282,6 +288,7 @@ const struct tp_ops tp_shm = {
     .window = shm_window,
     .nudge = shm_nudge,
     .left = shm_left,
+    .helped = shm_helped,
     .progress = shm_progress,
     .bell = shm_bell,
     .idle = shm_idle,

@@ -184,8 +184,10 @@ static TERN_COLD void report_lost(void)
         struct tcp_ep *e = container_of(l, struct tcp_ep, in_lost);
         int code = tcp_refusal(e);
         if (e->severed) tcp_bury_severed(e);
-        else if (e->state == TCP_LEFT && tp_left) tp_left(e->peer);
-        else if (e->state == TCP_LOST && tp_lost) tp_lost(e->peer, code);
+        else if (e->state == TCP_LEFT && tp_left)
+            tp_left(e->peer);
+        else if (e->state == TCP_LOST && tp_lost)
+            tp_lost(e->peer, code);
     }
 }
 
@@ -217,7 +219,8 @@ static int tcp_wait_fd(struct tp_dom *dom)
 static bool tcp_drained(struct tp_dom *dom)
 {
     (void)dom;
-    list_each(l, next, &tcp_dom.eps) {
+    list_each(l, next, &tcp_dom.eps)
+    {
         const struct tcp_ep *e = container_of(l, struct tcp_ep, in_all);
         if (!tcp_out_empty(e) && !(e->state == TCP_DIALLING && e->asks_only)) return false;
     }

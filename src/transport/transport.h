@@ -46,9 +46,19 @@ enum tp_cap {
 /* Ids of active messages: a small closed set, so that the table is an array. */
 enum tp_am {
     AM_NONE, /* 0 is not an id: rings use it for "empty" */
-    AM_EAGER, AM_EAGER_SYNC, AM_RTS, AM_CTS, AM_FRAG, AM_ACK, AM_CREDIT, AM_CANCEL, AM_CANCELLED,
-    AM_SIGNATURE, AM_ASK, AM_OVER,
-    AM_PAD,  /* reserved for the transports: a filler that is not delivered */
+    AM_EAGER,
+    AM_EAGER_SYNC,
+    AM_RTS,
+    AM_CTS,
+    AM_FRAG,
+    AM_ACK,
+    AM_CREDIT,
+    AM_CANCEL,
+    AM_CANCELLED,
+    AM_SIGNATURE,
+    AM_ASK,
+    AM_OVER,
+    AM_PAD, /* reserved for the transports: a filler that is not delivered */
     AM_COUNT = 16
 };
 
@@ -67,8 +77,8 @@ extern TERN_HIDDEN tp_sink_fn tp_sinks[AM_COUNT]; /* NULL: no sink for that id *
  * for a peer, from progress only. Its ep stays, and every send to it fails with that code and those words. */
 extern TERN_HIDDEN void (*tp_lost)(struct peer *, int code);
 
-/* The peer has taken its leave in order, and all that it sent has been delivered; words in err_words. As tp_lost otherwise.
- * From transports that hear of it by themselves; the others are asked (tp_ops.left). */
+/* The peer has taken its leave in order, and all that it sent has been delivered; words in err_words. As tp_lost
+ * otherwise. From transports that hear of it by themselves; the others are asked (tp_ops.left). */
 extern TERN_HIDDEN void (*tp_left)(struct peer *);
 
 /* A message whose payload is taken from where it lies (am_zcopy). The caller's, until done. */
@@ -138,6 +148,9 @@ struct tp_ops {
 
     /* Has the peer taken its leave in order? Then what it has sent is there for progress. NULL: tp_left says so. */
     bool (*left)(struct tp_ep *);
+
+    /* Has the peer a helper thread (pt2pt/helper.h), which a nudge wakes? NULL: not to be known. */
+    bool (*helped)(struct tp_ep *);
 
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);

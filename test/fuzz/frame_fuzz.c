@@ -364,7 +364,7 @@ static size_t make_frame(void)
 {
     static const uint8_t ids[] = {AM_EAGER,  AM_EAGER,     AM_EAGER_SYNC, AM_RTS,  AM_RTS, AM_CTS,
                                   AM_CTS,    AM_FRAG,      AM_FRAG,       AM_FRAG, AM_ACK, AM_CREDIT,
-                                  AM_CANCEL, AM_CANCELLED, AM_SIGNATURE,  AM_PAD};
+                                  AM_CANCEL, AM_CANCELLED, AM_ASK,        AM_OVER, AM_SIGNATURE, AM_PAD};
     struct tcp_frame f = {
         .id = ids[fuzz_below(ARRAY_LEN(ids) - !!fuzz_below(4) * 2)], .h0 = some_word(), .h1 = some_word()};
     f.bytes = (uint32_t)some_length();

@@ -279,7 +279,7 @@ static inline void node_contribute(struct node *n, uint32_t seq)
 
 void node_free_flights(struct node *); /* none is under way */
 int node_poll(struct lane_poller *); /* one look at what is in flight */
-void node_call_others(struct lane_poller *); /* as lane_poller.called */
+bool node_call_others(struct lane_poller *); /* as lane_poller.called */
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
  * unless *rc_p is a code. */

@@ -177,17 +177,23 @@ int node_poll(struct lane_poller *p)
 }
 
 /*
- * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So each
- * wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will come to
- * that, or is waiting and copies.
+ * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So
+ * each wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will
+ * come to that, or is waiting and copies; but for ranks without a helper, which may just compute.
  */
-void node_call_others(struct lane_poller *p)
+bool node_call_others(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
-    bool copies = false;
-    list_each(a, next, &n->flights) copies |= container_of(a, struct node_flight, link)->pairs != NULL;
+    bool copies = false, ours = false;
+    list_each(a, next, &n->flights)
+    {
+        const struct node_pairs *pairs = container_of(a, struct node_flight, link)->pairs;
+        copies |= pairs != NULL;
+        ours |= pairs && node_pairs_are_ours(pairs);
+    }
     for (int r = 0; r < n->size && copies; r++)
         if (r != n->rank) peer_wake(comm_index(n->comm, r));
+    return ours;
 }
 
 /* ---- starting them ---- */

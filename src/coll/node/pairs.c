@@ -10,6 +10,7 @@
 #include "coll/node/direct.h"
 #include "coll/node/v.h"
 #include "pt2pt/check.h"
+#include "pt2pt/helper.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,10 +148,27 @@ static void say(struct node_pairs *p)
     p->published = true;
 }
 
+/* acquire: pairs with say_sent and say_taken */
+static bool half_is_there(const struct node_pairs *p, const struct turn *t)
+{
+    return atomic_load_explicit(t->sending ? &t->pair->taken : &t->pair->sent, memory_order_acquire) == p->seq;
+}
+
+bool node_pairs_are_ours(const struct node_pairs *p)
+{
+    for (int i = 0; i < p->turns; i++) {
+        const struct turn *t = &p->turn[i];
+        if ((t->met || half_is_there(p, t)) && !peer_is_helped(comm_index(p->n->comm, t->other))) return true;
+    }
+    return false;
+}
+
 /* Who sleeps may have something to copy now. One by one: helpers do not hear gates. */
 void node_pairs_wake(struct node_pairs *p)
 {
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
+    /* Ours was called for what was there before: the caller will look on leaving whether it has to be woken. */
+    if (unlikely(lane_helped(&lane0)) && !lane_helping && node_pairs_are_ours(p)) helper_relieve(&lane0);
 }
 
 static void publish(struct node_pairs *p)
@@ -241,12 +259,6 @@ static bool copy_chunk(struct node_pairs *p, struct turn *t)
     if (node_pair_done(t->pair, t->chunks)) settle(p, t);
     p->n->moved++;
     return true;
-}
-
-/* acquire: pairs with say_sent and say_taken */
-static bool half_is_there(const struct node_pairs *p, const struct turn *t)
-{
-    return atomic_load_explicit(t->sending ? &t->pair->taken : &t->pair->sent, memory_order_acquire) == p->seq;
 }
 
 /* The other's half is there. False: it is empty. */

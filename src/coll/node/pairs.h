@@ -121,6 +121,11 @@ enum node_pairs_state { NODE_PAIRS_GO_ON, NODE_PAIRS_OVER, NODE_PAIRS_REFUSED /*
  */
 bool node_pairs_begin(struct node_pairs *);
 void node_pairs_wake(struct node_pairs *);
+
+/* Is there something to copy between this rank and one without a helper? Nobody but this rank's helper may do it while
+ * both compute. */
+bool node_pairs_are_ours(const struct node_pairs *) TERN_COLD;
+
 bool node_pairs_go_on(struct node_pairs *, int *rc_p);
 
 /* Sender and receiver disagree: rank `from` has a long block where this one expects a short one, or the other way

@@ -109,7 +109,7 @@ struct made {
 };
 
 static const unsigned ids[] = {AM_EAGER, AM_EAGER_SYNC, AM_RTS,    AM_CTS,      AM_FRAG,
-                               AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED};
+                               AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED, AM_ASK, AM_OVER};
 
 /* Some are nearly right: the envelope, the id or the length that they should have. */
 static struct made make(uint64_t *seed)

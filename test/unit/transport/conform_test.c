@@ -98,6 +98,7 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY)));
     PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
     PARTY_CHECK(ep->max_short >= 64);
+    PARTY_CHECK(!o->helped || !o->helped(&other()->ep)); /* nobody has a helper here */
     PARTY_CHECK(!(o->bell || o->wait_fd) == !o->idle); /* who can wake a sleeper can tell whether to sleep */
     return true;
 }
@@ -359,6 +360,44 @@ static bool mapped_memory(void)
     return true;
 }
 
+static struct peer *leaver;
+static uint64_t came_before; /* it left */
+static void note_leave(struct peer *p)
+{
+    leaver = p;
+    came_before = came;
+}
+
+static bool has_left(struct peer *p) { return p->ep.ops->left ? p->ep.ops->left(&p->ep) : leaver == p; }
+
+/* Who closes has left, and that is known, by tp_left or when asked, of one who lives is not said, and comes behind all that
+ * was sent. */
+static bool leave_taking(void)
+{
+    enum { LAST_WORDS = 5 };
+    PARTY_CHECK(open_wire());
+    if (wire->processes == 1) return true;
+    tp_left = note_leave;
+    PARTY_CHECK(send_number(0, 8) == 0);
+    PARTY_CHECK(receive(1));
+    meet();
+    if (party_rank) {
+        PARTY_CHECK(!has_left(other()));
+        meet();
+        for (uint64_t i = 1; i <= LAST_WORDS; i++) PARTY_CHECK(send_number(i, 200) == 0);
+        peer_close();
+        exit(0);
+    }
+    for (int i = 0; i < 100; i++) peer_progress(64);
+    PARTY_CHECK(!has_left(other()));
+    meet();
+    while (!has_left(other())) peer_progress(1);
+    while (peer_progress(64) > 0) continue;
+    PARTY_CHECK(came == 1 + LAST_WORDS && !wrong);
+    PARTY_CHECK(!leaver || (leaver == other() && came_before == came));
+    exit(0);
+}
+
 /* ---- running ---- */
 
 static void run(bool (*member)(void))
@@ -385,6 +424,7 @@ CASE(budget)
 CASE(from_memory_to_memory)
 CASE(get_and_put)
 CASE(mapped_memory)
+CASE(leave_taking)
 
 int main(void)
 {
@@ -392,7 +432,7 @@ int main(void)
         cmocka_unit_test(test_flags_and_members), cmocka_unit_test(test_foreign_cards), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_random_sizes),      cmocka_unit_test(test_again),         cmocka_unit_test(test_largest_fits_anywhere),
         cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
-        cmocka_unit_test(test_from_memory_to_memory),
+        cmocka_unit_test(test_from_memory_to_memory), cmocka_unit_test(test_leave_taking),
     };
     seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
