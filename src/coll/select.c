@@ -66,7 +66,6 @@ static const char builtin[] =
     "scan below 64K : doubling\n"
     "scan : chain\n"
     "exscan below 64K : doubling\n"
-    "exscan ranks 1-2 : direct\n"
     "exscan : chain\n"
     "neighbor_allgather : direct\n"
     "neighbor_allgatherv : direct\n"
