@@ -7,9 +7,12 @@
  *   verify_..._ns_per_op                    judging it
  *   cache_hit_ns                            finding it again among 32 programs
  *   restart_empty_ns                        starting a program without operations
+ *   stamp_ns                                a time stamp in a chain of stamps (GOAL-9)
+ *   release_ns                              from the end of a message to the start of the one after it (GOAL-14)
  *   max_caller_<n>_ns, max_executor_<n>_ns  the maximum of two vectors of n floats: a loop of the caller's, and a schedule
- *                                           with one operation (GOAL-31: at most 100 ns more when small, never slower
- *                                           above some size)
+ *                                           with one operation
+ *   max_loss_ns, max_crossover_floats       how much longer the schedule takes at most, and the size from which on it
+ *                                           is not slower any more (GOAL-31: at most 100 ns; 0: there is no such size)
  * Bounds (GOAL-12..14): 30 ns and 64 bytes per operation.
  *
  *     goal_bench --count
@@ -54,7 +57,7 @@ static int local3(struct goal_frame *f, const struct goal_buf *a, const struct g
     return 0;
 }
 
-static const struct goal_port port = {message, message, local, local, local3, NULL};
+static const struct goal_port port = {message, message, local, local, local3, NULL, NULL};
 static void done(struct goal_frame *f) { (void)f; }
 
 static int nothing(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b)
@@ -69,7 +72,7 @@ static int nothing3(struct goal_frame *f, const struct goal_buf *a, const struct
     return GOAL_DONE;
 }
 
-static const struct goal_port idle_port = {message, message, nothing, nothing, nothing3, NULL};
+static const struct goal_port idle_port = {message, message, nothing, nothing, nothing3, NULL, NULL};
 static bool counting;
 static double operations; /* counted */
 
@@ -183,9 +186,10 @@ static void by_caller(void *n)
     for (int i = 0; i < *(int *)n; i++) right[i] = left[i] > right[i] ? left[i] : right[i];
 }
 
-static void maximum(int n)
+/* How much longer the schedule takes than the caller. */
+static double maximum(int n)
 {
-    static const struct goal_port with_operators = {message, message, local, reduce, local3, NULL};
+    static const struct goal_port with_operators = {message, message, local, reduce, local3, NULL, NULL};
     struct goal_build *b = goal_build_open(0, 1, 0);
     struct goal_prog *prog;
     goal_reduce(b, goal_mem(GOAL_SEND_BUF, 0), goal_mem(GOAL_RECV_BUF, 0), (int64_t)n * 4);
@@ -198,8 +202,64 @@ static void maximum(int n)
     goal_bind(f, GOAL_SEND_BUF, left);
     goal_bind(f, GOAL_RECV_BUF, right);
     int calls = 4000000 / (n + 100) + 1;
-    printf("max_caller_%d_ns %.1f\n", n, measure(by_caller, &n, calls));
-    printf("max_executor_%d_ns %.1f\n", n, measure(run, f, calls));
+    double caller = measure(by_caller, &n, calls), executor = measure(run, f, calls);
+    printf("max_caller_%d_ns %.1f\n", n, caller);
+    printf("max_executor_%d_ns %.1f\n", n, executor);
+    goal_frame_free(f);
+    goal_unref(prog);
+    return executor - caller;
+}
+
+static void maxima(void)
+{
+    double worst = 0;
+    int crossover = 0;
+    for (int n = 2; n <= FLOATS_MAX; n *= 4) {
+        double loss = maximum(n);
+        if (loss > worst) worst = loss;
+        if (loss > 0) crossover = 0;
+        else if (!crossover) crossover = n;
+    }
+    printf("max_loss_ns %.1f\n", worst);
+    printf("max_crossover_floats %d\n", crossover);
+}
+
+/* ---- chains ---- */
+
+enum { LINKS = 1000 };
+static const struct goal_op *held;
+
+static int hold(struct goal_frame *f, const struct goal_op *op)
+{
+    (void)f;
+    held = op;
+    return GOAL_LATER;
+}
+
+/* A run whose messages are ended one after the other, from outside. */
+static void run_held(void *f)
+{
+    goal_start(f);
+    for (int i = 0; i < LINKS; i++) goal_op_done(f, held, 0);
+}
+
+static void chain(bool stamps)
+{
+    static const struct goal_port holding = {.send = hold, .recv = hold, .copy = local, .reduce = local, .reduce3 = local3};
+    struct goal_build *b = goal_build_open(0, 2, 0);
+    struct goal_prog *prog;
+    goal_id before = GOAL_NONE;
+    for (int i = 0; i < LINKS; i++) {
+        goal_id op = stamps ? goal_stamp(b, goal_mem(GOAL_SEND_BUF, i * 8)) : goal_send(b, 1, i, goal_mem(GOAL_SEND_BUF, 0), 8);
+        goal_after(b, op, before);
+        before = op;
+    }
+    if (goal_seal(b, &prog)) exit(1);
+    goal_build_close(b);
+    struct goal_frame *f = goal_frame_new(prog, &holding);
+    f->done = done;
+    goal_bind(f, GOAL_SEND_BUF, left);
+    printf("%s_ns %.1f\n", stamps ? "stamp" : "release", measure(stamps ? run : run_held, f, 200) / LINKS);
     goal_frame_free(f);
     goal_unref(prog);
 }
@@ -238,6 +298,8 @@ int main(int argc, char **argv)
     printf("cache_hit_ns %.1f\n", measure(look_up, cache, 100000));
     coll_cache_close(cache);
     if (var_open() || type_open() || op_open()) return 1;
-    for (int n = 2; n <= FLOATS_MAX; n *= 8) maximum(n);
+    chain(true);
+    chain(false);
+    maxima();
     return 0;
 }

@@ -5,13 +5,15 @@
  * posted its receives before a batch starts, and polls, so that nobody sleeps and no sender has to ring a bell; the
  * batch is smaller than the credit of a sender. A first batch, of another function, opens the connection. What an
  * allreduce waits for has come before it is called, so that no turn of waiting is counted; so it is with the
- * nonblocking collectives, measured with the wait that follows.
+ * nonblocking collectives, measured with the wait that follows. Those whose names end in _early are started before the
+ * other rank has come, which it has when they are waited for: start and wait are counted, the nap in between is not.
  */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
-enum { BATCH = 16, BATCHES = 8, TAG = 7 };
+enum { BATCH = 16, BATCHES = 8, TAG = 7, EARLY = 8, NAP_US = 30000 };
 
 static MPI_Request request[BATCH];
 static long data;
@@ -94,6 +96,37 @@ void measured_ialltoall(void)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
+static MPI_Request early;
+
+__attribute__((noinline)) void measured_iallreduce_early_start(void);
+__attribute__((noinline)) void measured_ibarrier_early_start(void);
+__attribute__((noinline)) void measured_ialltoall_early_start(void);
+__attribute__((noinline)) void measured_iallreduce_early_wait(void);
+__attribute__((noinline)) void measured_ibarrier_early_wait(void);
+__attribute__((noinline)) void measured_ialltoall_early_wait(void);
+void measured_iallreduce_early_start(void) { iallreduce(&early); }
+void measured_ibarrier_early_start(void) { ibarrier(&early); }
+void measured_ialltoall_early_start(void) { ialltoall(&early); }
+void measured_iallreduce_early_wait(void) { MPI_Wait(&early, MPI_STATUS_IGNORE); }
+void measured_ibarrier_early_wait(void) { MPI_Wait(&early, MPI_STATUS_IGNORE); }
+void measured_ialltoall_early_wait(void) { MPI_Wait(&early, MPI_STATUS_IGNORE); }
+
+/* Rank 1 is awake, and in no call, when rank 0 starts. */
+static void collective_early(int rank, void (*start)(void), void (*wait)(void))
+{
+    if (rank == 0) {
+        MPI_Sendrecv(NULL, 0, MPI_BYTE, 1, TAG, NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        start();
+        usleep(2 * NAP_US);
+        wait();
+        return;
+    }
+    MPI_Sendrecv(NULL, 0, MPI_BYTE, 0, TAG, NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    usleep(NAP_US);
+    start();
+    for (int done = 0; !done; sched_yield()) MPI_Test(&early, &done, MPI_STATUS_IGNORE);
+}
+
 static void collective(int rank, void (*measured)(void), void (*start)(MPI_Request *))
 {
     MPI_Request r;
@@ -132,6 +165,12 @@ int main(int argc, char **argv)
         collective(rank, measured_ibarrier, ibarrier);
         collective(rank, measured_ialltoall, ialltoall);
     }
+    for (int i = 0; i < EARLY; i++) {
+        collective_early(rank, measured_iallreduce_early_start, measured_iallreduce_early_wait);
+        collective_early(rank, measured_ibarrier_early_start, measured_ibarrier_early_wait);
+        collective_early(rank, measured_ialltoall_early_start, measured_ialltoall_early_wait);
+    }
+    if (rank == 0) printf("early_measured %d\n", EARLY);
     MPI_Finalize();
     return 0;
 }

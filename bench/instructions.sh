@@ -5,6 +5,7 @@
 #   allreduce       MPI_Allreduce of 8 bytes on two ranks, by messages
 #   iallreduce, ibarrier, ialltoall   MPI_Iallreduce, MPI_Ialltoall of 8 bytes and MPI_Ibarrier on two ranks of a node,
 #                   with the MPI_Wait that finds everything there
+#   ..._early       the same, started before the other rank has come
 #   operation       the interpreter of schedules, for each operation, not counting what that does
 #
 #     bench/instructions.sh BUILD [FOLDER]
@@ -34,7 +35,7 @@ print()
 {
     callgrind_annotate --threshold=100 --auto=no "$out/$1.callgrind" >"$out/$1.txt" || return
     awk -v name="$1" '
-        FNR == NR { if ($1 ~ /_measured$/) n = $2; next }
+        FNR == NR { if ($1 ~ (name ~ /_early$/ ? "^early_measured$" : "_measured$") && !n) n = $2; next }
         !/^ *[0-9][0-9,]* (\( *[0-9.]*%\) )?.*:/ || /PROGRAM TOTALS/ { next }
         {
             instructions = $1
@@ -61,7 +62,7 @@ count_call()
     shift
     rm -f "$out/$call".*
     "$build/bin/mpiexec" --timeout 120 "$@" \
-        -n 1 $(watched "$call" "measured_$call") "$program" : -n 1 "$program" >"$out/$call.out" && print "$call"
+        -n 1 $(watched "$call" "measured_$call$pattern") "$program" : -n 1 "$program" >"$out/$call.out" && print "$call"
 }
 
 count_operations()
@@ -69,6 +70,8 @@ count_operations()
     $(watched operation measured_run) "$build/bench/goal_bench" --count >"$out/operation.out" && print operation
 }
 
+pattern= # behind the name of the function
 by_messages="-x TERN_COLL_NODE=0"
 count_call send && count_call isend && count_call allreduce $by_messages && count_operations &&
-    count_call iallreduce && count_call ibarrier && count_call ialltoall
+    count_call iallreduce && count_call ibarrier && count_call ialltoall &&
+    pattern='_*' && count_call iallreduce_early && count_call ibarrier_early && count_call ialltoall_early

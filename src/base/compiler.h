@@ -16,6 +16,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define TERN_COLD     __attribute__((cold, noinline))
+#define TERN_INLINED  inline __attribute__((always_inline)) /* hot, and its callers give it constants */
 #define TERN_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define TERN_ALIGNED(n)   __attribute__((aligned(n)))
 #define TERN_EXPORT   __attribute__((visibility("default")))

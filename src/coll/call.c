@@ -49,7 +49,7 @@ static void two_directions(const struct coll_call *a, struct coll_shape *s)
     if (all && !a->rcounts) s->from = packed(a->rcount, a->rtype);
 }
 
-int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
+int64_t coll_call_bytes_long(const struct comm *c, const struct coll_call *a)
 {
     bool root = is_root(c, a);
     if (is_idle(c, a)) return 0;
@@ -106,7 +106,7 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
     }
 }
 
-int coll_call_check(const struct comm *c, const struct coll_call *a)
+int coll_call_check_own(const struct comm *c, const struct coll_call *a)
 {
     bool root = is_root(c, a);
     int64_t send, recv;

@@ -8,11 +8,32 @@
 #include "coll/coll.h"
 #include "coll/goal/exec.h"
 
+/* Sets of kinds, a bit each: those in which no rank sends itself anything, and those whose amount is what the receive
+ * arguments say, at every rank of one group. */
+enum {
+    COLL_TO_OTHERS = 1u << COLL_BARRIER | 1u << COLL_BCAST | 1u << COLL_REDUCE | 1u << COLL_ALLREDUCE |
+                     1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_SCAN | 1u << COLL_EXSCAN,
+    COLL_BY_RECV = 1u << COLL_BARRIER | 1u << COLL_BCAST | 1u << COLL_REDUCE | 1u << COLL_ALLREDUCE |
+                   1u << COLL_ALLGATHER | 1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_SCAN |
+                   1u << COLL_EXSCAN
+};
+
 /* What this rank sends itself must be what it receives from itself: everything else is found out by messages. */
-int coll_call_check(const struct comm *, const struct coll_call *);
+int coll_call_check_own(const struct comm *, const struct coll_call *);
+static inline int coll_call_check(const struct comm *c, const struct coll_call *a)
+{
+    if (COLL_TO_OTHERS >> a->kind & 1) return 0;
+    if (likely(!a->scounts && !a->rcounts && a->scount == a->rcount && a->stype == a->rtype)) return 0;
+    return coll_call_check_own(c, a);
+}
 
 /* coll_shape.bytes of this call: see there. */
-int64_t coll_call_bytes(const struct comm *, const struct coll_call *);
+int64_t coll_call_bytes_long(const struct comm *, const struct coll_call *);
+static inline int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
+{
+    if (unlikely(!(COLL_BY_RECV >> a->kind & 1) || c->inter)) return coll_call_bytes_long(c, a);
+    return a->rtype ? a->rcount * a->rtype->size : 0;
+}
 
 /* The shape, but for the algorithm and its numbers (coll_select). */
 void coll_call_shape(const struct comm *, const struct coll_call *, struct coll_shape *);

@@ -184,12 +184,18 @@ static int take_frame(struct comm *c, const struct coll_call *a, struct coll_fra
 /* Has this kind a meaning between two groups? */
 static bool between_groups(enum coll_kind k) { return k < COLL_SCAN; }
 
-static int check(struct comm *c, const struct coll_call *a)
+/* The first one on a communicator, and those on an intercommunicator. */
+static TERN_COLD int check_comm(struct comm *c, const struct coll_call *a)
 {
-    if (unlikely(c->inter && !between_groups(a->kind)))
+    if (c->inter && !between_groups(a->kind))
         return err_set(TERN_ERR_COMM, "there is no %s on an intercommunicator", coll_kind_name(a->kind));
-    if (unlikely(!coll_comm(c) || (c->inter && !coll_comm(c->within)))) return err_code();
-    return coll_call_check(c, a);
+    return coll_comm(c) && (!c->inter || coll_comm(c->within)) ? 0 : err_code();
+}
+
+static inline int check(struct comm *c, const struct coll_call *a)
+{
+    int rc = unlikely(!c->coll || c->inter) ? check_comm(c, a) : 0;
+    return unlikely(rc) ? rc : coll_call_check(c, a);
 }
 
 /* ---- doing it now ------------------------------------------------------------------ */
@@ -326,12 +332,9 @@ void coll_go(struct request *r)
     goal_start(f);
 }
 
-int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
+static int start_long(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
-    int rc = check(c, a);
-    if (unlikely(rc)) return rc;
-    if (!has(c->coll->forced, a) && node_start(c, a, coll_call_bytes(c, a), req_p)) return 0;
-    rc = prepare(c, a, req_p);
+    int rc = prepare(c, a, req_p);
     if (rc) return rc;
     lane_enter(c->lane);
     lane_going(c->lane);
@@ -339,4 +342,12 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     lane_leave_to_itself(c->lane, *req_p);
     lane_leave(c->lane);
     return 0;
+}
+
+int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
+{
+    int rc = check(c, a);
+    if (unlikely(rc)) return rc;
+    if (likely(!has(c->coll->forced, a)) && node_start(c, a, coll_call_bytes(c, a), req_p)) return 0;
+    return start_long(c, a, req_p);
 }

@@ -84,6 +84,33 @@ static int port_copy(struct goal_frame *f, const struct goal_buf *from, const st
     return 0;
 }
 
+static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->index == OP_USER; }
+
+/* A copy that was put off, in the lane's turn. */
+static void copy_done(struct request *r)
+{
+    struct message *m = container_of(r, struct message, req);
+    struct coll_frame *c = r->owner;
+    if (lane_is_no_caller(c->comm->lane) && has_user_op(c->goal)) lane_defer(c->comm->lane, r); /* what follows may be one */
+    else goal_op_done(c->goal, m->op, goal_copy_now(c->goal, m->op));
+}
+
+/* Behind a message that is under way: it brings somebody here. */
+static bool port_put_off(struct goal_frame *f, const struct goal_op *op)
+{
+    struct coll_frame *c = f->ctx;
+    struct message *m = &c->msg[op->index];
+    int64_t len = 0;
+    for (unsigned i = 0; i < op->n_in; i++) len += goal_piece_len(&op->piece[i]);
+    if (likely(!lane_puts_off(c->comm->lane, len)) || f->in_flight == 1) return false;
+    m->op = op;
+    m->req.kind = REQ_NONE;
+    m->req.owner = c;
+    m->req.done = copy_done;
+    lane_do_later(c->comm->lane, &m->req);
+    return true;
+}
+
 TERN_COLD static int split_element(int64_t size)
 {
     return err_set(TERN_ERR_PROGRAM, "a schedule splits an element of %lld bytes", (long long)size);
@@ -145,8 +172,6 @@ static void unbounce(struct goal_frame *f, struct message *m)
 
 /* Of runs that are waited for where they are started. */
 static void run_done(struct goal_frame *f) { (void)f; /* the waiter looks at f->active */ }
-
-static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->index == OP_USER; }
 
 static void message_done(struct request *r)
 {
@@ -275,7 +300,7 @@ void coll_frame_give_up(struct coll_frame *c, int rank)
     }
 }
 
-static const struct goal_port port = {port_send, port_recv, port_copy, port_reduce, port_reduce3, port_cancel};
+static const struct goal_port port = {port_send, port_recv, port_copy, port_reduce, port_reduce3, port_cancel, port_put_off};
 
 /* ---- frames ----------------------------------------------------------------- */
 

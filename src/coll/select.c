@@ -24,6 +24,7 @@ static const char builtin[] =
     "bcast domain_leaders ranks 32+ below 64K : domain_leaders\n"
     "bcast leaders below 64K : leaders\n"
     "bcast below 16K : binomial\n"
+    "bcast ranks 1-2 : binomial\n" /* one message */
     "bcast : scatter\n"
     "reduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
     "reduce leaders below 64K : leaders\n"
@@ -65,6 +66,7 @@ static const char builtin[] =
     "scan below 64K : doubling\n"
     "scan : chain\n"
     "exscan below 64K : doubling\n"
+    "exscan ranks 1-2 : direct\n"
     "exscan : chain\n"
     "neighbor_allgather : direct\n"
     "neighbor_allgatherv : direct\n"

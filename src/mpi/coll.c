@@ -8,13 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-int give_request(struct use u, struct comm *c, const struct coll_call *a)
+int start_later(const char *call, MPI_Request *request, struct comm *c, const struct coll_call *a)
+{
+    struct request *r;
+    if (unlikely(!request)) return bad_null(c, call, "request");
+    int rc = coll_start(c, a, &r);
+    if (unlikely(rc)) return report_code(c, call, rc);
+    *request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
+
+int make_persistent(struct use u, struct comm *c, const struct coll_call *a)
 {
     struct request *r;
     struct info *hints; /* none is known */
     if (!u.request) return bad_null(c, u.call, "request");
     if (!info_given(u.info, &hints)) return bad_info(c, u.call, u.info);
-    int rc = u.way == OFTEN ? coll_persist(c, a, &r) : coll_start(c, a, &r);
+    int rc = coll_persist(c, a, &r);
     if (rc) return report_code(c, u.call, rc);
     *u.request = (MPI_Request)r;
     return MPI_SUCCESS;
@@ -46,7 +56,7 @@ int bad_block(struct comm *c, const char *call, const char *side, const void *bu
     return bad_buffer(c, call, name);
 }
 
-static int barrier(struct use u, MPI_Comm comm)
+static TERN_INLINED int barrier(struct use u, MPI_Comm comm)
 {
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
@@ -71,7 +81,7 @@ int PMPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request)
     return barrier(often("MPI_Barrier_init", info, request), comm);
 }
 
-static int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
+static TERN_INLINED int bcast(struct use u, void *buffer, int64_t count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
     struct type *t = NULL;
     int rc;
@@ -238,7 +248,7 @@ int PMPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 
 /* ---- everybody to everybody: the send side may be MPI_IN_PLACE at all ranks ---- */
 
-static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
+static TERN_INLINED int all(struct use u, enum coll_kind kind, const void *sendbuf, int64_t sendcount, MPI_Datatype sendtype, void *recvbuf,
                       int64_t recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct type *st = NULL, *rt;

@@ -34,10 +34,12 @@ static inline struct use often(const char *call, MPI_Info info, MPI_Request *req
 }
 
 /* The last line of the entry points: does or starts the operation, or makes it persistent, and reports. */
-int give_request(struct use, struct comm *, const struct coll_call *);
+int start_later(const char *call, MPI_Request *, struct comm *, const struct coll_call *);
+int make_persistent(struct use, struct comm *, const struct coll_call *);
 static inline int carry_out(struct use u, struct comm *c, const struct coll_call *a)
 {
-    return u.way == NOW ? report_if(c, u.call, coll_run(c, a)) : give_request(u, c, a);
+    if (u.way == NOW) return report_if(c, u.call, coll_run(c, a));
+    return u.way == LATER ? start_later(u.call, u.request, c, a) : make_persistent(u, c, a);
 }
 
 /* The communicator of a collective; NULL: *rc is the reported class. */

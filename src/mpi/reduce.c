@@ -60,7 +60,7 @@ static inline int check_sides(const struct terms *x, const char *call, const voi
     return likely(buffer_ok(buf, count, x->t)) ? MPI_SUCCESS : bad_buffer(x->c, call, gets ? "recvbuf" : "sendbuf");
 }
 
-static int reduce(struct use u, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
+static TERN_INLINED int reduce(struct use u, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
                   MPI_Comm comm)
 {
     struct terms x;
@@ -123,7 +123,7 @@ int PMPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
 
 /* ---- with a result at every rank ---- */
 
-static inline int all(struct use u, enum coll_kind kind, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype,
+static TERN_INLINED int all(struct use u, enum coll_kind kind, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype,
                       MPI_Op op, MPI_Comm comm)
 {
     struct terms x;

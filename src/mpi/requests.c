@@ -1,47 +1,19 @@
 /*
- * requests.c - entry points: completion, starting, freeing and cancelling of
- * requests (MPI-5.0 sections 3.7 to 3.9).
+ * requests.c - entry points: completion of requests (MPI-5.0 sections 3.7 to 3.9). What else is done with them:
+ * request_life.c.
  *
  * What happens at completion is the same for all kinds of requests (retire); only
  * the waiting differs.
  */
+#include "mpi/requests.h"
 #include "mpi/grequest.h"
 #include "mpi/report.h"
 #include "pt2pt/api.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-static TERN_COLD int bad_request(const char *call, MPI_Request h, int at)
-{
-    check_running(call);
-    char name[48] = "request";
-    if (at >= 0) snprintf(name, sizeof name, "array_of_requests[%d]", at);
-    return report(NULL, call, MPI_ERR_REQUEST, "argument %s (%p) is not a request, or one that was freed", name, (void *)h);
-}
-
-/* NULL and inactive persistent requests are complete with an empty status, and not counted by any/some. */
-static inline bool is_idle(const struct request *r)
-{
-    return !r || (r->flags & (REQ_PERSISTENT | REQ_ACTIVE)) == REQ_PERSISTENT;
-}
-
-/* What a complete request's status says, the request staying as it is. Returns 0 or what a user's callback returned. */
-static int tell(struct request *r, MPI_Status *status)
-{
-    if (unlikely(is_grequest(r))) return grequest_query(r, status);
-    status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
-    return 0;
-}
 
 /* The class of a request's error: a code of the library's, or a positive one that a user's callback returned. */
 static int class_of(int error) { return error < 0 ? error_class(error) : error; }
-
-static int report_result(struct comm *c, const char *call, int error)
-{
-    if (unlikely(error > 0)) return report(c, call, error, "a callback of the generalized request returned %d", error);
-    return report_if(c, call, error);
-}
 
 /* Takes a completed request's result into `status`; the request goes, or becomes inactive. Returns its error, see
  * class_of. */
@@ -67,7 +39,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
 static int retire_one(const char *call, struct request *r, MPI_Request *h, MPI_Status *status)
 {
     struct comm *c = r->comm ? comm_ref(r->comm) : NULL;
-    int rc = report_result(c, call, retire(r, h, status));
+    int rc = request_report(c, call, retire(r, h, status));
     if (c) comm_unref(c);
     return rc;
 }
@@ -107,22 +79,6 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (!request_is_complete(r)) pt_progress_once(r->comm);
     *flag = request_is_complete(r);
     return *flag ? retire_one("MPI_Test", r, request, status) : MPI_SUCCESS;
-}
-
-MPI_ALIAS(Request_get_status);
-int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-    if (!flag) return bad_null(NULL, "MPI_Request_get_status", "flag");
-    struct request *r = request == MPI_REQUEST_NULL ? NULL : request_of(request);
-    if (!r && request != MPI_REQUEST_NULL) return bad_request("MPI_Request_get_status", request, -1);
-    if (is_idle(r)) {
-        *flag = 1;
-        status_empty(status);
-        return MPI_SUCCESS;
-    }
-    if (!request_is_complete(r)) pt_progress_once(r->comm);
-    *flag = request_is_complete(r);
-    return *flag ? report_result(r->comm, "MPI_Request_get_status", tell(r, status)) : MPI_SUCCESS;
 }
 
 /* ---- several ---- */
@@ -341,7 +297,7 @@ static int look(const struct set *s, int i, MPI_Status *status)
 {
     struct request *r = s->req[i];
     int error = 0;
-    if (r) error = tell(r, status);
+    if (r) error = request_tell(r, status);
     else status_empty(status);
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error ? error : r ? r->result.error : 0);
     return error;
@@ -382,7 +338,7 @@ int PMPI_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     int i = set_next(&s, 0);
     *flag = !active || i >= 0;
     *indx = i >= 0 ? i : MPI_UNDEFINED;
-    if (i >= 0) rc = report_result(s.req[i]->comm, call, tell(s.req[i], status));
+    if (i >= 0) rc = request_report(s.req[i]->comm, call, request_tell(s.req[i], status));
     else if (!active) status_empty(status);
     set_close(&s);
     return rc;
@@ -407,72 +363,4 @@ int PMPI_Request_get_status_some(int incount, const MPI_Request array_of_request
     }
     set_close(&s);
     return failed ? in_status(call) : MPI_SUCCESS;
-}
-
-/* ---- starting, freeing, cancelling ---- */
-
-/* Other ranks depend on it (MPI-5.0 sections 6.12 and 6.13). */
-static TERN_COLD int bad_for_collective(const char *call, struct request *r)
-{
-    return report(r->comm, call, MPI_ERR_REQUEST, "argument request is of a collective: once started, it can only be completed");
-}
-
-static int start(const char *call, MPI_Request h, int at)
-{
-    struct request *r = h == MPI_REQUEST_NULL ? NULL : request_of(h);
-    if (!r) return bad_request(call, h, at);
-    if (!(r->flags & REQ_PERSISTENT)) return report(r->comm, call, MPI_ERR_REQUEST, "the request is not persistent");
-    if (r->flags & REQ_ACTIVE) return report(r->comm, call, MPI_ERR_REQUEST, "the request is active: it was started and not completed yet");
-    return report_if(r->comm, call, pt_start(r));
-}
-
-MPI_ALIAS(Start);
-int PMPI_Start(MPI_Request *request)
-{
-    if (!request) return bad_null(NULL, "MPI_Start", "request");
-    return start("MPI_Start", *request, -1);
-}
-
-MPI_ALIAS(Startall);
-int PMPI_Startall(int count, MPI_Request array_of_requests[])
-{
-    if (count < 0) return bad_count(NULL, "MPI_Startall", count);
-    if (count && !array_of_requests) return bad_null(NULL, "MPI_Startall", "array_of_requests");
-    for (int i = 0; i < count; i++) {
-        int rc = start("MPI_Startall", array_of_requests[i], i);
-        if (rc) return rc;
-    }
-    return MPI_SUCCESS;
-}
-
-MPI_ALIAS(Request_free);
-int PMPI_Request_free(MPI_Request *request)
-{
-    if (!request) return bad_null(NULL, "MPI_Request_free", "request");
-    struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
-    if (!r) return bad_request("MPI_Request_free", *request, -1);
-    if (r->kind == REQ_COLL && !(r->flags & REQ_PERSISTENT) && !request_is_complete(r))
-        return bad_for_collective("MPI_Request_free", r);
-    *request = MPI_REQUEST_NULL;
-    if (is_grequest(r)) return report_result(NULL, "MPI_Request_free", grequest_release(r));
-    pt_release(r);
-    return MPI_SUCCESS;
-}
-
-MPI_ALIAS(Cancel);
-int PMPI_Cancel(MPI_Request *request)
-{
-    if (!request) return bad_null(NULL, "MPI_Cancel", "request");
-    struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
-    if (!r) return bad_request("MPI_Cancel", *request, -1);
-    if (r->kind == REQ_COLL) return bad_for_collective("MPI_Cancel", r);
-    return report_result(r->comm, "MPI_Cancel", is_grequest(r) ? grequest_cancel(r) : pt_cancel(r));
-}
-
-MPI_ALIAS(Test_cancelled);
-int PMPI_Test_cancelled(const MPI_Status *status, int *flag)
-{
-    if (!status || !flag) return bad_null(NULL, "MPI_Test_cancelled", status ? "flag" : "status");
-    *flag = status->MPI_internal[2] != 0;
-    return MPI_SUCCESS;
 }

@@ -138,15 +138,8 @@ int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const 
     return rc;
 }
 
-struct comm *comm_ref(struct comm *c)
+void comm_destroy(struct comm *c)
 {
-    handle_ref(&c->h);
-    return c;
-}
-
-void comm_unref(struct comm *c)
-{
-    if (!handle_unref(&c->h)) return;
     if (c->within) comm_unref(c->within);
     run_gone(c);
     pthread_mutex_lock(&live_lock);

@@ -105,8 +105,16 @@ int comm_reserve(struct rankmap *local, struct rankmap *remote, const struct com
 int comm_found(struct comm *, uint64_t ctx);
 void comm_discard(struct comm *);
 
-struct comm *comm_ref(struct comm *);
-void comm_unref(struct comm *); /* frees with the last reference: operations in flight hold one */
+void comm_destroy(struct comm *) TERN_COLD; /* by comm_unref only */
+static inline struct comm *comm_ref(struct comm *c)
+{
+    handle_ref(&c->h);
+    return c;
+}
+static inline void comm_unref(struct comm *c) /* frees with the last reference: operations in flight hold one */
+{
+    if (unlikely(handle_unref(&c->h))) comm_destroy(c);
+}
 
 /* A context id that this process has not given out before, or not for a very long time and no communicator here has it. */
 uint64_t comm_fresh_ctx(void);

@@ -44,6 +44,10 @@ struct request *request_new(uint8_t kind)
 
 void request_free(struct request *r)
 {
+    if (r->flags & REQ_KEPT) {
+        r->hooks->keep(r);
+        return;
+    }
     if (!(r->flags & REQ_HEAP)) return;
     if (unlikely(handle_threaded)) {
         handle_release(r, sizeof *r);

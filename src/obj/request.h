@@ -33,7 +33,8 @@ enum request_flag {
     REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_HOOKED = 1024,   /* has hooks */
     REQ_BACKGROUND = 2048, /* counted in lane.background (pt2pt/lane.h) until its end */
-    REQ_DRIVEN = 4096      /* a collective without a frame that a helper thread can go on with all the same */
+    REQ_DRIVEN = 4096,     /* a collective without a frame that a helper thread can go on with all the same */
+    REQ_KEPT = 8192        /* hooks->keep takes it back */
 };
 
 struct request;
@@ -44,6 +45,8 @@ struct request_hooks {
     void (*look)(struct request *); /* somebody waits: it may be at its end, for which no turn of progress is needed. Lock held;
                                      * not over yet; may be NULL */
     void (*drop)(struct request *); /* it is over, and the user has let go: frees what hangs on it. Lock held; may be NULL */
+    void (*keep)(struct request *); /* REQ_KEPT: in place of giving back its memory, dead until it is started anew; the
+                                     * reference to its communicator is still there */
 };
 
 struct request_result {
@@ -84,7 +87,7 @@ struct request {
 static inline struct request *request_of(MPI_Request r) { return handle_get(r, HANDLE_REQUEST); }
 
 struct request *request_new(uint8_t kind); /* on the heap; NULL with words when memory is out */
-void request_free(struct request *);       /* gives the memory back (heap requests) */
+void request_free(struct request *);       /* gives the memory back (heap requests), or lets its owner keep it */
 
 /* The request that is always complete: what a send that needs no waiting returns. One for all, never freed; an object
  * of the handle arena like any other, so that users' values are checked alike. */

@@ -90,14 +90,16 @@ static bool call(struct lane *l, struct bell *b)
 {
     bool called = doze_is_called(b);
     if (called && !has_own_work(l)) return false;
-    int n = peer_progress(GREETINGS); /* what only has to be answered needs no other thread, nor that it is called for that */
+    /* What only has to be answered needs no other thread, nor that it is called for that. What lies in a socket wakes the
+     * helper by the call: on a core of its own that is no dearer than reading it here. */
+    int n = helper_apart ? peer_progress_near(GREETINGS) : peer_progress(GREETINGS);
     bool ours = false;
     if (!called) {
         doze_call(b);
         ours = lane_pollers_called(l);
     }
-    bool to_send = !list_empty(&l->streams) || !list_empty(&l->pending);
-    return ours || (n && to_send) || !lane_still(l);
+    bool to_do = !list_empty(&l->streams) || !list_empty(&l->pending) || !list_empty(&l->chores);
+    return ours || (n && to_do) || !lane_still(l);
 }
 
 /* Others may come in now. Ends with a full barrier. */

@@ -81,6 +81,7 @@ int pt_open(bool threaded)
     list_init(&l->outgoing);
     list_init(&l->streams);
     list_init(&l->pollers);
+    list_init(&l->chores);
     list_init(&l->deferred);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
     int rc = match_open();
@@ -147,8 +148,8 @@ void lane_finish(struct request *r, int error)
     if (unlikely(free_it)) {
         if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
         type_unref(r->type);
-        comm_unref(c);
         request_free(r);
+        comm_unref(c);
     }
 }
 
@@ -286,6 +287,14 @@ static TERN_COLD int end_deferred(struct lane *l)
     return n;
 }
 
+/* One piece of local work. */
+static TERN_COLD int do_chore(struct lane *l)
+{
+    struct request *r = container_of(list_pop(&l->chores), struct request, link);
+    r->done(r);
+    return 1;
+}
+
 static inline int turn(struct lane *l, int budget)
 {
     int n = peer_progress(budget);
@@ -294,6 +303,7 @@ static inline int turn(struct lane *l, int budget)
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
     if (!list_empty(&l->pollers)) n += lane_pollers_look(l);
+    if (unlikely(!list_empty(&l->chores)) && !in_the_way()) n += do_chore(l);
     if (unlikely(!list_empty(&l->deferred))) n += end_deferred(l);
     return n;
 }

@@ -105,6 +105,7 @@ struct lane {
     uint32_t large;       /* entries of the last three lists */
     struct link pollers;  /* struct lane_poller */
     bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look (lane_call_helper) */
+    struct link chores;   /* requests: local work put off, which `done` does (lane_puts_off) */
     bool over;            /* in MPI_Finalize: whoever asks is told that nothing more comes (doubt.h) */
     struct link deferred; /* requests that have ended but for `done`, which would run what the helper must not */
 
@@ -183,6 +184,11 @@ static inline void lane_leave_to_itself(struct lane *l, struct request *r)
     if (unlikely(lane_helped(l))) lane_left_behind(l, r);
 }
 
+/* Should local work on so many bytes be left to the helper, which has a core of its own, as such data are? It is done behind
+ * the messages of a later turn; nobody is woken for that. Lock held. */
+static inline bool lane_puts_off(const struct lane *l, int64_t bytes) { return bytes > l->eager_now; }
+static inline void lane_do_later(struct lane *l, struct request *r) { list_push(&l->chores, &r->link); }
+
 /* The same for work that has no request: true if it is counted, and then lane_work_over follows it. Lock held. */
 bool lane_left_work(struct lane *);
 void lane_work_over(struct lane *) TERN_COLD;
@@ -257,6 +263,17 @@ void lane_poll(struct lane *);
 
 /* Ends an operation: result.error is set to `error`, done is called, waiters see it. Lock held. */
 void lane_finish(struct request *, int error);
+
+/* The same for a request without `done` that no peer knows of. */
+static inline void lane_finish_plain(struct request *r, int error)
+{
+    if (unlikely(r->flags & (REQ_DETACHED | REQ_BACKGROUND) || lane0.sleepers)) {
+        lane_finish(r, error);
+        return;
+    }
+    r->result.error = error;
+    atomic_store_explicit(&r->complete, 1, memory_order_release); /* as in lane_finish */
+}
 
 /* Sends a small message of the library's own (n <= 32), parked if there is no room. */
 void lane_control(struct peer *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);

@@ -20,7 +20,7 @@ int pt_wait(struct request *r)
         struct lane *l = &lane0;
         lane_enter(l);
         if (r->flags & REQ_HOOKED && r->hooks->look && !request_is_complete(r)) r->hooks->look(r);
-        lane_wait_doubting(l, one_complete, r, doubt_one);
+        if (!request_is_complete(r)) lane_wait_doubting(l, one_complete, r, doubt_one);
         lane_leave(l);
     }
     if (unlikely(r->result.error == TERN_ERR_PEER)) pt_recall(r);

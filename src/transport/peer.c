@@ -302,10 +302,18 @@ static TERN_COLD int progress_far(int budget, int n)
     return n;
 }
 
-int peer_progress(int budget)
+static inline int progress_near(int budget)
 {
     int n = 0;
     for (int i = 0; i < near_count; i++) n += near[i].ops->progress(near[i].dom, budget);
+    return n;
+}
+
+int peer_progress_near(int budget) { return progress_near(budget); }
+
+int peer_progress(int budget)
+{
+    int n = progress_near(budget);
     return likely(!far_count) ? n : progress_far(budget, n);
 }
 

@@ -97,6 +97,7 @@ static inline struct peer *peer_get(uint32_t index)
 
 /* Over all open transports. */
 int peer_progress(int budget);      /* messages delivered */
+int peer_progress_near(int budget); /* the same without those that need system calls */
 struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
 bool peer_drained(void);            /* see tp_ops.drained */

@@ -1,5 +1,5 @@
 /* sim.c - the simulator's port and its event loop. */
-#include "sim.h"
+#include "sim_data.h"
 
 #include "base/err.h"
 #include <stdio.h>
@@ -33,64 +33,6 @@ struct sim {
     size_t events, event_cap;
 };
 
-/* ---- operators and elements ------------------------------------------------ */
-
-int64_t sim_op_size(enum sim_op_kind kind) { return kind == SIM_SUM ? 8 : 16; }
-
-void sim_op_apply(enum sim_op_kind kind, const void *a, const void *b, void *out)
-{
-    if (kind == SIM_SUM) {
-        uint64_t x, y;
-        memcpy(&x, a, 8);
-        memcpy(&y, b, 8);
-        x += y;
-        memcpy(out, &x, 8);
-        return;
-    }
-    uint32_t x[4], y[4], z[4];
-    memcpy(x, a, 16);
-    memcpy(y, b, 16);
-    for (int i = 0; i < 4; i++) z[i] = x[i & 2] * y[i & 1] + x[(i & 2) + 1] * y[(i & 1) + 2];
-    memcpy(out, z, 16);
-}
-
-/* The i-th byte of packed data of a buffer. */
-static char *byte_at(const struct goal_buf *b, int64_t i)
-{
-    const struct sim_type *t = (const struct sim_type *)b->type;
-    if (!t) return b->buf + i;
-    i += b->skip;
-    return b->buf + i / t->size * t->extent + i % t->size;
-}
-
-static int sim_copy(struct goal_frame *f, const struct goal_buf *from, const struct goal_buf *to)
-{
-    (void)f;
-    if (!from->type && !to->type) {
-        memmove(to->buf, from->buf, (size_t)from->len);
-        return 0;
-    }
-    for (int64_t i = 0; i < from->len; i++) *byte_at(to, i) = *byte_at(from, i);
-    return 0;
-}
-
-static int sim_reduce3(struct goal_frame *f, const struct goal_buf *a, const struct goal_buf *b,
-                       const struct goal_buf *out)
-{
-    const struct sim_op *op = (const struct sim_op *)f->op;
-    int64_t size = sim_op_size(op->kind);
-    if (a->len % size || a->skip || b->skip || out->skip)
-        return err_set(TERN_ERR_PROGRAM, "a reduction splits an element");
-    for (int64_t i = 0; i < a->len; i += size)
-        sim_op_apply(op->kind, byte_at(a, i), byte_at(b, i), byte_at(out, i));
-    return 0;
-}
-
-static int sim_reduce(struct goal_frame *f, const struct goal_buf *in, const struct goal_buf *inout)
-{
-    return sim_reduce3(f, in, inout, inout);
-}
-
 /* ---- messages --------------------------------------------------------------- */
 
 /* A frame's place among all: its rank, behind the first group's if it is of the second one. */
@@ -103,32 +45,6 @@ static int peer_of(const struct goal_frame *f, const struct goal_op *op)
     int own = s->n - s->near;
     if (rank_of(f) < s->near) return op->peer;
     return op->peer < own ? s->near + op->peer : op->peer - own;
-}
-
-/* Moves bytes between the pieces of an operation and a packed buffer; from: out of the pieces. */
-static void move_pieces(const struct goal_frame *f, const struct goal_op *op, char *data, int64_t len, bool from)
-{
-    for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out && len; i++) {
-        struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
-        if (!b.type) {
-            int64_t n = b.len < len ? b.len : len;
-            memcpy(from ? data : b.buf, from ? b.buf : data, (size_t)n);
-            data += n;
-            len -= n;
-            continue;
-        }
-        for (int64_t k = 0; k < b.len && len; k++, len--, data++) {
-            if (from) *data = *byte_at(&b, k);
-            else *byte_at(&b, k) = *data;
-        }
-    }
-}
-
-static int64_t op_len(const struct goal_op *op)
-{
-    int64_t sum = 0;
-    for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out; i++) sum += goal_piece_len(&op->piece[i]);
-    return sum;
 }
 
 static int push_event(struct sim *s, struct msg *send, struct msg *recv)
@@ -154,7 +70,7 @@ static struct msg *msg_new(struct goal_frame *f, const struct goal_op *op, int s
 {
     struct msg *m = calloc(1, sizeof *m);
     if (!m) return NULL;
-    *m = (struct msg){.frame = f, .op = op, .len = op_len(op), .src = src};
+    *m = (struct msg){.frame = f, .op = op, .len = sim_op_len(op), .src = src};
     return m;
 }
 
@@ -180,32 +96,12 @@ static int put(struct msg **list, struct msg *m)
     return 0;
 }
 
-static void poison(struct goal_frame *f, const struct goal_op *op)
-{
-    for (unsigned i = 0; i < op->n_out; i++) {
-        struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
-        if (!b.type) memset(b.buf, 0xee, (size_t)b.len);
-        for (int64_t k = 0; b.type && k < b.len; k++) *byte_at(&b, k) = (char)0xee;
-    }
-}
-
-/* Has nobody written to the memory of a receive since it was posted? */
-static bool still_poisoned(const struct goal_frame *f, const struct goal_op *op)
-{
-    for (unsigned i = 0; i < op->n_out; i++) {
-        struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
-        for (int64_t k = 0; k < b.len; k++)
-            if (*byte_at(&b, k) != (char)0xee) return false;
-    }
-    return true;
-}
-
 /* A buffered send keeps its data apart and completes on its own, at once or later. */
 static int buffer_send(struct sim *s, struct msg *m, bool *now)
 {
     m->data = malloc((size_t)m->len + 1);
     if (!m->data) return TERN_ERR_NOMEM;
-    move_pieces(m->frame, m->op, m->data, m->len, true);
+    sim_move_pieces(m->frame, m->op, m->data, m->len, true);
     *now = sim_random(&s->rng) & 1;
     if (*now) return 0;
     struct msg *done = msg_new(m->frame, m->op, m->src);
@@ -231,14 +127,14 @@ static int sim_recv(struct goal_frame *f, const struct goal_op *op)
     struct sim *s = f->ctx;
     struct msg *m = msg_new(f, op, peer_of(f, op));
     if (!m) return TERN_ERR_NOMEM;
-    poison(f, op);
+    sim_poison(f, op);
     struct msg *send = take(&s->sends[rank_of(f)], m->src, op->tag);
     int rc = send ? push_event(s, send, m) : put(&s->recvs[rank_of(f)], m);
     if (rc) msg_free(m);
     return rc ? rc : GOAL_LATER;
 }
 
-static const struct goal_port sim_port = {sim_send, sim_recv, sim_copy, sim_reduce, sim_reduce3, NULL};
+static const struct goal_port sim_port = {sim_send, sim_recv, sim_copy, sim_reduce, sim_reduce3, NULL, NULL};
 
 /* ---- runs ------------------------------------------------------------------- */
 
@@ -249,13 +145,13 @@ static int transfer(struct msg *send, struct msg *recv)
     if (send->len > recv->len)
         return err_set(TERN_ERR_TRUNCATE, "%lld bytes from rank %d to %d under tag %u where %lld are expected",
                        (long long)send->len, send->src, rank, recv->op->tag, (long long)recv->len);
-    if (!still_poisoned(recv->frame, recv->op))
+    if (!sim_still_poisoned(recv->frame, recv->op))
         return err_set(TERN_ERR_PROGRAM, "rank %d wrote where it receives from rank %d under tag %u", rank, send->src,
                        recv->op->tag);
     char *data = send->data ? send->data : malloc((size_t)send->len + 1);
     if (!data) return TERN_ERR_NOMEM;
-    if (!send->data) move_pieces(send->frame, send->op, data, send->len, true);
-    move_pieces(recv->frame, recv->op, data, send->len, false);
+    if (!send->data) sim_move_pieces(send->frame, send->op, data, send->len, true);
+    sim_move_pieces(recv->frame, recv->op, data, send->len, false);
     if (!send->data) free(data);
     return 0;
 }

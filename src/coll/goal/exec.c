@@ -97,6 +97,8 @@ static int run_lists(struct goal_frame *f, const struct goal_op *op,
     return 0;
 }
 
+int goal_copy_now(struct goal_frame *f, const struct goal_op *op) { return run_lists(f, op, f->port->copy); }
+
 /* reduce3 - third piece = first piece op second piece. */
 static int run_reduce3(struct goal_frame *f, const struct goal_op *op)
 {
@@ -140,7 +142,9 @@ static inline int begin(struct goal_frame *f, const struct goal_op *op)
         return f->port->send(f, op);
     case GOAL_OP_RECV: /* from rank `peer` under `tag`; a message shorter than the pieces leaves their rest alone */
         return f->port->recv(f, op);
-    case GOAL_OP_COPY: return run_lists(f, op, f->port->copy);
+    case GOAL_OP_COPY:
+        if (unlikely(f->port->put_off && f->port->put_off(f, op))) return GOAL_LATER;
+        return run_lists(f, op, f->port->copy);
     case GOAL_OP_REDUCE: return run_lists(f, op, f->port->reduce);
     case GOAL_OP_REDUCE3: return run_reduce3(f, op);
     case GOAL_OP_JOIN: /* nothing to do: it exists for its edges */ return GOAL_DONE;

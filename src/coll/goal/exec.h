@@ -63,6 +63,8 @@ struct goal_port {
     int (*reduce3)(struct goal_frame *, const struct goal_buf *a, const struct goal_buf *b, const struct goal_buf *out);
     /* After an error: messages in flight shall be given up, each still reported by goal_op_done. May be NULL. */
     void (*cancel)(struct goal_frame *);
+    /* Shall a copy be done later? True: the port will do it (goal_copy_now) and call goal_op_done. May be NULL: never. */
+    bool (*put_off)(struct goal_frame *, const struct goal_op *);
 };
 
 struct goal_frame {
@@ -113,6 +115,9 @@ static inline void goal_bind_typed(struct goal_frame *f, unsigned slot, const vo
  */
 int goal_bind_scratch(struct goal_frame *, struct type *, int64_t size, int64_t extent, int64_t true_lb,
                       int64_t true_extent);
+
+/* Does a copy that was put off. 0 or a code. */
+int goal_copy_now(struct goal_frame *, const struct goal_op *);
 
 /* Starts a run with what is bound. done(frame) may be called before this returns. */
 void goal_start(struct goal_frame *);

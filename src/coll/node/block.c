@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node/node.h"
-#include "coll/node/pairs.h"
+#include "coll/node/pairs_own.h"
 #include "coll/node/v.h"
 #include "coll/node/wide.h"
 #include "obj/request.h"
@@ -25,7 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char none; /* coll_comm.node of a communicator that cannot have one */
+static struct node none; /* coll_comm.node of a communicator that cannot have one */
 
 static size_t layout(struct node *n, char *base)
 {
@@ -54,7 +54,9 @@ static struct retired *retired; /* under the lane's lock */
 static bool all_done(struct node *n)
 {
     for (int r = 0; r < n->size; r++)
-        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq) return false;
+        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq ||
+            atomic_load_explicit(&node_done(n, r)->aids, memory_order_acquire))
+            return false;
     return true;
 }
 
@@ -78,7 +80,10 @@ static void node_free(void *node)
 {
     if (node == &none) return;
     struct node *n = node;
-    node_free_spare(n);
+    node_free_flights(n);
+    lane_enter(n->comm->lane);
+    node_own_forget(n);
+    lane_leave(n->comm->lane);
     struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
     if (r) {
         r->node = *n;
@@ -161,10 +166,25 @@ static int attach(struct node *n)
     return 0;
 }
 
+/* v-collectives have more to look at. */
+static void open_quick_way(struct node *n)
+{
+    if (!n->settled || n->state != NODE_READY) return;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if (node_can(k) && !node_v_is(k) && !coll_has_blocks(k)) n->quick |= 1u << k;
+}
+
 void node_make(struct node *n)
 {
     if (!n->error && n->place > 1) n->error = attach(n);
     n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
+    open_quick_way(n);
+}
+
+void node_settled(struct node *n)
+{
+    n->settled = true;
+    open_quick_way(n);
 }
 
 /* The broadcast is over here. Whoever looks at the node next goes on (node_make): this is called from inside of

@@ -36,11 +36,15 @@ static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
 
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
+    _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
+    _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
 };
+static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
 
 struct node_slot {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
     union {
+        uint32_t terms;  /* of the others: kind and bytes, so that ranks who do not agree notice (ops.c) */
         uint32_t length; /* of operations where not all ranks know it, see v.h ... */
         uint8_t lengths[NODE_LENGTHS];  /* ... for each rank */
     };
@@ -51,6 +55,8 @@ static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution move
 
 struct node_pair;
 struct node_tally;
+struct node_own;
+struct node_ends;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -82,7 +88,10 @@ struct node {
     struct comm *comm;
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
     struct node_tally *tallies; /* [places][P] */
+    struct node_own *own;       /* [places][P]; see pairs_own.h */
     int rank, size;
+    uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
+                     * the making is known to all */
     uint32_t seq;   /* the last operation begun */
     uint32_t safe;  /* slots of operations up to this number are known to be free */
     uint32_t done;  /* operations up to this number are finished here */
@@ -95,12 +104,13 @@ struct node {
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
     struct node_wide wide;
+    struct node_ends *lending; /* of the blocking operation at hand, whose long blocks go from memory to memory; v.h */
 
-    /* operations in the background (start.c), under the lane's lock */
+    /* operations in the background (flight.c), under the lane's lock */
     struct link flights;
-    struct link spare; /* flights to be used again */
-    int spares;
+    struct link spare; /* flights to be used again, with their requests */
     _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
+    bool polled;               /* the poller is in the lane's list */
     struct lane_poller poller;
 
     /* large ones (pairs.c) */
@@ -108,6 +118,11 @@ struct node {
     uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
     uint32_t moved;  /* chunks copied here, in all */
     bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
+    bool aiding;     /* others are helped with what they have for themselves (pairs_own.c), */
+    int aids;        /* in so many operations, */
+    uint32_t aid[NODE_BIG_K];
+    uint32_t moved_before; /* when `moved` stands still */
+    struct lane_poller aide;
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -156,6 +171,27 @@ bool node_counts(void);
 static inline bool node_told(const struct node *n) { return n->place || n->error; }
 void node_make(struct node *);
 
+/* A blocking operation has come behind the making. */
+void node_settled(struct node *) TERN_COLD;
+
+/* ---- which way (call.c) ---- */
+
+/* With blocks of one length that are small enough for the slots, on a node whose outcome is known: most calls. */
+static inline bool node_is_quick(const struct comm *c, const struct node *n, const struct coll_call *a, int64_t bytes, bool *big_p)
+{
+    enum { FOR_EACH = 1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK };
+    int64_t amount = FOR_EACH >> a->kind & 1 ? bytes * n->size : bytes;
+    *big_p = amount > NODE_MIDDLE;
+    return likely(n->quick >> a->kind & 1 && amount <= c->coll->slot_max) &&
+           (!coll_reduces(a->kind) || likely(a->rtype->contig && a->rtype->size > 0));
+}
+
+/* acquire: pairs with the release by whoever ended the last one in flight */
+static inline bool node_has_flights(const struct node *n) { return atomic_load_explicit(&n->flying, memory_order_acquire); }
+
+/* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
+struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bool *big_p, int *rc_p);
+
 /* ---- flags (node.c) ---- */
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
@@ -169,29 +205,81 @@ struct node_wait {
     int seen; /* slots of the first so many ranks have been seen set */
 };
 
-bool node_ready(void *wait);                                 /* of a struct node_wait: are the contributions there? */
-bool node_free_slots(struct node *, uint32_t seq, bool big); /* may the slots of this operation be written? */
+static inline bool node_is_set(struct node_slot *slot, uint32_t seq)
+{
+    /* acquire: pairs with the release in node_signal; the payload is there */
+    return atomic_load_explicit(&slot->flag, memory_order_acquire) == seq;
+}
+
+/* Are the contributions there? */
+static inline bool node_is_there(struct node_wait *w)
+{
+    struct node *n = w->n;
+    if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->seq);
+    if (n->counted && w->rank == NODE_ALL)
+        return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
+    int end = w->rank == NODE_LOWER ? n->rank : n->size, seen = w->seen; /* those seen once need no second look */
+    for (struct node_slot *slot = node_slot(n, w->seq, seen); seen < end && node_is_set(slot, w->seq); slot++) seen++;
+    w->seen = seen;
+    return seen == end;
+}
+bool node_ready(void *wait); /* the same, of a struct node_wait */
+
+/* May the slots of this operation be written? */
+bool node_look_for_slots(struct node *, uint32_t until);
+static inline bool node_free_slots(struct node *n, uint32_t seq, bool big)
+{
+    uint32_t until = seq + (big ? NODE_K - NODE_BIG_K : 0);
+    return likely((int32_t)(n->safe - until) >= 0) || node_look_for_slots(n, until);
+}
 
 uint32_t node_begin(struct node *, bool big); /* takes the next number; its slots are free on return */
 void node_wait_for(struct node *, uint32_t seq, int rank);
 void node_finish(struct node *, uint32_t seq,
                  bool met_all); /* this rank needs nothing more of it; it has waited for all */
 
-void node_signal(struct node *, uint32_t seq, int rank); /* the slot has its payload */
-void node_announce(struct node *);                       /* wakes who sleeps for what was signalled */
+/* The slot has its payload. */
+static inline void node_signal(struct node *n, uint32_t seq, int rank)
+{
+    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with node_is_set */
+}
+
+/* Wakes who sleeps for what was signalled. */
+void node_wake_pollers(struct node *) TERN_COLD; /* who waits for more than these flags, one by one */
+static inline void node_announce(struct node *n)
+{
+    if (unlikely(gate_check(&n->head->gate, n->fenced))) node_wake_pollers(n);
+}
+
 void node_pass_on(struct node *, uint32_t seq);          /* own slot, which higher ranks wait for with all below it */
-void node_contribute(struct node *, uint32_t seq);       /* own slot, and whatever that brings about */
-bool node_arrive(struct node *, uint32_t seq);  /* own slot; true if arrivals are counted and this one is the last */
+
+/* Own slot, with a word to the others if this rank has not finished all before. */
+static inline void node_signal_own(struct node *n, uint32_t seq)
+{
+    /* relaxed: ordered by the release of the flag, or of the count */
+    if (unlikely(n->done + 1 != seq)) atomic_store_explicit(&n->head->behind[seq % NODE_K], seq, memory_order_relaxed);
+    node_signal(n, seq, n->rank);
+}
+
+bool node_arrive(struct node *, uint32_t seq);  /* the same; true if arrivals are counted and this one is the last */
 void node_release(struct node *, uint32_t seq); /* the last one lets the others go */
 
-/* ---- in the background (start.c) ---- */
+/* Own slot, and whatever that brings about. */
+static inline void node_contribute(struct node *n, uint32_t seq)
+{
+    if (likely(!n->counted)) {
+        node_signal_own(n, seq);
+        node_announce(n);
+    } else if (node_arrive(n, seq)) {
+        node_release(n, seq);
+    }
+}
 
-void node_free_spare(struct node *);
+/* ---- in the background (flight.c, start.c) ---- */
+
+void node_free_flights(struct node *); /* none is under way */
 int node_poll(struct lane_poller *); /* one look at what is in flight */
 bool node_call_others(struct lane_poller *); /* as lane_poller.called */
-
-/* A request for the operation that w waits for, whose contribution has been left; NULL: memory is out. */
-struct request *node_launch_put(const struct node_wait *w, const struct coll_call *, uint32_t number);
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
  * unless *rc_p is a code. */

@@ -49,8 +49,7 @@ static bool suits(const struct comm *c, const struct coll_call *a, int64_t amoun
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-/* The node for this call, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
-static inline struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, bool *big_p, int *rc_p)
+struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, bool *big_p, int *rc_p)
 {
     int64_t amount = contribution(c, a, bytes);
     *rc_p = 0;
@@ -76,7 +75,7 @@ static int run(struct node *n, const struct coll_call *a, bool big)
  */
 static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
 {
-    n->settled = true;
+    node_settled(n);
     bool done = node_run_behind(n, a, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
@@ -105,13 +104,25 @@ static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, 
     return *rc_p != 0;
 }
 
+/* With nothing else in flight, where `n->lending` would be another one's. */
+static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
+{
+    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
+    *rc_p = node_v_lend(n, a);
+    return true;
+}
+
 /* Blocks of lengths that not all know: a number for messages is taken in any case. */
 static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
 {
     if (n->settled && n->state != NODE_READY) return false;
     uint32_t number = n->comm->coll->seq++;
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
-    if (node_v_long(n, a) || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+    *rc_p = node_direct_find(n);
+    if (unlikely(*rc_p)) return true;
+    bool has_long = node_v_long(n, a);
+    if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
+    if (has_long || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
         return node_run_behind(n, a, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
     if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
@@ -125,7 +136,7 @@ static TERN_COLD void agree(struct node *n)
     n->agreed = true;
 }
 
-bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
+static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
@@ -134,58 +145,18 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    /* acquire: pairs with the release by whoever ended the last one in flight */
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) return node_run_behind(n, a, big, 0, rc_p);
+    if (unlikely(node_has_flights(n))) return node_run_behind(n, a, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
 
-/* It is over at the start: the shared request, or one that tells what failed. */
-static struct request *over(struct node *n, int rc)
+bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    if (likely(!rc)) return request_done;
-    struct request *r = coll_request(n->comm);
-    if (!r) return request_done;
-    r->result.error = rc;
-    atomic_store_explicit(&r->complete, 1, memory_order_relaxed);
-    return r;
-}
-
-static struct request *start(struct node *n, const struct coll_call *a, uint32_t number)
-{
-    struct node_wait w = {n, ++n->seq, node_needs(n, a), 0};
-    int rc = node_put(n, w.seq, a);
-    if (!rc && w.rank != NODE_NOBODY) {
-        if (!node_ready(&w)) {
-            struct request *r = node_launch_put(&w, a, number);
-            if (likely(r != NULL)) return r;
-            node_wait_for(n, w.seq, w.rank);
-        }
-        rc = node_take(n, w.seq, a);
-        if (unlikely(rc)) node_straighten(n, w.seq, a, number);
-    }
-    node_finish(n, w.seq, w.rank == NODE_ALL);
-    return over(n, rc > 0 ? 0 : rc);
-}
-
-/* Others that are in flight may be looked at by other threads, or by the helper. */
-static bool is_alone(const struct node *n)
-{
-    const struct lane *l = n->comm->lane;
-    /* acquire: as in node_run */
-    return !atomic_load_explicit(&n->flying, memory_order_acquire) || (!lane_threaded(l) && !lane_helped(l));
-}
-
-bool node_start(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
-{
+    struct node *n = c->coll->node;
     bool big;
-    int rc;
-    if (unlikely(!c->coll->node)) return false;
-    struct node *n = node_for(c, a, bytes, &big, &rc);
-    if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
-    bool v = node_v_is(a->kind);
-    if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
-    *req_p = start(n, a, v ? c->coll->seq++ : 0);
+    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_flights(n) || (n->probe && !n->agreed)))
+        return run_otherwise(c, a, bytes, rc_p);
+    *rc_p = run(n, a, big);
     return true;
 }
 

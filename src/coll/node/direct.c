@@ -278,6 +278,39 @@ static int direct_allgather(struct node *n, const struct coll_call *a)
     return f.at ? rc : no_memory();
 }
 
+static void *block_v_at(const struct coll_call *a, int rank)
+{
+    return (char *)a->recvbuf + a->rdispls[rank] * a->rtype->extent;
+}
+
+/* As take_blocks, of the lengths that all ranks know; what others say of theirs must agree. */
+static int take_blocks_v(struct node *n, const struct coll_call *a, const struct node_said *said)
+{
+    int rc = 0;
+    for (int i = 1; i < n->size && !rc; i++) {
+        int r = (n->rank + i) % n->size;
+        rc = check_length(a, r, said->place[r][1], (uint64_t)(a->rcounts[r] * a->rtype->size));
+        if (!rc) rc = fetch_block(n, r, said->place[r][0], block_v_at(a, r), a->rcounts[r], a->rtype);
+    }
+    return rc;
+}
+
+static int direct_allgatherv(struct node *n, const struct coll_call *a)
+{
+    struct node_said said;
+    bool in_place = a->sendbuf == MPI_IN_PLACE;
+    void *own = block_v_at(a, n->rank);
+    int64_t count = a->rcounts[n->rank];
+    struct node_flat f = in_place ? node_flat(own, count, a->rtype, true, false)
+                                  : node_flat(a->sendbuf, a->scount, a->stype, true, false);
+    node_say_all(n, place_of(&f), f.bytes, &said);
+    if (!in_place) type_copy_across(own, count, a->rtype, a->sendbuf, a->scount, a->stype);
+    int rc = take_blocks_v(n, a, &said);
+    node_close(n, true);
+    free(f.copy);
+    return f.at ? rc : no_memory();
+}
+
 static int direct_alltoall(struct node *n, const struct coll_call *a)
 {
     struct node_said said;
@@ -298,28 +331,41 @@ static int direct_alltoall(struct node *n, const struct coll_call *a)
 /* ---- which ---- */
 
 /*
- * From how many bytes on (as in node_run) this is faster than messages; 0: never. Measured with 4 ranks on 2 cores of a
- * virtual machine (AMD EPYC, family 25), bench/mpi/coll.
+ * From how many bytes on (of the longest block; else as in node_run) this is faster than what comes next, for three ranks
+ * and more, and for two; 0: never. Two ranks, whose cores are near or far apart (8 bytes cross in 0.06 or 0.25 us), us,
+ * wide slots and this: allgather of 64 KB 9.5 and 11.3 near, 26 and 14.5 far, alltoall 10.8 and 12.1, 26 and 13.2;
+ * allgatherv, messages and this, 16.1 and 12.8, 18.5 and 13.6; of 1 MB all alike.
  */
 static const struct direct {
     int (*run)(struct node *, const struct coll_call *);
-    int64_t least;
+    int64_t least, least_of_two;
 } direct[COLL_KINDS] = {
-    [COLL_BCAST] = {direct_bcast, 16 << 10},
-    [COLL_SCATTER] = {direct_scatter, 16 << 10},
-    [COLL_GATHER] = {direct_gather, 16 << 10},
-    [COLL_ALLGATHER] = {direct_allgather, 16 << 10},
-    [COLL_ALLTOALL] = {direct_alltoall, 16 << 10},
-    [COLL_REDUCE] = {node_direct_reduce, 32 << 10},
-    [COLL_ALLREDUCE] = {node_direct_reduce, 32 << 10},
-    [COLL_REDUCE_SCATTER_BLOCK] = {node_direct_reduce_scatter, 16 << 10},
+    [COLL_BCAST] = {direct_bcast, 16 << 10, 0},
+    [COLL_SCATTER] = {direct_scatter, 16 << 10, 0},
+    [COLL_GATHER] = {direct_gather, 16 << 10, 0},
+    [COLL_ALLGATHER] = {direct_allgather, 16 << 10, 16 << 10},
+    [COLL_ALLGATHERV] = {direct_allgatherv, 0, 16 << 10},
+    [COLL_ALLTOALL] = {direct_alltoall, 16 << 10, 16 << 10},
+    [COLL_REDUCE] = {node_direct_reduce, 32 << 10, 0},
+    [COLL_ALLREDUCE] = {node_direct_reduce, 32 << 10, 0},
+    [COLL_REDUCE_SCATTER_BLOCK] = {node_direct_reduce_scatter, 16 << 10, 0},
 };
+
+int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
+{
+    int64_t most = 0;
+    if (!coll_has_blocks(a->kind)) return bytes;
+    for (int r = 0; r < ranks; r++)
+        if (a->rcounts[r] > most) most = a->rcounts[r];
+    return most * a->rtype->size;
+}
 
 bool node_direct_suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
     const struct direct *d = &direct[a->kind];
-    if (!d->run || bytes < d->least || c->size < 3 || !var_int(VAR_COLL_DIRECT) || !var_int(VAR_COLL_NODE))
-        return false;
+    int64_t least = c->size > 2 ? d->least : d->least_of_two;
+    if (!d->run || !least || c->size < 2 || !var_int(VAR_COLL_DIRECT) || !var_int(VAR_COLL_NODE)) return false;
+    if (node_longest_block(a, c->size, bytes) < least) return false;
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
@@ -349,7 +395,7 @@ int node_agree(struct node *n, bool so, bool *all_p)
     return rc;
 }
 
-static int find_out(struct node *n)
+static TERN_COLD int find_out(struct node *n)
 {
     bool all;
     int rc = node_agree(n, node_reaches_all(n), &all);
@@ -358,13 +404,16 @@ static int find_out(struct node *n)
     return rc;
 }
 
+int node_direct_find(struct node *n)
+{
+    if (likely(n->direct != NODE_DIRECT_UNKNOWN) || !var_int(VAR_COLL_DIRECT)) return 0;
+    return find_out(n);
+}
+
 bool node_direct_run(struct node *n, const struct coll_call *a, int *rc_p)
 {
-    if (unlikely(n->direct == NODE_DIRECT_UNKNOWN)) {
-        *rc_p = find_out(n);
-        if (*rc_p) return false;
-    }
-    if (n->direct != NODE_DIRECT) return false;
+    *rc_p = node_direct_find(n);
+    if (*rc_p || n->direct != NODE_DIRECT) return false;
     *rc_p = direct[a->kind].run(n, a);
     return true;
 }

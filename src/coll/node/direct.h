@@ -4,8 +4,8 @@
  *
  *     publish addresses (slots) -> copy straight from or to the others -> arrive; who was read or written waits for all
  *
- * Blocking calls only: somebody has to copy. For three ranks and more with a core each; two have wide slots or messages,
- * of which both sides copy half, and where ranks share cores wide slots are faster (wide.h).
+ * Blocking calls only: somebody has to copy. For ranks with a core each; where they share cores wide slots are faster
+ * (wide.h). Of what only one of two ranks gets each copies half, as of a message, instead.
  */
 #ifndef TERN_COLL_NODE_DIRECT_H
 #define TERN_COLL_NODE_DIRECT_H
@@ -18,6 +18,12 @@ bool node_direct_suits(const struct comm *, const struct coll_call *, int64_t by
 /* Does it. Collective. False: the system does not let all ranks reach all others' memory, use messages; or *rc_p is a
  * code. */
 bool node_direct_run(struct node *, const struct coll_call *, int *rc_p);
+
+/* Of a call with an array of lengths that all ranks know (coll_has_blocks): the longest, else `bytes` as in node_run. */
+int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
+
+/* Finds out whether all may, unless it is known (node.direct); 0 or a code. Collective, behind whatever is in flight. */
+int node_direct_find(struct node *);
 
 /* May this rank read and write the memory of all others? */
 bool node_reaches_all(struct node *);

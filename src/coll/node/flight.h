@@ -1,4 +1,4 @@
-/* flight.h - operations in the background inside a node (start.c): the record of one, and what it keeps. */
+/* flight.h - operations in the background inside a node (flight.c): the record of one, and what it keeps. */
 #ifndef TERN_COLL_NODE_FLIGHT_H
 #define TERN_COLL_NODE_FLIGHT_H
 
@@ -10,18 +10,27 @@ struct node_flight {
     struct link link;
     struct coll_call call;
     struct request *req;         /* NULL: somebody waits for `landed` */
-    uint32_t number;             /* of the messages, should there be no block, and of `rest` */
-    bool big, put, landed, lost; /* lost: there is none */
-    bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
-    bool finished;               /* nor in the node */
-    int rc;
+    struct {
+        bool big, put, landed, lost; /* lost: there is none */
+        bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
+        bool finished;               /* nor in the node */
+        bool kept;                   /* it comes and goes with a request of its own (REQ_KEPT) */
+        bool holds;                  /* see node_holds; of a kept one */
+        int rc;
+        uint32_t number;             /* of the messages, should there be no block, and of `rest` */
+    };
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
-/* References to the types, of arrays of so many as well, and to the operator. */
+/* References to the types, of arrays of so many as well, and to the operator; false: it has none that could go. */
+static inline bool node_type_stays(const struct type *t) { return !t || t->predefined; }
+static inline bool node_holds(const struct coll_call *a)
+{
+    return !node_type_stays(a->stype) || !node_type_stays(a->rtype) || a->stypes || a->rtypes || (a->op && !a->op->predefined);
+}
 void node_hold(const struct coll_call *, int ranks);
 void node_let_go(const struct coll_call *, int ranks);
 
@@ -42,5 +51,42 @@ void node_drop_rest(struct node_flight *) TERN_COLD;
 void node_flight_straighten(struct node_flight *) TERN_COLD;
 
 int node_no_memory(enum coll_kind) TERN_COLD;
+
+/* Into the air, and nothing is any more. Lock held. */
+static inline void node_take_off(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    list_push(&n->flights, &f->link);
+    atomic_store_explicit(&n->flying, 1, memory_order_relaxed);
+    if (n->polled) return;
+    n->polled = true;
+    lane_poller_add(n->comm->lane, &n->poller);
+}
+
+static inline void node_none_flies(struct node *n)
+{
+    atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_has_flights */
+}
+
+/* Progress forgets the node until the next flight: when a turn finds none. Another operation may come before that. */
+void node_look_no_more(struct node *);
+
+/* The result, when everything that it needs is there. */
+static inline void node_flight_take(struct node_flight *f)
+{
+    int rc = node_take(f->wait.n, f->wait.seq, &f->call);
+    if (likely(!rc)) return;
+    node_flight_straighten(f);
+    f->rc = rc;
+}
+
+/* A kept one is over. Its request brings it back, now or when the user has waited. */
+void node_drop_arrays(struct node_flight *) TERN_COLD;
+static inline void node_land_kept(struct node_flight *f)
+{
+    if (unlikely(f->holds)) node_let_go(&f->call, f->wait.n->size);
+    if (unlikely(f->arrays)) node_drop_arrays(f);
+    lane_finish_plain(f->req, f->rc);
+}
 
 #endif

@@ -52,6 +52,13 @@ bool node_keep_arrays(struct node_flight *f)
     return true;
 }
 
+void node_drop_arrays(struct node_flight *f)
+{
+    free(f->arrays);
+    f->arrays = NULL;
+    f->call = (struct coll_call){.kind = f->call.kind};
+}
+
 /* ---- what has no room in the slots ---- */
 
 int node_no_memory(enum coll_kind kind)

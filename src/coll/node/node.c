@@ -7,25 +7,7 @@
 
 /* ---- waiting ---- */
 
-static bool is_set(struct node_slot *slot, uint32_t seq)
-{
-    /* acquire: pairs with the release in node_signal; the payload is there */
-    return atomic_load_explicit(&slot->flag, memory_order_acquire) == seq;
-}
-
-bool node_ready(void *wait)
-{
-    struct node_wait *w = wait;
-    struct node *n = w->n;
-    if (w->rank >= 0) return is_set(node_slot(n, w->seq, w->rank), w->seq);
-    if (n->counted && w->rank == NODE_ALL)
-        return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
-    int end = w->rank == NODE_LOWER ? n->rank : n->size;
-    struct node_slot *slot = node_slot(n, w->seq, w->seen);
-    for (; w->seen < end; w->seen++, slot++) /* those seen once need no second look */
-        if (!is_set(slot, w->seq)) return false;
-    return true;
-}
+bool node_ready(void *wait) { return node_is_there(wait); }
 
 static void wait_until(struct node *n, bool (*ready)(void *), void *arg, struct gate *gate)
 {
@@ -53,10 +35,9 @@ static inline void all_came(struct node *n, uint32_t seq)
         n->safe = seq - 1 + NODE_K;
 }
 
-bool node_free_slots(struct node *n, uint32_t seq, bool big)
+bool node_look_for_slots(struct node *n, uint32_t until)
 {
-    uint32_t until = seq + (big ? NODE_K - NODE_BIG_K : 0), least = n->done;
-    if (likely((int32_t)(n->safe - until) >= 0)) return true;
+    uint32_t least = n->done;
     for (int r = 0; r < n->size; r++) {
         uint32_t done = atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire); /* pairs with node_finish */
         if ((int32_t)(done - least) < 0) least = done;
@@ -91,13 +72,8 @@ uint32_t node_begin(struct node *n, bool big)
 
 /* ---- signalling ---- */
 
-void node_signal(struct node *n, uint32_t seq, int rank)
-{
-    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with is_set */
-}
-
 /* Ranks that wait for more than these flags have to be woken one by one. */
-static TERN_COLD void wake_pollers(struct node *n)
+void node_wake_pollers(struct node *n)
 {
     struct lane *l = n->comm->lane;
     lane_enter(l);
@@ -106,18 +82,11 @@ static TERN_COLD void wake_pollers(struct node *n)
     lane_leave(l);
 }
 
-void node_announce(struct node *n)
-{
-    if (unlikely(gate_check(&n->head->gate, n->fenced))) wake_pollers(n);
-}
-
 bool node_arrive(struct node *n, uint32_t seq)
 {
     uint32_t k = seq % NODE_K;
     struct node_round *r = &n->head->round[k];
-    /* relaxed: ordered by the release of the flag, or of the count */
-    if (unlikely(n->done + 1 != seq)) atomic_store_explicit(&n->head->behind[k], seq, memory_order_relaxed);
-    node_signal(n, seq, n->rank);
+    node_signal_own(n, seq);
     if (!n->counted) return false;
     /* acq_rel: the last one has seen everybody's payload and passes that on by `released` */
     if (atomic_fetch_add_explicit(&r->arrived, 1, memory_order_acq_rel) + 1 != (uint32_t)n->size) return false;
@@ -130,14 +99,6 @@ void node_release(struct node *n, uint32_t seq)
 {
     atomic_store_explicit(&n->head->round[seq % NODE_K].released, seq, memory_order_release);
     node_announce(n);
-}
-
-void node_contribute(struct node *n, uint32_t seq)
-{
-    if (node_arrive(n, seq))
-        node_release(n, seq);
-    else if (!n->counted)
-        node_announce(n);
 }
 
 /*
@@ -169,5 +130,5 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
     }
     /* release: pairs with node_free_slots; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, n->done, memory_order_release);
-    if (unlikely(gate_check(&n->head->room, n->fenced))) wake_pollers(n);
+    if (unlikely(gate_check(&n->head->room, n->fenced))) node_wake_pollers(n);
 }

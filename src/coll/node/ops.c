@@ -3,6 +3,7 @@
  * others (put), and what it makes of theirs (take). Between the two it waits for one
  * rank, for all, or for nobody (node_needs).
  */
+#include "base/err.h"
 #include "coll/coll.h"
 #include "coll/node/block.h"
 #include "coll/node/pack.h"
@@ -16,24 +17,52 @@ static inline char *block_at(const void *buf, int rank, int64_t count, const str
     return (char *)(uintptr_t)buf + rank * count * t->extent;
 }
 
-/* ---- one for all ---- */
+/* ---- what ranks must agree on ---- */
 
-static int contributed(struct node *n, uint32_t seq)
+/* Kind and bytes of a contribution, which lie beside its flag: a line that is looked at in any case. */
+static inline uint32_t terms(const struct coll_call *a, size_t bytes) { return (uint32_t)a->kind << 27 | ((uint32_t)bytes & 0x7ffffff); }
+
+static inline void say_terms(struct node *n, uint32_t seq, int rank, uint32_t mine) { node_slot(n, seq, rank)->terms = mine; }
+
+static TERN_COLD int disagree(struct node *n, uint32_t seq, int slot, const struct coll_call *a, size_t bytes)
 {
+    uint32_t theirs = node_slot(n, seq, slot)->terms, kind = theirs >> 27;
+    int rank = a->kind == COLL_SCATTER ? a->root : slot;
+    const char *mine = coll_kind_name(a->kind);
+    if (kind == (uint32_t)a->kind)
+        return err_set(TERN_ERR_TRUNCATE, "rank %d gives %u bytes in a %s where rank %d expects %zu", rank, theirs & 0x7ffffff, mine,
+                       n->rank, bytes);
+    if (kind < COLL_KINDS && !node_v_is((enum coll_kind)kind))
+        return err_set(TERN_ERR_TRUNCATE, "rank %d is in a %s where rank %d is in a %s: all ranks of a communicator have to call the "
+                       "same collectives in the same order", rank, coll_kind_name((enum coll_kind)kind), n->rank, mine);
+    return err_set(TERN_ERR_TRUNCATE, "the ranks do not all call a %s of %zu bytes here, as rank %d does", mine, bytes, n->rank);
+}
+
+/* The contributions of ranks first to last - 1, which are there. */
+static inline int check_terms(struct node *n, uint32_t seq, int first, int last, const struct coll_call *a, size_t bytes)
+{
+    uint32_t mine = terms(a, bytes);
+    const struct node_slot *slot = node_slot(n, seq, first);
+    for (int r = first; r < last; r++, slot++)
+        if (unlikely(slot->terms != mine)) return disagree(n, seq, r, a, bytes);
+    return 0;
+}
+
+static int contribute(struct node *n, uint32_t seq, const struct coll_call *a, size_t bytes)
+{
+    say_terms(n, seq, n->rank, terms(a, bytes));
     node_contribute(n, seq);
     return 0;
 }
 
-static int put_barrier(struct node *n, uint32_t seq, const struct coll_call *a)
-{
-    (void)a;
-    return contributed(n, seq);
-}
+/* ---- one for all ---- */
 
+static int put_barrier(struct node *n, uint32_t seq, const struct coll_call *a) { return contribute(n, seq, a, 0); }
+
+/* Where arrivals are counted the others' lines have not been looked at. */
 static int take_barrier(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    (void)n, (void)seq, (void)a;
-    return 0;
+    return n->counted ? 0 : check_terms(n, seq, 0, n->size, a, 0);
 }
 
 static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -41,6 +70,7 @@ static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
     if (n->rank != a->root) return 0;
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
     node_pack(node_payload(n, seq, n->rank, bytes), a->recvbuf, a->rcount, a->rtype);
+    say_terms(n, seq, n->rank, terms(a, bytes));
     node_signal(n, seq, n->rank);
     node_announce(n);
     return 0;
@@ -49,6 +79,8 @@ static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
 static int take_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
+    int rc = check_terms(n, seq, a->root, a->root + 1, a, bytes);
+    if (unlikely(rc)) return rc;
     node_unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, a->root, bytes));
     return 0;
 }
@@ -61,6 +93,7 @@ static int put_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
         const char *from = block_at(a->sendbuf, r, a->scount, a->stype);
         if (r != n->rank) {
             node_pack(node_payload(n, seq, r, bytes), from, a->scount, a->stype);
+            say_terms(n, seq, r, terms(a, bytes));
             node_signal(n, seq, r);
         } else if (a->recvbuf != MPI_IN_PLACE) {
             type_copy_across(a->recvbuf, a->rcount, a->rtype, from, a->scount, a->stype);
@@ -73,6 +106,8 @@ static int put_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
 static int take_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
+    int rc = check_terms(n, seq, n->rank, n->rank + 1, a, bytes);
+    if (unlikely(rc)) return rc;
     node_unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, n->rank, bytes));
     return 0;
 }
@@ -87,7 +122,7 @@ static bool is_root_of_gather(const struct node *n, const struct coll_call *a)
 /* The root's own block goes straight to its place. */
 static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    if (is_root_of_gather(n, a)) return contributed(n, seq);
+    if (is_root_of_gather(n, a)) return contribute(n, seq, a, (size_t)(a->rcount * a->rtype->size));
     const void *from = a->sendbuf;
     int64_t count = a->scount;
     const struct type *t = a->stype;
@@ -97,12 +132,14 @@ static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
         t = a->rtype;
     }
     node_pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
-    return contributed(n, seq);
+    return contribute(n, seq, a, (size_t)(count * t->size));
 }
 
 static int take_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
+    int rc = check_terms(n, seq, 0, n->size, a, bytes);
+    if (unlikely(rc)) return rc;
     for (int r = 0; r < n->size; r++) {
         char *to = block_at(a->recvbuf, r, a->rcount, a->rtype);
         if (r == n->rank && a->sendbuf == MPI_IN_PLACE) continue;
@@ -122,12 +159,16 @@ static int put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
     int64_t count = in_place ? a->rcounts[n->rank] : a->scount;
     const void *from = in_place ? (char *)a->recvbuf + a->rdispls[n->rank] * t->extent : a->sendbuf;
     node_pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
-    return contributed(n, seq);
+    return contribute(n, seq, a, (size_t)(count * t->size));
 }
 
 static int take_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     const struct type *t = a->rtype;
+    for (int r = 0; r < n->size; r++) {
+        int rc = check_terms(n, seq, r, r + 1, a, (size_t)(a->rcounts[r] * t->size));
+        if (unlikely(rc)) return rc;
+    }
     for (int r = 0; r < n->size; r++)
         if (a->sendbuf != MPI_IN_PLACE || r != n->rank)
             node_unpack((char *)a->recvbuf + a->rdispls[r] * t->extent, a->rcounts[r], t,
@@ -144,12 +185,14 @@ static int put_alltoall(struct node *n, uint32_t seq, const struct coll_call *a)
     size_t one = (size_t)(count * t->size);
     char *mine = node_payload(n, seq, n->rank, one * (size_t)n->size);
     for (int r = 0; r < n->size; r++) node_pack(mine + (size_t)r * one, block_at(from, r, count, t), count, t);
-    return contributed(n, seq);
+    return contribute(n, seq, a, one);
 }
 
 static int take_alltoall(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     size_t one = (size_t)(a->rcount * a->rtype->size), all = one * (size_t)n->size;
+    int rc = check_terms(n, seq, 0, n->size, a, one);
+    if (unlikely(rc)) return rc;
     for (int r = 0; r < n->size; r++)
         node_unpack(block_at(a->recvbuf, r, a->rcount, a->rtype), a->rcount, a->rtype,
                node_payload(n, seq, r, all) + (size_t)n->rank * one);
@@ -170,9 +213,11 @@ static int combine(struct node *n, uint32_t seq, int last, size_t bytes, size_t 
                    const struct coll_call *a)
 {
     struct type *t = a->rtype;
+    int rc = check_terms(n, seq, 0, last + 1, a, bytes);
+    if (unlikely(rc)) return rc;
     node_unpack(a->recvbuf, count, t, node_payload(n, seq, last, bytes) + off);
     for (int r = last - 1; r >= 0; r--) {
-        int rc = op_apply(a->op, operand(n, seq, r, bytes, off, t), a->recvbuf, count, t);
+        rc = op_apply(a->op, operand(n, seq, r, bytes, off, t), a->recvbuf, count, t);
         if (rc) return rc;
     }
     return 0;
@@ -181,14 +226,19 @@ static int combine(struct node *n, uint32_t seq, int last, size_t bytes, size_t 
 static void leave_operand(struct node *n, uint32_t seq, const struct coll_call *a, int64_t count)
 {
     const void *from = a->sendbuf == MPI_IN_PLACE ? a->recvbuf : a->sendbuf;
-    node_pack(node_payload(n, seq, n->rank, (size_t)(count * a->rtype->size)), from, count, a->rtype);
+    size_t bytes = (size_t)(count * a->rtype->size);
+    node_pack(node_payload(n, seq, n->rank, bytes), from, count, a->rtype);
+    say_terms(n, seq, n->rank, terms(a, bytes));
 }
 
-static int put_reduce(struct node *n, uint32_t seq, const struct coll_call *a)
+static int put_operands(struct node *n, uint32_t seq, const struct coll_call *a, int64_t count)
 {
-    leave_operand(n, seq, a, a->rcount);
-    return contributed(n, seq);
+    leave_operand(n, seq, a, count);
+    node_contribute(n, seq);
+    return 0;
 }
+
+static int put_reduce(struct node *n, uint32_t seq, const struct coll_call *a) { return put_operands(n, seq, a, a->rcount); }
 
 static int take_reduce(struct node *n, uint32_t seq, const struct coll_call *a)
 {
@@ -203,6 +253,7 @@ static int put_allreduce(struct node *n, uint32_t seq, const struct coll_call *a
     leave_operand(n, seq, a, a->rcount);
     if (!node_arrive(n, seq)) return 0;
     int rc = take_reduce(n, seq, a);
+    if (unlikely(rc)) say_terms(n, seq, 0, UINT32_MAX); /* no other rank looks at all of them */
     node_pack(node_payload(n, seq, 0, bytes), a->recvbuf, a->rcount, a->rtype); /* everybody has left its own */
     node_release(n, seq);
     return rc ? rc : NODE_OVER;
@@ -212,14 +263,15 @@ static int take_allreduce(struct node *n, uint32_t seq, const struct coll_call *
 {
     if (!n->counted) return take_reduce(n, seq, a);
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
+    int rc = check_terms(n, seq, 0, 1, a, bytes);
+    if (unlikely(rc)) return rc;
     node_unpack(a->recvbuf, a->rcount, a->rtype, node_payload(n, seq, 0, bytes));
     return 0;
 }
 
 static int put_blocks(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    leave_operand(n, seq, a, a->rcount * n->size);
-    return contributed(n, seq);
+    return put_operands(n, seq, a, a->rcount * n->size);
 }
 
 static int take_block(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -237,8 +289,7 @@ static int64_t sum(const int64_t *counts, int n)
 
 static int put_blocks_v(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    leave_operand(n, seq, a, sum(a->rcounts, n->size));
-    return contributed(n, seq);
+    return put_operands(n, seq, a, sum(a->rcounts, n->size));
 }
 
 static int take_block_v(struct node *n, uint32_t seq, const struct coll_call *a)

@@ -5,7 +5,7 @@
  * is left; ranks that read the same buffer begin at different chunks of it, since readers of a page get into each
  * other's way in the kernel. One chunk is copied in a look, so that messages have their turn.
  */
-#include "coll/node/pairs.h"
+#include "coll/node/pairs_own.h"
 #include "base/err.h"
 #include "coll/node/direct.h"
 #include "coll/node/v.h"
@@ -28,6 +28,7 @@ struct node_pairs {
     const struct coll_call *call; /* only its kind and root */
     uint32_t seq;
     bool published, over;
+    bool own_left; /* something of its own that nobody has begun */
     int turns;
     struct node_ends ends;
     struct turn turn[];
@@ -51,7 +52,8 @@ size_t node_pairs_layout(struct node *n, char *base)
     n->places = (uint32_t)places;
     n->pairs = (struct node_pair *)base;
     n->tallies = (struct node_tally *)(base + places * p * p * sizeof *n->pairs);
-    return places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
+    size_t bytes = places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
+    return bytes + node_own_layout(n, base + bytes);
 }
 
 static struct node_pair *line_of(const struct node *n, uint32_t seq, int from, int to)
@@ -65,10 +67,7 @@ static struct node_pair *pair_of(const struct node_pairs *p, int from, int to)
     return line_of(p->n, p->seq, from, to);
 }
 
-static struct node_tally *tally_of(struct node_pairs *p, int rank)
-{
-    return &p->n->tallies[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank];
-}
+static struct node_tally *tally_of(struct node_pairs *p, int rank) { return node_tally_of(p->n, p->seq, rank); }
 
 /* ---- which ---- */
 
@@ -178,9 +177,11 @@ static void say(struct node_pairs *p)
     struct node_tally *t = tally_of(p, p->n->rank);
     node_ends_open(&p->ends);
     plan(p);
+    p->own_left = node_own_is(&p->ends);
     /* relaxed: nobody else has a turn before it knows of our halves */
-    atomic_store_explicit(&t->left, (uint32_t)p->turns, memory_order_relaxed);
     atomic_store_explicit(&t->error, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->left, (uint32_t)p->turns + p->own_left, memory_order_relaxed);
+    if (p->own_left) node_own_say(p->n, p->seq, &p->ends);
     for (int i = 0; i < p->turns; i++) {
         const struct turn *w = &p->turn[i];
         if (w->sending)
@@ -224,7 +225,6 @@ static void publish(struct node_pairs *p)
     for (int r = 0; unlikely(p->seq == n->probe) && r < n->size; r++) /* all wait for that */
         if (r != n->rank) peer_wake(comm_index(n->comm, r));
     node_pairs_wake(p);
-    node_ends_copy_own(&p->ends); /* the others begin meanwhile */
 }
 
 /* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing.
@@ -256,12 +256,8 @@ static bool find_reach(struct node_pairs *p)
 /* Both sides hear of it; the transfer's other chunks are claimed and counted all the same. */
 static TERN_COLD void note_error(struct node_pairs *p, int other, int error)
 {
-    int ranks[2] = {p->n->rank, other};
-    for (int i = 0; i < 2; i++) {
-        int32_t none = 0; /* relaxed: ordered by the count of the tally */
-        atomic_compare_exchange_strong_explicit(&tally_of(p, ranks[i])->error, &none, error, memory_order_relaxed,
-                                                memory_order_relaxed);
-    }
+    node_tally_note(tally_of(p, p->n->rank), error);
+    node_tally_note(tally_of(p, other), error);
 }
 
 static int copy(const struct node_pairs *p, const struct turn *t, uint64_t at, uint64_t bytes)
@@ -407,9 +403,11 @@ enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
         node_finish(n, p->seq, false);
         return NODE_PAIRS_REFUSED;
     }
-    copy_some(p);
+    if (p->own_left) p->own_left = node_own_copy(n, p->seq, &p->ends);
+    else copy_some(p);
     if (!has_ended(p)) return NODE_PAIRS_GO_ON;
     *rc_p = result(p);
+    if (p->call->kind != COLL_BCAST) node_own_aid(n, p->seq);
     node_finish(n, p->seq, false);
     return NODE_PAIRS_OVER;
 }

@@ -19,10 +19,10 @@
  * error of the program's), it is over as soon as that is known: the other's flag is set, and the half is not there.
  *
  * Operation s uses the lines s modulo `places`, when all ranks have finished s - places (node_free_slots); a rank
- * touches them only until it has finished itself.
+ * touches them only until it has finished itself. What a rank has for itself is one more transfer: pairs_own.h.
  *
  * Whether all ranks may reach all others' memory: each says of itself, with the flag of the first such operation, so
- * nothing is copied before all ranks have started that one. If not, these operations are messages, see start.c.
+ * nothing is copied before all ranks have started that one. If not, these operations are messages, see flight.c.
  *
  * Threads: everything but the shared lines is under the lane's lock.
  */
@@ -80,6 +80,18 @@ static inline bool node_pair_done(struct node_pair *p, uint32_t chunks)
 static inline bool node_tally_less(struct node_tally *t)
 {
     return atomic_fetch_sub_explicit(&t->left, 1, memory_order_acq_rel) == 1;
+}
+
+/* The first error counts. relaxed: ordered by the count. */
+static inline void node_tally_note(struct node_tally *t, int error)
+{
+    int32_t none = 0;
+    atomic_compare_exchange_strong_explicit(&t->error, &none, error, memory_order_relaxed, memory_order_relaxed);
+}
+
+static inline struct node_tally *node_tally_of(struct node *n, uint32_t seq, int rank)
+{
+    return &n->tallies[(size_t)(seq % n->places) * (size_t)n->size + (size_t)rank];
 }
 
 /* The lines behind `base`, or NULL to measure; bytes. Sets what the node keeps of them. */
@@ -146,8 +158,7 @@ struct node_ends {
 void node_ends_fill(struct node_ends *, const struct coll_call *);
 void node_ends_free(struct node_ends *);
 
-void node_ends_open(struct node_ends *);     /* packs what has gaps */
-void node_ends_copy_own(struct node_ends *); /* what a rank has for itself */
-void node_ends_unpack(struct node_ends *);   /* all has come */
+void node_ends_open(struct node_ends *);   /* packs what has gaps; not what a rank has for itself (pairs_own.h) */
+void node_ends_unpack(struct node_ends *); /* all has come */
 
 #endif

@@ -134,12 +134,6 @@ void node_ends_open(struct node_ends *e)
         if (e->recv[r].bytes && r != e->rank) open_recv(&e->recv[r]);
 }
 
-void node_ends_copy_own(struct node_ends *e)
-{
-    struct node_end *s = &e->send[e->rank], *d = &e->recv[e->rank];
-    if (s->bytes && d->bytes) type_copy_across((void *)(uintptr_t)d->buf, d->count, d->type, s->buf, s->count, s->type);
-}
-
 void node_ends_unpack(struct node_ends *e)
 {
     for (int r = 0; r < e->size; r++) {

@@ -9,6 +9,7 @@
 
 enum { IN_MESSAGE = 0xfe, IN_BIG = 0xff, SHARE_LEAST = 8 };
 #define BY_MESSAGE UINT32_MAX
+#define LENT (UINT32_MAX - 1)
 #define ROOM_MAX ((size_t)1 << 30)
 
 /* ---- blocks of the user's ---- */
@@ -39,19 +40,17 @@ static struct block out_block(const struct coll_call *a, int r)
     return (struct block){from + a->sdispls[r] * a->stype->extent, a->scounts[r], a->stype};
 }
 
-static bool to_all(const struct coll_call *a) { return a->kind == COLL_ALLTOALLV || a->kind == COLL_ALLTOALLW; }
-
 /* With which others does this rank exchange blocks? */
 static bool sends_to(const struct node *n, const struct coll_call *a, int r)
 {
     if (r == n->rank) return false;
-    return to_all(a) || (a->kind == COLL_GATHERV ? r == a->root : n->rank == a->root);
+    return node_v_to_all(a->kind) || (a->kind == COLL_GATHERV ? r == a->root : n->rank == a->root);
 }
 
 static bool gets_from(const struct node *n, const struct coll_call *a, int r)
 {
     if (r == n->rank) return false;
-    return to_all(a) || (a->kind == COLL_SCATTERV ? r == a->root : n->rank == a->root);
+    return node_v_to_all(a->kind) || (a->kind == COLL_SCATTERV ? r == a->root : n->rank == a->root);
 }
 
 /* ---- room ---- */
@@ -67,7 +66,7 @@ void node_v_shares(struct node *n)
 /* The largest block that goes through the slots. */
 static size_t room(const struct node *n, const struct coll_call *a)
 {
-    return to_all(a) ? n->share - NODE_V_PREFIX : min_size(n->big_bytes, ROOM_MAX);
+    return node_v_to_all(a->kind) ? n->share - NODE_V_PREFIX : min_size(n->big_bytes, ROOM_MAX);
 }
 
 bool node_v_suits(enum coll_kind kind, int ranks)
@@ -79,12 +78,12 @@ bool node_v_suits(enum coll_kind kind, int ranks)
 
 bool node_v_big(const struct node *n, const struct coll_call *a)
 {
-    size_t least = to_all(a) ? n->small_share : NODE_MIDDLE, most = room(n, a);
-    if (to_all(a) && n->size > NODE_LENGTHS) return true;
+    size_t least = node_v_to_all(a->kind) ? n->small_share : NODE_MIDDLE, most = room(n, a);
+    if (node_v_to_all(a->kind) && n->size > NODE_LENGTHS) return true;
     for (int r = 0; r < n->size; r++) {
         if (!sends_to(n, a, r)) continue;
         struct block b = out_block(a, r);
-        if (bytes_of(&b) > least && bytes_of(&b) <= most) return true;
+        if (bytes_of(&b) > least && (bytes_of(&b) <= most || (n->lending && node_v_to_all(a->kind)))) return true;
     }
     return false;
 }
@@ -136,7 +135,7 @@ void node_v_ends(const struct node *n, const struct coll_call *a, struct node_en
     for (int r = 0; r < n->size; r++) {
         if (long_out(n, a, r)) {
             struct block b = out_block(a, r);
-            e->send[r] = end_of(&b, a->sendbuf == MPI_IN_PLACE && to_all(a));
+            e->send[r] = end_of(&b, a->sendbuf == MPI_IN_PLACE && node_v_to_all(a->kind));
         }
         if (long_in(n, a, r)) {
             struct block b = in_block(a, r);
@@ -148,19 +147,22 @@ void node_v_ends(const struct node *n, const struct coll_call *a, struct node_en
 /* ---- leaving blocks ---- */
 
 /* A block with the slot of one rank to itself. */
-static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, const struct block *b)
+static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, int to, const struct block *b)
 {
     size_t bytes = bytes_of(b);
     bool fits = bytes <= room(n, a);
-    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : BY_MESSAGE;
-    if (fits) node_pack(node_payload(n, seq, slot, bytes), b->at, b->count, b->t);
+    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
+    if (fits)
+        node_pack(node_payload(n, seq, slot, bytes), b->at, b->count, b->t);
+    else if (n->lending)
+        node_v_say_lent(n, node_slot(n, seq, slot)->payload, to);
 }
 
 int node_put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     if (n->rank != a->root) {
         struct block b = out_block(a, a->root);
-        leave(n, seq, a, n->rank, &b);
+        leave(n, seq, a, n->rank, a->root, &b);
     }
     node_contribute(n, seq);
     return 0;
@@ -178,7 +180,7 @@ int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
     for (int r = 0; r < n->size; r++) {
         if (r == n->rank) continue;
         struct block b = out_block(a, r);
-        leave(n, seq, a, r, &b);
+        leave(n, seq, a, r, r, &b);
         node_signal(n, seq, r);
     }
     node_announce(n);
@@ -202,12 +204,12 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
     struct node_slot *slot = node_slot(n, seq, n->rank);
     size_t bytes = bytes_of(b);
     bool few = n->size <= NODE_LENGTHS, fits = bytes <= room(n, a);
-    uint32_t length = fits ? (uint32_t)bytes : BY_MESSAGE;
+    uint32_t length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
     char *at;
     if (few && bytes <= n->small_share) {
         slot->lengths[to] = (uint8_t)bytes;
         at = small_share(n, seq, n->rank, to);
-    } else if (few && !fits) {
+    } else if (few && length == BY_MESSAGE) {
         slot->lengths[to] = IN_MESSAGE;
         return;
     } else {
@@ -216,7 +218,10 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
         memcpy(at, &length, sizeof length);
         at += NODE_V_PREFIX;
     }
-    if (fits) node_pack(at, b->at, b->count, b->t);
+    if (fits)
+        node_pack(at, b->at, b->count, b->t);
+    else if (n->lending)
+        node_v_say_lent(n, at, to);
 }
 
 int node_put_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -237,8 +242,10 @@ static uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, in
 {
     struct node_slot *slot = node_slot(n, seq, a->kind == COLL_SCATTERV ? n->rank : r);
     uint32_t length;
-    if (!to_all(a)) {
-        if (slot->length != BY_MESSAGE)
+    if (!node_v_to_all(a->kind)) {
+        if (slot->length == LENT)
+            *at = slot->payload;
+        else if (slot->length != BY_MESSAGE)
             *at = node_payload(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, slot->length);
         return slot->length;
     }
@@ -265,6 +272,7 @@ static int take_from(struct node *n, uint32_t seq, const struct coll_call *a, in
     uint32_t length = look(n, seq, a, r, &at);
     struct block b = in_block(a, r);
     size_t expected = bytes_of(&b), most = room(n, a);
+    if (unlikely(length == LENT)) return node_v_take_lent(n, r, at);
     if (unlikely(length == BY_MESSAGE)) return likely(expected > most) ? 0 : disagree(r, length, expected);
     if (unlikely(length > expected || expected > most)) return disagree(r, length, expected);
     node_unpack_some(b.at, b.count, b.t, at, length);
@@ -282,8 +290,8 @@ int node_v_disagrees(struct node *n, uint32_t seq, const struct coll_call *a, in
 static int take_all(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     int rc = 0;
-    for (int r = 0; r < n->size; r++) {
-        if (r == n->rank) continue;
+    for (int i = 1; i < n->size; i++) { /* no two begin with the same one */
+        int r = (n->rank + i) % n->size;
         int failed = take_from(n, seq, a, r);
         if (unlikely(failed)) rc = failed;
     }

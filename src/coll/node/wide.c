@@ -159,22 +159,25 @@ static bool too_many_slices(const struct coll_call *a, int ranks, int64_t bytes)
 #define ANY_BYTES INT64_MAX
 
 /*
- * With a core for each, two ranks: up to how many bytes (as in node_run) this is faster than messages. Best of 8
- * launches in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69, allreduce 153 and
- * 125, scan 222 and 79, reduce_scatter_block 290 and 126, exscan 95 and 52; bcast of 256 KB 18 and 14, of 1 MB 68 and
- * 90; allgather of 256 KB 46 and 33, alltoall 43 and 37, of 1 MB alike; gather and scatter of 64 KB 8 and 5, of 256 KB
- * 24 and 27.
+ * With a core for each, two ranks: up to how many bytes (as in node_run) this is faster than messages, where direct.h is
+ * not for it. Best of 8 launches in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69,
+ * allreduce 153 and 125, scan 222 and 79, reduce_scatter_block 290 and 126.
+ *
+ * What only one of the two gets is copied half by each as a message: that takes the same time however far the cores are
+ * apart, but a line that goes through a slot has to cross twice. 64 KB, messages and this: near (8 bytes cross in 0.06 us)
+ * scatter 6.4 and 5.3, exscan 6.8 and 5.6; far (0.25 us) bcast 6.7 and 12.7, gather 7.7 and 11.3, scatter 7.4 and 12.7,
+ * exscan 8.9 and 14.5.
  */
 static const int64_t most_of_two[COLL_KINDS] = {
-    [COLL_BCAST] = 256 << 10,
-    [COLL_SCATTER] = 128 << 10,
-    [COLL_GATHER] = 128 << 10,
+    [COLL_BCAST] = 32 << 10,
+    [COLL_SCATTER] = 32 << 10,
+    [COLL_GATHER] = 32 << 10,
+    [COLL_EXSCAN] = 32 << 10,
     [COLL_ALLGATHER] = 256 << 10,
     [COLL_ALLTOALL] = 256 << 10,
     [COLL_REDUCE] = ANY_BYTES,
     [COLL_ALLREDUCE] = ANY_BYTES,
     [COLL_SCAN] = ANY_BYTES,
-    [COLL_EXSCAN] = ANY_BYTES,
     [COLL_REDUCE_SCATTER] = ANY_BYTES,
     [COLL_REDUCE_SCATTER_BLOCK] = ANY_BYTES,
 };
@@ -184,24 +187,14 @@ static const int64_t most_of_two[COLL_KINDS] = {
 
 static bool suits_own_cores(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
-    if (bytes > most_of_two[a->kind]) return false;
-    return c->size == 2 || (bytes <= MOST_OF_MORE && !too_many_slices(a, c->size, bytes));
-}
-
-/* What is cut into slices: the longest block. */
-static int64_t to_be_cut(const struct coll_call *a, int ranks, int64_t bytes)
-{
-    int64_t most = 0;
-    if (!coll_has_blocks(a->kind)) return bytes;
-    for (int r = 0; r < ranks; r++)
-        if (a->rcounts[r] > most) most = a->rcounts[r];
-    return most * a->rtype->size;
+    if (c->size == 2) return bytes <= most_of_two[a->kind];
+    return most_of_two[a->kind] && bytes <= MOST_OF_MORE && !too_many_slices(a, c->size, bytes);
 }
 
 bool node_wide_suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
     if (!node_wide_ops[a->kind].take) return false;
-    bytes = to_be_cut(a, c->size, bytes);
+    bytes = node_longest_block(a, c->size, bytes);
     if (bytes <= 0 || !var_int(VAR_COLL_NODE)) return false;
     if (coll_reduces(a->kind) && (!a->rtype->contig || a->rtype->size <= 0)) return false;
     if (slice(a, c->size) < SLICE_LEAST) return false;
@@ -225,7 +218,7 @@ static int run_slice(struct node_pass *p)
 
 bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    struct node_pass p = {.n = n, .a = a, .block = (size_t)to_be_cut(a, n->size, bytes)};
+    struct node_pass p = {.n = n, .a = a, .block = (size_t)node_longest_block(a, n->size, bytes)};
     *rc_p = n->wide.state == WIDE_UNKNOWN ? open_memory(n) : 0;
     if (*rc_p || n->wide.state != WIDE_READY) return false;
     node_pass_open(&p);

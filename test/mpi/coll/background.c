@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 enum { LARGE = 1 << 20, PART = 65536, ROUNDS = 20 };
@@ -37,6 +38,23 @@ __attribute__((no_sanitize_thread)) static int arrives(const volatile unsigned c
             usleep(100);
         }
     return 1;
+}
+
+/* The program on one core, its helper on another (TEST_APART). */
+static int go_apart(void)
+{
+    cpu_set_t all, one;
+    char other[16];
+    int n = 0, cpu[2] = {0, 0};
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &all)) cpu[n++] = i;
+    if (n < 2) return 0;
+    CPU_ZERO(&one);
+    CPU_SET(cpu[0], &one);
+    snprintf(other, sizeof other, "%d", cpu[1]);
+    setenv("TERN_HELPER_CPUS", other, 1);
+    return !sched_setaffinity(0, sizeof one, &one);
 }
 
 static int threads_named(const char *name)
@@ -205,10 +223,12 @@ static void session_with(const char *value, int code)
 
 int main(int argc, char **argv)
 {
+    int placed = !getenv("TEST_APART") || go_apart();
     program = pthread_self();
     for (int i = 0; i < 50; i++) session_with("helper", MPI_SUCCESS);
     session_with("onload", MPI_ERR_INFO_VALUE);
     check_start(&argc, &argv);
+    if (!placed) return check_skip("the helper needs a core of its own");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     size_t room = (size_t)PART * (size_t)size > LARGE ? (size_t)PART * (size_t)size : LARGE;

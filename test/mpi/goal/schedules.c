@@ -1,6 +1,6 @@
 /*
- * schedules.c - schedules of users: what they compute, their order, places and lists, runs again and
- * at once, next to MPI's own messages, and as blocks and texts (GOAL-2 to 6, 9 to 12, 16).
+ * schedules.c - schedules of users: what they compute, their order, runs again and at once, next to MPI's own
+ * messages, and as blocks and texts (GOAL-2, 3, 9, 10, 12, 16). Where their buffers are: memory.c.
  */
 #include "../check.h"
 
@@ -19,8 +19,7 @@ static void run_once(GOAL_Schedule s)
     CHECK_OK(GOAL_Wait(&r)); /* of nothing: at once */
 }
 
-/* To the right goes mine, from the left comes another to the pad, and is added to mine when that has gone. Made by a
- * function of its own, whose stack nobody keeps. */
+/* To the right goes mine, from the left comes another to the pad, and is added to mine when that has gone. */
 static GOAL_Schedule ring(int64_t *mine, int place)
 {
     GOAL_Schedule s;
@@ -36,12 +35,6 @@ static GOAL_Schedule ring(int64_t *mine, int place)
     return s;
 }
 
-static void spoil_stack(void)
-{
-    volatile char room[8192];
-    for (size_t i = 0; i < sizeof room; i++) room[i] = (char)i;
-}
-
 static void fill(int64_t *v, int rank)
 {
     for (int i = 0; i < N; i++) v[i] = rank * 1000 + i;
@@ -51,23 +44,6 @@ static void check_sum(const int64_t *v, const char *what)
 {
     for (int i = 0; i < N; i++)
         CHECK(v[i] == check_rank * 1000 + left() * 1000 + 2 * i, "%s: element %d is %lld", what, i, (long long)v[i]);
-}
-
-static void places(void)
-{
-    int64_t v[N];
-    GOAL_Schedule s = ring(v, GOAL_USERSPACE), b = ring(NULL, GOAL_BUFFER(0));
-    spoil_stack();
-    fill(v, check_rank);
-    run_once(s);
-    check_sum(v, "user space");
-    fill(v, check_rank);
-    CHECK_OK(GOAL_Bind(b, GOAL_BUFFER(0), v, sizeof v));
-    run_once(b);
-    check_sum(v, "a buffer");
-    CHECK_OK(GOAL_Free(&s));
-    CHECK(s == GOAL_SCHEDULE_NULL, "freed schedule");
-    CHECK_OK(GOAL_Free(&b));
 }
 
 /* GOAL-16: again and again, and again at once with a pad and a buffer for each. */
@@ -106,35 +82,6 @@ static void at_once(void)
         for (int k = 0; k < RUNS; k++)
             CHECK(v[k][N - 1] == (check_rank + left()) * 100 + 2 * k, "run %d: %lld", k, (long long)v[k][N - 1]);
     }
-    CHECK_OK(GOAL_Free(&s));
-}
-
-/* GOAL-6: what is sent as a list of some lengths is received as one of others. */
-static void lists(void)
-{
-    enum { PIECES = 64, BYTES = 64 * 65 / 2 };
-    unsigned char out[2 * BYTES], in[2 * BYTES];
-    GOAL_Piece from[PIECES], to[PIECES];
-    GOAL_Schedule s;
-    int at_out = 0, at_in = 0;
-    for (int i = 0; i < PIECES; i++) {
-        from[i] = (GOAL_Piece){out + at_out, GOAL_USERSPACE, i + 1};
-        to[i] = (GOAL_Piece){in + at_in, GOAL_USERSPACE, PIECES - i};
-        at_out += 2 * (i + 1);
-        at_in += 2 * (PIECES - i);
-    }
-    check_fill(out, sizeof out, (uint64_t)check_rank);
-    memset(in, 0, sizeof in);
-    CHECK_OK(GOAL_Create(MPI_COMM_WORLD, 0, &s));
-    CHECK_OK(GOAL_Sendv(s, PIECES, from, right(), 0, NULL));
-    CHECK_OK(GOAL_Recvv(s, PIECES, to, left(), 0, NULL));
-    CHECK_OK(GOAL_Compile(s));
-    run_once(s);
-    unsigned char sent[2 * BYTES], expect[BYTES];
-    check_fill(sent, sizeof sent, (uint64_t)left());
-    for (int i = 0, at = 0; i < PIECES; at += ++i) memcpy(expect + at, sent + (from[i].buf == 0 ? 0 : (unsigned char *)from[i].buf - out), (size_t)i + 1);
-    for (int i = 0, at = 0; i < PIECES; at += PIECES - i++)
-        CHECK(!memcmp(to[i].buf, expect + at, (size_t)(PIECES - i)), "piece %d", i);
     CHECK_OK(GOAL_Free(&s));
 }
 
@@ -296,10 +243,8 @@ static void many(void)
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
-    places();
     again();
     at_once();
-    lists();
     order();
     apart();
     as_data();

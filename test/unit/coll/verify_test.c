@@ -216,7 +216,7 @@ static int fuzz_reduce3(struct goal_frame *f, const struct goal_buf *a, const st
     return 0;
 }
 
-static const struct goal_port fuzz_port = {fuzz_message, fuzz_message, fuzz_copy, fuzz_copy, fuzz_reduce3, NULL};
+static const struct goal_port fuzz_port = {fuzz_message, fuzz_message, fuzz_copy, fuzz_copy, fuzz_reduce3, NULL, NULL};
 
 static void fuzz_done(struct goal_frame *f) { ((struct flight *)f->ctx)->done = true; }
 

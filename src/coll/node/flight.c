@@ -1,0 +1,260 @@
+/*
+ * flight.c - node-local operations in the background. Each is a flight:
+ *
+ *     prepared -> launched: waits for the block and its slots -> put: waits for the others -> landed
+ *
+ * Flights are looked at by the lane's progress, as one poller for each node. What can be
+ * done at the start is: the contribution lies there when the call returns, unless slots
+ * are not free yet or the block is being made.
+ */
+#include "coll/node/node.h"
+#include "coll/node/flight.h"
+#include "coll/node/v.h"
+#include "pt2pt/api.h"
+
+#include <stdlib.h>
+
+/* ---- flights ---- */
+
+static bool advance_pairs(struct node_flight *f)
+{
+    enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
+    f->lost = s == NODE_PAIRS_REFUSED;
+    return s != NODE_PAIRS_GO_ON;
+}
+
+/* Its own contribution, and what goes along with it. */
+static void put(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    int rc = node_put(n, f->wait.seq, &f->call);
+    f->put = true;
+    f->wait.rank = node_needs(n, &f->call);
+    f->awaits = !rc && f->wait.rank != NODE_NOBODY;
+    f->rc = rc < 0 ? rc : 0;
+    if (unlikely(f->rest)) coll_go(f->rest);
+    if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
+}
+
+/* True when all that is to be had from the slots has been taken. */
+static bool take_slots(struct node_flight *f)
+{
+    if (f->taken) return true;
+    if (f->awaits) {
+        if (!node_ready(&f->wait)) return false;
+        node_flight_take(f);
+    }
+    return f->taken = true;
+}
+
+/* One step; true when it is over. */
+static bool advance(struct node_flight *f)
+{
+    struct node *n = f->wait.n;
+    if (f->pairs && !node_v_is(f->call.kind)) return advance_pairs(f);
+    if (!f->put) {
+        if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
+        put(f);
+    }
+    if (!f->finished) {
+        bool taken = take_slots(f);
+        if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;
+        f->finished = true;
+        node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
+    }
+    return !f->rest;
+}
+
+static void drop_flight(struct node_flight *f)
+{
+    free(f->arrays);
+    node_pairs_free(f->pairs);
+    free(f);
+}
+
+/* No block: by messages. */
+static TERN_COLD void detour(struct node_flight *f)
+{
+    struct request *r = f->req;
+    r->flags |= REQ_DRIVEN;
+    lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
+    f->rc = coll_by_messages(r, &f->call, f->number);
+    node_let_go(&f->call, f->wait.n->size);
+    if (f->rc)
+        lane_finish(r, f->rc);
+    else
+        coll_go(r);
+    drop_flight(f);
+}
+
+/* The operation is over: whoever wants to know is told. The last that sees the node, which may go with its
+ * communicator. */
+static void land(struct node_flight *f)
+{
+    struct request *r = f->req;
+    if (unlikely(f->rest)) node_drop_rest(f);
+    if (!r) {
+        f->landed = true;
+        if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours waits for it */
+    } else if (unlikely(f->lost)) {
+        detour(f);
+    } else if (likely(f->kept)) {
+        node_land_kept(f);
+    } else {
+        int rc = f->rc;
+        node_let_go(&f->call, f->wait.n->size);
+        drop_flight(f);
+        lane_finish(r, rc);
+    }
+}
+
+static void launch(struct node_flight *f)
+{
+    if (likely(f->wait.n->state == NODE_READY) && advance(f))
+        land(f);
+    else
+        node_take_off(f);
+}
+
+/* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something.
+ */
+static bool leave_alone(const struct node_flight *f, uint32_t moved)
+{
+    const struct lane *l = f->wait.n->comm->lane;
+    return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
+}
+
+/* Moves the flights that are at their end. */
+static int collect(struct node *n, struct link *landed)
+{
+    uint32_t moved = n->moved;
+    int count = 0;
+    list_each(a, next, &n->flights)
+    {
+        struct node_flight *f = container_of(a, struct node_flight, link);
+        if (leave_alone(f, moved)) continue;
+        f->lost = n->state == NODE_NONE && !n->error;
+        if (unlikely(n->error))
+            f->rc = n->error;
+        else if (!f->lost && !advance(f))
+            continue;
+        list_remove(a);
+        list_push(landed, a);
+        count++;
+    }
+    return count + (int)(n->moved - moved); /* a look that copied has found something */
+}
+
+/* The gates are known only now. */
+static TERN_COLD bool finish_making(struct node *n)
+{
+    if (!node_told(n)) return false;
+    lane_poller_remove(n->comm->lane, &n->poller);
+    node_make(n);
+    lane_poller_add(n->comm->lane, &n->poller);
+    return true;
+}
+
+/* The next turn of progress that finds nothing in flight does that: another operation may come first. */
+void node_look_no_more(struct node *n)
+{
+    n->polled = false;
+    lane_poller_remove(n->comm->lane, &n->poller);
+}
+
+int node_poll(struct lane_poller *p)
+{
+    struct node *n = container_of(p, struct node, poller);
+    struct link landed = LIST_INIT(landed);
+    if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
+    int count = collect(n, &landed);
+    if (list_empty(&n->flights)) {
+        node_look_no_more(n);
+        node_none_flies(n);
+    }
+    for (struct link *a; (a = list_pop(&landed));) land(container_of(a, struct node_flight, link));
+    return count;
+}
+
+/*
+ * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So each
+ * wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will come to
+ * that, or is waiting and copies; but for ranks without a helper, which may just compute.
+ */
+bool node_call_others(struct lane_poller *p)
+{
+    struct node *n = container_of(p, struct node, poller);
+    bool copies = false, ours = false;
+    list_each(a, next, &n->flights)
+    {
+        const struct node_pairs *pairs = container_of(a, struct node_flight, link)->pairs;
+        copies |= pairs != NULL;
+        ours |= pairs && node_pairs_are_ours(pairs);
+    }
+    for (int r = 0; r < n->size && copies; r++)
+        if (r != n->rank) peer_wake(comm_index(n->comm, r));
+    return ours;
+}
+
+/* ---- starting them ---- */
+
+/* The arrays, and what has no room. 0 or a code. */
+static int prepare(struct node_flight *f, bool large)
+{
+    if (node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
+    return large ? node_prepare_pairs(f) : node_prepare_rest(f);
+}
+
+bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
+{
+    if (n->settled && n->state == NODE_NONE && !n->error) return false;
+    struct node_flight *f = malloc(sizeof *f);
+    if (!f) {
+        *rc_p = node_no_memory(a->kind);
+        return false;
+    }
+    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = n->seq + 1}};
+    /* for a large one in any case: not all ranks know at the same time whether it will be needed */
+    if (!n->settled || large || node_v_is(a->kind)) f->number = n->comm->coll->seq++;
+    *rc_p = prepare(f, large);
+    if (unlikely(*rc_p)) {
+        free(f->arrays);
+        free(f);
+        return false;
+    }
+    if (f->pairs || f->rest) r->flags |= REQ_DRIVEN;
+    n->seq++;
+    node_hold(&f->call, n->size);
+    r->buf = f;
+    return true;
+}
+
+void node_go(struct request *r) { launch(r->buf); }
+
+static bool has_landed(void *flight) { return ((struct node_flight *)flight)->landed; }
+
+bool node_run_behind(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
+{
+    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n, .seq = n->seq + 1}};
+    struct lane *l = n->comm->lane;
+    *rc_p = node_prepare_rest(&f);
+    if (*rc_p) return false;
+    n->seq++;
+    lane_enter(l);
+    launch(&f);
+    if (!f.landed) lane_wait(l, has_landed, &f, NULL);
+    lane_leave(l);
+    node_pairs_free(f.pairs);
+    *rc_p = f.rc;
+    return !f.lost;
+}
+
+static bool nothing_flies(void *node) { return list_empty(&((struct node *)node)->flights); }
+
+void node_await(struct node *n)
+{
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    lane_wait(l, nothing_flies, n, NULL);
+    lane_leave(l);
+}
