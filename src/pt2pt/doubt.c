@@ -29,13 +29,14 @@ static void find_leavers(void)
 }
 
 /* Connected, as soon as that can be done without waiting for the peer. One that cannot be connected has left, or is
- * lost. */
+ * lost, unless this process lacks what it takes (then nothing is known, and it is not asked again). */
 static bool is_connected(struct peer *p)
 {
     if (p->ep.ops) return true;
     if (!proc_card_there(p->index)) return false;
     if (peer_connect(p->index)) return true;
-    pt_leave(p);
+    if (err_code() == TERN_ERR_PEER) pt_leave(p);
+    else p->flags |= PEER_ASKED;
     return false;
 }
 

@@ -50,6 +50,7 @@ void pt_lost_close(void)
         if (!p || !p->lost) continue;
         if (p->lost != no_words) free(p->lost);
         p->lost = NULL;
+        p->flags &= ~(uint32_t)(PEER_LEFT | PEER_ASKED | PEER_ASKS | PEER_OVER);
     }
 }
 

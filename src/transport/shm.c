@@ -154,9 +154,9 @@ static int map_peer(struct shm_ep *e, const struct shm_card *c, uint32_t index)
     snprintf(path, sizeof path, "/proc/%u/fd/%u", c->pid, c->fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        int rc = err_sys("cannot open the shared memory of rank %u (%s)", index, path);
-        if (errno == ENOENT) proc_await_end(); /* the process is gone */
-        return rc;
+        if (errno != ENOENT) return err_sys("cannot open the shared memory of rank %u (%s)", index, path);
+        proc_await_end();
+        return err_set(TERN_ERR_PEER, "cannot open the shared memory of rank %u (%s): the process is gone", index, path);
     }
     void *p = mmap(NULL, c->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     close(fd);

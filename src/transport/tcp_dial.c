@@ -28,6 +28,7 @@
 
 struct attempt {
     bool tried, live, final; /* final: there is no use in trying it again */
+    bool ours;               /* it failed for want of something here */
     unsigned strikes;
     uint64_t retry_at;
     char near[IFNAMSIZ], why[80];
@@ -104,6 +105,7 @@ static bool try_address(struct tcp_dial *d, unsigned i)
     int fd = socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct tcp_half *h = fd >= 0 ? tcp_half_new(fd) : NULL;
     if (!h || (connect(fd, (struct sockaddr *)&s, n) && errno != EINPROGRESS)) {
+        d->attempt[i].ours = !h;
         note(d, i, h ? fd : -1, strerror(errno), false);
         if (h) tcp_half_free(h);
         return false;
@@ -153,19 +155,23 @@ static bool hopeless(const struct tcp_dial *d, uint64_t now)
     return true;
 }
 
+/* TERN_ERR_SYSTEM when nothing is known of the other side. */
 static int put_in_words(const struct tcp_dial *d)
 {
     char text[400], addr[64];
     size_t n = 0;
+    bool ours = true;
     text[0] = 0;
     for (unsigned i = 0; i < d->card.count && n < sizeof text; i++) {
         const struct attempt *a = &d->attempt[i];
+        ours &= a->ours;
         tcp_addr_text(&d->card.addr[i], addr, sizeof addr);
         int k = snprintf(text + n, sizeof text - n, "%s%s%s%s: %s", i ? "; " : "", addr, a->near[0] ? " over " : "", a->near,
                          a->why[0] ? a->why : "no answer");
         n += k > 0 ? (size_t)k : 0;
     }
-    return err_set(TERN_ERR_PEER, "no connection to rank %u on %s: %s", d->e->peer->index, d->card.host, text);
+    return err_set(ours ? TERN_ERR_SYSTEM : TERN_ERR_PEER, "no connection to rank %u on %s: %s", d->e->peer->index, d->card.host,
+                   text);
 }
 
 /* ---- dialling ---- */

@@ -14,6 +14,7 @@
 #include "obj/group.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
+#include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "transport/tcp.h"
@@ -200,6 +201,16 @@ static void end_operations(void)
     }
 }
 
+/* Of one who has left, what is waited for is ended; a receive from any source may be for others. */
+static void give_up(void)
+{
+    struct request *all[OPS];
+    for (int i = 0; i < OPS; i++) all[i] = task[i].r;
+    pt_doubt_requests(OPS, all, true);
+    for (int i = 0; i < OPS; i++)
+        if (!request_is_complete(all[i]) && all[i]->kind == REQ_RECV && all[i]->rank == MPI_ANY_SOURCE) pt_cancel(all[i]);
+}
+
 /* The mad one dies, is buried, and forgotten. */
 static void end_mad(void)
 {
@@ -209,9 +220,8 @@ static void end_mad(void)
     FUZZ_RULE(ep->state == TCP_LEFT || (mad->lost && *mad->lost), "a loss has words");
     count->left += ep->state == TCP_LEFT;
     count->lost += ep->state == TCP_LOST;
-    err_set(TERN_ERR_PEER, "the fuzzer ends this");
-    pt_lose(mad); /* one who has left */
     for (int i = 0; i < 3; i++) lane_progress(&lane0);
+    if (ep->state == TCP_LEFT) give_up();
     end_operations();
     drop_bodies();
     pt_lost_close();
