@@ -36,6 +36,8 @@ static long check_cases, check_failures;
 #define CHECK_OK(call) check_code((call), __FILE__, __LINE__, #call)
 /* The call fails with this error class. (The error handler must be MPI_ERRORS_RETURN.) */
 #define CHECK_CLASS(call, class) check_class((call), (class), __FILE__, __LINE__, #call)
+/* The same, and its words have this part. */
+#define CHECK_WORDS(call, class, part) check_words((call), (class), (part), __FILE__, __LINE__, #call)
 
 __attribute__((format(printf, 4, 5), unused)) static void check_failed(const char *file, int line, const char *cond,
                                                                         const char *words, ...)
@@ -64,6 +66,16 @@ static inline void check_class(int code, int class, const char *file, int line, 
     if (code != MPI_SUCCESS) MPI_Error_class(code, &is);
     if (is == class) check_cases++;
     else check_failed(file, line, call, "error class %d instead of %d", is, class);
+}
+
+static inline void check_words(int code, int class, const char *part, const char *file, int line, const char *call)
+{
+    char words[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    check_class(code, class, file, line, call);
+    if (code != MPI_SUCCESS) MPI_Error_string(code, words, &length);
+    if (strstr(words, part)) check_cases++;
+    else check_failed(file, line, call, "the words are '%s'", words);
 }
 
 static inline void check_start_thread(int *argc, char ***argv, int required)

@@ -88,7 +88,7 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
     if (!n) return NULL;
     if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, 0, rc_p);
     if (*rc_p || n->state != NODE_READY) return NULL;
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
+    if (unlikely(node_has_flights(n))) node_await(n);
     return n;
 }
 
@@ -107,7 +107,7 @@ static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, 
 /* With nothing else in flight, where `n->lending` would be another one's. */
 static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
 {
-    if (unlikely(atomic_load_explicit(&n->flying, memory_order_acquire))) node_await(n);
+    if (unlikely(node_has_flights(n))) node_await(n);
     *rc_p = node_v_lend(n, a);
     return true;
 }
@@ -122,7 +122,7 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     if (unlikely(*rc_p)) return true;
     bool has_long = node_v_long(n, a);
     if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
-    if (has_long || atomic_load_explicit(&n->flying, memory_order_acquire)) /* pairs as in node_run */
+    if (has_long || node_has_flights(n))
         return node_run_behind(n, a, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
     if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);

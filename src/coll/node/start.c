@@ -95,6 +95,7 @@ static inline struct node_flight *take_kept(struct node *n, const struct coll_ca
         return f;
     }
     if (note_arrays(f, a)) return f;
+    node_drop_arrays(f); /* those are the user's */
     list_insert(&n->spare, &f->link);
     return NULL;
 }

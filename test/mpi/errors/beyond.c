@@ -8,16 +8,7 @@
 
 static int half, far_one, mate; /* ranks of a host; a rank that cannot be reached, one that can */
 
-static void fails(int rc, const char *call)
-{
-    char words[MPI_MAX_ERROR_STRING] = "";
-    int class = MPI_SUCCESS, length;
-    if (rc) MPI_Error_class(rc, &class);
-    if (rc) MPI_Error_string(rc, words, &length);
-    CHECK(class == MPI_ERR_OTHER, "%s: error class %d", call, class);
-    CHECK(strstr(words, "no transport of TERN_TRANSPORTS=self,shm reaches rank"), "%s: the words are '%s'", call, words);
-}
-#define FAILS(call) fails((call), #call)
+#define FAILS(call) CHECK_WORDS(call, MPI_ERR_OTHER, "no transport of TERN_TRANSPORTS=self,shm reaches rank")
 
 static void messages(void)
 {

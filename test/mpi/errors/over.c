@@ -14,17 +14,9 @@ static char *large;
 static MPI_Comm comm, others;
 static MPI_Request control; /* a receive that is there to be cancelled */
 
-static void fails(int rc, const char *call, const char *why)
-{
-    char words[MPI_MAX_ERROR_STRING] = "";
-    int class = MPI_SUCCESS, length;
-    if (rc) MPI_Error_class(rc, &class);
-    if (rc) MPI_Error_string(rc, words, &length);
-    CHECK(class == MPI_ERR_OTHER, "%s: error class %d", call, class);
-    CHECK(strstr(words, why), "%s: the words are '%s'", call, words);
-}
-#define FAILS(call) fails((call), #call, "rank 0 of the job is in MPI_Finalize")
-#define FAILS_BY_ANYBODY(call) fails((call), #call, "of the job is in MPI_Finalize") /* another one may have failed before, and ended */
+#define FAILS(call) CHECK_WORDS(call, MPI_ERR_OTHER, "rank 0 of the job is in MPI_Finalize")
+/* Another one may have failed before, and ended. */
+#define FAILS_BY_ANYBODY(call) CHECK_WORDS(call, MPI_ERR_OTHER, "of the job is in MPI_Finalize")
 
 static void receives(void)
 {

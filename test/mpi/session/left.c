@@ -10,16 +10,7 @@ enum { LARGE = 4 << 20 };
 static MPI_Comm comm;
 static char *large;
 
-static void fails(int rc, const char *call)
-{
-    char words[MPI_MAX_ERROR_STRING] = "";
-    int class = MPI_SUCCESS, length;
-    if (rc) MPI_Error_class(rc, &class);
-    if (rc) MPI_Error_string(rc, words, &length);
-    CHECK(class == MPI_ERR_OTHER, "%s: error class %d", call, class);
-    CHECK(strstr(words, "rank 0"), "%s: the words are '%s'", call, words);
-}
-#define FAILS(call) fails((call), #call)
+#define FAILS(call) CHECK_WORDS(call, MPI_ERR_OTHER, "rank 0")
 
 /* In an order of its own at each rank: any of them may be the first. */
 static void one(int which)
