@@ -34,6 +34,7 @@ static inline size_t round_up(size_t n, size_t to) /* to: a power of two */
 }
 
 static inline size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static inline int64_t min_int64(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 
 /* Tells the processor that this is a spin loop. */

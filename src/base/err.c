@@ -6,14 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char words[512];
+enum { WORDS = 512 };
+static _Thread_local char words[WORDS];
 static _Thread_local int last;
+
+/* The words recorded so far may be among the arguments. */
+static void record(const char *fmt, va_list ap)
+{
+    char new[WORDS];
+    vsnprintf(new, sizeof new, fmt, ap);
+    strcpy(words, new);
+}
 
 int err_set(int code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(words, sizeof words, fmt, ap);
+    record(fmt, ap);
     va_end(ap);
     last = code;
     return code;
@@ -24,12 +33,11 @@ int err_sys(const char *fmt, ...)
     int e = errno;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(words, sizeof words, fmt, ap);
+    record(fmt, ap);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof words) {
-        char reason[128];
-        snprintf(words + n, sizeof words - (size_t)n, ": %s", strerror_r(e, reason, sizeof reason));
-    }
+    char reason[128];
+    size_t n = strlen(words);
+    snprintf(words + n, sizeof words - n, ": %s", strerror_r(e, reason, sizeof reason));
     errno = e;
     last = TERN_ERR_SYSTEM;
     return TERN_ERR_SYSTEM;
@@ -38,6 +46,14 @@ int err_sys(const char *fmt, ...)
 const char *err_words(void) { return words; }
 
 int err_code(void) { return last; }
+
+/* What the system or another process is to blame for; callers turn one of these codes into another. */
+static bool from_outside(int code)
+{
+    return code == TERN_ERR_PEER || code == TERN_ERR_SYSTEM || code == TERN_ERR_NOT_FOUND || code == TERN_ERR_NOMEM;
+}
+
+bool err_explains(int code) { return last == code || (from_outside(last) && from_outside(code)); }
 
 void err_clear(void)
 {

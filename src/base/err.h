@@ -41,10 +41,11 @@ enum tern_err {
     TERN_ERR_DIMS = -24,
     TERN_ERR_PROGRAM = -25, /* a collective schedule is malformed */
     TERN_ERR_CONVERSION = -26, /* a value does not fit into another representation */
-    TERN_ERR_LAST = -27
+    TERN_ERR_DISAGREE = -27, /* the ranks of a communicator do not call the same collectives */
+    TERN_ERR_LAST = -28
 };
 
-/* Records the words of a failure and returns `code`. */
+/* Records the words of a failure and returns `code`. The words recorded before may be among the arguments. */
 int err_set(int code, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_COLD;
 
 /* err_set(TERN_ERR_SYSTEM, ...) with ": <strerror(errno)>" added. */
@@ -54,5 +55,9 @@ int err_sys(const char *fmt, ...) TERN_PRINTF(1, 2) TERN_COLD;
 const char *err_words(void);
 int err_code(void); /* the code they belong to; 0: there are none */
 void err_clear(void);
+
+/* Do the words recorded last say why a call fails with `code`? Not if they are of an earlier failure of another kind, which
+ * the library has dealt with, or if another thread has met the failure. */
+bool err_explains(int code);
 
 #endif

@@ -24,7 +24,7 @@ struct slot {
 static struct slot *freed[CLASSES + 1];
 static uintptr_t range;    /* bytes reserved */
 static uintptr_t open_end; /* bytes of the range that are readable */
-bool handle_threaded;
+_Atomic bool handle_threaded;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool reserve(void)
@@ -91,6 +91,16 @@ void handle_release(void *object, size_t size)
     pthread_mutex_unlock(&lock);
 }
 
+void *handle_next(uint32_t kind, uintptr_t *at)
+{
+    while (*at < handle_used) {
+        struct handle *h = (struct handle *)(handle_base + *at);
+        *at += HANDLE_SLOT;
+        if (h->kind == kind) return h;
+    }
+    return NULL;
+}
+
 void handle_define(uintptr_t value, void *object)
 {
     assert(value < ARRAY_LEN(handle_predefined));
@@ -111,4 +121,9 @@ void handle_close(void)
     forget_predefined();
 }
 
-void handle_set_threaded(bool on) { handle_threaded = on; }
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void handle_state_lock(void) { pthread_mutex_lock(&state_lock); }
+void handle_state_unlock(void) { pthread_mutex_unlock(&state_lock); }
+
+void handle_set_threaded(bool on) { atomic_store_explicit(&handle_threaded, on, memory_order_relaxed); }

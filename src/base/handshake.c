@@ -42,7 +42,8 @@ static enum handshake_state bad(struct handshake *h, const char *why)
     return HANDSHAKE_BAD;
 }
 
-/* The tag by which one side shows that it has the key: 'A' the acceptor, 'C' the connector. */
+/* A tag that none but the two sides can make, of this handshake alone. By 'A' the acceptor and by 'C' the connector
+ * show that they have the key; 'a' and 'c' are the keys of what they send, and are themselves never sent. */
 static void make_tag(const struct handshake *h, uint8_t side, uint8_t tag[CRYPTO_TAG])
 {
     uint8_t text[1 + sizeof h->hello + sizeof h->nonce];
@@ -89,6 +90,8 @@ void handshake_accept(struct handshake *h, const struct crypto *crypto, const ui
 }
 
 size_t handshake_wants(const struct handshake *h) { return (size_t)(wants[h->step] - h->have); }
+
+bool handshake_spoken(const struct handshake *h) { return h->step != HELLO; }
 
 static enum handshake_state take_hello(struct handshake *h)
 {
@@ -156,6 +159,12 @@ enum handshake_state handshake_input(struct handshake *h, const void *bytes, siz
     case PROOF: return take_proof(h);
     default: return take_verdict(h);
     }
+}
+
+void handshake_key(const struct handshake *h, bool sends, uint8_t key[CRYPTO_KEY])
+{
+    static_assert(CRYPTO_KEY == CRYPTO_TAG, "a tag is a key");
+    make_tag(h, h->acceptor == sends ? 'a' : 'c', key);
 }
 
 void handshake_answer(struct handshake *h, enum handshake_verdict verdict)

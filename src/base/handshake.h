@@ -14,7 +14,8 @@
  * Nobody learns anything without the key; a recorded handshake is of no use, since both
  * sides' nonces are new; a mirror of one's own messages neither, since the two tags
  * differ in their first byte; and an acceptor does one tag's work for a stranger and
- * keeps 56 bytes. What follows on the connection is not sealed.
+ * keeps 56 bytes. What follows on the connection is not sealed unless its kind says so; for that handshake_key makes
+ * keys that only the two sides know.
  *
  * Bytes on the wire are in network order. Source: DESIGN section 5 (tcp), 12.
  *
@@ -29,7 +30,11 @@
 #define HANDSHAKE_OUT 64 /* the most that one step writes */
 
 /* What the connection is for. */
-enum handshake_kind { HANDSHAKE_RANK = 1, HANDSHAKE_TREE = 2 };
+enum handshake_kind {
+    HANDSHAKE_RANK = 1,
+    HANDSHAKE_TREE = 2,
+    HANDSHAKE_SEALED = 3 /* ranks, and the data is sealed */
+};
 
 /* What an acceptor says at the end. */
 enum handshake_verdict {
@@ -74,8 +79,14 @@ void handshake_accept(struct handshake *, const struct crypto *, const uint8_t *
  * handshake is not ours. */
 size_t handshake_wants(const struct handshake *);
 
+/* Acceptor: a whole hello has come, which any stranger may send. */
+bool handshake_spoken(const struct handshake *);
+
 /* Takes n <= handshake_wants() bytes; `out` must be empty. */
 enum handshake_state handshake_input(struct handshake *, const void *bytes, size_t n);
+
+/* From HANDSHAKE_ASK or HANDSHAKE_DONE on: the key for the data that this side sends, or receives. */
+void handshake_key(const struct handshake *, bool sends, uint8_t key[CRYPTO_KEY]);
 
 /* The acceptor's verdict, into `out`; the handshake is then over. */
 void handshake_answer(struct handshake *, enum handshake_verdict);

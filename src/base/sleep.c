@@ -3,18 +3,20 @@
 #include "base/err.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 static int membarrier_state; /* 0 unknown, 1 registered, -1 not to be had */
-static bool no_waitv;        /* the kernel has no futex_waitv (before 5.16, or filtered) */
 
 bool sleep_membarrier_open(void)
 {
@@ -28,28 +30,41 @@ void bell_open(struct bell *b, bool fenced)
     atomic_store_explicit(&b->fenced, fenced || !sleep_membarrier_open(), memory_order_relaxed);
 }
 
-int bell_open_pipe(struct bell *b)
+static socklen_t socket_address(struct sockaddr_un *a, uint64_t name)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK)) return err_sys("cannot make the pipe that wakes a sleeping process");
-    b->out = ends[0];
-    b->in = ends[1];
-    b->pid = (uint32_t)getpid();
+    *a = (struct sockaddr_un){.sun_family = AF_UNIX}; /* a name that begins with a zero byte is no file */
+    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "tern-bell-%016llx", (unsigned long long)name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+int bell_open_socket(struct bell *b)
+{
+    struct sockaddr_un a;
+    uint64_t name;
+    if (getrandom(&name, sizeof name, 0) != sizeof name || !name)
+        return err_sys("no random number for a socket's name");
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&a, socket_address(&a, name))) {
+        int rc = err_sys("cannot make the socket that wakes a sleeping process");
+        if (fd >= 0) close(fd);
+        return rc;
+    }
+    b->socket = fd;
+    b->name = name;
     return 0;
 }
 
 void bell_close(struct bell *b)
 {
-    if (!bell_has_pipe(b)) return;
-    close(b->in);
-    close(b->out);
-    b->in = b->out = 0;
+    if (!bell_has_socket(b)) return;
+    close(b->socket);
+    b->name = 0;
 }
 
 /* With a fence of this side. */
 static void announce(struct bell *b, enum bell_sleep how)
 {
-    atomic_store_explicit(&b->asleep, bell_has_pipe(b) ? BELL_PIPE : how, memory_order_relaxed);
+    atomic_store_explicit(&b->asleep, bell_has_socket(b) ? BELL_SOCKET : how, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
 }
 
@@ -120,57 +135,66 @@ struct waitv { /* the kernel's struct futex_waitv, which older headers lack */
     uint32_t flags, reserved;
 };
 
-/* Sleeps on both words; false when the kernel cannot. */
-static bool wait_two(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t most_ns)
+/* Can a thread sleep on several words? Not before Linux 5.16, nor where the call is filtered. */
+static bool have_waitv(void)
 {
-    struct timespec end = end_of(most_ns);
-    struct waitv v[2] = {{ticket, (uintptr_t)&b->ring, 2, 0}, {value, (uintptr_t)word, 2, 0}}; /* 2: 32-bit word */
-    long rc = syscall(SYS_futex_waitv, v, 2, 0, &end, CLOCK_MONOTONIC);
-    return !(rc < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL));
-}
-
-/* Without futex_waitv a change of `word` is noticed late: sleeps are cut to this. */
-#define BLIND_SLEEP_NS 200000u
-
-void bell_wait(struct bell *b, uint32_t ticket, _Atomic uint32_t *word, uint32_t value, uint64_t most_ns)
-{
-    if (!word)
-        futex_sleep(&b->ring, ticket, most_ns);
-    else if (no_waitv || !wait_two(b, ticket, word, value, most_ns)) {
-        no_waitv = true;
-        if (atomic_load_explicit(word, memory_order_acquire) == value) futex_sleep(&b->ring, ticket, BLIND_SLEEP_NS);
+    static _Atomic int known; /* relaxed: any thread finds the same */
+    int have = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!have) {
+        have = syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == EINVAL ? 1 : -1;
+        atomic_store_explicit(&known, have, memory_order_relaxed);
     }
+    return have > 0;
 }
 
-/* How long a sleeper relies on being woken through its pipe, should its waker be out of descriptors. */
+static void wait_several(struct bell *b, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns)
+{
+    enum { WORD_32 = 2 };
+    struct waitv v[1 + SLEEP_WORDS_MAX] = {{ticket, (uintptr_t)&b->ring, WORD_32, 0}};
+    struct timespec end = end_of(most_ns);
+    for (uint32_t i = 0; i < words->n; i++)
+        v[1 + i] = (struct waitv){words->at[i].value, (uintptr_t)words->at[i].word, WORD_32, 0};
+    syscall(SYS_futex_waitv, v, 1 + words->n, 0, &end, CLOCK_MONOTONIC);
+}
+
+void bell_wait(struct bell *b, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns)
+{
+    if (words && words->n)
+        wait_several(b, ticket, words, most_ns);
+    else
+        futex_sleep(&b->ring, ticket, most_ns);
+}
+
+/* How long a sleeper relies on being woken through its socket, should its waker be out of descriptors. */
 #define POLL_MS 1000
 
 void bell_poll(struct bell *b, uint32_t ticket, const int *fds, int n, uint64_t most_ns)
 {
     int ms = most_ns < POLL_MS * UINT64_C(1000000) ? (int)(most_ns / 1000000) : POLL_MS;
-    struct pollfd p[1 + BELL_FDS_MAX] = {{.fd = b->out, .events = POLLIN}};
+    struct pollfd p[1 + BELL_FDS_MAX] = {{.fd = b->socket, .events = POLLIN}};
     for (int i = 0; i < n; i++) p[1 + i] = (struct pollfd){.fd = fds[i], .events = POLLIN};
     /* acquire: pairs with the release in bell_ring, as the return from poll does through the kernel */
     if (atomic_load_explicit(&b->ring, memory_order_acquire) == ticket) poll(p, 1 + (nfds_t)n, ms);
 }
 
-void bell_empty_pipe(struct bell *b)
+#define SOCKET_TAKE 64 /* bytes taken at once: a stranger who sends on and on does not keep us here */
+
+void bell_empty_socket(struct bell *b)
 {
-    char bytes[64];
-    while (read(b->out, bytes, sizeof bytes) == (ssize_t)sizeof bytes) continue;
+    char byte;
+    for (int i = 0; i < SOCKET_TAKE && recv(b->socket, &byte, 1, MSG_DONTWAIT) >= 0; i++) continue;
 }
 
-/* Writes into the owner's pipe. It is opened for each ring: a sleeper's switch costs more than that. */
-static void ring_pipe(const struct bell *b)
+/* Sends to the owner's socket, by a socket made for that: a sleeper's switch costs more. */
+static void ring_socket(const struct bell *b)
 {
-    char path[48];
-    bool own = b->pid == (uint32_t)getpid();
-    snprintf(path, sizeof path, "/proc/%u/fd/%d", b->pid, b->in);
-    /* For reading too: if the owner ends just now, the write is to ourselves and no SIGPIPE. */
-    int fd = own ? b->in : open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return; /* it has gone, or wakes up by itself (POLL_MS) */
-    (void)!write(fd, "", 1); /* a full pipe wakes as well */
-    if (!own) close(fd);
+    struct sockaddr_un a;
+    socklen_t n = socket_address(&a, b->name);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return; /* it wakes up by itself (POLL_MS) */
+    /* A full socket wakes as well; the owner may have gone. */
+    (void)!sendto(fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, n);
+    close(fd);
 }
 
 void bell_ring(struct bell *b)
@@ -179,15 +203,34 @@ void bell_ring(struct bell *b)
     uint32_t how = atomic_exchange_explicit(&b->asleep, BELL_AWAKE, memory_order_acq_rel);
     if (how == BELL_AWAKE) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
-    if (how == BELL_PIPE) ring_pipe(b);
+    if (how == BELL_SOCKET)
+        ring_socket(b);
     else wake_set(&b->ring, how == BELL_HELPER ? HELPER_SET : ~HELPER_SET);
 }
 
 void bell_rouse(struct bell *b)
 {
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
-    if (bell_has_pipe(b)) ring_pipe(b);
+    if (bell_has_socket(b)) ring_socket(b);
     futex_wake_all(&b->ring);
+}
+
+uint32_t gate_enter(struct gate *g, const struct bell *b, uint32_t counted, struct sleep_words *words)
+{
+    bool by_bell = counted == GATE_POLLER || bell_has_socket(b) || !have_waitv() || words->n == SLEEP_WORDS_MAX;
+    uint32_t weight = by_bell ? GATE_POLLER : 1;
+    if (!by_bell) {
+        words->at[words->n].word = &g->ring;
+        words->at[words->n++].value = atomic_load_explicit(&g->ring, memory_order_relaxed);
+    }
+    /* relaxed: ordered by bell_announce */
+    if (counted != weight) atomic_fetch_add_explicit(&g->sleepers, weight - counted, memory_order_relaxed);
+    return weight;
+}
+
+void gate_leave(struct gate *g, uint32_t counted)
+{
+    atomic_fetch_sub_explicit(&g->sleepers, counted, memory_order_relaxed);
 }
 
 bool gate_open(struct gate *g)

@@ -22,8 +22,8 @@
  *   |                  |  that its ranks belong to (mpiexec --pset), "" for none. Nothing at all without sets.
  *   +------------------+  bytes
  *
- * A job on several nodes has a block on each. All describe the whole job and have the same secret; a card comes from one
- * to the other when somebody there asks for it first:
+ * A job on several nodes has a block on each. All describe the whole job and have the same secret; a card comes from
+ * one to the other when somebody there asks for it first:
  *
  *     node of the reader                                      node of the owner
  *
@@ -36,11 +36,21 @@
  *     launcher: data, state -> HERE, <------- card ---------- launcher: takes the bit, answers all who asked
  *             wakes the sleepers
  *
- * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not asked
- * for costs nothing.
+ * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
+ * asked for costs nothing.
  *
- * The rank itself comes from PMIX_RANK / TERN_JOB_RANK in the environment of each
- * process. The page-rounded block is sparse: a card slot that nobody wrote costs
+ * A second memfd, `memory`, has a slot for the shared segment of each rank of the node (transport/shm_memory.c). As
+ * every rank has inherited it, a rank reaches the segments of all others whatever the system lets it see of their
+ * processes.
+ *
+ * The rank that a process is comes from PMIX_RANK / TERN_JOB_RANK in its environment. A process claims it by a lock on
+ * the byte of the block whose offset is the rank, so two processes cannot be one rank at the same time. Of processes
+ * that are one rank in turn, each counts `turns` up; a reader waits for the card of its own turn.
+ *
+ * The descriptors are closed by exec in a rank that has opened them, so that programs that it starts do not get the
+ * job's key. Where a program between mpiexec and the rank has closed them, the rank takes them from the launcher
+ * (/proc/<pid>/fd, JOB_ENV_ID).
+ * The page-rounded block is sparse: a card slot that nobody wrote costs
  * nothing but address space.
  */
 #ifndef TERN_PROC_JOB_H
@@ -50,9 +60,10 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 3
+#define JOB_VERSION 4
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
+#define JOB_ENV_ID "TERN_JOB_ID" /* "launcher's pid:id of the block's memfd (memfile_id_of)" */
 #define JOB_CARD_MAX 496 /* bytes of one card */
 
 struct job_head {
@@ -68,14 +79,25 @@ struct job_head {
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */
     /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange); who wins prints the message,
-     * who loses is silent; both exit. The launcher reads it when a rank ends, and ends the others. */
+     * who loses is silent; both exit. The launcher reads it when a rank ends, and ends the others. The launcher sets it
+     * too, before it ends the ranks for another reason. A futex word: whoever changes it wakes the sleepers. */
     _Atomic uint32_t aborted;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
-    int32_t bell; /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
+    int32_t bell;   /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
+    int32_t memory; /* the descriptor of the memfd with a slot for each rank of the node, by its local rank; 0: none */
+    uint64_t memory_id, bell_id; /* what is behind the two (memfile_id_of) */
+    /* Written by the ranks: whether they may open each other's descriptors (transport/shm_memory.c). */
+    _Atomic uint64_t host;
+    _Atomic uint32_t apart;
     uint32_t pad;
 };
-static_assert(sizeof(struct job_head) == 176, "job block layout");
+static_assert(sizeof(struct job_head) == 208, "job block layout");
+
+/* A slot of `memory`: as much as a segment has with the defaults of TERN_SHM_BOX and TERN_SHM_BOXES, and some more. */
+#define JOB_SLOT_BYTES ((uint64_t)96 << 20)
+/* Room behind the slots, for the arena of each rank (transport/arena.h). */
+#define JOB_ARENA_BYTES ((uint64_t)1 << 38)
 
 struct job_place {
     uint32_t node, local_rank, appnum;
@@ -88,6 +110,10 @@ static_assert(sizeof(struct job_place) == 24, "job block layout");
  * has failed whatever its exit code). Written by the owner (release), read by the launcher after the exit (acquire). */
 enum job_life { JOB_LIFE_NONE, JOB_LIFE_INITIALISED, JOB_LIFE_FINALISED };
 
+/* Added by the launcher of the node when the process that it started has ended: no card will come any more. In the blocks
+ * of other nodes it is added for ranks that have ended without a card, once the card is wanted there. */
+#define JOB_ENDED 0x100u
+
 /* Of a card. WANTED: the launcher is to be told when it comes, or is on its way to get it. */
 enum job_card_state { JOB_CARD_EMPTY, JOB_CARD_HERE, JOB_CARD_WANTED };
 
@@ -95,8 +121,8 @@ struct job_card {
     _Atomic uint32_t state; /* enum job_card_state; a futex word: the writer wakes all sleepers */
     uint32_t len;
     uint8_t data[JOB_CARD_MAX];
-    _Atomic uint32_t life; /* enum job_life */
-    uint32_t pad;
+    _Atomic uint32_t life;  /* enum job_life, and JOB_ENDED */
+    _Atomic uint32_t turns; /* processes that have been this rank, the present one included */
 };
 static_assert(sizeof(struct job_card) == 512, "job block layout");
 

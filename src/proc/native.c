@@ -1,12 +1,15 @@
 /* native.c - bootstrap through the job block inherited from Tern's mpiexec (job.h). */
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/memfile.h"
 #include "base/sleep.h"
+#include "proc/inherit.h"
 #include "proc/job.h"
 #include "proc/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,17 +17,10 @@
 
 static struct job_head *job;
 static uint32_t my_rank;
-static struct stat bell; /* of the descriptor job->bell as it was at the start; st_ino 0: there is none */
-
-/* A number from the environment, -1 when absent or not a number. */
-static long env_number(const char *name)
-{
-    const char *s = getenv(name);
-    char *end;
-    if (!s || !*s) return -1;
-    long v = strtol(s, &end, 10);
-    return *end ? -1 : v;
-}
+static uint32_t my_turn; /* job_card.turns once the card is put: how many processes have been this rank */
+static int bell;         /* by which the launcher is told of wanted bits, 0: there is none */
+static uint64_t bell_id;
+static struct proc_shared shared; /* fd -1: there is none */
 
 static bool block_ok(const struct job_head *j, uint64_t bytes, uint32_t rank)
 {
@@ -40,11 +36,25 @@ static bool psets_ok(struct job_head *j)
     return j->pset_off <= j->bytes && j->pset_bytes <= j->bytes - j->pset_off && !job_psets(j)[j->pset_bytes - 1];
 }
 
+/* The block is kept open for the lock (claim); the library never closes it, which would give the lock up. */
+static int open_block(int number, int *fd, int *launcher)
+{
+    uint64_t id = 0;
+    *launcher = 0;
+    inherit_source(launcher, &id);
+    *fd = inherit_fd(number, id, *launcher);
+    if (*fd >= 0) return 0;
+    return err_sys("the descriptor %d (%s), by which mpiexec tells this program of its job, is not open, and cannot be "
+                   "opened anew at mpiexec (pid %d). The program that started this one has closed it: let it be kept "
+                   "(in Python: close_fds=False, or pass_fds=[%d])",
+                   number, JOB_ENV_FD, *launcher, number);
+}
+
 static int map_block(int fd, uint32_t rank)
 {
     struct stat st;
-    if (fstat(fd, &st)) return err_sys("the job block (descriptor %d, from %s) is not open", fd, JOB_ENV_FD);
-    if ((size_t)st.st_size < sizeof *job)
+    if (fstat(fd, &st)) return err_sys("the job block (descriptor %d, from %s)", fd, JOB_ENV_FD);
+    if (!S_ISREG(st.st_mode) || (size_t)st.st_size < sizeof *job)
         return err_set(TERN_ERR_SYSTEM, "descriptor %d, from %s, is not a job block", fd, JOB_ENV_FD);
     struct job_head *j = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (j == MAP_FAILED) return err_sys("cannot map the job block");
@@ -56,14 +66,59 @@ static int map_block(int fd, uint32_t rank)
     return 0;
 }
 
+static void native_close(void)
+{
+    if (job) munmap(job, job->bytes);
+    job = NULL;
+}
+
+/* Makes this process the rank. The lock goes with the process, however it ends. */
+static int claim(int fd, uint32_t rank)
+{
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)rank, .l_len = 1}, other = byte;
+    if (!fcntl(fd, F_SETLK, &byte) || (errno != EAGAIN && errno != EACCES)) return 0;
+    if (fcntl(fd, F_GETLK, &other) || other.l_type == F_UNLCK) other.l_pid = 0;
+    return err_set(
+        TERN_ERR_SYSTEM,
+        "rank %u of this job is the process %d, which still runs, and a rank can be one MPI program at a time: "
+        "start this one by `mpiexec -n 1`, or with TERN_BOOTSTRAP=single, as a job of its own",
+        rank, (int)other.l_pid);
+}
+
+static void open_shared(int launcher)
+{
+    shared = (struct proc_shared){.fd = job->memory ? inherit_fd(job->memory, job->memory_id, launcher) : -1,
+                                  .slot_bytes = JOB_SLOT_BYTES,
+                                  .arenas = job->local_size * JOB_SLOT_BYTES,
+                                  .arena_bytes = JOB_ARENA_BYTES,
+                                  .host = &job->host,
+                                  .apart = &job->apart,
+                                  .own = job_places(job)[my_rank].local_rank,
+                                  .slots = job->local_size,
+                                  .fresh = !atomic_load_explicit(&job_cards(job)[my_rank].turns, memory_order_relaxed)};
+}
+
+static void open_bell(int launcher)
+{
+    struct stat st;
+    bell = job->bell ? inherit_fd(job->bell, job->bell_id, launcher) : 0;
+    if (bell <= 0 || fstat(bell, &st) || !S_ISFIFO(st.st_mode)) bell = 0;
+    bell_id = bell ? memfile_id_of(bell) : 0;
+}
+
 static int native_open(struct proc_info *p)
 {
-    long fd = env_number(JOB_ENV_FD), rank = env_number(JOB_ENV_RANK);
-    if (fd < 0 || rank < 0) return TERN_ERR_NOT_FOUND;
-    int rc = map_block((int)fd, (uint32_t)rank);
+    int fd, launcher;
+    long number = proc_env_number(JOB_ENV_FD), rank = proc_env_number(JOB_ENV_RANK);
+    if (number < 0 || rank < 0) return TERN_ERR_NOT_FOUND;
+    int rc = open_block((int)number, &fd, &launcher);
+    if (!rc) rc = map_block(fd, (uint32_t)rank);
+    if (!rc && (rc = claim(fd, (uint32_t)rank))) native_close();
     if (rc) return rc;
     my_rank = (uint32_t)rank;
-    if (!job->bell || fstat(job->bell, &bell) || !S_ISFIFO(bell.st_mode)) memset(&bell, 0, sizeof bell);
+    my_turn = 0;
+    open_shared(launcher);
+    open_bell(launcher);
     const struct job_place *me = &job_places(job)[rank];
     snprintf(p->job, sizeof p->job, "%.*s", (int)sizeof job->name, job->name);
     p->rank = my_rank;
@@ -76,17 +131,14 @@ static int native_open(struct proc_info *p)
     p->appnum = me->appnum;
     p->usable_cpus = job->usable_cpus;
     p->bound = me->bound;
+    p->launcher = inherit_is_at(launcher, (int)number, fd) ? launcher : 0;
     return 0;
 }
 
 /* ---- cards ---- */
 
 /* A program may have closed what it did not open, and the number may be one of its own files now. */
-static bool bell_is_there(void)
-{
-    struct stat now;
-    return bell.st_ino && !fstat(job->bell, &now) && now.st_ino == bell.st_ino && now.st_dev == bell.st_dev;
-}
+static bool bell_is_there(void) { return bell && memfile_id_of(bell) == bell_id; }
 
 /* Has the launcher look at the card of a rank. A full bell rings already. */
 static int tell_launcher(uint32_t rank)
@@ -95,17 +147,30 @@ static int tell_launcher(uint32_t rank)
     /* release: pairs with the launcher's acquire, after which it looks at the card's state */
     atomic_fetch_or_explicit(&job_wanted(job)[rank / 64], (uint64_t)1 << rank % 64, memory_order_release);
     if (!bell_is_there())
-        return err_set(TERN_ERR_SYSTEM, "the descriptor %d, which leads to the launcher, is not open any more: the address of rank %u cannot be asked for (does the program close descriptors that it did not open?)",
+        return err_set(TERN_ERR_SYSTEM,
+                       "the descriptor %d, which leads to the launcher, is not open any more: the address of rank %u "
+                       "cannot be asked for (does the program close descriptors that it did not open?)",
                        job->bell, rank);
-    do n = write(job->bell, "", 1);
+    do n = write(bell, "", 1);
     while (n < 0 && errno == EINTR);
     return n < 0 && errno != EAGAIN ? err_sys("cannot ask the launcher for the address of rank %u", rank) : 0;
+}
+
+/* From here on the card of the process that was this rank before is not valid any more. */
+static void take_turn(struct job_card *c)
+{
+    uint32_t here = JOB_CARD_HERE;
+    atomic_compare_exchange_strong_explicit(&c->state, &here, JOB_CARD_EMPTY, memory_order_relaxed,
+                                            memory_order_relaxed);
+    /* release: who sees the new turn does not take the old card for it (acquire in card_is_there) */
+    my_turn = 1 + atomic_fetch_add_explicit(&c->turns, 1, memory_order_release);
 }
 
 static int native_card_put(const void *card, size_t len)
 {
     struct job_card *c = &job_cards(job)[my_rank];
     if (len > sizeof c->data) return err_set(TERN_ERR_INTERN, "card of %zu bytes does not fit", len);
+    take_turn(c);
     memcpy(c->data, card, len);
     c->len = (uint32_t)len;
     /* release: pairs with the acquire in await_card (and the launcher's), after which data and len are read */
@@ -124,12 +189,38 @@ static int want_card(struct job_card *c, uint32_t rank)
     return ask ? tell_launcher(rank) : 0;
 }
 
+/* Of another node the launcher brings what it has. */
+static bool is_local(uint32_t rank) { return job_places(job)[rank].node == job->node; }
+
+/* Is the card there, of a process that is its rank in the same turn as this one, or in a later one? */
+static bool card_is_there(const struct job_card *c, uint32_t rank, uint32_t *state)
+{
+    uint32_t turns = atomic_load_explicit(&c->turns, memory_order_acquire); /* pairs with take_turn */
+    *state = atomic_load_explicit(&c->state, memory_order_acquire);
+    return *state == JOB_CARD_HERE && (my_turn < 2 || turns >= my_turn || !is_local(rank));
+}
+
+/* When a rank ends, the launcher wakes those who wait for its card. One that was just about to wait looks again then. */
+#define AWAIT_NS 1000000000u
+
+static bool has_ended(const struct job_card *c)
+{
+    return atomic_load_explicit(&c->life, memory_order_acquire) & JOB_ENDED;
+}
+
 static int await_card(struct job_card *c, uint32_t rank)
 {
     uint32_t state;
     int rc = want_card(c, rank);
     if (rc) return rc;
-    while ((state = atomic_load_explicit(&c->state, memory_order_acquire)) != JOB_CARD_HERE) futex_sleep(&c->state, state, 0);
+    while (!card_is_there(c, rank, &state)) {
+        if (has_ended(c) && !card_is_there(c, rank, &state))
+            return err_set(TERN_ERR_PEER, "rank %u of the job has ended without %s MPI_Init", rank,
+                           my_turn > 1 ? "another" : "calling");
+        futex_sleep(&c->state, state, AWAIT_NS);
+    }
+    if (my_turn && is_local(rank) && atomic_load_explicit(&c->turns, memory_order_relaxed) > my_turn)
+        return err_set(TERN_ERR_PEER, "rank %u of the job has ended, and runs another MPI program now", rank);
     return 0;
 }
 
@@ -147,8 +238,16 @@ static int native_card_get(uint32_t rank, void *buf, size_t cap)
 
 static bool native_card_there(uint32_t rank)
 {
+    uint32_t state;
     struct job_card *c = &job_cards(job)[rank];
-    return !want_card(c, rank) && atomic_load_explicit(&c->state, memory_order_acquire) == JOB_CARD_HERE;
+    return has_ended(c) || (!want_card(c, rank) && card_is_there(c, rank, &state));
+}
+
+static bool native_never_came(uint32_t rank)
+{
+    uint32_t state;
+    const struct job_card *c = &job_cards(job)[rank];
+    return has_ended(c) && !card_is_there(c, rank, &state);
 }
 
 static uint32_t native_node_of(uint32_t rank) { return job_places(job)[rank].node; }
@@ -170,8 +269,30 @@ static bool native_abort(int code, const char *words)
     (void)words;
     uint32_t none = 0;
     /* relaxed: the launcher looks at it after it has reaped this process */
-    return atomic_compare_exchange_strong_explicit(&job->aborted, &none, 1 + ((uint32_t)code & 0xff),
-                                                   memory_order_relaxed, memory_order_relaxed);
+    bool first = atomic_compare_exchange_strong_explicit(&job->aborted, &none, 1 + ((uint32_t)code & 0xff),
+                                                         memory_order_relaxed, memory_order_relaxed);
+    futex_wake_all(&job->aborted);
+    return first;
+}
+
+/* The launcher learns of a death when the parent of the dead process does, and sets `aborted` before it ends anybody.
+ * The limit is for what is no death: a connection that broke between processes that live, or a launcher that is
+ * stopped. */
+#define END_MOST_NS UINT64_C(1500000000)
+
+/* A rank that has finalised may end as it likes; the launcher adds JOB_ENDED when it does. */
+static bool has_finalised(const struct job_card *c)
+{
+    /* acquire: pairs with the release in native_state of that process */
+    return (atomic_load_explicit(&c->life, memory_order_acquire) & ~JOB_ENDED) == JOB_LIFE_FINALISED;
+}
+
+static void native_await_end(uint32_t lost)
+{
+    uint64_t start = clock_ns(), waited;
+    if (lost < job->size && has_finalised(&job_cards(job)[lost])) return;
+    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && (waited = clock_ns() - start) < END_MOST_NS)
+        futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
 }
 
 static void native_state(int state)
@@ -208,11 +329,7 @@ static int native_pset_ranks(const char *name, uint32_t *ranks)
     return n ? n : TERN_ERR_NOT_FOUND;
 }
 
-static void native_close(void)
-{
-    if (job) munmap(job, job->bytes);
-    job = NULL;
-}
+static const struct proc_shared *native_shared(void) { return shared.fd >= 0 ? &shared : NULL; }
 
 const struct proc_boot proc_native = {
     .name = "native",
@@ -220,10 +337,13 @@ const struct proc_boot proc_native = {
     .card_put = native_card_put,
     .card_get = native_card_get,
     .card_there = native_card_there,
+    .never_came = native_never_came,
     .node_of = native_node_of,
     .seat_of = native_seat_of,
     .secret = native_secret,
+    .shared = native_shared,
     .abort = native_abort,
+    .await_end = native_await_end,
     .state = native_state,
     .psets = native_psets,
     .pset_ranks = native_pset_ranks,

@@ -190,16 +190,10 @@ static int boot_secret(uint8_t key[32])
 
 /* ---- nodes ---- */
 
-static long env_number(const char *name)
-{
-    const char *s = getenv(name);
-    return s ? strtol(s, NULL, 10) : -1;
-}
-
 /* Without a word of the launcher: all on one node if it says at least so many are on this one, else each on its own. */
 static void guess_nodes(void)
 {
-    bool together = env_number("MPI_LOCALNRANKS") == (long)job_size;
+    bool together = proc_env_number("MPI_LOCALNRANKS") == (long)job_size;
     for (uint32_t r = 0; r < job_size; r++) node_table[r] = together ? 0 : r;
 }
 
@@ -269,7 +263,7 @@ static int describe(struct proc_info *p)
 
 static int boot_open(const struct pmi_dialect *d, struct proc_info *p)
 {
-    long rank = env_number("PMI_RANK"), size = env_number("PMI_SIZE");
+    long rank = proc_env_number("PMI_RANK"), size = proc_env_number("PMI_SIZE");
     p->rank = rank >= 0 ? (uint32_t)rank : UINT32_MAX;
     p->size = size > 0 ? (uint32_t)size : 0;
     int rc = pmi_wire_open(&p->rank, &p->size);

@@ -21,6 +21,7 @@ static struct {
     bool frames;
     size_t from, to; /* what has been read and not been used, in `in` */
     char in[4096];
+    char question[FRAME_HEAD + PMI_TEXT_MAX], answer[PMI_TEXT_MAX];
 } wire = {.fd = -1};
 
 /* ---- the launcher's socket ---- */
@@ -190,8 +191,7 @@ static int read_frame(char *text)
 
 static int say(const char *fmt, va_list args)
 {
-    char text[FRAME_HEAD + PMI_TEXT_MAX];
-    char *body = text + (wire.frames ? FRAME_HEAD : 0);
+    char *text = wire.question, *body = text + (wire.frames ? FRAME_HEAD : 0);
     if (wire.fd < 0) return err_set(TERN_ERR_SYSTEM, "there is no connection to the launcher (PMI) any more");
     int n = vsnprintf(body, PMI_TEXT_MAX - 1, fmt, args);
     if (n < 0 || n >= PMI_TEXT_MAX - 1)
@@ -218,7 +218,8 @@ int pmi_say(const char *fmt, ...)
 static int hear(struct pmi_answer *a)
 {
     a->sep = wire.frames ? ';' : ' ';
-    return wire.frames ? read_frame(a->text) : read_line(a->text);
+    a->text = wire.answer;
+    return wire.frames ? read_frame(wire.answer) : read_line(wire.answer);
 }
 
 int pmi_ask(struct pmi_answer *a, const char *cmd, const char *fmt, ...)

@@ -21,7 +21,7 @@
 
 struct pmi_answer {
     char sep; /* between its fields */
-    char text[PMI_TEXT_MAX];
+    const char *text; /* valid until the next question */
 };
 
 /* Does the environment name a launcher that can be talked to? A PMI_FD that is no open socket (a program that a rank

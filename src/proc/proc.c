@@ -6,12 +6,11 @@
 #include "proc/module.h"
 #include "proc/stray.h"
 
-#include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct proc_info self;
@@ -26,6 +25,15 @@ static long file_number(const char *path, long *second)
     if (fscanf(f, "%ld %ld", &a, second) < 1) a = -1;
     fclose(f);
     return a;
+}
+
+long proc_env_number(const char *name)
+{
+    const char *s = getenv(name);
+    char *end;
+    if (!s || *s < '0' || *s > '9') return -1;
+    long n = strtol(s, &end, 10);
+    return *end ? -1 : n;
 }
 
 static long quota_cpus(void)
@@ -125,6 +133,7 @@ void proc_close(void)
 const struct proc_info *proc_self(void) { return &self; }
 int proc_card_put(const void *card, size_t len) { return boot->card_put(card, len); }
 int proc_card_get(uint32_t rank, void *buf, size_t cap) { return boot->card_get(rank, buf, cap); }
+bool proc_never_came(uint32_t rank) { return boot->never_came && boot->never_came(rank); }
 bool proc_card_there(uint32_t rank) { return boot->card_there && boot->card_there(rank); }
 uint32_t proc_node_of(uint32_t rank) { return boot->node_of(rank); }
 
@@ -134,6 +143,8 @@ bool proc_seat_of(uint32_t rank, struct proc_seat *seat)
     return boot->seat_of != NULL;
 }
 int proc_secret(uint8_t key[32]) { return boot->secret(key); }
+
+const struct proc_shared *proc_shared(void) { return boot->shared ? boot->shared() : NULL; }
 
 int proc_psets(void (*each)(void *arg, const char *name), void *arg) { return boot->psets ? boot->psets(each, arg) : 0; }
 
@@ -152,11 +163,16 @@ void proc_leave(void)
     if (boot && boot->leave) boot->leave();
 }
 
+/* The rank that was lost last, plus 1; 0: none. Relaxed: a thread that fails by a loss has noted it, or has been told
+ * by the one that did. */
+static _Atomic uint32_t lost;
+
+void proc_note_loss(uint32_t rank) { atomic_store_explicit(&lost, rank + 1, memory_order_relaxed); }
+
 void proc_await_end(void)
 {
-    struct timespec left = {1, 500000000};
-    if (!boot || boot == &proc_single) return;
-    while (nanosleep(&left, &left) && errno == EINTR) {}
+    uint32_t rank = atomic_load_explicit(&lost, memory_order_relaxed);
+    if (rank && boot && boot->await_end) boot->await_end(rank - 1);
 }
 
 void proc_abort(int code, const char *words)

@@ -8,6 +8,7 @@
 #include "proc/stray.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/proc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,29 +34,20 @@ static const struct launcher {
 
 #define STEP_MAX 0xfffffff0 /* Slurm's numbers from here on are no steps: batch scripts, interactive shells ... */
 
-static long number(const char *name)
-{
-    const char *s = name ? getenv(name) : NULL;
-    char *end;
-    if (!s || *s < '0' || *s > '9') return -1;
-    long n = strtol(s, &end, 10);
-    return *end ? -1 : n;
-}
-
 /* The rank of this process among several that `l` started; -1: it has not, or one only. */
 static long rank_under(const struct launcher *l)
 {
-    long rank = number(l->rank), step = l->step ? number(l->step) : 0;
+    long rank = proc_env_number(l->rank), step = l->step ? proc_env_number(l->step) : 0;
     if (rank < 0 || step < 0 || step >= STEP_MAX || (l->shell && getenv(l->shell))) return -1;
-    if (l->size ? number(l->size) < 2 : rank < 1) return -1;
+    if (l->size ? proc_env_number(l->size) < 2 : rank < 1) return -1;
     return rank;
 }
 
 static void describe(const struct launcher *l, char *words, size_t room)
 {
     char many[64] = "several", sign[100];
-    snprintf(sign, sizeof sign, "%s=%ld", l->size ? l->size : l->rank, number(l->size ? l->size : l->rank));
-    if (l->size) snprintf(many, sizeof many, "%ld", number(l->size));
+    snprintf(sign, sizeof sign, "%s=%ld", l->size ? l->size : l->rank, proc_env_number(l->size ? l->size : l->rank));
+    if (l->size) snprintf(many, sizeof many, "%ld", proc_env_number(l->size));
     snprintf(words, room,
              "%s started this program as %s processes (%s), but gave them no way to find each other that Tern "
              "understands. %s",
