@@ -4,11 +4,11 @@
  * in lists by the power of two of their length.
  */
 #include "transport/arena.h"
+#include "base/memfile.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define RANGE_MAX ((uintptr_t)1 << 38)  /* address space reserved, not memory ... */
@@ -27,8 +27,12 @@ struct page {
 _Atomic uintptr_t arena_base, arena_bytes;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic uint32_t *published;
+static struct arena_note *published;
+static struct arena_room room = {.fd = -1};
 static int fd = -1;
+/* memfile_id_of what fd was opened for: the program may have closed it, and the number be its own. */
+static uint64_t fd_id;
+static uint64_t start_at; /* of the arena in the file */
 static bool unusable;        /* making it failed once: it is not tried again */
 static uintptr_t range, page_size;
 static struct page *pages;   /* of the whole range; untouched parts cost nothing */
@@ -132,30 +136,50 @@ static bool make_table(void)
     return pages != NULL;
 }
 
+static void tell_peers(void)
+{
+    if (!published) return;
+    atomic_store_explicit(&published->id, fd_id, memory_order_relaxed);
+    atomic_store_explicit(&published->offset, start_at, memory_order_relaxed);
+    atomic_store_explicit(&published->bytes, arena_bytes, memory_order_relaxed);
+    /* release: pairs with the acquire in shm_window.c */
+    atomic_store_explicit(&published->fd, (uint32_t)fd + 1, memory_order_release);
+}
+
+static bool in_room(void) { return fd >= 0 && fd == room.fd; }
+
+static bool open_file(void)
+{
+    bool shared = room.fd >= 0 && atomic_load_explicit(room.apart, memory_order_relaxed);
+    fd = shared ? room.fd : memfd_create("tern-arena", MFD_CLOEXEC);
+    if (fd < 0 || !(fd_id = memfile_id_of(fd))) return false;
+    start_at = shared ? room.offset : 0;
+    return true;
+}
+
+static bool is_open(void) { return memfile_id_of(fd) == fd_id; }
+
 static bool start(void)
 {
     char *p = NULL;
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (range = RANGE_MAX; range >= RANGE_MIN && !(p = reserve(range + ARENA_HUGE)); range /= 4) continue;
     if (!p) return false;
-    fd = memfd_create("tern-arena", MFD_CLOEXEC);
-    if (fd < 0 || !make_table()) {
+    if (!open_file() || !make_table()) {
         munmap(p, range + ARENA_HUGE);
-        if (fd >= 0) close(fd);
+        if (fd >= 0 && !in_room()) close(fd);
         fd = -1;
         return false;
     }
     arena_base = round_up((uintptr_t)p, ARENA_HUGE); /* so that pages of the file can be large ones, here and at peers */
-    pages[0].n = 1; /* place 0 stands for none */
-    if (published) atomic_store_explicit(published, (uint32_t)fd + 1, memory_order_release); /* pairs with who maps it */
+    pages[0].n = 1;                                  /* place 0 stands for none */
     return true;
 }
 
-/* A file that is longer than RLIMIT_FSIZE ends the process by a signal: it is not asked for. */
-static bool file_may_have(uintptr_t bytes)
+/* The file is made to have so many bytes of the arena. */
+static bool extend(uintptr_t bytes)
 {
-    struct rlimit r;
-    return getrlimit(RLIMIT_FSIZE, &r) || r.rlim_cur == RLIM_INFINITY || bytes <= r.rlim_cur;
+    return is_open() && (in_room() ? bytes <= room.bytes : memfile_resize(fd, bytes));
 }
 
 /* Makes the memfd longer by at least n pages, or twice as long. */
@@ -163,13 +187,14 @@ static bool grow(uint32_t n)
 {
     uintptr_t old = arena_bytes, want = old ? 2 * old : FIRST_SIZE;
     while (want < old + ((uintptr_t)n + 1) * page_size) want *= 2;
-    if (want > range || !file_may_have(want) || ftruncate(fd, (off_t)want)) return false;
-    void *p = mmap((void *)(arena_base + old), want - old, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
-                   (off_t)old);
+    if (want > range || !extend(want)) return false;
+    void *p = mmap((void *)(arena_base + old), want - old, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (off_t)(start_at + old));
     if (p == MAP_FAILED) return false;
     madvise(p, want - old, MADV_HUGEPAGE); /* where the system gives large pages to shared memory */
     uint32_t first = old ? (uint32_t)(old / page_size) : 1, end = (uint32_t)(want / page_size);
     atomic_store_explicit(&arena_bytes, want, memory_order_relaxed);
+    tell_peers();
     give_back(first, end - first, end);
     return true;
 }
@@ -186,11 +211,13 @@ static bool system_has(size_t bytes)
 
 static void return_pages(uint32_t first, uint32_t n)
 {
-    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(first * page_size), (off_t)(n * page_size));
+    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)(start_at + first * page_size),
+              (off_t)(n * page_size));
 }
 
 static void cool(void)
 {
+    if (!is_open()) return;
     for (unsigned c = 0; c < CLASSES; c++)
         for (uint32_t first = lists[c]; first; first = pages[first].next) return_pages(first, pages[first].n);
     warm = 0;
@@ -198,11 +225,19 @@ static void cool(void)
 
 /* ---- blocks ---- */
 
-void arena_publish(_Atomic uint32_t *where)
+void arena_offer(const struct arena_room *r)
+{
+    pthread_mutex_lock(&lock);
+    room = *r;
+    pthread_mutex_unlock(&lock);
+}
+
+void arena_publish(struct arena_note *where)
 {
     pthread_mutex_lock(&lock);
     published = where;
-    if (where) atomic_store_explicit(where, (uint32_t)fd + 1, memory_order_release); /* fd -1: 0, not there yet */
+    if (fd >= 0 && where)
+        tell_peers();
     else if (fd >= 0) cool();
     pthread_mutex_unlock(&lock);
 }

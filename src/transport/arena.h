@@ -3,13 +3,20 @@
  * MPI_Alloc_mem gives out where there are peers. A copy from or into it needs no
  * system call and no permission beyond that of the segments.
  *
- *   the memfd:   | unused page | block | free | block | ... free              | size, doubles when used up
- *   here:        mapped at the front of one reserved address range, so blocks never move
- *   at a peer:   mapped whole, once more when it has grown (tp_ops.window)
+ *   an arena:      | unused page | block | free | block | ... free |         size, doubles when used up
  *
- * A byte of it has a place: its offset in the memfd, never 0. No file has a name, so
- * nothing is left behind when the process dies, however it dies. The book-keeping is
- * private memory, which a peer that writes astray cannot reach.
+ *   own memfd:     | arena |                                                 the file grows with it
+ *   node memory:   | segments of all ranks | arena | arena | ... |           room for one of each rank (arena_room)
+ *                                          ^ arena_note.offset of the first
+ *
+ *   here:          mapped at the front of one reserved address range, so blocks never move
+ *   at a peer:     mapped whole, once more when it has grown (tp_ops.window)
+ *
+ * A byte has a place: its distance from the start of the arena, never 0. The arena is
+ * a memfd of its own, or, where ranks cannot open each other's descriptors, this rank's
+ * part of the node memory (shm_memory.c); arena_note.offset says where it starts. No
+ * file has a name, so nothing is left behind when the process dies, however it dies.
+ * The book-keeping is private memory, which a peer that writes astray cannot reach.
  *
  * Pages are the system's when nobody has touched them, and again when more than
  * ARENA_WARM bytes have been freed.
@@ -26,9 +33,28 @@
 #define ARENA_WARM ((size_t)32 << 20)  /* freed bytes kept for the next allocation; as glibc's malloc, at most */
 #define ARENA_HUGE ((size_t)2 << 20)   /* blocks from here on begin at a border of a large page */
 
-/* Peers are told where the memory is by *where: 0, or the descriptor of the memfd + 1. NULL: there are no peers any
- * more. The memory itself stays as long as a block of it is in use. */
-void arena_publish(_Atomic uint32_t *where);
+/* What peers are told of the memory. */
+struct arena_note {
+    _Atomic uint64_t id;     /* of the file (memfile_id_of) */
+    _Atomic uint64_t offset; /* of the arena in it */
+    _Atomic uint64_t bytes;  /* so far */
+    _Atomic uint32_t fd;     /* descriptor of the file + 1, 0 while there is none; set last (release) */
+    uint32_t pad;
+};
+static_assert(sizeof(struct arena_note) == 32, "shared layout");
+
+/* Room in a file that peers have already: [offset, offset + bytes) of fd, taken instead of a memfd of this process's
+ * own if *apart says, when the first block is asked for, that peers cannot open descriptors of each other. */
+struct arena_room {
+    int fd;
+    uint64_t offset, bytes;
+    const _Atomic uint32_t *apart;
+};
+void arena_offer(const struct arena_room *);
+
+/* Where the note for the peers is kept up to date. NULL: there are no peers any more. The memory itself stays as long
+ * as a block of it is in use. */
+void arena_publish(struct arena_note *where);
 
 /* A block at a multiple of `align` (a power of two; that of a page at least); NULL without words: not to be had. */
 void *arena_alloc(size_t bytes, size_t align);

@@ -343,6 +343,13 @@ static void mock_nudge(struct tp_ep *ep)
 
 /* ---- sleeping ---- */
 
+static void mock_cores(struct tp_dom *d, bool gates, cpu_set_t *cores)
+{
+    (void)d;
+    (void)gates;
+    if (mock_script.core >= 0) CPU_SET((size_t)mock_script.core, cores);
+}
+
 static struct bell *mock_bell(struct tp_dom *d)
 {
     (void)d;
@@ -376,6 +383,7 @@ const struct tp_ops tp_mock = {
     .window = mock_window,
     .nudge = mock_nudge,
     .progress = mock_progress,
+    .cores = mock_cores,
     .bell = mock_bell,
     .idle = mock_idle,
 };

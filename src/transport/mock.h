@@ -35,8 +35,10 @@ struct mock_script {
     uint32_t lose;
     bool done_after_lost;
     bool sever_counts; /* and does nothing else */
+
+    int core; /* the core that tp_ops.cores says the peer is on; -1: it says nothing */
 };
-#define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, .max_short = 8192, .room = 64}
+#define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, .max_short = 8192, .room = 64, .core = -1}
 
 struct mock_count {
     uint64_t sent[AM_COUNT]; /* by id, accepted */

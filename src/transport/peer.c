@@ -3,7 +3,7 @@
  *
  * A card is a list of the cards of all transports of a process:
  *     | name length (1) | name | card length (1) | card | ... | 0 |
- * and ahead of them, in the same form, under the name SETTINGS, the number peer_settings.
+ * and ahead of them, in the same form, under the name SETTINGS, a struct settings.
  */
 #include "transport/peer.h"
 #include "base/err.h"
@@ -18,6 +18,12 @@
 #define CARD_MAX 496
 #define DOMS_MAX 8
 #define SETTINGS "set"
+
+struct settings {
+    uint64_t compared;    /* peer_settings */
+    int64_t first_window; /* of its peers: what each may send before it is given more */
+};
+static_assert(sizeof(struct settings) == 16 && sizeof SETTINGS == 3 + 1, "the lengths in put_card");
 
 tp_handler_fn tp_handlers[AM_COUNT];
 tp_sink_fn tp_sinks[AM_COUNT];
@@ -80,7 +86,7 @@ static int open_dom(const struct tp_ops *ops)
 static int open_bell(void)
 {
     if (bell == &own_bell) bell_open(bell, true);
-    return far_count ? bell_open_pipe(bell) : 0;
+    return far_count ? bell_open_socket(bell) : 0;
 }
 
 /* Opens what TERN_TRANSPORTS lists, "a,b,c". */
@@ -102,11 +108,11 @@ static int open_listed(const char *list)
 
 static int put_card(void)
 {
-    uint8_t card[CARD_MAX] = "\3" SETTINGS "\10";
-    size_t n = sizeof "\3" SETTINGS "\10" - 1;
-    static_assert(sizeof peer_settings == 8 && sizeof SETTINGS == 3 + 1, "the lengths above");
-    memcpy(card + n, &peer_settings, sizeof peer_settings);
-    n += sizeof peer_settings;
+    uint8_t card[CARD_MAX] = "\3" SETTINGS "\20";
+    size_t n = sizeof "\3" SETTINGS "\20" - 1;
+    struct settings own = {peer_settings, peer_first_window()};
+    memcpy(card + n, &own, sizeof own);
+    n += sizeof own;
     for (int i = 0; i < dom_count; i++) {
         size_t name = strlen(doms[i].ops->name);
         card[n++] = (uint8_t)name;
@@ -177,6 +183,12 @@ void peer_close(void)
     absent[0] = 0;
 }
 
+int64_t peer_first_window(void)
+{
+    int64_t others = peer_count > 1 ? peer_count - 1 : 1;
+    return min_int64(var_int(VAR_EAGER_STORE) / 2 / others, var_int(VAR_EAGER_CREDIT));
+}
+
 struct peer *peer_of_sender(uint32_t index)
 {
     if (index >= peer_count) {
@@ -192,11 +204,13 @@ struct peer *peer_of_sender(uint32_t index)
     }
     memset(p, 0, sizeof *p);
     p->index = index;
-    p->credit = var_int(VAR_EAGER_CREDIT);
+    p->window = peer_first_window();
+    p->due = p->window / 2;
     p->short_max = -1;
     list_init(&p->pending_head);
     list_init(&p->in_pending);
     list_init(&p->in_lost);
+    list_init(&p->streams_waiting);
     peer_table[index] = p;
     return p;
 }
@@ -224,11 +238,14 @@ static int out_of_reach(uint32_t index)
                    var_text(VAR_TRANSPORTS), index, absent);
 }
 
-bool peer_local_only(void) { return !far_count && proc_self()->nodes > 1; }
+/* Without memory that the launcher has made for all, a process of this node may be out of reach as well. */
+static bool may_be_apart(void) { return !proc_shared() && peer_count > 1; }
+
+bool peer_local_only(void) { return !far_count && (proc_self()->nodes > 1 || may_be_apart()); }
 
 bool peer_may_be_beyond(uint32_t index)
 {
-    return peer_local_only() && proc_node_of(index) != proc_node_of(proc_self()->rank);
+    return peer_local_only() && (may_be_apart() || proc_node_of(index) != proc_node_of(proc_self()->rank));
 }
 
 int peer_beyond(uint32_t index)
@@ -237,6 +254,31 @@ int peer_beyond(uint32_t index)
     if (!peer_may_be_beyond(index) || (peer_table[index] && peer_table[index]->ep.ops)) return 0;
     int n = proc_card_get(index, card, sizeof card);
     return n < 0 ? n : best_dom(card, (size_t)n) ? 0 : out_of_reach(index);
+}
+
+static bool settings_on(const uint8_t *card, size_t n, struct settings *s)
+{
+    size_t len;
+    const uint8_t *part = card_part(card, n, SETTINGS, &len);
+    if (!part || len != sizeof *s) return false;
+    memcpy(s, part, sizeof *s);
+    return true;
+}
+
+static void learn_window(struct peer *p, const uint8_t *card, size_t n)
+{
+    struct settings s;
+    if (p->flags & PEER_WINDOW_KNOWN || !settings_on(card, n, &s)) return;
+    p->flags |= PEER_WINDOW_KNOWN;
+    p->window_there += s.first_window;
+    p->credit += s.first_window;
+}
+
+void peer_learn_window(struct peer *p)
+{
+    uint8_t card[CARD_MAX];
+    int n = p->flags & PEER_WINDOW_KNOWN ? 0 : proc_card_get(p->index, card, sizeof card);
+    if (n > 0) learn_window(p, card, (size_t)n);
 }
 
 struct peer *peer_connect(uint32_t index)
@@ -254,25 +296,20 @@ struct peer *peer_connect(uint32_t index)
     size_t len;
     const uint8_t *part = card_part(card, (size_t)n, d->ops->name, &len);
     if (d->ops->ep_open(d->dom, p, part, len, &p->ep)) return NULL;
+    learn_window(p, card, (size_t)n);
     return p;
 }
 
 int peer_settings_of(uint32_t index, uint64_t *settings)
 {
     uint8_t card[CARD_MAX];
-    size_t len;
+    struct settings s;
     int n = proc_card_get(index, card, sizeof card);
     if (n < 0) return n;
-    const uint8_t *part = card_part(card, (size_t)n, SETTINGS, &len);
-    if (!part || len != sizeof *settings) return err_set(TERN_ERR_PEER, "the card of rank %u of the job does not say its settings", index);
-    memcpy(settings, part, sizeof *settings);
+    if (!settings_on(card, (size_t)n, &s))
+        return err_set(TERN_ERR_PEER, "the card of rank %u of the job does not say its settings", index);
+    *settings = s.compared;
     return 0;
-}
-
-void peer_close_short(void)
-{
-    for (uint32_t i = 0; i < peer_count; i++)
-        if (peer_table[i]) __atomic_store_n(&peer_table[i]->short_max, -1, __ATOMIC_RELAXED); /* its reader may be at it */
 }
 
 int peer_short_prepare(void)
@@ -287,10 +324,13 @@ void peer_short_open(bool open)
     atomic_store_explicit(&peer_short_table, open ? peer_table : nobody, memory_order_release);
 }
 
-bool peer_is_local(uint32_t index)
+bool peer_is_mappable(uint32_t index)
 {
-    struct peer *p = peer_get(index);
-    return p && (p->ep.caps & TP_CAP_MAP);
+    uint8_t card[CARD_MAX];
+    if (!far_count || index == proc_self()->rank) return true;
+    int n = proc_card_get(index, card, sizeof card);
+    const struct open_dom *d = n < 0 ? NULL : best_dom(card, (size_t)n);
+    return d && d->ops->map;
 }
 
 /* Far ones have their turn when the near ones have nothing, and now and then when they always have something. */
@@ -317,6 +357,12 @@ int peer_progress(int budget)
     return likely(!far_count) ? n : progress_far(budget, n);
 }
 
+void peer_cores(bool gates, cpu_set_t *cores)
+{
+    for (int i = 0; i < near_count; i++)
+        if (near[i].ops->cores) near[i].ops->cores(near[i].dom, gates, cores);
+}
+
 struct bell *peer_bell(void) { return bell; }
 
 bool peer_idle(bool want_room)
@@ -335,19 +381,34 @@ int peer_wait_fds(int *fds)
     return n;
 }
 
-void peer_sleep(struct bell *b, uint32_t ticket, struct gate *gate, uint32_t seen, uint64_t most_ns)
+void peer_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns)
 {
     int fds[BELL_FDS_MAX];
-    if (!bell_has_pipe(b)) {
-        bell_wait(b, ticket, gate ? &gate->ring : NULL, seen, most_ns);
+    if (!bell_has_socket(b)) {
+        bell_wait(b, ticket, words, most_ns);
         return;
     }
     bell_poll(b, ticket, fds, peer_wait_fds(fds), most_ns); /* who opens the gate rings the bell too */
 }
 
+/* Connects to the peer, as its bell is in its segment. The peer may be awake, asleep at the gate, asleep by its bell,
+ * or have left: only the peer knows. If it cannot be connected, the caller has not failed: its error is kept. */
+static TERN_COLD struct peer *connect_to_wake(uint32_t index)
+{
+    struct peer *p = peer_table[index];
+    char words[512];
+    int code = err_code();
+    if (p && p->lost) return NULL;
+    snprintf(words, sizeof words, "%s", err_words());
+    p = peer_connect(index);
+    err_set(code, "%s", words);
+    return p;
+}
+
 void peer_wake(uint32_t index)
 {
-    struct peer *p = peer_get(index);
+    struct peer *p = peer_table[index];
+    if (unlikely(!p || !p->ep.ops)) p = connect_to_wake(index);
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
@@ -355,6 +416,12 @@ bool peer_is_helped(uint32_t index)
 {
     struct peer *p = peer_get(index);
     return p && p->ep.ops->helped && p->ep.ops->helped(&p->ep);
+}
+
+void peer_trim(void)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->trim) doms[i].ops->trim(doms[i].dom);
 }
 
 bool peer_drained(void)

@@ -19,6 +19,7 @@ enum peer_flag {
     PEER_ASKED = 2, /* we have asked whether it is still there, and it has not said that it is over */
     PEER_ASKS = 4,  /* it wants to be told when we are over */
     PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
+    PEER_WINDOW_KNOWN = 16, /* our first window there is in `credit` and `window_there` */
 };
 
 struct peer {
@@ -26,12 +27,12 @@ struct peer {
     struct tp_ep ep;
     int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
     struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
-    int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, `pending`, or threads */
+    int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, or `pending` */
 
     /* line 1 */
     TERN_ALIGNED(CACHE_LINE) uint32_t index;
     uint32_t flags;         /* enum peer_flag */
-    int64_t owed;           /* eager bytes of the peer consumed here and not given back yet */
+    int64_t due;            /* eager bytes of the peer still to be consumed here until it is given credit */
     struct link pending_head;
     struct link in_pending; /* in the lane's list of peers with pending operations */
     char *lost;             /* not NULL: nothing goes to or comes from it any more, and why in words (pt2pt/lost.h) */
@@ -40,7 +41,11 @@ struct peer {
     /* line 2 */
     const struct limits *limits; /* of its transport (pt2pt/limits.h), NULL: not connected yet */
     int64_t stored;         /* eager bytes of the peer that lie here unreceived */
+    int64_t window;         /* what it may have sent us and we have not consumed (pt2pt/credit.c) */
+    int64_t window_there;   /* the same of ours, at the peer: `credit` is never more */
     struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
+    struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/stream.c) */
+    uint32_t streams;            /* that do so now */
 };
 static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");
 static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
@@ -48,11 +53,19 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 extern TERN_HIDDEN struct peer **peer_table; /* by index; an entry is NULL until first use */
 extern uint32_t peer_count;
 
-/* What sends without the lock look their peer up in: peer_table, or for a while one that has none. Acquire: pairs with
- * peer_short_open. */
+/* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
+ * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */
 extern TERN_HIDDEN struct peer **_Atomic peer_short_table;
 void peer_short_open(bool open); /* false: no new send finds a peer. Needs peer_short_prepare */
 int peer_short_prepare(void);
+
+/* The window of a new peer here: its share of half of TERN_EAGER_STORE, at most TERN_EAGER_CREDIT. The card says it,
+ * since the variables of the peer may be other ones. */
+int64_t peer_first_window(void);
+
+/* Our first window at a peer, from its card, unless it is known: peer_connect knows it, but a transport may also take a
+ * connection that the peer has made. Without a card there is none, and messages are offered. May wait for the card. */
+void peer_learn_window(struct peer *) TERN_COLD;
 
 /* All transports that there are, by name; ends with NULL. */
 extern const struct tp_ops *const peer_transports[];
@@ -74,20 +87,17 @@ struct peer *peer_connect(uint32_t index) TERN_COLD;
 /* The peer a message came from: as peer_connect, without connecting back. */
 struct peer *peer_of_sender(uint32_t index);
 
-/* Threads will share the peers: small messages no longer go straight out (short_max). */
-void peer_close_short(void);
-
 /*
  * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all
- * processes are on one node, or a transport goes beyond it; else waits until the process's card is there. The others:
- * may that be so?
+ * processes have the memory of one node, or a transport goes beyond it; else waits until the process's card is there.
+ * The others: may that be so?
  */
 bool peer_local_only(void); /* may it be so of any process at all? */
 bool peer_may_be_beyond(uint32_t index);
 int peer_beyond(uint32_t index) TERN_COLD;
 
-/* True if the process shares this machine's memory with us (shm can reach it). */
-bool peer_is_local(uint32_t index);
+/* Can memory of this process be mapped by that one (TP_CAP_MAP), once they are connected? Waits for its card. */
+bool peer_is_mappable(uint32_t index);
 
 static inline struct peer *peer_get(uint32_t index)
 {
@@ -98,19 +108,18 @@ static inline struct peer *peer_get(uint32_t index)
 /* Over all open transports. */
 int peer_progress(int budget);      /* messages delivered */
 int peer_progress_near(int budget); /* the same without those that need system calls */
+void peer_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
 struct bell *peer_bell(void);       /* the doorbell of this process */
 bool peer_idle(bool want_room);     /* see tp_ops.idle */
 bool peer_drained(void);            /* see tp_ops.drained */
+void peer_trim(void) TERN_COLD;     /* see tp_ops.trim */
 
-/* Sleeps as bell_announce said: until the bell rings after `ticket`, `gate` opens after it showed `seen`, or a socket
- * has something; at most for most_ns. Without the lane's lock. */
-void peer_sleep(struct bell *, uint32_t ticket, struct gate *gate, uint32_t seen, uint64_t most_ns);
+/* Sleeps as bell_announce said: until the bell rings after `ticket`, one of the gates in `words` opens, or a socket has
+ * something; at most for most_ns. Without the lane's lock. */
+void peer_sleep(struct bell *, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns);
 
 /* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
 int peer_wait_fds(int *fds);
-
-/* What one that sleeps counts for in gate.sleepers. */
-static inline uint32_t peer_sleep_weight(const struct bell *b) { return bell_has_pipe(b) ? GATE_POLLER : 1; }
 
 /* Behind a message for which the peer's helper may be needed: looks again whether that sleeps (sleep.h, bell_check_again). */
 static inline void peer_look_again(struct peer *p)
@@ -118,7 +127,8 @@ static inline void peer_look_again(struct peer *p)
     if (p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
-/* Wakes the process with this index if it sleeps: something has changed in memory that it looks at. */
+/* Wakes the process with this index by its bell, if it sleeps: something has changed in memory that it looks at. For
+ * those that no gate wakes; one that has left needs none. */
 void peer_wake(uint32_t index);
 
 /* Has that process, which shares memory with us, a helper thread? */

@@ -1,7 +1,7 @@
 /*
  * shm_segment.h - layout of a rank's shared segment: what its peers on the node
- * map. One memfd for each rank, opened by peers through /proc/<pid>/fd/<fd>, so
- * that no file exists anywhere and nothing can be left behind.
+ * map. It lies in a memfd (shm_memory.c), so no file exists anywhere and nothing
+ * can be left behind.
  *
  *   0        +-----------------------------------+
  *            | struct shm_segment                |  identity, doorbell, count of boxes given out
@@ -26,6 +26,8 @@
  * consumed and then gives the space back by `head` (release). A small message
  * thus moves one cache line and no shared counter.
  *
+ * A ring that has been full keeps its pages. Its sender gives them back when it has waited for long (shm_trim.c).
+ *
  * The common box serves senders that came after all boxes were given out: its
  * writers take `lock`, never waiting for it.
  */
@@ -34,6 +36,7 @@
 
 #include "base/compiler.h"
 #include "base/sleep.h"
+#include "transport/arena.h"
 
 #define SHM_MAGIC 0x7e525348u
 #define SHM_RECORD_HEAD 24 /* word, h0, h1 */
@@ -44,12 +47,13 @@ struct shm_segment {
     uint32_t pid, index;
     uint64_t bytes, box_off, ring_off, heap_off;
     uint32_t boxes, box_bytes;
-    _Atomic uint32_t arena; /* descriptor of the memory arena + 1, 0 while there is none */
-    _Atomic uint32_t left;  /* 1: the owner has taken its leave; set (release) after its last message */
+    uint32_t pad;
+    _Atomic uint32_t left; /* 1: the owner has taken its leave; set (release) after its last message */
 
     TERN_ALIGNED(CACHE_LINE) struct bell bell;
 
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t given; /* boxes claimed so far, may exceed `boxes` */
+    struct arena_note arena;
 };
 static_assert(sizeof(struct shm_segment) == 3 * CACHE_LINE, "shared layout");
 

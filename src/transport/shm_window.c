@@ -4,8 +4,6 @@
  */
 #include "transport/shm.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,27 +11,30 @@
 /* The peer's memfd; -1 if it has none, or will not let us. */
 static int open_arena(const struct shm_ep *e)
 {
-    char path[64];
-    uint32_t told = atomic_load_explicit(&e->segment->arena, memory_order_acquire); /* pairs with the release in arena.c */
+    const struct arena_note *note = &e->segment->arena;
+    uint32_t told = atomic_load_explicit(&note->fd, memory_order_acquire); /* pairs with the release in arena.c */
     if (!told) return -1;
-    snprintf(path, sizeof path, "/proc/%d/fd/%u", (int)e->pid, told - 1);
-    return open(path, O_RDWR | O_CLOEXEC);
+    uint64_t file = shm_file_key(atomic_load_explicit(&note->id, memory_order_relaxed));
+    if (file == shm_dom.file) return shm_open_node();
+    return e->open_to_us ? shm_open_foreign((uint32_t)e->pid, told - 1, file) : -1;
 }
 
 /* Maps all that there is now, in place of what was mapped. True if that is `need` bytes or more. */
 static bool map_arena(struct shm_ep *e, uint64_t need)
 {
     struct stat st;
-    void *p = MAP_FAILED;
     int fd = open_arena(e);
     if (fd < 0) return false;
-    if (!fstat(fd, &st) && (uint64_t)st.st_size >= need)
-        p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    uint64_t offset = atomic_load_explicit(&e->segment->arena.offset, memory_order_relaxed);
+    uint64_t bytes = atomic_load_explicit(&e->segment->arena.bytes, memory_order_relaxed);
+    bool there =
+        !fstat(fd, &st) && bytes >= need && offset <= (uint64_t)st.st_size && bytes <= (uint64_t)st.st_size - offset;
+    void *p = there ? shm_memory_mmap(fd, offset, bytes) : NULL;
     close(fd);
-    if (p == MAP_FAILED) return false;
+    if (!p) return false;
     shm_window_close(e);
     e->arena = p;
-    e->arena_bytes = (uint64_t)st.st_size;
+    e->arena_bytes = bytes;
     return true;
 }
 

@@ -283,6 +283,11 @@ static int tcp_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     if (!tcp_card_read(&c, card, n)) return err_set(TERN_ERR_PEER, "the tcp card of rank %u is none (%zu bytes)", peer->index, n);
     if (peer->index == proc_self()->rank)
         return err_set(TERN_ERR_PEER, "tcp does not connect a process with itself: add self to TERN_TRANSPORTS");
+    if (c.sealed != tcp_dom.sealed)
+        return err_set(
+            TERN_ERR_PEER,
+            "rank %u on %s runs with TERN_TCP_SEAL=%d, this process with %d: the variable has to be equal on all ranks",
+            peer->index, c.host, c.sealed, tcp_dom.sealed);
     int rc = tcp_keyed();
     if (rc) return rc;
     struct tcp_ep *e = tcp_ep_fill(peer, ep);
@@ -303,7 +308,7 @@ static void tcp_ep_close(struct tp_dom *dom, struct tp_ep *ep)
     if (e->state != TCP_OPEN) return;
     tcp_am_short(ep, AM_PAD, TCP_NOTE_LEAVE, 0, NULL, 0);
     tcp_flush(e);
-    if (e->state == TCP_OPEN && e->ready) shutdown(e->src.fd, SHUT_WR);
+    if (e->state == TCP_OPEN && tcp_out_empty(e)) shutdown(e->src.fd, SHUT_WR);
 }
 
 /* ---- opening and closing ---- */
@@ -350,6 +355,7 @@ static void tcp_close(struct tp_dom *dom)
         tcp_dial_cancel(e);
         tcp_in_drop(e);
         tcp_out_drop(e, TERN_ERR_PEER);
+        tcp_seal_end(e);
         ep_free(e);
     }
     bury();
@@ -358,6 +364,7 @@ static void tcp_close(struct tp_dom *dom)
     close_fd(&d->reserve);
     while (d->spares) free(d->spare[--d->spares]);
     free(d->stage);
+    tcp_seal_close(d);
     explicit_bzero(d, sizeof *d);
     d->epoll = d->timer = d->reserve = -1;
 }
@@ -377,7 +384,7 @@ static bool listed(const char *list, const char *name)
 static bool superfluous(void)
 {
     const struct proc_info *me = proc_self();
-    bool sure = !strcmp(me->bootstrap, "native") || !strcmp(me->bootstrap, "single"); /* others may not tell all */
+    bool sure = proc_shared() || !strcmp(me->bootstrap, "single"); /* elsewhere a process may be out of reach */
     return sure && me->nodes == 1 && listed(var_text(VAR_TRANSPORTS), "shm");
 }
 
@@ -415,6 +422,7 @@ static int tcp_open(struct tp_dom **dom)
     d->timeout = (uint64_t)s * 1000000000u;
     int rc = tcp_addr_open(d);
     if (!rc) rc = open_crypto(d);
+    if (!rc) rc = tcp_seal_open(d);
     if (!rc) rc = open_descriptors(d);
     if (!rc) rc = tcp_listen(d);
     if (rc) {

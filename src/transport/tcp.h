@@ -8,6 +8,7 @@
  *   tcp_conn.c    the life of an endpoint: adopted, left, lost
  *   tcp_out.c     sending: frames, what waits for room
  *   tcp_in.c      receiving: one read for headers and payloads
+ *   tcp_seal.c    both, of sealed connections: records (tcp_record.h) between frames and socket
  *
  * On the wire, after the handshake (base/handshake.h), each way:
  *
@@ -24,6 +25,7 @@
 
 #include "base/handshake.h"
 #include "transport/peer.h"
+#include "transport/tcp_record.h"
 
 #include <net/if.h>
 #include <netinet/in.h>
@@ -43,6 +45,9 @@ struct tcp_frame {
 };
 static_assert(sizeof(struct tcp_frame) == 24, "wire format");
 static_assert(offsetof(struct tcp_frame, h0) == 8, "wire format");
+static_assert(RECORD_MAX >= TCP_SHORT + sizeof(struct tcp_frame) + 8, "any short message is one record");
+static_assert(TCP_STAGE_BYTES >= RECORD_MAX + sizeof(struct tcp_frame) + 8,
+              "a record behind a header that came in part");
 static_assert(TCP_OUT_BYTES >= 2 * (TCP_SHORT + 32), "half a buffer holds any short message");
 static_assert(TCP_STAGE_BYTES >= TCP_SHORT + 32, "one read may bring any short message");
 
@@ -59,6 +64,7 @@ struct tcp_addr {
 
 struct tcp_card {
     char host[64];
+    bool sealed; /* TERN_TCP_SEAL of that process */
     unsigned count;
     struct tcp_addr addr[TCP_ADDRS];
 };
@@ -92,6 +98,7 @@ enum tcp_stage {
 struct tcp_half {
     struct tcp_source src;
     enum tcp_stage stage;
+    bool slow;     /* guest: it may take its time, and no newcomer has its place */
     bool reserved; /* guest: it has the descriptor that is kept for telling guests that there is none */
     struct tcp_dial *dial; /* NULL: a guest */
     unsigned which;        /* dial: which address */
@@ -123,10 +130,19 @@ struct tcp_in {
     char head[sizeof(struct tcp_frame)]; /* a header that came in part */
 };
 
+/* What a sealed connection has besides. */
+struct tcp_seal {
+    struct record_way out, in;
+    uint8_t *rest; /* of a record that the socket took in part: rest[rest_at, rest_end); NULL: none */
+    uint32_t rest_at, rest_end;
+    uint8_t *part; /* of a record that came in part: part[0, part_end); NULL: none */
+    uint32_t part_end;
+};
+
 struct tcp_ep {
     struct tcp_source src;
     enum tcp_state state;
-    bool ready;     /* open, and nothing waits: messages go straight out */
+    bool ready;     /* open, nothing waits, not sealed: messages go straight to the socket */
     bool waits;     /* open, and something waits: counted in tcp_dom.unsettled */
     bool leaving;   /* the peer has taken its leave */
     bool broken;    /* sending has failed; what the peer said before is still read */
@@ -140,6 +156,7 @@ struct tcp_ep {
     struct peer *peer;
     struct tcp_out out;
     struct tcp_in in;
+    struct tcp_seal *seal; /* NULL: not sealed */
     struct tcp_dial *dial;
     struct link in_all, in_lost;
     int code; /* of TCP_LOST */
@@ -158,10 +175,12 @@ struct tcp_dom {
     char host[64];
     const struct crypto *crypto;
     uint8_t key[CRYPTO_KEY];
+    bool sealed;      /* TERN_TCP_SEAL */
     bool keyed;       /* tcp_keyed has fetched the key */
     uint64_t timeout; /* ns */
     struct link eps, dials, guests, dead, lost;
     unsigned guest_count, ep_count;
+    unsigned slow_count; /* of the guests, those that may take their time */
     uint64_t deaf_until; /* no descriptors are left, or too many guests: nobody is let in until then */
     uint64_t due, checked; /* the timers are next looked at; the connections were last looked at */
     struct tcp_ep *hot[TCP_HOT];
@@ -169,6 +188,10 @@ struct tcp_dom {
     struct tcp_ep *held; /* its bytes stage[held_at, held_end) are not delivered yet */
     uint32_t held_at, held_end;
     char *stage;
+    uint8_t *sealed_out; /* a record being sealed: RECORD_WIRE bytes; as the next, only if `sealed` */
+    uint8_t
+        *sealed_in; /* sealed_in[sealed_at, sealed_end): records that have come and are not open yet, those of `held` */
+    uint32_t sealed_at, sealed_end;
     char *spare[4]; /* buffers for tcp_out */
     unsigned spares;
 };
@@ -246,10 +269,32 @@ void tcp_out_drop(struct tcp_ep *, int code); /* what waits will never go */
 bool tcp_out_empty(const struct tcp_ep *);
 void tcp_settled(struct tcp_ep *, bool ready); /* does something wait to be sent, now that the state is what it is? */
 
+/* The next pieces of what waits; how many, and their bytes. tcp_sent: n of them need not be kept any more.
+ * tcp_not_sent: sending failed with this errno. */
+#define TCP_PIECES 16
+int tcp_gather(struct tcp_out *, struct iovec[TCP_PIECES], size_t *bytes);
+void tcp_sent(struct tcp_out *, size_t n);
+void tcp_not_sent(struct tcp_ep *, int error);
+
+/* ---- tcp_seal.c ---- */
+
+static inline enum handshake_kind tcp_kind(void) { return tcp_dom.sealed ? HANDSHAKE_SEALED : HANDSHAKE_RANK; }
+int tcp_seal_open(struct tcp_dom *);
+void tcp_seal_close(struct tcp_dom *);
+bool tcp_seal_begin(struct tcp_ep *, const struct handshake *); /* false, with words: no memory */
+void tcp_seal_end(struct tcp_ep *);
+bool tcp_seal_flush(struct tcp_ep *); /* true while the socket takes all that it is given */
+int tcp_seal_recv(struct tcp_ep *, int budget);
+int tcp_seal_deliver(struct tcp_ep *, int budget); /* what lies in sealed_in */
+
 /* ---- tcp_in.c ---- */
 
 int tcp_recv(struct tcp_ep *, int budget);   /* messages delivered; *e may be lost or have left after it */
 int tcp_deliver_held(int budget);
 void tcp_in_drop(struct tcp_ep *);
+/* For bytes that come in another way than by reads of tcp_in.c: where the next `n` go, and then takes them from there.
+ */
+char *tcp_in_place(struct tcp_ep *, size_t n);
+int tcp_in_take(struct tcp_ep *, char *place, size_t n, int budget);
 
 #endif

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define CARD_VERSION 1
+#define CARD_SEALED 0x80 /* in its byte: TERN_TCP_SEAL */
 #define CARD_BYTES 255
 
 static size_t addr_bytes(const struct tcp_addr *a) { return a->family == 4 ? 4 : 16; }
@@ -207,7 +208,8 @@ int tcp_addr_open(struct tcp_dom *d)
     name_all(text, sizeof text, all);
     freeifaddrs(all);
     if (d->ifs_count) return 0;
-    if (*list) return err_set(TERN_ERR_ARG, "variable TERN_TCP_INTERFACES: '%s' leaves no interface of %s (there are: %s)", list, d->host, text);
+    if (*list && *text)
+        return err_set(TERN_ERR_ARG, "variable TERN_TCP_INTERFACES: '%s' selects none of the interfaces of %s, which are: %s", list, d->host, text);
     return err_set(TERN_ERR_NOT_FOUND, "no network interface of %s is up", d->host);
 }
 
@@ -232,7 +234,7 @@ int tcp_card_write(const struct tcp_dom *d, void *buf, size_t cap)
 {
     uint8_t card[CARD_BYTES];
     size_t n = 0, host = strlen(d->host);
-    card[n++] = CARD_VERSION;
+    card[n++] = CARD_VERSION | (d->sealed ? CARD_SEALED : 0);
     card[n++] = (uint8_t)host;
     memcpy(card + n, d->host, host);
     n += host;
@@ -269,7 +271,8 @@ bool tcp_card_read(struct tcp_card *c, const void *buf, size_t n)
 {
     const uint8_t *p = buf, *end = p + n;
     memset(c, 0, sizeof *c);
-    if (n < 3 || p[0] != CARD_VERSION || p[1] >= sizeof c->host || n < 3u + p[1]) return false;
+    if (n < 3 || (p[0] & ~CARD_SEALED) != CARD_VERSION || p[1] >= sizeof c->host || n < 3u + p[1]) return false;
+    c->sealed = p[0] & CARD_SEALED;
     memcpy(c->host, p + 2, p[1]);
     p += 2 + p[1];
     c->count = *p++;

@@ -10,6 +10,7 @@
  * looks for acknowledgements instead.
  */
 #include "base/err.h"
+#include "proc/proc.h"
 #include "transport/tcp.h"
 
 #include <arpa/inet.h>
@@ -69,12 +70,14 @@ void tcp_adopt(struct tcp_ep *e, struct tcp_half *h)
 {
     e->src = (struct tcp_source){h->src.fd, TCP_CONN, 0};
     h->src.fd = -1;
+    bool good = !tcp_dom.sealed || tcp_seal_begin(e, &h->hs);
     tcp_half_free(h);
     e->state = TCP_OPEN;
     keep_alive(e->src.fd);
     name_ends(e);
     tcp_settled(e, tcp_out_empty(e));
-    if (!tcp_watch(&e->src, EPOLLIN)) tcp_lose(e, TERN_ERR_SYSTEM);
+    if (!good || !tcp_watch(&e->src, EPOLLIN))
+        tcp_lose(e, good ? TERN_ERR_SYSTEM : TERN_ERR_NOMEM);
     else tcp_flush(e);
     tcp_due(tcp_dom.checked + tcp_dom.timeout / STALLS_MAX);
 }
@@ -87,6 +90,7 @@ static void shut(struct tcp_ep *e, int code)
     tcp_hot_remove(e);
     tcp_in_drop(e);
     tcp_out_drop(e, code);
+    tcp_seal_end(e);
 }
 
 void tcp_leave(struct tcp_ep *e)
@@ -151,6 +155,7 @@ void tcp_ended(struct tcp_ep *e, int error)
     }
     err_set(TERN_ERR_PEER, "the connection to rank %u%s (%s over %s) was lost: %s", e->peer->index, on_host(e, host), e->far,
             e->near, error ? strerror_r(error, reason, sizeof reason) : "it was closed by the other side, whose process has probably died");
+    proc_note_loss(e->peer->index);
     tcp_lose(e, TERN_ERR_PEER);
 }
 

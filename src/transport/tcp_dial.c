@@ -6,8 +6,9 @@
  *
  * The timeout is that of the network. A process that computes answers when it next
  * looks, however long that takes: while a connection stands there is no hurry. A
- * connection that is closed during the handshake is tried again: a crowded or just
- * starting process does that.
+ * connection that is closed during the handshake is tried again, at first at once and then
+ * at longer intervals: a process that is crowded, or just starting, does that. The number of such tries says nothing, for
+ * one that computes makes few; so time bounds them: PATIENCE times the timeout.
  */
 #include "base/clock.h"
 #include "base/err.h"
@@ -24,12 +25,13 @@
 
 #define STAGGER_NS 200000000u
 #define RETRY_NS 100000000u
-#define STRIKES_MAX 200 /* tries of an address where nobody with our key was ever met */
+#define DROPPED_NS 1000000u /* after a connection that was closed without a verdict; twice as long each time */
+#define PATIENCE 6 /* times the timeout, while connections are made and closed without a verdict */
 
 struct attempt {
     bool tried, live, final; /* final: there is no use in trying it again */
     bool ours;               /* it failed for want of something here */
-    unsigned strikes;
+    unsigned drops; /* connections in turn that were closed without a verdict */
     uint64_t retry_at;
     char near[IFNAMSIZ], why[80];
 };
@@ -41,6 +43,7 @@ struct tcp_dial {
     struct attempt attempt[TCP_ADDRS];
     struct link halves;
     uint64_t next_at, deadline;
+    uint64_t patience; /* no connection that is closed without a verdict moves the deadline beyond this */
 };
 
 struct tcp_dial *tcp_dial_of(struct link *in_all) { return container_of(in_all, struct tcp_dial, in_all); }
@@ -86,13 +89,19 @@ static void end_half(struct tcp_half *h)
     tcp_half_free(h);
 }
 
+static uint64_t pause_before_retry(const struct attempt *a)
+{
+    return a->drops && a->drops < 8 ? (uint64_t)DROPPED_NS << (a->drops - 1) : RETRY_NS;
+}
+
 static void note(struct tcp_dial *d, unsigned i, int fd, const char *why, bool again)
 {
     struct attempt *a = &d->attempt[i];
     if (fd >= 0) snprintf(a->near, sizeof a->near, "%s", tcp_addr_near(&tcp_dom, fd));
     snprintf(a->why, sizeof a->why, "%s", why);
-    a->final = !again || ++a->strikes >= STRIKES_MAX;
-    a->retry_at = clock_ns() + RETRY_NS;
+    a->final = !again;
+    a->retry_at = clock_ns() + pause_before_retry(a);
+    tcp_due(a->retry_at);
 }
 
 /* True when a connection to the address is on its way. */
@@ -113,7 +122,7 @@ static bool try_address(struct tcp_dial *d, unsigned i)
     h->stage = HALF_CONNECTING;
     h->dial = d;
     h->which = i;
-    handshake_connect(&h->hs, tcp_dom.crypto, tcp_dom.key, HANDSHAKE_RANK, proc_self()->rank, d->e->peer->index);
+    handshake_connect(&h->hs, tcp_dom.crypto, tcp_dom.key, tcp_kind(), proc_self()->rank, d->e->peer->index);
     list_push(&d->halves, &h->link);
     d->attempt[i].live = true;
     if (tcp_watch(&h->src, EPOLLOUT)) return true;
@@ -197,6 +206,7 @@ int tcp_dial(struct tcp_ep *e, struct tcp_card *card)
     d->e = e;
     d->card = *card;
     d->deadline = now + tcp_dom.timeout;
+    d->patience = now + PATIENCE * tcp_dom.timeout;
     list_init(&d->halves);
     list_push(&tcp_dom.dials, &d->in_all);
     e->dial = d;
@@ -237,11 +247,7 @@ static void failed(struct tcp_half *h, const char *why, bool again)
 {
     struct tcp_dial *d = h->dial;
     struct tcp_ep *e = d->e;
-    struct attempt *a = &d->attempt[h->which];
-    if (h->stage == HALF_PROVED) { /* it was the right one, only too busy */
-        a->strikes = 0;
-        d->deadline = clock_ns() + tcp_dom.timeout;
-    }
+    if (h->stage == HALF_PROVED) d->deadline = clock_ns() + tcp_dom.timeout; /* it was the right one, only too busy */
     note(d, h->which, h->src.fd, why, again);
     end_half(h);
     tcp_guest_settle(e); /* who is held may do instead */
@@ -263,16 +269,27 @@ static void won(struct tcp_half *h)
 static void full(struct tcp_half *h)
 {
     h->stage = HALF_TALKING;
-    h->dial->attempt[h->which].strikes = 0;
     failed(h, "that process has too many files open to take a connection (ulimit -n)", true);
 }
 
 static void judged(struct tcp_half *h)
 {
+    h->dial->attempt[h->which].drops = 0;
     if (h->hs.verdict == VERDICT_WELCOME) won(h);
     else if (h->hs.verdict == VERDICT_LEAVING) tcp_leave(h->dial->e);
     else if (h->hs.verdict == VERDICT_FULL) full(h);
     else failed(h, "the other side prefers its own connection, which did not come", true);
+}
+
+/* Closed without a verdict: the network works, and the process may be there and crowded. */
+static void dropped(struct tcp_half *h, const char *why)
+{
+    struct tcp_dial *d = h->dial;
+    uint64_t later = clock_ns() + tcp_dom.timeout;
+    d->attempt[h->which].drops++;
+    if (later > d->patience) later = d->patience;
+    if (later > d->deadline) d->deadline = later;
+    failed(h, why, true);
 }
 
 void tcp_dial_event(struct tcp_half *h, uint32_t events)
@@ -294,13 +311,28 @@ void tcp_dial_event(struct tcp_half *h, uint32_t events)
     switch (tcp_half_talk(h, &why, &again)) {
     case HANDSHAKE_MORE: return;
     case HANDSHAKE_DONE: judged(h); return;
-    default: failed(h, why, again);
+    default:
+        if (again) dropped(h, why);
+        else failed(h, why, false);
     }
+}
+
+/* The next time that an address is to be tried again. */
+static uint64_t next_retry(const struct tcp_dial *d, uint64_t now)
+{
+    uint64_t next = now + RETRY_NS;
+    for (unsigned i = 0; i < d->card.count; i++) {
+        uint64_t at = d->attempt[i].retry_at;
+        if (at > now && at < next) next = at;
+    }
+    return next;
 }
 
 uint64_t tcp_dial_timer(struct tcp_dial *d, uint64_t now, uint64_t away)
 {
+    uint64_t next = next_retry(d, now);
     d->deadline += away;
-    go_on(d, now);
-    return now + RETRY_NS;
+    d->patience += away;
+    go_on(d, now); /* the dial may be over after this */
+    return next;
 }

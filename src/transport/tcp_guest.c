@@ -1,13 +1,20 @@
 /*
  * tcp_guest.c - listening, and incoming connections until it is known who they are.
  *
- * A guest costs a descriptor and a struct tcp_half. There are GUESTS_MAX at most; the
- * oldest goes when another wants in, but not before it had a second to show who it is:
- * until then new ones wait in the system's queue. A genuine process that is turned out
- * so tries again (tcp_dial.c).
+ * A guest costs a descriptor and a struct tcp_half. There are GUESTS_MAX at most, and no
+ * process of the job waits long behind strangers: when all places are taken, each newcomer
+ * takes that of a guest that has said nothing for SILENT_NS, or has not proved who it is
+ * within SPOKEN_NS. Only while there is none do new ones wait in the system's queue. A
+ * genuine process that is turned out so tries again at once (tcp_dial.c), so the times may
+ * be short.
  *
- * When the process has no descriptors left, one that was kept back for that serves to tell
- * genuine guests so, one after the other: they try again for a while, and then say why.
+ * A process that computes goes on with its handshake when it next enters MPI, and many such would turn each other out
+ * for ever. So up to half of the guests, those that come while they are fewer, are slow ones: they may stay for GUEST_NS.
+ * The other half of the places changes hands as before, and strangers can fill only the first.
+ *
+ * When the process has no descriptors left, a guest is turned out in the same way. If there
+ * is none, one descriptor that was kept back for that serves to tell genuine guests so, one
+ * after the other: they try again for a while, and then say why.
  *
  * Both may dial at once. Only a connector that has sent its proof can count as connected
  * at the other side; so who has not sent it yet gives way: it stops dialling and takes
@@ -27,9 +34,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GUESTS_MAX 64
-#define GUEST_NS 5000000000u   /* for the whole handshake */
-#define PATIENCE_NS 1000000000u /* before a newer guest takes its place */
+#define GUESTS_MAX 128
+#define GUEST_NS 5000000000u /* for the whole handshake, while there are places */
+#define SILENT_NS 10000000u  /* before a newcomer takes the place of a guest that has not sent its hello */
+#define SPOKEN_NS 100000000u /* the same of one that has */
 #define DEAF_NS 100000000u
 #define ACCEPTS 16 /* at a time */
 
@@ -89,34 +97,76 @@ int tcp_listen(struct tcp_dom *d)
     return n ? 0 : rc;
 }
 
-static void hear(bool on)
+static void listen_for(uint32_t events)
 {
     for (unsigned i = 0; i < TCP_ADDRS; i++)
-        if (tcp_dom.listener[i].fd >= 0) tcp_watch(&tcp_dom.listener[i], on ? EPOLLIN : 0);
-    tcp_dom.deaf_until = on ? 0 : clock_ns() + DEAF_NS;
-    if (!on) tcp_due(tcp_dom.deaf_until);
+        if (tcp_dom.listener[i].fd >= 0) tcp_watch(&tcp_dom.listener[i], events);
+}
+
+static void hear(void)
+{
+    tcp_dom.deaf_until = 0;
+    listen_for(EPOLLIN);
+}
+
+static void be_deaf(uint64_t until)
+{
+    listen_for(0);
+    tcp_due(tcp_dom.deaf_until = until);
 }
 
 /* ---- guests ---- */
 
+/* It is none any more; a newcomer may have its place at once. */
+static void uncount(const struct tcp_half *h)
+{
+    if (h->stage == HALF_ASKING) return;
+    tcp_dom.guest_count--;
+    tcp_dom.slow_count -= h->slow;
+    if (tcp_dom.deaf_until) tcp_due(tcp_dom.deaf_until = 1);
+}
+
 static void turn_out(struct tcp_half *h)
 {
-    if (h->stage != HALF_ASKING) tcp_dom.guest_count--;
+    uncount(h);
     tcp_half_free(h);
 }
 
-/* Is there room for another one? */
-static bool make_room(uint64_t now)
+/* Until when no newcomer takes its place. */
+static uint64_t safe_until(const struct tcp_half *h)
 {
-    if (tcp_dom.guest_count < GUESTS_MAX) return true;
+    if (h->slow) return h->deadline;
+    return h->deadline - GUEST_NS + (handshake_spoken(&h->hs) ? SPOKEN_NS : SILENT_NS);
+}
+
+static struct tcp_half *least_safe(void)
+{
+    struct tcp_half *least = NULL;
     list_each(l, next, &tcp_dom.guests) {
         struct tcp_half *h = container_of(l, struct tcp_half, link);
-        if (h->stage == HALF_ASKING) continue;
-        if (now + GUEST_NS - h->deadline < PATIENCE_NS) return false;
-        turn_out(h);
-        return true;
+        if (h->stage != HALF_ASKING && (!least || safe_until(h) < safe_until(least))) least = h;
     }
-    return false;
+    return least;
+}
+
+/* What a guest has said and we have not read yet counts. True if it is more than it was. */
+static bool moves_on(struct tcp_half *h)
+{
+    bool spoken = handshake_spoken(&h->hs);
+    tcp_guest_event(h, EPOLLIN);
+    return h->src.fd < 0 || h->stage == HALF_ASKING || handshake_spoken(&h->hs) != spoken;
+}
+
+/* One guest less, if one may be turned out now: 0, else when to try again. */
+static uint64_t turn_out_one(uint64_t now)
+{
+    unsigned count = tcp_dom.guest_count;
+    while (tcp_dom.guest_count && tcp_dom.guest_count >= count) {
+        struct tcp_half *h = least_safe();
+        if (safe_until(h) > now) return safe_until(h);
+        if (!moves_on(h)) turn_out(h);
+    }
+    return tcp_dom.guest_count < count ? 0 : now + DEAF_NS;
 }
 
 bool tcp_reserve(void)
@@ -125,15 +175,25 @@ bool tcp_reserve(void)
     return tcp_dom.reserve >= 0;
 }
 
-/* Out of descriptors: the one kept back is the guest's. -1 when somebody has it already. */
+static int accept_one(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
+
+/* The descriptor kept back is the guest's. -1 when somebody has it already. */
 static int accept_reserved(int listener)
 {
     if (tcp_dom.reserve < 0) return -1;
     close(tcp_dom.reserve);
     tcp_dom.reserve = -1;
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int fd = accept_one(listener);
     if (fd < 0) tcp_reserve();
     return fd;
+}
+
+/* Out of descriptors: that of another guest, or the one kept back. */
+static int accept_scarce(int listener, bool *reserved)
+{
+    int fd = turn_out_one(clock_ns()) ? -1 : accept_one(listener);
+    *reserved = fd < 0;
+    return fd < 0 ? accept_reserved(listener) : fd;
 }
 
 static void receive_guest(int fd, bool reserved)
@@ -146,9 +206,11 @@ static void receive_guest(int fd, bool reserved)
     h->reserved = reserved;
     h->stage = HALF_TALKING;
     h->deadline = clock_ns() + GUEST_NS;
-    handshake_accept(&h->hs, tcp_dom.crypto, tcp_dom.key, HANDSHAKE_RANK, proc_self()->rank);
+    handshake_accept(&h->hs, tcp_dom.crypto, tcp_dom.key, tcp_kind(), proc_self()->rank);
+    h->slow = 2 * tcp_dom.slow_count < tcp_dom.guest_count;
     list_push(&tcp_dom.guests, &h->link);
     tcp_dom.guest_count++;
+    tcp_dom.slow_count += h->slow;
     tcp_due(h->deadline);
     if (tcp_watch(&h->src, EPOLLIN)) tcp_guest_event(h, EPOLLIN); /* its first words are often here already */
     else turn_out(h);
@@ -157,17 +219,21 @@ static void receive_guest(int fd, bool reserved)
 void tcp_accept(struct tcp_source *listener)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        if (!make_room(clock_ns()) || tcp_keyed()) {
-            hear(false);
+        uint64_t now = clock_ns(), full = tcp_dom.guest_count < GUESTS_MAX ? 0 : turn_out_one(now);
+        if (full || tcp_keyed()) {
+            be_deaf(full ? full : now + DEAF_NS);
             return;
         }
-        int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        bool reserved = false;
+        int fd = accept_one(listener->fd);
         bool none_left = fd < 0 && (errno == EMFILE || errno == ENFILE);
-        if (none_left) fd = accept_reserved(listener->fd);
-        if (fd >= 0) receive_guest(fd, none_left);
-        else if (errno == EAGAIN) return;
+        if (none_left) fd = accept_scarce(listener->fd, &reserved);
+        if (fd >= 0)
+            receive_guest(fd, reserved);
+        else if (errno == EAGAIN && !none_left)
+            return;
         else if (none_left || errno == ENOBUFS || errno == ENOMEM) {
-            hear(false);
+            be_deaf(now + DEAF_NS);
             return;
         }
     }
@@ -196,7 +262,7 @@ static void welcome(struct tcp_half *h, struct tcp_ep *e)
         return;
     }
     tcp_dial_cancel(e);
-    if (h->stage != HALF_ASKING) tcp_dom.guest_count--;
+    uncount(h);
     tcp_adopt(e, h);
     tcp_guest_settle(e);
 }
@@ -225,7 +291,7 @@ static void decide(struct tcp_half *h)
     } else if (e->state == TCP_OPEN) {
         send_away(h, VERDICT_TIE);
     } else if (tcp_dial_proved(e) && proc_self()->rank < h->hs.from) {
-        if (h->stage != HALF_ASKING) tcp_dom.guest_count--;
+        uncount(h);
         h->stage = HALF_ASKING;
         if (!tcp_watch(&h->src, EPOLLRDHUP)) turn_out(h);
     } else {
@@ -275,6 +341,6 @@ uint64_t tcp_guest_timer(uint64_t now, uint64_t away)
         if (h->deadline <= now) turn_out(h);
         else if (h->deadline < next_due) next_due = h->deadline;
     }
-    if (tcp_dom.deaf_until && tcp_dom.deaf_until <= now) hear(true);
+    if (tcp_dom.deaf_until && tcp_dom.deaf_until <= now) hear();
     return tcp_dom.deaf_until && tcp_dom.deaf_until < next_due ? tcp_dom.deaf_until : next_due;
 }

@@ -131,7 +131,8 @@ int tcp_deliver_held(int budget)
 {
     struct tcp_ep *e = tcp_dom.held;
     tcp_dom.held = NULL;
-    return deliver_stage(e, tcp_dom.held_at, tcp_dom.held_end, budget);
+    int n = deliver_stage(e, tcp_dom.held_at, tcp_dom.held_end, budget);
+    return e->seal && e->state == TCP_OPEN && !tcp_dom.held ? n + tcp_seal_deliver(e, budget - n) : n;
 }
 
 /* Reads once: the rest of the message that is coming in, then into the stage from `at` on. Bytes, 0, or -errno: as recv. */
@@ -179,9 +180,32 @@ static uint32_t stage_place(struct tcp_ep *e)
     return have ? have : -skip & 7;
 }
 
+/* Straight to where a message goes if all of them are its, else into the stage such that frames begin at multiples
+ * of 8. */
+char *tcp_in_place(struct tcp_ep *e, size_t n)
+{
+    if (e->in.to && n <= e->in.left) return e->in.to;
+    uint32_t at = stage_place(e);
+    return tcp_dom.stage + (e->in.to ? (at - e->in.left) & 7 : at);
+}
+
+int tcp_in_take(struct tcp_ep *e, char *place, size_t n, int budget)
+{
+    size_t k = min_size(n, e->in.left);
+    uint32_t at = (uint32_t)(place - tcp_dom.stage), have = e->in.have;
+    e->fruitless = 0;
+    if (e->in.to) {
+        if (place != e->in.to) memcpy(e->in.to, place, k);
+        return take_long(e, place == e->in.to ? 0 : at + (uint32_t)k, n, budget);
+    }
+    e->in.have = 0;
+    return take_stage(e, at - have, n + have, budget);
+}
+
 int tcp_recv(struct tcp_ep *e, int budget)
 {
     int total = 0;
+    if (e->seal) return tcp_seal_recv(e, budget);
     while (total < budget && !tcp_dom.held && e->state == TCP_OPEN) {
         size_t wanted;
         uint32_t at = stage_place(e);

@@ -19,7 +19,6 @@
 
 /* A message up to this is copied to one piece with its header: cheaper than a gathered write. */
 #define ONE_PIECE 1024
-#define PIECES 16
 #define ROUNDS 8 /* writes of one flush: a reader as fast as we are does not keep us for ever */
 
 /* The memory of an am_zcopy that waits. */
@@ -38,7 +37,13 @@ static inline struct tcp_frame make_frame(const struct tcp_ep *e, unsigned id, u
     return (struct tcp_frame){htole32((uint32_t)n), (uint8_t)id, 0, htole16(e->number_out), htole64(h0), htole64(h1)};
 }
 
-bool tcp_out_empty(const struct tcp_ep *e) { return e->out.start == e->out.end && list_empty(&e->out.longs); }
+bool tcp_out_empty(const struct tcp_ep *e)
+{
+    return e->out.start == e->out.end && list_empty(&e->out.longs) && !(e->seal && e->seal->rest);
+}
+
+/* What is sent now need not wait, but for its being sealed. */
+static bool at_once(const struct tcp_ep *e) { return e->state == TCP_OPEN && !e->waits; }
 
 /* ---- the buffer ---- */
 
@@ -74,7 +79,7 @@ static int room(struct tcp_ep *e, size_t need, char **to)
 void tcp_settled(struct tcp_ep *e, bool ready)
 {
     bool waits = e->state == TCP_OPEN && !ready;
-    e->ready = e->state == TCP_OPEN && ready;
+    e->ready = e->state == TCP_OPEN && ready && !e->seal;
     tcp_dom.unsettled += (unsigned)waits - (unsigned)e->waits;
     e->waits = waits;
 }
@@ -119,7 +124,7 @@ static void watch_room(struct tcp_ep *e)
 }
 
 /* The socket is full, or has failed. A failed one is still read: the peer may have said farewell. */
-static void not_sent(struct tcp_ep *e, int error)
+void tcp_not_sent(struct tcp_ep *e, int error)
 {
     if (error == EAGAIN || error == EINTR) return;
     if (error == ENOBUFS || error == ENOMEM) tcp_starve(e);
@@ -131,7 +136,7 @@ static TERN_COLD int send_rest(struct tcp_ep *e, const struct tcp_frame *f, cons
 {
     char *to;
     if (sent < 0) {
-        not_sent(e, errno);
+        tcp_not_sent(e, errno);
         sent = 0;
     }
     int rc = room(e, sizeof *f + padded(n), &to);
@@ -149,8 +154,7 @@ static TERN_COLD int send_rest(struct tcp_ep *e, const struct tcp_frame *f, cons
 
 /* ---- what waits ---- */
 
-/* The next pieces of the stream; how many, and their bytes. */
-static int gather(struct tcp_out *o, struct iovec *v, size_t *bytes)
+int tcp_gather(struct tcp_out *o, struct iovec v[TCP_PIECES], size_t *bytes)
 {
     int n = 0;
     uint32_t at = o->start;
@@ -158,13 +162,13 @@ static int gather(struct tcp_out *o, struct iovec *v, size_t *bytes)
     list_each(l, next, &o->longs) {
         struct tcp_long *z = container_of(l, struct tcp_long, link);
         uint32_t stop = o->start + (uint32_t)(z->at - o->taken);
-        if (n + 2 > PIECES) return n;
+        if (n + 2 > TCP_PIECES) return n;
         if (stop > at) v[n++] = (struct iovec){o->buf + at, stop - at};
         v[n++] = (struct iovec){(void *)(uintptr_t)z->p, z->left};
         *bytes += stop - at + z->left;
         at = stop;
     }
-    if (o->end > at && n < PIECES) {
+    if (o->end > at && n < TCP_PIECES) {
         v[n++] = (struct iovec){o->buf + at, o->end - at};
         *bytes += o->end - at;
     }
@@ -180,7 +184,7 @@ static void long_done(struct tcp_long *z, int rc)
 }
 
 /* n bytes of the stream are with the system. Operations that are complete say so, and may send. */
-static void advance(struct tcp_out *o, size_t n)
+void tcp_sent(struct tcp_out *o, size_t n)
 {
     while (n) {
         struct tcp_long *z = list_empty(&o->longs) ? NULL : container_of(o->longs.next, struct tcp_long, link);
@@ -200,13 +204,16 @@ static void advance(struct tcp_out *o, size_t n)
 /* True while the socket takes all that it is given. */
 static bool flush_some(struct tcp_ep *e)
 {
-    struct iovec v[PIECES];
+    struct iovec v[TCP_PIECES];
     size_t bytes;
-    int nv = gather(&e->out, v, &bytes);
+    if (e->seal) return tcp_seal_flush(e);
+    int nv = tcp_gather(&e->out, v, &bytes);
     struct msghdr m = {.msg_iov = v, .msg_iovlen = (size_t)nv};
     ssize_t n = sendmsg(e->src.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0) not_sent(e, errno);
-    else advance(&e->out, (size_t)n);
+    if (n < 0)
+        tcp_not_sent(e, errno);
+    else
+        tcp_sent(&e->out, (size_t)n);
     return n == (ssize_t)bytes;
 }
 
@@ -238,12 +245,14 @@ static TERN_COLD int queue(struct tcp_ep *e, unsigned id, uint64_t h0, uint64_t 
 {
     char *to;
     if (e->state >= TCP_LEFT) return tcp_refusal(e);
+    bool straight = at_once(e);
     int rc = room(e, sizeof(struct tcp_frame) + padded(n), &to);
     if (rc) return rc;
     struct tcp_frame f = make_frame(e, id, h0, h1, n);
-    e->asks_only = id == AM_ASK && (e->asks_only || tcp_out_empty(e));
+    e->asks_only = (id == AM_ASK || id == AM_CALL) && (e->asks_only || tcp_out_empty(e));
     write_frame(to, &f, p, n);
     append(e, sizeof f + padded(n));
+    if (straight) tcp_flush(e);
     return 0;
 }
 
@@ -263,7 +272,7 @@ int tcp_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pac
     struct tcp_ep *e = ep->priv;
     char *to;
     if (e->state >= TCP_LEFT) return tcp_refusal(e);
-    bool straight = e->ready;
+    bool straight = at_once(e);
     e->asks_only = false;
     int rc = room(e, sizeof(struct tcp_frame) + padded(n), &to);
     if (rc) return rc;
@@ -283,7 +292,7 @@ int tcp_am_zcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const 
     if (e->state >= TCP_LEFT) return tcp_refusal(e);
     if (n > TCP_LONG_MAX || (n > TCP_SHORT && !tp_sinks[id]))
         return err_set(TERN_ERR_INTERN, "a message of %zu bytes with id %u is too long for tcp", n, id);
-    bool straight = e->ready;
+    bool straight = at_once(e);
     size_t pad = padded(n) - n;
     e->asks_only = false;
     int rc = room(e, sizeof(struct tcp_frame) + pad, &to);

@@ -29,6 +29,7 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "base/sleep.h"
+#include <sched.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -58,6 +59,8 @@ enum tp_am {
     AM_SIGNATURE,
     AM_ASK,
     AM_OVER,
+    AM_CALL,
+    AM_CLASH,
     AM_PAD, /* reserved for the transports: a filler that is not delivered */
     AM_COUNT = 16
 };
@@ -161,6 +164,14 @@ struct tp_ops {
     /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
      * know that they must ring. `want_room`: also be woken when a full ring has room again. */
     bool (*idle)(struct tp_dom *, bool want_room);
+
+    /* Adds the cores that connected peers have published, unless they sleep or have ended (bell_core). `gates`: see there.
+     * NULL: not to be known. */
+    void (*cores)(struct tp_dom *, bool gates, cpu_set_t *);
+
+    /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy.
+     * NULL: they hold none. */
+    void (*trim)(struct tp_dom *);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
      * by descriptors; a sleeper polls it together with its doorbell. NULL: none. It already watches for room where
