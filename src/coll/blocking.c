@@ -1,7 +1,12 @@
 /* blocking.c - the collectives that the library itself needs, by name. */
-#include "coll/coll.h"
+#include "coll/call.h"
 
 int coll_barrier(struct comm *c) { return coll_run(c, &(struct coll_call){.kind = COLL_BARRIER}); }
+
+int coll_last_barrier(struct comm *c)
+{
+    return coll_run(c, &(struct coll_call){.kind = COLL_BARRIER, .root = COLL_LAST_BARRIER});
+}
 
 int coll_bcast(struct comm *c, void *buf, int64_t count, struct type *t, int root)
 {

@@ -3,8 +3,74 @@
 
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- notes ----------------------------------------------------------------------- */
+
+#define SAME(kind) [kind] = kind
+const uint8_t coll_noted_kind[COLL_KINDS] = {
+    SAME(COLL_BARRIER), SAME(COLL_BCAST), SAME(COLL_REDUCE), SAME(COLL_ALLREDUCE),
+    SAME(COLL_GATHER), SAME(COLL_GATHERV), SAME(COLL_SCATTER), SAME(COLL_SCATTERV),
+    SAME(COLL_ALLGATHER), SAME(COLL_ALLGATHERV), SAME(COLL_ALLTOALL), SAME(COLL_ALLTOALLV), SAME(COLL_ALLTOALLW),
+    SAME(COLL_REDUCE_SCATTER), SAME(COLL_REDUCE_SCATTER_BLOCK), SAME(COLL_SCAN), SAME(COLL_EXSCAN),
+    [COLL_NEIGHBOR_ALLGATHER] = COLL_NEIGHBOR_ALLGATHER, [COLL_NEIGHBOR_ALLGATHERV] = COLL_NEIGHBOR_ALLGATHER,
+    [COLL_NEIGHBOR_ALLTOALL] = COLL_NEIGHBOR_ALLTOALL, [COLL_NEIGHBOR_ALLTOALLV] = COLL_NEIGHBOR_ALLTOALL,
+    SAME(COLL_NEIGHBOR_ALLTOALLW),
+};
+#undef SAME
+
+static bool has_root(enum coll_kind k)
+{
+    return k == COLL_BCAST || k == COLL_REDUCE || (k >= COLL_GATHER && k <= COLL_SCATTERV);
+}
+
+static void call_words(uint64_t what, int64_t bytes, char *text, size_t n)
+{
+    unsigned kind = (unsigned)(what & 0xff) - 1, op = what >> 8 & 0xff;
+    int root = (int)(what >> 32), len;
+    char amount[40] = "", from[40] = "";
+    const char *by = kind < COLL_KINDS && coll_reduces(kind) ? op_name_of(op) : NULL;
+    if (kind == COLL_BARRIER && root == COLL_LAST_BARRIER) {
+        snprintf(text, n, "MPI_Finalize");
+        return;
+    }
+    if (!what) {
+        snprintf(text, n, "MPI_Comm_free");
+        return;
+    }
+    if (kind >= COLL_KINDS) {
+        snprintf(text, n, "something unknown");
+        return;
+    }
+    if (bytes > 0) snprintf(amount, sizeof amount, " of %lld bytes", (long long)bytes);
+    if (has_root(kind)) snprintf(from, sizeof from, " with root %d", root);
+    const char *name = coll_kind_name(kind);
+    len = snprintf(text, n, "%s %s%s%s", *name == 'a' || *name == 'e' ? "an" : "a", name, amount, from);
+    if (by && len > 0 && (size_t)len < n) snprintf(text + len, n - (size_t)len, " by %s", by);
+}
+
+static int64_t same_bytes(uint64_t what, int64_t bytes)
+{
+    enum { SAME = COLL_BY_RECV | 1u << COLL_GATHER | 1u << COLL_SCATTER };
+    unsigned kind = (unsigned)(what & 0xff) - 1;
+    return kind < COLL_KINDS && SAME >> kind & 1 ? bytes : -1;
+}
+
+void coll_call_open(void)
+{
+    pt_call_words = call_words;
+    pt_call_bytes = same_bytes;
+}
+
+void coll_call_note_any(const struct comm *c, const struct coll_call *a)
+{
+    if (c->inter)
+        pt_calls_note(c->calls, (uint64_t)coll_noted_kind[a->kind] + 1, -1);
+    else
+        coll_call_note(c->calls, a, coll_call_bytes(c, a));
+}
 
 /* ---- shapes --------------------------------------------------------------------- */
 
@@ -29,11 +95,6 @@ static bool in_place(const struct coll_call *a, bool root)
 
 /* Is this rank the root, of operations that have one? */
 static bool is_root(const struct comm *c, const struct coll_call *a) { return a->root == (c->inter ? MPI_ROOT : c->rank); }
-
-static bool has_root(enum coll_kind k)
-{
-    return k == COLL_BCAST || k == COLL_REDUCE || (k >= COLL_GATHER && k <= COLL_SCATTERV);
-}
 
 /* In the group of the root, but not the root: no argument means anything here. */
 static bool is_idle(const struct comm *c, const struct coll_call *a)

@@ -29,11 +29,35 @@ static inline int coll_call_check(const struct comm *c, const struct coll_call *
 
 /* coll_shape.bytes of this call: see there. */
 int64_t coll_call_bytes_long(const struct comm *, const struct coll_call *);
-static inline int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
+static inline int64_t coll_call_bytes_within(const struct comm *c, const struct coll_call *a) /* one group */
 {
-    if (unlikely(!(COLL_BY_RECV >> a->kind & 1) || c->inter)) return coll_call_bytes_long(c, a);
+    if (unlikely(!(COLL_BY_RECV >> a->kind & 1))) return coll_call_bytes_long(c, a);
     return a->rtype ? a->rcount * a->rtype->size : 0;
 }
+static inline int64_t coll_call_bytes(const struct comm *c, const struct coll_call *a)
+{
+    return unlikely(c->inter) ? coll_call_bytes_long(c, a) : coll_call_bytes_within(c, a);
+}
+
+/* coll_call.root of a barrier. */
+enum { COLL_LAST_BARRIER = 1 };
+
+/* The kind that a call is noted as. Some ranks of a neighbourhood collective may carry it out as its kind for blocks of
+ * lengths that differ, since their own differ, and others not: they have called the same. */
+extern TERN_HIDDEN const uint8_t coll_noted_kind[COLL_KINDS];
+
+/* Notes a call, which has been checked (pt2pt/calls.h). */
+void coll_call_open(void); /* once, before the first one */
+/* With one group. The root of kinds that have none is 0. */
+static inline void coll_call_note(struct pt_calls *s, const struct coll_call *a, int64_t bytes)
+{
+    uint64_t what = ((uint64_t)(uint32_t)a->root << 32) + coll_noted_kind[a->kind] + 1;
+    if (a->op) what += (uint64_t)a->op->index << 8;
+    pt_calls_note(s, what, bytes);
+}
+
+/* The same whatever the communicator: between two groups, what root and bytes are depends on the group. */
+void coll_call_note_any(const struct comm *, const struct coll_call *);
 
 /* The shape, but for the algorithm and its numbers (coll_select). */
 void coll_call_shape(const struct comm *, const struct coll_call *, struct coll_shape *);

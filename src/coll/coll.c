@@ -33,12 +33,10 @@ static int compare_settings(const struct comm *c, const struct rankmap *group)
     if (index >= proc_self()->size || index == proc_self()->rank) return 0; /* of another job, or this one */
     int rc = peer_settings_of(index, &theirs);
     if (rc || theirs == peer_settings) return rc;
-    return err_set(
-        TERN_ERR_ARG,
-        "rank %d of '%s' (rank %u of the job) has other settings of the collectives than rank %u of "
-        "the job: TERN_COLL_TABLE and those variables of which tern_info says that they are equal on all ranks "
-        "must be",
-        c->rank, c->name, proc_self()->rank, index);
+    return err_set(TERN_ERR_ARG,
+                   "rank %d of '%s' (rank %u of the job) has other settings than rank %u of the job: what "
+                   "TERN_COLL_TABLE says and the variables that tern_info marks as equal on all ranks must be the same",
+                   c->rank, comm_name(c), proc_self()->rank, index);
 }
 
 /* What the hints say, all or nothing of it. */
@@ -66,6 +64,8 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
         return NULL;
     }
     cc->slot_max = node_slot_max(c);
+    c->calls = &cc->calls;
+    atomic_store_explicit(&c->collective, !c->inter, memory_order_relaxed);
     c->coll = cc;
     return cc;
 }
@@ -77,6 +77,11 @@ static void comm_gone(struct comm *c)
     struct coll_comm *cc = c->coll;
     if (!cc) return;
     if (cc->node) cc->node_free(cc->node);
+    /* From here on no thread that delivers a question about its calls finds them. */
+    lane_enter(c->lane);
+    pt_calls_gone(c);
+    c->calls = NULL;
+    lane_leave(c->lane);
     coll_cache_close(cc->cache);
     free(cc->schedules);
     free(cc->node_of);
@@ -84,6 +89,7 @@ static void comm_gone(struct comm *c)
     free(cc->numbers);
     free(cc->wanted);
     free(cc);
+    atomic_store_explicit(&c->collective, false, memory_order_relaxed);
     c->coll = NULL;
 }
 
@@ -112,6 +118,7 @@ int coll_open(void)
 {
     static const struct comm_hooks hooks = {.gone = comm_gone};
     comm_set_hooks(1, &hooks);
+    coll_call_open();
     comm_hints_extend(coll_select_hint, hints_changed);
     return 0;
 }
@@ -184,18 +191,28 @@ static int take_frame(struct comm *c, const struct coll_call *a, struct coll_fra
 /* Has this kind a meaning between two groups? */
 static bool between_groups(enum coll_kind k) { return k < COLL_SCAN; }
 
-/* The first one on a communicator, and those on an intercommunicator. */
+/* The first one on a communicator, those on an intercommunicator, and where they have failed. */
 static TERN_COLD int check_comm(struct comm *c, const struct coll_call *a)
 {
     if (c->inter && !between_groups(a->kind))
         return err_set(TERN_ERR_COMM, "there is no %s on an intercommunicator", coll_kind_name(a->kind));
-    return coll_comm(c) && (!c->inter || coll_comm(c->within)) ? 0 : err_code();
+    return coll_comm(c) && (!c->inter || coll_comm(c->within)) ? pt_calls_error(c) : err_code();
 }
+
+/* The fast way in: one group, which has called collectives before, and can go on doing so. */
+static inline bool is_open(const struct comm *c) { return atomic_load_explicit(&c->collective, memory_order_relaxed); }
 
 static inline int check(struct comm *c, const struct coll_call *a)
 {
-    int rc = unlikely(!c->coll || c->inter) ? check_comm(c, a) : 0;
+    int rc = unlikely(!is_open(c)) ? check_comm(c, a) : 0;
     return unlikely(rc) ? rc : coll_call_check(c, a);
+}
+
+/* A call has ended with `rc`: the reason is that of the communicator, if it has come to its end. */
+static inline int outcome(struct comm *c, int rc)
+{
+    int over = unlikely(rc) ? pt_calls_failed(c) : 0;
+    return unlikely(over) ? over : rc;
 }
 
 /* ---- doing it now ------------------------------------------------------------------ */
@@ -206,7 +223,7 @@ static int run(struct comm *c, const struct coll_call *a)
     int rc = take_frame(c, a, &frame);
     if (rc) return rc;
     rc = coll_call_bind(coll_frame_goal(frame), c, a);
-    if (!rc) rc = coll_frame_run(frame, c->coll->seq++);
+    if (!rc) rc = outcome(c, coll_frame_run(frame, coll_number(c->coll)));
     lane_enter(c->lane);
     coll_frame_give(frame);
     lane_leave(c->lane);
@@ -229,12 +246,21 @@ static bool only_messages(const struct comm *c, const struct coll_call *a)
     return has(c->coll->forced, a) || (has(c->coll->tabled, a) && by_table(c, a));
 }
 
+static TERN_COLD int run_between(struct comm *c, const struct coll_call *a)
+{
+    coll_call_note_any(c, a);
+    return run(c, a);
+}
+
 int coll_run(struct comm *c, const struct coll_call *a)
 {
     int rc = check(c, a);
     if (unlikely(rc)) return rc;
+    if (unlikely(c->inter)) return run_between(c, a);
+    int64_t bytes = coll_call_bytes_within(c, a);
+    coll_call_note(c->calls, a, bytes);
     if (only_messages(c, a)) return run(c, a);
-    return node_run(c, a, coll_call_bytes(c, a), &rc) ? rc : run(c, a);
+    return node_run(c, a, bytes, &rc) ? outcome(c, rc) : run(c, a);
 }
 
 /* ---- starting it -------------------------------------------------------------------- */
@@ -244,7 +270,7 @@ static void ended(struct goal_frame *f)
 {
     struct request *r = f->owner;
     struct coll_frame *frame = f->ctx;
-    int status = f->status;
+    int status = outcome(r->comm, f->status);
     coll_frame_let_go(frame);
     coll_frame_give(frame);
     lane_finish(r, status);
@@ -300,24 +326,26 @@ int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct requ
     int rc = check(c, a);
     struct request *r = rc ? NULL : coll_request(c);
     if (!r) return rc ? rc : TERN_ERR_NOMEM;
-    return prepared(r, coll_by_messages(r, a, c->coll->seq++), req_p);
+    return prepared(r, coll_by_messages(r, a, coll_number(c->coll)), req_p);
 }
 
-/* The call has been checked. */
+/* The call has been checked and noted. */
 static int prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = 0;
     if (has(c->coll->forced, a)) return coll_prepare_messages(c, a, req_p);
     struct request *r = coll_request(c);
     if (!r) return TERN_ERR_NOMEM;
-    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, c->coll->seq++);
+    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, coll_number(c->coll));
     return prepared(r, rc, req_p);
 }
 
 int coll_prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
-    return rc ? rc : prepare(c, a, req_p);
+    if (rc) return rc;
+    coll_call_note_any(c, a);
+    return prepare(c, a, req_p);
 }
 
 void coll_go(struct request *r)
@@ -344,10 +372,21 @@ static int start_long(struct comm *c, const struct coll_call *a, struct request 
     return 0;
 }
 
-int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
+static TERN_COLD int start_first(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = check(c, a);
+    if (rc) return rc;
+    coll_call_note_any(c, a);
+    return start_long(c, a, req_p);
+}
+
+int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p)
+{
+    if (unlikely(!is_open(c))) return start_first(c, a, req_p);
+    int rc = coll_call_check(c, a);
     if (unlikely(rc)) return rc;
-    if (likely(!has(c->coll->forced, a)) && node_start(c, a, coll_call_bytes(c, a), req_p)) return 0;
+    int64_t bytes = coll_call_bytes_within(c, a);
+    coll_call_note(c->calls, a, bytes);
+    if (likely(!has(c->coll->forced, a)) && node_start(c, a, bytes, req_p)) return 0;
     return start_long(c, a, req_p);
 }

@@ -20,6 +20,7 @@
 
 #include "coll/alg/alg.h"
 #include "obj/comm.h"
+#include "pt2pt/calls.h"
 #include "type/op.h"
 
 struct request;
@@ -76,6 +77,7 @@ int coll_persist(struct comm *, const struct coll_call *, struct request **req_p
 
 /* What the layers above need themselves, blocking. */
 int coll_barrier(struct comm *);
+int coll_last_barrier(struct comm *); /* of MPI_Finalize: meets no other barrier */
 int coll_bcast(struct comm *, void *buf, int64_t count, struct type *, int root);
 int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
                    int64_t rcount, struct type *rtype);
@@ -93,7 +95,8 @@ struct coll_comm {
     struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
     uint32_t forced, tabled;  /* operations, a bit each: that go by messages in any case; for which the user's table is asked */
     int64_t slot_max;         /* the largest contribution that goes through the node's slots */
-    uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags */
+    uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags (coll_number) */
+    struct pt_calls calls;    /* what has been called: comm.calls */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
     struct schedule_numbers *schedules; /* of users (schedule.h); malloc'ed, NULL: there were none */
@@ -106,8 +109,14 @@ struct coll_comm {
     int32_t *domain_of; /* and the domain; NULL where they are the nodes */
 };
 
-/* coll_prepare by messages in any case. The second: for a request that is there already,
- * as collective `number`; only coll_go remains to be called. */
+/* The number of the next collective by messages: its place in the order, and in the upper half the sign of the call. */
+static inline uint32_t coll_number(struct coll_comm *k)
+{
+    return (k->seq++ & 0xffff) | (uint32_t)(k->calls.history >> 48 << 16);
+}
+
+/* coll_prepare by messages in any case, of a call that is part of another one or has been noted. The second: for a
+ * request that is there already, as collective `number`; only coll_go remains to be called. */
 int coll_prepare_messages(struct comm *, const struct coll_call *, struct request **req_p);
 int coll_by_messages(struct request *, const struct coll_call *, uint32_t number);
 

@@ -18,6 +18,7 @@
 #include "coll/coll.h"
 
 #include "base/err.h"
+#include "coll/call.h"
 #include "coll/port_pt2pt.h"
 #include "obj/request.h"
 #include "pt2pt/lane.h"
@@ -84,7 +85,7 @@ static uint32_t take_number(struct comm *c, int *rc)
 static int open_numbers(struct comm *c)
 {
     struct coll_comm *cc = coll_comm(c);
-    if (!cc) return TERN_ERR_NOMEM;
+    if (!cc) return err_code();
     if (!cc->numbers) cc->numbers = calloc(1, sizeof *cc->numbers);
     if (!cc->numbers) return err_set(TERN_ERR_NOMEM, "no memory for the persistent collectives of a communicator");
     if (!cc->numbers->next) cc->numbers->next = 1;
@@ -95,7 +96,12 @@ static int open_numbers(struct comm *c)
 
 /* The run is over. Lock held, by whoever made progress. A request that the user let go goes now, and the frame with it.
  */
-static void ended(struct goal_frame *f) { lane_finish(f->owner, f->status); }
+static void ended(struct goal_frame *f)
+{
+    struct request *r = f->owner;
+    int over = f->status ? pt_calls_failed(r->comm) : 0;
+    lane_finish(r, over ? over : f->status);
+}
 
 static int start(struct request *r)
 {
@@ -139,6 +145,7 @@ int coll_persist(struct comm *c, const struct coll_call *a, struct request **req
     struct request *r;
     int rc = open_numbers(c);
     uint32_t number = rc ? 0 : take_number(c, &rc);
+    if (!rc) coll_call_note_any(c, a);
     if (!rc) rc = coll_prepare_messages(c, a, &r);
     if (!rc) {
         make_persistent(r, number);

@@ -1,14 +1,15 @@
 /*
  * port_pt2pt.c - see port_pt2pt.h.
  *
- * A message's tag is, from the sign on,
+ * A message's tag, from the highest bit on:
  *
  *     | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |   of the collectives that follow each other
  *     | 1 | number, 15 bits     | tag of the operation, 16 bits |   of a persistent collective (persist.c)
  *
- * so that the messages of collectives that are in flight on a communicator at the same time
- * cannot meet, nor meet those of comm/talk.h (0, 1). INT32_MIN and MPI_ANY_TAG are no tags
- * (match.h), so numbers are neither 0 nor all ones.
+ * The tag of the operation is mixed with the sign of the call (pt2pt/calls.h), so
+ * that no message meets another call. So the messages of collectives that are in flight on a communicator at the same
+ * time cannot meet, nor meet those of comm/talk.h (0, 1). INT32_MIN and MPI_ANY_TAG are no tags (match.h), so numbers
+ * are neither 0 nor all ones.
  *
  * On an intercommunicator the messages within the own group go over the group's own communicator (comm.within), with a
  * number of that one's: each collective takes one of both.
@@ -42,6 +43,7 @@ struct coll_frame {
     struct goal_frame *goal;
     struct comm *comm;
     bool kept;            /* in the communicator's cache when it is idle; else it is for one run */
+    uint16_t sign;        /* of the call that the run belongs to */
     int within_tag;       /* as goal->tag, for messages within the own group of an intercommunicator */
     struct message msg[]; /* by goal_op.index */
 };
@@ -186,6 +188,12 @@ static void message_done(struct request *r)
     goal_op_done(c->goal, m->op, r->result.error);
 }
 
+/* The tag of a message, from that of the run and that of the operation. */
+static inline int tag_of(const struct coll_frame *c, int run, const struct goal_op *op)
+{
+    return (int)((uint32_t)run << 16 | (op->tag ^ c->sign));
+}
+
 /* Where the message of an operation goes: communicator, rank, and the run's tag there. */
 struct way {
     struct comm *comm;
@@ -226,7 +234,7 @@ static int prepare(struct goal_frame *f, const struct goal_op *op, uint8_t kind,
         if (unlikely(b.skip || count * type->size != b.len)) return split_element(type->size);
     }
     struct way w = way_of(c, op);
-    int tag = (int)((uint32_t)w.tag << 16 | op->tag);
+    int tag = tag_of(c, w.tag, op);
     pt_prepare(&m->req, kind, w.comm, PT_COLL, b.buf, count, type, w.rank, tag, PT_STANDARD);
     m->req.done = NULL;
     m->req.owner = c;
@@ -253,7 +261,7 @@ static inline bool sent_at_once(struct goal_frame *f, const struct goal_op *op)
     if (op->n_in > 1) return false;
     if (op->n_in) b = goal_piece_buf(f, op->piece);
     struct way w = way_of(c, op);
-    int tag = (int)((uint32_t)w.tag << 16 | op->tag);
+    int tag = tag_of(c, w.tag, op);
     if (b.type || pt_send_quick(w.comm, b.buf, (size_t)b.len, w.rank, tag)) return false;
     if (f->done != run_done) pt_look_again(w.comm, w.rank);
     return true;
@@ -372,10 +380,11 @@ void coll_frame_let_go(struct coll_frame *c)
 void coll_frame_number(struct coll_frame *c, uint32_t seq)
 {
     c->goal->tag = (int)(seq & 0x3fff);
+    c->sign = (uint16_t)(seq >> 16);
     if (unlikely(c->comm->inter)) c->within_tag = (int)(c->comm->within->coll->seq++ & 0x3fff);
 }
 
-int coll_frame_tag(uint32_t seq) { return (int)((seq & 0x3fff) << 16); }
+int coll_frame_tag(uint32_t seq) { return (int)((seq & 0x3fff) << 16 | seq >> 16); }
 
 /* The group's own communicator has no persistent collectives but those of the intercommunicator: one number does. */
 void coll_frame_keep_number(struct coll_frame *c, uint32_t number)

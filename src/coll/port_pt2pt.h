@@ -29,7 +29,7 @@ void coll_frame_forget(struct coll_frame *);
 void coll_frame_hold(struct coll_frame *);
 void coll_frame_let_go(struct coll_frame *);
 
-void coll_frame_number(struct coll_frame *, uint32_t seq); /* the next run is collective number seq: its tags */
+void coll_frame_number(struct coll_frame *, uint32_t seq); /* the next run is that collective (coll_number): its tags */
 
 /* All runs of this frame have the tags of persistent collective `number`, 1 to 0x7ffe. */
 void coll_frame_keep_number(struct coll_frame *, uint32_t number);

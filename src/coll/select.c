@@ -14,6 +14,8 @@
  * 1 MB: scatter 166 us, chain 266, binomial 555; reduce of 64 KB: halving 12, chain 28, binomial 29; allgather of 1 MB:
  * direct 619, doubling 715, ring 822, bruck 1121. Over TCP a message costs more than the bytes that come along: alltoall
  * of 16 ranks, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. tern_tune measures all this on another machine.
+ * With many ranks the connections count, of which every pair needs one and Bruck's alltoall makes few: 512 ranks on 2 cores,
+ * 256 bytes, the first time: bruck 0.12 s, pairwise 17; later, 100 ranks: 16 ms and 45 (bench/mpi/scale.c).
  * Those for `leaders` follow from the number of messages that cross the network, and those for `domain_leaders` from
  * that of messages between caches; they are not measured.
  */
@@ -52,6 +54,8 @@ static const char builtin[] =
     "alltoall far below 8K : bruck\n"
     "alltoall ranks 1-4 : direct\n"
     "alltoall below 256 : bruck\n"
+    "alltoall ranks 65+ below 1K : bruck\n"
+    "alltoall ranks 257+ below 4K : bruck\n"
     "alltoall ranks 1-64 below 32K : direct\n"
     "alltoall : pairwise\n"
     "alltoallv ranks 1-64 : direct\n"

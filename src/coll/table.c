@@ -216,14 +216,17 @@ int coll_table_load(struct coll_table *t, const char *path)
 {
     *t = (struct coll_table){0};
     FILE *f = fopen(path, "r");
-    if (!f) return err_sys("the table of collectives %s (TERN_COLL_TABLE) cannot be read", path);
+    if (!f) return err_sys("variable TERN_COLL_TABLE: the table of collectives %.200s cannot be read", path);
     char *text = NULL;
     size_t room = 0;
     errno = 0;
     ssize_t n = getdelim(&text, &room, 0, f); /* to the first NUL, of which a text has none */
     int rc = 0;
-    if (n < 0 && ferror(f)) rc = err_sys("the table of collectives %s (TERN_COLL_TABLE) cannot be read", path);
-    else if (n > FILE_MAX_BYTES) rc = err_set(TERN_ERR_ARG, "the table of collectives %s is larger than 4 MB", path);
+    if (n < 0 && ferror(f))
+        rc = err_sys("variable TERN_COLL_TABLE: the table of collectives %.200s cannot be read", path);
+    else if (n > FILE_MAX_BYTES)
+        rc = err_set(TERN_ERR_ARG, "variable TERN_COLL_TABLE: the table of collectives %.200s is larger than 4 MB",
+                     path);
     else if (n > 0) rc = coll_table_read(t, text, path);
     free(text);
     fclose(f);

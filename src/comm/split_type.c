@@ -57,8 +57,10 @@ static int wish_hardware(struct wish *w, int level)
 
 static int wish_guided(struct wish *w, const struct info *info)
 {
-    const char *hardware = info_get(info, type_key);
-    const char *pset = w->vote.type == MPI_COMM_TYPE_RESOURCE_GUIDED ? info_get(info, pset_key) : NULL;
+    char copies[2][MPI_MAX_INFO_VAL];
+    const char *hardware = info_copy_value(info, type_key, copies[0]);
+    const char *pset =
+        w->vote.type == MPI_COMM_TYPE_RESOURCE_GUIDED ? info_copy_value(info, pset_key, copies[1]) : NULL;
     if (hardware && pset)
         return err_set(TERN_ERR_INFO, "argument info has both %s and %s, of which one can be used at a time", type_key, pset_key);
     if (pset) return wish_pset(w, pset);
@@ -117,7 +119,7 @@ static struct vote *votes_of(struct wish *w, int32_t n, int level)
 static int tell_level(struct info *info, int level)
 {
     char name[HW_NAME];
-    return info && !info->predefined ? info_set(info, type_key, hw_name(level, name)) : 0;
+    return info && !info->predefined ? info_set_shared(info, type_key, hw_name(level, name)) : 0;
 }
 
 static int agree(struct comm *c, struct wish *ours, struct wish *theirs, struct info *info, struct comm **out)

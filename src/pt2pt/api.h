@@ -35,8 +35,9 @@ void pt_close(void);
 /* The calling thread is the only one that uses the library until pt_share; nobody is inside. */
 void pt_own(void);
 
-/* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. */
-void pt_share(void);
+/* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. 0,
+ * or TERN_ERR_NOMEM: then they must not. */
+int pt_share(void);
 
 /* A thread that makes progress while the callers compute (helper.h): from now on, if it is not there yet; and no more.
  * Neither is called while a thread is inside of the layer. pt_help: 0, or a code with words. */
@@ -122,6 +123,7 @@ void pt_recall_member(const struct comm *);    /* the same for an operation of a
 void pt_progress_once(struct comm *);          /* one turn of progress for a test that found nothing */
 /* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */
 void pt_wait_many(int n, struct request *const req[], bool all);
+void pt_finish_all(struct comm *);             /* until all that was started on the communicator is complete */
 void pt_release(struct request *);             /* the user lets go: freed now or at completion */
 void pt_retire(struct request *);              /* the same for one that is complete and not the shared one */
 

@@ -194,14 +194,18 @@ int bsend_iflush(void **place, struct request **req_p)
     return 0;
 }
 
+/* The buffer leaves its place first: whoever sends or detaches meanwhile finds none, and nothing is added any more. */
 int bsend_detach(void **place, void **buffer_p, int64_t *size_p)
 {
-    int rc = bsend_flush(place);
-    if (rc) return rc;
+    struct request f = {0};
+    prepare_flush(&f);
     lane_enter(&lane0);
     struct bsend_buffer *b = at(place);
     *place = NULL;
+    if (b) start_flush(b, &f);
     lane_leave(&lane0);
+    if (!b) return no_buffer();
+    pt_wait(&f); /* which does not fail: it counts messages */
     *buffer_p = b->user;
     *size_p = b->size;
     free(b);

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
+#include "pt2pt/calls.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -40,8 +41,7 @@ static bool is_connected(struct peer *p)
     return false;
 }
 
-/* The peer if it has begun all that it ever will, NULL: that is not known, and it is asked. Delivers nothing. */
-static struct peer *gone_by(uint32_t index)
+struct peer *pt_gone_by(uint32_t index)
 {
     struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
     if (!p) return NULL;
@@ -133,9 +133,9 @@ static bool is_unmatched(struct request *r)
 static struct peer *hopeless(struct request *r)
 {
     if (request_is_complete(r)) return NULL;
-    if (r->kind == REQ_SEND) return is_unmatched(r) ? gone_by(r->peer->index) : NULL;
+    if (r->kind == REQ_SEND) return is_unmatched(r) ? pt_gone_by(r->peer->index) : NULL;
     bool named = r->kind == REQ_RECV && r->rank >= 0 && is_posted(r);
-    struct peer *p = named ? gone_by(comm_index(r->comm, r->rank)) : NULL;
+    struct peer *p = named ? pt_gone_by(comm_index(r->comm, r->rank)) : NULL;
     return p && is_posted(r) ? p : NULL; /* it may have met its message meanwhile */
 }
 
@@ -164,7 +164,7 @@ void pt_doubt_requests(int n, struct request *const req[], bool all)
 
 int pt_doubt_rank(struct comm *c, int source, int tag)
 {
-    struct peer *p = lane0.over ? NULL : gone_by(comm_index(c, source));
+    struct peer *p = lane0.over ? NULL : pt_gone_by(comm_index(c, source));
     struct request r = {.kind = REQ_RECV, .tag = tag};
     return p && !match_peek(&c->pt->match[PT_USER], source, tag) ? pt_lost_words(&r, p) : 0;
 }
@@ -175,15 +175,26 @@ struct walk {
     struct pt_comm *pt;
     struct request *found;
     struct peer *peer;
+    int asked; /* the rank that was asked last, plus 1: there may be many receives from it */
 };
+
+/* At the end of this process the others end as well, and what they have sent before may be on its way. A rank that never
+ * came has sent nothing. */
+static bool is_final(const struct peer *p) { return !lane0.over || proc_never_came(p->index); }
 
 static void doubt_receive(void *what, int src, int tag, void *arg)
 {
     struct walk *w = arg;
     (void)tag;
-    if (src < 0 || w->found) return;
-    w->peer = gone_by(comm_index(w->pt->comm, src));
-    if (w->peer) w->found = what;
+    if (src < 0 || w->found || w->asked == src + 1) return;
+    struct peer *p = pt_gone_by(comm_index(w->pt->comm, src));
+    if (!p) {
+        pt_calls_ask(w->pt->comm, src);
+        w->asked = src + 1;
+    } else if (is_final(p)) {
+        w->peer = p;
+        w->found = what;
+    }
 }
 
 /* Takes those that will not come out of matching; they are ended later, since that may start others, or end
@@ -207,7 +218,10 @@ static void doubt_sends(struct lane *l)
         struct request *r = e->request;
         if (!r || r->kind != REQ_SEND || !(r->ctx & CTX_COLL)) continue;
         struct peer *p = hopeless(r);
-        if (p) end(r, p);
+        if (p && is_final(p))
+            end(r, p);
+        else if (!p && is_unmatched(r))
+            pt_calls_ask(r->comm, r->rank);
     }
 }
 
@@ -215,7 +229,11 @@ void pt_doubt(struct lane *l)
 {
     struct link doomed = LIST_INIT(doomed);
     find_leavers();
-    if (l->over) return;
+    list_each(b, next_b, &l->pollers)
+    {
+        struct lane_poller *p = container_of(b, struct lane_poller, link);
+        if (p->doubt) p->doubt(p);
+    }
     for (uint32_t i = 0; i <= l->ctx_mask; i++)
         for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) doubt_receives(pt, &doomed);
     for (struct link *a; (a = list_pop(&doomed));) {

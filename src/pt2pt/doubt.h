@@ -17,12 +17,15 @@
  * matched goes on. A question costs nobody anything else: it is one small message to each process that is waited for,
  * once.
  *
- * Ended is what somebody waits for, and no other: receives that are there to be cancelled at last are no mistake. Of
- * several requests that are waited for until one is complete, all have to be hopeless. Messages of collectives are not
- * cancelled, so that those end in any case.
+ * Only requests that a thread waits for are failed. Receives that the program will cancel later are legal and stay
+ * posted. If a call waits for any one of several requests, they are failed only when none of them can complete.
+ * Messages of collectives cannot be cancelled, so they are failed whether a thread waits for them or not.
  *
- * Not found out: receives from any source; calls that look without waiting (MPI_Test in a loop); what goes through the
- * shared slots of a node rather than by messages; a process that has ended its last session and lives on.
+ * Where a collective is awaited, the question says which one, and who is asked compares (calls.h); that is so for what
+ * goes through the shared slots of a node, too.
+ *
+ * Not found out: receives from any source; calls that look without waiting (MPI_Test in a loop); a process that has
+ * ended its last session and lives on.
  *
  * Threads: under the lane's lock.
  */
@@ -34,6 +37,9 @@
 /* A wait lasts, whatever for: finds out who has left, which ends sends to them; asks on behalf of collectives, and ends
  * those messages of theirs that will not come. */
 void pt_doubt(struct lane *) TERN_COLD;
+
+/* The peer if it has begun all that it ever will. NULL: that is not known, and it is asked. Delivers nothing. */
+struct peer *pt_gone_by(uint32_t index) TERN_COLD;
 
 /* Somebody waits for these (NULL: no entry), all or one of them: asks, and ends what will never be. */
 void pt_doubt_requests(int n, struct request *const req[], bool all) TERN_COLD;

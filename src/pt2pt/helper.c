@@ -292,10 +292,11 @@ int pt_help(void) { return helper_start(); }
 void pt_help_no_more(void) { helper_stop(); }
 
 /* The helper has its own way into a lane that is not shared: it is out meanwhile. */
-void pt_share(void)
+int pt_share(void)
 {
     bool helped = lane_helped(&lane0);
     helper_stop();
-    lane_share(&lane0);
+    int rc = lane_share(&lane0);
     if (helped) (void)helper_start(); /* if it cannot be made again, callers make all the progress */
+    return rc;
 }

@@ -23,7 +23,7 @@ static int fill_sets(const struct bell *b)
     int fds[BELL_FDS_MAX], n = peer_wait_fds(fds);
     all = epoll_create1(EPOLL_CLOEXEC);
     called = epoll_create1(EPOLL_CLOEXEC);
-    int rc = watch(all, b->out, EPOLLIN) || watch(called, all, EPOLLONESHOT);
+    int rc = watch(all, b->socket, EPOLLIN) || watch(called, all, EPOLLONESHOT);
     for (int i = 0; i < n && !rc; i++) rc = watch(all, fds[i], EPOLLIN);
     return rc;
 }
@@ -31,7 +31,7 @@ static int fill_sets(const struct bell *b)
 int doze_open(struct bell *b)
 {
     atomic_store_explicit(&armed, false, memory_order_relaxed);
-    if (!bell_has_pipe(b) || !fill_sets(b)) return 0;
+    if (!bell_has_socket(b) || !fill_sets(b)) return 0;
     int rc = err_sys("the helper thread cannot wait for sockets (epoll)");
     doze_close();
     return rc;
@@ -55,24 +55,24 @@ static bool is_armed(void) { return atomic_load_explicit(&armed, memory_order_re
 
 bool doze_is_called(const struct bell *b)
 {
-    return atomic_load_explicit(&b->asleep, memory_order_relaxed) && (!bell_has_pipe(b) || is_armed());
+    return atomic_load_explicit(&b->asleep, memory_order_relaxed) && (!bell_has_socket(b) || is_armed());
 }
 
 void doze_call(struct bell *b)
 {
-    if (bell_has_pipe(b) && !is_armed()) arm(true);
+    if (bell_has_socket(b) && !is_armed()) arm(true);
     bell_announce_helper(b);
 }
 
 void doze_recall(struct bell *b)
 {
     atomic_store_explicit(&b->asleep, BELL_AWAKE, memory_order_relaxed);
-    if (bell_has_pipe(b) && is_armed()) arm(false);
+    if (bell_has_socket(b) && is_armed()) arm(false);
 }
 
 void doze_rouse(struct bell *b)
 {
-    if (bell_has_pipe(b)) arm(true);
+    if (bell_has_socket(b)) arm(true);
     bell_rouse(b);
 }
 
@@ -86,6 +86,7 @@ static void wait_called(struct bell *b, uint32_t ticket, uint64_t most_ns)
 
 void doze(struct bell *b, uint32_t ticket, uint64_t most_ns)
 {
-    if (bell_has_pipe(b)) wait_called(b, ticket, most_ns);
+    if (bell_has_socket(b))
+        wait_called(b, ticket, most_ns);
     else bell_wait_helper(b, ticket, most_ns);
 }

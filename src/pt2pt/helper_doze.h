@@ -4,11 +4,11 @@
  * A process without sockets: the bell's futex, in a set of the helper's own (BELL_HELPER). With sockets: a set of
  * descriptors that wakes once after each call,
  *
- *     bell's pipe ----+
+ *     bell's socket --+
  *     epoll of tcp ---+--> `all` --(once)--> `called`: the helper waits here
  *
- * so that what arrives while callers look by themselves wakes nobody. A call takes one system call, and wakes the helper
- * only if there is something already.
+ * so that what arrives while callers look by themselves wakes nobody. A call takes one system call, and wakes the
+ * helper only if there is something already.
  */
 #ifndef TERN_PT2PT_HELPER_DOZE_H
 #define TERN_PT2PT_HELPER_DOZE_H

@@ -10,6 +10,7 @@
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/calls.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
@@ -51,6 +52,8 @@ static void fill_handlers(void)
     tp_handlers[AM_CANCELLED] = pt_on_cancelled;
     tp_handlers[AM_ASK] = pt_on_ask;
     tp_handlers[AM_OVER] = pt_on_over;
+    tp_handlers[AM_CALL] = pt_on_call;
+    tp_handlers[AM_CLASH] = pt_on_clash;
 }
 
 static int64_t chunk_size(enum var_id variable)
@@ -69,7 +72,7 @@ int pt_open(bool threaded)
     pthread_mutex_init(&l->lock, &recursive);
     pthread_mutexattr_destroy(&recursive);
     atomic_store_explicit(&l->mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
-    l->credit = var_int(VAR_EAGER_CREDIT);
+    pt_credit_open(l);
     l->eager_now = INT64_MAX;
     l->chunk = chunk_size(VAR_CHUNK_CMA);
     l->chunk_stream = chunk_size(VAR_CHUNK_STREAM);
@@ -268,9 +271,28 @@ static int step_all(struct link *head, int (*step)(struct request *))
     return n;
 }
 
+/* Sends that nothing may have happened to: so many are looked at in a turn. */
+#define OUTGOING_TURN 64
+
+/* One step of the first requests of a list, which go to its end. */
+static int step_some(struct link *head, int (*step)(struct request *), int most)
+{
+    struct link end;
+    int n = 0;
+    list_push(head, &end);
+    while (most-- && head->next != &end && !in_the_way()) {
+        struct link *l = head->next;
+        list_remove(l);
+        list_push(head, l);
+        n += step(container_of(l, struct request, link));
+    }
+    list_remove(&end);
+    return n;
+}
+
 static TERN_COLD int progress_large(struct lane *l)
 {
-    return step_all(&l->incoming, pt_incoming_step) + step_all(&l->outgoing, pt_outgoing_step) +
+    return step_all(&l->incoming, pt_incoming_step) + step_some(&l->outgoing, pt_outgoing_step, OUTGOING_TURN) +
            step_all(&l->streams, pt_stream_step);
 }
 
@@ -292,6 +314,7 @@ static TERN_COLD int do_chore(struct lane *l)
 {
     struct request *r = container_of(list_pop(&l->chores), struct request, link);
     r->done(r);
+    if (unlikely(l->sleepers)) bell_ring(peer_bell()); /* as in lane_finish, which it may not have come to */
     return 1;
 }
 
@@ -299,6 +322,7 @@ static inline int turn(struct lane *l, int budget)
 {
     int n = peer_progress(budget);
     if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
+    if (unlikely(l->clashes)) n += pt_calls_end(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
@@ -321,7 +345,7 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return list_empty(&l->lost) && peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return list_empty(&l->lost) && !l->clashes && peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }
 
 bool lane_idle(struct lane *l)

@@ -62,8 +62,9 @@ struct lane_poller {
     /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead.
      * True: there is something that only this process's helper may do. May be NULL: nobody has to */
     bool (*called)(struct lane_poller *);
+    void (*doubt)(struct lane_poller *); /* a wait lasts: asks the processes that it waits for (calls.h). May be NULL */
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
-    bool counted;                      /* in the gates: somebody of this process sleeps */
+    uint32_t counted[2]; /* as what in each of them, see gate_enter; 0: no thread of this process sleeps */
 };
 
 enum lane_mode {
@@ -89,7 +90,8 @@ struct lane {
     uint32_t ctx_early; /* without a communicator */
 
     struct match_pool pool; /* bodies of unexpected messages */
-    int64_t credit;         /* TERN_EAGER_CREDIT */
+    int64_t credit, store;  /* TERN_EAGER_CREDIT, TERN_EAGER_STORE */
+    int64_t spare;          /* bytes of `store` that are in no peer's window (credit.c) */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
     int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */
@@ -97,11 +99,12 @@ struct lane {
     struct ids ids;      /* requests that peers know of */
     struct link lost;    /* struct peer.in_lost: given up, their operations are to be ended */
     uint32_t lost_count; /* peers given up so far */
+    uint32_t clashes;    /* communicators whose collectives are over, and whose messages may have to be ended for that (calls.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link incoming; /* requests: large receives being copied here */
     struct link outgoing; /* requests: large sends offered to their receivers */
-    struct link streams;  /* requests: large sends going out in fragments */
+    struct link streams;  /* requests: large sends going out in fragments; more wait in peer.streams_waiting */
     uint32_t large;       /* entries of the last three lists */
     struct link pollers;  /* struct lane_poller */
     bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look (lane_call_helper) */
@@ -112,6 +115,7 @@ struct lane {
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */
     uint64_t spin_max_ns;
     uint32_t sleepers;    /* threads of this process asleep in this lane */
+    uint32_t probers;     /* threads that wait in a probe, asleep or not */
     uint32_t fruitless;   /* looks without waiting, since one found something */
 };
 
@@ -201,8 +205,9 @@ static inline void lane_defer(struct lane *l, struct request *r) { list_push(&l-
 /* The thread that alone uses the library from now on; `tid` is the system's number of it. Nobody is inside. */
 void lane_own(struct lane *, int tid);
 
-/* From now on threads share the lane: returns when the owner is out, or takes the lock as others do. */
-void lane_share(struct lane *);
+/* From now on threads share the lane: returns when the owner is out, or takes the lock as others do. 0, or
+ * TERN_ERR_NOMEM, and nothing has changed. */
+int lane_share(struct lane *);
 
 /* In lane_wait, when the lane has become shared: the owner takes the lock that it has gone without so far. True if so. */
 bool lane_catch_up(struct lane *);
@@ -233,10 +238,21 @@ bool lane_still(struct lane *);
  * The lock is held on entry and on return, and given up in between when threads share the lane. `gate`, if not NULL,
  * is one whose opening also ends a sleep.
  *
+ * `ready` is called with the lock held, any number of times until it says true and never after that; the lock is not
+ * given up between that call and the return. So it may take what it has found (MPI_Mprobe), or remember a place that
+ * is valid under the lock. It may run before any progress was made, and must not wait itself.
+ *
+ * A thread asleep is woken by what comes from other processes, as they ring the bell. What another thread of this
+ * process brings about wakes it only if that thread rings: the end of a request (lane_finish), a message that is kept
+ * for a later receive (lane_stored), a peer lost (pt_bury). Whoever adds a `ready` that looks at something else rings
+ * when that changes and `sleepers` is not 0.
+ *
  * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8
  * s apart): what can never happen may be ended by it (doubt.h).
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
+/* Both: at a gate, doubting. */
+void lane_wait_at(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *arg));
 void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*doubt)(void *arg));
 void wait_open(struct lane *);
 
@@ -253,8 +269,9 @@ void lane_poller_remove(struct lane *, struct lane_poller *);
 int lane_pollers_look(struct lane *); /* one look at each; how much happened */
 bool lane_pollers_called(struct lane *) TERN_COLD; /* true: the helper has something to do */
 
-/* Counts this process in the gates of what is looked at, before bell_announce, and no more (wait.c). Lock held. */
-void lane_pollers_sleep(struct lane *) TERN_COLD;
+/* Counts this process in the gates of what is looked at, before bell_announce, and notes their words; and no more
+ * (wait.c). Lock held. */
+void lane_pollers_sleep(struct lane *, struct sleep_words *) TERN_COLD;
 void lane_pollers_wake(struct lane *) TERN_COLD;
 
 /* One turn of progress for a call that looks without waiting (MPI_Test, MPI_Iprobe). Programs call those in loops: where
@@ -273,6 +290,13 @@ static inline void lane_finish_plain(struct request *r, int error)
     }
     r->result.error = error;
     atomic_store_explicit(&r->complete, 1, memory_order_release); /* as in lane_finish */
+}
+
+/* A message has come that no receive waits for: a thread asleep in a probe may. It would not notice by itself if
+ * another thread took the message from the wire, or sent it (transport self). Lock held. */
+static inline void lane_stored(const struct lane *l)
+{
+    if (unlikely(l->probers && l->sleepers)) bell_ring(peer_bell());
 }
 
 /* Sends a small message of the library's own (n <= 32), parked if there is no room. */

@@ -140,7 +140,7 @@ static TERN_COLD uint64_t give_up(struct pt_offer *o, int error, uint64_t n)
 static int error_of(struct pt_offer *o)
 {
     int error = atomic_load_explicit(&o->error, memory_order_relaxed); /* ordered by the load of `state` */
-    if (error && !*err_words())
+    if (error && err_code() != error) /* ours would have been put in words just now */
         err_set(error, "the other process could not copy its part of a message of %llu bytes", (unsigned long long)o->bytes);
     return error;
 }
@@ -288,7 +288,7 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->result.source = source;
     r->result.tag = tag;
     r->result.bytes = (int64_t)min_size(rts->bytes, (size_t)r->bytes);
-    int fault = rts->bytes > (uint64_t)r->bytes ? TERN_ERR_TRUNCATE : 0;
+    int fault = unlikely(rts->bytes > (uint64_t)r->bytes) ? pt_too_long(r, source, tag, rts->bytes) : 0;
     if (unlikely(pt_checking) && !fault) fault = pt_check_receive(r, source, tag, rts->bytes);
     r->cookie[FAULT] = (uint64_t)-fault;
     r->cookie[SENDER] = rts->send;

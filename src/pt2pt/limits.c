@@ -26,5 +26,6 @@ const struct limits *limits_find(struct peer *p)
 {
     const struct limits *l = table;
     while (l->transport && strcmp(l->transport, p->ep.ops->name)) l++;
+    peer_learn_window(p);
     return p->limits = l;
 }

@@ -176,6 +176,13 @@ static void end_collectives(struct pt_comm *pt, struct link *doomed)
     }
 }
 
+void pt_end_collectives(struct pt_comm *pt, int error)
+{
+    struct link doomed = LIST_INIT(doomed);
+    end_collectives(pt, &doomed);
+    for (struct link *a; (a = list_pop(&doomed));) lane_finish(container_of(a, struct request, link), error);
+}
+
 /* Takes the receives that the loss ends out of matching. */
 static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doomed)
 {

@@ -51,6 +51,10 @@ int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, struct peer **who_p)
 /* A communicator is made: members may be lost already, or out of reach. */
 void pt_lost_members(struct pt_comm *) TERN_COLD;
 
+/* Collectives of a communicator are over: ends their receives with that code and its words, and drops what came for
+ * them: sends end when their receivers do so. */
+void pt_end_collectives(struct pt_comm *, int error) TERN_COLD;
+
 /* A body of a context whose collectives have failed: its sender is let go, and it is freed. */
 void pt_swallow(struct match_body *) TERN_COLD;
 

@@ -1,42 +1,46 @@
 /*
  * poller.c - what the lane looks at besides messages; see struct lane_poller.
  *
- * A thread that sleeps is woken by its bell, so who opens a gate has to know that there is somebody of that kind: while
- * threads sleep, the process counts once, as one that polls, in the gates of every poller.
+ * A thread that goes to sleep does so on the gates of all pollers as well (gate_enter). While threads sleep, the
+ * process counts once in each gate.
  */
 #include "pt2pt/lane.h"
 
 void lane_poller_add(struct lane *l, struct lane_poller *p)
 {
-    p->counted = false;
+    p->counted[0] = p->counted[1] = 0;
     list_push(&l->pollers, &p->link);
     if (unlikely(l->sleepers)) bell_ring(peer_bell()); /* threads that sleep do not look at this one yet */
 }
 
-/* Who sleeps in several gates is woken by its bell. */
-static void count_in_gates(struct lane_poller *p, bool sleeps)
+static void leave_gates(struct lane_poller *p)
 {
-    if (p->counted == sleeps) return;
-    p->counted = sleeps;
-    for (int i = 0; i < 2 && p->gate[i]; i++) /* ordered by bell_announce */
-        atomic_fetch_add_explicit(&p->gate[i]->sleepers, sleeps ? GATE_POLLER : 0u - GATE_POLLER, memory_order_relaxed);
+    for (int i = 0; i < 2 && p->gate[i]; i++) {
+        gate_leave(p->gate[i], p->counted[i]);
+        p->counted[i] = 0;
+    }
 }
 
 void lane_poller_remove(struct lane *l, struct lane_poller *p)
 {
     (void)l;
     list_remove(&p->link);
-    count_in_gates(p, false);
+    leave_gates(p);
 }
 
-void lane_pollers_sleep(struct lane *l)
+void lane_pollers_sleep(struct lane *l, struct sleep_words *words)
 {
-    list_each(a, next, &l->pollers) count_in_gates(container_of(a, struct lane_poller, link), true);
+    list_each(a, next, &l->pollers)
+    {
+        struct lane_poller *p = container_of(a, struct lane_poller, link);
+        for (int i = 0; i < 2 && p->gate[i]; i++)
+            p->counted[i] = gate_enter(p->gate[i], peer_bell(), p->counted[i], words);
+    }
 }
 
 void lane_pollers_wake(struct lane *l)
 {
-    list_each(a, next, &l->pollers) count_in_gates(container_of(a, struct lane_poller, link), false);
+    list_each(a, next, &l->pollers) leave_gates(container_of(a, struct lane_poller, link));
 }
 
 int lane_pollers_look(struct lane *l)

@@ -1,23 +1,31 @@
-/* probe.c - probing and matched probing. */
+/*
+ * probe.c - probing and matched probing.
+ *
+ * What a search finds is the caller's own only if it was taken out of matching (`take`). Otherwise another thread may
+ * receive the message as soon as the lock is given up, and its body is used for another one: so the message is
+ * described under the lock.
+ */
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
-static void describe(const struct match_body *b, struct request_result *res)
-{
-    *res = (struct request_result){.source = b->src, .tag = b->tag, .bytes = (int64_t)b->length};
-}
-
 struct looking {
     struct pt_comm *pt;
     int source, tag;
     bool take;
     int rc; /* nothing can come any more */
-    struct match_body *found;
+    struct match_body *found;     /* after the search: only whether it is NULL counts, unless it was taken */
+    struct request_result result; /* describes it */
 };
 
+static void describe(const struct match_body *b, struct request_result *res)
+{
+    *res = (struct request_result){.source = b->src, .tag = b->tag, .bytes = (int64_t)b->length};
+}
+
+/* For lane_wait: is not called again once it has said true. */
 static bool look(void *arg)
 {
     struct looking *k = arg;
@@ -40,12 +48,15 @@ static int search(struct comm *c, struct looking *k, bool blocking)
 {
     struct lane *l = c->lane;
     lane_enter(l);
-    if (blocking)
+    if (blocking) {
+        l->probers++;
         lane_wait_doubting(l, look, k, doubt);
-    else if (!look(k)) {
+        l->probers--;
+    } else if (!look(k)) {
         lane_poll(l);
         look(k);
     }
+    if (k->found) describe(k->found, &k->result);
     lane_leave(l);
     return k->rc;
 }
@@ -62,7 +73,7 @@ int pt_probe(struct comm *c, int source, int tag, bool blocking, bool *found_p, 
     struct looking k = {.pt = c->pt, .source = source, .tag = tag};
     int rc = search(c, &k, blocking);
     *found_p = k.found != NULL;
-    if (*found_p) describe(k.found, res);
+    if (*found_p) *res = k.result;
     return rc;
 }
 
@@ -78,7 +89,7 @@ int pt_mprobe(struct comm *c, int source, int tag, bool blocking, bool *found_p,
         handle_release(m, sizeof *m);
         return rc;
     }
-    describe(k.found, res);
+    *res = k.result;
     m->comm = comm_ref(c);
     m->body = k.found;
     m->source = res->source;

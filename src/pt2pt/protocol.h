@@ -9,22 +9,25 @@
  *   AM_CTS          id of the send    -         struct pt_cts: send this in fragments
  *   AM_FRAG         id of the receive  offset   the data
  *   AM_ACK          id of the send    -         a synchronous send was matched
- *   AM_CREDIT       bytes     -                 eager bytes given back
+ *   AM_CREDIT       bytes     more, or fewer    eager bytes given back; by how much the sender's window changes
  *   AM_CANCEL       context   source, tag       id of the send (8): is it still unmatched?
  *   AM_CANCELLED    id of the send    0 or 1    1: it was, and is gone
  *   AM_SIGNATURE    -         -                 of the next message, see check.h
  *   AM_ASK          -         -                 I wait for you: say so if you are over (doubt.h)
  *   AM_OVER         -         -                 I am: nothing more is begun here
+ *   AM_CALL         context   number            struct wire_call: that collective is the one that I have called (calls.h)
+ *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *
  * Ids are those of ids.h. Every handler checks that what came can be: lengths, ids, that
  * fragments follow each other within what was asked for, that a sender is who its
  * envelope says. What cannot be is the end of that peer (lost.h).
  *
- * Eager credit: a sender may have TERN_EAGER_CREDIT bytes (payload + 64 a message)
- * of eager messages to a peer that the peer has not consumed; beyond that it offers
- * (RTS), so that the receiver keeps only an envelope and the data stays with the
- * sender. Memory at the receiver is bounded, nothing is dropped, and a receive that
- * is posted always finds its message.
+ * Eager credit: a sender may have so many bytes (payload + 64 a message) of eager
+ * messages to a peer that the peer has not consumed as the peer allows it (credit.c);
+ * beyond that it offers (RTS), so that the receiver keeps only an envelope and the data
+ * stays with the sender. Memory at the receiver is bounded for all senders together by
+ * TERN_EAGER_STORE, nothing is dropped, and a receive that is posted always finds its
+ * message.
  *
  * Large messages, when both sides are contiguous and one can reach the other's
  * memory, by the system (get, put) or since it lies in an arena that can be mapped
@@ -89,10 +92,21 @@ enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER };
 /* What an eager message of n bytes costs its sender's credit. */
 static inline int64_t eager_cost(size_t n) { return (int64_t)n + 64; }
 
+/* ---- eager credit (credit.c) ---- */
+void pt_credit_open(struct lane *);
+void pt_give_credit(struct peer *) TERN_COLD;
+/* A message was offered, and its receive waited: was it for want of credit? */
+void pt_offered(struct peer *, uint64_t bytes);
+
 /* The peer's eager bytes have been consumed here; gives them back now and then. */
-void pt_consumed(struct peer *, size_t n);
+static inline void pt_consumed(struct peer *p, size_t n)
+{
+    p->due -= eager_cost(n);
+    if (unlikely(p->due < 0)) pt_give_credit(p);
+}
 
 /* ---- receive side (recv.c) ---- */
+int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD; /* TERN_ERR_TRUNCATE in words */
 void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
 void pt_free_body(struct match_body *);                   /* its eager bytes, if it has any, have been consumed */
@@ -134,5 +148,7 @@ void pt_on_cancel(struct peer *, uint64_t h0, uint64_t h1, const void *data, siz
 void pt_on_cancelled(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_call(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_clash(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 #endif

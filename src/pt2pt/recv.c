@@ -11,24 +11,23 @@
 
 #include <string.h>
 
-static TERN_COLD void give_credit(struct peer *p)
-{
-    uint64_t owed = (uint64_t)p->owed;
-    p->owed = 0;
-    lane_control(p, AM_CREDIT, owed, 0, NULL, 0);
-}
-
-void pt_consumed(struct peer *p, size_t n)
-{
-    p->owed += eager_cost(n);
-    if (unlikely(p->owed > lane0.credit / 2)) give_credit(p);
-}
-
 static TERN_COLD void deliver_general(struct request *r, const void *data, size_t n)
 {
     struct type_cursor c;
     type_cursor_init(&c, r->type, r->count, r->buf);
     type_unpack(&c, data, n);
+}
+
+TERN_COLD int pt_too_long(const struct request *r, int32_t source, int32_t tag, uint64_t bytes)
+{
+    if (r->ctx & CTX_COLL)
+        return err_set(
+            TERN_ERR_TRUNCATE,
+            "rank %d gives %llu bytes in a collective where this rank has room for %lld: do they agree on the counts?",
+            source, (unsigned long long)bytes, (long long)r->bytes);
+    return err_set(TERN_ERR_TRUNCATE,
+                   "the message of %llu bytes from rank %d with tag %d is longer than the receive buffer of %lld bytes",
+                   (unsigned long long)bytes, source, tag, (long long)r->bytes);
 }
 
 void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data, size_t n)
@@ -38,7 +37,7 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
     r->result.tag = tag;
     if (unlikely(pt_checking)) error = pt_check_receive(r, source, tag, n);
     if (unlikely(n > (size_t)r->bytes)) {
-        error = TERN_ERR_TRUNCATE;
+        error = pt_too_long(r, source, tag, n);
         n = (size_t)r->bytes;
     }
     r->result.bytes = (int64_t)n;
@@ -57,7 +56,7 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
 /* Contexts that messages have come for and no communicator was made for yet: many more than there can be honestly. */
 #define EARLY_MAX 65536
 
-/* Eager bytes of one peer that may lie here, in units of the credit: ranks may have been given different ones. */
+/* Eager bytes of one peer that may lie here, in units of the credit. A peer that heeds its window stays far below. */
 #define EXCESS 16
 
 static bool is_member(const struct comm *c, const struct peer *from, int32_t source)
@@ -143,6 +142,7 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
     }
     if (unlikely(pt_checking)) pt_check_keep(b);
     if (match_store(&pt->match[ctx & CTX_COLL], b->src, b->tag, b)) lane_fatal("no memory for an unexpected message");
+    lane_stored(&lane0);
 }
 
 void pt_drop_body(struct match_body *b)
@@ -225,6 +225,7 @@ void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (r) {
         pt_offer_matched(r, from, env_source(h1), env_tag(h1), &rts);
+        pt_offered(from, rts.bytes);
         return;
     }
     uint64_t cookie[3] = {rts.send, rts.bytes, rts.offer};

@@ -78,6 +78,48 @@ void pt_progress_once(struct comm *c)
     lane_leave(l);
 }
 
+/* ---- all of a communicator ---- */
+
+struct pending {
+    struct comm *comm;
+    struct request *r;
+};
+
+static bool is_pending(const struct request *r, const struct comm *c)
+{
+    return r->h.kind == HANDLE_REQUEST && r->comm == c && !(r->flags & REQ_INTERNAL) && !request_is_complete(r);
+}
+
+/* Complete, or completed and released by another thread that waited for it as well. */
+static bool no_more_pending(void *arg)
+{
+    const struct pending *p = arg;
+    return !is_pending(p->r, p->comm);
+}
+
+static void doubt_pending(void *arg) { doubt_one(((struct pending *)arg)->r); }
+
+/* Lock held. One that the user has let go would be freed at its completion; it is freed here instead. */
+static void finish(struct comm *c, struct request *r)
+{
+    struct pending p = {c, r};
+    bool let_go = r->flags & REQ_DETACHED;
+    r->flags &= (uint16_t)~REQ_DETACHED;
+    if (r->flags & REQ_HOOKED && r->hooks->look) r->hooks->look(r);
+    lane_wait_doubting(c->lane, no_more_pending, &p, doubt_pending);
+    if (let_go) pt_release(r);
+}
+
+/* Failures are told by the calls that complete the requests. */
+void pt_finish_all(struct comm *c)
+{
+    uintptr_t at = 0;
+    lane_enter(c->lane);
+    for (struct request *r; (r = handle_next(HANDLE_REQUEST, &at));)
+        if (is_pending(r, c)) finish(c, r);
+    lane_leave(c->lane);
+}
+
 /* ---- persistent ---- */
 
 static int init(uint8_t kind, struct comm *c, const void *buf, int64_t count, struct type *t, int rank, int tag,

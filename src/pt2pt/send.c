@@ -10,6 +10,7 @@
 #include "pt2pt/protocol.h"
 #include "type/cursor.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
@@ -62,16 +63,25 @@ static size_t pack_sync(void *arg, void *to, size_t max)
     return sizeof s->send + type_pack(&s->cursor, (char *)to + sizeof s->send, max - sizeof s->send);
 }
 
-/* Largest message packed through a buffer on the stack, for transports that cannot pack in place. */
+/* Largest message packed through a buffer, for transports that cannot pack in place. */
 #define BOUNCE_MAX 16384
+
+/* Not on the stack, which may be all that a thread has; and not one for all: what the message brings about may send. */
+static int send_bounced(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
+{
+    char *buf = malloc(min_size(n, BOUNCE_MAX));
+    if (!buf && n) return err_set(TERN_ERR_NOMEM, "no memory to pack a message of %zu bytes", n);
+    n = pack(arg, buf, min_size(n, BOUNCE_MAX));
+    int rc = p->ep.am_short(&p->ep, id, h0, h1, buf, n);
+    free(buf);
+    return rc;
+}
 
 /* Hands `n` bytes of pack's to the transport. */
 static int send_packed(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
 {
     if (p->ep.caps & TP_CAP_BCOPY) return p->ep.ops->am_bcopy(&p->ep, id, h0, h1, pack, arg, n);
-    char buf[BOUNCE_MAX];
-    n = pack(arg, buf, min_size(n, sizeof buf));
-    return p->ep.am_short(&p->ep, id, h0, h1, buf, n);
+    return send_bounced(p, id, h0, h1, pack, arg, n);
 }
 
 static int eager_attempt(struct request *r)
@@ -276,12 +286,4 @@ void pt_on_ack(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     struct id_entry *e = ids_find(&lane0.ids, h0, from, AWAIT_ACK);
     if (likely(e != NULL)) lane_finish(e->request, 0);
     else pt_violation(from, "it says that a synchronous message was matched, of which there is none");
-}
-
-void pt_on_credit(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
-{
-    (void)h1, (void)data, (void)n;
-    if (unlikely(from->lost)) return;
-    if (likely(h0 <= (uint64_t)(lane0.credit - from->credit))) from->credit += (int64_t)h0;
-    else pt_violation(from, "it gives back %llu bytes of eager credit, more than was taken", (unsigned long long)h0);
 }

@@ -4,9 +4,9 @@
  * thread, the owner, may be anywhere: outside, in the middle of a call, or asleep in a
  * receive.
  *
- * `threaded` is set; from then on all take the lock, and the short way of sends, which
- * has none, is closed. What the owner began before goes on without: until it is over,
- * nobody else may begin. Two things tell:
+ * LANE_THREADED is set in lane.mode; from then on all threads take the lock. Sends on the
+ * short way, which takes no lock, find no peers any more. What the owner began before goes
+ * on without the lock, and no other thread may begin until it is over. Two things tell that:
  *
  *   inside   counts the sections (lane_enter) that the owner is in; one that waits
  *            notices, and takes the lock from there on (lane_catch_up)
@@ -183,18 +183,21 @@ static bool is_out(struct lane *l) { return !atomic_load_explicit(&l->inside, me
 
 #define QUIET_NS 1000000
 
-void lane_share(struct lane *l)
+int lane_share(struct lane *l)
 {
+    int rc = peer_short_prepare();
+    if (rc) return rc;
     bool mine = pthread_equal(l->owner, pthread_self());
     atomic_fetch_or_explicit(&l->mode, LANE_THREADED, memory_order_seq_cst);
     handle_set_threaded(true);
-    peer_close_short();
+    peer_short_open(false);
     int64_t start = mine ? -1 : ran(owner_tid), now = start;
     while (start >= 0 && now >= 0 && !(is_out(l) && (now - start > QUIET_NS || sleeps(owner_tid)))) {
         bell_ring(peer_bell()); /* asleep in a section? then it notices when it gets up */
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         now = ran(owner_tid);
     }
-    peer_close_short(); /* of peers that the owner connected meanwhile */
+    peer_short_open(false); /* the owner may just have taken the lane back */
     request_share();
+    return 0;
 }

@@ -22,10 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* r->cookie of a send that streams */
-enum { SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4 };
+/* r->cookie of a send that streams; GOING: it is in lane.streams, and not in peer.streams_waiting */
+enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4 };
 /* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived */
 enum { FAULT = 1, ARRIVED = 2 };
+
+/* Streams to one peer at a time. They share what the way to it takes, and each has its turn in every turn of progress:
+ * with thousands of them a turn would take longer than the way takes to be free again. */
+#define STREAMS_MAX 16
 
 /* Fragments under way: one is being taken by the system, the next is there when it is through. */
 #define WINDOW 2
@@ -57,6 +61,34 @@ static struct stream *stream_of(const struct request *r) { return r->xfer; }
 /* Bytes of a fragment that goes out from where it lies. */
 static size_t most_of(const struct request *r) { return min_size((size_t)lane0.chunk_stream, r->cookie[MOST]); }
 
+static void let_go(struct request *r)
+{
+    r->cookie[GOING] = true;
+    r->peer->streams++;
+    list_push(&lane0.streams, &r->link);
+}
+
+static void enlist(struct request *r)
+{
+    lane0.large++;
+    r->cookie[GOING] = false;
+    if (r->peer->streams < STREAMS_MAX)
+        let_go(r);
+    else
+        list_push(&r->peer->streams_waiting, &r->link);
+}
+
+/* The next one takes its place. */
+static void delist(struct request *r)
+{
+    struct peer *p = r->peer;
+    lane0.large--;
+    list_remove(&r->link);
+    if (!r->cookie[GOING]) return;
+    p->streams--;
+    if (!list_empty(&p->streams_waiting)) let_go(container_of(list_pop(&p->streams_waiting), struct request, link));
+}
+
 static void start_stream(struct request *r)
 {
     struct stream *s = NULL;
@@ -67,8 +99,7 @@ static void start_stream(struct request *r)
         s->request = r;
         s->chunk = min_size(FIRST_CHUNK, most_of(r));
     }
-    list_push(&lane0.streams, &r->link);
-    lane0.large++;
+    enlist(r);
 }
 
 /* Out of the list; the request is the caller's to finish. */
@@ -76,8 +107,7 @@ static void stop_stream(struct request *r)
 {
     free(r->xfer);
     r->xfer = NULL;
-    list_remove(&r->link);
-    lane0.large--;
+    delist(r);
 }
 
 void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
@@ -94,6 +124,10 @@ void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     struct request *r = e->request;
     e->awaits &= ~(uint32_t)AWAIT_CTS;
     pt_offer_withdraw(r);
+    if (!cts.bytes) { /* at once, and not by a later step: the receiver needs nothing more of us, and may leave */
+        lane_finish(r, 0);
+        return;
+    }
     r->cookie[SENT] = 0;
     r->cookie[TO_SEND] = cts.bytes;
     r->cookie[TO_REQUEST] = cts.recv;
@@ -243,8 +277,7 @@ void pt_stream_abandon(struct request *r)
         return;
     }
     s->abandoned = true;
-    list_remove(&r->link);
-    lane0.large--;
+    delist(r);
 }
 
 /* ---- the receiver ---- */

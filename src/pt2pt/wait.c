@@ -11,10 +11,14 @@
  * for: there each look is followed by giving up the core (sched_yield), which costs
  * a switch that was due anyway, and no system call at whoever is waited for.
  * 16 ranks on 2 cores, 8-byte allreduce: 90 us asleep at once, 20 us yielding.
+ *
+ * Where each rank could have a core of its own, the scheduler may still leave two ranks on
+ * one. A wait that lasts looks for that (cores.h), and yields as long as it is so.
  */
 #include "base/clock.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "pt2pt/cores.h"
 #include "pt2pt/doubt.h"
 #include "pt2pt/helper.h"
 
@@ -24,21 +28,27 @@
 static struct {
     uint32_t polls;  /* looks before the clock is read or the core is given up */
     uint32_t stride; /* looks between two readings of the clock after that */
-    bool yield;      /* give up the core after each look */
+    bool yield;      /* give up the core after each look: another rank needs it */
 } policy;
+
+static void set_policy(bool shared)
+{
+    policy.yield = shared;
+    policy.polls = shared ? 8 : 64; /* about 0.2 us, 1 us */
+    policy.stride = shared ? 1 : 16;
+}
 
 void wait_open(struct lane *l)
 {
     const char *spin = var_text(VAR_SPIN);
     bool shared = proc_self()->oversubscribed;
-    policy.yield = shared;
-    policy.polls = shared ? 8 : 64;  /* about 0.2 us, 1 us */
-    policy.stride = shared ? 1 : 16;
+    set_policy(shared);
     int64_t max_us = var_int(shared ? VAR_YIELD_MAX : VAR_SPIN_MAX);
     l->spin_max_ns = max_us > 0 ? (uint64_t)max_us * 1000u : 0;
     if (!strcmp(spin, "never")) l->spin_max_ns = 0;
     if (!strcmp(spin, "always")) l->spin_max_ns = UINT64_MAX;
     l->spin_ns = l->spin_max_ns; /* until waits teach otherwise */
+    cores_open(!shared && l->spin_max_ns && l->spin_max_ns != UINT64_MAX && proc_self()->local_size > 1);
 }
 
 uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
@@ -55,21 +65,22 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
     return spin < most ? spin : most;
 }
 
-/* Sleeps unless there is something to do. The last thread to get up withdraws the announcement that all sleep by. */
-static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, uint64_t most_ns)
+/* Sleeps unless there is something to do. The last thread to get up withdraws the announcement that all sleep by. True:
+ * the wait is over, for `ready` has said so, and the lock has not been given up since. */
+static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, uint64_t most_ns)
 {
     struct bell *bell = peer_bell();
-    uint32_t seen = 0, weight = peer_sleep_weight(bell);
-    if (gate) {
-        seen = atomic_load_explicit(&gate->ring, memory_order_relaxed);
-        atomic_fetch_add_explicit(&gate->sleepers, weight, memory_order_relaxed); /* ordered by bell_announce */
-    }
-    lane_pollers_sleep(l);
+    struct sleep_words words;
+    words.n = 0; /* the rest is not read */
+    uint32_t counted = gate ? gate_enter(gate, bell, 0, &words) : 0;
+    lane_pollers_sleep(l, &words);
+    cores_before_sleep(gate);
     uint32_t ticket = bell_announce(bell);
-    if (!ready(arg) && lane_idle(l)) {
+    bool over = ready(arg);
+    if (!over && lane_idle(l)) {
         l->sleepers++;
         lane_leave(l);
-        peer_sleep(bell, ticket, gate, seen, most_ns);
+        peer_sleep(bell, ticket, &words, most_ns);
         lane_enter(l);
         l->sleepers--;
     }
@@ -77,7 +88,8 @@ static void nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
         bell_stay(bell);
         lane_pollers_wake(l);
     }
-    if (gate) atomic_fetch_sub_explicit(&gate->sleepers, weight, memory_order_relaxed);
+    if (gate) gate_leave(gate, counted);
+    return over;
 }
 
 /* Other threads may wait for this lane: they have the lock for a moment. */
@@ -101,6 +113,33 @@ static bool give_way(uint64_t *last, uint64_t now)
     return true;
 }
 
+/* The time in ns that a wait polls before it compares cores, unless it gives up the core anyway: about what it costs to
+ * be woken. It compares again when it has lasted twice as long. */
+#define PATIENCE_NS 4000u
+
+/* Of one wait: when cores are compared next, and whether a peer has been found on this one. */
+struct core_looks {
+    uint64_t due;
+    bool shared;
+};
+
+static TERN_COLD void compare_cores(uint64_t now, bool gate)
+{
+    bool shared = cores_find_peer(now, gate);
+    if (shared != policy.yield) set_policy(shared);
+}
+
+/* The wait has found nothing since `idle_since`. */
+static inline void watch_core(struct core_looks *c, uint64_t idle_since, uint64_t now, bool gate)
+{
+    uint64_t idle = now - idle_since;
+    bool yields = policy.yield || helper_shares_cores; /* and so lets a peer run before it has waited for long */
+    if (now < c->due || !cores_compared || (idle < PATIENCE_NS && !yields)) return;
+    c->due = now + (idle > PATIENCE_NS ? idle : PATIENCE_NS);
+    compare_cores(now, gate);
+    c->shared |= policy.yield;
+}
+
 /* When a wait gives rise to doubts, ns after its beginning, and how much later again at most. */
 #define DOUBT_NS 500000000u
 #define DOUBT_MAX_NS 8000000000u
@@ -110,6 +149,7 @@ static void doubts(struct lane *l, void (*doubt)(void *), void *arg, uint64_t st
 {
     if (likely(now < *due)) return;
     if (*due) {
+        peer_trim();
         pt_doubt(l);
         if (doubt) doubt(arg);
     }
@@ -122,6 +162,7 @@ static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct
     uint64_t start = 0, idle_since = 0, yielded = 0, due = 0;
     uint32_t polls = 0;
     bool slept = false;
+    struct core_looks looks = {0};
     while (!ready(arg)) {
         int n = lane_progress(l);
         if (unlikely(lane_threaded(l))) share(l);
@@ -138,16 +179,18 @@ static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct
         if (!start) start = now;
         if (!idle_since) idle_since = now;
         doubts(l, doubt, arg, start, now, &due);
+        watch_core(&looks, idle_since, now, gate);
         if (now - idle_since < l->spin_ns) {
             if (give_way(&yielded, now)) sched_yield();
             continue;
         }
-        nap(l, ready, arg, gate, due > now ? due - now : DOUBT_NS);
         slept = true;
+        if (nap(l, ready, arg, gate, due > now ? due - now : DOUBT_NS)) break;
         idle_since = 0;
         polls = 0;
     }
-    if (start) l->spin_ns = wait_learn(l->spin_ns, l->spin_max_ns, clock_ns() - start, slept);
+    /* The time that a rank waits on a shared core does not say how long polling pays. */
+    if (start && !looks.shared) l->spin_ns = wait_learn(l->spin_ns, l->spin_max_ns, clock_ns() - start, slept);
 }
 
 static void count_waiter(struct lane *l, int by)
@@ -170,6 +213,13 @@ void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *ga
     count_waiter(l, -1);
 }
 
+void lane_wait_at(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *arg))
+{
+    begin(l);
+    wait(l, ready, arg, gate, doubt);
+    count_waiter(l, -1);
+}
+
 void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (*doubt)(void *arg))
 {
     if (ready(arg)) return;
@@ -181,8 +231,17 @@ void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (
 /* Looks without success before the core is given up: about a microsecond. */
 #define LOOKS_A_YIELD 16
 
+/* Looks without success before cores are compared: about PATIENCE_NS. */
+#define LOOKS_A_CORE 64
+
+static TERN_COLD void give_way_to_ranks(const struct lane *l)
+{
+    if (cores_compared && l->fruitless % LOOKS_A_CORE == 0) compare_cores(clock_ns(), false);
+    if (policy.yield) sched_yield();
+}
+
 void lane_poll(struct lane *l)
 {
     if (lane_progress(l)) l->fruitless = 0;
-    else if (policy.yield && ++l->fruitless % LOOKS_A_YIELD == 0) sched_yield();
+    else if (++l->fruitless % LOOKS_A_YIELD == 0) give_way_to_ranks(l);
 }

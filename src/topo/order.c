@@ -11,17 +11,33 @@
 
 static int no_memory(int32_t n) { return err_set(TERN_ERR_NOMEM, "no memory to reorder %d ranks", n); }
 
+/* NULL: not asked yet. A thread in a local call may look while another one's collective call asks. */
+static const struct machine_place *places_of(const struct comm *c)
+{
+    handle_state_lock();
+    const struct machine_place *all = c->places;
+    handle_state_unlock();
+    return all;
+}
+
+static void set_places(struct comm *c, struct machine_place *all)
+{
+    handle_state_lock();
+    c->places = all;
+    handle_state_unlock();
+}
+
 /* Collective at the first time. */
 static int ask_places(struct comm *c)
 {
     struct machine_place mine, *all;
-    if (c->places) return 0;
+    if (places_of(c)) return 0;
     all = malloc((size_t)c->size * sizeof mine);
     if (!all) return no_memory(c->size);
     machine_place(&mine);
     int rc = coll_allgather(c, &mine, sizeof mine, type_of(MPI_BYTE), all, sizeof mine, type_of(MPI_BYTE));
     if (rc) free(all);
-    else c->places = all;
+    else set_places(c, all);
     return rc;
 }
 
@@ -29,9 +45,10 @@ static int ask_places(struct comm *c)
 static struct machine_place *known_places(const struct comm *c)
 {
     struct machine_place *p = malloc((size_t)c->size * sizeof *p);
+    const struct machine_place *all = places_of(c);
     if (!p) return NULL;
-    if (c->places) {
-        memcpy(p, c->places, (size_t)c->size * sizeof *p);
+    if (all) {
+        memcpy(p, all, (size_t)c->size * sizeof *p);
         return p;
     }
     memset(p, 0xff, (size_t)c->size * sizeof *p); /* -1: unknown */

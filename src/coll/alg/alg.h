@@ -114,7 +114,11 @@ const char *coll_kind_name(enum coll_kind); /* "bcast", as in the names of the v
 /* Does the operation combine data (so that its scratchpad holds elements)? */
 static inline bool coll_reduces(enum coll_kind k)
 {
-    return k == COLL_REDUCE || k == COLL_ALLREDUCE || (k >= COLL_REDUCE_SCATTER && k <= COLL_EXSCAN);
+    enum {
+        THOSE = 1u << COLL_REDUCE | 1u << COLL_ALLREDUCE | 1u << COLL_REDUCE_SCATTER | 1u << COLL_REDUCE_SCATTER_BLOCK |
+                1u << COLL_SCAN | 1u << COLL_EXSCAN
+    };
+    return THOSE >> k & 1;
 }
 
 /* Is it one of the v-collectives, whose ranks have blocks of different lengths? */

@@ -107,40 +107,85 @@ void coll_alltoall_direct(struct goal_build *b, const struct coll_shape *s, cons
 /*
  * Bruck (GOAL-26): a block for the rank d behind me travels the digits of d in base `radix`, lowest first: in the round
  * of weight w all blocks whose digit there is k go k * w ranks on, for each k in a message of its own. Scratch holds
- * block d at place d; a message gathers its blocks in a bundle. Returns where these places have their new blocks.
+ * block d at place d; a message gathers its blocks in a bundle.
+ *
+ * The rounds share their bundles, one in each direction for each k: with many ranks a bundle for each round would be
+ * most of the memory. So a round packs when the message of the round before is out, and receives when its bundle is
+ * unpacked.
  */
-static goal_id bruck_bundle(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int64_t w, int64_t k,
-                            int radix, int tag, struct goal_part *part, goal_id have)
+struct bundle {
+    struct goal_mem out, in;
+    goal_id sent, stored; /* the last operations that used them */
+};
+
+/* The places of the bundle of weight w and digit k, into part, those that lie together as one; how many parts, and in
+ * *bytes of all. */
+static int places_of(const struct coll_shape *s, struct goal_mem x, int64_t w, int64_t k, int radix,
+                     struct goal_part *part, int64_t *bytes)
 {
-    int n = 0, P = s->size;
-    for (int d = 1; d < P; d++)
-        if (d / w % radix == k) part[n++] = (struct goal_part){goal_plus(x, d * s->bytes), s->bytes};
-    int64_t bytes = n * s->bytes;
-    struct goal_part out = {goal_scratch(b, bytes), bytes}, in = {goal_scratch(b, bytes), bytes};
-    goal_id packed = goal_copyv(b, part, n, &out, 1);
-    goal_id sent = goal_send(b, (int)((s->rank + k * w) % P), tag, out.at, bytes);
-    goal_id got = goal_recv(b, (int)((s->rank - k * w + P) % P), tag, in.at, bytes);
-    goal_id stored = goal_copyv(b, &in, 1, part, n);
-    goal_after(b, packed, have);
-    goal_after(b, sent, packed);
-    goal_after(b, stored, packed);
-    goal_after(b, stored, got);
-    return stored;
+    int n = 0;
+    *bytes = 0;
+    for (int64_t d = k * w; d < s->size; d += radix * w) {
+        int64_t len = (d + w < s->size ? w : s->size - d) * s->bytes;
+        part[n++] = (struct goal_part){goal_plus(x, d * s->bytes), len};
+        *bytes += len;
+    }
+    return n;
 }
 
-static goal_id bruck_round(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int64_t w, int radix,
-                           int *tag, struct goal_part *part, goal_id have)
+static int64_t most_places(int64_t size, int64_t k, int radix)
 {
-    if (radix == 2) return bruck_bundle(b, s, x, w, 1, 2, (*tag)++, part, have);
-    goal_id round = goal_join(b);
-    for (int64_t k = 1; k < radix && k * w < s->size; k++)
-        goal_after(b, round, bruck_bundle(b, s, x, w, k, radix, (*tag)++, part, have));
-    return round;
+    int64_t most = 0;
+    for (int64_t w = 1; k * w < size; w *= radix) {
+        int64_t lap = radix * w, rest = size % lap - k * w;
+        int64_t n = size / lap * w + (rest < 0 ? 0 : rest < w ? rest : w);
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+static void bruck_bundle(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int64_t w, int64_t k,
+                         int radix, int tag, struct goal_part *part, goal_id have, struct bundle *u)
+{
+    int64_t bytes;
+    int n = places_of(s, x, w, k, radix, part, &bytes), P = s->size;
+    struct goal_part out = {u->out, bytes}, in = {u->in, bytes};
+    goal_id packed = goal_copyv(b, part, n, &out, 1);
+    goal_after(b, packed, have);
+    goal_after(b, packed, u->sent);
+    u->sent = goal_send(b, (int)((s->rank + k * w) % P), tag, out.at, out.len);
+    goal_id got = goal_recv(b, (int)((s->rank - k * w + P) % P), tag, in.at, in.len);
+    goal_after(b, u->sent, packed);
+    goal_after(b, got, u->stored);
+    u->stored = goal_copyv(b, &in, 1, part, n);
+    goal_after(b, u->stored, packed);
+    goal_after(b, u->stored, got);
+}
+
+/* Returns where the places of x have their new blocks. */
+static goal_id bruck_rounds(struct goal_build *b, const struct coll_shape *s, struct goal_mem x, int radix,
+                            struct goal_part *part, goal_id have)
+{
+    struct bundle use[WINDOW_MAX];
+    int tag = 0;
+    for (int k = 1; k < radix; k++) {
+        int64_t bytes = most_places(s->size, k, radix) * s->bytes;
+        use[k] = (struct bundle){goal_scratch(b, bytes), goal_scratch(b, bytes), GOAL_NONE, GOAL_NONE};
+    }
+    for (int64_t w = 1; w < s->size; w *= radix) {
+        goal_id round = goal_join(b);
+        for (int k = 1; k < radix && k * w < s->size; k++) {
+            bruck_bundle(b, s, x, w, k, radix, tag++, part, have, &use[k]);
+            goal_after(b, round, use[k].stored);
+        }
+        have = round;
+    }
+    return have;
 }
 
 static void bruck(struct goal_build *b, const struct coll_shape *s, int radix)
 {
-    int P = s->size, tag = 0;
+    int P = s->size;
     int slot = coll_in_place(s) ? GOAL_RECV_BUF : GOAL_SEND_BUF;
     struct goal_part *part = malloc((size_t)P * sizeof *part);
     if (!part) return goal_build_fail(b, err_set(TERN_ERR_NOMEM, "no memory to build an alltoall of %d ranks", P));
@@ -149,7 +194,7 @@ static void bruck(struct goal_build *b, const struct coll_shape *s, int radix)
     struct goal_part in[2] = {{goal_mem(slot, s->rank * s->bytes), (P - s->rank) * s->bytes},
                               {goal_mem(slot, 0), s->rank * s->bytes}};
     goal_id have = goal_copyv(b, in, 2, &x, 1);
-    for (int64_t w = 1; w < P; w *= radix) have = bruck_round(b, s, x.at, w, radix, &tag, part, have);
+    have = bruck_rounds(b, s, x.at, radix, part, have);
     /* place d now holds what rank - d sent */
     for (int i = 0; i < P; i++)
         part[i] = (struct goal_part){goal_plus(x.at, ((s->rank - i + P) % P) * s->bytes), s->bytes};

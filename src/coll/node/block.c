@@ -3,7 +3,7 @@
  *
  * Rank 0 of the communicator takes it from its shared heap and tells the others
  * where, by a broadcast of messages that goes on in the background: what was started
- * in the meantime waits for it. If there is no memory, that goes by messages, under the
+ * in the meantime waits for it. If there is no memory that all can map, that goes by messages, under the
  * numbers that it has taken. When the communicator goes, other ranks may
  * still be reading: the block is kept until all have said that they finished the
  * last operation, which is looked at when the next block is made, and waited for when
@@ -84,7 +84,8 @@ static void node_free(void *node)
     lane_enter(n->comm->lane);
     node_own_forget(n);
     lane_leave(n->comm->lane);
-    struct retired *r = n->block ? malloc(sizeof *r) : NULL; /* without memory the block is lost until the end */
+    /* Without memory the block is lost until the end; so is one that not all ranks come to an end with. */
+    struct retired *r = n->block && !node_failed(n) ? malloc(sizeof *r) : NULL;
     if (r) {
         r->node = *n;
         lane_enter(n->comm->lane);
@@ -126,10 +127,18 @@ static bool eligible(const struct comm *c)
     return true;
 }
 
-/* Rank 0: the block, and its offset in this process's segment; 0 when the heap is used up. */
+static bool all_can_map(const struct comm *c)
+{
+    for (int r = 0; r < c->size; r++)
+        if (!peer_is_mappable(comm_index(c, r))) return false;
+    return true;
+}
+
+/* Rank 0: the block, and its offset in this process's segment; 0 when the heap is used up, or a member cannot map it. */
 static uint64_t take_block(struct node *n)
 {
     uint64_t off = 0;
+    if (!all_can_map(n->comm)) return 0;
     lane_enter(n->comm->lane);
     reclaim();
     n->block = peer_shared_alloc(n->bytes, &off);
@@ -158,8 +167,6 @@ static int attach(struct node *n)
     n->safe = NODE_K;
     if (atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed))
         atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
-    /* The bells of one node are opened alike (same variables, same kernel), so ours speaks for all. */
-    n->fenced = atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed);
     n->counted = node_counts();
     n->poller.gate[0] = &n->head->gate;
     n->poller.gate[1] = &n->head->room;
@@ -177,6 +184,7 @@ static void open_quick_way(struct node *n)
 void node_make(struct node *n)
 {
     if (!n->error && n->place > 1) n->error = attach(n);
+    if (n->error) pt_calls_give_up(n->comm, n->error);
     n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
     open_quick_way(n);
 }
@@ -217,6 +225,7 @@ static int begin(struct comm *c, struct node *n)
     list_init(&n->spare);
     n->poller.poll = node_poll;
     n->poller.called = node_call_others;
+    n->poller.doubt = node_doubt_flights;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);
     if (rc) return rc;

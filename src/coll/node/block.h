@@ -15,24 +15,24 @@
 #define NODE_BIG_K 8   /* and those whose payloads lie in the big slots */
 #define NODE_INLINE 48 /* bytes of payload that lie beside the flag */
 #define NODE_MIDDLE 512 /* and those that lie in a slot of middle size */
-#define NODE_LENGTHS 12
+#define NODE_LENGTHS 8
 #define NODE_RANKS_MAX 256
 
 /* Counting arrivals of one operation in K (ranks that share cores). Every rank adds one in each counting operation. */
 struct node_round {
-    _Atomic uint32_t arrived;  /* ranks so far; the last one sets it back to 0 */
+    _Atomic uint64_t arrived;  /* ranks and the sum of their flags (node_arrive); the last one sets it back to 0 */
     _Atomic uint32_t released; /* number of the last operation that is */
 };
 
 struct node_head {
     struct gate gate;        /* who waits for contributions */
     struct gate room;        /* who waits for slots to be free again */
-    _Atomic uint32_t fenced; /* some rank's sleep relies on the wakers' fences */
+    _Atomic uint32_t fenced; /* a rank whose bell is fenced sets it when it attaches: all wakers fence from then on */
     TERN_ALIGNED(CACHE_LINE) struct node_round round[NODE_K];
     /* The operation that some rank contributed to while it had not finished all before; written rarely. */
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t behind[NODE_K];
 };
-static_assert(sizeof(struct node_head) == 7 * CACHE_LINE, "shared layout");
+static_assert(sizeof(struct node_head) == 11 * CACHE_LINE, "shared layout");
 
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
@@ -42,9 +42,9 @@ struct node_done {
 static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
 
 struct node_slot {
-    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t flag; /* number of the operation whose payload is here */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint64_t flag; /* node_flag of the operation whose payload is here */
     union {
-        uint32_t terms;  /* of the others: kind and bytes, so that ranks who do not agree notice (ops.c) */
+        uint32_t terms;  /* of the others: bytes, so that ranks who do not agree notice (ops.c) */
         uint32_t length; /* of operations where not all ranks know it, see v.h ... */
         uint8_t lengths[NODE_LENGTHS];  /* ... for each rank */
     };
@@ -93,11 +93,11 @@ struct node {
     uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */
     uint32_t seq;   /* the last operation begun */
+    uint64_t flag[NODE_K]; /* of the operations whose slots this rank may write, by number (node_take_sign) */
     uint32_t safe;  /* slots of operations up to this number are known to be free */
     uint32_t done;  /* operations up to this number are finished here */
     uint32_t over;  /* bit i: so is operation done + 1 + i */
     bool counted;   /* arrivals are counted (more ranks than cores) */
-    bool fenced;    /* what gate_check is told */
     bool settled;   /* a blocking operation has come behind the making: all ranks know the outcome */
     uint8_t state;  /* enum node_state */
     uint8_t direct; /* enum node_direct */
@@ -157,7 +157,8 @@ struct node *node_get(struct comm *, int *rc_p);
  * for each rank at least. */
 static inline int64_t node_limit(int ranks)
 {
-    int64_t most = var_int(VAR_COLL_NODE), share;
+    enum { MOST = 1 << 20 }; /* there are 8 for each rank */
+    int64_t wanted = var_int(VAR_COLL_NODE), most = likely(wanted < MOST) ? wanted : MOST, share;
     if (likely(ranks <= 8)) return most;
     share = ((int64_t)512 << 10) / (NODE_BIG_K * ranks);
     if (share < 1024) share = 1024;
@@ -194,36 +195,56 @@ struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bo
 
 /* ---- flags (node.c) ---- */
 
+/*
+ * The way that an operation takes, which is part of its sign: what one rank says on its way is nothing to others on
+ * another one. Signs are those of calls (pt2pt/calls.h).
+ */
+enum node_way { NODE_BY_SLOTS = 0, NODE_BY_PLACES = 0x5bd1e995, NODE_BY_PAIRS = 0x2c1b3c6d };
+static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->calls->history + (way << 32); }
+
+/* What the flags of an operation are: number and sign. Taken before anything of it is left, or looked for. */
+static inline uint64_t node_take_sign(struct node *n, uint32_t seq, uint64_t sign)
+{
+    return n->flag[seq % NODE_K] = sign + seq;
+}
+static inline uint64_t node_flag(const struct node *n, uint32_t seq) { return n->flag[seq % NODE_K]; }
+
+/* 0, or the code for which collectives of the communicator are over, with words. */
+static inline int node_failed(const struct node *n) { return pt_calls_error(n->comm); }
+
 /* Whose contribution an operation needs at this rank, besides ranks. */
 enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
 
 /* What is waited for; `seen` begins with 0. */
 struct node_wait {
     struct node *n;
+    uint64_t flag; /* of the operation (node_flag) */
     uint32_t seq;
     int rank; /* or NODE_ALL, NODE_LOWER */
     int seen; /* slots of the first so many ranks have been seen set */
 };
 
-static inline bool node_is_set(struct node_slot *slot, uint32_t seq)
+static inline bool node_is_set(struct node_slot *slot, uint64_t flag)
 {
     /* acquire: pairs with the release in node_signal; the payload is there */
-    return atomic_load_explicit(&slot->flag, memory_order_acquire) == seq;
+    return atomic_load_explicit(&slot->flag, memory_order_acquire) == flag;
 }
 
 /* Are the contributions there? */
 static inline bool node_is_there(struct node_wait *w)
 {
     struct node *n = w->n;
-    if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->seq);
+    if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->flag);
     if (n->counted && w->rank == NODE_ALL)
         return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
     int end = w->rank == NODE_LOWER ? n->rank : n->size, seen = w->seen; /* those seen once need no second look */
-    for (struct node_slot *slot = node_slot(n, w->seq, seen); seen < end && node_is_set(slot, w->seq); slot++) seen++;
+    for (struct node_slot *slot = node_slot(n, w->seq, seen); seen < end && node_is_set(slot, w->flag); slot++) seen++;
     w->seen = seen;
     return seen == end;
 }
 bool node_ready(void *wait); /* the same, of a struct node_wait */
+void node_doubt(const struct node_wait *) TERN_COLD; /* that lasts: asks the ranks that it waits for */
+void node_doubt_all(struct node *) TERN_COLD;        /* asks those that have not finished the last operation */
 
 /* May the slots of this operation be written? */
 bool node_look_for_slots(struct node *, uint32_t until);
@@ -233,22 +254,32 @@ static inline bool node_free_slots(struct node *n, uint32_t seq, bool big)
     return likely((int32_t)(n->safe - until) >= 0) || node_look_for_slots(n, until);
 }
 
-uint32_t node_begin(struct node *, bool big); /* takes the next number; its slots are free on return */
-void node_wait_for(struct node *, uint32_t seq, int rank);
+/* Takes the next number, for an operation of the call at hand, whose slots are free then. Not 0: node_failed, and they may
+ * still be read for an earlier one. */
+int node_begin(struct node *, bool big, enum node_way, uint32_t *seq_p);
+int node_wait_for(struct node *, uint32_t seq, int rank);
 void node_finish(struct node *, uint32_t seq,
                  bool met_all); /* this rank needs nothing more of it; it has waited for all */
 
 /* The slot has its payload. */
 static inline void node_signal(struct node *n, uint32_t seq, int rank)
 {
-    atomic_store_explicit(&node_slot(n, seq, rank)->flag, seq, memory_order_release); /* pairs with node_is_set */
+    /* release: pairs with node_is_set */
+    atomic_store_explicit(&node_slot(n, seq, rank)->flag, node_flag(n, seq), memory_order_release);
+}
+
+/* True: some of those who sleep at this gate of the head have to be woken one by one (node_wake_pollers). */
+static inline bool node_open_gate(struct node *n, struct gate *g)
+{
+    /* relaxed: a rank sets it long before it first sleeps at a gate */
+    return gate_check(g, atomic_load_explicit(&n->head->fenced, memory_order_relaxed));
 }
 
 /* Wakes who sleeps for what was signalled. */
 void node_wake_pollers(struct node *) TERN_COLD; /* who waits for more than these flags, one by one */
 static inline void node_announce(struct node *n)
 {
-    if (unlikely(gate_check(&n->head->gate, n->fenced))) node_wake_pollers(n);
+    if (unlikely(node_open_gate(n, &n->head->gate))) node_wake_pollers(n);
 }
 
 void node_pass_on(struct node *, uint32_t seq);          /* own slot, which higher ranks wait for with all below it */
@@ -278,6 +309,7 @@ static inline void node_contribute(struct node *n, uint32_t seq)
 /* ---- in the background (flight.c, start.c) ---- */
 
 void node_free_flights(struct node *); /* none is under way */
+void node_doubt_flights(struct lane_poller *) TERN_COLD; /* as lane_poller.doubt */
 int node_poll(struct lane_poller *); /* one look at what is in flight */
 bool node_call_others(struct lane_poller *); /* as lane_poller.called */
 
@@ -287,7 +319,7 @@ bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, 
 
 /* Does an operation behind others that are in flight, or while the block is being made, or one with blocks that need
  * messages (v.h), which have that number. False: use messages, see there. */
-bool node_run_behind(struct node *, const struct coll_call *, bool big, uint32_t number, int *rc_p);
+bool node_run_behind(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
 
 /* After one of v.h whose take failed, without messages of its own. */
 void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;

@@ -61,11 +61,14 @@ struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, 
 
 static int run(struct node *n, const struct coll_call *a, bool big)
 {
-    uint32_t seq = node_begin(n, big);
-    int rc = node_put(n, seq, a), needs = node_needs(n, a);
+    uint32_t seq;
+    int rc = node_begin(n, big, NODE_BY_SLOTS, &seq);
+    if (unlikely(rc)) return rc;
+    int needs = node_needs(n, a);
+    rc = node_put(n, seq, a);
     if (!rc && needs != NODE_NOBODY) {
-        node_wait_for(n, seq, needs);
-        rc = node_take(n, seq, a);
+        rc = node_wait_for(n, seq, needs);
+        if (likely(!rc)) rc = node_take(n, seq, a);
     }
     node_finish(n, seq, needs == NODE_ALL);
     return rc > 0 ? 0 : rc;
@@ -73,10 +76,11 @@ static int run(struct node *n, const struct coll_call *a, bool big)
 
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
  */
-static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
+static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, enum node_way way, bool big,
+                                    uint32_t number, int *rc_p)
 {
     node_settled(n);
-    bool done = node_run_behind(n, a, big, number, rc_p);
+    bool done = node_run_behind(n, a, way, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
@@ -86,7 +90,8 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
-    if (unlikely(!n->settled)) run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, false, 0, rc_p);
+    if (unlikely(!n->settled))
+        run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, NODE_BY_PLACES, false, 0, rc_p);
     if (*rc_p || n->state != NODE_READY) return NULL;
     if (unlikely(node_has_flights(n))) node_await(n);
     return n;
@@ -116,16 +121,15 @@ static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
 static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p)
 {
     if (n->settled && n->state != NODE_READY) return false;
-    uint32_t number = n->comm->coll->seq++;
-    if (unlikely(!n->settled)) return run_unsettled(n, a, big, number, rc_p);
+    uint32_t number = coll_number(n->comm->coll);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, number, rc_p);
     *rc_p = node_direct_find(n);
     if (unlikely(*rc_p)) return true;
     bool has_long = node_v_long(n, a);
     if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
-    if (has_long || node_has_flights(n))
-        return node_run_behind(n, a, big, number, rc_p) || *rc_p;
+    if (has_long || node_has_flights(n)) return node_run_behind(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
-    if (unlikely(*rc_p)) node_straighten(n, n->seq, a, number);
+    if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, number);
     return true;
 }
 
@@ -143,9 +147,9 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
     if (unlikely(n->probe && !n->agreed)) agree(n);
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
-    if (unlikely(!n->settled)) return run_unsettled(n, a, big, 0, rc_p);
+    if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    if (unlikely(node_has_flights(n))) return node_run_behind(n, a, big, 0, rc_p);
+    if (unlikely(node_has_flights(n))) return node_run_behind(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }

@@ -24,34 +24,40 @@ static void write_words(struct node *n, uint32_t seq, uint64_t first, uint64_t s
 
 struct node_place node_say(struct node *n, int root, struct node_place place)
 {
-    uint32_t seq = node_begin(n, false);
+    uint32_t seq;
+    if (node_begin(n, false, NODE_BY_PLACES, &seq)) return (struct node_place){0};
     if (n->rank == root) {
         write_words(n, seq, place.at, place.bytes);
         node_signal(n, seq, root);
         node_announce(n);
+    } else if (node_wait_for(n, seq, root)) {
+        place = (struct node_place){0};
     } else {
-        node_wait_for(n, seq, root);
         memcpy(&place, node_slot(n, seq, root)->payload, sizeof place);
     }
     node_finish(n, seq, false);
     return place;
 }
 
-void node_say_all(struct node *n, uint64_t first, uint64_t second, struct node_said *said)
+int node_say_all(struct node *n, uint64_t first, uint64_t second, struct node_said *said)
 {
-    uint32_t seq = node_begin(n, false);
+    uint32_t seq;
+    int rc = node_begin(n, false, NODE_BY_PLACES, &seq);
+    if (rc) return rc;
     write_words(n, seq, first, second);
     node_contribute(n, seq);
-    node_wait_for(n, seq, NODE_ALL);
+    rc = node_wait_for(n, seq, NODE_ALL);
     for (int r = 0; r < n->size; r++) memcpy(said->place[r], node_slot(n, seq, r)->payload, sizeof said->place[r]);
     node_finish(n, seq, true);
+    return rc;
 }
 
 void node_close(struct node *n, bool wait)
 {
-    uint32_t seq = node_begin(n, false);
+    uint32_t seq;
+    if (node_begin(n, false, NODE_BY_PLACES, &seq)) return; /* as below */
     node_contribute(n, seq);
-    if (wait) node_wait_for(n, seq, NODE_ALL);
+    if (wait) node_wait_for(n, seq, NODE_ALL); /* a failure is found by node_direct_run */
     node_finish(n, seq, wait);
 }
 
@@ -202,11 +208,12 @@ static int leave_block(struct node *n, const struct coll_call *a, const struct n
 /* The end of a gather: each says how long its block was, since one that did not fit has not been written. */
 static int close_gather(struct node *n, const struct coll_call *a, uint64_t mine)
 {
-    uint32_t seq = node_begin(n, false);
-    int rc = 0;
+    uint32_t seq;
+    int rc = node_begin(n, false, NODE_BY_PLACES, &seq);
+    if (rc) return rc;
     write_words(n, seq, mine, 0);
     node_contribute(n, seq);
-    if (n->rank == a->root) node_wait_for(n, seq, NODE_ALL);
+    if (n->rank == a->root) rc = node_wait_for(n, seq, NODE_ALL);
     for (int r = 0; r < n->size && n->rank == a->root && !rc; r++) {
         uint64_t theirs;
         memcpy(&theirs, node_slot(n, seq, r)->payload, sizeof theirs);
@@ -270,9 +277,9 @@ static int direct_allgather(struct node *n, const struct coll_call *a)
     void *own = block_at(a->recvbuf, n->rank, a->rcount, a->rtype);
     struct node_flat f = in_place ? node_flat(own, a->rcount, a->rtype, true, false)
                                   : node_flat(a->sendbuf, a->scount, a->stype, true, false);
-    node_say_all(n, place_of(&f), 0, &said);
+    int rc = node_say_all(n, place_of(&f), 0, &said);
     if (!in_place) type_copy_across(own, a->rcount, a->rtype, a->sendbuf, a->scount, a->stype);
-    int rc = take_blocks(n, a, &said, 0);
+    if (!rc) rc = take_blocks(n, a, &said, 0);
     node_close(n, true);
     free(f.copy);
     return f.at ? rc : no_memory();
@@ -303,9 +310,9 @@ static int direct_allgatherv(struct node *n, const struct coll_call *a)
     int64_t count = a->rcounts[n->rank];
     struct node_flat f = in_place ? node_flat(own, count, a->rtype, true, false)
                                   : node_flat(a->sendbuf, a->scount, a->stype, true, false);
-    node_say_all(n, place_of(&f), f.bytes, &said);
+    int rc = node_say_all(n, place_of(&f), f.bytes, &said);
     if (!in_place) type_copy_across(own, count, a->rtype, a->sendbuf, a->scount, a->stype);
-    int rc = take_blocks_v(n, a, &said);
+    if (!rc) rc = take_blocks_v(n, a, &said);
     node_close(n, true);
     free(f.copy);
     return f.at ? rc : no_memory();
@@ -319,10 +326,10 @@ static int direct_alltoall(struct node *n, const struct coll_call *a)
     int64_t count = in_place ? a->rcount : a->scount;
     const struct type *t = in_place ? a->rtype : a->stype;
     struct node_flat f = node_flat(from, count * n->size, t, true, in_place);
-    node_say_all(n, place_of(&f), 0, &said);
+    int rc = node_say_all(n, place_of(&f), 0, &said);
     void *own = block_at(a->recvbuf, n->rank, a->rcount, a->rtype);
     if (!in_place) type_copy_across(own, a->rcount, a->rtype, block_at(from, n->rank, count, t), count, t);
-    int rc = take_blocks(n, a, &said, (size_t)(a->rcount * a->rtype->size) * (size_t)n->rank);
+    if (!rc) rc = take_blocks(n, a, &said, (size_t)(a->rcount * a->rtype->size) * (size_t)n->rank);
     node_close(n, true);
     free(f.copy);
     return f.at ? rc : no_memory();
@@ -381,17 +388,14 @@ bool node_reaches_all(struct node *n)
     return all;
 }
 
+/* Through the slots' own lines, however little else may go through them. */
 int node_agree(struct node *n, bool so, bool *all_p)
 {
-    int mine = so, all = 0;
-    struct coll_call a = {.kind = COLL_ALLREDUCE,
-                          .sendbuf = &mine,
-                          .recvbuf = &all,
-                          .rcount = 1,
-                          .rtype = type_of(MPI_INT),
-                          .op = op_of(MPI_LAND)};
-    int rc = coll_run(n->comm, &a);
-    *all_p = all;
+    struct node_said said;
+    if (node_has_flights(n)) node_await(n);
+    int rc = node_say_all(n, so, 0, &said);
+    *all_p = true;
+    for (int r = 0; r < n->size; r++) *all_p &= said.place[r][0] != 0;
     return rc;
 }
 
@@ -415,5 +419,6 @@ bool node_direct_run(struct node *n, const struct coll_call *a, int *rc_p)
     *rc_p = node_direct_find(n);
     if (*rc_p || n->direct != NODE_DIRECT) return false;
     *rc_p = direct[a->kind].run(n, a);
+    if (unlikely(node_failed(n))) *rc_p = node_failed(n);
     return true;
 }

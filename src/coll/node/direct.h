@@ -45,12 +45,13 @@ struct node_said {
     uint64_t place[NODE_RANKS_MAX][2];
 };
 
-/* One rank says a place and a length to all, or each says two words; returned when it is known here. */
+/* 0 or a code (node_failed); node_say: a place of 0 bytes.
+ * One rank says a place and a length to all, or each says two words; returned when it is known here. */
 struct node_place {
     uint64_t at, bytes;
 };
 struct node_place node_say(struct node *, int root, struct node_place);
-void node_say_all(struct node *, uint64_t first, uint64_t second, struct node_said *);
+int node_say_all(struct node *, uint64_t first, uint64_t second, struct node_said *);
 
 /* Is something so at all ranks? Collective. */
 int node_agree(struct node *, bool mine, bool *all_p);

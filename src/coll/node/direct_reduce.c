@@ -99,9 +99,10 @@ int node_direct_reduce(struct node *n, const struct coll_call *a)
     bool all = a->kind == COLL_ALLREDUCE, gets = all || n->rank == a->root;
     const void *input = a->sendbuf == MPI_IN_PLACE ? a->recvbuf : a->sendbuf;
     int whose = all ? n->rank : a->root;
-    node_say_all(n, (uintptr_t)input + (uintptr_t)a->rtype->true_lb,
-                 gets ? (uintptr_t)a->recvbuf + (uintptr_t)a->rtype->true_lb : 0, &said);
-    int rc = open_work(&w, n, a, &said);
+    int rc = node_say_all(n, (uintptr_t)input + (uintptr_t)a->rtype->true_lb,
+                          gets ? (uintptr_t)a->recvbuf + (uintptr_t)a->rtype->true_lb : 0, &said);
+    int opened = open_work(&w, n, a, &said);
+    if (!rc) rc = opened;
     if (!rc)
         rc = combine_share(&w, share(n, a->rcount, n->rank), share(n, a->rcount, n->rank + 1), whose,
                            said.place[whose][1]);
@@ -123,8 +124,9 @@ int node_direct_reduce_scatter(struct node *n, const struct coll_call *a)
     size_t bytes = (size_t)(a->rcount * t->size), first = bytes * (size_t)n->rank;
     char *own = (char *)a->recvbuf + t->true_lb,
          *result = in_place ? malloc(bytes) : own; /* others read recvbuf until the end */
-    node_say_all(n, (uintptr_t)(in_place ? a->recvbuf : a->sendbuf) + (uintptr_t)t->true_lb, 0, &said);
-    int rc = open_work(&w, n, a, &said);
+    int rc = node_say_all(n, (uintptr_t)(in_place ? a->recvbuf : a->sendbuf) + (uintptr_t)t->true_lb, 0, &said);
+    int opened = open_work(&w, n, a, &said);
+    if (!rc) rc = opened;
     if (!result) rc = err_set(TERN_ERR_NOMEM, "no memory for the result of a reduce_scatter in place");
     if (!rc) rc = combine_share(&w, a->rcount * n->rank, a->rcount * (n->rank + 1), n->rank, (uintptr_t)result - first);
     node_close(n, true);

@@ -27,6 +27,7 @@ static bool advance_pairs(struct node_flight *f)
 static void put(struct node_flight *f)
 {
     struct node *n = f->wait.n;
+    f->wait.flag = node_take_sign(n, f->wait.seq, f->sign);
     int rc = node_put(n, f->wait.seq, &f->call);
     f->put = true;
     f->wait.rank = node_needs(n, &f->call);
@@ -124,18 +125,21 @@ static bool leave_alone(const struct node_flight *f, uint32_t moved)
     return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
 }
 
+/* Messages that go along with it have to be over before it may go. */
+static bool may_fail(const struct node_flight *f) { return !f->put || !f->rest; }
+
 /* Moves the flights that are at their end. */
 static int collect(struct node *n, struct link *landed)
 {
     uint32_t moved = n->moved;
-    int count = 0;
+    int count = 0, error = n->error ? n->error : node_failed(n);
     list_each(a, next, &n->flights)
     {
         struct node_flight *f = container_of(a, struct node_flight, link);
         if (leave_alone(f, moved)) continue;
-        f->lost = n->state == NODE_NONE && !n->error;
-        if (unlikely(n->error))
-            f->rc = n->error;
+        f->lost = n->state == NODE_NONE && !error;
+        if (unlikely(error && may_fail(f)))
+            f->rc = error;
         else if (!f->lost && !advance(f))
             continue;
         list_remove(a);
@@ -176,10 +180,28 @@ int node_poll(struct lane_poller *p)
     return count;
 }
 
+/* A wait lasts, perhaps for something else. For an operation that still needs contributions, only the ranks whose
+ * contribution has not come are asked; for any other, the ranks that have not finished all operations. */
+void node_doubt_flights(struct lane_poller *p)
+{
+    struct node *n = container_of(p, struct node, poller);
+    bool all = n->state != NODE_READY;
+    list_each(a, next, &n->flights)
+    {
+        const struct node_flight *f = container_of(a, struct node_flight, link);
+        if (f->awaits && !f->taken)
+            node_doubt(&f->wait);
+        else
+            all |= n->state == NODE_READY;
+    }
+    if (all && n->state == NODE_READY) node_doubt_all(n);
+}
+
 /*
- * Whose helper copies, when all have left? Who published before others were asleep woke nobody, and was not woken. So
- * each wakes those who sleep once more when its own helper is called; the last to do so wakes one. Who is awake will
- * come to that, or is waiting and copies; but for ranks without a helper, which may just compute.
+ * If every rank computes, some helper thread has to copy. A rank that posted its transfers before the others fell
+ * asleep has woken none of them. So each rank wakes the sleepers again when it arms its helper; the last rank to do so
+ * wakes a helper. A rank that is awake arms its helper later, or waits and copies itself. A rank without a helper may
+ * do neither: it may just compute.
  */
 bool node_call_others(struct lane_poller *p)
 {
@@ -213,9 +235,10 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         *rc_p = node_no_memory(a->kind);
         return false;
     }
-    *f = (struct node_flight){.call = *a, .req = r, .big = big, .wait = {.n = n, .seq = n->seq + 1}};
+    *f = (struct node_flight){
+        .call = *a, .req = r, .big = big, .sign = node_sign(n, NODE_BY_SLOTS), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
-    if (!n->settled || large || node_v_is(a->kind)) f->number = n->comm->coll->seq++;
+    if (!n->settled || large || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
     *rc_p = prepare(f, large);
     if (unlikely(*rc_p)) {
         free(f->arrays);
@@ -233,9 +256,10 @@ void node_go(struct request *r) { launch(r->buf); }
 
 static bool has_landed(void *flight) { return ((struct node_flight *)flight)->landed; }
 
-bool node_run_behind(struct node *n, const struct coll_call *a, bool big, uint32_t number, int *rc_p)
+bool node_run_behind(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
-    struct node_flight f = {.call = *a, .big = big, .number = number, .wait = {.n = n, .seq = n->seq + 1}};
+    struct node_flight f = {
+        .call = *a, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = node_prepare_rest(&f);
     if (*rc_p) return false;

@@ -22,6 +22,7 @@ struct node_flight {
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
+    uint64_t sign;            /* of the call; of one that is put later, when its slots are free */
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 

@@ -9,19 +9,47 @@
 
 bool node_ready(void *wait) { return node_is_there(wait); }
 
-static void wait_until(struct node *n, bool (*ready)(void *), void *arg, struct gate *gate)
+/* Asks the ranks whose flags are not set: also where arrivals are counted each rank sets its own. The own flag is set
+ * by the root, which is not known here. */
+void node_doubt(const struct node_wait *w)
 {
-    if (ready(arg)) return;
-    struct lane *l = n->comm->lane;
-    lane_enter(l);
-    lane_wait(l, ready, arg, gate);
-    lane_leave(l);
+    struct node *n = w->n;
+    if (w->rank == n->rank) {
+        node_doubt_all(n);
+        return;
+    }
+    int first = w->rank >= 0 ? w->rank : 0, end = w->rank == NODE_LOWER ? n->rank : n->size;
+    if (w->rank >= 0) end = w->rank + 1;
+    for (int r = first; r < end; r++)
+        if (r != n->rank && !node_is_set(node_slot(n, w->seq, r), w->flag)) pt_calls_doubt(n->comm, r);
 }
 
-void node_wait_for(struct node *n, uint32_t seq, int rank)
+/* A rank that has finished the last operation of this one may have finalised, though others are not done yet. */
+void node_doubt_all(struct node *n)
 {
-    struct node_wait w = {n, seq, rank, 0};
-    wait_until(n, node_ready, &w, &n->head->gate);
+    for (int r = 0; r < n->size; r++) {
+        uint32_t done = atomic_load_explicit(&node_done(n, r)->seq, memory_order_relaxed);
+        if (r != n->rank && (int32_t)(done - n->seq) < 0) pt_calls_doubt(n->comm, r);
+    }
+}
+
+static void doubt_wait(void *wait) { node_doubt(wait); }
+
+static bool is_there_or_over(void *wait)
+{
+    const struct node_wait *w = wait;
+    return node_is_there(wait) || node_failed(w->n);
+}
+
+int node_wait_for(struct node *n, uint32_t seq, int rank)
+{
+    struct node_wait w = {n, node_flag(n, seq), seq, rank, 0};
+    if (node_is_there(&w)) return 0;
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    lane_wait_at(l, is_there_or_over, &w, &n->head->gate, doubt_wait);
+    lane_leave(l);
+    return node_failed(n);
 }
 
 /* ---- slots ---- */
@@ -57,17 +85,28 @@ struct wait_free {
 static bool half_is_free(void *wait)
 {
     const struct wait_free *w = wait;
-    return node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
+    return node_failed(w->n) || node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
 }
 
-uint32_t node_begin(struct node *n, bool big)
+static void doubt_free(void *wait) { node_doubt_all(((struct wait_free *)wait)->n); }
+
+static TERN_COLD int wait_free(struct node *n, bool big)
+{
+    struct wait_free w = {n, big};
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    lane_wait_at(l, half_is_free, &w, &n->head->room, doubt_free);
+    lane_leave(l);
+    return node_failed(n);
+}
+
+int node_begin(struct node *n, bool big, enum node_way way, uint32_t *seq_p)
 {
     uint32_t seq = ++n->seq;
-    if (unlikely(!node_free_slots(n, seq, big))) {
-        struct wait_free w = {n, big};
-        wait_until(n, half_is_free, &w, &n->head->room);
-    }
-    return seq;
+    int rc = likely(node_free_slots(n, seq, big)) ? 0 : wait_free(n, big);
+    node_take_sign(n, seq, node_sign(n, way));
+    *seq_p = seq;
+    return rc;
 }
 
 /* ---- signalling ---- */
@@ -82,14 +121,17 @@ void node_wake_pollers(struct node *n)
     lane_leave(l);
 }
 
+/* Ranks that call different things are never counted as all of them: the signs have to add up, too. */
 bool node_arrive(struct node *n, uint32_t seq)
 {
     uint32_t k = seq % NODE_K;
+    uint64_t one = node_flag(n, seq) << 16 | 1;
     struct node_round *r = &n->head->round[k];
     node_signal_own(n, seq);
     if (!n->counted) return false;
     /* acq_rel: the last one has seen everybody's payload and passes that on by `released` */
-    if (atomic_fetch_add_explicit(&r->arrived, 1, memory_order_acq_rel) + 1 != (uint32_t)n->size) return false;
+    if (atomic_fetch_add_explicit(&r->arrived, one, memory_order_acq_rel) + one != one * (uint32_t)n->size)
+        return false;
     /* relaxed: the next count comes K operations later, behind `released` */
     atomic_store_explicit(&r->arrived, 0, memory_order_relaxed);
     return true;
@@ -108,7 +150,7 @@ void node_release(struct node *n, uint32_t seq)
  */
 void node_pass_on(struct node *n, uint32_t seq)
 {
-    struct node_wait below = {n, seq, NODE_LOWER, 0};
+    struct node_wait below = {n, node_flag(n, seq), seq, NODE_LOWER, 0};
     node_signal(n, seq, n->rank);
     if (n->rank == n->size - 1) return;
     if (n->counted) {
@@ -130,5 +172,5 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
     }
     /* release: pairs with node_free_slots; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, n->done, memory_order_release);
-    if (unlikely(gate_check(&n->head->room, n->fenced))) node_wake_pollers(n);
+    if (unlikely(node_open_gate(n, &n->head->room))) node_wake_pollers(n);
 }

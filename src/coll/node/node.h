@@ -8,7 +8,7 @@
  *
  *   block:  | struct node_head | done[P] | slots[K][P] of one line | middle slots[K][P] | big slots[BIG_K][P] |
  *
- *   slot:   | flag (4) | lengths (12) | payload (48) |   a longer payload lies in a middle or big slot
+ *   slot:   | flag (8) | lengths (8) | payload (48) |   a longer payload lies in a middle or big slot
  *
  * Operation number s of the communicator uses the slots k = s mod K. A slot is
  * written again K operations later; the writer first makes sure that every rank has

@@ -19,50 +19,54 @@ static inline char *block_at(const void *buf, int rank, int64_t count, const str
 
 /* ---- what ranks must agree on ---- */
 
-/* Kind and bytes of a contribution, which lie beside its flag: a line that is looked at in any case. */
-static inline uint32_t terms(const struct coll_call *a, size_t bytes) { return (uint32_t)a->kind << 27 | ((uint32_t)bytes & 0x7ffffff); }
-
+/* Bytes of a contribution, which lie beside its flag: a line that is looked at in any case. */
 static inline void say_terms(struct node *n, uint32_t seq, int rank, uint32_t mine) { node_slot(n, seq, rank)->terms = mine; }
+static inline uint32_t terms(size_t bytes) { return (uint32_t)bytes; }
+#define TERMS_DIFFER UINT32_MAX /* somebody has found out that they do */
 
 static TERN_COLD int disagree(struct node *n, uint32_t seq, int slot, const struct coll_call *a, size_t bytes)
 {
-    uint32_t theirs = node_slot(n, seq, slot)->terms, kind = theirs >> 27;
+    uint32_t theirs = node_slot(n, seq, slot)->terms;
     int rank = a->kind == COLL_SCATTER ? a->root : slot;
     const char *mine = coll_kind_name(a->kind);
-    if (kind == (uint32_t)a->kind)
-        return err_set(TERN_ERR_TRUNCATE, "rank %d gives %u bytes in a %s where rank %d expects %zu", rank, theirs & 0x7ffffff, mine,
-                       n->rank, bytes);
-    if (kind < COLL_KINDS && !node_v_is((enum coll_kind)kind))
-        return err_set(TERN_ERR_TRUNCATE, "rank %d is in a %s where rank %d is in a %s: all ranks of a communicator have to call the "
-                       "same collectives in the same order", rank, coll_kind_name((enum coll_kind)kind), n->rank, mine);
-    return err_set(TERN_ERR_TRUNCATE, "the ranks do not all call a %s of %zu bytes here, as rank %d does", mine, bytes, n->rank);
+    if (theirs != TERMS_DIFFER)
+        return err_set(TERN_ERR_TRUNCATE, "rank %d gives %u bytes in a collective (%s) where rank %d expects %zu", rank,
+                       theirs, mine, n->rank, bytes);
+    return err_set(TERN_ERR_TRUNCATE, "the ranks do not all give %zu bytes in a collective (%s), as rank %d does",
+                   bytes, mine, n->rank);
 }
 
 /* The contributions of ranks first to last - 1, which are there. */
 static inline int check_terms(struct node *n, uint32_t seq, int first, int last, const struct coll_call *a, size_t bytes)
 {
-    uint32_t mine = terms(a, bytes);
+    uint32_t mine = terms(bytes);
     const struct node_slot *slot = node_slot(n, seq, first);
     for (int r = first; r < last; r++, slot++)
         if (unlikely(slot->terms != mine)) return disagree(n, seq, r, a, bytes);
     return 0;
 }
 
-static int contribute(struct node *n, uint32_t seq, const struct coll_call *a, size_t bytes)
+static int contribute(struct node *n, uint32_t seq, size_t bytes)
 {
-    say_terms(n, seq, n->rank, terms(a, bytes));
+    say_terms(n, seq, n->rank, terms(bytes));
     node_contribute(n, seq);
     return 0;
 }
 
 /* ---- one for all ---- */
 
-static int put_barrier(struct node *n, uint32_t seq, const struct coll_call *a) { return contribute(n, seq, a, 0); }
+/* The flags say all of it. */
+static int put_barrier(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    (void)a;
+    node_contribute(n, seq);
+    return 0;
+}
 
-/* Where arrivals are counted the others' lines have not been looked at. */
 static int take_barrier(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    return n->counted ? 0 : check_terms(n, seq, 0, n->size, a, 0);
+    (void)n, (void)seq, (void)a;
+    return 0;
 }
 
 static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -70,7 +74,7 @@ static int put_bcast(struct node *n, uint32_t seq, const struct coll_call *a)
     if (n->rank != a->root) return 0;
     size_t bytes = (size_t)(a->rcount * a->rtype->size);
     node_pack(node_payload(n, seq, n->rank, bytes), a->recvbuf, a->rcount, a->rtype);
-    say_terms(n, seq, n->rank, terms(a, bytes));
+    say_terms(n, seq, n->rank, terms(bytes));
     node_signal(n, seq, n->rank);
     node_announce(n);
     return 0;
@@ -93,7 +97,7 @@ static int put_scatter(struct node *n, uint32_t seq, const struct coll_call *a)
         const char *from = block_at(a->sendbuf, r, a->scount, a->stype);
         if (r != n->rank) {
             node_pack(node_payload(n, seq, r, bytes), from, a->scount, a->stype);
-            say_terms(n, seq, r, terms(a, bytes));
+            say_terms(n, seq, r, terms(bytes));
             node_signal(n, seq, r);
         } else if (a->recvbuf != MPI_IN_PLACE) {
             type_copy_across(a->recvbuf, a->rcount, a->rtype, from, a->scount, a->stype);
@@ -122,7 +126,7 @@ static bool is_root_of_gather(const struct node *n, const struct coll_call *a)
 /* The root's own block goes straight to its place. */
 static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    if (is_root_of_gather(n, a)) return contribute(n, seq, a, (size_t)(a->rcount * a->rtype->size));
+    if (is_root_of_gather(n, a)) return contribute(n, seq, (size_t)(a->rcount * a->rtype->size));
     const void *from = a->sendbuf;
     int64_t count = a->scount;
     const struct type *t = a->stype;
@@ -132,7 +136,7 @@ static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
         t = a->rtype;
     }
     node_pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
-    return contribute(n, seq, a, (size_t)(count * t->size));
+    return contribute(n, seq, (size_t)(count * t->size));
 }
 
 static int take_gather(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -159,7 +163,7 @@ static int put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
     int64_t count = in_place ? a->rcounts[n->rank] : a->scount;
     const void *from = in_place ? (char *)a->recvbuf + a->rdispls[n->rank] * t->extent : a->sendbuf;
     node_pack(node_payload(n, seq, n->rank, (size_t)(count * t->size)), from, count, t);
-    return contribute(n, seq, a, (size_t)(count * t->size));
+    return contribute(n, seq, (size_t)(count * t->size));
 }
 
 static int take_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -185,7 +189,7 @@ static int put_alltoall(struct node *n, uint32_t seq, const struct coll_call *a)
     size_t one = (size_t)(count * t->size);
     char *mine = node_payload(n, seq, n->rank, one * (size_t)n->size);
     for (int r = 0; r < n->size; r++) node_pack(mine + (size_t)r * one, block_at(from, r, count, t), count, t);
-    return contribute(n, seq, a, one);
+    return contribute(n, seq, one);
 }
 
 static int take_alltoall(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -228,7 +232,7 @@ static void leave_operand(struct node *n, uint32_t seq, const struct coll_call *
     const void *from = a->sendbuf == MPI_IN_PLACE ? a->recvbuf : a->sendbuf;
     size_t bytes = (size_t)(count * a->rtype->size);
     node_pack(node_payload(n, seq, n->rank, bytes), from, count, a->rtype);
-    say_terms(n, seq, n->rank, terms(a, bytes));
+    say_terms(n, seq, n->rank, terms(bytes));
 }
 
 static int put_operands(struct node *n, uint32_t seq, const struct coll_call *a, int64_t count)
@@ -253,7 +257,7 @@ static int put_allreduce(struct node *n, uint32_t seq, const struct coll_call *a
     leave_operand(n, seq, a, a->rcount);
     if (!node_arrive(n, seq)) return 0;
     int rc = take_reduce(n, seq, a);
-    if (unlikely(rc)) say_terms(n, seq, 0, UINT32_MAX); /* no other rank looks at all of them */
+    if (unlikely(rc)) say_terms(n, seq, 0, TERMS_DIFFER);                       /* no other rank looks at all of them */
     node_pack(node_payload(n, seq, 0, bytes), a->recvbuf, a->rcount, a->rtype); /* everybody has left its own */
     node_release(n, seq);
     return rc ? rc : NODE_OVER;

@@ -28,6 +28,7 @@ struct node_pairs {
     struct node *n;
     const struct coll_call *call; /* only its kind and root */
     uint32_t seq;
+    uint64_t sign; /* of the call */
     bool published, over;
     bool own_left; /* something of its own that nobody has begun */
     int turns;
@@ -61,6 +62,7 @@ struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uin
     p->n = n;
     p->call = a;
     p->seq = seq;
+    p->sign = node_sign(n, NODE_BY_PAIRS);
     p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
     p->ends.recv = p->ends.send + ranks;
     if (node_v_is(a->kind)) {
@@ -175,6 +177,7 @@ static void publish(struct node_pairs *p)
 {
     struct node *n = p->n;
     uint32_t reach = n->direct == NODE_DIRECT_UNKNOWN ? node_reaches_all(n) : 1;
+    node_take_sign(n, p->seq, p->sign);
     say(p);
     memcpy(node_slot(n, p->seq, n->rank)->payload, &reach, sizeof reach);
     node_signal(n, p->seq, n->rank);
@@ -187,7 +190,7 @@ static void publish(struct node_pairs *p)
  */
 static bool has_come(struct node_pairs *p, int rank)
 {
-    struct node_wait w = {p->n, p->seq, rank, 0};
+    struct node_wait w = {p->n, node_flag(p->n, p->seq), p->seq, rank, 0};
     return p->call->kind != COLL_SCATTERV && node_ready(&w);
 }
 
@@ -306,7 +309,7 @@ static int check_lengths(struct node_pairs *p)
 static int result(struct node_pairs *p)
 {
     int error = atomic_load_explicit(&tally_of(p, p->n->rank)->error, memory_order_relaxed); /* behind `left` */
-    if (error && !*err_words())
+    if (error && err_code() != error)
         err_set(error, "another process could not copy its part of a %s", coll_kind_name(p->call->kind));
     if (error) return error;
     node_ends_unpack(&p->ends);

@@ -124,6 +124,7 @@ static inline struct request *launch(const struct node_wait *w, const struct col
     f->put = f->awaits = f->kept = true;
     f->rc = 0;
     f->number = number;
+    f->wait.flag = w->flag;
     f->wait.seq = w->seq;
     f->wait.rank = w->rank;
     f->wait.seen = w->seen;
@@ -151,16 +152,17 @@ static struct request *over(struct node *n, int rc)
 
 static inline struct request *start(struct node *n, const struct coll_call *a, uint32_t number)
 {
-    struct node_wait w = {n, ++n->seq, node_needs(n, a), 0};
+    uint32_t seq = ++n->seq;
+    struct node_wait w = {n, node_take_sign(n, seq, node_sign(n, NODE_BY_SLOTS)), seq, node_needs(n, a), 0};
     int rc = node_put(n, w.seq, a);
     if (!rc && w.rank != NODE_NOBODY) {
         if (!node_is_there(&w)) {
             struct request *r = launch(&w, a, number);
             if (likely(r != NULL)) return r;
-            node_wait_for(n, w.seq, w.rank);
+            rc = node_wait_for(n, w.seq, w.rank);
         }
-        rc = node_take(n, w.seq, a);
-        if (unlikely(rc)) node_straighten(n, w.seq, a, number);
+        if (likely(!rc)) rc = node_take(n, w.seq, a);
+        if (unlikely(rc) && !node_failed(n)) node_straighten(n, w.seq, a, number);
     }
     node_finish(n, w.seq, w.rank == NODE_ALL);
     return over(n, rc > 0 ? 0 : rc);
@@ -182,7 +184,7 @@ static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, st
     if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
     bool v = node_v_is(a->kind);
     if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
-    *req_p = start(n, a, v ? c->coll->seq++ : 0);
+    *req_p = start(n, a, v ? coll_number(c->coll) : 0);
     return true;
 }
 

@@ -13,7 +13,7 @@
  *
  *   gatherv, scatterv   length = bytes, BY_MESSAGE or LENT; the payload as in all operations
  *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG;
- *                       IN_MESSAGE (more than 12 ranks: always in the big slot)
+ *                       IN_MESSAGE (more than 8 ranks: always in the big slot)
  *                       big slot: an equal share for each rank: | length, BY_MESSAGE or LENT (4) | 4 unused | payload |
  *   LENT                payload = | address (8) | bytes (8) |
  */

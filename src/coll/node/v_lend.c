@@ -7,10 +7,12 @@
  */
 #include "base/err.h"
 #include "coll/node/direct.h"
+#include "coll/node/flight.h"
 #include "coll/node/pairs.h"
 #include "coll/node/v.h"
 #include "pt2pt/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool node_v_may_lend(const struct node *n, const struct coll_call *a)
@@ -36,12 +38,15 @@ static bool is_back(void *node)
     return !atomic_load_explicit(&node_done(n, n->rank)->lent, memory_order_acquire);
 }
 
+static bool is_back_or_over(void *node) { return is_back(node) || node_failed(node); }
+static void doubt_return(void *node) { node_doubt_all(node); }
+
 static void await_return(struct node *n)
 {
     struct lane *l = n->comm->lane;
     if (is_back(n)) return;
     lane_enter(l);
-    lane_wait(l, is_back, n, NULL);
+    lane_wait_doubting(l, is_back_or_over, n, doubt_return);
     lane_leave(l);
 }
 
@@ -89,11 +94,14 @@ static int run(struct node *n, const struct coll_call *a)
 {
     /* relaxed: told by the flags */
     atomic_store_explicit(&node_done(n, n->rank)->lent, count_long(n), memory_order_relaxed);
-    uint32_t seq = node_begin(n, node_v_big(n, a));
-    int rc = node_put(n, seq, a), needs = node_needs(n, a);
+    uint32_t seq;
+    int rc = node_begin(n, node_v_big(n, a), NODE_BY_SLOTS, &seq);
+    if (rc) return rc;
+    int needs = node_needs(n, a);
+    rc = node_put(n, seq, a);
     if (needs != NODE_NOBODY) {
-        node_wait_for(n, seq, needs);
-        rc = node_take(n, seq, a);
+        rc = node_wait_for(n, seq, needs);
+        if (!rc) rc = node_take(n, seq, a);
     }
     node_finish(n, seq, needs == NODE_ALL);
     await_return(n);
@@ -102,15 +110,16 @@ static int run(struct node *n, const struct coll_call *a)
 
 int node_v_lend(struct node *n, const struct coll_call *a)
 {
-    struct node_end ends[2 * NODE_RANKS_MAX];
+    struct node_end *ends = calloc(2 * (size_t)n->size, sizeof *ends);
+    if (!ends) return node_no_memory(a->kind);
     struct node_ends e = {.send = ends, .recv = ends + n->size, .size = n->size, .rank = n->rank};
-    memset(ends, 0, 2 * (size_t)n->size * sizeof *ends);
     n->lending = &e;
     node_v_ends(n, a, &e);
     node_ends_open(&e);
     int rc = run(n, a);
     if (!rc) node_ends_unpack(&e);
     node_ends_free(&e);
+    free(ends);
     n->lending = NULL;
     return rc;
 }

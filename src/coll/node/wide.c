@@ -89,15 +89,24 @@ static bool next_is_free(void *node)
     return node_free_slots(n, n->seq + NODE_K - n->wide.sets, false);
 }
 
-static uint32_t begin(struct node *n)
+static bool is_free_or_over(void *node) { return next_is_free(node) || node_failed(node); }
+static void doubt_free(void *node) { node_doubt_all(node); }
+
+/* As node_begin. The length is part of the sign: ranks that do not agree on it have different slices. */
+static int begin(struct node_pass *p)
 {
+    struct node *n = p->n;
     struct lane *l = n->comm->lane;
-    n->seq++;
-    if (next_is_free(n)) return n->seq;
-    lane_enter(l);
-    lane_wait(l, next_is_free, n, &n->head->room);
-    lane_leave(l);
-    return n->seq;
+    int rc = 0;
+    p->seq = ++n->seq;
+    if (!next_is_free(n)) {
+        lane_enter(l);
+        lane_wait_at(l, is_free_or_over, n, &n->head->room, doubt_free);
+        lane_leave(l);
+        rc = node_failed(n);
+    }
+    node_take_sign(n, n->seq, node_sign(n, (p->block * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1));
+    return rc;
 }
 
 /* ---- which ---- */
@@ -117,20 +126,22 @@ static int awaited(const struct node_pass *p)
     }
 }
 
-/* Does so. With a core for each, slots that need not be waited for may not be signalled at all. Returns: all have come.
+/* Does so. With a core for each, slots that need not be waited for may not be signalled at all. *all_p: all have come.
  */
-static bool wait_for(const struct node_pass *p, int whom)
+static int wait_for(const struct node_pass *p, int whom, bool *all_p)
 {
     struct node *n = p->n;
     bool lower = node_wide_ops[p->a->kind].needs == NODE_WIDE_LOWER;
+    int rc = 0;
     if (whom != NODE_ALL || n->counted) {
-        node_wait_for(n, p->seq, whom);
-        return whom == NODE_ALL || n->size == 2;
+        *all_p = whom == NODE_ALL || n->size == 2;
+        return node_wait_for(n, p->seq, whom);
     }
     int end = lower ? n->rank : n->size;
-    for (int r = 0; r < end; r++)
-        if (r != n->rank) node_wait_for(n, p->seq, r);
-    return !lower || n->rank == n->size - 1;
+    for (int r = 0; r < end && !rc; r++)
+        if (r != n->rank) rc = node_wait_for(n, p->seq, r);
+    *all_p = !lower || n->rank == n->size - 1;
+    return rc;
 }
 
 /* Bytes of a slice: whole elements where they are combined. */
@@ -206,11 +217,12 @@ static int run_slice(struct node_pass *p)
     const struct node_wide_op *w = &node_wide_ops[p->a->kind];
     int whom = awaited(p);
     bool all = false;
-    p->seq = begin(p->n);
-    int rc = w->leave(p);
+    int rc = begin(p);
+    if (unlikely(rc)) return rc;
+    rc = w->leave(p);
     if (whom != NODE_NOBODY) {
-        all = wait_for(p, whom);
-        if (!rc) rc = w->take(p);
+        int failed = wait_for(p, whom, &all);
+        if (!rc) rc = failed ? failed : w->take(p);
     }
     node_finish(p->n, p->seq, all);
     return rc;
@@ -223,7 +235,7 @@ bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int
     if (*rc_p || n->wide.state != WIDE_READY) return false;
     node_pass_open(&p);
     int rc = p.lacks;
-    for (size_t step = slice(a, n->size); p.at < p.block; p.at += step) {
+    for (size_t step = slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
         p.len = min_size(step, p.block - p.at);
         int failed = run_slice(&p); /* the others go on */
         if (!rc) rc = failed;

@@ -1,0 +1,252 @@
+/* calls.c - see calls.h. */
+#include "pt2pt/calls.h"
+#include "base/err.h"
+#include "proc/proc.h"
+#include "pt2pt/doubt.h"
+#include "pt2pt/lost.h"
+#include "pt2pt/protocol.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void (*pt_call_words)(uint64_t what, int64_t bytes, char *text, size_t n);
+int64_t (*pt_call_bytes)(uint64_t what, int64_t bytes);
+
+struct wire_call {
+    uint64_t what, history;
+    int64_t bytes;
+    uint64_t before; /* history of the call before */
+};
+static_assert(sizeof(struct wire_call) == 32, "wire format");
+
+struct wire_clash {
+    uint64_t what[2];
+    int64_t bytes[2];
+};
+static_assert(sizeof(struct wire_clash) == 32, "wire format");
+
+/* ---- what has been called here ---- */
+
+/* Call k, if it is still kept: entries are replaced without a lock. */
+static bool read_call(struct pt_calls *s, uint32_t k, struct wire_call *out)
+{
+    const struct pt_call *c = &s->call[k % CALLS_KEPT], *before = &s->call[(k - 1) % CALLS_KEPT];
+    out->what = atomic_load_explicit(&c->what, memory_order_acquire);
+    out->history = atomic_load_explicit(&c->history, memory_order_acquire);
+    out->bytes = pt_call_bytes(out->what, atomic_load_explicit(&c->bytes, memory_order_acquire));
+    out->before = k > 1 ? atomic_load_explicit(&before->history, memory_order_acquire) : 0;
+    uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
+    return k > 0 && k <= count && count - k < CALLS_KEPT - 2;
+}
+
+int pt_calls_failed(const struct comm *c)
+{
+    int error = atomic_load_explicit(&c->calls->error, memory_order_acquire); /* pairs with finish: the words are there */
+    return error ? err_set(error, "%s", c->calls->words) : 0;
+}
+
+/* ---- the end of a communicator's collectives ---- */
+
+static void send_clash(uint64_t ctx, const struct pt_clash *k, struct peer *p)
+{
+    struct wire_clash out = {{k->what[0], k->what[1]}, {k->bytes[0], k->bytes[1]}};
+    lane_control(p, AM_CLASH, ctx, (uint64_t)k->rank[0] << 32 | k->rank[1], &out, sizeof out);
+}
+
+/* The one that asked, and the members that there is a connection to. The others find out when they wait. */
+static void tell_all(const struct comm *c, struct peer *from)
+{
+    send_clash(c->ctx, &c->calls->clash, from);
+    for (int r = 0; r < comm_peers(c); r++) {
+        uint32_t index = comm_index(c, r);
+        struct peer *p = index < peer_count ? peer_table[index] : NULL;
+        if (p && p != from && !p->lost && p->ep.ops && index != proc_self()->rank)
+            send_clash(c->ctx, &c->calls->clash, p);
+    }
+}
+
+static void finish(struct comm *c, int error)
+{
+    atomic_store_explicit(&c->calls->error, error, memory_order_release); /* pairs with pt_calls_failed */
+    atomic_store_explicit(&c->collective, false, memory_order_relaxed);
+    lane0.clashes++;
+    if (lane0.sleepers) bell_ring(peer_bell());
+}
+
+void pt_calls_give_up(struct comm *c, int error)
+{
+    if (atomic_load_explicit(&c->calls->error, memory_order_relaxed)) return;
+    snprintf(c->calls->words, sizeof c->calls->words, "%s", err_words());
+    finish(c, error);
+}
+
+/* `from` says so, or has called one of the two. */
+static void clash(struct comm *c, struct peer *from, const struct pt_clash *k)
+{
+    struct pt_calls *s = c->calls;
+    char a[80], b[80];
+    const char *name = comm_name(c);
+    if (atomic_load_explicit(&s->error, memory_order_relaxed)) return;
+    s->clash = *k;
+    pt_call_words(k->what[0], k->bytes[0], a, sizeof a);
+    pt_call_words(k->what[1], k->bytes[1], b, sizeof b);
+    snprintf(s->words, sizeof s->words,
+             "the ranks do not call the same collectives in the same order on '%.60s': rank %u of the job has called %s "
+             "where rank %u has called %s. No collective can be done on it any more",
+             *name ? name : "a communicator", k->rank[0], a, k->rank[1], b);
+    finish(c, TERN_ERR_DISAGREE);
+    tell_all(c, from);
+}
+
+static int end_comm(struct pt_comm *pt)
+{
+    struct pt_calls *s = pt->comm ? pt->comm->calls : NULL;
+    int error = s ? atomic_load_explicit(&s->error, memory_order_relaxed) : 0;
+    if (!error || s->ended) return 0;
+    s->ended = true;
+    err_set(error, "%s", s->words);
+    pt_end_collectives(pt, error);
+    return 1;
+}
+
+int pt_calls_end(struct lane *l)
+{
+    for (uint32_t i = 0; i <= l->ctx_mask; i++)
+        for (struct pt_comm *pt = l->ctx_table[i], *next; pt; pt = next) {
+            next = pt->next;
+            if (end_comm(pt)) return 1; /* the table may have changed; the others come in the next turn */
+        }
+    l->clashes = 0;
+    return 0;
+}
+
+/* ---- asking ---- */
+
+static void send_call(const struct comm *c, struct peer *p, uint32_t k, const struct wire_call *mine)
+{
+    lane_control(p, AM_CALL, c->ctx, k, mine, sizeof *mine);
+}
+
+void pt_calls_ask(struct comm *c, int rank)
+{
+    struct pt_calls *s = c->calls;
+    struct wire_call mine;
+    uint32_t index = comm_index(c, rank), k;
+    struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    if (!s || !p || p->lost || !p->ep.ops || index == proc_self()->rank) return;
+    k = atomic_load_explicit(&s->count, memory_order_relaxed);
+    if (read_call(s, k, &mine)) send_call(c, p, k, &mine);
+}
+
+void pt_calls_doubt(struct comm *c, int rank)
+{
+    struct peer *p = pt_gone_by(comm_index(c, rank));
+    struct request r = {.kind = REQ_RECV, .ctx = c->ctx | CTX_COLL, .tag = MPI_ANY_TAG};
+    if (!p) {
+        pt_calls_ask(c, rank);
+    } else {
+        pt_calls_give_up(c, pt_lost_words(&r, p));
+    }
+}
+
+/* ---- communicators that are gone here ---- */
+
+/* A rank that does not take part frees the communicator, while others wait for it. */
+static struct gone {
+    uint64_t ctx;
+    uint32_t count;
+    bool clashed; /* as `clash` says */
+    struct pt_clash clash;
+    struct wire_call last;
+} gone[32];
+static uint32_t gone_next;
+
+void pt_calls_gone(const struct comm *c)
+{
+    struct gone g = {
+        .ctx = c->ctx, .count = atomic_load_explicit(&c->calls->count, memory_order_relaxed), .clash = c->calls->clash};
+    g.clashed = atomic_load_explicit(&c->calls->error, memory_order_relaxed) == TERN_ERR_DISAGREE;
+    if (read_call(c->calls, g.count, &g.last)) gone[gone_next++ % ARRAY_LEN(gone)] = g;
+}
+
+static bool is_same(const struct wire_call *a, const struct wire_call *b)
+{
+    return a->history == b->history && (a->bytes == b->bytes || a->bytes < 0 || b->bytes < 0);
+}
+
+/* Its call k on a communicator that is not here: tells it if that was freed before that call, or behind another one.
+ * What has come for it since is dropped, so that its sender does not wait for that. */
+static void answer_gone(struct peer *from, uint64_t ctx, uint32_t k, const struct wire_call *theirs)
+{
+    const struct gone *g = gone;
+    struct pt_comm *late = lane_known_ctx(&lane0, ctx);
+    if (late && late->comm) return;
+    while (g < gone + ARRAY_LEN(gone) && g->ctx != ctx) g++;
+    if (g == gone + ARRAY_LEN(gone) || (!g->clashed && (k < g->count || (k == g->count && is_same(&g->last, theirs)))))
+        return;
+    struct pt_clash found = {{proc_self()->rank, from->index}, {0, theirs->what}, {-1, theirs->bytes}};
+    if (k == g->count) found.what[0] = g->last.what, found.bytes[0] = g->last.bytes;
+    send_clash(ctx, g->clashed ? &g->clash : &found, from);
+    if (late) pt_end_collectives(late, TERN_ERR_DISAGREE);
+}
+
+/* ---- being asked ---- */
+
+/* The communicator that a member speaks of, if it is known here and collectives have been called on it. */
+static struct comm *comm_of_word(struct peer *from, uint64_t ctx, size_t n, size_t size)
+{
+    if (from->lost) return NULL;
+    if (n != size) {
+        pt_violation(from, "a word about a collective of %zu bytes", n);
+        return NULL;
+    }
+    struct pt_comm *pt = lane_known_ctx(&lane0, ctx);
+    struct comm *c = pt ? pt->comm : NULL;
+    return c && c->calls && rankmap_find(c->map, from->index) >= 0 ? c : NULL;
+}
+
+/* Call k differs, or an earlier one, which is looked for if it is still known. */
+static void differs(struct comm *c, struct peer *from, uint32_t k, const struct wire_call *mine,
+                    const struct wire_call *theirs)
+{
+    struct wire_call earlier;
+    if (mine->before != theirs->before && read_call(c->calls, k - 1, &earlier)) {
+        send_call(c, from, k - 1, &earlier);
+        return;
+    }
+    clash(
+        c, from,
+        &(struct pt_clash){{proc_self()->rank, from->index}, {mine->what, theirs->what}, {mine->bytes, theirs->bytes}});
+}
+
+void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct wire_call mine, theirs;
+    uint32_t k = (uint32_t)h1;
+    struct comm *c = comm_of_word(from, h0, n, sizeof theirs);
+    if (n == sizeof theirs) memcpy(&theirs, data, sizeof theirs);
+    if (!c && n == sizeof theirs && !from->lost) answer_gone(from, h0, k, &theirs);
+    if (!c) return;
+    int error = atomic_load_explicit(&c->calls->error, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&c->calls->count, memory_order_acquire);
+    if (error) {
+        if (error == TERN_ERR_DISAGREE) send_clash(c->ctx, &c->calls->clash, from);
+        c->calls->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
+        lane0.clashes++;
+    } else if (k > count) {
+        if (read_call(c->calls, count, &mine)) send_call(c, from, count, &mine);
+    } else if (read_call(c->calls, k, &mine)) {
+        if (!is_same(&mine, &theirs)) differs(c, from, k, &mine, &theirs);
+    }
+}
+
+void pt_on_clash(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct wire_clash in;
+    struct comm *c = comm_of_word(from, h0, n, sizeof in);
+    if (!c) return;
+    memcpy(&in, data, sizeof in);
+    clash(
+        c, from,
+        &(struct pt_clash){{(uint32_t)(h1 >> 32), (uint32_t)h1}, {in.what[0], in.what[1]}, {in.bytes[0], in.bytes[1]}});
+}
