@@ -64,10 +64,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool told;
 static int values[ARRAY_LEN(keys)]; /* under `lock`: bytes, 0 or 1, UNTOLD */
 
-/* The value of key k; UNTOLD if it is not in the info object, less if it makes no sense. */
-static int parse(const struct info *i, size_t k)
+/* The value of key k; UNTOLD if there is no text, less if it makes no sense. */
+static int parse(const char *text, size_t k)
 {
-    const char *text = info_get(i, keys[k]);
     if (!text) return UNTOLD;
     if (k >= SIZES) return !strcasecmp(text, "true") ? 1 : !strcasecmp(text, "false") ? 0 : UNTOLD - 1;
     char *end;
@@ -86,10 +85,11 @@ int PMPI_Abi_set_fortran_info(MPI_Info info)
     const char *call = "MPI_Abi_set_fortran_info";
     struct info *i = info_of(info);
     int now[ARRAY_LEN(keys)];
+    char copy[MPI_MAX_INFO_VAL];
     if (!i) return report(NULL, call, MPI_ERR_INFO, "argument info (%p) is not an info object, or one that was freed", (void *)info);
     for (size_t k = 0; k < ARRAY_LEN(keys); k++)
-        if ((now[k] = parse(i, k)) < UNTOLD)
-            return report(NULL, call, MPI_ERR_INFO_VALUE, "argument info: %s is '%s', which is not %s", keys[k], info_get(i, keys[k]),
+        if ((now[k] = parse(info_copy_value(i, keys[k], copy), k)) < UNTOLD)
+            return report(NULL, call, MPI_ERR_INFO_VALUE, "argument info: %s is '%s', which is not %s", keys[k], copy,
                           k < SIZES ? "a number of bytes" : "true or false");
     pthread_mutex_lock(&lock);
     bool late = told;

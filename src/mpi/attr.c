@@ -177,7 +177,7 @@ static int get(struct comm *c, const char *call, const struct attr_object *o, in
 
 static int comm_get(const char *call, MPI_Comm comm, int keyval, void *value, int *flag)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm(call, comm);
     struct attr_object o = of_comm(c);
     return get(c, call, &o, keyval, value, flag);
@@ -185,7 +185,7 @@ static int comm_get(const char *call, MPI_Comm comm, int keyval, void *value, in
 
 static int comm_set(const char *call, MPI_Comm comm, int keyval, void *value)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm(call, comm);
     if (is_predefined(keyval)) return read_only(c, call, keyval);
     struct attr_object o = of_comm(c);
@@ -194,7 +194,7 @@ static int comm_set(const char *call, MPI_Comm comm, int keyval, void *value)
 
 static int comm_delete(const char *call, MPI_Comm comm, int keyval)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm(call, comm);
     if (is_predefined(keyval)) return read_only(c, call, keyval);
     struct attr_object o = of_comm(c);

@@ -2,7 +2,7 @@
  * buffered.c - entry points: buffered sends and their buffers (MPI-5.0 sections 3.4 to
  * 3.7, 3.9).
  */
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 #include "obj/session.h"
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
@@ -15,10 +15,8 @@ static int check_send(const char *call, const void *buf, int64_t count, MPI_Data
 {
     struct comm *c = *c_p = comm_of(comm);
     if (!c) return bad_comm(call, comm);
-    if (count < 0) return bad_count(c, call, count);
-    struct type *t = *t_p = type_of(datatype);
-    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
-    if (!buffer_ok(buf, count, t)) return bad_buffer(c, call, "buf");
+    *t_p = type_of(data_of_nobody(count, datatype, dest) ? MPI_BYTE : datatype);
+    if (!data_ok(buf, count, *t_p)) return bad_data(c, call, &data_plain, buf, count, datatype);
     if (dest != MPI_PROC_NULL && (dest < 0 || dest >= comm_peers(c)))
         return report(c, call, MPI_ERR_RANK, "argument dest is %d, but the communicator has ranks 0 to %d", dest, comm_peers(c) - 1);
     if (tag < 0) return report(c, call, MPI_ERR_TAG, "argument tag is %d, but tags are 0 to %d", tag, INT32_MAX);
@@ -102,6 +100,7 @@ static int attach(void *on, void **place, const char *call, void *buffer, int64_
 {
     check_running(call);
     if (size < 0) return report(on, call, MPI_ERR_ARG, "argument size is %lld, which is negative", (long long)size);
+    if (buffer == MPI_IN_PLACE) return bad_buffer(on, call, buffer, "buffer");
     if (!buffer && size) return report(on, call, MPI_ERR_BUFFER, "argument buffer is NULL, but size is %lld", (long long)size);
     return report_if(on, call, bsend_attach(place, buffer, size));
 }

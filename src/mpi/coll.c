@@ -5,9 +5,6 @@
  */
 #include "mpi/collargs.h"
 
-#include <stdio.h>
-#include <string.h>
-
 int start_later(const char *call, MPI_Request *request, struct comm *c, const struct coll_call *a)
 {
     struct request *r;
@@ -35,25 +32,6 @@ int bad_root(struct comm *c, const char *call, int root)
     const char *what = c->inter ? "intercommunicator's other group" : "communicator";
     return report(c, call, MPI_ERR_ROOT, "argument root is %d, but the %s has ranks 0 to %d%s", root, what, comm_peers(c) - 1,
                   c->inter ? "; the root itself says MPI_ROOT, and those beside it MPI_PROC_NULL" : "");
-}
-
-int bad_in_place(struct comm *c, const char *call, const char *side)
-{
-    return report(c, call, MPI_ERR_BUFFER, "argument %sbuf is MPI_IN_PLACE, which is not allowed %s", side,
-                  c->inter ? "on an intercommunicator" : "here");
-}
-
-int bad_block(struct comm *c, const char *call, const char *side, const void *buf, int64_t count, MPI_Datatype h)
-{
-    struct type *t = type_of(h);
-    char name[24];
-    if (buf == MPI_IN_PLACE) return bad_in_place(c, call, side);
-    if (count < 0) return report(c, call, MPI_ERR_COUNT, "argument %scount is %lld, which is negative", side, (long long)count);
-    snprintf(name, sizeof name, "%s", side[0] ? side : "data");
-    strcat(name, "type");
-    if (!type_ready(t)) return bad_type(c, call, h, name);
-    snprintf(name, sizeof name, side[0] ? "%sbuf" : "%sbuffer", side);
-    return bad_buffer(c, call, name);
 }
 
 static TERN_INLINED int barrier(struct use u, MPI_Comm comm)
@@ -89,7 +67,7 @@ static TERN_INLINED int bcast(struct use u, void *buffer, int64_t count, MPI_Dat
     if (unlikely(!c)) return rc;
     if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
     bool idle = !at_root(c, root) && !is_served(c, root); /* between two groups, beside the root */
-    if (!idle && (rc = check_block(c, u.call, "", buffer, count, datatype, &t))) return rc;
+    if (!idle && (rc = check_block(c, u.call, &data_buffer, buffer, count, datatype, &t))) return rc;
     return carry_out(u, c, &(struct coll_call){.kind = COLL_BCAST, .recvbuf = buffer, .rcount = count, .rtype = t, .root = root});
 }
 
@@ -141,8 +119,11 @@ static int gather(struct use u, const void *sendbuf, int64_t sendcount, MPI_Data
     if (unlikely(!c)) return rc;
     if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
     bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
-    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    if (gives && (rc = check_block(c, u.call, &data_sent, sendbuf, sendcount, sendtype, &st))) return rc;
+    if (gets && (rc = check_blocks(c, u.call, &data_received, recvbuf, recvcount, comm_peers(c), recvtype, &rt)))
+        return rc;
+    if (gives && gets && !apart(recvbuf, recvcount, rt, root, sendbuf, sendcount, st))
+        return bad_aliases(c, u.call, "sendbuf", "recvbuf");
     struct coll_call a = {COLL_GATHER, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = root};
     return carry_out(u, c, &a);
 }
@@ -198,8 +179,11 @@ static int scatter(struct use u, const void *sendbuf, int64_t sendcount, MPI_Dat
     if (unlikely(!c)) return rc;
     if (unlikely(!root_ok(c, root))) return bad_root(c, u.call, root);
     bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
-    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    if (gives && (rc = check_blocks(c, u.call, &data_sent, sendbuf, sendcount, comm_peers(c), sendtype, &st)))
+        return rc;
+    if (gets && (rc = check_block(c, u.call, &data_received, recvbuf, recvcount, recvtype, &rt))) return rc;
+    if (gives && gets && !apart(sendbuf, sendcount, st, root, recvbuf, recvcount, rt))
+        return bad_aliases(c, u.call, "sendbuf", "recvbuf");
     struct coll_call a = {COLL_SCATTER, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = root};
     return carry_out(u, c, &a);
 }
@@ -255,8 +239,13 @@ static TERN_INLINED int all(struct use u, enum coll_kind kind, const void *sendb
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (unlikely(!c)) return rc;
-    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &st))) return rc;
-    if ((rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &rt))) return rc;
+    bool gives = !place_ok(c, sendbuf), gather = kind == COLL_ALLGATHER;
+    int n = comm_peers(c), own = gather && !c->inter ? c->rank : 0;
+    if (gives && (rc = check_blocks(c, u.call, &data_sent, sendbuf, sendcount, gather ? 1 : n, sendtype, &st)))
+        return rc;
+    if ((rc = check_blocks(c, u.call, &data_received, recvbuf, recvcount, n, recvtype, &rt))) return rc;
+    if (gives && !apart(recvbuf, recvcount, rt, own, sendbuf, sendcount, st))
+        return bad_aliases(c, u.call, "sendbuf", "recvbuf");
     struct coll_call a = {kind, sendbuf, recvbuf, sendcount, recvcount, st, rt, .root = 0};
     return carry_out(u, c, &a);
 }

@@ -3,14 +3,13 @@
  * reduce.c, neighbor.c): the blocking, nonblocking and persistent forms of a collective check
  * the same arguments and fill the same struct coll_call; they differ in how it is carried out.
  *
- * Argument checks: each returns MPI_SUCCESS or the reported class; `side` is the
- * prefix of the arguments' names, "send" or "recv".
+ * Argument checks: each returns MPI_SUCCESS or the reported class.
  */
 #ifndef TERN_MPI_COLLARGS_H
 #define TERN_MPI_COLLARGS_H
 
 #include "coll/coll.h"
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 
 /* How a collective is carried out. */
 enum way { NOW, LATER, OFTEN };
@@ -65,24 +64,32 @@ static inline bool is_served(const struct comm *c, int root) { return likely(!c-
 /* May the root of an operation, or all ranks in one without, say MPI_IN_PLACE here? Never between two groups. */
 static inline bool place_ok(const struct comm *c, const void *buf) { return buf == MPI_IN_PLACE && !c->inter; }
 
-/* MPI_IN_PLACE where it has no meaning. */
-int bad_in_place(struct comm *, const char *call, const char *side) TERN_COLD;
-
-/* What is wrong with one buffer of count x datatype: one of the conditions of block_ok does not hold. */
-int bad_block(struct comm *, const char *call, const char *side, const void *buf, int64_t count, MPI_Datatype) TERN_COLD;
-
-static inline bool block_ok(const void *buf, int64_t count, const struct type *t)
-{
-    return likely(count >= 0 && type_ready(t) && buffer_ok(buf, count, t) && buf != MPI_IN_PLACE);
-}
-
-/* One buffer of equal blocks; *t_p is its type. */
-static inline int check_block(struct comm *c, const char *call, const char *side, const void *buf, int64_t count,
-                              MPI_Datatype h, struct type **t_p)
+/* A buffer of n >= 1 equal blocks; *t_p is their type. */
+static inline int check_blocks(struct comm *c, const char *call, const struct data_names *names, const void *buf,
+                               int64_t count, int64_t n, MPI_Datatype h, struct type **t_p)
 {
     struct type *t = type_of(h);
     *t_p = t;
-    return block_ok(buf, count, t) ? MPI_SUCCESS : bad_block(c, call, side, buf, count, h);
+    return blocks_ok(buf, count, n, t) ? MPI_SUCCESS : bad_blocks(c, call, names, buf, count, n, h);
+}
+
+static inline int check_block(struct comm *c, const char *call, const struct data_names *names, const void *buf,
+                              int64_t count, MPI_Datatype h, struct type **t_p)
+{
+    return check_blocks(c, call, names, buf, count, 1, h, t_p);
+}
+
+/*
+ * Are what is sent and what is received apart, as they must be (6.2)? The side of `many` has blocks, of which number
+ * `own` is for or from this process. Looks at the addresses of first bytes only, so types that interleave in one array
+ * are no mistake.
+ */
+static inline bool apart(const void *many, int64_t count, const struct type *t, int own, const void *one,
+                         int64_t one_count, const struct type *one_t)
+{
+    uintptr_t a = (uintptr_t)many + (uintptr_t)t->true_lb, b = (uintptr_t)one + (uintptr_t)one_t->true_lb;
+    if (likely(a != b && a + (uintptr_t)own * (uintptr_t)count * (uintptr_t)t->extent != b)) return true;
+    return !count || !t->size || !one_count || !one_t->size;
 }
 
 #endif

@@ -12,7 +12,7 @@
 
 /* What the arguments of a side are called. */
 struct names {
-    const char *side, *buf, *counts, *displs, *type;
+    const char *buf, *counts, *displs, *type;
 };
 
 struct blocks {

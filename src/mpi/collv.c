@@ -4,7 +4,7 @@
  */
 #include "mpi/collblocks.h"
 
-static const struct names scatter_side = {"send", "sendbuf", "sendcounts", "displs", "sendtype"};
+static const struct names scatter_side = {"sendbuf", "sendcounts", "displs", "sendtype"};
 
 /* ---- gatherv, scatterv: the blocks matter at the root ---- */
 
@@ -17,7 +17,7 @@ static int gatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Dat
     if (!c) return rc;
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
-    if (gives && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &a.stype))) return rc;
+    if (gives && (rc = check_block(c, u.call, &data_sent, sendbuf, sendcount, sendtype, &a.stype))) return rc;
     return carry_out_blocks(u, c, &a, NULL, 0, gets ? recv : NULL, comm_peers(c));
 }
 
@@ -79,7 +79,7 @@ static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t re
     if (!c) return rc;
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
-    if (gets && (rc = check_block(c, u.call, "recv", recvbuf, recvcount, recvtype, &a.rtype))) return rc;
+    if (gets && (rc = check_block(c, u.call, &data_received, recvbuf, recvcount, recvtype, &a.rtype))) return rc;
     return carry_out_blocks(u, c, &a, gives ? send : NULL, comm_peers(c), NULL, 0);
 }
 
@@ -141,7 +141,8 @@ static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_
     int rc;
     struct comm *c = collective(u.call, comm, &rc);
     if (!c) return rc;
-    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, "send", sendbuf, sendcount, sendtype, &a.stype))) return rc;
+    if (!place_ok(c, sendbuf) && (rc = check_block(c, u.call, &data_sent, sendbuf, sendcount, sendtype, &a.stype)))
+        return rc;
     return carry_out_blocks(u, c, &a, NULL, 0, recv, comm_peers(c));
 }
 

@@ -1,11 +1,13 @@
 /*
  * comm.c - entry points: communicators (MPI-5.0 sections 7.4, 7.8).
  */
+#include "coll/coll.h"
 #include "comm/create.h"
 #include "mpi/attr.h"
 #include "mpi/fromgroup.h"
 #include "mpi/report.h"
 #include "obj/info.h"
+#include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
 
 #include <stdio.h>
@@ -16,7 +18,7 @@
 MPI_ALIAS(Comm_size);
 int PMPI_Comm_size(MPI_Comm comm, int *size)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (unlikely(!c)) return bad_comm("MPI_Comm_size", comm);
     if (unlikely(!size)) return bad_null(c, "MPI_Comm_size", "size");
     *size = c->size;
@@ -26,7 +28,7 @@ int PMPI_Comm_size(MPI_Comm comm, int *size)
 MPI_ALIAS(Comm_rank);
 int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (unlikely(!c)) return bad_comm("MPI_Comm_rank", comm);
     if (unlikely(!rank)) return bad_null(c, "MPI_Comm_rank", "rank");
     *rank = c->rank;
@@ -36,7 +38,7 @@ int PMPI_Comm_rank(MPI_Comm comm, int *rank)
 MPI_ALIAS(Comm_test_inter);
 int PMPI_Comm_test_inter(MPI_Comm comm, int *flag)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_test_inter", comm);
     if (!flag) return bad_null(c, "MPI_Comm_test_inter", "flag");
     *flag = c->inter;
@@ -51,7 +53,7 @@ static int not_inter(struct comm *c, const char *call)
 MPI_ALIAS(Comm_remote_size);
 int PMPI_Comm_remote_size(MPI_Comm comm, int *size)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_remote_size", comm);
     if (!c->inter) return not_inter(c, "MPI_Comm_remote_size");
     if (!size) return bad_null(c, "MPI_Comm_remote_size", "size");
@@ -72,7 +74,8 @@ static int give_group(struct comm *c, const char *call, struct rankmap *map, MPI
 MPI_ALIAS(Comm_group);
 int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
+    no_group_yet(group);
     if (!c) return bad_comm("MPI_Comm_group", comm);
     return give_group(c, "MPI_Comm_group", c->local, group);
 }
@@ -80,7 +83,8 @@ int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 MPI_ALIAS(Comm_remote_group);
 int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
+    no_group_yet(group);
     if (!c) return bad_comm("MPI_Comm_remote_group", comm);
     if (!c->inter) return not_inter(c, "MPI_Comm_remote_group");
     return give_group(c, "MPI_Comm_remote_group", c->map, group);
@@ -89,7 +93,7 @@ int PMPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group)
 MPI_ALIAS(Comm_compare);
 int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
-    struct comm *a = comm_of(comm1), *b = comm_of(comm2);
+    struct comm *a = comm_of_local(comm1), *b = comm_of_local(comm2);
     if (!a || !b) return bad_comm_named("MPI_Comm_compare", a ? comm2 : comm1, a ? "comm2" : "comm1");
     if (!result) return bad_null(a, "MPI_Comm_compare", "result");
     *result = comm_compare(a, b);
@@ -99,20 +103,20 @@ int PMPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 MPI_ALIAS(Comm_set_name);
 int PMPI_Comm_set_name(MPI_Comm comm, const char *comm_name)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_set_name", comm);
     if (!comm_name) return bad_null(c, "MPI_Comm_set_name", "comm_name");
-    snprintf(c->name, sizeof c->name, "%s", comm_name); /* the standard cuts what is longer */
+    comm_set_name(c, comm_name); /* the standard cuts what is longer */
     return MPI_SUCCESS;
 }
 
 MPI_ALIAS(Comm_get_name);
-int PMPI_Comm_get_name(MPI_Comm comm, char *comm_name, int *resultlen)
+int PMPI_Comm_get_name(MPI_Comm comm, char *name, int *resultlen)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c && comm != MPI_COMM_NULL) return bad_comm("MPI_Comm_get_name", comm);
-    if (!comm_name || !resultlen) return bad_null(c, "MPI_Comm_get_name", comm_name ? "resultlen" : "comm_name");
-    *resultlen = snprintf(comm_name, MPI_MAX_OBJECT_NAME, "%s", c ? c->name : "MPI_COMM_NULL");
+    if (!name || !resultlen) return bad_null(c, "MPI_Comm_get_name", name ? "resultlen" : "comm_name");
+    *resultlen = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", c ? comm_name(c) : "MPI_COMM_NULL");
     return MPI_SUCCESS;
 }
 
@@ -140,6 +144,7 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
 {
     const char *call = "MPI_Comm_split";
     struct comm *c = comm_of(comm), *made = NULL;
+    no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
     if (color < 0 && color != MPI_UNDEFINED)
@@ -160,6 +165,7 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
     const char *call = "MPI_Comm_split_type";
     struct comm *c = comm_of(comm), *made = NULL;
     struct info *i;
+    no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
     if (!info_given(info, &i)) return bad_info(c, call, info);
@@ -189,6 +195,7 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
     const char *call = "MPI_Comm_create";
     struct comm *c = comm_of(comm), *made = NULL;
     struct group *g = NULL;
+    no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
     int rc = check_members(c, call, group, &g);
@@ -203,6 +210,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
     const char *call = "MPI_Comm_create_group";
     struct comm *c = comm_of(comm), *made = NULL;
     struct group *g = NULL;
+    no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
     if (tag < 0) return report(c, call, MPI_ERR_TAG, "argument tag is %d, which is negative", tag);
@@ -220,6 +228,7 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
     struct from_groups a = {call, errh_of(errhandler), group_of(group), info_of(info), stringtag};
     struct comm *made = NULL;
     int rc = check_from_groups(&a, errhandler, group, info, "group");
+    no_comm_yet(newcomm);
     if (rc) return rc;
     if (!newcomm) return bad_null(a.errh, call, "newcomm");
     rc = comm_from_group(a.group, stringtag, a.errh, &made);
@@ -228,13 +237,22 @@ int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
 
 /* ---- freeing ---- */
 
-/* What freeing and disconnecting have in common; operations in flight keep the object until they are done. */
-static int let_go(const char *call, MPI_Comm *comm)
+/* The communicator of a call that ends it; NULL: *rc is the reported class. */
+static struct comm *to_end(const char *call, const MPI_Comm *comm, const char *what, int *rc)
 {
-    if (!comm) return bad_null(NULL, call, "comm");
-    struct comm *c = comm_of(*comm);
-    if (!c) return bad_comm(call, *comm);
-    if (c->predefined) return report(c, call, MPI_ERR_COMM, "%s cannot be freed", c->name);
+    struct comm *c = comm ? comm_of(*comm) : NULL;
+    if (!comm)
+        *rc = bad_null(NULL, call, "comm");
+    else if (!c)
+        *rc = bad_comm(call, *comm);
+    else if (c->predefined)
+        *rc = report(c, call, MPI_ERR_COMM, "argument comm is %s, which cannot be %s", comm_name(c), what);
+    return c && !c->predefined ? c : NULL;
+}
+
+/* What freeing and disconnecting have in common; operations in flight keep the object until they are done. */
+static int let_go(const char *call, struct comm *c, MPI_Comm *comm)
+{
     int rc = comm_attrs_delete(c);
     if (rc) return report_attr(c, call, rc);
     bsend_drop(&c->bsend);
@@ -244,4 +262,25 @@ static int let_go(const char *call, MPI_Comm *comm)
 }
 
 MPI_ALIAS(Comm_free);
-int PMPI_Comm_free(MPI_Comm *comm) { return let_go("MPI_Comm_free", comm); }
+int PMPI_Comm_free(MPI_Comm *comm)
+{
+    int rc;
+    struct comm *c = to_end("MPI_Comm_free", comm, "freed", &rc);
+    return c ? let_go("MPI_Comm_free", c, comm) : rc;
+}
+
+/* When it returns, all members have done with the communicator (11.10.4). */
+MPI_ALIAS(Comm_disconnect);
+int PMPI_Comm_disconnect(MPI_Comm *comm)
+{
+    const char *call = "MPI_Comm_disconnect";
+    int rc;
+    struct comm *c = to_end(call, comm, "disconnected", &rc);
+    if (!c) return rc;
+    pt_finish_all(c);
+    bsend_flush(bsend_process()); /* which fails if there is no buffer: then nothing is in it */
+    bsend_flush(&c->bsend);
+    rc = coll_barrier(c);
+    if (rc) return report_code(c, call, rc);
+    return let_go(call, c, comm);
+}

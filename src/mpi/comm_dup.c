@@ -4,8 +4,9 @@
  * Attributes are copied by their callbacks, the topology is; hints are not, since MPI 4.0,
  * but the given ones of the _with_info calls are set.
  *
- * The nonblocking calls run the callbacks before they return. The handle that they give
- * is no communicator until the request is complete.
+ * The nonblocking calls run the callbacks before they return. The communicator that they give
+ * lacks only its context until the request is complete: calls that need none are allowed
+ * (comm_of_local), as other libraries allow them.
  */
 #include "comm/create.h"
 #include "mpi/attr.h"
@@ -16,7 +17,7 @@
 #include "topo/topo.h"
 
 /* All that a duplicate has besides groups and context. */
-static int furnish(struct comm *c, struct comm *made, const struct info *hints)
+static int furnish(struct comm *c, struct comm *made, struct info *hints)
 {
     topo_copy(c, made);
     int rc = life_take_hints(made, hints);
@@ -27,6 +28,7 @@ static int dup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
 {
     struct comm *c = comm_of(comm), *made = NULL;
     struct info *hints;
+    no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
     if (!info_given(info, &hints)) return bad_info(c, call, info);
@@ -34,7 +36,8 @@ static int dup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     if (rc) return report_code(c, call, rc);
     rc = furnish(c, made, hints);
     if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */
-    *newcomm = rc ? MPI_COMM_NULL : comm_handle(made);
+    else
+        *newcomm = comm_handle(made);
     return report_attr(c, call, rc);
 }
 
@@ -59,6 +62,7 @@ static int idup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcom
     struct comm *c = comm_of(comm), *made = NULL;
     struct info *hints;
     struct request *r;
+    no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (!newcomm || !request) return bad_null(c, call, newcomm ? "request" : "newcomm");
     if (!info_given(info, &hints)) return bad_info(c, call, info);

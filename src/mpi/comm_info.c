@@ -8,7 +8,7 @@
 MPI_ALIAS(Comm_set_info);
 int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     struct info *i = info_of(info);
     if (!c) return bad_comm("MPI_Comm_set_info", comm);
     if (!i) return bad_info(c, "MPI_Comm_set_info", info);
@@ -18,7 +18,7 @@ int PMPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 MPI_ALIAS(Comm_get_info);
 int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_get_info", comm);
     if (!info_used) return bad_null(c, "MPI_Comm_get_info", "info_used");
     struct info *used = comm_hints_used(c);

@@ -79,10 +79,9 @@ double PMPI_Wtick(void)
 
 #define LARGE_PAGE ((size_t)2 << 20)
 
-/* The alignment that the info object asks for (info key of 9.2), 0 for none; -1: it is no power of two. */
-static int64_t wanted_alignment(const struct info *info)
+/* The alignment that an info object asks for (info key of 9.2), 0 for none; -1: it is no power of two. */
+static int64_t wanted_alignment(const char *text)
 {
-    const char *text = info_get(info, "mpi_minimum_memory_alignment");
     if (!text) return 0;
     char *end;
     long long n = strtoll(text, &end, 10);
@@ -103,14 +102,16 @@ int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     const char *call = "MPI_Alloc_mem";
     struct info *hints;
+    char copy[MPI_MAX_INFO_VAL];
     check_running(call);
     if (!info_given(info, &hints)) return bad_info(NULL, call, info);
     if (size < 0) return report(NULL, call, MPI_ERR_ARG, "argument size is %lld, which is negative", (long long)size);
     if (!baseptr) return bad_null(NULL, call, "baseptr");
-    int64_t align = wanted_alignment(hints);
+    const char *wanted = info_copy_value(hints, "mpi_minimum_memory_alignment", copy);
+    int64_t align = wanted_alignment(wanted);
     if (align < 0)
-        return report(NULL, call, MPI_ERR_INFO_VALUE, "argument info: mpi_minimum_memory_alignment is '%s', which is no power of two",
-                      info_get(hints, "mpi_minimum_memory_alignment"));
+        return report(NULL, call, MPI_ERR_INFO_VALUE,
+                      "argument info: mpi_minimum_memory_alignment is '%s', which is no power of two", wanted);
     void *p = allocate(size ? (size_t)size : 1, (size_t)align);
     if (!p) return report(NULL, call, MPI_ERR_NO_MEM, "argument size is %lld, and there is not so much memory", (long long)size);
     *(void **)baseptr = p;

@@ -18,17 +18,16 @@ static int create(const char *call, enum errh_kind kind, errh_fn *fn, const char
 /* `place` is where the object keeps its handler. */
 static int set(const void *on, struct errhandler **place, const char *call, enum errh_kind kind, MPI_Errhandler errhandler)
 {
-    struct errhandler *e = errh_of(errhandler), *old = *place;
+    struct errhandler *e = errh_of(errhandler);
     if (!e || !errh_fits(e, kind)) return bad_errhandler(on, call, errhandler);
-    *place = errh_ref(e);
-    errh_unref(old);
+    errh_set(place, e);
     return MPI_SUCCESS;
 }
 
-static int get(const void *on, struct errhandler *e, const char *call, MPI_Errhandler *errhandler)
+static int get(const void *on, struct errhandler *const *place, const char *call, MPI_Errhandler *errhandler)
 {
     if (!errhandler) return bad_null(on, call, "errhandler");
-    *errhandler = errh_handle(errh_ref(e));
+    *errhandler = errh_handle(errh_get(place));
     return MPI_SUCCESS;
 }
 
@@ -43,7 +42,7 @@ int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn
 MPI_ALIAS(Comm_set_errhandler);
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_set_errhandler", comm);
     return set(c, &c->errh, "MPI_Comm_set_errhandler", ERRH_COMM, errhandler);
 }
@@ -51,15 +50,15 @@ int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 MPI_ALIAS(Comm_get_errhandler);
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_get_errhandler", comm);
-    return get(c, c->errh, "MPI_Comm_get_errhandler", errhandler);
+    return get(c, &c->errh, "MPI_Comm_get_errhandler", errhandler);
 }
 
 MPI_ALIAS(Comm_call_errhandler);
 int PMPI_Comm_call_errhandler(MPI_Comm comm, int errorcode)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_call_errhandler", comm);
     report_user(c, "MPI_Comm_call_errhandler", errorcode);
     return MPI_SUCCESS; /* the handler was called, and came back */
@@ -87,7 +86,7 @@ int PMPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler *errhandler)
 {
     struct session *s = session_of(session);
     if (!s) return bad_session("MPI_Session_get_errhandler", session);
-    return get(s, s->errh, "MPI_Session_get_errhandler", errhandler);
+    return get(s, &s->errh, "MPI_Session_get_errhandler", errhandler);
 }
 
 MPI_ALIAS(Session_call_errhandler);
@@ -123,7 +122,7 @@ int PMPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *err
 MPI_ALIAS(Errhandler_set);
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Errhandler_set", comm);
     return set(c, &c->errh, "MPI_Errhandler_set", ERRH_COMM, errhandler);
 }
@@ -131,7 +130,7 @@ int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 MPI_ALIAS(Errhandler_get);
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Errhandler_get", comm);
-    return get(c, c->errh, "MPI_Errhandler_get", errhandler);
+    return get(c, &c->errh, "MPI_Errhandler_get", errhandler);
 }

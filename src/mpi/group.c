@@ -72,6 +72,7 @@ static int combine(const char *call, set_fn *fn, MPI_Group group1, MPI_Group gro
 {
     struct group *g[2], *made = NULL;
     int rc;
+    no_group_yet(newgroup);
     if (!two_groups(call, group1, group2, g, &rc)) return rc;
     if (!newgroup) return bad_null(g[0], call, "newgroup");
     rc = fn(g[0], g[1], &made);
@@ -134,6 +135,7 @@ static int pick(const char *call, pick_fn *fn, const struct group *g, struct ran
 static int pick_ranks(const char *call, pick_fn *fn, MPI_Group group, int n, const int ranks[], MPI_Group *newgroup)
 {
     struct group *g = group_of(group);
+    no_group_yet(newgroup);
     if (!g) return bad_group(NULL, call, group, "group");
     if (n < 0) return report(g, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
     if ((n && !ranks) || !newgroup) return bad_null(g, call, newgroup ? "ranks" : "newgroup");
@@ -185,6 +187,7 @@ static struct rankmap *ranks_of(const struct group *g, int n, int ranges[][3])
 static int pick_ranges(const char *call, pick_fn *fn, MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     struct group *g = group_of(group);
+    no_group_yet(newgroup);
     if (!g) return bad_group(NULL, call, group, "group");
     if (n < 0) return report(g, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
     if ((n && !ranges) || !newgroup) return bad_null(g, call, newgroup ? "ranges" : "newgroup");

@@ -78,10 +78,11 @@ MPI_ALIAS(Info_dup);
 int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
 {
     int rc = MPI_SUCCESS;
+    if (newinfo) *newinfo = MPI_INFO_NULL;
     struct info *i = object("MPI_Info_dup", info, &rc);
     if (!i) return rc;
     if (!newinfo) return bad_null(NULL, "MPI_Info_dup", "newinfo");
-    return give("MPI_Info_dup", info_dup(i), newinfo);
+    return give("MPI_Info_dup", info_snapshot(&i), newinfo);
 }
 
 MPI_ALIAS(Info_free);
@@ -106,7 +107,7 @@ int PMPI_Info_set(MPI_Info info, const char *key, const char *value)
     if (!i) return rc;
     if (!key_ok(key)) return bad_key("MPI_Info_set", key);
     if (!value_ok(value)) return bad_value("MPI_Info_set", value);
-    return report_if(NULL, "MPI_Info_set", info_set(i, key, value));
+    return report_if(NULL, "MPI_Info_set", info_set_shared(i, key, value));
 }
 
 MPI_ALIAS(Info_delete);
@@ -116,20 +117,24 @@ int PMPI_Info_delete(MPI_Info info, const char *key)
     struct info *i = own_object("MPI_Info_delete", info, &rc);
     if (!i) return rc;
     if (!key_ok(key)) return bad_key("MPI_Info_delete", key);
-    if (info_delete(i, key))
+    handle_state_lock();
+    rc = info_delete(i, key);
+    handle_state_unlock();
+    if (rc)
         return report(NULL, "MPI_Info_delete", MPI_ERR_INFO_NOKEY, "argument key is \"%s\", which is not in the info object", key);
     return MPI_SUCCESS;
 }
 
-/* What the calls that look up a key have in common: the object and its value, NULL where there is none. */
-static int look_up(const char *call, MPI_Info info, const char *key, int *flag, const char **value_p)
+/* What the calls that look up a key have in common: the object and a copy of its value, NULL where there is none. */
+static int look_up(const char *call, MPI_Info info, const char *key, int *flag, char copy[MPI_MAX_INFO_VAL],
+                   const char **value_p)
 {
     int rc = MPI_SUCCESS;
     struct info *i = object(call, info, &rc);
     if (!i) return rc;
     if (!key_ok(key)) return bad_key(call, key);
     if (!flag) return bad_null(NULL, call, "flag");
-    *value_p = info_get(i, key);
+    *value_p = info_copy_value(i, key, copy);
     return MPI_SUCCESS;
 }
 
@@ -137,7 +142,8 @@ MPI_ALIAS(Info_get_string);
 int PMPI_Info_get_string(MPI_Info info, const char *key, int *buflen, char *value, int *flag)
 {
     const char *call = "MPI_Info_get_string", *v = NULL;
-    int rc = look_up(call, info, key, flag, &v);
+    char copy[MPI_MAX_INFO_VAL];
+    int rc = look_up(call, info, key, flag, copy, &v);
     if (rc) return rc;
     if (!buflen) return bad_null(NULL, call, "buflen");
     if (*buflen < 0) return report(NULL, call, MPI_ERR_ARG, "argument buflen is %d, which is negative", *buflen);
@@ -153,7 +159,8 @@ MPI_ALIAS(Info_get);
 int PMPI_Info_get(MPI_Info info, const char *key, int valuelen, char *value, int *flag)
 {
     const char *call = "MPI_Info_get", *v = NULL;
-    int rc = look_up(call, info, key, flag, &v);
+    char copy[MPI_MAX_INFO_VAL];
+    int rc = look_up(call, info, key, flag, copy, &v);
     if (rc) return rc;
     if (valuelen < 0) return report(NULL, call, MPI_ERR_ARG, "argument valuelen is %d, which is negative", valuelen);
     if (!value) return report(NULL, call, MPI_ERR_INFO_VALUE, "argument value is NULL");
@@ -166,7 +173,8 @@ MPI_ALIAS(Info_get_valuelen);
 int PMPI_Info_get_valuelen(MPI_Info info, const char *key, int *valuelen, int *flag)
 {
     const char *call = "MPI_Info_get_valuelen", *v = NULL;
-    int rc = look_up(call, info, key, flag, &v);
+    char copy[MPI_MAX_INFO_VAL];
+    int rc = look_up(call, info, key, flag, copy, &v);
     if (rc) return rc;
     if (!valuelen) return bad_null(NULL, call, "valuelen");
     *flag = v != NULL;
@@ -181,7 +189,9 @@ int PMPI_Info_get_nkeys(MPI_Info info, int *nkeys)
     struct info *i = object("MPI_Info_get_nkeys", info, &rc);
     if (!i) return rc;
     if (!nkeys) return bad_null(NULL, "MPI_Info_get_nkeys", "nkeys");
+    handle_state_lock();
     *nkeys = i->n;
+    handle_state_unlock();
     return MPI_SUCCESS;
 }
 
@@ -192,8 +202,12 @@ int PMPI_Info_get_nthkey(MPI_Info info, int n, char *key)
     struct info *i = object("MPI_Info_get_nthkey", info, &rc);
     if (!i) return rc;
     if (!key) return bad_null(NULL, "MPI_Info_get_nthkey", "key");
-    if (n < 0 || n >= i->n)
-        return report(NULL, "MPI_Info_get_nthkey", MPI_ERR_ARG, "argument n is %d, but the info object has %d keys, from 0", n, i->n);
-    snprintf(key, MPI_MAX_INFO_KEY, "%s", i->pair[n].key);
-    return MPI_SUCCESS;
+    handle_state_lock();
+    int keys = i->n;
+    bool known = n >= 0 && n < keys;
+    if (known) snprintf(key, MPI_MAX_INFO_KEY, "%s", i->pair[n].key);
+    handle_state_unlock();
+    if (known) return MPI_SUCCESS;
+    return report(NULL, "MPI_Info_get_nthkey", MPI_ERR_ARG, "argument n is %d, but the info object has %d keys, from 0",
+                  n, keys);
 }

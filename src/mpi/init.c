@@ -34,9 +34,10 @@ static int start(const char *call, int required, int *provided)
         life_close();
         return report_code(NULL, call, rc);
     }
-    was_started = world_running = true;
     thread_level = level;
     main_thread = pthread_self();
+    world_running = true;
+    was_started = true; /* at last: a thread that sees it may ask for all of the above */
     if (provided) *provided = level;
     return MPI_SUCCESS;
 }
@@ -68,10 +69,11 @@ int PMPI_Finalize(void)
     /* Everybody has received what was sent: the segments of this process may go. */
     pt_drain();
     if (life_users() == 1) pt_part(); /* sessions may go on */
-    rc = coll_barrier(comm_world());
+    rc = coll_last_barrier(comm_world());
     pt_parted();
     int said = rc ? report_code(comm_world(), "MPI_Finalize", rc) : MPI_SUCCESS;
-    if (rc && rc != TERN_ERR_PEER) return said; /* a lost process is told of, and keeps nobody from ending */
+    /* a lost process, or one that calls something else, is told of, and keeps nobody from ending */
+    if (rc && rc != TERN_ERR_PEER && rc != TERN_ERR_DISAGREE) return said;
     world_running = false;
     was_finalized = true;
     comm_world_close();
@@ -121,7 +123,8 @@ int PMPI_Abort(MPI_Comm comm, int errorcode)
     struct comm *c = comm_of(comm);
     if (!c) return bad_comm("MPI_Abort", comm);
     char words[256];
+    const char *name = comm_name(c);
     snprintf(words, sizeof words, "rank %u called MPI_Abort(%s, %d). The job is ended.", proc_self()->rank,
-             c->name[0] ? c->name : "a communicator", errorcode);
+             *name ? name : "a communicator", errorcode);
     proc_abort(errorcode, words);
 }

@@ -22,6 +22,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
 {
     const char *call = "MPI_Intercomm_create";
     struct comm *c = comm_of(local_comm), *peer = NULL, *made;
+    no_comm_yet(newintercomm);
     if (!c) return bad_comm_named(call, local_comm, "local_comm");
     if (c->inter) return report(c, call, MPI_ERR_COMM, "argument local_comm is an intercommunicator");
     if (!rank_in(local_leader, c->size))
@@ -55,6 +56,7 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
     struct group *remote = NULL;
     struct comm *made = NULL;
     int rc = check_from_groups(&a, errhandler, local_group, info, "local_group");
+    no_comm_yet(newintercomm);
     if (rc) return rc;
     if (!newintercomm) return bad_null(a.errh, call, "newintercomm");
     if (!rank_in(local_leader, a.group->map->size))
@@ -70,6 +72,7 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintracomm)
 {
     const char *call = "MPI_Intercomm_merge";
     struct comm *c = comm_of(intercomm), *made;
+    no_comm_yet(newintracomm);
     if (!c) return bad_comm_named(call, intercomm, "intercomm");
     if (!c->inter) return report(c, call, MPI_ERR_COMM, "argument intercomm is not an intercommunicator");
     if (!newintracomm) return bad_null(c, call, "newintracomm");

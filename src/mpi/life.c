@@ -89,22 +89,23 @@ static int first_open(void)
 }
 
 /* The library takes locks from now on if it must: for threads, or for a second one of those that each are alone. */
-static void settle_threads(bool threads)
+static int settle_threads(bool threads)
 {
     if (!users) {
         owner = pthread_self();
         pt_own();
     }
-    if (shared || (!threads && pthread_equal(owner, pthread_self()))) return;
-    shared = true;
-    pt_share();
+    if (shared || (!threads && pthread_equal(owner, pthread_self()))) return 0;
+    int rc = pt_share();
+    shared = !rc;
+    return rc;
 }
 
 static int open_locked(bool threads)
 {
     int rc = first_open();
+    if (!rc) rc = settle_threads(threads);
     if (rc) return rc;
-    settle_threads(threads);
     if (!users++) {
         proc_state(JOB_LIFE_INITIALISED);
         mpi_running = true;
@@ -138,7 +139,7 @@ int life_help(int level, const char *word)
     return rc;
 }
 
-int life_take_hints(struct comm *c, const struct info *given)
+int life_take_hints(struct comm *c, struct info *given)
 {
     int rc = comm_hints_set(c, given);
     const char *word = rc ? NULL : info_get(c->info, "tern_progress");

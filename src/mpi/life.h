@@ -34,7 +34,7 @@ bool life_knows_progress(const char *word);
 struct comm;
 struct info;
 /* Hints for a communicator (obj/hints.h), which may ask for the helper. */
-int life_take_hints(struct comm *, const struct info *);
+int life_take_hints(struct comm *, struct info *);
 
 /* One less; by whoever called life_open, which may be any thread. Waits until what this process sent has left it. */
 void life_close(void);

@@ -28,11 +28,11 @@ static struct comm *neighborhood(const char *call, MPI_Comm comm, struct coll_ca
     return c;
 }
 
-/* A buffer for n neighbours: where there is none it is not looked at. */
-static int check_side(struct comm *c, const char *call, const char *side, const void *buf, int n, int64_t count, MPI_Datatype h,
-                      struct type **t_p)
+/* A buffer of `blocks` blocks for n neighbours: where there is none it is not looked at. */
+static int check_side(struct comm *c, const char *call, const struct data_names *names, const void *buf, int n,
+                      int blocks, int64_t count, MPI_Datatype h, struct type **t_p)
 {
-    return check_block(c, call, side, n ? buf : "", count, h, t_p);
+    return check_blocks(c, call, names, n ? buf : "", count, n ? blocks : 1, h, t_p);
 }
 
 /* ---- blocks of one size ---- */
@@ -64,8 +64,11 @@ static int regular(struct use u, enum coll_kind kind, const void *sendbuf, int64
     int rc;
     struct comm *c = neighborhood(u.call, comm, &a, &rc);
     if (unlikely(!c)) return rc;
-    if ((rc = check_side(c, u.call, "send", sendbuf, a.out, sendcount, sendtype, &a.stype))) return rc;
-    if ((rc = check_side(c, u.call, "recv", recvbuf, a.in, recvcount, recvtype, &a.rtype))) return rc;
+    int sent = kind == COLL_NEIGHBOR_ALLGATHER ? 1 : a.out;
+    if ((rc = check_side(c, u.call, &data_sent, sendbuf, a.out, sent, sendcount, sendtype, &a.stype))) return rc;
+    if ((rc = check_side(c, u.call, &data_received, recvbuf, a.in, a.in, recvcount, recvtype, &a.rtype))) return rc;
+    if (a.in && a.out && !apart(recvbuf, recvcount, a.rtype, 0, sendbuf, sendcount, a.stype))
+        return bad_aliases(c, u.call, "sendbuf", "recvbuf");
     bool even = !a.in || !a.out || sendcount * a.stype->size == recvcount * a.rtype->size;
     return likely(even) ? carry_out(u, c, &a) : uneven(u, c, &a);
 }
@@ -74,35 +77,41 @@ MPI_ALIAS(Neighbor_allgather);
 int PMPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return regular(now("MPI_Neighbor_allgather"), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(now("MPI_Neighbor_allgather"), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf,
+                   recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Ineighbor_allgather);
 int PMPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    return regular(later("MPI_Ineighbor_allgather", request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(later("MPI_Ineighbor_allgather", request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype,
+                   recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_allgather_init);
-int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+int PMPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+                                 int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                 MPI_Request *request)
 {
-    return regular(often("MPI_Neighbor_allgather_init", info, request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(often("MPI_Neighbor_allgather_init", info, request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount,
+                   sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_allgather_c);
 int PMPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                               MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return regular(now("MPI_Neighbor_allgather_c"), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(now("MPI_Neighbor_allgather_c"), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf,
+                   recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Ineighbor_allgather_c);
 int PMPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                                MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    return regular(later("MPI_Ineighbor_allgather_c", request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(later("MPI_Ineighbor_allgather_c", request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype,
+                   recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_allgather_init_c);
@@ -110,42 +119,48 @@ int PMPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI
                                    MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                    MPI_Request *request)
 {
-    return regular(often("MPI_Neighbor_allgather_init_c", info, request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(often("MPI_Neighbor_allgather_init_c", info, request), COLL_NEIGHBOR_ALLGATHER, sendbuf, sendcount,
+                   sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_alltoall);
 int PMPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
                            MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return regular(now("MPI_Neighbor_alltoall"), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(now("MPI_Neighbor_alltoall"), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf,
+                   recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Ineighbor_alltoall);
 int PMPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    return regular(later("MPI_Ineighbor_alltoall", request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(later("MPI_Ineighbor_alltoall", request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype,
+                   recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_alltoall_init);
 int PMPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
                                 MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
-    return regular(often("MPI_Neighbor_alltoall_init", info, request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(often("MPI_Neighbor_alltoall_init", info, request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount,
+                   sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_alltoall_c);
 int PMPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                              MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    return regular(now("MPI_Neighbor_alltoall_c"), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(now("MPI_Neighbor_alltoall_c"), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf,
+                   recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Ineighbor_alltoall_c);
 int PMPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf,
                               MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request)
 {
-    return regular(later("MPI_Ineighbor_alltoall_c", request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(later("MPI_Ineighbor_alltoall_c", request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype,
+                   recvbuf, recvcount, recvtype, comm);
 }
 
 MPI_ALIAS(Neighbor_alltoall_init_c);
@@ -153,7 +168,8 @@ int PMPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_
                                   MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
                                   MPI_Request *request)
 {
-    return regular(often("MPI_Neighbor_alltoall_init_c", info, request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    return regular(often("MPI_Neighbor_alltoall_init_c", info, request), COLL_NEIGHBOR_ALLTOALL, sendbuf, sendcount,
+                   sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 /* ---- blocks of varying size ---- */
@@ -165,7 +181,7 @@ static int allgatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_
     int rc;
     struct comm *c = neighborhood(u.call, comm, &a, &rc);
     if (!c) return rc;
-    if ((rc = check_side(c, u.call, "send", sendbuf, a.out, sendcount, sendtype, &a.stype))) return rc;
+    if ((rc = check_side(c, u.call, &data_sent, sendbuf, a.out, 1, sendcount, sendtype, &a.stype))) return rc;
     return carry_out_blocks(u, c, &a, NULL, 0, recv, a.in);
 }
 

@@ -1,11 +1,12 @@
 /*
  * op.c - entry points: reduction operators and their local use (MPI-5.0 sections 6.9.5 to 6.9.7).
  */
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 
 static int make(const char *call, bool fn_given, MPI_Op *op)
 {
     check_running(call);
+    if (op) *op = MPI_OP_NULL;
     if (!fn_given || !op) return bad_null(NULL, call, op ? "user_fn" : "op");
     return MPI_SUCCESS;
 }
@@ -68,12 +69,11 @@ static int reduce_local(const char *call, const void *inbuf, void *inoutbuf, int
     check_running(call);
     struct type *t = type_of(datatype);
     struct op *o = op_of(op);
-    if (count < 0) return bad_count(NULL, call, count);
-    if (!type_ready(t)) return bad_type(NULL, call, datatype, "datatype");
+    if (!t || !type_takes(t, count)) return bad_amount(NULL, call, &data_plain, count, 1, datatype);
     if (!op_usable(o, t)) return bad_op(NULL, call, op, t);
-    if (!buffer_ok(inbuf, count, t)) return bad_buffer(NULL, call, "inbuf");
-    if (!buffer_ok(inoutbuf, count, t)) return bad_buffer(NULL, call, "inoutbuf");
-    if (count && inbuf == inoutbuf) return report(NULL, call, MPI_ERR_BUFFER, "arguments inbuf and inoutbuf are the same buffer");
+    if (!buffer_ok(inbuf, count, t)) return bad_buffer(NULL, call, inbuf, "inbuf");
+    if (!buffer_ok(inoutbuf, count, t)) return bad_buffer(NULL, call, inoutbuf, "inoutbuf");
+    if (inbuf == inoutbuf && count && t->size) return bad_aliases(NULL, call, "inbuf", "inoutbuf");
     return report_if(NULL, call, count ? op_apply(o, inbuf, inoutbuf, count, t) : 0);
 }
 

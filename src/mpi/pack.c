@@ -7,20 +7,13 @@
 
 /* ---- checks, of external packing too ---- */
 
-static int check_negative(const void *on, const char *call, const char *name, int64_t value, int klass)
-{
-    if (likely(value >= 0)) return MPI_SUCCESS;
-    return report(on, call, klass, "argument %s is %lld, which is negative", name, (long long)value);
-}
-
 int packing_check(const void *on, const char *call, const struct packing *p)
 {
     struct type *t = type_of(p->datatype);
-    int rc = check_negative(on, call, p->count_name, p->count, MPI_ERR_COUNT);
-    if (!rc) rc = check_negative(on, call, p->size_name, p->size, MPI_ERR_ARG);
-    if (rc) return rc;
-    if (!type_ready(t)) return bad_type(on, call, p->datatype, "datatype");
-    return buffer_ok(p->typed, p->count, t) ? MPI_SUCCESS : bad_buffer(on, call, p->typed_name);
+    struct data_names names = {p->typed_name, p->count_name, "datatype"};
+    if (!data_ok(p->typed, p->count, t)) return bad_data(on, call, &names, p->typed, p->count, p->datatype);
+    if (p->size >= 0) return MPI_SUCCESS;
+    return report(on, call, MPI_ERR_ARG, "argument %s is %lld, which is negative", p->size_name, (long long)p->size);
 }
 
 int packing_room(const void *on, const char *call, const struct packing *p, int64_t position, size_t total)
@@ -31,7 +24,8 @@ int packing_room(const void *on, const char *call, const struct packing *p, int6
     if ((int64_t)total > p->size - position)
         return report(on, call, MPI_ERR_TRUNCATE, "argument %s is %lld, but the data are %zu bytes, from position %lld on",
                       p->size_name, (long long)p->size, total, (long long)position);
-    return p->packed || !total ? MPI_SUCCESS : bad_buffer(on, call, p->packed_name);
+    return !total || (p->packed && p->packed != MPI_IN_PLACE) ? MPI_SUCCESS
+                                                              : bad_buffer(on, call, p->packed, p->packed_name);
 }
 
 /* ---- packing for messages ---- */
@@ -114,8 +108,7 @@ static int64_t pack_size(const char *call, int64_t incount, MPI_Datatype datatyp
     struct type *t = type_of(datatype);
     if (!t || t->size < 0) return -bad_type(c, call, datatype, "datatype");
     if (!size) return -bad_null(c, call, "size");
-    if (__builtin_mul_overflow(incount, t->size, &bytes))
-        return -report(c, call, MPI_ERR_COUNT, "argument incount is %lld: the data are too large to be addressed", (long long)incount);
+    if (__builtin_mul_overflow(incount, t->size, &bytes)) return -too_many(c, call, "incount", incount, 1, t);
     return bytes;
 }
 

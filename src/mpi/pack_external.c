@@ -90,8 +90,9 @@ static int external_size(const char *call, const char *datarep, int64_t incount,
     struct type *t = type_of(datatype);
     if (!t || t->size < 0) return bad_type(NULL, call, datatype, "datatype");
     if (!size) return bad_null(NULL, call, "size");
-    if (__builtin_mul_overflow(incount, t->external, size))
-        return report(NULL, call, MPI_ERR_COUNT, "argument incount is %lld: the data are too large to be addressed", (long long)incount);
+    int64_t bytes;
+    if (__builtin_mul_overflow(incount, t->external, &bytes)) return too_many(NULL, call, "incount", incount, 1, t);
+    *size = bytes;
     return MPI_SUCCESS;
 }
 

@@ -5,7 +5,7 @@
 #ifndef TERN_MPI_PACKING_H
 #define TERN_MPI_PACKING_H
 
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 
 struct packing {
     const void *typed;

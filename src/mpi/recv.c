@@ -1,7 +1,7 @@
 /*
  * recv.c - entry points: receiving and probing (MPI-5.0 sections 3.2, 3.7 to 3.9).
  */
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 #include "pt2pt/api.h"
 
 /* What is wrong with source or tag of a receive or probe. */
@@ -19,10 +19,8 @@ static TERN_COLD int bad_recv(const char *call, int64_t count, MPI_Datatype data
     check_running(call);
     struct comm *c = comm_of(comm);
     if (!c) return bad_comm(call, comm);
-    if (count < 0) return bad_count(c, call, count);
-    struct type *t = type_of(datatype);
-    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
-    if (!buffer_ok(buf, count, t)) return bad_buffer(c, call, "buf");
+    int rc = bad_data(c, call, &data_plain, buf, count, datatype);
+    if (rc) return rc;
     return bad_envelope(call, c, source, tag);
 }
 
@@ -36,8 +34,14 @@ static inline bool envelope_ok(const struct comm *c, int source, int tag)
 static inline bool recv_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int source, int tag)
 {
     if (unlikely(!handle_is(c, HANDLE_COMM) || !handle_is(t, HANDLE_TYPE))) return false;
-    if (unlikely(count < 0 || !type_ready(t) || !buffer_ok(buf, count, t))) return false;
-    return envelope_ok(c, source, tag);
+    return data_ok(buf, count, t) && envelope_ok(c, source, tag);
+}
+
+/* What recv_ok did not let through is right all the same: data_of_nobody. */
+static TERN_COLD bool nothing_to_receive(const struct comm *c, int64_t count, MPI_Datatype datatype, int source,
+                                         int tag)
+{
+    return handle_is(c, HANDLE_COMM) && envelope_ok(c, source, tag) && data_of_nobody(count, datatype, source);
 }
 
 static inline int recv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, int source, int tag,
@@ -46,7 +50,11 @@ static inline int recv(const char *call, void *buf, int64_t count, MPI_Datatype 
     struct comm *c = handle_at(comm);
     struct type *t = handle_at(datatype);
     struct request_result res;
-    if (unlikely(!recv_ok(c, buf, count, t, source, tag))) return bad_recv(call, count, datatype, source, tag, comm, buf);
+    if (unlikely(!recv_ok(c, buf, count, t, source, tag))) {
+        if (!nothing_to_receive(c, count, datatype, source, tag))
+            return bad_recv(call, count, datatype, source, tag, comm, buf);
+        t = type_of(MPI_BYTE);
+    }
     int rc = pt_recv(c, buf, count, t, source, tag, &res);
     status_set(status, &res, false);
     return report_if(c, call, rc);
@@ -60,7 +68,11 @@ static inline int begin(const char *call, start_fn *fn, void *buf, int64_t count
     struct comm *c = handle_at(comm);
     struct type *t = handle_at(datatype);
     struct request *r;
-    if (unlikely(!recv_ok(c, buf, count, t, source, tag))) return bad_recv(call, count, datatype, source, tag, comm, buf);
+    if (unlikely(!recv_ok(c, buf, count, t, source, tag))) {
+        if (!nothing_to_receive(c, count, datatype, source, tag))
+            return bad_recv(call, count, datatype, source, tag, comm, buf);
+        t = type_of(MPI_BYTE);
+    }
     if (unlikely(!request)) return bad_null(c, call, "request");
     int rc = fn(c, buf, count, t, source, tag, &r);
     if (unlikely(rc)) return report_code(c, call, rc);
@@ -178,10 +190,9 @@ static int imrecv(const char *call, void *buf, int64_t count, MPI_Datatype datat
     if (!m && *message != MPI_MESSAGE_NO_PROC)
         return report(NULL, call, MPI_ERR_REQUEST, "argument message is %s",
                       *message == MPI_MESSAGE_NULL ? "MPI_MESSAGE_NULL" : "not a message, or one that was received");
-    if (count < 0) return bad_count(c, call, count);
     struct type *t = type_of(datatype);
-    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
-    if (!buffer_ok(buf, count, t)) return bad_buffer(c, call, "buf");
+    if (!m && data_of_nobody(count, datatype, MPI_PROC_NULL)) t = type_of(MPI_BYTE);
+    if (!data_ok(buf, count, t)) return bad_data(c, call, &data_plain, buf, count, datatype);
     int rc = m ? pt_imrecv(m, buf, count, t, r)
                : pt_irecv(comm_self(), buf, count, t, MPI_PROC_NULL, MPI_ANY_TAG, r);
     if (rc) return report_code(c, call, rc);

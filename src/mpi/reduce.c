@@ -4,6 +4,8 @@
 #include "mpi/collargs.h"
 #include "mpi/widen.h"
 
+#include <stdio.h>
+
 /* What all reductions share: the operator on count elements of a type. */
 struct terms {
     struct comm *c;
@@ -11,40 +13,49 @@ struct terms {
     struct op *op;
 };
 
-static TERN_COLD int bad_terms(const char *call, MPI_Comm comm, int64_t count, const char *count_name, MPI_Datatype datatype, MPI_Op op)
+static const struct data_names reduced = {"recvbuf", "count", "datatype"},
+                               scattered = {"recvbuf", "recvcount", "datatype"};
+
+static TERN_COLD int bad_terms(const char *call, MPI_Comm comm, const struct data_names *names, int64_t count,
+                               int64_t n, MPI_Datatype datatype, MPI_Op op)
 {
     struct comm *c = comm_of(comm);
     if (!c) return bad_comm(call, comm);
-    if (count < 0) return bad_count_named(c, call, count, count_name);
-    struct type *t = type_of(datatype);
-    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
-    return bad_op(c, call, op, t);
+    int rc = bad_amount(c, call, names, count, n, datatype);
+    return rc ? rc : bad_op(c, call, op, type_of(datatype));
 }
 
-static inline int check_terms(const char *call, MPI_Comm comm, int64_t count, const char *count_name, MPI_Datatype datatype, MPI_Op op,
-                              struct terms *x)
+/* On n blocks of count elements. */
+static inline int check_terms(const char *call, MPI_Comm comm, const struct data_names *names, int64_t count, int64_t n,
+                              MPI_Datatype datatype, MPI_Op op, struct terms *x)
 {
+    int64_t total;
     x->c = comm_of(comm);
     x->t = type_of(datatype);
     x->op = op_of(op);
-    if (likely(x->c && count >= 0 && type_ready(x->t) && op_usable(x->op, x->t))) return MPI_SUCCESS;
-    return bad_terms(call, comm, count, count_name, datatype, op);
+    if (likely(x->c && x->t && !__builtin_mul_overflow(count, n, &total) && type_takes(x->t, total) &&
+               op_usable(x->op, x->t)))
+        return MPI_SUCCESS;
+    return bad_terms(call, comm, names, count, n, datatype, op);
+}
+
+static bool send_buffer_ok(const struct terms *x, const void *sendbuf, int64_t count)
+{
+    return buffer_ok(sendbuf, count, x->t) || (sendbuf == MPI_IN_PLACE && !x->c->inter);
 }
 
 static TERN_COLD int bad_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
 {
-    if (recvbuf == MPI_IN_PLACE) return bad_in_place(x->c, call, "recv");
-    if (sendbuf == MPI_IN_PLACE && x->c->inter) return bad_in_place(x->c, call, "send");
-    if (!buffer_ok(sendbuf, count, x->t)) return bad_buffer(x->c, call, "sendbuf");
-    if (!buffer_ok(recvbuf, count, x->t)) return bad_buffer(x->c, call, "recvbuf");
-    return report(x->c, call, MPI_ERR_BUFFER, "arguments sendbuf and recvbuf are the same buffer; MPI_IN_PLACE says that");
+    if (!send_buffer_ok(x, sendbuf, count)) return bad_buffer(x->c, call, sendbuf, "sendbuf");
+    if (!buffer_ok(recvbuf, count, x->t)) return bad_buffer(x->c, call, recvbuf, "recvbuf");
+    return bad_aliases(x->c, call, "sendbuf", "recvbuf");
 }
 
-/* Both buffers where both matter. sendbuf may be MPI_IN_PLACE, which is not NULL. */
+/* Both buffers where both matter. sendbuf may be MPI_IN_PLACE. */
 static inline int check_buffers(const struct terms *x, const char *call, const void *sendbuf, const void *recvbuf, int64_t count)
 {
-    if (likely(buffer_ok(sendbuf, count, x->t) && buffer_ok(recvbuf, count, x->t) && recvbuf != MPI_IN_PLACE &&
-               (sendbuf != recvbuf || !count || !x->t->size) && (sendbuf != MPI_IN_PLACE || !x->c->inter)))
+    if (likely(send_buffer_ok(x, sendbuf, count) && buffer_ok(recvbuf, count, x->t) &&
+               (sendbuf != recvbuf || !count || !x->t->size)))
         return MPI_SUCCESS;
     return bad_buffers(x, call, sendbuf, recvbuf, count);
 }
@@ -56,8 +67,8 @@ static inline int check_sides(const struct terms *x, const char *call, const voi
     bool gets = at_root(x->c, root);
     if (gets && is_served(x->c, root)) return check_buffers(x, call, sendbuf, recvbuf, count);
     const void *buf = gets ? recvbuf : sendbuf;
-    if (unlikely(buf == MPI_IN_PLACE)) return bad_in_place(x->c, call, gets ? "recv" : "send");
-    return likely(buffer_ok(buf, count, x->t)) ? MPI_SUCCESS : bad_buffer(x->c, call, gets ? "recvbuf" : "sendbuf");
+    return likely(buffer_ok(buf, count, x->t)) ? MPI_SUCCESS
+                                               : bad_buffer(x->c, call, buf, gets ? "recvbuf" : "sendbuf");
 }
 
 static TERN_INLINED int reduce(struct use u, const void *sendbuf, void *recvbuf, int64_t count, MPI_Datatype datatype, MPI_Op op, int root,
@@ -67,7 +78,7 @@ static TERN_INLINED int reduce(struct use u, const void *sendbuf, void *recvbuf,
     struct comm *c = comm_of(comm);
     if (unlikely(c && c->inter && root == MPI_PROC_NULL)) /* beside the root: no other argument means anything */
         return carry_out(u, c, &(struct coll_call){.kind = COLL_REDUCE, .rtype = type_of(MPI_BYTE), .root = root});
-    int rc = check_terms(u.call, comm, count, "count", datatype, op, &x);
+    int rc = check_terms(u.call, comm, &reduced, count, 1, datatype, op, &x);
     if (unlikely(rc)) return rc;
     if (unlikely(!root_ok(x.c, root))) return bad_root(x.c, u.call, root);
     rc = check_sides(&x, u.call, sendbuf, recvbuf, count, root);
@@ -127,8 +138,10 @@ static TERN_INLINED int all(struct use u, enum coll_kind kind, const void *sendb
                       MPI_Op op, MPI_Comm comm)
 {
     struct terms x;
-    const char *count_name = kind == COLL_REDUCE_SCATTER_BLOCK ? "recvcount" : "count";
-    int rc = check_terms(u.call, comm, count, count_name, datatype, op, &x);
+    bool blocks = kind == COLL_REDUCE_SCATTER_BLOCK;
+    const struct comm *c = comm_of(comm);
+    int rc =
+        check_terms(u.call, comm, blocks ? &scattered : &reduced, count, blocks && c ? c->size : 1, datatype, op, &x);
     if (unlikely(rc)) return rc;
     rc = check_buffers(&x, u.call, sendbuf, recvbuf, count);
     if (unlikely(rc)) return rc;
@@ -298,22 +311,35 @@ int PMPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Cou
 
 /* ---- a result in blocks of varying size ---- */
 
+static TERN_COLD int bad_entry(const struct terms *x, const char *call, int i, int64_t count)
+{
+    char name[40];
+    snprintf(name, sizeof name, "recvcounts[%d]", i);
+    return count < 0 ? bad_count_named(x->c, call, count, name) : too_many(x->c, call, name, count, 1, x->t);
+}
+
+/* The elements of all blocks together. */
+static int check_counts(const struct terms *x, const char *call, const int64_t *recvcounts, int64_t *total)
+{
+    *total = 0;
+    for (int i = 0; i < x->c->size; i++)
+        if (recvcounts[i] < 0 || __builtin_add_overflow(*total, recvcounts[i], total) || !type_takes(x->t, *total))
+            return bad_entry(x, call, i, recvcounts[i]);
+    return MPI_SUCCESS;
+}
+
 static int reduce_scatter(struct use u, const void *sendbuf, void *recvbuf, const int64_t *recvcounts, MPI_Datatype datatype,
                           MPI_Op op, MPI_Comm comm)
 {
-    struct terms x;
+    struct terms x = {comm_of(comm), type_of(datatype), NULL};
     int64_t total = 0;
-    int rc = check_terms(u.call, comm, 0, "recvcounts", datatype, op, &x);
+    int rc = type_ready(x.t) ? check_counts(&x, u.call, recvcounts, &total) : MPI_SUCCESS;
+    if (!rc) rc = check_terms(u.call, comm, &reduced, 0, 1, datatype, op, &x);
     if (rc) return rc;
-    for (int i = 0; i < x.c->size; i++) {
-        if (recvcounts[i] < 0)
-            return report(x.c, u.call, MPI_ERR_COUNT, "argument recvcounts[%d] is %lld, which is negative", i, (long long)recvcounts[i]);
-        total += recvcounts[i];
-    }
-    if (recvbuf == MPI_IN_PLACE) return bad_in_place(x.c, u.call, "recv");
-    if (sendbuf == MPI_IN_PLACE && x.c->inter) return bad_in_place(x.c, u.call, "send");
-    if (!buffer_ok(sendbuf, total, x.t)) return bad_buffer(x.c, u.call, "sendbuf");
-    if (!buffer_ok(recvbuf, sendbuf == MPI_IN_PLACE ? total : recvcounts[x.c->rank], x.t)) return bad_buffer(x.c, u.call, "recvbuf");
+    int64_t received = sendbuf == MPI_IN_PLACE ? total : recvcounts[x.c->rank];
+    if (!send_buffer_ok(&x, sendbuf, total)) return bad_buffer(x.c, u.call, sendbuf, "sendbuf");
+    if (!buffer_ok(recvbuf, received, x.t)) return bad_buffer(x.c, u.call, recvbuf, "recvbuf");
+    if (sendbuf == recvbuf && received && x.t->size) return bad_aliases(x.c, u.call, "sendbuf", "recvbuf");
     return carry_out(u, x.c, &(struct coll_call){.kind = COLL_REDUCE_SCATTER,
                                                 .sendbuf = sendbuf,
                                                 .recvbuf = recvbuf,

@@ -38,6 +38,7 @@ static const int class_of[] = {
     [-TERN_ERR_DIMS] = MPI_ERR_DIMS,
     [-TERN_ERR_PROGRAM] = MPI_ERR_ARG,
     [-TERN_ERR_CONVERSION] = MPI_ERR_CONVERSION,
+    [-TERN_ERR_DISAGREE] = MPI_ERR_OTHER,
 };
 
 int error_class(int code)
@@ -46,22 +47,31 @@ int error_class(int code)
     return class_of[-code];
 }
 
-static const char *host(void)
+static const char *host(char *name, size_t room)
 {
-    static char name[256];
-    if (!name[0] && gethostname(name, sizeof name - 1)) snprintf(name, sizeof name, "this host");
+    if (gethostname(name, room - 1)) snprintf(name, room, "this host");
     return name;
 }
 
-/* A peer that is lost has probably died: then its end is what the launcher says, once, as it ends us all. */
+/* Before a launcher has told this process its rank, it ends alone. */
+static void name_process(char *name, size_t room)
+{
+    if (proc_self()->bootstrap)
+        snprintf(name, room, "rank %u", proc_self()->rank);
+    else
+        snprintf(name, room, "process %d", (int)getpid());
+}
+
+/* A peer that is lost has probably died: then that is what the launcher says, once, as it ends all ranks. */
 static _Noreturn void die(const char *call, int klass, const char *words, bool lost)
 {
     if (lost) proc_await_end();
     const char *name = error_name(klass);
-    char line[1200], own[MPI_MAX_ERROR_STRING] = "unknown error class";
+    char line[1200], own[MPI_MAX_ERROR_STRING] = "unknown error class", process[32], on[256] = "";
+    name_process(process, sizeof process);
     if (!name) errcode_string(klass, own, sizeof own);
-    snprintf(line, sizeof line, "rank %u on %s: %s failed: %s (%s). The job is ended.", proc_self()->rank, host(), call,
-             words, name ? name : own);
+    snprintf(line, sizeof line, "%s on %s: %s failed: %s (%s). The %s is ended.", process, host(on, sizeof on), call, words,
+             name ? name : own, proc_self()->bootstrap ? "job" : "process");
     proc_abort(klass & 0xff, line);
 }
 
@@ -80,32 +90,39 @@ const char *report_last(int klass) { return last.klass == klass ? last.words : "
 static struct comm *without_object(void)
 {
     struct comm *self = comm_self(), *world = comm_world();
-    return world && self->errh == errh_initial() ? world : self;
+    if (!world) return self;
+    struct errhandler *e = errh_get(&self->errh);
+    errh_unref(e);
+    return e == errh_initial() ? world : self;
 }
 
-/* The handler for failures of `on`, and the handle that a user's function gets. */
+/* The handler for failures of `on`, with a reference for the caller, as it may be taken off the object at any time; and
+ * the handle that a user's function gets. */
 static struct errhandler *handler_of(const void *on, void **handle_p)
 {
     if (on && handle_is(on, HANDLE_SESSION)) {
         const struct session *s = on;
         *handle_p = (void *)(uintptr_t)s;
-        return s->errh;
+        return errh_get(&s->errh);
     }
     if (on && handle_is(on, HANDLE_ERRHANDLER)) { /* given for an object that there is not yet */
-        *handle_p = MPI_COMM_NULL;
-        return (struct errhandler *)(uintptr_t)on;
+        const struct errhandler *e = on;
+        *handle_p = e->kind == ERRH_SESSION ? (void *)MPI_SESSION_NULL : (void *)MPI_COMM_NULL;
+        return errh_ref((struct errhandler *)(uintptr_t)on);
     }
     if (on && handle_is(on, HANDLE_GROUP)) return handler_of(((const struct group *)on)->session, handle_p);
-    struct comm *c = on && handle_is(on, HANDLE_COMM) ? (struct comm *)(uintptr_t)on : without_object();
+    bool of_comm = on && (handle_is(on, HANDLE_COMM) || handle_is(on, HANDLE_COMM_RESERVED));
+    struct comm *c = of_comm ? (struct comm *)(uintptr_t)on : without_object();
     *handle_p = comm_handle(c);
-    return c->errh ? c->errh : errh_initial(); /* nothing is open yet */
+    struct errhandler *e = errh_get(&c->errh);
+    return e ? e : errh_ref(errh_initial()); /* nothing is open yet */
 }
 
 /* What the handler of `on` says; returns only if it lets the program go on. `lost`: a peer is. */
 static int handle(const void *on, const char *call, int klass, const char *words, bool lost)
 {
     void *object;
-    struct errhandler *e = errh_ref(handler_of(on, &object)); /* the user's function may take it off the object */
+    struct errhandler *e = handler_of(on, &object);
     int code = klass;
     last.klass = klass;
     snprintf(last.words, sizeof last.words, "%s: %s", call, words);
@@ -135,9 +152,8 @@ int report_code(const void *on, const char *call, int code)
 {
     int klass = error_class(code);
     char words[512];
-    const char *said = err_words();
-    if (code == TERN_ERR_TRUNCATE) said = "the message is longer than the receive buffer";
-    snprintf(words, sizeof words, "%s", *said ? said : error_sentence(klass));
+    snprintf(words, sizeof words, "%s", err_explains(code) && *err_words() ? err_words() : error_sentence(klass));
+    err_clear(); /* said once */
     return handle(on, call, klass, words, code == TERN_ERR_PEER);
 }
 
@@ -162,6 +178,9 @@ int bad_comm_named(const char *call, MPI_Comm comm, const char *argument)
     if (comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
         return report(NULL, call, MPI_ERR_COMM, "argument %s is %s, which exists between MPI_Init and MPI_Finalize only, not in sessions",
                       argument, comm == MPI_COMM_WORLD ? "MPI_COMM_WORLD" : "MPI_COMM_SELF");
+    if (comm_of_local(comm))
+        return report(comm_of_local(comm), call, MPI_ERR_COMM,
+                      "argument %s is still being duplicated: wait for the request of MPI_Comm_idup before", argument);
     return report(NULL, call, MPI_ERR_COMM, "argument %s (%p) is not a communicator, or one that was freed", argument, (void *)comm);
 }
 
@@ -187,6 +206,12 @@ int bad_errhandler(const void *on, const char *call, MPI_Errhandler h)
     return report(on, call, MPI_ERR_ERRHANDLER, "argument errhandler (%p) is not an error handler, or one that was freed", (void *)h);
 }
 
+static const char *shown_name(const struct type *t)
+{
+    const char *name = type_name(t);
+    return *name ? name : "a derived datatype without a name";
+}
+
 int bad_type(const void *on, const char *call, MPI_Datatype h, const char *argument)
 {
     struct type *t = type_of(h);
@@ -195,7 +220,7 @@ int bad_type(const void *on, const char *call, MPI_Datatype h, const char *argum
         return report(on, call, MPI_ERR_TYPE, "argument %s (%p) is not a datatype, or one that was freed", argument, (void *)h);
     if (t->size < 0)
         return report(on, call, MPI_ERR_TYPE, "argument %s: this machine has no %s", argument, type_name(t));
-    return report(on, call, MPI_ERR_TYPE, "argument %s (%s) has not been committed", argument, type_name(t));
+    return report(on, call, MPI_ERR_TYPE, "argument %s (%s) has not been committed", argument, shown_name(t));
 }
 
 int bad_count_named(const void *on, const char *call, int64_t count, const char *argument)
@@ -204,13 +229,6 @@ int bad_count_named(const void *on, const char *call, int64_t count, const char 
 }
 
 int bad_count(const void *on, const char *call, int64_t count) { return bad_count_named(on, call, count, "count"); }
-
-bool null_buffer_ok(int64_t count, const struct type *t) { return !count || !t->predefined || !t->size; }
-
-int bad_buffer(const void *on, const char *call, const char *argument)
-{
-    return report(on, call, MPI_ERR_BUFFER, "argument %s is NULL though there is data to move", argument);
-}
 
 int bad_null(const void *on, const char *call, const char *argument)
 {

@@ -74,7 +74,6 @@ int bad_errhandler(const void *on, const char *call, MPI_Errhandler) TERN_COLD; 
 int bad_type(const void *on, const char *call, MPI_Datatype, const char *argument) TERN_COLD; /* invalid, unsupported, uncommitted */
 int bad_count(const void *on, const char *call, int64_t count) TERN_COLD;
 int bad_count_named(const void *on, const char *call, int64_t count, const char *argument) TERN_COLD;
-int bad_buffer(const void *on, const char *call, const char *argument) TERN_COLD;
 int bad_null(const void *on, const char *call, const char *argument) TERN_COLD; /* an out-argument that is NULL */
 
 int bad_info(const void *on, const char *call, MPI_Info) TERN_COLD; /* what info_of or info_given did not take */
@@ -86,11 +85,18 @@ static inline bool op_usable(const struct op *o, const struct type *t) { return 
 /* Usable for communication: known, supported by the machine, committed. */
 static inline bool type_ready(const struct type *t) { return likely(t && t->committed); }
 
-/* A NULL buffer is MPI_BOTTOM: with a predefined type there is no data at address zero. */
-bool null_buffer_ok(int64_t count, const struct type *t);
-static inline bool buffer_ok(const void *buf, int64_t count, const struct type *t)
+/* First of all in a call that makes an object: a program that goes on after a failure finds the null handle. */
+static inline void no_comm_yet(MPI_Comm *made)
 {
-    return likely(buf != NULL) || null_buffer_ok(count, t);
+    if (made) *made = MPI_COMM_NULL;
+}
+static inline void no_group_yet(MPI_Group *made)
+{
+    if (made) *made = MPI_GROUP_NULL;
+}
+static inline void no_type_yet(MPI_Datatype *made)
+{
+    if (made) *made = MPI_DATATYPE_NULL;
 }
 
 /* ---- statuses ---- */

@@ -2,7 +2,7 @@
  * send.c - entry points: sending (MPI-5.0 sections 3.2, 3.4, 3.7, 3.9). Buffered
  * sends are in buffered.c.
  */
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 #include "pt2pt/api.h"
 
 /* What is wrong with the arguments of a send; one of the conditions of send_ok does not hold. */
@@ -12,46 +12,49 @@ static TERN_COLD int bad_send(const char *call, const void *buf, int64_t count, 
     check_running(call);
     struct comm *c = comm_of(comm);
     if (!c) return bad_comm(call, comm);
-    if (count < 0) return bad_count(c, call, count);
-    struct type *t = type_of(datatype);
-    if (!type_ready(t)) return bad_type(c, call, datatype, "datatype");
+    int rc = bad_data(c, call, &data_plain, buf, count, datatype);
+    if (rc) return rc;
     if (dest != MPI_PROC_NULL && (dest < 0 || dest >= comm_peers(c)))
         return report(c, call, MPI_ERR_RANK, "argument dest is %d, but the communicator has ranks 0 to %d", dest, comm_peers(c) - 1);
-    if (tag < 0) return report(c, call, MPI_ERR_TAG, "argument tag is %d, but tags are 0 to %d", tag, INT32_MAX);
-    (void)buf;
-    return bad_buffer(c, call, "buf");
+    return report(c, call, MPI_ERR_TAG, "argument tag is %d, but tags are 0 to %d", tag, INT32_MAX);
 }
 
 #define INLINE static inline __attribute__((always_inline)) /* one straight path in each of the entry points below */
 
-/*
- * Checked before a message goes out the short way, on what handle_at found. A type that is not committed has no
- * contiguous form yet, so it takes the long way, where it is found out; so does MPI_PROC_NULL.
- */
+/* Checked before a message goes out the short way, on what handle_at found. MPI_PROC_NULL takes the long way. */
 INLINE bool short_ok(const struct comm *c, const void *buf, int64_t count, const struct type *t, int tag)
 {
     if (unlikely(!handle_is(c, HANDLE_COMM) || !handle_is(t, HANDLE_TYPE))) return false;
-    return likely((count | tag) >= 0) && buffer_ok(buf, count, t);
+    return likely(tag >= 0) && data_ok(buf, count, t);
+}
+
+/* What short_ok did not let through is right all the same: data_of_nobody. */
+static TERN_COLD bool nothing_to_send(const struct comm *c, int64_t count, MPI_Datatype datatype, int dest, int tag)
+{
+    return handle_is(c, HANDLE_COMM) && tag >= 0 && data_of_nobody(count, datatype, dest);
 }
 
 INLINE bool rank_ok(const struct comm *c, int dest) { return likely((uint32_t)dest < (uint32_t)comm_peers(c)); }
 
 /* Checked before the long way, in addition. */
-static bool long_ok(const struct comm *c, const struct type *t, int dest)
-{
-    return type_ready(t) && (rank_ok(c, dest) || dest == MPI_PROC_NULL);
-}
+static bool long_ok(const struct comm *c, int dest) { return rank_ok(c, dest) || dest == MPI_PROC_NULL; }
 
+/* Behind the short way the handles are taken from the objects: the user's own need not be kept in registers across it.
+ */
 INLINE int send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                 enum pt_mode mode)
 {
     struct comm *c = handle_at(comm);
     struct type *t = handle_at(datatype);
     int rc = PT_LONG_WAY;
-    if (unlikely(!short_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (unlikely(!short_ok(c, buf, count, t, tag))) {
+        if (!nothing_to_send(c, count, datatype, dest, tag))
+            return bad_send(call, buf, count, datatype, dest, tag, comm);
+        t = type_of(MPI_BYTE);
+    }
     if (mode != PT_SYNC && rank_ok(c, dest)) rc = pt_send_short(buf, count, t, dest, tag, c);
     if (likely(!rc)) return MPI_SUCCESS;
-    if (!long_ok(c, t, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (!long_ok(c, dest)) return bad_send(call, buf, count, type_handle(t), dest, tag, comm_handle(c));
     return report_if(c, call, pt_send_long(c, buf, count, t, dest, tag, mode, rc));
 }
 
@@ -62,14 +65,18 @@ INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype 
     struct type *t = handle_at(datatype);
     struct request *r;
     int rc = PT_LONG_WAY;
-    if (unlikely(!short_ok(c, buf, count, t, tag))) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (unlikely(!short_ok(c, buf, count, t, tag))) {
+        if (!nothing_to_send(c, count, datatype, dest, tag))
+            return bad_send(call, buf, count, datatype, dest, tag, comm);
+        t = type_of(MPI_BYTE);
+    }
     if (unlikely(!request)) return bad_null(c, call, "request");
     if (mode != PT_SYNC && rank_ok(c, dest)) rc = pt_send_short(buf, count, t, dest, tag, c);
     if (likely(!rc)) {
         *request = (MPI_Request)request_done;
         return MPI_SUCCESS;
     }
-    if (!long_ok(c, t, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (!long_ok(c, dest)) return bad_send(call, buf, count, type_handle(t), dest, tag, comm_handle(c));
     *request = MPI_REQUEST_NULL; /* what a program waits for that goes on after an error */
     rc = pt_isend_long(c, buf, count, t, dest, tag, mode, rc, &r);
     if (rc) return report_code(c, call, rc);
@@ -83,7 +90,8 @@ static int send_init(const char *call, const void *buf, int64_t count, MPI_Datat
     struct comm *c = comm_of(comm);
     struct type *t = type_of(datatype);
     struct request *r;
-    if (!c || !t || !short_ok(c, buf, count, t, tag) || !long_ok(c, t, dest))
+    if (c && nothing_to_send(c, count, datatype, dest, tag)) t = type_of(MPI_BYTE);
+    if (!c || !t || !short_ok(c, buf, count, t, tag) || !long_ok(c, dest))
         return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (!request) return bad_null(c, call, "request");
     int rc = pt_send_init(c, buf, count, t, dest, tag, mode, &r);

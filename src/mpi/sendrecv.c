@@ -1,7 +1,7 @@
 /*
  * sendrecv.c - entry points: a send and a receive in one call (MPI-5.0 section 3.10).
  */
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 #include "pt2pt/pair.h"
 
 static bool rank_ok(const struct comm *c, int rank)
@@ -11,24 +11,13 @@ static bool rank_ok(const struct comm *c, int rank)
 
 static bool send_ok(const struct comm *c, const struct pair_send *s)
 {
-    return likely(s->count >= 0 && type_ready(s->type) && buffer_ok(s->buf, s->count, s->type) && s->tag >= 0 && rank_ok(c, s->dest));
+    return data_ok(s->buf, s->count, s->type) && likely(s->tag >= 0 && rank_ok(c, s->dest));
 }
 
 static bool recv_ok(const struct comm *c, const struct pair_recv *r)
 {
-    if (unlikely(r->count < 0 || !type_ready(r->type) || !buffer_ok(r->buf, r->count, r->type))) return false;
+    if (!data_ok(r->buf, r->count, r->type)) return false;
     return (r->tag >= 0 || r->tag == MPI_ANY_TAG) && (rank_ok(c, r->source) || r->source == MPI_ANY_SOURCE);
-}
-
-/* The arguments of one side that both have: what is wrong with them, MPI_SUCCESS if nothing. */
-static TERN_COLD int bad_data(struct comm *c, const char *call, const void *buf, const char *buf_name, int64_t count,
-                              const char *count_name, MPI_Datatype h, const char *type_name)
-{
-    struct type *t = type_of(h);
-    if (count < 0) return report(c, call, MPI_ERR_COUNT, "argument %s is %lld, which is negative", count_name, (long long)count);
-    if (!type_ready(t)) return bad_type(c, call, h, type_name);
-    if (!buffer_ok(buf, count, t)) return bad_buffer(c, call, buf_name);
-    return MPI_SUCCESS;
 }
 
 static TERN_COLD int bad_target(struct comm *c, const char *call, const char *rank_name, int rank, const char *tag_name, int tag)
@@ -48,10 +37,8 @@ static TERN_COLD int bad_pair(const char *call, MPI_Comm comm, const struct pair
     check_running(call);
     struct comm *c = comm_of(comm);
     if (!c) return bad_comm(call, comm);
-    int rc = replace ? MPI_SUCCESS : bad_data(c, call, s->buf, "sendbuf", s->count, "sendcount", sendtype, "sendtype");
-    if (rc) return rc;
-    rc = bad_data(c, call, r->buf, replace ? "buf" : "recvbuf", r->count, replace ? "count" : "recvcount", recvtype,
-                  replace ? "datatype" : "recvtype");
+    int rc = bad_data(c, call, replace ? &data_plain : &data_sent, s->buf, s->count, sendtype);
+    if (!rc) rc = bad_data(c, call, replace ? &data_plain : &data_received, r->buf, r->count, recvtype);
     if (rc) return rc;
     if (!rank_ok(c, s->dest) || s->tag < 0) return bad_target(c, call, "dest", s->dest, "sendtag", s->tag);
     return bad_target(c, call, "source", r->source, "recvtag", r->tag);
@@ -66,6 +53,8 @@ static inline int exchange(const char *call, const void *sendbuf, int64_t sendco
     struct comm *c = comm_of(comm);
     struct pair_send s = {sendbuf, sendcount, type_of(sendtype), dest, sendtag};
     struct pair_recv r = {recvbuf, recvcount, type_of(recvtype), source, recvtag};
+    if (unlikely(!s.type) && data_of_nobody(sendcount, sendtype, dest)) s.type = type_of(MPI_BYTE);
+    if (unlikely(!r.type) && data_of_nobody(recvcount, recvtype, source)) r.type = type_of(MPI_BYTE);
     if (unlikely(!c || !send_ok(c, &s) || !recv_ok(c, &r))) return bad_pair(call, comm, &s, sendtype, &r, recvtype, false);
     if (!request) {
         struct request_result res;
@@ -129,6 +118,8 @@ static int replace(const char *call, void *buf, int64_t count, MPI_Datatype data
     struct comm *c = comm_of(comm);
     struct pair_send s = {buf, count, type_of(datatype), dest, sendtag};
     struct pair_recv r = {buf, count, type_of(datatype), source, recvtag};
+    if (unlikely(!s.type) && dest == source && data_of_nobody(count, datatype, dest))
+        s.type = r.type = type_of(MPI_BYTE);
     if (unlikely(!c || !send_ok(c, &s) || !recv_ok(c, &r))) return bad_pair(call, comm, &s, datatype, &r, datatype, true);
     if (!request) {
         struct request_result res;

@@ -31,18 +31,24 @@ int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
     const char *call = "MPI_Session_init";
     struct errhandler *e = errh_of(errhandler);
     const struct info *asked = info_of(info);
+    char copy[MPI_MAX_INFO_VAL];
+    if (session) *session = MPI_SESSION_NULL;
     if (!e || !errh_fits(e, ERRH_SESSION)) return bad_errhandler(NULL, call, errhandler);
-    if (!session) return bad_null(NULL, call, "session");
-    if (!asked && info != MPI_INFO_NULL) return report(NULL, call, MPI_ERR_INFO, "argument info (%p) is no info object", (void *)info);
+    if (!session) return bad_null(e, call, "session");
+    if (!asked && info != MPI_INFO_NULL)
+        return report(e, call, MPI_ERR_INFO, "argument info (%p) is no info object", (void *)info);
     int level = session_level(asked, MPI_THREAD_MULTIPLE);
     if (level < MPI_THREAD_SINGLE)
-        return report(NULL, call, MPI_ERR_INFO_VALUE, "info key thread_level is '%s', which is no level of thread support (MPI_THREAD_SINGLE ... MPI_THREAD_MULTIPLE)",
-                      info_get(asked, "thread_level"));
-    const char *progress = info_get(asked, "tern_progress");
+        return report(e, call, MPI_ERR_INFO_VALUE,
+                      "info key thread_level is '%s', which is no level of thread support (MPI_THREAD_SINGLE ... "
+                      "MPI_THREAD_MULTIPLE)",
+                      info_copy_value(asked, "thread_level", copy));
+    const char *progress = info_copy_value(asked, "tern_progress", copy);
     if (progress && !life_knows_progress(progress))
-        return report(NULL, call, MPI_ERR_INFO_VALUE, "info key tern_progress is '%s', but there are auto, caller and helper", progress);
+        return report(e, call, MPI_ERR_INFO_VALUE,
+                      "info key tern_progress is '%s', but there are auto, caller and helper", progress);
     struct session *s = session_new(e, level, asked);
-    return s ? open_session(s, progress, call, session) : report_code(NULL, call, TERN_ERR_NOMEM);
+    return s ? open_session(s, progress, call, session) : report_code(e, call, TERN_ERR_NOMEM);
 }
 
 MPI_ALIAS(Session_finalize);
@@ -147,6 +153,7 @@ int PMPI_Group_from_session_pset(MPI_Session session, const char *pset_name, MPI
     const char *call = "MPI_Group_from_session_pset";
     struct session *s = session_of(session);
     struct rankmap *map;
+    no_group_yet(newgroup);
     if (!s) return bad_session(call, session);
     if (!pset_name || !newgroup) return bad_null(s, call, pset_name ? "newgroup" : "pset_name");
     int rc = pset_find(pset_name, &map);

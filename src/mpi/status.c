@@ -2,7 +2,7 @@
  * status.c - entry points: what a status says and what may be put into it (MPI-5.0
  * sections 3.2.5, 5.1.11, 13.3).
  */
-#include "mpi/report.h"
+#include "mpi/dataargs.h"
 
 /* A type whose elements can be counted. */
 static inline bool countable(const struct type *t) { return likely(t && t->size >= 0); }
@@ -71,6 +71,9 @@ static int set_elements(const char *call, MPI_Status *status, MPI_Datatype datat
     struct type *t = type_of(datatype);
     if (!status || !countable(t)) return bad_count_call(call, status, datatype, &count);
     if (count < 0) return bad_count(NULL, call, count);
+    int64_t bytes; /* of as many whole elements as these basic ones need */
+    if (t->elements && __builtin_mul_overflow(count / t->elements + 1, t->size, &bytes))
+        return too_many(NULL, call, "count", count, 1, t);
     status_set_bytes(status, type_bytes_of_elements(t, count));
     return MPI_SUCCESS;
 }

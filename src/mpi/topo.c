@@ -8,7 +8,7 @@ static const char *kind_name(int kind)
 
 struct comm *with_topology(const char *call, MPI_Comm comm, int kind, int *rc)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) {
         *rc = bad_comm(call, comm);
         return NULL;
@@ -52,7 +52,7 @@ int bad_topology_rank(struct comm *c, const char *call, const char *argument, in
 MPI_ALIAS(Topo_test);
 int PMPI_Topo_test(MPI_Comm comm, int *status)
 {
-    struct comm *c = comm_of(comm);
+    struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Topo_test", comm);
     if (!status) return bad_null(c, "MPI_Topo_test", "status");
     *status = topo_of(c) ? topo_of(c)->kind : MPI_UNDEFINED;

@@ -46,6 +46,7 @@ int PMPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int p
     const char *call = "MPI_Cart_create";
     int rc;
     struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
+    no_comm_yet(comm_cart);
     if (!c || (rc = check_grid(c, call, ndims, dims, periods))) return rc;
     if (!comm_cart) return bad_null(c, call, "comm_cart");
     rc = topo_cart_create(c, ndims, dims, periods, reorder != 0, &made);
@@ -58,7 +59,9 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm)
     const char *call = "MPI_Cart_sub";
     int rc;
     struct comm *c = with_topology(call, comm, MPI_CART, &rc), *made = NULL;
+    no_comm_yet(newcomm);
     if (!c) return rc;
+    if (!comm_of(comm)) return bad_comm(call, comm); /* still being duplicated */
     if (topo_of(c)->ndims && !remain_dims) return bad_null(c, call, "remain_dims");
     if (!newcomm) return bad_null(c, call, "newcomm");
     rc = topo_cart_sub(c, remain_dims, &made);

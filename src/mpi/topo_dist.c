@@ -62,6 +62,7 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int s
     struct topo_side in, out;
     int rc;
     struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
+    no_comm_yet(comm_dist_graph);
     if (!c || (rc = check_side(c, call, &in_names, indegree, sources, sourceweights, &in)) ||
         (rc = check_side(c, call, &out_names, outdegree, destinations, destweights, &out)) || (rc = check_hints(c, call, info)))
         return rc;
@@ -93,6 +94,7 @@ int PMPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const 
     struct topo_side to;
     int rc;
     struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
+    no_comm_yet(comm_dist_graph);
     if (!c) return rc;
     if (n < 0) return report(c, call, MPI_ERR_ARG, "argument n is %d, which is negative", n);
     if ((rc = check_ranks(c, call, "sources", n, sources))) return rc;

@@ -35,6 +35,7 @@ int PMPI_Graph_create(MPI_Comm comm_old, int nnodes, const int indx[], const int
     const char *call = "MPI_Graph_create";
     int rc;
     struct comm *c = topology_parent(call, comm_old, "comm_old", &rc), *made = NULL;
+    no_comm_yet(comm_graph);
     if (!c || (rc = check_graph(c, call, nnodes, indx, edges))) return rc;
     if (!comm_graph) return bad_null(c, call, "comm_graph");
     rc = topo_graph_create(c, nnodes, indx, edges, reorder != 0, &made);

@@ -44,13 +44,15 @@ int PMPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
     const char *call = "MPI_Type_dup";
     struct type *t = type_of(oldtype), *made;
+    no_type_yet(newtype);
     if (!t) return bad_type(NULL, call, oldtype, "oldtype");
     if (!newtype) return bad_null(NULL, call, "newtype");
     int rc = type_dup(t, &made);
     if (rc) return report_code(NULL, call, rc);
     rc = type_attrs_copy(t, made);
     if (rc) type_unref(made);
-    *newtype = rc ? MPI_DATATYPE_NULL : type_handle(made);
+    else
+        *newtype = type_handle(made);
     return report_attr(NULL, call, rc);
 }
 

@@ -6,6 +6,7 @@ static int give(const char *call, int combiner, int p, int r, MPI_Datatype *newt
 {
     struct type *t;
     check_running(call);
+    no_type_yet(newtype);
     if (!newtype) return bad_null(NULL, call, "newtype");
     int rc = type_f90(combiner, p, r, &t);
     if (!rc) *newtype = type_handle(t);

@@ -15,6 +15,12 @@ struct making {
     bool large; /* a _c call */
 };
 
+static struct making making(const char *call, MPI_Datatype *newtype, bool large)
+{
+    no_type_yet(newtype);
+    return (struct making){call, newtype, large};
+}
+
 /* The old type, or NULL with *rc the reported class. An unsupported optional type is refused by the constructor. */
 static struct type *old_type(const struct making *m, MPI_Datatype oldtype, int *rc)
 {
@@ -51,13 +57,13 @@ static int contiguous(struct making m, int64_t count, MPI_Datatype oldtype)
 MPI_ALIAS(Type_contiguous);
 int PMPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return contiguous((struct making){"MPI_Type_contiguous", newtype, false}, count, oldtype);
+    return contiguous(making("MPI_Type_contiguous", newtype, false), count, oldtype);
 }
 
 MPI_ALIAS(Type_contiguous_c);
 int PMPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return contiguous((struct making){"MPI_Type_contiguous_c", newtype, true}, count, oldtype);
+    return contiguous(making("MPI_Type_contiguous_c", newtype, true), count, oldtype);
 }
 
 static int vector(struct making m, int64_t count, int64_t blocklength, int64_t stride, enum type_unit unit, MPI_Datatype oldtype)
@@ -71,32 +77,38 @@ static int vector(struct making m, int64_t count, int64_t blocklength, int64_t s
 MPI_ALIAS(Type_vector);
 int PMPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return vector((struct making){"MPI_Type_vector", newtype, false}, count, blocklength, stride, TYPE_ELEMENTS, oldtype);
+    return vector(making("MPI_Type_vector", newtype, false), count, blocklength, stride, TYPE_ELEMENTS, oldtype);
 }
 
 MPI_ALIAS(Type_vector_c);
 int PMPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return vector((struct making){"MPI_Type_vector_c", newtype, true}, count, blocklength, stride, TYPE_ELEMENTS, oldtype);
+    return vector(making("MPI_Type_vector_c", newtype, true), count, blocklength, stride, TYPE_ELEMENTS, oldtype);
 }
 
 MPI_ALIAS(Type_create_hvector);
 int PMPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return vector((struct making){"MPI_Type_create_hvector", newtype, false}, count, blocklength, stride, TYPE_BYTES, oldtype);
+    return vector(making("MPI_Type_create_hvector", newtype, false), count, blocklength, stride, TYPE_BYTES, oldtype);
 }
 
 MPI_ALIAS(Type_create_hvector_c);
 int PMPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype,
                                MPI_Datatype *newtype)
 {
-    return vector((struct making){"MPI_Type_create_hvector_c", newtype, true}, count, blocklength, stride, TYPE_BYTES, oldtype);
+    return vector(making("MPI_Type_create_hvector_c", newtype, true), count, blocklength, stride, TYPE_BYTES, oldtype);
 }
 
 /* ---- indexed ---- */
 
-/* An array of `n` entries that may be NULL only if it has none. */
-static bool given(int64_t n, const void *array) { return array || n <= 0; }
+/* An array of `n` entries, which may be NULL only if it has none. A constructor copies several of them into one. */
+static int check_array(const struct making *m, int64_t n, const void *array, const char *name)
+{
+    if (n > INT64_MAX / 4 / (int64_t)sizeof(int64_t))
+        return report(NULL, m->call, MPI_ERR_COUNT, "argument count is %lld: no array has so many entries",
+                      (long long)n);
+    return array || n <= 0 ? MPI_SUCCESS : bad_null(NULL, m->call, name);
+}
 
 static int indexed(struct making m, int64_t n, const int64_t *lens, const int64_t *displs, enum type_unit unit, MPI_Datatype oldtype)
 {
@@ -104,8 +116,8 @@ static int indexed(struct making m, int64_t n, const int64_t *lens, const int64_
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
     if (!old) return rc;
-    if (!given(n, lens)) return bad_null(NULL, m.call, "array_of_blocklengths");
-    if (!given(n, displs)) return bad_null(NULL, m.call, "array_of_displacements");
+    if ((rc = check_array(&m, n, lens, "array_of_blocklengths"))) return rc;
+    if ((rc = check_array(&m, n, displs, "array_of_displacements"))) return rc;
     return give(&m, type_indexed(n, lens, displs, unit, old, &made), &made);
 }
 
@@ -126,7 +138,7 @@ MPI_ALIAS(Type_indexed);
 int PMPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype,
                       MPI_Datatype *newtype)
 {
-    return indexed_ints((struct making){"MPI_Type_indexed", newtype, false}, count, array_of_blocklengths,
+    return indexed_ints(making("MPI_Type_indexed", newtype, false), count, array_of_blocklengths,
                         array_of_displacements, NULL, TYPE_ELEMENTS, oldtype);
 }
 
@@ -134,7 +146,7 @@ MPI_ALIAS(Type_indexed_c);
 int PMPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
                         MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return indexed((struct making){"MPI_Type_indexed_c", newtype, true}, count, array_of_blocklengths, array_of_displacements,
+    return indexed(making("MPI_Type_indexed_c", newtype, true), count, array_of_blocklengths, array_of_displacements,
                    TYPE_ELEMENTS, oldtype);
 }
 
@@ -142,7 +154,7 @@ MPI_ALIAS(Type_create_hindexed);
 int PMPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
                               MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return indexed_ints((struct making){"MPI_Type_create_hindexed", newtype, false}, count, array_of_blocklengths, NULL,
+    return indexed_ints(making("MPI_Type_create_hindexed", newtype, false), count, array_of_blocklengths, NULL,
                         array_of_displacements, TYPE_BYTES, oldtype);
 }
 
@@ -150,7 +162,7 @@ MPI_ALIAS(Type_create_hindexed_c);
 int PMPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
                                 MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return indexed((struct making){"MPI_Type_create_hindexed_c", newtype, true}, count, array_of_blocklengths,
+    return indexed(making("MPI_Type_create_hindexed_c", newtype, true), count, array_of_blocklengths,
                    array_of_displacements, TYPE_BYTES, oldtype);
 }
 
@@ -160,7 +172,7 @@ static int blocks(struct making m, int64_t n, int64_t len, const int64_t *displs
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
     if (!old) return rc;
-    if (!given(n, displs)) return bad_null(NULL, m.call, "array_of_displacements");
+    if ((rc = check_array(&m, n, displs, "array_of_displacements"))) return rc;
     return give(&m, type_indexed_block(n, len, displs, unit, old, &made), &made);
 }
 
@@ -168,7 +180,7 @@ MPI_ALIAS(Type_create_indexed_block);
 int PMPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype,
                                    MPI_Datatype *newtype)
 {
-    struct making m = {"MPI_Type_create_indexed_block", newtype, false};
+    struct making m = making("MPI_Type_create_indexed_block", newtype, false);
     struct wide w = {NULL, {0}};
     const int64_t *d = array_of_displacements ? wide_ints(&w, count, array_of_displacements) : NULL;
     int rc = array_of_displacements && !d ? no_memory(&m, count) : blocks(m, count, blocklength, d, TYPE_ELEMENTS, oldtype);
@@ -180,7 +192,7 @@ MPI_ALIAS(Type_create_indexed_block_c);
 int PMPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
                                      MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return blocks((struct making){"MPI_Type_create_indexed_block_c", newtype, true}, count, blocklength, array_of_displacements,
+    return blocks(making("MPI_Type_create_indexed_block_c", newtype, true), count, blocklength, array_of_displacements,
                   TYPE_ELEMENTS, oldtype);
 }
 
@@ -188,7 +200,7 @@ MPI_ALIAS(Type_create_hindexed_block);
 int PMPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype,
                                     MPI_Datatype *newtype)
 {
-    return blocks((struct making){"MPI_Type_create_hindexed_block", newtype, false}, count, blocklength, array_of_displacements,
+    return blocks(making("MPI_Type_create_hindexed_block", newtype, false), count, blocklength, array_of_displacements,
                   TYPE_BYTES, oldtype);
 }
 
@@ -196,8 +208,8 @@ MPI_ALIAS(Type_create_hindexed_block_c);
 int PMPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[],
                                       MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return blocks((struct making){"MPI_Type_create_hindexed_block_c", newtype, true}, count, blocklength,
-                  array_of_displacements, TYPE_BYTES, oldtype);
+    return blocks(making("MPI_Type_create_hindexed_block_c", newtype, true), count, blocklength, array_of_displacements,
+                  TYPE_BYTES, oldtype);
 }
 
 /* ---- struct ---- */
@@ -220,13 +232,14 @@ static int member_types(const struct making *m, int64_t n, const MPI_Datatype h[
 static int structure(struct making m, int64_t n, const int64_t *lens, const int64_t *displs, const MPI_Datatype h[])
 {
     struct type **types = NULL, *made;
+    int rc;
     check_running(m.call);
     if (n < 0) return bad_count(NULL, m.call, n);
     if (!m.newtype) return bad_null(NULL, m.call, "newtype");
-    if (!given(n, lens)) return bad_null(NULL, m.call, "array_of_blocklengths");
-    if (!given(n, displs)) return bad_null(NULL, m.call, "array_of_displacements");
-    if (!given(n, h)) return bad_null(NULL, m.call, "array_of_types");
-    int rc = member_types(&m, n, h, &types);
+    if ((rc = check_array(&m, n, lens, "array_of_blocklengths"))) return rc;
+    if ((rc = check_array(&m, n, displs, "array_of_displacements"))) return rc;
+    if ((rc = check_array(&m, n, h, "array_of_types"))) return rc;
+    rc = member_types(&m, n, h, &types);
     if (rc) return rc;
     rc = give(&m, type_struct(n, lens, displs, types, &made), &made);
     free(types);
@@ -237,7 +250,7 @@ MPI_ALIAS(Type_create_struct);
 int PMPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[],
                             const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
-    struct making m = {"MPI_Type_create_struct", newtype, false};
+    struct making m = making("MPI_Type_create_struct", newtype, false);
     struct wide w = {NULL, {0}};
     const int64_t *l = array_of_blocklengths ? wide_ints(&w, count, array_of_blocklengths) : NULL;
     int rc = array_of_blocklengths && !l ? no_memory(&m, count)
@@ -250,7 +263,7 @@ MPI_ALIAS(Type_create_struct_c);
 int PMPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[],
                               const MPI_Datatype array_of_types[], MPI_Datatype *newtype)
 {
-    return structure((struct making){"MPI_Type_create_struct_c", newtype, true}, count, array_of_blocklengths,
+    return structure(making("MPI_Type_create_struct_c", newtype, true), count, array_of_blocklengths,
                      array_of_displacements, array_of_types);
 }
 
@@ -267,13 +280,13 @@ static int resized(struct making m, MPI_Datatype oldtype, int64_t lb, int64_t ex
 MPI_ALIAS(Type_create_resized);
 int PMPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
 {
-    return resized((struct making){"MPI_Type_create_resized", newtype, false}, oldtype, lb, extent);
+    return resized(making("MPI_Type_create_resized", newtype, false), oldtype, lb, extent);
 }
 
 MPI_ALIAS(Type_create_resized_c);
 int PMPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
 {
-    return resized((struct making){"MPI_Type_create_resized_c", newtype, true}, oldtype, lb, extent);
+    return resized(making("MPI_Type_create_resized_c", newtype, true), oldtype, lb, extent);
 }
 
 /* ---- parts of arrays ---- */
@@ -285,9 +298,9 @@ static int subarray(struct making m, int ndims, const int64_t *sizes, const int6
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
     if (!old) return rc;
-    if (!given(ndims, sizes)) return bad_null(NULL, m.call, "array_of_sizes");
-    if (!given(ndims, subsizes)) return bad_null(NULL, m.call, "array_of_subsizes");
-    if (!given(ndims, starts)) return bad_null(NULL, m.call, "array_of_starts");
+    if ((rc = check_array(&m, ndims, sizes, "array_of_sizes"))) return rc;
+    if ((rc = check_array(&m, ndims, subsizes, "array_of_subsizes"))) return rc;
+    if ((rc = check_array(&m, ndims, starts, "array_of_starts"))) return rc;
     return give(&m, type_subarray(ndims, sizes, subsizes, starts, order, old, &made), &made);
 }
 
@@ -295,7 +308,7 @@ MPI_ALIAS(Type_create_subarray);
 int PMPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[],
                               int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    struct making m = {"MPI_Type_create_subarray", newtype, false};
+    struct making m = making("MPI_Type_create_subarray", newtype, false);
     const int *from[3] = {array_of_sizes, array_of_subsizes, array_of_starts};
     const int64_t *to[3];
     struct wide w[3] = {{.many = NULL}};
@@ -313,7 +326,7 @@ MPI_ALIAS(Type_create_subarray_c);
 int PMPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[],
                                 const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype)
 {
-    return subarray((struct making){"MPI_Type_create_subarray_c", newtype, true}, ndims, array_of_sizes, array_of_subsizes,
+    return subarray(making("MPI_Type_create_subarray_c", newtype, true), ndims, array_of_sizes, array_of_subsizes,
                     array_of_starts, order, oldtype);
 }
 
@@ -330,10 +343,10 @@ static int darray(struct making m, const struct grid *g, const int64_t *gsizes, 
     int rc;
     struct type *old = old_type(&m, oldtype, &rc);
     if (!old) return rc;
-    if (!given(g->ndims, gsizes)) return bad_null(NULL, m.call, "array_of_gsizes");
-    if (!given(g->ndims, g->distribs)) return bad_null(NULL, m.call, "array_of_distribs");
-    if (!given(g->ndims, g->dargs)) return bad_null(NULL, m.call, "array_of_dargs");
-    if (!given(g->ndims, g->psizes)) return bad_null(NULL, m.call, "array_of_psizes");
+    if ((rc = check_array(&m, g->ndims, gsizes, "array_of_gsizes"))) return rc;
+    if ((rc = check_array(&m, g->ndims, g->distribs, "array_of_distribs"))) return rc;
+    if ((rc = check_array(&m, g->ndims, g->dargs, "array_of_dargs"))) return rc;
+    if ((rc = check_array(&m, g->ndims, g->psizes, "array_of_psizes"))) return rc;
     rc = type_darray(g->size, g->rank, g->ndims, gsizes, g->distribs, g->dargs, g->psizes, g->order, old, &made);
     return give(&m, rc, &made);
 }
@@ -343,7 +356,7 @@ int PMPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gs
                             const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype,
                             MPI_Datatype *newtype)
 {
-    struct making m = {"MPI_Type_create_darray", newtype, false};
+    struct making m = making("MPI_Type_create_darray", newtype, false);
     struct grid g = {size, rank, ndims, array_of_distribs, array_of_dargs, array_of_psizes, order};
     struct wide w = {NULL, {0}};
     const int64_t *gsizes = array_of_gsizes ? wide_ints(&w, ndims, array_of_gsizes) : NULL;
@@ -358,5 +371,5 @@ int PMPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count arr
                               MPI_Datatype *newtype)
 {
     struct grid g = {size, rank, ndims, array_of_distribs, array_of_dargs, array_of_psizes, order};
-    return darray((struct making){"MPI_Type_create_darray_c", newtype, true}, &g, array_of_gsizes, oldtype);
+    return darray(making("MPI_Type_create_darray_c", newtype, true), &g, array_of_gsizes, oldtype);
 }

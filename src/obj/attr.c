@@ -85,12 +85,13 @@ int attr_key_free(enum attr_kind kind, int keyval)
 {
     pthread_mutex_lock(&lock);
     struct key *k = find_key(kind, keyval);
-    if (k) {
+    bool found = k != NULL;
+    if (found) {
         k->freed = true;
         drop_unused(k);
     }
     pthread_mutex_unlock(&lock);
-    return k ? 0 : no_key(kind, keyval);
+    return found ? 0 : no_key(kind, keyval);
 }
 
 /* ---- callbacks ---- */
@@ -122,7 +123,30 @@ static int call_delete(const struct key *k, void *handle, void *value)
     return ((MPI_Win_delete_attr_function *)k->delete)(handle, k->value, value, k->extra);
 }
 
-/* ---- values ---- */
+/*
+ * ---- values ----
+ *
+ * A value is deleted by its callback first and taken away or replaced then. While the callback runs, the lock is free,
+ * others see the old value, and a thread that wants to change it, too, waits: a value is deleted once. What the
+ * callback itself does to it is let through.
+ */
+
+/* A callback at work; on the stack of its thread. */
+struct change {
+    struct change *next;
+    void **list;
+    const struct key *key;
+    pthread_t by;
+};
+static struct change *changes;
+static pthread_cond_t change_over = PTHREAD_COND_INITIALIZER;
+
+static bool another_changes(void **list, const struct key *k)
+{
+    for (const struct change *c = changes; c; c = c->next)
+        if (c->list == list && c->key == k && !pthread_equal(c->by, pthread_self())) return true;
+    return false;
+}
 
 /* Where the list points to the value under `k`, or to its end. Lock held. */
 static struct attr **find(void **list, const struct key *k)
@@ -132,108 +156,181 @@ static struct attr **find(void **list, const struct key *k)
     return at;
 }
 
-/* Takes `a` out of the list after its callback agreed; a list that changed meanwhile is looked through again. */
-static int remove_attr(const struct attr_object *o, struct attr *a)
+static void use(struct key *k) { k->uses++; }
+
+static void use_no_more(struct key *k)
 {
-    int rc = call_delete(a->key, o->handle, a->value);
-    if (rc) return rc;
-    pthread_mutex_lock(&lock);
-    struct attr **at = (struct attr **)o->list;
-    while (*at && *at != a) at = &(*at)->next;
-    if (*at) {
-        *at = a->next;
-        a->key->uses--;
-        drop_unused(a->key);
-        free(a);
-    }
-    pthread_mutex_unlock(&lock);
-    return 0;
+    k->uses--;
+    drop_unused(k);
 }
 
-static struct attr *look(const struct attr_object *o, int keyval, struct key **key_p)
+/* The key, which the caller uses from now on, when no other thread changes the value under it; NULL: there is none.
+ * Lock held, but not while others are waited for. */
+static struct key *await_turn(const struct attr_object *o, int keyval)
 {
-    pthread_mutex_lock(&lock);
-    *key_p = find_key(o->kind, keyval);
-    struct attr *a = *key_p ? *find(o->list, *key_p) : NULL;
-    pthread_mutex_unlock(&lock);
-    return a;
+    struct key *k;
+    while ((k = find_key(o->kind, keyval)) && another_changes(o->list, k)) pthread_cond_wait(&change_over, &lock);
+    if (k) use(k);
+    return k;
 }
 
-static int insert(const struct attr_object *o, struct key *k, void *value)
+/* Runs the callback for the value under `k`, if there is one. Lock held, but not meanwhile; the key is in use. */
+static int delete_value(const struct attr_object *o, struct key *k)
+{
+    struct attr *a = *find(o->list, k);
+    if (!a) return 0;
+    struct change mine = {changes, o->list, k, pthread_self()};
+    changes = &mine;
+    void *value = a->value;
+    pthread_mutex_unlock(&lock);
+    int rc = call_delete(k, o->handle, value);
+    pthread_mutex_lock(&lock);
+    struct change **at = &changes;
+    while (*at != &mine) at = &(*at)->next;
+    *at = mine.next;
+    pthread_cond_broadcast(&change_over);
+    return rc;
+}
+
+/* Lock held, as for the next two. */
+static int insert(void **list, struct key *k, void *value)
 {
     struct attr *a = malloc(sizeof *a);
     if (!a) return err_set(TERN_ERR_NOMEM, "no memory for an attribute");
-    pthread_mutex_lock(&lock);
-    *a = (struct attr){*o->list, k, value};
-    *o->list = a;
-    k->uses++;
-    pthread_mutex_unlock(&lock);
+    *a = (struct attr){*list, k, value};
+    *list = a;
+    use(k);
     return 0;
 }
 
-int attr_set(const struct attr_object *o, int keyval, void *value)
+/* The callback before may have done anything: what it has left is replaced. */
+static int store(const struct attr_object *o, struct key *k, void *value)
 {
-    struct key *k;
-    struct attr *a = look(o, keyval, &k);
-    if (!k || k->freed) return no_key(o->kind, keyval);
-    int rc = a ? call_delete(k, o->handle, a->value) : 0;
-    if (rc) return rc;
-    a = look(o, keyval, &k); /* the callback may have done anything */
-    if (!k) return no_key(o->kind, keyval);
-    if (!a) return insert(o, k, value);
+    struct attr *a = *find(o->list, k);
+    if (!a && k->freed) return no_key(o->kind, k->value);
+    if (!a) return insert(o->list, k, value);
     a->value = value;
     return 0;
 }
 
+static void take_out(void **list, struct key *k)
+{
+    struct attr **at = find(list, k), *a = *at;
+    if (!a) return;
+    *at = a->next;
+    free(a);
+    k->uses--; /* not the last use: the caller's */
+}
+
+static int set(const struct attr_object *o, int keyval, void *value)
+{
+    struct key *k = await_turn(o, keyval);
+    if (!k) return no_key(o->kind, keyval);
+    int rc = k->freed ? no_key(o->kind, keyval) : delete_value(o, k);
+    if (!rc) rc = store(o, k, value);
+    use_no_more(k);
+    return rc;
+}
+
+int attr_set(const struct attr_object *o, int keyval, void *value)
+{
+    pthread_mutex_lock(&lock);
+    int rc = set(o, keyval, value);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
 int attr_get(const struct attr_object *o, int keyval, void **value_p, bool *found_p)
 {
-    struct key *k;
-    struct attr *a = look(o, keyval, &k);
-    if (!k) return no_key(o->kind, keyval);
-    *found_p = a != NULL;
+    pthread_mutex_lock(&lock);
+    struct key *k = find_key(o->kind, keyval);
+    struct attr *a = k ? *find(o->list, k) : NULL;
+    if (k) *found_p = a != NULL;
     if (a) *value_p = a->value;
-    return 0;
+    pthread_mutex_unlock(&lock);
+    return k ? 0 : no_key(o->kind, keyval);
+}
+
+static int remove_value(const struct attr_object *o, int keyval)
+{
+    struct key *k = await_turn(o, keyval);
+    if (!k) return no_key(o->kind, keyval);
+    bool found = *find(o->list, k);
+    int rc = delete_value(o, k);
+    if (!rc) take_out(o->list, k);
+    use_no_more(k);
+    return found ? rc : err_set(TERN_ERR_KEYVAL, "the object has no attribute under key %d", keyval);
 }
 
 int attr_delete(const struct attr_object *o, int keyval)
 {
-    struct key *k;
-    struct attr *a = look(o, keyval, &k);
-    if (!k) return no_key(o->kind, keyval);
-    if (!a) return err_set(TERN_ERR_KEYVAL, "the object has no attribute under key %d", keyval);
-    return remove_attr(o, a);
+    pthread_mutex_lock(&lock);
+    int rc = remove_value(o, keyval);
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 int attr_delete_all(const struct attr_object *o)
 {
-    while (*o->list) {
-        int rc = remove_attr(o, *o->list);
-        if (rc) return rc;
-    }
-    return 0;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    while (!rc && *o->list) rc = remove_value(o, ((struct attr *)*o->list)->key->value);
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
-/* From the oldest on: the list has the newest in front. */
-static int copy_from(const struct attr *a, const struct attr_object *from, const struct attr_object *to)
+/* ---- copies ---- */
+
+/* The values of a list, the oldest first, and how many; their keys are in use. NULL when memory is out. Lock held. */
+static struct attr *copy_list(void **list, int *n_p)
 {
-    if (!a) return 0;
-    int rc = copy_from(a->next, from, to), flag = 0;
-    void *value = NULL;
-    if (!rc) rc = call_copy(a->key, from->handle, a->value, &value, &flag);
-    return rc || !flag ? rc : insert(to, a->key, value);
+    int n = 0;
+    for (struct attr *a = *list; a; a = a->next) n++;
+    struct attr *copy = malloc(((size_t)n + 1) * sizeof *copy);
+    *n_p = copy ? n : 0;
+    for (struct attr *a = *list; a && copy; a = a->next) {
+        use(a->key);
+        copy[--n] = *a;
+    }
+    return copy;
 }
 
-int attr_copy_all(const struct attr_object *from, const struct attr_object *to) { return copy_from(*from->list, from, to); }
+/* Lock held, but not while the callback runs. */
+static int copy_value(const struct attr *a, const struct attr_object *from, const struct attr_object *to)
+{
+    int flag = 0;
+    void *value = NULL;
+    pthread_mutex_unlock(&lock);
+    int rc = call_copy(a->key, from->handle, a->value, &value, &flag);
+    pthread_mutex_lock(&lock);
+    return rc || !flag ? rc : insert(to->list, a->key, value);
+}
+
+int attr_copy_all(const struct attr_object *from, const struct attr_object *to)
+{
+    int n;
+    pthread_mutex_lock(&lock);
+    struct attr *all = copy_list(from->list, &n);
+    int rc = all ? 0 : err_set(TERN_ERR_NOMEM, "no memory to copy attributes");
+    for (int i = 0; i < n; i++) {
+        if (!rc) rc = copy_value(&all[i], from, to);
+        use_no_more(all[i].key);
+    }
+    pthread_mutex_unlock(&lock);
+    free(all);
+    return rc;
+}
 
 void attr_drop(void **list)
 {
+    pthread_mutex_lock(&lock);
     for (struct attr *a = *list, *next; a; a = next) {
         next = a->next;
-        a->key->uses--;
-        drop_unused(a->key);
+        use_no_more(a->key);
         free(a);
     }
     *list = NULL;
+    pthread_mutex_unlock(&lock);
 }
 
 void attr_close(void)

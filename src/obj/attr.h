@@ -7,7 +7,8 @@
  * this file knows no kind of object.
  *
  * Threads: any. The table of keys and all lists are under one lock, which is never
- * held while a callback runs.
+ * held while a callback runs. Of two threads that set or delete one attribute, one waits
+ * until the callback for the other has returned.
  */
 #ifndef TERN_OBJ_ATTR_H
 #define TERN_OBJ_ATTR_H

@@ -114,7 +114,7 @@ int comm_reserve(struct rankmap *local, struct rankmap *remote, const struct com
         rankmap_unref(remote);
         return err_set(TERN_ERR_NOMEM, "no memory for a communicator");
     }
-    c->errh = errh_ref(like ? like->errh : errh_initial());
+    c->errh = like ? errh_get(&like->errh) : errh_ref(errh_initial());
     c->session = session_ref(like ? like->session : NULL);
     fill(c, local, remote, rankmap_find_once(local, own_index));
     *out = c;
@@ -148,6 +148,24 @@ void comm_destroy(struct comm *c)
     drop(c);
 }
 
+/* ---- names ---- */
+
+void comm_set_name(struct comm *c, const char *name)
+{
+    handle_state_lock();
+    snprintf(c->name, sizeof c->name, "%s", name);
+    handle_state_unlock();
+}
+
+const char *comm_name(const struct comm *c)
+{
+    static _Thread_local char name[sizeof c->name];
+    handle_state_lock();
+    memcpy(name, c->name, sizeof name);
+    handle_state_unlock();
+    return name;
+}
+
 /* ---- the predefined ones ---- */
 
 /* World and self have contexts that all agree on without talking: counts 0 and 1 of leader 0 and of oneself. */
@@ -156,7 +174,7 @@ static int open_one(struct comm *c, MPI_Comm handle, uint64_t ctx, struct rankma
     if (!map) return err_set(TERN_ERR_NOMEM, "no memory for %s", name);
     memset(c, 0, sizeof *c);
     c->predefined = (uintptr_t)handle;
-    snprintf(c->name, sizeof c->name, "%s", name);
+    comm_set_name(c, name);
     fill(c, map, NULL, rank);
     int rc = comm_found(c, ctx);
     if (rc) drop(c);
@@ -208,11 +226,10 @@ static void end_all(bool of_sessions)
 static void reset_self(void)
 {
     struct comm *c = &self_comm;
-    errh_unref(c->errh);
-    c->errh = errh_ref(errh_initial());
+    errh_set(&c->errh, errh_initial());
     info_free(c->info);
     c->info = NULL;
-    snprintf(c->name, sizeof c->name, "MPI_COMM_SELF");
+    comm_set_name(c, "MPI_COMM_SELF");
 }
 
 void comm_world_close(void)

@@ -19,8 +19,9 @@
  * MPI_COMM_WORLD exists between MPI_Init and MPI_Finalize only: communicators of
  * sessions come before it, beside it and after it.
  *
- * Threads: immutable after comm_new but for name, error handler, attributes
- * (under the lane's lock) and the reference count; the list of all has its lock.
+ * Threads: immutable after comm_new but for name, error handler and hints (under
+ * handle_state_lock), attributes (under the lock of attr.h), what pt2pt and coll keep
+ * here (under the lane's lock) and the reference count; the list of all has its lock.
  */
 #ifndef TERN_OBJ_COMM_H
 #define TERN_OBJ_COMM_H
@@ -35,6 +36,7 @@ struct lane;
 struct machine_place;
 struct pt_comm;
 struct coll_comm;
+struct pt_calls;
 struct group;
 struct session;
 
@@ -51,6 +53,8 @@ struct comm {
     struct rankmap *local; /* the local group's; == map for intracommunicators */
     struct comm *within;   /* of an intercommunicator: the local group's own, for its part of collective work */
     struct coll_comm *coll; /* schedules and node-local memory (src/coll), NULL until the first collective */
+    _Atomic bool collective;  /* there are `coll` and `calls`, they have not failed, and it has one group: the fast way in */
+    struct pt_calls *calls;   /* part of coll: the collectives called so far (src/pt2pt/calls.h), or NULL */
     struct errhandler *errh;
     struct session *session; /* that it was made from, referred to; NULL: of the world model */
     bool inter;
@@ -61,10 +65,20 @@ struct comm {
     void *topo;           /* virtual topology (src/topo), NULL: none */
     struct machine_place *places; /* where its processes are, once that was asked (src/topo), else NULL; malloc'ed */
     void *bsend;          /* buffer attached to this communicator (src/pt2pt/bsend) */
-    char name[MPI_MAX_OBJECT_NAME];
+    char name[MPI_MAX_OBJECT_NAME]; /* by comm_set_name and comm_name only */
 };
 
 static inline struct comm *comm_of(MPI_Comm c) { return handle_get(c, HANDLE_COMM); }
+
+/*
+ * Also one that is still being duplicated (comm_reserve). Its groups, attributes, error handler, name, hints and
+ * topology are complete, and calls that need nothing else are allowed; it lacks the context by which it communicates.
+ */
+static inline struct comm *comm_of_local(MPI_Comm c)
+{
+    void *o = handle_at(c);
+    return handle_is(o, HANDLE_COMM) || handle_is(o, HANDLE_COMM_RESERVED) ? o : NULL;
+}
 static inline MPI_Comm comm_handle(struct comm *c)
 {
     return c->predefined ? (MPI_Comm)c->predefined : (MPI_Comm)c;
@@ -98,8 +112,8 @@ int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const 
 
 /*
  * The same in two steps, when the context is to be found out in between. comm_reserve makes the object and its handle,
- * which nobody takes for a communicator until comm_found has given it its context. One that is not wanted any more before
- * that, or that comm_found failed for, goes by comm_discard.
+ * which comm_of does not take for a communicator until comm_found has given it its context. One that is not wanted any
+ * more before that, or that comm_found failed for, goes by comm_discard.
  */
 int comm_reserve(struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
 int comm_found(struct comm *, uint64_t ctx);
@@ -115,6 +129,12 @@ static inline void comm_unref(struct comm *c) /* frees with the last reference: 
 {
     if (unlikely(handle_unref(&c->h))) comm_destroy(c);
 }
+
+/* Cut to what has room. */
+void comm_set_name(struct comm *, const char *);
+
+/* A copy, valid until this thread asks for another name. */
+const char *comm_name(const struct comm *);
 
 /* A context id that this process has not given out before, or not for a very long time and no communicator here has it. */
 uint64_t comm_fresh_ctx(void);

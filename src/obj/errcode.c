@@ -122,6 +122,7 @@ static int remove_code(int code)
     struct code *c = find(code);
     if (!c) return no_code(code);
     if (c->klass == code) return err_set(TERN_ERR_ARG, "%d is an error class, not a code of one", code);
+    if (c->string) return err_set(TERN_ERR_ARG, "error code %d still has a string, which must be removed before", code);
     if (c->klass >= FIRST) table[c->klass - FIRST].codes--;
     forget(c);
     return 0;

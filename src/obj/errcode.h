@@ -17,7 +17,8 @@ int errcode_add_class(int *klass_p);
 int errcode_add(int klass, int *code_p); /* klass: any that is known, also the standard's */
 int errcode_set_string(int code, const char *string);
 
-/* Only what users added. A class that still has codes stays, and so does a string that is not there. */
+/* Only what users added. A class that still has codes stays, and so does a code that still has a string. It is an error
+ * to remove a string that is not there. */
 int errcode_remove_class(int klass);
 int errcode_remove(int code);
 int errcode_remove_string(int code);

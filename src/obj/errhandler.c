@@ -56,6 +56,24 @@ void errh_unref(struct errhandler *e)
     if (atomic_fetch_sub_explicit(&e->h.refs, 1, memory_order_acq_rel) == 1) handle_release(e, sizeof *e);
 }
 
+struct errhandler *errh_get(struct errhandler *const *place)
+{
+    handle_state_lock();
+    struct errhandler *e = *place ? errh_ref(*place) : NULL;
+    handle_state_unlock();
+    return e;
+}
+
+void errh_set(struct errhandler **place, struct errhandler *e)
+{
+    errh_ref(e);
+    handle_state_lock();
+    struct errhandler *old = *place;
+    *place = e;
+    handle_state_unlock();
+    if (old) errh_unref(old);
+}
+
 void errh_call(const struct errhandler *e, void *handle, int *code)
 {
     MPI_Comm comm = handle;

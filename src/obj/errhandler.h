@@ -4,6 +4,9 @@
  * Error handlers may be made, attached and freed at any time, by any thread: their
  * references are counted atomically whatever the level of thread support, and they
  * live in the arena of handles, which outlasts MPI_Finalize.
+ *
+ * The place where an object keeps its handler (struct comm.errh ...) may be set and read
+ * by several threads: by errh_set and errh_get only, once others know the object.
  */
 #ifndef TERN_OBJ_ERRHANDLER_H
 #define TERN_OBJ_ERRHANDLER_H
@@ -44,6 +47,12 @@ struct errhandler *errh_initial(void);
 struct errhandler *errh_new(enum errh_kind, errh_fn *fn); /* NULL when memory is out */
 struct errhandler *errh_ref(struct errhandler *);
 void errh_unref(struct errhandler *);
+
+/* The handler at an object's place, with a reference for the caller; NULL: there is none. */
+struct errhandler *errh_get(struct errhandler *const *place);
+
+/* Puts a handler there, with a reference of its own, and lets go of the one that was there. */
+void errh_set(struct errhandler **place, struct errhandler *);
 
 /* Calls the user's function with the object's handle and the code, which it may change. */
 void errh_call(const struct errhandler *, void *handle, int *code);

@@ -77,29 +77,58 @@ static bool accepted(const struct info_pair *p)
     return known_above && known_above(p->key, p->value);
 }
 
-int comm_hints_set(struct comm *c, const struct info *given)
+/* Adds what is accepted of the given pairs. */
+static int add_accepted(struct info *hints, const struct info *given)
 {
-    if (given && !c->info && !(c->info = info_new())) return TERN_ERR_NOMEM;
-    for (int i = 0; given && i < given->n; i++) {
-        const struct info_pair *p = &given->pair[i];
-        int rc = accepted(p) ? info_set(c->info, p->key, p->value) : 0;
-        if (rc) return rc;
+    int rc = 0;
+    for (int i = 0; !rc && i < given->n; i++)
+        if (accepted(&given->pair[i])) rc = info_set(hints, given->pair[i].key, given->pair[i].value);
+    return rc;
+}
+
+/* From now on all see these hints. */
+static void replace(struct comm *c, struct info *hints)
+{
+    handle_state_lock();
+    struct info *old = c->info;
+    c->info = hints;
+    handle_state_unlock();
+    info_free(old);
+}
+
+int comm_hints_set(struct comm *c, struct info *given)
+{
+    if (!given) return 0;
+    struct info *asked = info_snapshot(&given), *hints = info_snapshot(&c->info);
+    int rc = asked && hints ? add_accepted(hints, asked) : TERN_ERR_NOMEM;
+    info_free(asked);
+    if (rc) {
+        info_free(hints);
+        return rc;
     }
-    if (given && changed_above) changed_above(c);
+    replace(c, hints);
+    if (changed_above) changed_above(c);
     return 0;
+}
+
+static int add_used(struct info *used, const struct info *set)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < ARRAY_LEN(table); i++) {
+        const char *v = info_get(set, table[i].key);
+        if (!v) v = table[i].standard;
+        if (v) rc = info_set(used, table[i].key, v);
+    }
+    for (int i = 0; !rc && i < set->n; i++) /* those of the layer above; the others are there again */
+        rc = info_set(used, set->pair[i].key, set->pair[i].value);
+    return rc;
 }
 
 struct info *comm_hints_used(const struct comm *c)
 {
-    struct info *used = info_new();
-    int rc = used ? 0 : TERN_ERR_NOMEM;
-    for (size_t i = 0; !rc && i < ARRAY_LEN(table); i++) {
-        const char *v = info_get(c->info, table[i].key);
-        if (!v) v = table[i].standard;
-        if (v) rc = info_set(used, table[i].key, v);
-    }
-    for (int i = 0; !rc && c->info && i < c->info->n; i++) /* those of the layer above; the others are there again */
-        rc = info_set(used, c->info->pair[i].key, c->info->pair[i].value);
+    struct info *used = info_new(), *set = info_snapshot(&c->info);
+    int rc = used && set ? add_used(used, set) : TERN_ERR_NOMEM;
+    info_free(set);
     if (!rc) return used;
     info_free(used);
     return NULL;

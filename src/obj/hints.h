@@ -8,8 +8,9 @@
  * communicator has none, whatever it was made from: the standard does not propagate
  * them, not even by MPI_Comm_dup.
  *
- * Threads: one communicator by one thread at a time, as the standard wants of
- * collective calls.
+ * Threads: the hints of a communicator are set by one thread at a time, as the standard
+ * wants of collective calls, and may be asked for by others meanwhile: the object is
+ * replaced as a whole, so they get all of the old hints or all of the new ones.
  */
 #ifndef TERN_OBJ_HINTS_H
 #define TERN_OBJ_HINTS_H
@@ -24,7 +25,7 @@
 bool memory_kinds_known(const char *list);
 
 /* Takes over the known ones of these hints (NULL: none); those not mentioned stay as they are. 0 or TERN_ERR_NOMEM. */
-int comm_hints_set(struct comm *, const struct info *);
+int comm_hints_set(struct comm *, struct info *);
 
 /*
  * A layer above knows further hints (one layer at a time; NULL, NULL: no more): `known` says whether it takes this one,

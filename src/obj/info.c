@@ -2,6 +2,7 @@
 #include "obj/info.h"
 #include "base/err.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -98,6 +99,31 @@ struct info *info_dup(const struct info *from)
         return NULL;
     }
     return i;
+}
+
+const char *info_copy_value(const struct info *i, const char *key, char to[MPI_MAX_INFO_VAL])
+{
+    handle_state_lock();
+    const char *v = info_get(i, key);
+    if (v) snprintf(to, MPI_MAX_INFO_VAL, "%s", v);
+    handle_state_unlock();
+    return v ? to : NULL;
+}
+
+struct info *info_snapshot(struct info *const *place)
+{
+    handle_state_lock();
+    struct info *i = info_dup(*place);
+    handle_state_unlock();
+    return i;
+}
+
+int info_set_shared(struct info *i, const char *key, const char *value)
+{
+    handle_state_lock();
+    int rc = info_set(i, key, value);
+    handle_state_unlock();
+    return rc;
 }
 
 bool info_true(const struct info *i, const char *key, bool otherwise)

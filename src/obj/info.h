@@ -5,8 +5,11 @@
  * Keys and values are text without the standard's limits, which the entry points
  * check. Hints that an object keeps (struct comm.info) are info objects of its own.
  *
- * Threads: different objects by any threads; one object by one thread at a time, as
- * the standard wants of its user. Works before MPI_Init and after MPI_Finalize.
+ * Threads: users may set and read one object by several threads at the same time
+ * (MPI-5.0 section 11.4.1). So an object that they have the handle of is changed and
+ * looked at under handle_state_lock, or by the functions below that take it. All other
+ * functions are for objects that no other thread knows, or that do not change any more.
+ * Works before MPI_Init and after MPI_Finalize.
  */
 #ifndef TERN_OBJ_INFO_H
 #define TERN_OBJ_INFO_H
@@ -48,6 +51,18 @@ int info_delete(struct info *, const char *key);  /* TERN_ERR_NOT_FOUND: there i
 
 /* The value, valid until it is changed; NULL if there is no such key (or no info). */
 const char *info_get(const struct info *, const char *key);
+
+/* ---- of objects that other threads may change meanwhile ---- */
+
+/* A copy of the value that fits MPI_MAX_INFO_VAL, in `to`, which is returned; NULL if there is no such key (or no
+ * info). */
+const char *info_copy_value(const struct info *, const char *key, char to[MPI_MAX_INFO_VAL]);
+
+/* What is at the place now, as a new object, empty if that is NULL. NULL with words when memory is out. */
+struct info *info_snapshot(struct info *const *place);
+
+/* info_set under the lock. */
+int info_set_shared(struct info *, const char *key, const char *value);
 
 /* Is the value of `key` "true" (any case)? `otherwise` when it is not there or no boolean. */
 bool info_true(const struct info *, const char *key, bool otherwise);

@@ -4,7 +4,6 @@
 #include "obj/hints.h"
 #include "proc/job.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,18 +29,27 @@ static int set_arguments(struct info *i, int argc, char *const argv[])
     return rc || !at ? rc : set(i, "argv", text);
 }
 
-/* The arguments that the system keeps: as many as values have room for. */
+/* As many as values have room for. On the heap: the calling thread's stack may be small. */
+struct arguments {
+    char text[2 * MPI_MAX_INFO_VAL + 1];
+    char *argv[MPI_MAX_INFO_VAL];
+};
+
+/* The arguments that the system keeps. */
 static int set_own_arguments(struct info *i)
 {
-    char buf[2 * MPI_MAX_INFO_VAL + 1];
-    char *argv[MPI_MAX_INFO_VAL];
     int argc = 0;
-    FILE *f = fopen("/proc/self/cmdline", "re");
-    size_t n = f ? fread(buf, 1, sizeof buf - 1, f) : 0;
+    struct arguments *own = malloc(sizeof *own);
+    FILE *f = own ? fopen("/proc/self/cmdline", "re") : NULL;
+    size_t n = f ? fread(own->text, 1, sizeof own->text - 1, f) : 0;
     if (f) fclose(f);
-    buf[n] = 0;
-    for (size_t at = 0; at < n && argc < MPI_MAX_INFO_VAL; at += strlen(buf + at) + 1) argv[argc++] = buf + at;
-    return set_arguments(i, argc, argv);
+    if (!own) return err_set(TERN_ERR_NOMEM, "no memory for the arguments of the program");
+    own->text[n] = 0;
+    for (size_t at = 0; at < n && argc < MPI_MAX_INFO_VAL; at += strlen(own->text + at) + 1)
+        own->argv[argc++] = own->text + at;
+    int rc = set_arguments(i, argc, own->argv);
+    free(own);
+    return rc;
 }
 
 static int set_host(struct info *i)
@@ -54,8 +62,8 @@ static int set_host(struct info *i)
 
 static int set_folder(struct info *i)
 {
-    char path[PATH_MAX];
-    return getcwd(path, sizeof path) && strlen(path) < MPI_MAX_INFO_VAL ? set(i, "wdir", path) : 0;
+    char path[MPI_MAX_INFO_VAL];
+    return getcwd(path, sizeof path) ? info_set(i, "wdir", path) : 0; /* one that is longer would be another folder's */
 }
 
 /* The launcher's variable that has the job's size. It is not asked of proc_self, for that is not known before MPI_Init, and

@@ -49,7 +49,7 @@ void request_free(struct request *r)
         return;
     }
     if (!(r->flags & REQ_HEAP)) return;
-    if (unlikely(handle_threaded)) {
+    if (unlikely(handle_is_threaded())) {
         handle_release(r, sizeof *r);
         return;
     }

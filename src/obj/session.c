@@ -17,7 +17,8 @@ static const struct {
 
 int session_level(const struct info *asked, int otherwise)
 {
-    const char *word = info_get(asked, "thread_level");
+    char copy[MPI_MAX_INFO_VAL];
+    const char *word = info_copy_value(asked, "thread_level", copy);
     if (!word) return otherwise;
     for (size_t i = 0; i < ARRAY_LEN(levels); i++)
         if (!strcasecmp(word, levels[i].name)) return levels[i].level;
@@ -61,11 +62,12 @@ struct session *session_new(struct errhandler *e, int level, const struct info *
         err_set(TERN_ERR_NOMEM, "no memory for a session");
         return NULL;
     }
+    char kinds[MPI_MAX_INFO_VAL];
     s->errh = errh_ref(e);
     s->level = level;
     s->hints = info_new();
     if (s->hints && !info_set(s->hints, "thread_level", session_level_name(level)) &&
-        !tell_memory_kinds(s->hints, info_get(asked, "mpi_memory_alloc_kinds")))
+        !tell_memory_kinds(s->hints, info_copy_value(asked, "mpi_memory_alloc_kinds", kinds)))
         return s;
     session_unref(s);
     return NULL;

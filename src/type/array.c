@@ -29,7 +29,7 @@ struct grid {
 
 static void grid_open(struct grid *g, const struct type *old)
 {
-    *g = (struct grid){.stride = old->extent, .total = 1, .layout = layout_ref(old->layout)};
+    *g = (struct grid){.stride = old->extent, .total = 1, .layout = type_layout(old)};
 }
 
 static void grid_replace(struct grid *g, const struct layout *made)

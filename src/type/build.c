@@ -17,15 +17,18 @@ int type_contiguous(int64_t n, struct type *old, struct type **new_p)
     envelope_add1(m.env, ENVELOPE_COUNT, n);
     make_part(&m, n, old);
     make_bounds(&m, 0, n, old->extent, old);
-    if (!m.rc) m.rc = layout_repeat(old->layout, 0, n, old->extent, &m.t->layout);
+    const struct layout *l = type_layout(old);
+    if (!m.rc) m.rc = layout_repeat(l, 0, n, old->extent, &m.t->layout);
+    layout_unref(l);
     return make_close(&m, new_p);
 }
 
 /* n blocks of len elements, stride bytes apart. */
 static int vector_layout(int64_t n, int64_t len, int64_t stride, const struct type *old, const struct layout **out)
 {
-    const struct layout *block;
-    int rc = layout_repeat(old->layout, 0, len, old->extent, &block);
+    const struct layout *l = type_layout(old), *block;
+    int rc = layout_repeat(l, 0, len, old->extent, &block);
+    layout_unref(l);
     if (rc) return rc;
     rc = layout_repeat(block, 0, n, stride, out);
     layout_unref(block);
@@ -87,6 +90,7 @@ static void add_blocks(struct make *m, const struct blocks *b, struct type *old)
 {
     int64_t total = 0, off;
     struct reach reach = {0};
+    const struct layout *l = type_layout(old);
     struct layout_loop *loops = malloc(((size_t)b->n + 1) * sizeof *loops);
     if (!loops) m->rc = err_set(TERN_ERR_NOMEM, "no memory for an %s", m->what);
     for (int64_t i = 0; i < b->n && !m->rc; i++) {
@@ -97,13 +101,14 @@ static void add_blocks(struct make *m, const struct blocks *b, struct type *old)
         if (len == 0) continue; /* its displacement may be anything */
         if (b->unit == TYPE_ELEMENTS && !make_product(m, off, old->extent, &off)) break;
         reach_add(m, &reach, off, len, old->extent);
-        loops[i] = (struct layout_loop){.off = off, .n = len, .stride = old->extent, .body = old->layout};
+        loops[i] = (struct layout_loop){.off = off, .n = len, .stride = old->extent, .body = l};
     }
     if (reach.any) make_bounds(m, reach.lo, 1, 0, old);
     if (reach.any) make_bounds(m, reach.hi, 1, 0, old);
     if (!m->rc) make_part(m, total, old);
     if (!m->rc) m->rc = layout_join(b->n, loops, &m->t->layout);
     free(loops);
+    layout_unref(l);
 }
 
 int type_indexed(int64_t n, const int64_t *lens, const int64_t *displs, enum type_unit unit, struct type *old,
@@ -153,9 +158,10 @@ static void add_members(struct make *m, int64_t n, const int64_t *lens, const in
         const struct type *t = types[i];
         make_part(m, lens[i], types[i]);
         make_bounds(m, displs[i], lens[i], t->extent, t);
-        loops[i] = (struct layout_loop){.off = displs[i], .n = lens[i], .stride = t->extent, .body = t->layout};
+        loops[i] = (struct layout_loop){.off = displs[i], .n = lens[i], .stride = t->extent, .body = type_layout(t)};
     }
     if (!m->rc) m->rc = layout_join(n, loops, &m->t->layout);
+    for (int64_t i = 0; loops && i < n; i++) layout_unref(loops[i].body);
     free(loops);
 }
 
@@ -189,8 +195,19 @@ int type_resized(struct type *old, int64_t lb, int64_t extent, struct type **new
     make_part(&m, 1, old);
     make_bounds(&m, 0, 1, 0, old);
     make_set_bounds(&m, lb, extent);
-    m.t->layout = layout_ref(old->layout);
+    m.t->layout = type_layout(old);
     return make_close(&m, new_p);
+}
+
+/* How the bytes are described: as built, or as committed. */
+static void copy_form(struct type *t, const struct type *old)
+{
+    handle_state_lock();
+    t->layout = layout_ref(old->layout);
+    t->committed = old->committed;
+    t->count_limit = old->count_limit;
+    t->contig = old->contig;
+    handle_state_unlock();
 }
 
 int type_dup(struct type *old, struct type **new_p)
@@ -204,15 +221,13 @@ int type_dup(struct type *old, struct type **new_p)
     else
         make_part(&m, 1, old);
     if (!m.rc) {
-        m.t->layout = layout_ref(old->layout);
+        copy_form(m.t, old);
         m.t->lb = old->lb;
         m.t->lb_set = old->lb_set;
         m.t->ub_set = old->ub_set;
         m.t->true_lb = old->true_lb;
         m.ub = old->lb + old->extent;
         m.true_ub = old->true_lb + old->true_extent;
-        m.t->committed = old->committed;
-        m.t->contig = old->contig;
     }
     return make_close(&m, new_p);
 }

@@ -49,7 +49,7 @@ static inline size_t type_pack(struct type_cursor *c, void *out, size_t max)
 {
     if (unlikely(!c->type->contig)) return type_pack_general(c, out, max);
     size_t n = min_size(max, c->total - c->pos);
-    memcpy(out, c->buf + c->pos, n);
+    if (n) memcpy(out, c->buf + c->pos, n); /* where there is nothing to copy, the address may be NULL */
     c->pos += n;
     return n;
 }
@@ -59,7 +59,7 @@ static inline size_t type_unpack(struct type_cursor *c, const void *in, size_t n
 {
     if (unlikely(!c->type->contig)) return type_unpack_general(c, in, n);
     n = min_size(n, c->total - c->pos);
-    memcpy(c->buf + c->pos, in, n);
+    if (n) memcpy(c->buf + c->pos, in, n);
     c->pos += n;
     return n;
 }

@@ -43,7 +43,9 @@ void make_open(struct make *m, const char *what, int combiner, int64_t nargs, in
 
 static void too_large(struct make *m)
 {
-    m->rc = err_set(TERN_ERR_ARG, "%s: its size or displacements go beyond 2^63 bytes", m->what);
+    m->rc =
+        err_set(TERN_ERR_COUNT,
+                "%s: with this count, blocklength, size, extent or displacement it goes beyond 2^63 bytes", m->what);
 }
 
 bool make_product(struct make *m, int64_t a, int64_t b, int64_t *product)

@@ -92,6 +92,13 @@ void op_close(void)
 
 const char *op_vector_name(void) { return kernels ? kernels->name : ""; }
 
+const char *op_name_of(unsigned index)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (table[i].index == index) return table[i].name;
+    return NULL;
+}
+
 static struct op *new_user_op(bool commute)
 {
     struct op *o = handle_alloc(HANDLE_OP, sizeof *o);

@@ -70,6 +70,9 @@ int op_apply3(const struct op *op, const void *a, const void *b, void *out, int6
 /* The kernel of `op` for elements of the predefined type `basic`; NULL if there is none. For accumulates. */
 op_kernel *op_kernel_of(const struct op *op, const struct type *basic);
 
+/* The name of a predefined operator by its index; NULL: there is none. */
+const char *op_name_of(unsigned index);
+
 /* Which set of kernels is in use: "scalar", "avx2", "avx512". */
 const char *op_vector_name(void);
 

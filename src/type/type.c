@@ -8,6 +8,7 @@
 #include "type/layout.h"
 #include "type/signature.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -64,6 +65,17 @@ static int make_layout(const struct predefined *p, const struct layout **out)
     return layout_pieces_seal(&pieces, out);
 }
 
+static uint64_t magnitude(int64_t n) { return n < 0 ? -(uint64_t)n : (uint64_t)n; }
+
+/* No offset in (count x t), nor its size, native or portable, is beyond 2^63. One element never is. */
+static uint64_t count_limit(const struct type *t)
+{
+    uint64_t step = max_size(max_size((uint64_t)t->size, (uint64_t)t->external), max_size(magnitude(t->extent), 1));
+    uint64_t reach = max_size(magnitude(t->true_lb), magnitude(t->true_lb + t->true_extent));
+    uint64_t most = reach < INT64_MAX ? (INT64_MAX - reach) / step : 0;
+    return most ? most + 1 : 2;
+}
+
 static void make_elements(const struct predefined *p, struct type *t, struct type_part *half)
 {
     struct signature s = signature_basic(p->self);
@@ -82,6 +94,7 @@ static void make_elements(const struct predefined *p, struct type *t, struct typ
     t->untyped = p->self == MPI_BYTE || p->self == MPI_PACKED;
     t->signature = s.hash;
     t->signature_step = s.step;
+    t->count_limit = t->committed ? count_limit(t) : 0;
 }
 
 /* Halves of pairs stand earlier in the table than the pairs. */
@@ -168,17 +181,47 @@ static bool is_contig(const struct type *t)
     return !t->layout || (t->layout->kind == LAYOUT_RUN && t->size == t->extent);
 }
 
+const struct layout *type_layout(const struct type *t)
+{
+    handle_state_lock();
+    const struct layout *l = layout_ref(t->layout);
+    handle_state_unlock();
+    return l;
+}
+
+static bool is_committed(const struct type *t)
+{
+    handle_state_lock();
+    bool committed = t->committed;
+    handle_state_unlock();
+    return committed;
+}
+
+/* The layout that is not used: the old one, or `flat` if another thread was faster. */
+static const struct layout *set_committed(struct type *t, const struct layout *flat)
+{
+    const struct layout *old = flat;
+    handle_state_lock();
+    if (!t->committed) {
+        old = t->layout;
+        t->layout = flat;
+        t->contig = is_contig(t);
+        t->count_limit = count_limit(t);
+        t->committed = true;
+    }
+    handle_state_unlock();
+    return old;
+}
+
 int type_commit(struct type *t)
 {
     const struct layout *flat;
-    if (t->committed || t->predefined) return 0; /* an unsupported optional type stays as it is */
-    int rc = layout_flatten(t->layout, &flat);
-    if (rc) return rc;
-    layout_unref(t->layout);
-    t->layout = flat;
-    t->contig = is_contig(t);
-    t->committed = true;
-    return 0;
+    if (t->predefined || is_committed(t)) return 0; /* an unsupported optional type stays as it is */
+    const struct layout *l = type_layout(t);
+    int rc = layout_flatten(l, &flat);
+    if (!rc) layout_unref(set_committed(t, flat));
+    layout_unref(l);
+    return rc;
 }
 
 /* ---- facts ---- */
@@ -197,17 +240,28 @@ int64_t type_span(const struct type *t, int64_t count, int64_t *first)
     return way + t->true_extent;
 }
 
+static const char *first_name(const struct type *t)
+{
+    return t->predefined && !t->envelope ? table[t - types].name : "";
+}
+
 const char *type_name(const struct type *t)
 {
-    if (t->name) return t->name;
-    return t->predefined && !t->envelope ? table[t - types].name : "";
+    static _Thread_local char name[MPI_MAX_OBJECT_NAME];
+    handle_state_lock();
+    snprintf(name, sizeof name, "%s", t->name ? t->name : first_name(t));
+    handle_state_unlock();
+    return name;
 }
 
 int type_set_name(struct type *t, const char *name)
 {
     char *copy = strdup(name);
     if (!copy) return err_set(TERN_ERR_NOMEM, "no memory for the name of a datatype");
-    free(t->name);
+    handle_state_lock();
+    char *old = t->name;
     t->name = copy;
+    handle_state_unlock();
+    free(old);
     return 0;
 }

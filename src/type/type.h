@@ -12,7 +12,9 @@
  * MPI-5.0; handle values are those of its standard ABI.
  *
  * Threads: a type does not change after type_commit (its name and attributes
- * excepted), so any thread may use it; references are counted atomically.
+ * excepted), so any thread may use it; references are counted atomically. Threads may
+ * commit one type at the same time, and make others of it meanwhile: constructors get its
+ * layout by type_layout.
  */
 #ifndef TERN_TYPE_TYPE_H
 #define TERN_TYPE_TYPE_H
@@ -59,7 +61,7 @@ struct type {
     /* The first line is all that moving data looks at. */
     int64_t size;                /* bytes of data; MPI_UNDEFINED: optional type that this machine lacks */
     int64_t extent;              /* distance from one element to the next */
-    int64_t lb;                  /* ub is lb + extent */
+    uint64_t count_limit;        /* one more than the largest count to communicate (type_takes); 0 until committed */
     int64_t true_lb;             /* first byte of data */
     int64_t true_extent;         /* from there to the end of the last byte of data */
     const struct layout *layout; /* the bytes of one element; NULL if it has none */
@@ -70,6 +72,7 @@ struct type {
     uint16_t klass;  /* enum type_class of a predefined type, else 0 */
     uint16_t align;  /* of the strictest basic type in it, bytes */
 
+    int64_t lb;               /* ub is lb + extent */
     const struct type *basic; /* the one predefined type all elements have; NULL if there are several or none */
     int64_t elements;         /* basic elements; the two halves of a pair count separately */
     uint64_t signature;       /* hash of the sequence of basic types (signature.h) */
@@ -108,6 +111,14 @@ static inline void type_unref(struct type *t)
 
 /* ---- facts ---- */
 
+/*
+ * May `count` elements be communicated? One comparison finds a negative count, a type that is not committed, and data
+ * or extents of more than 2^63 bytes.
+ */
+static inline bool type_takes(const struct type *t, int64_t count) { return (uint64_t)count < t->count_limit; }
+/* The layout that it has now, with a reference for the caller (layout.h); NULL: it has no bytes. */
+const struct layout *type_layout(const struct type *t);
+
 static inline int64_t type_ub(const struct type *t) { return t->lb + t->extent; }
 
 /* Runs of memory that one element consists of, after commit joined where they touch. 0 for an empty type. */
@@ -116,13 +127,14 @@ int64_t type_blocks(const struct type *t);
 /* Bytes from the first to behind the last one touched by `count` elements, and where they start relative to buf. */
 int64_t type_span(const struct type *t, int64_t count, int64_t *first);
 
-/* The words of the standard's type or of the user (MPI_Type_get_name), never NULL. */
+/* The words of the standard's type or of the user (MPI_Type_get_name), never NULL: a copy, valid until this thread asks
+ * for another type's name. Names longer than MPI_MAX_OBJECT_NAME - 1 are cut. */
 const char *type_name(const struct type *t);
 int type_set_name(struct type *t, const char *name);
 
 /* ---- constructors: 0 and *new_p (not committed, one reference), or an error in words and *new_p untouched ----
- * TERN_ERR_COUNT for a negative count or length, TERN_ERR_TYPE for an unsupported type, TERN_ERR_ARG for other bad
- * arguments and for types beyond 2^63 bytes, TERN_ERR_NOMEM. Arrays are copied. */
+ * TERN_ERR_COUNT for a negative count or length and for types beyond 2^63 bytes, TERN_ERR_TYPE for an unsupported type,
+ * TERN_ERR_ARG for other bad arguments, TERN_ERR_NOMEM. Arrays are copied. */
 
 enum type_unit { TYPE_ELEMENTS, TYPE_BYTES }; /* what strides and displacements count: extents of `old`, or bytes */
 
