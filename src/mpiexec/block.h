@@ -7,9 +7,11 @@
 #include "proc/job.h"
 
 struct block {
+    char id[40]; /* the value of JOB_ENV_ID, by which ranks that have lost the descriptor find the block again */
     int fd; /* the ranks inherit it under the same number, which is none of the small ones programs use */
     struct job_head *head;
     int bell[2]; /* the pipe by which ranks say that a card is wanted: [0] is ours, [1] is inherited; -1: one node */
+    int memory;  /* with a slot for each rank of the node, inherited as well; -1: none */
 };
 
 /* An anonymous, size-sealed block for `size` ranks with the job's secret; places, nodes and counts are the caller's to
@@ -20,6 +22,10 @@ int block_open(struct block *, const char *job, int size, const uint8_t secret[3
 /* Gives the ranks a bell to ring, in a job of several nodes. Same result. */
 int block_open_bell(struct block *);
 
+/* Gives the ranks a file of memory for their segments, of which nothing is used yet. Without one they make files of
+ * their own, which each needs the right to open. */
+void block_open_memory(struct block *, int nlocal);
+
 /* Writes the card of a rank of another node (n <= JOB_CARD_MAX bytes) and wakes who waits for it. */
 void block_card_put(struct block *, uint32_t rank, const void *card, size_t n);
 
@@ -29,6 +35,8 @@ uint32_t block_aborted(const struct block *);
 /* The job is ending, with this exit code: ranks that abort for what they see of it say nothing. */
 void block_silence(struct block *, int code);
 
-enum job_life block_life(const struct block *, int rank);
+/* What a rank that has exited has said last; for a rank of another node, nothing of use. From now on nobody waits for its
+ * card. */
+enum job_life block_end(struct block *, int rank);
 
 #endif

@@ -2,7 +2,8 @@
  * cards.c - see cards.h.
  *
  *     TREE_CARD_ASK  rank[n]           to the node of these ranks: their cards, please
- *     TREE_CARD      rank, bytes       the answer, when the rank has written its card
+ *     TREE_CARD      rank, bytes       the answer, when the rank has written its card; without bytes: the rank has
+ *                                      ended and wrote none
  *
  * An ask is remembered until the card is there, once a node that asks: no more than ranks here times nodes.
  */
@@ -32,21 +33,33 @@ static bool is_ours(uint32_t rank) { return self.job->ranks[rank].node == self.j
 
 /* ---- ours ---- */
 
+/* acquire: pairs with the owner's release, after which the card may be read */
+static bool is_here(uint32_t rank)
+{
+    return atomic_load_explicit(&card_of(rank)->state, memory_order_acquire) == JOB_CARD_HERE;
+}
+
+/* relaxed: this process has set it (block_end) */
+static bool has_ended(uint32_t rank)
+{
+    return atomic_load_explicit(&card_of(rank)->life, memory_order_relaxed) & JOB_ENDED;
+}
+
+/* The card of a rank of ours, or no bytes if it will have none. */
 static void give(int node, uint32_t rank)
 {
     const struct job_card *c = card_of(rank);
     unsigned char message[sizeof rank + JOB_CARD_MAX];
-    size_t n = min_size(c->len, JOB_CARD_MAX); /* it is the rank's word */
+    size_t n = is_here(rank) ? min_size(c->len, JOB_CARD_MAX) : 0; /* it is the rank's word */
     memcpy(message, &rank, sizeof rank);
     memcpy(message + sizeof rank, c->data, n);
     tree_send(node, TREE_CARD, message, sizeof rank + n);
 }
 
-/* The card of a rank of ours has come: all who asked get it. */
+/* The card of a rank of ours has come, or will not come any more: all nodes that asked are told. */
 static void give_all(uint32_t rank)
 {
-    /* acquire: pairs with the owner's release; a bit without a card is another program's mistake */
-    if (atomic_load_explicit(&card_of(rank)->state, memory_order_acquire) != JOB_CARD_HERE) return;
+    if (!is_here(rank) && !has_ended(rank)) return; /* a wanted bit without a card is another program's mistake */
     struct waiter **list = &self.waiting[self.job->ranks[rank].local];
     while (*list) {
         struct waiter *w = *list;
@@ -74,7 +87,7 @@ static bool asked_for(int node, uint32_t rank)
     /* acquire: it may be there, and is read then */
     atomic_compare_exchange_strong_explicit(&card_of(rank)->state, &state, JOB_CARD_WANTED, memory_order_acquire,
                                             memory_order_acquire);
-    if (state != JOB_CARD_HERE) return remember(node, rank);
+    if (state != JOB_CARD_HERE && !has_ended(rank)) return remember(node, rank);
     give(node, rank);
     return true;
 }
@@ -101,7 +114,10 @@ static bool on_card(int from, const void *bytes, size_t n)
     if (rank >= (uint32_t)self.job->size || self.job->ranks[rank].node != launch_node_of(self.job, from)) return false;
     if (is_ours(rank) || atomic_load_explicit(&card_of(rank)->state, memory_order_relaxed) != JOB_CARD_WANTED)
         return false;
-    block_card_put(&self.job->block, rank, (const char *)bytes + sizeof rank, n - sizeof rank);
+    if (n == sizeof rank)
+        block_end(&self.job->block, (int)rank);
+    else
+        block_card_put(&self.job->block, rank, (const char *)bytes + sizeof rank, n - sizeof rank);
     return true;
 }
 
@@ -144,6 +160,11 @@ static void on_bell(evutil_socket_t fd, short what, void *arg)
         if (atomic_load_explicit(&wanted[w], memory_order_relaxed)) /* relaxed: the ring came after, by the pipe */
             take_bits(w * 64, atomic_exchange_explicit(&wanted[w], 0, memory_order_acquire));
     for (int i = 0; i < self.job->nnodes; i++) send_asks(i);
+}
+
+void cards_end(int rank)
+{
+    if (self.job) give_all((uint32_t)rank);
 }
 
 int cards_open(struct job *j)

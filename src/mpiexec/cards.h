@@ -13,4 +13,7 @@
  * called when the block and the event loop are there, before ranks start. 0 or an exit code after saying why. */
 int cards_open(struct job *);
 
+/* A rank of this node has ended, and block_end was called: nodes that wait for a card which it never wrote are told. */
+void cards_end(int rank);
+
 #endif

@@ -18,6 +18,7 @@
 #include "mpiexec/report.h"
 #include "mpiexec/serve.h"
 #include "mpiexec/sink.h"
+#include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
 
@@ -262,6 +263,16 @@ static bool take_stop(int from, const void *bytes, size_t n)
     return sig;
 }
 
+static void traced(void) { tree_send(TREE_ROOT, TREE_TRACED, NULL, 0); }
+
+static bool take_trace(int from, const void *bytes, size_t n)
+{
+    (void)bytes;
+    if (from != TREE_ROOT || n || !self.started) return false;
+    trace_start(&self.job, traced);
+    return true;
+}
+
 static bool take_bye(int from, const void *bytes, size_t n)
 {
     (void)bytes;
@@ -280,6 +291,7 @@ static void take_messages(void)
     tree_handlers[TREE_KILL] = take_kill;
     tree_handlers[TREE_SIGNAL] = take_signal;
     tree_handlers[TREE_STOP] = take_stop;
+    tree_handlers[TREE_TRACE] = take_trace;
     tree_handlers[TREE_BYE] = take_bye;
 }
 

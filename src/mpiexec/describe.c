@@ -29,6 +29,12 @@ static void put_place(struct wire_out *w, const struct place_spec *p)
     wire_put32(w, p->bind);
     wire_put32(w, (uint32_t)p->width);
     wire_put_text(w, p->user);
+    wire_put_text(w, p->cpu_set);
+    wire_put8(w, p->cpu_each);
+    wire_put8(w, p->hwthreads);
+    wire_put8(w, (uint8_t)p->order);
+    wire_put32(w, p->order_unit);
+    wire_put8(w, p->order_fill);
     wire_put8(w, p->report);
 }
 
@@ -36,6 +42,7 @@ static void put_spec(struct wire_out *w, const struct spec *s)
 {
     put_launcher(w, &s->launcher);
     put_place(w, &s->place);
+    wire_put8(w, s->out.merge);
     wire_put8(w, (uint8_t)s->in.kind);
     wire_put32(w, (uint32_t)s->in.rank);
     wire_put32(w, (uint32_t)s->ppn);
@@ -72,6 +79,9 @@ static void put_nodes(struct wire_out *w, const struct job *j)
         wire_put8(w, j->nodes[i].own);
     }
     for (int r = 0; r < j->size; r++) wire_put32(w, (uint32_t)j->ranks[r].node);
+    bool slots = j->spec->rankfile.path;
+    wire_put8(w, slots);
+    for (int r = 0; r < j->size && slots; r++) wire_put_text(w, j->ranks[r].slots);
 }
 
 void describe_job(struct wire_out *w, const struct job *j, const char *cwd)
@@ -116,13 +126,21 @@ static void get_place(struct wire_in *w, struct place_spec *p)
     p->bind = (enum unit)get_number(w, UNIT_NONE, UNIT_NODE);
     p->width = get_number(w, 0, 1 << 30);
     p->user = wire_get_text(w);
+    p->cpu_set = wire_get_text(w);
+    p->cpu_each = wire_get8(w);
+    p->hwthreads = wire_get8(w);
+    p->order = (enum rank_order)wire_get8(w);
+    p->order_unit = (enum unit)get_number(w, UNIT_NONE, UNIT_NODE);
+    p->order_fill = wire_get8(w);
     p->report = wire_get8(w);
+    if (p->order > RANK_BY_UNIT || (p->cpu_each && !p->cpu_set)) w->bad = true;
 }
 
 static void get_spec(struct wire_in *w, struct spec *s)
 {
     get_launcher(w, &s->launcher);
     get_place(w, &s->place);
+    s->out.merge = wire_get8(w);
     s->in.kind = wire_get8(w);
     s->in.rank = get_number(w, 0, RANKS_MAX);
     s->ppn = get_number(w, 0, 1 << 30);
@@ -178,6 +196,8 @@ static void get_ranks(struct wire_in *w, struct job *j)
     if (w->bad) return;
     launch_make_ranks(j);
     for (int r = 0; r < j->size; r++) j->ranks[r].node = get_number(w, 0, j->nnodes - 1);
+    bool slots = wire_get8(w);
+    for (int r = 0; r < j->size && slots && !w->bad; r++) j->ranks[r].slots = wire_get_text(w);
     if (!w->bad) launch_number_locals(j);
 }
 

@@ -40,6 +40,7 @@ bool environ_is_launchers(const char *assignment)
                                            "PMIX_",
                                            "OMPI_COMM_WORLD_",
                                            "OMPI_UNIVERSE_SIZE=",
+                                           "OMPI_MCA_orte_local_daemon_uri=",
                                            "TERN_JOB_",
                                            "MPI_LOCALRANKID=",
                                            "MPI_LOCALNRANKS=",

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define BACKLOG 128
-#define STRANGERS 64    /* connections whose handshake is under way; the oldest makes room for one more */
+#define STRANGERS 64    /* connections whose handshake is under way; one of them makes room for one more */
 #define AFTER_AGENT_S 5 /* for a daemon whose agent has ended with success */
 
 static struct {
@@ -178,14 +178,20 @@ static void stranger_lost(struct link *l, const char *why)
 
 static const struct link_calls stranger_calls = {child_wanted, stranger_opened, NULL, stranger_lost};
 
+/* The oldest that has said nothing yet, else the oldest. A daemon that is turned out so tries again (reach.c). */
+static void turn_out_stranger(void)
+{
+    int i = 0;
+    while (i < self.nstrangers && link_has_spoken(self.strangers[i])) i++;
+    struct link *l = self.strangers[i < self.nstrangers ? i : 0];
+    forget_stranger(l);
+    link_close(l);
+}
+
 static void on_accept(struct evconnlistener *from, evutil_socket_t fd, struct sockaddr *addr, int n, void *arg)
 {
     (void)from, (void)addr, (void)n, (void)arg;
-    if (self.nstrangers == STRANGERS) {
-        struct link *oldest = self.strangers[0];
-        forget_stranger(oldest);
-        link_close(oldest);
-    }
+    if (self.nstrangers == STRANGERS) turn_out_stranger();
     evutil_make_socket_closeonexec(fd);
     self.strangers[self.nstrangers++] =
         link_accept(self.job->base, fd, self.boot.key, (uint64_t)self.boot.parent, &stranger_calls, NULL);

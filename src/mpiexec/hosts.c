@@ -54,6 +54,8 @@ static bool is_self(const char *host)
     return address && is_own_address(host);
 }
 
+const char *hosts_canonical(const char *name) { return is_self(name) ? hosts_self() : name; }
+
 /* What a remote shell could take for something else than a host (an option, a shell's word) is none. */
 static bool is_name(const char *s)
 {
@@ -222,4 +224,23 @@ int hosts_pick(struct hosts *all, const struct hosts *list)
     }
     if (!rc) *all = picked;
     return rc;
+}
+
+void hosts_drop_self(struct hosts *h)
+{
+    int kept = 0;
+    for (int i = 0; i < h->n; i++)
+        if (!h->v[i].self) h->v[kept++] = h->v[i];
+    h->n = kept;
+}
+
+void hosts_sort(struct hosts *h, bool descending)
+{
+    for (int i = 1; i < h->n; i++) {
+        struct host moved = h->v[i];
+        int at = i;
+        for (; at && (descending ? h->v[at - 1].slots < moved.slots : h->v[at - 1].slots > moved.slots); at--)
+            h->v[at] = h->v[at - 1];
+        h->v[at] = moved;
+    }
 }

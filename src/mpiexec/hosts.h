@@ -29,6 +29,9 @@ struct hosts {
 /* The name of this host, as the kernel has it. */
 const char *hosts_self(void);
 
+/* The name that a host has in lists: this one's own for all words that mean it, else the word itself. */
+const char *hosts_canonical(const char *name);
+
 /* Takes "host[:slots],host ...", an IPv6 address with slots as "[::1]:4". Entries for one host add their slots, 1 if
  * none are said. 0, or an exit code after saying what is wrong. */
 int hosts_list(struct hosts *, const char *list);
@@ -44,6 +47,12 @@ int hosts_environment(struct hosts *);
 int hosts_add(struct hosts *, const char *name, int slots, const char *where);
 
 struct host *hosts_find(const struct hosts *, const char *name);
+
+/* Takes this host out of the list. */
+void hosts_drop_self(struct hosts *);
+
+/* Sorts by slots, those with equally many in the order they were in. */
+void hosts_sort(struct hosts *, bool descending);
 
 /* Leaves in `all` only what `list` names too; slots said there count. A host that `all` has not is an error. */
 int hosts_pick(struct hosts *all, const struct hosts *list);

@@ -13,6 +13,7 @@
 
 #include "mpiexec/block.h"
 #include "mpiexec/guard.h"
+#include "mpiexec/library.h"
 #include "mpiexec/output.h"
 #include "mpiexec/place.h"
 #include "mpiexec/program.h"
@@ -40,6 +41,8 @@ struct rank {
     pid_t pid;       /* 0 = not started, or gone and reaped */
     bool exited;     /* status holds */
     int status;      /* as of waitpid */
+    bool joined;     /* known when it has exited: it was an MPI process of this job */
+    char *slots;     /* of a rank file; NULL = none said */
     struct place place;
     struct stream out, err; /* what it writes */
 };
@@ -47,7 +50,8 @@ struct rank {
 /* What the ranks of one app have in common. */
 struct app {
     const struct app_spec *spec;
-    struct program program;
+    struct program program; /* where this process starts some of its ranks */
+    struct library library; /* that it is linked with */
     struct strv env;
     struct strv shell_argv; /* "/bin/sh path arguments", for a script without #! */
 };

@@ -225,6 +225,7 @@ struct link *link_accept(struct event_base *base, int fd, const uint8_t *key, ui
 size_t link_pending(const struct link *l) { return evbuffer_get_length(bufferevent_get_output(l->be)); }
 void *link_arg(const struct link *l) { return l->arg; }
 uint64_t link_from(const struct link *l) { return l->shake.from; }
+bool link_has_spoken(const struct link *l) { return handshake_spoken(&l->shake); }
 bool link_is_open(const struct link *l) { return l->open && !l->closed; }
 
 void link_set_calls(struct link *l, const struct link_calls *calls, void *arg)

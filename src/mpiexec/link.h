@@ -54,6 +54,7 @@ size_t link_pending(const struct link *);
 
 void *link_arg(const struct link *);
 bool link_is_open(const struct link *);
+bool link_has_spoken(const struct link *); /* acceptor's side: the hello of the handshake has come */
 uint64_t link_from(const struct link *); /* acceptor's side, once open: who the other is */
 
 /* From here on its calls are these. */

@@ -1,5 +1,7 @@
 /* live.c - see live.h. */
 #include "mpiexec/live.h"
+#include "mpiexec/cards.h"
+#include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
 
@@ -78,6 +80,7 @@ static void reap_others(void)
 static void over(void)
 {
     self.phase = OVER;
+    trace_stop();
     evtimer_del(self.timer);
     reap_others(); /* what has died meanwhile is ours: no zombies for init */
     self.calls->over();
@@ -166,7 +169,7 @@ static struct rank *rank_of(pid_t pid)
 
 static void note_exit(struct rank *r, int status, struct live_exit *e)
 {
-    enum job_life life = block_life(&self.job->block, r->rank), pmix = server_life(r->rank);
+    enum job_life life = block_end(&self.job->block, r->rank), pmix = server_life(r->rank);
     *e = (struct live_exit){.rank = r->rank,
                             .pid = r->pid,
                             .status = status,
@@ -205,6 +208,8 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
             if (WIFSIGNALED(gone[i].status)) self.calls->exited(&gone[i]);
         for (int i = 0; i < n; i++)
             if (!WIFSIGNALED(gone[i].status)) self.calls->exited(&gone[i]);
+        /* After the exits: if one of them ends the job, the root hears of that first. */
+        for (int i = 0; i < n; i++) cards_end(gone[i].rank);
     } while (n == BATCH);
     check_end();
 }
@@ -229,6 +234,8 @@ static void on_stopping(evutil_socket_t fd, short what, void *arg)
     self.stopped();
 }
 
+static void no_action(int sig) { (void)sig; }
+
 void live_open(struct job *j, const struct live_calls *calls)
 {
     self.job = j;
@@ -237,6 +244,8 @@ void live_open(struct job *j, const struct live_calls *calls)
     self.stopping = evtimer_new(j->base, on_stopping, NULL);
     evsignal_add(evsignal_new(j->base, SIGCHLD, on_child, NULL), NULL);
     signal(SIGPIPE, SIG_IGN);
+    /* A write beyond `ulimit -f` fails with EFBIG, which is said in words. Ranks do not inherit a handler. */
+    if (signal(SIGXFSZ, no_action) == SIG_IGN) signal(SIGXFSZ, SIG_IGN);
     signal(SIGTTIN, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
 }

@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +45,14 @@ static int read_options(struct spec *s, int argc, char **argv)
 {
     int rc = options_environment(s);
     if (!rc) rc = options_parse(s, argc - 1, argv + 1);
-    if (!rc) rc = place_per_host(&s->place, &s->ppn);
+    if (!rc) rc = place_count_units(&s->place, &s->ppn);
     return rc ? rc : spec_settle(s);
 }
 
 static int map_job(const struct spec *s, struct map *m)
 {
-    map_ranks(s, m);
+    int rc = map_ranks(s, m);
+    if (rc) return rc;
     map_show(s, m);
     return s->no_launch ? OPTIONS_DONE : 0;
 }
@@ -81,23 +83,24 @@ static void prepare_nodes(struct job *j, const struct map *m)
     for (int r = 0; r < j->size; r++) {
         j->ranks[r].node = m->node[r];
         j->ranks[r].local = m->local[r];
+        j->ranks[r].slots = j->spec->rankfile.path ? j->spec->rankfile.v[r].slots : NULL;
     }
 }
 
 /* Do ranks run on other hosts than this one? */
 static bool has_others(const struct job *j) { return j->nnodes > 1 || j->node == NODE_NONE; }
 
-/* A name that no other job of this machine has, also across pid namespaces; and the job's key. */
+/* A name that no other job of this machine has, also across pid namespaces; and the job's key. A client of the PMIx
+ * server has to know the name, and nothing else that other users do not: so it is as random as a key. */
 static int name_job(struct job *j)
 {
-    uint32_t random;
-    if (getrandom(&random, sizeof random, 0) != sizeof random ||
-        getrandom(j->key, sizeof j->key, 0) != sizeof j->key) {
+    uint64_t random[2];
+    if (getrandom(random, sizeof random, 0) != sizeof random || getrandom(j->key, sizeof j->key, 0) != sizeof j->key) {
         say("no random numbers: %s", strerror(errno));
         return EXIT_RESOURCE;
     }
     launch_make_secret(j);
-    snprintf(j->name, sizeof j->name, "tern.%d.%08x", (int)getpid(), random);
+    snprintf(j->name, sizeof j->name, "tern.%d.%016" PRIx64 "%016" PRIx64, (int)getpid(), random[0], random[1]);
     return 0;
 }
 
@@ -154,6 +157,33 @@ static void print_exitcodes(const struct job *j)
     printf("\n");
 }
 
+/* --report-pid */
+static int report_pid(const char *where)
+{
+    bool own = !strcmp(where, "-") || !strcmp(where, "+");
+    FILE *f = !own ? fopen(where, "we") : *where == '-' ? stdout : stderr;
+    if (!f || fprintf(f, "%d\n", (int)getpid()) < 0 || (own ? fflush(f) : fclose(f))) {
+        say("cannot write the process number to %s: %s", where, strerror(errno));
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* Programs of another MPI library that has found no way to this job: each rank was alone, and computed the same. */
+static void tell_strangers(const struct job *j)
+{
+    for (int i = 0; i < j->spec->napps && j->size > 1; i++) {
+        const struct library *l = &j->apps[i].library;
+        bool joined = l->kind != LIBRARY_OTHER;
+        for (int r = 0; r < j->size && !joined; r++) joined = j->ranks[r].appnum == i && j->ranks[r].joined;
+        if (!joined)
+            say("%s is linked with %s (%s), and none of its %d ranks joined this job: if they use MPI, each was a job "
+                "of its "
+                "own with one rank. Build it with Tern's mpicc, or start it with the mpiexec of that library",
+                j->spec->apps[i].argv.v[0], l->name, library_family(l->name), j->spec->apps[i].n);
+    }
+}
+
 static int run(int argc, char **argv)
 {
     static struct spec spec;
@@ -165,7 +195,7 @@ static int run(int argc, char **argv)
     int rc = read_options(&spec, argc, argv);
     if (!rc) rc = map_job(&spec, &map);
     if (rc == OPTIONS_DONE) return 0;
-    if (rc) return rc;
+    if (rc || (spec.report_pid && (rc = report_pid(spec.report_pid)))) return rc;
     job.spec = &spec;
     job.size = spec.size;
     job.root = true;
@@ -184,6 +214,7 @@ static int run(int argc, char **argv)
     if (!rc) {
         rc = watch_run();
         serve_step("run");
+        tell_strangers(&job);
         if (spec.print_exitcodes) print_exitcodes(&job);
     }
     end_tree(&job);

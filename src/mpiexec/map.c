@@ -28,6 +28,27 @@ static int merge(struct hosts *all, const struct hosts *more)
     return rc;
 }
 
+/* --nolocal */
+static int drop_local(struct spec *s)
+{
+    bool none = false;
+    for (int i = 0; i < s->napps; i++) {
+        none |= s->apps[i].hosts.n == 1 && s->apps[i].hosts.v[0].self;
+        hosts_drop_self(&s->apps[i].hosts);
+    }
+    hosts_drop_self(&s->hosts);
+    if (s->hosts.n && !none) return 0;
+    say("--nolocal leaves no host to run on: name others by -hosts or -hostfile");
+    return EXIT_USAGE;
+}
+
+static void sort_hosts(struct spec *s)
+{
+    bool descending = s->host_order == HOSTS_DOWN;
+    for (int i = 0; i < s->napps; i++) hosts_sort(&s->apps[i].hosts, descending);
+    hosts_sort(&s->hosts, descending);
+}
+
 int map_hosts(struct spec *s)
 {
     int rc = 0;
@@ -36,9 +57,12 @@ int map_hosts(struct spec *s)
         if (!rc) rc = merge(&s->hosts, &s->apps[i].hosts);
     }
     if (!rc && !s->hosts.n && !s->no_manager) rc = hosts_environment(&s->hosts);
+    if (!rc) rc = merge(&s->hosts, &s->rankfile.hosts);
     if (rc) return rc;
     s->hosts_named = s->hosts.n > 0;
+    if (s->no_local && (rc = drop_local(s))) return rc;
     if (!s->hosts_named) rc = hosts_add(&s->hosts, hosts_self(), 0, "this host");
+    if (s->host_order) sort_hosts(s);
     for (int i = 0; i < s->hosts.n && s->slots <= SLOTS_MAX; i++) s->slots += s->hosts_named ? s->hosts.v[i].slots : 0;
     return rc;
 }
@@ -52,6 +76,7 @@ int64_t map_default_size(const struct spec *s, const struct app_spec *a)
 {
     const struct hosts *h = hosts_of(s, a);
     int64_t slots = 0;
+    if (s->rankfile.n && s->napps == 1) return s->rankfile.n;
     if (s->ppn) return (int64_t)h->n * s->ppn;
     for (int i = 0; i < h->n; i++) slots += h->v[i].slots;
     return slots;
@@ -77,14 +102,22 @@ static struct place_of *places_of(const struct spec *s, const struct app_spec *a
     return p;
 }
 
-/* The host that the next rank goes to: one of those that are in the earliest round; of these the first, or by node the
- * one that has got least in it. */
-static const struct place_of *next_place(const struct place_of *p, int n, const int *used, bool by_node)
+/* Ranks that a host gets before the next one has its turn: by node 1, by the units of all nodes as many as it has of
+ * them; 0: all of its round. */
+static int step_of(const struct place_spec *p)
+{
+    if (p->span && p->map_units) return p->map_units * (p->per_unit ? p->per_unit : 1);
+    return p->map == UNIT_NODE && !p->per_unit;
+}
+
+/* The host that the next rank goes to: one of those that are in the earliest round; of these the first, or if they take
+ * turns the one that has had fewest. */
+static const struct place_of *next_place(const struct place_of *p, int n, const int *used, int step)
 {
     const struct place_of *best = NULL;
     int best_round = 0, best_turn = 0;
     for (int i = 0; i < n; i++) {
-        int round = used[p[i].node] / p[i].chunk, turn = by_node ? used[p[i].node] % p[i].chunk : 0;
+        int round = used[p[i].node] / p[i].chunk, turn = step ? used[p[i].node] % p[i].chunk / step : 0;
         if (best && (round > best_round || (round == best_round && turn >= best_turn))) continue;
         best = &p[i];
         best_round = round;
@@ -95,18 +128,47 @@ static const struct place_of *next_place(const struct place_of *p, int n, const 
 
 static void map_app(const struct spec *s, const struct app_spec *a, int first, int *used, int *node_of)
 {
-    bool by_node = s->place.map == UNIT_NODE && !s->place.per_unit;
-    int n;
+    int n, step = step_of(&s->place);
     struct place_of *places = places_of(s, a, &n);
     for (int r = first; r < first + a->n;) {
-        const struct place_of *p = next_place(places, n, used, by_node);
-        int more = by_node ? 1 : p->chunk - used[p->node] % p->chunk; /* to the end of its round */
+        const struct place_of *p = next_place(places, n, used, step);
+        int had = used[p->node] % p->chunk, more = p->chunk - had; /* to the end of its round */
+        if (step && step - had % step < more) more = step - had % step;
         for (; more && r < first + a->n; more--, r++) {
             used[p->node]++;
             node_of[r] = p->node;
         }
     }
     free(places);
+}
+
+/* --rank-by: the ranks of a program stay where they were mapped to, but get their numbers anew: so many of a host, then
+ * of the next. */
+static void number_app(const struct spec *s, const struct app_spec *a, int first, int *node_of)
+{
+    const struct place_spec *p = &s->place;
+    int *left = xcalloc((size_t)s->hosts.n, sizeof *left);
+    int turn = p->order == RANK_BY_NODE ? 1 : p->order_span && p->order_units ? p->order_units : a->n;
+    for (int r = first; r < first + a->n; r++) left[node_of[r]]++;
+    for (int r = first; r < first + a->n;)
+        for (int i = 0; i < s->hosts.n; i++)
+            for (int k = 0; k < turn && left[i]; k++, left[i]--) node_of[r++] = i;
+    free(left);
+}
+
+/* --rankfile */
+static int map_file(const struct spec *s, int *used, int *node_of)
+{
+    for (int r = 0; r < s->size; r++) {
+        node_of[r] = rankfile_host(&s->rankfile, r, &s->hosts);
+        if (node_of[r] < 0) {
+            say("rank file %s: rank %d is to run on %s, which is none of the job's hosts (%d)", s->rankfile.path, r,
+                s->rankfile.v[r].host, s->hosts.n);
+            return EXIT_USAGE;
+        }
+        used[node_of[r]]++;
+    }
+    return 0;
 }
 
 /* Numbers of nodes: hosts without ranks are left out. */
@@ -128,16 +190,45 @@ static void make_nodes(const struct spec *s, struct map *m, const int *used)
     free(number);
 }
 
-void map_ranks(const struct spec *s, struct map *m)
+/* --nooversubscribe. Where no host was named, the cores of this one are its slots. */
+static int check_slots(const struct spec *s, const int *used)
 {
-    int *used = xcalloc((size_t)s->hosts.n, sizeof *used);
+    for (int i = 0; s->place.refuse_more && i < s->hosts.n; i++) {
+        int slots = s->hosts_named || !s->place.cores ? s->hosts.v[i].slots : s->place.cores;
+        if (used[i] <= slots) continue;
+        say("%d ranks on %s, which has %d slot%s: more than that was forbidden (nooversubscribe)", used[i],
+            s->hosts.v[i].name, slots, slots == 1 ? "" : "s");
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+int map_ranks(const struct spec *s, struct map *m)
+{
+    int rc = 0, *used = xcalloc((size_t)s->hosts.n, sizeof *used);
     *m = (struct map){.node = xcalloc((size_t)s->size, sizeof(int)), .local = xcalloc((size_t)s->size, sizeof(int))};
-    for (int i = 0, first = 0; i < s->napps; first += s->apps[i++].n) map_app(s, &s->apps[i], first, used, m->node);
-    make_nodes(s, m, used);
+    if (s->rankfile.path)
+        rc = map_file(s, used, m->node);
+    else
+        for (int i = 0, first = 0; i < s->napps; first += s->apps[i++].n) {
+            map_app(s, &s->apps[i], first, used, m->node);
+            if (s->place.order) number_app(s, &s->apps[i], first, m->node);
+        }
+    if (!rc) rc = check_slots(s, used);
+    if (!rc) make_nodes(s, m, used);
     free(used);
+    return rc;
 }
 
 /* --- words ------------------------------------------------------------------------------------------------------- */
+
+/* "(host:0,1,2)", as Hydra prints it. */
+static void show_rank_map(const struct map_node *n)
+{
+    printf("(%s:", n->host->name);
+    for (int i = 0; i < n->nranks; i++) printf(i ? ",%d" : "%d", n->ranks[i]);
+    puts(")");
+}
 
 /* "0-3,8" */
 static void show_ranks(const struct map_node *n)
@@ -159,5 +250,6 @@ void map_show(const struct spec *s, const struct map *m)
         show_ranks(&m->nodes[i]);
         putchar('\n');
     }
+    for (int i = 0; s->show_rank_map && i < m->nnodes; i++) show_rank_map(&m->nodes[i]);
     fflush(stdout);
 }

@@ -33,14 +33,16 @@ struct map {
 };
 
 /* Settles the hosts of each program and of the job, once all options are read: what was named, else what a resource
- * manager gave, else this host. 0 or an exit code after saying why. */
+ * manager gave, else this host; with the hosts of a rank file, without this one if --nolocal says so, in the order of
+ * -order-nodes. 0 or an exit code after saying why. */
 int map_hosts(struct spec *);
 
 /* Ranks a program has if it does not say: its hosts' slots, or so many a host; 1 if nothing was named. */
 int64_t map_default_size(const struct spec *, const struct app_spec *);
 
-/* The map, when the sizes of all programs are settled. */
-void map_ranks(const struct spec *, struct map *);
+/* The map, when the sizes of all programs are settled. 0 or an exit code after saying why there is none: a rank file's
+ * host is unknown, or there are more ranks than slots and that is not to be. */
+int map_ranks(const struct spec *, struct map *);
 
 /* Prints what --display-allocation and --display-map ask for on standard output. */
 void map_show(const struct spec *, const struct map *);

@@ -89,11 +89,38 @@ static void add_node(pmix_info_t **at, const struct node *n, int number)
     free(peers);
 }
 
-/* What the nodes are called, and who is on each: "a,b" and "0,1;2,3", in the library's short forms. */
+/* The library's generator of short forms writes names into a buffer of 50 bytes, and reads numbers in them as int
+ * (libpmix 4.2: preg/native). Other names go in the form that is not short. */
+enum { SHORT_NAME_MAX = 49, SHORT_DIGITS_MAX = 9 };
+
+static bool can_be_short(const struct job *j)
+{
+    for (int i = 0; i < j->nnodes; i++) {
+        const char *name = j->nodes[i].name;
+        if (strlen(name) > SHORT_NAME_MAX) return false;
+        for (; *name; name += *name != 0) {
+            size_t digits = strspn(name, "0123456789");
+            if (digits > SHORT_DIGITS_MAX) return false;
+            name += digits;
+        }
+    }
+    return true;
+}
+
+static void add_names(pmix_info_t **at, const struct job *j, const char *names)
+{
+    char *form = NULL;
+    if (can_be_short(j)) PMIx_generate_regex(names, &form);
+    if (!form) form = xasprintf("raw:%s", names);
+    add_text(at, PMIX_NODE_MAP, form, PMIX_REGEX);
+    free(form);
+}
+
+/* What the nodes are called, and who is on each: "a,b" and "0,1;2,3", in the library's forms. */
 static void add_maps(pmix_info_t **at, const struct job *j)
 {
     struct wire_out names = {0}, ranks = {0};
-    char *short_names = NULL, *short_ranks = NULL;
+    char *short_ranks = NULL;
     for (int i = 0; i < j->nnodes; i++) {
         char *list = ranks_of(&j->nodes[i]);
         wire_put_raw(&names, ",", i > 0);
@@ -104,9 +131,8 @@ static void add_maps(pmix_info_t **at, const struct job *j)
     }
     wire_put8(&names, 0);
     wire_put8(&ranks, 0);
-    PMIx_generate_regex((char *)names.bytes, &short_names);
     PMIx_generate_ppn((char *)ranks.bytes, &short_ranks);
-    add_text(at, PMIX_NODE_MAP, short_names, PMIX_REGEX);
+    add_names(at, j, (const char *)names.bytes);
     add_text(at, PMIX_PROC_MAP, short_ranks, PMIX_REGEX);
     wire_free(&names);
     wire_free(&ranks);

@@ -31,6 +31,13 @@ static const struct optset *lookup(const char *name, size_t n)
     return NULL;
 }
 
+/* How many of the words that follow belong to the option. */
+static int words_of(const struct optset *o, const char *next)
+{
+    if (o->nargs != OPTION_ASSIGNS) return o->nargs;
+    return next && strchr(next, '=') ? 1 : 2;
+}
+
 /* One option at argv[*at]; *at moves behind it and its values. */
 static int parse_option(struct spec *s, int argc, char **argv, int *at)
 {
@@ -49,12 +56,13 @@ static int parse_option(struct spec *s, int argc, char **argv, int *at)
             o->nargs ? "two values" : "no value");
         return EXIT_USAGE;
     }
-    if (argc - *at < o->nargs) {
-        say("option %s needs %s: %s", word, o->nargs > 1 ? "two values" : "a value", o->args);
+    int words = words_of(o, *at < argc ? argv[*at] : NULL);
+    if (argc - *at < words) {
+        say("option %s needs %s: %s", word, words > 1 ? "two values" : "a value", o->args);
         return EXIT_USAGE;
     }
     char **values = argv + *at;
-    *at += o->nargs;
+    *at += words;
     return o->set(s, values);
 }
 
@@ -102,7 +110,7 @@ void options_help(void)
             printf("\n%s\n", o->names);
             continue;
         }
-        char left[80] = "";
+        char left[160] = "";
         size_t n = 0;
         for (const char *p = o->names; *p && n + 4 < sizeof left; p++) {
             if (p == o->names || p[-1] == '|') left[n++] = '-';

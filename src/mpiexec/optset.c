@@ -2,6 +2,7 @@
 #include "mpiexec/optset.h"
 #include "config.h"
 #include "mpiexec/configfile.h"
+#include "mpiexec/cpulist.h"
 #include "mpiexec/hosts.h"
 #include "mpiexec/options.h"
 #include "mpiexec/placeopt.h"
@@ -109,7 +110,14 @@ static int set_prefix(struct spec *s, char **v)
 static int set_hosts(struct spec *s, char **v) { return hosts_list(&spec_app(s)->list, v[0]); }
 static int set_hostfile(struct spec *s, char **v) { return hosts_file(&spec_app(s)->file, v[0]); }
 static int set_ppn(struct spec *s, char **v) { return number("ppn", v[0], 1, &s->ppn); }
-static int set_usize(struct spec *s, char **v) { return number("usize", v[0], 1, &s->usize); }
+/* In Hydra's words: SYSTEM is what the hosts have, which is the default; INFINITE more than any job needs. */
+static int set_usize(struct spec *s, char **v)
+{
+    s->usize = !strcasecmp(v[0], "INFINITE") ? 1 << 30 : 0;
+    if (s->usize || !strcasecmp(v[0], "SYSTEM")) return 0;
+    return number("usize", v[0], 1, &s->usize);
+}
+
 
 static int set_pernode(struct spec *s, char **v)
 {
@@ -171,6 +179,35 @@ static int set_no_launch(struct spec *s, char **v)
     return 0;
 }
 
+static int set_no_local(struct spec *s, char **v)
+{
+    (void)v;
+    s->no_local = true;
+    return 0;
+}
+
+static int set_rankfile(struct spec *s, char **v) { return rankfile_read(&s->rankfile, v[0]); }
+
+static int set_order(struct spec *s, char **v)
+{
+    if (!strcasecmp(v[0], "ascending") || !strcasecmp(v[0], "up"))
+        s->host_order = HOSTS_UP;
+    else if (!strcasecmp(v[0], "descending") || !strcasecmp(v[0], "down"))
+        s->host_order = HOSTS_DOWN;
+    else {
+        say("option -order-nodes: '%s' is not ascending or descending", v[0]);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int show_rank_map(struct spec *s, char **v)
+{
+    (void)v;
+    s->show_rank_map = true;
+    return 0;
+}
+
 /* --display map,allocation,bind */
 static int set_display(struct spec *s, char **v)
 {
@@ -209,11 +246,12 @@ static int env_list(struct env_spec *e, char *names)
 
 static int env_set(struct env_spec *e, char **v)
 {
-    if (!*v[0] || strchr(v[0], '=')) {
-        say("'%s' is not the name of a variable (-env NAME VALUE)", v[0]);
+    bool one_word = strchr(v[0], '=');
+    if (!*v[0] || *v[0] == '=') {
+        say("'%s' is not the name of a variable (-env NAME VALUE, or NAME=VALUE)", v[0]);
         return EXIT_USAGE;
     }
-    strv_push(&e->sets, xasprintf("%s=%s", v[0], v[1]));
+    strv_push(&e->sets, one_word ? xstrdup(v[0]) : xasprintf("%s=%s", v[0], v[1]));
     return 0;
 }
 
@@ -247,6 +285,38 @@ static int set_x(struct spec *s, char **v)
 
 static int set_bind(struct spec *s, char **v) { return placeopt_bind(&s->place, v[0]); }
 static int set_map(struct spec *s, char **v) { return placeopt_map(&s->place, v[0], &s->ppn); }
+static int set_rank_by(struct spec *s, char **v) { return placeopt_rank(&s->place, v[0]); }
+static int set_bind_core(struct spec *s, char **v) { return (void)v, placeopt_bind(&s->place, "core"); }
+static int set_bind_socket(struct spec *s, char **v) { return (void)v, placeopt_bind(&s->place, "socket"); }
+static int set_bind_none(struct spec *s, char **v) { return (void)v, placeopt_bind(&s->place, "none"); }
+static int set_bynode(struct spec *s, char **v) { return (void)v, placeopt_map(&s->place, "node", &s->ppn); }
+static int set_bycore(struct spec *s, char **v) { return (void)v, placeopt_map(&s->place, "core", &s->ppn); }
+static int set_bysocket(struct spec *s, char **v) { return (void)v, placeopt_map(&s->place, "socket", &s->ppn); }
+static int set_byslot(struct spec *s, char **v) { return (void)v, placeopt_map(&s->place, "slot", &s->ppn); }
+static int set_oversubscribe(struct spec *s, char **v)
+{
+    return (void)v, placeopt_map(&s->place, ":oversubscribe", NULL);
+}
+static int set_nooversubscribe(struct spec *s, char **v)
+{
+    return (void)v, placeopt_map(&s->place, ":nooversubscribe", NULL);
+}
+static int set_hwthreads(struct spec *s, char **v) { return (void)v, placeopt_map(&s->place, ":hwtcpus", NULL); }
+
+static int set_npersocket(struct spec *s, char **v)
+{
+    s->place.map = UNIT_SOCKET;
+    return number("npersocket", v[0], 1, &s->place.per_unit);
+}
+
+static int set_cpu_set(struct spec *s, char **v)
+{
+    s->place.cpu_set = v[0];
+    if (cpulist_is_list(v[0])) return 0;
+    say("--cpu-set, --cpu-list: '%s' is not a list of cores like 0,2-3 (of at most %d numbers)", v[0], CPULIST_MAX);
+    return EXIT_USAGE;
+}
+
 static int set_width(struct spec *s, char **v) { return number("cpus-per-rank", v[0], 1, &s->place.width); }
 
 static int set_report(struct spec *s, char **v)
@@ -321,12 +391,42 @@ static int set_output(struct spec *s, char **v)
                 *modifier = 0;
                 s->out.tee_only = true;
             }
-            s->out.tee_pattern = xasprintf("%s.%%r", word + 5);
+            s->out.tee_out = s->out.tee_err = xasprintf("%s.%%r", word + 5);
         } else {
             say("--output %s is not understood: tag, rank, timestamp, file=NAME[:nocopy]", word);
             return EXIT_USAGE;
         }
     }
+    return 0;
+}
+
+/* --output-filename DIR[:nocopy,nojobid]: DIR/1/rank.<rank>/stdout and stderr, the rank with leading zeros; the 1 is
+ * the job. */
+static int set_output_files(struct spec *s, char **v)
+{
+    char *name = xstrdup(v[0]), *colon = strrchr(name, ':'), *word, *rest = colon ? colon + 1 : NULL;
+    const char *job = "1/";
+    if (colon) *colon = 0;
+    while ((word = strsep(&rest, ","))) {
+        if (!strcasecmp(word, "nocopy"))
+            s->out.tee_only = true;
+        else if (!strcasecmp(word, "nojobid"))
+            job = "";
+        else {
+            say("--output-filename %s: '%s' is not nocopy or nojobid", v[0], word);
+            return EXIT_USAGE;
+        }
+    }
+    s->out.tee_out = xasprintf("%s/%srank.%%R/stdout", name, job);
+    s->out.tee_err = xasprintf("%s/%srank.%%R/stderr", name, job);
+    s->out.make_dirs = true;
+    return 0;
+}
+
+static int set_merge(struct spec *s, char **v)
+{
+    (void)v;
+    s->out.merge = true;
     return 0;
 }
 
@@ -341,6 +441,26 @@ static int set_timeout(struct spec *s, char **v)
         return EXIT_USAGE;
     }
     s->timeout = t;
+    return 0;
+}
+
+static int set_traces(struct spec *s, char **v)
+{
+    (void)v;
+    s->stack_traces = true;
+    return 0;
+}
+
+static int set_report_pid(struct spec *s, char **v)
+{
+    s->report_pid = v[0];
+    return 0;
+}
+
+static int set_keep_going(struct spec *s, char **v)
+{
+    (void)v;
+    s->keep_going = true;
     return 0;
 }
 
@@ -416,28 +536,45 @@ const struct optset optset_table[] = {
     {"launcher|bootstrap", 1, set_launcher, "NAME", "how other hosts are reached: ssh (the default), rsh, fork (not at all: a test)"},
     {"launcher-exec|bootstrap-exec", 1, set_launcher_exec, "PROGRAM", "the program to be called for that, as PROGRAM HOST COMMAND"},
     {"iface", 1, set_iface, "NAME", "the network interface that the daemons of other hosts connect to"},
+    {"nolocal", 0, set_no_local, "", "no ranks on this host"},
+    {"order-nodes", 1, set_order, "ascending|descending", "use the hosts in the order of their slots"},
+    {"rankfile|rf", 1, set_rankfile, "FILE", "host and cores of each rank, as rank N=HOST slot=SOCKET:CORES"},
     {"display-map", 0, show_map, "", "print which rank goes to which host"},
     {"display-allocation", 0, show_hosts, "", "print the hosts"},
+    {"print-rank-map", 0, show_rank_map, "", "the same, as (host:0,1)"},
     {"display", 1, set_display, "WHAT", "map, allocation, bind"},
     {"do-not-launch", 0, set_no_launch, "", "print what was asked for, and start nothing"},
-    {"usize", 1, set_usize, "N", "size of the universe (MPI_UNIVERSE_SIZE)"},
+    {"usize", 1, set_usize, "N|SYSTEM|INFINITE", "size of the universe (MPI_UNIVERSE_SIZE)"},
 
     {"Environment (g...: of all programs; otherwise of the next)", 0, NULL, NULL, NULL},
     {"x", 1, set_x, "NAME[=VALUE]", "export a variable to all ranks"},
-    {"genv", 2, set_genv, "NAME VALUE", "set a variable for all ranks"},
+    {"genv", OPTION_ASSIGNS, set_genv, "NAME VALUE|NAME=VALUE", "set a variable for all ranks"},
     {"genvlist", 1, set_genvlist, "NAMES", "pass only these variables"},
     {"genvall", 0, set_genvall, "", "pass all variables (the default)"},
     {"genvnone", 0, set_genvnone, "", "pass none"},
-    {"env", 2, set_env, "NAME VALUE", "set a variable for the ranks of the next program"},
+    {"env", OPTION_ASSIGNS, set_env, "NAME VALUE|NAME=VALUE", "set a variable for the ranks of the next program"},
     {"envlist", 1, set_envlist, "NAMES", "pass only these to the next program"},
     {"envall", 0, set_envall, "", "pass all to the next program"},
     {"envnone", 0, set_envnone, "", "pass none to the next program"},
 
     {"Placement (default: the kernel places)", 0, NULL, NULL, NULL},
     {"bind-to|binding", 1, set_bind, "WHAT",
-     "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, user:LIST"},
+     "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket, user:LIST, cpu-list:ordered"},
+    {"bind-to-none", 0, set_bind_none, "", "the same as -bind-to none"},
+    {"bind-to-core", 0, set_bind_core, "", "the same as -bind-to core"},
+    {"bind-to-socket", 0, set_bind_socket, "", "the same as -bind-to socket"},
     {"map-by", 1, set_map, "WHAT",
-     "slot, core, socket, numa, l3cache, node, ppr:N:unit; with :PE=N for N cores a rank"},
+     "slot, core, socket, numa, l3cache, node, ppr:N:unit; with :PE=N for N cores a rank, :SPAN, :NOOVERSUBSCRIBE"},
+    {"bynode", 0, set_bynode, "", "the same as -map-by node"},
+    {"byslot", 0, set_byslot, "", "the same as -map-by slot"},
+    {"bycore", 0, set_bycore, "", "the same as -map-by core"},
+    {"bysocket", 0, set_bysocket, "", "the same as -map-by socket"},
+    {"npersocket", 1, set_npersocket, "N", "the same as -map-by ppr:N:socket"},
+    {"rank-by", 1, set_rank_by, "WHAT", "number the mapped ranks by slot, node, core, socket ...; with :SPAN, :FILL"},
+    {"cpu-set|cpu-list", 1, set_cpu_set, "LIST", "use only these cores of each host, as 0,2-3"},
+    {"use-hwthread-cpus", 0, set_hwthreads, "", "hardware threads count as cores do"},
+    {"oversubscribe", 0, set_oversubscribe, "", "more ranks than slots are fine (the default)"},
+    {"nooversubscribe", 0, set_nooversubscribe, "", "more ranks than slots are refused"},
     {"cpus-per-rank|cpus-per-proc", 1, set_width, "N", "cores of each rank (as PE=N)"},
     {"report-bindings", 0, set_report, "", "say which rank is bound where"},
 
@@ -447,19 +584,25 @@ const struct optset optset_table[] = {
     {"tag-output", 0, set_tag, "", "begin each line with [job,rank]<stream>:"},
     {"timestamp-output", 0, set_timestamp, "", "begin each line with the time"},
     {"output", 1, set_output, "WHAT", "tag, rank, timestamp, file=NAME[:nocopy] (NAME.<rank>)"},
+    {"output-filename", 1, set_output_files, "DIR[:nocopy]", "copies in DIR/1/rank.<rank>/stdout and stderr"},
+    {"merge-stderr-to-stdout", 0, set_merge, "", "ranks write both into their standard output"},
     {"outfile|outfile-pattern", 1, set_outfile, "PATTERN", "standard output to files; %r is the rank, %h the host"},
     {"errfile|errfile-pattern", 1, set_errfile, "PATTERN", "the same for standard error"},
 
     {"Running", 0, NULL, NULL, NULL},
     {"timeout", 1, set_timeout, "SECONDS", "end the job after this time, exit code 124 (also MPIEXEC_TIMEOUT)"},
+    {"get-stack-traces", 0, set_traces, "", "print where each rank is before a time limit ends the job"},
+    {"disable-auto-cleanup|enable-recovery", 0, set_keep_going, "", "when a rank fails, the others go on"},
+    {"report-pid", 1, set_report_pid, "FILE|-|+", "write the process number of mpiexec to FILE, standard output or error"},
     {"print-all-exitcodes", 0, set_print_codes, "", "print the exit code of every rank at the end"},
     {"v|verbose", 0, set_verbose, "", "say what is done and how long it takes"},
-    {"version|V", 0, show_version, "", "print the version"},
+    {"version|V|info", 0, show_version, "", "print the version"},
     {"help|h", 0, show_help, "", "print this"},
 
     {"Accepted, and needless here", 0, NULL, NULL, NULL},
-    {"oversubscribe|nooversubscribe|allow-run-as-root|q|quiet|disable-hostname-propagation", 0, set_needless, "", "any number of ranks is fine, root is fine"},
-    {"info|localhost|launch-agent", 1, set_needless, "X", "ways to reach other hosts"},
+    {"allow-run-as-root|q|quiet|disable-hostname-propagation|hetero-nodes|leave-session-attached|novm", 0, set_needless, "", "root is fine, names are kept, hosts may differ"},
+    {"localhost|launch-agent", 1, set_needless, "X", "ways to reach other hosts"},
+    {"demux|topolib", 1, set_needless, "X", "how the launcher waits (epoll) and finds the topology (hwloc)"},
     {"mca|gmca|prtemca|pmixmca", 2, note_mca, "NAME VALUE", "noted as meaningless"},
     {NULL, 0, NULL, NULL, NULL},
 };

@@ -7,9 +7,12 @@
 
 #include "mpiexec/spec.h"
 
+/* As number of words: NAME VALUE, or NAME=VALUE in one word. */
+enum { OPTION_ASSIGNS = -1 };
+
 struct optset {
     const char *names;                        /* "n|np"; with set == NULL: a heading of the help text */
-    int nargs;                                /* 0, 1 or 2 words that follow */
+    int nargs;                                /* 0, 1 or 2 words that follow, or OPTION_ASSIGNS */
     int (*set)(struct spec *, char **values); /* result as of options_parse */
     const char *args, *help;
 };

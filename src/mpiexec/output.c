@@ -208,7 +208,11 @@ void output_resume(void)
 
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
 
-/* "%r" = rank, "%h" = host, "%p" = node, "%%" = %; "%g" names the job, of which we have one. */
+/* The digits of the highest rank. */
+static int rank_digits(void) { return snprintf(NULL, 0, "%d", self.job->size - 1); }
+
+/* "%r" = rank, "%R" with zeros before it, "%h" = host, "%p" = node, "%%" = %; "%g" names the job, of which we have one.
+ */
 static char *expand(const char *pattern, int rank)
 {
     char *name = xstrdup("");
@@ -218,6 +222,8 @@ static char *expand(const char *pattern, int rank)
             next = xasprintf("%s%c", name, *p);
         else if (*++p == 'r')
             next = xasprintf("%s%d", name, rank);
+        else if (*p == 'R')
+            next = xasprintf("%s%0*d", name, rank_digits(), rank);
         else if (*p == 'h')
             next = xasprintf("%s%s", name, launch_host(self.job, &self.job->ranks[rank]));
         else if (*p == 'p')
@@ -232,6 +238,16 @@ static char *expand(const char *pattern, int rank)
     return name;
 }
 
+/* Makes the directories that a file lies in; what cannot be made is found when the file is opened. */
+static void make_dirs(char *name)
+{
+    for (char *slash = name; (slash = strchr(slash + 1, '/'));) {
+        *slash = 0;
+        mkdir(name, 0777);
+        *slash = '/';
+    }
+}
+
 /* The sink of a file, opened at its first use: ranks may share one. NULL after saying why. */
 static struct sink *file_sink(const char *pattern, int rank)
 {
@@ -241,19 +257,19 @@ static struct sink *file_sink(const char *pattern, int rank)
             free(name);
             return self.all[i];
         }
+    if (self.job->spec->out.make_dirs) make_dirs(name);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd >= 0) return add_sink(fd, name);
     say("cannot open %s for the output of rank %d: %s", name, rank, strerror(errno));
     return NULL;
 }
 
-static int open_stream(struct stream *st, const char *pattern, struct sink *own)
+static int open_stream(struct stream *st, const char *pattern, const char *tee, struct sink *own)
 {
-    const struct out_spec *o = &self.job->spec->out;
     if (!(st->to[0] = pattern ? file_sink(pattern, st->rank) : own)) return EXIT_USAGE;
-    if (!o->tee_pattern) return 0;
-    if (!(st->to[1] = file_sink(o->tee_pattern, st->rank))) return EXIT_USAGE;
-    if (o->tee_only) {
+    if (!tee) return 0;
+    if (!(st->to[1] = file_sink(tee, st->rank))) return EXIT_USAGE;
+    if (self.job->spec->out.tee_only) {
         st->to[0] = st->to[1];
         st->to[1] = NULL;
     }
@@ -290,8 +306,8 @@ int output_open(struct job *j)
     self.err = same_file(STDOUT_FILENO, STDERR_FILENO) ? self.out : add_sink(STDERR_FILENO, "standard error");
     words_before = before_words;
     for (int i = 0; i < j->size; i++) {
-        int rc = open_stream(&j->ranks[i].out, o->out_pattern, self.out);
-        if (!rc) rc = open_stream(&j->ranks[i].err, o->err_pattern, self.err);
+        int rc = open_stream(&j->ranks[i].out, o->out_pattern, o->tee_out, self.out);
+        if (!rc) rc = open_stream(&j->ranks[i].err, o->err_pattern, o->merge ? NULL : o->tee_err, self.err);
         if (rc) return rc;
     }
     return 0;
@@ -299,7 +315,7 @@ int output_open(struct job *j)
 
 void output_attach(struct stream *st, int fd)
 {
-    fcntl(fd, F_SETFL, O_NONBLOCK); /* of our end only */
+    if (fd >= 0) fcntl(fd, F_SETFL, O_NONBLOCK); /* of our end only */
     st->fd = fd;
 }
 

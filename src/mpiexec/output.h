@@ -38,7 +38,7 @@ int output_open(struct job *);
 void output_take(struct stream *, const char *data, size_t n);
 bool output_is_full(const struct stream *);
 
-/* Takes over the read end of a rank's pipe, at start. */
+/* Takes over the read end of a rank's pipe, at start; -1: the rank has none for this stream. */
 void output_attach(struct stream *, int fd);
 
 /* Begins to forward what the attached streams carry. */

@@ -3,6 +3,7 @@
  * within the unit), binding turns the start into a set of cpus. More ranks than places start over at the first one.
  */
 #include "mpiexec/place.h"
+#include "mpiexec/cpulist.h"
 #include "mpiexec/placeopt.h"
 #include "mpiexec/words.h"
 
@@ -12,19 +13,35 @@
 
 bool place_wanted(const struct place_spec *p)
 {
-    return p->bind != UNIT_NONE || p->user || p->report || p->width ||
+    return p->bind != UNIT_NONE || p->user || p->cpu_set || p->report || p->width ||
            (p->map != UNIT_NONE && p->map != UNIT_NODE && !p->bind_said);
 }
 
-int place_topology(hwloc_topology_t *t)
+/* Leaves the cores that --cpu-set names. Their numbers are those of all the cores, so this comes before our own mask.
+ */
+static int restrict_to_set(hwloc_topology_t t, const struct place_spec *p, hwloc_bitmap_t mask)
 {
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    bool good = cpulist_all(t, p->hwthreads, p->cpu_set, set) && hwloc_bitmap_isincluded(set, mask);
+    if (good) hwloc_bitmap_copy(mask, set);
+    hwloc_bitmap_free(set);
+    if (good) return 0;
+    say("--cpu-set %s has a %s that is not there, or that this process may not use", p->cpu_set,
+        p->hwthreads ? "hardware thread" : "core");
+    return EXIT_USAGE;
+}
+
+int place_topology(const struct place_spec *p, hwloc_topology_t *t)
+{
+    int rc = 0;
     if (hwloc_topology_init(t) == 0 && hwloc_topology_load(*t) == 0) {
         /* The loaded topology has the cpus our cgroup allows; our own mask may be narrower still. */
-        hwloc_bitmap_t mask = hwloc_bitmap_alloc();
-        if (mask && hwloc_topology_is_thissystem(*t) && !hwloc_get_cpubind(*t, mask, HWLOC_CPUBIND_PROCESS))
-            hwloc_topology_restrict(*t, mask, 0);
+        hwloc_bitmap_t mask = hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(*t));
+        if (mask && hwloc_topology_is_thissystem(*t)) hwloc_get_cpubind(*t, mask, HWLOC_CPUBIND_PROCESS);
+        if (mask && p->cpu_set && !p->cpu_each) rc = restrict_to_set(*t, p, mask);
+        if (mask && !rc) hwloc_topology_restrict(*t, mask, 0);
         hwloc_bitmap_free(mask);
-        return 0;
+        return rc;
     }
     say("cannot find out the topology of this machine; without --bind-to and --map-by it is not needed");
     return EXIT_RESOURCE;
@@ -59,15 +76,20 @@ static int unit_count(hwloc_topology_t t, enum unit u)
     return n > 0 ? n : 1;
 }
 
-int place_per_host(const struct place_spec *p, int *ppn)
+static enum unit grain_of(const struct place_spec *p) { return p->hwthreads ? UNIT_HWTHREAD : UNIT_CORE; }
+
+int place_count_units(struct place_spec *p, int *ppn)
 {
     hwloc_topology_t t;
-    if (!p->per_unit || p->map == UNIT_NODE || *ppn) return 0;
-    int rc = place_topology(&t);
+    bool per_host = p->per_unit && p->map != UNIT_NODE && !*ppn;
+    if (!per_host && !p->span && !p->order_span && !p->refuse_more) return 0;
+    int rc = place_topology(p, &t);
     if (rc) return rc;
-    enum unit u = p->map == UNIT_NONE ? UNIT_CORE : p->map; /* a slot */
-    int64_t n = (int64_t)p->per_unit * unit_count(t, u);
-    *ppn = n > SLOTS_MAX ? SLOTS_MAX : (int)n;
+    p->map_units = unit_count(t, p->map == UNIT_NONE ? grain_of(p) : p->map); /* a slot is a core */
+    p->order_units = unit_count(t, p->order_unit);
+    p->cores = unit_count(t, grain_of(p));
+    int64_t n = (int64_t)p->per_unit * p->map_units;
+    if (per_host) *ppn = n > SLOTS_MAX ? SLOTS_MAX : (int)n;
     hwloc_topology_destroy(t);
     return 0;
 }
@@ -95,7 +117,7 @@ struct layout {
 
 static struct layout layout_of(hwloc_topology_t t, const struct place_spec *p, int threads, int n)
 {
-    struct layout l = {.map = p->map, .grain = p->bind == UNIT_HWTHREAD ? UNIT_HWTHREAD : UNIT_CORE};
+    struct layout l = {.map = p->map, .grain = p->bind == UNIT_HWTHREAD ? UNIT_HWTHREAD : grain_of(p)};
     if (l.map == UNIT_NONE || l.map == UNIT_CORE || l.map == UNIT_HWTHREAD) {
         if (l.map == UNIT_HWTHREAD && !p->bind_said) l.grain = UNIT_HWTHREAD;
         l.map = UNIT_NODE;
@@ -145,9 +167,10 @@ static void widen(hwloc_topology_t t, enum unit u, int width, hwloc_bitmap_t set
 /* What a rank is bound to when the options say only how to map: the unit it was mapped to. */
 static enum unit binding_of(const struct place_spec *p)
 {
-    if (p->bind_said) return p->bind;
-    if (p->width) return UNIT_CORE;
-    return p->map == UNIT_NODE ? UNIT_NONE : p->map;
+    enum unit mapped = p->map == UNIT_NODE ? UNIT_NONE : p->map;
+    if (!p->bind_said && p->width) return grain_of(p);
+    if (p->bind_said) mapped = p->bind;
+    return mapped == UNIT_NONE && p->cpu_set ? UNIT_NODE : mapped; /* of the node, what the set leaves */
 }
 
 /* --bind-to user:LIST: the r-th element of "0,2+3,4-7". */
@@ -180,25 +203,83 @@ static void finish(hwloc_topology_t t, struct place *pl)
     pl->numa = unit_holding(t, UNIT_NUMA, pl->cpus);
 }
 
+/* The cpus of the i-th place. */
+static int place_cpus(hwloc_topology_t t, const struct place_spec *p, const struct layout *l, int i, hwloc_bitmap_t set)
+{
+    enum unit bind = binding_of(p);
+    if (p->user) return user_cpus(t, p->user, i, set);
+    if (p->cpu_each) {
+        if (cpulist_nth(t, p->hwthreads, p->cpu_set, i, set)) return 0;
+        say("--cpu-list %s has a core that this machine has not, or that this process may not use", p->cpu_set);
+        return EXIT_USAGE;
+    }
+    start_of(t, l, i, set);
+    if (bind != l->grain) widen(t, bind, p->width, set);
+    return 0;
+}
+
+/* --rank-by a unit: the order in which `n` places get their ranks. They were mapped in the order 0 to n-1; `unit` of
+ * each is where it lies. */
+static void order_places(const int *unit, bool fill, int *order, int n)
+{
+    int most = -1, done = 0;
+    for (int i = 0; i < n; i++) most = unit[i] > most ? unit[i] : most;
+    int *next = xcalloc((size_t)most + 2, sizeof *next); /* by unit: where to look for its next place */
+    while (done < n)
+        for (int u = -1; u <= most; u++)
+            for (bool more = true; more && next[u + 1] < n; next[u + 1]++)
+                if (unit[next[u + 1]] == u) {
+                    order[done++] = next[u + 1];
+                    more = fill;
+                }
+    free(next);
+}
+
+/* Which place each of `n` ranks gets: its own number's, unless ranks are numbered by a unit. */
+static void order_ranks(hwloc_topology_t t, const struct place_spec *p, const struct layout *l, int *order, int n)
+{
+    for (int i = 0; i < n; i++) order[i] = i;
+    if (p->order != RANK_BY_UNIT) return;
+    int *unit = xcalloc((size_t)n, sizeof *unit);
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    for (int i = 0; i < n; i++) {
+        start_of(t, l, i, set);
+        unit[i] = unit_holding(t, p->order_unit, set);
+    }
+    order_places(unit, p->order_fill, order, n);
+    hwloc_bitmap_free(set);
+    free(unit);
+}
+
 int place_ranks(hwloc_topology_t t, const struct place_spec *p, int threads, struct place *places, int n)
 {
     struct layout l = layout_of(t, p, threads, n);
-    enum unit bind = binding_of(p);
-    for (int r = 0; r < n; r++) {
+    bool bound = binding_of(p) != UNIT_NONE || p->user;
+    int rc = 0, *order = xcalloc((size_t)n, sizeof *order);
+    if (bound) order_ranks(t, p, &l, order, n);
+    for (int r = 0; r < n && !rc; r++) {
         struct place *pl = &places[r];
         *pl = (struct place){.l3 = -1, .numa = -1};
-        if (bind == UNIT_NONE && !p->user) continue;
+        if (!bound) continue;
         pl->cpus = hwloc_bitmap_alloc();
-        if (p->user) {
-            int rc = user_cpus(t, p->user, r, pl->cpus);
-            if (rc) return rc;
-        } else {
-            start_of(t, &l, r, pl->cpus);
-            if (bind != l.grain) widen(t, bind, p->width, pl->cpus);
-        }
-        finish(t, pl);
+        rc = place_cpus(t, p, &l, order[r], pl->cpus);
+        if (!rc) finish(t, pl);
     }
-    return 0;
+    free(order);
+    return rc;
+}
+
+int place_slots(hwloc_topology_t t, const struct place_spec *p, const char *slots, struct place *pl)
+{
+    *pl = (struct place){.l3 = -1, .numa = -1};
+    if (!slots) return 0;
+    pl->cpus = hwloc_bitmap_alloc();
+    if (cpulist_slots(t, p->hwthreads, slots, pl->cpus)) {
+        finish(t, pl);
+        return 0;
+    }
+    say("rank file: slot=%s has a socket or core that this machine has not, or that this process may not use", slots);
+    return EXIT_USAGE;
 }
 
 void place_words(hwloc_topology_t t, const struct place *pl, char *buf, size_t size)

@@ -45,9 +45,14 @@ int placeopt_bind(struct place_spec *p, const char *text)
     char *copy = xstrdup(text), *rest = copy, *word = strsep(&rest, ":");
     bool ok;
     p->bind_said = true;
+    p->user = NULL; /* of an earlier --bind-to */
+    p->cpu_each = false;
     if (!strcasecmp(word, "user")) {
         p->user = text + (rest ? rest - copy : 0);
         ok = rest && *rest && strspn(rest, "0123456789,+-") == strlen(rest);
+    } else if (!strcasecmp(word, "cpu-list")) {
+        p->cpu_each = true;
+        ok = !rest || !strcasecmp(rest, "ordered");
     } else {
         if (!strcasecmp(word, "rr")) word = "core";
         ok = unit_named(word, &p->bind) && p->bind != UNIT_NODE;
@@ -58,8 +63,7 @@ int placeopt_bind(struct place_spec *p, const char *text)
     }
     if (!ok)
         say("--bind-to %s is not understood: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket (with :N "
-            "for "
-            "several), or user:LIST of cpus",
+            "for several), user:LIST of cpus, or cpu-list:ordered",
             text);
     free(copy);
     return ok ? 0 : EXIT_USAGE;
@@ -67,9 +71,21 @@ int placeopt_bind(struct place_spec *p, const char *text)
 
 static bool map_modifier(struct place_spec *p, const char *word)
 {
-    static const char *const needless[] = {"oversubscribe", "nooversubscribe", "span",     "inherit",
-                                           "noinherit",     "hwtcpus",         "corecpus", "ordered"};
+    static const char *const needless[] = {"inherit", "noinherit", "ordered"};
+    const struct {
+        const char *name;
+        bool *flag, value;
+    } flags[] = {{"oversubscribe", &p->refuse_more, false},
+                 {"nooversubscribe", &p->refuse_more, true},
+                 {"span", &p->span, true},
+                 {"hwtcpus", &p->hwthreads, true},
+                 {"corecpus", &p->hwthreads, false}};
     if (!strncasecmp(word, "pe=", 3)) return positive(word + 3, &p->width);
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        if (!strcasecmp(word, flags[i].name)) {
+            *flags[i].flag = flags[i].value;
+            return true;
+        }
     for (size_t i = 0; i < ARRAY_LEN(needless); i++)
         if (!strcasecmp(word, needless[i])) return true;
     return false;
@@ -84,13 +100,36 @@ int placeopt_map(struct place_spec *p, const char *text, int *ppn)
         word = strsep(&rest, ":,");
         ok = ok && word && unit_named(word, &p->map);
         if (ok && p->map == UNIT_NODE) *ppn = p->per_unit;
+    } else if (!*word) { /* modifiers alone: ranks are mapped as they are without */
+        ok = rest;
     } else {
         ok = unit_named(word, &p->map) && strcasecmp(word, "none");
     }
     while (ok && (word = strsep(&rest, ":,"))) ok = map_modifier(p, word);
     if (!ok)
         say("--map-by %s is not understood: slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket, node or "
-            "ppr:N:unit, with :PE=N for N cores a rank",
+            "ppr:N:unit, with :PE=N for N cores a rank, :SPAN, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS",
+            text);
+    free(copy);
+    return ok ? 0 : EXIT_USAGE;
+}
+
+int placeopt_rank(struct place_spec *p, const char *text)
+{
+    char *copy = xstrdup(text), *rest = copy, *word = strsep(&rest, ":");
+    bool ok = unit_named(word, &p->order_unit) && strcasecmp(word, "none");
+    p->order = p->order_unit == UNIT_NONE ? RANK_BY_SLOT : p->order_unit == UNIT_NODE ? RANK_BY_NODE : RANK_BY_UNIT;
+    while (ok && (word = strsep(&rest, ":,"))) {
+        if (!strcasecmp(word, "span"))
+            p->order_span = true;
+        else if (!strcasecmp(word, "fill"))
+            p->order_fill = true;
+        else
+            ok = false;
+    }
+    if (!ok)
+        say("--rank-by %s is not understood: slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket or node, "
+            "with :SPAN or :FILL",
             text);
     free(copy);
     return ok ? 0 : EXIT_USAGE;

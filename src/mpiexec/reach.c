@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define STAGGER_MS 200
-#define AGAIN_MS 500 /* from the end of one round to the next */
+#define AGAIN_MS 100 /* from the end of one round to the next */
 
 struct attempt {
     int at; /* which address */

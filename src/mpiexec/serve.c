@@ -14,8 +14,11 @@
 #include "mpiexec/words.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LAUNCH_PMIX "TERN_LAUNCH_PMIX"
 
 #define FDS_OF_LAUNCHER 128 /* besides those of the ranks; with the agents and links to other hosts */
 #define FDS_PER_RANK 4      /* two pipes, a PMIx connection, a file for its output */
@@ -53,31 +56,62 @@ static int find_program(struct app *a)
 {
     int rc = program_find(&a->program, a->spec, &a->env);
     if (rc) return rc;
+    library_of(&a->library, a->program.wdir_fd, a->program.path);
     strv_push(&a->shell_argv, "/bin/sh");
     strv_push(&a->shell_argv, a->program.path);
     for (int k = 1; k < a->spec->argv.n; k++) strv_push(&a->shell_argv, a->spec->argv.v[k]);
     return 0;
 }
 
+/* The variable is looked up where the ranks get it from: on other hosts, that is not the launcher's own environment. */
+static int check_wish(const struct app *a)
+{
+    static const char *const wishes[] = {"", "auto", "always", "never"};
+    const char *wish = environ_get(&a->env, LAUNCH_PMIX);
+    for (size_t i = 0; wish && i < ARRAY_LEN(wishes); i++)
+        if (!strcmp(wish, wishes[i])) return 0;
+    if (wish) say("variable " LAUNCH_PMIX ": '%s' is not one of auto|always|never", wish);
+    return wish ? EXIT_USAGE : 0;
+}
+
+static int check_app(const struct job *j, int app)
+{
+    struct app *a = &j->apps[app];
+    int rc = check_wish(a);
+    if (rc) return rc;
+    if (has_ranks(j, app)) return find_program(a);
+    library_of(&a->library, AT_FDCWD, a->spec->argv.v[0]); /* the file of other hosts, if it is here as well */
+    return 0;
+}
+
 int serve_check(struct job *j)
 {
     int rc = raise_limits(j);
-    for (int i = 0; i < j->spec->napps && !rc; i++)
-        if (has_ranks(j, i)) rc = find_program(&j->apps[i]);
+    for (int i = 0; i < j->spec->napps && !rc; i++) rc = check_app(j, i);
     return rc;
 }
 
 /* --- preparation ------------------------------------------------------------------------------------------------- */
 
+/* Does a rank file bind ranks of this node? */
+static bool has_slots(const struct job *j)
+{
+    for (int i = 0; i < launch_nlocal(j); i++)
+        if (launch_local(j, i)->slots) return true;
+    return false;
+}
+
 static int place_node(struct job *j)
 {
     const struct place_spec *p = &j->spec->place;
     int n = launch_nlocal(j);
-    if (!place_wanted(p)) return 0;
+    if (!place_wanted(p) && !has_slots(j)) return 0;
     const char *threads = environ_get(&j->apps[0].env, "OMP_NUM_THREADS");
     struct place *places = xcalloc((size_t)n, sizeof *places);
-    int rc = place_topology(&j->topology);
+    int rc = place_topology(p, &j->topology);
     if (!rc) rc = place_ranks(j->topology, p, threads ? atoi(threads) : 0, places, n);
+    for (int i = 0; i < n && !rc && has_slots(j); i++)
+        rc = place_slots(j->topology, p, launch_local(j, i)->slots, &places[i]);
     for (int i = 0; i < n && !rc; i++) {
         char words[256];
         struct rank *r = launch_local(j, i);
@@ -103,6 +137,7 @@ static int make_block(struct job *j)
     h->node = (uint32_t)j->node;
     h->local_size = (uint32_t)launch_nlocal(j);
     h->usable_cpus = (uint32_t)cpus_usable();
+    block_open_memory(&j->block, launch_nlocal(j));
     for (int i = 0; i < j->size; i++) {
         const struct rank *r = &j->ranks[i];
         job_places(h)[i] = (struct job_place){.node = (uint32_t)r->node,
@@ -128,8 +163,30 @@ static int open_exchange(struct job *j)
     return EXIT_RESOURCE;
 }
 
+/* Programs that are linked with Tern find each other by the job block. All others may need PMIx: of a script, or of an
+ * interpreter that loads MPI later, nobody knows. */
+static bool needs_pmix(const struct app *a)
+{
+    const char *always = environ_get(&a->env, LAUNCH_PMIX), *bootstrap = environ_get(&a->env, "TERN_BOOTSTRAP");
+    if (bootstrap && !strcmp(bootstrap, "pmix")) return true;
+    if (always && !strcmp(always, "always")) return true;
+    if (always && !strcmp(always, "never")) return false;
+    return a->library.kind != LIBRARY_TERN || a->library.pmix;
+}
+
+static bool some_need_pmix(const struct job *j)
+{
+    for (int i = 0; i < j->spec->napps; i++)
+        if (has_ranks(j, i) && needs_pmix(&j->apps[i])) return true;
+    return false;
+}
+
 static int start_server(struct job *j)
 {
+    if (!some_need_pmix(j)) {
+        say_verbose("no PMIx server: the programs are linked with Tern, and need none (" LAUNCH_PMIX ")");
+        return 0;
+    }
     if (guard_make_dir(&j->guard) && server_open(j, j->guard.page->dir)) {
         server_register(j);
         return 0;

@@ -2,8 +2,9 @@
  * server.c - the PMIx server of a node: start, and the library's upcalls.
  *
  * The library itself gathers what the local clients contribute to a fence. On one host the upcalls for exchange only
- * hand back what they got; on several, fence.c and modex.c go on, on the main thread. PMIx_server_finalize is never called: it takes longer than a short job, to free what the
- * system frees anyway; the server's files go with the job's directory.
+ * hand back what they got; on several, fence.c and modex.c go on, on the main thread. PMIx_server_finalize is never
+ * called: it takes longer than a short job, to free what the system frees anyway; the server's files go with the job's
+ * directory.
  */
 #include "mpiexec/server.h"
 #include "mpiexec/environ.h"
@@ -22,6 +23,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define OMPI_DAEMON "OMPI_MCA_orte_local_daemon_uri="
 
 static struct {
     bool up;
@@ -225,6 +228,8 @@ static void take_variables(void)
     PMIX_PROC_LOAD(&p, self.job, 0);
     if (PMIx_server_setup_fork(&p, &env) != PMIX_SUCCESS) return;
     for (char **e = env; e && *e; e++) strv_push(&self.variables, *e);
+    /* Open MPI up to 4 asks PMIx only where it sees the address of a daemon of its own, which it then does not use. */
+    strv_push(&self.variables, OMPI_DAEMON "0.0;tcp://127.0.0.1:1");
 }
 
 bool server_open(const struct job *j, const char *dir)

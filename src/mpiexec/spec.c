@@ -38,6 +38,11 @@ int spec_settle(struct spec *s)
         return EXIT_USAGE;
     }
     s->size = (int)size;
+    if (s->rankfile.path && (rc = rankfile_check(&s->rankfile, s->size))) return rc;
+    if (s->place.cpu_each && !s->place.cpu_set) {
+        say("--bind-to cpu-list:ordered needs a list: --cpu-list 0,2-3");
+        return EXIT_USAGE;
+    }
     if (s->in.kind == IN_RANK && s->in.rank >= s->size) {
         say("--stdin %d: there is no such rank, the job has %d", s->in.rank, s->size);
         return EXIT_USAGE;

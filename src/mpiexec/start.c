@@ -22,7 +22,7 @@
 /* All the child needs, worked out before the fork. */
 struct plan {
     int in, out, err;
-    int block, bell; /* inherited as they are; bell: -1 = none */
+    int inherited[3];        /* as they are; -1 = none */
     int wdir;                /* AT_FDCWD = stay */
     const char *path;
     char **argv, **envp;
@@ -47,15 +47,16 @@ static void fail(struct plan *p, const char *step)
 static void child_descriptors(struct plan *p)
 {
     if (dup2(p->in, 0) < 0 || dup2(p->out, 1) < 0 || dup2(p->err, 2) < 0) fail(p, "dup2");
-    if (fcntl(p->block, F_SETFD, 0) || (p->bell >= 0 && fcntl(p->bell, F_SETFD, 0))) fail(p, "fcntl");
+    for (size_t i = 0; i < ARRAY_LEN(p->inherited); i++)
+        if (p->inherited[i] >= 0 && fcntl(p->inherited[i], F_SETFD, 0)) fail(p, "fcntl");
     if (p->wdir != AT_FDCWD && fchdir(p->wdir)) fail(p, "entering the working directory");
     setrlimit(RLIMIT_NOFILE, p->nofile); /* lowering the soft limit to what it was */
 }
 
 static void child(struct plan *p)
 {
-    static const int caught[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1,
-                                 SIGUSR2, SIGCONT, SIGTSTP, SIGPIPE, SIGTTIN, SIGTTOU};
+    static const int caught[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,
+                                 SIGCONT, SIGTSTP, SIGPIPE, SIGTTIN, SIGTTOU, SIGXFSZ};
     setpgid(0, 0); /* a group, not a session: doc/decisions/one-session.md */
     atomic_store(p->group, getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -111,6 +112,7 @@ void start_environment(struct strv *env, const struct job *j, const struct rank 
     if (common->n) environ_put(env, xasprintf("PMIX_RANK=%d", r->rank));
     environ_put(env, xasprintf("%s=%s", SWEEP_MARK, j->mark));
     environ_put(env, xasprintf("%s=%d", JOB_ENV_FD, j->block.fd));
+    environ_put(env, xasprintf("%s=%s", JOB_ENV_ID, j->block.id));
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         environ_put(env, xasprintf("%s=%d", numbers[i].name, numbers[i].value));
 }
@@ -145,14 +147,14 @@ int start_rank(struct job *j, struct rank *r, const struct strv *env, int in)
                      .mask = &j->signal_mask,
                      .nofile = &j->nofile,
                      .launcher = getpid(),
-                     .block = j->block.fd,
-                     .bell = j->block.bell[1],
+                     .inherited = {j->block.fd, j->block.bell[1], j->block.memory},
                      .group = &j->guard.page->groups.id[r->rank]};
     pid_t pid = -1;
-    if (!pipe2(out, O_CLOEXEC) && !pipe2(err, O_CLOEXEC)) {
+    bool merge = j->spec->out.merge;
+    if (!pipe2(out, O_CLOEXEC) && (merge || !pipe2(err, O_CLOEXEC))) {
         p.in = in;
         p.out = out[1];
-        p.err = err[1];
+        p.err = merge ? out[1] : err[1];
         p.step = "vfork";
         plan_cpus(&p, j, r);
         pid = launch(&p);

@@ -55,6 +55,9 @@ enum tree_type {
     TREE_MODEX,
     TREE_NAMES_ASK,
     TREE_NAMES,
+    /* Root and nodes again. */
+    TREE_TRACE,
+    TREE_TRACED,
     TREE_TYPES = 48
 };
 

@@ -14,6 +14,7 @@
 #include "mpiexec/relay.h"
 #include "mpiexec/report.h"
 #include "mpiexec/sink.h"
+#include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/wire.h"
 #include "mpiexec/words.h"
@@ -27,7 +28,8 @@
 #include <unistd.h>
 
 #define DRAIN_TICK_MS 10
-#define PROGRESS_S 5 /* how often a user at a terminal is told what a slow start waits for */
+#define TRACE_MARGIN_S 10 /* after TRACE_LIMIT_S, for the answers of the nodes to come */
+#define PROGRESS_S 5      /* how often a user at a terminal is told what a slow start waits for */
 
 static struct {
     struct job *job;
@@ -37,11 +39,14 @@ static struct {
     int code;   /* of the job; the first failure's */
     int coming; /* nodes that are not ready */
     int left;   /* nodes that are not over */
+    int traces; /* nodes that are to say stack traces yet */
     struct node_state {
-        bool ready, over;
+        bool ready, over, tracing; /* tracing: counted in `traces` */
     } * nodes;
-    struct event *timer, *progress;
+    struct event *timer, *progress, *trace_limit;
 } self;
+
+static bool has_daemons(const struct job *j) { return j->nnodes > 1 || j->node == NODE_NONE; }
 
 static void set_timer(struct event *timer, int ms)
 {
@@ -88,16 +93,11 @@ static void end_ranks(int sig)
     live_end(sig, self.code);
 }
 
-/* The first cause of the end: notes the exit code and says why, followed by what is done about it. */
-static void TERN_PRINTF(3, 4) fail(int code, int sig, const char *fmt, ...)
+static void fail_for(int code, int sig, const char *why)
 {
-    char why[1024];
-    va_list ap;
     if (self.phase != RUNNING && self.phase != STARTING) return;
-    self.code = code;
-    va_start(ap, fmt);
-    vsnprintf(why, sizeof why, fmt, ap);
-    va_end(ap);
+    /* A failure never ends with 0; once traces are taken, the time limit was first. */
+    if (!self.traces) self.code = code & 0xff ? code & 0xff : 1;
     if (*why && self.live && self.phase == RUNNING)
         say("%s; ending the %s%d rank%s that run%s", why, self.live < self.job->size ? "other " : "", self.live,
             self.live == 1 ? "" : "s", self.live == 1 ? "s" : "");
@@ -109,11 +109,52 @@ static void TERN_PRINTF(3, 4) fail(int code, int sig, const char *fmt, ...)
         drain_or_leave();
 }
 
+/* The first cause of the end: notes the exit code and says why, followed by what is done about it. */
+static void TERN_PRINTF(3, 4) fail(int code, int sig, const char *fmt, ...)
+{
+    char why[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    fail_for(code, sig, why);
+}
+
+/* A rank has failed, which is the end of all others, or with -disable-auto-cleanup its own alone. */
+static void TERN_PRINTF(2, 3) fail_rank(int code, const char *fmt, ...)
+{
+    char why[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(why, sizeof why, fmt, ap);
+    va_end(ap);
+    if (!self.job->spec->keep_going) {
+        fail_for(code, SIGTERM, why);
+    } else if (self.phase == RUNNING) {
+        if (!self.code) self.code = code;
+        if (*why) say("%s%s", why, self.live ? "; the others go on (-disable-auto-cleanup)" : "");
+    }
+}
+
+static void time_is_over(void)
+{
+    fail(EXIT_TIMEOUT, SIGTERM, "the time limit of %g s is over", self.job->spec->timeout);
+}
+
+/* The stack traces of a node are said, or will not come any more. */
+static void traced(int node)
+{
+    if (!self.nodes[node].tracing) return;
+    self.nodes[node].tracing = false;
+    if (!--self.traces) time_is_over();
+}
+
 static void node_over(int node)
 {
     if (self.nodes[node].over) return;
     self.nodes[node].over = true;
-    if (--self.left || self.phase == DRAINING) return;
+    if (--self.left) traced(node);
+    if (self.left || self.phase == DRAINING) return;
     output_finish(self.job);
     drain_or_leave();
 }
@@ -128,34 +169,35 @@ static void judge_signal(const struct rank *r, pid_t pid)
     if (sig == SIGPIPE && output_broken())
         fail(128 + sig, SIGTERM, "%s", ""); /* the closed output was said already */
     else
-        fail(128 + sig, SIGTERM, "rank %d on %s (%s, pid %d) was killed by signal %d (%s)%s", r->rank,
-             launch_host(self.job, r), program_of(r), (int)pid, sig, signal_words(sig),
-             WCOREDUMP(r->status) ? " and dumped core" : "");
+        fail_rank(128 + sig, "rank %d on %s (%s, pid %d) was killed by signal %d (%s)%s%s", r->rank,
+                  launch_host(self.job, r), program_of(r), (int)pid, sig, signal_words(sig),
+                  WCOREDUMP(r->status) ? " and dumped core" : "", signal_hint(sig));
 }
 
 static void judge_exit(const struct rank *r, const struct live_exit *e)
 {
     int code = WEXITSTATUS(r->status);
     if (e->aborted) { /* the rank that called MPI_Abort has said so */
-        fail((int)((e->aborted - 1) & 0xff), SIGTERM, "%s", "");
+        fail((int)(e->aborted - 1), SIGTERM, "%s", "");
     } else if (e->life == JOB_LIFE_INITIALISED) {
-        fail(code ? code : 1, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d without calling MPI_Finalize",
-             r->rank, launch_host(self.job, r), program_of(r), (int)e->pid, code);
+        fail_rank(code, "rank %d on %s (%s, pid %d) exited with code %d without calling MPI_Finalize",
+                  r->rank, launch_host(self.job, r), program_of(r), (int)e->pid, code);
     } else if (code && e->life == JOB_LIFE_FINALISED) { /* its part of the job was done: the others may end theirs */
         if (!self.code && self.phase == RUNNING) self.code = code;
         say_verbose("rank %d (pid %d) exited with code %d after MPI_Finalize", r->rank, (int)e->pid, code);
     } else if (code && self.job->size == 1) { /* the exit code says it all, as in the shell */
-        fail(code, SIGTERM, "%s", "");
+        fail_rank(code, "%s", "");
     } else if (code) {
-        fail(code, SIGTERM, "rank %d on %s (%s, pid %d) exited with code %d", r->rank, launch_host(self.job, r),
-             program_of(r), (int)e->pid, code);
+        fail_rank(code, "rank %d on %s (%s, pid %d) exited with code %d%s", r->rank, launch_host(self.job, r),
+                  program_of(r), (int)e->pid, code, code_hint(code));
     }
 }
 
 static void on_exit_of_rank(const struct live_exit *e)
 {
-    const struct rank *r = &self.job->ranks[e->rank];
+    struct rank *r = &self.job->ranks[e->rank];
     self.live--;
+    r->joined = e->life != JOB_LIFE_NONE;
     if (WIFSIGNALED(e->status))
         judge_signal(r, e->pid);
     else
@@ -164,7 +206,7 @@ static void on_exit_of_rank(const struct live_exit *e)
 
 static void on_abort(const struct server_abort *a)
 {
-    fail(a->code & 0xff ? a->code & 0xff : 1, SIGTERM, "rank %d on %s called PMIx_Abort with code %d%s%s", a->rank,
+    fail(a->code, SIGTERM, "rank %d on %s called PMIx_Abort with code %d%s%s", a->rank,
          launch_host(self.job, &self.job->ranks[a->rank]), a->code, *a->words ? ": " : "", a->words);
 }
 
@@ -199,9 +241,7 @@ static bool take_failed(int from, const void *bytes, size_t n)
     int code = (int)wire_get32(&w) & 0xff;
     char *words = wire_get_text(&w);
     bool good = wire_done(&w) && words && from >= 0;
-    if (good)
-        fail(code ? code : 1, SIGTERM, *words ? "host %s: %s" : "host %s has a problem", self.job->nodes[from].name,
-             words);
+    if (good) fail(code, SIGTERM, *words ? "host %s: %s" : "host %s has a problem", self.job->nodes[from].name, words);
     free(words);
     return good;
 }
@@ -307,11 +347,55 @@ static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
     live_stop(stop_self);
 }
 
+/* --- the time limit ---------------------------------------------------------------------------------------------- */
+
+static void own_traced(void) { traced(self.job->node); }
+
+/* A node that was over when it was asked answers as well, or its answer crosses the news of its end. */
+static bool take_traced(int from, const void *bytes, size_t n)
+{
+    (void)bytes;
+    if (n || from < 0) return false;
+    traced(from);
+    return true;
+}
+
+/* A node has neither answered nor ended: its daemon is stopped, or its host hangs. */
+static void on_trace_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    time_is_over();
+}
+
+/* Daemons of nodes that are over may be lost without a word (lose): no answer is awaited of them. */
+static void ask_for_traces(void)
+{
+    self.code = EXIT_TIMEOUT; /* also if the ranks end before their traces are there */
+    for (int i = 0; i < self.job->nnodes; i++) self.traces += self.nodes[i].tracing = !self.nodes[i].over;
+    set_timer(self.trace_limit, (TRACE_LIMIT_S + TRACE_MARGIN_S) * 1000);
+    if (has_daemons(self.job)) tree_send(TREE_ALL, TREE_TRACE, NULL, 0);
+    if (self.job->node != NODE_NONE && self.nodes[self.job->node].tracing) trace_start(self.job, own_traced);
+}
+
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
-    fail(EXIT_TIMEOUT, SIGTERM, "the time limit of %g s is over", self.job->spec->timeout);
+    if (!self.job->spec->stack_traces || self.phase != RUNNING) {
+        time_is_over();
+        return;
+    }
+    say("the time limit of %g s is over; stack traces of the ranks:", self.job->spec->timeout);
+    ask_for_traces();
 }
+
+static void limit_time(void)
+{
+    double s = self.job->spec->timeout;
+    struct timeval t = {.tv_sec = (time_t)s, .tv_usec = (suseconds_t)((s - (double)(time_t)s) * 1e6)};
+    if (s > 0) evtimer_add(evtimer_new(self.job->base, on_timeout, NULL), &t);
+}
+
+/* --- the whole --------------------------------------------------------------------------------------------------- */
 
 static void on_room(void)
 {
@@ -328,8 +412,6 @@ static void catch_signal(int sig, event_callback_fn handler)
     evsignal_add(evsignal_new(self.job->base, sig, handler, NULL), NULL);
 }
 
-/* --- the whole --------------------------------------------------------------------------------------------------- */
-
 static void take_messages(void)
 {
     tree_handlers[TREE_READY] = take_ready;
@@ -339,13 +421,7 @@ static void take_messages(void)
     tree_handlers[TREE_ABORT] = take_abort;
     tree_handlers[TREE_OVER] = take_over;
     tree_handlers[TREE_LOST] = take_lost;
-}
-
-static void limit_time(void)
-{
-    double s = self.job->spec->timeout;
-    struct timeval t = {.tv_sec = (time_t)s, .tv_usec = (suseconds_t)((s - (double)(time_t)s) * 1e6)};
-    if (s > 0) evtimer_add(evtimer_new(self.job->base, on_timeout, NULL), &t);
+    tree_handlers[TREE_TRACED] = take_traced;
 }
 
 void watch_open(struct job *j)
@@ -353,6 +429,7 @@ void watch_open(struct job *j)
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT}, forwards[] = {SIGUSR1, SIGUSR2, SIGCONT};
     self.job = j;
     self.timer = evtimer_new(j->base, on_timer, NULL);
+    self.trace_limit = evtimer_new(j->base, on_trace_limit, NULL);
     self.nodes = xcalloc((size_t)j->nnodes, sizeof *self.nodes);
     self.left = j->nnodes;
     self.coming = j->nnodes - (j->node != NODE_NONE);
@@ -393,7 +470,7 @@ int watch_ready(void)
 void watch_start(void)
 {
     self.phase = RUNNING;
-    if (self.job->nnodes > 1 || self.job->node == NODE_NONE) tree_send(TREE_ALL, TREE_START, NULL, 0);
+    if (has_daemons(self.job)) tree_send(TREE_ALL, TREE_START, NULL, 0);
 }
 
 void watch_give_up(int code)

@@ -1,6 +1,7 @@
 /* words.c - the launcher's messages. */
 #include "mpiexec/words.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,4 +51,30 @@ const char *signal_words(int sig)
 {
     const char *words = sigdescr_np(sig);
     return words ? words : "unknown signal";
+}
+
+const char *code_hint(int code)
+{
+    static char words[256];
+    int sig = code - 128;
+    if (sig <= 0 || !sigabbrev_np(sig)) return "";
+    snprintf(words, sizeof words, " (from a shell that means: its command was killed by signal %d (%s)%s)", sig,
+             signal_words(sig), signal_hint(sig));
+    return words;
+}
+
+const char *signal_hint(int sig)
+{
+    switch (sig) {
+    case SIGXFSZ:
+        return ": a file grew beyond the limit of `ulimit -f`, which holds for shared memory as well";
+    case SIGXCPU:
+        return ": the limit of processor time of `ulimit -t` was reached";
+    case SIGBUS:
+        return ": a mapped file was truncated, or the file system behind it (/dev/shm?) is full";
+    case SIGKILL:
+        return ": sent by a user, or by the system for want of memory (see dmesg)";
+    default:
+        return "";
+    }
 }

@@ -32,4 +32,10 @@ extern void (*words_to)(const char *line);
 /* "Segmentation fault" for SIGSEGV; never NULL. */
 const char *signal_words(int sig);
 
+/* What a death by this signal usually means, to follow these words: ": a file grew ..."; "" where they say it all. */
+const char *signal_hint(int sig);
+
+/* The same of an exit code, which a shell makes of the signal that killed its command: " (by a shell: ...)". */
+const char *code_hint(int code);
+
 #endif
