@@ -1,10 +1,13 @@
 /*
  * arguments.c - runs the generated calls, each with one wrong argument, and judges them: the error class that the kind of
- * argument has (MPI-5.0 section 9.4), words that name the argument, results left alone. See maint/gen_argument_test.
+ * argument has (MPI-5.0 section 9.4), words that name the argument, results left alone, handles null. See
+ * maint/gen_argument_test.
  */
 #include "arguments.h"
 
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,12 +24,15 @@ MPI_Message message = MPI_MESSAGE_NO_PROC;
 MPI_Status status;
 MPI_F08_status f08_status;
 MPI_Fint fortran_status[MPI_F_STATUS_SIZE];
-int buffer[64], other_buffer[64];
+static int room[65];
+int *const buffer = room + 1, *const before_buffer = room, other_buffer[64];
 int ones[] = {1, 1, 1, 1, 1, 1, 1, 1}, ramp[] = {0, 1, 2, 3, 4, 5, 6, 7}, zeros[RANKS];
 MPI_Count large_ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
 int minus_ones[] = {-1, -1, -1, -1, -1, -1, -1, -1};
 MPI_Count large_minus_ones[] = {-1, -1, -1, -1, -1, -1, -1, -1};
-MPI_Datatype types[RANKS], bad_types[RANKS], committed, derived, freed_type;
+int most[] = {INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX};
+MPI_Count large_most[RANKS], share, shares[RANKS];
+MPI_Datatype types[RANKS], bad_types[RANKS], committed, derived, freed_type, giant, giants[RANKS];
 MPI_Op freed_op;
 MPI_Errhandler freed_errhandler;
 
@@ -38,15 +44,35 @@ void session_handler(MPI_Session *s, int *code, ...) { (void)s, (void)code; }
 /* ---- judging ---- */
 
 static _Alignas(16) unsigned char slots[SLOTS][SLOT_BYTES];
+static void *nulls[SLOTS]; /* what a call that fails writes into a slot, if not NULL */
 static const char *now; /* the function being tested */
 static int judged, failed;
 
 void *out(int i) { return slots[i]; }
 
+void *none_made(int i, void *null)
+{
+    nulls[i] = null;
+    return slots[i];
+}
+
 void begin(const char *function)
 {
     now = function;
     memset(slots, PATTERN, sizeof slots);
+    memset(nulls, 0, sizeof nulls);
+}
+
+/* Slots that have their null handle are as they were; false: one has not got it. */
+static bool take_nulls(void)
+{
+    bool all = true;
+    for (int i = 0; i < SLOTS; i++) {
+        if (!nulls[i]) continue;
+        all = all && !memcmp(slots[i], &nulls[i], sizeof nulls[i]);
+        memset(slots[i], PATTERN, sizeof nulls[i]);
+    }
+    return all;
 }
 
 /* The first slot that was written to, -1 if none. */
@@ -74,6 +100,7 @@ static const char *class_name(int class)
 void judge(const char *argument, const char *value, int class, int code)
 {
     char words[MPI_MAX_ERROR_STRING], what[MPI_MAX_ERROR_STRING + 100];
+    bool nulled = take_nulls();
     int is = code, n = 0, slot = touched();
     judged++;
     if (code != MPI_SUCCESS) MPI_Error_class(code, &is);
@@ -86,6 +113,7 @@ void judge(const char *argument, const char *value, int class, int code)
         snprintf(what, sizeof what, "result in argument %d was written", slot);
         complain(argument, value, what);
     }
+    if (!nulled) complain(argument, value, "the handle of what was not made is not the null one");
     MPI_Error_string(code, words, &n);
     if (strstr(words, argument)) return;
     snprintf(what, sizeof what, "the words do not name the argument: %s", words);
@@ -142,6 +170,10 @@ static void make_right(void)
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, MPI_TYPE_NULL_DELETE_FN, &type_keyval, NULL);
     for (int i = 0; i < RANKS; i++) types[i] = MPI_INT, bad_types[i] = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous_c((MPI_Count)1 << 40, MPI_BYTE, &giant);
+    MPI_Type_commit(&giant);
+    share = ((MPI_Count)1 << 61) / size + 1;
+    for (int i = 0; i < RANKS; i++) giants[i] = giant, large_most[i] = INT64_MAX, shares[i] = share;
     if (size == 2) MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 1, &inter);
 }
 
@@ -164,6 +196,7 @@ static void clean_up(void)
     MPI_Session_finalize(&session);
     MPI_Type_free(&committed);
     MPI_Type_free(&derived);
+    MPI_Type_free(&giant);
     MPI_Group_free(&group);
     MPI_Comm_free(&comm);
 }

@@ -5,6 +5,7 @@
 #ifndef TERN_TEST_ARGUMENTS_H
 #define TERN_TEST_ARGUMENTS_H
 
+#include <limits.h>
 #include <mpi.h>
 #include <stddef.h>
 
@@ -20,15 +21,21 @@ extern MPI_Message message; /* MPI_MESSAGE_NO_PROC */
 extern MPI_Status status;
 extern MPI_F08_status f08_status;
 extern MPI_Fint fortran_status[];
-extern int buffer[], other_buffer[];
+extern int *const buffer, other_buffer[];
 extern int ones[], ramp[], zeros[];
 extern MPI_Count large_ones[];
 extern MPI_Datatype types[];
 extern MPI_Datatype committed, derived; /* one committed, one not */
 
 /* ---- wrong values ---- */
+extern int *const before_buffer; /* with a displacement of one it is the same as `buffer` */
 extern int minus_ones[];
 extern MPI_Count large_minus_ones[];
+extern int most[];             /* the largest int */
+extern MPI_Count large_most[]; /* the largest count */
+extern MPI_Count share;        /* of MPI_INT, one that fits 63 bits, but not once for each rank */
+extern MPI_Count shares[];
+extern MPI_Datatype giant, giants[]; /* committed, of 2^40 bytes */
 extern MPI_Datatype bad_types[];
 extern MPI_Comm freed_comm;
 extern MPI_Group freed_group;
@@ -44,6 +51,9 @@ void session_handler(MPI_Session *, int *code, ...);
 
 /* Memory for the result that argument number i points to. No call with a wrong argument changes it. */
 void *out(int i);
+
+/* The same for the handle of an object that is made: after a call that fails it is this null handle. */
+void *none_made(int i, void *null);
 
 /* Before each call: all results are set to a pattern. */
 void begin(const char *function);

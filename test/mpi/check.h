@@ -16,6 +16,8 @@
 #ifndef TERN_TEST_CHECK_H
 #define TERN_TEST_CHECK_H
 
+#include "busy.h"
+
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -81,6 +83,7 @@ static inline void check_words(int code, int class, const char *part, const char
 static inline void check_start_thread(int *argc, char ***argv, int required)
 {
     int provided = MPI_THREAD_SINGLE;
+    busy_open();
     int code = required == MPI_THREAD_SINGLE ? MPI_Init(argc, argv) : MPI_Init_thread(argc, argv, required, &provided);
     if (code != MPI_SUCCESS) {
         fprintf(stderr, "MPI_Init returned code %d\n", code);

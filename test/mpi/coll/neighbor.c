@@ -369,6 +369,28 @@ static void two_of_different_size(void)
     MPI_Comm_free(&some);
 }
 
+/* A ring in which some ranks send as much as they receive, and others not: all have called the same. */
+static void ring_of_different_sizes(void)
+{
+    static const int sends[] = {1, 2, 1};
+    MPI_Comm some, ring;
+    int me = check_rank, next = (me + 1) % 3, before = (me + 2) % 3;
+    MPI_Comm_split(MPI_COMM_WORLD, me < 3 ? 0 : MPI_UNDEFINED, 0, &some);
+    if (some == MPI_COMM_NULL) return;
+    int out[2] = {me, me + 10}, in[2], n = sends[before];
+    MPI_Dist_graph_create_adjacent(some, 1, &before, MPI_UNWEIGHTED, 1, &next, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
+    MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++) {
+        in[0] = in[1] = -1;
+        if (i) CHECK_OK(MPI_Neighbor_alltoall(out, sends[me], MPI_INT, in, n, MPI_INT, ring));
+        else CHECK_OK(MPI_Neighbor_allgather(out, sends[me], MPI_INT, in, n, MPI_INT, ring));
+        CHECK(in[0] == before && in[1] == (n == 2 ? before + 10 : -1), "got %d %d", in[0], in[1]);
+        CHECK_OK(MPI_Barrier(ring));
+    }
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&some);
+}
+
 static void wrong_arguments(void)
 {
     int one = 1, zero = 0, word = 0, sum = 0, negative = -1;
@@ -408,6 +430,7 @@ int main(int argc, char **argv)
     short_rings();
     alone();
     if (check_size > 1) two_of_different_size();
+    if (check_size > 2) ring_of_different_sizes();
     wrong_arguments();
     return check_done();
 }

@@ -107,23 +107,81 @@ static void parent_goes(void)
     CHECK_OK(MPI_Comm_free(&made));
 }
 
-/* Until the end the handle is none: rank 0 takes part only when the others have looked. */
+/* ---- before the end ---- */
+
+static void facts(MPI_Comm made)
+{
+    int rank = -1, size = -1, result = -1, inter = -1;
+    MPI_Group group, world;
+    CHECK_OK(MPI_Comm_rank(made, &rank));
+    CHECK_OK(MPI_Comm_size(made, &size));
+    CHECK(rank == check_rank && size == check_size, "rank %d of %d", rank, size);
+    CHECK_OK(MPI_Comm_test_inter(made, &inter));
+    CHECK(!inter, "an intercommunicator");
+    CHECK_OK(MPI_Comm_compare(made, MPI_COMM_WORLD, &result));
+    CHECK(result == MPI_CONGRUENT, "compares as %d", result);
+    CHECK_OK(MPI_Comm_group(made, &group));
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_compare(group, world, &result);
+    CHECK(result == MPI_IDENT, "its group compares as %d", result);
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+}
+
+static void belongings(MPI_Comm made, int key)
+{
+    static char mine;
+    char name[MPI_MAX_OBJECT_NAME] = "", hint[8] = "";
+    void *value = NULL;
+    int len, flag = 0, kind = 0, hint_len = sizeof hint;
+    MPI_Errhandler h;
+    MPI_Info info;
+    CHECK_OK(MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN));
+    CHECK_OK(MPI_Comm_get_errhandler(made, &h));
+    CHECK(h == MPI_ERRORS_RETURN, "another error handler");
+    MPI_Errhandler_free(&h);
+    CHECK_OK(MPI_Comm_set_name(made, "to be"));
+    CHECK_OK(MPI_Comm_get_name(made, name, &len));
+    CHECK(!strcmp(name, "to be"), "its name is '%s'", name);
+    CHECK_OK(MPI_Comm_set_attr(made, key, &mine));
+    CHECK_OK(MPI_Comm_get_attr(made, key, &value, &flag));
+    CHECK(flag && value == &mine, "flag %d", flag);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    CHECK_OK(MPI_Comm_set_info(made, info));
+    MPI_Info_free(&info);
+    CHECK_OK(MPI_Comm_get_info(made, &info));
+    CHECK_OK(MPI_Info_get_string(info, "mpi_assert_no_any_tag", &hint_len, hint, &flag));
+    CHECK(flag && !strcmp(hint, "true"), "the hint is '%s'", hint);
+    MPI_Info_free(&info);
+    CHECK_OK(MPI_Topo_test(made, &kind));
+    CHECK(kind == MPI_UNDEFINED, "topology %d", kind);
+}
+
+/* What needs no context is there from the call on. Rank 0 takes part only when the others have looked. */
 static void not_yet(void)
 {
     MPI_Comm made;
     MPI_Request req;
-    int token = 0, rank = -1;
+    int token = 0, key, flag = 0;
+    void *value;
+    CHECK_OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
     if (check_rank == 0)
         for (int r = 1; r < check_size; r++) MPI_Recv(&token, 1, MPI_INT, r, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     CHECK_OK(MPI_Comm_idup(MPI_COMM_WORLD, &made, &req));
+    facts(made);
+    belongings(made, key);
     if (check_rank) {
-        CHECK_CLASS(MPI_Comm_rank(made, &rank), MPI_ERR_COMM);
+        CHECK_WORDS(MPI_Barrier(made), MPI_ERR_COMM, "still being duplicated");
+        CHECK_WORDS(MPI_Send(&token, 1, MPI_INT, 0, 3, made), MPI_ERR_COMM, "still being duplicated");
         MPI_Send(&token, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
     }
     CHECK_OK(MPI_Wait(&req, MPI_STATUS_IGNORE));
-    CHECK_OK(MPI_Comm_rank(made, &rank));
-    CHECK(rank == check_rank, "rank %d", rank);
+    CHECK_OK(MPI_Comm_get_attr(made, key, &value, &flag));
+    CHECK(flag, "the attribute is lost");
+    check_apart(&made, 1);
     CHECK_OK(MPI_Comm_free(&made));
+    CHECK_OK(MPI_Comm_free_keyval(&key));
 }
 
 /* ---- attributes ---- */

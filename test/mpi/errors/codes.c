@@ -72,6 +72,9 @@ static void wrong(void)
     CHECK_CLASS(MPI_Remove_error_class(class), MPI_ERR_ARG);         /* has a code */
     CHECK_CLASS(MPI_Remove_error_class(code), MPI_ERR_ARG);          /* a code */
     CHECK_CLASS(MPI_Remove_error_code(class), MPI_ERR_ARG);          /* a class */
+    MPI_Add_error_string(code, "has a string");
+    CHECK_WORDS(MPI_Remove_error_code(code), MPI_ERR_ARG, "still has a string");
+    MPI_Remove_error_string(code);
     CHECK_CLASS(MPI_Remove_error_string(code), MPI_ERR_ARG);         /* has none */
     CHECK_CLASS(MPI_Add_error_string(MPI_ERR_TAG, "no"), MPI_ERR_ARG); /* the standard's */
     CHECK_CLASS(MPI_Remove_error_class(MPI_ERR_TAG), MPI_ERR_ARG);

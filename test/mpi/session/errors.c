@@ -44,6 +44,28 @@ static void own_handlers(void)
     for (int i = 0; i < 2; i++) CHECK_OK(MPI_Session_finalize(&s[i]));
 }
 
+/* A session that is not made: the handler given for it is called, and gets the null handle. */
+static void handler_of_init(void)
+{
+    MPI_Errhandler h;
+    MPI_Info info;
+    MPI_Session s;
+    called[0] = 0;
+    CHECK_OK(MPI_Session_create_errhandler(note_a, &h));
+    CHECK_OK(MPI_Info_create(&info));
+    CHECK_OK(MPI_Info_set(info, "thread_level", "NO"));
+    CHECK_CLASS(MPI_Session_init(info, h, &s), MPI_ERR_INFO_VALUE);
+    CHECK_OK(MPI_Info_delete(info, "thread_level"));
+    CHECK_OK(MPI_Info_set(info, "tern_progress", "NO"));
+    CHECK_CLASS(MPI_Session_init(info, h, &s), MPI_ERR_INFO_VALUE);
+    CHECK_CLASS(MPI_Session_init((MPI_Info)(void *)h, h, &s), MPI_ERR_INFO);
+    CHECK_CLASS(MPI_Session_init(MPI_INFO_NULL, h, NULL), MPI_ERR_ARG);
+    CHECK(called[0] == 4 && last_session[0] == MPI_SESSION_NULL, "called %d times", called[0]);
+    CHECK(s == MPI_SESSION_NULL, "a session that was not made");
+    CHECK_OK(MPI_Info_free(&info));
+    CHECK_OK(MPI_Errhandler_free(&h));
+}
+
 static void says(int rc, const char *a, const char *b)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -183,6 +205,7 @@ int main(void)
 {
     alone_start();
     own_handlers();
+    handler_of_init();
     wrong();
     buffers();
     levels();

@@ -30,6 +30,32 @@ static void reason_of_the_system(void **state)
     assert_int_equal(errno, ENOENT);
 }
 
+/* As callers do that add what they know: "the block cannot be mapped: %s". */
+static void words_in_their_own_words(void **state)
+{
+    (void)state;
+    err_set(TERN_ERR_SYSTEM, "no such memory");
+    err_set(TERN_ERR_ARG, "rank %d: %s", 3, err_words());
+    assert_string_equal(err_words(), "rank 3: no such memory");
+    errno = ENOENT;
+    err_sys("%s, then %s", "first", err_words());
+    assert_string_equal(err_words(), "first, then rank 3: no such memory: No such file or directory");
+}
+
+/* Callers turn a failure of the system into the loss of a peer, but an earlier failure of another kind is not the reason. */
+static void words_explain_what_they_may_be_of(void **state)
+{
+    (void)state;
+    err_set(TERN_ERR_SYSTEM, "too many open files");
+    assert_true(err_explains(TERN_ERR_SYSTEM));
+    assert_true(err_explains(TERN_ERR_PEER));
+    assert_false(err_explains(TERN_ERR_TRUNCATE));
+    err_set(TERN_ERR_UNSUPPORTED, "no single copies here");
+    assert_false(err_explains(TERN_ERR_PEER));
+    err_clear();
+    assert_false(err_explains(TERN_ERR_PEER));
+}
+
 static void long_words_are_cut(void **state)
 {
     char text[2000];
@@ -69,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_and_code),
         cmocka_unit_test(reason_of_the_system),
+        cmocka_unit_test(words_in_their_own_words), cmocka_unit_test(words_explain_what_they_may_be_of),
         cmocka_unit_test(long_words_are_cut),
         cmocka_unit_test(words_are_per_thread),
     };

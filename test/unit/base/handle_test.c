@@ -170,6 +170,26 @@ static void handles_are_ints(void **state)
     handle_release(p, sizeof *p);
 }
 
+/* Every live object of a kind is found once, whatever lies between. */
+static void objects_of_a_kind_are_found(void **state)
+{
+    (void)state;
+    enum { N = 50, SIZE = 200 };
+    void *made[N], *other[N];
+    uintptr_t at = 0;
+    int found = 0;
+    for (int i = 0; i < N; i++) {
+        made[i] = handle_alloc(HANDLE_WIN, SIZE);
+        other[i] = handle_alloc(HANDLE_FILE, 64);
+    }
+    for (int i = 0; i < N; i += 2) handle_release(made[i], SIZE);
+    for (void *o; (o = handle_next(HANDLE_WIN, &at)); found++) assert_ptr_equal(o, made[2 * found + 1]);
+    assert_int_equal(found, N / 2);
+    assert_null(handle_next(HANDLE_WIN, &at));
+    for (int i = 0; i < N; i++) handle_release(other[i], 64);
+    for (int i = 1; i < N; i += 2) handle_release(made[i], SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +200,7 @@ int main(void)
         cmocka_unit_test_teardown(last_reference_is_told, close_arena),
         cmocka_unit_test_teardown(handles_are_ints, close_arena),
         cmocka_unit_test_teardown(many_objects_of_many_sizes, close_arena),
+        cmocka_unit_test_teardown(objects_of_a_kind_are_found, close_arena),
         cmocka_unit_test_teardown(little_address_space, close_arena),
         cmocka_unit_test_teardown(threads_get_objects_of_their_own, close_arena),
     };

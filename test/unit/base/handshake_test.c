@@ -30,6 +30,26 @@ static enum handshake_state pass(struct handshake *from, struct handshake *to, s
     return s;
 }
 
+/* Both sides have the same two keys for the data, one for each direction, of this handshake alone. */
+static void keys_for_the_data(void **state)
+{
+    uint8_t keys[2][4][CRYPTO_KEY];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct handshake c, a;
+        handshake_connect(&c, sodium, key, HANDSHAKE_SEALED, 7, 9);
+        handshake_accept(&a, sodium, key, HANDSHAKE_SEALED, 9);
+        assert_int_equal(pass(&c, &a, 64), HANDSHAKE_MORE);
+        assert_int_equal(pass(&a, &c, 64), HANDSHAKE_MORE);
+        assert_int_equal(pass(&c, &a, 64), HANDSHAKE_ASK);
+        for (int k = 0; k < 4; k++) handshake_key(k % 2 ? &a : &c, k < 2, keys[i][k]);
+        assert_memory_equal(keys[i][0], keys[i][3], CRYPTO_KEY); /* c sends, a receives */
+        assert_memory_equal(keys[i][1], keys[i][2], CRYPTO_KEY);
+        assert_memory_not_equal(keys[i][0], keys[i][1], CRYPTO_KEY);
+    }
+    for (int k = 0; k < 4; k++) assert_memory_not_equal(keys[0][k], keys[1][k], CRYPTO_KEY);
+}
+
 static void both_agree(void **state)
 {
     (void)state;
@@ -155,9 +175,13 @@ static void random_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_agree),       cmocka_unit_test(strangers_are_told_apart),
-        cmocka_unit_test(wrong_proof),      cmocka_unit_test(replay),
-        cmocka_unit_test(every_bit_counts), cmocka_unit_test(random_bytes),
+        cmocka_unit_test(both_agree),
+        cmocka_unit_test(keys_for_the_data),
+        cmocka_unit_test(strangers_are_told_apart),
+        cmocka_unit_test(wrong_proof),
+        cmocka_unit_test(replay),
+        cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(random_bytes),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,11 +36,11 @@ static void await(struct side *own, uint32_t want)
     while (atomic_load_explicit(&own->work, memory_order_acquire) != want) {
         uint32_t ticket = bell_announce(&own->bell);
         bool there = atomic_load_explicit(&own->work, memory_order_acquire) == want;
-        if (!there && bell_has_pipe(&own->bell))
+        if (!there && bell_has_socket(&own->bell))
             bell_poll(&own->bell, ticket, NULL, 0, LONG_NS);
         else if (!there)
-            bell_wait(&own->bell, ticket, NULL, 0, LONG_NS);
-        if (there || bell_has_pipe(&own->bell)) bell_stay(&own->bell);
+            bell_wait(&own->bell, ticket, NULL, LONG_NS);
+        if (there || bell_has_socket(&own->bell)) bell_stay(&own->bell);
     }
 }
 
@@ -93,8 +94,8 @@ static void threads_with_membarrier(void **state)
     between_threads(false);
 }
 
-/* With pipes, `piped` of the two sleep in poll. */
-static void between_processes(bool fenced, int piped)
+/* `sockets` of the two sleep in poll. */
+static void between_processes(bool fenced, int sockets)
 {
     struct table *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status = -1;
@@ -104,14 +105,14 @@ static void between_processes(bool fenced, int piped)
     assert_true(child >= 0);
     if (child == 0) {
         if (!fenced) sleep_membarrier_open();
-        if (piped > 1 && bell_open_pipe(&t->side[1].bell)) _exit(1);
+        if (sockets > 1 && bell_open_socket(&t->side[1].bell)) _exit(1);
         play(t, 1);
         _exit(0);
     }
-    if (piped) assert_int_equal(bell_open_pipe(&t->side[0].bell), 0);
+    if (sockets) assert_int_equal(bell_open_socket(&t->side[0].bell), 0);
     play(t, 0);
     bell_close(&t->side[0].bell);
-    assert_false(bell_has_pipe(&t->side[0].bell));
+    assert_false(bell_has_socket(&t->side[0].bell));
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     munmap(t, sizeof *t);
@@ -130,19 +131,19 @@ static void processes_with_membarrier(void **state)
     between_processes(false, 0);
 }
 
-static void processes_with_a_pipe(void **state)
+static void processes_with_a_socket(void **state)
 {
     (void)state;
     between_processes(true, 1);
 }
 
-static void processes_with_pipes(void **state)
+static void processes_with_sockets(void **state)
 {
     (void)state;
     between_processes(true, 2);
 }
 
-/* A descriptor ends a sleep too, and a byte left in the pipe is gone when the sleep is over. */
+/* A descriptor ends a sleep too, and a byte left in the socket is gone when the sleep is over. */
 static void descriptors_end_a_poll(void **state)
 {
     (void)state;
@@ -151,14 +152,14 @@ static void descriptors_end_a_poll(void **state)
     char byte;
     assert_int_equal(pipe(ends), 0);
     bell_open(&bell, true);
-    assert_int_equal(bell_open_pipe(&bell), 0);
+    assert_int_equal(bell_open_socket(&bell), 0);
     assert_int_equal(write(ends[1], "x", 1), 1);
     uint64_t start = clock_ns();
     bell_poll(&bell, bell_announce(&bell), ends, 1, LONG_NS);
-    assert_int_equal(atomic_load(&bell.asleep), BELL_PIPE);
+    assert_int_equal(atomic_load(&bell.asleep), BELL_SOCKET);
     bell_check(&bell, true);
     bell_stay(&bell);
-    assert_int_equal(read(bell.out, &byte, 1), -1);
+    assert_int_equal(recv(bell.socket, &byte, 1, 0), -1);
     assert_int_equal(read(ends[0], &byte, 1), 1);
     assert_true(clock_ns() - start < 900 * MILLISECOND); /* not by the time-out of a second */
     bell_close(&bell);
@@ -178,10 +179,10 @@ static void ringing_the_dead_is_no_signal(void **state)
     bell_open(b, true);
     pid_t owner = fork();
     assert_true(owner >= 0);
-    if (owner == 0) { /* keeps the end for writing only, as one that is just closing its pipe */
-        if (bell_open_pipe(b)) _exit(1);
+    if (owner == 0) { /* as one that is just closing its socket */
+        if (bell_open_socket(b)) _exit(1);
         bell_announce(b);
-        close(b->out);
+        close(b->socket);
         if (write(ends[1], "x", 1) != 1) _exit(1);
         pause();
     }
@@ -221,14 +222,14 @@ struct hall {
 static void pass(struct hall *h, struct bell *bell, uint32_t want)
 {
     while (atomic_load_explicit(&h->open, memory_order_acquire) < want) {
-        uint32_t seen = atomic_load_explicit(&h->gate.ring, memory_order_relaxed);
-        atomic_fetch_add_explicit(&h->gate.sleepers, 1, memory_order_relaxed); /* ordered by bell_announce */
+        struct sleep_words words = {0};
+        uint32_t counted = gate_enter(&h->gate, bell, 0, &words);
         uint32_t ticket = bell_announce(bell);
         if (atomic_load_explicit(&h->open, memory_order_acquire) >= want)
             bell_stay(bell);
         else
-            bell_wait(bell, ticket, &h->gate.ring, seen, LONG_NS);
-        atomic_fetch_sub_explicit(&h->gate.sleepers, 1, memory_order_relaxed);
+            bell_wait(bell, ticket, &words, counted == GATE_POLLER ? MILLISECOND : LONG_NS); /* nobody rings here */
+        gate_leave(&h->gate, counted);
     }
 }
 
@@ -281,7 +282,7 @@ static void ring_after_the_announcement_counts(void **state)
     uint32_t ticket = bell_announce(&bell);
     assert_int_equal(atomic_load(&bell.asleep), 1);
     bell_check(&bell, true);
-    bell_wait(&bell, ticket, NULL, 0, LONG_NS);
+    bell_wait(&bell, ticket, NULL, LONG_NS);
     assert_int_equal(atomic_load(&bell.asleep), 0);
 }
 
@@ -291,7 +292,8 @@ static void word_that_changed_is_not_slept_on(void **state)
     struct bell bell = {0};
     (void)state;
     bell_open(&bell, true);
-    bell_wait(&bell, bell_announce(&bell), &word, 0, LONG_NS);
+    struct sleep_words words = {.n = 1, .at[0] = {&word, 0}};
+    bell_wait(&bell, bell_announce(&bell), &words, LONG_NS);
     futex_sleep(&word, 0, 0);
     assert_int_equal(atomic_load(&bell.asleep), 1); /* others may sleep by it: bell_stay ends it */
     bell_stay(&bell);
@@ -388,8 +390,8 @@ int main(void)
         cmocka_unit_test(threads_with_membarrier),
         cmocka_unit_test(processes_with_fences),
         cmocka_unit_test(processes_with_membarrier),
-        cmocka_unit_test(processes_with_a_pipe),
-        cmocka_unit_test(processes_with_pipes),
+        cmocka_unit_test(processes_with_a_socket),
+        cmocka_unit_test(processes_with_sockets),
         cmocka_unit_test(descriptors_end_a_poll),
         cmocka_unit_test(gate_tells_of_pollers),
         cmocka_unit_test(ringing_the_dead_is_no_signal),

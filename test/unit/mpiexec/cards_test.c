@@ -108,8 +108,6 @@ static void wanted_cards_are_asked_for_once_a_node(void **state)
     assert_int_equal(card(39)->len, 13);
     assert_memory_equal(card(39)->data, "address of 39", 13);
     assert_int_equal(atomic_load(&card(0)->state), JOB_CARD_WANTED);
-    assert_true(card_arrives(2, 119, ""));
-    assert_int_equal(card(119)->len, 0);
 }
 
 static void write_card(int rank, const char *text)
@@ -124,6 +122,33 @@ static void assert_sent_card(int i, int to, uint32_t rank, const char *text)
     assert_true(sent[i].to == to && sent[i].type == TREE_CARD && sent[i].n == sizeof rank + strlen(text));
     assert_memory_equal(sent[i].bytes, &rank, sizeof rank);
     assert_memory_equal(sent[i].bytes + sizeof rank, text, strlen(text));
+}
+
+/* Once a rank of another node waited for it until the end of the job. */
+static void card_of_a_rank_that_ended_without_one_is_not_awaited(void **state)
+{
+    const uint32_t ours[] = {40, 41, 42};
+    (void)state;
+    assert_true(arrives(2, TREE_CARD_ASK, &ours[0], sizeof ours[0]));
+    cards_end(40); /* it runs: the launcher would have marked its end */
+    assert_int_equal(nsent, 0);
+    block_end(&job.block, 40);
+    cards_end(40);
+    assert_int_equal(nsent, 1);
+    assert_sent_card(0, 2, 40, "");
+    block_end(&job.block, 41);
+    assert_true(arrives(TREE_ROOT, TREE_CARD_ASK, &ours[1], sizeof ours[1]));
+    assert_int_equal(nsent, 2);
+    assert_sent_card(1, 0, 41, "");
+    write_card(42, "address of 42"); /* the card of a rank that has ended is given all the same */
+    block_end(&job.block, 42);
+    assert_true(arrives(2, TREE_CARD_ASK, &ours[2], sizeof ours[2]));
+    assert_sent_card(2, 2, 42, "address of 42");
+
+    atomic_store(&card(119)->state, JOB_CARD_WANTED);
+    assert_true(card_arrives(2, 119, ""));
+    assert_int_equal(atomic_load(&card(119)->state), JOB_CARD_WANTED);
+    assert_true(atomic_load(&card(119)->life) & JOB_ENDED);
 }
 
 static void own_cards_are_given_when_they_are_there(void **state)
@@ -192,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(wanted_cards_are_asked_for_once_a_node, set_up, tear_down),
         cmocka_unit_test_setup_teardown(own_cards_are_given_when_they_are_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(card_of_a_rank_that_ended_without_one_is_not_awaited, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(random_bytes, set_up, tear_down),
     };

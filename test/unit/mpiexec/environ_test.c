@@ -9,8 +9,15 @@
 
 #include <cmocka.h>
 
-static char *own[] = {"PATH=/bin",         "A=1",    "AB=2", "PMI_RANK=9", "PMIX_NAMESPACE=x",
-                      "PMIX_MCA_gds=hash", "EMPTY=", NULL};
+static char *own[] = {"PATH=/bin",
+                      "A=1",
+                      "AB=2",
+                      "PMI_RANK=9",
+                      "PMIX_NAMESPACE=x",
+                      "PMIX_MCA_gds=hash",
+                      "OMPI_MCA_orte_local_daemon_uri=x",
+                      "EMPTY=",
+                      NULL};
 
 /* The ranks' environment with ' ' between. */
 static const char *result(const struct spec *s, const struct app_spec *a)

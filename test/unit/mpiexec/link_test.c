@@ -174,6 +174,24 @@ static void test_stranger(void **state)
     close(fd[0]);
 }
 
+/* Who makes room for others is chosen by this: a whole hello, and no less. */
+static void test_has_spoken(void **state)
+{
+    struct handshake h;
+    int fd[2];
+    (void)state;
+    make_pair(fd);
+    ends[1].link = link_accept(base, fd[1], key, 3, &calls, &ends[1]);
+    handshake_connect(&h, &tern_crypto_sodium, other_key, HANDSHAKE_TREE, 7, 3);
+    assert_int_equal(write(fd[0], h.out, h.out_len - 1u), h.out_len - 1);
+    turn();
+    assert_false(link_has_spoken(ends[1].link));
+    assert_int_equal(write(fd[0], h.out + h.out_len - 1, 1), 1);
+    turn();
+    assert_true(link_has_spoken(ends[1].link) && !link_is_open(ends[1].link));
+    close(fd[0]);
+}
+
 static void test_end_of_a_stranger(void **state)
 {
     int fd[2];
@@ -276,6 +294,7 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_wrong_key, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_not_wanted, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_stranger, set_up, tear_down),
+                                       cmocka_unit_test_setup_teardown(test_has_spoken, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_end_of_a_stranger, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_byte_by_byte, set_up, tear_down),
                                        cmocka_unit_test_setup_teardown(test_impossible_heads, set_up, tear_down),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -30,7 +31,7 @@ static const char *map_of(struct spec *s, const struct program *p, int n)
         strv_push(&a->argv, program[0]);
     }
     if (spec_settle(s)) return "!";
-    map_ranks(s, &m);
+    if (map_ranks(s, &m)) return "!";
     text[0] = 0;
     for (int r = 0; r < s->size; r++) {
         const struct map_node *node = &m.nodes[m.node[r]];
@@ -85,6 +86,92 @@ static void one_program(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
         assert_string_equal(one(table[i].hosts, table[i].n, table[i].ppn, table[i].map), table[i].means);
+}
+
+static void spread_and_numbers(void **state)
+{
+    static const struct {
+        struct place_spec place;
+        const char *hosts;
+        int n;
+        const char *means;
+    } table[] = {
+        {{.order = RANK_BY_NODE}, "a:2,b:2", 4, "a b a b"},
+        {{.order = RANK_BY_NODE}, "a:3,b:1", 4, "a b a a"},
+        {{.order = RANK_BY_NODE}, "a:1,b:2", 6, "a b a b b b"}, /* two rounds of a b b */
+        {{.order = RANK_BY_SLOT, .map = UNIT_NODE}, "a:2,b:2", 4, "a a b b"},
+        {{.order = RANK_BY_UNIT, .order_unit = UNIT_SOCKET, .order_units = 2, .order_span = true},
+         "a:4,b:4",
+         8,
+         "a a b b a a b b"},
+        {{.order = RANK_BY_UNIT, .order_unit = UNIT_SOCKET, .order_units = 2}, "a:2,b:2", 4, "a a b b"},
+        {{.map = UNIT_SOCKET, .span = true, .map_units = 2}, "a:4,b:4", 4, "a a b b"},
+        {{.map = UNIT_SOCKET, .map_units = 2}, "a:4,b:4", 4, "a a a a"},
+        {{.map = UNIT_SOCKET, .span = true, .map_units = 2}, "a:3,b:4", 8, "a a b b a b b a"},
+        {{.refuse_more = true}, "a:2,b:2", 4, "a a b b"},
+        {{.refuse_more = true}, "a:2,b:2", 5, "!"},
+        {{.refuse_more = true, .cores = 2}, NULL, 2, "SELF SELF"},
+        {{.refuse_more = true, .cores = 2}, NULL, 3, "!"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        struct spec s = {.place = table[i].place};
+        assert_string_equal(map_of(&s, &(struct program){table[i].hosts, table[i].n}, 1), table[i].means);
+    }
+}
+
+static void hosts_left_out_and_sorted(void **state)
+{
+    (void)state;
+    struct spec s = {.no_local = true};
+    assert_string_equal(map_of(&s, &(struct program){"a,localhost,b", 3}, 1), "a b a");
+    s = (struct spec){.no_local = true};
+    assert_string_equal(map_of(&s, &(struct program){NULL, 3}, 1), "!");
+    s = (struct spec){.no_local = true};
+    const struct program two[] = {{"a", 1}, {"localhost", 1}};
+    assert_string_equal(map_of(&s, two, 2), "!");
+    s = (struct spec){.host_order = HOSTS_UP};
+    assert_string_equal(map_of(&s, &(struct program){"a:2,b:1,c:2", 0}, 1), "b a a c c");
+    s = (struct spec){.host_order = HOSTS_DOWN};
+    assert_string_equal(map_of(&s, &(struct program){"a:1,b:3,c:1", 0}, 1), "b b b a c");
+}
+
+/* A rank file with this text. */
+static int read_file(struct rankfile *f, const char *text)
+{
+    char path[] = "/tmp/tern-ranks-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    int rc = rankfile_read(f, path);
+    f->path = "FILE";
+    unlink(path);
+    return rc;
+}
+
+static void rank_files(void **state)
+{
+    (void)state;
+    struct spec s = {0};
+    assert_int_equal(read_file(&s.rankfile, "# all\n rank 1 = a slots=0:1\nrank 0=localhost\n\nrank 2=+n1 slot=2\n"),
+                     0);
+    assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "SELF a SELF"); /* +n1: the second that was named */
+    assert_string_equal(s.rankfile.v[1].slots, "0:1");
+    assert_null(s.rankfile.v[0].slots);
+    s = (struct spec){0};
+    read_file(&s.rankfile, "rank 0=a\nrank 1=b\n");
+    assert_string_equal(map_of(&s, &(struct program){"b,c", 1}, 1),
+                        "a"); /* of the lines there may be more than ranks */
+    s = (struct spec){0};
+    read_file(&s.rankfile, "rank 0=a\nrank 2=b\n");
+    assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "!"); /* rank 1 has none */
+    struct rankfile f = {0};
+    assert_int_equal(read_file(&f, "rank 0=a\nrank 0=b\n"), EXIT_USAGE);
+    f = (struct rankfile){0};
+    assert_int_equal(read_file(&f, "# nothing\n"), EXIT_USAGE);
+    f = (struct rankfile){0};
+    assert_int_equal(read_file(&f, "rank 99999999=a\n"), EXIT_USAGE);
 }
 
 static void several_programs(void **state)
@@ -157,9 +244,11 @@ int main(void)
         "SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "PBS_NODEFILE",
         "LSB_MCPU_HOSTS",     "LSB_HOSTS"};
     for (size_t i = 0; i < ARRAY_LEN(managers); i++) unsetenv(managers[i]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_program), cmocka_unit_test(several_programs),
-                                       cmocka_unit_test(universe), cmocka_unit_test(resource_managers),
-                                       cmocka_unit_test(hosts_without_ranks_are_no_nodes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_program),        cmocka_unit_test(several_programs),
+        cmocka_unit_test(spread_and_numbers), cmocka_unit_test(hosts_left_out_and_sorted),
+        cmocka_unit_test(rank_files),         cmocka_unit_test(universe),
+        cmocka_unit_test(resource_managers),  cmocka_unit_test(hosts_without_ranks_are_no_nodes)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,7 +128,15 @@ static struct job *sample(struct spec *s)
                   .bind = UNIT_CORE,
                   .width = 3,
                   .user = "0,1",
+                  .cpu_set = "2-3",
+                  .cpu_each = true,
+                  .hwthreads = true,
+                  .order = RANK_BY_UNIT,
+                  .order_unit = UNIT_NUMA,
+                  .order_fill = true,
                   .report = true},
+        .out = {.merge = true},
+        .rankfile = {.path = "ranks"},
         .in = {.kind = IN_RANK, .rank = 3},
         .launcher = {
             .kind = "ssh", .exec = "an agent", .command = "'/bin/mpiexec' --tern-daemon", .width = 2, .seconds = 60}};
@@ -147,6 +155,7 @@ static struct job *sample(struct spec *s)
     memset(j.secret, 's', sizeof j.secret);
     launch_make_ranks(&j);
     for (int r = 0; r < j.size; r++) j.ranks[r].node = r % 3;
+    j.ranks[3].slots = "1:0";
     launch_number_locals(&j);
     return &j;
 }
@@ -187,6 +196,12 @@ static void test_description(void **state)
     assert_int_equal(spec.launcher.width, 2);
     assert_int_equal(spec.place.map, UNIT_SOCKET);
     assert_string_equal(spec.place.user, "0,1");
+    assert_string_equal(spec.place.cpu_set, "2-3");
+    assert_true(spec.place.cpu_each && spec.place.hwthreads && spec.place.order_fill && spec.out.merge);
+    assert_int_equal(spec.place.order, RANK_BY_UNIT);
+    assert_int_equal(spec.place.order_unit, UNIT_NUMA);
+    assert_string_equal(job.ranks[3].slots, "1:0");
+    assert_null(job.ranks[4].slots);
     assert_int_equal(spec.in.rank, 3);
     assert_int_equal(spec.slots, 9);
     wire_free(&w);

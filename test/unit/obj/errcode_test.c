@@ -50,6 +50,18 @@ static void a_class_with_codes_stays(void **state)
     assert_non_null(strstr(err_words(), "of the library"));
 }
 
+static void a_code_with_a_string_stays(void **state)
+{
+    int code;
+    (void)state;
+    assert_int_equal(errcode_add(MPI_ERR_TAG, &code), 0);
+    assert_int_equal(errcode_set_string(code, "words"), 0);
+    assert_int_equal(errcode_remove(code), TERN_ERR_ARG);
+    assert_non_null(strstr(err_words(), "still has a string"));
+    assert_int_equal(errcode_remove_string(code), 0);
+    assert_int_equal(errcode_remove(code), 0);
+}
+
 static void strings(void **state)
 {
     int class;
@@ -100,6 +112,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(numbers_grow, close_codes),
         cmocka_unit_test_teardown(a_class_with_codes_stays, close_codes),
+        cmocka_unit_test_teardown(a_code_with_a_string_stays, close_codes),
         cmocka_unit_test_teardown(strings, close_codes),
         cmocka_unit_test_teardown(threads_get_different_numbers, close_codes),
     };

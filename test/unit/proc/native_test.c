@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool exchange(void)
@@ -176,6 +177,102 @@ static void a_closed_bell_is_an_error_in_words(void **state)
     close(ends[1]);
 }
 
+/* ---- a rank is one process at a time ---- */
+
+static int exit_code_of(pid_t pid)
+{
+    int status = -1;
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* While this process is rank 0, no other can be; the words say which it is. */
+static void a_second_process_is_refused(void **state)
+{
+    int fd;
+    (void)state;
+    struct job_head *h = two_nodes(&fd, 0);
+    assert_int_equal(open_by_block(fd), 0);
+    pid_t pid = fork();
+    if (!pid) {
+        char number[16];
+        snprintf(number, sizeof number, " %d,", (int)getppid());
+        _exit(proc_open() != TERN_ERR_SYSTEM || !strstr(err_words(), number) || !strstr(err_words(), "mpiexec -n 1"));
+    }
+    assert_int_equal(exit_code_of(pid), 0);
+    close_all();
+    munmap(h, h->bytes);
+    close(fd); /* the lock goes with it */
+}
+
+/* A later process of rank 0 does not take the card that an earlier one of rank 1 has left. */
+static void cards_of_earlier_processes_are_not_taken(void **state)
+{
+    int fd;
+    char got[JOB_CARD_MAX];
+    (void)state;
+    struct job_head *h = two_nodes(&fd, 0);
+    job_places(h)[1].node = 0;
+    struct job_card *c = job_cards(h);
+    for (int r = 0; r < 2; r++) { /* what the first two have left */
+        c[r].turns = 1;
+        c[r].len = 5;
+        memcpy(c[r].data, "first", 5);
+        c[r].state = JOB_CARD_HERE;
+    }
+    assert_int_equal(open_by_block(fd), 0);
+    assert_int_equal(proc_card_put("second", 6), 0);
+    assert_int_equal(c[0].turns, 2);
+    assert_false(proc_card_there(1));
+    pid_t pid = fork();
+    if (!pid) { /* the second process of rank 1 */
+        usleep(20000);
+        memcpy(c[1].data, "other", 5);
+        atomic_store(&c[1].state, JOB_CARD_EMPTY);
+        atomic_store(&c[1].turns, 2);
+        futex_wake_all(&c[1].state);
+        usleep(20000);
+        atomic_store(&c[1].state, JOB_CARD_HERE);
+        futex_wake_all(&c[1].state);
+        _exit(0);
+    }
+    assert_int_equal(proc_card_get(1, got, sizeof got), 5);
+    assert_memory_equal(got, "other", 5);
+    assert_int_equal(exit_code_of(pid), 0);
+    atomic_store(&c[1].turns, 3);
+    assert_int_equal(proc_card_get(1, got, sizeof got), TERN_ERR_PEER);
+    assert_non_null(strstr(err_words(), "another MPI program"));
+    close_all();
+    munmap(h, h->bytes);
+    close(fd);
+}
+
+/* A rank that has ended without a card is not waited for. */
+static void cards_of_the_ended_are_errors_in_words(void **state)
+{
+    int fd;
+    char got[JOB_CARD_MAX];
+    (void)state;
+    struct job_head *h = two_nodes(&fd, 0);
+    job_places(h)[1].node = 0;
+    assert_int_equal(open_by_block(fd), 0);
+    assert_int_equal(proc_card_put("me", 2), 0);
+    assert_false(proc_card_there(1));
+    pid_t pid = fork();
+    if (!pid) { /* the launcher */
+        usleep(20000);
+        atomic_fetch_or(&job_cards(h)[1].life, JOB_ENDED);
+        futex_wake_all(&job_cards(h)[1].state);
+        _exit(0);
+    }
+    assert_int_equal(proc_card_get(1, got, sizeof got), TERN_ERR_PEER);
+    assert_non_null(strstr(err_words(), "rank 1 of the job has ended without calling MPI_Init"));
+    assert_true(proc_card_there(1));
+    assert_int_equal(exit_code_of(pid), 0);
+    close_all();
+    munmap(h, h->bytes);
+    close(fd);
+}
+
 /* ---- descriptors that are no job block: words, and never a fault ---- */
 
 static int with_descriptor(int fd, const char *rank)
@@ -247,6 +344,9 @@ int main(void)
         cmocka_unit_test(cards_of_other_nodes_are_asked_for),
         cmocka_unit_test(own_cards_are_announced_when_wanted),
         cmocka_unit_test(a_closed_bell_is_an_error_in_words),
+        cmocka_unit_test(a_second_process_is_refused),
+        cmocka_unit_test(cards_of_earlier_processes_are_not_taken),
+        cmocka_unit_test(cards_of_the_ended_are_errors_in_words),
         cmocka_unit_test(strange_descriptors_are_refused_in_words),
         cmocka_unit_test(damaged_blocks_are_refused),
     };

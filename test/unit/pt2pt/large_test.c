@@ -226,7 +226,7 @@ static void many_transfers(void **state)
  * copy; if the arena cannot be mapped after all, the message comes another way. */
 static void arena_is_copied_through_a_window(void **state)
 {
-    static _Atomic uint32_t told;
+    static struct arena_note told;
     (void)state;
     arena_publish(&told);
     char *block[2] = {arena_alloc(BYTES, 64), arena_alloc(BYTES, 64)};

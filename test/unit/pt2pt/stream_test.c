@@ -1,6 +1,7 @@
 /* stream_test.c - large messages in fragments: types with gaps on either side, small rings, refusals, failures. */
 #include "mock_job.h"
 #include "base/err.h"
+#include "pt2pt/lost.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,29 @@ static void shorter_receive(void **state)
     pt_release(r);
     pt_release(s);
     job_close();
+}
+
+/* The answer to an offer of nothing is the end of the send, also when the receiver leaves right behind it. */
+static void nothing_to_send_and_the_receiver_leaves(void **state)
+{
+    struct request *s = NULL, *r = NULL;
+    struct mock_script script = MOCK_SCRIPT;
+    (void)state;
+    setenv("TERN_EAGER_CREDIT", "0", 1);
+    script.caps = TP_CAP_ZCOPY;
+    script.deliver = 1;
+    struct comm *c = job_open(&script);
+    assert_int_equal(pt_isend(c, out, 0, type_of(MPI_INT), 0, 1, PT_STANDARD, &s), 0);
+    assert_int_equal(pt_irecv(c, in, 0, type_of(MPI_INT), 0, 1, &r), 0);
+    while (!mock_count.sent[AM_CTS]) lane_progress(&lane0);
+    assert_int_equal(peer_progress(1), 1);
+    err_set(TERN_ERR_PEER, "rank 0 has left the job");
+    pt_leave(job_peer());
+    assert_int_equal(pt_wait(r), 0);
+    assert_int_equal(pt_wait(s), 0);
+    pt_release(r);
+    pt_release(s);
+    job_abandon();
 }
 
 static void failing_wire_ends_the_send(void **state)
@@ -245,6 +269,7 @@ int main(void)
         cmocka_unit_test_teardown(small_rings, job_clean),
         cmocka_unit_test_teardown(refusals, job_clean),
         cmocka_unit_test_teardown(shorter_receive, job_clean),
+        cmocka_unit_test_teardown(nothing_to_send_and_the_receiver_leaves, job_clean),
         cmocka_unit_test_teardown(failing_wire_ends_the_send, job_clean),
         cmocka_unit_test_teardown(fragments_grow, job_clean),
         cmocka_unit_test_teardown(two_fragments_under_way, job_clean),

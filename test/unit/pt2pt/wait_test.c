@@ -121,6 +121,65 @@ static void announcement_stands_while_another_sleeps(void **state)
     job_close();
 }
 
+struct taker {
+    int calls, at;
+};
+
+/* As the ready of a matched probe: what it has found is gone when it is asked again. */
+static bool take_at(void *taker)
+{
+    struct taker *t = taker;
+    bell_ring(peer_bell()); /* so that no sleep lasts */
+    return ++t->calls == t->at;
+}
+
+/* Regression: a wait asked once more after its ready had said true just before a sleep, and lost what that had taken.
+ */
+static void ready_is_not_asked_again(void **state)
+{
+    (void)state;
+    open_job(true);
+    for (int at = 1; at <= 300; at++) {
+        struct taker t = {.at = at};
+        lane_enter(&lane0);
+        lane_wait(&lane0, take_at, &t, NULL);
+        lane_leave(&lane0);
+        assert_int_equal(t.calls, at);
+    }
+    job_close();
+}
+
+static void *probe(void *tag)
+{
+    struct request_result res = {0};
+    bool found = false;
+    pt_probe(world, 0, (int)(intptr_t)tag, true, &found, &res);
+    return found && res.bytes == sizeof(int) ? tag : NULL;
+}
+
+/* Regression: a message that another thread took from the wire did not wake a thread asleep in a probe. */
+static void prober_is_woken_by_what_another_thread_reads(void **state)
+{
+    pthread_t t;
+    void *got = NULL;
+    int value = 5;
+    struct request_result res;
+    (void)state;
+    open_job(true);
+    assert_int_equal(pthread_create(&t, NULL, probe, (void *)1), 0);
+    await_sleeper();
+    lane_enter(&lane0);
+    uint32_t rings = atomic_load(&peer_bell()->ring);
+    job_peer()->credit -= eager_cost(sizeof value); /* it is this process that sends */
+    tp_handlers[AM_EAGER](job_peer(), world->ctx, env_pack(0, 1), &value, sizeof value);
+    assert_int_not_equal(atomic_load(&peer_bell()->ring), rings);
+    lane_leave(&lane0);
+    pthread_join(t, &got);
+    assert_non_null(got);
+    assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
+    job_close();
+}
+
 static struct gate gate;
 static _Atomic int opened;
 
@@ -209,6 +268,8 @@ int main(void)
         cmocka_unit_test_teardown(sleeper_is_woken_by_a_message, job_clean),
         cmocka_unit_test_teardown(threads_are_woken, job_clean),
         cmocka_unit_test_teardown(announcement_stands_while_another_sleeps, job_clean),
+        cmocka_unit_test_teardown(ready_is_not_asked_again, job_clean),
+        cmocka_unit_test_teardown(prober_is_woken_by_what_another_thread_reads, job_clean),
         cmocka_unit_test_teardown(gate_ends_a_wait, job_clean),
         cmocka_unit_test(polling_is_learnt),
         cmocka_unit_test_teardown(a_long_sleep_teaches, job_clean),

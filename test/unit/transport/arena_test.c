@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-static _Atomic uint32_t where;
+static struct arena_note where;
 static uint64_t state;
 
 static uint64_t next_random(void)
@@ -33,7 +33,7 @@ static uint64_t next_random(void)
 static uint64_t memory_in_use(void)
 {
     struct stat st;
-    assert_int_equal(fstat((int)where - 1, &st), 0);
+    assert_int_equal(fstat((int)where.fd - 1, &st), 0);
     return (uint64_t)st.st_blocks * 512;
 }
 
@@ -50,10 +50,10 @@ static void blocks_are_seen_through_the_memfd(void **unused)
 {
     (void)unused;
     arena_publish(&where);
-    assert_int_equal(where, 0);
+    assert_int_equal(where.fd, 0);
     char *p = arena_alloc(100000, 64);
     assert_non_null(p);
-    assert_int_not_equal(where, 0);
+    assert_int_not_equal(where.fd, 0);
     uint64_t place = arena_place(p, 100000);
     assert_int_not_equal(place, 0);
     assert_int_equal(arena_place(p + 10, 5), place + 10);
@@ -61,8 +61,8 @@ static void blocks_are_seen_through_the_memfd(void **unused)
     assert_int_equal(arena_place(p - (uintptr_t)place - 1, 1), 0);
     memset(p, 7, 100000);
     struct stat st;
-    fstat((int)where - 1, &st);
-    char *seen = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)where - 1, 0);
+    fstat((int)where.fd - 1, &st);
+    char *seen = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)where.fd - 1, 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
     assert_int_equal(seen[place], 7);
     assert_int_equal(seen[place + 99999], 7);
@@ -209,9 +209,10 @@ static void the_end(void **unused)
     assert_null(arena_alloc(100000, 64));
     assert_int_equal(p[0], 3); /* what is in use stays */
     assert_int_equal(arena_free(p), ARENA_FREED);
-    _Atomic uint32_t again = 0;
+    struct arena_note again = {0};
     arena_publish(&again); /* and it can begin anew */
-    assert_int_equal(again, where);
+    assert_int_equal(again.fd, where.fd);
+    assert_int_equal(again.id, where.id);
     p = arena_alloc(100000, 64);
     assert_non_null(p);
     assert_int_equal(arena_free(p), ARENA_FREED);

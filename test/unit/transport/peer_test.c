@@ -20,11 +20,35 @@ static bool first_use(void)
     PARTY_CHECK(p && p->index == (party_rank + 1) % 3 && !p->ep.ops); /* known, not connected */
     PARTY_CHECK(peer_of_sender(p->index) == p);
     PARTY_CHECK(peer_get(p->index) == p && p->ep.ops == &tp_shm);
-    PARTY_CHECK(p->credit == var_int(VAR_EAGER_CREDIT));
+    PARTY_CHECK(p->credit == var_int(VAR_EAGER_STORE) / 4); /* two others share half of it */
     PARTY_CHECK(peer_get(party_rank)->ep.ops == &tp_self); /* the nearest way to oneself */
     PARTY_CHECK(peer_table[(party_rank + 2) % 3] == NULL);
     PARTY_CHECK((uintptr_t)p % CACHE_LINE == 0);
     return true;
+}
+
+static int64_t credit_of(uint32_t rank) { return rank ? 1 << 20 : 4096; }
+
+/* Regression: the window of a sender came from its own variables, so a receiver with less to give was sent too much. */
+static bool windows(void)
+{
+    uint32_t other = 1 - party_rank;
+    setenv("TERN_EAGER_CREDIT", party_rank ? "1M" : "4K", 1);
+    PARTY_CHECK(party_open("self,shm"));
+    struct peer *p = peer_of_sender(other);
+    PARTY_CHECK(p->window == credit_of(party_rank) && p->window_there == 0 && p->credit == 0);
+    if (party_rank) peer_learn_window(p); /* as where the peer has connected to us */
+    PARTY_CHECK(peer_get(other) == p);
+    PARTY_CHECK(p->window_there == credit_of(other) && p->credit == credit_of(other));
+    peer_learn_window(p);
+    PARTY_CHECK(p->credit == credit_of(other));
+    return true;
+}
+
+static void receivers_say_the_window(void **state)
+{
+    (void)state;
+    assert_true(party_run(2, windows));
 }
 
 static bool nobody(void)
@@ -43,7 +67,7 @@ static bool only_self(void)
     err_clear();
     PARTY_CHECK(peer_connect(1 - party_rank) == NULL);
     PARTY_CHECK(strstr(err_words(), "TERN_TRANSPORTS=self") && strstr(err_words(), party_rank ? "rank 0" : "rank 1"));
-    PARTY_CHECK(!peer_is_local(1 - party_rank));
+    PARTY_CHECK(peer_of_sender(1 - party_rank)->ep.ops == NULL);
     PARTY_CHECK(peer_progress(64) == 0 && peer_idle(true) && peer_bell());
     return true;
 }
@@ -106,7 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peers_are_made_at_first_use), cmocka_unit_test(strangers_are_no_peers),
         cmocka_unit_test(out_of_reach),                cmocka_unit_test(one_transport_will_do),
-        cmocka_unit_test(bad_lists_are_refused_in_words),
+        cmocka_unit_test(bad_lists_are_refused_in_words), cmocka_unit_test(receivers_say_the_window),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "party.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/memfile.h"
 #include "base/sleep.h"
 #include "base/var.h"
 #include "transport/peer.h"
@@ -19,7 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +59,7 @@ static void look_or_sleep(bool want_room)
     struct bell *b = peer_bell();
     if (peer_progress(64)) return;
     uint32_t ticket = bell_announce(b);
-    if (peer_idle(want_room)) bell_wait(b, ticket, NULL, 0, 60000000000u);
+    if (peer_idle(want_room)) bell_wait(b, ticket, NULL, 60000000000u);
     bell_stay(b);
 }
 
@@ -340,7 +343,7 @@ static bool failing_copies(void)
     int status;
     PARTY_CHECK(waitpid(child, &status, 0) == child);
     PARTY_CHECK(p->ep.ops->put(&p->ep, &local, 1, &remote, 1) == TERN_ERR_PEER);
-    PARTY_CHECK(strstr(err_words(), "gone"));
+    PARTY_CHECK(strstr(err_words(), "has ended"));
     e->pid = pid;
     party_meet();
     return true;
@@ -369,6 +372,72 @@ static void failing_copies_are_errors_in_words(void **state)
     assert_true(party_run(2, failing_copies));
 }
 
+/* ---- descriptors of other processes ---- */
+
+/* Only the file that the card speaks of is opened, whatever has its number now. */
+static void foreign_descriptors_are_not_opened(void **state)
+{
+    struct stat st, other;
+    (void)state;
+    int fd = memfd_create("told", 0), foreign = memfd_create("foreign", 0);
+    assert_true(fd >= 0 && foreign >= 0 && !fstat(fd, &st));
+    uint64_t told = shm_file_key(memfile_id_of(fd));
+    int own = shm_open_foreign((uint32_t)getpid(), (uint32_t)fd, told);
+    assert_true(own >= 0 && !fstat(own, &other));
+    assert_int_equal(other.st_ino, st.st_ino);
+    close(own);
+    assert_int_equal(shm_open_foreign((uint32_t)getpid(), (uint32_t)foreign, told), -1);
+    assert_int_equal(errno, EBADF);
+    dup2(foreign, fd);
+    assert_int_equal(shm_open_foreign((uint32_t)getpid(), (uint32_t)fd, told), -1);
+    close(fd);
+    close(foreign);
+}
+
+/* ---- where peers run ---- */
+
+static bool peer_is_on(int core)
+{
+    cpu_set_t cores, expected;
+    CPU_ZERO(&cores);
+    CPU_ZERO(&expected);
+    if (core >= 0) CPU_SET((size_t)core, &expected);
+    peer_cores(false, &cores);
+    return CPU_EQUAL(&cores, &expected);
+}
+
+/* Rank 1 publishes core 5, is awake, announces a sleep, is awake again, and closes. */
+static bool published_core(void)
+{
+    PARTY_CHECK(open_shm());
+    PARTY_CHECK(peer_is_on(-1));
+    PARTY_CHECK(peer_get(1 - party_rank) != NULL);
+    if (party_rank == 1) atomic_store(&peer_bell()->core, 5 + 1);
+    party_meet();
+    if (party_rank == 0) PARTY_CHECK(peer_is_on(5));
+    party_meet();
+    if (party_rank == 1) bell_announce(peer_bell());
+    party_meet();
+    if (party_rank == 0) PARTY_CHECK(peer_is_on(-1));
+    party_meet();
+    if (party_rank == 1) bell_stay(peer_bell());
+    party_meet();
+    if (party_rank == 0) PARTY_CHECK(peer_is_on(5));
+    party_meet();
+    if (party_rank == 1) {
+        peer_close();
+        exit(0);
+    }
+    for (uint64_t start = clock_ns(); !peer_is_on(-1);) PARTY_CHECK(clock_ns() - start < 30000000000u);
+    exit(0);
+}
+
+static void cores_are_those_of_peers_that_are_awake(void **state)
+{
+    (void)state;
+    assert_true(party_run(2, published_core));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +449,8 @@ int main(void)
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(single_copies_may_be_forbidden),
         cmocka_unit_test(failing_copies_are_errors_in_words),
+        cmocka_unit_test(foreign_descriptors_are_not_opened),
+        cmocka_unit_test(cores_are_those_of_peers_that_are_awake),
     };
     seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);

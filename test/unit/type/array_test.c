@@ -106,12 +106,17 @@ static void every_rank_has_its_share(void **state)
     }
 }
 
-static void refused(int size, int rank, int ndims, int64_t gsize, int distrib, int darg, int psize)
+static void refused_by(int error, int size, int rank, int ndims, int64_t gsize, int distrib, int darg, int psize)
 {
     struct type *t = NULL;
     assert_int_equal(type_darray(size, rank, ndims, &gsize, &distrib, &darg, &psize, MPI_ORDER_C, type_of(MPI_INT), &t),
-                     TERN_ERR_ARG);
+                     error);
     assert_null(t);
+}
+
+static void refused(int size, int rank, int ndims, int64_t gsize, int distrib, int darg, int psize)
+{
+    refused_by(TERN_ERR_ARG, size, rank, ndims, gsize, distrib, darg, psize);
 }
 
 static void impossible_distributions_are_refused(void **state)
@@ -125,7 +130,7 @@ static void impossible_distributions_are_refused(void **state)
     refused(2, 0, 1, 8, 99, 1, 2);
     refused(2, 0, 1, 0, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, 2);
     refused(2, 0, 0, 8, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, 2);
-    refused(1, 0, 1, INT64_MAX / 2, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, 1);
+    refused_by(TERN_ERR_COUNT, 1, 0, 1, INT64_MAX / 2, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_DFLT_DARG, 1);
 }
 
 int main(void)

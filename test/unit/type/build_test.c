@@ -144,10 +144,10 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(type_indexed(2, lens, displs, TYPE_BYTES, in, &t), TERN_ERR_COUNT);
     assert_non_null(strstr(err_words(), "-1"));
     assert_int_equal(type_struct(2, lens, displs, members, &t), TERN_ERR_COUNT);
-    assert_int_equal(type_contiguous(INT64_MAX / 2, in, &t), TERN_ERR_ARG);
-    assert_int_equal(type_vector(3, 1, INT64_MAX / 2, TYPE_BYTES, in, &t), TERN_ERR_ARG);
-    assert_int_equal(type_indexed_block(2, 1, big, TYPE_ELEMENTS, in, &t), TERN_ERR_ARG);
-    assert_int_equal(type_resized(in, INT64_MAX, 10, &t), TERN_ERR_ARG);
+    assert_int_equal(type_contiguous(INT64_MAX / 2, in, &t), TERN_ERR_COUNT);
+    assert_int_equal(type_vector(3, 1, INT64_MAX / 2, TYPE_BYTES, in, &t), TERN_ERR_COUNT);
+    assert_int_equal(type_indexed_block(2, 1, big, TYPE_ELEMENTS, in, &t), TERN_ERR_COUNT);
+    assert_int_equal(type_resized(in, INT64_MAX, 10, &t), TERN_ERR_COUNT);
     assert_int_equal(type_subarray(1, sizes, subs, starts, MPI_ORDER_C, in, &t), TERN_ERR_ARG);
     assert_int_equal(type_subarray(1, sizes, subs, starts, 3, in, &t), TERN_ERR_ARG);
     assert_int_equal(type_subarray(0, sizes, subs, starts, MPI_ORDER_C, in, &t), TERN_ERR_ARG);

@@ -119,6 +119,40 @@ static void commit_chooses_the_form(void **state)
     type_unref(cube);
 }
 
+static void takes(const struct type *t, int64_t most)
+{
+    assert_true(type_takes(t, 0) && type_takes(t, 1) && type_takes(t, most));
+    assert_false(type_takes(t, -1) || type_takes(t, INT64_MIN));
+    if (most < INT64_MAX) assert_false(type_takes(t, most + 1));
+}
+
+/* No more than fits 63 bits: of data, of extents in both directions, from the lower bound on; one element always does. */
+static void counts_have_a_limit(void **state)
+{
+    (void)state;
+    struct type *t;
+    int64_t lens[] = {1}, far[] = {INT64_MAX - 7};
+    takes(type_of(MPI_BYTE), INT64_MAX - 1);
+    takes(type_of(MPI_INT), (INT64_MAX - 4) / 4);
+    assert_int_equal(type_contiguous(3, type_of(MPI_INT), &t), 0);
+    assert_false(type_takes(t, 0)); /* not committed */
+    assert_int_equal(type_commit(t), 0);
+    takes(t, (INT64_MAX - 12) / 12);
+    type_unref(t);
+    assert_int_equal(type_resized(type_of(MPI_INT), 0, -((int64_t)1 << 40), &t), 0);
+    assert_int_equal(type_commit(t), 0);
+    takes(t, (INT64_MAX - 4) >> 40);
+    type_unref(t);
+    assert_int_equal(type_indexed(1, lens, far, TYPE_BYTES, type_of(MPI_INT), &t), 0);
+    assert_int_equal(type_commit(t), 0);
+    takes(t, 1);
+    type_unref(t);
+    assert_int_equal(type_contiguous(0, type_of(MPI_INT), &t), 0);
+    assert_int_equal(type_commit(t), 0);
+    takes(t, INT64_MAX);
+    type_unref(t);
+}
+
 static void lacking_types_are_found_but_unusable(void **state)
 {
     (void)state;
@@ -140,6 +174,7 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(span_covers_all_elements),
         cmocka_unit_test(commit_chooses_the_form),
+        cmocka_unit_test(counts_have_a_limit),
         cmocka_unit_test(lacking_types_are_found_but_unusable),
     };
     if (type_open()) return 1;
