@@ -54,6 +54,8 @@ SUITE = [Launch(*row) for row in (
     ("over", "free", 4, "oversub", "", 120),
     ("over", "free", 8, "oversub", "", 120),
     ("over", "free", 16, "oversub", "", 180),
+    # two ranks on cores that other programs use
+    ("load", "free", 2, "load", "", 240),
     # over several hosts
     ("p2p.hosts", "hosts", 2, "pt2pt", "", 480),
     ("coll.hosts", "hosts", 16, "coll", "alltoall", 120),
@@ -96,6 +98,10 @@ GOALS = [Goal(*row) for row in (
     ("allreduce of 8 bytes, 16 ranks on few cores", "over.n16_allreduce8_us", "ratio", "<=", 0.7),
     ("barrier, 16 ranks on few cores", "over.n16_barrier_us", "ratio", "<=", 0.7),
     ("processor use of waiting ranks, %", "over.n16_idle_cpu_pct", "value", "<=", 2.0),
+    ("times of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_us", "median", "<=", 1.0),
+    ("the same in the worst of 12 rounds", r"load\.worst\d+_\w+_us", "median", "<=", 1.0),
+    ("bandwidth of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_MBs", "median", ">=", 0.9),
+    ("the same in the worst of 12 rounds", r"load\.worst\d+_\w+_MBs", "median", ">=", 0.9),
     ("whole job of 2 ranks", "wall.n2_wall_ms", "ratio", "<=", 0.5),
     ("whole job of 16 ranks", "wall.n16_wall_ms", "ratio", "<=", 0.5),
     ("whole job of 32 ranks on 3 hosts", "wall.hosts.n32_wall_ms", "ratio", "<=", 1.0),
