@@ -1,7 +1,7 @@
 /*
  * match_bench - the matcher alone, in one process: what a search costs by depth,
  * layout and search code, beside plain lists (LHS-14..16, 20, 21, 23). The
- * constants of match_queue.h and match_scan were set by it: doc/decisions/matching.md.
+ * constants of match/queue.h and match/scan.c were set by it: doc/decisions/matching.md.
  *
  * Prints "key value" lines; times are medians in nanoseconds.
  *
@@ -27,8 +27,8 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/var.h"
-#include "pt2pt/match.h"
-#include "pt2pt/match_scan.h"
+#include "pt2pt/match/match.h"
+#include "pt2pt/match/scan.h"
 
 #define REPS 15
 #define BODY 256 /* bytes of a list node: an envelope and the message beside it */

@@ -39,7 +39,7 @@
  * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
  * asked for costs nothing.
  *
- * A second memfd, `memory`, has a slot for the shared segment of each rank of the node (transport/shm_memory.c). As
+ * A second memfd, `memory`, has a slot for the shared segment of each rank of the node (transport/shm/memory.c). As
  * every rank has inherited it, a rank reaches the segments of all others whatever the system lets it see of their
  * processes.
  *
@@ -87,7 +87,7 @@ struct job_head {
     int32_t bell;   /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
     int32_t memory; /* the descriptor of the memfd with a slot for each rank of the node, by its local rank; 0: none */
     uint64_t memory_id, bell_id; /* what is behind the two (memfile_id_of) */
-    /* Written by the ranks: whether they may open each other's descriptors (transport/shm_memory.c). */
+    /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
     _Atomic uint64_t host;
     _Atomic uint32_t apart;
     uint32_t pad;

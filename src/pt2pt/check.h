@@ -14,7 +14,7 @@
 #define TERN_PT2PT_CHECK_H
 
 #include "pt2pt/api.h"
-#include "pt2pt/match_body.h"
+#include "pt2pt/match/body.h"
 
 /* Reads TERN_CHECK; when on, stands before the handlers that are there. */
 int pt_check_open(void);

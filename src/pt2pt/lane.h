@@ -30,8 +30,8 @@
 #include "obj/comm.h"
 #include "obj/request.h"
 #include "pt2pt/ids.h"
-#include "pt2pt/match.h"
-#include "pt2pt/match_body.h"
+#include "pt2pt/match/match.h"
+#include "pt2pt/match/body.h"
 #include "transport/peer.h"
 #include <pthread.h>
 

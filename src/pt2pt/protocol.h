@@ -44,7 +44,7 @@
 #include "obj/request.h"
 #include "pt2pt/ids.h"
 #include "pt2pt/lane.h"
-#include "pt2pt/match_body.h"
+#include "pt2pt/match/body.h"
 #include <stdatomic.h>
 
 static inline uint64_t env_pack(int32_t source, int32_t tag) { return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag; }

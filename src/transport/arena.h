@@ -14,7 +14,7 @@
  *
  * A byte has a place: its distance from the start of the arena, never 0. The arena is
  * a memfd of its own, or, where ranks cannot open each other's descriptors, this rank's
- * part of the node memory (shm_memory.c); arena_note.offset says where it starts. No
+ * part of the node memory (shm/memory.c); arena_note.offset says where it starts. No
  * file has a name, so nothing is left behind when the process dies, however it dies.
  * The book-keeping is private memory, which a peer that writes astray cannot reach.
  *

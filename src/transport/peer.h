@@ -44,7 +44,7 @@ struct peer {
     int64_t window;         /* what it may have sent us and we have not consumed (pt2pt/credit.c) */
     int64_t window_there;   /* the same of ours, at the peer: `credit` is never more */
     struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
-    struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/stream.c) */
+    struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/rndv/stream.c) */
     uint32_t streams;            /* that do so now */
 };
 static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");

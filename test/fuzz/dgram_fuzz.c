@@ -1,12 +1,12 @@
 /*
  * dgram_fuzz.c - datagrams that nobody of the library has made, to endpoints of
- * src/transport/dgram.h: random ones, changed ones, and ones that are genuine by their tag
+ * src/transport/dgram/dgram.h: random ones, changed ones, and ones that are genuine by their tag
  * but say anything.
  */
 #include "fuzz.h"
 
-#include "dgram_net.h"
-#include "dgram_circle.h"
+#include "dgram/net.h"
+#include "dgram/circle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <endian.h>
 #include <limits.h>

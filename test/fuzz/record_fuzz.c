@@ -1,10 +1,10 @@
 /*
- * record_fuzz.c - streams of sealed records (src/transport/tcp_record.h), random or changed on their way, in pieces of
+ * record_fuzz.c - streams of sealed records (src/transport/tcp/record.h), random or changed on their way, in pieces of
  * any length: what opens is the beginning of what was sealed, and nothing is read or written beyond its memory.
  */
 #include "fuzz.h"
 
-#include "transport/tcp_record.h"
+#include "transport/tcp/record.h"
 
 #include <stdlib.h>
 #include <string.h>

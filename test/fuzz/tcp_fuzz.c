@@ -12,7 +12,7 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
-#include "transport/tcp.h"
+#include "transport/tcp/tcp.h"
 
 #include <endian.h>
 #include <errno.h>

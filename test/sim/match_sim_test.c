@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "coll/goal/build.h"
 #include "coll/schedule.h"
-#include "pt2pt/match.h"
+#include "pt2pt/match/match.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@ static const struct wide_shape *shape(void) { return node_counts() ? &shared_cor
 
 /* ---- memory ---- */
 
-/* Of all communicators whose rank 0 this process is: half of the heap that peers map (shm_segment.h), which others
+/* Of all communicators whose rank 0 this process is: half of the heap that peers map (shm/segment.h), which others
  * need. */
 #define WHOLE_MOST ((size_t)32 << 20)
 

@@ -9,7 +9,7 @@
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/protocol.h"
-#include "transport/mock.h"
+#include "transport/mock/mock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

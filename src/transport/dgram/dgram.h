@@ -1,0 +1,116 @@
+/*
+ * dgram.h - messages of up to 16 MB between processes, in order and exactly once, over
+ * datagrams that may be lost, doubled, reordered, delayed, damaged, forged or repeated by
+ * a stranger. For few and rare messages: the wire-up of spawned processes, and of
+ * connect and accept.
+ *
+ *     endpoint (struct dgram)   one wire, one key, an id that was never used before
+ *     card                      its id and address as bytes, for others
+ *     peer                      another endpoint: made of its card, or by its first packet
+ *
+ * Messages are cut into segments that fit the wire. A window of them is under way at a
+ * time; the other side says which came, and what did not is sent again: when later ones
+ * came (three transmissions later), or after a time that follows the measured round trips
+ * (RFC 6298, with Karn's rule), doubled each time. The window begins small, grows with
+ * what arrives, and is halved by loss (RFC 5681), so that neither a full receiver nor a
+ * bad path is flooded.
+ *
+ * There is no connection to be opened: the first packet carries data and the sender's
+ * card, its answer carries data. Who lacks the key has no effect, and costs one tag;
+ * nothing is kept about such packets. Old packets of those who have it have no effect
+ * either: dgram.c says why.
+ *
+ * Nothing runs by itself: dgram_progress does all the work, the owner calls it when
+ * something can have come (wire->fd) and at dgram_next_timeout.
+ *
+ * Source: DPM-8 to DPM-11, OMX-10, C-7. Threads: an endpoint and its peers belong to one
+ * thread at a time. Call-backs may send, and forget peers; they may not call
+ * dgram_progress or dgram_close.
+ */
+#ifndef TERN_TRANSPORT_DGRAM_H
+#define TERN_TRANSPORT_DGRAM_H
+
+#include "base/list.h"
+#include "transport/dgram/packet.h"
+
+#define DGRAM_MESSAGE ((size_t)16 << 20) /* bytes of the longest message */
+
+struct dgram;
+struct dgram_peer;
+
+/* A message that is sent. Memory of the caller's, as `data`, until done. */
+struct dgram_message {
+    struct link link; /* ours */
+    const void *data;
+    size_t n; /* bytes; may be 0 */
+    /* Called once. 0: the other process has all of it; else why not, with words in err_words. */
+    void (*done)(struct dgram_message *, int rc);
+};
+
+struct dgram_params {
+    struct dgram_wire *wire; /* the endpoint's from then on, also when dgram_open fails */
+    const struct crypto *crypto;
+    const uint8_t *secret;   /* CRYPTO_KEY bytes that all endpoints have which may talk; read by dgram_open only */
+    uint64_t patience;       /* ns after which a peer that does not answer is given up */
+    unsigned window;         /* segments under way to a peer at a time, at most; 2 .. DGRAM_WINDOW */
+    unsigned seq_bits;       /* of segment numbers on the wire: 8 .. 32, equal at both ends */
+
+    void *arg;
+    /* A message has come: n bytes, valid during the call. false: not now; it is offered again by each progress, and the
+     * peer is held back meanwhile. */
+    bool (*deliver)(void *arg, struct dgram_peer *, const void *data, size_t n);
+    /* A peer is given up; words in err_words. Its messages are done already; it stays until dgram_forget. May be NULL. */
+    void (*failed)(void *arg, struct dgram_peer *, int code);
+};
+
+/* What has happened, for tests and statistics. */
+struct dgram_stats {
+    uint64_t segments; /* of messages, each counted once */
+    uint64_t resent;   /* segments sent again */
+    uint64_t acks;     /* packets without data */
+    uint64_t rounds;   /* retransmission timers that ran out */
+    uint64_t twice;    /* segments that came again */
+    uint64_t refused;  /* datagrams that are not packets, or of no genuine origin */
+    uint64_t messages; /* delivered */
+};
+
+/* The parameters that the variables say; wire, secret, crypto and call-backs are left to the caller. */
+void dgram_params_init(struct dgram_params *);
+
+int dgram_open(struct dgram **, const struct dgram_params *);
+
+/* Ends everything: messages under way are done with TERN_ERR_PEER. */
+void dgram_close(struct dgram *);
+
+/* Writes the card; returns its length, at most DGRAM_CARD. */
+size_t dgram_card(const struct dgram *, uint8_t *bytes);
+
+/* The peer with that card: the one that is there already, or a new one. TERN_ERR_ARG: no usable card. */
+int dgram_peer_open(struct dgram *, const void *card, size_t n, struct dgram_peer **);
+
+/* Nothing is to be said to the peer, or heard of it, any more; its messages under way are done with TERN_ERR_PEER. The
+ * same process cannot become a peer of this endpoint again. What it has sent before is still acknowledged. */
+void dgram_forget(struct dgram_peer *);
+
+/* Sends a message behind all earlier ones to that peer; nothing leaves before dgram_progress. An error (too long, peer
+ * given up) is returned, and done is not called. */
+int dgram_send(struct dgram_peer *, struct dgram_message *);
+
+/* Takes what has come, sends what may go. `now` (ns of any clock) never goes back. Returns the number of datagrams taken. */
+int dgram_progress(struct dgram *, uint64_t now);
+
+/* When dgram_progress is to be called though nothing came; UINT64_MAX: never; 0: at once. */
+uint64_t dgram_next_timeout(const struct dgram *);
+
+/* Is everything sent acknowledged, and has nothing been taken since `since`? A process that leaves should stay until then,
+ * with `since` a few round trips ago: its last acknowledgement may have been lost. */
+bool dgram_quiet(const struct dgram *, uint64_t since);
+
+struct dgram_wire *dgram_wire_of(const struct dgram *);
+struct dgram_stats dgram_stats(const struct dgram *);
+
+/* The caller's own word about a peer. */
+void dgram_peer_set_tag(struct dgram_peer *, void *);
+void *dgram_peer_tag(const struct dgram_peer *);
+
+#endif

@@ -1,0 +1,389 @@
+/*
+ * mock.c - a transport for tests, within one process: what is sent to a peer is put
+ * into a queue, and comes back from that peer when progress is made, so that both
+ * sides of the protocol run in one thread, in an order that a test decides. As any
+ * wire it refuses messages when its queue is full; a script (mock.h) makes it refuse,
+ * fail and lack capabilities as well.
+ *
+ * TERN_TRANSPORTS=mock uses it for a process started alone.
+ */
+#include "transport/mock/mock.h"
+#include "base/err.h"
+#include "proc/proc.h"
+#include "transport/arena.h"
+#include "transport/peer.h"
+#include "transport/pieces.h"
+#include "transport/shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct mock_script mock_script = MOCK_SCRIPT;
+struct mock_count mock_count;
+
+struct message {
+    struct link link;
+    unsigned id;
+    uint64_t h0, h1;
+    size_t n;
+    const void *from; /* where the payload lies: data, or the sender's own memory */
+    struct tp_op *op; /* am_zcopy, to be told that it is done; else NULL */
+    bool asked;       /* for a sink, which is: */
+    void *sink;
+    uint64_t data[];
+};
+
+struct mock_ep {
+    struct link in_all;
+    struct link queue; /* struct message */
+    uint32_t queued;
+    struct peer *peer;
+    bool lost; /* or severed: nothing comes or goes any more */
+};
+
+static struct {
+    struct link eps;
+    struct bell bell;
+    uint64_t random;
+    uint32_t sends; /* since the last refusal by again_every */
+} dom;
+
+static int mock_open(struct tp_dom **dom_p)
+{
+    list_init(&dom.eps);
+    bell_open(&dom.bell, true);
+    dom.random = mock_script.seed;
+    dom.sends = 0;
+    int rc = shared_open(NULL, 0, (uint64_t)1 << 20);
+    if (!rc) *dom_p = (struct tp_dom *)(void *)&dom;
+    return rc;
+}
+
+static void mock_close(struct tp_dom *d) { (void)d; }
+
+static int mock_card(struct tp_dom *d, void *buf, size_t cap)
+{
+    (void)d;
+    uint32_t rank = proc_self()->rank;
+    if (cap < sizeof rank) return err_set(TERN_ERR_INTERN, "no room for the card of mock");
+    memcpy(buf, &rank, sizeof rank);
+    return (int)sizeof rank;
+}
+
+static int mock_reach(struct tp_dom *d, const void *card, size_t n)
+{
+    (void)d;
+    uint32_t rank;
+    if (n != sizeof rank) return 0;
+    memcpy(&rank, card, sizeof rank);
+    return rank == proc_self()->rank;
+}
+
+/* ---- messages ---- */
+
+/* The next of a sequence of random numbers (splitmix64). */
+static uint64_t next_random(void)
+{
+    uint64_t z = dom.random += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* True at the n-th call since *count was set to n, and from then on. */
+static bool due(uint32_t *count)
+{
+    if (*count > 1) --*count;
+    else return *count == 1;
+    return false;
+}
+
+static int gone(void) { return err_set(TERN_ERR_PEER, "mock: the peer is gone"); }
+
+static int refuse(const struct mock_ep *e)
+{
+    if (e->lost) return gone();
+    if (due(&mock_script.fail_send)) return err_set(mock_script.error, "mock: sending fails");
+    bool again = e->queued >= mock_script.room;
+    if (mock_script.again_every && ++dom.sends >= mock_script.again_every) {
+        dom.sends = 0;
+        again = true;
+    }
+    if (mock_script.again_percent && next_random() % 100 < mock_script.again_percent) again = true;
+    mock_count.refused += again;
+    return again ? TERN_AGAIN : 0;
+}
+
+/* An empty message with room for n bytes at the end of the queue; NULL with words when memory is out. */
+static struct message *append(struct mock_ep *e, unsigned id, uint64_t h0, uint64_t h1, size_t n)
+{
+    struct message *m = malloc(sizeof *m + n);
+    if (!m) {
+        err_set(TERN_ERR_NOMEM, "no memory for a message of %zu bytes", n);
+        return NULL;
+    }
+    m->id = id;
+    m->h0 = h0;
+    m->h1 = h1;
+    m->n = n;
+    m->from = m->data;
+    m->op = NULL;
+    m->asked = false;
+    m->sink = NULL;
+    list_push(&e->queue, &m->link);
+    e->queued++;
+    mock_count.sent[id]++;
+    bell_check(&dom.bell, true);
+    return m;
+}
+
+static int mock_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    struct message *m = append(e, id, h0, h1, n);
+    if (!m) return TERN_ERR_NOMEM;
+    if (n) memcpy(m->data, p, n);
+    return 0;
+}
+
+static int mock_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    struct message *m = append(e, id, h0, h1, n);
+    if (!m) return TERN_ERR_NOMEM;
+    m->n = pack(arg, m->data, n);
+    return 0;
+}
+
+static int mock_am_zcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    struct message *m = append(e, id, h0, h1, mock_script.done_late ? 0 : n);
+    if (!m) return TERN_ERR_NOMEM;
+    if (mock_script.done_late) {
+        m->n = n;
+        m->from = p;
+        m->op = op;
+    } else {
+        memcpy(m->data, p, n);
+        op->done(op, 0);
+    }
+    return 0;
+}
+
+static void take(struct mock_ep *e, struct message *m)
+{
+    list_remove(&m->link);
+    e->queued--;
+}
+
+/* A message that was taken out is over, with this code. */
+static void drop(struct message *m, int rc)
+{
+    struct tp_op *op = m->op;
+    free(m);
+    if (op) op->done(op, rc);
+}
+
+static void drop_all(struct mock_ep *e)
+{
+    while (!list_empty(&e->queue)) {
+        struct message *m = container_of(e->queue.next, struct message, link);
+        take(e, m);
+        drop(m, gone());
+    }
+}
+
+static void lose(struct mock_ep *e)
+{
+    e->lost = true;
+    if (!mock_script.done_after_lost) drop_all(e);
+    tp_lost(e->peer, gone());
+    drop_all(e);
+}
+
+/* Only the closing of the queue: the rest is progress's, as we may be in the middle of a delivery. */
+static void mock_sever(struct tp_ep *ep)
+{
+    ((struct mock_ep *)ep->priv)->lost = !mock_script.sever_counts;
+    mock_count.severed++;
+}
+
+/* The header is there, and half of the payload. */
+static void ask(struct mock_ep *e, struct message *m)
+{
+    m->asked = true;
+    m->sink = tp_sinks[m->id](e->peer, m->h0, m->h1, m->n);
+    mock_count.sinks++;
+    mock_count.sunk += m->sink != NULL;
+    if (m->sink) memcpy(m->sink, m->from, m->n / 2);
+}
+
+/* Delivers the oldest message of one endpoint, or asks where its payload is to go. */
+static int deliver(struct mock_ep *e)
+{
+    if (e->lost) drop_all(e);
+    if (list_empty(&e->queue)) return 0;
+    struct message *m = container_of(e->queue.next, struct message, link);
+    if (mock_script.lose && !--mock_script.lose) {
+        lose(e);
+        return 1;
+    }
+    if (mock_script.sink_min && m->n > mock_script.sink_min && tp_sinks[m->id] && !m->asked) {
+        ask(e, m);
+        return 1;
+    }
+    if (m->sink) memcpy(m->sink, m->from, m->n);
+    take(e, m); /* a handler may send, but not see this one */
+    mock_count.delivered++;
+    tp_handlers[m->id](e->peer, m->h0, m->h1, m->sink ? m->sink : m->from, m->n);
+    drop(m, 0);
+    return 1;
+}
+
+/* In turn from each endpoint, so that the order between two of them is as little to be relied upon as on a wire. */
+static int mock_progress(struct tp_dom *d, int budget)
+{
+    (void)d;
+    int n = 0, round = 1;
+    if (mock_script.deliver && (uint32_t)budget > mock_script.deliver) budget = (int)mock_script.deliver;
+    while (round && n < budget) {
+        round = 0;
+        list_each(l, next, &dom.eps)
+            if (n + round < budget) round += deliver(container_of(l, struct mock_ep, in_all));
+        n += round;
+    }
+    return n;
+}
+
+/* ---- endpoints ---- */
+
+static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
+{
+    (void)d, (void)card, (void)n;
+    struct mock_ep *e = malloc(sizeof *e);
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", peer->index);
+    list_init(&e->queue);
+    e->queued = 0;
+    e->peer = peer;
+    e->lost = false;
+    list_push(&dom.eps, &e->in_all);
+    ep->ops = &tp_mock;
+    ep->am_short = mock_am_short;
+    ep->priv = e;
+    ep->max_short = mock_script.max_short;
+    ep->caps = mock_script.caps;
+    return 0;
+}
+
+static void mock_ep_close(struct tp_dom *d, struct tp_ep *ep)
+{
+    (void)d;
+    struct mock_ep *e = ep->priv;
+    for (struct link *l; (l = list_pop(&e->queue));) free(container_of(l, struct message, link));
+    list_remove(&e->in_all);
+    free(e);
+    ep->ops = NULL;
+}
+
+/* ---- memory ---- */
+
+static int copy_refused(struct tp_ep *ep)
+{
+    if (!due(&mock_script.fail_copy)) return 0;
+    if (mock_script.error == TERN_ERR_UNSUPPORTED) ep->caps &= ~(uint32_t)TP_CAP_GETPUT;
+    return err_set(mock_script.error, "mock: copying fails");
+}
+
+static int mock_get(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
+{
+    int rc = copy_refused(ep);
+    if (!rc) pieces_copy(local, nl, remote, nr);
+    mock_count.copies++;
+    return rc;
+}
+
+static int mock_put(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
+{
+    int rc = copy_refused(ep);
+    if (!rc) pieces_copy(remote, nr, local, nl);
+    mock_count.copies++;
+    return rc;
+}
+
+static void *mock_map(struct tp_ep *ep, uint64_t offset, size_t n)
+{
+    (void)ep, (void)n;
+    return shared_at(offset);
+}
+
+static void *mock_window(struct tp_ep *ep, uint64_t place, size_t n)
+{
+    (void)n;
+    mock_count.windows++;
+    if (mock_script.no_window) {
+        ep->caps &= ~(uint32_t)TP_CAP_WINDOW;
+        return NULL;
+    }
+    return (void *)(arena_base + place);
+}
+
+static void mock_nudge(struct tp_ep *ep)
+{
+    (void)ep;
+    mock_count.nudges++;
+    bell_check(&dom.bell, true);
+}
+
+/* ---- sleeping ---- */
+
+static void mock_cores(struct tp_dom *d, bool gates, cpu_set_t *cores)
+{
+    (void)d;
+    (void)gates;
+    if (mock_script.core >= 0) CPU_SET((size_t)mock_script.core, cores);
+}
+
+static struct bell *mock_bell(struct tp_dom *d)
+{
+    (void)d;
+    return &dom.bell;
+}
+
+/* Who waits for room must try again: queues empty only by progress in this very process. */
+static bool mock_idle(struct tp_dom *d, bool want_room)
+{
+    (void)d;
+    list_each(l, next, &dom.eps)
+        if (container_of(l, struct mock_ep, in_all)->queued) return false;
+    return !want_room;
+}
+
+const struct tp_ops tp_mock = {
+    .name = "mock",
+    .open = mock_open,
+    .close = mock_close,
+    .card = mock_card,
+    .reach = mock_reach,
+    .ep_open = mock_ep_open,
+    .ep_close = mock_ep_close,
+    .am_short = mock_am_short,
+    .am_bcopy = mock_am_bcopy,
+    .am_zcopy = mock_am_zcopy,
+    .sever = mock_sever,
+    .get = mock_get,
+    .put = mock_put,
+    .map = mock_map,
+    .window = mock_window,
+    .nudge = mock_nudge,
+    .progress = mock_progress,
+    .cores = mock_cores,
+    .bell = mock_bell,
+    .idle = mock_idle,
+};

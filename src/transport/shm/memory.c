@@ -1,0 +1,316 @@
+/*
+ * memory.c - where the segments lie, and how a process gets at those of its peers.
+ *
+ * Tern's mpiexec makes one memfd for the ranks of a node, with a slot for each (proc_shared). All of it is mapped once,
+ * so a peer is reached without a system call, without any right to look at its process, and after the program has
+ * closed descriptors that it did not open:
+ *
+ *     node memory   | segment of local rank 0 | segment of local rank 1 | ... |        slot_bytes each
+ *                   | arena of local rank 0 | arena of local rank 1 | ... |            arena_bytes each, mostly unused
+ *
+ * Arenas lie there only in jobs with processes that cannot open each other's descriptors (`apart`): memory that is
+ * taken by many processes at once is taken faster from a file of each one's own.
+ *
+ * Without that (other launchers, a segment larger than a slot, a limit of files, a later process of the same rank) a
+ * process makes a memfd of its own, and peers open it by /proc/<pid>/fd/<fd>. The card says which process may: `host`
+ * is equal on processes that may open each other's descriptors.
+ */
+#include "base/err.h"
+#include "base/memfile.h"
+#include "base/var.h"
+#include "proc/proc.h"
+#include "transport/shm/shm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *node_memory; /* all slots, NULL: they are not mapped together */
+static size_t node_bytes;
+
+/* ---- who may open whose descriptors ---- */
+
+uint64_t shm_mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+/* Of the running system of this host. */
+static uint64_t boot_key(void)
+{
+    static uint64_t key;
+    char boot[64] = "";
+    if (key) return key;
+    key = 1;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (read(fd, boot, sizeof boot - 1) < 0) boot[0] = 0;
+        close(fd);
+    }
+    for (const char *c = boot; *c; c++) key = shm_mix(key, (uint64_t)*c);
+    return key;
+}
+
+/* Is /proc there, and of the name space whose process ids this process uses? */
+static bool procfs_is_own(void)
+{
+    char text[32];
+    ssize_t n = readlink("/proc/self", text, sizeof text - 1);
+    if (n <= 0) return false;
+    text[n] = 0;
+    return atoi(text) == (int)getpid();
+}
+
+/* Equal on two processes if each can open the other's descriptors and copy from its memory, by the number of the
+ * process, and wake it by a datagram socket (sleep.h), whose name belongs to the network name space; 0: nobody may at this
+ * process, or it at others. */
+static uint64_t host_key(void)
+{
+    static const char *const spaces[] = {"/proc/self/ns/pid", "/proc/self/ns/user", "/proc/self/ns/net"};
+    uint64_t key = shm_mix(boot_key(), (uint64_t)getuid() << 32 | geteuid());
+    if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1 || !procfs_is_own()) return 0;
+    for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
+        struct stat st;
+        if (stat(spaces[i], &st)) return 0;
+        key = shm_mix(key, st.st_ino);
+    }
+    return key ? key : 1;
+}
+
+uint64_t shm_file_key(uint64_t id) { return shm_mix(boot_key(), id); }
+
+/* ---- the own segment ---- */
+
+#define BOXES_MAX 65536
+#define HEAP_LEAST ((uint64_t)64 << 10)
+#define SEGMENT_SMALL ((uint64_t)128 << 10) /* less makes no difference */
+
+static void lay_out(struct shm_segment *s, uint64_t heap)
+{
+    s->box_off = sizeof *s;
+    s->ring_off = round_up(s->box_off + (s->boxes + 1) * sizeof(struct shm_box), 4096);
+    s->heap_off = s->ring_off + (uint64_t)(s->boxes + 1) * s->box_bytes;
+    s->bytes = s->heap_off + heap;
+}
+
+/* What the segment should have, and less of it as long as that is more than `most` bytes. */
+static void plan(struct shm_segment *s, uint64_t most)
+{
+    uint64_t heap = SHM_HEAP_BYTES;
+    *s = (struct shm_segment){
+        .magic = SHM_MAGIC, .version = 3, .boxes = (uint32_t)var_int(VAR_SHM_BOXES), .box_bytes = 4096};
+    while (s->box_bytes < (uint64_t)var_int(VAR_SHM_BOX) && s->box_bytes < 8u << 20) s->box_bytes *= 2;
+    lay_out(s, heap);
+    while (s->bytes > most && (heap > HEAP_LEAST || s->boxes > 0 || s->box_bytes > 4096)) {
+        if (heap > most / 2 && heap > HEAP_LEAST)
+            heap /= 2;
+        else if (s->box_bytes > 4096)
+            s->box_bytes /= 2;
+        else if (s->boxes > 0)
+            s->boxes /= 2;
+        else
+            heap /= 2;
+        lay_out(s, heap);
+    }
+}
+
+static rlim_t address_space(void)
+{
+    struct rlimit r;
+    return getrlimit(RLIMIT_AS, &r) ? RLIM_INFINITY : r.rlim_cur;
+}
+
+/* Of a limited address space (ulimit -v) the segments of all ranks together get a quarter. */
+static uint64_t share_of_address_space(void)
+{
+    rlim_t all = address_space();
+    return all == RLIM_INFINITY ? UINT64_MAX : all / 4 / max_size(proc_self()->local_size, 1);
+}
+
+/* Nobody reads it in a core dump, which would make memory of all of it that has never been touched. */
+void *shm_memory_mmap(int fd, uint64_t offset, uint64_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
+    if (p == MAP_FAILED) return NULL;
+    madvise(p, bytes, MADV_DONTDUMP);
+    return p;
+}
+
+void shm_memory_unmap(void *p, size_t bytes)
+{
+    if (!node_memory || (char *)p < node_memory || (char *)p >= node_memory + node_bytes) munmap(p, bytes);
+}
+
+void shm_memory_close(void)
+{
+    if (shm_dom.segment) shm_memory_unmap(shm_dom.segment, shm_dom.segment->bytes);
+    if (node_memory) munmap(node_memory, node_bytes);
+    node_memory = NULL;
+    if (shm_dom.own_file) close(shm_dom.fd);
+    shm_dom.own_file = false;
+    shm_dom.fd = -1;
+}
+
+static struct shm_segment *map_slots(const struct proc_shared *node, uint64_t bytes)
+{
+    if (address_space() != RLIM_INFINITY) return shm_memory_mmap(node->fd, node->own * node->slot_bytes, bytes);
+    node_bytes = node->slots * node->slot_bytes;
+    node_memory = shm_memory_mmap(node->fd, 0, node_bytes);
+    return (struct shm_segment *)(node_memory ? node_memory + node->own * node->slot_bytes : NULL);
+}
+
+/* The own slot; NULL: it is too small, or has been used: peers of the process that was this rank before may still look
+ * at what that has left. */
+static struct shm_segment *open_slot(uint64_t bytes)
+{
+    const struct proc_shared *node = proc_shared();
+    if (!node || !node->fresh || bytes > node->slot_bytes || node->own >= node->slots) return NULL;
+    struct shm_segment *s = map_slots(node, bytes);
+    if (s && !s->magic) {
+        shm_dom.fd = node->fd;
+        shm_dom.offset = node->own * node->slot_bytes;
+        arena_offer(&(struct arena_room){node->fd, node->arenas + node->own * node->arena_bytes, node->arena_bytes,
+                                         node->apart});
+        return s;
+    }
+    if (node_memory) munmap(node_memory, node_bytes);
+    else if (s) munmap(s, bytes);
+    node_memory = NULL;
+    return NULL;
+}
+
+static int open_own_file(uint64_t bytes)
+{
+    shm_dom.fd = memfd_create("tern-segment", MFD_CLOEXEC);
+    if (shm_dom.fd < 0) return err_sys("cannot create shared memory (memfd)");
+    shm_dom.own_file = true;
+    if (!memfile_resize(shm_dom.fd, bytes))
+        return err_sys("cannot size shared memory to %llu bytes (ulimit -f allows files of %llu)",
+                       (unsigned long long)bytes, (unsigned long long)memfile_limit());
+    shm_dom.segment = shm_memory_mmap(shm_dom.fd, 0, bytes);
+    if (shm_dom.segment) return 0;
+    shm_memory_close();
+    return err_set(TERN_ERR_NOMEM, "cannot map shared memory of %llu bytes (see ulimit -v)", (unsigned long long)bytes);
+}
+
+static int open_file(struct shm_segment *head, uint64_t most)
+{
+    plan(head, most);
+    shm_dom.segment = open_slot(head->bytes);
+    if (shm_dom.segment) return 0;
+    plan(head, (uint64_t)min_size(most, memfile_limit()));
+    return open_own_file(head->bytes);
+}
+
+/* Sets `apart` for the node if this rank cannot open the descriptors of the launcher or of the first rank that came
+ * here: arenas that are made from then on lie in the node memory. */
+static void compare_hosts(void)
+{
+    uint64_t first = 0;
+    const struct proc_shared *node = proc_shared();
+    if (!node) return;
+    bool same = shm_dom.host && proc_self()->launcher &&
+                (atomic_compare_exchange_strong_explicit(node->host, &first, shm_dom.host, memory_order_relaxed,
+                                                         memory_order_relaxed) ||
+                 first == shm_dom.host);
+    if (!same) atomic_store_explicit(node->apart, 1, memory_order_relaxed);
+}
+
+int shm_memory_open(void)
+{
+    struct shm_segment head;
+    int64_t boxes = var_int(VAR_SHM_BOXES);
+    if (boxes < 0 || boxes > BOXES_MAX)
+        return err_set(TERN_ERR_ARG, "variable TERN_SHM_BOXES: %lld is not between 0 and %d", (long long)boxes,
+                       BOXES_MAX);
+    int rc = open_file(&head, share_of_address_space());
+    while (rc == TERN_ERR_NOMEM && head.bytes > SEGMENT_SMALL) rc = open_file(&head, head.bytes / 2);
+    if (rc) return rc;
+    uint64_t id = memfile_id_of(shm_dom.fd);
+    if (!id) return err_sys("the file of the shared memory");
+    shm_dom.file = shm_file_key(id);
+    shm_dom.host = host_key();
+    compare_hosts();
+    head.pid = (uint32_t)getpid();
+    head.index = proc_self()->rank;
+    *shm_dom.segment = head;
+    return 0;
+}
+
+/* ---- segments of peers ---- */
+
+bool shm_memory_reaches(const struct shm_card *c)
+{
+    return c->file == shm_dom.file || (c->host && c->host == shm_dom.host);
+}
+
+/* `id`: of a descriptor, or 0 with errno. */
+static bool is_file(uint64_t id, uint64_t file)
+{
+    if (!id) return false;
+    errno = EBADF;
+    return shm_file_key(id) == file;
+}
+
+int shm_open_foreign(uint32_t pid, uint32_t fd, uint64_t file)
+{
+    uint64_t id = memfile_id_at((int)pid, (int)fd);
+    return is_file(id, file) ? memfile_open_at((int)pid, (int)fd, id) : -1;
+}
+
+int shm_open_node(void)
+{
+    return is_file(memfile_id_of(shm_dom.fd), shm_dom.file) ? fcntl(shm_dom.fd, F_DUPFD_CLOEXEC, 0) : -1;
+}
+
+static int cannot_open(const struct shm_card *c, uint32_t index)
+{
+    if (proc_has_ended((pid_t)c->pid)) {
+        proc_note_loss(index);
+        return err_set(TERN_ERR_PEER, "rank %u has ended", index);
+    }
+    return err_set(TERN_ERR_PEER,
+                   "cannot open the shared memory of rank %u (descriptor %u of process %u): does a program close "
+                   "descriptors that it did not open?",
+                   index, c->fd, c->pid);
+}
+
+static int map_single(const struct shm_card *c, uint32_t index, struct shm_segment **s)
+{
+    int fd = c->file == shm_dom.file ? shm_open_node() : shm_open_foreign(c->pid, c->fd, c->file);
+    if (fd < 0)
+        return errno == ENOENT || errno == EBADF
+                   ? cannot_open(c, index)
+                   : err_sys("cannot open the shared memory of rank %u (descriptor %u of process %u)", index, c->fd,
+                             c->pid);
+    *s = shm_memory_mmap(fd, c->offset, c->bytes);
+    close(fd);
+    return *s ? 0
+              : err_sys("cannot map the shared memory of rank %u (%llu bytes; see ulimit -v)", index,
+                        (unsigned long long)c->bytes);
+}
+
+static bool within_node_memory(const struct shm_card *c)
+{
+    return node_memory && c->file == shm_dom.file && c->offset <= node_bytes && c->bytes <= node_bytes - c->offset;
+}
+
+int shm_memory_map(const struct shm_card *c, uint32_t index, struct shm_segment **s)
+{
+    int rc = 0;
+    if (within_node_memory(c))
+        *s = (struct shm_segment *)(node_memory + c->offset);
+    else
+        rc = map_single(c, index, s);
+    if (rc) return rc;
+    if ((*s)->magic == SHM_MAGIC && (*s)->bytes == c->bytes && (*s)->index == index) return 0;
+    shm_memory_unmap(*s, c->bytes);
+    return err_set(TERN_ERR_PEER, "the shared memory of rank %u is not what its card says", index);
+}

@@ -1,0 +1,243 @@
+/*
+ * shm.c - the shared-memory transport: its segment, its card, connecting.
+ */
+#include "transport/shm/shm.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "proc/proc.h"
+#include "transport/arena.h"
+#include "transport/shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct shm_dom shm_dom = {.fd = -1};
+static uint64_t probe_word; /* what peers try to read; private memory on purpose */
+
+static int make_rx(void)
+{
+    struct shm_segment *s = shm_dom.segment;
+    shm_dom.rx = calloc(s->boxes + 1, sizeof *shm_dom.rx);
+    if (!shm_dom.rx) return err_set(TERN_ERR_NOMEM, "no memory for %u shared-memory rings", s->boxes + 1);
+    for (uint32_t i = 0; i <= s->boxes; i++) {
+        shm_dom.rx[i].ring = shm_ring_at(s, i);
+        shm_dom.rx[i].box = shm_box_at(s, i);
+    }
+    shm_dom.mask = s->box_bytes - 1;
+    return 0;
+}
+
+/* Valgrind does not see what another process writes into this one, and would call it uninitialised. */
+static bool under_valgrind(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    return preload && strstr(preload, "/vgpreload");
+}
+
+static bool cma_wanted(void) { return strcmp(var_text(VAR_CMA), "off") && !under_valgrind(); }
+
+/* A word that no other process has: a process number may mean another one to the peer, with the same program in it. */
+static void make_probe(void)
+{
+    if (getrandom(&probe_word, sizeof probe_word, GRND_NONBLOCK) != sizeof probe_word)
+        probe_word = shm_mix(clock_ns(), (uint64_t)getpid() << 32 | proc_self()->rank);
+}
+
+static void connect_cma(struct tp_ep *ep, const struct shm_card *c)
+{
+    if (!cma_wanted() || !shm_is_open_to(c)) return;
+    if (shm_cma_works((pid_t)c->pid, c->probe_at, c->probe)) ep->caps |= TP_CAP_GETPUT;
+}
+
+static void shm_close(struct tp_dom *dom)
+{
+    (void)dom;
+    arena_publish(NULL);
+    if (shm_dom.segment) {
+        atomic_store_explicit(&shm_dom.segment->left, 1, memory_order_release); /* pairs with the acquire in shm_left */
+    }
+    shm_memory_close();
+    free(shm_dom.rx);
+    shm_dom = (struct shm_dom){.fd = -1};
+}
+
+static int shm_open_dom(struct tp_dom **dom)
+{
+    list_init(&shm_dom.eps);
+    int rc = shm_memory_open();
+    if (!rc) rc = make_rx();
+    if (rc) {
+        shm_close(NULL);
+        return rc;
+    }
+    const struct proc_info *me = proc_self();
+    bool sleeps_often = me->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
+    bell_open(&shm_dom.segment->bell, sleeps_often);
+    shared_open((char *)shm_dom.segment, shm_dom.segment->heap_off, shm_dom.segment->bytes - shm_dom.segment->heap_off);
+    if (me->local_size > 1 && strcmp(var_text(VAR_ARENA), "off")) arena_publish(&shm_dom.segment->arena);
+    if (me->local_size > 1 && cma_wanted()) shm_cma_allow();
+    make_probe();
+    *dom = (struct tp_dom *)&shm_dom;
+    return 0;
+}
+
+static int shm_card_write(struct tp_dom *dom, void *buf, size_t cap)
+{
+    (void)dom;
+    struct shm_card c = {.host = shm_dom.host,
+                         .file = shm_dom.file,
+                         .offset = shm_dom.offset,
+                         .bytes = shm_dom.segment->bytes,
+                         .pid = (uint32_t)getpid(),
+                         .fd = (uint32_t)shm_dom.fd,
+                         .probe_at = (uintptr_t)&probe_word,
+                         .probe = probe_word};
+    if (cap < sizeof c) return err_set(TERN_ERR_INTERN, "no room for the card of shm");
+    memcpy(buf, &c, sizeof c);
+    return (int)sizeof c;
+}
+
+static int shm_reach(struct tp_dom *dom, const void *card, size_t n)
+{
+    (void)dom;
+    struct shm_card c;
+    if (n != sizeof c) return 0;
+    memcpy(&c, card, sizeof c);
+    return shm_memory_reaches(&c) ? 2 : 0; /* the process itself costs 1 */
+}
+
+/* Takes a box of the peer's, or the common one when all are given out. */
+static void claim_box(struct shm_ep *e)
+{
+    struct shm_segment *s = e->segment;
+    /* acq_rel: the receiver's acquire of `given` sees the box's fields set before its first record comes */
+    uint32_t i = atomic_fetch_add_explicit(&s->given, 1, memory_order_acq_rel);
+    e->common = i >= s->boxes;
+    if (e->common) i = s->boxes;
+    e->box = shm_box_at(s, i);
+    e->ring = shm_ring_at(s, i);
+    e->mask = s->box_bytes - 1;
+    e->limit = s->box_bytes;
+    e->next = e->ring;
+    e->stop = e->ring + s->box_bytes;
+    if (!e->common) e->box->owner = proc_self()->rank;
+    e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.fenced, memory_order_relaxed);
+}
+
+static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
+{
+    (void)dom;
+    struct shm_card c;
+    if (n != sizeof c) return err_set(TERN_ERR_PEER, "the shm card of rank %u has %zu bytes", peer->index, n);
+    memcpy(&c, card, sizeof c);
+    struct shm_ep *e = aligned_alloc(CACHE_LINE, round_up(sizeof *e, CACHE_LINE));
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", peer->index);
+    memset(e, 0, sizeof *e);
+    int rc = shm_memory_map(&c, peer->index, &e->segment);
+    if (rc) {
+        free(e);
+        return rc;
+    }
+    e->mapped = c.bytes;
+    e->from = (uint64_t)proc_self()->rank << 32;
+    e->pid = (pid_t)c.pid;
+    e->open_to_us = shm_is_open_to(&c);
+    e->peer = peer;
+    claim_box(e);
+    e->bell = &e->segment->bell;
+    e->fence = atomic_load_explicit(&e->bell->fenced, memory_order_relaxed) || !sleep_membarrier_open();
+    list_push(&shm_dom.eps, &e->in_all);
+    ep->ops = &tp_shm;
+    ep->am_short = e->common ? shm_am_common : shm_am_short;
+    ep->priv = e;
+    ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
+    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | (e->common ? 0 : TP_CAP_BCOPY);
+    connect_cma(ep, &c);
+    return 0;
+}
+
+static void shm_ep_close(struct tp_dom *dom, struct tp_ep *ep)
+{
+    (void)dom;
+    struct shm_ep *e = ep->priv;
+    list_remove(&e->in_all);
+    shm_window_close(e);
+    shm_memory_unmap(e->segment, e->mapped);
+    free(e);
+    ep->ops = NULL;
+}
+
+static void *shm_map(struct tp_ep *ep, uint64_t offset, size_t n)
+{
+    struct shm_ep *e = ep->priv;
+    return offset <= e->mapped && n <= e->mapped - offset ? (char *)e->segment + offset : NULL;
+}
+
+static void shm_nudge(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    bell_check(e->bell, e->fence);
+    bell_check_again(e->bell);
+}
+
+static bool shm_left(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    return atomic_load_explicit(&e->segment->left, memory_order_acquire);
+}
+
+static bool shm_helped(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    return atomic_load_explicit(&e->bell->helped, memory_order_relaxed);
+}
+
+/* The bell of a process that has ended still names its last core. */
+static bool has_ended(const struct shm_ep *e)
+{
+    return e->peer->lost || atomic_load_explicit(&e->segment->left, memory_order_relaxed);
+}
+
+static void shm_cores(struct tp_dom *dom, bool gates, cpu_set_t *cores)
+{
+    (void)dom;
+    list_each(a, next, &shm_dom.eps)
+    {
+        const struct shm_ep *e = container_of(a, struct shm_ep, in_all);
+        int core = has_ended(e) ? -1 : bell_core(e->bell, gates);
+        if (core >= 0 && core < CPU_SETSIZE) CPU_SET((size_t)core, cores);
+    }
+}
+
+static struct bell *shm_bell(struct tp_dom *dom)
+{
+    (void)dom;
+    return &shm_dom.segment->bell;
+}
+
+const struct tp_ops tp_shm = {
+    .name = "shm",
+    .open = shm_open_dom,
+    .close = shm_close,
+    .card = shm_card_write,
+    .reach = shm_reach,
+    .ep_open = shm_ep_open,
+    .ep_close = shm_ep_close,
+    .am_short = shm_am_short,
+    .am_bcopy = shm_am_bcopy,
+    .get = shm_get,
+    .put = shm_put,
+    .map = shm_map,
+    .window = shm_window,
+    .nudge = shm_nudge,
+    .left = shm_left,
+    .helped = shm_helped,
+    .progress = shm_progress,
+    .cores = shm_cores,
+    .bell = shm_bell,
+    .idle = shm_idle,
+    .trim = shm_trim,
+};

@@ -1,0 +1,111 @@
+/*
+ * shm.h - what the parts of the shared-memory transport share: shm.c (life and
+ * wire-up), memory.c (where segments lie), ring.c (messages), cma.c
+ * (single copies between processes).
+ */
+#ifndef TERN_TRANSPORT_SHM_H
+#define TERN_TRANSPORT_SHM_H
+
+#include "transport/peer.h"
+#include "transport/shm/segment.h"
+
+/* What peers are told about this process. */
+struct shm_card {
+    uint64_t host;          /* equal if each of two processes may open the other's descriptors, 0: nobody may */
+    uint64_t file;          /* the memfd that the segment lies in: equal on processes of one host that have the same */
+    uint64_t offset, bytes; /* of the segment in it */
+    uint32_t pid, fd;
+    uint64_t probe_at, probe; /* private address and the value found there */
+};
+static_assert(sizeof(struct shm_card) == 56, "wire format");
+
+/* The sending side towards one peer (tp_ep.priv). */
+struct shm_ep {
+    char *next;     /* where the next record goes ... */
+    char *stop;     /* ... if it ends here at the latest: the head last seen, or the end of the ring */
+    uint64_t from;  /* this process's index in the upper half, as in the word of a record */
+    struct bell *bell;
+    bool fence; /* what bell_check is told */
+    bool common;
+    bool full;      /* the last send found no room */
+    uint32_t mask;  /* ring bytes - 1 */
+    char *ring;
+    uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
+    uint32_t limit; /* bytes that may have been sent with the head last seen */
+    struct shm_box *box;
+    pid_t pid;
+    bool open_to_us;  /* pid is its number here too, and we may open its descriptors */
+    uint32_t trimmed; /* bytes sent when the ring was emptied of pages last (shm_trim) */
+    const struct peer *peer;
+    struct shm_segment *segment;
+    size_t mapped;
+    char *arena;          /* the peer's arena, NULL until it is needed */
+    uint64_t arena_bytes; /* of it mapped */
+    struct link in_all;   /* in shm_dom.eps */
+};
+
+static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room in the window reads the first line only");
+
+/* The receiving side of one box. */
+struct shm_rx {
+    char *ring;
+    uint32_t head;  /* consumed */
+    uint32_t given; /* head as last told to the sender */
+    struct shm_box *box;
+    struct peer *peer; /* the owner, NULL until its first record */
+};
+
+struct shm_dom {
+    struct shm_segment *segment; /* of this process */
+    int fd;                      /* of the file that it lies in ... */
+    bool own_file;               /* ... which this process has made for itself */
+    uint64_t offset, file, host; /* as on the card */
+    uint32_t mask;
+    struct shm_rx *rx; /* boxes + 1 */
+    struct link eps;
+};
+
+extern TERN_HIDDEN struct shm_dom shm_dom;
+
+/* memory.c: makes the segment (shm_dom.segment, file, offset, host). 0, or a code with words. */
+int shm_memory_open(void);
+void shm_memory_close(void);
+bool shm_memory_reaches(const struct shm_card *);
+
+/* The segment of the process with this index; shm_memory_unmap ends that. 0, or a code with words. */
+int shm_memory_map(const struct shm_card *, uint32_t index, struct shm_segment **);
+void shm_memory_unmap(void *, size_t bytes);
+
+void *shm_memory_mmap(int fd, uint64_t offset, uint64_t bytes); /* NULL with errno */
+
+/* A new descriptor of the file of the own segment; -1 with errno if the program has closed ours. */
+int shm_open_node(void);
+
+/* A new descriptor of the peer's `fd`; -1 with errno if it is not the file `file` (as on the card), which is seen
+ * before it is opened. */
+int shm_open_foreign(uint32_t pid, uint32_t fd, uint64_t file);
+static inline bool shm_is_open_to(const struct shm_card *c) { return c->host && c->host == shm_dom.host; }
+
+uint64_t shm_file_key(uint64_t id); /* shm_card.file, of a memfile_id_of */
+uint64_t shm_mix(uint64_t hash, uint64_t value);
+
+int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+int shm_am_common(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+int shm_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
+int shm_progress(struct tp_dom *, int budget);
+bool shm_idle(struct tp_dom *, bool want_room);
+void shm_trim(struct tp_dom *);
+
+int shm_get(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
+
+void *shm_window(struct tp_ep *, uint64_t place, size_t n);
+void shm_window_close(struct shm_ep *);
+
+/* Lets the other ranks copy from and to this process, where Yama forbids that unless it is asked for. */
+void shm_cma_allow(void);
+
+/* Can this process read the peer's memory at all? One word is tried. */
+bool shm_cma_works(pid_t pid, uint64_t probe_at, uint64_t probe);
+
+#endif
