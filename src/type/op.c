@@ -37,6 +37,7 @@ static const struct row {
 
 static struct op ops[ARRAY_LEN(table)];
 static const struct op_kernels *kernels; /* the set in use; NULL: not open */
+static op_kernel *kernel_for[OP_KERNELS][KIND_COUNT]; /* the widest one that the set in use has or leaves to a narrower */
 
 static const struct op_kernels *widest(void)
 {
@@ -63,11 +64,20 @@ static int choose_kernels(void)
     return 0;
 }
 
+static op_kernel *widest_kernel(unsigned index, unsigned kind)
+{
+    for (const struct op_kernels *set = kernels; set; set = set->narrower)
+        if (set->table[index][kind]) return set->table[index][kind];
+    return NULL;
+}
+
 int op_open(void)
 {
     if (kernels) return 0;
     int rc = choose_kernels();
     if (rc) return rc;
+    for (unsigned i = 0; i < OP_KERNELS; i++)
+        for (unsigned k = 0; k < KIND_COUNT; k++) kernel_for[i][k] = widest_kernel(i, k);
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         const struct row *r = &table[i];
         ops[i] = (struct op){.index = (uint8_t)r->index,
@@ -137,11 +147,8 @@ int op_create_c(MPI_User_function_c *fn, bool commute, struct op **op_p)
 op_kernel *op_kernel_of(const struct op *op, const struct type *basic)
 {
     if (op->index >= OP_KERNELS || !(op->classes & basic->klass)) return NULL;
-    op_kernel *of_fortran = basic->klass == CLASS_LOGICAL ? logical_kernel(op->index, basic) : NULL;
-    if (of_fortran) return of_fortran;
-    for (const struct op_kernels *set = kernels; set; set = set->narrower)
-        if (set->table[op->index][basic->kind]) return set->table[op->index][basic->kind];
-    return NULL;
+    op_kernel *of_fortran = unlikely(basic->klass == CLASS_LOGICAL) ? logical_kernel(op->index, basic) : NULL;
+    return of_fortran ? of_fortran : kernel_for[op->index][basic->kind];
 }
 
 bool op_valid(const struct op *op, const struct type *type)

@@ -219,12 +219,14 @@ static int combine(struct node *n, uint32_t seq, int last, size_t bytes, size_t 
     struct type *t = a->rtype;
     int rc = check_terms(n, seq, 0, last + 1, a, bytes);
     if (unlikely(rc)) return rc;
-    node_unpack(a->recvbuf, count, t, node_payload(n, seq, last, bytes) + off);
-    for (int r = last - 1; r >= 0; r--) {
-        rc = op_apply(a->op, operand(n, seq, r, bytes, off, t), a->recvbuf, count, t);
-        if (rc) return rc;
+    if (last == 0) {
+        node_unpack(a->recvbuf, count, t, node_payload(n, seq, 0, bytes) + off);
+        return 0;
     }
-    return 0;
+    const void *right = operand(n, seq, last, bytes, off, t);
+    for (int r = last - 1; r >= 0 && !rc; r--, right = a->recvbuf)
+        rc = op_apply3(a->op, operand(n, seq, r, bytes, off, t), right, a->recvbuf, count, t);
+    return rc;
 }
 
 static void leave_operand(struct node *n, uint32_t seq, const struct coll_call *a, int64_t count)

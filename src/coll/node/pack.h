@@ -5,14 +5,22 @@
 #include "type/cursor.h"
 #include <string.h>
 
+/* Lengths that most small calls have need no call. */
+static inline void node_copy(char *to, const char *from, size_t n)
+{
+    if (n == 8)
+        memcpy(to, from, 8);
+    else if (n == 4)
+        memcpy(to, from, 4);
+    else if (n)
+        memcpy(to, from, n);
+}
+
 static inline void node_pack(char *to, const void *buf, int64_t count, const struct type *t)
 {
     size_t n = (size_t)(count * t->size);
     if (likely(t->contig)) {
-        if (n == 8)
-            memcpy(to, (const char *)buf + t->true_lb, 8);
-        else if (n)
-            memcpy(to, (const char *)buf + t->true_lb, n);
+        node_copy(to, (const char *)buf + t->true_lb, n);
         return;
     }
     struct type_cursor c;
@@ -24,10 +32,7 @@ static inline void node_pack(char *to, const void *buf, int64_t count, const str
 static inline void node_unpack_some(void *buf, int64_t count, const struct type *t, const char *from, size_t n)
 {
     if (likely(t->contig)) {
-        if (n == 8)
-            memcpy((char *)buf + t->true_lb, from, 8);
-        else if (n)
-            memcpy((char *)buf + t->true_lb, from, n);
+        node_copy((char *)buf + t->true_lb, from, n);
         return;
     }
     struct type_cursor c;
