@@ -70,7 +70,7 @@ static void finish(struct comm *c, int error)
     atomic_store_explicit(&c->calls->error, error, memory_order_release); /* pairs with pt_calls_failed */
     atomic_store_explicit(&c->collective, false, memory_order_relaxed);
     lane0.clashes++;
-    if (lane0.sleepers) bell_ring(peer_bell());
+    if (lane0.sleepers) bell_ring(wires_bell());
 }
 
 void pt_calls_give_up(struct comm *c, int error)

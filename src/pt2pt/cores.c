@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/var.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <sched.h>
 #include <string.h>
@@ -41,7 +42,7 @@ void cores_count_move(struct cores_pace *p, uint64_t begun, uint64_t ended, bool
  */
 static void publish(uint32_t core)
 {
-    _Atomic uint32_t *p = &peer_bell()->core;
+    _Atomic uint32_t *p = &wires_bell()->core;
     if (atomic_load_explicit(p, memory_order_relaxed) != core) atomic_store_explicit(p, core, memory_order_relaxed);
 }
 
@@ -91,6 +92,6 @@ bool cores_find_peer(uint64_t now, bool gate)
     int cpu = publish_own();
     if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
     CPU_ZERO(&taken);
-    peer_cores(gate, &taken);
+    wires_cores(gate, &taken);
     return CPU_ISSET((size_t)cpu, &taken) && !move_if_due(&taken, now);
 }

@@ -15,7 +15,7 @@
 /* It has gone: what it has sent comes first. */
 static void take_leave(struct peer *p)
 {
-    for (int i = 0; i < LAST_TURNS && peer_progress(LAST_TURNS) > 0; i++) continue;
+    for (int i = 0; i < LAST_TURNS && wires_progress(LAST_TURNS) > 0; i++) continue;
     err_set(TERN_ERR_PEER, "rank %u of the job has left the job", p->index);
     pt_leave(p);
 }

@@ -78,7 +78,7 @@ void lane_work_over(struct lane *l) { add_background(l, -1); }
 void helper_relieve(struct lane *l)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */
-    if (!l->sleepers) doze_recall(peer_bell());
+    if (!l->sleepers) doze_recall(wires_bell());
 }
 
 /* Is there something that this process may have brought about itself? Nobody rings for that. */
@@ -92,7 +92,7 @@ static bool call(struct lane *l, struct bell *b)
     if (called && !has_own_work(l)) return false;
     /* What only has to be answered needs no other thread, nor that it is called for that. What lies in a socket wakes the
      * helper by the call: on a core of its own that is no dearer than reading it here. */
-    int n = helper_apart ? peer_progress_near(GREETINGS) : peer_progress(GREETINGS);
+    int n = helper_apart ? wires_progress_near(GREETINGS) : wires_progress(GREETINGS);
     bool ours = false;
     if (!called) {
         doze_call(b);
@@ -113,7 +113,7 @@ static void open_lane(struct lane *l)
 
 void lane_leave_behind(struct lane *l)
 {
-    struct bell *b = peer_bell();
+    struct bell *b = wires_bell();
     bool others = atomic_load_explicit(&l->waiters, memory_order_relaxed); /* they do it */
     if (lane_helping || others || !lane_helped(l) || !lane_is_outermost(l)) {
         lane_out(l);
@@ -195,7 +195,7 @@ static void nap(struct bell *b, uint32_t ticket)
 static void *run(void *arg)
 {
     struct lane *l = helper.lane;
-    struct bell *b = peer_bell();
+    struct bell *b = wires_bell();
     (void)arg;
     for (;;) {
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
@@ -244,7 +244,7 @@ static int create(void)
 static void give_up(struct lane *l)
 {
     set_helped(l, false);
-    bell_set_helped(peer_bell(), false);
+    bell_set_helped(wires_bell(), false);
     doze_close();
 }
 
@@ -256,7 +256,7 @@ int helper_start(void)
     if (lane_helped(l)) return 0;
     int rc = helper_cpus(&cpus);
     if (!rc) rc = peer_short_prepare();
-    if (!rc) rc = doze_open(peer_bell());
+    if (!rc) rc = doze_open(wires_bell());
     if (rc) return rc;
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
     helper.lane = l;
@@ -269,7 +269,7 @@ int helper_start(void)
     handle_set_threaded(true);
     request_share();
     set_helped(l, true);
-    bell_set_helped(peer_bell(), true);
+    bell_set_helped(wires_bell(), true);
     rc = create();
     if (rc) give_up(l);
     else if (CPU_COUNT(&cpus)) pthread_setaffinity_np(helper.thread, sizeof cpus, &cpus);
@@ -280,7 +280,7 @@ void helper_stop(void)
 {
     if (!lane_helped(&lane0)) return;
     atomic_store_explicit(&helper.stop, true, memory_order_release); /* pairs with the acquire in run */
-    doze_rouse(peer_bell());
+    doze_rouse(wires_bell());
     pthread_join(helper.thread, NULL);
     give_up(&lane0);
     helper_shares_cores = helper_apart = false;

@@ -1,7 +1,7 @@
 /* helper_doze.c - see helper_doze.h. */
 #include "pt2pt/helper_doze.h"
 #include "base/err.h"
-#include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static int watch(int set, int fd, uint32_t events)
 
 static int fill_sets(const struct bell *b)
 {
-    int fds[BELL_FDS_MAX], n = peer_wait_fds(fds);
+    int fds[BELL_FDS_MAX], n = wires_wait_fds(fds);
     all = epoll_create1(EPOLL_CLOEXEC);
     called = epoll_create1(EPOLL_CLOEXEC);
     int rc = watch(all, b->socket, EPOLLIN) || watch(called, all, EPOLLONESHOT);

@@ -116,7 +116,7 @@ void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
 static bool drained(void *lane)
 {
     const struct lane *l = lane;
-    return list_empty(&l->pending) && list_empty(&l->streams) && peer_drained();
+    return list_empty(&l->pending) && list_empty(&l->streams) && wires_drained();
 }
 
 /* Without a limit of time: who has what is to be sent may compute for hours, and who is dead is found out (lost.h). */
@@ -147,7 +147,7 @@ void lane_finish(struct request *r, int error)
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */
     if (!gone) atomic_store_explicit(&r->complete, 1, memory_order_release);
-    if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours may wait for this one */
+    if (unlikely(lane0.sleepers)) bell_ring(wires_bell()); /* another thread of ours may wait for this one */
     if (unlikely(free_it)) {
         if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
         type_unref(r->type);
@@ -314,13 +314,13 @@ static TERN_COLD int do_chore(struct lane *l)
 {
     struct request *r = container_of(list_pop(&l->chores), struct request, link);
     r->done(r);
-    if (unlikely(l->sleepers)) bell_ring(peer_bell()); /* as in lane_finish, which it may not have come to */
+    if (unlikely(l->sleepers)) bell_ring(wires_bell()); /* as in lane_finish, which it may not have come to */
     return 1;
 }
 
 static inline int turn(struct lane *l, int budget)
 {
-    int n = peer_progress(budget);
+    int n = wires_progress(budget);
     if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
     if (unlikely(l->clashes)) n += pt_calls_end(l);
     if (unlikely(!list_empty(&l->pending)))
@@ -345,7 +345,7 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return list_empty(&l->lost) && !l->clashes && peer_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return list_empty(&l->lost) && !l->clashes && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }
 
 bool lane_idle(struct lane *l)

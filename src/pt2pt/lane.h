@@ -33,6 +33,7 @@
 #include "pt2pt/match/match.h"
 #include "pt2pt/match/body.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 #include <pthread.h>
 
 /* Matching state of one communicator: its two contexts. */
@@ -296,7 +297,7 @@ static inline void lane_finish_plain(struct request *r, int error)
  * another thread took the message from the wire, or sent it (transport self). Lock held. */
 static inline void lane_stored(const struct lane *l)
 {
-    if (unlikely(l->probers && l->sleepers)) bell_ring(peer_bell());
+    if (unlikely(l->probers && l->sleepers)) bell_ring(wires_bell());
 }
 
 /* Sends a small message of the library's own (n <= 32), parked if there is no room. */

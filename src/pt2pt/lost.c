@@ -218,7 +218,7 @@ int pt_bury(struct lane *l)
         end_incoming(l, p);
         end_receives(l, p);
     }
-    if (l->sleepers) bell_ring(peer_bell()); /* threads of ours may be probing */
+    if (l->sleepers) bell_ring(wires_bell()); /* threads of ours may be probing */
     return n;
 }
 

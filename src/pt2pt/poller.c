@@ -10,7 +10,7 @@ void lane_poller_add(struct lane *l, struct lane_poller *p)
 {
     p->counted[0] = p->counted[1] = 0;
     list_push(&l->pollers, &p->link);
-    if (unlikely(l->sleepers)) bell_ring(peer_bell()); /* threads that sleep do not look at this one yet */
+    if (unlikely(l->sleepers)) bell_ring(wires_bell()); /* threads that sleep do not look at this one yet */
 }
 
 static void leave_gates(struct lane_poller *p)
@@ -34,7 +34,7 @@ void lane_pollers_sleep(struct lane *l, struct sleep_words *words)
     {
         struct lane_poller *p = container_of(a, struct lane_poller, link);
         for (int i = 0; i < 2 && p->gate[i]; i++)
-            p->counted[i] = gate_enter(p->gate[i], peer_bell(), p->counted[i], words);
+            p->counted[i] = gate_enter(p->gate[i], wires_bell(), p->counted[i], words);
     }
 }
 

@@ -193,7 +193,7 @@ int lane_share(struct lane *l)
     peer_short_open(false);
     int64_t start = mine ? -1 : ran(owner_tid), now = start;
     while (start >= 0 && now >= 0 && !(is_out(l) && (now - start > QUIET_NS || sleeps(owner_tid)))) {
-        bell_ring(peer_bell()); /* asleep in a section? then it notices when it gets up */
+        bell_ring(wires_bell()); /* asleep in a section? then it notices when it gets up */
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         now = ran(owner_tid);
     }

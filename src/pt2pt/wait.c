@@ -69,7 +69,7 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
  * the wait is over, for `ready` has said so, and the lock has not been given up since. */
 static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, uint64_t most_ns)
 {
-    struct bell *bell = peer_bell();
+    struct bell *bell = wires_bell();
     struct sleep_words words;
     words.n = 0; /* the rest is not read */
     uint32_t counted = gate ? gate_enter(gate, bell, 0, &words) : 0;
@@ -80,7 +80,7 @@ static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
     if (!over && lane_idle(l)) {
         l->sleepers++;
         lane_leave(l);
-        peer_sleep(bell, ticket, &words, most_ns);
+        wires_sleep(bell, ticket, &words, most_ns);
         lane_enter(l);
         l->sleepers--;
     }
@@ -149,7 +149,7 @@ static void doubts(struct lane *l, void (*doubt)(void *), void *arg, uint64_t st
 {
     if (likely(now < *due)) return;
     if (*due) {
-        peer_trim();
+        wires_trim();
         pt_doubt(l);
         if (doubt) doubt(arg);
     }

@@ -6,7 +6,7 @@
 #include "base/var.h"
 #include "coll/select.h"
 #include "config.h"
-#include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void print_build(void)
     print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
     print_line("hwloc", TERN_BUILD_HWLOC ? "yes" : "no");
     printf("  %-12s", "transports");
-    for (const struct tp_ops *const *t = peer_transports; *t; t++) printf(" %s", (*t)->name);
+    for (const struct tp_ops *const *t = wires_known; *t; t++) printf(" %s", (*t)->name);
     putchar('\n');
 }
 

@@ -67,9 +67,6 @@ int64_t peer_first_window(void);
  * connection that the peer has made. Without a card there is none, and messages are offered. May wait for the card. */
 void peer_learn_window(struct peer *) TERN_COLD;
 
-/* All transports that there are, by name; ends with NULL. */
-extern const struct tp_ops *const peer_transports[];
-
 /*
  * A number that stands for settings of the layers above that processes want to compare: it is on the card. Set before
  * peer_open. That of the process with this index; waits until its card is there.
@@ -104,22 +101,6 @@ static inline struct peer *peer_get(uint32_t index)
     struct peer *p = peer_table[index];
     return likely(p && p->ep.ops) ? p : peer_connect(index);
 }
-
-/* Over all open transports. */
-int peer_progress(int budget);      /* messages delivered */
-int peer_progress_near(int budget); /* the same without those that need system calls */
-void peer_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
-struct bell *peer_bell(void);       /* the doorbell of this process */
-bool peer_idle(bool want_room);     /* see tp_ops.idle */
-bool peer_drained(void);            /* see tp_ops.drained */
-void peer_trim(void) TERN_COLD;     /* see tp_ops.trim */
-
-/* Sleeps as bell_announce said: until the bell rings after `ticket`, one of the gates in `words` opens, or a socket has
- * something; at most for most_ns. Without the lane's lock. */
-void peer_sleep(struct bell *, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns);
-
-/* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
-int peer_wait_fds(int *fds);
 
 /* Behind a message for which the peer's helper may be needed: looks again whether that sleeps (sleep.h, bell_check_again). */
 static inline void peer_look_again(struct peer *p)

@@ -18,6 +18,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "transport/tcp/tcp.h"
+#include "transport/wires.h"
 
 #include <endian.h>
 #include <limits.h>
@@ -152,7 +153,7 @@ static void connect_mad(void)
 static void turn(void)
 {
     static uint8_t sink[65536];
-    if (fuzz_below(2)) peer_progress(1 + (int)fuzz_below(4));
+    if (fuzz_below(2)) wires_progress(1 + (int)fuzz_below(4));
     lane_progress(&lane0);
     while (reads && recv(far, sink, sizeof sink, MSG_DONTWAIT) > 0) {
     }

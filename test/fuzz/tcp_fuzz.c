@@ -12,6 +12,7 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 #include "transport/tcp/tcp.h"
 
 #include <endian.h>
@@ -92,7 +93,7 @@ static bool say(int fd, const uint8_t *bytes, size_t n)
             at += (size_t)sent;
         else if (errno != EAGAIN)
             return false;
-        peer_progress(1 + (int)fuzz_below(64));
+        wires_progress(1 + (int)fuzz_below(64));
     }
     return true;
 }
@@ -108,7 +109,7 @@ static bool hear(int fd, uint8_t *bytes, size_t n)
 {
     size_t have = 0;
     for (int i = 0; i < 20000 && have < n; i++) {
-        peer_progress(64);
+        wires_progress(64);
         ssize_t got = recv(fd, bytes + have, n - have, MSG_DONTWAIT);
         if (got > 0)
             have += (size_t)got;
@@ -148,7 +149,7 @@ static size_t make_frame(uint8_t *to, uint16_t number, unsigned id)
 static void settle(uint64_t came, unsigned lost_peers)
 {
     for (int i = 0; i < 20000 && (saw.came < came || saw.lost < lost_peers); i++)
-        if (!peer_progress(64)) wait_a_little(i);
+        if (!wires_progress(64)) wait_a_little(i);
 }
 
 static size_t leave_frame(uint8_t *to, uint16_t number)
@@ -194,10 +195,10 @@ static void stranger(uint32_t rank)
         fuzz_bytes(noise, n);
         say(fd, noise, n);
     }
-    for (int i = 0; i < 4; i++) peer_progress(64);
+    for (int i = 0; i < 4; i++) wires_progress(64);
     if (fuzz_below(2)) say(fd, noise, n);
     close(fd);
-    for (int i = 0; i < 4; i++) peer_progress(64);
+    for (int i = 0; i < 4; i++) wires_progress(64);
     FUZZ_RULE(!saw.came && !saw.lost, "strangers have no effect");
 }
 
@@ -236,7 +237,7 @@ static bool play(void)
         FUZZ_RULE(!saw.strange, "messages and losses are those of the one who connected");
     }
     for (int i = 0; i < 20000 && descriptors() > before; i++)
-        if (!peer_progress(64)) wait_a_little(i);
+        if (!wires_progress(64)) wait_a_little(i);
     FUZZ_RULE(descriptors() <= before, "nothing is left open");
     peer_close();
     proc_close();

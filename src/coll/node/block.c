@@ -19,7 +19,7 @@
 #include "obj/request.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
-#include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +165,7 @@ static int attach(struct node *n)
         return err_set(TERN_ERR_SYSTEM, "the memory for collectives inside the node cannot be mapped: %s", err_words());
     layout(n, base);
     n->safe = NODE_K;
-    if (atomic_load_explicit(&peer_bell()->fenced, memory_order_relaxed))
+    if (atomic_load_explicit(&wires_bell()->fenced, memory_order_relaxed))
         atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
     n->counted = node_counts();
     n->poller.gate[0] = &n->head->gate;

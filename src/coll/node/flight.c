@@ -96,7 +96,7 @@ static void land(struct node_flight *f)
     if (unlikely(f->rest)) node_drop_rest(f);
     if (!r) {
         f->landed = true;
-        if (unlikely(lane0.sleepers)) bell_ring(peer_bell()); /* another thread of ours waits for it */
+        if (unlikely(lane0.sleepers)) bell_ring(wires_bell()); /* another thread of ours waits for it */
     } else if (unlikely(f->lost)) {
         detour(f);
     } else if (likely(f->kept)) {

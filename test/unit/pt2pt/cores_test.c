@@ -116,7 +116,7 @@ static void a_rank_moves_to_a_core_without_peers(void **state)
     assert_int_equal(cpu, 1);
     assert_int_equal(masks_set, 2);
     assert_true(CPU_EQUAL(&mask, &before));
-    assert_int_equal(atomic_load(&peer_bell()->core), 2);
+    assert_int_equal(atomic_load(&wires_bell()->core), 2);
     assert_false(cores_find_peer(clock_ns(), false)); /* alone now */
     assert_int_equal(masks_set, 2);
     mock_script.core = 1; /* the peer follows: not again at once */

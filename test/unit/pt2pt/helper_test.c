@@ -214,7 +214,7 @@ static void idle_helper_sleeps(void **state)
         uint64_t before = cpu_ns();
         usleep(200000);
         assert_true(cpu_ns() - before < 20 * MS);
-        assert_int_equal(atomic_load(&peer_bell()->asleep), pending ? BELL_HELPER : BELL_AWAKE);
+        assert_int_equal(atomic_load(&wires_bell()->asleep), pending ? BELL_HELPER : BELL_AWAKE);
     }
     assert_int_equal(pt_cancel(r), 0);
     pt_wait(r);

@@ -126,7 +126,7 @@ static void idle_means_idle(void **state)
     assert_true(lane_idle(&lane0)); /* a receive is not work */
     assert_int_equal(pt_isend(c, out, 30000, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
     assert_false(lane_idle(&lane0)); /* a message to deliver */
-    peer_progress(1);
+    wires_progress(1);
     assert_false(lane_idle(&lane0)); /* chunks to copy */
     job_settle();
     assert_true(request_is_complete(r) && request_is_complete(s));

@@ -65,7 +65,7 @@ static void *change(void *arg)
     if (!sleepers(&shared.room)) return NULL;
     atomic_store_explicit(&shared.flag, 1, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
-    if (gate_check(&shared.gate, true)) bell_ring(peer_bell());
+    if (gate_check(&shared.gate, true)) bell_ring(wires_bell());
     return &shared;
 }
 

@@ -217,7 +217,7 @@ static void matched_by_the_header(void **state)
     (void)state;
     struct request *r = posted(c, a, sizeof a, MPI_ANY_TAG);
     send_bytes(c, 1500, 1, 1);
-    assert_int_equal(peer_progress(1), 1); /* the header */
+    assert_int_equal(wires_progress(1), 1); /* the header */
     assert_ptr_equal(job_peer()->arriving, r);
     pt_cancel(r);
     assert_false(request_is_complete(r));
@@ -236,7 +236,7 @@ static void posted_after_the_header(void **state)
     (void)state;
     send_bytes(c, 1500, 1, 1);
     send_bytes(c, 1600, 1, 2);
-    assert_int_equal(peer_progress(1), 1);
+    assert_int_equal(wires_progress(1), 1);
     assert_null(job_peer()->arriving);
     struct request *r = posted(c, a, sizeof a, 1), *q = posted(c, b, sizeof b, 1);
     ended_with(r, 1500, 1);
@@ -251,7 +251,7 @@ static void lost_between_header_and_payload(void **state)
     (void)state;
     struct request *r = posted(c, a, sizeof a, 1);
     send_bytes(c, 1500, 1, 1);
-    assert_int_equal(peer_progress(1), 1);
+    assert_int_equal(wires_progress(1), 1);
     mock_script.lose = 1;
     assert_int_equal(pt_wait(r), TERN_ERR_PEER);
     assert_string_equal(err_words(), "mock: the peer is gone");

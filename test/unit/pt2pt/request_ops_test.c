@@ -186,7 +186,7 @@ static void cancelled_too_late(void **state)
                 struct comm *c = job_open(&script);
                 mock_script.deliver = 1;
                 struct request *r = irecv(c, sizes[i], 1), *s = isend(c, sizes[i], 1, PT_SYNC);
-                for (int t = 0; t < turns && !request_is_complete(s); t++) peer_progress(1);
+                for (int t = 0; t < turns && !request_is_complete(s); t++) wires_progress(1);
                 assert_int_equal(pt_cancel(s), 0);
                 assert_int_equal(pt_wait(s), 0);
                 assert_int_equal(pt_wait(r), 0);

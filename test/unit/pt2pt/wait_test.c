@@ -114,7 +114,7 @@ static void announcement_stands_while_another_sleeps(void **state)
     lane_enter(&lane0);
     lane_wait(&lane0, at_once, &calls, NULL);
     lane_leave(&lane0);
-    assert_int_equal(atomic_load(&peer_bell()->asleep), 1);
+    assert_int_equal(atomic_load(&wires_bell()->asleep), 1);
     assert_int_equal(pt_send(world, &value, 1, type_of(MPI_INT), 0, 1, PT_STANDARD), 0);
     pthread_join(t, &got);
     assert_non_null(got);
@@ -129,7 +129,7 @@ struct taker {
 static bool take_at(void *taker)
 {
     struct taker *t = taker;
-    bell_ring(peer_bell()); /* so that no sleep lasts */
+    bell_ring(wires_bell()); /* so that no sleep lasts */
     return ++t->calls == t->at;
 }
 
@@ -169,10 +169,10 @@ static void prober_is_woken_by_what_another_thread_reads(void **state)
     assert_int_equal(pthread_create(&t, NULL, probe, (void *)1), 0);
     await_sleeper();
     lane_enter(&lane0);
-    uint32_t rings = atomic_load(&peer_bell()->ring);
+    uint32_t rings = atomic_load(&wires_bell()->ring);
     job_peer()->credit -= eager_cost(sizeof value); /* it is this process that sends */
     tp_handlers[AM_EAGER](job_peer(), world->ctx, env_pack(0, 1), &value, sizeof value);
-    assert_int_not_equal(atomic_load(&peer_bell()->ring), rings);
+    assert_int_not_equal(atomic_load(&wires_bell()->ring), rings);
     lane_leave(&lane0);
     pthread_join(t, &got);
     assert_non_null(got);

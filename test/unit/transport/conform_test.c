@@ -6,6 +6,7 @@
 #include "party.h"
 #include "base/err.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,11 +16,11 @@
 #include <string.h>
 #include <sys/uio.h>
 
-static const struct wire {
+static const struct tested {
     const char *name;
     uint32_t processes;
 } wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}, {"tcp", 2}};
-static const struct wire *wire;
+static const struct tested *wire;
 static uint64_t seed; /* the same in all processes */
 
 static struct peer *other(void) { return peer_get(party->size - 1 - party_rank); }
@@ -65,7 +66,7 @@ static bool open_wire(void)
 /* Until `n` messages came. */
 static bool receive(uint64_t n)
 {
-    while (came < n) PARTY_CHECK(peer_progress(64) >= 0);
+    while (came < n) PARTY_CHECK(wires_progress(64) >= 0);
     PARTY_CHECK(came == n && wrong == 0);
     return true;
 }
@@ -78,7 +79,7 @@ static void meet(void)
         atomic_store(&party->arrived, 0);
         atomic_fetch_add(&party->round, 1);
     }
-    while (atomic_load(&party->round) == round) peer_progress(64);
+    while (atomic_load(&party->round) == round) wires_progress(64);
 }
 
 /* ---- cases ---- */
@@ -133,12 +134,12 @@ static bool sizes(void)
             if (way && !(p->ep.caps & TP_CAP_BCOPY)) continue;
             do {
                 rc = way ? p->ep.ops->am_bcopy(&p->ep, AM_EAGER, number, 3 * number + n, pack, &number, n) : send_number(number, n);
-                if (rc == TERN_AGAIN) peer_progress(64);
+                if (rc == TERN_AGAIN) wires_progress(64);
             } while (rc == TERN_AGAIN);
             PARTY_CHECK(rc == 0);
             number++;
         }
-        peer_progress(64);
+        wires_progress(64);
     }
     PARTY_CHECK(receive(number));
     meet();
@@ -156,9 +157,9 @@ static bool random_sizes(void)
         uint64_t r = party_random(&state);
         size_t n = (r >> 8) % (r % 64 ? r % 8 ? 40 : 500 : limit + 1);
         int rc;
-        while ((rc = send_number(i, n)) == TERN_AGAIN) peer_progress(64);
+        while ((rc = send_number(i, n)) == TERN_AGAIN) wires_progress(64);
         PARTY_CHECK(rc == 0);
-        if (r % 4 == 0) peer_progress(16);
+        if (r % 4 == 0) wires_progress(16);
     }
     PARTY_CHECK(receive(count));
     meet();
@@ -181,7 +182,7 @@ static bool again(void)
         atomic_store(&party->sign[party_rank], sent);
         party_meet();
         PARTY_CHECK(receive(atomic_load(&party->sign[other()->index])));
-        for (int i = 0; i < 100; i++) PARTY_CHECK(peer_progress(64) == 0);
+        for (int i = 0; i < 100; i++) PARTY_CHECK(wires_progress(64) == 0);
         meet();
     }
     return true;
@@ -216,7 +217,7 @@ static bool budget(void)
     for (; sent < 40; sent++) PARTY_CHECK(send_number(sent, 0) == 0);
     party_meet();
     int n;
-    while (!(n = peer_progress(8))) {} /* where a connection has to be made first */
+    while (!(n = wires_progress(8))) {} /* where a connection has to be made first */
     PARTY_CHECK(n >= 1 && n <= 16);
     PARTY_CHECK(came == (uint64_t)n);
     PARTY_CHECK(receive(sent));
@@ -261,20 +262,20 @@ static bool from_memory_to_memory(void)
         size_t n = (r >> 8) % (r % 4 ? r % 3 ? 300 : 70000 : LONG_MAX);
         int rc;
         ops[i].done = op_done;
-        while (ops_done < i) peer_progress(64); /* its memory is used again */
+        while (ops_done < i) wires_progress(64); /* its memory is used again */
         for (size_t k = 0; k < n; k++) memory[k] = pattern(number, k);
         while ((rc = p->ep.ops->am_zcopy(&p->ep, AM_EAGER, number, 3 * number + n, memory, n, &ops[i])) == TERN_AGAIN)
-            peer_progress(64);
+            wires_progress(64);
         PARTY_CHECK(rc == 0);
         number++;
         for (uint64_t more = r % 5; more; more--) {
-            while ((rc = send_number(number, (r >> 20) % 2000)) == TERN_AGAIN) peer_progress(64);
+            while ((rc = send_number(number, (r >> 20) % 2000)) == TERN_AGAIN) wires_progress(64);
             PARTY_CHECK(rc == 0);
             number++;
         }
     }
     PARTY_CHECK(receive(number));
-    while (ops_done < COUNT) peer_progress(64);
+    while (ops_done < COUNT) wires_progress(64);
     PARTY_CHECK(ops_done == COUNT && !wrong);
     meet();
     free(memory);
@@ -388,11 +389,11 @@ static bool leave_taking(void)
         peer_close();
         exit(0);
     }
-    for (int i = 0; i < 100; i++) peer_progress(64);
+    for (int i = 0; i < 100; i++) wires_progress(64);
     PARTY_CHECK(!has_left(other()));
     meet();
-    while (!has_left(other())) peer_progress(1);
-    while (peer_progress(64) > 0) continue;
+    while (!has_left(other())) wires_progress(1);
+    while (wires_progress(64) > 0) continue;
     PARTY_CHECK(came == 1 + LAST_WORDS && !wrong);
     PARTY_CHECK(!leaver || (leaver == other() && came_before == came));
     exit(0);

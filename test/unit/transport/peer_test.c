@@ -4,6 +4,7 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +69,7 @@ static bool only_self(void)
     PARTY_CHECK(peer_connect(1 - party_rank) == NULL);
     PARTY_CHECK(strstr(err_words(), "TERN_TRANSPORTS=self") && strstr(err_words(), party_rank ? "rank 0" : "rank 1"));
     PARTY_CHECK(peer_of_sender(1 - party_rank)->ep.ops == NULL);
-    PARTY_CHECK(peer_progress(64) == 0 && peer_idle(true) && peer_bell());
+    PARTY_CHECK(wires_progress(64) == 0 && wires_idle(true) && wires_bell());
     return true;
 }
 

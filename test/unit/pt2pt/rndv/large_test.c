@@ -62,7 +62,7 @@ static void one_side_suffices(void **state)
     (void)state;
     for (int sender = 0; sender < 2; sender++) {
         struct request *r = accept_into(c, BYTES), *s = offer(c, BYTES, 6);
-        while (!r->xfer) assert_true(peer_progress(64) >= 0); /* matched, nothing copied */
+        while (!r->xfer) assert_true(wires_progress(64) >= 0); /* matched, nothing copied */
         while (!request_is_complete(sender ? s : r)) assert_true((sender ? pt_outgoing_step(s) : pt_incoming_step(r)) > 0);
         assert_true(filled(in, BYTES, 6));
         end(s, 0);
@@ -158,7 +158,7 @@ static void descriptor_is_kept_until_the_receiver_looked(void **state)
     struct comm *c = job_open(NULL);
     (void)state;
     struct request *r = accept_into(c, BYTES), *s = offer(c, BYTES, 12);
-    while (!r->xfer) assert_true(peer_progress(64) >= 0);
+    while (!r->xfer) assert_true(wires_progress(64) >= 0);
     struct pt_offer *first = s->xfer;
     while (!request_is_complete(s)) pt_outgoing_step(s); /* by the sender alone; the receiver has not seen it */
     pt_release(s);

@@ -132,7 +132,7 @@ static void nothing_to_send_and_the_receiver_leaves(void **state)
     assert_int_equal(pt_isend(c, out, 0, type_of(MPI_INT), 0, 1, PT_STANDARD, &s), 0);
     assert_int_equal(pt_irecv(c, in, 0, type_of(MPI_INT), 0, 1, &r), 0);
     while (!mock_count.sent[AM_CTS]) lane_progress(&lane0);
-    assert_int_equal(peer_progress(1), 1);
+    assert_int_equal(wires_progress(1), 1);
     err_set(TERN_ERR_PEER, "rank 0 has left the job");
     pt_leave(job_peer());
     assert_int_equal(pt_wait(r), 0);

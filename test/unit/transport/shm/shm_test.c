@@ -9,6 +9,7 @@
 #include "base/sleep.h"
 #include "base/var.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 #include "transport/shm/shm.h"
 
 #include <setjmp.h>
@@ -56,10 +57,10 @@ static bool open_shm(void)
 /* One look; sleeps if nothing came and nothing can. How the protocol waits (wait.c), without polling. */
 static void look_or_sleep(bool want_room)
 {
-    struct bell *b = peer_bell();
-    if (peer_progress(64)) return;
+    struct bell *b = wires_bell();
+    if (wires_progress(64)) return;
     uint32_t ticket = bell_announce(b);
-    if (peer_idle(want_room)) bell_wait(b, ticket, NULL, 60000000000u);
+    if (wires_idle(want_room)) bell_wait(b, ticket, NULL, 60000000000u);
     bell_stay(b);
 }
 
@@ -169,11 +170,11 @@ static bool wiped_mark(void)
         struct shm_ep *e = p->ep.priv;
         while (send_number(p, n, 64) == 0) n++;
         PARTY_CHECK(atomic_load(&e->box->blocked) == 1);
-        PARTY_CHECK(peer_idle(true));
+        PARTY_CHECK(wires_idle(true));
         atomic_store(&e->box->blocked, 0); /* as the receiver would */
-        PARTY_CHECK(!peer_idle(true));
+        PARTY_CHECK(!wires_idle(true));
         PARTY_CHECK(atomic_load(&e->box->blocked) == 1);
-        PARTY_CHECK(peer_idle(true));
+        PARTY_CHECK(wires_idle(true));
     }
     party_meet();
     return true;
@@ -205,8 +206,8 @@ static bool many_to_one(void)
         }
     } else {
         for (uint32_t r = 1; r < party->size; r++)
-            while (came[r] < MESSAGES) peer_progress(64);
-        PARTY_CHECK(peer_progress(64) == 0);
+            while (came[r] < MESSAGES) wires_progress(64);
+        PARTY_CHECK(wires_progress(64) == 0);
         for (uint32_t r = 1; r < party->size; r++) PARTY_CHECK(came[r] == MESSAGES);
     }
     PARTY_CHECK(wrong == 0);
@@ -242,7 +243,7 @@ static bool some_traffic(void)
     for (uint64_t i = 0; i < 3000; i++) {
         int rc;
         size_t n = i % 100 ? party_random(&state) % 2000 & ~7ul : max & ~7ul;
-        while ((rc = send_number(p, i, min_size(n, max & ~7ul))) == TERN_AGAIN) peer_progress(64);
+        while ((rc = send_number(p, i, min_size(n, max & ~7ul))) == TERN_AGAIN) wires_progress(64);
         PARTY_CHECK(rc == 0);
     }
     while (came[p->index] < 3000) look_or_sleep(false);
@@ -402,7 +403,7 @@ static bool peer_is_on(int core)
     CPU_ZERO(&cores);
     CPU_ZERO(&expected);
     if (core >= 0) CPU_SET((size_t)core, &expected);
-    peer_cores(false, &cores);
+    wires_cores(false, &cores);
     return CPU_EQUAL(&cores, &expected);
 }
 
@@ -412,15 +413,15 @@ static bool published_core(void)
     PARTY_CHECK(open_shm());
     PARTY_CHECK(peer_is_on(-1));
     PARTY_CHECK(peer_get(1 - party_rank) != NULL);
-    if (party_rank == 1) atomic_store(&peer_bell()->core, 5 + 1);
+    if (party_rank == 1) atomic_store(&wires_bell()->core, 5 + 1);
     party_meet();
     if (party_rank == 0) PARTY_CHECK(peer_is_on(5));
     party_meet();
-    if (party_rank == 1) bell_announce(peer_bell());
+    if (party_rank == 1) bell_announce(wires_bell());
     party_meet();
     if (party_rank == 0) PARTY_CHECK(peer_is_on(-1));
     party_meet();
-    if (party_rank == 1) bell_stay(peer_bell());
+    if (party_rank == 1) bell_stay(wires_bell());
     party_meet();
     if (party_rank == 0) PARTY_CHECK(peer_is_on(5));
     party_meet();

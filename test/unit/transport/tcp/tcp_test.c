@@ -10,6 +10,7 @@
 #include "proc/module.h"
 #include "proc/proc.h"
 #include "transport/tcp/tcp.h"
+#include "transport/wires.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -65,7 +66,7 @@ static int send_number(struct peer *p, uint64_t number, size_t n)
 #define AWAIT(cond)                                                                                                    \
     do {                                                                                                               \
         uint64_t end_ = clock_ns() + 10000000000u;                                                                     \
-        while (!(cond) && clock_ns() < end_) peer_progress(64);                                                        \
+        while (!(cond) && clock_ns() < end_) wires_progress(64);                                                        \
         PARTY_CHECK(cond);                                                                                             \
     } while (0)
 
@@ -78,7 +79,7 @@ static void meet(void)
         atomic_fetch_add(&party->round, 1);
         futex_wake_all(&party->round); /* who speaks by hand sleeps */
     }
-    while (atomic_load(&party->round) == round) peer_progress(64);
+    while (atomic_load(&party->round) == round) wires_progress(64);
 }
 
 /* ---- by hand ---- */
@@ -219,7 +220,7 @@ static bool pieces(void)
     PARTY_CHECK(open_tcp());
     tp_sinks[AM_EAGER] = sink;
     AWAIT(came[1] == PIECES_MAX * ARRAY_LEN(lengths));
-    for (int i = 0; i < 20000; i++) peer_progress(64);
+    for (int i = 0; i < 20000; i++) wires_progress(64);
     PARTY_CHECK(!wrong && !lost_count && came[1] == PIECES_MAX * ARRAY_LEN(lengths));
     return true;
 }
@@ -244,7 +245,7 @@ static bool bad_sender(void)
     PARTY_CHECK(open_tcp());
     AWAIT(lost_count == 1);
     PARTY_CHECK(came[1] == 1 && !wrong && strstr(lost_words, "rank 1"));
-    for (int i = 0; i < 1000; i++) peer_progress(64);
+    for (int i = 0; i < 1000; i++) wires_progress(64);
     PARTY_CHECK(lost_count == 1);
     PARTY_CHECK(send_number(peer_table[1], 0, 8) == TERN_ERR_PEER && !strcmp(err_words(), lost_words));
     return true;
@@ -390,14 +391,14 @@ static bool all_at_once(void)
         int rc = send_number(peer_get(to), sent[to], (r >> 8) % 3000);
         PARTY_CHECK(rc == 0 || rc == TERN_AGAIN);
         if (!rc) sent[to]++, left--;
-        if (r >> 20 & 1) peer_progress(8);
+        if (r >> 20 & 1) wires_progress(8);
         if ((r >> 24) % 16 == 0) usleep((useconds_t)(r >> 32) % 300);
     }
     for (uint32_t i = 0; i < party->size; i++)
         if (i != party_rank) AWAIT(came[i] == MESSAGES);
-    AWAIT(peer_drained());
+    AWAIT(wires_drained());
     meet();
-    for (int i = 0; i < 200; i++) peer_progress(64);
+    for (int i = 0; i < 200; i++) wires_progress(64);
     PARTY_CHECK(!wrong && !lost_count);
     PARTY_CHECK(list_empty(&tcp_dom.dials));
     unsigned open = 0;
@@ -433,17 +434,17 @@ static bool busy(void)
         AWAIT(came[0] == atomic_load(&party->sign[0]) && came[0] > 1);
     } else {
         PARTY_CHECK(send_number(p, n++, 8) == 0);
-        AWAIT(peer_drained());
+        AWAIT(wires_drained());
         meet();
         for (uint64_t end = clock_ns() + 5000000000u; clock_ns() < end; usleep(1000)) {
             int rc = send_number(p, n, 60000);
             PARTY_CHECK(rc == 0 || rc == TERN_AGAIN);
             n += !rc;
-            peer_progress(64);
+            wires_progress(64);
         }
         PARTY_CHECK(!lost_count);
         atomic_store(&party->sign[0], n);
-        AWAIT(peer_drained());
+        AWAIT(wires_drained());
     }
     PARTY_CHECK(!lost_count && !wrong);
     meet();
@@ -478,7 +479,7 @@ static bool dies(void)
     snprintf(words, sizeof words, "%s", lost_words);
     err_clear();
     PARTY_CHECK(send_number(peer_table[1], 1, 8) == TERN_ERR_PEER && !strcmp(err_words(), words));
-    for (int i = 0; i < 1000; i++) peer_progress(64);
+    for (int i = 0; i < 1000; i++) wires_progress(64);
     PARTY_CHECK(lost_count == 1);
     exit(0);
 }
@@ -505,7 +506,7 @@ static bool severed(void)
         err_set(TERN_ERR_PEER, "we do not like it");
         peer_table[1]->ep.ops->sever(&peer_table[1]->ep);
         PARTY_CHECK(send_number(peer_table[1], 1, 8) == TERN_ERR_PEER && strstr(err_words(), "do not like"));
-        for (int i = 0; i < 100; i++) peer_progress(64);
+        for (int i = 0; i < 100; i++) wires_progress(64);
         PARTY_CHECK(!lost_count);
         meet();
         exit(0);
@@ -729,7 +730,7 @@ static bool no_files(void)
         PARTY_CHECK(peer_connect(1) == NULL && strstr(err_words(), "Too many open files"));
         meet();
         uint64_t cpu = (uint64_t)clock();
-        for (uint64_t end = clock_ns() + 500000000u; clock_ns() < end; usleep(5000)) peer_progress(64);
+        for (uint64_t end = clock_ns() + 500000000u; clock_ns() < end; usleep(5000)) wires_progress(64);
         PARTY_CHECK(came[1] == 0);
         PARTY_CHECK((uint64_t)clock() - cpu < CLOCKS_PER_SEC / 4);
         allow_files(1024);
@@ -737,7 +738,7 @@ static bool no_files(void)
     } else {
         meet();
         PARTY_CHECK(peer_get(0) && send_number(peer_get(0), 0, 8) == 0);
-        AWAIT(peer_drained());
+        AWAIT(wires_drained());
     }
     PARTY_CHECK(!lost_count);
     meet();

@@ -1,0 +1,56 @@
+/*
+ * wires.h - the transports of this process: opened as TERN_TRANSPORTS lists them, described on its card, looked at
+ * together. Near ones are polled by loads; a look at a far one is a system call, and it wakes sleepers by a descriptor.
+ *
+ * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
+ *     | name length (1) | name | card length (1) | card | ... | 0 |
+ *
+ * Threads: under the lane's lock, but for wires_sleep.
+ */
+#ifndef TERN_TRANSPORT_WIRES_H
+#define TERN_TRANSPORT_WIRES_H
+
+#include "transport/transport.h"
+
+/* One that is open. */
+struct wire {
+    const struct tp_ops *ops;
+    struct tp_dom *dom;
+};
+
+/* All that there are, by name; ends with NULL. */
+extern const struct tp_ops *const wires_known[];
+
+int wires_open(void);
+void wires_close(void);
+bool wires_any_far(void);
+const char *wires_absent(void); /* why the last one that could not be opened could not: ": words", or "" */
+
+/* Closes the way to one peer. */
+void wires_ep_close(struct tp_ep *);
+
+/* Adds their cards to the n bytes of the card, which has room for `cap`. How many there are then, or a code. */
+int wires_cards(uint8_t *card, size_t n, size_t cap);
+
+/* The part of a card that has this name, NULL if there is none or the card is cut short. */
+const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, size_t *len);
+
+/* The one with the least cost to the process with this card, NULL if none reaches it. */
+const struct wire *wires_best(const uint8_t *card, size_t n);
+
+int wires_progress(int budget);      /* messages delivered */
+int wires_progress_near(int budget); /* the same without those that need system calls */
+void wires_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
+struct bell *wires_bell(void);       /* the doorbell of this process */
+bool wires_idle(bool want_room);     /* see tp_ops.idle */
+bool wires_drained(void);            /* see tp_ops.drained */
+void wires_trim(void) TERN_COLD;     /* see tp_ops.trim */
+
+/* Sleeps as bell_announce said: until the bell rings after `ticket`, one of the gates in `words` opens, or a socket has
+ * something; at most for most_ns. Without the lane's lock. */
+void wires_sleep(struct bell *, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns);
+
+/* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
+int wires_wait_fds(int *fds);
+
+#endif
