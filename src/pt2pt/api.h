@@ -29,6 +29,8 @@ enum pt_mode { PT_STANDARD, PT_SYNC, PT_READY };
 enum pt_half { PT_USER = 0, PT_COLL = 1 };
 
 /* ---- life ---- */
+int pt_register(void); /* its messages (transport/am.h): before peer_open */
+void pt_unregister(void);
 int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
 void pt_close(void);
 
@@ -52,6 +54,11 @@ void pt_drain(void);
  * told that it never will (doubt.h). */
 void pt_part(void);
 void pt_parted(void);
+
+/* Sends a message of a layer above to the process with this index: `id` is the layer's (transport/am.h), n at most
+ * PT_MESSAGE_MAX. It is copied; without room it waits here, and goes out in order. 0, or TERN_ERR_PEER in words. */
+#define PT_MESSAGE_MAX 32
+int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 /* 0, or TERN_ERR_PEER in words: some member is out of reach of all transports. Costs a look where that cannot be. */
 int pt_reaches_all(const struct comm *);

@@ -101,14 +101,36 @@ static void on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data
     pt_on_rts(from, h0, h1, data, n);
 }
 
+static const struct tp_am unchecked[] = {
+    {AM_EAGER, "eager", pt_on_eager, pt_sink_eager, false},
+    {AM_EAGER_SYNC, "eager, synchronous", pt_on_eager_sync, NULL, false},
+    {AM_RTS, "request to send", pt_on_rts, NULL, false},
+};
+
+static const struct tp_am checked[] = {
+    {AM_EAGER, "eager", on_eager, pt_sink_eager, false},
+    {AM_EAGER_SYNC, "eager, synchronous", on_eager_sync, NULL, false},
+    {AM_RTS, "request to send", on_rts, NULL, false},
+    {AM_SIGNATURE, "signature", on_signature, NULL, false},
+};
+
+static bool is_wanted(void) { return !strcmp(var_text(VAR_CHECK), "types"); }
+
+int pt_check_register(void)
+{
+    return is_wanted() ? tp_am_register(checked, ARRAY_LEN(checked)) : tp_am_register(unchecked, ARRAY_LEN(unchecked));
+}
+
+void pt_check_unregister(void)
+{
+    tp_am_unregister(unchecked, ARRAY_LEN(unchecked));
+    tp_am_unregister(checked, ARRAY_LEN(checked));
+}
+
 int pt_check_open(void)
 {
-    pt_checking = !strcmp(var_text(VAR_CHECK), "types");
+    pt_checking = is_wanted();
     if (!pt_checking) return 0;
-    tp_handlers[AM_SIGNATURE] = on_signature;
-    tp_handlers[AM_EAGER] = on_eager;
-    tp_handlers[AM_EAGER_SYNC] = on_eager_sync;
-    tp_handlers[AM_RTS] = on_rts;
     return var_set(VAR_COLL_NODE, "0"); /* what goes through shared blocks has no signature: let it be messages */
 }
 

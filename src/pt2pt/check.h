@@ -16,8 +16,11 @@
 #include "pt2pt/api.h"
 #include "pt2pt/match/body.h"
 
-/* Reads TERN_CHECK; when on, stands before the handlers that are there. */
-int pt_check_open(void);
+/* Registers the messages that a signature may come before (pt_register), with handlers by TERN_CHECK. */
+int pt_check_register(void);
+void pt_check_unregister(void);
+
+int pt_check_open(void); /* reads TERN_CHECK */
 void pt_check_close(void);
 
 /* Before a message is sent: 0, TERN_AGAIN (nothing was sent), or a code. Does nothing if it was done for this one. */

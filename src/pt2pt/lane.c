@@ -35,25 +35,29 @@ static void peer_lost(struct peer *p, int code)
     pt_lose(p);
 }
 
-static void fill_handlers(void)
+static const struct tp_am messages[] = {
+    {AM_CTS, "clear to send", pt_on_cts, NULL, false},
+    {AM_FRAG, "fragment", pt_on_frag, pt_sink_frag, false},
+    {AM_ACK, "acknowledgement", pt_on_ack, NULL, false},
+    {AM_CREDIT, "credit", pt_on_credit, NULL, false},
+    {AM_CANCEL, "cancel", pt_on_cancel, NULL, false},
+    {AM_CANCELLED, "cancelled", pt_on_cancelled, NULL, false},
+    {AM_ASK, "are you over", pt_on_ask, NULL, true},
+    {AM_OVER, "over", pt_on_over, NULL, false},
+    {AM_CALL, "collective call", pt_on_call, NULL, true},
+    {AM_CLASH, "collective clash", pt_on_clash, NULL, false},
+};
+
+int pt_register(void)
 {
-    tp_lost = peer_lost;
-    tp_left = pt_leave;
-    tp_sinks[AM_EAGER] = pt_sink_eager;
-    tp_sinks[AM_FRAG] = pt_sink_frag;
-    tp_handlers[AM_EAGER] = pt_on_eager;
-    tp_handlers[AM_EAGER_SYNC] = pt_on_eager_sync;
-    tp_handlers[AM_RTS] = pt_on_rts;
-    tp_handlers[AM_CTS] = pt_on_cts;
-    tp_handlers[AM_FRAG] = pt_on_frag;
-    tp_handlers[AM_ACK] = pt_on_ack;
-    tp_handlers[AM_CREDIT] = pt_on_credit;
-    tp_handlers[AM_CANCEL] = pt_on_cancel;
-    tp_handlers[AM_CANCELLED] = pt_on_cancelled;
-    tp_handlers[AM_ASK] = pt_on_ask;
-    tp_handlers[AM_OVER] = pt_on_over;
-    tp_handlers[AM_CALL] = pt_on_call;
-    tp_handlers[AM_CLASH] = pt_on_clash;
+    int rc = tp_am_register(messages, ARRAY_LEN(messages));
+    return rc ? rc : pt_check_register();
+}
+
+void pt_unregister(void)
+{
+    tp_am_unregister(messages, ARRAY_LEN(messages));
+    pt_check_unregister();
 }
 
 static int64_t chunk_size(enum var_id variable)
@@ -90,7 +94,8 @@ int pt_open(bool threaded)
     int rc = match_open();
     if (rc) return rc;
     wait_open(l);
-    fill_handlers();
+    tp_lost = peer_lost;
+    tp_left = pt_leave;
     rc = pt_check_open();
     if (rc) return rc;
     return contexts_open(l);
@@ -212,6 +217,18 @@ void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const v
     }
     if (rc == TERN_AGAIN) park_control(p, id, h0, h1, data, n);
     else unanswered(p, id);
+}
+
+int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    lane_enter(&lane0);
+    struct peer *p = peer_get(index);
+    int rc = p ? 0 : TERN_ERR_PEER;
+    if (p && p->lost) rc = err_set(TERN_ERR_PEER, "%s", p->lost);
+    if (!rc) lane_control(p, id, h0, h1, data, n);
+    if (!rc && p->lost) rc = err_set(TERN_ERR_PEER, "%s", p->lost);
+    lane_leave(&lane0);
+    return rc;
 }
 
 /* One more try of a parked operation: true if it is out of the way, sent or failed for good. */

@@ -300,7 +300,7 @@ static inline void lane_stored(const struct lane *l)
     if (unlikely(l->probers && l->sleepers)) bell_ring(wires_bell());
 }
 
-/* Sends a small message of the library's own (n <= 32), parked if there is no room. */
+/* Sends a small message of the library's own (n <= PT_MESSAGE_MAX), parked if there is no room. */
 void lane_control(struct peer *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
 /* The peer is connected and nothing waits: small messages may go straight out (peer.short_max), without the lock, if

@@ -47,6 +47,26 @@
 #include "pt2pt/match/body.h"
 #include <stdatomic.h>
 
+/* Ids of the messages above; pt_register names their handlers. */
+enum pt_am {
+    AM_EAGER = TP_AM_PT2PT,
+    AM_EAGER_SYNC,
+    AM_RTS,
+    AM_CTS,
+    AM_FRAG,
+    AM_ACK,
+    AM_CREDIT,
+    AM_CANCEL,
+    AM_CANCELLED,
+    AM_SIGNATURE,
+    AM_ASK,
+    AM_OVER,
+    AM_CALL,
+    AM_CLASH,
+    AM_PT2PT_END
+};
+static_assert((int)AM_PT2PT_END <= (int)TP_AM_COLL, "the ids of a layer are in its block");
+
 static inline uint64_t env_pack(int32_t source, int32_t tag) { return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag; }
 static inline int32_t env_source(uint64_t h1) { return (int32_t)(h1 >> 32); }
 static inline int32_t env_tag(uint64_t h1) { return (int32_t)h1; }

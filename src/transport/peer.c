@@ -23,8 +23,6 @@ struct settings {
 };
 static_assert(sizeof(struct settings) == 16 && sizeof SETTINGS == 3 + 1, "the lengths in put_card");
 
-tp_handler_fn tp_handlers[AM_COUNT];
-tp_sink_fn tp_sinks[AM_COUNT];
 void (*tp_lost)(struct peer *, int code);
 void (*tp_left)(struct peer *);
 struct peer **peer_table;
@@ -107,6 +105,14 @@ static int out_of_reach(uint32_t index)
                    var_text(VAR_TRANSPORTS), index, wires_absent());
 }
 
+static TERN_COLD void other_messages(uint32_t index)
+{
+    err_set(TERN_ERR_PEER,
+            "rank %u of the job knows other messages than this process: it runs another version of the library, or with "
+            "another TERN_CHECK",
+            index);
+}
+
 /* Without memory that the launcher has made for all, a process of this node may be out of reach as well. */
 static bool may_be_apart(void) { return !proc_shared() && peer_count > 1; }
 
@@ -157,6 +163,10 @@ struct peer *peer_connect(uint32_t index)
     if (!p) return NULL;
     int n = proc_card_get(index, card, sizeof card);
     if (n < 0) return NULL;
+    if (!wires_same_messages(card, (size_t)n)) {
+        other_messages(index);
+        return NULL;
+    }
     const struct wire *d = wires_best(card, (size_t)n);
     if (!d) {
         out_of_reach(index);

@@ -14,8 +14,8 @@
  *   memory   arguments are the caller's and are not kept after return
  *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost)
  *
- * Up-calls: incoming messages through the table tp_handlers, filled at start; where
- * their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left; and
+ * Up-calls: incoming messages through the table tp_handlers, which layers fill before the
+ * transports open (am.h); where their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left; and
  * completion through op->done(op, rc). None of them blocks or calls progress; they may
  * send. `data` is valid only during the call.
  *
@@ -29,6 +29,7 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "base/sleep.h"
+#include "transport/am.h"
 #include <sched.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -43,38 +44,6 @@ enum tp_cap {
     TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
 };
-
-/* Ids of active messages: a small closed set, so that the table is an array. */
-enum tp_am {
-    AM_NONE, /* 0 is not an id: rings use it for "empty" */
-    AM_EAGER,
-    AM_EAGER_SYNC,
-    AM_RTS,
-    AM_CTS,
-    AM_FRAG,
-    AM_ACK,
-    AM_CREDIT,
-    AM_CANCEL,
-    AM_CANCELLED,
-    AM_SIGNATURE,
-    AM_ASK,
-    AM_OVER,
-    AM_CALL,
-    AM_CLASH,
-    AM_PAD, /* reserved for the transports: a filler that is not delivered */
-    AM_COUNT = 16
-};
-
-/* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
-typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
-extern TERN_HIDDEN tp_handler_fn tp_handlers[AM_COUNT];
-
-/* Where the payload of a message that is just coming in is to go: n bytes of writable memory, which stay so until the
- * handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: into memory of the
- * transport's own, of which there is no more than max_short: the sender of a longer message may be given up. A transport
- * that reads from a stream asks, for messages longer than what it has read already; others never do. */
-typedef void *(*tp_sink_fn)(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
-extern TERN_HIDDEN tp_sink_fn tp_sinks[AM_COUNT]; /* NULL: no sink for that id */
 
 /* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
  * for a peer, from progress only. Its ep stays, and every send to it fails with that code and those words. */

@@ -22,6 +22,9 @@ static int near_count, far_count;
 /* Looks at the near ones that find nothing before the far ones have their turn: about a tenth of what a look there costs. */
 #define FAR_TURN 8
 
+#define MESSAGES "am"
+static uint64_t messages; /* the ids that this process has, as on its card */
+
 static char absent[200]; /* why the last of those that could not be opened could not */
 
 static struct bell own_bell; /* where no transport has one */
@@ -81,6 +84,7 @@ static int open_listed(const char *list)
 
 int wires_open(void)
 {
+    messages = tp_am_seal();
     int rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
     if (!near_count) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
@@ -98,6 +102,7 @@ void wires_close(void)
     }
     near_count = far_count = 0;
     absent[0] = 0;
+    tp_am_unseal();
 }
 
 void wires_ep_close(struct tp_ep *ep)
@@ -115,20 +120,42 @@ const char *wires_absent(void) { return absent; }
 
 /* ---- cards ---- */
 
+/* The head of a part whose card has `bytes` at least: where that goes, 0 when there is no room. One byte is left. */
+static size_t put_name(uint8_t *card, size_t n, size_t cap, const char *name, size_t bytes)
+{
+    size_t len = strlen(name);
+    if (n + 1 + len + 1 + bytes + 1 > cap) return 0;
+    card[n] = (uint8_t)len;
+    memcpy(card + n + 1, name, len);
+    card[n + 1 + len] = (uint8_t)bytes;
+    return n + 1 + len + 1;
+}
+
+static int no_room(const char *name) { return err_set(TERN_ERR_INTERN, "no room for %s on the card of this process", name); }
+
 int wires_cards(uint8_t *card, size_t n, size_t cap)
 {
+    n = put_name(card, n, cap, MESSAGES, sizeof messages);
+    if (!n) return no_room(MESSAGES);
+    memcpy(card + n, &messages, sizeof messages);
+    n += sizeof messages;
     for (int i = 0; i < dom_count; i++) {
-        size_t name = strlen(doms[i].ops->name);
-        card[n++] = (uint8_t)name;
-        memcpy(card + n, doms[i].ops->name, name);
-        n += name;
-        int len = doms[i].ops->card(doms[i].dom, card + n + 1, cap - n - 2 < 255 ? cap - n - 2 : 255);
+        n = put_name(card, n, cap, doms[i].ops->name, 0);
+        if (!n) return no_room(doms[i].ops->name);
+        int len = doms[i].ops->card(doms[i].dom, card + n, min_size(cap - n - 1, 255));
         if (len < 0) return len;
-        card[n] = (uint8_t)len;
-        n += 1 + (size_t)len;
+        card[n - 1] = (uint8_t)len;
+        n += (size_t)len;
     }
     card[n++] = 0;
     return (int)n;
+}
+
+bool wires_same_messages(const uint8_t *card, size_t n)
+{
+    size_t len;
+    const uint8_t *theirs = wires_card_part(card, n, MESSAGES, &len);
+    return theirs && len == sizeof messages && !memcmp(theirs, &messages, len);
 }
 
 const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, size_t *len)

@@ -4,6 +4,7 @@
  *
  * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
  *     | name length (1) | name | card length (1) | card | ... | 0 |
+ * A part named "am" is no transport's: it is the number of the ids of messages (am.h).
  *
  * Threads: under the lane's lock, but for wires_sleep.
  */
@@ -34,6 +35,9 @@ int wires_cards(uint8_t *card, size_t n, size_t cap);
 
 /* The part of a card that has this name, NULL if there is none or the card is cut short. */
 const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, size_t *len);
+
+/* Has the process with this card the same ids of messages? */
+bool wires_same_messages(const uint8_t *card, size_t n);
 
 /* The one with the least cost to the process with this card, NULL if none reaches it. */
 const struct wire *wires_best(const uint8_t *card, size_t n);

@@ -407,7 +407,7 @@ static void spoil_field(void)
         f.bytes = htole32(lengths[fuzz_below(ARRAY_LEN(lengths))]);
         break;
     case 1:
-        f.id = (uint8_t)fuzz_below(fuzz_below(2) ? AM_COUNT + 1 : 256);
+        f.id = (uint8_t)fuzz_below(fuzz_below(2) ? TP_AM_MAX + 1 : 256);
         break;
     case 2:
         f.zero = (uint8_t)fuzz_below(256);
@@ -518,7 +518,7 @@ static bool open_layers(void)
     if (var_open() || proc_open()) return false;
     errh_open();
     group_open(0);
-    if (request_open() || type_open() || peer_open() || pt_open(false) || comm_open(7, 0) || comm_world_open(RANKS))
+    if (request_open() || type_open() || pt_register() || peer_open() || pt_open(false) || comm_open(7, 0) || comm_world_open(RANKS))
         return false;
     world = comm_world();
     if (tcp_dom.epoll < 0) return false;

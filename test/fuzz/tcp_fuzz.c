@@ -26,6 +26,8 @@
 
 #define RANKS 256
 #define FRAMES 8
+
+enum { AM_PLAIN = TP_AM_TESTS, AM_SUNK };
 #define PAYLOAD 70000 /* bytes of the longest frame that is meant well: longer than a short message may be */
 
 static char *sunk; /* where long messages go: as much address space as a frame can name */
@@ -40,7 +42,7 @@ static struct {
 
 static size_t size_of(uint64_t number, unsigned id)
 {
-    return id == AM_FRAG ? number * 9973 % PAYLOAD : number * 331 % 3000;
+    return id == AM_SUNK ? number * 9973 % PAYLOAD : number * 331 % 3000;
 }
 
 static void take(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
@@ -170,7 +172,7 @@ static void member(uint32_t rank)
     bool up = shake_hands(fd, rank, 2), good = bad >= frames, leave = good && fuzz_below(2);
     FUZZ_RULE(up, "a genuine handshake is welcome");
     for (unsigned i = 0; i < frames && up; i++) {
-        size_t n = make_frame(bytes, (uint16_t)i, fuzz_below(2) ? AM_FRAG : AM_EAGER);
+        size_t n = make_frame(bytes, (uint16_t)i, fuzz_below(2) ? AM_SUNK : AM_PLAIN);
         if (i == bad) fuzz_mutate(bytes, 8);
         up = say(fd, bytes, n);
     }
@@ -207,8 +209,8 @@ static void stranger(uint32_t rank)
 static bool open_rank0(void)
 {
     fuzz_job(RANKS);
-    tp_handlers[AM_EAGER] = tp_handlers[AM_FRAG] = take;
-    tp_sinks[AM_FRAG] = sink;
+    static const struct tp_am messages[] = {{AM_PLAIN, "plain", take, NULL, false}, {AM_SUNK, "sunk", take, sink, false}};
+    if (tp_am_register(messages, ARRAY_LEN(messages))) return false;
     tp_lost = lost;
     sunk = mmap(NULL, TCP_LONG_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (sunk != MAP_FAILED && !var_open() && !proc_open() && !peer_open()) return true;

@@ -41,7 +41,7 @@ struct mock_script {
 #define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, .max_short = 8192, .room = 64, .core = -1}
 
 struct mock_count {
-    uint64_t sent[AM_COUNT]; /* by id, accepted */
+    uint64_t sent[TP_AM_MAX]; /* by id, accepted */
     uint64_t refused, delivered, copies, windows, nudges;
     uint64_t sinks, sunk; /* sinks asked for, and given */
     uint64_t severed;

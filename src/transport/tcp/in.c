@@ -30,7 +30,7 @@ static bool read_frame(struct tcp_ep *e, const char *at, struct tcp_frame *f)
     f->h0 = le64toh(f->h0);
     f->h1 = le64toh(f->h1);
     bool ours = f->id == AM_PAD ? f->h0 == TCP_NOTE_LEAVE && !f->bytes
-                                : f->id < AM_COUNT && tp_handlers[f->id] && f->bytes <= limit_of(f->id);
+                                : f->id < TP_AM_MAX && tp_handlers[f->id] && f->bytes <= limit_of(f->id);
     if (likely(ours && !f->zero && f->number == e->number_in)) {
         e->number_in++;
         return true;

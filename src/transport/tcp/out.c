@@ -249,7 +249,7 @@ static TERN_COLD int queue(struct tcp_ep *e, unsigned id, uint64_t h0, uint64_t 
     int rc = room(e, sizeof(struct tcp_frame) + padded(n), &to);
     if (rc) return rc;
     struct tcp_frame f = make_frame(e, id, h0, h1, n);
-    e->asks_only = (id == AM_ASK || id == AM_CALL) && (e->asks_only || tcp_out_empty(e));
+    e->asks_only = tp_questions[id] && (e->asks_only || tcp_out_empty(e));
     write_frame(to, &f, p, n);
     append(e, sizeof f + padded(n));
     if (straight) tcp_flush(e);

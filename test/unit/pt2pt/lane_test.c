@@ -68,6 +68,50 @@ static void control_messages_wait_in_order(void **state)
     job_close();
 }
 
+/* ---- messages of a layer above ---- */
+
+static uint64_t heard;
+
+static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    assert_ptr_equal(from, job_peer());
+    assert_int_equal(h0, heard);
+    assert_int_equal(h1, 5 * h0);
+    assert_int_equal(n, h0 % (PT_MESSAGE_MAX + 1));
+    for (size_t i = 0; i < n; i++) assert_int_equal(((const char *)data)[i], (char)(h0 + i));
+    heard++;
+}
+
+/* A layer above registers an id, and its messages come to it, in order, also those that found no room at once. */
+static void a_layer_above_has_messages_of_its_own(void **state)
+{
+    static const struct tp_am own = {TP_AM_MAX - 1, "greeting", hear, NULL, false};
+    struct mock_script script = MOCK_SCRIPT;
+    char data[PT_MESSAGE_MAX];
+    script.room = 20;
+    (void)state;
+    heard = 0;
+    assert_int_equal(tp_am_register(&own, 1), 0);
+    job_open(&script);
+    for (uint64_t k = 0; k < 100; k++) {
+        size_t n = k % (PT_MESSAGE_MAX + 1);
+        for (size_t i = 0; i < n; i++) data[i] = (char)(k + i);
+        assert_int_equal(pt_message(0, own.id, k, 5 * k, data, n), 0);
+    }
+    assert_int_equal(heard, 0);
+    assert_int_equal(mock_count.sent[own.id], 20);
+    job_settle();
+    assert_int_equal(heard, 100);
+    assert_int_equal(mock_count.sent[own.id], 100);
+    tp_lost(job_peer(), err_set(TERN_ERR_PEER, "it went"));
+    assert_int_equal(pt_message(0, own.id, 100, 0, NULL, 0), TERN_ERR_PEER);
+    assert_non_null(strstr(err_words(), "it went"));
+    job_settle();
+    assert_int_equal(heard, 100);
+    job_abandon();
+    tp_am_unregister(&own, 1);
+}
+
 /* ---- operations that other operations' ends start, move and end ---- */
 
 static struct comm *world;
@@ -148,6 +192,7 @@ int main(void)
         cmocka_unit_test_teardown(contexts_are_found_again, job_clean),
         cmocka_unit_test_teardown(early_messages_wait_for_their_communicator, job_clean),
         cmocka_unit_test_teardown(control_messages_wait_in_order, job_clean),
+        cmocka_unit_test_teardown(a_layer_above_has_messages_of_its_own, job_clean),
         cmocka_unit_test_teardown(ends_that_start_others, job_clean),
         cmocka_unit_test_teardown(idle_means_idle, job_clean),
     };

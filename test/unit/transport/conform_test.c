@@ -44,7 +44,7 @@ static int send_number(uint64_t number, size_t n)
 {
     struct peer *p = other();
     for (size_t i = 0; i < n; i++) buffer[i] = pattern(number, i);
-    return p->ep.am_short(&p->ep, AM_EAGER, number, 3 * number + n, buffer, n);
+    return p->ep.am_short(&p->ep, AM_NUMBER, number, 3 * number + n, buffer, n);
 }
 
 static size_t pack(void *arg, void *to, size_t max)
@@ -53,11 +53,12 @@ static size_t pack(void *arg, void *to, size_t max)
     return max;
 }
 
+static void *give_sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
+
 static bool open_wire(void)
 {
     came = wrong = 0;
-    tp_handlers[AM_EAGER] = take;
-    tp_sinks[AM_EAGER] = NULL;
+    PARTY_CHECK(party_takes(take, give_sink));
     PARTY_CHECK(party_open(wire->name));
     PARTY_CHECK(other() != NULL);
     return true;
@@ -133,7 +134,7 @@ static bool sizes(void)
             int rc;
             if (way && !(p->ep.caps & TP_CAP_BCOPY)) continue;
             do {
-                rc = way ? p->ep.ops->am_bcopy(&p->ep, AM_EAGER, number, 3 * number + n, pack, &number, n) : send_number(number, n);
+                rc = way ? p->ep.ops->am_bcopy(&p->ep, AM_NUMBER, number, 3 * number + n, pack, &number, n) : send_number(number, n);
                 if (rc == TERN_AGAIN) wires_progress(64);
             } while (rc == TERN_AGAIN);
             PARTY_CHECK(rc == 0);
@@ -256,7 +257,6 @@ static bool from_memory_to_memory(void)
     sink_memory = malloc(LONG_MAX);
     unsigned char *memory = malloc(LONG_MAX + COUNT);
     PARTY_CHECK(sink_memory && memory);
-    tp_sinks[AM_EAGER] = give_sink;
     for (uint64_t i = 0; i < COUNT; i++) {
         uint64_t r = party_random(&state);
         size_t n = (r >> 8) % (r % 4 ? r % 3 ? 300 : 70000 : LONG_MAX);
@@ -264,7 +264,7 @@ static bool from_memory_to_memory(void)
         ops[i].done = op_done;
         while (ops_done < i) wires_progress(64); /* its memory is used again */
         for (size_t k = 0; k < n; k++) memory[k] = pattern(number, k);
-        while ((rc = p->ep.ops->am_zcopy(&p->ep, AM_EAGER, number, 3 * number + n, memory, n, &ops[i])) == TERN_AGAIN)
+        while ((rc = p->ep.ops->am_zcopy(&p->ep, AM_NUMBER, number, 3 * number + n, memory, n, &ops[i])) == TERN_AGAIN)
             wires_progress(64);
         PARTY_CHECK(rc == 0);
         number++;

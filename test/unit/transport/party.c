@@ -123,6 +123,13 @@ bool party_open(const char *transports)
     return true;
 }
 
+bool party_takes(tp_handler_fn handler, tp_sink_fn sink)
+{
+    const struct tp_am number = {AM_NUMBER, "number", handler, sink, false};
+    PARTY_CHECK(tp_am_register(&number, 1) == 0);
+    return true;
+}
+
 void party_meet(void)
 {
     uint32_t round = atomic_load(&party->round);

@@ -7,6 +7,7 @@
 #define TERN_TEST_PARTY_H
 
 #include "base/compiler.h"
+#include "transport/am.h"
 #include <stdatomic.h>
 
 #define PARTY_MAX 8
@@ -25,6 +26,10 @@ bool party_run(uint32_t n, bool (*member)(void));
 
 /* In a member: opens variables, bootstrap and transports; the end of a member closes them. */
 bool party_open(const char *transports);
+
+/* In a member, before party_open: the messages of the test, with their handler and perhaps a sink. */
+enum { AM_NUMBER = TP_AM_TESTS };
+bool party_takes(tp_handler_fn, tp_sink_fn);
 
 /* Until all members are here. Sleeps, does not communicate by transports. */
 void party_meet(void);

@@ -43,15 +43,14 @@ static int send_number(struct peer *p, uint64_t number, size_t n)
 {
     static uint64_t words[1 << 17];
     for (size_t i = 0; i < n / 8; i++) words[i] = number;
-    return p->ep.am_short(&p->ep, AM_EAGER, number, n, words, n);
+    return p->ep.am_short(&p->ep, AM_NUMBER, number, n, words, n);
 }
 
 static bool open_shm(void)
 {
     memset(came, 0, sizeof came);
     wrong = 0;
-    tp_handlers[AM_EAGER] = take;
-    return party_open("self,shm");
+    return party_takes(take, NULL) && party_open("self,shm");
 }
 
 /* One look; sleeps if nothing came and nothing can. How the protocol waits (wait.c), without polling. */

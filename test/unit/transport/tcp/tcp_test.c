@@ -49,7 +49,7 @@ static void note_loss(struct peer *p, int code)
 
 static bool open_tcp(void)
 {
-    tp_handlers[AM_EAGER] = take;
+    PARTY_CHECK(party_takes(take, NULL));
     PARTY_CHECK(party_open("self,tcp"));
     tp_lost = note_loss;
     return true;
@@ -59,7 +59,7 @@ static int send_number(struct peer *p, uint64_t number, size_t n)
 {
     static unsigned char bytes[TCP_SHORT];
     for (size_t i = 0; i < n; i++) bytes[i] = byte_of(number, i);
-    return p->ep.am_short(&p->ep, AM_EAGER, number, n, bytes, n);
+    return p->ep.am_short(&p->ep, AM_NUMBER, number, n, bytes, n);
 }
 
 /* Progress until the condition holds, ten seconds at most. */
@@ -205,7 +205,7 @@ static bool pieces(void)
         for (size_t piece = 1; piece <= PIECES_MAX; piece++) {
             size_t n = 0;
             for (size_t i = 0; i < ARRAY_LEN(lengths); i++, number++)
-                n += put_frame(bytes + n, AM_EAGER, (uint16_t)number, number, lengths[i], lengths[i]);
+                n += put_frame(bytes + n, AM_NUMBER, (uint16_t)number, number, lengths[i], lengths[i]);
             for (size_t at = 0; at < n; at += piece) {
                 PARTY_CHECK(say(fd, bytes + at, min_size(piece, n - at)));
                 if (at % 64 == 0) sched_yield();
@@ -218,7 +218,7 @@ static bool pieces(void)
         return true;
     }
     PARTY_CHECK(open_tcp());
-    tp_sinks[AM_EAGER] = sink;
+    tp_sinks[AM_NUMBER] = sink;
     AWAIT(came[1] == PIECES_MAX * ARRAY_LEN(lengths));
     for (int i = 0; i < 20000; i++) wires_progress(64);
     PARTY_CHECK(!wrong && !lost_count && came[1] == PIECES_MAX * ARRAY_LEN(lengths));
@@ -234,7 +234,7 @@ static bool bad_sender(void)
     if (party_rank) {
         int fd = be_rank_one();
         PARTY_CHECK(fd >= 0);
-        size_t n = put_frame(bytes, AM_EAGER, 0, 0, 8, 8);
+        size_t n = put_frame(bytes, AM_NUMBER, 0, 0, 8, 8);
         memcpy(bytes + n, &bad_frame, sizeof bad_frame);
         memset(bytes + n + sizeof bad_frame, 0x55, 64);
         PARTY_CHECK(send(fd, bytes, n + sizeof bad_frame + 64, MSG_NOSIGNAL) > 0);
@@ -261,11 +261,11 @@ static void bad_frames_end_the_connection(void **state)
 {
     static const struct tcp_frame bad[] = {
         {8, 0, 0, 1, 1, 8},              /* no id */
-        {8, AM_SIGNATURE, 0, 1, 1, 8},   /* nobody handles it */
+        {8, AM_NUMBER + 1, 0, 1, 1, 8},   /* nobody handles it */
         {8, 200, 0, 1, 1, 8},            /* beyond the table */
-        {8, AM_EAGER, 0, 7, 1, 8},       /* another number */
-        {8, AM_EAGER, 1, 1, 1, 8},       /* what must be zero */
-        {1u << 20, AM_EAGER, 0, 1, 1, 8}, /* longer than any of its kind */
+        {8, AM_NUMBER, 0, 7, 1, 8},       /* another number */
+        {8, AM_NUMBER, 1, 1, 1, 8},       /* what must be zero */
+        {1u << 20, AM_NUMBER, 0, 1, 1, 8}, /* longer than any of its kind */
         {0, AM_PAD, 0, 1, 99, 0},        /* an unknown note */
         {8, AM_PAD, 0, 1, TCP_NOTE_LEAVE, 0},
     };
@@ -588,9 +588,9 @@ static bool criminal(void)
     uint8_t bytes[256], record[256 + RECORD_MORE];
     int fd = be_rank_one();
     PARTY_CHECK(fd >= 0);
-    size_t n = put_frame(bytes, AM_EAGER, 0, 0, 8, 8), size = record_seal(&way, record, bytes, n);
+    size_t n = put_frame(bytes, AM_NUMBER, 0, 0, 8, 8), size = record_seal(&way, record, bytes, n);
     PARTY_CHECK(send(fd, record, size, MSG_NOSIGNAL) == (ssize_t)size);
-    n = put_frame(bytes, AM_EAGER, 1, 1, 8, 8);
+    n = put_frame(bytes, AM_NUMBER, 1, 1, 8, 8);
     if (crime != AGAIN) size = record_seal(&way, record, bytes, n);
     if (crime == ONE_BIT) record[RECORD_HEAD + 20] ^= 4;
     if (crime == HALF) size /= 2;

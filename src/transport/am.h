@@ -1,0 +1,68 @@
+/*
+ * am.h - the ids of active messages, and who handles them.
+ *
+ * A layer has a block of ids, and names the messages of its own in it, so that an id is a constant where it is
+ * sent and an array index where it is delivered. It registers them before the transports open (peer_open).
+ * The card of a process says by one number which ids it knows by which names: processes that know other ones, since
+ * they run another version of the library, are not connected, which the error says in words (peer_connect).
+ *
+ *     ids    0, 1     nothing, and the filler of the transports
+ *            8 ...    a block for each layer (enum tp_am_block)
+ *
+ * Threads: registering by one thread, while no transport is open.
+ */
+#ifndef TERN_TRANSPORT_AM_H
+#define TERN_TRANSPORT_AM_H
+
+#include "base/compiler.h"
+
+struct peer;
+
+enum {
+    AM_NONE = 0, /* not an id: rings use it for "empty" */
+    AM_PAD = 1,  /* reserved for the transports: a filler, or a note of their own, that is not delivered */
+    TP_AM_MAX = 64
+};
+
+/* The first id of each layer's block. */
+enum tp_am_block {
+    TP_AM_PT2PT = 8, /* src/pt2pt/protocol.h */
+    TP_AM_COLL = 24,
+    TP_AM_RMA = 32,
+    TP_AM_ONLOAD = 40,
+    TP_AM_DPM = 48,
+    TP_AM_TESTS = 56
+};
+
+/* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
+typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
+
+/* Where the payload of a message that is just coming in is to go: n bytes of writable memory, which stay so until the
+ * handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: into memory of the
+ * transport's own, of which there is no more than max_short: the sender of a longer message may be given up. A transport
+ * that reads from a stream asks, for messages longer than what it has read already; others never do. */
+typedef void *(*tp_sink_fn)(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
+
+struct tp_am {
+    unsigned id;
+    const char *name;      /* what it is, for the card and for errors; is not copied */
+    tp_handler_fn handler; /* not NULL */
+    tp_sink_fn sink;       /* NULL: it needs none */
+    bool question;         /* nobody but the sender needs it: a process may end before it has left */
+};
+
+/* By id; NULL where none is registered. Read by the transports. */
+extern TERN_HIDDEN tp_handler_fn tp_handlers[TP_AM_MAX];
+extern TERN_HIDDEN tp_sink_fn tp_sinks[TP_AM_MAX];
+extern TERN_HIDDEN bool tp_questions[TP_AM_MAX];
+
+/* 0; or, with words, and then none is registered: TERN_ERR_INTERN for an id that is none or is taken, or when transports
+ * are open already. */
+int tp_am_register(const struct tp_am *, size_t n);
+void tp_am_unregister(const struct tp_am *, size_t n); /* those that are not registered are left out */
+
+/* A number that stands for all ids and their names. Nothing more is registered until tp_am_unseal. */
+uint64_t tp_am_seal(void);
+void tp_am_unseal(void);
+
+#endif
