@@ -2,8 +2,8 @@
  * module.h - parts of the library that are shared objects of their own, loaded when
  * they are needed first, so that the library itself needs the C library only.
  *
- * A module lies in tern/ beside the library, or where TERN_MODULE_DIR says, and exports
- * one structure. It sees no symbol of the library.
+ * A module lies in one of the folders of TERN_MODULE_PATH, else in tern/ beside the library, or where TERN_MODULE_DIR
+ * says. It exports one structure, and sees no symbol of the library.
  *
  * Threads: any.
  */

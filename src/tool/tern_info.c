@@ -6,7 +6,7 @@
 #include "base/var.h"
 #include "coll/select.h"
 #include "config.h"
-#include "transport/wires.h"
+#include "transport/find.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -38,9 +38,7 @@ static void print_build(void)
     print_line("configured", *TERN_BUILD_ARGS ? TERN_BUILD_ARGS : "without arguments");
     print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
     print_line("hwloc", TERN_BUILD_HWLOC ? "yes" : "no");
-    printf("  %-12s", "transports");
-    for (const struct tp_ops *const *t = wires_known; *t; t++) printf(" %s", (*t)->name);
-    putchar('\n');
+    print_line("transports", tp_names(text, sizeof text));
 }
 
 /* "auto|never|always" is the default of a choice and what else there is. */

@@ -68,4 +68,6 @@ void shared_free(void *block, size_t bytes)
 
 void *shared_at(uint64_t offset) { return offset < next_off ? base + offset : NULL; }
 
+bool shared_is_open(void) { return base; }
+
 bool shared_is_public(void) { return base && !is_private; }

@@ -19,6 +19,8 @@ void shared_close(void);
 void *shared_alloc(size_t bytes, uint64_t *offset);
 void shared_free(void *, size_t bytes);
 
+bool shared_is_open(void);
+
 /* False while the heap is private memory. */
 bool shared_is_public(void);
 

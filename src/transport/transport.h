@@ -30,11 +30,12 @@
 #include "base/list.h"
 #include "base/sleep.h"
 #include "transport/am.h"
+#include "transport/env.h"
 #include <sched.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct tp_dom; /* a transport opened by this process; its first member is struct tp_dom_head */
+struct tp_dom; /* a transport opened by this process; the transport's own */
 struct peer;
 
 enum tp_cap {
@@ -75,8 +76,9 @@ struct tp_ep {
 struct tp_ops {
     const char *name;
 
-    /* Opens the transport in this process. TERN_ERR_NOT_FOUND: not here (no device, ...), never fatal. */
-    int (*open)(struct tp_dom **);
+    /* Opens the transport in this process, which has all that it needs of the library by `env`. TERN_ERR_NOT_FOUND: not
+     * here (no device, ...), never fatal. */
+    int (*open)(struct tp_dom **, const struct tp_env *env);
     void (*close)(struct tp_dom *);
 
     /* Writes the wire-up address, at most cap bytes; returns its length. */
@@ -153,5 +155,14 @@ struct tp_ops {
 };
 
 extern const struct tp_ops tp_self, tp_shm, tp_tcp, tp_mock;
+
+/* What the module of a transport exports (find.h). */
+#define TP_MODULE_PREFIX "tern_tp_"
+#define TP_MODULE_SYMBOL "tern_transport"
+struct tp_module {
+    uint32_t contract;             /* TP_CONTRACT, ... */
+    uint32_t ops_bytes, env_bytes; /* ... and the sizes of the two structures, as the module was built */
+    const struct tp_ops *ops;
+};
 
 #endif

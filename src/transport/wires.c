@@ -4,6 +4,7 @@
 #include "transport/wires.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "transport/find.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -30,21 +31,12 @@ static char absent[200]; /* why the last of those that could not be opened could
 static struct bell own_bell; /* where no transport has one */
 static struct bell *bell = &own_bell;
 
-const struct tp_ops *const wires_known[] = {&tp_self, &tp_shm, &tp_tcp, &tp_mock, NULL};
-
-static const struct tp_ops *find_ops(const char *name, size_t len)
-{
-    for (const struct tp_ops *const *t = wires_known; *t; t++)
-        if (strlen((*t)->name) == len && !strncmp((*t)->name, name, len)) return *t;
-    return NULL;
-}
-
 static int open_dom(const struct tp_ops *ops)
 {
     struct wire *d = &doms[dom_count];
     if (bell != &own_bell && ops->bell)
         return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s cannot be used together with the transports before it", ops->name);
-    int rc = ops->open(&d->dom);
+    int rc = ops->open(&d->dom, tp_env());
     if (rc == TERN_ERR_NOT_FOUND) {
         snprintf(absent, sizeof absent, ": %s", err_words());
         return 0;
@@ -65,18 +57,33 @@ static int open_bell(void)
     return far_count ? bell_open_socket(bell) : 0;
 }
 
+/* A word of TERN_TRANSPORTS that names nothing that can be used. */
+static TERN_COLD int not_found(const char *name, size_t len, int code)
+{
+    char names[200];
+    if (code == TERN_ERR_NOT_FOUND)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is no transport (there are %s), nor the name of a module with one: %s",
+                       (int)len, name, tp_names(names, sizeof names), err_words());
+    return err_set(code, "variable TERN_TRANSPORTS: %s", err_words());
+}
+
+static int open_named(const char *name, size_t len)
+{
+    const struct tp_ops *ops;
+    int rc = tp_find(name, len, &ops);
+    if (rc) return not_found(name, len, rc);
+    if (dom_count == DOMS_MAX)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names more than %d transports", DOMS_MAX);
+    return open_dom(ops);
+}
+
 /* Opens what TERN_TRANSPORTS lists, "a,b,c". */
 static int open_listed(const char *list)
 {
     while (*list) {
         size_t len = strcspn(list, ",");
-        const struct tp_ops *ops = find_ops(list, len);
-        if (len && !ops)
-            return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is no transport (there are self, shm, tcp and mock)", (int)len, list);
-        if (ops && dom_count < DOMS_MAX) {
-            int rc = open_dom(ops);
-            if (rc) return rc;
-        }
+        int rc = len ? open_named(list, len) : 0;
+        if (rc) return rc;
         list += len + (list[len] == ',');
     }
     return dom_count ? 0 : err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names no transport that can be used%s", absent);
@@ -87,7 +94,7 @@ int wires_open(void)
     messages = tp_am_seal();
     int rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
-    if (!near_count) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
+    if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     return rc ? rc : open_bell();
 }
 

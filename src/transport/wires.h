@@ -19,9 +19,6 @@ struct wire {
     struct tp_dom *dom;
 };
 
-/* All that there are, by name; ends with NULL. */
-extern const struct tp_ops *const wires_known[];
-
 int wires_open(void);
 void wires_close(void);
 bool wires_any_far(void);

@@ -48,8 +48,9 @@ static struct {
     uint32_t sends; /* since the last refusal by again_every */
 } dom;
 
-static int mock_open(struct tp_dom **dom_p)
+static int mock_open(struct tp_dom **dom_p, const struct tp_env *env)
 {
+    (void)env;
     list_init(&dom.eps);
     bell_open(&dom.bell, true);
     dom.random = mock_script.seed;

@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-static int self_open(struct tp_dom **dom)
+static int self_open(struct tp_dom **dom, const struct tp_env *env)
 {
+    (void)env;
     static char none;
     *dom = (struct tp_dom *)(void *)&none; /* no state */
     return 0;

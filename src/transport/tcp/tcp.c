@@ -405,8 +405,9 @@ static int open_descriptors(struct tcp_dom *d)
     return d->stage ? 0 : err_set(TERN_ERR_NOMEM, "no memory for tcp");
 }
 
-static int tcp_open(struct tp_dom **dom)
+static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
 {
+    (void)env;
     struct tcp_dom *d = &tcp_dom;
     if (superfluous()) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
