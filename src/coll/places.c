@@ -5,6 +5,7 @@
 #include "base/var.h"
 #include "proc/machine.h"
 #include "proc/proc.h"
+#include "transport/find.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +58,7 @@ static bool find_nodes(const struct comm *c, struct coll_comm *cc)
         if (node > top) top = node;
     }
     cc->nodes = 1;
-    cc->far = !one || others_far(c, first) || ((c->size > 1 || c->inter) && !strstr(var_text(VAR_TRANSPORTS), "shm"));
+    cc->far = !one || others_far(c, first) || ((c->size > 1 || c->inter) && !tp_list_shares(var_text(VAR_TRANSPORTS)));
     if (one) return true;
     int32_t *number = calloc((size_t)top + 1, sizeof *number); /* of a node, plus 1 */
     cc->node_of = malloc((size_t)c->size * sizeof *cc->node_of);

@@ -92,7 +92,7 @@ static bool call(struct lane *l, struct bell *b)
     if (called && !has_own_work(l)) return false;
     /* What only has to be answered needs no other thread, nor that it is called for that. What lies in a socket wakes the
      * helper by the call: on a core of its own that is no dearer than reading it here. */
-    int n = helper_apart ? wires_progress_near(GREETINGS) : wires_progress(GREETINGS);
+    int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
     bool ours = false;
     if (!called) {
         doze_call(b);

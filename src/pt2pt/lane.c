@@ -163,14 +163,11 @@ void lane_finish(struct request *r, int error)
 
 /* ---- messages that wait for room ---- */
 
-/* Sending to it is a system call that copies. */
-static bool is_far(const struct peer *p) { return !(p->ep.caps & TP_CAP_MAP); }
-
 void lane_open_short(struct lane *l, struct peer *p)
 {
     if (p->pending || p->lost || lane_threaded(l) || pt_checking) return;
     p->short_max = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
-    if (unlikely(helper_apart) && is_far(p)) p->short_max = (int64_t)min_size((size_t)p->short_max, (size_t)limits_eager_least());
+    if (unlikely(helper_apart) && pt_send_is_call(p)) p->short_max = (int64_t)min_size((size_t)p->short_max, (size_t)limits_eager_least());
 }
 
 void lane_park(struct lane *l, struct peer *p, struct request *r)

@@ -1,31 +1,58 @@
 /* limits.c - see limits.h. */
 #include "pt2pt/limits.h"
 #include "base/var.h"
+#include "transport/find.h"
+#include "transport/wires.h"
 
+#include <assert.h>
 #include <string.h>
 
-static struct limits table[] = {
-    {.transport = "tcp", .eager_var = VAR_EAGER_TCP},
-    {.transport = NULL, .eager_var = VAR_EAGER_SHM},
-};
+#define TRANSPORTS_MAX 16
+
+static struct limits table[TRANSPORTS_MAX];
+static size_t count;
+
+static int64_t eager_max(const struct tp_cost *c)
+{
+    for (int id = 0; id < VAR_COUNT && c->eager_variable; id++)
+        if (!strcmp(var_table[id].name, c->eager_variable)) return var_int((enum var_id)id);
+    return c->eager_max;
+}
+
+static const struct limits *find(const struct tp_ops *ops)
+{
+    for (size_t i = 0; i < count; i++)
+        if (table[i].transport == ops) return &table[i];
+    return NULL;
+}
+
+static void add(const struct tp_ops *ops)
+{
+    if (find(ops)) return;
+    assert(count < TRANSPORTS_MAX);
+    table[count++] = (struct limits){ops, eager_max(&ops->cost)};
+}
 
 void limits_open(void)
 {
-    for (size_t i = 0; i < ARRAY_LEN(table); i++) table[i].eager_max = var_int(table[i].eager_var);
+    int n;
+    const struct wire *open = wires_list(&n);
+    count = 0;
+    for (const struct tp_ops *const *t = tp_built_in; *t; t++) add(*t);
+    for (int i = 0; i < n; i++) add(open[i].ops);
 }
 
 int64_t limits_eager_least(void)
 {
     int64_t least = table[0].eager_max;
-    for (size_t i = 1; i < ARRAY_LEN(table); i++)
+    for (size_t i = 1; i < count; i++)
         if (table[i].eager_max < least) least = table[i].eager_max;
     return least;
 }
 
 const struct limits *limits_find(struct peer *p)
 {
-    const struct limits *l = table;
-    while (l->transport && strcmp(l->transport, p->ep.ops->name)) l++;
+    p->limits = find(p->ep.ops);
     peer_learn_window(p);
-    return p->limits = l;
+    return p->limits;
 }

@@ -1,7 +1,6 @@
 /*
- * limits.h - which sizes go which way, by the transport that a peer is reached by.
- * Each transport has variables of its own, since what pays differs; the table is in
- * limits.c.
+ * limits.h - which sizes go which way, by the transport that a peer is reached by, which
+ * says what pays with it, or by which variable that is set (tp_ops.cost).
  *
  * Threads: under the lane's lock.
  */
@@ -11,14 +10,13 @@
 #include "transport/peer.h"
 
 struct limits {
-    const char *transport; /* tp_ops.name; NULL: all others */
-    int eager_var;         /* enum var_id */
-    int64_t eager_max;     /* bytes of the largest message that goes out before it is asked for */
+    const struct tp_ops *transport;
+    int64_t eager_max; /* bytes of the largest message that goes out before it is asked for */
 };
 
-void limits_open(void); /* reads the variables */
+void limits_open(void); /* reads the variables; after peer_open */
 
-/* The least eager_max of all. */
+/* The least eager_max of all, whether they are open or not. */
 int64_t limits_eager_least(void);
 
 /* Of a peer that is connected. The first call sees to it that our first window there is known (peer_learn_window). */

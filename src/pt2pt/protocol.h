@@ -150,6 +150,8 @@ void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t byte
 void pt_stream_abandon(struct request *); /* the receiver is lost: ends the send as soon as its memory is free */
 
 /* ---- small pieces (send.c) ---- */
+/* Sending to this peer is a system call that copies: for a helper, where there is one. */
+static inline bool pt_send_is_call(const struct peer *p) { return p->ep.ops->cost.send_ns >= TP_SYSTEM_CALL_NS; }
 int pt_send_attempt(struct request *); /* of a parked send */
 void pt_send_begin(struct request *);   /* the first one, unless others wait before it */
 void pt_send_failed(struct request *, int rc); /* an attempt did, for good: ends the send */

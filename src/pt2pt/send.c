@@ -108,7 +108,7 @@ static int eager_attempt(struct request *r)
 static inline int64_t eager_max_now(struct peer *p)
 {
     int64_t most = limits_of(p)->eager_max;
-    return likely(most <= lane0.eager_now) || p->ep.caps & TP_CAP_MAP ? most : lane0.eager_now;
+    return likely(most <= lane0.eager_now) || !pt_send_is_call(p) ? most : lane0.eager_now;
 }
 
 static bool fits_eager(const struct request *r)

@@ -15,6 +15,7 @@
 #include "coll/places.h"
 #include "proc/job.h"
 #include "proc/proc.h"
+#include "transport/find.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,7 +238,7 @@ static bool count_nodes(struct bench *b)
     MPI_Comm_rank(node, &rank);
     MPI_Comm_free(&node);
     sum[0] = rank == 0;
-    sum[1] = transports && *transports && !strstr(transports, "shm");
+    sum[1] = transports && *transports && !tp_list_shares(transports);
     MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPI_INT, MPI_SUM, b->comm);
     b->nodes = b->domains = sum[0];
     return sum[1];

@@ -54,3 +54,15 @@ int tp_find(const char *name, size_t len, const struct tp_ops **ops)
     snprintf(copy, sizeof copy, "%.*s", (int)len, name);
     return from_module(copy, ops);
 }
+
+bool tp_list_shares(const char *list)
+{
+    bool shares = false;
+    while (*list && !shares) {
+        size_t len = strcspn(list, ",");
+        const struct tp_ops *ops;
+        shares = len && !tp_find(list, len, &ops) && ops->cost.locality == TP_NODE && ops->map;
+        list += len + (list[len] == ',');
+    }
+    return shares;
+}

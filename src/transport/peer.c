@@ -116,7 +116,7 @@ static TERN_COLD void other_messages(uint32_t index)
 /* Without memory that the launcher has made for all, a process of this node may be out of reach as well. */
 static bool may_be_apart(void) { return !proc_shared() && peer_count > 1; }
 
-bool peer_local_only(void) { return !wires_any_far() && (proc_self()->nodes > 1 || may_be_apart()); }
+bool peer_local_only(void) { return !wires_beyond_node() && (proc_self()->nodes > 1 || may_be_apart()); }
 
 bool peer_may_be_beyond(uint32_t index)
 {
@@ -206,7 +206,7 @@ void peer_short_open(bool open)
 bool peer_is_mappable(uint32_t index)
 {
     uint8_t card[CARD_MAX];
-    if (!wires_any_far() || index == proc_self()->rank) return true;
+    if (wires_all_map() || index == proc_self()->rank) return true;
     int n = proc_card_get(index, card, sizeof card);
     const struct wire *d = n < 0 ? NULL : wires_best(card, (size_t)n);
     return d && d->ops->map;

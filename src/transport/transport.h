@@ -73,8 +73,33 @@ struct tp_ep {
     uint32_t caps;      /* enum tp_cap */
 };
 
+/* How far a transport goes. */
+enum tp_locality { TP_PROCESS, TP_NODE, TP_NETWORK };
+
+/* From so many nanoseconds on a call is a system call, rather than loads and stores. */
+#define TP_SYSTEM_CALL_NS 200
+
+/*
+ * What a transport costs, of the order of what bench/ measures on a machine of today. Read when it is open, so `open` may
+ * still set it. By these figures, and by no name, the way to a peer is chosen (the one with the least latency), how often
+ * a transport is looked at (wires.c), and what a caller leaves to a helper thread.
+ */
+struct tp_cost {
+    enum tp_locality locality;
+    uint32_t latency_ns; /* of a small message, from the call to the handler of a process that looks for it */
+    uint32_t send_ns;    /* of that, the sender's own time */
+    uint32_t poll_ns;    /* a call of progress that finds nothing; 0: there is none */
+    uint32_t mb_per_s;   /* of a large message */
+
+    /* Bytes of the largest message that is sent without asking (pt2pt/limits.h), and the variable of the library that says
+     * so in its place; NULL: none does. */
+    int64_t eager_max;
+    const char *eager_variable;
+};
+
 struct tp_ops {
     const char *name;
+    struct tp_cost cost;
 
     /* Opens the transport in this process, which has all that it needs of the library by `env`. TERN_ERR_NOT_FOUND: not
      * here (no device, ...), never fatal. */
@@ -84,8 +109,8 @@ struct tp_ops {
     /* Writes the wire-up address, at most cap bytes; returns its length. */
     int (*card)(struct tp_dom *, void *buf, size_t cap);
 
-    /* 0: the process with this card cannot be reached, else the cost (small = near). Symmetric. */
-    int (*reach)(struct tp_dom *, const void *card, size_t n);
+    /* Can the process with this card be reached? Symmetric. */
+    bool (*reach)(struct tp_dom *, const void *card, size_t n);
 
     /* Makes the way to `peer`; called at the first message to it. May do a few system calls, never waits for the peer. */
     int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);
@@ -146,7 +171,7 @@ struct tp_ops {
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
      * by descriptors; a sleeper polls it together with its doorbell. NULL: none. It already watches for room where
-     * something waits to be sent. */
+     * something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
     int (*wait_fd)(struct tp_dom *);
 
     /* Until true, some of what has been accepted still needs progress to get to its receivers: asked when the process

@@ -15,13 +15,13 @@
 static struct wire doms[DOMS_MAX];
 static int dom_count;
 
-/* Those that are polled: the near ones, looked at each time since that costs a few loads, and the far ones, where a look
- * is a system call. */
-static struct wire near[DOMS_MAX], far[DOMS_MAX];
-static int near_count, far_count;
+/* Those that are polled: where a look costs a few loads, at each time; where it is a system call, in turns. */
+static struct wire cheap[DOMS_MAX], costly[DOMS_MAX];
+static int cheap_count, costly_count;
 
-/* Looks at the near ones that find nothing before the far ones have their turn: about a tenth of what a look there costs. */
-#define FAR_TURN 8
+/* Looks at the cheap ones that find nothing before the costly ones have their turn: as long as a look at those takes. */
+static uint32_t costly_turn;
+#define COSTLY_TURN_MAX 64
 
 #define MESSAGES "am"
 static uint64_t messages; /* the ids that this process has, as on its card */
@@ -45,16 +45,32 @@ static int open_dom(const struct tp_ops *ops)
     d->ops = ops;
     dom_count++;
     if (ops->bell) bell = ops->bell(d->dom);
-    if (ops->wait_fd) far[far_count++] = *d;
-    else if (ops->progress) near[near_count++] = *d;
+    if (ops->progress && ops->cost.poll_ns >= TP_SYSTEM_CALL_NS) costly[costly_count++] = *d;
+    else if (ops->progress) cheap[cheap_count++] = *d;
     return 0;
+}
+
+static uint32_t poll_ns(const struct wire *w, int n)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < n; i++) sum += w[i].ops->cost.poll_ns;
+    return sum;
+}
+
+static void open_turns(void)
+{
+    uint32_t all = poll_ns(cheap, cheap_count);
+    costly_turn = all ? poll_ns(costly, costly_count) / all : 1;
+    if (costly_turn < 1) costly_turn = 1;
+    if (costly_turn > COSTLY_TURN_MAX) costly_turn = COSTLY_TURN_MAX;
 }
 
 /* Who also waits for descriptors sleeps in another way. */
 static int open_bell(void)
 {
     if (bell == &own_bell) bell_open(bell, true);
-    return far_count ? bell_open_socket(bell) : 0;
+    int fds[BELL_FDS_MAX];
+    return wires_wait_fds(fds) ? bell_open_socket(bell) : 0;
 }
 
 /* A word of TERN_TRANSPORTS that names nothing that can be used. */
@@ -95,6 +111,7 @@ int wires_open(void)
     int rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
+    open_turns();
     return rc ? rc : open_bell();
 }
 
@@ -107,7 +124,7 @@ void wires_close(void)
         dom_count--;
         doms[dom_count].ops->close(doms[dom_count].dom);
     }
-    near_count = far_count = 0;
+    cheap_count = costly_count = 0;
     absent[0] = 0;
     tp_am_unseal();
 }
@@ -121,7 +138,25 @@ void wires_ep_close(struct tp_ep *ep)
         }
 }
 
-bool wires_any_far(void) { return far_count > 0; }
+bool wires_beyond_node(void)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->cost.locality == TP_NETWORK) return true;
+    return false;
+}
+
+bool wires_all_map(void)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (!doms[i].ops->map) return false;
+    return true;
+}
+
+const struct wire *wires_list(int *n)
+{
+    *n = dom_count;
+    return doms;
+}
 
 const char *wires_absent(void) { return absent; }
 
@@ -183,66 +218,63 @@ const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, 
 const struct wire *wires_best(const uint8_t *card, size_t n)
 {
     struct wire *best = NULL;
-    int least = 0;
     for (int i = 0; i < dom_count; i++) {
         size_t len;
         const uint8_t *part = wires_card_part(card, n, doms[i].ops->name, &len);
-        int cost = part ? doms[i].ops->reach(doms[i].dom, part, len) : 0;
-        if (cost && (!best || cost < least)) {
-            best = &doms[i];
-            least = cost;
-        }
+        bool dearer = best && doms[i].ops->cost.latency_ns >= best->ops->cost.latency_ns;
+        if (part && !dearer && doms[i].ops->reach(doms[i].dom, part, len)) best = &doms[i];
     }
     return best;
 }
 
 /* ---- looking at all of them ---- */
 
-/* Far ones have their turn when the near ones have nothing, and now and then when they always have something. */
-static TERN_COLD int progress_far(int budget, int n)
+/* Costly ones have their turn when the cheap ones have nothing, and now and then when they always have something. */
+static TERN_COLD int progress_costly(int budget, int n)
 {
     static uint32_t fruitless, fruitful;
-    if (near_count && (n ? ++fruitful : ++fruitless) % FAR_TURN) return n;
-    for (int i = 0; i < far_count; i++) n += far[i].ops->progress(far[i].dom, budget);
+    if (cheap_count && (n ? ++fruitful : ++fruitless) % costly_turn) return n;
+    for (int i = 0; i < costly_count; i++) n += costly[i].ops->progress(costly[i].dom, budget);
     return n;
 }
 
-static inline int progress_near(int budget)
+static inline int progress_cheap(int budget)
 {
     int n = 0;
-    for (int i = 0; i < near_count; i++) n += near[i].ops->progress(near[i].dom, budget);
+    for (int i = 0; i < cheap_count; i++) n += cheap[i].ops->progress(cheap[i].dom, budget);
     return n;
 }
 
-int wires_progress_near(int budget) { return progress_near(budget); }
+int wires_progress_cheap(int budget) { return progress_cheap(budget); }
 
 int wires_progress(int budget)
 {
-    int n = progress_near(budget);
-    return likely(!far_count) ? n : progress_far(budget, n);
+    int n = progress_cheap(budget);
+    return likely(!costly_count) ? n : progress_costly(budget, n);
 }
 
 void wires_cores(bool gates, cpu_set_t *cores)
 {
-    for (int i = 0; i < near_count; i++)
-        if (near[i].ops->cores) near[i].ops->cores(near[i].dom, gates, cores);
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->cores) doms[i].ops->cores(doms[i].dom, gates, cores);
 }
 
 struct bell *wires_bell(void) { return bell; }
 
 bool wires_idle(bool want_room)
 {
-    for (int i = 0; i < near_count; i++)
-        if (!near[i].ops->idle(near[i].dom, want_room)) return false;
-    for (int i = 0; i < far_count; i++)
-        if (!far[i].ops->idle(far[i].dom, want_room)) return false;
+    for (int i = 0; i < cheap_count; i++)
+        if (!cheap[i].ops->idle(cheap[i].dom, want_room)) return false;
+    for (int i = 0; i < costly_count; i++)
+        if (!costly[i].ops->idle(costly[i].dom, want_room)) return false;
     return true;
 }
 
 int wires_wait_fds(int *fds)
 {
     int n = 0;
-    for (int i = 0; i < far_count && n < BELL_FDS_MAX; i++) fds[n++] = far[i].ops->wait_fd(far[i].dom);
+    for (int i = 0; i < dom_count && n < BELL_FDS_MAX; i++)
+        if (doms[i].ops->wait_fd) fds[n++] = doms[i].ops->wait_fd(doms[i].dom);
     return n;
 }
 

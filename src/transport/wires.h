@@ -1,6 +1,7 @@
 /*
  * wires.h - the transports of this process: opened as TERN_TRANSPORTS lists them, described on its card, looked at
- * together. Near ones are polled by loads; a look at a far one is a system call, and it wakes sleepers by a descriptor.
+ * together. Some are polled by loads; a look at others is a system call, so they are looked at more rarely (tp_ops.cost).
+ * Some wake sleepers by a doorbell, others by a descriptor.
  *
  * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
  *     | name length (1) | name | card length (1) | card | ... | 0 |
@@ -21,7 +22,9 @@ struct wire {
 
 int wires_open(void);
 void wires_close(void);
-bool wires_any_far(void);
+bool wires_beyond_node(void); /* one of them goes to other hosts */
+bool wires_all_map(void);     /* none reaches a peer without mapping its memory (tp_ops.map) */
+const struct wire *wires_list(int *n); /* all that are open */
 const char *wires_absent(void); /* why the last one that could not be opened could not: ": words", or "" */
 
 /* Closes the way to one peer. */
@@ -36,11 +39,11 @@ const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, 
 /* Has the process with this card the same ids of messages? */
 bool wires_same_messages(const uint8_t *card, size_t n);
 
-/* The one with the least cost to the process with this card, NULL if none reaches it. */
+/* The one with the least latency to the process with this card, NULL if none reaches it. */
 const struct wire *wires_best(const uint8_t *card, size_t n);
 
 int wires_progress(int budget);      /* messages delivered */
-int wires_progress_near(int budget); /* the same without those that need system calls */
+int wires_progress_cheap(int budget); /* the same without those that need system calls */
 void wires_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
 struct bell *wires_bell(void);       /* the doorbell of this process */
 bool wires_idle(bool want_room);     /* see tp_ops.idle */

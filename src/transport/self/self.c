@@ -30,11 +30,11 @@ static int self_card(struct tp_dom *dom, void *buf, size_t cap)
     return (int)sizeof rank;
 }
 
-static int self_reach(struct tp_dom *dom, const void *card, size_t n)
+static bool self_reach(struct tp_dom *dom, const void *card, size_t n)
 {
     (void)dom;
     uint32_t rank;
-    if (n != sizeof rank) return 0;
+    if (n != sizeof rank) return false;
     memcpy(&rank, card, sizeof rank);
     return rank == proc_self()->rank;
 }
@@ -89,6 +89,8 @@ static void self_nudge(struct tp_ep *ep) { (void)ep; } /* who nudges is awake */
 
 const struct tp_ops tp_self = {
     .name = "self",
+    .cost = {.locality = TP_PROCESS, .latency_ns = 20, .send_ns = 20, .poll_ns = 0, .mb_per_s = 20000,
+             .eager_max = 32 << 10, .eager_variable = "TERN_EAGER_SHM"},
     .open = self_open,
     .close = self_close,
     .card = self_card,

@@ -299,11 +299,11 @@ static bool usable(const struct tcp_dom *d, const struct tcp_card *c, const stru
     return false;
 }
 
-int tcp_card_cost(const struct tcp_dom *d, const struct tcp_card *c)
+bool tcp_card_usable(const struct tcp_dom *d, const struct tcp_card *c)
 {
     for (unsigned i = 0; i < c->count; i++)
-        if (usable(d, c, &c->addr[i])) return 100; /* shm costs 2 */
-    return 0;
+        if (usable(d, c, &c->addr[i])) return true;
+    return false;
 }
 
 /* What became of the addresses of a host: its other processes have the same. */

@@ -12,6 +12,7 @@
 #include "base/var.h"
 #include "proc/module.h"
 #include "proc/proc.h"
+#include "transport/find.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -235,11 +236,11 @@ static int tcp_card(struct tp_dom *dom, void *buf, size_t cap)
     return tcp_card_write(&tcp_dom, buf, cap);
 }
 
-static int tcp_reach(struct tp_dom *dom, const void *card, size_t n)
+static bool tcp_reach(struct tp_dom *dom, const void *card, size_t n)
 {
     (void)dom;
     struct tcp_card c;
-    return tcp_card_read(&c, card, n) ? tcp_card_cost(&tcp_dom, &c) : 0;
+    return tcp_card_read(&c, card, n) && tcp_card_usable(&tcp_dom, &c);
 }
 
 struct tcp_ep *tcp_ep_fill(struct peer *peer, struct tp_ep *ep)
@@ -369,23 +370,12 @@ static void tcp_close(struct tp_dom *dom)
     d->epoll = d->timer = d->reserve = -1;
 }
 
-static bool listed(const char *list, const char *name)
-{
-    size_t n = strlen(name);
-    while (*list) {
-        size_t len = strcspn(list, ",");
-        if (len == n && !strncmp(list, name, n)) return true;
-        list += len + (list[len] == ',');
-    }
-    return false;
-}
-
 /* All processes that there will be are on this node, and shared memory reaches them. */
 static bool superfluous(void)
 {
     const struct proc_info *me = proc_self();
     bool sure = proc_shared() || !strcmp(me->bootstrap, "single"); /* elsewhere a process may be out of reach */
-    return sure && me->nodes == 1 && listed(var_text(VAR_TRANSPORTS), "shm");
+    return sure && me->nodes == 1 && tp_list_shares(var_text(VAR_TRANSPORTS));
 }
 
 static int open_crypto(struct tcp_dom *d)
@@ -436,6 +426,8 @@ static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
 
 const struct tp_ops tp_tcp = {
     .name = "tcp",
+    .cost = {.locality = TP_NETWORK, .latency_ns = 8000, .send_ns = 3000, .poll_ns = 320, .mb_per_s = 2500,
+             .eager_max = 64 << 10, .eager_variable = "TERN_EAGER_TCP"},
     .open = tcp_open,
     .close = tcp_close,
     .card = tcp_card,

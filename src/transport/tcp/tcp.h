@@ -207,7 +207,7 @@ int tcp_addr_open(struct tcp_dom *);                          /* fills ifs; TERN
 int tcp_addr_ports(uint16_t *low, uint16_t *high);            /* 0, 0: any */
 int tcp_card_write(const struct tcp_dom *, void *buf, size_t cap); /* bytes, or a code */
 bool tcp_card_read(struct tcp_card *, const void *buf, size_t n);
-int tcp_card_cost(const struct tcp_dom *, const struct tcp_card *); /* 0: out of reach */
+bool tcp_card_usable(const struct tcp_dom *, const struct tcp_card *); /* one of its addresses is */
 void tcp_addr_rank(const struct tcp_dom *, struct tcp_card *);      /* puts the most promising addresses first */
 void tcp_addr_learn(const char *host, const struct tcp_addr *, bool good);
 socklen_t tcp_addr_sock(const struct tcp_addr *, struct sockaddr_storage *);

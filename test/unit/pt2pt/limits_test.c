@@ -2,13 +2,13 @@
 #include "base/var.h"
 #include "mock_job.h"
 #include "pt2pt/limits.h"
+#include "transport/find.h"
 
 #include <stdlib.h>
 
-static int64_t limit_over(const char *transport)
+static int64_t limit_over(const struct tp_ops *transport)
 {
-    struct tp_ops ops = {.name = transport};
-    struct peer p = {.ep.ops = &ops};
+    struct peer p = {.ep.ops = transport};
     const struct limits *l = limits_of(&p);
     assert_ptr_equal(p.limits, l); /* looked up once */
     return l->eager_max;
@@ -20,9 +20,10 @@ static void each_transport_has_its_own(void **state)
     setenv("TERN_EAGER_SHM", "1000", 1);
     setenv("TERN_EAGER_TCP", "5000", 1);
     job_open(NULL);
-    assert_int_equal(limit_over("shm"), 1000);
-    assert_int_equal(limit_over("tcp"), 5000);
-    assert_int_equal(limit_over("self"), 1000);
+    assert_int_equal(limit_over(&tp_shm), 1000);
+    assert_int_equal(limit_over(&tp_tcp), 5000);
+    assert_int_equal(limit_over(&tp_self), 1000);
+    assert_int_equal(limits_eager_least(), 1000);
     job_close();
 }
 
@@ -30,8 +31,10 @@ static void defaults(void **state)
 {
     (void)state;
     job_open(NULL);
-    assert_int_equal(limit_over("shm"), 32 << 10);
-    assert_int_equal(limit_over("tcp"), 64 << 10);
+    assert_int_equal(limit_over(&tp_shm), 32 << 10);
+    assert_int_equal(limit_over(&tp_tcp), 64 << 10);
+    for (const struct tp_ops *const *t = tp_built_in; *t; t++)
+        assert_int_equal(limit_over(*t), (*t)->cost.eager_max); /* what it says of itself is what its variable says */
     job_close();
 }
 

@@ -102,6 +102,9 @@ static bool flags_and_members(void)
     PARTY_CHECK(ep->max_short >= 64);
     PARTY_CHECK(!o->helped || !o->helped(&other()->ep)); /* nobody has a helper here */
     PARTY_CHECK(!(o->bell || o->wait_fd) == !o->idle); /* who can wake a sleeper can tell whether to sleep */
+    PARTY_CHECK(o->cost.latency_ns >= o->cost.send_ns && o->cost.send_ns && o->cost.mb_per_s && o->cost.eager_max > 0);
+    PARTY_CHECK(!o->progress == !o->cost.poll_ns);
+    PARTY_CHECK(!o->map || o->cost.locality != TP_NETWORK);
     return true;
 }
 
@@ -114,11 +117,11 @@ static bool foreign_cards(void)
     struct tp_dom *dom = NULL; /* none of them looks at it */
     int n = o->card(dom, card, sizeof card);
     PARTY_CHECK(n > 0);
-    PARTY_CHECK(o->reach(dom, card, (size_t)n) > 0);
+    PARTY_CHECK(o->reach(dom, card, (size_t)n));
     for (size_t len = 0; len < sizeof card; len++)
-        if (len != (size_t)n) PARTY_CHECK(o->reach(dom, card, len) == 0);
+        if (len != (size_t)n) PARTY_CHECK(!o->reach(dom, card, len));
     memset(card, 0xa5, sizeof card);
-    PARTY_CHECK(o->reach(dom, card, (size_t)n) == 0);
+    PARTY_CHECK(!o->reach(dom, card, (size_t)n));
     PARTY_CHECK(o->card(dom, card, (size_t)n - 1) < 0);
     return true;
 }
