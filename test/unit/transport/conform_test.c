@@ -1,6 +1,6 @@
 /*
  * conform_test.c - what transport.h promises, asked of every transport that is built:
- * self and mock within one process, shm and tcp between two. Each case is a function that all
+ * self and mock within one process, shm, tcp and the module of test/wire between two. Each case is a function that all
  * processes of a party run; "the other" is the other process, or oneself.
  */
 #include "party.h"
@@ -19,7 +19,8 @@
 static const struct tested {
     const char *name;
     uint32_t processes;
-} wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}, {"tcp", 2}};
+    uint64_t messages; /* of random sizes: more where they cost no system call */
+} wires[] = {{"self", 1, 100000}, {"mock", 1, 100000}, {"shm", 2, 1000000}, {"tcp", 2, 200000}, {"unix", 2, 200000}};
 static const struct tested *wire;
 static uint64_t seed; /* the same in all processes */
 
@@ -154,7 +155,7 @@ static bool sizes(void)
  * of random sizes arrive in order, over many laps of the ring with fillers at its end. */
 static bool random_sizes(void)
 {
-    uint64_t state = seed, limit, count = wire->processes == 1 ? 100000 : strcmp(wire->name, "tcp") ? 1000000 : 200000;
+    uint64_t state = seed, limit, count = wire->messages;
     PARTY_CHECK(open_wire());
     limit = other()->ep.max_short;
     for (uint64_t i = 0; i < count; i++) {

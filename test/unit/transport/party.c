@@ -56,6 +56,8 @@ static void find_modules(void)
     const char *top = getenv("top_builddir");
     snprintf(dir, sizeof dir, "%s/lib/tern", top ? top : ".");
     setenv("TERN_MODULE_DIR", dir, 1);
+    snprintf(dir, sizeof dir, "%s/test/wire/.libs", top ? top : ".");
+    setenv("TERN_MODULE_PATH", dir, 1);
 }
 
 static void be_member(uint32_t rank, int fd, bool (*member)(void))

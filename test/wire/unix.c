@@ -1,0 +1,467 @@
+/*
+ * unix.c - a transport that is a module (transport/env.h): messages between the processes of a node by sockets of the
+ * Unix domain. It is for tests: it shows that a wire needs nothing of the library but what it is given, and has nothing
+ * but what the contract asks for at least.
+ *
+ * Each process listens at a socket with an abstract name, which is on its card. Whoever has something to send connects;
+ * a connection carries the messages of the side that has made it, one packet each:
+ *
+ *     | id 4 | bytes 4 | h0 8 | h1 8 | payload `bytes` |
+ *
+ * The first packet, with the id AM_PAD, says who sends: its index, and the name of its job. The last one in each
+ * direction, AM_PAD as well, is the farewell; the end of a connection without one is a loss. A peer has ended when both
+ * connections with it have.
+ */
+#include "base/err.h"
+#include "base/list.h"
+#include "transport/transport.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MOST 8192 /* bytes of a message */
+#define SEND_BUFFER (64 << 10)
+#define LISTEN_QUEUE 256
+
+static const struct tp_ops unix_ops;
+
+struct card {
+    uint64_t magic;
+    uint64_t place; /* the network name space: the same where names are */
+    uint64_t name;
+};
+#define MAGIC 0x656c706d6178456eu
+
+enum note { NOTE_HELLO = 1, NOTE_FAREWELL };
+
+struct head {
+    uint32_t id, bytes;
+    uint64_t h0, h1;
+};
+static_assert(sizeof(struct head) == 24, "wire format");
+
+/* One connection, as epoll knows it. */
+struct end {
+    struct link link; /* in dom.strangers until it has said who it is, in dom.dead when it is closed */
+    struct side *side;
+    int fd;
+    bool wants_room;  /* epoll watches for it */
+    bool reset;       /* the other side has closed with something of ours unread; what it sent before can be read */
+};
+
+/* What there is with one peer. */
+struct side {
+    struct link link; /* in dom.sides */
+    struct peer *peer;
+    struct end *out, *in;    /* ours and its; NULL: none, or closed */
+    uint64_t name;           /* where to connect; 0: its card has not been read */
+    bool greeted;            /* `out` is connected, and has said who we are */
+    bool ended, farewell;    /* of the connection that ended last: how */
+    bool severed, reported;
+};
+
+static struct {
+    const struct tp_env *env;
+    struct link sides, strangers, dead;
+    struct end listener;
+    int epoll;
+    struct card card;
+    char *packet; /* room for one */
+    bool severed; /* a side is, and its connections are to be closed */
+} dom;
+
+/* ---- ends ---- */
+
+static bool watch(struct end *e, int op, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = e};
+    return !epoll_ctl(dom.epoll, op, e->fd, &ev);
+}
+
+static struct end *end_new(int fd, struct side *s)
+{
+    struct end *e = calloc(1, sizeof *e);
+    if (!e) return NULL;
+    e->fd = fd;
+    e->side = s;
+    list_init(&e->link);
+    if (watch(e, EPOLL_CTL_ADD, EPOLLIN)) return e;
+    free(e);
+    return NULL;
+}
+
+/* Freed when no event can point to it. */
+static void end_close(struct end *e)
+{
+    if (!e) return;
+    struct side *s = e->side;
+    if (s && s->out == e) s->out = NULL;
+    if (s && s->in == e) s->in = NULL;
+    close(e->fd);
+    e->fd = -1;
+    list_remove(&e->link);
+    list_push(&dom.dead, &e->link);
+}
+
+static void bury(void)
+{
+    for (struct link *l; (l = list_pop(&dom.dead));) free(container_of(l, struct end, link));
+}
+
+static struct side *side_of(struct peer *p)
+{
+    list_each(l, next, &dom.sides)
+        if (container_of(l, struct side, link)->peer == p) return container_of(l, struct side, link);
+    struct side *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->peer = p;
+    list_push(&dom.sides, &s->link);
+    return s;
+}
+
+static int put(int fd, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    struct head h = {id, (uint32_t)n, h0, h1};
+    struct iovec v[] = {{&h, sizeof h}, {(void *)(uintptr_t)p, n}};
+    struct msghdr m = {.msg_iov = v, .msg_iovlen = n ? 2 : 1};
+    ssize_t k;
+    do {
+        k = sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (k < 0 && errno == EINTR);
+    return k < 0 ? errno : 0;
+}
+
+/* A full buffer grows for it. */
+static void say_farewell(struct end *e)
+{
+    int bytes = 2 * SEND_BUFFER;
+    if (!e) return;
+    setsockopt(e->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    put(e->fd, AM_PAD, NOTE_FAREWELL, 0, NULL, 0);
+}
+
+static socklen_t address(struct sockaddr_un *a, uint64_t name)
+{
+    *a = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "tern-test-wire-%016llx", (unsigned long long)name);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* ---- sending ---- */
+
+static int gone(const struct side *s)
+{
+    return dom.env->err_set(TERN_ERR_PEER, "unix: rank %u %s", dom.env->index_of(s->peer),
+                            s->severed ? "was given up" : s->farewell ? "has left" : "is gone: its connection broke");
+}
+
+/* Connects, and says who we are. A queue of connections that is full is no error. */
+static int greet(struct side *s)
+{
+    struct sockaddr_un a;
+    socklen_t n = address(&a, s->name);
+    if (connect(s->out->fd, (struct sockaddr *)&a, n)) {
+        if (errno == EAGAIN || errno == EINTR) return TERN_AGAIN;
+        return dom.env->err_sys("unix: cannot connect to rank %u", dom.env->index_of(s->peer));
+    }
+    int err = put(s->out->fd, AM_PAD, NOTE_HELLO, dom.env->index, dom.env->job, strlen(dom.env->job));
+    if (err) return gone(s);
+    s->greeted = true;
+    watch(s->out, EPOLL_CTL_MOD, EPOLLIN);
+    return 0;
+}
+
+static int unix_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    struct side *s = ep->priv;
+    int rc = !s->out || s->severed ? gone(s) : s->greeted ? 0 : greet(s);
+    if (rc) return rc;
+    int err = put(s->out->fd, id, h0, h1, p, n);
+    if (!err) return 0;
+    if (err != EAGAIN && err != ENOBUFS) return gone(s);
+    if (!s->out->wants_room) watch(s->out, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+    s->out->wants_room = true;
+    return TERN_AGAIN;
+}
+
+static int unix_ep_open(struct tp_dom *d, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
+{
+    struct card c;
+    int bytes = SEND_BUFFER;
+    (void)d;
+    if (n != sizeof c) return dom.env->err_set(TERN_ERR_PEER, "unix: a card of %zu bytes", n);
+    memcpy(&c, card, sizeof c);
+    struct side *s = side_of(peer);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (s && fd >= 0) s->out = end_new(fd, s);
+    if (!s || !s->out) {
+        int rc = dom.env->err_sys("unix: no connection to rank %u", dom.env->index_of(peer));
+        if (fd >= 0) close(fd);
+        return rc;
+    }
+    watch(s->out, EPOLL_CTL_MOD, 0); /* not connected it is ready for everything, and nothing */
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    s->name = c.name;
+    int rc = greet(s);
+    if (rc && rc != TERN_AGAIN) {
+        end_close(s->out);
+        return rc;
+    }
+    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST};
+    return 0;
+}
+
+static void unix_ep_close(struct tp_dom *d, struct tp_ep *ep)
+{
+    struct side *s = ep->priv;
+    (void)d;
+    say_farewell(s->greeted ? s->out : NULL);
+    end_close(s->out);
+    ep->ops = NULL;
+}
+
+/* What a handler that we call may do: progress closes the connections. */
+static void unix_sever(struct tp_ep *ep)
+{
+    ((struct side *)ep->priv)->severed = true;
+    dom.severed = true;
+}
+
+/* ---- receiving ---- */
+
+/* The connection is over. */
+static void end_of(struct end *e, bool farewell)
+{
+    struct side *s = e->side;
+    if (s) {
+        s->farewell = farewell && (!s->ended || s->farewell);
+        s->ended = true;
+    }
+    end_close(e);
+}
+
+/* Who has connected? */
+static bool introduce(struct end *e, const struct head *h, const char *text)
+{
+    size_t n = strlen(dom.env->job);
+    bool ours = h->id == AM_PAD && h->h0 == NOTE_HELLO && h->bytes == n && !memcmp(text, dom.env->job, n);
+    struct peer *p = ours && h->h1 < UINT32_MAX ? dom.env->peer_of((uint32_t)h->h1) : NULL;
+    struct side *s = p ? side_of(p) : NULL;
+    if (!s || s->in || s->reported) return false;
+    list_remove(&e->link);
+    e->side = s;
+    s->in = e;
+    return true;
+}
+
+/* One packet: 1 if it was a message, 0 if it was not, -1 if there is none any more. */
+static int take(struct end *e)
+{
+    ssize_t k = recv(e->fd, dom.packet, sizeof(struct head) + MOST, MSG_DONTWAIT | MSG_TRUNC);
+    struct head h;
+    if (k < 0 && (errno == EAGAIN || errno == EINTR)) return -1;
+    if (k < 0 && errno == ECONNRESET && !e->reset) {
+        e->reset = true;
+        return 0;
+    }
+    if (k > 0) memcpy(&h, dom.packet, sizeof h);
+    bool whole = k >= (ssize_t)sizeof h && h.bytes <= MOST && (size_t)k == sizeof h + h.bytes;
+    if (whole && !e->side && introduce(e, &h, dom.packet + sizeof h)) return 0;
+    bool farewell = whole && h.id == AM_PAD && h.h0 == NOTE_FAREWELL;
+    if (!whole || !e->side || farewell || e->side->in != e || h.id >= TP_AM_MAX || !dom.env->handlers[h.id]) {
+        end_of(e, farewell);
+        return -1;
+    }
+    dom.env->handlers[h.id](e->side->peer, h.h0, h.h1, dom.packet + sizeof h, h.bytes);
+    return 1;
+}
+
+static int take_all(struct end *e, int budget)
+{
+    int n = 0, k = 0;
+    while (e->fd >= 0 && n < budget && !(e->side && e->side->severed) && (k = take(e)) >= 0) n += k;
+    return n;
+}
+
+static void accept_all(void)
+{
+    int fd;
+    while ((fd = accept4(dom.listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        struct ucred who = {.uid = (uid_t)-1};
+        socklen_t n = sizeof who;
+        bool ours = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) && who.uid == geteuid();
+        struct end *e = ours ? end_new(fd, NULL) : NULL;
+        if (e) list_push(&dom.strangers, &e->link);
+        else close(fd);
+    }
+}
+
+static int event(struct end *e, uint32_t events, int budget)
+{
+    if (e->fd < 0) return 0; /* closed by an event before this one */
+    if (e == &dom.listener) {
+        accept_all();
+        return 0;
+    }
+    if (e->side && e == e->side->out && !e->side->greeted) {
+        greet(e->side); /* what it says of a failure, the next send says too */
+        return 0;
+    }
+    if (events & EPOLLOUT && e->wants_room) {
+        e->wants_room = false;
+        watch(e, EPOLL_CTL_MOD, EPOLLIN);
+    }
+    return events & ~(uint32_t)EPOLLOUT ? take_all(e, budget > 0 ? budget : 1) : 0;
+}
+
+/* Reports peers that have ended: when their own connection, which may not have been accepted yet, has ended too. */
+static int report(int budget)
+{
+    int n = 0;
+    dom.severed = false;
+    list_each(l, next, &dom.sides) {
+        struct side *s = container_of(l, struct side, link);
+        if (s->severed) {
+            end_close(s->out);
+            end_close(s->in);
+        }
+        if (!s->ended || s->reported || s->severed) continue;
+        accept_all();
+        list_each(m, next_m, &dom.strangers) n += take_all(container_of(m, struct end, link), 1);
+        if (s->in) n += take_all(s->in, budget);
+        if (s->in) continue;
+        say_farewell(s->out);
+        s->reported = true;
+        int code = gone(s);
+        if (s->farewell) dom.env->left(s->peer);
+        else dom.env->lost(s->peer, code);
+        end_close(s->out);
+    }
+    return n;
+}
+
+static int unix_progress(struct tp_dom *d, int budget)
+{
+    struct epoll_event e[32];
+    int n = 0, k = epoll_wait(dom.epoll, e, (int)ARRAY_LEN(e), 0);
+    (void)d;
+    for (int i = 0; i < k; i++) n += event(e[i].data.ptr, e[i].events, budget - n);
+    if (k > 0 || dom.severed) n += report(budget);
+    bury();
+    return n;
+}
+
+/* ---- sleeping ---- */
+
+static int unix_wait_fd(struct tp_dom *d)
+{
+    (void)d;
+    return dom.epoll;
+}
+
+/* epoll tells of messages and of room, but not of a place in a queue of connections. */
+static bool unix_idle(struct tp_dom *d, bool want_room)
+{
+    (void)d;
+    list_each(l, next, &dom.sides) {
+        const struct side *s = container_of(l, struct side, link);
+        if (want_room && s->out && !s->greeted) return false;
+    }
+    return !dom.severed;
+}
+
+/* ---- life ---- */
+
+static void unix_close(struct tp_dom *d)
+{
+    (void)d;
+    for (struct link *l; (l = list_pop(&dom.sides));) {
+        struct side *s = container_of(l, struct side, link);
+        say_farewell(s->in);
+        end_close(s->in);
+        end_close(s->out);
+        free(s);
+    }
+    list_each(l, next, &dom.strangers) end_close(container_of(l, struct end, link));
+    bury();
+    if (dom.listener.fd >= 0) close(dom.listener.fd);
+    if (dom.epoll >= 0) close(dom.epoll);
+    free(dom.packet);
+}
+
+/* Where abstract names are the same: the machine's network name space. */
+static uint64_t place(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/net", &st) ? 0 : (uint64_t)st.st_ino;
+}
+
+static int unix_open(struct tp_dom **d, const struct tp_env *env)
+{
+    struct sockaddr_un a;
+    dom.env = env;
+    dom.listener.fd = dom.epoll = -1;
+    list_init(&dom.sides);
+    list_init(&dom.strangers);
+    list_init(&dom.dead);
+    dom.card = (struct card){.magic = MAGIC, .place = place()};
+    if (!dom.card.place) return env->err_set(TERN_ERR_NOT_FOUND, "unix: /proc does not tell the network name space");
+    if (getrandom(&dom.card.name, sizeof dom.card.name, 0) != sizeof dom.card.name) return env->err_sys("unix: no random number");
+    dom.packet = malloc(sizeof(struct head) + MOST);
+    dom.epoll = epoll_create1(EPOLL_CLOEXEC);
+    dom.listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    socklen_t n = address(&a, dom.card.name);
+    if (!dom.packet || dom.epoll < 0 || dom.listener.fd < 0 || bind(dom.listener.fd, (struct sockaddr *)&a, n) ||
+        listen(dom.listener.fd, LISTEN_QUEUE) || !watch(&dom.listener, EPOLL_CTL_ADD, EPOLLIN)) {
+        int rc = env->err_sys("unix: cannot be opened");
+        unix_close(NULL);
+        return rc;
+    }
+    *d = (struct tp_dom *)(void *)&dom;
+    return 0;
+}
+
+static int unix_card(struct tp_dom *d, void *buf, size_t cap)
+{
+    (void)d;
+    if (cap < sizeof dom.card) return dom.env->err_set(TERN_ERR_INTERN, "no room for the card of unix");
+    memcpy(buf, &dom.card, sizeof dom.card);
+    return (int)sizeof dom.card;
+}
+
+static bool unix_reach(struct tp_dom *d, const void *card, size_t n)
+{
+    struct card c;
+    (void)d;
+    if (n != sizeof c) return false;
+    memcpy(&c, card, sizeof c);
+    return c.magic == MAGIC && c.place == dom.card.place;
+}
+
+static const struct tp_ops unix_ops = {
+    .name = "unix",
+    .cost = {.locality = TP_NODE, .latency_ns = 5000, .send_ns = 1500, .poll_ns = 400, .mb_per_s = 1500, .eager_max = 4096},
+    .open = unix_open,
+    .close = unix_close,
+    .card = unix_card,
+    .reach = unix_reach,
+    .ep_open = unix_ep_open,
+    .ep_close = unix_ep_close,
+    .am_short = unix_am_short,
+    .sever = unix_sever,
+    .progress = unix_progress,
+    .idle = unix_idle,
+    .wait_fd = unix_wait_fd,
+};
+
+extern const struct tp_module tern_transport;
+__attribute__((visibility("default"))) const struct tp_module tern_transport = {
+    TP_CONTRACT, sizeof(struct tp_ops), sizeof(struct tp_env), &unix_ops};
