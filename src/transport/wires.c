@@ -34,6 +34,8 @@ static struct bell *bell = &own_bell;
 static int open_dom(const struct tp_ops *ops)
 {
     struct wire *d = &doms[dom_count];
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops == ops) return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s is in it twice", ops->name);
     if (bell != &own_bell && ops->bell)
         return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s cannot be used together with the transports before it", ops->name);
     int rc = ops->open(&d->dom, tp_env());

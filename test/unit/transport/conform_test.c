@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 static const struct tested {
     const char *name;
@@ -403,6 +404,35 @@ static bool leave_taking(void)
     exit(0);
 }
 
+static struct peer *lost_peer;
+static uint64_t losses;
+static void note_loss(struct peer *p, int code)
+{
+    wrong += code != TERN_ERR_PEER || !*err_words();
+    lost_peer = p;
+    losses++;
+}
+
+/* Who dies without taking its leave is reported by tp_lost, once, and sends to it fail in words. Of transports that hear
+ * of it by themselves. */
+static bool sudden_death(void)
+{
+    PARTY_CHECK(open_wire());
+    if (wire->processes == 1 || other()->ep.ops->left) return true;
+    tp_lost = note_loss;
+    tp_left = note_leave;
+    PARTY_CHECK(send_number(0, 8) == 0);
+    PARTY_CHECK(receive(1));
+    meet();
+    if (party_rank) _exit(0);
+    while (!losses) wires_progress(64);
+    for (int i = 0; i < 1000; i++) wires_progress(64);
+    PARTY_CHECK(losses == 1 && lost_peer == other() && !leaver && !wrong);
+    err_clear();
+    PARTY_CHECK(send_number(1, 8) == TERN_ERR_PEER && strstr(err_words(), "rank 1"));
+    exit(0);
+}
+
 /* ---- running ---- */
 
 static void run(bool (*member)(void))
@@ -430,6 +460,7 @@ CASE(from_memory_to_memory)
 CASE(get_and_put)
 CASE(mapped_memory)
 CASE(leave_taking)
+CASE(sudden_death)
 
 int main(void)
 {
@@ -438,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_random_sizes),      cmocka_unit_test(test_again),         cmocka_unit_test(test_largest_fits_anywhere),
         cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
         cmocka_unit_test(test_from_memory_to_memory), cmocka_unit_test(test_leave_taking),
+        cmocka_unit_test(test_sudden_death),
     };
     seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);

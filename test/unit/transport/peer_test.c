@@ -136,7 +136,8 @@ static void one_transport_will_do(void **state)
 
 static void bad_lists_are_refused_in_words(void **state)
 {
-    static const char *const bad[][2] = {{"self,smh", "smh"}, {"shm ", "'shm '"}, {",,", "no transport"}, {"shm,mock", "together"}};
+    static const char *const bad[][2] = {{"self,smh", "smh"}, {"shm ", "'shm '"}, {",,", "no transport"}, {"shm,mock", "together"}, {"self,tcp,self", "self is in it twice"},
+                                          {"self,nosuch", "tern_tp_nosuch"}, {"self,../unix", "letters, digits"}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         list = bad[i][0];
