@@ -120,6 +120,7 @@ void asks_answer(const struct asker *a, int status, const void *bytes, size_t n)
 {
     struct ask_head h = {.length = (uint32_t)n, .type = ASK_ANSWER, .status = (int16_t)status, .id = a->id};
     put(a->way, TREE_ANSWER, &h, bytes);
+    if (a->rings) self.calls->ring();
 }
 
 void asks_refuse(const struct asker *a, int status, const char *fmt, ...)
@@ -182,9 +183,9 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
 
 /* ---- lines ---- */
 
-void asks_take(struct line *l, const struct ask_head *h, uint32_t rank, const void *bytes)
+void asks_take(struct line *l, const struct ask_head *h, bool rings, const void *bytes)
 {
-    struct asker a = {.way = {.line = line_number(l)}, .id = h->id, .rank = rank};
+    struct asker a = {.way = {.line = line_number(l)}, .id = h->id, .rank = h->rank, .rings = rings};
     if (h->type != ASK_ANSWER)
         take(&a, h->type, bytes, h->length);
     else if (!take_answer(a.way, h, bytes))

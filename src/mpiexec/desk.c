@@ -23,6 +23,7 @@ static struct {
     struct job *job;
     int fd;
     struct event *readable;
+    bool full; /* no descriptor for another connection: none is accepted until one is closed */
 } self = {.fd = -1};
 
 /* ---- cards ---- */
@@ -82,19 +83,39 @@ static void cancel(const struct asker *a)
     if (self.job->root) registry_cancel(a);
 }
 
-static const struct asks_calls asks = {take, cancel};
+/* Ranks that look at the word in the block rather than at their descriptors. */
+static void ring(void)
+{
+    struct job_head *h = self.job->block.head;
+    if (!h) return;
+    /* release: the answer was sent before, unless the socket is full */
+    atomic_fetch_add_explicit(&h->events, 1, memory_order_release);
+    futex_wake_all(&h->events);
+}
+
+static const struct asks_calls asks = {take, cancel, ring};
 
 /* ---- the lines of the ranks: a line asks when it has said the secret ---- */
 
 static void hear(struct line *l, const struct ask_head *h, const void *bytes)
 {
     if (h->type > ASK_HELLO && h->type < ASK_OF_RANKS && h->type != ASK_ANSWER && h->rank < (uint32_t)self.job->size)
-        asks_take(l, h, h->rank, bytes);
+        asks_take(l, h, h->type == ASK_WATCH, bytes);
     else
         line_refuse(l, h->id, TERN_ERR_ARG, "the launcher got a message that cannot be");
 }
 
-static void gone(struct line *l) { asks_lose(l); }
+static void accept_again(void)
+{
+    if (self.full) event_add(self.readable, NULL);
+    self.full = false;
+}
+
+static void gone(struct line *l)
+{
+    asks_lose(l);
+    accept_again();
+}
 
 static const struct line_calls known = {hear, gone};
 
@@ -118,7 +139,11 @@ static void greet(struct line *l, const struct ask_head *h, const void *bytes)
     line_set_calls(l, &known);
 }
 
-static void left(struct line *l) { (void)l; }
+static void left(struct line *l)
+{
+    (void)l;
+    accept_again();
+}
 
 static const struct line_calls strangers = {greet, left};
 
@@ -137,6 +162,9 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
             line_open(self.job->base, one, &strangers, STRANGER_S);
         else
             close(one);
+    if (errno != EMFILE && errno != ENFILE) return;
+    self.full = true;
+    event_del(self.readable);
 }
 
 /* False with errno. */

@@ -56,7 +56,7 @@ void line_close(struct line *l)
     if (!l->busy) end(l);
 }
 
-/* By a call of the event loop, which has counted itself in `busy`. */
+/* In a call of the event loop, which has counted itself in `busy`. */
 static void lose(struct line *l)
 {
     if (l->closed) return;
@@ -64,12 +64,25 @@ static void lose(struct line *l)
     if (!l->closed) shut(l);
 }
 
+static size_t pending(const struct line *l) { return evbuffer_get_length(bufferevent_get_output(l->be)); }
+
+/* What the socket takes at once: a ring of another kind may follow, and the process may end. */
+static size_t send_now(struct line *l, struct ask_head *h, const void *bytes, size_t n)
+{
+    struct iovec parts[2] = {{h, sizeof *h}, {(void *)(uintptr_t)bytes, n}};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = n ? 2 : 1};
+    ssize_t sent = sendmsg(bufferevent_getfd(l->be), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sent < 0 ? 0 : (size_t)sent; /* an error comes again when the rest is sent */
+}
+
 void line_send(struct line *l, const struct ask_head *h, const void *bytes)
 {
     struct ask_head wire = ask_swap(*h);
     if (l->closed || l->refused) return;
-    bufferevent_write(l->be, &wire, sizeof wire);
-    if (h->length) bufferevent_write(l->be, bytes, h->length);
+    size_t sent = pending(l) ? 0 : send_now(l, &wire, bytes, h->length);
+    if (sent < sizeof wire) bufferevent_write(l->be, (char *)&wire + sent, sizeof wire - sent);
+    size_t at = sent < sizeof wire ? 0 : sent - sizeof wire;
+    if (at < h->length) bufferevent_write(l->be, (const char *)bytes + at, h->length - at);
 }
 
 void line_refuse(struct line *l, uint32_t id, int status, const char *why)
@@ -81,7 +94,7 @@ void line_refuse(struct line *l, uint32_t id, int status, const char *why)
     line_send(l, &h, room);
     l->refused = true;
     bufferevent_disable(l->be, EV_READ);
-    bufferevent_enable(l->be, EV_WRITE);
+    if (!pending(l)) lose(l);
 }
 
 /* One frame; false when none is whole, or the line is over. */

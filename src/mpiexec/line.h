@@ -1,7 +1,7 @@
 /*
- * line.h - a connection by a Unix socket that carries questions and answers (src/proc/ask.h): of a rank of this node, or
- * of a launcher to the one that it started for a spawned job. A frame that cannot be is refused in words, and ends the
- * line.
+ * line.h - a connection by a Unix socket that carries questions and answers (src/proc/ask.h): of a rank of this node,
+ * or of a launcher to the one that it started for a spawned job. A frame that cannot be is refused in words, and ends
+ * the line.
  *
  * Threads: the main one only.
  */
@@ -29,14 +29,16 @@ void line_trust(struct line *);
 /* From here on its calls are these. */
 void line_set_calls(struct line *, const struct line_calls *);
 
-/* The line's number, which no other line of this process ever has; never 0. The line of a number; NULL: it is closed. */
+/* The line's number, which no other line of this process ever has; never 0. The line of a number; NULL: it is closed.
+ */
 uint32_t line_number(const struct line *);
 struct line *line_of(uint32_t number);
 
-/* Queues a frame; never waits. */
+/* Sends a frame: at once what the socket takes, later the rest. Never waits. */
 void line_send(struct line *, const struct ask_head *, const void *bytes);
 
-/* Says why to the other side, as the answer to the question `id`, and closes the line when that is sent. */
+/* Says why to the other side, as the answer to the question `id`, and closes the line when that is sent. In a call of
+ * `frame` only. */
 void line_refuse(struct line *, uint32_t id, int status, const char *why);
 
 void line_close(struct line *);

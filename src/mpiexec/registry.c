@@ -16,6 +16,11 @@ struct reg_job {
     char name[sizeof((struct job *)0)->name];
     uint32_t size;
     uint32_t line; /* to its launcher; 0: the job of this mpiexec */
+    bool ended;
+    struct death {
+        uint32_t rank, status, clean;
+    } * deaths; /* [size], in their order */
+    uint32_t ndeaths;
     struct reg_job *next;
 };
 
@@ -31,6 +36,14 @@ struct waiter {
     struct asker asker;
     char *name;
     struct waiter *next;
+};
+
+/* A process that watches a job. */
+struct watcher {
+    struct asker asker;
+    const struct reg_job *job;
+    uint32_t seen; /* deaths that it knows of */
+    struct watcher *next;
 };
 
 /* Two jobs that are connected, as long as a process of either says so. */
@@ -52,6 +65,7 @@ static struct {
     struct reg_name *names;
     size_t nnames;
     struct waiter *waiters;
+    struct watcher *watchers;
     struct pair *pairs;
 } self;
 
@@ -67,7 +81,7 @@ static struct reg_job *job_of(const struct asker *a)
 static struct reg_job *job_named(const char *name)
 {
     struct reg_job *j = self.jobs;
-    while (j && strcmp(j->name, name)) j = j->next;
+    while (j && (j->ended || strcmp(j->name, name))) j = j->next;
     return j;
 }
 
@@ -76,6 +90,7 @@ static struct reg_job *add_job(const char *name, uint32_t size, uint32_t line)
     struct reg_job *j = xcalloc(1, sizeof *j);
     *j = (struct reg_job){.size = size, .line = line, .next = self.jobs};
     snprintf(j->name, sizeof j->name, "%s", name);
+    j->deaths = xcalloc(size, sizeof *j->deaths);
     return self.jobs = j;
 }
 
@@ -184,18 +199,6 @@ static void lookup(const struct asker *a, struct ask_in *in)
     }
 }
 
-void registry_cancel(const struct asker *a)
-{
-    for (struct waiter **at = &self.waiters; *at;) {
-        const struct asker *w = &(*at)->asker;
-        bool gone = a->id ? asks_same(w, a) : asks_same(w, &(struct asker){.way = a->way, .id = w->id});
-        if (gone)
-            drop_waiter(at);
-        else
-            at = &(*at)->next;
-    }
-}
-
 /* ---- connections ---- */
 
 static struct pair **find_pair(const struct reg_job *x, const struct reg_job *y)
@@ -297,11 +300,139 @@ static void part_rank(const struct reg_job *j, uint32_t rank)
     }
 }
 
-void registry_rank_ended(uint32_t rank)
+/* ---- events ---- */
+
+#define TELL_MAX 1024 /* deaths in one answer */
+
+/* False: there is nothing to tell yet. */
+static bool tell(const struct asker *a, const struct reg_job *j, uint32_t seen)
 {
+    uint32_t n = seen < j->ndeaths ? j->ndeaths - seen : 0;
+    if (!n && !j->ended) return false;
+    if (n > TELL_MAX) n = TELL_MAX;
+    struct ask_out o = {.room = (2 + 3 * (size_t)n) * sizeof(uint32_t)};
+    o.bytes = xcalloc(1, o.room);
+    ask_put32(&o, j->ended && seen + n >= j->ndeaths);
+    ask_put32(&o, n);
+    for (uint32_t i = seen; i < seen + n; i++) {
+        ask_put32(&o, j->deaths[i].rank);
+        ask_put32(&o, j->deaths[i].status);
+        ask_put32(&o, j->deaths[i].clean);
+    }
+    asks_answer(a, 0, o.bytes, o.n);
+    free(o.bytes);
+    return true;
+}
+
+static void drop_watcher(struct watcher **at)
+{
+    struct watcher *w = *at;
+    *at = w->next;
+    free(w);
+}
+
+static void tell_watchers(const struct reg_job *j)
+{
+    for (struct watcher **at = &self.watchers; *at;)
+        if ((*at)->job == j && tell(&(*at)->asker, j, (*at)->seen))
+            drop_watcher(at);
+        else
+            at = &(*at)->next;
+}
+
+static void watch(const struct asker *a, struct ask_in *in)
+{
+    uint32_t seen = ask_get32(in);
+    const char *name = ask_get_text(in, ASK_NAME_MAX);
+    const struct reg_job *j = self.jobs;
+    while (j && strcmp(j->name, name)) j = j->next;
+    if (!ask_done(in) || !j) {
+        asks_refuse(a, TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more)", name);
+    } else if (!tell(a, j, seen)) {
+        struct watcher *w = xcalloc(1, sizeof *w);
+        *w = (struct watcher){.asker = *a, .job = j, .seen = seen, .next = self.watchers};
+        self.watchers = w;
+    }
+}
+
+/* A question that waits is cancelled by its own number, or with all that came its way. */
+static bool is_meant(const struct asker *a, const struct asker *waits)
+{
+    return asks_same(waits, a) || (!a->id && asks_same(waits, &(struct asker){.way = a->way, .id = waits->id}));
+}
+
+void registry_cancel(const struct asker *a)
+{
+    for (struct waiter **at = &self.waiters; *at;)
+        if (is_meant(a, &(*at)->asker))
+            drop_waiter(at);
+        else
+            at = &(*at)->next;
+    for (struct watcher **at = &self.watchers; *at;)
+        if (is_meant(a, &(*at)->asker))
+            drop_watcher(at);
+        else
+            at = &(*at)->next;
+}
+
+/* What belongs to a job goes with it. Its record stays until its launcher has ended: for who watches it. */
+static void finish(struct reg_job *j)
+{
+    j->ended = true;
+    for (struct reg_name **n = &self.names; *n;)
+        if ((*n)->owner == j)
+            drop_name(n);
+        else
+            n = &(*n)->next;
+    for (struct pair **p = &self.pairs; *p;)
+        if ((*p)->a == j || (*p)->b == j)
+            drop_pair(p);
+        else
+            p = &(*p)->next;
+    tell_watchers(j);
+}
+
+static void note_death(struct reg_job *j, const struct death *d)
+{
+    if (j->ndeaths == j->size || j->ended) return;
+    j->deaths[j->ndeaths++] = *d;
+    part_rank(j, d->rank);
+    if (j->ndeaths == j->size)
+        finish(j);
+    else
+        tell_watchers(j);
+}
+
+static void heard(void *arg, int status, const void *bytes, size_t n) { (void)arg, (void)status, (void)bytes, (void)n; }
+
+void registry_rank_ended(uint32_t rank, int status, bool clean)
+{
+    struct death d = {.rank = rank, .status = (uint32_t)status, .clean = clean};
     struct reg_job *first = self.jobs;
+    struct way way;
+    uint8_t room[3 * sizeof(uint32_t)];
+    struct ask_out o = {.bytes = room, .room = sizeof room};
     while (first && first->line) first = first->next;
-    if (first) part_rank(first, rank);
+    if (first) note_death(first, &d);
+    if (!spawned_way(&way)) return;
+    ask_put32(&o, d.rank);
+    ask_put32(&o, d.status);
+    ask_put32(&o, d.clean);
+    asks_send(way, ASK_ENDED, 0, o.bytes, o.n, heard, NULL);
+}
+
+static void ended(const struct asker *a, struct ask_in *in)
+{
+    struct reg_job *j = job_of(a);
+    struct death d = {.rank = ask_get32(in)};
+    d.status = ask_get32(in);
+    d.clean = ask_get32(in);
+    if (!ask_done(in) || !j->line || d.rank >= j->size) {
+        asks_refuse(a, TERN_ERR_ARG, "the end of a process that cannot be");
+        return;
+    }
+    note_death(j, &d);
+    asks_answer(a, 0, NULL, 0);
 }
 
 /* ---- spawned jobs ---- */
@@ -319,17 +450,9 @@ void registry_end(uint32_t line)
     while (*at && (*at)->line != line) at = &(*at)->next;
     struct reg_job *j = *at;
     if (!j) return;
-    for (struct reg_name **n = &self.names; *n;)
-        if ((*n)->owner == j)
-            drop_name(n);
-        else
-            n = &(*n)->next;
-    for (struct pair **p = &self.pairs; *p;)
-        if ((*p)->a == j || (*p)->b == j)
-            drop_pair(p);
-        else
-            p = &(*p)->next;
+    finish(j);
     *at = j->next;
+    free(j->deaths);
     free(j);
 }
 
@@ -357,15 +480,40 @@ void registry_take(const struct asker *a, enum ask_type type, const void *bytes,
 {
     struct ask_in in = ask_of(bytes, n);
     switch (type) {
-    case ASK_PUBLISH: publish(a, &in); break;
-    case ASK_UNPUBLISH: unpublish(a, &in); break;
-    case ASK_LOOKUP: lookup(a, &in); break;
-    case ASK_CONNECT: connect_to(a, &in); break;
-    case ASK_DISCONNECT: disconnect_from(a, &in); break;
-    case ASK_CARD: card(a, &in); break;
-    case ASK_SPAWN: spawn_take(a, job_of(a)->name, &in); break;
-    case ASK_STARTED: spawn_started(a, &in); break;
-    case ASK_FAILED: spawn_failed(a, &in); break;
-    default: asks_refuse(a, TERN_ERR_UNSUPPORTED, "a question of kind %d, which this launcher does not know", (int)type);
+    case ASK_PUBLISH:
+        publish(a, &in);
+        break;
+    case ASK_UNPUBLISH:
+        unpublish(a, &in);
+        break;
+    case ASK_LOOKUP:
+        lookup(a, &in);
+        break;
+    case ASK_CONNECT:
+        connect_to(a, &in);
+        break;
+    case ASK_DISCONNECT:
+        disconnect_from(a, &in);
+        break;
+    case ASK_CARD:
+        card(a, &in);
+        break;
+    case ASK_WATCH:
+        watch(a, &in);
+        break;
+    case ASK_SPAWN:
+        spawn_take(a, job_of(a)->name, &in);
+        break;
+    case ASK_STARTED:
+        spawn_started(a, &in);
+        break;
+    case ASK_FAILED:
+        spawn_failed(a, &in);
+        break;
+    case ASK_ENDED:
+        ended(a, &in);
+        break;
+    default:
+        asks_refuse(a, TERN_ERR_UNSUPPORTED, "a question of kind %d, which this launcher does not know", (int)type);
     }
 }

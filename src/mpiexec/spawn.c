@@ -84,10 +84,13 @@ static const char *option_of(const char *key)
 {
     static const struct {
         const char *key, *option;
-    } known[] = {{"host", "-host"},       {"hosts", "-host"},       {"hostfile", "-hostfile"}, {"path", "-path"},
-                 {"ppn", "-ppn"},         {"npernode", "-ppn"},     {"map_by", "-map-by"},     {"map-by", "-map-by"},
-                 {"bind_to", "-bind-to"}, {"bind-to", "-bind-to"},  {"rank_by", "-rank-by"},   {"wdir", "-wdir"},
-                 {"pset", "-pset"},       {"mpi_initial_errhandler", "-initial-errhandler"}};
+    } known[] = {{"host", "-host"},         {"hosts", "-host"},
+                 {"hostfile", "-hostfile"}, {"path", "-path"},
+                 {"ppn", "-ppn"},           {"npernode", "-ppn"},
+                 {"map_by", "-map-by"},     {"map-by", "-map-by"},
+                 {"bind_to", "-bind-to"},   {"bind-to", "-bind-to"},
+                 {"rank_by", "-rank-by"},   {"wdir", "-wdir"},
+                 {"pset", "-pset"},         {"mpi_initial_errhandler", "-initial-errhandler"}};
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i].key, key)) return known[i].option;
     return NULL;
@@ -183,8 +186,8 @@ static void check_over(struct child *c)
     struct child **at = &self.children;
     if (c->pid || c->line) return;
     if (!c->answered)
-        asks_refuse(&c->asker, TERN_ERR_SPAWN, "the launcher of the spawned job has ended (exit code %d) without a word",
-                    exit_code(c));
+        asks_refuse(&c->asker, TERN_ERR_SPAWN,
+                    "the launcher of the spawned job has ended (exit code %d) without a word", exit_code(c));
     output_part(&c->out);
     output_part(&c->err);
     int code = c->started ? exit_code(c) : 0;
@@ -194,10 +197,7 @@ static void check_over(struct child *c)
     watch_release(code);
 }
 
-static void hear(struct line *l, const struct ask_head *h, const void *bytes)
-{
-    asks_take(l, h, h->rank, bytes);
-}
+static void hear(struct line *l, const struct ask_head *h, const void *bytes) { asks_take(l, h, false, bytes); }
 
 static void gone(struct line *l)
 {
@@ -330,8 +330,8 @@ void spawn_take(const struct asker *a, const char *parent, struct ask_in *in)
     if (!why && !error) {
         adopt(c, own);
     } else {
-        asks_refuse(a, why ? TERN_ERR_ARG : TERN_ERR_SPAWN, "%s%s", why ? why : "cannot start the launcher of a new job: ",
-                    why ? "" : strerror(error));
+        asks_refuse(a, why ? TERN_ERR_ARG : TERN_ERR_SPAWN, "%s%s",
+                    why ? why : "cannot start the launcher of a new job: ", why ? "" : strerror(error));
         for (int i = 0; i < 3; i++) close(own[i]);
         free(c);
     }

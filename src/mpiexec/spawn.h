@@ -1,14 +1,14 @@
 /*
- * spawn.h - jobs that ranks spawn. Each has an mpiexec of its own, which the first one starts and which does all that an
- * mpiexec does: places, starts, watches and ends the ranks of its job, on one host or on several.
+ * spawn.h - jobs that ranks spawn. Each has an mpiexec of its own, which the first one starts and which does all that
+ * an mpiexec does: places, starts, watches and ends the ranks of its job, on one host or on several.
  *
  *      first mpiexec ---- line (line.h), standard output and error ---- mpiexec of a spawned job
  *       its job                                                          its job
  *
- * What a job asks that concerns others goes along the line to the first mpiexec (registry.h). The new mpiexec is told what
- * to start by options, as a user would. It says ASK_STARTED when its ranks run, or ASK_FAILED and why; what its ranks write
- * comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and the system kills
- * them when it dies.
+ * What a job asks that concerns others goes along the line to the first mpiexec (registry.h). The new mpiexec is told
+ * what to start by options, as a user would. It says ASK_STARTED when its ranks run, or ASK_FAILED and why; what its
+ * ranks write comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and
+ * the system kills them when it dies.
  *
  * Threads: the main one only.
  */
@@ -40,8 +40,8 @@ bool spawn_exited(pid_t, int status);
 
 #define SPAWNED_OPTION "--tern-spawned" /* its first word; FD:LIMIT:PARENT follows */
 
-/* Reads that word: from here on what we say before the ranks run is kept, as the reason why they do not. NULL or what is
- * wrong with it. */
+/* Reads that word: from here on what we say before the ranks run is kept, as the reason why they do not. NULL or what
+ * is wrong with it. */
 const char *spawned_open(struct job *, const char *word);
 
 /* The ranks have been started. */

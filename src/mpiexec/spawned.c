@@ -54,7 +54,7 @@ bool spawned_way(struct way *way)
     return self.is;
 }
 
-static void hear(struct line *l, const struct ask_head *h, const void *bytes) { asks_take(l, h, h->rank, bytes); }
+static void hear(struct line *l, const struct ask_head *h, const void *bytes) { asks_take(l, h, false, bytes); }
 
 /* The first mpiexec is gone: the system is about to kill us. */
 static void gone(struct line *l) { asks_lose(l); }

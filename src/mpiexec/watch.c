@@ -12,6 +12,7 @@
 #include "mpiexec/input.h"
 #include "mpiexec/live.h"
 #include "mpiexec/relay.h"
+#include "mpiexec/registry.h"
 #include "mpiexec/report.h"
 #include "mpiexec/sink.h"
 #include "mpiexec/spawn.h"
@@ -216,6 +217,7 @@ static void on_exit_of_rank(const struct live_exit *e)
     struct rank *r = &self.job->ranks[e->rank];
     self.live--;
     r->joined = e->life != JOB_LIFE_NONE;
+    registry_rank_ended((uint32_t)e->rank, e->status, !e->status && e->life != JOB_LIFE_INITIALISED);
     if (WIFSIGNALED(e->status))
         judge_signal(r, e->pid);
     else
@@ -306,6 +308,7 @@ static void lose_rank(struct rank *r)
     r->exited = true;
     r->status = SIGKILL; /* nobody is there to tell, but that is what becomes of it */
     self.live--;
+    registry_rank_ended((uint32_t)r->rank, r->status, false);
 }
 
 /* Daemons whose ranks had ended all are no loss. */

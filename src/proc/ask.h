@@ -48,10 +48,13 @@ enum ask_type {
     ASK_DISCONNECT, /* job -> nothing */
     ASK_CARD,       /* rank, job -> the card's bytes */
     ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job */
-    ASK_OF_RANKS,   /* those below are between launchers only */
-    ASK_FETCH,      /* rank: the card of this rank of the asked one's job -> the card's bytes */
-    ASK_STARTED,    /* size, job: of a spawned job's launcher to the one that started it -> nothing */
-    ASK_FAILED,     /* status, words: the same, when it cannot start the job -> nothing */
+    ASK_WATCH,    /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): those that have ended after
+                     the first `seen`; the answer waits until there is something to tell */
+    ASK_OF_RANKS, /* those below are between launchers only */
+    ASK_FETCH,    /* rank: the card of this rank of the asked one's job -> the card's bytes */
+    ASK_STARTED,  /* size, job: of a spawned job's launcher to the one that started it -> nothing */
+    ASK_FAILED,   /* status, words: the same, when it cannot start the job -> nothing */
+    ASK_ENDED,    /* rank, status, clean: a process of a spawned job has ended -> nothing */
     ASK_TYPES
 };
 

@@ -20,7 +20,8 @@ static struct {
     pthread_mutex_t lock; /* guards the rest */
     int idle[IDLE_MAX], nidle;
     uint32_t last_id;
-} self = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    int posted; /* the connection of channel_post */
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .posted = -1};
 
 void channel_open(struct job_head *job, uint32_t rank)
 {
@@ -32,6 +33,8 @@ void channel_close(void)
 {
     pthread_mutex_lock(&self.lock);
     while (self.nidle) close(self.idle[--self.nidle]);
+    if (self.posted >= 0) close(self.posted);
+    self.posted = -1;
     self.job = NULL;
     pthread_mutex_unlock(&self.lock);
 }
@@ -84,8 +87,8 @@ static int recv_all(int fd, void *bytes, size_t n, uint64_t deadline)
 
 static int send_frame(int fd, enum ask_type type, uint32_t id, const void *bytes, size_t n)
 {
-    struct ask_head h = ask_swap(
-        (struct ask_head){.length = (uint32_t)n, .type = (uint16_t)type, .id = id, .rank = self.rank});
+    struct ask_head h =
+        ask_swap((struct ask_head){.length = (uint32_t)n, .type = (uint16_t)type, .id = id, .rank = self.rank});
     int rc = send_all(fd, &h, sizeof h);
     return rc ? rc : send_all(fd, bytes, n);
 }
@@ -109,9 +112,11 @@ static int check_owner(int fd)
 {
     struct ucred c;
     socklen_t n = sizeof c;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n)) return err_sys("cannot find out who the launcher's socket belongs to");
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n))
+        return err_sys("cannot find out who the launcher's socket belongs to");
     if (!c.uid || c.uid == geteuid() || c.uid == getuid()) return 0;
-    return err_set(TERN_ERR_SYSTEM, "the launcher's socket belongs to another user (uid %u): it is not used", (unsigned)c.uid);
+    return err_set(TERN_ERR_SYSTEM, "the launcher's socket belongs to another user (uid %u): it is not used",
+                   (unsigned)c.uid);
 }
 
 static int greet(int fd)
@@ -129,8 +134,9 @@ static int open_connection(int *fd_p)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return err_sys("cannot make a socket for questions to the launcher");
     if (connect(fd, (struct sockaddr *)&a, ask_address(&a, door)))
-        rc = err_sys("cannot reach the launcher by its socket (has it ended, or is this process in a network name space "
-                     "of its own?)");
+        rc =
+            err_sys("cannot reach the launcher by its socket (has it ended, or is this process in a network name space "
+                    "of its own?)");
     if (!rc) rc = greet(fd);
     if (rc)
         close(fd);
@@ -163,7 +169,8 @@ static int refused(int status, const struct channel_answer *a)
 {
     struct ask_in in = ask_of(a->bytes, a->n);
     const char *words = ask_get_text(&in, ASK_BYTES_MAX);
-    if (status > TERN_OK || status <= TERN_ERR_LAST || in.bad) return err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
+    if (status > TERN_OK || status <= TERN_ERR_LAST || in.bad)
+        return err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
     return err_set(status, "%s", words);
 }
 
@@ -176,7 +183,8 @@ static int take_answer(int fd, uint32_t id, uint64_t deadline, int *status, stru
     h = ask_swap(h);
     if (h.type != ASK_ANSWER || h.id != id || h.length > ASK_BYTES_MAX)
         return err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
-    if (h.length && !(a->bytes = malloc(h.length))) return err_set(TERN_ERR_NOMEM, "no memory for the launcher's answer");
+    if (h.length && !(a->bytes = malloc(h.length)))
+        return err_set(TERN_ERR_NOMEM, "no memory for the launcher's answer");
     a->n = h.length;
     *status = h.status;
     return recv_all(fd, a->bytes, h.length, UINT64_MAX);
@@ -205,3 +213,39 @@ int channel_ask(enum ask_type type, const struct ask_out *q, int wait_ms, struct
     }
     return rc;
 }
+
+/* ---- questions whose answers are collected ---- */
+
+int channel_post_fd(void) { return self.posted; }
+_Atomic uint32_t *channel_events(void) { return self.job ? &self.job->events : NULL; }
+
+int channel_post(enum ask_type type, const struct ask_out *q, uint32_t id)
+{
+    int rc = 0;
+    if (!self.job) return err_set(TERN_ERR_UNSUPPORTED, "this process has no launcher to ask");
+    if (q->bad) return err_set(TERN_ERR_ARG, "a question to the launcher is too long");
+    pthread_mutex_lock(&self.lock);
+    if (self.posted < 0) rc = open_connection(&self.posted);
+    if (!rc) rc = send_frame(self.posted, type, id, q->bytes, q->n);
+    pthread_mutex_unlock(&self.lock);
+    return rc;
+}
+
+int channel_collect(uint32_t *id, int *status, struct channel_answer *a)
+{
+    struct ask_head h;
+    *a = (struct channel_answer){0};
+    if (self.posted < 0) return 0;
+    ssize_t n = recv(self.posted, &h, sizeof h, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (n <= 0) return lost();
+    h = ask_swap(h);
+    if (n < (ssize_t)sizeof h) return 0;
+    *id = h.id;
+    int rc = take_answer(self.posted, h.id, UINT64_MAX, status, a);
+    if (!rc && *status) *status = refused(*status, a);
+    if (rc) free(a->bytes);
+    return rc ? rc : 1;
+}
+
+int channel_cancel(uint32_t id) { return channel_post(ASK_CANCEL, &(struct ask_out){0}, id); }

@@ -75,8 +75,29 @@ int proc_spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], 
 {
     for (int i = 0; i < napps; i++) {
         if (!apps[i].n) return err_set(TERN_ERR_ARG, "a program to be spawned as 0 processes");
-        if (!apps[i].argv || !apps[i].argv[0] || !*apps[i].argv[0]) return err_set(TERN_ERR_ARG, "no program to be spawned");
+        if (!apps[i].argv || !apps[i].argv[0] || !*apps[i].argv[0])
+            return err_set(TERN_ERR_ARG, "no program to be spawned");
     }
     if (napps < 1) return err_set(TERN_ERR_ARG, "no program to be spawned");
     return services()->spawn ? services()->spawn(apps, napps, job, size) : unsupported("spawn processes");
+}
+
+int proc_watch(const char *job)
+{
+    int rc = check("the name of a job", job, PROC_NAME_MAX);
+    if (rc) return rc;
+    return services()->watch ? services()->watch(job) : unsupported("tell of other jobs");
+}
+
+int proc_unwatch(const char *job)
+{
+    return services()->unwatch ? services()->unwatch(job) : unsupported("tell of other jobs");
+}
+
+int proc_event(struct proc_event *e) { return services()->event ? services()->event(e) : 0; }
+
+void proc_event_signal(struct proc_signal *s)
+{
+    *s = (struct proc_signal){.fd = -1};
+    if (services()->event_signal) services()->event_signal(s);
 }

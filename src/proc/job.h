@@ -95,8 +95,11 @@ struct job_head {
     _Atomic uint32_t door_state;
     uint64_t door; /* in the socket's name (ask_address) */
     char parent[64]; /* the job that spawned this one, "" = none */
+    /* Counts what the launcher has told processes of this node of jobs that they watch (ASK_WATCH). A futex word. */
+    _Atomic uint32_t events;
+    uint32_t pad;
 };
-static_assert(sizeof(struct job_head) == 280, "job block layout");
+static_assert(sizeof(struct job_head) == 288, "job block layout");
 
 /* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
 enum job_door { JOB_DOOR_COMING, JOB_DOOR_OPEN, JOB_DOOR_CLOSED };

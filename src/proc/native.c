@@ -71,6 +71,7 @@ static int map_block(int fd, uint32_t rank)
 
 static void native_close(void)
 {
+    native_events_close();
     channel_close();
     if (job) munmap(job, job->bytes);
     job = NULL;

@@ -57,7 +57,8 @@ static int take_value(const struct channel_answer *a, char *value, size_t cap)
     const char *text = ask_get_text(&in, ASK_VALUE_MAX);
     if (!ask_done(&in)) return wrong_answer();
     if (strlen(text) >= cap)
-        return err_set(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu", strlen(text) + 1, cap);
+        return err_set(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu",
+                       strlen(text) + 1, cap);
     strcpy(value, text);
     return 0;
 }
@@ -66,7 +67,8 @@ static int lookup(const char *name, int wait_ms, char *value, size_t cap)
 {
     struct channel_answer a;
     int rc = ask_number_text(ASK_LOOKUP, wait_ms != 0, name, wait_ms ? wait_ms : -1, &a);
-    if (rc == TERN_AGAIN) return err_set(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
+    if (rc == TERN_AGAIN)
+        return err_set(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
     if (!rc) rc = take_value(&a, value, cap);
     free(a.bytes);
     return rc;
@@ -155,7 +157,8 @@ static int spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX]
     if (!q.bytes) return err_set(TERN_ERR_NOMEM, "no memory to describe a job to be spawned");
     ask_put32(&q, (uint32_t)napps);
     for (int i = 0; i < napps; i++) put_app(&q, &apps[i]);
-    int rc = q.bad ? err_set(TERN_ERR_ARG, "programs, arguments and variables of a job to be spawned have more than %u bytes",
+    int rc = q.bad ? err_set(TERN_ERR_ARG,
+                             "programs, arguments and variables of a job to be spawned have more than %u bytes",
                              ASK_BYTES_MAX)
                    : channel_ask(ASK_SPAWN, &q, -1, &a);
     free(q.bytes);
@@ -163,6 +166,11 @@ static int spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX]
     rc = take_job(&a, job, size);
     free(a.bytes);
     return rc;
+}
+
+static void event_signal(struct proc_signal *s)
+{
+    *s = (struct proc_signal){.word = channel_events(), .fd = channel_post_fd()};
 }
 
 const struct proc_dynamic native_dynamic = {
@@ -173,4 +181,8 @@ const struct proc_dynamic native_dynamic = {
     .disconnect = disconnect_from,
     .job_card = job_card,
     .spawn = spawn,
+    .watch = native_watch,
+    .unwatch = native_unwatch,
+    .event = native_event,
+    .event_signal = event_signal,
 };

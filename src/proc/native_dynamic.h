@@ -6,4 +6,10 @@
 
 extern const struct proc_dynamic native_dynamic;
 
+/* native_events.c */
+int native_watch(const char *job);
+int native_unwatch(const char *job);
+int native_event(struct proc_event *);
+void native_events_close(void);
+
 #endif

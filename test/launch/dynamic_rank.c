@@ -10,12 +10,15 @@
  *   dynamic_rank failures      jobs that cannot be spawned
  *   dynamic_rank start COMMAND...   rank 0 spawns a process with this command, and all end; or if START_WAITS is set,
  *                              call pause(); if START_FAILS is set, exit with code 7
+ *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two leave
+ *   dynamic_rank victim        what it spawns
  *   dynamic_rank quiet         asks nothing: how many sockets are open?
  *   dynamic_rank strangers     connects to the launcher's socket and says what it may not
  *   dynamic_rank unsupported   under a launcher without such services: codes and words
  * Prints "good" as the last line if all is as it should be.
  */
 #include "base/err.h"
+#include "base/sleep.h"
 #include "base/var.h"
 #include "proc/ask.h"
 #include "proc/dynamic.h"
@@ -23,12 +26,15 @@
 #include "proc/proc.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const struct proc_info *me;
@@ -193,6 +199,32 @@ static bool cards_of(const char *job, uint32_t size)
     return true;
 }
 
+/* Sleeps by the descriptor, or by the word. Milliseconds; -1: nothing came within 5 s. */
+static int await_event(struct proc_event *e, bool by_word)
+{
+    struct proc_signal s;
+    struct timespec from, to;
+    proc_event_signal(&s);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < 50; i++) {
+        uint32_t word = atomic_load(s.word);
+        int rc = proc_event(e);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        if (rc) return rc < 0 ? -1 : (int)((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000);
+        if (by_word) futex_sleep(s.word, word, 1000000000);
+        else poll(&(struct pollfd){.fd = s.fd, .events = POLLIN}, 1, 1000);
+    }
+    return -1;
+}
+
+static bool await_job(const char *job)
+{
+    struct proc_event e = {0};
+    CHECK(!proc_watch(job));
+    while (!e.ended) CHECK(await_event(&e, false) >= 0);
+    return true;
+}
+
 /* By both sides: connected by the same key, which is published under the name of the side that says it. */
 static bool connect_both(const char *other, uint32_t size, const char *mine, const char *theirs)
 {
@@ -247,7 +279,7 @@ static bool spawn(void)
     snprintf(name, sizeof name, "done with %s", job);
     if (!me->rank) CHECK(!proc_publish(name, ""));
     CHECK(!proc_disconnect(job));
-    return true;
+    return await_job(job); /* with this job its names would go, which the other one still needs */
 }
 
 static bool fails(struct proc_app app, const char *words)
@@ -272,6 +304,49 @@ static bool failures(void)
     CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = colon}, 1, job, &size) == TERN_ERR_ARG && says("separates"));
     CHECK(proc_spawn(&(struct proc_app){.argv = good}, 1, job, &size) == TERN_ERR_ARG);
     for (int i = 0; i < 5; i++) CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = good}, 1, job, &size) && size == 1);
+    return true;
+}
+
+/* ---- events ---- */
+
+static bool victim(void)
+{
+    char value[16], name[320];
+    snprintf(name, sizeof name, "pid %u of %s", me->rank, me->job);
+    snprintf(value, sizeof value, "%d", (int)getpid());
+    CHECK(!proc_publish(name, value));
+    CHECK(!proc_watch(me->parent));
+    if (me->rank == 0) for (;;) pause();
+    if (me->rank == 1) exit(3);
+    CHECK(!proc_lookup("leave", 20000, value, sizeof value));
+    return true;
+}
+
+static bool watch(void)
+{
+    const char *argv[] = {program, "victim", NULL};
+    char job[PROC_NAME_MAX], name[320], value[16];
+    struct proc_event e = {0};
+    uint32_t size;
+    CHECK(proc_event(&e) == 0);
+    CHECK(!proc_spawn(&(struct proc_app){.n = 4, .argv = argv}, 1, job, &size));
+    CHECK(!proc_watch(job) && proc_watch(job) == TERN_ERR_ARG && says("watched already"));
+    CHECK(await_event(&e, false) >= 0 && !e.ended && !e.clean && e.rank == 1 && e.status == 3 << 8 && !strcmp(e.job, job));
+    snprintf(name, sizeof name, "pid 0 of %s", job);
+    CHECK(!proc_lookup(name, 20000, value, sizeof value));
+    CHECK(proc_event(&e) == 0);
+    CHECK(!kill(atoi(value), SIGKILL));
+    int ms = await_event(&e, true);
+    CHECK(ms >= 0 && ms < 1000 && !e.ended && !e.clean && e.rank == 0 && e.status == SIGKILL);
+    CHECK(!proc_unwatch(job) && proc_unwatch(job) == TERN_ERR_NOT_FOUND);
+    CHECK(!proc_watch(job)); /* again: what is known comes once more */
+    for (int i = 0; i < 2; i++) CHECK(await_event(&e, false) >= 0 && !e.ended && e.rank == (i ? 0 : 1));
+    CHECK(!proc_publish("leave", ""));
+    for (int i = 0; i < 2; i++) CHECK(await_event(&e, i) >= 0 && !e.ended && e.clean && e.rank >= 2);
+    CHECK(await_event(&e, false) >= 0 && e.ended && !strcmp(e.job, job));
+    CHECK(proc_lookup(name, 0, value, sizeof value) == TERN_ERR_NOT_FOUND); /* its names have gone with it */
+    CHECK(proc_event(&e) == 0 && !proc_watch("tern.none"));
+    CHECK(await_event(&e, false) >= 0 && e.ended && !strcmp(e.job, "tern.none"));
     return true;
 }
 
@@ -387,7 +462,7 @@ int main(int argc, char **argv)
         const char *name;
         bool (*run)(void);
     } all[] = {{"names", names},       {"waiting", waiting}, {"threads", threads},     {"cards", cards},
-               {"connect", connect_self}, {"spawn", spawn}, {"child", child}, {"start", start}, {"failures", failures},
+               {"connect", connect_self}, {"spawn", spawn}, {"child", child}, {"start", start}, {"watch", watch}, {"victim", victim}, {"failures", failures},
                {"quiet", quiet},     {"strangers", strangers}, {"unsupported", unsupported}};
     bool good = false;
     if (argc < 2 || var_open() || proc_open()) {
