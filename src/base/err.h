@@ -42,7 +42,9 @@ enum tern_err {
     TERN_ERR_PROGRAM = -25, /* a collective schedule is malformed */
     TERN_ERR_CONVERSION = -26, /* a value does not fit into another representation */
     TERN_ERR_DISAGREE = -27, /* the ranks of a communicator do not call the same collectives */
-    TERN_ERR_LAST = -28
+    TERN_ERR_DUPLICATE = -28, /* a name is published already */
+    TERN_ERR_SPAWN = -29, /* processes could not be started */
+    TERN_ERR_LAST = -30
 };
 
 /* Records the words of a failure and returns `code`. The words recorded before may be among the arguments. */

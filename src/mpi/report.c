@@ -39,6 +39,8 @@ static const int class_of[] = {
     [-TERN_ERR_PROGRAM] = MPI_ERR_ARG,
     [-TERN_ERR_CONVERSION] = MPI_ERR_CONVERSION,
     [-TERN_ERR_DISAGREE] = MPI_ERR_OTHER,
+    [-TERN_ERR_DUPLICATE] = MPI_ERR_SERVICE,
+    [-TERN_ERR_SPAWN] = MPI_ERR_SPAWN,
 };
 
 int error_class(int code)

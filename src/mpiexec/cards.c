@@ -17,7 +17,9 @@
 #define ASK_MAX 1024 /* ranks in one message */
 
 struct waiter {
-    int node;
+    int node;           /* if `done` is NULL */
+    cards_done_fn done; /* somebody in this process */
+    void *arg;
     struct waiter *next;
 };
 
@@ -46,14 +48,17 @@ static bool has_ended(uint32_t rank)
 }
 
 /* The card of a rank of ours, or no bytes if it will have none. */
-static void give(int node, uint32_t rank)
+static void give(const struct waiter *w, uint32_t rank)
 {
     const struct job_card *c = card_of(rank);
     unsigned char message[sizeof rank + JOB_CARD_MAX];
     size_t n = is_here(rank) ? min_size(c->len, JOB_CARD_MAX) : 0; /* it is the rank's word */
     memcpy(message, &rank, sizeof rank);
     memcpy(message + sizeof rank, c->data, n);
-    tree_send(node, TREE_CARD, message, sizeof rank + n);
+    if (w->done)
+        w->done(w->arg, message + sizeof rank, n);
+    else
+        tree_send(w->node, TREE_CARD, message, sizeof rank + n);
 }
 
 /* The card of a rank of ours has come, or will not come any more: all nodes that asked are told. */
@@ -64,32 +69,37 @@ static void give_all(uint32_t rank)
     while (*list) {
         struct waiter *w = *list;
         *list = w->next;
-        give(w->node, rank);
+        give(w, rank);
         free(w);
     }
 }
 
 /* False: that node has asked before. */
-static bool remember(int node, uint32_t rank)
+static bool remember(const struct waiter *asks, uint32_t rank)
 {
     struct waiter **at = &self.waiting[self.job->ranks[rank].local];
     for (; *at; at = &(*at)->next)
-        if ((*at)->node == node) return false;
+        if (!asks->done && !(*at)->done && (*at)->node == asks->node) return false;
     *at = xcalloc(1, sizeof **at);
-    (*at)->node = node;
+    **at = *asks;
     return true;
 }
 
-static bool asked_for(int node, uint32_t rank)
+static bool asked_for(const struct waiter *asks, uint32_t rank)
 {
     uint32_t state = JOB_CARD_EMPTY;
     if (rank >= (uint32_t)self.job->size || !is_ours(rank)) return false;
     /* acquire: it may be there, and is read then */
     atomic_compare_exchange_strong_explicit(&card_of(rank)->state, &state, JOB_CARD_WANTED, memory_order_acquire,
                                             memory_order_acquire);
-    if (state != JOB_CARD_HERE && !has_ended(rank)) return remember(node, rank);
-    give(node, rank);
+    if (state != JOB_CARD_HERE && !has_ended(rank)) return remember(asks, rank);
+    give(asks, rank);
     return true;
+}
+
+void cards_fetch(uint32_t rank, cards_done_fn done, void *arg)
+{
+    asked_for(&(struct waiter){.done = done, .arg = arg}, rank);
 }
 
 static bool on_ask(int from, const void *bytes, size_t n)
@@ -99,7 +109,7 @@ static bool on_ask(int from, const void *bytes, size_t n)
     if (!n || n % sizeof rank || n > ASK_MAX * sizeof rank || node == NODE_NONE) return false;
     for (size_t at = 0; at < n; at += sizeof rank) {
         memcpy(&rank, (const char *)bytes + at, sizeof rank);
-        if (!asked_for(node, rank)) return false;
+        if (!asked_for(&(struct waiter){.node = node}, rank)) return false;
     }
     return true;
 }
@@ -149,17 +159,22 @@ static void take_bits(uint32_t first, uint64_t bits)
     }
 }
 
+void cards_look(void)
+{
+    uint32_t size = (uint32_t)self.job->size;
+    _Atomic uint64_t *wanted = job_wanted(self.job->block.head);
+    for (uint32_t w = 0; w < job_wanted_words(size); w++)
+        if (atomic_load_explicit(&wanted[w], memory_order_relaxed)) /* relaxed: the message came after, by a descriptor */
+            take_bits(w * 64, atomic_exchange_explicit(&wanted[w], 0, memory_order_acquire));
+    for (int i = 0; i < self.job->nnodes; i++) send_asks(i);
+}
+
 static void on_bell(evutil_socket_t fd, short what, void *arg)
 {
     char bytes[4096];
-    uint32_t size = (uint32_t)self.job->size;
-    _Atomic uint64_t *wanted = job_wanted(self.job->block.head);
     (void)what, (void)arg;
     while (read(fd, bytes, sizeof bytes) == (ssize_t)sizeof bytes) continue; /* first: what is set later rings again */
-    for (uint32_t w = 0; w < job_wanted_words(size); w++)
-        if (atomic_load_explicit(&wanted[w], memory_order_relaxed)) /* relaxed: the ring came after, by the pipe */
-            take_bits(w * 64, atomic_exchange_explicit(&wanted[w], 0, memory_order_acquire));
-    for (int i = 0; i < self.job->nnodes; i++) send_asks(i);
+    cards_look();
 }
 
 void cards_end(int rank)
@@ -169,13 +184,14 @@ void cards_end(int rank)
 
 int cards_open(struct job *j)
 {
-    if (j->nnodes == 1 || j->node == NODE_NONE) return 0;
-    int rc = block_open_bell(&j->block);
+    if (j->node == NODE_NONE) return 0;
+    int rc = j->nnodes > 1 ? block_open_bell(&j->block) : 0;
     if (rc) return rc;
     self.job = j;
     self.waiting = xcalloc((size_t)launch_nlocal(j), sizeof(struct waiter *));
     self.ask = xcalloc((size_t)j->nnodes * ASK_MAX, sizeof *self.ask); /* untouched pages cost nothing */
     self.nask = xcalloc((size_t)j->nnodes, sizeof *self.nask);
+    if (j->nnodes == 1) return 0;
     tree_handlers[TREE_CARD_ASK] = on_ask;
     tree_handlers[TREE_CARD] = on_card;
     struct event *e = event_new(j->base, j->block.bell[0], EV_READ | EV_PERSIST, on_bell, NULL);

@@ -9,9 +9,18 @@
 
 #include "mpiexec/launch.h"
 
-/* In a process that serves one node of several: makes the bell, listens to it, takes the messages of other nodes. To be
- * called when the block and the event loop are there, before ranks start. 0 or an exit code after saying why. */
+/* In a process that serves a node; if it is one of several, makes the bell, listens to it, takes the messages of other
+ * nodes. To be called when the block and the event loop are there, before ranks start. 0 or an exit code after saying
+ * why. */
 int cards_open(struct job *);
+
+/* A rank says that its card is there, without the bell, or rings it: looks at all wanted bits. */
+void cards_look(void);
+
+/* The card of a rank of this node: `done` is called once, now or when the card is there; without bytes when the rank has
+ * ended and wrote none. */
+typedef void (*cards_done_fn)(void *arg, const void *card, size_t n);
+void cards_fetch(uint32_t rank, cards_done_fn done, void *arg);
 
 /* A rank of this node has ended, and block_end was called: nodes that wait for a card which it never wrote are told. */
 void cards_end(int rank);

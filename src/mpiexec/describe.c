@@ -88,6 +88,7 @@ void describe_job(struct wire_out *w, const struct job *j, const char *cwd)
 {
     wire_put_text(w, PACKAGE_VERSION);
     wire_put_text(w, j->name);
+    wire_put_text(w, j->parent);
     wire_put_text(w, cwd);
     wire_put8(w, words_verbose);
     put_spec(w, j->spec);
@@ -211,6 +212,9 @@ const char *describe_parse(struct job *j, struct spec *s, char **cwd, int node, 
     j->spec = s;
     if (!(name = wire_get_text(&w)) || !*name || strlen(name) >= sizeof j->name) return "the job has no name";
     strcpy(j->name, name);
+    free(name);
+    if (!(name = wire_get_text(&w)) || strlen(name) >= sizeof j->parent) return "the name of the job's parent is none";
+    strcpy(j->parent, name);
     free(name);
     *cwd = wire_get_text(&w);
     words_verbose = wire_get8(&w);

@@ -59,6 +59,7 @@ struct app {
 struct job {
     const struct spec *spec;
     char name[64];      /* = PMIx namespace */
+    char parent[64];    /* the job that spawned this one, "" = none */
     uint8_t key[32];    /* the tree's: made by the root, given to daemons by their agents, never sent otherwise */
     uint8_t secret[32]; /* the ranks' key, made of that one; the same in the blocks of all nodes */
     char mark[80];      /* SWEEP_MARK of this process's ranks: several daemons may share a machine */

@@ -1,6 +1,7 @@
 /* live.c - see live.h. */
 #include "mpiexec/live.h"
 #include "mpiexec/cards.h"
+#include "mpiexec/spawn.h"
 #include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
@@ -71,10 +72,16 @@ static int groups_left(void)
     return left;
 }
 
+/* Of the tree, or of a spawned job; else an orphan of a rank. */
+static void other_exited(pid_t pid, int status)
+{
+    if (!spawn_exited(pid, status)) tree_exited(pid, status);
+}
+
 static void reap_others(void)
 {
     int status;
-    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) tree_exited(pid, status);
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) other_exited(pid, status);
 }
 
 static void over(void)
@@ -190,7 +197,7 @@ static int reap(struct live_exit *gone)
         if (r)
             note_exit(r, status, &gone[n++]);
         else
-            tree_exited(pid, status);
+            other_exited(pid, status);
     }
     return n;
 }

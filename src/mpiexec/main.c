@@ -15,6 +15,7 @@
 #include "mpiexec/relay.h"
 #include "mpiexec/serve.h"
 #include "mpiexec/server.h"
+#include "mpiexec/spawn.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
@@ -128,7 +129,10 @@ static int start_job(struct job *j)
     relay_open(j);
     if ((rc = grow_tree(j)) || (rc = serve_prepare(j)) || (rc = watch_ready())) return rc;
     watch_start();
-    if ((rc = serve_start(j))) watch_give_up(rc);
+    if ((rc = serve_start(j)))
+        watch_give_up(rc);
+    else
+        spawned_started(j);
     return 0;
 }
 
@@ -184,6 +188,16 @@ static void tell_strangers(const struct job *j)
     }
 }
 
+/* In the mpiexec of a spawned job: the first two words are the first mpiexec's. */
+static int read_spawned(struct job *j, int argc, char **argv)
+{
+    if (argc < 3 || strcmp(argv[1], SPAWNED_OPTION)) return 0;
+    const char *why = spawned_open(j, argv[2]);
+    if (!why) return 0;
+    say("%s", why);
+    return EXIT_USAGE;
+}
+
 static int run(int argc, char **argv)
 {
     static struct spec spec;
@@ -192,7 +206,8 @@ static int run(int argc, char **argv)
     char **own = environ; /* setenv of later steps works on a copy */
     fill_stdio();
     serve_step("");
-    int rc = read_options(&spec, argc, argv);
+    int rc = read_spawned(&job, argc, argv);
+    if (!rc) rc = read_options(&spec, argc - (spawned_is() ? 2 : 0), argv + (spawned_is() ? 2 : 0));
     if (!rc) rc = map_job(&spec, &map);
     if (rc == OPTIONS_DONE) return 0;
     if (rc || (spec.report_pid && (rc = report_pid(spec.report_pid)))) return rc;
@@ -206,6 +221,7 @@ static int run(int argc, char **argv)
     if (has_others(&job) && (rc = launcher_settle(&spec, argv[0]))) return rc;
     if ((rc = serve_check(&job)) || (rc = name_job(&job))) return rc;
     launch_set_mark(&job);
+    spawn_open(&job, argv[0], own);
     serve_step("options, programs");
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of ranks come to us, not to init */
     if ((rc = guard_open(&job.guard, job.mark, job.size))) return rc;
@@ -229,6 +245,7 @@ int main(int argc, char **argv)
     bool daemon = argc == 2 && !strcmp(argv[1], DAEMON_OPTION);
     if (daemon) fill_stdio();
     int rc = daemon ? daemon_run() : run(argc, argv);
+    spawned_ended(rc);
     if (fflush(stdout) && !rc) rc = EXIT_RESOURCE;
     _exit(rc); /* the PMIx library's thread may still run: no destructors under its feet */
 }

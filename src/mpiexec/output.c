@@ -27,6 +27,7 @@ static struct {
     struct sink *out, *err; /* our own; the same if both lead to the same file */
     struct sink **all;
     int nall;
+    struct stream *others; /* of no rank */
     struct event *tick; /* armed while a line is unfinished */
     bool tagged;
 } self;
@@ -43,6 +44,7 @@ static size_t make_tag(const struct stream *st, char *buf, size_t size)
 {
     const struct out_spec *o = &self.job->spec->out;
     size_t n = 0;
+    if (st->rank < 0) return 0;
     if (o->tag_time) {
         struct timespec t;
         struct tm tm;
@@ -104,7 +106,7 @@ static void hold(struct stream *st, const char *data, size_t n)
     st->length += n;
     st->since = launch_now();
     /* One rank alone has nobody to mix with: its prompts come without delay. */
-    if (self.job->size == 1 || st->length > LINE_MAX_HELD)
+    if ((self.job->size == 1 && !self.others) || st->length > LINE_MAX_HELD)
         show_unfinished(st);
     else if (!evtimer_pending(self.tick, NULL))
         evtimer_add(self.tick, &(struct timeval){.tv_usec = TICK_MS * 1000});
@@ -121,22 +123,24 @@ static void feed(struct stream *st, const char *data, size_t n)
     hold(st, data + whole, n - whole);
 }
 
+/* False: it is to be looked at again. */
+static bool show_late(struct stream *st, double now)
+{
+    if (!st->length) return true;
+    if (now - st->since < (st->to[0]->kind == SINK_TTY ? DELAY_TTY : DELAY_FILE)) return false;
+    show_unfinished(st);
+    flush(st);
+    return true;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
     bool more = false;
     double now = launch_now();
     (void)fd, (void)what, (void)arg;
-    for (int i = 0; i < 2 * self.job->size; i++) {
-        struct stream *st = i % 2 ? &self.job->ranks[i / 2].err : &self.job->ranks[i / 2].out;
-        if (!st->length) continue;
-        double delay = st->to[0]->kind == SINK_TTY ? DELAY_TTY : DELAY_FILE;
-        if (now - st->since < delay)
-            more = true;
-        else {
-            show_unfinished(st);
-            flush(st);
-        }
-    }
+    for (int i = 0; i < 2 * self.job->size; i++)
+        more |= !show_late(i % 2 ? &self.job->ranks[i / 2].err : &self.job->ranks[i / 2].out, now);
+    for (struct stream *st = self.others; st; st = st->next) more |= !show_late(st, now);
     if (more) evtimer_add(self.tick, &(struct timeval){.tv_usec = TICK_MS * 1000});
 }
 
@@ -151,7 +155,8 @@ static void close_stream(struct stream *st)
     if (st->readable) event_free(st->readable);
     if (st->fd >= 0) close(st->fd);
     free(st->line);
-    *st = (struct stream){.fd = -1, .rank = st->rank, .name = st->name, .to = {st->to[0], st->to[1]}};
+    *st = (struct stream){
+        .fd = -1, .rank = st->rank, .name = st->name, .to = {st->to[0], st->to[1]}, .next = st->next};
 }
 
 void output_take(struct stream *st, const char *data, size_t n)
@@ -196,14 +201,18 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
     event_del(st->readable);
 }
 
+static void resume(struct stream *st)
+{
+    if (!st->paused || st->fd < 0 || output_is_full(st)) return;
+    st->paused = false;
+    event_add(st->readable, NULL);
+}
+
 void output_resume(void)
 {
-    for (int i = 0; i < 2 * self.job->size; i++) {
-        struct stream *st = i % 2 ? &self.job->ranks[i / 2].err : &self.job->ranks[i / 2].out;
-        if (!st->paused || st->fd < 0 || output_is_full(st)) continue;
-        st->paused = false;
-        event_add(st->readable, NULL);
-    }
+    for (int i = 0; i < 2 * self.job->size; i++)
+        resume(i % 2 ? &self.job->ranks[i / 2].err : &self.job->ranks[i / 2].out);
+    for (struct stream *st = self.others; st; st = st->next) resume(st);
 }
 
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
@@ -319,13 +328,18 @@ void output_attach(struct stream *st, int fd)
     st->fd = fd;
 }
 
+static void listen_to(struct stream *st)
+{
+    st->readable = event_new(self.job->base, st->fd, EV_READ | EV_PERSIST, on_readable, st);
+    event_add(st->readable, NULL);
+}
+
 void output_start(struct job *j)
 {
     for (int i = 0; i < 2 * j->size; i++) {
         struct stream *st = i % 2 ? &j->ranks[i / 2].err : &j->ranks[i / 2].out;
         if (st->fd < 0) continue;
-        st->readable = event_new(j->base, st->fd, EV_READ | EV_PERSIST, on_readable, st);
-        event_add(st->readable, NULL);
+        listen_to(st);
     }
 }
 
@@ -333,6 +347,24 @@ static void drain(struct stream *st)
 {
     for (int i = 0; i < DRAIN_READS && take(st); i++) {
     }
+}
+
+void output_join(struct stream *st, int fd, const char *name)
+{
+    *st = (struct stream){.rank = -1, .name = name, .next = self.others};
+    st->to[0] = strcmp(name, "stderr") ? self.out : self.err;
+    self.others = st;
+    output_attach(st, fd);
+    listen_to(st);
+}
+
+void output_part(struct stream *st)
+{
+    struct stream **at = &self.others;
+    while (*at != st) at = &(*at)->next;
+    drain(st);
+    close_stream(st);
+    *at = st->next;
 }
 
 void output_drain(struct job *j, int rank)

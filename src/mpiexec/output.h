@@ -29,6 +29,7 @@ struct stream {
     size_t length, room;
     double since; /* when its last piece came */
     bool paused;  /* not read, for a sink is full */
+    struct stream *next; /* of those that belong to no rank */
 };
 
 /* Opens the sinks that the options ask for. 0 or an exit code after saying why. */
@@ -40,6 +41,11 @@ bool output_is_full(const struct stream *);
 
 /* Takes over the read end of a rank's pipe, at start; -1: the rank has none for this stream. */
 void output_attach(struct stream *, int fd);
+
+/* A stream of no rank of the job ("stdout" or "stderr"): whole lines that are tagged already. Forwarded from now on, and
+ * until it ends or is parted with; what is in its pipe then is passed on. */
+void output_join(struct stream *, int fd, const char *name);
+void output_part(struct stream *);
 
 /* Begins to forward what the attached streams carry. */
 void output_start(struct job *);

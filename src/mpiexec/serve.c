@@ -2,6 +2,7 @@
 #include "mpiexec/serve.h"
 #include "mpiexec/cards.h"
 #include "mpiexec/cpus.h"
+#include "mpiexec/desk.h"
 #include "mpiexec/directory.h"
 #include "mpiexec/environ.h"
 #include "mpiexec/fence.h"
@@ -132,6 +133,7 @@ static int make_block(struct job *j)
     free(psets);
     if (rc) return rc;
     struct job_head *h = j->block.head;
+    memcpy(h->parent, j->parent, sizeof h->parent);
     h->universe = (uint32_t)spec_universe(j->spec);
     h->nodes = (uint32_t)j->nnodes;
     h->node = (uint32_t)j->node;
@@ -153,7 +155,7 @@ static int make_block(struct job *j)
 /* What nodes have to say to each other for their ranks. */
 static int open_exchange(struct job *j)
 {
-    if (j->nnodes == 1 && j->node != NODE_NONE) return 0;
+    if (j->nnodes == 1 && j->node != NODE_NONE) return cards_open(j);
     fence_open(j); /* also in a root without ranks: it gathers */
     if (j->node == NODE_NONE) return 0;
     modex_open(j);
@@ -205,6 +207,7 @@ int serve_prepare(struct job *j)
     int rc = output_open(j);
     if (!rc) rc = input_open(j);
     if (!rc && launch_nlocal(j) && !(rc = place_node(j))) rc = make_block(j);
+    desk_open(j);
     if (!rc) rc = open_exchange(j);
     if (rc || !launch_nlocal(j)) return rc;
     serve_step("block, files, placement");
@@ -233,6 +236,7 @@ int serve_start(struct job *j)
     for (int i = 0; i < launch_nlocal(j) && !rc; i++) rc = start_one(j, launch_local(j, i));
     if (rc) return rc;
     serve_step("start of the ranks");
+    desk_start();
     output_start(j);
     input_start(j);
     return 0;

@@ -58,6 +58,9 @@ enum tree_type {
     /* Root and nodes again. */
     TREE_TRACE,
     TREE_TRACED,
+    /* Between all: asks.h. */
+    TREE_ASK,
+    TREE_ANSWER,
     TREE_TYPES = 48
 };
 

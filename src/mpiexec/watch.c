@@ -12,8 +12,10 @@
 #include "mpiexec/input.h"
 #include "mpiexec/live.h"
 #include "mpiexec/relay.h"
+#include "mpiexec/registry.h"
 #include "mpiexec/report.h"
 #include "mpiexec/sink.h"
+#include "mpiexec/spawn.h"
 #include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/wire.h"
@@ -38,7 +40,7 @@ static struct {
     int live;   /* ranks whose exit is not known */
     int code;   /* of the job; the first failure's */
     int coming; /* nodes that are not ready */
-    int left;   /* nodes that are not over */
+    int left;   /* nodes and spawned jobs that are not over */
     int traces; /* nodes that are to say stack traces yet */
     struct node_state {
         bool ready, over, tracing; /* tracing: counted in `traces` */
@@ -90,6 +92,7 @@ static void end_ranks(int sig)
 {
     self.phase = ENDING;
     tell(TREE_END, sig);
+    spawn_signal(sig);
     live_end(sig, self.code);
 }
 
@@ -149,15 +152,31 @@ static void traced(int node)
     if (!--self.traces) time_is_over();
 }
 
+static void check_left(void)
+{
+    if (self.left || self.phase == DRAINING) return;
+    output_finish(self.job);
+    drain_or_leave();
+}
+
 static void node_over(int node)
 {
     if (self.nodes[node].over) return;
     self.nodes[node].over = true;
     if (--self.left) traced(node);
-    if (self.left || self.phase == DRAINING) return;
-    output_finish(self.job);
-    drain_or_leave();
+    check_left();
 }
+
+void watch_hold(void) { self.left++; }
+
+void watch_release(int code)
+{
+    if (code && !self.code && self.phase == RUNNING) self.code = code;
+    self.left--;
+    check_left();
+}
+
+bool watch_running(void) { return self.phase == RUNNING; }
 
 /* --- exits ------------------------------------------------------------------------------------------------------- */
 
@@ -198,6 +217,7 @@ static void on_exit_of_rank(const struct live_exit *e)
     struct rank *r = &self.job->ranks[e->rank];
     self.live--;
     r->joined = e->life != JOB_LIFE_NONE;
+    registry_rank_ended((uint32_t)e->rank, e->status, !e->status && e->life != JOB_LIFE_INITIALISED);
     if (WIFSIGNALED(e->status))
         judge_signal(r, e->pid);
     else
@@ -288,6 +308,7 @@ static void lose_rank(struct rank *r)
     r->exited = true;
     r->status = SIGKILL; /* nobody is there to tell, but that is what becomes of it */
     self.live--;
+    registry_rank_ended((uint32_t)r->rank, r->status, false);
 }
 
 /* Daemons whose ranks had ended all are no loss. */
@@ -324,9 +345,10 @@ static void on_end_signal(evutil_socket_t sig, short what, void *arg)
     if (self.phase == DRAINING)
         leave();
     else if (self.phase != ENDING)
-        fail(128 + sig, sig, "got signal %d (%s)", sig, signal_words(sig));
+        fail(128 + sig, sig, spawned_is() ? "" : "got signal %d (%s)", sig, signal_words(sig)); /* the first mpiexec says why */
     else { /* somebody is impatient */
         tell(TREE_KILL, SIGKILL);
+        spawn_signal(sig);
         live_kill();
     }
 }
@@ -335,6 +357,7 @@ static void on_forward_signal(evutil_socket_t sig, short what, void *arg)
 {
     (void)what, (void)arg;
     tell(TREE_SIGNAL, sig);
+    spawn_signal(sig);
     live_signal(sig);
 }
 
@@ -344,6 +367,7 @@ static void on_stop_signal(evutil_socket_t sig, short what, void *arg)
 {
     (void)what, (void)arg;
     tell(TREE_STOP, sig);
+    spawn_signal(sig);
     live_stop(stop_self);
 }
 

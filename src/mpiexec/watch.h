@@ -16,6 +16,13 @@ void watch_start(void);
 /* Our own ranks could not all be started, which has been said. The job's exit code will be this one. */
 void watch_give_up(int code);
 
+/* A spawned job has begun: the end waits for it, too. It has ended, with this exit code. */
+void watch_hold(void);
+void watch_release(int code);
+
+/* May jobs be spawned? Not before the start, and not when the end has begun. */
+bool watch_running(void);
+
 /* Until the end of the job. Returns its exit code. */
 int watch_run(void);
 

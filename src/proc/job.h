@@ -60,7 +60,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 4
+#define JOB_VERSION 5
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_ENV_ID "TERN_JOB_ID" /* "launcher's pid:id of the block's memfd (memfile_id_of)" */
@@ -90,9 +90,19 @@ struct job_head {
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
     _Atomic uint64_t host;
     _Atomic uint32_t apart;
+    /* The socket by which ranks ask the launcher (ask.h): enum job_door, a futex word; the launcher writes `door`, then
+     * the state (release). */
+    _Atomic uint32_t door_state;
+    uint64_t door; /* in the socket's name (ask_address) */
+    char parent[64]; /* the job that spawned this one, "" = none */
+    /* Counts what the launcher has told processes of this node of jobs that they watch (ASK_WATCH). A futex word. */
+    _Atomic uint32_t events;
     uint32_t pad;
 };
-static_assert(sizeof(struct job_head) == 208, "job block layout");
+static_assert(sizeof(struct job_head) == 288, "job block layout");
+
+/* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
+enum job_door { JOB_DOOR_COMING, JOB_DOOR_OPEN, JOB_DOOR_CLOSED };
 
 /* A slot of `memory`: as much as a segment has with the defaults of TERN_SHM_BOX and TERN_SHM_BOXES, and some more. */
 #define JOB_SLOT_BYTES ((uint64_t)96 << 20)

@@ -3,13 +3,16 @@
 #include "base/err.h"
 #include "base/memfile.h"
 #include "base/sleep.h"
+#include "proc/channel.h"
 #include "proc/inherit.h"
 #include "proc/job.h"
+#include "proc/native_dynamic.h"
 #include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -68,6 +71,8 @@ static int map_block(int fd, uint32_t rank)
 
 static void native_close(void)
 {
+    native_events_close();
+    channel_close();
     if (job) munmap(job, job->bytes);
     job = NULL;
 }
@@ -119,8 +124,10 @@ static int native_open(struct proc_info *p)
     my_turn = 0;
     open_shared(launcher);
     open_bell(launcher);
+    channel_open(job, my_rank);
     const struct job_place *me = &job_places(job)[rank];
     snprintf(p->job, sizeof p->job, "%.*s", (int)sizeof job->name, job->name);
+    snprintf(p->parent, sizeof p->parent, "%.*s", (int)sizeof job->parent, job->parent);
     p->rank = my_rank;
     p->size = job->size;
     p->local_rank = me->local_rank;
@@ -140,12 +147,22 @@ static int native_open(struct proc_info *p)
 /* A program may have closed what it did not open, and the number may be one of its own files now. */
 static bool bell_is_there(void) { return bell && memfile_id_of(bell) == bell_id; }
 
+/* In a job of one node, which has no bell: only other jobs want cards by the launcher. */
+static int ask_to_look(void)
+{
+    struct channel_answer a;
+    int rc = channel_ask(ASK_LOOK, &(struct ask_out){0}, -1, &a);
+    free(a.bytes);
+    return rc;
+}
+
 /* Has the launcher look at the card of a rank. A full bell rings already. */
 static int tell_launcher(uint32_t rank)
 {
     ssize_t n;
     /* release: pairs with the launcher's acquire, after which it looks at the card's state */
     atomic_fetch_or_explicit(&job_wanted(job)[rank / 64], (uint64_t)1 << rank % 64, memory_order_release);
+    if (!job->bell) return ask_to_look();
     if (!bell_is_there())
         return err_set(TERN_ERR_SYSTEM,
                        "the descriptor %d, which leads to the launcher, is not open any more: the address of rank %u "
@@ -347,5 +364,6 @@ const struct proc_boot proc_native = {
     .state = native_state,
     .psets = native_psets,
     .pset_ranks = native_pset_ranks,
+    .dynamic = &native_dynamic,
     .close = native_close,
 };

@@ -131,6 +131,7 @@ void proc_close(void)
 }
 
 const struct proc_info *proc_self(void) { return &self; }
+const struct proc_boot *proc_booted(void) { return boot; }
 int proc_card_put(const void *card, size_t len) { return boot->card_put(card, len); }
 int proc_card_get(uint32_t rank, void *buf, size_t cap) { return boot->card_get(rank, buf, cap); }
 bool proc_never_came(uint32_t rank) { return boot->never_came && boot->never_came(rank); }

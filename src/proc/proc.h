@@ -21,6 +21,7 @@
 struct proc_info {
     const char *bootstrap; /* "native", "pmix", "pmi2", "pmi1", "single" */
     char job[256];         /* the job's name (PMIx namespace), the same on all ranks */
+    char parent[256];      /* the job that spawned this one; "" = none */
     uint32_t rank, size;
     uint32_t local_rank, local_size; /* among the ranks of this node */
     uint32_t node, nodes;
@@ -48,6 +49,8 @@ struct proc_shared {
     uint32_t own, slots; /* slots by local rank: that of this process, and how many there are */
     bool fresh;          /* no process has used the own one before */
 };
+
+struct proc_dynamic;
 
 /* One source of all that; an operation returns 0 or a code with words. */
 struct proc_boot {
@@ -90,6 +93,8 @@ struct proc_boot {
     int (*psets)(void (*each)(void *arg, const char *name), void *arg);
     /* Their ranks, ascending, into ranks (room for all of the job): how many, or TERN_ERR_NOT_FOUND. */
     int (*pset_ranks)(const char *name, uint32_t *ranks);
+    /* What the launcher does for processes that run (dynamic.h). NULL: nothing. */
+    const struct proc_dynamic *dynamic;
     void (*close)(void);
 };
 
@@ -100,6 +105,7 @@ const struct proc_boot *pmi_guess(void); /* the one of the two that the environm
 int proc_open(void);
 void proc_close(void);
 const struct proc_info *proc_self(void);
+const struct proc_boot *proc_booted(void); /* the one that was taken; NULL before proc_open */
 
 int proc_card_put(const void *card, size_t len);
 int proc_card_get(uint32_t rank, void *buf, size_t cap);

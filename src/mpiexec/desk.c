@@ -1,0 +1,199 @@
+/* desk.c - see desk.h. */
+#include "mpiexec/desk.h"
+#include "base/err.h"
+#include "base/sleep.h"
+#include "mpiexec/cards.h"
+#include "mpiexec/registry.h"
+#include "mpiexec/spawn.h"
+#include "mpiexec/tree.h"
+#include "mpiexec/words.h"
+#include "mpiexec/xalloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STRANGER_S 10 /* for a process that has connected to say the secret */
+#define BACKLOG 128
+
+static struct {
+    struct job *job;
+    int fd;
+    struct event *readable;
+    bool full; /* no descriptor for another connection: none is accepted until one is closed */
+} self = {.fd = -1};
+
+/* ---- cards ---- */
+
+static void give_card(void *arg, const void *card, size_t n)
+{
+    struct asker *a = arg;
+    if (n)
+        asks_answer(a, 0, card, n);
+    else
+        asks_refuse(a, TERN_ERR_PEER, "the process has ended without calling MPI_Init");
+    free(a);
+}
+
+void desk_fetch(const struct asker *a, uint32_t rank)
+{
+    const struct job *j = self.job;
+    uint8_t room[sizeof rank];
+    struct ask_out o = {.bytes = room, .room = sizeof room};
+    ask_put32(&o, rank);
+    if (rank >= (uint32_t)j->size) {
+        asks_refuse(a, TERN_ERR_RANK, "job %s has no rank %u", j->name, rank);
+    } else if (j->ranks[rank].node == j->node) {
+        struct asker *copy = xcalloc(1, sizeof *copy);
+        *copy = *a;
+        cards_fetch(rank, give_card, copy);
+    } else if (j->root) {
+        asks_forward(a, (struct way){.node = j->ranks[rank].node}, ASK_FETCH, o.bytes, o.n);
+    } else {
+        asks_refuse(a, TERN_ERR_INTERN, "rank %u of job %s is on another node", rank, j->name);
+    }
+}
+
+/* ---- questions ---- */
+
+static void take(const struct asker *a, enum ask_type type, const void *bytes, size_t n)
+{
+    struct ask_in in = ask_of(bytes, n);
+    struct way first;
+    if (type == ASK_LOOK) {
+        cards_look();
+        asks_answer(a, 0, NULL, 0);
+    } else if (type == ASK_FETCH) {
+        uint32_t rank = ask_get32(&in);
+        desk_fetch(a, ask_done(&in) ? rank : UINT32_MAX);
+    } else if (!self.job->root) {
+        asks_forward(a, (struct way){.node = TREE_ROOT}, type, bytes, n);
+    } else if (spawned_way(&first)) {
+        asks_forward(a, first, type, bytes, n);
+    } else {
+        registry_take(a, type, bytes, n);
+    }
+}
+
+static void cancel(const struct asker *a)
+{
+    if (self.job->root) registry_cancel(a);
+}
+
+/* Ranks that look at the word in the block rather than at their descriptors. */
+static void ring(void)
+{
+    struct job_head *h = self.job->block.head;
+    if (!h) return;
+    /* release: the answer was sent before, unless the socket is full */
+    atomic_fetch_add_explicit(&h->events, 1, memory_order_release);
+    futex_wake_all(&h->events);
+}
+
+static const struct asks_calls asks = {take, cancel, ring};
+
+/* ---- the lines of the ranks: a line asks when it has said the secret ---- */
+
+static void hear(struct line *l, const struct ask_head *h, const void *bytes)
+{
+    if (h->type > ASK_HELLO && h->type < ASK_OF_RANKS && h->type != ASK_ANSWER && h->rank < (uint32_t)self.job->size)
+        asks_take(l, h, h->type == ASK_WATCH, bytes);
+    else
+        line_refuse(l, h->id, TERN_ERR_ARG, "the launcher got a message that cannot be");
+}
+
+static void accept_again(void)
+{
+    if (self.full) event_add(self.readable, NULL);
+    self.full = false;
+}
+
+static void gone(struct line *l)
+{
+    asks_lose(l);
+    accept_again();
+}
+
+static const struct line_calls known = {hear, gone};
+
+/* Takes as long whatever was said. */
+static bool knows_secret(const void *bytes, size_t n)
+{
+    const uint8_t *said = bytes;
+    uint8_t different = 0;
+    if (n != sizeof self.job->secret) return false;
+    for (size_t i = 0; i < n; i++) different |= said[i] ^ self.job->secret[i];
+    return !different;
+}
+
+static void greet(struct line *l, const struct ask_head *h, const void *bytes)
+{
+    if (h->type != ASK_HELLO || !knows_secret(bytes, h->length)) {
+        line_refuse(l, h->id, TERN_ERR_ARG, "the launcher takes questions of its own job's processes only");
+        return;
+    }
+    line_trust(l);
+    line_set_calls(l, &known);
+}
+
+static void left(struct line *l)
+{
+    (void)l;
+    accept_again();
+}
+
+static const struct line_calls strangers = {greet, left};
+
+static bool is_own_user(int fd)
+{
+    struct ucred c;
+    socklen_t n = sizeof c;
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) && (c.uid == getuid() || c.uid == geteuid() || !c.uid);
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *arg)
+{
+    (void)what, (void)arg;
+    for (int one; (one = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0;)
+        if (is_own_user(one))
+            line_open(self.job->base, one, &strangers, STRANGER_S);
+        else
+            close(one);
+    if (errno != EMFILE && errno != ENFILE) return;
+    self.full = true;
+    event_del(self.readable);
+}
+
+/* False with errno. */
+static bool listen_at(uint64_t door)
+{
+    struct sockaddr_un a;
+    self.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (self.fd < 0) return false;
+    if (bind(self.fd, (struct sockaddr *)&a, ask_address(&a, door)) || listen(self.fd, BACKLOG)) return false;
+    self.readable = event_new(self.job->base, self.fd, EV_READ | EV_PERSIST, on_connection, NULL);
+    return self.readable && !event_add(self.readable, NULL);
+}
+
+void desk_start(void)
+{
+    struct job_head *h = self.job->block.head;
+    if (!h) return;
+    uint64_t door;
+    bool open = getrandom(&door, sizeof door, 0) == sizeof door && listen_at(door);
+    if (!open) say_verbose("no socket for questions of the ranks: %s", strerror(errno));
+    h->door = door;
+    /* release: pairs with the acquire of ranks, which read the name then */
+    atomic_store_explicit(&h->door_state, open ? JOB_DOOR_OPEN : JOB_DOOR_CLOSED, memory_order_release);
+    futex_wake_all(&h->door_state);
+}
+
+void desk_open(struct job *j)
+{
+    self.job = j;
+    asks_open(&asks);
+    if (j->root) registry_open(j);
+}

@@ -1,0 +1,26 @@
+/*
+ * desk.h - where the questions of the ranks of this node arrive, and those that other launchers have about its ranks.
+ * What is a matter of the node is answered here; all else goes on to the root, and of a spawned job to the
+ * first mpiexec, where the registry answers it.
+ *
+ * Each process of a job is let in by the job's secret. The socket is made when the ranks have been started, so it costs
+ * their start nothing; a job that asks nothing has this one descriptor more.
+ *
+ * Threads: the main one only.
+ */
+#ifndef TERN_MPIEXEC_DESK_H
+#define TERN_MPIEXEC_DESK_H
+
+#include "mpiexec/asks.h"
+#include "mpiexec/launch.h"
+
+/* Takes questions of other launchers from here on. Before the ranks start. */
+void desk_open(struct job *);
+
+/* The ranks of this node have been started: takes their questions. */
+void desk_start(void);
+
+/* Answers with the card of a rank of this job, on whichever node it runs. */
+void desk_fetch(const struct asker *, uint32_t rank);
+
+#endif

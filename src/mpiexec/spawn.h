@@ -1,0 +1,59 @@
+/*
+ * spawn.h - jobs that ranks spawn. Each has an mpiexec of its own, which the first one starts and which does all that
+ * an mpiexec does: places, starts, watches and ends the ranks of its job, on one host or on several.
+ *
+ *      first mpiexec ---- line (line.h), standard output and error ---- mpiexec of a spawned job
+ *       its job                                                          its job
+ *
+ * What a job asks that concerns others goes along the line to the first mpiexec (registry.h). The new mpiexec is told
+ * what to start by options, as a user would. It says ASK_STARTED when its ranks run, or ASK_FAILED and why; what its
+ * ranks write comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and
+ * the system kills them when it dies.
+ *
+ * Threads: the main one only.
+ */
+#ifndef TERN_MPIEXEC_SPAWN_H
+#define TERN_MPIEXEC_SPAWN_H
+
+#include "mpiexec/asks.h"
+#include "mpiexec/launch.h"
+
+/* ---- the first mpiexec ---- */
+
+/* `argv0`, `own`: this program's name and environment as they were at the start. */
+void spawn_open(const struct job *, char *argv0, char **own);
+
+/* Starts a job for `asker`, a process of the job `parent`, and answers when its ranks run, or none does. */
+void spawn_take(const struct asker *, const char *parent, struct ask_in *);
+
+/* What its launcher says then, by the line of `asker`. */
+void spawn_started(const struct asker *, struct ask_in *);
+void spawn_failed(const struct asker *, struct ask_in *);
+
+/* Passes a signal on to all of them. */
+void spawn_signal(int sig);
+
+/* A process of ours has ended: was it the launcher of a spawned job? */
+bool spawn_exited(pid_t, int status);
+
+/* ---- the mpiexec of a spawned job ---- */
+
+#define SPAWNED_OPTION "--tern-spawned" /* its first word; FD:LIMIT:PARENT follows */
+
+/* Reads that word: from here on what we say before the ranks run is kept, as the reason why they do not. NULL or what
+ * is wrong with it. */
+const char *spawned_open(struct job *, const char *word);
+
+/* The ranks have been started. */
+void spawned_started(struct job *);
+
+/* The end, with this exit code: says why if the ranks have not been started. */
+void spawned_ended(int code);
+
+/* The way to the first mpiexec. False: this is the first one. */
+bool spawned_way(struct way *);
+
+/* Was this mpiexec started for a spawned job? */
+bool spawned_is(void);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * ask.h - questions of a process to its launcher and their answers: what both sides must know of them.
+ *
+ *     rank --- hello: the job's secret ---> mpiexec or daemon of its node      a Unix stream socket, whose abstract
+ *          --- question ------------------>                                     name the job block has (job_head.door)
+ *          <-- answer ---------------------
+ *
+ * The connection is made when a process has something to ask, so a job that asks nothing pays nothing. A daemon passes
+ * a question on to the root, the root of a spawned job to the mpiexec that spawned it; answers come back the same way.
+ *
+ *      0        4      6        8    12     16
+ *      | length | type | status | id | rank | bytes [length]
+ *
+ * All numbers are in network order. `id` is the asker's number of the question, which its answer repeats; `rank` is the
+ * process that asks. An answer has a status: 0, or a code of base/err.h, and then its bytes are a text that says why.
+ *
+ * A list of texts is their number and then the texts; infos are a list of keys and values in turn.
+ *
+ * Contents are numbers of 32 bits, and texts: their length with the final zero, then the bytes. A reader never leaves
+ * its bytes: what is missing reads as 0 or "", and `bad` stays set, so that one look at the end is enough.
+ */
+#ifndef TERN_PROC_ASK_H
+#define TERN_PROC_ASK_H
+
+#include "base/compiler.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define ASK_BYTES_MAX (1u << 20) /* of one question or answer */
+#define ASK_NAME_MAX 256         /* a published name, with its final zero */
+#define ASK_VALUE_MAX 4096       /* what it stands for, with its final zero */
+#define ASK_PAIR_KEY 32          /* bytes */
+
+enum ask_type {
+    ASK_NONE,
+    ASK_HELLO,      /* secret[32]: the first message of a process; no answer */
+    ASK_ANSWER,     /* with a status */
+    ASK_CANCEL,     /* the question `id` needs no answer any more */
+    ASK_LOOK,       /* the card of this rank is there, and somebody may wait for it -> nothing */
+    ASK_PUBLISH,    /* name, value -> nothing */
+    ASK_UNPUBLISH,  /* name -> nothing */
+    ASK_LOOKUP,     /* wait (0 or 1), name -> value */
+    ASK_CONNECT,    /* job -> size, key[32] */
+    ASK_DISCONNECT, /* job -> nothing */
+    ASK_CARD,       /* rank, job -> the card's bytes */
+    ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job */
+    ASK_WATCH,    /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): those that have ended after
+                     the first `seen`; the answer waits until there is something to tell */
+    ASK_OF_RANKS, /* those below are between launchers only */
+    ASK_FETCH,    /* rank: the card of this rank of the asked one's job -> the card's bytes */
+    ASK_STARTED,  /* size, job: of a spawned job's launcher to the one that started it -> nothing */
+    ASK_FAILED,   /* status, words: the same, when it cannot start the job -> nothing */
+    ASK_ENDED,    /* rank, status, clean: a process of a spawned job has ended -> nothing */
+    ASK_TYPES
+};
+
+struct ask_head {
+    uint32_t length;
+    uint16_t type;
+    int16_t status;
+    uint32_t id, rank;
+};
+static_assert(sizeof(struct ask_head) == 16, "wire format");
+
+/* Between the host's order and the network's, both ways. */
+static inline struct ask_head ask_swap(struct ask_head h)
+{
+    return (struct ask_head){.length = htobe32(h.length),
+                             .type = htobe16(h.type),
+                             .status = (int16_t)htobe16((uint16_t)h.status),
+                             .id = htobe32(h.id),
+                             .rank = htobe32(h.rank)};
+}
+
+/* The address of the launcher's socket. A name that begins with a zero byte is no file. */
+static inline socklen_t ask_address(struct sockaddr_un *a, uint64_t door)
+{
+    *a = (struct sockaddr_un){.sun_family = AF_UNIX};
+    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "tern-ask-%016llx", (unsigned long long)door);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* ---- contents ---- */
+
+struct ask_out {
+    uint8_t *bytes;
+    size_t n, room;
+    bool bad; /* there was no room for all */
+};
+
+static inline void ask_put(struct ask_out *o, const void *bytes, size_t n)
+{
+    if (o->bad || n > o->room - o->n) {
+        o->bad = true;
+        return;
+    }
+    if (n) memcpy(o->bytes + o->n, bytes, n);
+    o->n += n;
+}
+
+static inline void ask_put32(struct ask_out *o, uint32_t v)
+{
+    v = htobe32(v);
+    ask_put(o, &v, sizeof v);
+}
+
+static inline void ask_put_text(struct ask_out *o, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    ask_put32(o, (uint32_t)n);
+    ask_put(o, s, n);
+}
+
+struct ask_in {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+static inline struct ask_in ask_of(const void *bytes, size_t n)
+{
+    return (struct ask_in){.at = bytes, .end = (const uint8_t *)bytes + n};
+}
+
+static inline const void *ask_get(struct ask_in *in, size_t n)
+{
+    if (in->bad || (size_t)(in->end - in->at) < n) {
+        in->bad = true;
+        return NULL;
+    }
+    in->at += n;
+    return in->at - n;
+}
+
+static inline uint32_t ask_get32(struct ask_in *in)
+{
+    uint32_t v = 0;
+    const void *at = ask_get(in, sizeof v);
+    if (at) memcpy(&v, at, sizeof v);
+    return be32toh(v);
+}
+
+/* Of at most `most` bytes, the final zero among them. It lies in the reader's bytes. */
+static inline const char *ask_get_text(struct ask_in *in, size_t most)
+{
+    uint32_t n = ask_get32(in);
+    const char *s = n && n <= most ? ask_get(in, n) : NULL;
+    if (s && !s[n - 1] && strlen(s) == n - 1) return s;
+    in->bad = true;
+    return "";
+}
+
+/* Was all there, and is nothing left? */
+static inline bool ask_done(const struct ask_in *in) { return !in->bad && in->at == in->end; }
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs, and
+ * their cards. A launcher does these for all jobs that it runs: the one it was started for, and those spawned from it.
+ *
+ * A function returns 0 or a code with words; TERN_ERR_UNSUPPORTED where the launcher of this process has no such
+ * service.
+ *
+ * Threads: any, after proc_open. A call that waits makes no progress in communication.
+ */
+#ifndef TERN_PROC_DYNAMIC_H
+#define TERN_PROC_DYNAMIC_H
+
+#include "base/compiler.h"
+#include <stdatomic.h>
+
+#define PROC_KEY 32         /* bytes of a pair's key */
+#define PROC_NAME_MAX 256   /* bytes of a published name, and of a job's name, with the final zero */
+#define PROC_VALUE_MAX 4096 /* bytes of what a name stands for, with the final zero */
+
+/* Another job, as proc_connect learns of it. */
+struct proc_job {
+    uint32_t size;
+    uint8_t key[PROC_KEY]; /* known to the processes of the two jobs that are connected, and to the launcher */
+};
+
+/* What has happened to a job that this process watches. */
+struct proc_event {
+    char job[PROC_NAME_MAX];
+    bool ended; /* the whole job: the last event of it. Else one process: */
+    bool clean; /* it ended as it should: with exit code 0, and as an MPI process after MPI_Finalize */
+    uint32_t rank;
+    int status; /* as of waitpid */
+};
+
+/* By what a process learns that there are events: `word` changes (futex, in the job block), and `fd` becomes readable.
+ */
+struct proc_signal {
+    _Atomic uint32_t *word; /* NULL: none */
+    int fd;                 /* -1: none */
+};
+
+/* A program of a job to be spawned. The lists end with NULL; NULL instead of a list: nothing in it. */
+struct proc_app {
+    uint32_t n;              /* processes */
+    const char *const *argv; /* [0] is the program */
+    const char *const *env;  /* "NAME=value": in addition to what the launcher's own job got */
+    const char *wdir;        /* NULL: that of the launcher */
+    const char *const
+        *info; /* key, value, key, value ...: host, hostfile, path, map_by, bind_to ...; others mean nothing */
+};
+
+/* Members that are NULL: not supported. */
+struct proc_dynamic {
+    int (*publish)(const char *name, const char *value);
+    int (*unpublish)(const char *name);
+    int (*lookup)(const char *name, int wait_ms, char *value, size_t cap);
+    int (*connect)(const char *job, struct proc_job *);
+    int (*disconnect)(const char *job);
+    int (*job_card)(const char *job, uint32_t rank, void *buf, size_t cap);
+    int (*watch)(const char *job);
+    int (*unwatch)(const char *job);
+    int (*event)(struct proc_event *);
+    void (*event_signal)(struct proc_signal *);
+    int (*spawn)(const struct proc_app *, int napps, char job[PROC_NAME_MAX], uint32_t *size);
+};
+
+/* Publishes `value` under `name` until the job ends. TERN_ERR_DUPLICATE: the name is taken. */
+int proc_publish(const char *name, const char *value);
+
+/* By a process of the job that published it; TERN_ERR_NOT_FOUND: nobody did. */
+int proc_unpublish(const char *name);
+
+/* What the name stands for, into value (cap bytes). Waits for it at most wait_ms: 0 = not at all, -1 = without end.
+ * TERN_ERR_NOT_FOUND: nobody has published it by then. */
+int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
+
+/* Connects this process to another job of this launcher, by its name (proc_info.job). The key is the same for the
+ * processes of both jobs from the first connect of any of them until the last disconnect; the next one is another. */
+int proc_connect(const char *job, struct proc_job *);
+
+/* The launcher forgets that this process is connected; so it does when the process ends. The caller wipes the key. */
+int proc_disconnect(const char *job);
+
+/* The card of a rank of another job, as proc_card_get: waits until it is there. Returns its length or a code. */
+int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
+
+/* Has the launcher tell of the ends of a job's processes, also of those before. TERN_ERR_NOT_FOUND comes as an event:
+ * the job has ended, and is forgotten. Watching twice is an error. */
+int proc_watch(const char *job);
+int proc_unwatch(const char *job);
+
+/* Takes the next event: 1, 0 = there is none now, or a code. Never waits. */
+int proc_event(struct proc_event *);
+
+/* What to wait for, from the first proc_watch on; one word and one descriptor for all jobs. */
+void proc_event_signal(struct proc_signal *);
+
+/* Has the launcher start the programs together as a new job, and returns when its processes have been started, or none
+ * could be: nothing is left then. The name of the new job connects to it (proc_connect); its processes know ours as
+ * proc_info.parent. TERN_ERR_SPAWN: the launcher could not start it, and the words say why. */
+int proc_spawn(const struct proc_app *, int napps, char job[PROC_NAME_MAX], uint32_t *size);
+
+#endif

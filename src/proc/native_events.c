@@ -1,0 +1,178 @@
+/*
+ * native_events.c - the events of watched jobs: for each of them one question lies at the launcher, which answers when
+ * it has something to tell; then it is asked again, with what is known by now.
+ */
+#include "base/err.h"
+#include "proc/channel.h"
+#include "proc/native_dynamic.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct watch {
+    char job[PROC_NAME_MAX];
+    uint32_t id;   /* of its question */
+    uint32_t seen; /* deaths that the launcher has told of */
+    struct watch *next;
+};
+
+/* An event that nobody has taken yet. */
+struct queued {
+    struct proc_event event;
+    struct queued *next;
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards the rest */
+    struct watch *watches;
+    struct queued *first, **last;
+    uint32_t last_id;
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &self.first};
+
+static struct watch **find(const char *job, uint32_t id)
+{
+    struct watch **at = &self.watches;
+    while (*at && (job ? strcmp((*at)->job, job) != 0 : (*at)->id != id)) at = &(*at)->next;
+    return at;
+}
+
+static int ask(struct watch *w)
+{
+    uint8_t room[PROC_NAME_MAX + 16];
+    struct ask_out q = {.bytes = room, .room = sizeof room};
+    w->id = ++self.last_id;
+    ask_put32(&q, w->seen);
+    ask_put_text(&q, w->job);
+    return channel_post(ASK_WATCH, &q, w->id);
+}
+
+static void forget(struct watch **at)
+{
+    struct watch *w = *at;
+    *at = w->next;
+    free(w);
+}
+
+static int add_watch(const char *job)
+{
+    if (*find(job, 0)) return err_set(TERN_ERR_ARG, "job '%s' is watched already", job);
+    struct watch *w = calloc(1, sizeof *w);
+    if (!w) return err_set(TERN_ERR_NOMEM, "no memory to watch a job");
+    strcpy(w->job, job);
+    w->next = self.watches;
+    self.watches = w;
+    int rc = ask(w);
+    if (rc) forget(&self.watches);
+    return rc;
+}
+
+static int queue(const struct proc_event *e)
+{
+    struct queued *q = malloc(sizeof *q);
+    if (!q) return err_set(TERN_ERR_NOMEM, "no memory for the event that a process of job %s has ended", e->job);
+    *q = (struct queued){.event = *e};
+    *self.last = q;
+    self.last = &q->next;
+    return 0;
+}
+
+static int queue_end(struct watch **at)
+{
+    struct proc_event e = {.ended = true};
+    strcpy(e.job, (*at)->job);
+    forget(at);
+    return queue(&e);
+}
+
+static int queue_deaths(struct watch *w, struct ask_in *in, uint32_t n)
+{
+    int rc = 0;
+    struct proc_event e = {0};
+    strcpy(e.job, w->job);
+    for (; n && !in->bad && !rc; n--, w->seen++) {
+        e.rank = ask_get32(in);
+        e.status = (int)ask_get32(in);
+        e.clean = ask_get32(in);
+        if (!in->bad) rc = queue(&e);
+    }
+    return rc;
+}
+
+/* An answer: what has happened to one job. One that nobody watches any more may still be answered. */
+static int take_answer(uint32_t id, int status, const struct channel_answer *a)
+{
+    struct watch **at = find(NULL, id);
+    struct ask_in in = ask_of(a->bytes, a->n);
+    if (!*at) return 0;
+    if (status == TERN_ERR_NOT_FOUND) return queue_end(at);
+    if (status) return status;
+    bool ended = ask_get32(&in);
+    int rc = queue_deaths(*at, &in, ask_get32(&in));
+    if (rc || !ask_done(&in)) return rc ? rc : err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
+    return ended ? queue_end(at) : ask(*at);
+}
+
+static int collect(void)
+{
+    uint32_t id;
+    int status, rc;
+    struct channel_answer a;
+    while ((rc = channel_collect(&id, &status, &a)) > 0) {
+        rc = take_answer(id, status, &a);
+        free(a.bytes);
+        if (rc) return rc;
+    }
+    return rc;
+}
+
+static bool pop(struct proc_event *e)
+{
+    struct queued *q = self.first;
+    if (!q) return false;
+    *e = q->event;
+    self.first = q->next;
+    if (!q->next) self.last = &self.first;
+    free(q);
+    return true;
+}
+
+/* ---- what is called ---- */
+
+int native_watch(const char *job)
+{
+    pthread_mutex_lock(&self.lock);
+    int rc = add_watch(job);
+    pthread_mutex_unlock(&self.lock);
+    return rc;
+}
+
+int native_unwatch(const char *job)
+{
+    int rc = 0;
+    pthread_mutex_lock(&self.lock);
+    struct watch **at = find(job, 0);
+    if (!*at)
+        rc = err_set(TERN_ERR_NOT_FOUND, "job '%s' is not watched", job);
+    else
+        rc = channel_cancel((*at)->id);
+    if (*at) forget(at);
+    pthread_mutex_unlock(&self.lock);
+    return rc;
+}
+
+int native_event(struct proc_event *e)
+{
+    pthread_mutex_lock(&self.lock);
+    int rc = self.first ? 0 : collect();
+    if (pop(e)) rc = 1;
+    pthread_mutex_unlock(&self.lock);
+    return rc;
+}
+
+void native_events_close(void)
+{
+    struct proc_event e;
+    while (self.watches) forget(&self.watches);
+    while (pop(&e)) continue;
+}
