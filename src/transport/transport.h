@@ -35,6 +35,7 @@
 
 struct tp_dom; /* a transport opened by this process; its first member is struct tp_dom_head */
 struct peer;
+struct tp_remote;
 
 enum tp_cap {
     TP_CAP_BCOPY = 1 << 0,  /* am_bcopy */
@@ -42,6 +43,7 @@ enum tp_cap {
     TP_CAP_MAP = 1 << 2,    /* map: a shared segment of the peer's can be looked into */
     TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
+    TP_CAP_REMOTE = 1 << 5, /* remote: registered memory of the peer's is reached without its help */
 };
 
 /* Ids of active messages: a small closed set, so that the table is an array. */
@@ -62,7 +64,9 @@ enum tp_am {
     AM_CALL,
     AM_CLASH,
     AM_PAD, /* reserved for the transports: a filler that is not delivered */
-    AM_COUNT = 16
+    AM_REMOTE,      /* emulate.h */
+    AM_REMOTE_BACK,
+    AM_COUNT
 };
 
 /* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
@@ -145,6 +149,10 @@ struct tp_ops {
     /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until the next call or
      * ep_close. Needs TP_CAP_WINDOW; NULL, and the flag withdrawn, when the system refuses. */
     void *(*window)(struct tp_ep *, uint64_t place, size_t n);
+
+    /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE; NULL,
+     * or without the flag: they go by messages. */
+    const struct tp_remote *remote;
 
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);

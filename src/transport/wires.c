@@ -4,6 +4,8 @@
 #include "transport/wires.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "transport/emulate.h"
+#include "transport/peer.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -83,12 +85,14 @@ int wires_open(void)
 {
     int rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
+    remote_open();
     if (!near_count) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     return rc ? rc : open_bell();
 }
 
 void wires_close(void)
 {
+    remote_close();
     shared_close();
     bell_close(bell);
     bell = &own_bell;
@@ -102,12 +106,15 @@ void wires_close(void)
 
 void wires_ep_close(struct tp_ep *ep)
 {
+    remote_forget(container_of(ep, struct peer, ep));
     for (int d = 0; d < dom_count; d++)
         if (doms[d].ops == ep->ops) {
             doms[d].ops->ep_close(doms[d].dom, ep);
             return;
         }
 }
+
+const struct wire *wires_at(int i) { return i < dom_count ? &doms[i] : NULL; }
 
 bool wires_any_far(void) { return far_count > 0; }
 
@@ -185,6 +192,7 @@ int wires_progress_near(int budget) { return progress_near(budget); }
 int wires_progress(int budget)
 {
     int n = progress_near(budget);
+    if (unlikely(!list_empty(&emulate_waiting))) n += emulate_progress();
     return likely(!far_count) ? n : progress_far(budget, n);
 }
 
@@ -198,6 +206,7 @@ struct bell *wires_bell(void) { return bell; }
 
 bool wires_idle(bool want_room)
 {
+    want_room |= !list_empty(&emulate_waiting);
     for (int i = 0; i < near_count; i++)
         if (!near[i].ops->idle(near[i].dom, want_room)) return false;
     for (int i = 0; i < far_count; i++)
@@ -230,6 +239,7 @@ void wires_trim(void)
 
 bool wires_drained(void)
 {
+    if (!list_empty(&emulate_waiting)) return false;
     for (int i = 0; i < dom_count; i++)
         if (doms[i].ops->drained && !doms[i].ops->drained(doms[i].dom)) return false;
     return true;

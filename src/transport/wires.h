@@ -24,6 +24,7 @@ extern const struct tp_ops *const wires_known[];
 int wires_open(void);
 void wires_close(void);
 bool wires_any_far(void);
+const struct wire *wires_at(int i); /* in the order of TERN_TRANSPORTS; NULL behind the last */
 const char *wires_absent(void); /* why the last one that could not be opened could not: ": words", or "" */
 
 /* Closes the way to one peer. */

@@ -96,8 +96,9 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
     PARTY_CHECK(!(ep->caps & TP_CAP_WINDOW) || o->window);
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY)));
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY | TP_CAP_REMOTE)));
     PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
+    PARTY_CHECK(!(ep->caps & TP_CAP_REMOTE) == !o->remote);
     PARTY_CHECK(ep->max_short >= 64);
     PARTY_CHECK(!o->helped || !o->helped(&other()->ep)); /* nobody has a helper here */
     PARTY_CHECK(!(o->bell || o->wait_fd) == !o->idle); /* who can wake a sleeper can tell whether to sleep */
