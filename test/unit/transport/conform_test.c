@@ -3,7 +3,7 @@
  * self and mock within one process, shm and tcp between two. Each case is a function that all
  * processes of a party run; "the other" is the other process, or oneself.
  */
-#include "party.h"
+#include "conform.h"
 #include "base/err.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
@@ -16,14 +16,14 @@
 #include <string.h>
 #include <sys/uio.h>
 
-static const struct tested {
-    const char *name;
-    uint32_t processes;
-} wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}, {"tcp", 2}};
+static const struct tested wires[] = {{"self", 1}, {"mock", 1}, {"shm", 2}, {"tcp", 2}};
 static const struct tested *wire;
-static uint64_t seed; /* the same in all processes */
+static uint64_t seed;
+const struct tested *conform_wire;
+uint64_t conform_seed;
 
 static struct peer *other(void) { return peer_get(party->size - 1 - party_rank); }
+struct peer *conform_other(void) { return other(); }
 
 static unsigned char pattern(uint64_t n, size_t i) { return (unsigned char)((n * 131 + i) * 0x9e3779b1u >> 13); }
 
@@ -81,6 +81,8 @@ static void meet(void)
     }
     while (atomic_load(&party->round) == round) wires_progress(64);
 }
+
+void conform_meet(void) { meet(); }
 
 /* ---- cases ---- */
 
@@ -405,8 +407,9 @@ static bool leave_taking(void)
 static void run(bool (*member)(void))
 {
     for (size_t i = 0; i < ARRAY_LEN(wires); i++) {
-        wire = &wires[i];
-        if (!party_run(wire->processes, member)) fail_msg("%s does not conform", wire->name);
+        conform_wire = wire = &wires[i];
+        bool many = member == remote_many_origins && wire->processes > 1;
+        if (!party_run(many ? 3 : wire->processes, member)) fail_msg("%s does not conform", wire->name);
     }
 }
 
@@ -427,6 +430,12 @@ CASE(from_memory_to_memory)
 CASE(get_and_put)
 CASE(mapped_memory)
 CASE(leave_taking)
+CASE(remote_model)
+CASE(remote_rights_and_ranges)
+CASE(remote_deregistered)
+CASE(remote_peer_ends)
+CASE(remote_memory_grows)
+CASE(remote_many_origins)
 
 int main(void)
 {
@@ -435,8 +444,11 @@ int main(void)
         cmocka_unit_test(test_random_sizes),      cmocka_unit_test(test_again),         cmocka_unit_test(test_largest_fits_anywhere),
         cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
         cmocka_unit_test(test_from_memory_to_memory), cmocka_unit_test(test_leave_taking),
+        cmocka_unit_test(test_remote_model),      cmocka_unit_test(test_remote_rights_and_ranges),
+        cmocka_unit_test(test_remote_deregistered), cmocka_unit_test(test_remote_peer_ends),
+        cmocka_unit_test(test_remote_memory_grows), cmocka_unit_test(test_remote_many_origins),
     };
-    seed = party_seed();
+    conform_seed = seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
