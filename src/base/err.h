@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 
 enum tern_err {
+    TERN_DONE = 1, /* no error: complete on return, of calls that may also complete later */
     TERN_OK = 0,
     TERN_AGAIN = -1,        /* not now: nothing reserved, nothing sent; try later */
     TERN_ERR_NOMEM = -2,    /* memory or another resource is exhausted */

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "pt2pt/protocol.h"
+#include "transport/remote.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -214,6 +215,7 @@ int pt_bury(struct lane *l)
     for (struct link *a; (a = list_pop(&l->lost)); n++) {
         struct peer *p = container_of(a, struct peer, in_lost);
         end_parked(p);
+        remote_lost(p);
         end_known(l, p);
         end_incoming(l, p);
         end_receives(l, p);

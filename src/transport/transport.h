@@ -37,6 +37,7 @@
 
 struct tp_dom; /* a transport opened by this process; the transport's own */
 struct peer;
+struct tp_remote;
 
 enum tp_cap {
     TP_CAP_BCOPY = 1 << 0,  /* am_bcopy */
@@ -44,6 +45,7 @@ enum tp_cap {
     TP_CAP_MAP = 1 << 2,    /* map: a shared segment of the peer's can be looked into */
     TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
+    TP_CAP_REMOTE = 1 << 5, /* remote: registered memory of the peer's is reached without its help */
 };
 
 /* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
@@ -138,9 +140,12 @@ struct tp_ops {
     /* The memory at `offset` of the peer's shared segment. Needs TP_CAP_MAP; valid until ep_close. */
     void *(*map)(struct tp_ep *, uint64_t offset, size_t n);
 
-    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until the next call or
-     * ep_close. Needs TP_CAP_WINDOW; NULL, and the flag withdrawn, when the system refuses. */
+    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close. Needs TP_CAP_WINDOW; NULL, and the flag withdrawn, when the system refuses. */
     void *(*window)(struct tp_ep *, uint64_t place, size_t n);
+
+    /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE; NULL,
+     * or without the flag: they go by messages. */
+    const struct tp_remote *remote;
 
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);

@@ -4,6 +4,8 @@
 #include "transport/wires.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "transport/emulate.h"
+#include "transport/peer.h"
 #include "transport/find.h"
 #include "transport/shared.h"
 
@@ -109,8 +111,10 @@ static int open_listed(const char *list)
 
 int wires_open(void)
 {
+    int rc = remote_open();
+    if (rc) return rc;
     messages = tp_am_seal();
-    int rc = open_listed(var_text(VAR_TRANSPORTS));
+    rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     open_turns();
@@ -119,6 +123,7 @@ int wires_open(void)
 
 void wires_close(void)
 {
+    remote_close();
     shared_close();
     bell_close(bell);
     bell = &own_bell;
@@ -133,6 +138,7 @@ void wires_close(void)
 
 void wires_ep_close(struct tp_ep *ep)
 {
+    remote_forget(container_of(ep, struct peer, ep));
     for (int d = 0; d < dom_count; d++)
         if (doms[d].ops == ep->ops) {
             doms[d].ops->ep_close(doms[d].dom, ep);
@@ -252,6 +258,7 @@ int wires_progress_cheap(int budget) { return progress_cheap(budget); }
 int wires_progress(int budget)
 {
     int n = progress_cheap(budget);
+    if (unlikely(!list_empty(&emulate_waiting))) n += emulate_progress();
     return likely(!costly_count) ? n : progress_costly(budget, n);
 }
 
@@ -265,6 +272,7 @@ struct bell *wires_bell(void) { return bell; }
 
 bool wires_idle(bool want_room)
 {
+    want_room |= !list_empty(&emulate_waiting);
     for (int i = 0; i < cheap_count; i++)
         if (!cheap[i].ops->idle(cheap[i].dom, want_room)) return false;
     for (int i = 0; i < costly_count; i++)
@@ -298,6 +306,7 @@ void wires_trim(void)
 
 bool wires_drained(void)
 {
+    if (!list_empty(&emulate_waiting)) return false;
     for (int i = 0; i < dom_count; i++)
         if (doms[i].ops->drained && !doms[i].ops->drained(doms[i].dom)) return false;
     return true;

@@ -6,6 +6,7 @@
 #include "proc/proc.h"
 #include "transport/peer.h"
 #include "transport/pieces.h"
+#include "transport/remote.h"
 #include "transport/shared.h"
 
 #include <string.h>
@@ -54,7 +55,7 @@ static int self_ep_open(struct tp_dom *dom, struct peer *peer, const void *card,
     ep->am_short = self_am_short;
     ep->priv = peer;
     ep->max_short = 8192;
-    ep->caps = TP_CAP_GETPUT | TP_CAP_MAP;
+    ep->caps = TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_REMOTE;
     return 0;
 }
 
@@ -85,6 +86,41 @@ static void *self_map(struct tp_ep *ep, uint64_t offset, size_t n)
     return shared_at(offset);
 }
 
+/* Registered memory is in place. */
+static int self_mem_reg(struct tp_dom *dom, uint64_t id, void *base, size_t bytes, uint32_t access, void **mem)
+{
+    (void)dom, (void)base, (void)bytes, (void)access;
+    *mem = remote_find(id);
+    return 0;
+}
+
+static void self_mem_dereg(struct tp_dom *dom, void *mem) { (void)dom, (void)mem; }
+
+static int self_key_pack(struct tp_dom *dom, const void *mem, void *buf, size_t cap)
+{
+    (void)dom, (void)mem, (void)buf, (void)cap;
+    return 0; /* the id is enough */
+}
+
+static int self_key_open(struct tp_ep *ep, const void *packed, size_t n, struct remote_key *k)
+{
+    struct remote_mem *m = remote_find(k->id);
+    (void)ep, (void)packed, (void)n;
+    if (!m) return err_set(TERN_ERR_NOT_FOUND, "memory of this process is not registered any more");
+    k->at = m->base;
+    k->live = &m->live;
+    k->bytes = m->bytes;
+    k->access = m->access;
+    return 0;
+}
+
+static const struct tp_remote self_remote = {
+    .mem_reg = self_mem_reg,
+    .mem_dereg = self_mem_dereg,
+    .key_pack = self_key_pack,
+    .key_open = self_key_open,
+};
+
 static void self_nudge(struct tp_ep *ep) { (void)ep; } /* who nudges is awake */
 
 const struct tp_ops tp_self = {
@@ -101,5 +137,6 @@ const struct tp_ops tp_self = {
     .get = self_get,
     .put = self_put,
     .map = self_map,
+    .remote = &self_remote,
     .nudge = self_nudge,
 };

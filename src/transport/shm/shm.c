@@ -155,7 +155,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     ep->am_short = e->common ? shm_am_common : shm_am_short;
     ep->priv = e;
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
-    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | (e->common ? 0 : TP_CAP_BCOPY);
+    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_REMOTE | (e->common ? 0 : TP_CAP_BCOPY);
     connect_cma(ep, &c);
     return 0;
 }
@@ -235,6 +235,7 @@ const struct tp_ops tp_shm = {
     .put = shm_put,
     .map = shm_map,
     .window = shm_window,
+    .remote = &shm_remote,
     .nudge = shm_nudge,
     .left = shm_left,
     .helped = shm_helped,

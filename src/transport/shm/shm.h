@@ -1,12 +1,14 @@
 /*
  * shm.h - what the parts of the shared-memory transport share: shm.c (life and
  * wire-up), memory.c (where segments lie), ring.c (messages), cma.c
- * (single copies between processes).
+ * (single copies between processes), window.c (arenas of peers), keys.c
+ * (registered memory).
  */
 #ifndef TERN_TRANSPORT_SHM_H
 #define TERN_TRANSPORT_SHM_H
 
 #include "transport/peer.h"
+#include "transport/remote.h"
 #include "transport/shm/segment.h"
 
 /* What peers are told about this process. */
@@ -41,6 +43,7 @@ struct shm_ep {
     size_t mapped;
     char *arena;          /* the peer's arena, NULL until it is needed */
     uint64_t arena_bytes; /* of it mapped */
+    struct shm_window *window; /* its mappings (window.c) */
     struct link in_all;   /* in shm_dom.eps */
 };
 
@@ -101,6 +104,8 @@ int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iove
 
 void *shm_window(struct tp_ep *, uint64_t place, size_t n);
 void shm_window_close(struct shm_ep *);
+
+extern TERN_HIDDEN const struct tp_remote shm_remote; /* keys.c */
 
 /* Lets the other ranks copy from and to this process, where Yama forbids that unless it is asked for. */
 void shm_cma_allow(void);

@@ -1,12 +1,29 @@
 /*
- * window.c - the memory arena of a peer (transport/arena.h) mapped into this
- * process: at the first large message that lies in it, and again when it has grown.
+ * window.c - the memory arena of a peer (transport/arena.h) mapped into this process, at the first operation on memory
+ * that lies in it.
+ *
+ *     arena       | mapped | reserved address space |
+ *     older       | mapped | -> older
+ *
+ * When the arena has grown, the new part is mapped behind the old one, so pointers into it stay valid until the way is
+ * closed. If the reservation is too short, the whole arena is mapped once more elsewhere, and the older mapping stays.
  */
 #include "transport/shm/shm.h"
 
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define RESERVE_TIMES 16                    /* an arena doubles, so it may grow four times ... */
+#define RESERVE_LEAST ((uint64_t)4 << 30)   /* ... or this large, in bytes of address space */
+
+struct shm_window {
+    struct shm_window *older;
+    char *at;
+    uint64_t range, bytes; /* reserved, and mapped of it */
+};
 
 /* The peer's memfd; -1 if it has none, or will not let us. */
 static int open_arena(const struct shm_ep *e)
@@ -19,7 +36,60 @@ static int open_arena(const struct shm_ep *e)
     return e->open_to_us ? shm_open_foreign((uint32_t)e->pid, told - 1, file) : -1;
 }
 
-/* Maps all that there is now, in place of what was mapped. True if that is `need` bytes or more. */
+/* Address space for an arena of so many bytes that may grow; where it is limited, for no more than that. */
+static bool reserve(struct shm_window *w, uint64_t bytes)
+{
+    struct rlimit r;
+    bool limited = getrlimit(RLIMIT_AS, &r) || r.rlim_cur != RLIM_INFINITY;
+    uint64_t range = limited ? bytes : max_size(RESERVE_TIMES * bytes, RESERVE_LEAST);
+    void *p = mmap(NULL, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED && range > bytes) p = mmap(NULL, range = bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return false;
+    w->at = p;
+    w->range = range;
+    return true;
+}
+
+static struct shm_window *new_window(struct shm_window *older, uint64_t bytes)
+{
+    struct shm_window *w = malloc(sizeof *w);
+    if (!w) return NULL;
+    *w = (struct shm_window){.older = older};
+    if (reserve(w, bytes)) return w;
+    free(w);
+    return NULL;
+}
+
+/* Maps [w->bytes, bytes) of the arena, which begins at `offset` of the file, behind what is mapped. */
+static bool extend(struct shm_window *w, int fd, uint64_t offset, uint64_t bytes)
+{
+    uint64_t more = bytes - w->bytes;
+    void *p = more ? mmap(w->at + w->bytes, more, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
+                          (off_t)(offset + w->bytes))
+                   : w->at;
+    if (p == MAP_FAILED) return false;
+    if (more) madvise(p, more, MADV_DONTDUMP); /* as in shm_memory_mmap */
+    w->bytes = bytes;
+    return true;
+}
+
+static bool map_more(struct shm_ep *e, int fd, uint64_t offset, uint64_t bytes)
+{
+    struct shm_window *w = e->window && bytes <= e->window->range ? e->window : new_window(e->window, bytes);
+    if (!w) return false;
+    bool good = extend(w, fd, offset, bytes);
+    if (!good && w != e->window) {
+        munmap(w->at, w->range);
+        free(w);
+    }
+    if (!good) return false;
+    e->window = w;
+    e->arena = w->at;
+    e->arena_bytes = bytes;
+    return true;
+}
+
+/* Maps all that there is now. True if that is `need` bytes or more. */
 static bool map_arena(struct shm_ep *e, uint64_t need)
 {
     struct stat st;
@@ -29,20 +99,16 @@ static bool map_arena(struct shm_ep *e, uint64_t need)
     uint64_t bytes = atomic_load_explicit(&e->segment->arena.bytes, memory_order_relaxed);
     bool there =
         !fstat(fd, &st) && bytes >= need && offset <= (uint64_t)st.st_size && bytes <= (uint64_t)st.st_size - offset;
-    void *p = there ? shm_memory_mmap(fd, offset, bytes) : NULL;
+    if (there) there = map_more(e, fd, offset, bytes);
     close(fd);
-    if (!p) return false;
-    shm_window_close(e);
-    e->arena = p;
-    e->arena_bytes = bytes;
-    return true;
+    return there;
 }
 
 void *shm_window(struct tp_ep *ep, uint64_t place, size_t n)
 {
     struct shm_ep *e = ep->priv;
     bool there = place < e->arena_bytes && n <= e->arena_bytes - place;
-    if (unlikely(!there) && !map_arena(e, place + n)) {
+    if (unlikely(!there) && (n > UINT64_MAX - place || !map_arena(e, place + n))) {
         ep->caps &= ~(uint32_t)TP_CAP_WINDOW;
         return NULL;
     }
@@ -51,7 +117,12 @@ void *shm_window(struct tp_ep *ep, uint64_t place, size_t n)
 
 void shm_window_close(struct shm_ep *e)
 {
-    if (e->arena) munmap(e->arena, e->arena_bytes);
+    while (e->window) {
+        struct shm_window *w = e->window;
+        e->window = w->older;
+        munmap(w->at, w->range);
+        free(w);
+    }
     e->arena = NULL;
     e->arena_bytes = 0;
 }

@@ -3,7 +3,7 @@
  * self and mock within one process, shm, tcp and the module of test/wire between two. Each case is a function that all
  * processes of a party run; "the other" is the other process, or oneself.
  */
-#include "party.h"
+#include "conform.h"
 #include "base/err.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
@@ -17,15 +17,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static const struct tested {
-    const char *name;
-    uint32_t processes;
-    uint64_t messages; /* of random sizes: more where they cost no system call */
-} wires[] = {{"self", 1, 100000}, {"mock", 1, 100000}, {"shm", 2, 1000000}, {"tcp", 2, 200000}, {"unix", 2, 200000}};
+static const struct tested wires[] = {
+    {"self", 1, 100000}, {"mock", 1, 100000}, {"shm", 2, 1000000}, {"tcp", 2, 200000}, {"unix", 2, 200000}};
 static const struct tested *wire;
-static uint64_t seed; /* the same in all processes */
+static uint64_t seed;
+const struct tested *conform_wire;
+uint64_t conform_seed;
 
 static struct peer *other(void) { return peer_get(party->size - 1 - party_rank); }
+struct peer *conform_other(void) { return other(); }
 
 static unsigned char pattern(uint64_t n, size_t i) { return (unsigned char)((n * 131 + i) * 0x9e3779b1u >> 13); }
 
@@ -85,6 +85,8 @@ static void meet(void)
     while (atomic_load(&party->round) == round) wires_progress(64);
 }
 
+void conform_meet(void) { meet(); }
+
 /* ---- cases ---- */
 
 /* A capability is announced if and only if it can be used; what is not optional is there. */
@@ -99,8 +101,9 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
     PARTY_CHECK(!(ep->caps & TP_CAP_WINDOW) || o->window);
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY)));
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY | TP_CAP_REMOTE)));
     PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
+    PARTY_CHECK(!(ep->caps & TP_CAP_REMOTE) == !o->remote);
     PARTY_CHECK(ep->max_short >= 64);
     PARTY_CHECK(!o->helped || !o->helped(&other()->ep)); /* nobody has a helper here */
     PARTY_CHECK(!(o->bell || o->wait_fd) == !o->idle); /* who can wake a sleeper can tell whether to sleep */
@@ -438,8 +441,9 @@ static bool sudden_death(void)
 static void run(bool (*member)(void))
 {
     for (size_t i = 0; i < ARRAY_LEN(wires); i++) {
-        wire = &wires[i];
-        if (!party_run(wire->processes, member)) fail_msg("%s does not conform", wire->name);
+        conform_wire = wire = &wires[i];
+        bool many = member == remote_many_origins && wire->processes > 1;
+        if (!party_run(many ? 3 : wire->processes, member)) fail_msg("%s does not conform", wire->name);
     }
 }
 
@@ -461,6 +465,12 @@ CASE(get_and_put)
 CASE(mapped_memory)
 CASE(leave_taking)
 CASE(sudden_death)
+CASE(remote_model)
+CASE(remote_rights_and_ranges)
+CASE(remote_deregistered)
+CASE(remote_peer_ends)
+CASE(remote_memory_grows)
+CASE(remote_many_origins)
 
 int main(void)
 {
@@ -470,8 +480,11 @@ int main(void)
         cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
         cmocka_unit_test(test_from_memory_to_memory), cmocka_unit_test(test_leave_taking),
         cmocka_unit_test(test_sudden_death),
+        cmocka_unit_test(test_remote_model),      cmocka_unit_test(test_remote_rights_and_ranges),
+        cmocka_unit_test(test_remote_deregistered), cmocka_unit_test(test_remote_peer_ends),
+        cmocka_unit_test(test_remote_memory_grows), cmocka_unit_test(test_remote_many_origins),
     };
-    seed = party_seed();
+    conform_seed = seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

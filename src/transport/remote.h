@@ -1,0 +1,147 @@
+/*
+ * remote.h - memory of other processes. Its owner registers it and sends a packed key, which does not depend on
+ * addresses, to other processes. They open the key and then read, write and change the memory from there (DESIGN of the
+ * one-sided operations: RMA-2, RMA-3, RMA-13).
+ *
+ *     owner     remote_reg -> remote_key_pack ~~ message ~~> remote_key_open    origin
+ *                                                            remote_put, remote_get, remote_amo, remote_flush
+ *               remote_dereg        <~~ message ~~           remote_key_close
+ *
+ * One set of calls for all ways. Which way an operation goes is decided when the key is opened:
+ *   mapped    the memory is mapped here (key->at): loads, stores and atomic instructions of the processor
+ *   direct    the wire reads and writes it without the owner's help (struct tp_remote)
+ *   messages  the owner does it when it makes progress (emulate.c). Any wire has this way, so all operations work.
+ *
+ * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once, later
+ * or during the call; TERN_AGAIN: nothing was started; else a code with words, and op->done is not called.
+ *
+ *   put            complete: the local memory may change again. In the owner's memory: after a flush
+ *   get            complete: the data is in the local memory, which must not be used before
+ *   amo            with a result: complete when the operation has been done and the result is there;
+ *                  without one: as a put, and nothing of the caller's is kept
+ *   flush          complete: all puts and amos that this process has started to the peer before are in its memory
+ *
+ * A put, or an amo without a result, that the owner refuses ends well by itself; the next flush has the code.
+ *
+ * Order: none between operations but by flush, with one exception: amos of one process through one key are done in the
+ * order of the calls.
+ *
+ * Atomicity: an amo is one atomic operation of a processor that has the memory, at a place aligned to its width. So the
+ * amos of all processes, by whatever ways and keys, and atomic operations of that width by the owner itself, are
+ * atomic with respect to each other. A wire whose hardware cannot keep this leaves amos to messages. Puts and gets are
+ * not atomic.
+ *
+ * The end: an owner deregisters memory when the others have closed their keys. What is started through a key whose memory
+ * has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing; what is under way meanwhile may touch the memory.
+ *
+ * Threads: under the lane's lock, as all of a transport; loads, stores and atomic instructions at remote_at: any thread.
+ */
+#ifndef TERN_TRANSPORT_REMOTE_H
+#define TERN_TRANSPORT_REMOTE_H
+
+#include "transport/transport.h"
+
+struct remote_mem; /* registered memory of this process */
+
+enum remote_access { REMOTE_READ = 1, REMOTE_WRITE = 2, REMOTE_ATOMIC = 4 };
+
+/* Atomic operations on unsigned integers of 1, 2, 4 or 8 bytes in the order of bytes of the processor. */
+enum remote_op { REMOTE_ADD, REMOTE_AND, REMOTE_OR, REMOTE_XOR, REMOTE_SWAP, REMOTE_CAS, REMOTE_OPS };
+
+struct remote_amo {
+    enum remote_op op;
+    uint32_t width;            /* 1, 2, 4, 8 */
+    uint64_t operand, compare; /* the lower `width` bytes count; compare: of REMOTE_CAS, which stores operand if it is there */
+};
+
+#define REMOTE_BYTES_MAX ((uint64_t)1 << 48) /* of one registered memory */
+#define REMOTE_KEY_MAX 160                   /* bytes of a packed key, at most */
+
+/* Memory of another process, opened here. */
+struct remote_key {
+    struct peer *peer;
+    char *at;                     /* it is mapped here, at this address until the key is closed; NULL: it is not */
+    const _Atomic uint64_t *live; /* `id` as long as the memory is registered; NULL: only the owner knows */
+    uint64_t id, bytes;
+    uint32_t access; /* enum remote_access */
+    uint8_t align;   /* address of its first byte, modulo 8 */
+    bool direct;     /* put and get are the wire's */
+    bool direct_amo; /* so are amos */
+    uint64_t priv;   /* the wire's own */
+};
+
+/* What a wire does by itself; tp_ops.remote. Who, block, memory: as in transport.h, unless said otherwise. */
+struct tp_remote {
+    /* Memory of this process that others may reach by this wire; `id` is its number in this process. TERN_ERR_UNSUPPORTED:
+     * not by this wire. The wire's own state of it in *mem. */
+    int (*mem_reg)(struct tp_dom *, uint64_t id, void *base, size_t bytes, uint32_t access, void **mem);
+    void (*mem_dereg)(struct tp_dom *, void *mem);
+
+    /* Writes what peers need to reach it, at most cap bytes; returns the length. */
+    int (*key_pack)(struct tp_dom *, const void *mem, void *buf, size_t cap);
+
+    /* Sets `at`, `live`, `direct`, `direct_amo` and `priv` of a key whose other members are set. TERN_ERR_UNSUPPORTED: operations
+     * go by messages. */
+    int (*key_open)(struct tp_ep *, const void *packed, size_t n, struct remote_key *);
+    void (*key_close)(struct tp_ep *, struct remote_key *); /* NULL: nothing to do */
+
+    /* As remote_put and so on, checked already, for keys with `direct`. TERN_ERR_UNSUPPORTED: it has ceased to work, and the
+     * operation goes by messages, as all others through the key from then on. Needed if key_open sets the flags. */
+    int (*put)(struct tp_ep *, struct remote_key *, uint64_t offset, const void *local, size_t n, struct tp_op *);
+    int (*get)(struct tp_ep *, struct remote_key *, uint64_t offset, void *local, size_t n, struct tp_op *);
+    int (*amo)(struct tp_ep *, struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
+
+    /* Puts and amos of this wire are done at the peer. Never TERN_AGAIN. NULL: they are so when they are complete. */
+    int (*flush)(struct tp_ep *, struct tp_op *);
+};
+
+/* Registers [base, base + bytes), which stays the caller's, with all transports. `access`: what others may do there. */
+int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **);
+void remote_dereg(struct remote_mem *);
+
+/* Writes the key for other processes into buf, at most REMOTE_KEY_MAX bytes; the length, or a code. */
+int remote_key_pack(const struct remote_mem *, void *buf, size_t cap);
+
+/* Opens a key that `peer` has packed. 0, or a code: the bytes are no key, or there is no memory or connection. */
+int remote_key_open(struct peer *, const void *packed, size_t n, struct remote_key **);
+void remote_key_close(struct remote_key *); /* nothing is under way through it */
+
+int remote_put(struct remote_key *, uint64_t offset, const void *local, size_t n, struct tp_op *);
+int remote_get(struct remote_key *, uint64_t offset, void *local, size_t n, struct tp_op *);
+
+/* The value from before goes to `result`, `width` bytes, unless that is NULL. */
+int remote_amo(struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
+
+int remote_flush(struct peer *, struct tp_op *);
+
+/* The memory itself, where it is mapped: [offset, offset + n) of it; NULL: it is not, or is not so long. */
+static inline void *remote_at(const struct remote_key *k, uint64_t offset, size_t n)
+{
+    return k->at && offset <= k->bytes && n <= k->bytes - offset ? k->at + offset : NULL;
+}
+
+/* The peer is lost (peer.lost has the words): what is under way to it ends with TERN_ERR_PEER. From progress. */
+void remote_lost(struct peer *);
+
+/* ---- for the rest of the transport layer ---- */
+
+/* The memory with this id that is registered now; NULL: none. */
+struct remote_mem {
+    char *base;
+    uint64_t bytes, id;
+    uint32_t access, slot;
+    _Atomic uint64_t live;     /* id, 0 when it is not registered */
+    struct remote_mem *unused; /* the next that is not */
+    void *wire[8];             /* tp_remote's, by number of the wire */
+};
+struct remote_mem *remote_find(uint64_t id);
+bool remote_was(uint64_t id); /* is it one that has been deregistered? */
+
+/* Fault injection and measurement: false: keys that are opened from now on go by messages. */
+extern TERN_HIDDEN bool remote_by_wires;
+
+int remote_open(void); /* before the transports open: its messages have ids. 0, or a code with words */
+void remote_close(void);
+void remote_forget(struct peer *); /* its way is closed, and nothing is under way */
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * conform.h - what the files of conform_test share: the wire that is tested, and the other process.
+ */
+#ifndef TERN_TEST_CONFORM_H
+#define TERN_TEST_CONFORM_H
+
+#include "party.h"
+#include "transport/peer.h"
+
+struct tested {
+    const char *name;
+    uint32_t processes;
+    uint64_t messages; /* of random sizes: more where they cost no system call */
+};
+extern const struct tested *conform_wire;
+extern uint64_t conform_seed; /* the same in all processes */
+
+struct peer *conform_other(void); /* the other process, or this one where there is no other */
+void conform_meet(void);          /* as party_meet; what was sent before goes its way meanwhile */
+
+/* conform_remote.c: cases. Each is run by all processes of a party. */
+bool remote_model(void);
+bool remote_rights_and_ranges(void);
+bool remote_deregistered(void);
+bool remote_peer_ends(void);
+bool remote_memory_grows(void);
+bool remote_many_origins(void); /* by 3 processes where there may be more than one */
+
+#endif
