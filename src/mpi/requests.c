@@ -32,7 +32,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
     }
     status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
     int error = r->result.error;
-    if (unlikely(error == TERN_ERR_PEER)) recall(r);
+    if (unlikely(err_is_of_peer(error))) recall(r);
     if (r->flags & REQ_PERSISTENT) {
         r->flags &= (uint16_t)~(REQ_ACTIVE | REQ_BACKGROUND);
         return error;

@@ -58,6 +58,7 @@ enum tree_type {
     /* Root and nodes again. */
     TREE_TRACE,
     TREE_TRACED,
+    TREE_DIED,
     TREE_TYPES = 48
 };
 

@@ -14,6 +14,8 @@
  *   |   ... [size]     |  written by the launcher before the first fork
  *   +------------------+  behind the places
  *   | wanted           |  one bit a rank: "launcher, look at the state of this card", see below
+ *   | bells            |  struct job_bell, one a rank of the node by its local rank: written by the owner, see below
+ *   | died             |  the ranks that have died while the job goes on, in the order of their deaths, `deaths` of them
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
  *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex
@@ -39,6 +41,15 @@
  * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
  * asked for costs nothing.
  *
+ * Death. When a process has ended without MPI_Finalize and the job goes on, the launcher of each node adds its rank to
+ * `died`, counts `deaths` up (release), and rings the bells of all ranks of the node:
+ *
+ *     launcher                                      rank
+ *     died[n] = r; deaths = n + 1 (release)         every turn of progress compares `deaths` with what it has seen
+ *     rings the bell of each rank, if it sleeps     looks once more before it sleeps (base/sleep.h)
+ *
+ * A bell is known by its place in `memory`, or, if it lies in private memory, by the name of its socket.
+ *
  * A second memfd, `memory`, has a slot for the shared segment of each rank of the node (transport/shm/memory.c). As
  * every rank has inherited it, a rank reaches the segments of all others whatever the system lets it see of their
  * processes.
@@ -60,7 +71,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 4
+#define JOB_VERSION 5
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_ENV_ID "TERN_JOB_ID" /* "launcher's pid:id of the block's memfd (memfile_id_of)" */
@@ -90,9 +101,16 @@ struct job_head {
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
     _Atomic uint64_t host;
     _Atomic uint32_t apart;
-    uint32_t pad;
+    _Atomic uint32_t deaths; /* how many ranks `died` has; written by the launcher */
 };
 static_assert(sizeof(struct job_head) == 208, "job block layout");
+
+/* How the launcher wakes a rank. */
+struct job_bell {
+    _Atomic uint64_t place; /* of the struct bell in `memory`, plus 1; 0: it does not lie there */
+    _Atomic uint64_t name;  /* of its socket (bell.name), 0: none. Written before `place` */
+};
+static_assert(sizeof(struct job_bell) == 16, "job block layout");
 
 /* A slot of `memory`: as much as a segment has with the defaults of TERN_SHM_BOX and TERN_SHM_BOXES, and some more. */
 #define JOB_SLOT_BYTES ((uint64_t)96 << 20)
@@ -137,13 +155,20 @@ static inline _Atomic uint64_t *job_wanted(struct job_head *j)
 }
 static_assert(sizeof(struct job_place) % sizeof(uint64_t) == 0, "the wanted bits are aligned");
 
+static inline struct job_bell *job_bells(struct job_head *j)
+{
+    return (struct job_bell *)(job_wanted(j) + job_wanted_words(j->size));
+}
+static inline _Atomic uint32_t *job_died(struct job_head *j) { return (_Atomic uint32_t *)(job_bells(j) + j->size); }
+
 static inline char *job_psets(struct job_head *j) { return (char *)j + j->pset_off; }
 
 /* Bytes needed for `size` ranks, and the offsets of places and cards. The names of process sets come behind. */
 static inline uint64_t job_layout(uint32_t size, uint64_t *place_off, uint64_t *card_off)
 {
     *place_off = round_up(sizeof(struct job_head), CACHE_LINE);
-    *card_off = round_up(*place_off + size * sizeof(struct job_place) + job_wanted_words(size) * sizeof(uint64_t), 4096);
+    uint64_t a_rank = sizeof(struct job_place) + sizeof(struct job_bell) + sizeof(uint32_t);
+    *card_off = round_up(*place_off + size * a_rank + job_wanted_words(size) * sizeof(uint64_t), 4096);
     return round_up(*card_off + (uint64_t)size * sizeof(struct job_card), 4096);
 }
 

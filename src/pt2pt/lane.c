@@ -73,6 +73,7 @@ int pt_open(bool threaded)
     pthread_mutexattr_destroy(&recursive);
     atomic_store_explicit(&l->mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
     pt_credit_open(l);
+    l->deaths = proc_deaths();
     l->eager_now = INT64_MAX;
     l->chunk = chunk_size(VAR_CHUNK_CMA);
     l->chunk_stream = chunk_size(VAR_CHUNK_STREAM);
@@ -321,6 +322,7 @@ static TERN_COLD int do_chore(struct lane *l)
 static inline int turn(struct lane *l, int budget)
 {
     int n = wires_progress(budget);
+    if (unlikely(lane_has_deaths(l))) n += pt_hear_deaths(l);
     if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
     if (unlikely(l->clashes)) n += pt_calls_end(l);
     if (unlikely(!list_empty(&l->pending)))
@@ -345,7 +347,7 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return list_empty(&l->lost) && !l->clashes && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return list_empty(&l->lost) && !l->clashes && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }
 
 bool lane_idle(struct lane *l)

@@ -23,7 +23,7 @@ int pt_wait(struct request *r)
         if (!request_is_complete(r)) lane_wait_doubting(l, one_complete, r, doubt_one);
         lane_leave(l);
     }
-    if (unlikely(r->result.error == TERN_ERR_PEER)) pt_recall(r);
+    if (unlikely(err_is_of_peer(r->result.error))) pt_recall(r);
     return r->result.error;
 }
 

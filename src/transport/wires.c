@@ -4,6 +4,7 @@
 #include "transport/wires.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/proc.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -84,7 +85,9 @@ int wires_open(void)
     int rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
     if (!near_count) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
-    return rc ? rc : open_bell();
+    if (!rc) rc = open_bell();
+    if (!rc) proc_bell(shared_node_place(bell), bell->name);
+    return rc;
 }
 
 void wires_close(void)
