@@ -319,12 +319,18 @@ static TERN_COLD int do_chore(struct lane *l)
     return 1;
 }
 
+/* What the end of peers and of collectives leaves behind. */
+static TERN_COLD int end_all(struct lane *l)
+{
+    int n = pt_bury(l);
+    return n + pt_calls_end(l);
+}
+
 static inline int turn(struct lane *l, int budget)
 {
     int n = wires_progress(budget);
     if (unlikely(lane_has_deaths(l))) n += pt_hear_deaths(l);
-    if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
-    if (unlikely(l->clashes)) n += pt_calls_end(l);
+    if (unlikely(l->ends)) n += end_all(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
@@ -347,7 +353,7 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return list_empty(&l->lost) && !l->clashes && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return !l->ends && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }
 
 bool lane_idle(struct lane *l)

@@ -103,7 +103,8 @@ struct lane {
     uint32_t lost_count; /* peers given up so far */
     struct proc_deaths deaths; /* those that this process is told of, */
     uint32_t deaths_heard;     /* and how many of them it knows */
-    uint32_t clashes;    /* communicators whose collectives are over, and whose messages may have to be ended for that (calls.h) */
+    uint32_t ends;       /* not 0: there are peers in `lost`, or communicators whose collectives are over and whose messages may
+                          * have to be ended for that (calls.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link incoming; /* requests: large receives being copied here */

@@ -41,6 +41,7 @@ void pt_lose(struct peer *p)
     p->short_max = -1;
     lane0.lost_count += !(p->flags & PEER_LEFT);
     list_push(&lane0.lost, &p->in_lost);
+    lane0.ends++;
     if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
 }
 
