@@ -50,7 +50,7 @@ int err_code(void) { return last; }
 /* What the system or another process is to blame for; callers turn one of these codes into another. */
 static bool from_outside(int code)
 {
-    return code == TERN_ERR_PEER || code == TERN_ERR_SYSTEM || code == TERN_ERR_NOT_FOUND || code == TERN_ERR_NOMEM;
+    return err_is_of_peer(code) || code == TERN_ERR_SYSTEM || code == TERN_ERR_NOT_FOUND || code == TERN_ERR_NOMEM;
 }
 
 bool err_explains(int code) { return last == code || (from_outside(last) && from_outside(code)); }

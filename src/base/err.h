@@ -29,7 +29,7 @@ enum tern_err {
     TERN_ERR_GROUP = -11,
     TERN_ERR_BUFFER = -12,  /* attached buffer too small, null buffer, overlap */
     TERN_ERR_REQUEST = -13,
-    TERN_ERR_PEER = -14,    /* the other process is dead or cannot be reached */
+    TERN_ERR_PEER = -14,    /* the other process has died, or the connection to it broke */
     TERN_ERR_SYSTEM = -15,  /* a system call failed; the words have its reason */
     TERN_ERR_UNSUPPORTED = -16,
     TERN_ERR_INTERN = -17,  /* an invariant of the library does not hold */
@@ -45,8 +45,12 @@ enum tern_err {
     TERN_ERR_DISAGREE = -27, /* the ranks of a communicator do not call the same collectives */
     TERN_ERR_DUPLICATE = -28, /* a name is published already */
     TERN_ERR_SPAWN = -29, /* processes could not be started */
-    TERN_ERR_LAST = -30
+    TERN_ERR_ABSENT = -30,  /* the other process has left in order, or was never to be reached */
+    TERN_ERR_LAST = -31
 };
+
+/* Another process is not there, for whatever reason. */
+static inline bool err_is_of_peer(int code) { return code == TERN_ERR_PEER || code == TERN_ERR_ABSENT; }
 
 /* Records the words of a failure and returns `code`. The words recorded before may be among the arguments. */
 int err_set(int code, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_COLD;

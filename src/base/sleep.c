@@ -186,10 +186,10 @@ void bell_empty_socket(struct bell *b)
 }
 
 /* Sends to the owner's socket, by a socket made for that: a sleeper's switch costs more. */
-static void ring_socket(const struct bell *b)
+void bell_ring_name(uint64_t name)
 {
     struct sockaddr_un a;
-    socklen_t n = socket_address(&a, b->name);
+    socklen_t n = socket_address(&a, name);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return; /* it wakes up by itself (POLL_MS) */
     /* A full socket wakes as well; the owner may have gone. */
@@ -204,14 +204,14 @@ void bell_ring(struct bell *b)
     if (how == BELL_AWAKE) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
     if (how == BELL_SOCKET)
-        ring_socket(b);
+        bell_ring_name(b->name);
     else wake_set(&b->ring, how == BELL_HELPER ? HELPER_SET : ~HELPER_SET);
 }
 
 void bell_rouse(struct bell *b)
 {
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
-    if (bell_has_socket(b)) ring_socket(b);
+    if (bell_has_socket(b)) bell_ring_name(b->name);
     futex_wake_all(&b->ring);
 }
 

@@ -120,6 +120,10 @@ static inline void bell_stay(struct bell *b)
 /* Wakes the owner: the slow half of bell_check. */
 void bell_ring(struct bell *) TERN_COLD;
 
+/* Wakes the owner of the socket with this name (bell.name), whether it sleeps or not: by a process that cannot see the
+ * bell. */
+void bell_ring_name(uint64_t name) TERN_COLD;
+
 /* Waker's side, after publishing work with release. `fence`: what the bell's owner asked for (bell->fenced,
  * cached by the caller at connect). */
 static inline void bell_check(struct bell *b, bool fence)

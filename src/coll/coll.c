@@ -67,6 +67,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
     c->calls = &cc->calls;
     atomic_store_explicit(&c->collective, !c->inter, memory_order_relaxed);
     c->coll = cc;
+    pt_lost_calls(c);
     return cc;
 }
 

@@ -406,6 +406,6 @@ int coll_frame_run(struct coll_frame *c, uint32_t seq)
     goal_start(f);
     if (!is_over(f)) lane_wait(lane, is_over, f, NULL);
     lane_leave(lane);
-    if (unlikely(f->status == TERN_ERR_PEER)) pt_recall_member(c->comm); /* a helper thread may have found out */
+    if (unlikely(err_is_of_peer(f->status))) pt_recall_member(c->comm); /* a helper thread may have found out */
     return f->status;
 }

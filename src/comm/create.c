@@ -4,22 +4,36 @@
 #include "coll/coll.h"
 #include "comm/meeting.h"
 #include "comm/talk.h"
+#include "pt2pt/api.h"
 
-/* Sends the context from rank 0 of the group along a binomial tree, by messages in the parent. */
+static int parent_rank(const struct comm *parent, const struct group *g, int32_t rank)
+{
+    return rankmap_find(parent->local, rankmap_at(g->map, rank));
+}
+
+/* The context from the rank above in the tree, which may have been told of none. */
+static int hear_context(struct comm *parent, const struct group *g, int32_t from, int tag, uint64_t *ctx)
+{
+    int rc = talk_recv(parent, ctx, sizeof *ctx, parent_rank(parent, g, from), tag);
+    if (rc || *ctx) return rc;
+    rc = pt_all_live(parent, g->map);
+    return rc ? rc : err_set(TERN_ERR_PEER, "a member of the group has died");
+}
+
+/* Sends the context from rank 0 of the group along a binomial tree, by messages in the parent. Who has none, since a member
+ * has died, tells those below: else they would wait for it. */
 static int tell_group(struct comm *parent, const struct group *g, int tag, uint64_t *ctx)
 {
     int32_t me = g->rank, size = g->map->size, bit = 1;
     for (; bit < size && !(me & bit); bit <<= 1) {}
-    if (me) {
-        int rc = talk_recv(parent, ctx, sizeof *ctx, rankmap_find(parent->local, rankmap_at(g->map, me - bit)), tag);
-        if (rc) return rc;
-    }
+    int rc = me ? hear_context(parent, g, me - bit, tag, ctx) : pt_all_live(parent, g->map);
+    if (rc) *ctx = 0;
     while (bit >>= 1) {
         if (me + bit >= size) continue;
-        int rc = talk_send(parent, ctx, sizeof *ctx, rankmap_find(parent->local, rankmap_at(g->map, me + bit)), tag);
-        if (rc) return rc;
+        int told = talk_send(parent, ctx, sizeof *ctx, parent_rank(parent, g, me + bit), tag);
+        if (!rc) rc = told;
     }
-    return 0;
+    return rc;
 }
 
 static int from_group(struct comm *parent, struct group *g, int tag, struct comm **out)
@@ -39,6 +53,9 @@ int comm_create_group(struct comm *parent, struct group *g, int tag, struct comm
 
 int comm_create(struct comm *parent, struct group *g, struct comm **out)
 {
+    int rc = pt_all_live(parent, parent->local);
+    *out = NULL;
+    if (rc) return rc;
     if (!parent->inter) return from_group(parent, g, TALK_CREATE, out);
     bool member = g->rank != MPI_UNDEFINED; /* both groups choose members: a split of one color */
     return comm_split(parent, member ? 0 : MPI_UNDEFINED, member ? g->rank : 0, out);

@@ -7,10 +7,11 @@
 
 #include "obj/comm.h"
 #include "obj/request.h"
+#include "pt2pt/api.h"
 
 /* Bit 30 keeps them apart from the tags of schedules; the bits below it say what the talk is about. */
 enum talk_tag {
-    TALK_GROUP = 4 << 28,
+    TALK_GROUP = PT_FOR_TWO, /* goes on where a member of the communicator has died */
     TALK_INTER = 5 << 28,
     TALK_TOPO = 6 << 28,
     TALK_CREATE = 7 << 28, /* calls that are collective over the communicator, so that their order tells them apart */

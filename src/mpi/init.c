@@ -73,7 +73,7 @@ int PMPI_Finalize(void)
     pt_parted();
     int said = rc ? report_code(comm_world(), "MPI_Finalize", rc) : MPI_SUCCESS;
     /* a lost process, or one that calls something else, is told of, and keeps nobody from ending */
-    if (rc && rc != TERN_ERR_PEER && rc != TERN_ERR_DISAGREE) return said;
+    if (rc && !err_is_of_peer(rc) && rc != TERN_ERR_DISAGREE) return said;
     world_running = false;
     was_finalized = true;
     comm_world_close();

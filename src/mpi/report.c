@@ -25,7 +25,7 @@ static const int class_of[] = {
     [-TERN_ERR_GROUP] = MPI_ERR_GROUP,
     [-TERN_ERR_BUFFER] = MPI_ERR_BUFFER,
     [-TERN_ERR_REQUEST] = MPI_ERR_REQUEST,
-    [-TERN_ERR_PEER] = MPI_ERR_OTHER,
+    [-TERN_ERR_PEER] = MPI_ERR_PROC_ABORTED,
     [-TERN_ERR_SYSTEM] = MPI_ERR_OTHER,
     [-TERN_ERR_UNSUPPORTED] = MPI_ERR_UNSUPPORTED_OPERATION,
     [-TERN_ERR_INTERN] = MPI_ERR_INTERN,
@@ -41,6 +41,7 @@ static const int class_of[] = {
     [-TERN_ERR_DISAGREE] = MPI_ERR_OTHER,
     [-TERN_ERR_DUPLICATE] = MPI_ERR_SERVICE,
     [-TERN_ERR_SPAWN] = MPI_ERR_SPAWN,
+    [-TERN_ERR_ABSENT] = MPI_ERR_OTHER,
 };
 
 int error_class(int code)
@@ -145,7 +146,7 @@ int report(const void *on, const char *call, int klass, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
-    bool lost = klass == MPI_ERR_IN_STATUS && err_code() == TERN_ERR_PEER;
+    bool lost = klass == MPI_ERR_IN_STATUS && err_is_of_peer(err_code());
     err_set(TERN_ERR_ARG, "%s", words);
     return handle(on, call, klass, words, lost);
 }
@@ -156,7 +157,7 @@ int report_code(const void *on, const char *call, int code)
     char words[512];
     snprintf(words, sizeof words, "%s", err_explains(code) && *err_words() ? err_words() : error_sentence(klass));
     err_clear(); /* said once */
-    return handle(on, call, klass, words, code == TERN_ERR_PEER);
+    return handle(on, call, klass, words, err_is_of_peer(code));
 }
 
 void report_user(const void *on, const char *call, int code) { handle(on, call, code, "the program reported an error", false); }

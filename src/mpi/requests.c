@@ -15,9 +15,10 @@
 /* The class of a request's error: a code of the library's, or a positive one that a user's callback returned. */
 static int class_of(int error) { return error < 0 ? error_class(error) : error; }
 
-/* The words of a loss: of the operation's peer, or of a member if all take part in it. */
+/* Of an error, the words if it is a loss: of the operation's peer, or of a member if all take part in it. */
 static TERN_COLD void recall(const struct request *r)
 {
+    if (!err_is_of_peer(r->result.error)) return;
     if (r->kind == REQ_COLL) pt_recall_member(r->comm);
     else pt_recall(r);
 }
@@ -32,7 +33,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
     }
     status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
     int error = r->result.error;
-    if (unlikely(error == TERN_ERR_PEER)) recall(r);
+    if (unlikely(error)) recall(r);
     if (r->flags & REQ_PERSISTENT) {
         r->flags &= (uint16_t)~(REQ_ACTIVE | REQ_BACKGROUND);
         return error;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int refuse(const char *what)
@@ -96,4 +97,41 @@ enum job_life block_end(struct block *b, int rank)
     uint32_t life = atomic_fetch_or_explicit(&c->life, JOB_ENDED, memory_order_acq_rel);
     futex_wake_all(&c->state);
     return life;
+}
+
+/* Rings a bell that lies in the memory of the node. The place is the rank's word. */
+static void ring_at(const struct block *b, uint64_t place)
+{
+    struct stat st;
+    uint64_t page = place & ~(uint64_t)4095;
+    bool there = b->memory >= 0 && !fstat(b->memory, &st) && place % sizeof(struct bell) == 0 &&
+                 page + 4096 <= (uint64_t)st.st_size;
+    void *map = there ? mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, b->memory, (off_t)page) : MAP_FAILED;
+    if (map == MAP_FAILED) return;
+    bell_check((struct bell *)((char *)map + (place - page)), true);
+    munmap(map, 4096);
+}
+
+static void ring(const struct block *b, struct job_bell *bell)
+{
+    uint64_t place = atomic_load_explicit(&bell->place, memory_order_acquire); /* pairs with native_bell: the name is there */
+    uint64_t name = atomic_load_explicit(&bell->name, memory_order_relaxed);
+    if (place)
+        ring_at(b, place - 1);
+    else if (name)
+        bell_ring_name(name);
+}
+
+void block_tell_death(struct block *b, uint32_t rank)
+{
+    struct job_head *h = b->head;
+    uint32_t n = atomic_load_explicit(&h->deaths, memory_order_relaxed);
+    for (uint32_t i = 0; i < n; i++)
+        if (atomic_load_explicit(&job_died(h)[i], memory_order_relaxed) == rank) return;
+    if (n >= h->size) return;
+    atomic_store_explicit(&job_died(h)[n], rank, memory_order_relaxed);
+    /* release: pairs with the acquire in pt_hear_deaths, after which the rank is read */
+    atomic_store_explicit(&h->deaths, n + 1, memory_order_release);
+    futex_wake_all(&h->aborted); /* who has met the death by itself, and is about to fail (native_await_end) */
+    for (uint32_t i = 0; i < h->local_size; i++) ring(b, &job_bells(h)[i]);
 }

@@ -39,4 +39,8 @@ void block_silence(struct block *, int code);
  * card. */
 enum job_life block_end(struct block *, int rank);
 
+/* A rank of the job has died and the job goes on: tells the ranks of this node, and wakes those that sleep. Once for a
+ * rank. */
+void block_tell_death(struct block *, uint32_t rank);
+
 #endif

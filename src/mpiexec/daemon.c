@@ -263,6 +263,16 @@ static bool take_stop(int from, const void *bytes, size_t n)
     return sig;
 }
 
+static bool take_died(int from, const void *bytes, size_t n)
+{
+    uint32_t rank;
+    if (from != TREE_ROOT || n != sizeof rank || !self.started) return false;
+    memcpy(&rank, bytes, sizeof rank);
+    if (rank >= (uint32_t)self.job.size) return false;
+    live_tell_death((int)rank);
+    return true;
+}
+
 static void traced(void) { tree_send(TREE_ROOT, TREE_TRACED, NULL, 0); }
 
 static bool take_trace(int from, const void *bytes, size_t n)
@@ -292,6 +302,7 @@ static void take_messages(void)
     tree_handlers[TREE_SIGNAL] = take_signal;
     tree_handlers[TREE_STOP] = take_stop;
     tree_handlers[TREE_TRACE] = take_trace;
+    tree_handlers[TREE_DIED] = take_died;
     tree_handlers[TREE_BYE] = take_bye;
 }
 

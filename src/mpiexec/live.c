@@ -221,6 +221,11 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
     check_end();
 }
 
+void live_tell_death(int rank)
+{
+    if (self.job->block.head) block_tell_death(&self.job->block, (uint32_t)rank);
+}
+
 /* --- signals ----------------------------------------------------------------------------------------------------- */
 
 void live_signal(int sig) { sweep_signal(groups(), sig); }

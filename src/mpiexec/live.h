@@ -40,6 +40,9 @@ void live_started(void);
 void live_end(int sig, int code);
 void live_kill(void);
 
+/* A rank of the job, of whichever node, has died, and the job goes on: the ranks of this node are told. */
+void live_tell_death(int rank);
+
 /* Passes a signal on. live_stop ends with SIGSTOP for all, and then calls `then`. */
 void live_signal(int sig);
 void live_stop(void (*then)(void));

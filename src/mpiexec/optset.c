@@ -499,10 +499,20 @@ static int set_needless(struct spec *s, char **v)
     return 0;
 }
 
-/* One of that other MPI has a meaning here too: the name of the agent (a list of names: the first). */
+/* The parameters of that other MPI that let a job go on without a rank that has failed. */
+static bool is_recovery(char **v)
+{
+    bool on = !strcmp(v[1], "1") || !strcasecmp(v[1], "true") || !strcasecmp(v[1], "yes");
+    bool off = !strcmp(v[1], "0") || !strcasecmp(v[1], "false") || !strcasecmp(v[1], "no");
+    return (on && (!strcmp(v[0], "orte_enable_recovery") || !strcmp(v[0], "prte_enable_recovery"))) ||
+           (off && (!strcmp(v[0], "orte_abort_on_non_zero_status") || !strcmp(v[0], "prte_abort_on_non_zero_status")));
+}
+
+/* Some of that other MPI have a meaning here too: those above, and the name of the agent (a list of names: the first). */
 static int note_mca(struct spec *s, char **v)
 {
     static bool noted;
+    if (is_recovery(v)) return set_keep_going(s, v);
     if (!strcmp(v[0], "plm_rsh_agent") || !strcmp(v[0], "plm_ssh_agent")) {
         s->launcher.exec = xstrndup(v[1], strcspn(v[1], ":"));
         return 0;
@@ -592,7 +602,7 @@ const struct optset optset_table[] = {
     {"Running", 0, NULL, NULL, NULL},
     {"timeout", 1, set_timeout, "SECONDS", "end the job after this time, exit code 124 (also MPIEXEC_TIMEOUT)"},
     {"get-stack-traces", 0, set_traces, "", "print where each rank is before a time limit ends the job"},
-    {"disable-auto-cleanup|enable-recovery", 0, set_keep_going, "", "when a rank fails, the others go on"},
+    {"disable-auto-cleanup|enable-recovery|continuous", 0, set_keep_going, "", "when a rank fails, the others go on"},
     {"report-pid", 1, set_report_pid, "FILE|-|+", "write the process number of mpiexec to FILE, standard output or error"},
     {"print-all-exitcodes", 0, set_print_codes, "", "print the exit code of every rank at the end"},
     {"v|verbose", 0, set_verbose, "", "say what is done and how long it takes"},

@@ -58,6 +58,7 @@ enum tree_type {
     /* Root and nodes again. */
     TREE_TRACE,
     TREE_TRACED,
+    TREE_DIED,
     /* Between all: asks.h. */
     TREE_ASK,
     TREE_ANSWER,

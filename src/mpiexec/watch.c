@@ -134,7 +134,7 @@ static void TERN_PRINTF(2, 3) fail_rank(int code, const char *fmt, ...)
     if (!self.job->spec->keep_going) {
         fail_for(code, SIGTERM, why);
     } else if (self.phase == RUNNING) {
-        if (!self.code) self.code = code;
+        if (!self.code) self.code = code & 0xff ? code & 0xff : 1;
         if (*why) say("%s%s", why, self.live ? "; the others go on (-disable-auto-cleanup)" : "");
     }
 }
@@ -212,6 +212,20 @@ static void judge_exit(const struct rank *r, const struct live_exit *e)
     }
 }
 
+/* It was a process of MPI that has not finalised, or was to become one: the others may wait for it. */
+static bool has_died(const struct live_exit *e)
+{
+    return e->life == JOB_LIFE_INITIALISED || (e->life == JOB_LIFE_NONE && e->status);
+}
+
+/* The job goes on: the ranks of all nodes are told. */
+static void tell_death(int rank)
+{
+    uint32_t r = (uint32_t)rank;
+    if (has_daemons(self.job)) tree_send(TREE_ALL, TREE_DIED, &r, sizeof r);
+    live_tell_death(rank);
+}
+
 static void on_exit_of_rank(const struct live_exit *e)
 {
     struct rank *r = &self.job->ranks[e->rank];
@@ -222,6 +236,7 @@ static void on_exit_of_rank(const struct live_exit *e)
         judge_signal(r, e->pid);
     else
         judge_exit(r, e);
+    if (self.phase == RUNNING && has_died(e)) tell_death(e->rank);
 }
 
 static void on_abort(const struct server_abort *a)

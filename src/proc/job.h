@@ -14,6 +14,8 @@
  *   |   ... [size]     |  written by the launcher before the first fork
  *   +------------------+  behind the places
  *   | wanted           |  one bit a rank: "launcher, look at the state of this card", see below
+ *   | bells            |  struct job_bell, one a rank of the node by its local rank: written by the owner, see below
+ *   | died             |  the ranks that have died while the job goes on, in the order of their deaths, `deaths` of them
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
  *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex
@@ -38,6 +40,15 @@
  *
  * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
  * asked for costs nothing.
+ *
+ * Death. When a process has ended without MPI_Finalize and the job goes on, the launcher of each node adds its rank to
+ * `died`, counts `deaths` up (release), and rings the bells of all ranks of the node:
+ *
+ *     launcher                                      rank
+ *     died[n] = r; deaths = n + 1 (release)         every turn of progress compares `deaths` with what it has seen
+ *     rings the bell of each rank, if it sleeps     looks once more before it sleeps (base/sleep.h)
+ *
+ * A bell is known by its place in `memory`, or, if it lies in private memory, by the name of its socket.
  *
  * A second memfd, `memory`, has a slot for the shared segment of each rank of the node (transport/shm/memory.c). As
  * every rank has inherited it, a rank reaches the segments of all others whatever the system lets it see of their
@@ -90,19 +101,26 @@ struct job_head {
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
     _Atomic uint64_t host;
     _Atomic uint32_t apart;
+    _Atomic uint32_t deaths; /* how many ranks `died` has; written by the launcher */
     /* The socket by which ranks ask the launcher (ask.h): enum job_door, a futex word; the launcher writes `door`, then
      * the state (release). */
     _Atomic uint32_t door_state;
-    uint64_t door; /* in the socket's name (ask_address) */
-    char parent[64]; /* the job that spawned this one, "" = none */
     /* Counts what the launcher has told processes of this node of jobs that they watch (ASK_WATCH). A futex word. */
     _Atomic uint32_t events;
-    uint32_t pad;
+    uint64_t door; /* in the socket's name (ask_address) */
+    char parent[64]; /* the job that spawned this one, "" = none */
 };
 static_assert(sizeof(struct job_head) == 288, "job block layout");
 
 /* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
 enum job_door { JOB_DOOR_COMING, JOB_DOOR_OPEN, JOB_DOOR_CLOSED };
+
+/* How the launcher wakes a rank. */
+struct job_bell {
+    _Atomic uint64_t place; /* of the struct bell in `memory`, plus 1; 0: it does not lie there */
+    _Atomic uint64_t name;  /* of its socket (bell.name), 0: none. Written before `place` */
+};
+static_assert(sizeof(struct job_bell) == 16, "job block layout");
 
 /* A slot of `memory`: as much as a segment has with the defaults of TERN_SHM_BOX and TERN_SHM_BOXES, and some more. */
 #define JOB_SLOT_BYTES ((uint64_t)96 << 20)
@@ -147,13 +165,20 @@ static inline _Atomic uint64_t *job_wanted(struct job_head *j)
 }
 static_assert(sizeof(struct job_place) % sizeof(uint64_t) == 0, "the wanted bits are aligned");
 
+static inline struct job_bell *job_bells(struct job_head *j)
+{
+    return (struct job_bell *)(job_wanted(j) + job_wanted_words(j->size));
+}
+static inline _Atomic uint32_t *job_died(struct job_head *j) { return (_Atomic uint32_t *)(job_bells(j) + j->size); }
+
 static inline char *job_psets(struct job_head *j) { return (char *)j + j->pset_off; }
 
 /* Bytes needed for `size` ranks, and the offsets of places and cards. The names of process sets come behind. */
 static inline uint64_t job_layout(uint32_t size, uint64_t *place_off, uint64_t *card_off)
 {
     *place_off = round_up(sizeof(struct job_head), CACHE_LINE);
-    *card_off = round_up(*place_off + size * sizeof(struct job_place) + job_wanted_words(size) * sizeof(uint64_t), 4096);
+    uint64_t a_rank = sizeof(struct job_place) + sizeof(struct job_bell) + sizeof(uint32_t);
+    *card_off = round_up(*place_off + size * a_rank + job_wanted_words(size) * sizeof(uint64_t), 4096);
     return round_up(*card_off + (uint64_t)size * sizeof(struct job_card), 4096);
 }
 

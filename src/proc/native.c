@@ -304,12 +304,31 @@ static bool has_finalised(const struct job_card *c)
     return (atomic_load_explicit(&c->life, memory_order_acquire) & ~JOB_ENDED) == JOB_LIFE_FINALISED;
 }
 
+/* The launcher has told of it: the job goes on. */
+static bool was_told(uint32_t rank)
+{
+    uint32_t n = atomic_load_explicit(&job->deaths, memory_order_acquire); /* pairs with block_tell_death */
+    for (uint32_t i = 0; i < n && i < job->size; i++)
+        if (atomic_load_explicit(&job_died(job)[i], memory_order_relaxed) == rank) return true;
+    return false;
+}
+
 static void native_await_end(uint32_t lost)
 {
     uint64_t start = clock_ns(), waited;
     if (lost < job->size && has_finalised(&job_cards(job)[lost])) return;
-    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && (waited = clock_ns() - start) < END_MOST_NS)
+    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && !was_told(lost) &&
+           (waited = clock_ns() - start) < END_MOST_NS)
         futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
+}
+
+static struct proc_deaths native_deaths(void) { return (struct proc_deaths){&job->deaths, job_died(job)}; }
+
+static void native_bell(uint64_t place, uint64_t name)
+{
+    struct job_bell *b = &job_bells(job)[job_places(job)[my_rank].local_rank];
+    atomic_store_explicit(&b->name, name, memory_order_relaxed);
+    atomic_store_explicit(&b->place, place, memory_order_release); /* pairs with the launcher's acquire (block.c) */
 }
 
 static void native_state(int state)
@@ -361,6 +380,8 @@ const struct proc_boot proc_native = {
     .shared = native_shared,
     .abort = native_abort,
     .await_end = native_await_end,
+    .deaths = native_deaths,
+    .bell = native_bell,
     .state = native_state,
     .psets = native_psets,
     .pset_ranks = native_pset_ranks,

@@ -164,6 +164,19 @@ void proc_leave(void)
     if (boot && boot->leave) boot->leave();
 }
 
+struct proc_deaths proc_deaths(void)
+{
+    static const _Atomic uint32_t none;
+    struct proc_deaths d = {0};
+    if (boot && boot->deaths) d = boot->deaths();
+    return d.count ? d : (struct proc_deaths){&none, &none};
+}
+
+void proc_bell(uint64_t place, uint64_t name)
+{
+    if (boot && boot->bell) boot->bell(place, name);
+}
+
 /* The rank that was lost last, plus 1; 0: none. Relaxed: a thread that fails by a loss has noted it, or has been told
  * by the one that did. */
 static _Atomic uint32_t lost;

@@ -39,6 +39,12 @@ struct proc_seat {
     int32_t l3, numa; /* logical index of the cache / NUMA domain that it is bound into, -1: several, or not known */
 };
 
+/* Deaths of processes of the job that this one is told of: their ranks, in their order. `count` grows by release, after
+ * the rank has been written. */
+struct proc_deaths {
+    const _Atomic uint32_t *count, *rank;
+};
+
 /* A memfd that all processes of this node have: a slot and room for an arena for each, of which only what is touched
  * costs memory. */
 struct proc_shared {
@@ -84,6 +90,11 @@ struct proc_boot {
     /* Sleeps until the launcher is ending the job, which it will if `lost` has died; at most 1.5 s. NULL: it does not
      * tell its ranks. */
     void (*await_end)(uint32_t lost);
+    /* Where it tells of deaths. NULL, or count NULL: it does not. */
+    struct proc_deaths (*deaths)(void);
+    /* How it wakes this process when it has told of one: by the struct bell at `place` of `shared` plus 1, or, if that is
+     * 0, by the socket of that name (base/sleep.h), 0: none. May be NULL. */
+    void (*bell)(uint64_t place, uint64_t name);
     void (*state)(int state); /* enum job_life: MPI initialised or finalised, in turns; told to the launcher */
     /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. NULL: the
      * launcher need not be told. What it has not been asked for by now may be lost; `state` tells
@@ -123,6 +134,10 @@ int proc_pset_ranks(const char *name, uint32_t *ranks);
 /* Has the process ended, or begun to: is its memory gone? By its pid as seen here; needs neither /proc nor permission.
  */
 bool proc_has_ended(pid_t);
+
+/* See proc_boot; never changes where nobody tells. */
+struct proc_deaths proc_deaths(void);
+void proc_bell(uint64_t place, uint64_t name);
 
 /* The process of this rank has ended, or the connection to it broke, which most often means the same. */
 void proc_note_loss(uint32_t rank);

@@ -28,6 +28,10 @@ enum pt_mode { PT_STANDARD, PT_SYNC, PT_READY };
 /* Contexts of a communicator: users' messages, and the library's own (collectives). */
 enum pt_half { PT_USER = 0, PT_COLL = 1 };
 
+/* Tags in the collective half that messages between two processes have: they need nobody else (lost.h). */
+enum { PT_FOR_TWO = 4 << 28, PT_FOR_TWO_END = 5 << 28 };
+static inline bool pt_tag_is_for_two(int tag) { return tag >= PT_FOR_TWO && tag < PT_FOR_TWO_END; }
+
 /* ---- life ---- */
 int pt_register(void); /* its messages (transport/am.h): before peer_open */
 void pt_unregister(void);
@@ -60,8 +64,14 @@ void pt_parted(void);
 #define PT_MESSAGE_MAX 32
 int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
-/* 0, or TERN_ERR_PEER in words: some member is out of reach of all transports. Costs a look where that cannot be. */
+/* 0, or TERN_ERR_ABSENT in words: some member is out of reach of all transports. Costs a look where that cannot be. */
 int pt_reaches_all(const struct comm *);
+
+/* The communicator can do collectives from now on (comm.calls): or cannot, for a member has died before. */
+void pt_lost_calls(struct comm *);
+
+/* 0, or TERN_ERR_PEER in words: one of the members, which are in the communicator as well, has died. */
+int pt_all_live(const struct comm *, const struct rankmap *members);
 
 /*
  * ---- the short way, for entry points ----
@@ -125,7 +135,7 @@ void pt_look_again(struct comm *, int dest);
 
 /* ---- completion ---- */
 int pt_wait(struct request *);                 /* until complete; returns result.error */
-void pt_recall(const struct request *);        /* makes the words of its TERN_ERR_PEER those of this thread's last failure */
+void pt_recall(const struct request *);        /* if it has failed by its peer: makes the words of that those of this thread's last failure */
 void pt_recall_member(const struct comm *);    /* the same for an operation of all members, whoever of them was lost last */
 void pt_progress_once(struct comm *);          /* one turn of progress for a test that found nothing */
 /* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */

@@ -69,7 +69,7 @@ static void finish(struct comm *c, int error)
 {
     atomic_store_explicit(&c->calls->error, error, memory_order_release); /* pairs with pt_calls_failed */
     atomic_store_explicit(&c->collective, false, memory_order_relaxed);
-    lane0.clashes++;
+    lane0.ends++;
     if (lane0.sleepers) bell_ring(wires_bell());
 }
 
@@ -116,7 +116,7 @@ int pt_calls_end(struct lane *l)
             next = pt->next;
             if (end_comm(pt)) return 1; /* the table may have changed; the others come in the next turn */
         }
-    l->clashes = 0;
+    l->ends = !list_empty(&l->lost);
     return 0;
 }
 
@@ -232,7 +232,7 @@ void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
     if (error) {
         if (error == TERN_ERR_DISAGREE) send_clash(c->ctx, &c->calls->clash, from);
         c->calls->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
-        lane0.clashes++;
+        lane0.ends++;
     } else if (k > count) {
         if (read_call(c->calls, count, &mine)) send_call(c, from, count, &mine);
     } else if (read_call(c->calls, k, &mine)) {

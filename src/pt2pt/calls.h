@@ -40,7 +40,7 @@ struct pt_clash {
 struct pt_calls {
     uint64_t history; /* of the last call: also the sign of its contributions */
     _Atomic uint32_t count;
-    _Atomic int error; /* 0, TERN_ERR_DISAGREE, or TERN_ERR_PEER: no collective can be done any more */
+    _Atomic int error; /* 0, TERN_ERR_DISAGREE, TERN_ERR_PEER or TERN_ERR_ABSENT: no collective can be done any more */
     bool ended;        /* what has come for them and what waits for more has been ended */
     struct pt_clash clash;
     char words[400];

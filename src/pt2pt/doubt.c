@@ -9,14 +9,11 @@
 
 /* ---- asking ---- */
 
-/* More turns than a ring has messages. */
-#define LAST_TURNS 100
-
 /* It has gone: what it has sent comes first. */
 static void take_leave(struct peer *p)
 {
-    for (int i = 0; i < LAST_TURNS && wires_progress(LAST_TURNS) > 0; i++) continue;
-    err_set(TERN_ERR_PEER, "rank %u of the job has left the job", p->index);
+    pt_take_last();
+    err_set(TERN_ERR_ABSENT, "rank %u of the job has left the job", p->index);
     pt_leave(p);
 }
 
@@ -36,7 +33,7 @@ static bool is_connected(struct peer *p)
     if (p->ep.ops) return true;
     if (!proc_card_there(p->index)) return false;
     if (peer_connect(p->index)) return true;
-    if (err_code() == TERN_ERR_PEER) pt_leave(p);
+    if (err_is_of_peer(err_code())) pt_leave(p);
     else p->flags |= PEER_ASKED;
     return false;
 }

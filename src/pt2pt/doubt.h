@@ -9,7 +9,7 @@
  *     0.5 s: AM_ASK ------------------------------> computes; looks now and then
  *     1, 2, 4, 8, 16 ... s: looks again                 |
  *                                   <------ AM_OVER  in MPI_Finalize, where it waits for the others
- *     ends what can never happen: TERN_ERR_PEER,        |
+ *     ends what can never happen: TERN_ERR_ABSENT,      |
  *     in words that say what to look for                v
  *                                                   exits: a transport hears of it (tp_left), or is asked (tp_ops.left)
  *
@@ -44,7 +44,7 @@ struct peer *pt_gone_by(uint32_t index) TERN_COLD;
 /* Somebody waits for these (NULL: no entry), all or one of them: asks, and ends what will never be. */
 void pt_doubt_requests(int n, struct request *const req[], bool all) TERN_COLD;
 
-/* A probe waits for a message from this rank: 0, or TERN_ERR_PEER in words when none will come. */
+/* A probe waits for a message from this rank: 0, or TERN_ERR_PEER or TERN_ERR_ABSENT in words when none will come. */
 int pt_doubt_rank(struct comm *, int source, int tag) TERN_COLD;
 
 #endif

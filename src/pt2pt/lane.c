@@ -77,6 +77,7 @@ int pt_open(bool threaded)
     pthread_mutexattr_destroy(&recursive);
     atomic_store_explicit(&l->mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
     pt_credit_open(l);
+    l->deaths = proc_deaths();
     l->eager_now = INT64_MAX;
     l->chunk = chunk_size(VAR_CHUNK_CMA);
     l->chunk_stream = chunk_size(VAR_CHUNK_STREAM);
@@ -332,11 +333,18 @@ static TERN_COLD int do_chore(struct lane *l)
     return 1;
 }
 
+/* What the end of peers and of collectives leaves behind. */
+static TERN_COLD int end_all(struct lane *l)
+{
+    int n = pt_bury(l);
+    return n + pt_calls_end(l);
+}
+
 static inline int turn(struct lane *l, int budget)
 {
     int n = wires_progress(budget);
-    if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
-    if (unlikely(l->clashes)) n += pt_calls_end(l);
+    if (unlikely(lane_has_deaths(l))) n += pt_hear_deaths(l);
+    if (unlikely(l->ends)) n += end_all(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
@@ -359,7 +367,7 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return list_empty(&l->lost) && !l->clashes && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return !l->ends && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
 }
 
 bool lane_idle(struct lane *l)

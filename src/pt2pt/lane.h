@@ -29,6 +29,7 @@
 #include "base/list.h"
 #include "obj/comm.h"
 #include "obj/request.h"
+#include "proc/proc.h"
 #include "pt2pt/ids.h"
 #include "pt2pt/match/match.h"
 #include "pt2pt/match/body.h"
@@ -43,13 +44,13 @@ struct pt_comm {
     struct comm *comm; /* NULL: messages came before the communicator was made here */
     struct pt_comm *next; /* in the same bucket */
     struct peer *lost;    /* a member that was lost last, NULL: none (lost.h) */
-    bool untold;          /* no receive from any source has heard of that yet */
     uint8_t gone;         /* enum pt_gone: what receives have to look at */
 };
 
 enum pt_gone {
-    PT_GONE_LOST = 1,  /* a member was lost */
-    PT_GONE_BEYOND = 2 /* no transport may reach some of them */
+    PT_GONE_LOST = 1,   /* a member was lost */
+    PT_GONE_BEYOND = 2, /* no transport may reach some of them */
+    PT_GONE_SOURCE = 4  /* one of those that messages come from was lost */
 };
 
 /*
@@ -100,7 +101,10 @@ struct lane {
     struct ids ids;      /* requests that peers know of */
     struct link lost;    /* struct peer.in_lost: given up, their operations are to be ended */
     uint32_t lost_count; /* peers given up so far */
-    uint32_t clashes;    /* communicators whose collectives are over, and whose messages may have to be ended for that (calls.h) */
+    struct proc_deaths deaths; /* those that this process is told of, */
+    uint32_t deaths_heard;     /* and how many of them it knows */
+    uint32_t ends;       /* not 0: there are peers in `lost`, or communicators whose collectives are over and whose messages may
+                          * have to be ended for that (calls.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link incoming; /* requests: large receives being copied here */
@@ -224,6 +228,12 @@ void lane_drop_ctx(struct lane *, struct pt_comm *);
 int contexts_open(struct lane *); /* the table of them, and the hooks of communicators (contexts.c) */
 void contexts_close(struct lane *);
 struct pt_comm *lane_known_ctx(struct lane *, uint64_t ctx); /* the same, not made: NULL */
+
+/* A process has died that this one does not know of yet. Relaxed: pt_hear_deaths reads it with acquire. */
+static inline bool lane_has_deaths(const struct lane *l)
+{
+    return atomic_load_explicit(l->deaths.count, memory_order_relaxed) != l->deaths_heard;
+}
 
 /* One turn: deliver messages, retry what waits for room, move large data. Returns how much happened. Lock held. */
 int lane_progress(struct lane *);

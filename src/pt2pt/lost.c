@@ -1,7 +1,8 @@
 /* lost.c - see lost.h. */
 #include "pt2pt/lost.h"
 #include "base/err.h"
-#include "pt2pt/api.h"
+#include "proc/proc.h"
+#include "pt2pt/calls.h"
 #include "pt2pt/protocol.h"
 #include "transport/remote.h"
 
@@ -9,6 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Is the process in one of its groups? */
+static bool is_in(const struct comm *c, uint32_t index)
+{
+    return rankmap_find(c->map, index) >= 0 || (c->inter && rankmap_find(c->local, index) >= 0);
+}
+
+static bool is_lost(const struct comm *c, int rank)
+{
+    const struct peer *p = peer_table[comm_index(c, rank)];
+    return p && p->lost;
+}
 
 static char no_words[] = "a process of the job was lost (and there was no memory to keep the reason)";
 
@@ -29,6 +42,7 @@ void pt_lose(struct peer *p)
     p->short_max = -1;
     lane0.lost_count += !(p->flags & PEER_LEFT);
     list_push(&lane0.lost, &p->in_lost);
+    lane0.ends++;
     if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
 }
 
@@ -42,6 +56,34 @@ void pt_violation(struct peer *p, const char *fmt, ...)
     va_end(ap);
     err_set(TERN_ERR_PEER, "rank %u of the job sent a message that cannot be (%s); it is given up", p->index, what);
     pt_lose(p);
+}
+
+/* More turns than a ring has messages. */
+#define LAST_TURNS 100
+
+void pt_take_last(void)
+{
+    for (int i = 0; i < LAST_TURNS && wires_progress(LAST_TURNS) > 0; i++) continue;
+}
+
+/* Of this job, whose ranks are the indices. One that has taken its leave in order is no loss. */
+static void hear(uint32_t rank)
+{
+    struct peer *p = rank != proc_self()->rank ? peer_of_sender(rank) : NULL;
+    if (!p || p->lost) return;
+    pt_take_last();
+    if (p->lost) return; /* its connection has said so */
+    proc_note_loss(rank);
+    err_set(TERN_ERR_PEER, "rank %u of the job has died", rank);
+    pt_lose(p);
+}
+
+int pt_hear_deaths(struct lane *l)
+{
+    int n = 0;
+    while (l->deaths_heard != atomic_load_explicit(l->deaths.count, memory_order_acquire)) /* pairs with proc_deaths */
+        hear(atomic_load_explicit(&l->deaths.rank[l->deaths_heard++], memory_order_relaxed)), n++;
+    return n;
 }
 
 void pt_lost_close(void)
@@ -67,14 +109,14 @@ static int words_of_leave(const struct request *r, const struct peer *p)
         snprintf(gone, sizeof gone, "rank %u of the job is in MPI_Finalize", p->index);
     if (r->tag != MPI_ANY_TAG) snprintf(tag, sizeof tag, " with tag %d", r->tag);
     if (r->ctx & CTX_COLL)
-        return err_set(TERN_ERR_PEER,
+        return err_set(TERN_ERR_ABSENT,
                        "%s, and its part of a collective operation is awaited: does it call all that the others call "
                        "on the communicator?",
                        gone);
     if (r->kind == REQ_RECV)
-        return err_set(TERN_ERR_PEER,
+        return err_set(TERN_ERR_ABSENT,
                        "%s, and a message%s is awaited from it: does it send less often than is received?", gone, tag);
-    return err_set(TERN_ERR_PEER, "%s, and does not receive a message%s: is there more sent to it than it receives?",
+    return err_set(TERN_ERR_ABSENT, "%s, and does not receive a message%s: is there more sent to it than it receives?",
                    gone, tag);
 }
 
@@ -147,12 +189,18 @@ static void collect(void *what, int src, int tag, void *doomed)
     list_push(doomed, &r->link);
 }
 
-static void collect_body(void *what, int src, int tag, void *first)
+struct bodies {
+    struct match_body *first, **end;
+};
+
+static void collect_body(void *what, int src, int tag, void *bodies)
 {
-    struct match_body *b = what, **head = first;
+    struct match_body *b = what;
+    struct bodies *all = bodies;
     (void)src, (void)tag;
-    b->next = *head;
-    *head = b;
+    b->next = NULL;
+    *all->end = b;
+    all->end = &b->next;
 }
 
 void pt_swallow(struct match_body *b)
@@ -164,16 +212,30 @@ void pt_swallow(struct match_body *b)
     pt_free_body(b);
 }
 
+/* A message between two processes that live: back it goes. */
+static bool keep_receive(struct match *m, struct request *r)
+{
+    return pt_tag_is_for_two(r->tag) && !is_lost(r->comm, r->rank) && !match_post(m, r->rank, r->tag, r);
+}
+
+static bool keep_body(struct match *m, struct match_body *b)
+{
+    return pt_tag_is_for_two(b->tag) && !match_store(m, b->src, b->tag, b);
+}
+
 /* Collectives of a communicator are over: the receives posted for them go to `doomed`, and what came for them goes. */
 static void end_collectives(struct pt_comm *pt, struct link *doomed)
 {
     struct match *m = &pt->match[PT_COLL];
-    struct match_body *bodies = NULL, *next;
-    match_take_posted(m, NULL, collect, doomed);
+    struct bodies bodies = {NULL, &bodies.first};
+    struct link posted = LIST_INIT(posted);
+    match_take_posted(m, NULL, collect, &posted);
     match_take_unexpected(m, collect_body, &bodies);
-    for (struct match_body *b = bodies; b; b = next) {
+    for (struct link *a; (a = list_pop(&posted));)
+        if (!keep_receive(m, container_of(a, struct request, link))) list_push(doomed, a);
+    for (struct match_body *b = bodies.first, *next; b; b = next) {
         next = b->next;
-        pt_swallow(b);
+        if (!keep_body(m, b)) pt_swallow(b);
     }
 }
 
@@ -184,18 +246,28 @@ void pt_end_collectives(struct pt_comm *pt, int error)
     for (struct link *a; (a = list_pop(&doomed));) lane_finish(container_of(a, struct request, link), error);
 }
 
+/* No collective can be done without it: also those that go through memory, where nobody waits for a message. */
+static void end_calls(struct comm *c, const struct peer *p)
+{
+    err_set(TERN_ERR_PEER, "%s", p->lost);
+    if (c->calls) pt_calls_give_up(c, TERN_ERR_PEER);
+}
+
 /* Takes the receives that the loss ends out of matching. */
 static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doomed)
 {
-    int rank = pt->comm ? rankmap_find(pt->comm->map, p->index) : -1;
-    if (rank < 0) return;
-    struct match *m = &pt->match[PT_USER];
-    int any = MATCH_ANY_SOURCE;
+    struct comm *c = pt->comm;
+    int rank = c ? rankmap_find(c->map, p->index) : -1, any = MATCH_ANY_SOURCE;
+    if (rank < 0 && (!c || !is_in(c, p->index))) return;
     pt->lost = p;
     pt->gone |= PT_GONE_LOST;
-    match_take_posted(m, &rank, collect, doomed);
-    pt->untold |= !match_take_posted(m, &any, collect, doomed);
+    if (rank >= 0) {
+        pt->gone |= PT_GONE_SOURCE;
+        match_take_posted(&pt->match[PT_USER], &rank, collect, doomed);
+        match_take_posted(&pt->match[PT_USER], &any, collect, doomed);
+    }
     end_collectives(pt, doomed);
+    end_calls(c, p);
 }
 
 static void end_receives(struct lane *l, struct peer *p)
@@ -230,10 +302,30 @@ static void note_lost(struct pt_comm *pt)
 {
     for (uint32_t i = 0; i < peer_count && lane0.lost_count; i++) {
         struct peer *p = peer_table[i];
-        if (p && p->lost && !(p->flags & PEER_LEFT) && rankmap_find_once(pt->comm->map, i) >= 0) pt->lost = p;
+        if (!p || !p->lost || p->flags & PEER_LEFT || !is_in(pt->comm, i)) continue;
+        pt->lost = p;
+        pt->gone |= PT_GONE_LOST;
+        if (rankmap_find_once(pt->comm->map, i) >= 0) pt->gone |= PT_GONE_SOURCE;
     }
-    pt->untold = pt->lost != NULL;
-    if (pt->lost) pt->gone |= PT_GONE_LOST;
+}
+
+void pt_lost_calls(struct comm *c)
+{
+    if (likely(!c->pt || !(c->pt->gone & PT_GONE_LOST))) return;
+    lane_enter(c->lane);
+    end_calls(c, c->pt->lost);
+    lane_leave(c->lane);
+}
+
+int pt_all_live(const struct comm *c, const struct rankmap *members)
+{
+    if (likely(!c->pt || !(c->pt->gone & PT_GONE_LOST))) return 0;
+    for (int32_t r = 0; r < members->size; r++) {
+        uint32_t index = rankmap_at(members, r);
+        struct peer *p = index < peer_count ? peer_table[index] : NULL;
+        if (p && p->lost && !(p->flags & PEER_LEFT)) return err_set(TERN_ERR_PEER, "%s", p->lost);
+    }
+    return 0;
 }
 
 void pt_lost_members(struct pt_comm *pt)
@@ -253,21 +345,17 @@ int pt_reaches_all(const struct comm *c)
 }
 
 /* Who of the lost this receive waits for, NULL: nobody. */
-static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source)
+static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source, int tag)
 {
-    if (ctx & CTX_COLL) return pt->lost;
-    if (source == MPI_ANY_SOURCE) {
-        struct peer *p = pt->untold ? pt->lost : NULL;
-        pt->untold = false;
-        return p;
-    }
+    if (ctx & CTX_COLL && !pt_tag_is_for_two(tag)) return pt->lost;
+    if (source == MPI_ANY_SOURCE) return pt->gone & PT_GONE_SOURCE ? pt->lost : NULL;
     struct peer *p = peer_table[comm_index(pt->comm, source)];
     return p && p->lost && !(p->flags & PEER_LEFT) ? p : NULL;
 }
 
-int pt_hopeless(struct pt_comm *pt, uint64_t ctx, int source, struct peer **who_p)
+int pt_hopeless(struct pt_comm *pt, uint64_t ctx, int source, int tag, struct peer **who_p)
 {
-    struct peer *p = awaited(pt, ctx, source);
+    struct peer *p = awaited(pt, ctx, source, tag);
     *who_p = p;
     if (!p) return source == MPI_ANY_SOURCE ? 0 : peer_beyond(comm_index(pt->comm, source));
     return err_set(TERN_ERR_PEER, "%s", p->lost);

@@ -11,11 +11,17 @@
  * Between the two lies the return to lane_progress: ending an operation starts others (schedules), which must not
  * happen in the middle of whatever found out.
  *
- * Messages that had come whole can still be received. A receive from any source that is posted later fails once on each
- * communicator if none was posted at the time, so that the program hears of it; then it waits for the others.
+ * Messages that had come whole can still be received. A receive from any source on a communicator with a lost member
+ * fails, unless its message is there: the lost one may be the one that it waits for. Receives that name a process that
+ * lives, and communicators without the lost one, go on.
  *
- * Collective operations need all: on a communicator with a lost member their receives fail, and what comes for them is
- * taken off its senders' hands and dropped, so that those who fail do not leave others waiting for them.
+ * Collective operations need all: on a communicator with a lost member they are over (calls.h): receives of theirs fail,
+ * and so do waits in the memory of a node; what comes for them is taken off its senders' hands and dropped, so that those
+ * who fail do not leave others waiting for them. Messages between two processes in the collective half
+ * (pt_tag_is_for_two) go on, so that those who live can make a communicator of their own.
+ *
+ * A loss is found by a transport, whose connection breaks, or told (pt_hear_deaths): a process may wait for another one
+ * that it has no connection to, or that it shares memory with.
  *
  * A peer that has left in order is gone as well, but is no loss to the others: sends to it and what it was to go on
  * with end in the same way; receives that name it end when somebody waits for them (doubt.h), since they may still be
@@ -26,6 +32,7 @@
 #ifndef TERN_PT2PT_LOST_H
 #define TERN_PT2PT_LOST_H
 
+#include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 
 /* The words are err_words(). Once; later calls do nothing. */
@@ -37,16 +44,24 @@ void pt_leave(struct peer *) TERN_COLD;
 /* The peer sent what cannot be, in words like "a fragment without a receive": it is given up. */
 void pt_violation(struct peer *, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_COLD;
 
+/* Deaths have been told since the last call (proc_deaths): what the dead have sent whole is delivered, and they are lost.
+ * How many. By progress, lock held. */
+int pt_hear_deaths(struct lane *) TERN_COLD;
+
+/* Delivers what has come. */
+void pt_take_last(void) TERN_COLD;
+
 /* Ends what the peers given up since the last call leave behind; how many of them. */
 int pt_bury(struct lane *) TERN_COLD;
 
 /* Ends one operation with the loss of `p`, or since it has left or is over; and the words of that, which say what to
- * look for in the program: TERN_ERR_PEER. */
+ * look for in the program: TERN_ERR_PEER, or TERN_ERR_ABSENT. */
 void pt_end_lost(struct request *, struct peer *p) TERN_COLD;
 int pt_lost_words(const struct request *, const struct peer *p) TERN_COLD;
 
-/* A receive or probe from `source` in context `ctx` found nothing: 0 if it may wait, else TERN_ERR_PEER with words. */
-int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, struct peer **who_p) TERN_COLD;
+/* A receive or probe from `source` in context `ctx` found nothing: 0 if it may wait, else TERN_ERR_PEER or TERN_ERR_ABSENT
+ * with words. */
+int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, int tag, struct peer **who_p) TERN_COLD;
 
 /* A communicator is made: members may be lost already, or out of reach. */
 void pt_lost_members(struct pt_comm *) TERN_COLD;

@@ -136,7 +136,7 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
         return;
     }
     struct match_body *b = new_body(from, env, kind, cookie, length, data, n);
-    if (unlikely(pt->gone & PT_GONE_LOST) && (ctx & CTX_COLL)) {
+    if (unlikely(pt->gone & PT_GONE_LOST) && (ctx & CTX_COLL) && !pt_tag_is_for_two(env_tag(env))) {
         pt_swallow(b);
         return;
     }
@@ -251,6 +251,17 @@ void pt_take_body(struct request *r, struct match_body *b)
     pt_drop_body(b);
 }
 
+/* A receive from any source is about to fail, as one of those that it may wait for is lost: not if its message has come.
+ * True: it has. */
+static TERN_COLD bool take_after_all(struct request *r, struct match *m)
+{
+    if (r->rank != MPI_ANY_SOURCE || r->ctx & CTX_COLL || !(r->comm->pt->gone & PT_GONE_SOURCE)) return false;
+    lane_progress(r->comm->lane);
+    struct match_body *b = match_take(m, r->rank, r->tag);
+    if (b) pt_take_body(r, b);
+    return b != NULL;
+}
+
 void pt_recv_start(struct request *r)
 {
     r->bytes = r->count * r->type->size;
@@ -260,7 +271,11 @@ void pt_recv_start(struct request *r)
         pt_take_body(r, b);
         return;
     }
-    int rc = unlikely(r->comm->pt->gone) ? pt_hopeless(r->comm->pt, r->ctx, r->rank, &r->peer) : 0;
+    int rc = 0;
+    if (unlikely(r->comm->pt->gone)) {
+        if (take_after_all(r, m)) return;
+        rc = pt_hopeless(r->comm->pt, r->ctx, r->rank, r->tag, &r->peer);
+    }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
 }

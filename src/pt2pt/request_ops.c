@@ -23,13 +23,14 @@ int pt_wait(struct request *r)
         if (!request_is_complete(r)) lane_wait_doubting(l, one_complete, r, doubt_one);
         lane_leave(l);
     }
-    if (unlikely(r->result.error == TERN_ERR_PEER)) pt_recall(r);
+    if (unlikely(r->result.error)) pt_recall(r);
     return r->result.error;
 }
 
 /* Words are per thread, and this one may not be the one that found out, or have failed otherwise since. */
 void pt_recall(const struct request *r)
 {
+    if (!err_is_of_peer(r->result.error)) return;
     if (r->peer && (r->peer->lost || r->peer->flags & PEER_OVER)) pt_lost_words(r, r->peer);
 }
 

@@ -101,7 +101,7 @@ struct peer *peer_of_sender(uint32_t index)
 
 static int out_of_reach(uint32_t index)
 {
-    return err_set(TERN_ERR_PEER, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s",
+    return err_set(TERN_ERR_ABSENT, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s",
                    var_text(VAR_TRANSPORTS), index, wires_absent());
 }
 

@@ -86,7 +86,7 @@ struct peer *peer_connect(uint32_t index) TERN_COLD;
 struct peer *peer_of_sender(uint32_t index);
 
 /*
- * Is the process out of reach of all transports here? 0, or TERN_ERR_PEER in words. Costs a comparison where all
+ * Is the process out of reach of all transports here? 0, or TERN_ERR_ABSENT in words. Costs a comparison where all
  * processes have the memory of one node, or a transport goes beyond it; else waits until the process's card is there.
  * The others: may that be so?
  */

@@ -10,6 +10,7 @@
 static char *base;              /* what offsets count from */
 static uint64_t next_off, end_off;
 static bool is_private;
+static uint64_t node_base; /* see shared_in_node, plus 1; 0: the segment does not lie there */
 static void *freed[CLASSES];    /* first word of a free block: the next one */
 
 int shared_open(char *segment, uint64_t off, uint64_t bytes)
@@ -23,14 +24,24 @@ int shared_open(char *segment, uint64_t off, uint64_t bytes)
     base = segment;
     next_off = max_size(off, CACHE_LINE); /* no block lies at offset 0, which means "none" on the wire */
     end_off = off + bytes;
+    node_base = 0;
     memset(freed, 0, sizeof freed);
     return 0;
+}
+
+void shared_in_node(uint64_t offset) { node_base = offset + 1; }
+
+uint64_t shared_node_place(const void *at)
+{
+    const char *p = at;
+    return node_base && p >= base && p < base + end_off ? node_base + (uint64_t)(p - base) : 0;
 }
 
 void shared_close(void)
 {
     if (base && is_private) munmap(base, end_off);
     base = NULL;
+    node_base = 0;
 }
 
 static unsigned class_of(size_t bytes)

@@ -24,6 +24,12 @@ bool shared_is_open(void);
 /* False while the heap is private memory. */
 bool shared_is_public(void);
 
+/* The segment lies at `offset` of the memory of the node (proc_shared). Behind shared_open, which forgets it. */
+void shared_in_node(uint64_t offset);
+
+/* The place of something in the segment in that memory, plus 1; 0: it does not lie there. */
+uint64_t shared_node_place(const void *);
+
 /* The address behind an offset of this process's own heap; NULL if nothing was ever allocated there. */
 void *shared_at(uint64_t offset);
 

@@ -4,6 +4,7 @@
 #include "transport/wires.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/proc.h"
 #include "transport/emulate.h"
 #include "transport/peer.h"
 #include "transport/find.h"
@@ -118,7 +119,9 @@ int wires_open(void)
     if (rc) return rc;
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     open_turns();
-    return rc ? rc : open_bell();
+    if (!rc) rc = open_bell();
+    if (!rc) proc_bell(shared_node_place(bell), bell->name);
+    return rc;
 }
 
 void wires_close(void)

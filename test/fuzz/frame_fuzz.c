@@ -230,7 +230,6 @@ static void end_mad(void)
     pt_lost_close();
     lane0.lost_count = 0;
     world->pt->lost = NULL;
-    world->pt->untold = false;
     world->pt->gone = 0;
     mad->credit = mad->window_there;
     mad->due = mad->window / 2;

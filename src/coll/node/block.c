@@ -18,6 +18,7 @@
 #include "coll/node/wide.h"
 #include "obj/request.h"
 #include "proc/proc.h"
+#include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 #include "transport/wires.h"
 
@@ -48,26 +49,40 @@ static size_t layout(struct node *n, char *base)
 struct retired {
     struct retired *next;
     struct node node;
+    struct rankmap *members; /* its communicator is gone */
 };
 static struct retired *retired; /* under the lane's lock */
 
-static bool all_done(struct node *n)
+static bool is_done(struct node *n, int r)
 {
-    for (int r = 0; r < n->size; r++)
-        if (atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) != n->seq ||
-            atomic_load_explicit(&node_done(n, r)->aids, memory_order_acquire))
-            return false;
+    return atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) == n->seq &&
+           !atomic_load_explicit(&node_done(n, r)->aids, memory_order_acquire);
+}
+
+/* One that has died reads no more. */
+static bool all_done(struct node *n, const struct rankmap *members)
+{
+    for (int r = 0; r < n->size; r++) {
+        const struct peer *p = is_done(n, r) ? NULL : peer_table[rankmap_at(members, r)];
+        if (!is_done(n, r) && !(p && p->lost)) return false;
+    }
     return true;
+}
+
+static void forget(struct retired *r)
+{
+    rankmap_unref(r->members);
+    free(r);
 }
 
 static void reclaim(void)
 {
     for (struct retired **at = &retired, *r; (r = *at);) {
-        if (all_done(&r->node)) {
+        if (all_done(&r->node, r->members)) {
             *at = r->next;
             node_wide_free(&r->node);
             peer_shared_free(r->node.block, r->node.bytes);
-            free(r);
+            forget(r);
         } else {
             at = &r->next;
         }
@@ -88,6 +103,7 @@ static void node_free(void *node)
     struct retired *r = n->block && !node_failed(n) ? malloc(sizeof *r) : NULL;
     if (r) {
         r->node = *n;
+        r->members = rankmap_ref(n->comm->map);
         lane_enter(n->comm->lane);
         r->next = retired;
         retired = r;
@@ -104,6 +120,7 @@ void node_settle(void)
     for (int i = 0; i < SETTLE_LOOKS; i++) {
         reclaim();
         if (!retired) return;
+        pt_progress_once(NULL); /* hears of deaths */
         usleep(100);
     }
 }
@@ -113,7 +130,7 @@ void node_forget_retired(void)
     while (retired) {
         struct retired *r = retired;
         retired = r->next;
-        free(r);
+        forget(r);
     }
 }
 

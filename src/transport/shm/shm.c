@@ -78,6 +78,7 @@ static int shm_open_dom(struct tp_dom **dom, const struct tp_env *env)
     bool sleeps_often = me->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
     bell_open(&shm_dom.segment->bell, sleeps_often);
     shared_open((char *)shm_dom.segment, shm_dom.segment->heap_off, shm_dom.segment->bytes - shm_dom.segment->heap_off);
+    if (!shm_dom.own_file) shared_in_node(shm_dom.offset);
     if (me->local_size > 1 && strcmp(var_text(VAR_ARENA), "off")) arena_publish(&shm_dom.segment->arena);
     if (me->local_size > 1 && cma_wanted()) shm_cma_allow();
     make_probe();

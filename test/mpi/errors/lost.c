@@ -63,7 +63,7 @@ static void messages(char *out, char *in)
     if (sent[0]) status[1].MPI_ERROR = sent[0];
     if (sent[1]) status[3].MPI_ERROR = sent[1];
     for (int i = 0; i < 4; i++) /* the large ones may just have made it */
-        CHECK(status[i].MPI_ERROR == MPI_ERR_OTHER || (i < 2 && !status[i].MPI_ERROR), "request %d: %d", i,
+        CHECK(status[i].MPI_ERROR == MPI_ERR_PROC_ABORTED || (i < 2 && !status[i].MPI_ERROR), "request %d: %d", i,
               status[i].MPI_ERROR);
 }
 
@@ -72,12 +72,12 @@ static void nothing_more_goes(void)
     int other = check_rank == last ? 0 : last, length, flag;
     char byte = 0, words[MPI_MAX_ERROR_STRING];
     int rc = MPI_Send(&byte, 1, MPI_BYTE, other, 1, MPI_COMM_WORLD);
-    CHECK(rc == MPI_ERR_OTHER, "a send: %d", rc);
+    CHECK(rc == MPI_ERR_PROC_ABORTED, "a send: %d", rc);
     MPI_Error_string(rc, words, &length);
     CHECK(strstr(words, "connection") || strstr(words, "lost"), "the words are '%s'", words);
-    CHECK_CLASS(MPI_Recv(&byte, 1, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
-    CHECK_CLASS(MPI_Probe(other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
-    CHECK_CLASS(MPI_Iprobe(other, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE), MPI_ERR_OTHER);
+    CHECK_CLASS(MPI_Recv(&byte, 1, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_ERR_PROC_ABORTED);
+    CHECK_CLASS(MPI_Probe(other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_ERR_PROC_ABORTED);
+    CHECK_CLASS(MPI_Iprobe(other, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE), MPI_ERR_PROC_ABORTED);
 }
 
 /* Those that live still talk to each other. */
@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     nothing_more_goes();
     the_others_go_on(others);
     if (others != MPI_COMM_NULL) MPI_Comm_free(&others);
-    CHECK_CLASS(MPI_Finalize(), MPI_ERR_OTHER); /* and it is finalised */
+    CHECK_CLASS(MPI_Finalize(), MPI_ERR_PROC_ABORTED); /* and it is finalised */
     int flag = 0;
     MPI_Finalized(&flag);
     CHECK(flag, "MPI is not finalised");

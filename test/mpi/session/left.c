@@ -10,7 +10,13 @@ enum { LARGE = 4 << 20 };
 static MPI_Comm comm;
 static char *large;
 
-#define FAILS(call) CHECK_WORDS(call, MPI_ERR_OTHER, "rank 0")
+/* Over TCP a process that exited before there was a connection to it cannot be told from one that died. */
+static void fails(int rc)
+{
+    int klass = MPI_SUCCESS;
+    if (rc) MPI_Error_class(rc, &klass);
+    CHECK_WORDS(rc, klass == MPI_ERR_PROC_ABORTED && check_rank != 1 ? klass : MPI_ERR_OTHER, "rank 0");
+}
 
 /* In an order of its own at each rank: any of them may be the first. */
 static void one(int which)
@@ -20,20 +26,20 @@ static void one(int which)
     MPI_Request req = MPI_REQUEST_NULL;
     switch (which) {
     case 0:
-        FAILS(MPI_Recv(&byte, 1, MPI_BYTE, 0, 1, comm, MPI_STATUS_IGNORE));
+        fails(MPI_Recv(&byte, 1, MPI_BYTE, 0, 1, comm, MPI_STATUS_IGNORE));
         return;
     case 1:
-        FAILS(MPI_Ssend(&byte, 1, MPI_BYTE, 0, 2, comm));
+        fails(MPI_Ssend(&byte, 1, MPI_BYTE, 0, 2, comm));
         return;
     case 2:
-        FAILS(MPI_Probe(0, 3, comm, MPI_STATUS_IGNORE));
+        fails(MPI_Probe(0, 3, comm, MPI_STATUS_IGNORE));
         return;
     case 3:
-        FAILS(MPI_Send(large, LARGE, MPI_BYTE, 0, 4, comm));
+        fails(MPI_Send(large, LARGE, MPI_BYTE, 0, 4, comm));
         return;
     default:
         rc = MPI_Isend(large, LARGE, MPI_BYTE, 0, 5, comm, &req);
-        FAILS(rc ? rc : MPI_Wait(&req, MPI_STATUS_IGNORE)); /* one that is hopeless at its start is no request */
+        fails(rc ? rc : MPI_Wait(&req, MPI_STATUS_IGNORE)); /* one that is hopeless at its start is no request */
     }
 }
 
@@ -43,7 +49,7 @@ static void flood(void)
     char bytes[512] = "";
     int rc = MPI_SUCCESS;
     for (int i = 0; i < 100000 && !rc; i++) rc = MPI_Send(bytes, sizeof bytes, MPI_BYTE, 0, 6, comm);
-    FAILS(rc);
+    fails(rc);
 }
 
 /* Rank 1 has heard from rank 0 before, the others have not. The last word of rank 0 still comes. */

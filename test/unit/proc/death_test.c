@@ -135,6 +135,43 @@ static void the_word_of_the_launcher_ends_the_wait(void **state)
     assert_true(time_of_wait() < 100 * MS);
 }
 
+/* The launcher tells of deaths when the job goes on: a failure by one is this process's own then. */
+static void *tell_of_death(void *arg)
+{
+    (void)arg;
+    usleep(50000);
+    atomic_store(&job_died(block)[0], 1);
+    atomic_store(&block->deaths, 1);
+    futex_wake_all(&block->aborted);
+    return NULL;
+}
+
+static void a_death_that_was_told_is_not_awaited(void **state)
+{
+    pthread_t launcher;
+    (void)state;
+    proc_note_loss(1);
+    assert_int_equal(pthread_create(&launcher, NULL, tell_of_death, NULL), 0);
+    assert_true(time_of_wait() < 1000 * MS);
+    pthread_join(launcher, NULL);
+    assert_int_equal(atomic_load(&block->aborted), 0);
+    assert_true(time_of_wait() < 100 * MS);
+}
+
+static void the_launcher_s_list_is_seen(void **state)
+{
+    (void)state;
+    struct proc_deaths d = proc_deaths();
+    assert_int_equal(atomic_load(d.count), 0);
+    atomic_store(&job_died(block)[0], 1);
+    atomic_store(&block->deaths, 1);
+    assert_int_equal(atomic_load(d.count), 1);
+    assert_int_equal(atomic_load(&d.rank[0]), 1);
+    proc_bell(4097, 77);
+    assert_int_equal(atomic_load(&job_bells(block)[0].place), 4097);
+    assert_int_equal(atomic_load(&job_bells(block)[0].name), 77);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +181,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_end_of_one_that_finalised_is_not_awaited, open_job, close_job),
         cmocka_unit_test_setup_teardown(one_that_finalised_and_then_ended_is_not_awaited, open_job, close_job),
         cmocka_unit_test_setup_teardown(the_word_of_the_launcher_ends_the_wait, open_job, close_job),
+        cmocka_unit_test_setup_teardown(a_death_that_was_told_is_not_awaited, open_job, close_job),
+        cmocka_unit_test_setup_teardown(the_launcher_s_list_is_seen, open_job, close_job),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

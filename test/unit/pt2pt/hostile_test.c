@@ -56,7 +56,6 @@ static void forgive(void)
     pt_lost_close();
     lane0.lost_count = 0;
     world->pt->lost = NULL;
-    world->pt->untold = false;
     world->pt->gone = 0;
     from->credit = from->window_there;
     from->due = from->window / 2;

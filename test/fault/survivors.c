@@ -1,0 +1,404 @@
+/*
+ * survivors.c - a rank of the job is killed while the others are in operations that need it, for survive.test:
+ *
+ *     survivors FILE SEED KIND
+ *
+ * FILE is shared memory for this round. The rank that the seed chooses starts a process before MPI_Init that, once all
+ * are inside of the operations, waits for a random moment, writes down the time and kills it. Each survivor then prints
+ * "survivor RANK MICROSECONDS": from the death to the end of its call. It checks the class and the words of the error, and
+ * talks to the other survivors on a communicator of their own.
+ */
+#include "../mpi/check.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LARGE = 60000, FLIGHTS = 4, NAP_US = 15000 };
+
+static struct page {
+    _Atomic int going;       /* ranks that are inside */
+    _Atomic uint64_t killed; /* CLOCK_MONOTONIC in ns, 0: it lives */
+} *page;
+
+static int victim, size;
+static MPI_Comm world;
+static int *in, *out;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t seed;
+static unsigned draw(unsigned n)
+{
+    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (unsigned)(seed >> 33) % n;
+}
+
+/* ---- what the victim does: answers each message by one of the same length and tag ---- */
+
+static void serve(void)
+{
+    for (;;) {
+        MPI_Status s;
+        int n;
+        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, world, &s);
+        MPI_Get_count(&s, MPI_INT, &n);
+        MPI_Recv(in, n, MPI_INT, s.MPI_SOURCE, s.MPI_TAG, world, MPI_STATUS_IGNORE);
+        MPI_Send(in, n, MPI_INT, s.MPI_SOURCE, s.MPI_TAG, world);
+    }
+}
+
+static void sleep_on(void)
+{
+    for (;;) pause();
+}
+
+/* ---- what a survivor does again and again: one round, or its error ---- */
+
+static int length(int round) { return round % 5 == 4 ? LARGE : round % 3 ? 1 : 800; }
+
+static int both(int round)
+{
+    int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
+    return rc ? rc : MPI_Recv(in, length(round), MPI_INT, victim, 1, world, MPI_STATUS_IGNORE);
+}
+
+static int both_synchronous(int round)
+{
+    int rc = MPI_Ssend(out, length(round), MPI_INT, victim, 1, world);
+    return rc ? rc : MPI_Recv(in, length(round), MPI_INT, victim, 1, world, MPI_STATUS_IGNORE);
+}
+
+static int any_source(int round)
+{
+    int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
+    return rc ? rc : MPI_Recv(in, length(round), MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, world, MPI_STATUS_IGNORE);
+}
+
+static int probed(int round)
+{
+    int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
+    if (!rc) rc = MPI_Probe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE);
+    return rc ? rc : MPI_Recv(in, length(round), MPI_INT, victim, 1, world, MPI_STATUS_IGNORE);
+}
+
+static int looked_for(int round)
+{
+    int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
+    for (int there = 0; !rc && !there;)
+        rc = MPI_Iprobe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, &there, MPI_STATUS_IGNORE);
+    return rc ? rc : MPI_Recv(in, length(round), MPI_INT, victim, 1, world, MPI_STATUS_IGNORE);
+}
+
+static bool words_checked;
+
+/* The words of the last failure, with this code, name the dead. */
+static void check_words_for(int rc)
+{
+    char words[MPI_MAX_ERROR_STRING] = "", name[32];
+    int n;
+    MPI_Error_string(rc, words, &n);
+    snprintf(name, sizeof name, "rank %d", victim);
+    CHECK(strstr(words, name) != NULL, "the words are '%s'", words);
+    words_checked = true;
+}
+
+/* The error of one of several: that of a call for many lies in a status, and its words belong to the call. */
+static int first_error(int rc, int n, const MPI_Status *s)
+{
+    if (rc == MPI_ERR_IN_STATUS) check_words_for(rc);
+    for (int i = 0; rc == MPI_ERR_IN_STATUS && i < n; i++)
+        if (s[i].MPI_ERROR && s[i].MPI_ERROR != MPI_ERR_PENDING) return s[i].MPI_ERROR;
+    return rc;
+}
+
+static void let_go(int n, MPI_Request *r)
+{
+    for (int i = 0; i < n; i++) {
+        if (r[i] == MPI_REQUEST_NULL) continue;
+        MPI_Wait(&r[i], MPI_STATUS_IGNORE); /* they end as well */
+    }
+}
+
+static int start_both(int round, MPI_Request r[2])
+{
+    r[0] = r[1] = MPI_REQUEST_NULL;
+    int rc = MPI_Irecv(in, length(round), MPI_INT, round & 1 ? MPI_ANY_SOURCE : victim, 1, world, &r[1]);
+    return rc ? rc : MPI_Isend(out, length(round), MPI_INT, victim, 1, world, &r[0]);
+}
+
+static int waited_for(int round)
+{
+    MPI_Request r[2];
+    MPI_Status s[2];
+    int rc = start_both(round, r);
+    if (!rc) rc = first_error(MPI_Waitall(2, r, s), 2, s);
+    let_go(2, r);
+    return rc;
+}
+
+static int tested(int round)
+{
+    MPI_Request r[2];
+    int rc = start_both(round, r);
+    for (int i = 0, done; i < 2 && !rc; i++)
+        for (done = 0; !rc && !done;) rc = MPI_Test(&r[i], &done, MPI_STATUS_IGNORE);
+    let_go(2, r);
+    return rc;
+}
+
+static int tested_any(int round)
+{
+    MPI_Request r[2];
+    int rc = start_both(round, r);
+    for (int i = 0, done, which; i < 2 && !rc; i++)
+        for (done = 0; !rc && !done;) rc = MPI_Testany(2, r, &which, &done, MPI_STATUS_IGNORE);
+    let_go(2, r);
+    return rc;
+}
+
+static int kept(int round)
+{
+    static MPI_Request r[2];
+    MPI_Status s[2];
+    if (!round) {
+        MPI_Recv_init(in, 100, MPI_INT, victim, 1, world, &r[1]);
+        MPI_Send_init(out, 100, MPI_INT, victim, 1, world, &r[0]);
+    }
+    int rc = MPI_Startall(2, r);
+    return rc ? rc : first_error(MPI_Waitall(2, r, s), 2, s);
+}
+
+/* Until the victim, which receives nothing, has no room for more. */
+static int flooded(int round)
+{
+    return MPI_Send(out, round & 1 ? 1 : 800, MPI_INT, victim, 1, world);
+}
+
+/* Nothing has ever been sent between the two. */
+static int asleep(int round) { return MPI_Recv(in, 1, MPI_INT, round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE); }
+static int asleep_any(int round) { return asleep(round | 1); }
+static int asleep_sending(int round)
+{
+    (void)round;
+    return MPI_Ssend(out, 1, MPI_INT, victim, 1, world);
+}
+
+static int slots(int round)
+{
+    int rc = MPI_Allreduce(out, in, 2, MPI_INT, MPI_SUM, world);
+    if (!rc) rc = MPI_Bcast(in, 2, MPI_INT, round % size, world);
+    if (!rc) rc = MPI_Alltoall(out, 2, MPI_INT, in, 2, MPI_INT, world);
+    return rc ? rc : MPI_Barrier(world);
+}
+
+static int large(int round)
+{
+    int rc = MPI_Allreduce(out, in, LARGE, MPI_INT, MPI_SUM, world);
+    if (!rc) rc = MPI_Bcast(in, LARGE, MPI_INT, round % size, world);
+    if (!rc) rc = MPI_Allgather(out, LARGE / size, MPI_INT, in, LARGE / size, MPI_INT, world);
+    return rc ? rc : MPI_Alltoall(out, LARGE / size, MPI_INT, in, LARGE / size, MPI_INT, world);
+}
+
+static int flights(int round)
+{
+    MPI_Request r[FLIGHTS];
+    MPI_Status s[FLIGHTS];
+    int rc = 0, n = 0;
+    for (; n < FLIGHTS && !rc; n++) {
+        int count = (round + n) % 3 ? 2 : LARGE / FLIGHTS;
+        rc = MPI_Iallreduce(out, in + n * (LARGE / FLIGHTS), count, MPI_INT, MPI_SUM, world, &r[n]);
+        if (rc) break;
+    }
+    int waited = n ? first_error(MPI_Waitall(n, r, s), n, s) : 0;
+    return rc ? rc : waited;
+}
+
+static int flights_tested(int round)
+{
+    MPI_Request r;
+    int done = 0, rc = round & 1 ? MPI_Ibarrier(world, &r) : MPI_Ibcast(in, 100, MPI_INT, round % size, world, &r);
+    if (rc) return rc;
+    while (!rc && !done) rc = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+static int kept_collective(int round)
+{
+    static MPI_Request r;
+    int rc = 0;
+    if (!round) rc = MPI_Allreduce_init(out, in, 100, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &r);
+    if (!rc) rc = MPI_Start(&r);
+    return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static int made(int round)
+{
+    MPI_Comm c = MPI_COMM_NULL;
+    int rc = round & 1 ? MPI_Comm_split(world, 0, 0, &c) : MPI_Comm_dup(world, &c);
+    if (!rc) rc = MPI_Barrier(c);
+    if (c != MPI_COMM_NULL) MPI_Comm_free(&c);
+    return rc;
+}
+
+static int barrier(int round)
+{
+    (void)round;
+    return MPI_Barrier(world);
+}
+
+static int finalize(int round)
+{
+    (void)round;
+    return MPI_Finalize();
+}
+
+static void go_along(int (*once)(int))
+{
+    for (int i = 0;; i++) once(i);
+}
+
+static const struct kind {
+    const char *name;
+    int (*once)(int round);
+    void (*victim)(void); /* NULL: the same as the others */
+} kinds[] = {
+    {"send", both, serve},
+    {"ssend", both_synchronous, serve},
+    {"anysource", any_source, serve},
+    {"probe", probed, serve},
+    {"iprobe", looked_for, serve},
+    {"wait", waited_for, serve},
+    {"test", tested, serve},
+    {"testany", tested_any, serve},
+    {"persistent", kept, serve},
+    {"flood", flooded, sleep_on},
+    {"asleep", asleep, sleep_on},
+    {"asleep-any", asleep_any, sleep_on},
+    {"asleep-ssend", asleep_sending, sleep_on},
+    {"asleep-barrier", barrier, sleep_on},
+    {"slots", slots, NULL},
+    {"large", large, NULL},
+    {"flights", flights, NULL},
+    {"flights-test", flights_tested, NULL},
+    {"kept", kept_collective, NULL},
+    {"made", made, NULL},
+    {"finalize", finalize, sleep_on},
+};
+
+/* ---- the death ---- */
+
+static void kill_later(pid_t whom)
+{
+    struct timespec nap = {0, (long)draw(NAP_US) * 1000}, tick = {0, 100000};
+    for (int i = 0; atomic_load(&page->going) < size && i < 100000; i++) nanosleep(&tick, NULL);
+    nanosleep(&nap, NULL);
+    atomic_store(&page->killed, now_ns());
+    kill(whom, SIGKILL);
+    _exit(0);
+}
+
+static void start_killer(void)
+{
+    pid_t self = getpid();
+    if (!fork()) kill_later(self);
+}
+
+/* ---- afterwards ---- */
+
+static void check_failure(int rc)
+{
+    int klass;
+    MPI_Error_class(rc, &klass);
+    CHECK(klass == MPI_ERR_PROC_ABORTED, "class %d", klass);
+    if (!words_checked) check_words_for(rc);
+    words_checked = false;
+}
+
+static MPI_Comm of_the_living(void)
+{
+    MPI_Group all, some;
+    MPI_Comm c = MPI_COMM_NULL;
+    MPI_Comm_group(world, &all);
+    MPI_Group_excl(all, 1, &victim, &some);
+    CHECK_OK(MPI_Comm_create_group(world, some, 7, &c));
+    MPI_Group_free(&all);
+    MPI_Group_free(&some);
+    return c;
+}
+
+static void talk_on(void)
+{
+    MPI_Comm c = of_the_living(), half = MPI_COMM_NULL;
+    int n, me, sum = 0, one = 1, got = -1;
+    if (c == MPI_COMM_NULL) return;
+    MPI_Comm_size(c, &n);
+    MPI_Comm_rank(c, &me);
+    CHECK(n == size - 1, "%d live", n);
+    CHECK_OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, c));
+    CHECK(sum == n, "the sum is %d of %d", sum, n);
+    CHECK_OK(MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 3, &got, 1, MPI_INT, MPI_ANY_SOURCE, 3, c, MPI_STATUS_IGNORE));
+    CHECK(got == (me + n - 1) % n, "got %d", got);
+    CHECK_OK(MPI_Comm_split(c, me % 2, 0, &half));
+    CHECK_OK(MPI_Barrier(half));
+    CHECK_OK(MPI_Comm_free(&half));
+    CHECK_OK(MPI_Comm_free(&c));
+    check_failure(MPI_Barrier(world));
+}
+
+static void survive(const struct kind *k)
+{
+    int rc = 0;
+    for (int i = 0; !rc; i++) rc = k->once(i);
+    uint64_t end = now_ns(), killed = atomic_load(&page->killed);
+    bool over = k->once == finalize;
+    CHECK(killed != 0, "an error before the death: %d", rc);
+    if (over) {
+        int klass;
+        CHECK(!MPI_Error_class(rc, &klass) && klass == MPI_ERR_PROC_ABORTED, "class %d", klass);
+    } else {
+        check_failure(rc);
+        talk_on();
+        check_failure(MPI_Finalize());
+    }
+    printf("survivor %d %llu %s\n", check_rank, (unsigned long long)(end - killed) / 1000, check_failures ? "failed" : "good");
+}
+
+int main(int argc, char **argv)
+{
+    const struct kind *k = kinds;
+    int fd = argc == 4 ? open(argv[1], O_RDWR) : -1;
+    const char *number = getenv("PMI_SIZE"), *rank = getenv("PMI_RANK");
+    if (fd < 0 || !number || !rank) return fprintf(stderr, "survivors FILE SEED KIND, under mpiexec\n"), 2;
+    page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    while (k < kinds + sizeof kinds / sizeof *kinds && strcmp(k->name, argv[3])) k++;
+    if (page == MAP_FAILED || k == kinds + sizeof kinds / sizeof *kinds) return fprintf(stderr, "no kind %s\n", argv[3]), 2;
+    size = atoi(number);
+    seed = strtoull(argv[2], NULL, 10);
+    for (int i = 0; i < 4; i++) draw(2);
+    victim = (int)draw((unsigned)size);
+    if (atoi(rank) == victim) start_killer();
+    MPI_Init(NULL, NULL);
+    world = MPI_COMM_WORLD;
+    MPI_Comm_rank(world, &check_rank);
+    check_size = size;
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    in = calloc(LARGE, sizeof *in);
+    out = calloc(LARGE, sizeof *out);
+    if (!in || !out) MPI_Abort(world, 1);
+    atomic_fetch_add(&page->going, 1);
+    if (check_rank == victim && k->victim) k->victim();
+    if (check_rank == victim) go_along(k->once);
+    survive(k);
+    return check_failures != 0;
+}
