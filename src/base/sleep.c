@@ -50,21 +50,22 @@ int bell_open_socket(struct bell *b)
         return rc;
     }
     b->socket = fd;
-    b->name = name;
+    atomic_store_explicit(&b->name, name, memory_order_relaxed); /* ordered by announce */
     return 0;
 }
 
 void bell_close(struct bell *b)
 {
     if (!bell_has_socket(b)) return;
+    atomic_store_explicit(&b->name, 0, memory_order_relaxed);
     close(b->socket);
-    b->name = 0;
 }
 
 /* With a fence of this side. */
 static void announce(struct bell *b, enum bell_sleep how)
 {
-    atomic_store_explicit(&b->asleep, bell_has_socket(b) ? BELL_SOCKET : how, memory_order_relaxed);
+    /* release: whoever rings finds the socket's name; pairs with the acquire in bell_ring */
+    atomic_store_explicit(&b->asleep, bell_has_socket(b) ? BELL_SOCKET : how, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
 }
 
@@ -189,7 +190,9 @@ void bell_empty_socket(struct bell *b)
 static void ring_socket(const struct bell *b)
 {
     struct sockaddr_un a;
-    socklen_t n = socket_address(&a, b->name);
+    uint64_t name = atomic_load_explicit(&b->name, memory_order_relaxed);
+    if (!name) return; /* the owner has woken its threads, to sleep without it */
+    socklen_t n = socket_address(&a, name);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return; /* it wakes up by itself (POLL_MS) */
     /* A full socket wakes as well; the owner may have gone. */

@@ -7,6 +7,7 @@
 #include "pt2pt/helper_cpus.h"
 #include "pt2pt/helper_doze.h"
 #include "pt2pt/limits.h"
+#include "transport/progress.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -290,6 +291,28 @@ void helper_stop(void)
 
 int pt_help(void) { return helper_start(); }
 void pt_help_no_more(void) { helper_stop(); }
+
+/* The helper knows what it sleeps on from its start: it is out while that changes. */
+int pt_progress_open(struct progress_source *s)
+{
+    bool helped = lane_helped(&lane0);
+    helper_stop();
+    lane_enter(&lane0);
+    int rc = progress_open(s);
+    lane_leave(&lane0);
+    if (helped) (void)helper_start(); /* as in pt_share */
+    return rc;
+}
+
+void pt_progress_close(struct progress_source *s)
+{
+    bool helped = lane_helped(&lane0);
+    helper_stop();
+    lane_enter(&lane0);
+    progress_close(s);
+    lane_leave(&lane0);
+    if (helped) (void)helper_start();
+}
 
 /* The helper has its own way into a lane that is not shared: it is out meanwhile. */
 int pt_share(void)

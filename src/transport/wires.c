@@ -4,6 +4,7 @@
 #include "transport/wires.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "transport/progress.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -18,6 +19,7 @@ static int dom_count;
  * is a system call. */
 static struct wire near[DOMS_MAX], far[DOMS_MAX];
 static int near_count, far_count;
+static bool look_far; /* far ones or progress sources are to be looked at */
 
 /* Looks at the near ones that find nothing before the far ones have their turn: about a tenth of what a look there costs. */
 #define FAR_TURN 8
@@ -52,6 +54,7 @@ static int open_dom(const struct tp_ops *ops)
     if (ops->bell) bell = ops->bell(d->dom);
     if (ops->wait_fd) far[far_count++] = *d;
     else if (ops->progress) near[near_count++] = *d;
+    look_far = far_count;
     return 0;
 }
 
@@ -97,6 +100,7 @@ void wires_close(void)
         doms[dom_count].ops->close(doms[dom_count].dom);
     }
     near_count = far_count = 0;
+    look_far = false;
     absent[0] = 0;
 }
 
@@ -170,7 +174,7 @@ static TERN_COLD int progress_far(int budget, int n)
     static uint32_t fruitless, fruitful;
     if (near_count && (n ? ++fruitful : ++fruitless) % FAR_TURN) return n;
     for (int i = 0; i < far_count; i++) n += far[i].ops->progress(far[i].dom, budget);
-    return n;
+    return n + progress_look();
 }
 
 static inline int progress_near(int budget)
@@ -185,7 +189,7 @@ int wires_progress_near(int budget) { return progress_near(budget); }
 int wires_progress(int budget)
 {
     int n = progress_near(budget);
-    return likely(!far_count) ? n : progress_far(budget, n);
+    return likely(!look_far) ? n : progress_far(budget, n);
 }
 
 void wires_cores(bool gates, cpu_set_t *cores)
@@ -202,14 +206,21 @@ bool wires_idle(bool want_room)
         if (!near[i].ops->idle(near[i].dom, want_room)) return false;
     for (int i = 0; i < far_count; i++)
         if (!far[i].ops->idle(far[i].dom, want_room)) return false;
-    return true;
+    return progress_idle();
 }
+
+/* ---- sleeping ---- */
+
+static_assert(DOMS_MAX + PROGRESS_FDS <= BELL_FDS_MAX, "a sleeper polls all descriptors");
+
+/* Threads in bell_poll, or about to. What they poll is closed only when there are none (wires_poll_stop). */
+static _Atomic uint32_t pollers;
 
 int wires_wait_fds(int *fds)
 {
     int n = 0;
-    for (int i = 0; i < far_count && n < BELL_FDS_MAX; i++) fds[n++] = far[i].ops->wait_fd(far[i].dom);
-    return n;
+    for (; n < far_count; n++) fds[n] = far[n].ops->wait_fd(far[n].dom);
+    return n + progress_fds(fds + n);
 }
 
 void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns)
@@ -219,7 +230,35 @@ void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *word
         bell_wait(b, ticket, words, most_ns);
         return;
     }
+    atomic_fetch_add_explicit(&pollers, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in wires_wake_all */
     bell_poll(b, ticket, fds, wires_wait_fds(fds), most_ns); /* who opens the gate rings the bell too */
+    atomic_fetch_sub_explicit(&pollers, 1, memory_order_release);
+}
+
+void wires_wake_all(void)
+{
+    bell_rouse(bell);
+    atomic_thread_fence(memory_order_seq_cst); /* who begins to sleep after this sees that the bell has rung */
+    while (atomic_load_explicit(&pollers, memory_order_acquire)) sched_yield();
+}
+
+void wires_wake_others(void)
+{
+    if (atomic_load_explicit(&pollers, memory_order_relaxed)) bell_ring(bell);
+}
+
+int wires_poll_start(void)
+{
+    int rc = bell_has_socket(bell) ? 0 : bell_open_socket(bell);
+    look_far = !rc || far_count;
+    return rc;
+}
+
+void wires_poll_stop(void)
+{
+    look_far = far_count;
+    if (!far_count) bell_close(bell);
 }
 
 void wires_trim(void)
