@@ -244,7 +244,7 @@ static int retry_peer(struct lane *l, struct peer *p)
         }
         n++;
     }
-    if (p->lost) return n; /* pt_bury ends what is left */
+    if (p->lost) return n; /* pt_end_lost_peers ends what is left */
     p->pending = NULL;
     lane_open_short(l, p);
     list_remove(&p->in_pending);
@@ -321,7 +321,7 @@ static TERN_COLD int do_chore(struct lane *l)
 static inline int turn(struct lane *l, int budget)
 {
     int n = wires_progress(budget);
-    if (unlikely(!list_empty(&l->lost))) n += pt_bury(l);
+    if (unlikely(!list_empty(&l->lost))) n += pt_end_lost_peers(l);
     if (unlikely(l->clashes)) n += pt_calls_end(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));

@@ -245,7 +245,7 @@ bool lane_still(struct lane *);
  *
  * A thread asleep is woken by what comes from other processes, as they ring the bell. What another thread of this
  * process brings about wakes it only if that thread rings: the end of a request (lane_finish), a message that is kept
- * for a later receive (lane_stored), a peer lost (pt_bury). Whoever adds a `ready` that looks at something else rings
+ * for a later receive (lane_stored), a peer lost (pt_end_lost_peers). Whoever adds a `ready` that looks at something else rings
  * when that changes and `sleepers` is not 0.
  *
  * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8
