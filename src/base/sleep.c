@@ -211,7 +211,7 @@ void bell_ring(struct bell *b)
     else wake_set(&b->ring, how == BELL_HELPER ? HELPER_SET : ~HELPER_SET);
 }
 
-void bell_rouse(struct bell *b)
+void bell_wake_all(struct bell *b)
 {
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
     if (bell_has_socket(b)) ring_socket(b);

@@ -55,7 +55,7 @@ bool sleep_membarrier_open(void);
 void bell_open(struct bell *, bool fenced);
 
 /* From now on the owner sleeps in bell_poll, and after bell_close no more. When threads of the owner may sleep by the bell,
- * bell_rouse follows the first and goes before the second: they announce their sleep again. 0, or a code with words. */
+ * bell_wake_all follows the first and goes before the second: they announce their sleep again. 0, or a code with words. */
 int bell_open_socket(struct bell *);
 void bell_close(struct bell *);
 static inline bool bell_has_socket(const struct bell *b) { return atomic_load_explicit(&b->name, memory_order_relaxed); }
@@ -70,12 +70,12 @@ void bell_announce_helper(struct bell *);
 /* Before the first such announcement, and after the last. */
 void bell_set_helped(struct bell *, bool helped);
 
-/* The helper's sleep on a bell without a socket: until it rings for the helper after `ticket`, is roused, or `most_ns`
+/* The helper's sleep on a bell without a socket: until it rings for the helper after `ticket`, is woken, or `most_ns`
  * are over. */
 void bell_wait_helper(struct bell *, uint32_t ticket, uint64_t most_ns);
 
 /* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner. */
-void bell_rouse(struct bell *) TERN_COLD;
+void bell_wake_all(struct bell *) TERN_COLD;
 
 /* Words that a thread sleeps on besides its bell: those of gates, each with the value that it had when the thread began
  * to look for work. */

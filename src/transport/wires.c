@@ -238,7 +238,7 @@ void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *word
 
 void wires_wake_all(void)
 {
-    bell_rouse(bell);
+    bell_wake_all(bell);
     atomic_thread_fence(memory_order_seq_cst); /* who begins to sleep after this sees that the bell has rung */
     while (atomic_load_explicit(&pollers, memory_order_acquire)) sched_yield();
 }

@@ -337,7 +337,7 @@ static void sleeping_threads_see_to_it(void **state)
     }
     assert_true(clock_ns() - begin < 50 * SOON_NS);
     atomic_store(&over, true);
-    bell_rouse(wires_bell());
+    bell_wake_all(wires_bell());
     pthread_join(keeper, NULL);
     assert_true(circle_right());
     close_sources();
@@ -418,7 +418,7 @@ static void owners_hurry_sleepers(void **state)
     }
     assert_true(clock_ns() - begin < TIMES * SOON_NS);
     atomic_store(&over, true);
-    bell_rouse(wires_bell());
+    bell_wake_all(wires_bell());
     pthread_join(t, NULL);
     close_sources();
     job_close();
