@@ -50,21 +50,22 @@ int bell_open_socket(struct bell *b)
         return rc;
     }
     b->socket = fd;
-    b->name = name;
+    atomic_store_explicit(&b->name, name, memory_order_relaxed); /* ordered by announce */
     return 0;
 }
 
 void bell_close(struct bell *b)
 {
     if (!bell_has_socket(b)) return;
+    atomic_store_explicit(&b->name, 0, memory_order_relaxed);
     close(b->socket);
-    b->name = 0;
 }
 
 /* With a fence of this side. */
 static void announce(struct bell *b, enum bell_sleep how)
 {
-    atomic_store_explicit(&b->asleep, bell_has_socket(b) ? BELL_SOCKET : how, memory_order_relaxed);
+    /* release: whoever rings finds the socket's name; pairs with the acquire in bell_ring */
+    atomic_store_explicit(&b->asleep, bell_has_socket(b) ? BELL_SOCKET : how, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
 }
 
@@ -189,6 +190,7 @@ void bell_empty_socket(struct bell *b)
 void bell_ring_name(uint64_t name)
 {
     struct sockaddr_un a;
+    if (!name) return; /* the owner has woken its threads, to sleep without it */
     socklen_t n = socket_address(&a, name);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return; /* it wakes up by itself (POLL_MS) */
@@ -204,14 +206,14 @@ void bell_ring(struct bell *b)
     if (how == BELL_AWAKE) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
     if (how == BELL_SOCKET)
-        bell_ring_name(b->name);
+        bell_ring_name(atomic_load_explicit(&b->name, memory_order_relaxed));
     else wake_set(&b->ring, how == BELL_HELPER ? HELPER_SET : ~HELPER_SET);
 }
 
-void bell_rouse(struct bell *b)
+void bell_wake_all(struct bell *b)
 {
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
-    if (bell_has_socket(b)) bell_ring_name(b->name);
+    if (bell_has_socket(b)) bell_ring_name(atomic_load_explicit(&b->name, memory_order_relaxed));
     futex_wake_all(&b->ring);
 }
 

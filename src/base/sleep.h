@@ -43,7 +43,7 @@ struct bell {
     _Atomic uint32_t helped; /* the owner has a helper thread: bell_check_again */
     int32_t socket;          /* the owner's descriptor */
     _Atomic uint32_t core;   /* a hint: the cpu that the owner waited on last, + 1, and BELL_AT_GATE; 0: not known */
-    uint64_t name;           /* of the socket, random; 0: no socket */
+    _Atomic uint64_t name;   /* of the socket, random; 0: no socket. Written by the owner */
 };
 #define BELL_AT_GATE 0x80000000u /* the owner sleeps at a gate, too: its opening does not end `asleep` */
 static_assert(sizeof(struct bell) == 32, "a bell lies in shared memory");
@@ -54,10 +54,11 @@ bool sleep_membarrier_open(void);
 /* Chooses the barrier side: fenced = wakers pay. Without membarrier it is always fenced. */
 void bell_open(struct bell *, bool fenced);
 
-/* From now on the owner sleeps in bell_poll. 0, or a code with words. */
+/* From now on the owner sleeps in bell_poll, and after bell_close no more. When threads of the owner may sleep by the bell,
+ * bell_wake_all follows the first and goes before the second: they announce their sleep again. 0, or a code with words. */
 int bell_open_socket(struct bell *);
 void bell_close(struct bell *);
-static inline bool bell_has_socket(const struct bell *b) { return b->name != 0; }
+static inline bool bell_has_socket(const struct bell *b) { return atomic_load_explicit(&b->name, memory_order_relaxed); }
 
 /* Announces the sleep and does barrier (A). Returns the ticket for bell_wait. */
 uint32_t bell_announce(struct bell *);
@@ -69,12 +70,12 @@ void bell_announce_helper(struct bell *);
 /* Before the first such announcement, and after the last. */
 void bell_set_helped(struct bell *, bool helped);
 
-/* The helper's sleep on a bell without a socket: until it rings for the helper after `ticket`, is roused, or `most_ns`
+/* The helper's sleep on a bell without a socket: until it rings for the helper after `ticket`, is woken, or `most_ns`
  * are over. */
 void bell_wait_helper(struct bell *, uint32_t ticket, uint64_t most_ns);
 
 /* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner. */
-void bell_rouse(struct bell *) TERN_COLD;
+void bell_wake_all(struct bell *) TERN_COLD;
 
 /* Words that a thread sleeps on besides its bell: those of gates, each with the value that it had when the thread began
  * to look for work. */
@@ -95,7 +96,7 @@ void bell_wait(struct bell *, uint32_t ticket, const struct sleep_words *words, 
 /* With a socket: sleeps until the bell rings after `ticket`, one of the descriptors is readable, or most_ns are over.
  * Spurious returns are possible, at least once a second. A thread that goes on sleeping while another one got up
  * returns at once. */
-#define BELL_FDS_MAX 7
+#define BELL_FDS_MAX 13
 void bell_poll(struct bell *, uint32_t ticket, const int *fds, int n, uint64_t most_ns);
 
 /* Takes what was sent to the socket. */

@@ -50,6 +50,11 @@ int pt_share(void);
 int pt_help(void);
 void pt_help_no_more(void);
 
+/* progress_open and progress_close (transport/progress.h), by threads that are outside of the layer. */
+struct progress_source;
+int pt_progress_open(struct progress_source *);
+void pt_progress_close(struct progress_source *);
+
 /* Until nothing that this process has to send waits for room, goes out in fragments or is still with a transport: before
  * the last barrier. */
 void pt_drain(void);

@@ -5,8 +5,9 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/helper_cpus.h"
-#include "pt2pt/helper_doze.h"
+#include "pt2pt/helper_sleep.h"
 #include "pt2pt/limits.h"
+#include "transport/progress.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,7 @@
 #define NAP_MIN_NS 50000000u
 #define NAP_MAX_NS 1000000000u
 
-/* Messages that a caller takes before it calls the helper. */
+/* Messages that a caller takes before it arms the helper. */
 #define GREETINGS 8
 
 static struct {
@@ -78,25 +79,25 @@ void lane_work_over(struct lane *l) { add_background(l, -1); }
 void helper_relieve(struct lane *l)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */
-    if (!l->sleepers) doze_recall(wires_bell());
+    if (!l->sleepers) helper_disarm(wires_bell());
 }
 
 /* Is there something that this process may have brought about itself? Nobody rings for that. */
 static bool has_own_work(const struct lane *l) { return l->large || !list_empty(&l->pending); }
 
-/* Calls the helper, unless that has been done: from now on it is woken by what comes. True: something has come already,
+/* Arms the helper, unless that has been done: from now on it is woken by what comes. True: something has come already,
  * or can be done now. Lock held. */
-static bool call(struct lane *l, struct bell *b)
+static bool arm(struct lane *l, struct bell *b)
 {
-    bool called = doze_is_called(b);
-    if (called && !has_own_work(l)) return false;
-    /* What only has to be answered needs no other thread, nor that it is called for that. What lies in a socket wakes the
-     * helper by the call: on a core of its own that is no dearer than reading it here. */
+    bool armed = helper_is_armed(b);
+    if (armed && !has_own_work(l)) return false;
+    /* What only has to be answered needs no other thread, nor that it is armed for that. What lies in a socket wakes the
+     * helper when it is armed: on a core of its own that is no dearer than reading it here. */
     int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
     bool ours = false;
-    if (!called) {
-        doze_call(b);
-        ours = lane_pollers_called(l);
+    if (!armed) {
+        helper_arm(b);
+        ours = lane_pollers_armed(l);
     }
     bool to_do = !list_empty(&l->streams) || !list_empty(&l->pending) || !list_empty(&l->chores);
     return ours || (n && to_do) || !lane_still(l);
@@ -119,19 +120,19 @@ void lane_leave_behind(struct lane *l)
         lane_out(l);
         return;
     }
-    bool now = call(l, b);
+    bool now = arm(l, b);
     open_lane(l);
     if (lane_mode(l) & LANE_HELPER) return;
-    if (!doze_is_called(b)) doze_rouse(b); /* it was woken since we called, and perhaps before it could come in */
+    if (!helper_is_armed(b)) helper_wake(b); /* it was woken since we armed it, and perhaps before it could come in */
     else if (now) bell_ring(b);
 }
 
 /* ---- the thread ---- */
 
-/* The helper calls itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
+/* The helper arms itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
 static bool announce(struct lane *l, struct bell *b)
 {
-    doze_call(b);
+    helper_arm(b);
     if (lane_idle(l)) return true;
     bell_stay(b);
     return false;
@@ -147,8 +148,8 @@ static bool look_on(uint64_t *since)
     return now - *since < helper.look_ns;
 }
 
-/* Works until there is nothing more to do, and the helper has called itself; until somebody else wants the lane, who will
- * call it on leaving; or until nothing is in the background. True: it only makes way for others, who may not have seen that
+/* Works until there is nothing more to do, and the helper has armed itself; until somebody else wants the lane, who will
+ * arm it on leaving; or until nothing is in the background. True: it only makes way for others, who may not have seen that
  * it was inside. Lock held. */
 static bool work(struct lane *l, struct bell *b)
 {
@@ -165,7 +166,7 @@ static bool work(struct lane *l, struct bell *b)
     }
 }
 
-/* One stay in the lane; who is inside instead will call. True: there is more to do. */
+/* One stay in the lane; who is inside instead will arm it again. True: there is more to do. */
 static bool visit(struct lane *l, struct bell *b)
 {
     if (!lane_claim(l)) return false;
@@ -188,7 +189,7 @@ static void learn(uint64_t slept)
 static void nap(struct bell *b, uint32_t ticket)
 {
     uint64_t since = clock_ns();
-    doze(b, ticket, helper.nap_ns);
+    helper_sleep(b, ticket, helper.nap_ns);
     learn(clock_ns() - since);
 }
 
@@ -245,7 +246,7 @@ static void give_up(struct lane *l)
 {
     set_helped(l, false);
     bell_set_helped(wires_bell(), false);
-    doze_close();
+    helper_sleep_close();
 }
 
 int helper_start(void)
@@ -256,7 +257,7 @@ int helper_start(void)
     if (lane_helped(l)) return 0;
     int rc = helper_cpus(&cpus);
     if (!rc) rc = peer_short_prepare();
-    if (!rc) rc = doze_open(wires_bell());
+    if (!rc) rc = helper_sleep_open(wires_bell());
     if (rc) return rc;
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
     helper.lane = l;
@@ -280,7 +281,7 @@ void helper_stop(void)
 {
     if (!lane_helped(&lane0)) return;
     atomic_store_explicit(&helper.stop, true, memory_order_release); /* pairs with the acquire in run */
-    doze_rouse(wires_bell());
+    helper_wake(wires_bell());
     pthread_join(helper.thread, NULL);
     give_up(&lane0);
     helper_shares_cores = helper_apart = false;
@@ -290,6 +291,28 @@ void helper_stop(void)
 
 int pt_help(void) { return helper_start(); }
 void pt_help_no_more(void) { helper_stop(); }
+
+/* The helper knows what it sleeps on from its start: it is out while that changes. */
+int pt_progress_open(struct progress_source *s)
+{
+    bool helped = lane_helped(&lane0);
+    helper_stop();
+    lane_enter(&lane0);
+    int rc = progress_open(s);
+    lane_leave(&lane0);
+    if (helped) (void)helper_start(); /* as in pt_share */
+    return rc;
+}
+
+void pt_progress_close(struct progress_source *s)
+{
+    bool helped = lane_helped(&lane0);
+    helper_stop();
+    lane_enter(&lane0);
+    progress_close(s);
+    lane_leave(&lane0);
+    if (helped) (void)helper_start();
+}
 
 /* The helper has its own way into a lane that is not shared: it is out meanwhile. */
 int pt_share(void)

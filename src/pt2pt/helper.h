@@ -8,19 +8,19 @@
  *
  *     background   such operations; 0: nobody wakes the helper, whatever comes
  *     waiters      threads in lane_wait: they make the progress, the helper stays asleep
- *     bell.asleep  BELL_HELPER: the helper is called (helper_doze.h); senders ring
+ *     bell.asleep  BELL_HELPER: the helper is armed (helper_sleep.h); senders ring
  *
- * A caller who waits withdraws the call. Who leaves the lane last, with something in the
- * background, makes it again and looks for what came meanwhile; then it opens the lane
+ * A caller that waits disarms the helper. The caller that leaves the lane last, with something in the
+ * background, arms it again and looks for what came meanwhile; then it opens the lane
  * (lane_lend). The helper, if it wakes in between, finds it shut and goes back to sleep:
  *
  *     caller                             helper, woken
- *     calls, looks for work              (the waker has set asleep = 0)
+ *     arms it, looks for work            (the waker has set asleep = 0)
  *     opens the lane, full barrier       full barrier, tries to come in
  *     asleep = 0: wakes it once more     the lane is shut: sleeps
  *
  * so that one of the two notices. Who finds the lane shut by somebody inside relies on
- * that one's leave. The helper itself calls before it sleeps, while it is still inside.
+ * that one's leave. The helper arms itself before it sleeps, while it is still inside.
  *
  * What is found to be wrong becomes the result of the operation, for the thread that waits;
  * no error handler runs in the helper. Nor does a user's operator, while the program has said that

@@ -259,7 +259,7 @@ static int retry_peer(struct lane *l, struct peer *p)
         }
         n++;
     }
-    if (p->lost) return n; /* pt_bury ends what is left */
+    if (p->lost) return n; /* pt_end_lost_peers ends what is left */
     p->pending = NULL;
     lane_open_short(l, p);
     list_remove(&p->in_pending);
@@ -336,7 +336,7 @@ static TERN_COLD int do_chore(struct lane *l)
 /* What the end of peers and of collectives leaves behind. */
 static TERN_COLD int end_all(struct lane *l)
 {
-    int n = pt_bury(l);
+    int n = pt_end_lost_peers(l);
     return n + pt_calls_end(l);
 }
 

@@ -61,9 +61,9 @@ struct lane_poller {
     struct link link;
     int (*poll)(struct lane_poller *); /* one look; returns how much happened. May take itself out of the list. By the helper
                                         * too: see lane_is_no_caller, and gates do not wake it */
-    /* The helper has just been called, by a caller that does not look itself: wakes the others who can go on instead.
+    /* The helper has just been armed, by a caller that does not look itself: wakes the others who can go on instead.
      * True: there is something that only this process's helper may do. May be NULL: nobody has to */
-    bool (*called)(struct lane_poller *);
+    bool (*armed)(struct lane_poller *);
     void (*doubt)(struct lane_poller *); /* a wait lasts: asks the processes that it waits for (calls.h). May be NULL */
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     uint32_t counted[2]; /* as what in each of them, see gate_enter; 0: no thread of this process sleeps */
@@ -112,7 +112,7 @@ struct lane {
     struct link streams;  /* requests: large sends going out in fragments; more wait in peer.streams_waiting */
     uint32_t large;       /* entries of the last three lists */
     struct link pollers;  /* struct lane_poller */
-    bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look (lane_call_helper) */
+    bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look */
     struct link chores;   /* requests: local work put off, which `done` does (lane_puts_off) */
     bool over;            /* in MPI_Finalize: whoever asks is told that nothing more comes (doubt.h) */
     struct link deferred; /* requests that have ended but for `done`, which would run what the helper must not */
@@ -255,7 +255,7 @@ bool lane_still(struct lane *);
  *
  * A thread asleep is woken by what comes from other processes, as they ring the bell. What another thread of this
  * process brings about wakes it only if that thread rings: the end of a request (lane_finish), a message that is kept
- * for a later receive (lane_stored), a peer lost (pt_bury). Whoever adds a `ready` that looks at something else rings
+ * for a later receive (lane_stored), a peer lost (pt_end_lost_peers). Whoever adds a `ready` that looks at something else rings
  * when that changes and `sleepers` is not 0.
  *
  * `doubt`, if not NULL, is called with `arg` when the wait lasts (half a second, then twice the time before, at most 8
@@ -278,7 +278,7 @@ void lane_poller_add(struct lane *, struct lane_poller *);
 void lane_poller_remove(struct lane *, struct lane_poller *);
 
 int lane_pollers_look(struct lane *); /* one look at each; how much happened */
-bool lane_pollers_called(struct lane *) TERN_COLD; /* true: the helper has something to do */
+bool lane_pollers_armed(struct lane *) TERN_COLD; /* true: the helper has something to do */
 
 /* Counts this process in the gates of what is looked at, before bell_announce, and notes their words; and no more
  * (wait.c). Lock held. */

@@ -281,7 +281,7 @@ static void end_receives(struct lane *l, struct peer *p)
     if (r) pt_end_lost(r, p);
 }
 
-int pt_bury(struct lane *l)
+int pt_end_lost_peers(struct lane *l)
 {
     int n = 0;
     for (struct link *a; (a = list_pop(&l->lost)); n++) {

@@ -2,11 +2,11 @@
  * lost.h - peers that there is no way to any more: their process died, the connection
  * broke, or what they sent cannot be.
  *
- *     pt_lose   at once      nothing more goes out or is taken in; the words are kept
- *     pt_bury   next turn    everything that only the peer could have ended, ends with TERN_ERR_PEER and those words:
- *                            sends to it, large messages to and from it, posted receives that name it, and those from
- *                            any source on communicators that it is in
- *     from then on           sends to it and receives that name it fail at once
+ *     at once, pt_lose               nothing more goes out or is taken in; the words are kept
+ *     next turn, pt_end_lost_peers   everything that only the peer could have ended, ends with TERN_ERR_PEER and those
+ *                                    words: sends to it, large messages to and from it, posted receives that name it,
+ *                                    and those from any source on communicators that it is in
+ *     from then on                   sends to it and receives that name it fail at once
  *
  * Between the two lies the return to lane_progress: ending an operation starts others (schedules), which must not
  * happen in the middle of whatever found out.
@@ -52,7 +52,7 @@ int pt_hear_deaths(struct lane *) TERN_COLD;
 void pt_take_last(void) TERN_COLD;
 
 /* Ends what the peers given up since the last call leave behind; how many of them. */
-int pt_bury(struct lane *) TERN_COLD;
+int pt_end_lost_peers(struct lane *) TERN_COLD;
 
 /* Ends one operation with the loss of `p`, or since it has left or is over; and the words of that, which say what to
  * look for in the program: TERN_ERR_PEER, or TERN_ERR_ABSENT. */

@@ -57,13 +57,13 @@ int lane_pollers_look(struct lane *l)
     return n;
 }
 
-bool lane_pollers_called(struct lane *l)
+bool lane_pollers_armed(struct lane *l)
 {
     bool now = false;
     list_each(a, next, &l->pollers)
     {
         struct lane_poller *p = container_of(a, struct lane_poller, link);
-        if (p->called) now |= p->called(p);
+        if (p->armed) now |= p->armed(p);
     }
     return now;
 }

@@ -8,6 +8,7 @@
 #include "transport/emulate.h"
 #include "transport/peer.h"
 #include "transport/find.h"
+#include "transport/progress.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ static int dom_count;
 /* Those that are polled: where a look costs a few loads, at each time; where it is a system call, in turns. */
 static struct wire cheap[DOMS_MAX], costly[DOMS_MAX];
 static int cheap_count, costly_count;
+static bool look_costly; /* costly ones or progress sources are to be looked at */
 
 /* Looks at the cheap ones that find nothing before the costly ones have their turn: as long as a look at those takes. */
 static uint32_t costly_turn;
@@ -52,6 +54,7 @@ static int open_dom(const struct tp_ops *ops)
     if (ops->bell) bell = ops->bell(d->dom);
     if (ops->progress && ops->cost.poll_ns >= TP_SYSTEM_CALL_NS) costly[costly_count++] = *d;
     else if (ops->progress) cheap[cheap_count++] = *d;
+    look_costly = costly_count;
     return 0;
 }
 
@@ -64,18 +67,33 @@ static uint32_t poll_ns(const struct wire *w, int n)
 
 static void open_turns(void)
 {
-    uint32_t all = poll_ns(cheap, cheap_count);
-    costly_turn = all ? poll_ns(costly, costly_count) / all : 1;
+    uint32_t all = poll_ns(cheap, cheap_count), looks = poll_ns(costly, costly_count);
+    if (!looks) looks = TP_SYSTEM_CALL_NS; /* progress sources alone */
+    costly_turn = all ? looks / all : 1;
     if (costly_turn < 1) costly_turn = 1;
     if (costly_turn > COSTLY_TURN_MAX) costly_turn = COSTLY_TURN_MAX;
+}
+
+static bool any_descriptor(void)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->wait_fd) return true;
+    return false;
+}
+
+/* The launcher knows how to wake this process. */
+static void tell_bell(void)
+{
+    proc_bell(shared_node_place(bell), atomic_load_explicit(&bell->name, memory_order_relaxed));
 }
 
 /* Who also waits for descriptors sleeps in another way. */
 static int open_bell(void)
 {
     if (bell == &own_bell) bell_open(bell, true);
-    int fds[BELL_FDS_MAX];
-    return wires_wait_fds(fds) ? bell_open_socket(bell) : 0;
+    int rc = any_descriptor() ? bell_open_socket(bell) : 0;
+    if (!rc) tell_bell();
+    return rc;
 }
 
 /* A word of TERN_TRANSPORTS that names nothing that can be used. */
@@ -119,9 +137,7 @@ int wires_open(void)
     if (rc) return rc;
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     open_turns();
-    if (!rc) rc = open_bell();
-    if (!rc) proc_bell(shared_node_place(bell), bell->name);
-    return rc;
+    return rc ? rc : open_bell();
 }
 
 void wires_close(void)
@@ -135,6 +151,7 @@ void wires_close(void)
         doms[dom_count].ops->close(doms[dom_count].dom);
     }
     cheap_count = costly_count = 0;
+    look_costly = false;
     absent[0] = 0;
     tp_am_unseal();
 }
@@ -246,7 +263,7 @@ static TERN_COLD int progress_costly(int budget, int n)
     static uint32_t fruitless, fruitful;
     if (cheap_count && (n ? ++fruitful : ++fruitless) % costly_turn) return n;
     for (int i = 0; i < costly_count; i++) n += costly[i].ops->progress(costly[i].dom, budget);
-    return n;
+    return n + progress_look();
 }
 
 static inline int progress_cheap(int budget)
@@ -262,7 +279,7 @@ int wires_progress(int budget)
 {
     int n = progress_cheap(budget);
     if (unlikely(!list_empty(&emulate_waiting))) n += emulate_progress();
-    return likely(!costly_count) ? n : progress_costly(budget, n);
+    return likely(!look_costly) ? n : progress_costly(budget, n);
 }
 
 void wires_cores(bool gates, cpu_set_t *cores)
@@ -280,15 +297,22 @@ bool wires_idle(bool want_room)
         if (!cheap[i].ops->idle(cheap[i].dom, want_room)) return false;
     for (int i = 0; i < costly_count; i++)
         if (!costly[i].ops->idle(costly[i].dom, want_room)) return false;
-    return true;
+    return progress_idle();
 }
+
+/* ---- sleeping ---- */
+
+static_assert(DOMS_MAX + PROGRESS_FDS <= BELL_FDS_MAX, "a sleeper polls all descriptors");
+
+/* Threads in bell_poll, or about to. What they poll is closed only when there are none (wires_poll_stop). */
+static _Atomic uint32_t pollers;
 
 int wires_wait_fds(int *fds)
 {
     int n = 0;
-    for (int i = 0; i < dom_count && n < BELL_FDS_MAX; i++)
+    for (int i = 0; i < dom_count; i++)
         if (doms[i].ops->wait_fd) fds[n++] = doms[i].ops->wait_fd(doms[i].dom);
-    return n;
+    return n + progress_fds(fds + n);
 }
 
 void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns)
@@ -298,7 +322,38 @@ void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *word
         bell_wait(b, ticket, words, most_ns);
         return;
     }
+    atomic_fetch_add_explicit(&pollers, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in wires_wake_all */
     bell_poll(b, ticket, fds, wires_wait_fds(fds), most_ns); /* who opens the gate rings the bell too */
+    atomic_fetch_sub_explicit(&pollers, 1, memory_order_release);
+}
+
+void wires_wake_all(void)
+{
+    bell_wake_all(bell);
+    atomic_thread_fence(memory_order_seq_cst); /* who begins to sleep after this sees that the bell has rung */
+    while (atomic_load_explicit(&pollers, memory_order_acquire)) sched_yield();
+}
+
+void wires_wake_others(void)
+{
+    if (atomic_load_explicit(&pollers, memory_order_relaxed)) bell_ring(bell);
+}
+
+int wires_poll_start(void)
+{
+    int rc = bell_has_socket(bell) ? 0 : bell_open_socket(bell);
+    if (!rc) tell_bell();
+    look_costly = !rc || costly_count;
+    return rc;
+}
+
+void wires_poll_stop(void)
+{
+    look_costly = costly_count;
+    if (any_descriptor()) return;
+    bell_close(bell);
+    tell_bell();
 }
 
 void wires_trim(void)

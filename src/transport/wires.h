@@ -1,7 +1,7 @@
 /*
  * wires.h - the transports of this process: opened as TERN_TRANSPORTS lists them, described on its card, looked at
- * together. Some are polled by loads; a look at others is a system call, so they are looked at more rarely (tp_ops.cost).
- * Some wake sleepers by a doorbell, others by a descriptor.
+ * together. Some are polled by loads; a look at others is a system call, so they are looked at more rarely (tp_ops.cost);
+ * progress sources (progress.h) are looked at with those. Some wake sleepers by a doorbell, others by a descriptor.
  *
  * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
  *     | name length (1) | name | card length (1) | card | ... | 0 |
@@ -56,5 +56,17 @@ void wires_sleep(struct bell *, uint32_t ticket, const struct sleep_words *words
 
 /* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
 int wires_wait_fds(int *fds);
+
+/* What sleepers wait for has changed: all threads of this process get up, and look again. On return none polls what it
+ * polled before. */
+void wires_wake_all(void) TERN_COLD;
+
+/* Something has come that a sleeping thread of this process may wait for, and does not see. */
+void wires_wake_others(void);
+
+/* For progress.c. From now on sleepers poll descriptors; and no more, unless there are far transports. wires_wake_all
+ * follows the first, and goes before the second. */
+int wires_poll_start(void);
+void wires_poll_stop(void);
 
 #endif

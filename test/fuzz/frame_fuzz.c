@@ -214,7 +214,7 @@ static void give_up(void)
         if (!request_is_complete(all[i]) && all[i]->kind == REQ_RECV && all[i]->rank == MPI_ANY_SOURCE) pt_cancel(all[i]);
 }
 
-/* The mad one dies, is buried, and forgotten. */
+/* The peer that sends at random dies; what waits for it ends. */
 static void end_mad(void)
 {
     close(far);

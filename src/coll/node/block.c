@@ -241,7 +241,7 @@ static int begin(struct comm *c, struct node *n)
     list_init(&n->flights);
     list_init(&n->spare);
     n->poller.poll = node_poll;
-    n->poller.called = node_call_others;
+    n->poller.armed = node_wake_others;
     n->poller.doubt = node_doubt_flights;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);

@@ -311,7 +311,7 @@ static inline void node_contribute(struct node *n, uint32_t seq)
 void node_free_flights(struct node *); /* none is under way */
 void node_doubt_flights(struct lane_poller *) TERN_COLD; /* as lane_poller.doubt */
 int node_poll(struct lane_poller *); /* one look at what is in flight */
-bool node_call_others(struct lane_poller *); /* as lane_poller.called */
+bool node_wake_others(struct lane_poller *); /* as lane_poller.armed */
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
  * unless *rc_p is a code. */

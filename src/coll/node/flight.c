@@ -203,7 +203,7 @@ void node_doubt_flights(struct lane_poller *p)
  * wakes a helper. A rank that is awake arms its helper later, or waits and copies itself. A rank without a helper may
  * do neither: it may just compute.
  */
-bool node_call_others(struct lane_poller *p)
+bool node_wake_others(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
     bool copies = false, ours = false;

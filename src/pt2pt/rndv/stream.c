@@ -256,7 +256,7 @@ int pt_stream_step(struct request *r)
     struct stream *s = stream_of(r);
     struct peer *p = r->peer;
     int moved = 0, rc = 0;
-    if (unlikely(p->lost)) return 0; /* pt_bury comes next */
+    if (unlikely(p->lost)) return 0; /* pt_end_lost_peers comes next */
     if (unlikely(s && s->broken)) rc = broken(p);
     if (!rc) rc = s ? send_in_place(r, s, &moved) : send_copied(r, &moved);
     if (unlikely(rc && rc != TERN_AGAIN)) {

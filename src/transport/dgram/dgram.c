@@ -66,6 +66,21 @@ static void begin(struct dgram *ep, const struct dgram_params *params)
     past_open(&ep->past);
 }
 
+static int source_progress(struct progress_source *s, uint64_t now)
+{
+    struct dgram *ep = container_of(s, struct dgram, source);
+    uint64_t taken = ep->stats.messages;
+    bool late = dgram_next_timeout(ep) <= now; /* then a message or a peer may end without a datagram */
+    return dgram_progress(ep, now) + (int)(ep->stats.messages - taken) + late;
+}
+
+static uint64_t source_due(const struct progress_source *s)
+{
+    return dgram_next_timeout(container_of(s, struct dgram, source));
+}
+
+struct progress_source *dgram_source(struct dgram *ep) { return &ep->source; }
+
 int dgram_open(struct dgram **ep_p, const struct dgram_params *params)
 {
     struct dgram *ep = NULL;
@@ -79,6 +94,7 @@ int dgram_open(struct dgram **ep_p, const struct dgram_params *params)
     }
     begin(ep, params);
     ep->wire = wire;
+    ep->source = (struct progress_source){wire->fd, source_progress, source_due};
     *ep_p = ep;
     return 0;
 }

@@ -20,8 +20,9 @@
  * nothing is kept about such packets. Old packets of those who have it have no effect
  * either: dgram.c says why.
  *
- * Nothing runs by itself: dgram_progress does all the work, the owner calls it when
- * something can have come (wire->fd) and at dgram_next_timeout.
+ * Nothing runs by itself: dgram_progress does all the work. The owner calls it when
+ * something can have come (wire->fd) and at dgram_next_timeout, or leaves that to the
+ * progress of the library (dgram_source).
  *
  * Source: DPM-8 to DPM-11, OMX-10, C-7. Threads: an endpoint and its peers belong to one
  * thread at a time. Call-backs may send, and forget peers; they may not call
@@ -32,6 +33,7 @@
 
 #include "base/list.h"
 #include "transport/dgram/packet.h"
+#include "transport/progress.h"
 
 #define DGRAM_MESSAGE ((size_t)16 << 20) /* bytes of the longest message */
 
@@ -101,6 +103,11 @@ int dgram_progress(struct dgram *, uint64_t now);
 
 /* When dgram_progress is to be called though nothing came; UINT64_MAX: never; 0: at once. */
 uint64_t dgram_next_timeout(const struct dgram *);
+
+/* The endpoint as a progress source: from progress_open of it to progress_close, whoever makes progress or sleeps in this
+ * process drives the endpoint, which is under the lane's lock then, and the owner need not call dgram_progress. A
+ * `deliver` that takes messages again after it has refused one calls progress_hurry. Closed before the endpoint is. */
+struct progress_source *dgram_source(struct dgram *);
 
 /* Is everything sent acknowledged, and has nothing been taken since `since`? A process that leaves should stay until then,
  * with `since` a few round trips ago: its last acknowledgement may have been lost. */

@@ -126,7 +126,7 @@ void tcp_sever(struct tp_ep *ep)
     list_push(&tcp_dom.lost, &e->in_lost);
 }
 
-void tcp_bury_severed(struct tcp_ep *e)
+void tcp_shut_severed(struct tcp_ep *e)
 {
     tcp_dial_cancel(e);
     shut(e, tcp_refusal(e));

@@ -69,7 +69,7 @@ void tcp_half_free(struct tcp_half *h)
     list_push(&tcp_dom.dead, &h->link);
 }
 
-static void bury(void)
+static void free_dead(void)
 {
     for (struct link *l; (l = list_pop(&tcp_dom.dead));) free(container_of(l, struct tcp_half, link));
 }
@@ -164,7 +164,7 @@ static int ask_epoll(int budget)
     struct epoll_event e[32];
     int n = 0, k = epoll_wait(tcp_dom.epoll, e, (int)ARRAY_LEN(e), 0);
     for (int i = 0; i < k; i++) n += event(e[i].data.ptr, e[i].events, budget - n);
-    bury();
+    free_dead();
     return n;
 }
 
@@ -184,7 +184,7 @@ static TERN_COLD void report_lost(void)
     for (struct link *l; (l = list_pop(&tcp_dom.lost));) {
         struct tcp_ep *e = container_of(l, struct tcp_ep, in_lost);
         int code = tcp_refusal(e);
-        if (e->severed) tcp_bury_severed(e);
+        if (e->severed) tcp_shut_severed(e);
         else if (e->state == TCP_LEFT && tp_left)
             tp_left(e->peer);
         else if (e->state == TCP_LOST && tp_lost)
@@ -359,7 +359,7 @@ static void tcp_close(struct tp_dom *dom)
         tcp_seal_end(e);
         ep_free(e);
     }
-    bury();
+    free_dead();
     close_fd(&d->epoll);
     close_fd(&d->timer);
     close_fd(&d->reserve);

@@ -254,7 +254,7 @@ void tcp_adopt(struct tcp_ep *, struct tcp_half *); /* the half is the connectio
 void tcp_leave(struct tcp_ep *);                /* the peer has taken its leave and is gone */
 void tcp_lose(struct tcp_ep *, int code);       /* with words set */
 void tcp_sever(struct tp_ep *);
-void tcp_bury_severed(struct tcp_ep *);
+void tcp_shut_severed(struct tcp_ep *);
 void tcp_ended(struct tcp_ep *, int error);     /* the connection has ended: errno, 0: by the other side */
 void tcp_check(struct tcp_ep *);                /* is the other side still there? */
 int tcp_refusal(const struct tcp_ep *);         /* code, with words, for sends to one who left or is lost */

@@ -95,6 +95,7 @@ static int net_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_f
 {
     struct station *s = station_of(w);
     int taken = 0;
+    if (now > net_now) net_now = now; /* of an owner with another clock */
     while (taken < budget && !list_empty(&s->coming)) {
         struct flight *f = container_of(s->coming.next, struct flight, link);
         if (f->at > now) break;
@@ -108,10 +109,11 @@ static int net_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_f
     return taken;
 }
 
+/* No descriptor says that a datagram is there. */
 static uint64_t net_due(const struct dgram_wire *w)
 {
-    (void)w;
-    return UINT64_MAX;
+    const struct link *coming = &station_of(w)->coming;
+    return list_empty(coming) ? UINT64_MAX : container_of(coming->next, struct flight, link)->at;
 }
 
 static bool net_valid(const struct dgram_wire *w, const struct dgram_addr *a)

@@ -1,0 +1,50 @@
+/*
+ * progress.h - progress sources: what the progress of this process drives besides the wires. A source is looked at as
+ * often as a wire whose look is a system call, and its descriptor and its time wake the threads that sleep in the wait.
+ * Where none is open there are no descriptors, and progress does not look at this file.
+ *
+ * All sources share one timer, which sleepers poll together with the sources' descriptors:
+ *
+ *     progress    what has come is taken; the timer is set if a source is due sooner than it says
+ *     idle        before a sleep: the timer is set to the first time at which a source is due
+ *     sleep       in poll: doorbell's socket, wires, sources, timer
+ *
+ * Threads: under the lane's lock, but for progress_fds.
+ */
+#ifndef TERN_TRANSPORT_PROGRESS_H
+#define TERN_TRANSPORT_PROGRESS_H
+
+#include "base/compiler.h"
+
+#define PROGRESS_SOURCES 4 /* open at a time */
+#define PROGRESS_FDS (1 + PROGRESS_SOURCES)
+
+/* The owner's memory; not moved while it is open. */
+struct progress_source {
+    int fd; /* readable while something has come; -1: none, `due` says when to look */
+
+    /* Does what is to be done at `now` (clock_ns, which never goes back) and returns how much happened. Never blocks. */
+    int (*progress)(struct progress_source *, uint64_t now);
+
+    /* When `progress` is to be called though nothing came, in ns of clock_ns; UINT64_MAX: never; 0: at once. */
+    uint64_t (*due)(const struct progress_source *);
+};
+
+/*
+ * From now on, and no more. Layers above point-to-point communication call pt_progress_open and pt_progress_close, which
+ * take the lock, and the helper thread with them. progress_open fails with words if there are too many sources or no
+ * descriptors. After progress_close no thread polls the source's descriptor.
+ */
+int progress_open(struct progress_source *);
+void progress_close(struct progress_source *);
+
+/* The owner has given a source something to do: threads that sleep see to it. Nothing if the source is not open. */
+void progress_hurry(const struct progress_source *);
+
+/* For wires.c: progress of all sources, how much happened; whether none of them has anything to do, and the timer is set
+ * for what they will have to do; the descriptors to poll, at most PROGRESS_FDS, asked by any thread. */
+int progress_look(void);
+bool progress_idle(void);
+int progress_fds(int *fds);
+
+#endif
