@@ -11,6 +11,7 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/calls.h"
+#include "pt2pt/disconnect.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
@@ -38,6 +39,7 @@ static void peer_lost(struct peer *p, int code)
 static void fill_handlers(void)
 {
     tp_lost = peer_lost;
+    peer_forgotten = pt_forget;
     tp_left = pt_leave;
     tp_sinks[AM_EAGER] = pt_sink_eager;
     tp_sinks[AM_FRAG] = pt_sink_frag;
@@ -108,6 +110,7 @@ void pt_close(void)
     ids_close(&l->ids);
     tp_lost = NULL;
     tp_left = NULL;
+    peer_forgotten = NULL;
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -200,7 +203,7 @@ static TERN_COLD void park_control(struct peer *p, unsigned id, uint64_t h0, uin
 
 void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    if (unlikely(p->lost)) return;
+    if (unlikely(p->lost || p->flags & PEER_CLOSING)) return;
     if (unlikely(!p->ep.ops) && !peer_connect(p->index)) {
         unanswered(p, id);
         return;

@@ -1,6 +1,7 @@
 /* lost.c - see lost.h. */
 #include "pt2pt/lost.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "pt2pt/api.h"
 #include "pt2pt/protocol.h"
 
@@ -39,8 +40,14 @@ void pt_violation(struct peer *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    err_set(TERN_ERR_PEER, "rank %u of the job sent a message that cannot be (%s); it is given up", p->index, what);
+    err_set(TERN_ERR_PEER, "%s sent a message that cannot be (%s); it is given up", jobs_long_words(p->index), what);
     pt_lose(p);
+}
+
+static void free_words(struct peer *p)
+{
+    if (p->lost != no_words) free(p->lost);
+    p->lost = NULL;
 }
 
 void pt_lost_close(void)
@@ -48,10 +55,15 @@ void pt_lost_close(void)
     for (uint32_t i = 0; i < peer_count && peer_table; i++) {
         struct peer *p = peer_table[i];
         if (!p || !p->lost) continue;
-        if (p->lost != no_words) free(p->lost);
-        p->lost = NULL;
+        free_words(p);
         p->flags &= ~(uint32_t)(PEER_LEFT | PEER_ASKED | PEER_ASKS | PEER_OVER);
     }
+}
+
+void pt_lost_forget(struct peer *p)
+{
+    lane0.lost_count -= p->lost && !(p->flags & PEER_LEFT);
+    free_words(p);
 }
 
 /* ---- the next turn ---- */
@@ -63,7 +75,7 @@ static int words_of_leave(const struct request *r, const struct peer *p)
     if (p->lost)
         snprintf(gone, sizeof gone, "%s", p->lost);
     else
-        snprintf(gone, sizeof gone, "rank %u of the job is in MPI_Finalize", p->index);
+        snprintf(gone, sizeof gone, "%s is in MPI_Finalize", jobs_long_words(p->index));
     if (r->tag != MPI_ANY_TAG) snprintf(tag, sizeof tag, " with tag %d", r->tag);
     if (r->ctx & CTX_COLL)
         return err_set(TERN_ERR_PEER,

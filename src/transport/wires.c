@@ -109,6 +109,14 @@ void wires_ep_close(struct tp_ep *ep)
         }
 }
 
+int wires_part(struct peer *p)
+{
+    int rc = 0;
+    for (int d = 0; d < dom_count && !rc; d++)
+        if (doms[d].ops->part) rc = doms[d].ops->part(doms[d].dom, p);
+    return rc;
+}
+
 bool wires_any_far(void) { return far_count > 0; }
 
 const char *wires_absent(void) { return absent; }
