@@ -355,6 +355,7 @@ static struct usage usage_at_rest(void)
 {
     meet();
     for (int i = 0; i < 2000; i++) look();
+    usage_now(); /* brings in what it needs itself */
     struct usage u = usage_now();
     meet();
     return u;
@@ -383,7 +384,7 @@ static bool again(void)
     meet();
     alarm(cycles > 1000 ? 3600 : 120);
     for (long i = 0; i < cycles; i++) {
-        if (i == cycles / 2) early = usage_at_rest();
+        if (i == 0 || i == cycles / 2) early = usage_at_rest(); /* the first time brings in what it needs itself */
         PARTY_CHECK(once((uint64_t)i));
     }
     late = usage_at_rest();
@@ -392,7 +393,7 @@ static bool again(void)
                 early.pages, late.pages, early.maps, late.maps, early.files, late.files);
     /* The wires keep a few buffers, and the C library some of its heap. */
     PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files);
-    PARTY_CHECK(late.pages <= early.pages + 32);
+    PARTY_CHECK(late.pages <= early.pages + 24);
     PARTY_CHECK(peer_count == sizes[party_job] && peer_guest_windows == 0);
     return true;
 }
@@ -402,9 +403,9 @@ static void cycles_leave_nothing(void **state)
     long given = *(const long *)*state;
     cycles = given ? given : 500;
     wires = "self,shm";
+    setenv("TERN_SHM_BOX", "4K", 1); /* soon gone round */
     assert_true(party_run_two(sizes, again));
     setenv("TERN_SHM_BOXES", "0", 1);
-    setenv("TERN_SHM_BOX", "4K", 1); /* soon gone round */
     assert_true(party_run_two(sizes, again));
     unsetenv("TERN_SHM_BOX");
     unsetenv("TERN_SHM_BOXES");
