@@ -5,15 +5,15 @@
 #include <string.h>
 
 #define MAGIC 0x5445524eu /* "TERN" */
-#define VERSION 1
+#define VERSION 2
 
 struct hello {
     uint32_t magic;
     uint16_t version, kind;
-    uint64_t from, to;
+    uint64_t from_job, to_job, from, to;
     uint8_t nonce[HANDSHAKE_NONCE];
 };
-static_assert(sizeof(struct hello) == 56, "wire format");
+static_assert(sizeof(struct hello) == 72, "wire format");
 
 struct challenge {
     uint8_t nonce[HANDSHAKE_NONCE], tag[CRYPTO_TAG];
@@ -74,7 +74,7 @@ void handshake_connect(struct handshake *h, const struct crypto *crypto, const u
 {
     begin(h, crypto, key, kind, to);
     h->from = from;
-    struct hello m = {htobe32(MAGIC), htobe16(VERSION), htobe16((uint16_t)kind), htobe64(from), htobe64(to), {0}};
+    struct hello m = {htobe32(MAGIC), htobe16(VERSION), htobe16((uint16_t)kind), 0, 0, htobe64(from), htobe64(to), {0}};
     crypto->random(m.nonce, sizeof m.nonce);
     memcpy(h->hello, &m, sizeof m);
     put(h, &m, sizeof m);
@@ -89,6 +89,22 @@ void handshake_accept(struct handshake *h, const struct crypto *crypto, const ui
     h->step = HELLO;
 }
 
+bool handshake_between(struct handshake *h, uint64_t own, uint64_t other, bool (*key_of)(uint64_t, uint8_t[CRYPTO_KEY]))
+{
+    struct hello m;
+    h->key = h->pair_key;
+    h->key_of = key_of;
+    h->from_job = h->acceptor ? 0 : own;
+    h->to_job = h->acceptor ? own : other;
+    if (h->acceptor) return true;
+    memcpy(&m, h->hello, sizeof m);
+    m.from_job = htobe64(own);
+    m.to_job = htobe64(other);
+    memcpy(h->hello, &m, sizeof m);
+    put(h, &m, sizeof m);
+    return key_of(other, h->pair_key);
+}
+
 size_t handshake_wants(const struct handshake *h) { return (size_t)(wants[h->step] - h->have); }
 
 bool handshake_spoken(const struct handshake *h) { return h->step != HELLO; }
@@ -100,7 +116,10 @@ static enum handshake_state take_hello(struct handshake *h)
     if (be32toh(m.magic) != MAGIC) return bad(h, "not a handshake of Tern");
     if (be16toh(m.version) != VERSION) return bad(h, "another version of Tern");
     if (be16toh(m.kind) != h->kind) return bad(h, "a connection of another kind");
-    if (h->to != UINT64_MAX && be64toh(m.to) != h->to) return bad(h, "meant for another process");
+    bool mine = be64toh(m.to_job) == h->to_job && (h->to == UINT64_MAX || be64toh(m.to) == h->to);
+    if (!mine) return bad(h, "meant for another process");
+    h->from_job = be64toh(m.from_job);
+    if (h->key_of && !h->key_of(h->from_job, h->pair_key)) return bad(h, "of a job that is not known here");
     h->from = be64toh(m.from);
     h->to = be64toh(m.to);
     memcpy(h->hello, &m, sizeof m);

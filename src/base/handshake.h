@@ -4,8 +4,9 @@
  * turns bytes into bytes; the sockets are the caller's.
  *
  *     connector                                  acceptor
- *     HELLO      magic, version, kind, from, to,
- *                nonce                       ->   is it meant for me?
+ *     HELLO      magic, version, kind,
+ *                from, to, each of a job,
+ *                nonce                       ->   is it meant for me, and which key have the two jobs?
  *                                            <-   CHALLENGE  nonce, tag(key, "A", hello, nonce)
  *     is the tag right?
  *     PROOF      tag(key, "C", hello, nonce) ->   is the tag right?
@@ -14,7 +15,7 @@
  * Nobody learns anything without the key; a recorded handshake is of no use, since both
  * sides' nonces are new; a mirror of one's own messages neither, since the two tags
  * differ in their first byte; and an acceptor does one tag's work for a stranger and
- * keeps 56 bytes. What follows on the connection is not sealed unless its kind says so; for that handshake_key makes
+ * keeps 72 bytes. What follows on the connection is not sealed unless its kind says so; for that handshake_key makes
  * keys that only the two sides know.
  *
  * Bytes on the wire are in network order. Source: DESIGN section 5 (tcp), 12.
@@ -27,7 +28,7 @@
 #include "base/crypto.h"
 
 #define HANDSHAKE_NONCE 32
-#define HANDSHAKE_OUT 64 /* the most that one step writes */
+#define HANDSHAKE_OUT 72 /* the most that one step writes */
 
 /* What the connection is for. */
 enum handshake_kind {
@@ -53,8 +54,11 @@ enum handshake_state {
 
 struct handshake {
     const struct crypto *crypto;
-    const uint8_t *key;          /* the caller's; stays where it is */
+    const uint8_t *key;          /* the caller's, which stays where it is; or pair_key */
     uint64_t from, to;           /* connector and acceptor: ranks, or numbers of daemons */
+    uint64_t from_job, to_job;   /* that they belong to; 0 for daemons */
+    bool (*key_of)(uint64_t job, uint8_t key[CRYPTO_KEY]); /* see handshake_between */
+    uint8_t pair_key[CRYPTO_KEY];
     const char *why;             /* of HANDSHAKE_BAD, in words, e.g. "wrong key" */
     uint32_t step;               /* what is awaited next */
     uint16_t kind;
@@ -62,7 +66,7 @@ struct handshake {
     bool acceptor;
     uint8_t have;                /* bytes of it in `in` */
     uint8_t in[HANDSHAKE_OUT];
-    uint8_t hello[56];
+    uint8_t hello[72];
     uint8_t nonce[HANDSHAKE_NONCE]; /* the acceptor's */
     uint8_t out[HANDSHAKE_OUT];  /* to be sent: */
     uint8_t out_len;             /* bytes; the caller sends them and sets this to 0 */
@@ -71,6 +75,14 @@ struct handshake {
 /* A connector's first message is in `out` at once. */
 void handshake_connect(struct handshake *, const struct crypto *, const uint8_t *key, enum handshake_kind, uint64_t from,
                        uint64_t to);
+
+/*
+ * Directly behind handshake_connect or handshake_accept, in place of their key: the two processes belong to jobs, which
+ * have a key for their connections; key_of finds that of another job with the own one. `own` is the job of this process;
+ * `other` is meant for a connector, since an acceptor hears it. False: a connector's key is not known.
+ */
+bool handshake_between(struct handshake *, uint64_t own, uint64_t other,
+                       bool (*key_of)(uint64_t job, uint8_t key[CRYPTO_KEY]));
 
 /* `to` is what this process is; UINT64_MAX: any. `from` is known from HANDSHAKE_ASK on. */
 void handshake_accept(struct handshake *, const struct crypto *, const uint8_t *key, enum handshake_kind, uint64_t to);

@@ -15,6 +15,7 @@
 #include "coll/select.h"
 #include "obj/hints.h"
 #include "obj/request.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
@@ -30,13 +31,13 @@ static int compare_settings(const struct comm *c, const struct rankmap *group)
 {
     uint32_t index = rankmap_at(group, 0);
     uint64_t theirs;
-    if (index >= proc_self()->size || index == proc_self()->rank) return 0; /* of another job, or this one */
+    if (index == proc_self()->rank) return 0;
     int rc = peer_settings_of(index, &theirs);
     if (rc || theirs == peer_settings) return rc;
     return err_set(TERN_ERR_ARG,
-                   "rank %d of '%s' (rank %u of the job) has other settings than rank %u of the job: what "
+                   "rank %d of '%s' (%s) has other settings than %s: what "
                    "TERN_COLL_TABLE says and the variables that tern_info marks as equal on all ranks must be the same",
-                   c->rank, comm_name(c), proc_self()->rank, index);
+                   c->rank, comm_name(c), jobs_long_words(proc_self()->rank), jobs_long_words(index));
 }
 
 /* What the hints say, all or nothing of it. */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/machine.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/find.h"
 #include <stdlib.h>
@@ -37,14 +38,21 @@ int coll_places_open(void)
 
 /* ---- nodes ----------------------------------------------------------------------- */
 
-/* The node of a rank of this group. */
-static uint32_t node_of(const struct comm *c, int rank) { return proc_node_of(rankmap_at(c->local, rank)); }
+/*
+ * The node of a rank of this group. Members must find the same nodes, and where processes of other jobs are is not known:
+ * in a group of several jobs each job counts as a node. The numbers are only used to tell nodes apart.
+ */
+static uint32_t node_of(const struct comm *c, int rank)
+{
+    uint32_t index = rankmap_at(c->local, rank);
+    return rankmap_has_others(c->local) && jobs_is_own(index) ? 0 : jobs_node_of(index);
+}
 
 /* Between two groups: is one of the others elsewhere than the first of this one? */
 static bool others_far(const struct comm *c, uint32_t first)
 {
     bool far = false;
-    for (int r = 0; c->inter && r < c->map->size; r++) far |= proc_node_of(comm_index(c, r)) != first;
+    for (int r = 0; c->inter && r < c->map->size; r++) far |= jobs_node_of(comm_index(c, r)) != first;
     return far;
 }
 
@@ -131,9 +139,9 @@ static bool ask_hardware(const struct comm *c, struct coll_comm *cc)
 
 static bool on_this_node(const struct comm *c, const struct coll_comm *cc)
 {
-    bool ours = cc->nodes == 1;
+    bool ours = cc->nodes == 1 && !rankmap_has_others(c->local);
     for (int r = 0; r < c->size && ours; r++)
-        ours = rankmap_at(c->local, r) < proc_self()->size && node_of(c, r) == proc_self()->node;
+        ours = jobs_is_own(rankmap_at(c->local, r)) && node_of(c, r) == proc_self()->node;
     return ours;
 }
 

@@ -2,16 +2,17 @@
 #ifndef TERN_COMM_AGREE_H
 #define TERN_COMM_AGREE_H
 
-#include <stdint.h>
+#include "obj/rankmap.h"
 
 /* What a leader says of its group. */
 struct side {
     uint64_t ctx;
-    uint32_t leader; /* process index */
-    int32_t size;  /* -1: no memory to tell of them */
-    uint32_t runs; /* with the size: how the list of members is packed (rankmap_pack) */
+    struct proc_name leader;
+    struct rankmap_form form; /* how the list of members is packed (rankmap_pack); size -1: no memory to tell of them */
     int32_t high;  /* merging */
+    uint32_t zero;
 };
+static_assert(sizeof(struct side) == 48, "sent as it is");
 
 /* What the members of a group are told. */
 struct news {
@@ -20,10 +21,17 @@ struct news {
     int32_t rc;
 };
 
+static inline struct proc_name side_name(uint32_t index)
+{
+    struct proc_name name;
+    jobs_name_of(index, &name);
+    return name;
+}
+
 /* The context that both sides take. */
 static inline uint64_t side_context(const struct side *mine, const struct side *theirs)
 {
-    return mine->leader < theirs->leader ? mine->ctx : theirs->ctx;
+    return proc_name_before(&mine->leader, &theirs->leader) ? mine->ctx : theirs->ctx;
 }
 
 #endif

@@ -75,7 +75,7 @@ static void start_message(struct dup *d, struct request *r, uint8_t kind, void *
 
 static void start_swap(struct dup *d)
 {
-    d->mine = (struct side){comm_fresh_ctx(), rankmap_at(d->parent->local, 0), d->parent->size, 0, 0};
+    d->mine = (struct side){.ctx = comm_fresh_ctx(), .leader = side_name(rankmap_at(d->parent->local, 0))};
     d->news.within = comm_fresh_ctx();
     d->left = 2;
     start_message(d, &d->recv, REQ_RECV, &d->news.remote, sizeof d->news.remote);

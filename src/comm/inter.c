@@ -2,7 +2,7 @@
  * inter.c - making and merging intercommunicators.
  *
  * The two leaders exchange what their groups are and a context id each; the one
- * whose leader has the lower process index is used. Inside a group the leader tells
+ * whose leader has the lower name (proc/jobs.h) is used. Inside a group the leader tells
  * the others by a broadcast. Each group also gets an intracommunicator of its own
  * (comm.within), in which later collective work on the intercommunicator is agreed.
  */
@@ -17,14 +17,13 @@
 
 static int no_memory(void) { return err_set(TERN_ERR_NOMEM, "no memory for the groups of an intercommunicator"); }
 
-static struct rankmap *unpack(const struct side *s, const void *packed) { return rankmap_unpack(s->size, s->runs, packed); }
-
 /* Leader: are the groups disjoint? Both leaders find the same. */
 static int check_apart(const struct comm *local, const struct side *s, const void *packed)
 {
-    struct rankmap *theirs = unpack(s, packed), *both = theirs ? rankset_common(local->local, theirs) : NULL;
+    struct rankmap *theirs = rankmap_unpack(&s->form, packed), *both = theirs ? rankset_common(local->local, theirs) : NULL;
     int rc = 0;
-    if (!both) rc = no_memory();
+    if (!theirs) rc = err_code();
+    else if (!both) rc = no_memory();
     else if (both->size)
         rc = err_set(TERN_ERR_COMM, "%d processes are in both groups (the first is rank %d in the local one); they have to be disjoint",
                      both->size, rankmap_find_once(local->local, rankmap_at(both, 0)));
@@ -37,14 +36,15 @@ static int check_apart(const struct comm *local, const struct side *s, const voi
 static int swap_groups(struct comm *local, struct comm *peer, int remote_leader, int tag, struct news *n, void **theirs_p)
 {
     const struct rankmap *m = local->local;
-    size_t bytes = rankmap_packed(m->size, m->runs);
+    struct side mine = {.ctx = comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
+    size_t bytes = rankmap_packed(&mine.form);
     void *ours = malloc(bytes);
-    struct side mine = {comm_fresh_ctx(), comm_index(local, local->rank), ours ? m->size : -1, m->runs, 0};
+    if (!ours) mine.form.size = -1;
     n->within = comm_fresh_ctx();
     int rc = talk_swap(peer, &mine, sizeof mine, &n->remote, sizeof n->remote, remote_leader, tag);
-    if (!rc && (!ours || n->remote.size < 0)) rc = no_memory(); /* here or there: both leaders stop */
+    if (!rc && (!ours || n->remote.form.size < 0)) rc = no_memory(); /* here or there: both leaders stop */
     if (!rc) {
-        size_t their_bytes = rankmap_packed(n->remote.size, n->remote.runs);
+        size_t their_bytes = rankmap_packed(&n->remote.form);
         n->ctx = side_context(&mine, &n->remote);
         rankmap_pack(m, ours);
         *theirs_p = malloc(their_bytes);
@@ -59,8 +59,8 @@ static int swap_groups(struct comm *local, struct comm *peer, int remote_leader,
 static int make_inter(struct comm *local, const struct news *n, const void *theirs, struct comm **out)
 {
     struct comm *inter = NULL;
-    struct rankmap *remote = unpack(&n->remote, theirs);
-    if (!remote) return no_memory();
+    struct rankmap *remote = rankmap_unpack(&n->remote.form, theirs);
+    if (!remote) return err_code();
     int rc = comm_new(n->ctx, rankmap_ref(local->local), remote, local, &inter);
     if (!rc) rc = comm_new(n->within, rankmap_ref(local->local), NULL, local, &inter->within);
     if (rc && inter) comm_unref(inter);
@@ -71,7 +71,7 @@ static int make_inter(struct comm *local, const struct news *n, const void *thei
 /* Every member: the other group's list from the leader, who has it, and the communicator. */
 static int join_leader(struct comm *local, int leader, const struct news *n, void **theirs_p, struct comm **out)
 {
-    size_t bytes = rankmap_packed(n->remote.size, n->remote.runs);
+    size_t bytes = rankmap_packed(&n->remote.form);
     if (!*theirs_p) *theirs_p = malloc(bytes);
     if (!*theirs_p) return no_memory();
     int rc = talk_spread(local, *theirs_p, bytes, leader);
@@ -98,9 +98,10 @@ static struct comm *meet_leader(const struct group *local, const struct group *r
                                 const struct comm *like, int *rank_p)
 {
     uint32_t mine = rankmap_at(local->map, local->rank), theirs = rankmap_at(remote->map, remote_leader);
-    uint32_t both[2] = {mine < theirs ? mine : theirs, mine < theirs ? theirs : mine};
+    bool first = jobs_before(mine, theirs);
+    uint32_t both[2] = {first ? mine : theirs, first ? theirs : mine};
     struct comm *leaders = NULL;
-    *rank_p = mine < theirs;
+    *rank_p = first;
     if (mine == theirs) err_set(TERN_ERR_GROUP, "the leader is in both groups, which have to be disjoint");
     else meeting_open(MEETING_LEADERS, tag, rankmap_list(2, both), like, &leaders);
     return leaders;
@@ -127,7 +128,7 @@ int comm_inter_from_groups(struct group *local, int leader, struct group *remote
 static int confer(struct comm *inter, bool high, struct side *mine, struct news *n)
 {
     *n = (struct news){0};
-    *mine = (struct side){0, rankmap_at(inter->local, 0), inter->size, 0, high};
+    *mine = (struct side){.leader = side_name(rankmap_at(inter->local, 0)), .high = high};
     if (inter->rank == 0) {
         mine->ctx = comm_fresh_ctx();
         n->within = comm_fresh_ctx();
@@ -147,6 +148,6 @@ int comm_inter_merge(struct comm *inter, bool high, struct comm **out)
     int rc = confer(inter, high, &mine, &n);
     if (rc) return rc;
     /* Both the same: any order will do as long as both sides take the same. */
-    bool first = mine.high == n.remote.high ? mine.leader < n.remote.leader : !mine.high;
+    bool first = mine.high == n.remote.high ? proc_name_before(&mine.leader, &n.remote.leader) : !mine.high;
     return comm_new(n.ctx, rankset_join(first ? inter->local : inter->map, first ? inter->map : inter->local), NULL, inter, out);
 }

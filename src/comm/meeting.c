@@ -61,12 +61,21 @@ static uint64_t mix(uint64_t h, uint64_t x)
     return h ^ h >> 32;
 }
 
+/* All members find the same numbers: ranks if they are of one job, else jobs and ranks. */
+static uint64_t mix_process(uint64_t h, const struct rankmap *members, uint32_t index)
+{
+    struct proc_name name;
+    if (!rankmap_has_others(members)) return mix(h, index);
+    jobs_name_of(index, &name);
+    return mix(mix(h, name.job), name.rank);
+}
+
 static uint64_t key_of(enum meeting_purpose purpose, const char *tag, const struct rankmap *members)
 {
     uint64_t h = mix(0x7e51, (uint64_t)purpose);
     for (; *tag; tag++) h = mix(h, (unsigned char)*tag);
     h = mix(h, (uint64_t)members->size + 256); /* a number that is no character ends the tag */
-    for (int32_t r = 0; r < members->size; r++) h = mix(h, rankmap_at(members, r));
+    for (int32_t r = 0; r < members->size; r++) h = mix_process(h, members, rankmap_at(members, r));
     return h;
 }
 

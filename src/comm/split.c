@@ -89,7 +89,7 @@ static int join(struct comm *parent, struct rankmap *local, const struct vote *o
                 const struct vote *theirs, struct comm **out)
 {
     struct comm *made = NULL;
-    uint64_t ctx = rankmap_at(local, 0) < rankmap_at(remote, 0) ? ours->ctx : theirs->ctx;
+    uint64_t ctx = jobs_before(rankmap_at(local, 0), rankmap_at(remote, 0)) ? ours->ctx : theirs->ctx;
     int rc = comm_new(ctx, rankmap_ref(local), remote, parent, &made);
     if (!rc) rc = comm_new(ours->within, rankmap_ref(local), NULL, parent, &made->within);
     if (rc && made) comm_unref(made);

@@ -31,7 +31,7 @@ static_assert(sizeof(struct wish) == 64, "a wish is a cache line");
 static int wish_pset(struct wish *w, const char *name)
 {
     struct rankmap *map;
-    uint32_t hash = 2166136261u;
+    uint32_t hash = 2166136261u ^ (uint32_t)jobs_own_name().job; /* sets belong to a job */
     int rc = pset_find(name, &map);
     if (rc) return rc == TERN_ERR_NOT_FOUND ? 0 : rc;
     for (; *name; name++) hash = (hash ^ (uint8_t)*name) * 16777619u;
@@ -40,22 +40,33 @@ static int wish_pset(struct wish *w, const char *name)
     return 0;
 }
 
-static int find_place(struct machine_place *p)
+/* A number that no process on another node gives. Each job has numbers of its own for nodes, and those of several jobs
+ * are told apart, wherever they are. */
+static int32_t node_number(const struct comm *c)
+{
+    uint64_t node = proc_self()->node;
+    if (rankmap_has_others(c->local) || rankmap_has_others(c->map))
+        node = ((jobs_own_name().job ^ node) * 0x9e3779b97f4a7c15u >> 33) & INT32_MAX;
+    return (int32_t)node;
+}
+
+static int find_place(const struct comm *c, struct machine_place *p)
 {
     int rc = machine_open();
     machine_place(p);
+    p->node = node_number(c);
     return rc == TERN_ERR_NOT_FOUND ? 0 : rc; /* nothing is known, which is no error */
 }
 
-static int wish_hardware(struct wish *w, int level)
+static int wish_hardware(const struct comm *c, struct wish *w, int level)
 {
-    int rc = level == HW_NODE || level == HW_NONE ? 0 : find_place(&w->place);
-    w->place.node = (int32_t)proc_self()->node;
+    int rc = level == HW_NODE || level == HW_NONE ? 0 : find_place(c, &w->place);
+    w->place.node = node_number(c);
     if (level != HW_NONE) w->vote.color = hw_color(&w->place, level);
     return rc;
 }
 
-static int wish_guided(struct wish *w, const struct info *info)
+static int wish_guided(const struct comm *c, struct wish *w, const struct info *info)
 {
     char copies[2][MPI_MAX_INFO_VAL];
     const char *hardware = info_copy_value(info, type_key, copies[0]);
@@ -64,16 +75,16 @@ static int wish_guided(struct wish *w, const struct info *info)
     if (hardware && pset)
         return err_set(TERN_ERR_INFO, "argument info has both %s and %s, of which one can be used at a time", type_key, pset_key);
     if (pset) return wish_pset(w, pset);
-    return wish_hardware(w, hardware ? hw_level(hardware) : HW_NONE);
+    return wish_hardware(c, w, hardware ? hw_level(hardware) : HW_NONE);
 }
 
-static int make_wish(struct wish *w, const struct info *info)
+static int make_wish(const struct comm *c, struct wish *w, const struct info *info)
 {
     switch (w->vote.type) {
-    case MPI_COMM_TYPE_SHARED: return wish_hardware(w, HW_NODE);
-    case MPI_COMM_TYPE_HW_UNGUIDED: return find_place(&w->place);
+    case MPI_COMM_TYPE_SHARED: return wish_hardware(c, w, HW_NODE);
+    case MPI_COMM_TYPE_HW_UNGUIDED: return find_place(c, &w->place);
     case MPI_COMM_TYPE_HW_GUIDED:
-    case MPI_COMM_TYPE_RESOURCE_GUIDED: return wish_guided(w, info);
+    case MPI_COMM_TYPE_RESOURCE_GUIDED: return wish_guided(c, w, info);
     default: return 0; /* MPI_UNDEFINED */
     }
 }
@@ -141,7 +152,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     void *ours, *theirs;
     memset(mine.place.at, 0xff, sizeof mine.place.at);
     *out = NULL;
-    int own = make_wish(&mine, info);
+    int own = make_wish(parent, &mine, info);
     if (own) mine.vote.color = SPLIT_NONE, mine.vote.type = MPI_UNDEFINED;
     int rc = split_gather(parent, &mine, sizeof mine, &ours, &theirs);
     if (!rc) rc = agree(parent, ours, theirs, info, out);

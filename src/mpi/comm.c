@@ -3,6 +3,7 @@
  */
 #include "coll/coll.h"
 #include "comm/create.h"
+#include "comm/part.h"
 #include "mpi/attr.h"
 #include "mpi/fromgroup.h"
 #include "mpi/report.h"
@@ -274,13 +275,16 @@ MPI_ALIAS(Comm_disconnect);
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
     const char *call = "MPI_Comm_disconnect";
+    struct parting rest;
     int rc;
     struct comm *c = to_end(call, comm, "disconnected", &rc);
     if (!c) return rc;
     pt_finish_all(c);
     bsend_flush(bsend_process()); /* which fails if there is no buffer: then nothing is in it */
     bsend_flush(&c->bsend);
-    rc = coll_barrier(c);
+    rc = comm_part_agree(c, &rest);
     if (rc) return report_code(c, call, rc);
-    return let_go(call, c, comm);
+    rc = let_go(call, c, comm);
+    int code = comm_part(&rest);
+    return code && !rc ? report_code(NULL, call, code) : rc;
 }

@@ -62,7 +62,7 @@ static const struct layer {
 } layers[] = {
     {var_open, var_close},   {proc_open, proc_close},  {open_facts, close_facts}, {request_open, nothing},
     {type_open, type_close}, {op_open, op_close},      {coll_choose_open, coll_choose_close},
-    {pt_register, pt_unregister}, {peer_open, peer_close}, {open_lane, pt_close},
+    {pt_register, pt_unregister}, {peers_open, peers_close}, {open_lane, pt_close},
     {coll_open, coll_close}, {open_comms, comm_close},
 };
 

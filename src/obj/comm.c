@@ -29,14 +29,17 @@ void comm_set_hooks(int layer, const struct comm_hooks *h)
     hooks[layer] = h;
 }
 
-static TERN_COLD bool in_use(uint64_t ctx)
+bool comm_exists(bool (*is_it)(const struct comm *, const void *arg), const void *arg)
 {
     bool found = false;
     pthread_mutex_lock(&live_lock);
-    for (struct link *l = live.next; l != &live && !found; l = l->next) found = container_of(l, struct comm, all)->ctx == ctx;
+    for (struct link *l = live.next; l != &live && !found; l = l->next) found = is_it(container_of(l, struct comm, all), arg);
     pthread_mutex_unlock(&live_lock);
     return found;
 }
+
+static bool has_ctx(const struct comm *c, const void *ctx) { return c->ctx == *(const uint64_t *)ctx; }
+static TERN_COLD bool in_use(uint64_t ctx) { return comm_exists(has_ctx, &ctx); }
 
 uint64_t comm_fresh_ctx(void)
 {

@@ -142,6 +142,9 @@ uint64_t comm_fresh_ctx(void);
 /* The one for a meeting that all members name by this number; never one that comm_fresh_ctx gives. */
 uint64_t comm_meeting_ctx(uint64_t number);
 
+/* Is there a live communicator for which `is_it` says so? `is_it` makes and frees none. */
+bool comm_exists(bool (*is_it)(const struct comm *, const void *arg), const void *arg);
+
 struct comm *comm_world(void); /* MPI_COMM_WORLD; NULL outside the world model */
 struct comm *comm_self(void);  /* of this process alone; it is MPI_COMM_SELF as long as there is a world model */
 struct link *comm_all(void);   /* live communicators, by comm.all; for tests, while no other thread makes any */

@@ -1,11 +1,81 @@
 /* rankmap.c - see rankmap.h. */
 #include "obj/rankmap.h"
+#include "base/err.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* A run costs 32 bytes, a rank in a table 4 (bench/group_bench.c); every step that occurs costs a search. */
 enum { RANKS_PER_RUN = 8, STEPS_MAX = 8, SCAN_MAX = 8 };
+
+/* ---- the jobs of its processes ---- */
+
+struct job_list {
+    uint32_t n, room;
+    struct job_entry *job[];
+};
+
+static void unhold(struct job_list *l)
+{
+    for (uint32_t i = 0; l && i < l->n; i++) job_unref(l->job[i]);
+    free(l);
+}
+
+static bool add_job(struct job_list **l, struct job_entry *job)
+{
+    struct job_list *old = *l;
+    for (uint32_t i = 0; old && i < old->n; i++)
+        if (old->job[i] == job) {
+            job_unref(job);
+            return true;
+        }
+    if (!old || old->n == old->room) {
+        uint32_t room = old ? 2 * old->room : 2;
+        struct job_list *more = realloc(old, sizeof *more + room * sizeof(struct job_entry *));
+        if (!more) {
+            job_unref(job);
+            return false;
+        }
+        if (!old) more->n = 0;
+        more->room = room;
+        *l = old = more;
+    }
+    old->job[old->n++] = job;
+    return true;
+}
+
+static TERN_COLD bool hold_run(struct job_list **l, const struct rank_run *r)
+{
+    uint32_t first = 0, size = 0; /* indices of the job found last */
+    for (int32_t i = 0; i < r->count; i++) {
+        uint32_t index = run_at(r, i);
+        struct job_entry *job = index - first < size ? NULL : jobs_of_index(index);
+        if (!job) continue;
+        first = job_index(job, 0);
+        size = job_entry_size(job);
+        if (!add_job(l, job)) return false;
+    }
+    return true;
+}
+
+/* NULL, and the map is freed: memory is out. */
+static struct rankmap *hold_jobs(struct rankmap *m, const struct rank_run *run, uint32_t n)
+{
+    for (uint32_t i = 0; m && i < n; i++)
+        if (unlikely(!jobs_is_own(run_high(&run[i]))) && !hold_run(&m->jobs, &run[i])) {
+            rankmap_unref(m);
+            return NULL;
+        }
+    return m;
+}
+
+bool rankmap_shares_job(const struct rankmap *a, const struct rankmap *b)
+{
+    bool found = false;
+    for (uint32_t i = 0; a->jobs && b->jobs && i < a->jobs->n; i++)
+        for (uint32_t k = 0; k < b->jobs->n; k++) found |= a->jobs->job[i] == b->jobs->job[k];
+    return found;
+}
 
 /* ---- making ---- */
 
@@ -26,7 +96,7 @@ struct rankmap *rankmap_line(int32_t size, uint32_t first, int32_t stride)
     m->runs = m->grids = 1;
     m->first = first;
     m->stride = size > 1 ? stride : 1;
-    return m;
+    return hold_jobs(m, &(struct rank_run){0, size, first, m->stride}, size > 0);
 }
 
 static struct rankmap *table_of(const struct run_list *l)
@@ -88,7 +158,7 @@ struct rankmap *rankmap_runs(struct run_list *l)
     struct rankmap *m = NULL;
     if (!l->failed && l->n == 0) m = rankmap_line(0, 0, 1);
     else if (!l->failed && l->n == 1) m = rankmap_line(l->size, l->run->first, l->run->stride);
-    else if (!l->failed && !(m = runs_of(l))) m = table_of(l);
+    else if (!l->failed && ((m = runs_of(l)) || (m = table_of(l)))) m = hold_jobs(m, l->run, l->n);
     runs_free(l);
     return m;
 }
@@ -111,6 +181,7 @@ void rankmap_unref(struct rankmap *m)
     /* acq_rel: the last one sees what the others did with the map before they let go */
     if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1) return;
     free(atomic_load_explicit(&m->inverse, memory_order_relaxed));
+    unhold(m->jobs);
     free(m);
 }
 
@@ -258,23 +329,88 @@ size_t rankmap_bytes(const struct rankmap *m)
     return bytes;
 }
 
-size_t rankmap_packed(int32_t size, uint32_t runs)
+/* The index of rank 0 of the job that all are of; false: they are of several. */
+static bool one_job(const struct rankmap *m, uint32_t *first, uint64_t *job)
 {
-    return runs ? runs * sizeof(struct rank_run) : (size_t)size * sizeof(uint32_t);
+    struct proc_name name;
+    *first = 0;
+    *job = jobs_own_name().job;
+    if (!rankmap_has_others(m)) return true;
+    *first = job_index(m->jobs->job[0], 0);
+    jobs_name_of(*first, &name);
+    *job = name.job;
+    uint32_t size = job_entry_size(m->jobs->job[0]);
+    for (int32_t r = 0; r < m->size; r++)
+        if (rankmap_at(m, r) - *first >= size) return false;
+    return true;
+}
+
+struct rankmap_form rankmap_form_of(const struct rankmap *m)
+{
+    struct rankmap_form f = {.size = m->size, .runs = m->runs};
+    uint32_t first;
+    if (!one_job(m, &first, &f.job)) f.job = f.runs = 0;
+    return f;
+}
+
+size_t rankmap_packed(const struct rankmap_form *f)
+{
+    if (f->runs) return f->runs * sizeof(struct rank_run);
+    return (size_t)f->size * (f->job ? sizeof(uint32_t) : sizeof(struct proc_name));
 }
 
 void rankmap_pack(const struct rankmap *m, void *to)
 {
     struct rank_run *run = to;
-    if (m->table) memcpy(to, m->table, rankmap_packed(m->size, 0));
-    for (uint32_t i = 0; i < m->runs; i++) run[i] = rankmap_run(m, i);
+    struct proc_name *name = to;
+    uint32_t *rank = to, first;
+    uint64_t job;
+    bool one = one_job(m, &first, &job);
+    for (int32_t r = 0; r < m->size && !one; r++) jobs_name_of(rankmap_at(m, r), &name[r]);
+    for (int32_t r = 0; r < m->size && one && !m->runs; r++) rank[r] = m->table[r] - first;
+    for (uint32_t i = 0; i < m->runs && one; i++) {
+        run[i] = rankmap_run(m, i);
+        run[i].first -= first;
+    }
 }
 
-struct rankmap *rankmap_unpack(int32_t size, uint32_t runs, const void *from)
+/* Adds ranks of a job as indices of this process. */
+static bool add_run(struct run_list *l, uint64_t job, const struct rank_run *r)
+{
+    int64_t last = (int64_t)r->first + (int64_t)(r->count - 1) * r->stride;
+    struct proc_name from = {job, r->first, 0}, to = {job, (uint32_t)last, 0};
+    uint32_t first, other;
+    if (!r->count) return true; /* of an empty group */
+    if (r->count < 0 || last < 0 || last > UINT32_MAX || !jobs_index_of(&from, &first) || !jobs_index_of(&to, &other))
+        return false;
+    runs_add(l, first, r->stride, r->count);
+    return true;
+}
+
+static bool add_name(struct run_list *l, const struct proc_name *name)
+{
+    uint32_t index;
+    if (!jobs_index_of(name, &index)) return false;
+    runs_add(l, index, 1, 1);
+    return true;
+}
+
+struct rankmap *rankmap_unpack(const struct rankmap_form *f, const void *from)
 {
     const struct rank_run *run = from;
+    const struct proc_name *name = from;
+    const uint32_t *rank = from;
     struct run_list l = {0};
-    if (!runs) return rankmap_list(size, from);
-    for (uint32_t i = 0; i < runs; i++) runs_add(&l, run[i].first, run[i].stride, run[i].count);
-    return rankmap_runs(&l);
+    bool known = f->size >= 0;
+    for (uint32_t i = 0; i < f->runs && known; i++) known = add_run(&l, f->job, &run[i]);
+    for (int32_t r = 0; r < f->size && known && !f->runs; r++)
+        known = f->job ? add_name(&l, &(struct proc_name){f->job, rank[r], 0}) : add_name(&l, &name[r]);
+    if (!known || (!l.failed && l.size != f->size)) {
+        runs_free(&l);
+        err_set(TERN_ERR_PEER, "a group has processes of a job that this process is not connected with");
+        return NULL;
+    }
+    struct rankmap *m = rankmap_runs(&l);
+    if (!m) err_set(TERN_ERR_NOMEM, "no memory for a group of %d processes", f->size);
+    return m;
 }

@@ -13,6 +13,9 @@
  * The keys of the runs are sorted by (step, index modulo step, lowest index): indices of the same step and residue are
  * on one grid, where runs of a group do not overlap. So an index is looked for once for each step that occurs.
  *
+ * A map with processes of other jobs holds a reference to each of those jobs, so that an index in it means the same
+ * process as long as the map is there.
+ *
  * Immutable once made; shared by groups and communicators by reference, and by threads.
  */
 #ifndef TERN_OBJ_RANKMAP_H
@@ -20,6 +23,7 @@
 
 #include "base/compiler.h"
 #include "obj/rankrun.h"
+#include "proc/jobs.h"
 #include <stdatomic.h>
 
 /* Where a run is in the order for searching. */
@@ -39,6 +43,7 @@ struct rankmap {
     const struct rank_key *key;
     const uint32_t *table;        /* index of every rank, else NULL */
     _Atomic(int32_t *) inverse;   /* of the table: ranks by hash of their index, -1 where none is; made when first needed */
+    struct job_list *jobs;        /* other jobs that processes of it belong to, NULL: none */
 };
 static_assert(sizeof(struct rankmap) <= CACHE_LINE, "what a group of a million ranks costs, mostly");
 
@@ -86,9 +91,24 @@ uint32_t rankmap_key_above(const struct rankmap *m, uint32_t from, uint32_t step
 /* Memory that the map takes. */
 size_t rankmap_bytes(const struct rankmap *);
 
-/* To tell another process of a map: its size and runs, and so many bytes. */
-size_t rankmap_packed(int32_t size, uint32_t runs);
+/* Are there processes of other jobs in it? Members of those jobs find the same of theirs. */
+static inline bool rankmap_has_others(const struct rankmap *m) { return unlikely(m->jobs != NULL); }
+
+/* Are there processes of one and the same other job in both? */
+bool rankmap_shares_job(const struct rankmap *, const struct rankmap *);
+
+/* How another process is told of a map: by ranks, as runs or a list, if all are of one job, else by a list of names. */
+struct rankmap_form {
+    uint64_t job; /* jobs_id; 0: several */
+    int32_t size;
+    uint32_t runs; /* 0: a list */
+};
+static_assert(sizeof(struct rankmap_form) == 16, "sent as it is");
+
+struct rankmap_form rankmap_form_of(const struct rankmap *);
+size_t rankmap_packed(const struct rankmap_form *); /* bytes */
 void rankmap_pack(const struct rankmap *, void *to);
-struct rankmap *rankmap_unpack(int32_t size, uint32_t runs, const void *from); /* NULL: memory is out */
+/* NULL with words: memory is out, or it has processes that are not known here. */
+struct rankmap *rankmap_unpack(const struct rankmap_form *, const void *from);
 
 #endif

@@ -2,6 +2,7 @@
 #include "proc/proc.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/jobs.h"
 #include "proc/machine.h"
 #include "proc/module.h"
 #include "proc/stray.h"
@@ -86,6 +87,7 @@ static int try_boot(const struct proc_boot *b)
     if (b != &proc_native && b != &proc_single) find_binding();
     if (!self.usable_cpus) self.usable_cpus = proc_usable_cpus();
     self.oversubscribed = self.local_size > self.usable_cpus;
+    jobs_open(self.job, self.rank, self.size);
     return 0;
 }
 
@@ -127,6 +129,7 @@ void proc_close(void)
 {
     if (boot) boot->close();
     boot = NULL;
+    jobs_close();
     machine_close();
 }
 

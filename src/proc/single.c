@@ -12,7 +12,9 @@ static size_t own_len;
 
 static int single_open(struct proc_info *p)
 {
-    snprintf(p->job, sizeof p->job, "single.%d", (int)getpid());
+    uint64_t random = 0; /* the number of the process may be another one's elsewhere */
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random = 0;
+    snprintf(p->job, sizeof p->job, "single.%d.%016llx", (int)getpid(), (unsigned long long)random);
     p->size = p->local_size = p->nodes = 1;
     return 0;
 }

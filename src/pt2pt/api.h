@@ -33,7 +33,7 @@ enum { PT_FOR_TWO = 4 << 28, PT_FOR_TWO_END = 5 << 28 };
 static inline bool pt_tag_is_for_two(int tag) { return tag >= PT_FOR_TWO && tag < PT_FOR_TWO_END; }
 
 /* ---- life ---- */
-int pt_register(void); /* its messages (transport/am.h): before peer_open */
+int pt_register(void); /* its messages (transport/am.h): before peers_open */
 void pt_unregister(void);
 int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
 void pt_close(void);

@@ -1,6 +1,7 @@
 /* calls.c - see calls.h. */
 #include "pt2pt/calls.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
@@ -184,7 +185,7 @@ static void answer_gone(struct peer *from, uint64_t ctx, uint32_t k, const struc
     while (g < gone + ARRAY_LEN(gone) && g->ctx != ctx) g++;
     if (g == gone + ARRAY_LEN(gone) || (!g->clashed && (k < g->count || (k == g->count && is_same(&g->last, theirs)))))
         return;
-    struct pt_clash found = {{proc_self()->rank, from->index}, {0, theirs->what}, {-1, theirs->bytes}};
+    struct pt_clash found = {{proc_self()->rank, jobs_rank_of(from->index)}, {0, theirs->what}, {-1, theirs->bytes}};
     if (k == g->count) found.what[0] = g->last.what, found.bytes[0] = g->last.bytes;
     send_clash(ctx, g->clashed ? &g->clash : &found, from);
     if (late) pt_end_collectives(late, TERN_ERR_DISAGREE);
@@ -216,7 +217,7 @@ static void differs(struct comm *c, struct peer *from, uint32_t k, const struct 
     }
     clash(
         c, from,
-        &(struct pt_clash){{proc_self()->rank, from->index}, {mine->what, theirs->what}, {mine->bytes, theirs->bytes}});
+        &(struct pt_clash){{proc_self()->rank, jobs_rank_of(from->index)}, {mine->what, theirs->what}, {mine->bytes, theirs->bytes}});
 }
 
 void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)

@@ -16,6 +16,7 @@
  * (AM_RTS), so that it is held back until they are received, and nothing has to be dropped.
  */
 #include "base/var.h"
+#include "proc/proc.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
@@ -24,8 +25,14 @@ void pt_credit_open(struct lane *l)
 {
     l->credit = var_int(VAR_EAGER_CREDIT);
     l->store = var_int(VAR_EAGER_STORE);
-    l->spare = l->store - peer_first_window() * (int64_t)peer_count;
+    l->spare = l->store - peer_first_window() * (int64_t)proc_self()->size;
 }
+
+/* What windows may grow by. Peers of other jobs come with windows that nobody has kept room for: then it may be negative
+ * for a while, and windows become smaller. */
+static int64_t spare(void) { return lane0.spare - peer_guest_windows; }
+
+void pt_credit_forget(const struct peer *p) { lane0.spare += p->window - peer_first_window(); }
 
 /* Eager bytes consumed here for which the peer has not been given credit yet. */
 static int64_t owed_to(const struct peer *p) { return p->window / 2 - p->due; }
@@ -34,14 +41,14 @@ static int64_t owed_to(const struct peer *p) { return p->window / 2 - p->due; }
 static int64_t growth(const struct peer *p)
 {
     bool keeps_up = p->stored <= p->window / 4;
-    int64_t n = min_int64(min_int64(p->window, lane0.credit - p->window), lane0.spare / 4);
+    int64_t n = min_int64(min_int64(p->window, lane0.credit - p->window), spare() / 4);
     return keeps_up && n > 0 ? n : 0;
 }
 
 /* Bytes of what is owed to the peer by which its window shrinks instead. */
 static int64_t withheld(const struct peer *p, int64_t owed)
 {
-    bool scarce = lane0.spare < lane0.store / 16;
+    bool scarce = spare() < lane0.store / 16;
     return scarce && p->window > 2 * peer_first_window() ? owed / 2 : 0;
 }
 

@@ -1,6 +1,7 @@
 /* doubt.c - see doubt.h. */
 #include "pt2pt/doubt.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/calls.h"
@@ -13,7 +14,7 @@
 static void take_leave(struct peer *p)
 {
     pt_take_last();
-    err_set(TERN_ERR_ABSENT, "rank %u of the job has left the job", p->index);
+    err_set(TERN_ERR_ABSENT, "%s has left the job", jobs_long_words(p->index));
     pt_leave(p);
 }
 
@@ -31,7 +32,7 @@ static void find_leavers(void)
 static bool is_connected(struct peer *p)
 {
     if (p->ep.ops) return true;
-    if (!proc_card_there(p->index)) return false;
+    if (!jobs_card_there(p->index)) return false;
     if (peer_connect(p->index)) return true;
     if (err_is_of_peer(err_code())) pt_leave(p);
     else p->flags |= PEER_ASKED;
@@ -41,7 +42,7 @@ static bool is_connected(struct peer *p)
 struct peer *pt_gone_by(uint32_t index)
 {
     struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
-    if (!p) return NULL;
+    if (!p || p->flags & PEER_CLOSING) return NULL;
     if (!p->lost && !(p->flags & (PEER_ASKED | PEER_OVER)) && is_connected(p)) {
         p->flags |= PEER_ASKED;
         lane_control(p, AM_ASK, 0, 0, NULL, 0);
@@ -177,7 +178,7 @@ struct walk {
 
 /* At the end of this process the others end as well, and what they have sent before may be on its way. A rank that never
  * came has sent nothing. */
-static bool is_final(const struct peer *p) { return !lane0.over || proc_never_came(p->index); }
+static bool is_final(const struct peer *p) { return !lane0.over || jobs_never_came(p->index); }
 
 static void doubt_receive(void *what, int src, int tag, void *arg)
 {

@@ -11,6 +11,7 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/calls.h"
+#include "pt2pt/disconnect.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
@@ -97,6 +98,7 @@ int pt_open(bool threaded)
     wait_open(l);
     tp_lost = peer_lost;
     tp_left = pt_leave;
+    peer_forgotten = pt_forget;
     rc = pt_check_open();
     if (rc) return rc;
     return contexts_open(l);
@@ -114,6 +116,7 @@ void pt_close(void)
     ids_close(&l->ids);
     tp_lost = NULL;
     tp_left = NULL;
+    peer_forgotten = NULL;
     pthread_mutex_destroy(&l->lock);
 }
 
@@ -203,7 +206,7 @@ static TERN_COLD void park_control(struct peer *p, unsigned id, uint64_t h0, uin
 
 void lane_control(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    if (unlikely(p->lost)) return;
+    if (unlikely(p->lost || p->flags & PEER_CLOSING)) return;
     if (unlikely(!p->ep.ops) && !peer_connect(p->index)) {
         unanswered(p, id);
         return;

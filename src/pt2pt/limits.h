@@ -14,7 +14,7 @@ struct limits {
     int64_t eager_max; /* bytes of the largest message that goes out before it is asked for */
 };
 
-void limits_open(void); /* reads the variables; after peer_open */
+void limits_open(void); /* reads the variables; after peers_open */
 
 /* The least eager_max of all, whether they are open or not. */
 int64_t limits_eager_least(void);

@@ -1,7 +1,9 @@
 /* lost.c - see lost.h. */
 #include "pt2pt/lost.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
+#include "pt2pt/api.h"
 #include "pt2pt/calls.h"
 #include "pt2pt/protocol.h"
 #include "transport/remote.h"
@@ -54,7 +56,7 @@ void pt_violation(struct peer *p, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    err_set(TERN_ERR_PEER, "rank %u of the job sent a message that cannot be (%s); it is given up", p->index, what);
+    err_set(TERN_ERR_PEER, "%s sent a message that cannot be (%s); it is given up", jobs_long_words(p->index), what);
     pt_lose(p);
 }
 
@@ -74,7 +76,7 @@ static void hear(uint32_t rank)
     pt_take_last();
     if (p->lost) return; /* its connection has said so */
     proc_note_loss(rank);
-    err_set(TERN_ERR_PEER, "rank %u of the job has died", rank);
+    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(rank));
     pt_lose(p);
 }
 
@@ -86,15 +88,26 @@ int pt_hear_deaths(struct lane *l)
     return n;
 }
 
+static void free_words(struct peer *p)
+{
+    if (p->lost != no_words) free(p->lost);
+    p->lost = NULL;
+}
+
 void pt_lost_close(void)
 {
     for (uint32_t i = 0; i < peer_count && peer_table; i++) {
         struct peer *p = peer_table[i];
         if (!p || !p->lost) continue;
-        if (p->lost != no_words) free(p->lost);
-        p->lost = NULL;
+        free_words(p);
         p->flags &= ~(uint32_t)(PEER_LEFT | PEER_ASKED | PEER_ASKS | PEER_OVER);
     }
+}
+
+void pt_lost_forget(struct peer *p)
+{
+    lane0.lost_count -= p->lost && !(p->flags & PEER_LEFT);
+    free_words(p);
 }
 
 /* ---- the next turn ---- */
@@ -106,7 +119,7 @@ static int words_of_leave(const struct request *r, const struct peer *p)
     if (p->lost)
         snprintf(gone, sizeof gone, "%s", p->lost);
     else
-        snprintf(gone, sizeof gone, "rank %u of the job is in MPI_Finalize", p->index);
+        snprintf(gone, sizeof gone, "%s is in MPI_Finalize", jobs_long_words(p->index));
     if (r->tag != MPI_ANY_TAG) snprintf(tag, sizeof tag, " with tag %d", r->tag);
     if (r->ctx & CTX_COLL)
         return err_set(TERN_ERR_ABSENT,

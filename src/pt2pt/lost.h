@@ -74,5 +74,6 @@ void pt_end_collectives(struct pt_comm *, int error) TERN_COLD;
 void pt_swallow(struct match_body *) TERN_COLD;
 
 void pt_lost_close(void); /* frees the words */
+void pt_lost_forget(struct peer *); /* those of a peer that is freed next */
 
 #endif

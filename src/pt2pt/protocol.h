@@ -114,6 +114,7 @@ static inline int64_t eager_cost(size_t n) { return (int64_t)n + 64; }
 
 /* ---- eager credit (credit.c) ---- */
 void pt_credit_open(struct lane *);
+void pt_credit_forget(const struct peer *); /* one that is freed next */
 void pt_give_credit(struct peer *) TERN_COLD;
 /* A message was offered, and its receive waited: was it for want of credit? */
 void pt_offered(struct peer *, uint64_t bytes);

@@ -2,7 +2,7 @@
 #include "topo/order.h"
 #include "base/err.h"
 #include "coll/coll.h"
-#include "proc/proc.h"
+#include "proc/jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static struct machine_place *known_places(const struct comm *c)
         return p;
     }
     memset(p, 0xff, (size_t)c->size * sizeof *p); /* -1: unknown */
-    for (int32_t r = 0; r < c->size; r++) p[r].node = (int32_t)proc_node_of(comm_index(c, r));
+    for (int32_t r = 0; r < c->size; r++) p[r].node = (int32_t)jobs_node_of(comm_index(c, r));
     return p;
 }
 

@@ -2,7 +2,7 @@
  * am.h - the ids of active messages, and who handles them.
  *
  * A layer has a block of ids, and names the messages of its own in it, so that an id is a constant where it is
- * sent and an array index where it is delivered. It registers them before the transports open (peer_open).
+ * sent and an array index where it is delivered. It registers them before the transports open (peers_open).
  * The card of a process says by one number which ids it knows by which names: processes that know other ones, since
  * they run another version of the library, are not connected, which the error says in words (peer_connect).
  *

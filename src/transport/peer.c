@@ -6,6 +6,7 @@
 #include "transport/peer.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/shared.h"
 #include "transport/wires.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define CARD_MAX 496
 #define SETTINGS "set"
@@ -29,6 +31,8 @@ struct peer **peer_table;
 struct peer **_Atomic peer_short_table;
 static struct peer **nobody; /* a table like peer_table, without peers */
 uint32_t peer_count;
+int64_t peer_guest_windows;
+void (*peer_forgotten)(struct peer *);
 uint64_t peer_settings;
 
 static int put_card(void)
@@ -41,27 +45,53 @@ static int put_card(void)
     return all < 0 ? all : proc_card_put(card, (size_t)all);
 }
 
-int peer_open(void)
+/* ---- the table ---- */
+
+static size_t table_bytes(void) { return ((size_t)proc_self()->size + JOBS_PLACES) * sizeof(struct peer *); }
+
+/* Address space of small pages, so that a single entry costs one of those. */
+static struct peer **make_table(void)
+{
+    void *t = mmap(NULL, table_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (t == MAP_FAILED) {
+        err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", proc_self()->size);
+        return NULL;
+    }
+    madvise(t, table_bytes(), MADV_NOHUGEPAGE);
+    return t;
+}
+
+int peers_open(void)
 {
     int rc = wires_open();
     if (rc) return rc;
     peer_count = proc_self()->size;
-    peer_table = calloc(peer_count, sizeof *peer_table);
-    if (!peer_table) return err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", peer_count);
+    peer_guest_windows = 0;
+    peer_table = make_table();
+    if (!peer_table) return TERN_ERR_NOMEM;
     peer_short_open(true);
     return put_card();
 }
 
-void peer_close(void)
+static void free_peer(struct peer *p)
 {
-    for (uint32_t i = 0; i < peer_count && peer_table; i++) {
-        struct peer *p = peer_table[i];
-        if (!p) continue;
-        wires_ep_close(&p->ep);
-        free(p);
+    struct job_entry *job = jobs_of_index(p->index);
+    peer_table[p->index] = NULL;
+    if (p->ep.ops) wires_ep_close(&p->ep);
+    if (job) {
+        peer_guest_windows -= peer_first_window();
+        job_unref(job);
+        job_unref(job); /* that of the peer */
     }
-    free(peer_table);
-    free(nobody);
+    free(p);
+}
+
+void peers_close(void)
+{
+    for (uint32_t i = 0; i < peer_count && peer_table; i++)
+        if (peer_table[i]) free_peer(peer_table[i]);
+    if (peer_table) munmap(peer_table, table_bytes());
+    if (nobody) munmap(nobody, table_bytes());
     peer_table = nobody = NULL;
     peer_count = 0;
     wires_close();
@@ -69,19 +99,19 @@ void peer_close(void)
 
 int64_t peer_first_window(void)
 {
-    int64_t others = peer_count > 1 ? peer_count - 1 : 1;
+    int64_t others = proc_self()->size > 1 ? proc_self()->size - 1 : 1;
     return min_int64(var_int(VAR_EAGER_STORE) / 2 / others, var_int(VAR_EAGER_CREDIT));
 }
 
-struct peer *peer_of_sender(uint32_t index)
+static struct peer *no_peer(uint32_t index)
 {
-    if (index >= peer_count) {
-        err_set(TERN_ERR_PEER, "there is no process %u: the job has %u", index, peer_count);
-        return NULL;
-    }
-    struct peer *p = peer_table[index];
-    if (p) return p;
-    p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
+    err_set(TERN_ERR_PEER, "there is no process %u: the job has %u", index, proc_self()->size);
+    return NULL;
+}
+
+static struct peer *make_peer(uint32_t index)
+{
+    struct peer *p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
     if (!p) {
         err_set(TERN_ERR_NOMEM, "no memory for a peer");
         return NULL;
@@ -96,38 +126,82 @@ struct peer *peer_of_sender(uint32_t index)
     list_init(&p->in_lost);
     list_init(&p->streams_waiting);
     peer_table[index] = p;
+    if (index >= peer_count) peer_count = index + 1;
     return p;
 }
 
+struct peer *peer_of_sender(uint32_t index)
+{
+    if (index < peer_count && peer_table[index]) return peer_table[index];
+    if (jobs_is_own(index)) return make_peer(index);
+    struct job_entry *job = jobs_of_index(index); /* the reference is the peer's */
+    struct peer *p = job ? make_peer(index) : no_peer(index);
+    if (p) peer_guest_windows += p->window;
+    else if (job) job_unref(job);
+    return p;
+}
+
+int peer_add(struct job_entry *job, uint32_t rank, const void *card, size_t n, uint32_t *index)
+{
+    int rc = job_card_put(job, rank, card, n);
+    if (!rc) *index = job_index(job, rank);
+    return rc;
+}
+
+static bool is_quiet(const struct peer *p)
+{
+    return !p->pending && !p->arriving && !p->streams && list_empty(&p->in_lost) && list_empty(&p->streams_waiting);
+}
+
+int peer_close(uint32_t index)
+{
+    struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    if (!p) return 0;
+    if (!is_quiet(p)) return err_set(TERN_ERR_PENDING, "something is under way to or from %s", jobs_long_words(index));
+    p->flags |= PEER_CLOSING;
+    p->short_max = -1;
+    int rc = wires_part(p);
+    if (rc) return rc;
+    if (peer_forgotten) peer_forgotten(p);
+    free_peer(p);
+    while (peer_count > proc_self()->size && !peer_table[peer_count - 1]) peer_count--;
+    return 0;
+}
+
+/* ---- connecting ---- */
+
 static int out_of_reach(uint32_t index)
 {
-    return err_set(TERN_ERR_ABSENT, "no transport of TERN_TRANSPORTS=%s reaches rank %u of the job%s",
-                   var_text(VAR_TRANSPORTS), index, wires_absent());
+    return err_set(TERN_ERR_ABSENT, "no transport of TERN_TRANSPORTS=%s reaches %s%s", var_text(VAR_TRANSPORTS),
+                   jobs_long_words(index), wires_absent());
 }
 
 static TERN_COLD void other_messages(uint32_t index)
 {
     err_set(TERN_ERR_PEER,
-            "rank %u of the job knows other messages than this process: it runs another version of the library, or with "
-            "another TERN_CHECK",
-            index);
+            "%s knows other messages than this process: it runs another version of the library, or with another "
+            "TERN_CHECK",
+            jobs_long_words(index));
 }
 
 /* Without memory that the launcher has made for all, a process of this node may be out of reach as well. */
-static bool may_be_apart(void) { return !proc_shared() && peer_count > 1; }
+static bool may_be_apart(void) { return !proc_shared() && proc_self()->size > 1; }
 
-bool peer_local_only(void) { return !wires_beyond_node() && (proc_self()->nodes > 1 || may_be_apart()); }
+bool peer_local_only(void)
+{
+    return !wires_beyond_node() && (proc_self()->nodes > 1 || may_be_apart() || jobs_others());
+}
 
 bool peer_may_be_beyond(uint32_t index)
 {
-    return peer_local_only() && (may_be_apart() || proc_node_of(index) != proc_node_of(proc_self()->rank));
+    return peer_local_only() && (may_be_apart() || jobs_node_of(index) != jobs_node_of(proc_self()->rank));
 }
 
 int peer_beyond(uint32_t index)
 {
     uint8_t card[CARD_MAX];
     if (!peer_may_be_beyond(index) || (peer_table[index] && peer_table[index]->ep.ops)) return 0;
-    int n = proc_card_get(index, card, sizeof card);
+    int n = jobs_card_get(index, card, sizeof card);
     return n < 0 ? n : wires_best(card, (size_t)n) ? 0 : out_of_reach(index);
 }
 
@@ -152,7 +226,7 @@ static void learn_window(struct peer *p, const uint8_t *card, size_t n)
 void peer_learn_window(struct peer *p)
 {
     uint8_t card[CARD_MAX];
-    int n = p->flags & PEER_WINDOW_KNOWN ? 0 : proc_card_get(p->index, card, sizeof card);
+    int n = p->flags & PEER_WINDOW_KNOWN ? 0 : jobs_card_get(p->index, card, sizeof card);
     if (n > 0) learn_window(p, card, (size_t)n);
 }
 
@@ -161,7 +235,11 @@ struct peer *peer_connect(uint32_t index)
     uint8_t card[CARD_MAX];
     struct peer *p = peer_of_sender(index);
     if (!p) return NULL;
-    int n = proc_card_get(index, card, sizeof card);
+    if (p->flags & PEER_CLOSING) {
+        err_set(TERN_ERR_PEER, "%s is being disconnected", jobs_long_words(index));
+        return NULL;
+    }
+    int n = jobs_card_get(index, card, sizeof card);
     if (n < 0) return NULL;
     if (!wires_same_messages(card, (size_t)n)) {
         other_messages(index);
@@ -183,18 +261,18 @@ int peer_settings_of(uint32_t index, uint64_t *settings)
 {
     uint8_t card[CARD_MAX];
     struct settings s;
-    int n = proc_card_get(index, card, sizeof card);
+    int n = jobs_card_get(index, card, sizeof card);
     if (n < 0) return n;
     if (!settings_on(card, (size_t)n, &s))
-        return err_set(TERN_ERR_PEER, "the card of rank %u of the job does not say its settings", index);
+        return err_set(TERN_ERR_PEER, "the card of %s does not say its settings", jobs_long_words(index));
     *settings = s.compared;
     return 0;
 }
 
 int peer_short_prepare(void)
 {
-    if (!nobody) nobody = calloc(peer_count, sizeof *nobody); /* never written: address space */
-    return nobody ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", peer_count);
+    if (!nobody) nobody = make_table(); /* never written: address space */
+    return nobody ? 0 : TERN_ERR_NOMEM;
 }
 
 void peer_short_open(bool open)
@@ -207,7 +285,7 @@ bool peer_is_mappable(uint32_t index)
 {
     uint8_t card[CARD_MAX];
     if (wires_all_map() || index == proc_self()->rank) return true;
-    int n = proc_card_get(index, card, sizeof card);
+    int n = jobs_card_get(index, card, sizeof card);
     const struct wire *d = n < 0 ? NULL : wires_best(card, (size_t)n);
     return d && d->ops->map;
 }

@@ -1,9 +1,17 @@
 /*
  * peer.h - the address book: one struct peer for each process that this one has
- * talked to, made at first use. The table itself costs a pointer for each process.
+ * talked to, made at first use. The table itself costs a pointer for each process of
+ * the own job; for those of other jobs it has address space, of which the system
+ * gives memory where there are peers.
  *
- * A process is known by its index: for the processes of this job it is the rank
- * in the job; processes of other jobs get indices behind them when they appear.
+ * A process is known by its index (proc/jobs.h): for the processes of this job it is
+ * the rank in the job, those of other jobs have indices behind them. Indices never leave
+ * the process: what others are told is a struct proc_name.
+ *
+ * A peer can be closed alone. Both sides do so when they have no more messages for each
+ * other, and neither knows when the other has: each way has a last message, and a side
+ * that has sent its own and has seen the other's, or is lost, forgets the peer. Nobody
+ * may connect anew before both sides have.
  *
  * Threads: under the lane's lock.
  */
@@ -11,6 +19,7 @@
 #define TERN_TRANSPORT_PEER_H
 
 #include "base/list.h"
+#include "proc/jobs.h"
 #include "transport/transport.h"
 
 /* What is known of a peer besides (pt2pt/lost.h, pt2pt/doubt.h). */
@@ -20,6 +29,7 @@ enum peer_flag {
     PEER_ASKS = 4,  /* it wants to be told when we are over */
     PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
     PEER_WINDOW_KNOWN = 16, /* our first window there is in `credit` and `window_there` */
+    PEER_CLOSING = 32, /* peer_close has been called: nothing more is sent to it */
 };
 
 struct peer {
@@ -51,8 +61,9 @@ struct peer {
 static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");
 static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
 
-extern TERN_HIDDEN struct peer **peer_table; /* by index; an entry is NULL until first use */
-extern uint32_t peer_count;
+extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
+extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
+extern TERN_HIDDEN int64_t peer_guest_windows; /* first windows of the peers of other jobs, in all */
 
 /* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
  * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */
@@ -70,14 +81,28 @@ void peer_learn_window(struct peer *) TERN_COLD;
 
 /*
  * A number that stands for settings of the layers above that processes want to compare: it is on the card. Set before
- * peer_open. That of the process with this index; waits until its card is there.
+ * peers_open. That of the process with this index; waits until its card is there.
  */
 extern TERN_HIDDEN uint64_t peer_settings;
 int peer_settings_of(uint32_t index, uint64_t *settings);
 
 /* Opens the transports named by TERN_TRANSPORTS, leaves the card, makes the table. */
-int peer_open(void);
-void peer_close(void);
+int peers_open(void);
+void peers_close(void);
+
+/* A process of another job becomes known with its card: its index. 0, or a code with words. */
+int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint32_t *index);
+
+/*
+ * Closes one peer: what it has of memory, descriptors, mappings and rings is given back, here and at the other side, and
+ * its index may mean another process once its job is unknown (job_unref). 0: there is no such peer any more. TERN_AGAIN:
+ * the other side has not closed it yet; what it still sends is delivered, and the call is to be repeated after progress.
+ * TERN_ERR_PENDING with words: something is under way to or from it.
+ */
+int peer_close(uint32_t index) TERN_COLD;
+
+/* The layer above lets go of a peer that is freed next. May be NULL. */
+extern TERN_HIDDEN void (*peer_forgotten)(struct peer *);
 
 /* The peer with this index, connected; NULL with words when it cannot be reached. */
 struct peer *peer_connect(uint32_t index) TERN_COLD;

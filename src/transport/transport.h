@@ -118,6 +118,12 @@ struct tp_ops {
     int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);
     void (*ep_close)(struct tp_dom *, struct tp_ep *);
 
+    /* The peer is to be closed alone (peer_close), and nothing is under way: says so to the other side, as the last message
+     * to it. 0: the other side has said so as well, or will never, and nothing of it is left here but what ep_close gives
+     * back. TERN_AGAIN: not yet; called again after progress. Also for peers that there is no way to, which may have one to
+     * us. NULL: there is nothing to say. */
+    int (*part)(struct tp_dom *, struct peer *);
+
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
     /* The protocol has given the peer up (it sent what cannot be): the way is cut, nothing more is delivered from it. What

@@ -27,6 +27,7 @@ static bool look_costly; /* costly ones or progress sources are to be looked at 
 /* Looks at the cheap ones that find nothing before the costly ones have their turn: as long as a look at those takes. */
 static uint32_t costly_turn;
 #define COSTLY_TURN_MAX 64
+#define SOURCE_POLL_NS 320 /* what a look at a progress source takes that finds nothing, as at a socket */
 
 #define MESSAGES "am"
 static uint64_t messages; /* the ids that this process has, as on its card */
@@ -68,7 +69,7 @@ static uint32_t poll_ns(const struct wire *w, int n)
 static void open_turns(void)
 {
     uint32_t all = poll_ns(cheap, cheap_count), looks = poll_ns(costly, costly_count);
-    if (!looks) looks = TP_SYSTEM_CALL_NS; /* progress sources alone */
+    if (!looks) looks = SOURCE_POLL_NS;
     costly_turn = all ? looks / all : 1;
     if (costly_turn < 1) costly_turn = 1;
     if (costly_turn > COSTLY_TURN_MAX) costly_turn = COSTLY_TURN_MAX;
@@ -164,6 +165,14 @@ void wires_ep_close(struct tp_ep *ep)
             doms[d].ops->ep_close(doms[d].dom, ep);
             return;
         }
+}
+
+int wires_part(struct peer *p)
+{
+    int rc = 0;
+    for (int d = 0; d < dom_count && !rc; d++)
+        if (doms[d].ops->part) rc = doms[d].ops->part(doms[d].dom, p);
+    return rc;
 }
 
 bool wires_beyond_node(void)

@@ -9,7 +9,7 @@
 
 extern uint8_t fuzz_key[32]; /* the job's secret */
 
-/* Sets the environment so that var_open, proc_open, peer_open find such a job of `ranks`. */
+/* Sets the environment so that var_open, proc_open, peers_open find such a job of `ranks`. */
 void fuzz_job(uint32_t ranks);
 
 /* One more process with the job's part in it, so that it may end as it likes: runs `play`, whose failure or death is

@@ -177,7 +177,7 @@ static bool open_mock(void)
 {
     fuzz_job(1);
     setenv("TERN_TRANSPORTS", "mock", 1);
-    if (var_open() || proc_open() || peer_open()) return false;
+    if (var_open() || proc_open() || peers_open()) return false;
     tp_lost = note_lost;
     mock_script.max_short = 128 + (uint32_t)fuzz_below(8000);
     mock_script.room = 4 + (uint32_t)fuzz_below(60);
@@ -212,7 +212,7 @@ static bool play(void)
         check();
     }
     count->taken += mock_count.delivered;
-    peer_close();
+    peers_close();
     proc_close();
     var_close();
     return fuzz_ok();

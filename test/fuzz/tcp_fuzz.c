@@ -123,11 +123,19 @@ static bool hear(int fd, uint8_t *bytes, size_t n)
     return have == n;
 }
 
+static bool key_of(uint64_t job, uint8_t key[CRYPTO_KEY])
+{
+    (void)job;
+    memcpy(key, fuzz_key, CRYPTO_KEY);
+    return true;
+}
+
 static bool shake_hands(int fd, uint32_t rank, unsigned changed)
 {
     struct handshake h;
     uint8_t bytes[HANDSHAKE_OUT];
     handshake_connect(&h, &tern_crypto_sodium, fuzz_key, HANDSHAKE_RANK, rank, 0);
+    handshake_between(&h, jobs_own_name().job, jobs_own_name().job, key_of);
     for (unsigned step = 0; step < 2; step++) {
         if (step == changed) fuzz_mutate(h.out, h.out_len);
         if (!say(fd, h.out, h.out_len)) return false;
@@ -213,7 +221,7 @@ static bool open_rank0(void)
     if (tp_am_register(messages, ARRAY_LEN(messages))) return false;
     tp_lost = lost;
     sunk = mmap(NULL, TCP_LONG_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (sunk != MAP_FAILED && !var_open() && !proc_open() && !peer_open()) return true;
+    if (sunk != MAP_FAILED && !var_open() && !proc_open() && !peers_open()) return true;
     printf("# %s\n", err_words());
     return false;
 }
@@ -241,7 +249,7 @@ static bool play(void)
     for (int i = 0; i < 20000 && descriptors() > before; i++)
         if (!wires_progress(64)) wait_a_little(i);
     FUZZ_RULE(descriptors() <= before, "nothing is left open");
-    peer_close();
+    peers_close();
     proc_close();
     var_close();
     munmap(sunk, TCP_LONG_MAX);

@@ -17,6 +17,7 @@
 #include "coll/node/v.h"
 #include "coll/node/wide.h"
 #include "obj/request.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
@@ -140,7 +141,7 @@ static bool eligible(const struct comm *c)
 {
     if (c->inter || c->size < 2 || c->size > NODE_RANKS_MAX || !peer_shared_public()) return false;
     for (int r = 0; r < c->size; r++)
-        if (comm_index(c, r) >= proc_self()->size || proc_node_of(comm_index(c, r)) != proc_self()->node) return false;
+        if (!jobs_is_own(comm_index(c, r)) || proc_node_of(comm_index(c, r)) != proc_self()->node) return false;
     return true;
 }
 

@@ -247,8 +247,8 @@ static int send_in_place(struct request *r, struct stream *s, int *moved)
 /* The transport should have said more by now (tp_lost). */
 static TERN_COLD int broken(const struct peer *p)
 {
-    return err_set(TERN_ERR_PEER, "the connection to rank %u of the job broke while a large message was sent",
-                   p->index);
+    return err_set(TERN_ERR_PEER, "the connection to %s broke while a large message was sent",
+                   jobs_long_words(p->index));
 }
 
 int pt_stream_step(struct request *r)

@@ -9,7 +9,7 @@
  */
 #include "transport/mock/mock.h"
 #include "base/err.h"
-#include "proc/proc.h"
+#include "proc/jobs.h"
 #include "transport/arena.h"
 #include "transport/peer.h"
 #include "transport/pieces.h"
@@ -65,19 +65,19 @@ static void mock_close(struct tp_dom *d) { (void)d; }
 static int mock_card(struct tp_dom *d, void *buf, size_t cap)
 {
     (void)d;
-    uint32_t rank = proc_self()->rank;
-    if (cap < sizeof rank) return err_set(TERN_ERR_INTERN, "no room for the card of mock");
-    memcpy(buf, &rank, sizeof rank);
-    return (int)sizeof rank;
+    struct proc_name own = jobs_own_name();
+    if (cap < sizeof own) return err_set(TERN_ERR_INTERN, "no room for the card of mock");
+    memcpy(buf, &own, sizeof own);
+    return (int)sizeof own;
 }
 
 static bool mock_reach(struct tp_dom *d, const void *card, size_t n)
 {
     (void)d;
-    uint32_t rank;
-    if (n != sizeof rank) return false;
-    memcpy(&rank, card, sizeof rank);
-    return rank == proc_self()->rank;
+    struct proc_name name, own = jobs_own_name();
+    if (n != sizeof name) return false;
+    memcpy(&name, card, sizeof name);
+    return proc_name_same(&name, &own);
 }
 
 /* ---- messages ---- */
@@ -269,7 +269,7 @@ static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
 {
     (void)d, (void)card, (void)n;
     struct mock_ep *e = malloc(sizeof *e);
-    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", peer->index);
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
     list_init(&e->queue);
     e->queued = 0;
     e->peer = peer;

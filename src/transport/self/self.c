@@ -3,7 +3,7 @@
  * call that sends it, memory is copied in place.
  */
 #include "base/err.h"
-#include "proc/proc.h"
+#include "proc/jobs.h"
 #include "transport/peer.h"
 #include "transport/pieces.h"
 #include "transport/remote.h"
@@ -21,23 +21,23 @@ static int self_open(struct tp_dom **dom, const struct tp_env *env)
 
 static void self_close(struct tp_dom *dom) { (void)dom; }
 
-/* The card is the process's rank in its job: only that very process is reached. */
+/* The card is the process's name: only that very process is reached. */
 static int self_card(struct tp_dom *dom, void *buf, size_t cap)
 {
     (void)dom;
-    uint32_t rank = proc_self()->rank;
-    if (cap < sizeof rank) return err_set(TERN_ERR_INTERN, "no room for the card of self");
-    memcpy(buf, &rank, sizeof rank);
-    return (int)sizeof rank;
+    struct proc_name own = jobs_own_name();
+    if (cap < sizeof own) return err_set(TERN_ERR_INTERN, "no room for the card of self");
+    memcpy(buf, &own, sizeof own);
+    return (int)sizeof own;
 }
 
 static bool self_reach(struct tp_dom *dom, const void *card, size_t n)
 {
     (void)dom;
-    uint32_t rank;
-    if (n != sizeof rank) return false;
-    memcpy(&rank, card, sizeof rank);
-    return rank == proc_self()->rank;
+    struct proc_name name, own = jobs_own_name();
+    if (n != sizeof name) return false;
+    memcpy(&name, card, sizeof name);
+    return proc_name_same(&name, &own);
 }
 
 static int self_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)

@@ -4,6 +4,7 @@
  * where it is forbidden the capability is not announced, silently.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/shm/shm.h"
 
@@ -70,8 +71,8 @@ static int move(struct tp_ep *ep, vm_fn vm, const struct iovec *local, int nl, c
                 return TERN_ERR_UNSUPPORTED;
             }
             if (n < 0 && errno == ESRCH) {
-                proc_note_loss(e->segment->index);
-                return err_set(TERN_ERR_PEER, "rank %u has ended (pid %d)", e->segment->index, (int)e->pid);
+                jobs_note_loss(e->peer->index);
+                return err_set(TERN_ERR_PEER, "%s has ended (pid %d)", jobs_words(e->peer->index), (int)e->pid);
             }
             return err_sys("copying between processes (pid %d)", (int)e->pid);
         }

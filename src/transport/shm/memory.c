@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/memfile.h"
 #include "base/var.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/shm/shm.h"
 
@@ -89,13 +90,16 @@ uint64_t shm_file_key(uint64_t id) { return shm_mix(boot_key(), id); }
 /* ---- the own segment ---- */
 
 #define BOXES_MAX 65536
+#define SENDERS_MORE 512 /* of other jobs, beside those of this node, when all boxes are taken */
 #define HEAP_LEAST ((uint64_t)64 << 10)
 #define SEGMENT_SMALL ((uint64_t)128 << 10) /* less makes no difference */
 
 static void lay_out(struct shm_segment *s, uint64_t heap)
 {
     s->box_off = sizeof *s;
-    s->ring_off = round_up(s->box_off + (s->boxes + 1) * sizeof(struct shm_box), 4096);
+    s->sender_off = s->box_off + (s->boxes + 1) * sizeof(struct shm_box);
+    s->senders = s->boxes + SENDERS_MORE + proc_self()->local_size;
+    s->ring_off = round_up(s->sender_off + s->senders * sizeof(struct shm_sender), 4096);
     s->heap_off = s->ring_off + (uint64_t)(s->boxes + 1) * s->box_bytes;
     s->bytes = s->heap_off + heap;
 }
@@ -105,7 +109,7 @@ static void plan(struct shm_segment *s, uint64_t most)
 {
     uint64_t heap = SHM_HEAP_BYTES;
     *s = (struct shm_segment){
-        .magic = SHM_MAGIC, .version = 3, .boxes = (uint32_t)var_int(VAR_SHM_BOXES), .box_bytes = 4096};
+        .magic = SHM_MAGIC, .version = 4, .boxes = (uint32_t)var_int(VAR_SHM_BOXES), .box_bytes = 4096};
     while (s->box_bytes < (uint64_t)var_int(VAR_SHM_BOX) && s->box_bytes < 8u << 20) s->box_bytes *= 2;
     lay_out(s, heap);
     while (s->bytes > most && (heap > HEAP_LEAST || s->boxes > 0 || s->box_bytes > 4096)) {
@@ -238,8 +242,7 @@ int shm_memory_open(void)
     shm_dom.file = shm_file_key(id);
     shm_dom.host = host_key();
     compare_hosts();
-    head.pid = (uint32_t)getpid();
-    head.index = proc_self()->rank;
+    head.name = jobs_own_name();
     *shm_dom.segment = head;
     return 0;
 }
@@ -273,13 +276,13 @@ int shm_open_node(void)
 static int cannot_open(const struct shm_card *c, uint32_t index)
 {
     if (proc_has_ended((pid_t)c->pid)) {
-        proc_note_loss(index);
-        return err_set(TERN_ERR_PEER, "rank %u has ended", index);
+        jobs_note_loss(index);
+        return err_set(TERN_ERR_PEER, "%s has ended", jobs_words(index));
     }
     return err_set(TERN_ERR_PEER,
-                   "cannot open the shared memory of rank %u (descriptor %u of process %u): does a program close "
+                   "cannot open the shared memory of %s (descriptor %u of process %u): does a program close "
                    "descriptors that it did not open?",
-                   index, c->fd, c->pid);
+                   jobs_words(index), c->fd, c->pid);
 }
 
 static int map_single(const struct shm_card *c, uint32_t index, struct shm_segment **s)
@@ -288,18 +291,26 @@ static int map_single(const struct shm_card *c, uint32_t index, struct shm_segme
     if (fd < 0)
         return errno == ENOENT || errno == EBADF
                    ? cannot_open(c, index)
-                   : err_sys("cannot open the shared memory of rank %u (descriptor %u of process %u)", index, c->fd,
-                             c->pid);
+                   : err_sys("cannot open the shared memory of %s (descriptor %u of process %u)", jobs_words(index),
+                             c->fd, c->pid);
     *s = shm_memory_mmap(fd, c->offset, c->bytes);
     close(fd);
     return *s ? 0
-              : err_sys("cannot map the shared memory of rank %u (%llu bytes; see ulimit -v)", index,
+              : err_sys("cannot map the shared memory of %s (%llu bytes; see ulimit -v)", jobs_words(index),
                         (unsigned long long)c->bytes);
 }
 
 static bool within_node_memory(const struct shm_card *c)
 {
     return node_memory && c->file == shm_dom.file && c->offset <= node_bytes && c->bytes <= node_bytes - c->offset;
+}
+
+/* Does it belong to that process, and lie within what is mapped? */
+static bool is_of(const struct shm_segment *s, const struct shm_card *c, uint32_t index)
+{
+    struct proc_name name;
+    if (c->bytes < sizeof *s || s->magic != SHM_MAGIC || s->bytes != c->bytes) return false;
+    return jobs_name_of(index, &name) && proc_name_same(&s->name, &name);
 }
 
 int shm_memory_map(const struct shm_card *c, uint32_t index, struct shm_segment **s)
@@ -310,7 +321,7 @@ int shm_memory_map(const struct shm_card *c, uint32_t index, struct shm_segment 
     else
         rc = map_single(c, index, s);
     if (rc) return rc;
-    if ((*s)->magic == SHM_MAGIC && (*s)->bytes == c->bytes && (*s)->index == index) return 0;
+    if (is_of(*s, c, index)) return 0;
     shm_memory_unmap(*s, c->bytes);
-    return err_set(TERN_ERR_PEER, "the shared memory of rank %u is not what its card says", index);
+    return err_set(TERN_ERR_PEER, "the shared memory of %s is not what its card says", jobs_words(index));
 }

@@ -11,7 +11,7 @@
  */
 #include "transport/shm/shm.h"
 #include "base/err.h"
-#include "proc/proc.h"
+#include "proc/jobs.h"
 
 #include <string.h>
 
@@ -22,9 +22,11 @@ static inline uint32_t tail_of(const struct shm_ep *e) { return e->lap + (uint32
 static void end_lap(struct shm_ep *e, uint32_t rest)
 {
     /* release: as in publish */
-    if (rest)
+    if (rest) {
+        ((uint64_t *)e->next)[1] = SHM_NOTE_NONE;
         atomic_store_explicit((_Atomic uint64_t *)e->next, shm_word(rest - SHM_RECORD_HEAD, AM_PAD) | e->from,
                               memory_order_release);
+    }
     e->lap += e->mask + 1;
     e->next = e->ring;
 }
@@ -38,7 +40,7 @@ static TERN_COLD bool make_room(struct shm_ep *e, uint32_t need)
     e->limit = atomic_load_explicit(&e->box->head, memory_order_acquire) + size;
     if (e->limit - tail_of(e) < need + (wraps ? rest : 0)) {
         e->full = !e->common;
-        if (e->common) e->box->owner = (uint32_t)(e->from >> 32);
+        if (e->common) e->box->blocker = (uint32_t)(e->from >> 32);
         e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.helped, memory_order_relaxed);
         atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
         return false;
@@ -123,6 +125,7 @@ int shm_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pac
 int shm_am_common(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
 {
     struct shm_ep *e = ep->priv;
+    if (unlikely(!e->admitted) && !shm_sender_admitted(e)) return TERN_AGAIN;
     /* acquire and release of the lock pass `tail` and the limit of the ring from writer to writer */
     if (atomic_exchange_explicit(&e->box->lock, 1, memory_order_acquire)) return TERN_AGAIN;
     e->lap = e->box->tail & ~e->mask;
@@ -133,11 +136,20 @@ int shm_am_common(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const
     return rc;
 }
 
-/* The sender waits for room: wake it. */
-static TERN_COLD void unblock(struct shm_box *box)
+static inline bool is_common(const struct shm_rx *r) { return r == &shm_dom.rx[shm_dom.boxes]; }
+
+int shm_leave(struct tp_ep *ep)
 {
-    atomic_store_explicit(&box->blocked, 0, memory_order_relaxed);
-    struct peer *p = peer_get(box->owner);
+    const struct shm_ep *e = ep->priv;
+    return (e->common ? shm_am_common : shm_am_short)(ep, AM_PAD, SHM_NOTE_LEAVE, 0, NULL, 0);
+}
+
+/* The sender waits for room: wake it. */
+static TERN_COLD void unblock(const struct shm_rx *r)
+{
+    atomic_store_explicit(&r->box->blocked, 0, memory_order_relaxed);
+    const struct peer *from = is_common(r) ? shm_sender_peer(r->box->blocker) : r->peer;
+    struct peer *p = from ? peer_get(from->index) : NULL;
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
@@ -147,7 +159,7 @@ static void give_back(struct shm_rx *r)
     atomic_store_explicit(&r->box->head, r->head, memory_order_release);
     r->given = r->head;
     if (r->box->fenced) atomic_thread_fence(memory_order_seq_cst); /* pairs with bell_announce of the sender */
-    if (unlikely(atomic_load_explicit(&r->box->blocked, memory_order_relaxed))) unblock(r->box);
+    if (unlikely(atomic_load_explicit(&r->box->blocked, memory_order_relaxed))) unblock(r);
 }
 
 static inline void zero_lines(char *at, uint32_t bytes)
@@ -156,12 +168,32 @@ static inline void zero_lines(char *at, uint32_t bytes)
         atomic_store_explicit((_Atomic uint64_t *)(at + i), 0, memory_order_relaxed); /* ordered by give_back */
 }
 
-static TERN_COLD struct peer *owner_of(struct shm_rx *r, uint32_t from)
+/* Who wrote a record; NULL: the box is not to be read now, or (common ring) the record is nobody's. */
+static TERN_COLD struct peer *sender_of(struct shm_rx *r, uint64_t word)
 {
-    struct peer *p = peer_of_sender(from);
-    if (!p) proc_abort(1, err_words()); /* a message without a sender can neither be delivered nor dropped */
-    if (r != &shm_dom.rx[shm_dom.segment->boxes]) r->peer = p; /* the common box has many */
-    return p;
+    uint32_t news = jobs_news();
+    if (is_common(r)) return shm_sender_peer(shm_word_sender(word));
+    if (r->unknown == news) return NULL;
+    r->peer = shm_sender_peer((uint32_t)(r - shm_dom.rx));
+    r->unknown = r->peer ? 0 : news;
+    return r->peer;
+}
+
+static inline void consume(struct shm_rx *r, char *at, uint32_t need)
+{
+    zero_lines(at, need);
+    r->head += need;
+    if (r->head - r->given > shm_dom.mask / 2) give_back(r);
+}
+
+/* A record for the transport itself. False: the ring is free, and may be another sender's already. */
+static TERN_COLD bool take_note(struct shm_rx *r, char *at, uint64_t word)
+{
+    bool leaves = ((const uint64_t *)at)[1] == SHM_NOTE_LEAVE;
+    uint32_t entry = is_common(r) ? shm_word_sender(word) : (uint32_t)(r - shm_dom.rx);
+    consume(r, at, shm_record_bytes(shm_word_bytes(word)));
+    if (leaves && (!is_common(r) || entry >= shm_dom.boxes)) shm_sender_free(entry);
+    return !leaves || is_common(r);
 }
 
 /* Delivers up to `budget` records of one box. */
@@ -175,31 +207,41 @@ static int poll_box(struct shm_rx *r, int budget)
         if (!word) break;
         uint32_t bytes = shm_word_bytes(word), need = shm_record_bytes(bytes);
         unsigned id = shm_word_id(word);
-        if (likely(id != AM_PAD)) {
-            const uint64_t *w = (const uint64_t *)at;
-            struct peer *from = likely(r->peer != NULL) ? r->peer : owner_of(r, shm_word_from(word));
-            tp_handlers[id](from, w[1], w[2], w + 3, bytes);
-            n++;
+        if (unlikely(id == AM_PAD)) {
+            if (take_note(r, at, word)) continue;
+            return n;
         }
-        zero_lines(at, need);
-        r->head += need;
-        if (r->head - r->given > shm_dom.mask / 2) give_back(r);
+        const uint64_t *w = (const uint64_t *)at;
+        struct peer *from = likely(r->peer != NULL) ? r->peer : sender_of(r, word);
+        if (likely(from != NULL)) tp_handlers[id](from, w[1], w[2], w + 3, bytes);
+        else if (!is_common(r)) break;
+        n++;
+        consume(r, at, need);
     }
     if (n && r->given != r->head) give_back(r);
     return n;
 }
 
-/* Boxes to look at: those given out, and the common one once it is in use. */
-static inline uint32_t boxes_in_use(const struct shm_segment *s)
+/* Has a sender of another job come to the common ring, or has a job become known? */
+static inline bool somebody_asks(void)
 {
-    uint32_t given = atomic_load_explicit(&((struct shm_segment *)(uintptr_t)s)->given, memory_order_acquire);
-    return likely(given <= s->boxes) ? given : s->boxes + 1;
+    return atomic_load_explicit(&shm_dom.segment->asked, memory_order_relaxed) != shm_dom.asked ||
+           jobs_news() != shm_dom.news;
+}
+
+/* Boxes to look at: those given out, and the common one once it is in use. */
+static inline uint32_t boxes_in_use(void)
+{
+    uint32_t given = atomic_load_explicit(&shm_dom.segment->given, memory_order_acquire);
+    if (likely(given <= shm_dom.boxes)) return given;
+    if (unlikely(somebody_asks())) shm_senders_admit();
+    return shm_dom.boxes + 1;
 }
 
 int shm_progress(struct tp_dom *dom, int budget)
 {
     (void)dom;
-    uint32_t boxes = boxes_in_use(shm_dom.segment);
+    uint32_t boxes = boxes_in_use();
     int n = 0;
     for (uint32_t i = 0; i < boxes; i++) n += poll_box(&shm_dom.rx[i], budget);
     return n;
@@ -208,11 +250,11 @@ int shm_progress(struct tp_dom *dom, int budget)
 bool shm_idle(struct tp_dom *dom, bool want_room)
 {
     (void)dom;
-    uint32_t boxes = boxes_in_use(shm_dom.segment);
+    uint32_t boxes = boxes_in_use();
     for (uint32_t i = 0; i < boxes; i++) {
         struct shm_rx *r = &shm_dom.rx[i];
         _Atomic uint64_t *word = (_Atomic uint64_t *)(r->ring + (r->head & shm_dom.mask));
-        if (atomic_load_explicit(word, memory_order_acquire)) return false;
+        if (atomic_load_explicit(word, memory_order_acquire) && r->unknown != jobs_news()) return false;
     }
     if (!want_room) return true;
     list_each(l, next, &shm_dom.eps) {

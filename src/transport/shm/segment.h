@@ -4,9 +4,11 @@
  * can be left behind.
  *
  *   0        +-----------------------------------+
- *            | struct shm_segment                |  identity, doorbell, count of boxes given out
+ *            | struct shm_segment                |  identity, doorbell, count of entries given out
  *   box_off  +-----------------------------------+
  *            | struct shm_box [boxes + 1]        |  control lines of the rings; the last is the common one
+ * sender_off +-----------------------------------+
+ *            | struct shm_sender [senders]       |  the senders: those of the boxes, and behind them the common one's
  *   ring_off +-----------------------------------+
  *            | ring 0 | ring 1 | ... | common    |  box_bytes each
  *   heap_off +-----------------------------------+
@@ -28,6 +30,18 @@
  *
  * A ring that has been full keeps its pages. Its sender gives them back when it has waited for long (trim.c).
  *
+ * A sender takes an entry before anything else, and leaves its name there: the job, and
+ * its rank in it. The receiver finds in its own tables who that is (jobs_index_of), at the first record. So a
+ * record needs to say no more than the entry, and only those in the common ring are asked.
+ *
+ *     FRESH --> TAKEN --> HELD --> ADMITTED          the receiver makes the last step, for senders of the common ring
+ *                 ^          \       /               that belong to other jobs, when it knows their job
+ *                 |           v     v
+ *                 +-------- FREE  BARRED             FREE after the sender's last record (SHM_NOTE_LEAVE), or its death
+ *
+ * A sender of a job that is not known here, or not yet, is left alone: what it has written into a ring of its own stays
+ * there, and into the common ring it writes nothing.
+ *
  * The common box serves senders that came after all boxes were given out: its
  * writers take `lock`, never waiting for it.
  */
@@ -36,6 +50,7 @@
 
 #include "base/compiler.h"
 #include "base/sleep.h"
+#include "proc/jobs.h"
 #include "transport/arena.h"
 
 #define SHM_MAGIC 0x7e525348u
@@ -44,23 +59,26 @@
 
 struct shm_segment {
     uint32_t magic, version;
-    uint32_t pid, index;
+    struct proc_name name; /* of the owner */
     uint64_t bytes, box_off, ring_off, heap_off;
     uint32_t boxes, box_bytes;
-    uint32_t pad;
-    _Atomic uint32_t left; /* 1: the owner has taken its leave; set (release) after its last message */
 
     TERN_ALIGNED(CACHE_LINE) struct bell bell;
 
-    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t given; /* boxes claimed so far, may exceed `boxes` */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t given; /* entries that have been taken at least once */
+    _Atomic uint32_t freed; /* of those, about as many as are free again */
+    _Atomic uint32_t asked; /* how often a sender of another job has come to the common ring */
+    uint32_t senders;
     struct arena_note arena;
+    uint64_t sender_off;
+    _Atomic uint32_t left; /* 1: the owner has taken its leave; set (release) after its last message */
 };
 static_assert(sizeof(struct shm_segment) == 3 * CACHE_LINE, "shared layout");
 
 struct shm_box {
     /* written by the sender (or under `lock`) */
     _Atomic uint32_t blocked; /* 1: the sender found the ring full; wake it when there is room */
-    uint32_t owner;           /* index of the sender; of the last one that blocked in the common box */
+    uint32_t blocker;         /* common box only: entry of the last sender that found it full */
     uint32_t fenced;          /* the owner's bell.fenced, or that it has a helper */
     _Atomic uint32_t lock;    /* common box only */
     uint32_t tail;            /* common box only: where the next record goes */
@@ -70,11 +88,24 @@ struct shm_box {
 };
 static_assert(sizeof(struct shm_box) == 2 * CACHE_LINE, "shared layout: writers and reader do not share a line");
 
-/* The word of a record but for the sender in its upper half. 0 is "nothing here"; ids are never 0. */
+enum shm_sender_state { SHM_FRESH, SHM_FREE, SHM_TAKEN, SHM_HELD, SHM_ADMITTED, SHM_BARRED };
+
+struct shm_sender {
+    _Atomic uint32_t state; /* enum shm_sender_state; HELD and ADMITTED (release) say that the rest is there */
+    uint32_t pid;           /* of the sender, with its shm_card.host: is it still there? */
+    uint64_t host;
+    struct proc_name name;
+};
+static_assert(sizeof(struct shm_sender) == 32, "shared layout");
+
+/* Of a record that is not delivered (AM_PAD): h0. */
+enum shm_note { SHM_NOTE_NONE, SHM_NOTE_LEAVE };
+
+/* The word of a record but for the number of the sender's entry in its upper half. 0 is "nothing here"; ids are never 0. */
 static inline uint64_t shm_word(size_t bytes, unsigned id) { return (uint64_t)bytes | (uint64_t)id << 24; }
 static inline uint32_t shm_word_bytes(uint64_t w) { return (uint32_t)w & 0xffffff; }
 static inline unsigned shm_word_id(uint64_t w) { return (uint8_t)(w >> 24); }
-static inline uint32_t shm_word_from(uint64_t w) { return (uint32_t)(w >> 32); }
+static inline uint32_t shm_word_sender(uint64_t w) { return (uint32_t)(w >> 32); }
 
 static inline uint32_t shm_record_bytes(size_t payload)
 {
@@ -84,6 +115,10 @@ static inline uint32_t shm_record_bytes(size_t payload)
 static inline struct shm_box *shm_box_at(struct shm_segment *s, uint32_t i)
 {
     return (struct shm_box *)((char *)s + s->box_off) + i;
+}
+static inline struct shm_sender *shm_sender_at(struct shm_segment *s, uint32_t i)
+{
+    return (struct shm_sender *)((char *)s + s->sender_off) + i;
 }
 static inline char *shm_ring_at(struct shm_segment *s, uint32_t i)
 {

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/arena.h"
 #include "transport/shared.h"
@@ -27,6 +28,8 @@ static int make_rx(void)
         shm_dom.rx[i].box = shm_box_at(s, i);
     }
     shm_dom.mask = s->box_bytes - 1;
+    shm_dom.boxes = s->boxes;
+    shm_dom.senders = s->senders;
     return 0;
 }
 
@@ -111,32 +114,14 @@ static bool shm_reach(struct tp_dom *dom, const void *card, size_t n)
     return shm_memory_reaches(&c);
 }
 
-/* Takes a box of the peer's, or the common one when all are given out. */
-static void claim_box(struct shm_ep *e)
-{
-    struct shm_segment *s = e->segment;
-    /* acq_rel: the receiver's acquire of `given` sees the box's fields set before its first record comes */
-    uint32_t i = atomic_fetch_add_explicit(&s->given, 1, memory_order_acq_rel);
-    e->common = i >= s->boxes;
-    if (e->common) i = s->boxes;
-    e->box = shm_box_at(s, i);
-    e->ring = shm_ring_at(s, i);
-    e->mask = s->box_bytes - 1;
-    e->limit = s->box_bytes;
-    e->next = e->ring;
-    e->stop = e->ring + s->box_bytes;
-    if (!e->common) e->box->owner = proc_self()->rank;
-    e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.fenced, memory_order_relaxed);
-}
-
 static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
 {
     (void)dom;
     struct shm_card c;
-    if (n != sizeof c) return err_set(TERN_ERR_PEER, "the shm card of rank %u has %zu bytes", peer->index, n);
+    if (n != sizeof c) return err_set(TERN_ERR_PEER, "the shm card of %s has %zu bytes", jobs_words(peer->index), n);
     memcpy(&c, card, sizeof c);
     struct shm_ep *e = aligned_alloc(CACHE_LINE, round_up(sizeof *e, CACHE_LINE));
-    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", peer->index);
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
     memset(e, 0, sizeof *e);
     int rc = shm_memory_map(&c, peer->index, &e->segment);
     if (rc) {
@@ -144,11 +129,15 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
         return rc;
     }
     e->mapped = c.bytes;
-    e->from = (uint64_t)proc_self()->rank << 32;
     e->pid = (pid_t)c.pid;
     e->open_to_us = shm_is_open_to(&c);
     e->peer = peer;
-    claim_box(e);
+    rc = shm_sender_enter(e);
+    if (rc) {
+        shm_memory_unmap(e->segment, e->mapped);
+        free(e);
+        return rc;
+    }
     e->bell = &e->segment->bell;
     e->fence = atomic_load_explicit(&e->bell->fenced, memory_order_relaxed) || !sleep_membarrier_open();
     list_push(&shm_dom.eps, &e->in_all);
@@ -230,6 +219,7 @@ const struct tp_ops tp_shm = {
     .reach = shm_reach,
     .ep_open = shm_ep_open,
     .ep_close = shm_ep_close,
+    .part = shm_part,
     .am_short = shm_am_short,
     .am_bcopy = shm_am_bcopy,
     .get = shm_get,

@@ -1,8 +1,8 @@
 /*
  * shm.h - what the parts of the shared-memory transport share: shm.c (life and
- * wire-up), memory.c (where segments lie), ring.c (messages), cma.c
- * (single copies between processes), window.c (arenas of peers), keys.c
- * (registered memory).
+ * wire-up), memory.c (where segments lie), senders.c (who they are), ring.c
+ * (messages), cma.c (single copies between processes), window.c (arenas of
+ * peers), keys.c (registered memory).
  */
 #ifndef TERN_TRANSPORT_SHM_H
 #define TERN_TRANSPORT_SHM_H
@@ -25,11 +25,13 @@ static_assert(sizeof(struct shm_card) == 56, "wire format");
 struct shm_ep {
     char *next;     /* where the next record goes ... */
     char *stop;     /* ... if it ends here at the latest: the head last seen, or the end of the ring */
-    uint64_t from;  /* this process's index in the upper half, as in the word of a record */
+    uint64_t from;  /* the entry of this process there in the upper half, as in the word of a record */
     struct bell *bell;
     bool fence; /* what bell_check is told */
     bool common;
     bool full;      /* the last send found no room */
+    bool admitted;  /* common: it may be written to */
+    bool parted;    /* the last record has been written */
     uint32_t mask;  /* ring bytes - 1 */
     char *ring;
     uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
@@ -55,7 +57,8 @@ struct shm_rx {
     uint32_t head;  /* consumed */
     uint32_t given; /* head as last told to the sender */
     struct shm_box *box;
-    struct peer *peer; /* the owner, NULL until its first record */
+    struct peer *peer; /* the sender, NULL until its first record */
+    uint32_t unknown;  /* the sender's job was not known when jobs_news was this */
 };
 
 struct shm_dom {
@@ -65,6 +68,8 @@ struct shm_dom {
     uint64_t offset, file, host; /* as on the card */
     uint32_t mask;
     struct shm_rx *rx; /* boxes + 1 */
+    uint32_t boxes, senders; /* as in the segment, which others can write to */
+    uint32_t asked, news; /* when shm_senders_admit looked last: shm_segment.asked, jobs_news */
     struct link eps;
 };
 
@@ -75,7 +80,7 @@ int shm_memory_open(void);
 void shm_memory_close(void);
 bool shm_memory_reaches(const struct shm_card *);
 
-/* The segment of the process with this index; shm_memory_unmap ends that. 0, or a code with words. */
+/* The segment of the process with this index, which says so itself; shm_memory_unmap ends that. 0, or a code with words. */
 int shm_memory_map(const struct shm_card *, uint32_t index, struct shm_segment **);
 void shm_memory_unmap(void *, size_t bytes);
 
@@ -91,6 +96,22 @@ static inline bool shm_is_open_to(const struct shm_card *c) { return c->host && 
 
 uint64_t shm_file_key(uint64_t id); /* shm_card.file, of a memfile_id_of */
 uint64_t shm_mix(uint64_t hash, uint64_t value);
+
+/* ---- senders.c ---- */
+
+/* Takes an entry in the peer's segment: e->box, ring and so on. 0, or a code with words. */
+int shm_sender_enter(struct shm_ep *);
+bool shm_sender_admitted(struct shm_ep *); /* common ring: may it be written to? */
+
+/* Who has this entry here; NULL: nobody who is known, or nobody any more. */
+struct peer *shm_sender_peer(uint32_t entry) TERN_COLD;
+
+/* The sender of this entry has written its last record, which has been read. */
+void shm_sender_free(uint32_t entry) TERN_COLD;
+
+void shm_senders_admit(void) TERN_COLD; /* those of the common ring whose jobs have become known */
+int shm_part(struct tp_dom *, struct peer *);
+int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAIN */
 
 int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 int shm_am_common(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);

@@ -10,7 +10,7 @@
  * looks for acknowledgements instead.
  */
 #include "base/err.h"
-#include "proc/proc.h"
+#include "proc/jobs.h"
 #include "transport/tcp/tcp.h"
 
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ struct tcp_ep *tcp_ep_new(struct peer *peer)
 {
     struct tcp_ep *e = calloc(1, sizeof *e);
     if (!e) {
-        err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", peer->index);
+        err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
         return NULL;
     }
     e->src = (struct tcp_source){-1, TCP_CONN, TCP_UNWATCHED};
@@ -132,6 +132,21 @@ void tcp_shut_severed(struct tcp_ep *e)
     shut(e, tcp_refusal(e));
 }
 
+/* Neither side knows when the other says its leave; whoever has said its own and sees the end of the connection is done. */
+int tcp_part(struct tp_dom *dom, struct peer *p)
+{
+    (void)dom;
+    struct tcp_ep *e = p->ep.ops == &tp_tcp ? p->ep.priv : NULL;
+    if (!e || e->state >= TCP_LEFT) return e && !list_empty(&e->in_lost) ? TERN_AGAIN : 0;
+    if (e->state == TCP_DIALLING) return tcp_out_empty(e) && !tcp_dial_proved(e) ? 0 : TERN_AGAIN; /* no word was said */
+    int rc = e->parted ? 0 : tcp_am_short(&p->ep, AM_PAD, TCP_NOTE_LEAVE, 0, NULL, 0);
+    if (rc) return rc == TERN_AGAIN ? rc : 0;
+    e->parted = true;
+    tcp_flush(e);
+    if (e->state == TCP_OPEN && tcp_out_empty(e)) shutdown(e->src.fd, SHUT_WR);
+    return TERN_AGAIN;
+}
+
 /* " on h2" */
 static const char *on_host(const struct tcp_ep *e, char text[80])
 {
@@ -142,20 +157,20 @@ static const char *on_host(const struct tcp_ep *e, char text[80])
 int tcp_refusal(const struct tcp_ep *e)
 {
     char host[80];
-    if (e->state == TCP_LEFT) return err_set(TERN_ERR_PEER, "rank %u%s has left the job", e->peer->index, on_host(e, host));
+    if (e->state == TCP_LEFT) return err_set(TERN_ERR_PEER, "%s%s has left the job", jobs_words(e->peer->index), on_host(e, host));
     return err_set(e->code, "%s", e->words ? e->words : "the connection was lost");
 }
 
 void tcp_ended(struct tcp_ep *e, int error)
 {
     char host[80], reason[128];
-    if (e->leaving) {
+    if (e->leaving || e->parted) {
         tcp_leave(e);
         return;
     }
-    err_set(TERN_ERR_PEER, "the connection to rank %u%s (%s over %s) was lost: %s", e->peer->index, on_host(e, host), e->far,
+    err_set(TERN_ERR_PEER, "the connection to %s%s (%s over %s) was lost: %s", jobs_words(e->peer->index), on_host(e, host), e->far,
             e->near, error ? strerror_r(error, reason, sizeof reason) : "it was closed by the other side, whose process has probably died");
-    proc_note_loss(e->peer->index);
+    jobs_note_loss(e->peer->index);
     tcp_lose(e, TERN_ERR_PEER);
 }
 

@@ -12,6 +12,7 @@
  */
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/tcp/tcp.h"
 
@@ -104,6 +105,14 @@ static void note(struct tcp_dial *d, unsigned i, int fd, const char *why, bool a
     tcp_due(a->retry_at);
 }
 
+static void begin_handshake(struct tcp_half *h, uint32_t index)
+{
+    struct proc_name name;
+    jobs_name_of(index, &name);
+    handshake_connect(&h->hs, tcp_dom.crypto, tcp_dom.key, tcp_kind(), proc_self()->rank, name.rank);
+    handshake_between(&h->hs, jobs_own_name().job, name.job, tcp_key_of); /* the peer refers to its job, so it is known */
+}
+
 /* True when a connection to the address is on its way. */
 static bool try_address(struct tcp_dial *d, unsigned i)
 {
@@ -122,7 +131,7 @@ static bool try_address(struct tcp_dial *d, unsigned i)
     h->stage = HALF_CONNECTING;
     h->dial = d;
     h->which = i;
-    handshake_connect(&h->hs, tcp_dom.crypto, tcp_dom.key, tcp_kind(), proc_self()->rank, d->e->peer->index);
+    begin_handshake(h, d->e->peer->index);
     list_push(&d->halves, &h->link);
     d->attempt[i].live = true;
     if (tcp_watch(&h->src, EPOLLOUT)) return true;
@@ -179,7 +188,7 @@ static int put_in_words(const struct tcp_dial *d)
                          a->why[0] ? a->why : "no answer");
         n += k > 0 ? (size_t)k : 0;
     }
-    return err_set(ours ? TERN_ERR_SYSTEM : TERN_ERR_PEER, "no connection to rank %u on %s: %s", d->e->peer->index, d->card.host,
+    return err_set(ours ? TERN_ERR_SYSTEM : TERN_ERR_PEER, "no connection to %s on %s: %s", jobs_words(d->e->peer->index), d->card.host,
                    text);
 }
 
@@ -200,7 +209,7 @@ int tcp_dial(struct tcp_ep *e, struct tcp_card *card)
 {
     uint64_t now = clock_ns();
     struct tcp_dial *d = calloc(1, sizeof *d);
-    if (!d) return err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", e->peer->index);
+    if (!d) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(e->peer->index));
     tcp_addr_rank(&tcp_dom, card);
     snprintf(e->host, sizeof e->host, "%s", card->host);
     d->e = e;

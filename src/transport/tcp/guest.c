@@ -18,12 +18,13 @@
  *
  * Both may dial at once. Only a connector that has sent its proof can count as connected
  * at the other side; so who has not sent it yet gives way: it stops dialling and takes
- * the other's connection. Where both have, the connection of the lower rank is taken: the
+ * the other's connection. Where both have, the connection of the lower name (proc/jobs.h) is taken: the
  * higher one welcomes it and drops its own; the lower one holds the other's guest until
  * its own dialling is decided, and takes it after all if that fails.
  */
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/tcp/tcp.h"
 
@@ -207,6 +208,7 @@ static void receive_guest(int fd, bool reserved)
     h->stage = HALF_TALKING;
     h->deadline = clock_ns() + GUEST_NS;
     handshake_accept(&h->hs, tcp_dom.crypto, tcp_dom.key, tcp_kind(), proc_self()->rank);
+    handshake_between(&h->hs, jobs_own_name().job, 0, tcp_key_of);
     h->slow = 2 * tcp_dom.slow_count < tcp_dom.guest_count;
     list_push(&tcp_dom.guests, &h->link);
     tcp_dom.guest_count++;
@@ -267,14 +269,36 @@ static void welcome(struct tcp_half *h, struct tcp_ep *e)
     tcp_guest_settle(e);
 }
 
+static struct proc_name name_of(const struct tcp_half *h)
+{
+    return (struct proc_name){h->hs.from_job, h->hs.from < UINT32_MAX ? (uint32_t)h->hs.from : UINT32_MAX, 0};
+}
+
+/* Is the guest the process with this index? */
+static bool is_process(const struct tcp_half *h, uint32_t index)
+{
+    struct proc_name name = name_of(h);
+    uint32_t its;
+    return jobs_index_of(&name, &its) && its == index;
+}
+
 /* The endpoint of the process that the guest is; NULL: it is none that could come this way. */
 static struct tcp_ep *endpoint_of(const struct tcp_half *h)
 {
-    if (h->hs.from >= peer_count || h->hs.from == proc_self()->rank) return NULL;
-    struct peer *p = peer_of_sender((uint32_t)h->hs.from);
-    if (!p || (p->ep.ops && p->ep.ops != &tp_tcp)) return NULL;
+    struct proc_name name = name_of(h);
+    uint32_t index;
+    if (!jobs_index_of(&name, &index) || index == proc_self()->rank) return NULL;
+    struct peer *p = peer_of_sender(index);
+    if (!p || p->flags & PEER_CLOSING || (p->ep.ops && p->ep.ops != &tp_tcp)) return NULL;
     if (!p->ep.ops && !tcp_ep_fill(p, &p->ep)) return NULL;
     return p->ep.priv;
+}
+
+/* Of two connections that are made at once, is the one that this process makes kept? */
+static bool prefer_own(const struct tcp_half *h)
+{
+    struct proc_name own = jobs_own_name(), other = name_of(h);
+    return proc_name_before(&own, &other);
 }
 
 /* The guest is genuine: is it wanted? */
@@ -290,7 +314,7 @@ static void decide(struct tcp_half *h)
         send_away(h, VERDICT_LEAVING);
     } else if (e->state == TCP_OPEN) {
         send_away(h, VERDICT_TIE);
-    } else if (tcp_dial_proved(e) && proc_self()->rank < h->hs.from) {
+    } else if (tcp_dial_proved(e) && prefer_own(h)) {
         uncount(h);
         h->stage = HALF_ASKING;
         if (!tcp_watch(&h->src, EPOLLRDHUP)) turn_out(h);
@@ -321,7 +345,7 @@ void tcp_guest_settle(struct tcp_ep *e)
     struct link held = LIST_INIT(held);
     list_each(l, next, &tcp_dom.guests) {
         struct tcp_half *h = container_of(l, struct tcp_half, link);
-        if (h->stage != HALF_ASKING || h->hs.from != e->peer->index) continue;
+        if (h->stage != HALF_ASKING || !is_process(h, e->peer->index)) continue;
         list_remove(l);
         list_push(&held, l);
     }

@@ -11,6 +11,7 @@
  * Frames begin at multiples of 8 in the stage, so that payloads are aligned.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "transport/tcp/tcp.h"
 
 #include <endian.h>
@@ -35,8 +36,8 @@ static bool read_frame(struct tcp_ep *e, const char *at, struct tcp_frame *f)
         e->number_in++;
         return true;
     }
-    err_set(TERN_ERR_PEER, "rank %u sent what is no message of Tern (id %u, %u bytes, number %u instead of %u); the connection is closed",
-            e->peer->index, f->id, f->bytes, f->number, e->number_in);
+    err_set(TERN_ERR_PEER, "%s sent what is no message of Tern (id %u, %u bytes, number %u instead of %u); the connection is closed",
+            jobs_words(e->peer->index), f->id, f->bytes, f->number, e->number_in);
     tcp_lose(e, TERN_ERR_PEER);
     return false;
 }
@@ -57,10 +58,10 @@ static char *own_place(const struct tcp_ep *e, const struct tcp_frame *f, int *c
     char *place = f->bytes <= TCP_SHORT ? malloc(f->bytes) : NULL;
     if (place) return place;
     if (f->bytes <= TCP_SHORT)
-        *code = err_set(TERN_ERR_NOMEM, "no memory for a message of %u bytes from rank %u", f->bytes, e->peer->index);
+        *code = err_set(TERN_ERR_NOMEM, "no memory for a message of %u bytes from %s", f->bytes, jobs_words(e->peer->index));
     else
-        *code = err_set(TERN_ERR_PEER, "rank %u sent %u bytes in one message that it was not asked for; the connection is closed",
-                        e->peer->index, f->bytes);
+        *code = err_set(TERN_ERR_PEER, "%s sent %u bytes in one message that it was not asked for; the connection is closed",
+                        jobs_words(e->peer->index), f->bytes);
     return NULL;
 }
 

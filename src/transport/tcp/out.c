@@ -8,6 +8,7 @@
  * buffer (struct tcp_out), and one gathered write takes from both.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "transport/tcp/tcp.h"
 
 #include <endian.h>
@@ -69,7 +70,7 @@ static void slide(struct tcp_out *o)
 static int room(struct tcp_ep *e, size_t need, char **to)
 {
     struct tcp_out *o = &e->out;
-    if (!o->buf && !(o->buf = take_buffer())) return err_set(TERN_ERR_NOMEM, "no memory to send to rank %u", e->peer->index);
+    if (!o->buf && !(o->buf = take_buffer())) return err_set(TERN_ERR_NOMEM, "no memory to send to %s", jobs_words(e->peer->index));
     if (TCP_OUT_BYTES - o->end < need && (o->start == o->end || o->start >= TCP_OUT_BYTES / 2)) slide(o);
     if (TCP_OUT_BYTES - o->end < need) return TERN_AGAIN;
     *to = o->buf + o->end;
@@ -298,7 +299,7 @@ int tcp_am_zcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const 
     int rc = room(e, sizeof(struct tcp_frame) + pad, &to);
     if (rc) return rc;
     struct tcp_long *z = malloc(sizeof *z);
-    if (!z) return err_set(TERN_ERR_NOMEM, "no memory to send to rank %u", e->peer->index);
+    if (!z) return err_set(TERN_ERR_NOMEM, "no memory to send to %s", jobs_words(e->peer->index));
     struct tcp_frame f = make_frame(e, id, h0, h1, n);
     memcpy(to, &f, sizeof f);
     memset(to + sizeof f, 0, pad);

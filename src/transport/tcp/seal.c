@@ -11,6 +11,7 @@
  * (tcp_dom.held). A record that has come in part is kept in tcp_seal.part.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "base/var.h"
 #include "transport/tcp/tcp.h"
 
@@ -43,7 +44,7 @@ bool tcp_seal_begin(struct tcp_ep *e, const struct handshake *h)
 {
     struct tcp_seal *s = calloc(1, sizeof *s);
     if (!s) {
-        err_set(TERN_ERR_NOMEM, "no memory to connect to rank %u", e->peer->index);
+        err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(e->peer->index));
         return false;
     }
     s->out.crypto = s->in.crypto = h->crypto;
@@ -89,7 +90,7 @@ static void keep_rest(struct tcp_ep *e, size_t sent, size_t size)
     struct tcp_seal *s = e->seal;
     s->rest = malloc(size - sent);
     if (!s->rest) { /* a part of a record is with the peer */
-        tcp_lose(e, err_set(TERN_ERR_NOMEM, "no memory to send to rank %u", e->peer->index));
+        tcp_lose(e, err_set(TERN_ERR_NOMEM, "no memory to send to %s", jobs_words(e->peer->index)));
         return;
     }
     memcpy(s->rest, tcp_dom.sealed_out + sent, size - sent);
@@ -132,9 +133,9 @@ static void distrust(struct tcp_ep *e)
 {
     err_set(
         TERN_ERR_PEER,
-        "what came from rank %u over %s cannot be trusted: a sealed record was changed on its way, or is missing; the "
+        "what came from %s over %s cannot be trusted: a sealed record was changed on its way, or is missing; the "
         "connection is closed",
-        e->peer->index, e->near);
+        jobs_words(e->peer->index), e->near);
     tcp_lose(e, TERN_ERR_PEER);
 }
 
@@ -144,7 +145,7 @@ static void keep_part(struct tcp_ep *e)
     struct tcp_seal *s = e->seal;
     uint32_t n = tcp_dom.sealed_end - tcp_dom.sealed_at;
     if (n && !s->part && !(s->part = malloc(RECORD_WIRE))) {
-        tcp_lose(e, err_set(TERN_ERR_NOMEM, "no memory to receive from rank %u", e->peer->index));
+        tcp_lose(e, err_set(TERN_ERR_NOMEM, "no memory to receive from %s", jobs_words(e->peer->index)));
         return;
     }
     if (n)

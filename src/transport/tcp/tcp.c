@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "proc/jobs.h"
 #include "proc/module.h"
 #include "proc/proc.h"
 #include "transport/find.h"
@@ -65,6 +66,7 @@ void tcp_half_free(struct tcp_half *h)
     h->src.fd = -1;
     if (h->reserved && tcp_reserve()) tcp_due(tcp_dom.deaf_until = 1); /* the next one may come in at once */
     h->reserved = false;
+    explicit_bzero(h->hs.pair_key, sizeof h->hs.pair_key);
     list_remove(&h->link);
     list_push(&tcp_dom.dead, &h->link);
 }
@@ -185,7 +187,8 @@ static TERN_COLD void report_lost(void)
         struct tcp_ep *e = container_of(l, struct tcp_ep, in_lost);
         int code = tcp_refusal(e);
         if (e->severed) tcp_shut_severed(e);
-        else if (e->state == TCP_LEFT && tp_left)
+        if (e->severed || e->peer->flags & PEER_CLOSING) continue; /* it is known */
+        if (e->state == TCP_LEFT && tp_left)
             tp_left(e->peer);
         else if (e->state == TCP_LOST && tp_lost)
             tp_lost(e->peer, code);
@@ -277,18 +280,25 @@ int tcp_keyed(void)
     return rc;
 }
 
+bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY])
+{
+    if (job != jobs_own_name().job) return jobs_key(job, key);
+    memcpy(key, tcp_dom.key, CRYPTO_KEY);
+    return true;
+}
+
 static int tcp_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
 {
     (void)dom;
     struct tcp_card c;
-    if (!tcp_card_read(&c, card, n)) return err_set(TERN_ERR_PEER, "the tcp card of rank %u is none (%zu bytes)", peer->index, n);
+    if (!tcp_card_read(&c, card, n)) return err_set(TERN_ERR_PEER, "the tcp card of %s is none (%zu bytes)", jobs_words(peer->index), n);
     if (peer->index == proc_self()->rank)
         return err_set(TERN_ERR_PEER, "tcp does not connect a process with itself: add self to TERN_TRANSPORTS");
     if (c.sealed != tcp_dom.sealed)
         return err_set(
             TERN_ERR_PEER,
-            "rank %u on %s runs with TERN_TCP_SEAL=%d, this process with %d: the variable has to be equal on all ranks",
-            peer->index, c.host, c.sealed, tcp_dom.sealed);
+            "%s on %s runs with TERN_TCP_SEAL=%d, this process with %d: the variable has to be equal on all ranks",
+            jobs_words(peer->index), c.host, c.sealed, tcp_dom.sealed);
     int rc = tcp_keyed();
     if (rc) return rc;
     struct tcp_ep *e = tcp_ep_fill(peer, ep);
@@ -299,11 +309,34 @@ static int tcp_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     return rc;
 }
 
-/* Says farewell; tcp_close waits until it is heard. */
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+/* Gives everything back. */
+static void ep_end(struct tcp_ep *e)
+{
+    tcp_dial_cancel(e);
+    tcp_hot_remove(e);
+    close_fd(&e->src.fd);
+    tcp_in_drop(e);
+    tcp_out_drop(e, TERN_ERR_PEER);
+    tcp_seal_end(e);
+    ep_free(e);
+}
+
+/* If all connections end: says farewell; tcp_close waits until it is heard. */
 static void tcp_ep_close(struct tp_dom *dom, struct tp_ep *ep)
 {
     (void)dom;
     struct tcp_ep *e = ep->priv;
+    if (e->peer->flags & PEER_CLOSING) {
+        ep->ops = NULL;
+        ep_end(e);
+        return;
+    }
     ep->ops = NULL;
     tcp_dial_cancel(e);
     if (e->state != TCP_OPEN) return;
@@ -337,12 +370,6 @@ static void await_farewells(void)
     }
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
-}
-
 static void tcp_close(struct tp_dom *dom)
 {
     (void)dom;
@@ -351,13 +378,7 @@ static void tcp_close(struct tp_dom *dom)
     await_farewells();
     list_each(l, next, &d->guests) tcp_half_free(container_of(l, struct tcp_half, link));
     list_each(m, next_m, &d->eps) {
-        struct tcp_ep *e = container_of(m, struct tcp_ep, in_all);
-        close_fd(&e->src.fd);
-        tcp_dial_cancel(e);
-        tcp_in_drop(e);
-        tcp_out_drop(e, TERN_ERR_PEER);
-        tcp_seal_end(e);
-        ep_free(e);
+        ep_end(container_of(m, struct tcp_ep, in_all));
     }
     free_dead();
     close_fd(&d->epoll);
@@ -434,6 +455,7 @@ const struct tp_ops tp_tcp = {
     .reach = tcp_reach,
     .ep_open = tcp_ep_open,
     .ep_close = tcp_ep_close,
+    .part = tcp_part,
     .am_short = tcp_am_short,
     .sever = tcp_sever,
     .am_bcopy = tcp_am_bcopy,

@@ -149,6 +149,7 @@ struct tcp_ep {
     bool starved;   /* the system has no memory for what we send; the timers try again */
     bool severed;   /* lost, because we do not want it any more; the rest is progress's */
     bool flushing;
+    bool parted;    /* alone: our leave has been said (tcp_part) */
     bool asks_only; /* not connected yet, and what waits are questions: nobody waits until they are out */
     uint16_t number_out, number_in;
     uint8_t stalled; /* looks in turn that found bytes not acknowledged and no sign of the peer */
@@ -200,6 +201,7 @@ extern struct tcp_dom tcp_dom;
 /* The job's secret into tcp_dom.key, before the first connection and not at the start: the first process of the job
  * publishes it beside its card, which it does when its transports are open. May wait for that. */
 int tcp_keyed(void);
+bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]); /* behind tcp_keyed: for connections with processes of that job */
 
 /* ---- addr.c ---- */
 
@@ -249,6 +251,7 @@ void tcp_guest_settle(struct tcp_ep *); /* the dialling to this peer is decided:
 
 struct tcp_ep *tcp_ep_new(struct peer *);
 struct tcp_ep *tcp_ep_fill(struct peer *, struct tp_ep *); /* NULL with words: no memory */
+int tcp_part(struct tp_dom *, struct peer *);
 void tcp_ep_forget(struct tcp_ep *); /* one that was never connected, and to which nothing was sent */
 void tcp_adopt(struct tcp_ep *, struct tcp_half *); /* the half is the connection */
 void tcp_leave(struct tcp_ep *);                /* the peer has taken its leave and is gone */

@@ -166,7 +166,7 @@ static void test_stranger(void **state)
     (void)state;
     make_pair(fd);
     ends[1].link = link_accept(base, fd[1], key, 3, &calls, &ends[1]);
-    static const char words[] = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: everything that there is\r\n\r\n";
+    static const char words[] = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: everything that there is, and more of it\r\n\r\n";
     assert_int_equal(write(fd[0], words, sizeof words), sizeof words);
     turn();
     assert_true(!ends[1].opened && ends[1].lost == 1 && !ends[1].messages);

@@ -123,6 +123,57 @@ static void last_reference_frees(void **state)
     rankmap_unref(NULL);
 }
 
+/* Two other jobs: what is told of a group means the same processes wherever it is heard, and the jobs stay known as long
+ * as a map has processes of them. */
+static void other_jobs_are_told_and_held(void **state)
+{
+    static const uint8_t key[JOBS_KEY] = "of the test";
+    struct proc_name name;
+    uint32_t index;
+    (void)state;
+    jobs_open("own", 1, 4);
+    struct job_entry *a = job_add("a", 10, key), *b = job_add("b", 6, key);
+    assert_int_equal(job_index(a, 0), 4);
+    assert_int_equal(job_index(b, 0), 14);
+    uint32_t mixed[] = {19, 4, 2, 6, 14}, one[] = {17, 14, 19}, own[] = {3, 0};
+    struct rankmap *map[] = {rankmap_list(5, mixed), rankmap_list(3, one), rankmap_list(2, own), rankmap_line(3, 12, -3)};
+    for (size_t i = 0; i < ARRAY_LEN(map); i++) {
+        struct rankmap_form form = rankmap_form_of(map[i]);
+        assert_int_equal(rankmap_has_others(map[i]), i != 2);
+        assert_int_equal(form.job, i == 1 ? jobs_id("b") : i == 2 ? jobs_id("own") : i == 3 ? jobs_id("a") : 0);
+        void *text = malloc(rankmap_packed(&form));
+        rankmap_pack(map[i], text);
+        struct rankmap *copy = rankmap_unpack(&form, text);
+        assert_true(copy && rankmap_equal(copy, map[i]));
+        rankmap_unref(copy);
+        free(text);
+    }
+    assert_true(rankmap_shares_job(map[0], map[1]) && rankmap_shares_job(map[0], map[3]) && !rankmap_shares_job(map[1], map[3]));
+    /* As another process has it: other indices, the same names. */
+    struct rankmap_form form = rankmap_form_of(map[1]);
+    uint32_t text[3];
+    rankmap_pack(map[1], text);
+    for (int i = 0; i < 3; i++) assert_int_equal(text[i], one[i] - 14);
+    text[1] = 6;
+    assert_null(rankmap_unpack(&form, text)); /* job b has no rank 6 */
+    rankmap_unref(map[0]);
+    job_unref(a);
+    job_unref(b);
+    assert_int_equal(jobs_others(), 2);
+    rankmap_unref(map[3]);
+    name = (struct proc_name){jobs_id("a"), 0, 0};
+    assert_false(jobs_index_of(&name, &index));
+    name.job = jobs_id("b");
+    assert_true(jobs_index_of(&name, &index) && index == 14);
+    a = job_add("a third", 10, key); /* fits into the gap */
+    assert_int_equal(job_index(a, 0), 4);
+    job_unref(a);
+    rankmap_unref(map[1]);
+    rankmap_unref(map[2]);
+    assert_int_equal(jobs_others(), 0);
+    jobs_close();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +181,7 @@ int main(void)
         cmocka_unit_test(progressions_need_no_table),
         cmocka_unit_test(equality_is_of_members_in_order),
         cmocka_unit_test(last_reference_frees),
+        cmocka_unit_test(other_jobs_are_told_and_held),
     };
     const char *env = getenv("TERN_TEST_SEED");
     seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);

@@ -162,10 +162,11 @@ static void check_ranks(const struct model *a, const struct model *b)
 
 static void check_telling(const struct model *a)
 {
-    size_t bytes = rankmap_packed(a->map->size, a->map->runs);
+    struct rankmap_form form = rankmap_form_of(a->map);
+    size_t bytes = rankmap_packed(&form);
     void *message = malloc(bytes + 1);
     rankmap_pack(a->map, message);
-    struct rankmap *copy = rankmap_unpack(a->map->size, a->map->runs, message);
+    struct rankmap *copy = rankmap_unpack(&form, message);
     assert_true(rankmap_equal(copy, a->map));
     same(copy, a, "unpacked");
     free(message);

@@ -23,7 +23,7 @@ static bool exchange(void)
     char card[64], got[JOB_CARD_MAX];
     PARTY_CHECK(var_open() == 0 && proc_open() == 0);
     const struct proc_info *me = proc_self();
-    PARTY_CHECK(!strcmp(me->bootstrap, "native") && !strcmp(me->job, "party"));
+    PARTY_CHECK(!strcmp(me->bootstrap, "native") && !strncmp(me->job, "party0.", 7));
     PARTY_CHECK(me->rank == party_rank && me->size == party->size && me->local_rank == party_rank);
     PARTY_CHECK(me->local_size == party->size && me->nodes == 1 && me->node == 0 && me->usable_cpus >= 1);
     PARTY_CHECK(me->oversubscribed == (party->size > me->usable_cpus));

@@ -30,7 +30,7 @@ static struct comm *open_layers(const struct mock_script *script, bool threaded)
     assert_int_equal(request_open(), 0);
     assert_int_equal(type_open(), 0);
     assert_int_equal(pt_register(), 0);
-    assert_int_equal(peer_open(), 0);
+    assert_int_equal(peers_open(), 0);
     assert_int_equal(pt_open(threaded), 0);
     assert_int_equal(comm_open(7, 0), 0);
     assert_int_equal(comm_world_open(1), 0);
@@ -55,7 +55,7 @@ static void close_layers(void)
     is_open = false;
     comm_close();
     pt_close();
-    peer_close();
+    peers_close();
     pt_unregister();
     type_close();
     group_close();

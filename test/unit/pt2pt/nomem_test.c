@@ -61,7 +61,7 @@ static int start_layers(void)
     if ((rc = var_open()) || (rc = proc_open())) return rc;
     errh_open();
     group_open(0);
-    if ((rc = request_open()) || (rc = type_open()) || (rc = pt_register()) || (rc = peer_open()) || (rc = pt_open(false))) return rc;
+    if ((rc = request_open()) || (rc = type_open()) || (rc = pt_register()) || (rc = peers_open()) || (rc = pt_open(false))) return rc;
     return (rc = comm_open(7, 0)) ? rc : comm_world_open(1);
 }
 

@@ -394,7 +394,7 @@ static bool leave_taking(void)
         PARTY_CHECK(!has_left(other()));
         meet();
         for (uint64_t i = 1; i <= LAST_WORDS; i++) PARTY_CHECK(send_number(i, 200) == 0);
-        peer_close();
+        peers_close();
         exit(0);
     }
     for (int i = 0; i < 100; i++) wires_progress(64);

@@ -16,18 +16,20 @@
 #include <unistd.h>
 
 struct party *party;
-uint32_t party_rank;
+uint32_t party_rank, party_job;
 
 bool party_failed(const char *file, int line, const char *cond)
 {
     const char *base = strrchr(file, '/');
-    fprintf(stderr, "# %s:%d: rank %u: not true: %s (last words: %s)\n", base ? base + 1 : file, line, party_rank, cond,
+    fprintf(stderr, "# %s:%d: rank %u of job %u: not true: %s (last words: %s)\n", base ? base + 1 : file, line, party_rank, party_job, cond,
             err_words());
     return false;
 }
 
+static void name_job(char *name, size_t n, uint32_t job) { snprintf(name, n, "party%u.%d", job, (int)getpgrp()); }
+
 /* A job block on one node, as the launcher makes it; its descriptor. */
-static int make_block(uint32_t n)
+static int make_block(uint32_t job, uint32_t n)
 {
     uint64_t place_off, card_off, bytes = job_layout(n, &place_off, &card_off);
     int fd = memfd_create("tern-test-job", 0);
@@ -42,8 +44,8 @@ static int make_block(uint32_t n)
     h->usable_cpus = proc_usable_cpus();
     h->place_off = place_off;
     h->card_off = card_off;
-    strcpy(h->name, "party");
-    for (size_t i = 0; i < sizeof h->secret; i++) h->secret[i] = (uint8_t)(7 * i + 1);
+    name_job(h->name, sizeof h->name, job);
+    for (size_t i = 0; i < sizeof h->secret; i++) h->secret[i] = (uint8_t)(7 * i + 1 + job);
     for (uint32_t r = 0; r < n; r++) job_places(h)[r] = (struct job_place){.local_rank = r, .l3 = -1, .numa = -1};
     munmap(h, bytes);
     return fd;
@@ -60,9 +62,10 @@ static void find_modules(void)
     setenv("TERN_MODULE_PATH", dir, 1);
 }
 
-static void be_member(uint32_t rank, int fd, bool (*member)(void))
+static void be_member(uint32_t job, uint32_t rank, int fd, bool (*member)(void))
 {
     char text[16];
+    party_job = job;
     party_rank = rank;
     snprintf(text, sizeof text, "%d", fd);
     setenv(JOB_ENV_FD, text, 1);
@@ -74,7 +77,7 @@ static void be_member(uint32_t rank, int fd, bool (*member)(void))
     bool good = member();
     if (good && peer_table) {
         party_meet();
-        peer_close();
+        peers_close();
         proc_close();
         var_close();
     }
@@ -98,22 +101,62 @@ static bool gather(uint32_t n, const pid_t pid[])
     return good;
 }
 
-bool party_run(uint32_t n, bool (*member)(void))
+/* Starts the members of one job; false: nothing was started. */
+static bool start_job(uint32_t job, uint32_t n, bool (*member)(void), pid_t *pid)
 {
-    pid_t pid[PARTY_MAX];
-    int fd = make_block(n);
-    party = mmap(NULL, sizeof *party, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (fd < 0 || party == MAP_FAILED || n > PARTY_MAX) return false;
-    party->size = n;
+    int fd = make_block(job, n);
+    if (fd < 0) return false;
     fflush(NULL);
     for (uint32_t r = 0; r < n; r++) {
         pid[r] = fork();
-        if (!pid[r]) be_member(r, fd, member);
+        if (!pid[r]) be_member(job, r, fd, member);
     }
-    bool good = gather(n, pid);
-    munmap(party, sizeof *party);
     close(fd);
+    return true;
+}
+
+bool party_run_two(const uint32_t n[2], bool (*member)(void))
+{
+    pid_t pid[2 * PARTY_MAX];
+    if (n[0] > PARTY_MAX || n[1] > PARTY_MAX) return false;
+    party = mmap(NULL, sizeof *party, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (party == MAP_FAILED) return false;
+    party->size = n[0] + n[1];
+    memcpy(party->job_size, n, sizeof party->job_size);
+    bool good = start_job(0, n[0], member, pid) && (!n[1] || start_job(1, n[1], member, pid + n[0]));
+    good = good && gather(party->size, pid);
+    munmap(party, sizeof *party);
     return good;
+}
+
+bool party_run(uint32_t n, bool (*member)(void)) { return party_run_two((const uint32_t[]){n, 0}, member); }
+
+void party_put_card(void)
+{
+    struct party_card *c = &party->card[party_job][party_rank];
+    int n = proc_card_get(party_rank, c->bytes, sizeof c->bytes);
+    c->n = n > 0 ? (uint32_t)n : 0;
+}
+
+struct job_entry *party_learn(void)
+{
+    static const uint8_t key[JOBS_KEY] = "of two parties of the tests";
+    uint32_t other = 1 - party_job, index;
+    char name[64];
+    name_job(name, sizeof name, other);
+    struct job_entry *job = job_add(name, party->job_size[other], key);
+    bool good = job != NULL;
+    for (uint32_t r = 0; r < party->job_size[other] && good; r++)
+        good = !peer_add(job, r, party->card[other][r].bytes, party->card[other][r].n, &index);
+    if (!good) party_failed(__FILE__, __LINE__, "the other job becomes known");
+    return good ? job : NULL;
+}
+
+struct job_entry *party_connect(void)
+{
+    party_put_card();
+    party_meet();
+    return party_learn();
 }
 
 bool party_open(const char *transports)
@@ -121,7 +164,7 @@ bool party_open(const char *transports)
     setenv("TERN_TRANSPORTS", transports, 1);
     PARTY_CHECK(var_open() == 0);
     PARTY_CHECK(proc_open() == 0);
-    PARTY_CHECK(peer_open() == 0);
+    PARTY_CHECK(peers_open() == 0);
     return true;
 }
 

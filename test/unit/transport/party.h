@@ -1,7 +1,7 @@
 /*
  * party.h - tests of several processes without a launcher: a party is a job of n
  * processes forked by the test, with a job block as mpiexec makes it, so that the
- * native bootstrap works. They share a page for signs and barriers.
+ * native bootstrap works; or two such jobs. They share memory for signs, barriers and cards.
  */
 #ifndef TERN_TEST_PARTY_H
 #define TERN_TEST_PARTY_H
@@ -12,17 +12,38 @@
 
 #define PARTY_MAX 8
 
+struct party_card {
+    uint32_t n;
+    unsigned char bytes[512];
+};
+
 struct party {
-    uint32_t size;
+    uint32_t size;        /* all processes */
+    uint32_t job_size[2]; /* of each job; the second has none in a party of one */
     _Atomic uint32_t arrived, round; /* of party_meet */
     _Atomic uint64_t sign[64];       /* for the tests, zero at the start */
+    struct party_card card[2][PARTY_MAX]; /* of party_connect */
 };
 extern struct party *party;
-extern uint32_t party_rank; /* in a member */
+extern uint32_t party_rank; /* in a member: in its job */
+extern uint32_t party_job;  /* 0 or 1 */
 
 /* Runs `member` in n new processes of one job and waits for them; true if all returned true in 60 s. What they print of
  * failures goes to stderr. Variables of the environment that the test has set are theirs too. */
 bool party_run(uint32_t n, bool (*member)(void));
+
+/* The same with two jobs, of n[0] and n[1] processes. */
+bool party_run_two(const uint32_t n[2], bool (*member)(void));
+
+/*
+ * In a member of one of two jobs, what a connecting layer does: leaves the card for the other job, and learns of that:
+ * its name, key and cards. The reference is the caller's; NULL: it failed, which has been said.
+ */
+struct job_entry *party_connect(void);
+
+/* The two halves of that. */
+void party_put_card(void);
+struct job_entry *party_learn(void);
 
 /* In a member: opens variables, bootstrap and transports; the end of a member closes them. */
 bool party_open(const char *transports);

@@ -105,7 +105,7 @@ static bool refused(void)
 {
     setenv("TERN_TRANSPORTS", list, 1);
     PARTY_CHECK(var_open() == 0 && proc_open() == 0);
-    PARTY_CHECK(peer_open() == TERN_ERR_ARG);
+    PARTY_CHECK(peers_open() == TERN_ERR_ARG);
     PARTY_CHECK(strstr(err_words(), "TERN_TRANSPORTS") && strstr(err_words(), needle));
     exit(0);
 }

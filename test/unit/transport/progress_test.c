@@ -64,8 +64,8 @@ static struct counted counted(void)
     return (struct counted){.source = {-1, count_look, counted_due}, .due = UINT64_MAX};
 }
 
-/* A look at a source costs what a look at a far wire costs: near wires go first, and it has its turn now and then. */
-static void looked_at_as_far_wires_are(void **state)
+/* A look at a source costs what a look at a socket costs: cheap wires go first, and it has its turn now and then. */
+static void looked_at_as_costly_wires_are(void **state)
 {
     struct counted c = counted();
     (void)state;
@@ -466,7 +466,7 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(looked_at_as_far_wires_are, job_clean),
+        cmocka_unit_test_teardown(looked_at_as_costly_wires_are, job_clean),
         cmocka_unit_test_teardown(is_no_transport, job_clean),
         cmocka_unit_test_teardown(nothing_is_left, job_clean),
         cmocka_unit_test_teardown(time_ends_a_sleep, job_clean),

@@ -265,7 +265,7 @@ static bool refuses_boxes(void)
 {
     setenv("TERN_TRANSPORTS", "self,shm", 1);
     PARTY_CHECK(var_open() == 0);
-    PARTY_CHECK(peer_open() == TERN_ERR_ARG);
+    PARTY_CHECK(peers_open() == TERN_ERR_ARG);
     PARTY_CHECK(strstr(err_words(), "TERN_SHM_BOXES"));
     exit(0);
 }
@@ -425,7 +425,7 @@ static bool published_core(void)
     if (party_rank == 0) PARTY_CHECK(peer_is_on(5));
     party_meet();
     if (party_rank == 1) {
-        peer_close();
+        peers_close();
         exit(0);
     }
     for (uint64_t start = clock_ns(); !peer_is_on(-1);) PARTY_CHECK(clock_ns() - start < 30000000000u);

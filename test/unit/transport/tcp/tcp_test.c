@@ -127,12 +127,26 @@ static int connect_zero(void)
 
 static enum handshake_kind kind_by_hand(void) { return sealed ? HANDSHAKE_SEALED : HANDSHAKE_RANK; }
 
+static bool key_by_hand(uint64_t job, uint8_t its[CRYPTO_KEY])
+{
+    (void)job;
+    memcpy(its, key, sizeof key);
+    return true;
+}
+
+static void begin_by_hand(struct handshake *h, uint64_t from, uint64_t to)
+{
+    uint64_t job = jobs_own_name().job;
+    handshake_connect(h, crypto, key, kind_by_hand(), from, to);
+    handshake_between(h, job, job, key_by_hand);
+}
+
 /* The handshake by hand: the verdict, 0 if it was refused. */
 static int shake(int fd, uint64_t from, uint64_t to)
 {
     struct handshake h;
     enum handshake_state state = HANDSHAKE_MORE;
-    handshake_connect(&h, crypto, key, kind_by_hand(), from, to);
+    begin_by_hand(&h, from, to);
     while (state == HANDSHAKE_MORE) {
         uint8_t in[HANDSHAKE_OUT];
         if (h.out_len && send(fd, h.out, h.out_len, MSG_NOSIGNAL) != h.out_len) return 0;
@@ -300,7 +314,7 @@ static bool strangers(void)
         struct handshake h; /* the wrong key: our proof is refused */
         uint8_t in[64], proof[32] = {1};
         fd = connect_zero();
-        handshake_connect(&h, crypto, key, kind_by_hand(), 2, 0);
+        begin_by_hand(&h, 2, 0);
         PARTY_CHECK(send(fd, h.out, h.out_len, MSG_NOSIGNAL) == h.out_len && recv(fd, in, 64, MSG_WAITALL) == 64);
         PARTY_CHECK(send(fd, proof, sizeof proof, MSG_NOSIGNAL) == sizeof proof && hung_up(fd));
         close(fd);
@@ -345,7 +359,7 @@ static bool crowd(void)
         allow_files(STRANGERS + 100);
         for (int i = 0; i < STRANGERS; i++) {
             PARTY_CHECK((fd[i] = connect_zero()) >= 0);
-            handshake_connect(&h, crypto, key, kind_by_hand(), 2, 0);
+            begin_by_hand(&h, 2, 0);
             size_t n = i % 3 ? h.out_len / (size_t)(i % 3) : 0;
             PARTY_CHECK(!n || send(fd[i], h.out, n, MSG_NOSIGNAL) == (ssize_t)n);
         }
@@ -489,7 +503,7 @@ static bool leaves(void)
     PARTY_CHECK(greet());
     if (party_rank) {
         PARTY_CHECK(send_number(peer_table[0], 1, 60000) == 0); /* the last words arrive */
-        peer_close();
+        peers_close();
         exit(0);
     }
     struct tcp_ep *e = peer_table[1]->ep.priv;
@@ -521,7 +535,7 @@ static bool nobody_there(void)
     if (party_rank) { /* a card of one that is gone */
         PARTY_CHECK(open_tcp());
         party_meet();
-        peer_close();
+        peers_close();
         atomic_store(&party->sign[0], 1);
         exit(0);
     }
@@ -663,7 +677,7 @@ static bool refused(void)
 {
     setenv("TERN_TRANSPORTS", "self,tcp", 1);
     PARTY_CHECK(var_open() == 0 && proc_open() == 0);
-    PARTY_CHECK(peer_open() != 0);
+    PARTY_CHECK(peers_open() != 0);
     PARTY_CHECK(strstr(err_words(), needle));
     exit(0);
 }

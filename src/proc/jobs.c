@@ -1,0 +1,356 @@
+/* jobs.c - see jobs.h. */
+#include "proc/jobs.h"
+#include "base/err.h"
+#include "proc/proc.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CARD_MAX 512
+
+struct card {
+    uint32_t n;
+    uint8_t bytes[];
+};
+
+/* `all` is sorted by `first`. */
+struct job_entry {
+    struct job_entry *next;
+    uint64_t id;
+    uint32_t refs, first, size;
+    uint32_t number; /* from 0, different from that of every other job that is known now */
+    uint8_t key[JOBS_KEY];
+    struct card **cards; /* by rank; the system gives memory for those that are there */
+    char name[256];
+};
+
+uint32_t jobs_own_size = UINT32_MAX;
+static struct proc_name own = {.job = 1}; /* 0 is no job */
+static struct job_entry *all;
+static uint32_t count;
+static _Atomic uint32_t news = 1; /* relaxed: who needs a new job looks again */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- the table ---- */
+
+uint64_t jobs_id(const char *name)
+{
+    uint64_t h = 14695981039346656037u;
+    for (; *name; name++) h = (h ^ (uint8_t)*name) * 1099511628211u;
+    h = (h ^ h >> 29) * 0x9e3779b97f4a7c15u;
+    return h ? h : 1;
+}
+
+void jobs_open(const char *name, uint32_t rank, uint32_t size)
+{
+    own = (struct proc_name){jobs_id(name), rank, 0};
+    jobs_own_size = size;
+}
+
+static void free_entry(struct job_entry *j)
+{
+    for (uint32_t r = 0; r < j->size; r++) free(j->cards[r]);
+    free(j->cards);
+    explicit_bzero(j, sizeof *j);
+    free(j);
+}
+
+/* Jobs that are still referred to go as well: the process ends. */
+void jobs_close(void)
+{
+    pthread_mutex_lock(&lock);
+    while (all) {
+        struct job_entry *j = all;
+        all = j->next;
+        free_entry(j);
+    }
+    count = 0;
+    jobs_own_size = UINT32_MAX;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct job_entry *find_id(uint64_t id)
+{
+    struct job_entry *j = all;
+    while (j && j->id != id) j = j->next;
+    return j;
+}
+
+static struct job_entry *find_index(uint32_t index)
+{
+    struct job_entry *j = all;
+    while (j && index - j->first >= j->size) j = j->next;
+    return j;
+}
+
+static uint32_t free_number(void)
+{
+    uint32_t n = 0;
+    for (const struct job_entry *j = all; j;) {
+        if (j->number == n) {
+            n++;
+            j = all;
+        } else {
+            j = j->next;
+        }
+    }
+    return n;
+}
+
+/* The first gap that is large enough. */
+static bool place(struct job_entry *j)
+{
+    uint64_t at = jobs_own_size, end = at + JOBS_PLACES;
+    struct job_entry **where = &all;
+    for (; *where && (*where)->first - at < j->size; where = &(*where)->next) at = (*where)->first + (*where)->size;
+    if (at + j->size > end || end > INT32_MAX) return false;
+    j->first = (uint32_t)at;
+    j->number = free_number();
+    j->next = *where;
+    *where = j;
+    count++;
+    atomic_fetch_add_explicit(&news, 2, memory_order_relaxed);
+    return true;
+}
+
+static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_t key[JOBS_KEY])
+{
+    struct job_entry *j = calloc(1, sizeof *j);
+    if (j) j->cards = calloc(size, sizeof *j->cards);
+    if (!j || !j->cards) {
+        free(j);
+        err_set(TERN_ERR_NOMEM, "no memory for a job of %u processes", size);
+        return NULL;
+    }
+    j->id = jobs_id(name);
+    j->refs = 1;
+    j->size = size;
+    snprintf(j->name, sizeof j->name, "%s", name);
+    memcpy(j->key, key, sizeof j->key);
+    if (place(j)) return j;
+    free_entry(j);
+    err_set(TERN_ERR_NOMEM, "no room for a job of %u processes: at most %u of other jobs can be connected at a time",
+            size, JOBS_PLACES);
+    return NULL;
+}
+
+static struct job_entry *known_entry(struct job_entry *j, const char *name, uint32_t size, const uint8_t *key)
+{
+    if (strcmp(j->name, name) || j->size != size || memcmp(j->key, key, sizeof j->key)) {
+        err_set(TERN_ERR_PEER, "job %s is known already, with another size or key", j->name);
+        return NULL;
+    }
+    j->refs++;
+    return j;
+}
+
+struct job_entry *job_add(const char *name, uint32_t size, const uint8_t key[JOBS_KEY])
+{
+    struct job_entry *j;
+    if (!size || size > JOBS_PLACES || !*name || strlen(name) >= sizeof j->name || jobs_id(name) == own.job) {
+        err_set(TERN_ERR_ARG, "'%.40s', of %u processes, cannot be another job", name, size);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    j = find_id(jobs_id(name));
+    j = j ? known_entry(j, name, size, key) : new_entry(name, size, key);
+    pthread_mutex_unlock(&lock);
+    return j;
+}
+
+struct job_entry *job_ref(struct job_entry *j)
+{
+    pthread_mutex_lock(&lock);
+    j->refs++;
+    pthread_mutex_unlock(&lock);
+    return j;
+}
+
+static void drop(struct job_entry *j)
+{
+    struct job_entry **at = &all;
+    while (*at && *at != j) at = &(*at)->next;
+    if (!*at || --j->refs) return; /* not there: jobs_close was faster */
+    *at = j->next;
+    count--;
+    free_entry(j);
+}
+
+void job_unref(struct job_entry *j)
+{
+    pthread_mutex_lock(&lock);
+    drop(j);
+    pthread_mutex_unlock(&lock);
+}
+
+uint32_t job_index(const struct job_entry *j, uint32_t rank) { return j->first + rank; }
+uint32_t job_entry_size(const struct job_entry *j) { return j->size; }
+
+uint32_t jobs_others(void)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t n = count;
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+uint32_t jobs_news(void) { return atomic_load_explicit(&news, memory_order_relaxed); }
+
+struct job_entry *jobs_of_index(uint32_t index)
+{
+    if (jobs_is_own(index)) return NULL;
+    pthread_mutex_lock(&lock);
+    struct job_entry *j = find_index(index);
+    if (j) j->refs++;
+    pthread_mutex_unlock(&lock);
+    return j;
+}
+
+bool jobs_key(uint64_t job, uint8_t key[JOBS_KEY])
+{
+    pthread_mutex_lock(&lock);
+    const struct job_entry *j = find_id(job);
+    if (j) memcpy(key, j->key, JOBS_KEY);
+    pthread_mutex_unlock(&lock);
+    return j != NULL;
+}
+
+/* ---- names ---- */
+
+struct proc_name jobs_own_name(void) { return own; }
+
+bool jobs_name_of(uint32_t index, struct proc_name *name)
+{
+    *name = (struct proc_name){own.job, index, 0};
+    if (jobs_is_own(index)) return true;
+    pthread_mutex_lock(&lock);
+    const struct job_entry *j = find_index(index);
+    if (j) *name = (struct proc_name){j->id, index - j->first, 0};
+    pthread_mutex_unlock(&lock);
+    return j != NULL;
+}
+
+bool jobs_index_of(const struct proc_name *name, uint32_t *index)
+{
+    *index = name->rank;
+    if (likely(name->job == own.job)) return name->rank < jobs_own_size;
+    pthread_mutex_lock(&lock);
+    const struct job_entry *j = find_id(name->job);
+    bool known = j && name->rank < j->size;
+    if (known) *index = j->first + name->rank;
+    pthread_mutex_unlock(&lock);
+    return known;
+}
+
+bool jobs_before(uint32_t a, uint32_t b)
+{
+    struct proc_name x, y;
+    jobs_name_of(a, &x);
+    jobs_name_of(b, &y);
+    return proc_name_before(&x, &y);
+}
+
+uint32_t jobs_rank_of(uint32_t index)
+{
+    struct proc_name name;
+    jobs_name_of(index, &name);
+    return name.rank;
+}
+
+/* Without its last part, which nobody can guess, and which serves as a key (mpiexec, name_job). */
+static int words_of_name(const char *name)
+{
+    const char *last = strrchr(name, '.');
+    return last ? (int)(last - name) : (int)strlen(name);
+}
+
+static const char *words(uint32_t index, const char *of_own)
+{
+    static _Thread_local char texts[8][300];
+    static _Thread_local unsigned turn;
+    char *text = texts[turn++ % ARRAY_LEN(texts)];
+    pthread_mutex_lock(&lock);
+    const struct job_entry *j = jobs_is_own(index) ? NULL : find_index(index);
+    if (j)
+        snprintf(text, sizeof texts[0], "rank %u of job %.*s", index - j->first, words_of_name(j->name), j->name);
+    else
+        snprintf(text, sizeof texts[0], "rank %u%s", index, of_own);
+    pthread_mutex_unlock(&lock);
+    return text;
+}
+
+const char *jobs_words(uint32_t index) { return words(index, ""); }
+const char *jobs_long_words(uint32_t index) { return words(index, " of the job"); }
+
+/* ---- cards ---- */
+
+int job_card_put(struct job_entry *j, uint32_t rank, const void *card, size_t n)
+{
+    if (rank >= j->size || !n || n > CARD_MAX)
+        return err_set(TERN_ERR_PEER, "rank %u of job %s has no card of %zu bytes", rank, j->name, n);
+    struct card *c = malloc(sizeof *c + n);
+    if (!c) return err_set(TERN_ERR_NOMEM, "no memory for a card");
+    c->n = (uint32_t)n;
+    memcpy(c->bytes, card, n);
+    pthread_mutex_lock(&lock);
+    free(j->cards[rank]);
+    j->cards[rank] = c;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* With the lock. */
+static const struct card *card_of(uint32_t index)
+{
+    const struct job_entry *j = find_index(index);
+    return j ? j->cards[index - j->first] : NULL;
+}
+
+static int copy_card(uint32_t index, void *buf, size_t cap)
+{
+    pthread_mutex_lock(&lock);
+    const struct card *c = card_of(index);
+    bool fits = c && c->n <= cap;
+    int n = fits ? (int)c->n : TERN_ERR_PEER;
+    if (fits) memcpy(buf, c->bytes, c->n);
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+int jobs_card_get(uint32_t index, void *buf, size_t cap)
+{
+    if (jobs_is_own(index)) return proc_card_get(index, buf, cap);
+    int n = copy_card(index, buf, cap);
+    return n < 0 ? err_set(n, "there is no card of %s here", jobs_words(index)) : n;
+}
+
+bool jobs_card_there(uint32_t index)
+{
+    if (jobs_is_own(index)) return proc_card_there(index);
+    pthread_mutex_lock(&lock);
+    bool there = card_of(index) != NULL;
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
+bool jobs_never_came(uint32_t index) { return jobs_is_own(index) && proc_never_came(index); }
+
+/* Those of the own job are less than twice its size. */
+uint32_t jobs_node_of(uint32_t index)
+{
+    if (jobs_is_own(index)) return proc_node_of(index);
+    pthread_mutex_lock(&lock);
+    const struct job_entry *j = find_index(index);
+    uint32_t node = 2 * jobs_own_size + (j ? j->number : count);
+    pthread_mutex_unlock(&lock);
+    return node;
+}
+
+/* The launcher that may report the death of a process is that of its own job. */
+void jobs_note_loss(uint32_t index)
+{
+    if (jobs_is_own(index)) proc_note_loss(index);
+}

@@ -1,0 +1,217 @@
+/*
+ * senders.c - the entries of senders in a segment (segment.h): taken by the sender, given a meaning and free again by the
+ * receiver.
+ *
+ * Everything that a sender writes there is taken for what it says: a name that leads nowhere in the tables of this
+ * process is nobody's, whoever wrote it.
+ */
+#include "base/err.h"
+#include "proc/jobs.h"
+#include "proc/proc.h"
+#include "transport/shm/shm.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- the sender's side ---- */
+
+static bool try_entry(struct shm_segment *s, uint32_t i, uint32_t from)
+{
+    /* acquire: pairs with the release in shm_sender_free; the ring is empty */
+    return atomic_compare_exchange_strong_explicit(&shm_sender_at(s, i)->state, &from, SHM_TAKEN, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+/* One that others have left; s->senders: none. */
+static uint32_t take_old(struct shm_segment *s)
+{
+    uint32_t given = atomic_load_explicit(&s->given, memory_order_relaxed), i = 0;
+    if (!atomic_load_explicit(&s->freed, memory_order_relaxed)) return s->senders;
+    while (i < given && !try_entry(s, i, SHM_FREE)) i++;
+    if (i == given) return s->senders;
+    atomic_fetch_sub_explicit(&s->freed, 1, memory_order_relaxed);
+    return i;
+}
+
+static uint32_t take_fresh(struct shm_segment *s)
+{
+    uint32_t i = atomic_load_explicit(&s->given, memory_order_relaxed);
+    do {
+        if (i >= s->senders) return s->senders;
+        /* acq_rel: the receiver's acquire of `given` sees the box as it was made */
+    } while (!atomic_compare_exchange_weak_explicit(&s->given, &i, i + 1, memory_order_acq_rel, memory_order_relaxed));
+    return try_entry(s, i, SHM_FRESH) ? i : s->senders;
+}
+
+static void sign(struct shm_segment *s, uint32_t i)
+{
+    struct shm_sender *at = shm_sender_at(s, i);
+    bool of_other = s->name.job != jobs_own_name().job;
+    at->pid = (uint32_t)getpid();
+    at->host = shm_dom.host;
+    at->name = jobs_own_name();
+    /* release: pairs with the acquire in shm_sender_peer. Processes of one job know each other. */
+    atomic_store_explicit(&at->state, of_other ? SHM_HELD : SHM_ADMITTED, memory_order_release);
+    if (of_other && i >= s->boxes) atomic_fetch_add_explicit(&s->asked, 1, memory_order_release);
+}
+
+int shm_sender_enter(struct shm_ep *e)
+{
+    struct shm_segment *s = e->segment;
+    uint32_t i = take_old(s), box;
+    if (i == s->senders) i = take_fresh(s);
+    if (i == s->senders)
+        return err_set(TERN_ERR_PEER, "%s has %u senders in its shared memory, and no room for another",
+                       jobs_words(e->peer->index), s->senders);
+    e->common = i >= s->boxes;
+    box = e->common ? s->boxes : i;
+    e->from = (uint64_t)i << 32;
+    e->box = shm_box_at(s, box);
+    e->ring = shm_ring_at(s, box);
+    e->mask = s->box_bytes - 1;
+    e->limit = s->box_bytes;
+    e->next = e->ring;
+    e->stop = e->ring + s->box_bytes;
+    e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.fenced, memory_order_relaxed);
+    sign(s, i);
+    return 0;
+}
+
+bool shm_sender_admitted(struct shm_ep *e)
+{
+    const struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
+    e->admitted = atomic_load_explicit(&at->state, memory_order_relaxed) == SHM_ADMITTED;
+    return e->admitted;
+}
+
+/* ---- the receiver's side ---- */
+
+/* acquire: pairs with the release in sign */
+static uint32_t state_of(const struct shm_sender *at) { return atomic_load_explicit(&at->state, memory_order_acquire); }
+
+static bool is_held(const struct shm_sender *at)
+{
+    uint32_t state = state_of(at);
+    return state == SHM_HELD || state == SHM_ADMITTED;
+}
+
+/* Entries to look at; `given` is written by others. */
+static uint32_t entries_in_use(void)
+{
+    uint32_t given = atomic_load_explicit(&shm_dom.segment->given, memory_order_acquire);
+    return given < shm_dom.senders ? given : shm_dom.senders;
+}
+
+struct peer *shm_sender_peer(uint32_t entry)
+{
+    uint32_t index;
+    if (entry >= entries_in_use()) return NULL;
+    const struct shm_sender *at = shm_sender_at(shm_dom.segment, entry);
+    struct proc_name name = at->name;
+    if (!is_held(at) || !jobs_index_of(&name, &index)) return NULL;
+    struct peer *p = peer_of_sender(index);
+    if (!p) proc_abort(1, err_words()); /* a message without a sender can neither be delivered nor dropped */
+    return p;
+}
+
+void shm_senders_admit(void)
+{
+    struct shm_segment *s = shm_dom.segment;
+    uint32_t index;
+    shm_dom.asked = atomic_load_explicit(&s->asked, memory_order_acquire); /* pairs with the release in sign */
+    shm_dom.news = jobs_news();
+    for (uint32_t i = shm_dom.boxes; i < entries_in_use(); i++) {
+        struct shm_sender *at = shm_sender_at(s, i);
+        struct proc_name name = at->name;
+        uint32_t held = SHM_HELD;
+        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index))
+            atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_ADMITTED, memory_order_relaxed,
+                                                    memory_order_relaxed);
+    }
+}
+
+/* The ring is as it was made, and its pages are the system's. */
+static void reset_ring(uint32_t box)
+{
+    struct shm_rx *r = &shm_dom.rx[box];
+    r->head = r->given = 0;
+    r->peer = NULL;
+    r->unknown = 0;
+    r->box->fenced = 0;
+    atomic_store_explicit(&r->box->blocked, 0, memory_order_relaxed);
+    atomic_store_explicit(&r->box->head, 0, memory_order_relaxed); /* the state passes it on */
+    madvise(r->ring, shm_dom.mask + 1, MADV_REMOVE);
+}
+
+void shm_sender_free(uint32_t entry)
+{
+    struct shm_segment *s = shm_dom.segment;
+    if (entry >= entries_in_use()) return;
+    if (entry < shm_dom.boxes) reset_ring(entry);
+    /* release: who takes the entry next finds the ring empty */
+    atomic_store_explicit(&shm_sender_at(s, entry)->state, SHM_FREE, memory_order_release);
+    atomic_fetch_add_explicit(&s->freed, 1, memory_order_relaxed);
+}
+
+/* What a process that has died has left in a ring of its own will not be read. */
+static void free_of_dead(uint32_t entry)
+{
+    struct shm_rx *r = &shm_dom.rx[entry];
+    for (uint32_t i = 0; entry < shm_dom.boxes && i <= shm_dom.mask; i += CACHE_LINE)
+        atomic_store_explicit((_Atomic uint64_t *)(r->ring + i), 0, memory_order_relaxed);
+    shm_sender_free(entry);
+}
+
+static bool sender_has_ended(const struct shm_sender *at)
+{
+    return at->host && at->host == shm_dom.host && proc_has_ended((pid_t)at->pid);
+}
+
+/* Of one that is lost, and may still write. */
+static void bar(struct shm_sender *at, uint32_t entry)
+{
+    atomic_store_explicit(&at->state, SHM_BARRED, memory_order_relaxed);
+    if (entry < shm_dom.boxes) shm_dom.rx[entry].peer = NULL;
+}
+
+/* The entries of the peer here: true when it has none any more. */
+static bool has_parted(const struct peer *p, const struct proc_name *name)
+{
+    bool parted = true;
+    for (uint32_t i = 0; i < entries_in_use(); i++) {
+        struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
+        if (!is_held(at) || !proc_name_same(&at->name, name)) continue;
+        if (sender_has_ended(at)) free_of_dead(i);
+        else if (p->lost) bar(at, i);
+        else parted = false;
+    }
+    return parted;
+}
+
+/* The last record to it; an entry that was never admitted is simply given back. */
+static int leave(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
+    uint32_t held = SHM_HELD;
+    bool never = e->common && atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_FREE, memory_order_release,
+                                                                      memory_order_relaxed);
+    if (never) atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);
+    int rc = never ? 0 : shm_leave(ep);
+    e->parted = !rc;
+    return rc;
+}
+
+int shm_part(struct tp_dom *dom, struct peer *p)
+{
+    struct proc_name name;
+    (void)dom;
+    if (p->ep.ops == &tp_shm) {
+        struct shm_ep *e = p->ep.priv;
+        bool gone = p->lost && (atomic_load_explicit(&e->segment->left, memory_order_relaxed) ||
+                                (e->open_to_us && proc_has_ended(e->pid)));
+        int rc = e->parted || gone ? 0 : leave(&p->ep);
+        if (rc) return rc;
+    }
+    return !jobs_name_of(p->index, &name) || has_parted(p, &name) ? 0 : TERN_AGAIN;
+}

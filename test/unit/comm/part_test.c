@@ -1,0 +1,246 @@
+/*
+ * part_test.c - two jobs connected by an intercommunicator, as a layer for dynamic processes would do it: messages and
+ * collectives between the groups, what is made of the communicator, and its end, again and again.
+ *
+ *     part_test [cycles]     connects and disconnects so often in place of what fits into some seconds
+ */
+#include "../transport/party.h"
+#include "base/err.h"
+#include "comm/part.h"
+#include "obj/comm.h"
+#include "proc/jobs.h"
+#include "transport/peer.h"
+#include "transport/wires.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONG = 100000 };
+
+static const uint32_t sizes[2] = {2, 3};
+static long cycles;
+static int rank, size, others;
+
+static bool open_world(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    others = (int)party->job_size[1 - party_job];
+    PARTY_CHECK(size == (int)sizes[party_job]);
+    party_put_card();
+    party_meet();
+    return true;
+}
+
+/* Both sides come to it, as their roots would. The job is known as long as the communicator lives. */
+static bool connect_jobs(uint64_t number, MPI_Comm *inter)
+{
+    struct comm *world = comm_world(), *made = NULL;
+    party_meet();
+    struct job_entry *job = party_learn();
+    PARTY_CHECK(job);
+    struct rankmap *theirs = rankmap_line(others, job_index(job, 0), 1);
+    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32), rankmap_ref(world->map), theirs, world, &made) == 0);
+    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32 | 256u << party_job), rankmap_ref(world->map), NULL, world, &made->within) == 0);
+    job_unref(job);
+    *inter = comm_handle(made);
+    return true;
+}
+
+static void close_world(void)
+{
+    MPI_Finalize();
+    party_meet();
+    exit(0);
+}
+
+/* ---- what one can do with it ---- */
+
+static bool messages(MPI_Comm inter)
+{
+    static char out[LONG], in[LONG];
+    MPI_Request request;
+    MPI_Status status;
+    int remote;
+    PARTY_CHECK(!MPI_Comm_remote_size(inter, &remote) && remote == others);
+    for (int bytes = 0; bytes <= LONG; bytes = bytes ? bytes * 10 : 1)
+        for (int r = 0; r < others; r++) {
+            memset(out, 16 * (int)party_job + rank, sizeof out);
+            memset(in, 0, sizeof in);
+            MPI_Irecv(in, LONG, MPI_CHAR, r, bytes, inter, &request);
+            PARTY_CHECK(!MPI_Send(out, bytes, MPI_CHAR, r, bytes, inter));
+            PARTY_CHECK(!MPI_Wait(&request, &status) && status.MPI_SOURCE == r);
+            int got = 0;
+            MPI_Get_count(&status, MPI_CHAR, &got);
+            PARTY_CHECK(got == bytes);
+            for (int i = 0; i < bytes; i++) PARTY_CHECK(in[i] == (char)(16 * (1 - (int)party_job) + r));
+        }
+    return true;
+}
+
+static bool collectives(MPI_Comm inter)
+{
+    int mine = 10 * (int)party_job + rank + 1, sum = 0, expected = 0, all[PARTY_MAX] = {0}, to[PARTY_MAX], from[PARTY_MAX];
+    for (int r = 0; r < others; r++) expected += 10 * (1 - (int)party_job) + r + 1;
+    PARTY_CHECK(!MPI_Barrier(inter));
+    PARTY_CHECK(!MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, inter) && sum == expected);
+    PARTY_CHECK(!MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, inter));
+    for (int r = 0; r < others; r++) PARTY_CHECK(all[r] == 10 * (1 - (int)party_job) + r + 1);
+    for (int r = 0; r < others; r++) to[r] = 100 * mine + r;
+    PARTY_CHECK(!MPI_Alltoall(to, 1, MPI_INT, from, 1, MPI_INT, inter));
+    for (int r = 0; r < others; r++) PARTY_CHECK(from[r] == 100 * all[r] + rank);
+    int word = party_job ? 0 : 4711, root = party_job ? 1 : rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
+    PARTY_CHECK(!MPI_Bcast(&word, 1, MPI_INT, root, inter) && word == 4711);
+    return true;
+}
+
+/* Communicators with members of both jobs. */
+static bool descendants(MPI_Comm inter)
+{
+    MPI_Comm dup, merged, half, part, node;
+    int n, me, sum = 0, one = 1;
+    MPI_Group a, b;
+    PARTY_CHECK(!MPI_Comm_dup(inter, &dup));
+    PARTY_CHECK(collectives(dup));
+    PARTY_CHECK(!MPI_Intercomm_merge(inter, (int)party_job, &merged));
+    MPI_Comm_size(merged, &n);
+    MPI_Comm_rank(merged, &me);
+    PARTY_CHECK(n == size + others && me == rank + (party_job ? others : 0));
+    PARTY_CHECK(!MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, merged) && sum == n);
+    PARTY_CHECK(!MPI_Comm_split(merged, me % 2, -me, &half));
+    sum = 0;
+    PARTY_CHECK(!MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, half) && sum == (me % 2 ? 1 + 3 : 0 + 2 + 4));
+    PARTY_CHECK(!MPI_Comm_split_type(merged, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
+    MPI_Comm_size(node, &sum);
+    PARTY_CHECK(sum == size); /* where those of the other job are is not known */
+    MPI_Comm_free(&node);
+    /* Between two groups that both have members of both jobs: a list of names tells them. */
+    PARTY_CHECK(!MPI_Intercomm_create(half, 0, merged, me % 2 ? 4 : 3, 5, &part));
+    sum = 0;
+    PARTY_CHECK(!MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, part) && sum == (me % 2 ? 0 + 2 + 4 : 1 + 3));
+    MPI_Comm_remote_group(part, &a);
+    MPI_Comm_group(half, &b);
+    PARTY_CHECK(!MPI_Group_compare(a, b, &n) && n == MPI_UNEQUAL);
+    MPI_Group_free(&a);
+    MPI_Group_free(&b);
+    MPI_Comm_free(&part);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&merged);
+    PARTY_CHECK(!MPI_Comm_disconnect(&dup)); /* `inter` still connects them */
+    PARTY_CHECK(jobs_others() == 1);
+    return true;
+}
+
+static bool everything(void)
+{
+    MPI_Comm inter;
+    PARTY_CHECK(open_world());
+    PARTY_CHECK(connect_jobs(1, &inter));
+    PARTY_CHECK(messages(inter) && collectives(inter) && descendants(inter) && messages(inter));
+    PARTY_CHECK(!MPI_Comm_disconnect(&inter) && inter == MPI_COMM_NULL);
+    PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job] && peer_guest_windows == 0);
+    PARTY_CHECK(connect_jobs(2, &inter) && messages(inter) && collectives(inter));
+    MPI_Comm_free(&inter); /* the peers stay as they are */
+    int sum = 0, one = 1;
+    PARTY_CHECK(!MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) && sum == size);
+    close_world();
+    return true;
+}
+
+static void two_jobs_work_together(void **state)
+{
+    (void)state;
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    assert_true(party_run_two(sizes, everything));
+    setenv("TERN_TRANSPORTS", "self,tcp", 1);
+    assert_true(party_run_two(sizes, everything));
+    setenv("TERN_PROGRESS", "helper", 1);
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    assert_true(party_run_two(sizes, everything));
+    unsetenv("TERN_PROGRESS");
+}
+
+/* ---- again and again ---- */
+
+struct usage {
+    long pages, maps, files;
+};
+
+static struct usage usage_now(void)
+{
+    struct usage u = {0, 0, 0};
+    long all;
+    FILE *f = fopen("/proc/self/statm", "re"), *g = fopen("/proc/self/maps", "re");
+    DIR *d = opendir("/proc/self/fd");
+    if (f && fscanf(f, "%ld %ld", &all, &u.pages) < 2) u.pages = -1;
+    for (int c; g && (c = getc(g)) != EOF;) u.maps += c == '\n';
+    while (d && readdir(d)) u.files++;
+    if (f) fclose(f);
+    if (g) fclose(g);
+    if (d) closedir(d);
+    return u;
+}
+
+static struct usage usage_at_rest(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    party_meet();
+    usage_now(); /* brings in what it needs itself */
+    struct usage u = usage_now();
+    party_meet();
+    return u;
+}
+
+static bool again(void)
+{
+    struct usage early = {0}, late;
+    MPI_Comm inter;
+    PARTY_CHECK(open_world());
+    alarm(cycles > 1000 ? 3600 : 120);
+    for (long i = 0; i < cycles; i++) {
+        if (i == 0 || i == cycles / 2) early = usage_at_rest(); /* the first time brings in what it needs itself */
+        PARTY_CHECK(connect_jobs((uint64_t)i + 1, &inter));
+        PARTY_CHECK(collectives(inter));
+        PARTY_CHECK(!MPI_Comm_disconnect(&inter));
+        PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
+    }
+    late = usage_at_rest();
+    if (party_job == 0 && rank == 0)
+        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n",
+                getenv("TERN_TRANSPORTS"), cycles, early.pages, late.pages, early.maps, late.maps, early.files, late.files);
+    PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files + 1); /* a connection may just be refused */
+    PARTY_CHECK(late.pages <= early.pages + 24);
+    close_world();
+    return true;
+}
+
+static void cycles_leave_nothing(void **state)
+{
+    cycles = *(const long *)*state;
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    setenv("TERN_SHM_BOX", "4K", 1); /* rings are soon gone round */
+    assert_true(party_run_two(sizes, again));
+    unsetenv("TERN_SHM_BOX");
+    setenv("TERN_TRANSPORTS", "self,tcp", 1);
+    assert_true(party_run_two(sizes, again));
+}
+
+int main(int argc, char **argv)
+{
+    static long given;
+    given = argc > 1 ? atol(argv[1]) : 200;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_jobs_work_together),
+        cmocka_unit_test_prestate(cycles_leave_nothing, &given),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

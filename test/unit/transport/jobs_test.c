@@ -1,0 +1,432 @@
+/*
+ * jobs_test.c - processes of two jobs: each knows the other's by indices of its own, messages go both ways over every
+ * wire, and a peer that both sides close leaves nothing behind, here and there, however often.
+ *
+ *     jobs_test [cycles]     connects and disconnects so often in place of what fits into some seconds
+ */
+#include "party.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/sleep.h"
+#include "base/var.h"
+#include "proc/jobs.h"
+#include "proc/proc.h"
+#include "transport/peer.h"
+#include "transport/wires.h"
+#include "transport/shm/shm.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const uint32_t sizes[2] = {2, 3};
+static const char *wires;
+static long cycles;
+static uint64_t came[2][PARTY_MAX], wrong;
+
+/* h0: the sender's job and rank as it knows them; h1: how many it has sent before. */
+static void take(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    uint32_t job = (uint32_t)(h0 >> 32), rank = (uint32_t)h0;
+    const unsigned char *bytes = data;
+    struct proc_name name;
+    bool sane = job < 2 && rank < sizes[job] && jobs_name_of(from->index, &name) && name.rank == rank &&
+                (job == party_job) == jobs_is_own(from->index);
+    wrong += !sane || came[job][rank]++ != h1;
+    for (size_t i = 0; i < n; i++) wrong += bytes[i] != (unsigned char)(h1 + i);
+}
+
+/* More processes than cores: who finds nothing lets others go on. */
+static void look(void)
+{
+    if (!wires_progress(64)) sched_yield();
+}
+
+#define AWAIT(cond)                                                                                                    \
+    do {                                                                                                               \
+        uint64_t end_ = clock_ns() + 20000000000u;                                                                     \
+        while (!(cond) && clock_ns() < end_) look();                                                                   \
+        PARTY_CHECK(cond);                                                                                             \
+    } while (0)
+
+/* Nobody leaves before all are here; progress goes on. */
+static void meet(void)
+{
+    uint32_t round = atomic_load(&party->round);
+    if (atomic_fetch_add(&party->arrived, 1) + 1 == party->size) {
+        atomic_store(&party->arrived, 0);
+        atomic_fetch_add(&party->round, 1);
+        futex_wake_all(&party->round);
+    }
+    while (atomic_load(&party->round) == round) look();
+}
+
+static bool open_wires(void)
+{
+    memset(came, 0, sizeof came);
+    wrong = 0;
+    PARTY_CHECK(party_takes(take, NULL));
+    return party_open(wires);
+}
+
+static bool send_to(uint32_t index, uint64_t number, size_t n)
+{
+    static unsigned char bytes[65536];
+    struct peer *p = peer_get(index);
+    int rc = TERN_AGAIN;
+    for (size_t i = 0; i < n; i++) bytes[i] = (unsigned char)(number + i);
+    while (p && (rc = p->ep.am_short(&p->ep, AM_NUMBER, (uint64_t)party_job << 32 | party_rank, number, bytes, n)) == TERN_AGAIN)
+        look();
+    PARTY_CHECK(p && rc == 0);
+    return true;
+}
+
+static bool close_job(const struct job_entry *job)
+{
+    for (uint32_t r = 0; r < job_entry_size(job); r++) {
+        int rc = TERN_AGAIN;
+        AWAIT((rc = peer_close(job_index(job, r))) != TERN_AGAIN);
+        PARTY_CHECK(rc == 0 && !peer_table[job_index(job, r)]);
+    }
+    return true;
+}
+
+/* ---- messages ---- */
+
+static bool both_ways(void)
+{
+    enum { MESSAGES = 300 };
+    uint32_t other = 1 - party_job;
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job && job_index(job, 0) == sizes[party_job]); /* behind the own ones */
+    for (uint64_t i = 0; i < MESSAGES; i++) {
+        for (uint32_t r = 0; r < sizes[other]; r++) PARTY_CHECK(send_to(job_index(job, r), i, (size_t)i * 7 % 1500));
+        for (uint32_t r = 0; r < sizes[party_job]; r++)
+            if (r != party_rank) PARTY_CHECK(send_to(r, i, (size_t)i % 90));
+    }
+    for (uint32_t r = 0; r < sizes[other]; r++) AWAIT(came[other][r] == MESSAGES);
+    for (uint32_t r = 0; r < sizes[party_job]; r++) AWAIT(came[party_job][r] == (r == party_rank ? 0 : MESSAGES));
+    PARTY_CHECK(wrong == 0);
+    meet();
+    PARTY_CHECK(close_job(job));
+    job_unref(job);
+    PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
+    PARTY_CHECK(send_to(1 - party_rank % 2, MESSAGES, 8)); /* the own job is as it was */
+    meet();
+    AWAIT(wires_drained());
+    PARTY_CHECK(wrong == 0);
+    return true;
+}
+
+static void messages_go_both_ways(void **state)
+{
+    static const char *const boxes[] = {"128", "1", "0"}; /* rings of their own; some; the common one for all */
+    (void)state;
+    wires = "self,shm";
+    for (size_t i = 0; i < ARRAY_LEN(boxes); i++) {
+        setenv("TERN_SHM_BOXES", boxes[i], 1);
+        assert_true(party_run_two(sizes, both_ways));
+    }
+    unsetenv("TERN_SHM_BOXES");
+    wires = "self,tcp";
+    assert_true(party_run_two(sizes, both_ways));
+}
+
+static void messages_are_sealed(void **state)
+{
+    (void)state;
+    wires = "self,tcp";
+    setenv("TERN_TCP_SEAL", "1", 1);
+    assert_true(party_run_two(sizes, both_ways));
+    unsetenv("TERN_TCP_SEAL");
+}
+
+/* ---- one side is early ---- */
+
+/* Job 0 sends before job 1 knows of it: nothing is lost, nothing comes before its sender is known. */
+static bool early(void)
+{
+    PARTY_CHECK(open_wires());
+    party_put_card();
+    meet();
+    struct job_entry *job = party_job == 0 ? party_learn() : NULL;
+    if (party_job == 0) {
+        PARTY_CHECK(job);
+        struct peer *p = peer_get(job_index(job, party_rank));
+        PARTY_CHECK(p);
+        atomic_fetch_add(&party->sign[0], 1);
+        PARTY_CHECK(send_to(p->index, 0, 100)); /* in the common ring: not before it is known */
+    } else {
+        while (atomic_load(&party->sign[0]) < sizes[0]) wires_progress(64);
+        for (int i = 0; i < 1000; i++) wires_progress(64);
+        PARTY_CHECK(came[0][0] + came[0][1] == 0 && wires_idle(false)); /* it may sleep meanwhile */
+        job = party_learn();
+        PARTY_CHECK(job);
+        if (party_rank < 2) AWAIT(came[0][party_rank] == 1);
+    }
+    PARTY_CHECK(wrong == 0);
+    meet();
+    PARTY_CHECK(close_job(job));
+    job_unref(job);
+    return true;
+}
+
+static void the_unknown_wait(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two(sizes, early));
+    setenv("TERN_SHM_BOXES", "0", 1);
+    assert_true(party_run_two(sizes, early));
+    unsetenv("TERN_SHM_BOXES");
+    wires = "self,tcp";
+    assert_true(party_run_two(sizes, early));
+}
+
+/* ---- a different key, and refusals ---- */
+
+static bool other_key(void)
+{
+    uint8_t key[JOBS_KEY] = "of two parties of the tests";
+    uint32_t index;
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    struct proc_name name, nobody = {1234, 0, 0};
+    PARTY_CHECK(jobs_name_of(job_index(job, 0), &name) && jobs_index_of(&name, &index) && index == job_index(job, 0));
+    name.rank = job_entry_size(job);
+    PARTY_CHECK(!jobs_index_of(&name, &index) && !jobs_index_of(&nobody, &index));
+    PARTY_CHECK(!jobs_name_of(job_index(job, 0) + job_entry_size(job), &name));
+    PARTY_CHECK(peer_of_sender(job_index(job, 0) + job_entry_size(job)) == NULL);
+    PARTY_CHECK(strstr(jobs_words(job_index(job, 1)), party_job ? "rank 1 of job party0" : "rank 1 of job party1"));
+    struct job_entry *third = job_add("a third one", 5, key);
+    PARTY_CHECK(third && job_index(third, 0) == job_index(job, 0) + job_entry_size(job));
+    PARTY_CHECK(job_add("a third one", 5, key) == third);
+    PARTY_CHECK(!job_add("a third one", 6, key) && err_code() == TERN_ERR_PEER);
+    key[0]++;
+    PARTY_CHECK(!job_add("a third one", 5, key) && strstr(err_words(), "key"));
+    PARTY_CHECK(!peer_get(job_index(third, 4)) && strstr(err_words(), "no card"));
+    PARTY_CHECK(peer_close(job_index(third, 4)) == 0);
+    job_unref(third);
+    job_unref(third);
+    PARTY_CHECK(jobs_others() == 1 && !jobs_name_of(job_index(job, 0) + job_entry_size(job), &name));
+    party_meet();
+    job_unref(job);
+    return true;
+}
+
+static void jobs_are_told_apart(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two(sizes, other_key));
+}
+
+/* ---- what cannot be ---- */
+
+/* Entries that say what is not so, and records that name entries that there are not. */
+static bool liar(void)
+{
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    if (party_job == 0 && party_rank == 0) {
+        struct peer *p = peer_get(job_index(job, 0));
+        PARTY_CHECK(p && p->ep.ops == &tp_shm);
+        struct shm_ep *e = p->ep.priv;
+        struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
+        const char *where = getenv("TERN_SHM_BOXES");
+        if (where && !strcmp(where, "0")) {
+            AWAIT(shm_sender_admitted(e));
+            e->from = (uint64_t)0xfffffff0 << 32;
+            PARTY_CHECK(send_to(p->index, 0, 8));
+            e->from = (uint64_t)(e->segment->senders - 1) << 32;
+            PARTY_CHECK(send_to(p->index, 0, 8));
+        } else {
+            at->name.rank = 77;
+            PARTY_CHECK(send_to(p->index, 0, 8));
+        }
+        atomic_store(&party->sign[0], 1);
+        meet();
+        meet();
+        exit(0);
+    }
+    while (!atomic_load(&party->sign[0])) wires_progress(64);
+    for (int i = 0; i < 1000; i++) wires_progress(64);
+    PARTY_CHECK(came[0][0] == 0 && wrong == 0);
+    meet();
+    if (party_job == 0) PARTY_CHECK(send_to(job_index(job, 0), 0, 8)); /* others are served as before */
+    if (party_job == 1 && party_rank == 0) AWAIT(came[0][1] == 1);
+    PARTY_CHECK(wrong == 0);
+    meet();
+    exit(0);
+}
+
+static void false_names_lead_nowhere(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two(sizes, liar));
+    setenv("TERN_SHM_BOXES", "0", 1);
+    assert_true(party_run_two(sizes, liar));
+    unsetenv("TERN_SHM_BOXES");
+}
+
+/* ---- death ---- */
+
+static uint32_t entries_of(uint32_t state)
+{
+    struct shm_segment *s = shm_dom.segment;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < atomic_load(&s->given); i++) n += atomic_load(&shm_sender_at(s, i)->state) == state;
+    return n;
+}
+
+/* A process of job 0 dies; what it had at job 1 comes back when it is closed there. */
+static bool dies(void)
+{
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    if (party_job == 0) {
+        PARTY_CHECK(send_to(job_index(job, 0), 0, 1000));
+        PARTY_CHECK(send_to(job_index(job, 0), 1, 1000));
+        atomic_store(&party->sign[0], (uint64_t)getpid());
+        for (;;) pause();
+    }
+    while (!atomic_load(&party->sign[0])) sched_yield();
+    pid_t dead = (pid_t)atomic_load(&party->sign[0]);
+    struct peer *p = peer_get(job_index(job, 0)); /* nothing of what it has sent is read */
+    PARTY_CHECK(p && entries_of(SHM_HELD) == 1);
+    kill(dead, SIGKILL);
+    while (!proc_has_ended(dead)) sched_yield();
+    p->lost = (char *)"it was killed";
+    PARTY_CHECK(peer_close(p->index) == 0 && entries_of(SHM_FREE) == 1 && entries_of(SHM_HELD) == 0);
+    PARTY_CHECK(wires_progress(64) == 0 && wires_idle(false));
+    _exit(0);
+}
+
+static void the_dead_leave_nothing(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    fprintf(stderr, "# a member is killed on purpose:\n");
+    assert_false(party_run_two((const uint32_t[]){1, 1}, dies)); /* since one was killed */
+}
+
+/* ---- again and again ---- */
+
+struct usage {
+    long pages, maps, files;
+};
+
+static long lines_of(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    long n = 0;
+    for (int c; f && (c = getc(f)) != EOF;) n += c == '\n';
+    if (f) fclose(f);
+    return n;
+}
+
+static struct usage usage_now(void)
+{
+    struct usage u = {0, lines_of("/proc/self/maps"), 0};
+    FILE *f = fopen("/proc/self/statm", "re");
+    long size = 0;
+    if (f && fscanf(f, "%ld %ld", &size, &u.pages) < 2) u.pages = -1;
+    if (f) fclose(f);
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d)) u.files++;
+    if (d) closedir(d);
+    return u;
+}
+
+/* While nobody connects. Connections that another one has made superfluous may take some looks to end. */
+static struct usage usage_at_rest(void)
+{
+    meet();
+    for (int i = 0; i < 2000; i++) look();
+    usage_now(); /* brings in what it needs itself */
+    struct usage u = usage_now();
+    meet();
+    return u;
+}
+
+static bool once(uint64_t number)
+{
+    struct job_entry *job = party_learn();
+    PARTY_CHECK(job && job_index(job, 0) == sizes[party_job]);
+    memset(came, 0, sizeof came);
+    for (uint32_t r = 0; r < job_entry_size(job); r++) PARTY_CHECK(send_to(job_index(job, r), 0, (size_t)number % 3000));
+    for (uint32_t r = 0; r < job_entry_size(job); r++) AWAIT(came[1 - party_job][r] == 1);
+    PARTY_CHECK(close_job(job));
+    job_unref(job);
+    PARTY_CHECK(wrong == 0 && jobs_others() == 0);
+    meet();
+    return true;
+}
+
+/* What there is after half of the cycles is all that there ever is. */
+static bool again(void)
+{
+    struct usage early = {0}, late;
+    PARTY_CHECK(open_wires());
+    party_put_card();
+    meet();
+    alarm(cycles > 1000 ? 3600 : 120);
+    for (long i = 0; i < cycles; i++) {
+        if (i == 0 || i == cycles / 2) early = usage_at_rest(); /* the first time brings in what it needs itself */
+        PARTY_CHECK(once((uint64_t)i));
+    }
+    late = usage_at_rest();
+    if (party_job == 0 && party_rank == 0)
+        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n", wires, cycles,
+                early.pages, late.pages, early.maps, late.maps, early.files, late.files);
+    /* The wires keep a few buffers, and the C library some of its heap. */
+    PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files);
+    PARTY_CHECK(late.pages <= early.pages + 24);
+    PARTY_CHECK(peer_count == sizes[party_job] && peer_guest_windows == 0);
+    return true;
+}
+
+static void cycles_leave_nothing(void **state)
+{
+    long given = *(const long *)*state;
+    cycles = given ? given : 500;
+    wires = "self,shm";
+    setenv("TERN_SHM_BOX", "4K", 1); /* soon gone round */
+    assert_true(party_run_two(sizes, again));
+    setenv("TERN_SHM_BOXES", "0", 1);
+    assert_true(party_run_two(sizes, again));
+    unsetenv("TERN_SHM_BOX");
+    unsetenv("TERN_SHM_BOXES");
+    cycles = given ? given : 500;
+    wires = "self,tcp";
+    assert_true(party_run_two(sizes, again));
+}
+
+int main(int argc, char **argv)
+{
+    static long given;
+    given = argc > 1 ? atol(argv[1]) : 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_go_both_ways),
+        cmocka_unit_test(messages_are_sealed),
+        cmocka_unit_test(the_unknown_wait),
+        cmocka_unit_test(jobs_are_told_apart),
+        cmocka_unit_test(false_names_lead_nowhere),
+        cmocka_unit_test(the_dead_leave_nothing),
+        cmocka_unit_test_prestate(cycles_leave_nothing, &given),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
