@@ -251,6 +251,7 @@ bool shm_idle(struct tp_dom *dom, bool want_room)
 {
     (void)dom;
     uint32_t boxes = boxes_in_use();
+    if (shm_dom.leaving) return false;
     for (uint32_t i = 0; i < boxes; i++) {
         struct shm_rx *r = &shm_dom.rx[i];
         _Atomic uint64_t *word = (_Atomic uint64_t *)(r->ring + (r->head & shm_dom.mask));

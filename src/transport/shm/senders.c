@@ -188,6 +188,12 @@ static bool has_parted(const struct peer *p, const struct proc_name *name)
     return parted;
 }
 
+void shm_leaving(struct shm_ep *e, bool leaving)
+{
+    shm_dom.leaving += (uint32_t)leaving - (uint32_t)e->leaving;
+    e->leaving = leaving;
+}
+
 /* The last record to it; an entry that was never admitted is simply given back. */
 static int leave(struct tp_ep *ep)
 {
@@ -199,6 +205,7 @@ static int leave(struct tp_ep *ep)
     if (never) atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);
     int rc = never ? 0 : shm_leave(ep);
     e->parted = !rc;
+    shm_leaving(e, rc == TERN_AGAIN);
     return rc;
 }
 

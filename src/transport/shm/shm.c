@@ -155,6 +155,7 @@ static void shm_ep_close(struct tp_dom *dom, struct tp_ep *ep)
     (void)dom;
     struct shm_ep *e = ep->priv;
     list_remove(&e->in_all);
+    shm_leaving(e, false);
     shm_window_close(e);
     shm_memory_unmap(e->segment, e->mapped);
     free(e);

@@ -31,7 +31,8 @@ struct shm_ep {
     bool common;
     bool full;      /* the last send found no room */
     bool admitted;  /* common: it may be written to */
-    bool parted;    /* the last record has been written */
+    bool leaving;   /* the last record waits for room; counted in shm_dom.leaving ... */
+    bool parted;    /* ... or has been written */
     uint32_t mask;  /* ring bytes - 1 */
     char *ring;
     uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
@@ -69,6 +70,7 @@ struct shm_dom {
     uint32_t mask;
     struct shm_rx *rx; /* boxes + 1 */
     uint32_t boxes, senders; /* as in the segment, which others can write to */
+    uint32_t leaving;
     uint32_t asked, news; /* when shm_senders_admit looked last: shm_segment.asked, jobs_news */
     struct link eps;
 };
@@ -111,6 +113,7 @@ void shm_sender_free(uint32_t entry) TERN_COLD;
 
 void shm_senders_admit(void) TERN_COLD; /* those of the common ring whose jobs have become known */
 int shm_part(struct tp_dom *, struct peer *);
+void shm_leaving(struct shm_ep *, bool); /* keeps this process awake until there is room */
 int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAIN */
 
 int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
