@@ -35,11 +35,10 @@ static void add(const struct tp_ops *ops)
 
 void limits_open(void)
 {
-    int n;
-    const struct wire *open = wires_list(&n);
+    const struct wire *w;
     count = 0;
     for (const struct tp_ops *const *t = tp_built_in; *t; t++) add(*t);
-    for (int i = 0; i < n; i++) add(open[i].ops);
+    for (int i = 0; (w = wires_at(i)); i++) add(w->ops);
 }
 
 int64_t limits_eager_least(void)

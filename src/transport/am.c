@@ -13,9 +13,9 @@ static int check(const struct tp_am *m)
 {
     if (sealed)
         return err_set(TERN_ERR_INTERN, "messages of the kind '%s' cannot be registered: the transports are open", m->name);
-    if (m->id < TP_AM_REMOTE || m->id >= TP_AM_MAX || !m->handler)
+    if (m->id < TP_AM_TRANSPORT || m->id >= TP_AM_MAX || !m->handler)
         return err_set(TERN_ERR_INTERN, "messages of the kind '%s' cannot have the id %u, or have no handler: ids are %d to %d",
-                       m->name, m->id, TP_AM_REMOTE, TP_AM_MAX - 1);
+                       m->name, m->id, TP_AM_TRANSPORT, TP_AM_MAX - 1);
     if (names[m->id])
         return err_set(TERN_ERR_INTERN, "messages of the kind '%s' cannot have the id %u: '%s' has it", m->name, m->id,
                        names[m->id]);

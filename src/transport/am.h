@@ -7,7 +7,7 @@
  * they run another version of the library, are not connected, which the error says in words (peer_connect).
  *
  *     ids    0, 1     nothing, and the filler of the transports
- *            4 ...    a block for each layer (enum tp_am_block)
+ *            2 ...    a block for each layer (enum tp_am_block)
  *
  * Threads: registering by one thread, while no transport is open.
  */
@@ -26,7 +26,7 @@ enum {
 
 /* The first id of each layer's block. */
 enum tp_am_block {
-    TP_AM_REMOTE = 4, /* src/transport/emulate.h */
+    TP_AM_TRANSPORT = 2, /* of this layer itself, over any transport */
     TP_AM_PT2PT = 8, /* src/pt2pt/protocol.h */
     TP_AM_COLL = 24,
     TP_AM_RMA = 32,

@@ -12,7 +12,7 @@
 
 #define EMULATE_DEPTH 32 /* operations of a peer that are under way at most, and answers owed to it */
 
-enum { AM_REMOTE = TP_AM_REMOTE, AM_REMOTE_BACK };
+enum { AM_REMOTE = TP_AM_TRANSPORT, AM_REMOTE_BACK };
 
 /*
  * The messages. h0: the id of the memory; h1, from its highest bit on:

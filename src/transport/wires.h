@@ -24,7 +24,7 @@ int wires_open(void);
 void wires_close(void);
 bool wires_beyond_node(void); /* one of them goes to other hosts */
 bool wires_all_map(void);     /* none reaches a peer without mapping its memory (tp_ops.map) */
-const struct wire *wires_list(int *n); /* all that are open */
+const struct wire *wires_at(int i); /* those that are open, in the order of TERN_TRANSPORTS; NULL behind the last */
 const char *wires_absent(void); /* why the last one that could not be opened could not: ": words", or "" */
 
 /* Closes the way to one peer. */
