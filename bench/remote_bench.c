@@ -1,6 +1,6 @@
 /*
- * remote_bench.c - operations on memory of another process (transport/remote.h), by each way: two processes, of which the
- * second does nothing but make progress. Microseconds of one operation that is awaited (a put or an amo without a
+ * remote_bench.c - operations on memory of another process (transport/remote.h), by each way: two processes, of which
+ * the second does nothing but make progress. Microseconds of one operation that is awaited (a put or an amo without a
  * result: with its flush), and MB/s of large ones. Least of 5 rounds.
  *
  * usage: remote_bench [wire ...]     default: self shm tcp
@@ -85,8 +85,8 @@ static double measure(bool (*work)(size_t), size_t n)
 static void print(const char *way)
 {
     static const size_t large[] = {64 << 10, 1 << 20, BYTES};
-    printf("%-5s %-9s put %8.2f us  get %8.2f us  fetch-and-add %8.2f us  add %8.2f us\n", wire, way, 1e6 * measure(put, 8),
-           1e6 * measure(get, 8), 1e6 * measure(fetch, 8), 1e6 * measure(add, 8));
+    printf("%-5s %-9s put %8.2f us  get %8.2f us  fetch-and-add %8.2f us  add %8.2f us\n", wire, way,
+           1e6 * measure(put, 8), 1e6 * measure(get, 8), 1e6 * measure(fetch, 8), 1e6 * measure(add, 8));
     for (size_t i = 0; i < ARRAY_LEN(large); i++)
         printf("%-5s %-9s %5zu KB  put %8.0f MB/s  get %8.0f MB/s\n", wire, way, large[i] >> 10,
                1e-6 * (double)large[i] / measure(put, large[i]), 1e-6 * (double)large[i] / measure(get, large[i]));

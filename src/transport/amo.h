@@ -11,37 +11,31 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* The operation on an integer of one type; as the widths differ in the type only, the compiler makes one of each. */
-#define AMO_DEFINE(type)                                                                                               \
-    static inline uint64_t amo_##type(void *at, enum remote_op op, uint64_t operand, uint64_t compare)                 \
-    {                                                                                                                  \
-        _Atomic type *p = at;                                                                                          \
-        type v = (type)operand, c = (type)compare;                                                                     \
-        switch (op) {                                                                                                  \
-        case REMOTE_ADD: return atomic_fetch_add_explicit(p, v, memory_order_acq_rel);                                 \
-        case REMOTE_AND: return atomic_fetch_and_explicit(p, v, memory_order_acq_rel);                                 \
-        case REMOTE_OR: return atomic_fetch_or_explicit(p, v, memory_order_acq_rel);                                   \
-        case REMOTE_XOR: return atomic_fetch_xor_explicit(p, v, memory_order_acq_rel);                                 \
-        case REMOTE_SWAP: return atomic_exchange_explicit(p, v, memory_order_acq_rel);                                 \
-        default:                                                                                                       \
-            atomic_compare_exchange_strong_explicit(p, &c, v, memory_order_acq_rel, memory_order_acquire);             \
-            return c;                                                                                                  \
-        }                                                                                                              \
-    }
-AMO_DEFINE(uint8_t)
-AMO_DEFINE(uint16_t)
-AMO_DEFINE(uint32_t)
-AMO_DEFINE(uint64_t)
-#undef AMO_DEFINE
+#define AMO_NAME amo_1
+#define AMO_TYPE uint8_t
+#include "transport/amo_width.inc"
+#define AMO_NAME amo_2
+#define AMO_TYPE uint16_t
+#include "transport/amo_width.inc"
+#define AMO_NAME amo_4
+#define AMO_TYPE uint32_t
+#include "transport/amo_width.inc"
+#define AMO_NAME amo_8
+#define AMO_TYPE uint64_t
+#include "transport/amo_width.inc"
 
 /* The value from before. `at` is aligned to a->width. */
 static inline uint64_t amo_do(void *at, const struct remote_amo *a)
 {
     switch (a->width) {
-    case 1: return amo_uint8_t(at, a->op, a->operand, a->compare);
-    case 2: return amo_uint16_t(at, a->op, a->operand, a->compare);
-    case 4: return amo_uint32_t(at, a->op, a->operand, a->compare);
-    default: return amo_uint64_t(at, a->op, a->operand, a->compare);
+    case 1:
+        return amo_1(at, a->op, a->operand, a->compare);
+    case 2:
+        return amo_2(at, a->op, a->operand, a->compare);
+    case 4:
+        return amo_4(at, a->op, a->operand, a->compare);
+    default:
+        return amo_8(at, a->op, a->operand, a->compare);
     }
 }
 

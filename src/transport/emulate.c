@@ -5,13 +5,13 @@
  *
  *     asked   | finished ... | first: awaits its answer ... | unsent: waits for room ... | end
  *
- * The channel keeps the order and the owner answers in order, so an answer belongs to the first operation that awaits one,
- * and anything else is no message of this library. At the owner, answers that find no room lie in another ring, `owed`.
- * Both have EMULATE_DEPTH places: who asks for more than that breaks the rules.
+ * The channel keeps the order and the owner answers in order, so an answer belongs to the first operation that awaits
+ * one, and anything else is no message of this library. At the owner, answers that find no room lie in another ring,
+ * `owed`. Both have EMULATE_DEPTH places: who asks for more than that breaks the rules.
  *
- * Everything that comes is checked here: ids, ranges, rights, lengths, and that an answer was asked for. What cannot have been
- * sent by this library ends the connection. A request for memory that was registered and is not any more is a mistake
- * of the program's, and is refused.
+ * Everything that comes is checked here: ids, ranges, rights, lengths, and that an answer was asked for. What cannot
+ * have been sent by this library ends the connection. A request for memory that was registered and is not any more is a
+ * mistake of the program's, and is refused.
  *
  * A handler, and op->done, may be called while a message is sent (transports that deliver at once), so an
  * operation is in its state before its message is sent, and is not looked at afterwards.
@@ -50,11 +50,11 @@ struct owed {
 /* What this process has to do with one peer, as origin and as owner. */
 struct emulate_state {
     struct peer *peer;
-    struct link waits; /* in emulate_waiting */
-    bool broken;       /* it broke the rules, or is lost */
-    bool unflushed;    /* puts and silent amos went out since the last flush */
-    bool refused;      /* one of the peer's was, since its last flush */
-    bool sending, answering; /* of these two no second call while one is under way */
+    struct link waits;                                 /* in emulate_waiting */
+    bool broken;                                       /* it broke the rules, or is lost */
+    bool unflushed;                                    /* puts and silent amos went out since the last flush */
+    bool refused;                                      /* one of the peer's was, since its last flush */
+    bool sending, answering;                           /* of these two no second call while one is under way */
     uint32_t first, unsent, end, owed_first, owed_end; /* running numbers */
     struct asked asked[EMULATE_DEPTH];
     struct owed owed[EMULATE_DEPTH];
@@ -179,7 +179,8 @@ static int send_put(struct emulate_state *s, struct asked *a)
     return 0;
 }
 
-static int send_amo(struct emulate_state *s, enum emulate_kind kind, uint64_t id, uint64_t offset, const struct remote_amo *amo)
+static int send_amo(struct emulate_state *s, enum emulate_kind kind, uint64_t id, uint64_t offset,
+                    const struct remote_amo *amo)
 {
     struct tp_ep *ep = &s->peer->ep;
     uint64_t operands[2] = {amo->operand, amo->compare};
@@ -195,7 +196,8 @@ static int send_request(struct emulate_state *s, const struct asked *a)
     case EMULATE_AMO:
         return send_amo(s, EMULATE_AMO, a->id, a->offset, &amo);
     case EMULATE_GET:
-        return ep->am_short(ep, AM_REMOTE, a->id, emulate_word(EMULATE_GET, 0, 1, a->offset), &a->bytes, sizeof a->bytes);
+        return ep->am_short(ep, AM_REMOTE, a->id, emulate_word(EMULATE_GET, 0, 1, a->offset), &a->bytes,
+                            sizeof a->bytes);
     default:
         return ep->am_short(ep, AM_REMOTE, 0, emulate_word(EMULATE_FLUSH, 0, 1, 0), NULL, 0);
     }
@@ -234,8 +236,10 @@ static void note_waiting(struct emulate_state *s)
 {
     bool waits = !s->broken && (s->unsent != s->end || s->owed_first != s->owed_end);
     if (waits == !list_empty(&s->waits)) return;
-    if (waits) list_push(&emulate_waiting, &s->waits);
-    else list_remove(&s->waits);
+    if (waits)
+        list_push(&emulate_waiting, &s->waits);
+    else
+        list_remove(&s->waits);
 }
 
 /* ---- the origin: starting ---- */
@@ -270,7 +274,8 @@ int emulate_put(struct remote_key *k, uint64_t offset, const void *local, size_t
         s->unflushed |= !rc;
         return rc ? rc : TERN_DONE;
     }
-    struct asked a = {.kind = EMULATE_PUT, .local = (char *)(uintptr_t)local, .id = k->id, .offset = offset, .bytes = n, .done = op};
+    struct asked a = {
+        .kind = EMULATE_PUT, .local = (char *)(uintptr_t)local, .id = k->id, .offset = offset, .bytes = n, .done = op};
     return start(s, &a);
 }
 
@@ -283,7 +288,8 @@ int emulate_get(struct remote_key *k, uint64_t offset, void *local, size_t n, st
 }
 
 /* Nobody waits for the result. */
-static int silent_amo(struct emulate_state *s, const struct remote_key *k, uint64_t offset, const struct remote_amo *amo)
+static int silent_amo(struct emulate_state *s, const struct remote_key *k, uint64_t offset,
+                      const struct remote_amo *amo)
 {
     int rc = is_open(s) ? send_amo(s, EMULATE_AMO_SILENT, k->id, offset, amo) : TERN_AGAIN;
     s->unflushed |= !rc;
@@ -403,8 +409,10 @@ static void on_put(struct emulate_state *s, uint64_t id, uint64_t offset, const 
         return;
     }
     if (!look_up(s, id, offset, n, REMOTE_WRITE, &at)) return;
-    if (at) memcpy(at, data, n);
-    else s->refused = true;
+    if (at)
+        memcpy(at, data, n);
+    else
+        s->refused = true;
 }
 
 static void on_get(struct emulate_state *s, uint64_t id, uint64_t offset, const void *data, size_t n)
@@ -421,7 +429,8 @@ static void on_get(struct emulate_state *s, uint64_t id, uint64_t offset, const 
     answer(s, &o);
 }
 
-static void on_amo(struct emulate_state *s, bool silent, uint64_t id, uint64_t offset, struct remote_amo *amo, const void *data, size_t n)
+static void on_amo(struct emulate_state *s, bool silent, uint64_t id, uint64_t offset, struct remote_amo *amo,
+                   const void *data, size_t n)
 {
     char *at;
     if (n != 2 * sizeof amo->operand || amo->op >= REMOTE_OPS) {
@@ -463,13 +472,18 @@ static void on_request(struct peer *from, uint64_t h0, uint64_t h1, const void *
     uint32_t kind = (uint32_t)(h1 >> 60);
     if (!s || s->broken) return;
     bool plain = !amo.op && amo.width == 1;
-    if (h1 & ZERO_BITS) violation(s, "bits that mean nothing");
-    else if (kind == EMULATE_PUT && plain) on_put(s, h0, offset, data, n);
-    else if (kind == EMULATE_GET && plain) on_get(s, h0, offset, data, n);
+    if (h1 & ZERO_BITS)
+        violation(s, "bits that mean nothing");
+    else if (kind == EMULATE_PUT && plain)
+        on_put(s, h0, offset, data, n);
+    else if (kind == EMULATE_GET && plain)
+        on_get(s, h0, offset, data, n);
     else if (kind == EMULATE_AMO || kind == EMULATE_AMO_SILENT)
         on_amo(s, kind == EMULATE_AMO_SILENT, h0, offset, &amo, data, n);
-    else if (kind == EMULATE_FLUSH && plain) on_flush(s, h0, offset, n);
-    else violation(s, "no kind of operation");
+    else if (kind == EMULATE_FLUSH && plain)
+        on_flush(s, h0, offset, n);
+    else
+        violation(s, "no kind of operation");
 }
 
 /* ---- the origin: answers ---- */
@@ -489,8 +503,10 @@ static void finish_flush(struct emulate_state *s, struct asked *a, bool refused)
     }
     struct tp_op *op = a->done;
     int rc = wire->flush(&s->peer->ep, op);
-    if (rc) finish(s, a, rc == TERN_DONE ? 0 : rc);
-    else retire(s, a); /* the wire calls op->done */
+    if (rc)
+        finish(s, a, rc == TERN_DONE ? 0 : rc);
+    else
+        retire(s, a); /* the wire calls op->done */
 }
 
 static bool on_data(struct emulate_state *s, struct asked *a, uint64_t place, const void *data, size_t n)

@@ -32,14 +32,7 @@ enum { AM_REMOTE = TP_AM_TRANSPORT, AM_REMOTE_BACK };
  *     EMULATE_FLUSH        h0: 0, or 1: memory of a put or silent amo since the last flush was not registered any more
  *     EMULATE_REFUSED      h0: 0; in place of the (rest of the) answer: the memory is not registered any more
  */
-enum emulate_kind {
-    EMULATE_PUT = 1,
-    EMULATE_GET,
-    EMULATE_AMO,
-    EMULATE_AMO_SILENT,
-    EMULATE_FLUSH,
-    EMULATE_REFUSED
-};
+enum emulate_kind { EMULATE_PUT = 1, EMULATE_GET, EMULATE_AMO, EMULATE_AMO_SILENT, EMULATE_FLUSH, EMULATE_REFUSED };
 
 static inline uint64_t emulate_word(enum emulate_kind kind, enum remote_op op, uint32_t width, uint64_t offset)
 {

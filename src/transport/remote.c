@@ -178,9 +178,11 @@ static int unpack(struct peer *p, const void *packed, size_t n, struct remote_ke
                              .bytes = le64toh(head.bytes),
                              .access = le16toh(head.access),
                              .align = (uint8_t)le16toh(head.align)};
-    bool good = le32toh(head.magic) == MAGIC && le16toh(head.align) < 8 && use_of(k->id) && k->bytes <= REMOTE_BYTES_MAX &&
-                !(k->access & ~(uint32_t)(REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC));
-    return good ? 0 : err_set(TERN_ERR_ARG, "what rank %u of the job sent is no key of registered memory (%zu bytes)", p->index, n);
+    bool good = le32toh(head.magic) == MAGIC && le16toh(head.align) < 8 && use_of(k->id) &&
+                k->bytes <= REMOTE_BYTES_MAX && !(k->access & ~(uint32_t)(REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC));
+    return good ? 0
+                : err_set(TERN_ERR_ARG, "what rank %u of the job sent is no key of registered memory (%zu bytes)",
+                          p->index, n);
 }
 
 /* What the wire to the peer makes of its part of the key. */
@@ -225,9 +227,10 @@ void remote_key_close(struct remote_key *k)
 static TERN_COLD int refuse(const struct remote_key *k, uint64_t offset, uint64_t n, uint32_t access)
 {
     if ((k->access & access) != access)
-        return err_set(TERN_ERR_ARG, "rank %u of the job has not registered its memory for that (%#x, not %#x)", k->peer->index,
-                       k->access, access);
-    return err_set(TERN_ERR_ARG, "%llu bytes at %llu are not within the %llu bytes that rank %u of the job has registered",
+        return err_set(TERN_ERR_ARG, "rank %u of the job has not registered its memory for that (%#x, not %#x)",
+                       k->peer->index, k->access, access);
+    return err_set(TERN_ERR_ARG,
+                   "%llu bytes at %llu are not within the %llu bytes that rank %u of the job has registered",
                    (unsigned long long)n, (unsigned long long)offset, (unsigned long long)k->bytes, k->peer->index);
 }
 
@@ -236,9 +239,13 @@ static TERN_COLD int not_registered(const struct remote_key *k)
     return err_set(TERN_ERR_NOT_FOUND, "the memory of rank %u of the job is not registered any more", k->peer->index);
 }
 
+static TERN_COLD int gone(const struct remote_key *k) { return err_set(TERN_ERR_PEER, "%s", k->peer->lost); }
+
 static inline int check(const struct remote_key *k, uint64_t offset, uint64_t n, uint32_t access)
 {
-    if (unlikely((k->access & access) != access || offset > k->bytes || n > k->bytes - offset)) return refuse(k, offset, n, access);
+    if (unlikely((k->access & access) != access || offset > k->bytes || n > k->bytes - offset))
+        return refuse(k, offset, n, access);
+    if (unlikely(!k->at && k->peer->lost)) return gone(k);
     /* relaxed: who deregisters has been told by messages that nobody uses the memory; this finds mistakes */
     if (k->live && unlikely(atomic_load_explicit(k->live, memory_order_relaxed) != k->id)) return not_registered(k);
     return 0;

@@ -12,8 +12,8 @@
  *   direct    the wire reads and writes it without the owner's help (struct tp_remote)
  *   messages  the owner does it when it makes progress (emulate.c). Any wire has this way, so all operations work.
  *
- * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once, later
- * or during the call; TERN_AGAIN: nothing was started; else a code with words, and op->done is not called.
+ * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once,
+ * later or during the call; TERN_AGAIN: nothing was started; else a code with words, and op->done is not called.
  *
  *   put            complete: the local memory may change again. In the owner's memory: after a flush
  *   get            complete: the data is in the local memory, which must not be used before
@@ -31,10 +31,15 @@
  * atomic with respect to each other. A wire whose hardware cannot keep this leaves amos to messages. Puts and gets are
  * not atomic.
  *
- * The end: an owner deregisters memory when the others have closed their keys. What is started through a key whose memory
- * has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing; what is under way meanwhile may touch the memory.
+ * The end: an owner deregisters memory when the others have closed their keys. What is started through a key whose
+ * memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing; what is under way meanwhile may touch
+ * the memory.
  *
- * Threads: under the lane's lock, as all of a transport; loads, stores and atomic instructions at remote_at: any thread.
+ * When the peer is lost, what is under way ends with TERN_ERR_PEER, and so does what is started later; on mapped
+ * memory, the next flush.
+ *
+ * Threads: under the lane's lock, as all of a transport; loads, stores and atomic instructions at remote_at: any
+ * thread.
  */
 #ifndef TERN_TRANSPORT_REMOTE_H
 #define TERN_TRANSPORT_REMOTE_H
@@ -50,8 +55,9 @@ enum remote_op { REMOTE_ADD, REMOTE_AND, REMOTE_OR, REMOTE_XOR, REMOTE_SWAP, REM
 
 struct remote_amo {
     enum remote_op op;
-    uint32_t width;            /* 1, 2, 4, 8 */
-    uint64_t operand, compare; /* the lower `width` bytes count; compare: of REMOTE_CAS, which stores operand if it is there */
+    uint32_t width;   /* 1, 2, 4, 8 */
+    uint64_t operand; /* its lower `width` bytes */
+    uint64_t compare; /* of REMOTE_CAS, which stores `operand` if this is there */
 };
 
 #define REMOTE_BYTES_MAX ((uint64_t)1 << 48) /* of one registered memory */
@@ -72,24 +78,26 @@ struct remote_key {
 
 /* What a wire does by itself; tp_ops.remote. Who, block, memory: as in transport.h, unless said otherwise. */
 struct tp_remote {
-    /* Memory of this process that others may reach by this wire; `id` is its number in this process. TERN_ERR_UNSUPPORTED:
-     * not by this wire. The wire's own state of it in *mem. */
+    /* Memory of this process that others may reach by this wire; `id` is its number in this process.
+     * TERN_ERR_UNSUPPORTED: not by this wire. The wire's own state of it in *mem. */
     int (*mem_reg)(struct tp_dom *, uint64_t id, void *base, size_t bytes, uint32_t access, void **mem);
     void (*mem_dereg)(struct tp_dom *, void *mem);
 
     /* Writes what peers need to reach it, at most cap bytes; returns the length. */
     int (*key_pack)(struct tp_dom *, const void *mem, void *buf, size_t cap);
 
-    /* Sets `at`, `live`, `direct`, `direct_amo` and `priv` of a key whose other members are set. TERN_ERR_UNSUPPORTED: operations
-     * go by messages. */
+    /* Sets `at`, `live`, `direct`, `direct_amo` and `priv` of a key whose other members are set. TERN_ERR_UNSUPPORTED:
+     * operations go by messages. */
     int (*key_open)(struct tp_ep *, const void *packed, size_t n, struct remote_key *);
     void (*key_close)(struct tp_ep *, struct remote_key *); /* NULL: nothing to do */
 
-    /* As remote_put and so on, checked already, for keys with `direct`. TERN_ERR_UNSUPPORTED: it has ceased to work, and the
-     * operation goes by messages, as all others through the key from then on. Needed if key_open sets the flags. */
+    /* As remote_put and so on, checked already, for keys with `direct`. TERN_ERR_UNSUPPORTED: it has ceased to work,
+     * and the operation goes by messages, as all others through the key from then on. Needed if key_open sets the
+     * flags. */
     int (*put)(struct tp_ep *, struct remote_key *, uint64_t offset, const void *local, size_t n, struct tp_op *);
     int (*get)(struct tp_ep *, struct remote_key *, uint64_t offset, void *local, size_t n, struct tp_op *);
-    int (*amo)(struct tp_ep *, struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
+    int (*amo)(struct tp_ep *, struct remote_key *, uint64_t offset, const struct remote_amo *, void *result,
+               struct tp_op *);
 
     /* Puts and amos of this wire are done at the peer. Never TERN_AGAIN. NULL: they are so when they are complete. */
     int (*flush)(struct tp_ep *, struct tp_op *);

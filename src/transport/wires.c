@@ -275,6 +275,7 @@ static inline int progress_cheap(int budget)
 {
     int n = 0;
     for (int i = 0; i < cheap_count; i++) n += cheap[i].ops->progress(cheap[i].dom, budget);
+    if (unlikely(!list_empty(&emulate_waiting))) n += emulate_progress();
     return n;
 }
 
@@ -283,7 +284,6 @@ int wires_progress_cheap(int budget) { return progress_cheap(budget); }
 int wires_progress(int budget)
 {
     int n = progress_cheap(budget);
-    if (unlikely(!list_empty(&emulate_waiting))) n += emulate_progress();
     return likely(!look_costly) ? n : progress_costly(budget, n);
 }
 

@@ -2,8 +2,8 @@
  * remote_fuzz.c - a peer that has gone mad, and sends what it likes about memory: requests and answers that are right,
  * nearly right, or noise (emulate.h), while operations of ours with it are under way.
  *
- * The peer is this process itself, by the mock transport: what is sent by hand comes back as the peer's. When it has been
- * given up, the way is closed and opened again.
+ * The peer is this process itself, by the mock transport: what is sent by hand comes back as the peer's. When it has
+ * been given up, the way is closed and opened again.
  */
 #include "fuzz.h"
 #include "fuzz_job.h"
@@ -66,14 +66,16 @@ static void done(struct tp_op *op, int rc)
 static void check_guards(const uint8_t *p)
 {
     for (size_t i = 0; i < GUARD; i++)
-        FUZZ_RULE(p[i] == GUARD_BYTE && p[GUARD + ROOM + i] == GUARD_BYTE, "memory beside what is registered is left alone");
+        FUZZ_RULE(p[i] == GUARD_BYTE && p[GUARD + ROOM + i] == GUARD_BYTE,
+                  "memory beside what is registered is left alone");
 }
 
 static void check(void)
 {
     for (int i = 0; i < MEMS; i++) check_guards(memory[i]);
     for (int i = READ; i < MEMS; i++)
-        for (size_t j = 0; j < ROOM; j++) FUZZ_RULE(memory[i][GUARD + j] == 0x11, "memory that may not be written is left alone");
+        for (size_t j = 0; j < ROOM; j++)
+            FUZZ_RULE(memory[i][GUARD + j] == 0x11, "memory that may not be written is left alone");
     for (int i = 0; i < OPS; i++) check_guards(operation[i].local);
 }
 
@@ -89,12 +91,21 @@ static void start_one(void)
     o->op.done = done;
     o->going = true;
     switch (fuzz_below(4)) {
-    case 0: rc = remote_put(key, at, o->local + GUARD, n, &o->op); break;
-    case 1: rc = remote_get(key, at, o->local + GUARD, n, &o->op); break;
-    case 2: rc = remote_amo(key, at - at % 8 < ROOM - 8 ? at - at % 8 : 0, &amo, o->local + GUARD, &o->op); break;
-    default: rc = remote_flush(mad, &o->op); break;
+    case 0:
+        rc = remote_put(key, at, o->local + GUARD, n, &o->op);
+        break;
+    case 1:
+        rc = remote_get(key, at, o->local + GUARD, n, &o->op);
+        break;
+    case 2:
+        rc = remote_amo(key, at - at % 8 < ROOM - 8 ? at - at % 8 : 0, &amo, o->local + GUARD, &o->op);
+        break;
+    default:
+        rc = remote_flush(mad, &o->op);
+        break;
     }
-    FUZZ_RULE(rc == 0 || rc == TERN_DONE || rc == TERN_AGAIN || rc == TERN_ERR_PEER, "an operation starts, or says why not");
+    FUZZ_RULE(rc == 0 || rc == TERN_DONE || rc == TERN_AGAIN || rc == TERN_ERR_PEER,
+              "an operation starts, or says why not");
     FUZZ_RULE(rc == 0 || o->going, "an operation that has not started does not end");
     if (rc) o->going = false;
 }
@@ -126,12 +137,17 @@ static size_t make_answer(uint64_t *h0, uint64_t *h1)
 static size_t make_request(uint64_t *h0, uint64_t *h1, uint64_t *payload)
 {
     enum emulate_kind kind = EMULATE_PUT + (enum emulate_kind)fuzz_below(5);
-    if (fuzz_below(4)) kind = fuzz_below(2) ? EMULATE_PUT : EMULATE_AMO_SILENT; /* the answers to others end the connection */
+    if (fuzz_below(4))
+        kind = fuzz_below(2) ? EMULATE_PUT : EMULATE_AMO_SILENT; /* the answers to others end the connection */
     bool amo = kind == EMULATE_AMO || kind == EMULATE_AMO_SILENT;
     *h0 = kind == EMULATE_FLUSH ? 0 : kind == EMULATE_GET ? some_id() : fuzz_below(30) ? ids[ALL] : some_id();
-    *h1 = emulate_word(kind, amo ? (enum remote_op)fuzz_below(REMOTE_OPS) : 0, amo ? 1u << fuzz_below(4) : 1, kind == EMULATE_FLUSH ? 0 : some_offset());
+    *h1 = emulate_word(kind, amo ? (enum remote_op)fuzz_below(REMOTE_OPS) : 0, amo ? 1u << fuzz_below(4) : 1,
+                       kind == EMULATE_FLUSH ? 0 : some_offset());
     if (kind == EMULATE_GET) payload[0] = fuzz_below(30) ? 1 + fuzz_below(64) : fuzz_random() >> fuzz_below(64);
-    return kind == EMULATE_PUT ? 1 + fuzz_below(fuzz_below(30) ? 64 : 2 * sizeof memory[0] / 8) : kind == EMULATE_GET ? 8 : amo ? 16 : 0;
+    return kind == EMULATE_PUT   ? 1 + fuzz_below(fuzz_below(30) ? 64 : 2 * sizeof memory[0] / 8)
+           : kind == EMULATE_GET ? 8
+           : amo                 ? 16
+                                 : 0;
 }
 
 static void say(void)
@@ -222,10 +238,11 @@ static void job(void) { fuzz_fork(play, "the process lives on"); }
 
 static void reached(void)
 {
-    printf("# %llu messages, %llu taken; %llu losses; %llu operations succeeded, %llu failed\n", (unsigned long long)count->messages,
-           (unsigned long long)count->taken, (unsigned long long)count->losses, (unsigned long long)count->good,
-           (unsigned long long)count->failed);
-    FUZZ_RULE(count->taken > count->messages / 2 && count->losses > count->messages / 100 && count->good > count->messages / 100,
+    printf("# %llu messages, %llu taken; %llu losses; %llu operations succeeded, %llu failed\n",
+           (unsigned long long)count->messages, (unsigned long long)count->taken, (unsigned long long)count->losses,
+           (unsigned long long)count->good, (unsigned long long)count->failed);
+    FUZZ_RULE(count->taken > count->messages / 2 && count->losses > count->messages / 100 &&
+                  count->good > count->messages / 100,
               "messages get to where they are judged");
 }
 

@@ -65,7 +65,8 @@ static int key_pack(struct tp_dom *dom, const void *mem, void *buf, size_t cap)
 {
     const struct mem *m = mem;
     (void)dom;
-    struct part part = {m->base, arena_place((void *)m->base, m->bytes), offset_in_segment(m), m->live ? m->live_off : 0};
+    struct part part = {m->base, arena_place((void *)m->base, m->bytes), offset_in_segment(m),
+                        m->live ? m->live_off : 0};
     if (cap < sizeof part) return err_set(TERN_ERR_INTERN, "no room for a key of shm");
     memcpy(buf, &part, sizeof part);
     return (int)sizeof part;
@@ -94,7 +95,8 @@ static int key_open(struct tp_ep *ep, const void *packed, size_t n, struct remot
     return 0;
 }
 
-static int key_put(struct tp_ep *ep, struct remote_key *k, uint64_t offset, const void *local, size_t n, struct tp_op *op)
+static int key_put(struct tp_ep *ep, struct remote_key *k, uint64_t offset, const void *local, size_t n,
+                   struct tp_op *op)
 {
     struct iovec here = {(void *)(uintptr_t)local, n}, there = {(void *)(uintptr_t)(k->priv + offset), n};
     (void)op;

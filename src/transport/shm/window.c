@@ -16,13 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RESERVE_TIMES 16                    /* an arena doubles, so it may grow four times ... */
-#define RESERVE_LEAST ((uint64_t)4 << 30)   /* ... or this large, in bytes of address space */
+#define RESERVE_TIMES 16                  /* an arena doubles, so it may grow four times ... */
+#define RESERVE_LEAST ((uint64_t)4 << 30) /* ... or this large, in bytes of address space */
 
 struct shm_window {
     struct shm_window *older;
-    char *at;
-    uint64_t range, bytes; /* reserved, and mapped of it */
+    char *reserved, *at;   /* at: the border of a large page in it, so that pages of the file can be large ones */
+    uint64_t range, bytes; /* reserved from `at` on, and mapped of it */
 };
 
 /* The peer's memfd; -1 if it has none, or will not let us. */
@@ -36,18 +36,28 @@ static int open_arena(const struct shm_ep *e)
     return e->open_to_us ? shm_open_foreign((uint32_t)e->pid, told - 1, file) : -1;
 }
 
+static void *address_space(uint64_t range)
+{
+    void *p = mmap(NULL, range + ARENA_HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
 /* Address space for an arena of so many bytes that may grow; where it is limited, for no more than that. */
 static bool reserve(struct shm_window *w, uint64_t bytes)
 {
     struct rlimit r;
     bool limited = getrlimit(RLIMIT_AS, &r) || r.rlim_cur != RLIM_INFINITY;
-    uint64_t range = limited ? bytes : max_size(RESERVE_TIMES * bytes, RESERVE_LEAST);
-    void *p = mmap(NULL, range, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED && range > bytes) p = mmap(NULL, range = bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return false;
-    w->at = p;
-    w->range = range;
-    return true;
+    w->range = limited ? bytes : max_size(RESERVE_TIMES * bytes, RESERVE_LEAST);
+    w->reserved = address_space(w->range);
+    if (!w->reserved && !limited) w->reserved = address_space(w->range = bytes);
+    w->at = (char *)round_up((uintptr_t)w->reserved, ARENA_HUGE);
+    return w->reserved != NULL;
+}
+
+static void give_back(struct shm_window *w)
+{
+    munmap(w->reserved, w->range + ARENA_HUGE);
+    free(w);
 }
 
 static struct shm_window *new_window(struct shm_window *older, uint64_t bytes)
@@ -78,10 +88,7 @@ static bool map_more(struct shm_ep *e, int fd, uint64_t offset, uint64_t bytes)
     struct shm_window *w = e->window && bytes <= e->window->range ? e->window : new_window(e->window, bytes);
     if (!w) return false;
     bool good = extend(w, fd, offset, bytes);
-    if (!good && w != e->window) {
-        munmap(w->at, w->range);
-        free(w);
-    }
+    if (!good && w != e->window) give_back(w);
     if (!good) return false;
     e->window = w;
     e->arena = w->at;
@@ -120,8 +127,7 @@ void shm_window_close(struct shm_ep *e)
     while (e->window) {
         struct shm_window *w = e->window;
         e->window = w->older;
-        munmap(w->at, w->range);
-        free(w);
+        give_back(w);
     }
     e->arena = NULL;
     e->arena_bytes = 0;

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "mock_job.h"
 #include "pt2pt/lost.h"
+#include "transport/remote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +334,46 @@ static void who_is_lost_is_cut_off(void **state)
     job_abandon();
 }
 
+static int memory_ends, memory_code;
+
+static void note_end(struct tp_op *op, int rc)
+{
+    (void)op;
+    memory_ends++;
+    memory_code = rc;
+}
+
+/* Operations on the memory of a lost peer end in the words of the loss, and later ones do not start. */
+static void operations_on_memory_end(void **state)
+{
+    static char there[100000], here[100000];
+    struct mock_script script = MOCK_SCRIPT;
+    struct remote_mem *m;
+    struct remote_key *k;
+    char packed[REMOTE_KEY_MAX];
+    struct tp_op op = {.done = note_end};
+    (void)state;
+    script.room = 4;
+    job_open(&script);
+    assert_int_equal(remote_reg(there, sizeof there, REMOTE_READ | REMOTE_WRITE, &m), 0);
+    int n = remote_key_pack(m, packed, sizeof packed);
+    assert_true(n > 0);
+    assert_int_equal(remote_key_open(job_peer(), packed, (size_t)n, &k), 0);
+    assert_int_equal(remote_get(k, 0, here, sizeof here, &op), 0);
+    mock_script.lose = 3;
+    job_settle();
+    assert_int_equal(memory_ends, 1);
+    assert_int_equal(memory_code, TERN_ERR_PEER);
+    assert_non_null(strstr(err_words(), "mock: the peer is gone"));
+    err_clear();
+    assert_int_equal(remote_put(k, 0, here, 8, &op), TERN_ERR_PEER);
+    assert_non_null(strstr(err_words(), "mock: the peer is gone"));
+    assert_int_equal(remote_flush(job_peer(), &op), TERN_ERR_PEER);
+    assert_int_equal(memory_ends, 1);
+    remote_key_close(k);
+    job_abandon();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +383,7 @@ int main(void)
         cmocka_unit_test_teardown(any_source_fails, job_clean),
         cmocka_unit_test_teardown(collectives_fail_rather_than_hang, job_clean),
         cmocka_unit_test_teardown(who_is_lost_is_cut_off, job_clean),
+        cmocka_unit_test_teardown(operations_on_memory_end, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

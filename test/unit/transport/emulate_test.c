@@ -90,7 +90,8 @@ static const struct bad {
     size_t n;
     uint64_t first; /* word of the payload */
 } bad[] = {
-#define HEAD(kind, op, width, offset) ((uint64_t)(kind) << 60 | (uint64_t)(op) << 56 | (uint64_t)(width) << 54 | (offset))
+#define HEAD(kind, op, width, offset)                                                                                  \
+    ((uint64_t)(kind) << 60 | (uint64_t)(op) << 56 | (uint64_t)(width) << 54 | (offset))
     {"never registered", AM_REMOTE, NEVER, HEAD(EMULATE_PUT, 0, 0, 0), 8, 0},
     {"never registered", AM_REMOTE, NEXT, HEAD(EMULATE_PUT, 0, 0, 0), 8, 0},
     {"never registered", AM_REMOTE, SLOT, HEAD(EMULATE_PUT, 0, 0, 0), 8, 0},
@@ -160,12 +161,12 @@ static const struct answer {
     uint64_t h0, h1;
     size_t n;
 } answers[] = {
-    {ASK_GET, 0, HEAD(EMULATE_AMO, 0, 0, 0), 0},      {ASK_GET, 0, HEAD(EMULATE_FLUSH, 0, 0, 0), 0},
-    {ASK_GET, 8, HEAD(EMULATE_GET, 0, 0, 0), 8},      {ASK_GET, 0, HEAD(EMULATE_GET, 0, 0, 0), 65},
-    {ASK_GET, 0, HEAD(EMULATE_GET, 0, 0, 0), 0},      {ASK_GET, 0, HEAD(EMULATE_GET, 0, 0, 1), 8},
-    {ASK_GET, 1, HEAD(EMULATE_REFUSED, 0, 0, 0), 0},  {ASK_AMO, 0, HEAD(EMULATE_GET, 0, 0, 0), 8},
-    {ASK_AMO, 0, HEAD(EMULATE_AMO, 0, 0, 0), 8},      {ASK_AMO, 0, HEAD(EMULATE_AMO, 1, 0, 0), 0},
-    {ASK_FLUSH, 2, HEAD(EMULATE_FLUSH, 0, 0, 0), 0},  {ASK_FLUSH, 0, HEAD(EMULATE_REFUSED, 0, 0, 0), 0},
+    {ASK_GET, 0, HEAD(EMULATE_AMO, 0, 0, 0), 0},     {ASK_GET, 0, HEAD(EMULATE_FLUSH, 0, 0, 0), 0},
+    {ASK_GET, 8, HEAD(EMULATE_GET, 0, 0, 0), 8},     {ASK_GET, 0, HEAD(EMULATE_GET, 0, 0, 0), 65},
+    {ASK_GET, 0, HEAD(EMULATE_GET, 0, 0, 0), 0},     {ASK_GET, 0, HEAD(EMULATE_GET, 0, 0, 1), 8},
+    {ASK_GET, 1, HEAD(EMULATE_REFUSED, 0, 0, 0), 0}, {ASK_AMO, 0, HEAD(EMULATE_GET, 0, 0, 0), 8},
+    {ASK_AMO, 0, HEAD(EMULATE_AMO, 0, 0, 0), 8},     {ASK_AMO, 0, HEAD(EMULATE_AMO, 1, 0, 0), 0},
+    {ASK_FLUSH, 2, HEAD(EMULATE_FLUSH, 0, 0, 0), 0}, {ASK_FLUSH, 0, HEAD(EMULATE_REFUSED, 0, 0, 0), 0},
     {ASK_FLUSH, 0, HEAD(EMULATE_FLUSH, 0, 0, 0), 1},
 };
 static const struct answer *wrong;
@@ -319,8 +320,10 @@ static void a_flush_is_of_messages_and_of_the_wire(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_ends_the_connection), cmocka_unit_test(wrong_answers_end_the_connection),
-        cmocka_unit_test(operations_are_bounded),             cmocka_unit_test(gets_end_when_the_memory_goes),
+        cmocka_unit_test(what_cannot_be_ends_the_connection),
+        cmocka_unit_test(wrong_answers_end_the_connection),
+        cmocka_unit_test(operations_are_bounded),
+        cmocka_unit_test(gets_end_when_the_memory_goes),
         cmocka_unit_test(a_flush_is_of_messages_and_of_the_wire),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
