@@ -11,7 +11,9 @@
  * The module cannot see the library's symbols: words of failures go through
  * proc_boot.fail, which the library sets when it has loaded the module.
  */
+#include "base/clock.h"
 #include "base/err.h"
+#include "proc/dynamic.h"
 #include "proc/job.h"
 #include "proc/proc.h"
 
@@ -355,6 +357,104 @@ static int boot_pset_ranks(const char *name, uint32_t *ranks)
     return count ? (int)count : TERN_ERR_NOT_FOUND;
 }
 
+/* ---- published names ---- */
+
+static int no_name(const char *name) { return fail(TERN_ERR_NOT_FOUND, "no name '%s' is published", name); }
+
+/* What a launcher says that has no such service. */
+static bool has_none(pmix_status_t rc) { return rc == PMIX_ERR_NOT_SUPPORTED || rc == PMIX_ERR_NOT_IMPLEMENTED; }
+
+static int cannot(const char *what, const char *name, pmix_status_t rc)
+{
+    return fail(has_none(rc) ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM, "cannot %s the name '%s' by PMIx: %s", what, name,
+                PMIx_Error_string(rc));
+}
+
+/* A key of PMIx's own means something else. */
+static int check_name(const char *name)
+{
+    if (strlen(name) <= PMIX_MAX_KEYLEN && strncmp(name, "pmix", 4)) return 0;
+    return fail(TERN_ERR_ARG, "the name '%s' cannot be published by PMIx: it begins with 'pmix', or has more than %d bytes",
+                name, PMIX_MAX_KEYLEN);
+}
+
+static int publish_name(const char *name, const char *value)
+{
+    pmix_info_t info;
+    int rc = check_name(name);
+    if (rc) return rc;
+    PMIX_INFO_LOAD(&info, name, value, PMIX_STRING);
+    pmix_status_t status = PMIx_Publish(&info, 1);
+    PMIX_INFO_DESTRUCT(&info);
+    if (status == PMIX_ERR_DUPLICATE_KEY) return fail(TERN_ERR_DUPLICATE, "the name '%s' is published already", name);
+    return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
+}
+
+static pmix_status_t look(const char *name, bool wait, int wait_ms, pmix_pdata_t *found)
+{
+    pmix_info_t info[2];
+    int all = 1, seconds = (wait_ms + 999) / 1000;
+    PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all, PMIX_INT);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    PMIX_PDATA_CONSTRUCT(found);
+    PMIX_LOAD_KEY(found->key, name);
+    return PMIx_Lookup(found, 1, wait ? info : NULL, wait ? 1 + (size_t)(wait_ms > 0) : 0);
+}
+
+#define LOOK_PAUSE_MS 50 /* at most, between two questions of a launcher that does not wait */
+
+static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
+{
+    pmix_pdata_t found;
+    pmix_status_t status;
+    uint64_t start = clock_ns();
+    int rc = check_name(name);
+    if (rc) return rc;
+    for (int pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
+        int spent = (int)((clock_ns() - start) / 1000000);
+        status = look(name, wait_ms != 0, wait_ms < 0 ? 0 : wait_ms - spent, &found);
+        if (status != PMIX_ERR_NOT_FOUND || (wait_ms >= 0 && spent >= wait_ms)) break;
+        PMIX_PDATA_DESTRUCT(&found);
+        usleep((useconds_t)pause * 1000);
+    }
+    const char *text = found.value.type == PMIX_STRING ? found.value.data.string : NULL;
+    if ((status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) && wait_ms)
+        rc = fail(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
+    else if (status == PMIX_ERR_NOT_FOUND)
+        rc = no_name(name);
+    else if (status != PMIX_SUCCESS)
+        rc = cannot("look up", name, status);
+    else if (!text)
+        rc = fail(TERN_ERR_SYSTEM, "what is published under the name '%s' is no text", name);
+    else if (strlen(text) >= cap)
+        rc = fail(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu", strlen(text) + 1, cap);
+    else
+        strcpy(value, text);
+    PMIX_PDATA_DESTRUCT(&found);
+    return rc;
+}
+
+/* PMIx says nothing of a name that nobody has published. */
+static int unpublish_name(const char *name)
+{
+    char *keys[] = {(char *)(uintptr_t)name, NULL};
+    pmix_pdata_t found;
+    int rc = check_name(name);
+    if (rc) return rc;
+    pmix_status_t status = look(name, false, 0, &found);
+    PMIX_PDATA_DESTRUCT(&found);
+    if (status == PMIX_ERR_NOT_FOUND) return no_name(name);
+    if (status == PMIX_SUCCESS) status = PMIx_Unpublish(keys, NULL, 0);
+    return status == PMIX_SUCCESS ? 0 : cannot("unpublish", name, status);
+}
+
+/* Of other jobs PMIx has PMIx_Spawn and PMIx_Connect, but no word for a key of two jobs. */
+static const struct proc_dynamic dynamic = {
+    .publish = publish_name,
+    .unpublish = unpublish_name,
+    .lookup = lookup_name,
+};
+
 TERN_EXPORT extern const struct proc_boot tern_proc_pmix;
 const struct proc_boot tern_proc_pmix = {
     .name = "pmix",
@@ -369,5 +469,6 @@ const struct proc_boot tern_proc_pmix = {
     .leave = part,
     .psets = boot_psets,
     .pset_ranks = boot_pset_ranks,
+    .dynamic = &dynamic,
     .close = boot_close,
 };
