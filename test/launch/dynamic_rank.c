@@ -7,6 +7,8 @@
  *   dynamic_rank connect       connects to its own job, twice
  *   dynamic_rank spawn N       rank 0 spawns N processes, and all are connected; each side gets the other's cards
  *   dynamic_rank child         what it spawns
+ *   dynamic_rank parent COMMAND...   rank 0 spawns two processes with this command, and one that is not there
+ *   dynamic_rank orphan        prints the name of the job that spawned it
  *   dynamic_rank failures      jobs that cannot be spawned
  *   dynamic_rank start COMMAND...   rank 0 spawns a process with this command, and all end; or if START_WAITS is set,
  *                              call pause(); if START_FAILS is set, exit with code 7
@@ -372,6 +374,25 @@ static bool start(void)
     return true;
 }
 
+static bool parent(void)
+{
+    const char *const missing[] = {"./no-such-program", NULL}, *const env[] = {"GIVEN=a value", NULL};
+    char job[PROC_NAME_MAX] = "untouched";
+    uint32_t size = 77;
+    printf("job %s\n", me->job);
+    if (me->rank) return true;
+    CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = missing}, 1, job, &size) == TERN_ERR_SPAWN && size == 77);
+    CHECK(!proc_spawn(&(struct proc_app){.n = 2, .argv = (const char *const *)command, .env = env}, 1, job, &size));
+    return size == 2 && strcmp(job, me->job);
+}
+
+static bool orphan(void)
+{
+    const char *given = getenv("GIVEN");
+    printf("parent %s given %s\n", me->parent, given ? given : "nothing");
+    return true;
+}
+
 static double seconds(void)
 {
     struct timespec t;
@@ -495,12 +516,8 @@ static bool unsupported(void)
 
 static bool partly(void)
 {
-    char job[PROC_NAME_MAX];
     struct proc_job j;
-    uint32_t size;
-    const char *argv[] = {"true", NULL};
     CHECK(proc_connect("a", &j) == TERN_ERR_UNSUPPORTED && says("pmix") && says("cannot connect jobs"));
-    CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = argv}, 1, job, &size) == TERN_ERR_UNSUPPORTED);
     return names() && waiting();
 }
 
@@ -511,7 +528,7 @@ int main(int argc, char **argv)
         bool (*run)(void);
     } all[] = {{"names", names},          {"waiting", waiting}, {"threads", threads},     {"cards", cards},
                {"connect", connect_self}, {"spawn", spawn},     {"child", child},         {"start", start},
-               {"watch", watch},          {"partly", partly},   {"rate", rate},           {"victim", victim},
+               {"watch", watch},          {"partly", partly},   {"rate", rate}, {"parent", parent}, {"orphan", orphan},           {"victim", victim},
                {"failures", failures},    {"quiet", quiet},     {"strangers", strangers}, {"unsupported", unsupported}};
     bool good = false;
     if (argc < 2 || var_open() || proc_open()) {

@@ -136,9 +136,17 @@ static uint32_t boot_node_of(uint32_t rank)
     return node_table[rank];
 }
 
+static void describe_parent(struct proc_info *p)
+{
+    pmix_value_t *v = at_hand(PMIX_PARENT_ID, PMIX_RANK_WILDCARD);
+    if (v && v->type == PMIX_PROC && v->data.proc) snprintf(p->parent, sizeof p->parent, "%s", v->data.proc->nspace);
+    if (v) PMIX_VALUE_RELEASE(v);
+}
+
 static int describe(struct proc_info *p)
 {
     snprintf(p->job, sizeof p->job, "%s", me.nspace);
+    describe_parent(p);
     p->rank = me.rank;
     p->size = job_size = number(PMIX_JOB_SIZE, PMIX_RANK_WILDCARD, 0);
     if (!p->size || p->rank >= p->size)
@@ -448,11 +456,61 @@ static int unpublish_name(const char *name)
     return status == PMIX_SUCCESS ? 0 : cannot("unpublish", name, status);
 }
 
-/* Of other jobs PMIx has PMIx_Spawn and PMIx_Connect, but no word for a key of two jobs. */
+/* ---- spawning ---- */
+
+static void add_list(char ***to, const char *const *list)
+{
+    for (; list && *list; list++) PMIX_ARGV_APPEND((int){0}, *to, *list);
+}
+
+static const char *pmix_key(const char *key)
+{
+    static const char *const keys[][2] = {{"host", PMIX_HOST},     {"hostfile", PMIX_HOSTFILE}, {"wdir", PMIX_WDIR},
+                                          {"map_by", PMIX_MAPBY},  {"bind_to", PMIX_BINDTO},    {"rank_by", PMIX_RANKBY}};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (!strcmp(keys[i][0], key)) return keys[i][1];
+    return NULL;
+}
+
+static void fill_infos(pmix_app_t *a, const char *const *info)
+{
+    size_t n = 0;
+    while (info && info[n]) n++;
+    PMIX_INFO_CREATE(a->info, n / 2 + 1);
+    for (size_t i = 0; i + 1 < n; i += 2)
+        if (pmix_key(info[i])) PMIX_INFO_LOAD(&a->info[a->ninfo++], pmix_key(info[i]), info[i + 1], PMIX_STRING);
+}
+
+static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+{
+    pmix_nspace_t name = {0};
+    pmix_app_t *a;
+    uint32_t n = 0;
+    PMIX_APP_CREATE(a, (size_t)napps);
+    for (int i = 0; i < napps; i++) {
+        a[i].cmd = strdup(apps[i].argv[0]);
+        add_list(&a[i].argv, apps[i].argv);
+        add_list(&a[i].env, apps[i].env);
+        if (apps[i].wdir) a[i].cwd = strdup(apps[i].wdir);
+        a[i].maxprocs = (int)apps[i].n;
+        fill_infos(&a[i], apps[i].info);
+        n += apps[i].n;
+    }
+    pmix_status_t rc = PMIx_Spawn(NULL, 0, a, (size_t)napps, name);
+    PMIX_APP_FREE(a, (size_t)napps);
+    if (has_none(rc)) return fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
+    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
+    snprintf(job, PROC_NAME_MAX, "%s", name);
+    *size = n;
+    return 0;
+}
+
+/* PMIx has no word for a key of two jobs. */
 static const struct proc_dynamic dynamic = {
     .publish = publish_name,
     .unpublish = unpublish_name,
     .lookup = lookup_name,
+    .spawn = spawn_job,
 };
 
 TERN_EXPORT extern const struct proc_boot tern_proc_pmix;

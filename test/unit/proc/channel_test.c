@@ -1,10 +1,8 @@
 /* channel_test.c - questions to a launcher that the test plays: what it answers is checked, and no answer is an error.
  */
-#include "base/err.h"
 #include "proc/channel.h"
+#include "base/err.h"
 
-#include <cmocka.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +10,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+#include <cmocka.h>
+#include <pthread.h>
 
 static struct job_head job;
 static int listener;
