@@ -138,6 +138,15 @@ static void add_maps(pmix_info_t **at, const struct job *j)
     wire_free(&ranks);
 }
 
+/* The job that spawned this one; which of its ranks is not known. */
+static void add_parent(pmix_info_t **at, const char *parent)
+{
+    pmix_proc_t p;
+    PMIX_PROC_LOAD(&p, parent, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(*at, PMIX_PARENT_ID, &p, PMIX_PROC);
+    ++*at;
+}
+
 static void add_job(pmix_info_t **at, const struct job *j)
 {
     const struct node *here = &j->nodes[j->node];
@@ -155,6 +164,7 @@ static void add_job(pmix_info_t **at, const struct job *j)
     add_text(at, PMIX_JOBID, j->name, PMIX_STRING);
     add_text(at, PMIX_LOCAL_PEERS, peers, PMIX_STRING);
     add_maps(at, j);
+    if (*j->parent) add_parent(at, j->parent);
     add_text(at, PMIX_TMPDIR, j->guard.page->dir, PMIX_STRING);
     add_text(at, PMIX_NSDIR, j->guard.page->dir, PMIX_STRING);
     free(peers);
@@ -162,7 +172,7 @@ static void add_job(pmix_info_t **at, const struct job *j)
 
 pmix_info_t *namespace_describe(const struct job *j, size_t *n_p)
 {
-    enum { JOB_FIELDS = 15 };
+    enum { JOB_FIELDS = 16 };
     size_t n = JOB_FIELDS + (size_t)j->nnodes + (size_t)j->spec->napps + (size_t)j->size;
     pmix_info_t *info, *at;
     PMIX_INFO_CREATE(info, n);

@@ -30,6 +30,7 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 
 bool post_open(struct event_base *base)
 {
+    if (self.fd >= 0) return true;
     self.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct event *e = self.fd < 0 ? NULL : event_new(base, self.fd, EV_READ | EV_PERSIST, on_post, NULL);
     return e && !event_add(e, NULL);

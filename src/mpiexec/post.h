@@ -13,7 +13,7 @@ struct post {
     void (*run)(struct post *);
 };
 
-/* Main thread, once. False, with errno: the system refuses. */
+/* Main thread; opened once, however often it is called. False, with errno: the system refuses. */
 bool post_open(struct event_base *);
 
 /* Any thread, after post_open. */

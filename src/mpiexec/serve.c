@@ -189,7 +189,7 @@ static int start_server(struct job *j)
         say_verbose("no PMIx server: the programs are linked with Tern, and need none (" LAUNCH_PMIX ")");
         return 0;
     }
-    if (guard_make_dir(&j->guard) && server_open(j, j->guard.page->dir)) {
+    if (guard_make_dir(&j->guard) && post_open(j->base) && server_open(j, j->guard.page->dir)) {
         server_register(j);
         return 0;
     }

@@ -13,6 +13,7 @@
 #include "mpiexec/directory.h"
 #include "mpiexec/namespace.h"
 #include "mpiexec/psets.h"
+#include "mpiexec/server_spawn.h"
 #include "mpiexec/words.h"
 
 #include <pmix.h>
@@ -178,13 +179,6 @@ static pmix_status_t on_disconnect(const pmix_proc_t procs[], size_t nprocs, con
     return agree(FENCE_DISCONNECT, procs, nprocs, done, arg);
 }
 
-static pmix_status_t on_spawn(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo, const pmix_app_t apps[],
-                              size_t napps, pmix_spawn_cbfunc_t done, void *arg)
-{
-    (void)p, (void)info, (void)ninfo, (void)apps, (void)napps, (void)done, (void)arg;
-    return PMIX_ERR_NOT_SUPPORTED;
-}
-
 static pmix_server_module_t upcalls = {
     .client_connected2 = on_connected,
     .client_finalized = on_finalized,
@@ -195,7 +189,7 @@ static pmix_server_module_t upcalls = {
     .publish = directory_publish,
     .lookup = directory_lookup,
     .unpublish = directory_unpublish,
-    .spawn = on_spawn,
+    .spawn = server_spawn,
     .connect = on_connect,
     .disconnect = on_disconnect,
 };

@@ -1,6 +1,6 @@
 /* spawned.c - see spawn.h: the side of the mpiexec that runs a spawned job. */
-#include "base/err.h"
 #include "mpiexec/spawn.h"
+#include "base/err.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
 

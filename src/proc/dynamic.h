@@ -67,7 +67,7 @@ struct proc_dynamic {
 /* Publishes `value` under `name` until the job ends. TERN_ERR_DUPLICATE: the name is taken. */
 int proc_publish(const char *name, const char *value);
 
-/* By a process of the job that published it; TERN_ERR_NOT_FOUND: nobody did. */
+/* By a process of the job that published it (PMIx: by the process); TERN_ERR_NOT_FOUND: nobody did. */
 int proc_unpublish(const char *name);
 
 /* What the name stands for, into value (cap bytes). Waits for it at most wait_ms: 0 = not at all, -1 = without end.
@@ -78,7 +78,8 @@ int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
  * processes of both jobs from the first connect of any of them until the last disconnect; the next one is another. */
 int proc_connect(const char *job, struct proc_job *);
 
-/* The launcher forgets that this process is connected; so it does when the process ends. The caller wipes the key. */
+/* The launcher forgets that this process is connected; so it does when the process or the other job ends. The caller
+ * wipes the key. TERN_ERR_NOT_FOUND: it is not connected, or that job has ended. */
 int proc_disconnect(const char *job);
 
 /* The card of a rank of another job, as proc_card_get: waits until it is there. Returns its length or a code. */

@@ -2,9 +2,9 @@
  * native_events.c - the events of watched jobs: for each of them one question lies at the launcher, which answers when
  * it has something to tell; then it is asked again, with what is known by now.
  */
+#include "proc/native_dynamic.h"
 #include "base/err.h"
 #include "proc/channel.h"
-#include "proc/native_dynamic.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -7,15 +7,17 @@
  *   dynamic_rank connect       connects to its own job, twice
  *   dynamic_rank spawn N       rank 0 spawns N processes, and all are connected; each side gets the other's cards
  *   dynamic_rank child         what it spawns
+ *   dynamic_rank parent COMMAND...   rank 0 spawns two processes with this command, and one that is not there
+ *   dynamic_rank orphan        prints the name of the job that spawned it
  *   dynamic_rank failures      jobs that cannot be spawned
  *   dynamic_rank start COMMAND...   rank 0 spawns a process with this command, and all end; or if START_WAITS is set,
  *                              call pause(); if START_FAILS is set, exit with code 7
- *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two leave
- *   dynamic_rank victim        what it spawns
- *   dynamic_rank quiet         asks nothing: how many sockets are open?
- *   dynamic_rank strangers     connects to the launcher's socket and says what it may not
- *   dynamic_rank unsupported   under a launcher without such services: codes and words
- * Prints "good" as the last line if all is as it should be.
+ *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two
+ * leave dynamic_rank victim        what it spawns dynamic_rank rate          how long a question takes, and a job that
+ * is spawned and ends at once dynamic_rank quiet         asks nothing: how many sockets are open? dynamic_rank
+ * strangers     connects to the launcher's socket and says what it may not dynamic_rank partly        under a launcher
+ * that knows of names, and of no other job dynamic_rank unsupported   under a launcher without such services: codes and
+ * words Prints "good" as the last line if all is as it should be.
  */
 #include "base/err.h"
 #include "base/sleep.h"
@@ -39,12 +41,12 @@
 
 static const struct proc_info *me;
 
-#define CHECK(x)                                                                                         \
-    do                                                                                                   \
-        if (!(x)) {                                                                                      \
-            printf("rank %u: line %d: %s does not hold (%s)\n", me->rank, __LINE__, #x, err_words());    \
-            return false;                                                                                \
-        }                                                                                                \
+#define CHECK(x)                                                                                                       \
+    do                                                                                                                 \
+        if (!(x)) {                                                                                                    \
+            printf("rank %u: line %d: %s does not hold (%s)\n", me->rank, __LINE__, #x, err_words());                  \
+            return false;                                                                                              \
+        }                                                                                                              \
     while (0)
 
 static bool says(const char *words) { return strstr(err_words(), words) != NULL; }
@@ -71,7 +73,7 @@ static bool names(void)
     large[PROC_VALUE_MAX - 1] = 0;
     snprintf(name, sizeof name, "name %u", me->rank);
     CHECK(!proc_publish(name, large));
-    CHECK(proc_publish(name, "again") == TERN_ERR_DUPLICATE && says("published already, by rank"));
+    CHECK(proc_publish(name, "again") == TERN_ERR_DUPLICATE && says("is published already"));
     CHECK(meet("published"));
     for (uint32_t r = 0; r < me->size; r++) {
         snprintf(name, sizeof name, "name %u", r);
@@ -140,7 +142,8 @@ static bool cards(void)
         bool last = r && r == me->size - 1;
         int n = proc_job_card(me->job, r, got, sizeof got);
         snprintf(card, sizeof card, "card of %u", r);
-        CHECK(last ? n == TERN_ERR_PEER && says("without calling MPI_Init") : n == (int)strlen(card) + 1 && !strcmp(got, card));
+        CHECK(last ? n == TERN_ERR_PEER && says("without calling MPI_Init")
+                   : n == (int)strlen(card) + 1 && !strcmp(got, card));
     }
     CHECK(proc_job_card(me->job, me->size, got, sizeof got) == TERN_ERR_RANK);
     CHECK(proc_job_card("tern.none", 0, got, sizeof got) == TERN_ERR_NOT_FOUND && says("no job 'tern.none'"));
@@ -211,8 +214,10 @@ static int await_event(struct proc_event *e, bool by_word)
         int rc = proc_event(e);
         clock_gettime(CLOCK_MONOTONIC, &to);
         if (rc) return rc < 0 ? -1 : (int)((to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000);
-        if (by_word) futex_sleep(s.word, word, 1000000000);
-        else poll(&(struct pollfd){.fd = s.fd, .events = POLLIN}, 1, 1000);
+        if (by_word)
+            futex_sleep(s.word, word, 1000000000);
+        else
+            poll(&(struct pollfd){.fd = s.fd, .events = POLLIN}, 1, 1000);
     }
     return -1;
 }
@@ -259,7 +264,8 @@ static bool child(void)
 
 static bool spawn(void)
 {
-    const char *argv[] = {program, "child", NULL}, *env[] = {"GIVEN=a value: x", NULL}, *info[] = {"meaning", "nothing", NULL};
+    const char *argv[] = {program, "child", NULL}, *env[] = {"GIVEN=a value: x", NULL},
+               *info[] = {"meaning", "nothing", NULL};
     struct proc_app app = {.n = (uint32_t)atoi(argument), .argv = argv, .env = env, .info = info};
     char job[PROC_NAME_MAX], name[320], value[16];
     uint32_t size;
@@ -278,8 +284,9 @@ static bool spawn(void)
     CHECK(meet("all connected"));
     snprintf(name, sizeof name, "done with %s", job);
     if (!me->rank) CHECK(!proc_publish(name, ""));
-    CHECK(!proc_disconnect(job));
-    return await_job(job); /* with this job its names would go, which the other one still needs */
+    int rc = proc_disconnect(job);
+    CHECK(!rc || rc == TERN_ERR_NOT_FOUND); /* it may have ended by now */
+    return await_job(job);                  /* with this job its names would go, which the other one still needs */
 }
 
 static bool fails(struct proc_app app, const char *words)
@@ -303,7 +310,8 @@ static bool failures(void)
     CHECK(fails((struct proc_app){.n = 1000000, .argv = good}, "1000000"));
     CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = colon}, 1, job, &size) == TERN_ERR_ARG && says("separates"));
     CHECK(proc_spawn(&(struct proc_app){.argv = good}, 1, job, &size) == TERN_ERR_ARG);
-    for (int i = 0; i < 5; i++) CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = good}, 1, job, &size) && size == 1);
+    for (int i = 0; i < 5; i++)
+        CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = good}, 1, job, &size) && size == 1);
     return true;
 }
 
@@ -316,7 +324,8 @@ static bool victim(void)
     snprintf(value, sizeof value, "%d", (int)getpid());
     CHECK(!proc_publish(name, value));
     CHECK(!proc_watch(me->parent));
-    if (me->rank == 0) for (;;) pause();
+    if (me->rank == 0)
+        for (;;) pause();
     if (me->rank == 1) exit(3);
     CHECK(!proc_lookup("leave", 20000, value, sizeof value));
     return true;
@@ -331,7 +340,8 @@ static bool watch(void)
     CHECK(proc_event(&e) == 0);
     CHECK(!proc_spawn(&(struct proc_app){.n = 4, .argv = argv}, 1, job, &size));
     CHECK(!proc_watch(job) && proc_watch(job) == TERN_ERR_ARG && says("watched already"));
-    CHECK(await_event(&e, false) >= 0 && !e.ended && !e.clean && e.rank == 1 && e.status == 3 << 8 && !strcmp(e.job, job));
+    CHECK(await_event(&e, false) >= 0 && !e.ended && !e.clean && e.rank == 1 && e.status == 3 << 8 &&
+          !strcmp(e.job, job));
     snprintf(name, sizeof name, "pid 0 of %s", job);
     CHECK(!proc_lookup(name, 20000, value, sizeof value));
     CHECK(proc_event(&e) == 0);
@@ -361,6 +371,51 @@ static bool start(void)
     fflush(stdout);
     while (getenv("START_WAITS")) pause();
     if (getenv("START_FAILS")) exit(7);
+    return true;
+}
+
+static bool parent(void)
+{
+    const char *const missing[] = {"./no-such-program", NULL}, *const env[] = {"GIVEN=a value", NULL};
+    char job[PROC_NAME_MAX] = "untouched";
+    uint32_t size = 77;
+    printf("job %s\n", me->job);
+    if (me->rank) return true;
+    CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = missing}, 1, job, &size) == TERN_ERR_SPAWN && size == 77);
+    CHECK(!proc_spawn(&(struct proc_app){.n = 2, .argv = (const char *const *)command, .env = env}, 1, job, &size));
+    return size == 2 && strcmp(job, me->job);
+}
+
+static bool orphan(void)
+{
+    const char *given = getenv("GIVEN");
+    printf("parent %s given %s\n", me->parent, given ? given : "nothing");
+    return true;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool rate(void)
+{
+    enum { QUESTIONS = 10000, JOBS = 50 };
+    const char *argv[] = {"true", NULL};
+    char value[16], job[PROC_NAME_MAX];
+    uint32_t size;
+    CHECK(!proc_publish("rate", "value"));
+    double from = seconds();
+    for (int i = 0; i < QUESTIONS; i++) CHECK(!proc_lookup("rate", 0, value, sizeof value));
+    printf("a lookup: %.1f us\n", (seconds() - from) / QUESTIONS * 1e6);
+    from = seconds();
+    for (int i = 0; i < JOBS; i++) {
+        CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = argv}, 1, job, &size));
+        CHECK(await_job(job));
+    }
+    printf("a job spawned and ended: %.1f ms\n", (seconds() - from) / JOBS * 1e3);
     return true;
 }
 
@@ -434,7 +489,8 @@ static bool strangers(void)
     CHECK(is_refused(stranger(j), (struct ask_head){.type = ASK_HELLO, .length = 32}, wrong, 32, secret));
     CHECK(is_refused(stranger(j), (struct ask_head){.type = ASK_TYPES}, NULL, 0, bad));
     CHECK(is_refused(stranger(j), (struct ask_head){.type = ASK_HELLO, .length = ASK_BYTES_MAX + 1}, NULL, 0, bad));
-    const struct ask_head after[] = {{.type = ASK_FETCH}, {.type = ASK_HELLO}, {.type = ASK_ANSWER}, {.type = ASK_LOOK, .rank = j->size}};
+    const struct ask_head after[] = {
+        {.type = ASK_FETCH}, {.type = ASK_HELLO}, {.type = ASK_ANSWER}, {.type = ASK_LOOK, .rank = j->size}};
     for (size_t i = 0; i < ARRAY_LEN(after); i++) {
         int fd = stranger(j);
         struct ask_head hello = ask_swap((struct ask_head){.type = ASK_HELLO, .length = sizeof j->secret});
@@ -450,10 +506,19 @@ static bool unsupported(void)
     char value[16];
     struct proc_job j;
     CHECK(proc_publish("a", "b") == TERN_ERR_UNSUPPORTED && says("cannot publish names"));
-    CHECK(proc_unpublish("a") == TERN_ERR_UNSUPPORTED && proc_lookup("a", -1, value, sizeof value) == TERN_ERR_UNSUPPORTED);
+    CHECK(proc_unpublish("a") == TERN_ERR_UNSUPPORTED &&
+          proc_lookup("a", -1, value, sizeof value) == TERN_ERR_UNSUPPORTED);
+    CHECK(proc_watch("a") == TERN_ERR_UNSUPPORTED && proc_event(&(struct proc_event){0}) == 0);
     CHECK(proc_connect("a", &j) == TERN_ERR_UNSUPPORTED && proc_disconnect("a") == TERN_ERR_UNSUPPORTED);
     CHECK(proc_job_card("a", 0, value, sizeof value) == TERN_ERR_UNSUPPORTED && says(me->bootstrap));
     return true;
+}
+
+static bool partly(void)
+{
+    struct proc_job j;
+    CHECK(proc_connect("a", &j) == TERN_ERR_UNSUPPORTED && says("pmix") && says("cannot connect jobs"));
+    return names() && waiting();
 }
 
 int main(int argc, char **argv)
@@ -461,9 +526,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         bool (*run)(void);
-    } all[] = {{"names", names},       {"waiting", waiting}, {"threads", threads},     {"cards", cards},
-               {"connect", connect_self}, {"spawn", spawn}, {"child", child}, {"start", start}, {"watch", watch}, {"victim", victim}, {"failures", failures},
-               {"quiet", quiet},     {"strangers", strangers}, {"unsupported", unsupported}};
+    } all[] = {{"names", names},          {"waiting", waiting}, {"threads", threads},     {"cards", cards},
+               {"connect", connect_self}, {"spawn", spawn},     {"child", child},         {"start", start},
+               {"watch", watch},          {"partly", partly},   {"rate", rate}, {"parent", parent}, {"orphan", orphan},           {"victim", victim},
+               {"failures", failures},    {"quiet", quiet},     {"strangers", strangers}, {"unsupported", unsupported}};
     bool good = false;
     if (argc < 2 || var_open() || proc_open()) {
         fprintf(stderr, "%s\n", err_words());

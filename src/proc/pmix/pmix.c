@@ -11,7 +11,9 @@
  * The module cannot see the library's symbols: words of failures go through
  * proc_boot.fail, which the library sets when it has loaded the module.
  */
+#include "base/clock.h"
 #include "base/err.h"
+#include "proc/dynamic.h"
 #include "proc/job.h"
 #include "proc/proc.h"
 
@@ -134,9 +136,17 @@ static uint32_t boot_node_of(uint32_t rank)
     return node_table[rank];
 }
 
+static void describe_parent(struct proc_info *p)
+{
+    pmix_value_t *v = at_hand(PMIX_PARENT_ID, PMIX_RANK_WILDCARD);
+    if (v && v->type == PMIX_PROC && v->data.proc) snprintf(p->parent, sizeof p->parent, "%s", v->data.proc->nspace);
+    if (v) PMIX_VALUE_RELEASE(v);
+}
+
 static int describe(struct proc_info *p)
 {
     snprintf(p->job, sizeof p->job, "%s", me.nspace);
+    describe_parent(p);
     p->rank = me.rank;
     p->size = job_size = number(PMIX_JOB_SIZE, PMIX_RANK_WILDCARD, 0);
     if (!p->size || p->rank >= p->size)
@@ -355,6 +365,154 @@ static int boot_pset_ranks(const char *name, uint32_t *ranks)
     return count ? (int)count : TERN_ERR_NOT_FOUND;
 }
 
+/* ---- published names ---- */
+
+static int no_name(const char *name) { return fail(TERN_ERR_NOT_FOUND, "no name '%s' is published", name); }
+
+/* What a launcher says that has no such service. */
+static bool has_none(pmix_status_t rc) { return rc == PMIX_ERR_NOT_SUPPORTED || rc == PMIX_ERR_NOT_IMPLEMENTED; }
+
+static int cannot(const char *what, const char *name, pmix_status_t rc)
+{
+    return fail(has_none(rc) ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM, "cannot %s the name '%s' by PMIx: %s", what, name,
+                PMIx_Error_string(rc));
+}
+
+/* A key of PMIx's own means something else. */
+static int check_name(const char *name)
+{
+    if (strlen(name) <= PMIX_MAX_KEYLEN && strncmp(name, "pmix", 4)) return 0;
+    return fail(TERN_ERR_ARG, "the name '%s' cannot be published by PMIx: it begins with 'pmix', or has more than %d bytes",
+                name, PMIX_MAX_KEYLEN);
+}
+
+static int publish_name(const char *name, const char *value)
+{
+    pmix_info_t info;
+    int rc = check_name(name);
+    if (rc) return rc;
+    PMIX_INFO_LOAD(&info, name, value, PMIX_STRING);
+    pmix_status_t status = PMIx_Publish(&info, 1);
+    PMIX_INFO_DESTRUCT(&info);
+    if (status == PMIX_ERR_DUPLICATE_KEY) return fail(TERN_ERR_DUPLICATE, "the name '%s' is published already", name);
+    return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
+}
+
+static pmix_status_t look(const char *name, bool wait, int wait_ms, pmix_pdata_t *found)
+{
+    pmix_info_t info[2];
+    int all = 1, seconds = (wait_ms + 999) / 1000;
+    PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all, PMIX_INT);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    PMIX_PDATA_CONSTRUCT(found);
+    PMIX_LOAD_KEY(found->key, name);
+    return PMIx_Lookup(found, 1, wait ? info : NULL, wait ? 1 + (size_t)(wait_ms > 0) : 0);
+}
+
+#define LOOK_PAUSE_MS 50 /* at most, between two questions of a launcher that does not wait */
+
+static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
+{
+    pmix_pdata_t found;
+    pmix_status_t status;
+    uint64_t start = clock_ns();
+    int rc = check_name(name);
+    if (rc) return rc;
+    for (int pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
+        int spent = (int)((clock_ns() - start) / 1000000);
+        status = look(name, wait_ms != 0, wait_ms < 0 ? 0 : wait_ms - spent, &found);
+        if (status != PMIX_ERR_NOT_FOUND || (wait_ms >= 0 && spent >= wait_ms)) break;
+        PMIX_PDATA_DESTRUCT(&found);
+        usleep((useconds_t)pause * 1000);
+    }
+    const char *text = found.value.type == PMIX_STRING ? found.value.data.string : NULL;
+    if ((status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) && wait_ms)
+        rc = fail(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
+    else if (status == PMIX_ERR_NOT_FOUND)
+        rc = no_name(name);
+    else if (status != PMIX_SUCCESS)
+        rc = cannot("look up", name, status);
+    else if (!text)
+        rc = fail(TERN_ERR_SYSTEM, "what is published under the name '%s' is no text", name);
+    else if (strlen(text) >= cap)
+        rc = fail(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu", strlen(text) + 1, cap);
+    else
+        strcpy(value, text);
+    PMIX_PDATA_DESTRUCT(&found);
+    return rc;
+}
+
+/* PMIx says nothing of a name that nobody has published. */
+static int unpublish_name(const char *name)
+{
+    char *keys[] = {(char *)(uintptr_t)name, NULL};
+    pmix_pdata_t found;
+    int rc = check_name(name);
+    if (rc) return rc;
+    pmix_status_t status = look(name, false, 0, &found);
+    PMIX_PDATA_DESTRUCT(&found);
+    if (status == PMIX_ERR_NOT_FOUND) return no_name(name);
+    if (status == PMIX_SUCCESS) status = PMIx_Unpublish(keys, NULL, 0);
+    return status == PMIX_SUCCESS ? 0 : cannot("unpublish", name, status);
+}
+
+/* ---- spawning ---- */
+
+static void add_list(char ***to, const char *const *list)
+{
+    for (; list && *list; list++) PMIX_ARGV_APPEND((int){0}, *to, *list);
+}
+
+static const char *pmix_key(const char *key)
+{
+    static const char *const keys[][2] = {{"host", PMIX_HOST},     {"hostfile", PMIX_HOSTFILE}, {"wdir", PMIX_WDIR},
+                                          {"map_by", PMIX_MAPBY},  {"bind_to", PMIX_BINDTO},    {"rank_by", PMIX_RANKBY}};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (!strcmp(keys[i][0], key)) return keys[i][1];
+    return NULL;
+}
+
+static void fill_infos(pmix_app_t *a, const char *const *info)
+{
+    size_t n = 0;
+    while (info && info[n]) n++;
+    PMIX_INFO_CREATE(a->info, n / 2 + 1);
+    for (size_t i = 0; i + 1 < n; i += 2)
+        if (pmix_key(info[i])) PMIX_INFO_LOAD(&a->info[a->ninfo++], pmix_key(info[i]), info[i + 1], PMIX_STRING);
+}
+
+static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+{
+    pmix_nspace_t name = {0};
+    pmix_app_t *a;
+    uint32_t n = 0;
+    PMIX_APP_CREATE(a, (size_t)napps);
+    for (int i = 0; i < napps; i++) {
+        a[i].cmd = strdup(apps[i].argv[0]);
+        add_list(&a[i].argv, apps[i].argv);
+        add_list(&a[i].env, apps[i].env);
+        if (apps[i].wdir) a[i].cwd = strdup(apps[i].wdir);
+        a[i].maxprocs = (int)apps[i].n;
+        fill_infos(&a[i], apps[i].info);
+        n += apps[i].n;
+    }
+    pmix_status_t rc = PMIx_Spawn(NULL, 0, a, (size_t)napps, name);
+    PMIX_APP_FREE(a, (size_t)napps);
+    if (has_none(rc)) return fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
+    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
+    snprintf(job, PROC_NAME_MAX, "%s", name);
+    *size = n;
+    return 0;
+}
+
+/* PMIx has no word for a key of two jobs. */
+static const struct proc_dynamic dynamic = {
+    .publish = publish_name,
+    .unpublish = unpublish_name,
+    .lookup = lookup_name,
+    .spawn = spawn_job,
+};
+
 TERN_EXPORT extern const struct proc_boot tern_proc_pmix;
 const struct proc_boot tern_proc_pmix = {
     .name = "pmix",
@@ -369,5 +527,6 @@ const struct proc_boot tern_proc_pmix = {
     .leave = part,
     .psets = boot_psets,
     .pset_ranks = boot_pset_ranks,
+    .dynamic = &dynamic,
     .close = boot_close,
 };
