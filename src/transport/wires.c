@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -80,6 +81,9 @@ static int open_listed(const char *list)
     return dom_count ? 0 : err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names no transport that can be used%s", absent);
 }
 
+/* Somebody has died. */
+static void rouse(void) { bell_rouse(bell); }
+
 int wires_open(void)
 {
     int rc = open_listed(var_text(VAR_TRANSPORTS));
@@ -87,11 +91,13 @@ int wires_open(void)
     if (!near_count) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     if (!rc) rc = open_bell();
     if (!rc) proc_bell(shared_node_place(bell), bell->name);
+    if (!rc) watcher_wakes(rouse);
     return rc;
 }
 
 void wires_close(void)
 {
+    watcher_close();
     shared_close();
     bell_close(bell);
     bell = &own_bell;
