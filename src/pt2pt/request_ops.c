@@ -32,6 +32,8 @@ void pt_recall(const struct request *r)
 {
     if (!err_is_of_peer(r->result.error)) return;
     if (r->peer && (r->peer->lost || r->peer->flags & PEER_OVER)) pt_lost_words(r, r->peer);
+    else if (r->peer && err_code() != r->result.error) /* the helper has found its memory gone, before it was lost */
+        err_set(r->result.error, "rank %u of the job has died", r->peer->index);
 }
 
 struct many {
