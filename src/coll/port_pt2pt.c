@@ -6,7 +6,7 @@
  *     | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |   of the collectives that follow each other
  *     | 1 | number, 15 bits     | tag of the operation, 16 bits |   of a persistent collective (persist.c)
  *
- * The tag of the operation is mixed with the sign of the call (pt2pt/calls.h), so
+ * The tag of the operation is mixed with the sign of the call (pt2pt/call_log.h), so
  * that no message meets another call. So the messages of collectives that are in flight on a communicator at the same
  * time cannot meet, nor meet those of comm/talk.h (0, 1). INT32_MIN and MPI_ANY_TAG are no tags (match.h), so numbers
  * are neither 0 nor all ones.

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
-#include "pt2pt/calls.h"
+#include "pt2pt/call_log.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -189,7 +189,7 @@ static void doubt_receive(void *what, int src, int tag, void *arg)
     if (src < 0 || w->found || w->asked == src + 1) return;
     struct peer *p = pt_gone_by(comm_index(w->pt->comm, src));
     if (!p) {
-        pt_calls_ask(w->pt->comm, src);
+        pt_call_log_ask(w->pt->comm, src);
         w->asked = src + 1;
     } else if (is_final(p)) {
         w->peer = p;
@@ -221,7 +221,7 @@ static void doubt_sends(struct lane *l)
         if (p && is_final(p))
             end(r, p);
         else if (!p && is_unmatched(r))
-            pt_calls_ask(r->comm, r->rank);
+            pt_call_log_ask(r->comm, r->rank);
     }
 }
 

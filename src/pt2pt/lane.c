@@ -10,7 +10,7 @@
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
-#include "pt2pt/calls.h"
+#include "pt2pt/call_log.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
@@ -322,7 +322,7 @@ static inline int turn(struct lane *l, int budget)
 {
     int n = wires_progress(budget);
     if (unlikely(!list_empty(&l->lost))) n += pt_end_lost_peers(l);
-    if (unlikely(l->clashes)) n += pt_calls_end(l);
+    if (unlikely(l->clashes)) n += pt_call_log_end(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);

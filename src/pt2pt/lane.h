@@ -63,7 +63,7 @@ struct lane_poller {
     /* The helper has just been armed, by a caller that does not look itself: wakes the others who can go on instead.
      * True: there is something that only this process's helper may do. May be NULL: nobody has to */
     bool (*armed)(struct lane_poller *);
-    void (*doubt)(struct lane_poller *); /* a wait lasts: asks the processes that it waits for (calls.h). May be NULL */
+    void (*doubt)(struct lane_poller *); /* a wait lasts: asks the processes that it waits for (call_log.h). May be NULL */
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     uint32_t counted[2]; /* as what in each of them, see gate_enter; 0: no thread of this process sleeps */
 };
@@ -100,7 +100,7 @@ struct lane {
     struct ids ids;      /* requests that peers know of */
     struct link lost;    /* struct peer.in_lost: given up, their operations are to be ended */
     uint32_t lost_count; /* peers given up so far */
-    uint32_t clashes;    /* communicators whose collectives are over, and whose messages may have to be ended for that (calls.h) */
+    uint32_t clashes;    /* communicators whose collectives are over, and whose messages may have to be ended for that (call_log.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link incoming; /* requests: large receives being copied here */

@@ -184,7 +184,7 @@ static void open_quick_way(struct node *n)
 void node_make(struct node *n)
 {
     if (!n->error && n->place > 1) n->error = attach(n);
-    if (n->error) pt_calls_give_up(n->comm, n->error);
+    if (n->error) pt_call_log_give_up(n->comm, n->error);
     n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
     open_quick_way(n);
 }

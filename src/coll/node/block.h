@@ -197,10 +197,10 @@ struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bo
 
 /*
  * The way that an operation takes, which is part of its sign: what one rank says on its way is nothing to others on
- * another one. Signs are those of calls (pt2pt/calls.h).
+ * another one. Signs are those of calls (pt2pt/call_log.h).
  */
 enum node_way { NODE_BY_SLOTS = 0, NODE_BY_PLACES = 0x5bd1e995, NODE_BY_PAIRS = 0x2c1b3c6d };
-static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->calls->history + (way << 32); }
+static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->call_log->history + (way << 32); }
 
 /* What the flags of an operation are: number and sign. Taken before anything of it is left, or looked for. */
 static inline uint64_t node_take_sign(struct node *n, uint32_t seq, uint64_t sign)
@@ -210,7 +210,7 @@ static inline uint64_t node_take_sign(struct node *n, uint32_t seq, uint64_t sig
 static inline uint64_t node_flag(const struct node *n, uint32_t seq) { return n->flag[seq % NODE_K]; }
 
 /* 0, or the code for which collectives of the communicator are over, with words. */
-static inline int node_failed(const struct node *n) { return pt_calls_error(n->comm); }
+static inline int node_failed(const struct node *n) { return pt_call_log_error(n->comm); }
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
 enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
