@@ -135,7 +135,7 @@ static void want(uint32_t rank)
     if (self.nask[node] == ASK_MAX) send_asks(node);
 }
 
-/* ---- the bell ---- */
+/* ---- cards that ranks want ---- */
 
 static void take_bits(uint32_t first, uint64_t bits)
 {
@@ -149,7 +149,7 @@ static void take_bits(uint32_t first, uint64_t bits)
     }
 }
 
-static void on_bell(evutil_socket_t fd, short what, void *arg)
+static void on_wanted(evutil_socket_t fd, short what, void *arg)
 {
     char bytes[4096];
     uint32_t size = (uint32_t)self.job->size;
@@ -170,7 +170,7 @@ void cards_end(int rank)
 int cards_open(struct job *j)
 {
     if (j->nnodes == 1 || j->node == NODE_NONE) return 0;
-    int rc = block_open_bell(&j->block);
+    int rc = block_open_wanted_pipe(&j->block);
     if (rc) return rc;
     self.job = j;
     self.waiting = xcalloc((size_t)launch_nlocal(j), sizeof(struct waiter *));
@@ -178,7 +178,7 @@ int cards_open(struct job *j)
     self.nask = xcalloc((size_t)j->nnodes, sizeof *self.nask);
     tree_handlers[TREE_CARD_ASK] = on_ask;
     tree_handlers[TREE_CARD] = on_card;
-    struct event *e = event_new(j->base, j->block.bell[0], EV_READ | EV_PERSIST, on_bell, NULL);
+    struct event *e = event_new(j->base, j->block.wanted_pipe[0], EV_READ | EV_PERSIST, on_wanted, NULL);
     if (e) event_add(e, NULL);
     return 0;
 }

@@ -9,7 +9,7 @@
 
 #include "mpiexec/launch.h"
 
-/* In a process that serves one node of several: makes the bell, listens to it, takes the messages of other nodes. To be
+/* In a process that serves one node of several: makes the pipe of wanted cards, listens to it, takes the messages of other nodes. To be
  * called when the block and the event loop are there, before ranks start. 0 or an exit code after saying why. */
 int cards_open(struct job *);
 
