@@ -263,7 +263,7 @@ static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source)
     return p && p->lost && !(p->flags & PEER_LEFT) ? p : NULL;
 }
 
-int pt_hopeless(struct pt_comm *pt, uint64_t ctx, int source, struct peer **who_p)
+int pt_source_lost(struct pt_comm *pt, uint64_t ctx, int source, struct peer **who_p)
 {
     struct peer *p = awaited(pt, ctx, source);
     *who_p = p;

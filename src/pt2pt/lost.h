@@ -46,7 +46,7 @@ void pt_end_lost(struct request *, struct peer *p) TERN_COLD;
 int pt_lost_words(const struct request *, const struct peer *p) TERN_COLD;
 
 /* A receive or probe from `source` in context `ctx` found nothing: 0 if it may wait, else TERN_ERR_PEER with words. */
-int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, struct peer **who_p) TERN_COLD;
+int pt_source_lost(struct pt_comm *, uint64_t ctx, int source, struct peer **who_p) TERN_COLD;
 
 /* A communicator is made: members may be lost already, or out of reach. */
 void pt_lost_members(struct pt_comm *) TERN_COLD;

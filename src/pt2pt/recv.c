@@ -260,7 +260,7 @@ void pt_recv_start(struct request *r)
         pt_take_body(r, b);
         return;
     }
-    int rc = unlikely(r->comm->pt->gone) ? pt_hopeless(r->comm->pt, r->ctx, r->rank, &r->peer) : 0;
+    int rc = unlikely(r->comm->pt->gone) ? pt_source_lost(r->comm->pt, r->ctx, r->rank, &r->peer) : 0;
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
 }

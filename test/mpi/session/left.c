@@ -33,7 +33,7 @@ static void one(int which)
         return;
     default:
         rc = MPI_Isend(large, LARGE, MPI_BYTE, 0, 5, comm, &req);
-        FAILS(rc ? rc : MPI_Wait(&req, MPI_STATUS_IGNORE)); /* one that is hopeless at its start is no request */
+        FAILS(rc ? rc : MPI_Wait(&req, MPI_STATUS_IGNORE)); /* one that cannot be matched at its start is no request */
     }
 }
 
