@@ -92,7 +92,7 @@ struct lane {
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit, store;  /* TERN_EAGER_CREDIT, TERN_EAGER_STORE */
-    int64_t spare;          /* bytes of `store` that are in no peer's window (credit.c) */
+    int64_t spare;          /* bytes of `store` that are in no peer's quota (credit.c) */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
     int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */

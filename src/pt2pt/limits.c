@@ -26,6 +26,6 @@ const struct limits *limits_find(struct peer *p)
 {
     const struct limits *l = table;
     while (l->transport && strcmp(l->transport, p->ep.ops->name)) l++;
-    peer_learn_window(p);
+    peer_learn_quota(p);
     return p->limits = l;
 }

@@ -19,7 +19,7 @@
 
 struct settings {
     uint64_t compared;    /* peer_settings */
-    int64_t first_window; /* of its peers: what each may send before it is given more */
+    int64_t first_quota; /* of its peers: what each may send before it is given more */
 };
 static_assert(sizeof(struct settings) == 16 && sizeof SETTINGS == 3 + 1, "the lengths in put_card");
 
@@ -37,7 +37,7 @@ static int put_card(void)
 {
     uint8_t card[CARD_MAX] = "\3" SETTINGS "\20";
     size_t n = sizeof "\3" SETTINGS "\20" - 1;
-    struct settings own = {peer_settings, peer_first_window()};
+    struct settings own = {peer_settings, peer_first_quota()};
     memcpy(card + n, &own, sizeof own);
     int all = wires_cards(card, n + sizeof own, sizeof card);
     return all < 0 ? all : proc_card_put(card, (size_t)all);
@@ -69,7 +69,7 @@ void peer_close(void)
     wires_close();
 }
 
-int64_t peer_first_window(void)
+int64_t peer_first_quota(void)
 {
     int64_t others = peer_count > 1 ? peer_count - 1 : 1;
     return min_int64(var_int(VAR_EAGER_STORE) / 2 / others, var_int(VAR_EAGER_CREDIT));
@@ -90,8 +90,8 @@ struct peer *peer_of_sender(uint32_t index)
     }
     memset(p, 0, sizeof *p);
     p->index = index;
-    p->window = peer_first_window();
-    p->due = p->window / 2;
+    p->quota = peer_first_quota();
+    p->due = p->quota / 2;
     p->short_max = -1;
     list_init(&p->pending_head);
     list_init(&p->in_pending);
@@ -134,20 +134,20 @@ static bool settings_on(const uint8_t *card, size_t n, struct settings *s)
     return true;
 }
 
-static void learn_window(struct peer *p, const uint8_t *card, size_t n)
+static void learn_quota(struct peer *p, const uint8_t *card, size_t n)
 {
     struct settings s;
-    if (p->flags & PEER_WINDOW_KNOWN || !settings_on(card, n, &s)) return;
-    p->flags |= PEER_WINDOW_KNOWN;
-    p->window_there += s.first_window;
-    p->credit += s.first_window;
+    if (p->flags & PEER_QUOTA_KNOWN || !settings_on(card, n, &s)) return;
+    p->flags |= PEER_QUOTA_KNOWN;
+    p->quota_there += s.first_quota;
+    p->credit += s.first_quota;
 }
 
-void peer_learn_window(struct peer *p)
+void peer_learn_quota(struct peer *p)
 {
     uint8_t card[CARD_MAX];
-    int n = p->flags & PEER_WINDOW_KNOWN ? 0 : proc_card_get(p->index, card, sizeof card);
-    if (n > 0) learn_window(p, card, (size_t)n);
+    int n = p->flags & PEER_QUOTA_KNOWN ? 0 : proc_card_get(p->index, card, sizeof card);
+    if (n > 0) learn_quota(p, card, (size_t)n);
 }
 
 struct peer *peer_connect(uint32_t index)
@@ -165,7 +165,7 @@ struct peer *peer_connect(uint32_t index)
     size_t len;
     const uint8_t *part = wires_card_part(card, (size_t)n, d->ops->name, &len);
     if (d->ops->ep_open(d->dom, p, part, len, &p->ep)) return NULL;
-    learn_window(p, card, (size_t)n);
+    learn_quota(p, card, (size_t)n);
     return p;
 }
 

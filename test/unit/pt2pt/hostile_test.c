@@ -58,8 +58,8 @@ static void forgive(void)
     world->pt->lost = NULL;
     world->pt->untold = false;
     world->pt->gone = 0;
-    from->credit = from->window_there;
-    from->due = from->window / 2;
+    from->credit = from->quota_there;
+    from->due = from->quota / 2;
     for (struct match_body *b; (b = match_take(&world->pt->match[PT_USER], MATCH_ANY_SOURCE, MATCH_ANY_TAG));)
         pt_drop_body(b);
 }
