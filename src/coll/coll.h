@@ -56,7 +56,7 @@ int coll_run(struct comm *, const struct coll_call *);
 /*
  * Starts the operation; *req_p (of kind REQ_COLL, the caller's) completes when it has ended here, by whatever progress
  * the process makes. The arrays of the call may be reused on return; types and operator are kept; buffers belong to the
- * operation until completion. Any number may be in flight on a communicator, among blocking ones, as long as all ranks
+ * operation until completion. Any number may be pending on a communicator, among blocking ones, as long as all ranks
  * call them in the same order.
  */
 int coll_start(struct comm *, const struct coll_call *, struct request **req_p);

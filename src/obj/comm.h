@@ -125,7 +125,7 @@ static inline struct comm *comm_ref(struct comm *c)
     handle_ref(&c->h);
     return c;
 }
-static inline void comm_unref(struct comm *c) /* frees with the last reference: operations in flight hold one */
+static inline void comm_unref(struct comm *c) /* frees with the last reference: operations pending hold one */
 {
     if (unlikely(handle_unref(&c->h))) comm_destroy(c);
 }

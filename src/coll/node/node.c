@@ -167,7 +167,7 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
         n->done = seq;
     } else {
         n->over |= 1u << (seq - n->done - 1);
-        if (!(n->over & 1)) return; /* others before it are still in flight */
+        if (!(n->over & 1)) return; /* others before it are still pending */
         for (; n->over & 1; n->over >>= 1) n->done++;
     }
     /* release: pairs with node_free_slots; our reads of the slots are over */
