@@ -67,9 +67,9 @@ void coll_call_open(void)
 void coll_call_note_any(const struct comm *c, const struct coll_call *a)
 {
     if (c->inter)
-        pt_calls_note(c->calls, (uint64_t)coll_noted_kind[a->kind] + 1, -1);
+        pt_call_log_note(c->call_log, (uint64_t)coll_noted_kind[a->kind] + 1, -1);
     else
-        coll_call_note(c->calls, a, coll_call_bytes(c, a));
+        coll_call_note(c->call_log, a, coll_call_bytes(c, a));
 }
 
 /* ---- shapes --------------------------------------------------------------------- */

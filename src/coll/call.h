@@ -46,14 +46,14 @@ enum { COLL_LAST_BARRIER = 1 };
  * lengths that differ, since their own differ, and others not: they have called the same. */
 extern TERN_HIDDEN const uint8_t coll_noted_kind[COLL_KINDS];
 
-/* Notes a call, which has been checked (pt2pt/calls.h). */
+/* Notes a call, which has been checked (pt2pt/call_log.h). */
 void coll_call_open(void); /* once, before the first one */
 /* With one group. The root of kinds that have none is 0. */
-static inline void coll_call_note(struct pt_calls *s, const struct coll_call *a, int64_t bytes)
+static inline void coll_call_note(struct pt_call_log *s, const struct coll_call *a, int64_t bytes)
 {
     uint64_t what = ((uint64_t)(uint32_t)a->root << 32) + coll_noted_kind[a->kind] + 1;
     if (a->op) what += (uint64_t)a->op->index << 8;
-    pt_calls_note(s, what, bytes);
+    pt_call_log_note(s, what, bytes);
 }
 
 /* The same whatever the communicator: between two groups, what root and bytes are depends on the group. */

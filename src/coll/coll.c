@@ -65,7 +65,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
         return NULL;
     }
     cc->slot_max = node_slot_max(c);
-    c->calls = &cc->calls;
+    c->call_log = &cc->call_log;
     atomic_store_explicit(&c->collective, !c->inter, memory_order_relaxed);
     c->coll = cc;
     pt_lost_calls(c);
@@ -81,8 +81,8 @@ static void comm_gone(struct comm *c)
     if (cc->node) cc->node_free(cc->node);
     /* From here on no thread that delivers a question about its calls finds them. */
     lane_enter(c->lane);
-    pt_calls_gone(c);
-    c->calls = NULL;
+    pt_call_log_gone(c);
+    c->call_log = NULL;
     lane_leave(c->lane);
     coll_cache_close(cc->cache);
     free(cc->schedules);
@@ -198,7 +198,7 @@ static TERN_COLD int check_comm(struct comm *c, const struct coll_call *a)
 {
     if (c->inter && !between_groups(a->kind))
         return err_set(TERN_ERR_COMM, "there is no %s on an intercommunicator", coll_kind_name(a->kind));
-    return coll_comm(c) && (!c->inter || coll_comm(c->within)) ? pt_calls_error(c) : err_code();
+    return coll_comm(c) && (!c->inter || coll_comm(c->within)) ? pt_call_log_error(c) : err_code();
 }
 
 /* The fast way in: one group, which has called collectives before, and can go on doing so. */
@@ -213,7 +213,7 @@ static inline int check(struct comm *c, const struct coll_call *a)
 /* A call has ended with `rc`: the reason is that of the communicator, if it has come to its end. */
 static inline int outcome(struct comm *c, int rc)
 {
-    int over = unlikely(rc) ? pt_calls_failed(c) : 0;
+    int over = unlikely(rc) ? pt_call_log_failed(c) : 0;
     return unlikely(over) ? over : rc;
 }
 
@@ -260,7 +260,7 @@ int coll_run(struct comm *c, const struct coll_call *a)
     if (unlikely(rc)) return rc;
     if (unlikely(c->inter)) return run_between(c, a);
     int64_t bytes = coll_call_bytes_within(c, a);
-    coll_call_note(c->calls, a, bytes);
+    coll_call_note(c->call_log, a, bytes);
     if (only_messages(c, a)) return run(c, a);
     return node_run(c, a, bytes, &rc) ? outcome(c, rc) : run(c, a);
 }
@@ -388,7 +388,7 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     int rc = coll_call_check(c, a);
     if (unlikely(rc)) return rc;
     int64_t bytes = coll_call_bytes_within(c, a);
-    coll_call_note(c->calls, a, bytes);
+    coll_call_note(c->call_log, a, bytes);
     if (likely(!has(c->coll->forced, a)) && node_start(c, a, bytes, req_p)) return 0;
     return start_long(c, a, req_p);
 }

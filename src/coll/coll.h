@@ -20,7 +20,7 @@
 
 #include "coll/alg/alg.h"
 #include "obj/comm.h"
-#include "pt2pt/calls.h"
+#include "pt2pt/call_log.h"
 #include "type/op.h"
 
 struct request;
@@ -56,7 +56,7 @@ int coll_run(struct comm *, const struct coll_call *);
 /*
  * Starts the operation; *req_p (of kind REQ_COLL, the caller's) completes when it has ended here, by whatever progress
  * the process makes. The arrays of the call may be reused on return; types and operator are kept; buffers belong to the
- * operation until completion. Any number may be in flight on a communicator, among blocking ones, as long as all ranks
+ * operation until completion. Any number may be pending on a communicator, among blocking ones, as long as all ranks
  * call them in the same order.
  */
 int coll_start(struct comm *, const struct coll_call *, struct request **req_p);
@@ -96,7 +96,7 @@ struct coll_comm {
     uint32_t forced, tabled;  /* operations, a bit each: that go by messages in any case; for which the user's table is asked */
     int64_t slot_max;         /* the largest contribution that goes through the node's slots */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags (coll_number) */
-    struct pt_calls calls;    /* what has been called: comm.calls */
+    struct pt_call_log call_log; /* what has been called: comm.call_log */
     void *node;               /* the node-local fast path's */
     void (*node_free)(void *node);
     struct schedule_numbers *schedules; /* of users (schedule.h); malloc'ed, NULL: there were none */
@@ -112,7 +112,7 @@ struct coll_comm {
 /* The number of the next collective by messages: its place in the order, and in the upper half the sign of the call. */
 static inline uint32_t coll_number(struct coll_comm *k)
 {
-    return (k->seq++ & 0xffff) | (uint32_t)(k->calls.history >> 48 << 16);
+    return (k->seq++ & 0xffff) | (uint32_t)(k->call_log.history >> 48 << 16);
 }
 
 /* coll_prepare by messages in any case, of a call that is part of another one or has been noted. The second: for a

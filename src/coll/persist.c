@@ -99,7 +99,7 @@ static int open_numbers(struct comm *c)
 static void ended(struct goal_frame *f)
 {
     struct request *r = f->owner;
-    int over = f->status ? pt_calls_failed(r->comm) : 0;
+    int over = f->status ? pt_call_log_failed(r->comm) : 0;
     lane_finish(r, over ? over : f->status);
 }
 

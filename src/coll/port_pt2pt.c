@@ -6,8 +6,8 @@
  *     | 0 | 0 | seq modulo 2^14 | tag of the operation, 16 bits |   of the collectives that follow each other
  *     | 1 | number, 15 bits     | tag of the operation, 16 bits |   of a persistent collective (persist.c)
  *
- * The tag of the operation is mixed with the sign of the call (pt2pt/calls.h), so
- * that no message meets another call. So the messages of collectives that are in flight on a communicator at the same
+ * The tag of the operation is mixed with the sign of the call (pt2pt/call_log.h), so
+ * that no message meets another call. So the messages of collectives that are pending on a communicator at the same
  * time cannot meet, nor meet those of comm/talk.h (0, 1). INT32_MIN and MPI_ANY_TAG are no tags (match.h), so numbers
  * are neither 0 nor all ones.
  *
@@ -183,7 +183,7 @@ static void message_done(struct request *r)
         lane_defer(c->comm->lane, r);
         return;
     }
-    r->done = NULL; /* what still has one is in flight, for port_cancel */
+    r->done = NULL; /* what still has one is pending, for port_cancel */
     if (unlikely(m->bounce)) unbounce(c->goal, m);
     goal_op_done(c->goal, m->op, r->result.error);
 }

@@ -251,7 +251,7 @@ static struct comm *to_end(const char *call, const MPI_Comm *comm, const char *w
     return c && !c->predefined ? c : NULL;
 }
 
-/* What freeing and disconnecting have in common; operations in flight keep the object until they are done. */
+/* What freeing and disconnecting have in common; operations pending keep the object until they are done. */
 static int let_go(const char *call, struct comm *c, MPI_Comm *comm)
 {
     int rc = comm_attrs_delete(c);

@@ -24,7 +24,7 @@ int block_open(struct block *b, const char *job, int size, const uint8_t secret[
 {
     uint64_t place_off, card_off, pset_off = job_layout((uint32_t)size, &place_off, &card_off);
     uint64_t bytes = pset_off + round_up(pset_bytes, 4096);
-    b->bell[0] = b->bell[1] = b->memory = -1;
+    b->wanted_pipe[0] = b->wanted_pipe[1] = b->memory = -1;
     b->fd = memfd_create("tern-job", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (b->fd < 0) return refuse("memfd_create");
     b->fd = memfile_move_up(b->fd);
@@ -48,12 +48,12 @@ int block_open(struct block *b, const char *job, int size, const uint8_t secret[
     return 0;
 }
 
-int block_open_bell(struct block *b)
+int block_open_wanted_pipe(struct block *b)
 {
-    if (pipe2(b->bell, O_CLOEXEC | O_NONBLOCK)) return refuse("pipe");
-    b->bell[1] = memfile_move_up(b->bell[1]);
-    b->head->bell = b->bell[1];
-    b->head->bell_id = memfile_id_of(b->bell[1]);
+    if (pipe2(b->wanted_pipe, O_CLOEXEC | O_NONBLOCK)) return refuse("pipe");
+    b->wanted_pipe[1] = memfile_move_up(b->wanted_pipe[1]);
+    b->head->wanted_pipe = b->wanted_pipe[1];
+    b->head->wanted_pipe_id = memfile_id_of(b->wanted_pipe[1]);
     return 0;
 }
 

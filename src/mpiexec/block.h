@@ -10,7 +10,7 @@ struct block {
     char id[40]; /* the value of JOB_ENV_ID, by which ranks that have lost the descriptor find the block again */
     int fd; /* the ranks inherit it under the same number, which is none of the small ones programs use */
     struct job_head *head;
-    int bell[2]; /* the pipe by which ranks say that a card is wanted: [0] is ours, [1] is inherited; -1: one node */
+    int wanted_pipe[2]; /* the pipe by which ranks say that a card is wanted: [0] is ours, [1] is inherited; -1: one node */
     int memory;  /* with a slot for each rank of the node, inherited as well; -1: none */
 };
 
@@ -19,8 +19,8 @@ struct block {
 int block_open(struct block *, const char *job, int size, const uint8_t secret[32], const char *psets,
                size_t pset_bytes);
 
-/* Gives the ranks a bell to ring, in a job of several nodes. Same result. */
-int block_open_bell(struct block *);
+/* Makes that pipe, in a job of several nodes. Same result. */
+int block_open_wanted_pipe(struct block *);
 
 /* Gives the ranks a file of memory for their segments, of which nothing is used yet. Without one they make files of
  * their own, which each needs the right to open. */

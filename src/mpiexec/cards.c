@@ -145,7 +145,7 @@ static void want(uint32_t rank)
     if (self.nask[node] == ASK_MAX) send_asks(node);
 }
 
-/* ---- the bell ---- */
+/* ---- cards that ranks want ---- */
 
 static void take_bits(uint32_t first, uint64_t bits)
 {
@@ -169,7 +169,7 @@ void cards_look(void)
     for (int i = 0; i < self.job->nnodes; i++) send_asks(i);
 }
 
-static void on_bell(evutil_socket_t fd, short what, void *arg)
+static void on_wanted(evutil_socket_t fd, short what, void *arg)
 {
     char bytes[4096];
     (void)what, (void)arg;
@@ -185,7 +185,7 @@ void cards_end(int rank)
 int cards_open(struct job *j)
 {
     if (j->node == NODE_NONE) return 0;
-    int rc = j->nnodes > 1 ? block_open_bell(&j->block) : 0;
+    int rc = j->nnodes > 1 ? block_open_wanted_pipe(&j->block) : 0;
     if (rc) return rc;
     self.job = j;
     self.waiting = xcalloc((size_t)launch_nlocal(j), sizeof(struct waiter *));
@@ -194,7 +194,7 @@ int cards_open(struct job *j)
     if (j->nnodes == 1) return 0;
     tree_handlers[TREE_CARD_ASK] = on_ask;
     tree_handlers[TREE_CARD] = on_card;
-    struct event *e = event_new(j->base, j->block.bell[0], EV_READ | EV_PERSIST, on_bell, NULL);
+    struct event *e = event_new(j->base, j->block.wanted_pipe[0], EV_READ | EV_PERSIST, on_wanted, NULL);
     if (e) event_add(e, NULL);
     return 0;
 }

@@ -9,12 +9,12 @@
 
 #include "mpiexec/launch.h"
 
-/* In a process that serves a node; if it is one of several, makes the bell, listens to it, takes the messages of other
+/* In a process that serves a node; if it is one of several, makes the pipe of wanted cards, listens to it, takes the messages of other
  * nodes. To be called when the block and the event loop are there, before ranks start. 0 or an exit code after saying
  * why. */
 int cards_open(struct job *);
 
-/* A rank says that its card is there, without the bell, or rings it: looks at all wanted bits. */
+/* A rank says that its card is there, by a question, or by the pipe: looks at all wanted bits. */
 void cards_look(void);
 
 /* The card of a rank of this node: `done` is called once, now or when the card is there; without bytes when the rank has

@@ -147,7 +147,7 @@ int start_rank(struct job *j, struct rank *r, const struct strv *env, int in)
                      .mask = &j->signal_mask,
                      .nofile = &j->nofile,
                      .launcher = getpid(),
-                     .inherited = {j->block.fd, j->block.bell[1], j->block.memory},
+                     .inherited = {j->block.fd, j->block.wanted_pipe[1], j->block.memory},
                      .group = &j->guard.page->groups.id[r->rank]};
     pid_t pid = -1;
     bool merge = j->spec->out.merge;

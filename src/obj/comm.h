@@ -36,7 +36,7 @@ struct lane;
 struct machine_place;
 struct pt_comm;
 struct coll_comm;
-struct pt_calls;
+struct pt_call_log;
 struct group;
 struct session;
 
@@ -54,7 +54,7 @@ struct comm {
     struct comm *within;   /* of an intercommunicator: the local group's own, for its part of collective work */
     struct coll_comm *coll; /* schedules and node-local memory (src/coll), NULL until the first collective */
     _Atomic bool collective;  /* there are `coll` and `calls`, they have not failed, and it has one group: the fast way in */
-    struct pt_calls *calls;   /* part of coll: the collectives called so far (src/pt2pt/calls.h), or NULL */
+    struct pt_call_log *call_log; /* part of coll: the collectives called so far (src/pt2pt/call_log.h), or NULL */
     struct errhandler *errh;
     struct session *session; /* that it was made from, referred to; NULL: of the world model */
     bool inter;
@@ -125,7 +125,7 @@ static inline struct comm *comm_ref(struct comm *c)
     handle_ref(&c->h);
     return c;
 }
-static inline void comm_unref(struct comm *c) /* frees with the last reference: operations in flight hold one */
+static inline void comm_unref(struct comm *c) /* frees with the last reference: operations pending hold one */
 {
     if (unlikely(handle_unref(&c->h))) comm_destroy(c);
 }

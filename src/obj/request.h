@@ -1,5 +1,5 @@
 /*
- * request.h - one operation in flight, and what is said of it when it is over.
+ * request.h - one operation pending, and what is said of it when it is over.
  *
  * The fields up to `done` are common; the rest belongs to the layer whose kind the
  * request has. Blocking calls use a request on their stack.
@@ -62,7 +62,7 @@ struct request {
     uint8_t mode; /* enum pt_mode of a send */
     uint16_t flags;
     struct request_result result;
-    struct comm *comm;                 /* holds a reference while in flight */
+    struct comm *comm;                 /* holds a reference while pending */
     void (*done)(struct request *);    /* called once at completion, before `complete` is set; may be NULL */
     void *owner;                       /* of whoever set `done` */
 

@@ -30,15 +30,15 @@
  *     node of the reader                                      node of the owner
  *
  *     reader: state EMPTY -> WANTED (compare and exchange),
- *             wanted bit, a byte into the bell, sleeps
+ *             wanted bit, a byte into the pipe, sleeps
  *     launcher: takes the bit --------- "card of r?" -------> launcher: state EMPTY -> WANTED, remembers who asks;
  *                                                             it is HERE already: answers at once
  *                                                             owner: data, state -> HERE; it was WANTED: its own
- *                                                             wanted bit, a byte into the bell
+ *                                                             wanted bit, a byte into the pipe
  *     launcher: data, state -> HERE, <------- card ---------- launcher: takes the bit, answers all who asked
  *             wakes the sleepers
  *
- * The bell is a pipe that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
+ * The pipe (wanted_pipe) is one that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
  * asked for costs nothing.
  *
  * Death. When a process has ended without MPI_Finalize and the job goes on, the launcher of each node adds its rank to
@@ -95,9 +95,9 @@ struct job_head {
     _Atomic uint32_t aborted;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
-    int32_t bell;   /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
+    int32_t wanted_pipe;   /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
     int32_t memory; /* the descriptor of the memfd with a slot for each rank of the node, by its local rank; 0: none */
-    uint64_t memory_id, bell_id; /* what is behind the two (memfile_id_of) */
+    uint64_t memory_id, wanted_pipe_id; /* what is behind the two (memfile_id_of) */
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
     _Atomic uint64_t host;
     _Atomic uint32_t apart;

@@ -21,8 +21,8 @@
 static struct job_head *job;
 static uint32_t my_rank;
 static uint32_t my_turn; /* job_card.turns once the card is put: how many processes have been this rank */
-static int bell;         /* by which the launcher is told of wanted bits, 0: there is none */
-static uint64_t bell_id;
+static int wanted_pipe;       /* by which the launcher is told of wanted bits, 0: there is none */
+static uint64_t wanted_pipe_id;
 static struct proc_shared shared; /* fd -1: there is none */
 
 static bool block_ok(const struct job_head *j, uint64_t bytes, uint32_t rank)
@@ -103,12 +103,12 @@ static void open_shared(int launcher)
                                   .fresh = !atomic_load_explicit(&job_cards(job)[my_rank].turns, memory_order_relaxed)};
 }
 
-static void open_bell(int launcher)
+static void open_wanted_pipe(int launcher)
 {
     struct stat st;
-    bell = job->bell ? inherit_fd(job->bell, job->bell_id, launcher) : 0;
-    if (bell <= 0 || fstat(bell, &st) || !S_ISFIFO(st.st_mode)) bell = 0;
-    bell_id = bell ? memfile_id_of(bell) : 0;
+    wanted_pipe = job->wanted_pipe ? inherit_fd(job->wanted_pipe, job->wanted_pipe_id, launcher) : 0;
+    if (wanted_pipe <= 0 || fstat(wanted_pipe, &st) || !S_ISFIFO(st.st_mode)) wanted_pipe = 0;
+    wanted_pipe_id = wanted_pipe ? memfile_id_of(wanted_pipe) : 0;
 }
 
 static int native_open(struct proc_info *p)
@@ -123,7 +123,7 @@ static int native_open(struct proc_info *p)
     my_rank = (uint32_t)rank;
     my_turn = 0;
     open_shared(launcher);
-    open_bell(launcher);
+    open_wanted_pipe(launcher);
     channel_open(job, my_rank);
     const struct job_place *me = &job_places(job)[rank];
     snprintf(p->job, sizeof p->job, "%.*s", (int)sizeof job->name, job->name);
@@ -145,9 +145,9 @@ static int native_open(struct proc_info *p)
 /* ---- cards ---- */
 
 /* A program may have closed what it did not open, and the number may be one of its own files now. */
-static bool bell_is_there(void) { return bell && memfile_id_of(bell) == bell_id; }
+static bool wanted_pipe_is_there(void) { return wanted_pipe && memfile_id_of(wanted_pipe) == wanted_pipe_id; }
 
-/* In a job of one node, which has no bell: only other jobs want cards by the launcher. */
+/* In a job of one node, which has no pipe of wanted cards: only other jobs want cards by the launcher. */
 static int ask_to_look(void)
 {
     struct channel_answer a;
@@ -156,19 +156,19 @@ static int ask_to_look(void)
     return rc;
 }
 
-/* Has the launcher look at the card of a rank. A full bell rings already. */
+/* Has the launcher look at the card of a rank. A full pipe has told it already. */
 static int tell_launcher(uint32_t rank)
 {
     ssize_t n;
     /* release: pairs with the launcher's acquire, after which it looks at the card's state */
     atomic_fetch_or_explicit(&job_wanted(job)[rank / 64], (uint64_t)1 << rank % 64, memory_order_release);
-    if (!job->bell) return ask_to_look();
-    if (!bell_is_there())
+    if (!job->wanted_pipe) return ask_to_look();
+    if (!wanted_pipe_is_there())
         return err_set(TERN_ERR_SYSTEM,
                        "the descriptor %d, which leads to the launcher, is not open any more: the address of rank %u "
                        "cannot be asked for (does the program close descriptors that it did not open?)",
-                       job->bell, rank);
-    do n = write(bell, "", 1);
+                       job->wanted_pipe, rank);
+    do n = write(wanted_pipe, "", 1);
     while (n < 0 && errno == EINTR);
     return n < 0 && errno != EAGAIN ? err_sys("cannot ask the launcher for the address of rank %u", rank) : 0;
 }
@@ -200,7 +200,7 @@ static int native_card_put(const void *card, size_t len)
 static int want_card(struct job_card *c, uint32_t rank)
 {
     uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire), empty = JOB_CARD_EMPTY;
-    bool ask = state == JOB_CARD_EMPTY && job->bell && job_places(job)[rank].node != job->node &&
+    bool ask = state == JOB_CARD_EMPTY && job->wanted_pipe && job_places(job)[rank].node != job->node &&
                atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed,
                                                        memory_order_relaxed);
     return ask ? tell_launcher(rank) : 0;

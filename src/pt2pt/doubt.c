@@ -4,7 +4,7 @@
 #include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
-#include "pt2pt/calls.h"
+#include "pt2pt/call_log.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -128,7 +128,7 @@ static bool is_unmatched(struct request *r)
 }
 
 /* Who keeps the request from ever being complete; NULL: nobody, as far as is known. */
-static struct peer *hopeless(struct request *r)
+static struct peer *partner_gone(struct request *r)
 {
     if (request_is_complete(r)) return NULL;
     if (r->kind == REQ_SEND) return is_unmatched(r) ? pt_gone_by(r->peer->index) : NULL;
@@ -153,9 +153,9 @@ void pt_doubt_requests(int n, struct request *const req[], bool all)
 {
     bool hope = false;
     if (lane0.over) return;
-    for (int i = 0; i < n; i++) hope |= req[i] && !request_is_complete(req[i]) && !hopeless(req[i]);
+    for (int i = 0; i < n; i++) hope |= req[i] && !request_is_complete(req[i]) && !partner_gone(req[i]);
     for (int i = 0; i < n && (all || !hope); i++) {
-        struct peer *p = req[i] ? hopeless(req[i]) : NULL;
+        struct peer *p = req[i] ? partner_gone(req[i]) : NULL;
         if (p) end(req[i], p);
     }
 }
@@ -187,7 +187,7 @@ static void doubt_receive(void *what, int src, int tag, void *arg)
     if (src < 0 || w->found || w->asked == src + 1) return;
     struct peer *p = pt_gone_by(comm_index(w->pt->comm, src));
     if (!p) {
-        pt_calls_ask(w->pt->comm, src);
+        pt_call_log_ask(w->pt->comm, src);
         w->asked = src + 1;
     } else if (is_final(p)) {
         w->peer = p;
@@ -197,7 +197,7 @@ static void doubt_receive(void *what, int src, int tag, void *arg)
 
 /* Takes those that will not come out of matching; they are ended later, since that may start others, or end
  * communicators. */
-static void doubt_receives(struct pt_comm *pt, struct link *doomed)
+static void doubt_receives(struct pt_comm *pt, struct link *to_end)
 {
     while (pt->comm) {
         struct walk w = {.pt = pt};
@@ -205,7 +205,7 @@ static void doubt_receives(struct pt_comm *pt, struct link *doomed)
         if (!w.found) return;
         match_cancel(&pt->match[PT_COLL], w.found);
         w.found->peer = w.peer;
-        list_push(doomed, &w.found->link);
+        list_push(to_end, &w.found->link);
     }
 }
 
@@ -215,17 +215,17 @@ static void doubt_sends(struct lane *l)
     for (struct id_entry *e; (e = ids_next(&l->ids, NULL, &at)); at++) {
         struct request *r = e->request;
         if (!r || r->kind != REQ_SEND || !(r->ctx & CTX_COLL)) continue;
-        struct peer *p = hopeless(r);
+        struct peer *p = partner_gone(r);
         if (p && is_final(p))
             end(r, p);
         else if (!p && is_unmatched(r))
-            pt_calls_ask(r->comm, r->rank);
+            pt_call_log_ask(r->comm, r->rank);
     }
 }
 
 void pt_doubt(struct lane *l)
 {
-    struct link doomed = LIST_INIT(doomed);
+    struct link to_end = LIST_INIT(to_end);
     find_leavers();
     list_each(b, next_b, &l->pollers)
     {
@@ -233,8 +233,8 @@ void pt_doubt(struct lane *l)
         if (p->doubt) p->doubt(p);
     }
     for (uint32_t i = 0; i <= l->ctx_mask; i++)
-        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) doubt_receives(pt, &doomed);
-    for (struct link *a; (a = list_pop(&doomed));) {
+        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) doubt_receives(pt, &to_end);
+    for (struct link *a; (a = list_pop(&to_end));) {
         struct request *r = container_of(a, struct request, link);
         pt_end_lost(r, r->peer);
     }

@@ -21,7 +21,7 @@
  * posted. If a call waits for any one of several requests, they are failed only when none of them can complete.
  * Messages of collectives cannot be cancelled, so they are failed whether a thread waits for them or not.
  *
- * Where a collective is awaited, the question says which one, and who is asked compares (calls.h); that is so for what
+ * Where a collective is awaited, the question says which one, and who is asked compares (call_log.h); that is so for what
  * goes through the shared slots of a node, too.
  *
  * Not found out: receives from any source; calls that look without waiting (MPI_Test in a loop); a process that has

@@ -10,7 +10,7 @@
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
-#include "pt2pt/calls.h"
+#include "pt2pt/call_log.h"
 #include "pt2pt/disconnect.h"
 #include "pt2pt/protocol.h"
 
@@ -340,7 +340,7 @@ static TERN_COLD int do_chore(struct lane *l)
 static TERN_COLD int end_all(struct lane *l)
 {
     int n = pt_end_lost_peers(l);
-    return n + pt_calls_end(l);
+    return n + pt_call_log_end(l);
 }
 
 static inline int turn(struct lane *l, int budget)

@@ -64,7 +64,7 @@ struct lane_poller {
     /* The helper has just been armed, by a caller that does not look itself: wakes the others who can go on instead.
      * True: there is something that only this process's helper may do. May be NULL: nobody has to */
     bool (*armed)(struct lane_poller *);
-    void (*doubt)(struct lane_poller *); /* a wait lasts: asks the processes that it waits for (calls.h). May be NULL */
+    void (*doubt)(struct lane_poller *); /* a wait lasts: asks the processes that it waits for (call_log.h). May be NULL */
     struct gate *gate[2];              /* where sleepers are counted; NULL: one less */
     uint32_t counted[2]; /* as what in each of them, see gate_enter; 0: no thread of this process sleeps */
 };
@@ -93,7 +93,7 @@ struct lane {
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit, store;  /* TERN_EAGER_CREDIT, TERN_EAGER_STORE */
-    int64_t spare;          /* bytes of `store` that are in no peer's window (credit.c) */
+    int64_t spare;          /* bytes of `store` that are in no peer's quota (credit.c) */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
     int64_t chunk;          /* bytes of a large transfer claimed at a time */
     int64_t chunk_stream;   /* bytes of a fragment that goes out from where it lies, at most */
@@ -104,7 +104,7 @@ struct lane {
     struct proc_deaths deaths; /* those that this process is told of, */
     uint32_t deaths_heard;     /* and how many of them it knows */
     uint32_t ends;       /* not 0: there are peers in `lost`, or communicators whose collectives are over and whose messages may
-                          * have to be ended for that (calls.h) */
+                          * have to be ended for that (call_log.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link incoming; /* requests: large receives being copied here */

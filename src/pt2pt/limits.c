@@ -52,6 +52,6 @@ int64_t limits_eager_least(void)
 const struct limits *limits_find(struct peer *p)
 {
     p->limits = find(p->ep.ops);
-    peer_learn_window(p);
+    peer_learn_quota(p);
     return p->limits;
 }

@@ -4,7 +4,7 @@
 #include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
-#include "pt2pt/calls.h"
+#include "pt2pt/call_log.h"
 #include "pt2pt/protocol.h"
 #include "transport/remote.h"
 
@@ -200,11 +200,11 @@ static void end_incoming(struct lane *l, struct peer *p)
     for (struct link *a; (a = list_pop(&mine));) pt_incoming_abandon(container_of(a, struct request, link));
 }
 
-static void collect(void *what, int src, int tag, void *doomed)
+static void collect(void *what, int src, int tag, void *to_end)
 {
     struct request *r = what;
     (void)src, (void)tag;
-    list_push(doomed, &r->link);
+    list_push(to_end, &r->link);
 }
 
 struct bodies {
@@ -241,8 +241,8 @@ static bool keep_body(struct match *m, struct match_body *b)
     return pt_tag_is_for_two(b->tag) && !match_store(m, b->src, b->tag, b);
 }
 
-/* Collectives of a communicator are over: the receives posted for them go to `doomed`, and what came for them goes. */
-static void end_collectives(struct pt_comm *pt, struct link *doomed)
+/* Collectives of a communicator are over: the receives posted for them go to `to_end`, and what came for them goes. */
+static void end_collectives(struct pt_comm *pt, struct link *to_end)
 {
     struct match *m = &pt->match[PT_COLL];
     struct bodies bodies = {NULL, &bodies.first};
@@ -250,7 +250,7 @@ static void end_collectives(struct pt_comm *pt, struct link *doomed)
     match_take_posted(m, NULL, collect, &posted);
     match_take_unexpected(m, collect_body, &bodies);
     for (struct link *a; (a = list_pop(&posted));)
-        if (!keep_receive(m, container_of(a, struct request, link))) list_push(doomed, a);
+        if (!keep_receive(m, container_of(a, struct request, link))) list_push(to_end, a);
     for (struct match_body *b = bodies.first, *next; b; b = next) {
         next = b->next;
         if (!keep_body(m, b)) pt_swallow(b);
@@ -259,20 +259,20 @@ static void end_collectives(struct pt_comm *pt, struct link *doomed)
 
 void pt_end_collectives(struct pt_comm *pt, int error)
 {
-    struct link doomed = LIST_INIT(doomed);
-    end_collectives(pt, &doomed);
-    for (struct link *a; (a = list_pop(&doomed));) lane_finish(container_of(a, struct request, link), error);
+    struct link to_end = LIST_INIT(to_end);
+    end_collectives(pt, &to_end);
+    for (struct link *a; (a = list_pop(&to_end));) lane_finish(container_of(a, struct request, link), error);
 }
 
 /* No collective can be done without it: also those that go through memory, where nobody waits for a message. */
 static void end_calls(struct comm *c, const struct peer *p)
 {
     err_set(TERN_ERR_PEER, "%s", p->lost);
-    if (c->calls) pt_calls_give_up(c, TERN_ERR_PEER);
+    if (c->call_log) pt_call_log_give_up(c, TERN_ERR_PEER);
 }
 
 /* Takes the receives that the loss ends out of matching. */
-static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doomed)
+static void take_receives(struct pt_comm *pt, struct peer *p, struct link *to_end)
 {
     struct comm *c = pt->comm;
     int rank = c ? rankmap_find(c->map, p->index) : -1, any = MATCH_ANY_SOURCE;
@@ -281,19 +281,19 @@ static void take_receives(struct pt_comm *pt, struct peer *p, struct link *doome
     pt->gone |= PT_GONE_LOST;
     if (rank >= 0) {
         pt->gone |= PT_GONE_SOURCE;
-        match_take_posted(&pt->match[PT_USER], &rank, collect, doomed);
-        match_take_posted(&pt->match[PT_USER], &any, collect, doomed);
+        match_take_posted(&pt->match[PT_USER], &rank, collect, to_end);
+        match_take_posted(&pt->match[PT_USER], &any, collect, to_end);
     }
-    end_collectives(pt, doomed);
+    end_collectives(pt, to_end);
     end_calls(c, p);
 }
 
 static void end_receives(struct lane *l, struct peer *p)
 {
-    struct link doomed = LIST_INIT(doomed);
+    struct link to_end = LIST_INIT(to_end);
     for (uint32_t i = 0; i <= l->ctx_mask && !(p->flags & PEER_LEFT); i++)
-        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) take_receives(pt, p, &doomed);
-    for (struct link *a; (a = list_pop(&doomed));) pt_end_lost(container_of(a, struct request, link), p);
+        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) take_receives(pt, p, &to_end);
+    for (struct link *a; (a = list_pop(&to_end));) pt_end_lost(container_of(a, struct request, link), p);
     struct request *r = p->arriving;
     p->arriving = NULL;
     if (r) pt_end_lost(r, p);
@@ -371,7 +371,7 @@ static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source, int ta
     return p && p->lost && !(p->flags & PEER_LEFT) ? p : NULL;
 }
 
-int pt_hopeless(struct pt_comm *pt, uint64_t ctx, int source, int tag, struct peer **who_p)
+int pt_source_lost(struct pt_comm *pt, uint64_t ctx, int source, int tag, struct peer **who_p)
 {
     struct peer *p = awaited(pt, ctx, source, tag);
     *who_p = p;

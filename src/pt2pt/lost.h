@@ -15,7 +15,7 @@
  * fails, unless its message is there: the lost one may be the one that it waits for. Receives that name a process that
  * lives, and communicators without the lost one, go on.
  *
- * Collective operations need all: on a communicator with a lost member they are over (calls.h): receives of theirs fail,
+ * Collective operations need all: on a communicator with a lost member they are over (call_log.h): receives of theirs fail,
  * and so do waits in the memory of a node; what comes for them is taken off its senders' hands and dropped, so that those
  * who fail do not leave others waiting for them. Messages between two processes in the collective half
  * (pt_tag_is_for_two) go on, so that those who live can make a communicator of their own.
@@ -61,7 +61,7 @@ int pt_lost_words(const struct request *, const struct peer *p) TERN_COLD;
 
 /* A receive or probe from `source` in context `ctx` found nothing: 0 if it may wait, else TERN_ERR_PEER or TERN_ERR_ABSENT
  * with words. */
-int pt_hopeless(struct pt_comm *, uint64_t ctx, int source, int tag, struct peer **who_p) TERN_COLD;
+int pt_source_lost(struct pt_comm *, uint64_t ctx, int source, int tag, struct peer **who_p) TERN_COLD;
 
 /* A communicator is made: members may be lost already, or out of reach. */
 void pt_lost_members(struct pt_comm *) TERN_COLD;

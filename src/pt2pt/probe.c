@@ -33,7 +33,7 @@ static bool look(void *arg)
     struct peer *who;
     if (unlikely(k->rc)) return true;
     k->found = k->take ? match_take(m, k->source, k->tag) : match_peek(m, k->source, k->tag);
-    if (unlikely(k->pt->gone) && !k->found) k->rc = pt_hopeless(k->pt, 0, k->source, k->tag, &who);
+    if (unlikely(k->pt->gone) && !k->found) k->rc = pt_source_lost(k->pt, 0, k->source, k->tag, &who);
     return k->found || k->rc;
 }
 

@@ -9,13 +9,13 @@
  *   AM_CTS          id of the send    -         struct pt_cts: send this in fragments
  *   AM_FRAG         id of the receive  offset   the data
  *   AM_ACK          id of the send    -         a synchronous send was matched
- *   AM_CREDIT       bytes     more, or fewer    eager bytes given back; by how much the sender's window changes
+ *   AM_CREDIT       bytes     more, or fewer    eager bytes given back; by how much the sender's quota changes
  *   AM_CANCEL       context   source, tag       id of the send (8): is it still unmatched?
  *   AM_CANCELLED    id of the send    0 or 1    1: it was, and is gone
  *   AM_SIGNATURE    -         -                 of the next message, see check.h
  *   AM_ASK          -         -                 I wait for you: say so if you are over (doubt.h)
  *   AM_OVER         -         -                 I am: nothing more is begun here
- *   AM_CALL         context   number            struct wire_call: that collective is the one that I have called (calls.h)
+ *   AM_CALL         context   number            struct wire_call: that collective is the one that I have called (call_log.h)
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *
  * Ids are those of ids.h. Every handler checks that what came can be: lengths, ids, that

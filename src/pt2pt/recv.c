@@ -56,7 +56,7 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
 /* Contexts that messages have come for and no communicator was made for yet: many more than there can be honestly. */
 #define EARLY_MAX 65536
 
-/* Eager bytes of one peer that may lie here, in units of the credit. A peer that heeds its window stays far below. */
+/* Eager bytes of one peer that may lie here, in units of the credit. A peer that heeds its quota stays far below. */
 #define EXCESS 16
 
 static bool is_member(const struct comm *c, const struct peer *from, int32_t source)
@@ -274,7 +274,7 @@ void pt_recv_start(struct request *r)
     int rc = 0;
     if (unlikely(r->comm->pt->gone)) {
         if (take_after_all(r, m)) return;
-        rc = pt_hopeless(r->comm->pt, r->ctx, r->rank, r->tag, &r->peer);
+        rc = pt_source_lost(r->comm->pt, r->ctx, r->rank, r->tag, &r->peer);
     }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);

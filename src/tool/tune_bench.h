@@ -17,7 +17,7 @@ struct candidate {
     MPI_Comm comm;
     double *sample; /* [rounds] */
     double median;  /* seconds */
-    bool hopeless;  /* not measured any more */
+    bool too_slow;  /* not measured any more */
 };
 
 struct bench { /* one operation with one number of ranks */

@@ -141,7 +141,7 @@ static void shuffle(struct bench *b, int order[])
 }
 
 /* After some rounds those that are far behind the fastest algorithm are left out. */
-static void drop_hopeless(struct bench *b, int rounds)
+static void drop_slow(struct bench *b, int rounds)
 {
     double best = 1e30, v[64];
     for (int pass = 0; pass < 2; pass++)
@@ -149,7 +149,7 @@ static void drop_hopeless(struct bench *b, int rounds)
             memcpy(v, b->c[i].sample, (size_t)rounds * sizeof *v);
             double m = tune_median(v, rounds);
             if (!pass && i >= b->algs && m < best) best = m;
-            if (pass && i >= b->algs && m > 2 * best) b->c[i].hopeless = true;
+            if (pass && i >= b->algs && m > 2 * best) b->c[i].too_slow = true;
             b->c[i].median = m;
         }
 }
@@ -170,7 +170,7 @@ static bool warm_up(struct bench *b, int n, int reps[])
         tune_call(b, b->c[i].comm, n);
         double t = sample(b, b->c[i].comm, n, 1);
         reps[i] = t < SAMPLE_S / 200 ? 200 : 1 + (int)(SAMPLE_S / t);
-        b->c[i].hopeless = false;
+        b->c[i].too_slow = false;
     }
     return true;
 }
@@ -185,12 +185,12 @@ static bool measure(struct bench *b, int n)
         if (!time_left(b)) return false;
         for (int k = 0; k < b->n; k++) {
             struct candidate *c = &b->c[order[k]];
-            if (!c->hopeless) c->sample[round] = sample(b, c->comm, n, reps[order[k]]);
+            if (!c->too_slow) c->sample[round] = sample(b, c->comm, n, reps[order[k]]);
         }
-        if (round == 2) drop_hopeless(b, 3);
+        if (round == 2) drop_slow(b, 3);
     }
     for (int i = 0; i < b->n; i++)
-        if (!b->c[i].hopeless) b->c[i].median = tune_median(b->c[i].sample, b->o->rounds);
+        if (!b->c[i].too_slow) b->c[i].median = tune_median(b->c[i].sample, b->o->rounds);
     return true;
 }
 

@@ -31,7 +31,7 @@ void tune_print_figures(FILE *f, const struct bench *b, int bytes)
     if (tune_has_sizes(b->kind)) fprintf(f, ", %s", size_text(bytes, text));
     for (int i = 0; i < b->n; i++)
         fprintf(f, "%s %s %.2f us%s", i ? "," : ":", b->c[i].hint, 1e6 * b->c[i].median,
-                b->c[i].hopeless ? " (3 samples)" : "");
+                b->c[i].too_slow ? " (3 samples)" : "");
     fputc('\n', f);
 }
 

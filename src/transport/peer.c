@@ -21,7 +21,7 @@
 
 struct settings {
     uint64_t compared;    /* peer_settings */
-    int64_t first_window; /* of its peers: what each may send before it is given more */
+    int64_t first_quota; /* of its peers: what each may send before it is given more */
 };
 static_assert(sizeof(struct settings) == 16 && sizeof SETTINGS == 3 + 1, "the lengths in put_card");
 
@@ -31,7 +31,7 @@ struct peer **peer_table;
 struct peer **_Atomic peer_short_table;
 static struct peer **nobody; /* a table like peer_table, without peers */
 uint32_t peer_count;
-int64_t peer_guest_windows;
+int64_t peer_guest_quotas;
 void (*peer_forgotten)(struct peer *);
 uint64_t peer_settings;
 
@@ -39,7 +39,7 @@ static int put_card(void)
 {
     uint8_t card[CARD_MAX] = "\3" SETTINGS "\20";
     size_t n = sizeof "\3" SETTINGS "\20" - 1;
-    struct settings own = {peer_settings, peer_first_window()};
+    struct settings own = {peer_settings, peer_first_quota()};
     memcpy(card + n, &own, sizeof own);
     int all = wires_cards(card, n + sizeof own, sizeof card);
     return all < 0 ? all : proc_card_put(card, (size_t)all);
@@ -66,7 +66,7 @@ int peers_open(void)
     int rc = wires_open();
     if (rc) return rc;
     peer_count = proc_self()->size;
-    peer_guest_windows = 0;
+    peer_guest_quotas = 0;
     peer_table = make_table();
     if (!peer_table) return TERN_ERR_NOMEM;
     peer_short_open(true);
@@ -79,7 +79,7 @@ static void free_peer(struct peer *p)
     peer_table[p->index] = NULL;
     if (p->ep.ops) wires_ep_close(&p->ep);
     if (job) {
-        peer_guest_windows -= peer_first_window();
+        peer_guest_quotas -= peer_first_quota();
         job_unref(job);
         job_unref(job); /* that of the peer */
     }
@@ -97,7 +97,7 @@ void peers_close(void)
     wires_close();
 }
 
-int64_t peer_first_window(void)
+int64_t peer_first_quota(void)
 {
     int64_t others = proc_self()->size > 1 ? proc_self()->size - 1 : 1;
     return min_int64(var_int(VAR_EAGER_STORE) / 2 / others, var_int(VAR_EAGER_CREDIT));
@@ -118,8 +118,8 @@ static struct peer *make_peer(uint32_t index)
     }
     memset(p, 0, sizeof *p);
     p->index = index;
-    p->window = peer_first_window();
-    p->due = p->window / 2;
+    p->quota = peer_first_quota();
+    p->due = p->quota / 2;
     p->short_max = -1;
     list_init(&p->pending_head);
     list_init(&p->in_pending);
@@ -136,7 +136,7 @@ struct peer *peer_of_sender(uint32_t index)
     if (jobs_is_own(index)) return make_peer(index);
     struct job_entry *job = jobs_of_index(index); /* the reference is the peer's */
     struct peer *p = job ? make_peer(index) : no_peer(index);
-    if (p) peer_guest_windows += p->window;
+    if (p) peer_guest_quotas += p->quota;
     else if (job) job_unref(job);
     return p;
 }
@@ -214,20 +214,20 @@ static bool settings_on(const uint8_t *card, size_t n, struct settings *s)
     return true;
 }
 
-static void learn_window(struct peer *p, const uint8_t *card, size_t n)
+static void learn_quota(struct peer *p, const uint8_t *card, size_t n)
 {
     struct settings s;
-    if (p->flags & PEER_WINDOW_KNOWN || !settings_on(card, n, &s)) return;
-    p->flags |= PEER_WINDOW_KNOWN;
-    p->window_there += s.first_window;
-    p->credit += s.first_window;
+    if (p->flags & PEER_QUOTA_KNOWN || !settings_on(card, n, &s)) return;
+    p->flags |= PEER_QUOTA_KNOWN;
+    p->quota_there += s.first_quota;
+    p->credit += s.first_quota;
 }
 
-void peer_learn_window(struct peer *p)
+void peer_learn_quota(struct peer *p)
 {
     uint8_t card[CARD_MAX];
-    int n = p->flags & PEER_WINDOW_KNOWN ? 0 : jobs_card_get(p->index, card, sizeof card);
-    if (n > 0) learn_window(p, card, (size_t)n);
+    int n = p->flags & PEER_QUOTA_KNOWN ? 0 : jobs_card_get(p->index, card, sizeof card);
+    if (n > 0) learn_quota(p, card, (size_t)n);
 }
 
 struct peer *peer_connect(uint32_t index)
@@ -253,7 +253,7 @@ struct peer *peer_connect(uint32_t index)
     size_t len;
     const uint8_t *part = wires_card_part(card, (size_t)n, d->ops->name, &len);
     if (d->ops->ep_open(d->dom, p, part, len, &p->ep)) return NULL;
-    learn_window(p, card, (size_t)n);
+    learn_quota(p, card, (size_t)n);
     return p;
 }
 

@@ -28,7 +28,7 @@ enum peer_flag {
     PEER_ASKED = 2, /* we have asked whether it is still there, and it has not said that it is over */
     PEER_ASKS = 4,  /* it wants to be told when we are over */
     PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
-    PEER_WINDOW_KNOWN = 16, /* our first window there is in `credit` and `window_there` */
+    PEER_QUOTA_KNOWN = 16, /* our first window there is in `credit` and `quota_there` */
     PEER_CLOSING = 32, /* peer_close has been called: nothing more is sent to it */
 };
 
@@ -51,8 +51,8 @@ struct peer {
     /* line 2 */
     const struct limits *limits; /* of its transport (pt2pt/limits.h), NULL: not connected yet */
     int64_t stored;         /* eager bytes of the peer that lie here unreceived */
-    int64_t window;         /* what it may have sent us and we have not consumed (pt2pt/credit.c) */
-    int64_t window_there;   /* the same of ours, at the peer: `credit` is never more */
+    int64_t quota;          /* what it may have sent us and we have not consumed (pt2pt/credit.c) */
+    int64_t quota_there;   /* the same of ours, at the peer: `credit` is never more */
     struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
     struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/rndv/stream.c) */
     uint32_t streams;            /* that do so now */
@@ -63,7 +63,7 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
 extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
-extern TERN_HIDDEN int64_t peer_guest_windows; /* first windows of the peers of other jobs, in all */
+extern TERN_HIDDEN int64_t peer_guest_quotas; /* first windows of the peers of other jobs, in all */
 
 /* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
  * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */
@@ -71,13 +71,13 @@ extern TERN_HIDDEN struct peer **_Atomic peer_short_table;
 void peer_short_open(bool open); /* false: no new send finds a peer. Needs peer_short_prepare */
 int peer_short_prepare(void);
 
-/* The window of a new peer here: its share of half of TERN_EAGER_STORE, at most TERN_EAGER_CREDIT. The card says it,
+/* The quota of a new peer here: its share of half of TERN_EAGER_STORE, at most TERN_EAGER_CREDIT. The card says it,
  * since the variables of the peer may be other ones. */
-int64_t peer_first_window(void);
+int64_t peer_first_quota(void);
 
-/* Our first window at a peer, from its card, unless it is known: peer_connect knows it, but a transport may also take a
+/* Our first quota at a peer, from its card, unless it is known: peer_connect knows it, but a transport may also take a
  * connection that the peer has made. Without a card there is none, and messages are offered. May wait for the card. */
-void peer_learn_window(struct peer *) TERN_COLD;
+void peer_learn_quota(struct peer *) TERN_COLD;
 
 /*
  * A number that stands for settings of the layers above that processes want to compare: it is on the card. Set before

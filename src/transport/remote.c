@@ -102,10 +102,9 @@ static int register_with(const struct wire *w, struct remote_mem *m, void **stat
 
 static void deregister(struct remote_mem *m)
 {
-    int n;
-    const struct wire *w = wires_list(&n);
+    const struct wire *w;
     atomic_store_explicit(&m->live, 0, memory_order_relaxed);
-    for (int i = 0; i < n; i++, w++)
+    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && (w = wires_at(i)); i++)
         if (m->wire[i]) w->ops->remote->mem_dereg(w->dom, m->wire[i]);
     memset(m->wire, 0, sizeof m->wire);
     m->unused = unused;
@@ -114,8 +113,7 @@ static void deregister(struct remote_mem *m)
 
 int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **mem)
 {
-    int n;
-    const struct wire *w = wires_list(&n);
+    const struct wire *w;
     if (bytes > REMOTE_BYTES_MAX || (uintptr_t)base > UINTPTR_MAX - bytes)
         return err_set(TERN_ERR_ARG, "memory of %zu bytes at %p cannot be registered: it is no memory", bytes, base);
     if (access & ~(uint32_t)(REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC))
@@ -127,7 +125,7 @@ int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **me
     m->bytes = bytes;
     m->access = access;
     atomic_store_explicit(&m->live, m->id, memory_order_relaxed); /* peers that use it are told of it by a message */
-    for (int i = 0; i < n; i++, w++) {
+    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && (w = wires_at(i)); i++) {
         int rc = register_with(w, m, &m->wire[i]);
         if (!rc) continue;
         deregister(m);
@@ -154,14 +152,13 @@ static int pack_part(const struct wire *w, const void *state, uint8_t *buf, size
 
 int remote_key_pack(const struct remote_mem *m, void *buf, size_t cap)
 {
-    int wires;
-    const struct wire *w = wires_list(&wires);
+    const struct wire *w;
     struct packed head = {htole32(MAGIC), htole16((uint16_t)m->access), htole16((uint16_t)((uintptr_t)m->base % 8)),
                           htole64(m->id), htole64(m->bytes)};
     if (cap < sizeof head + 1) return err_set(TERN_ERR_INTERN, "no room for the key of registered memory");
     memcpy(buf, &head, sizeof head);
     int n = sizeof head;
-    for (int i = 0; i < wires && n > 0; i++, w++)
+    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && (w = wires_at(i)) && n > 0; i++)
         if (m->wire[i]) n = pack_part(w, m->wire[i], buf, (size_t)n, cap);
     if (n > 0) ((uint8_t *)buf)[n++] = 0;
     return n;

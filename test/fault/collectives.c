@@ -2,7 +2,7 @@
  * collectives.c - collective operations without end, with the data checked, for kill_coll.test:
  *     collectives slots     small blocking ones
  *     collectives large     large blocking ones
- *     collectives flights   sixteen nonblocking ones, small and large, at a time
+ *     collectives pending   sixteen nonblocking ones, small and large, at a time
  *     collectives kept      persistent ones
  *     collectives made      a communicator for each few
  * Every rank prints "going RANK PID" after its first round.
@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-enum { SMALL = 6, LARGE = 200000, FLIGHTS = 16, RANKS = 16 /* at most */ };
+enum { SMALL = 6, LARGE = 200000, PENDING = 16, RANKS = 16 /* at most */ };
 
 struct vectors {
     int *in, *out, *all; /* `all` holds a vector of each rank */
@@ -74,20 +74,20 @@ static void blocking(struct vectors *v, int n, int round, MPI_Comm comm)
     MPI_Alltoallv(v->all, counts, at, MPI_INT, v->out, counts, at, MPI_INT, comm);
 }
 
-static void flights(struct vectors *v, int round)
+static void pending(struct vectors *v, int round)
 {
-    MPI_Request req[2 * FLIGHTS];
-    for (int i = 0; i < FLIGHTS; i++) {
+    MPI_Request req[2 * PENDING];
+    for (int i = 0; i < PENDING; i++) {
         int n = i % 4 ? SMALL : LARGE / 8;
         fill(&v[i], n, round + i);
         MPI_Iallreduce(v[i].in, v[i].out, n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &req[2 * i]);
         MPI_Iallgather(v[i].in, n, MPI_INT, v[i].all, n, MPI_INT, MPI_COMM_WORLD, &req[2 * i + 1]);
     }
-    MPI_Waitall(2 * FLIGHTS, req, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2 * PENDING, req, MPI_STATUSES_IGNORE);
     MPI_Ialltoall(v[0].in, LARGE / check_size, MPI_INT, v[1].in, LARGE / check_size, MPI_INT, MPI_COMM_WORLD, &req[0]);
     MPI_Ibcast(v[2].in, LARGE, MPI_INT, round % check_size, MPI_COMM_WORLD, &req[1]);
     MPI_Waitall(2, req, MPI_STATUSES_IGNORE);
-    for (int i = 0; i < FLIGHTS; i++) look(&v[i], i % 4 ? SMALL : LARGE / 8, round + i);
+    for (int i = 0; i < PENDING; i++) look(&v[i], i % 4 ? SMALL : LARGE / 8, round + i);
 }
 
 static void kept(struct vectors *v, int round)
@@ -114,16 +114,16 @@ static void made(struct vectors *v, int round)
 
 int main(int argc, char **argv)
 {
-    struct vectors v[FLIGHTS];
+    struct vectors v[PENDING];
     check_start(&argc, &argv);
     if (check_size > RANKS) MPI_Abort(MPI_COMM_WORLD, 1);
     const char *kind = argc > 1 ? argv[1] : "slots";
-    for (int i = 0; i < FLIGHTS; i++) vectors_new(&v[i]);
+    for (int i = 0; i < PENDING; i++) vectors_new(&v[i]);
     for (int round = 0;; round = (round + 1) % 1000000) {
         switch (kind[0]) {
         case 's': blocking(v, SMALL, round, MPI_COMM_WORLD); break;
         case 'l': blocking(v, LARGE, round, MPI_COMM_WORLD); break;
-        case 'f': flights(v, round); break;
+        case 'p': pending(v, round); break;
         case 'k': kept(v, round); break;
         default: made(v, round); break;
         }

@@ -134,8 +134,8 @@ static int adopt(struct peer *p, struct tcp_ep **e_p)
     struct tcp_half *h = tcp_half_new(fd[0]);
     if (!e || !h || !tcp_watch(&h->src, EPOLLIN)) abort();
     tcp_adopt(e, h);
-    p->flags |= PEER_WINDOW_KNOWN; /* there are no cards */
-    p->credit = p->window_there = peer_first_window();
+    p->flags |= PEER_QUOTA_KNOWN; /* there are no cards */
+    p->credit = p->quota_there = peer_first_quota();
     *e_p = e;
     return fd[1];
 }
@@ -231,7 +231,7 @@ static void end_mad(void)
     lane0.lost_count = 0;
     world->pt->lost = NULL;
     world->pt->gone = 0;
-    mad->credit = mad->window_there;
+    mad->credit = mad->quota_there;
     mad->due = mad->window / 2;
     check_nothing_left();
     tcp_ep_forget(ep);
@@ -354,7 +354,7 @@ static void make_likely(struct tcp_frame *f)
     if (f->id == AM_CTS) f->bytes = sizeof(struct pt_cts);
     if (f->id == AM_CANCEL) f->bytes = 8;
     if (f->id == AM_CANCELLED) f->h1 = fuzz_below(2);
-    if (f->id == AM_CREDIT) f->h0 = fuzz_below(2) ? 0 : (uint64_t)(mad->window_there - mad->credit) + odd(4);
+    if (f->id == AM_CREDIT) f->h0 = fuzz_below(2) ? 0 : (uint64_t)(mad->quota_there - mad->credit) + odd(4);
     if (f->id == AM_EAGER_SYNC && f->bytes < 8) f->bytes += 8;
 }
 

@@ -276,7 +276,7 @@ static int leftovers(const struct sim *s)
         const struct msg *m = s->sends[i];
         if (m) return err_set(TERN_ERR_PROGRAM, "nobody received the message from rank %d to %d, tag %u", m->src, i, m->op->tag);
         if (s->frame[i]->active)
-            return err_set(TERN_ERR_PROGRAM, "deadlock: rank %d has %u operations left, %u in flight", i,
+            return err_set(TERN_ERR_PROGRAM, "deadlock: rank %d has %u operations left, %u pending", i,
                            s->frame[i]->left, s->frame[i]->in_flight);
     }
     return 0;

@@ -40,7 +40,7 @@ static inline const struct coll_tree *tree_reduce_tree(const struct tree_reduce 
 }
 
 /*
- * The piece at lo: what the children send is combined with my own and goes up; at the top it lands in the receive
+ * The piece at lo: what the children send is combined with my own and goes up; at the top it is put into the receive
  * buffer. Returns the operation that ends it here.
  */
 goal_id tree_reduce_piece(struct tree_reduce *, int64_t lo, int tag);

@@ -8,7 +8,7 @@
  * A run: goal_frame_new, goal_bind for each slot the program touches, goal_start.
  * Operations without predecessors start straight from the list in the head; each
  * completion releases its successors, which start at once (GOAL-13..15). When all
- * are finished, or after an error when none is in flight any more, done(frame) is
+ * are finished, or after an error when none is pending any more, done(frame) is
  * called, once. (A message that is longer than what was expected, or of another
  * type, is an error of the run, which goes on nevertheless.) The frame can then be started again (GOAL-16), with other buffers
  * if it is bound again; a program may have any number of frames running.
@@ -61,7 +61,7 @@ struct goal_port {
     int (*copy)(struct goal_frame *, const struct goal_buf *from, const struct goal_buf *to);
     int (*reduce)(struct goal_frame *, const struct goal_buf *in, const struct goal_buf *inout);
     int (*reduce3)(struct goal_frame *, const struct goal_buf *a, const struct goal_buf *b, const struct goal_buf *out);
-    /* After an error: messages in flight shall be given up, each still reported by goal_op_done. May be NULL. */
+    /* After an error: messages pending shall be given up, each still reported by goal_op_done. May be NULL. */
     void (*cancel)(struct goal_frame *);
     /* Shall a copy be done later? True: the port will do it (goal_copy_now) and call goal_op_done. May be NULL: never. */
     bool (*put_off)(struct goal_frame *, const struct goal_op *);

@@ -202,7 +202,7 @@ static void open_quick_way(struct node *n)
 void node_make(struct node *n)
 {
     if (!n->error && n->place > 1) n->error = attach(n);
-    if (n->error) pt_calls_give_up(n->comm, n->error);
+    if (n->error) pt_call_log_give_up(n->comm, n->error);
     n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
     open_quick_way(n);
 }
@@ -239,11 +239,11 @@ static int begin(struct comm *c, struct node *n)
     n->big_bytes = round_up((size_t)node_limit(n->size) + NODE_V_PREFIX * (size_t)n->size, CACHE_LINE);
     node_v_shares(n);
     n->bytes = layout(n, NULL);
-    list_init(&n->flights);
+    list_init(&n->background);
     list_init(&n->spare);
     n->poller.poll = node_poll;
     n->poller.armed = node_wake_others;
-    n->poller.doubt = node_doubt_flights;
+    n->poller.doubt = node_doubt_background;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);
     if (rc) return rc;

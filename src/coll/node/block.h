@@ -106,10 +106,10 @@ struct node {
     struct node_wide wide;
     struct node_ends *lending; /* of the blocking operation at hand, whose long blocks go from memory to memory; v.h */
 
-    /* operations in the background (flight.c), under the lane's lock */
-    struct link flights;
-    struct link spare; /* flights to be used again, with their requests */
-    _Atomic uint32_t flying; /* there are some. 0 is a release: who acquires it is alone with the node */
+    /* operations in the background (background.c), under the lane's lock */
+    struct link background;
+    struct link spare; /* records to be used again, with their requests */
+    _Atomic uint32_t pending; /* there are some. 0 is a release: who acquires it is alone with the node */
     bool polled;               /* the poller is in the lane's list */
     struct lane_poller poller;
 
@@ -187,8 +187,8 @@ static inline bool node_is_quick(const struct comm *c, const struct node *n, con
            (!coll_reduces(a->kind) || likely(a->rtype->contig && a->rtype->size > 0));
 }
 
-/* acquire: pairs with the release by whoever ended the last one in flight */
-static inline bool node_has_flights(const struct node *n) { return atomic_load_explicit(&n->flying, memory_order_acquire); }
+/* acquire: pairs with the release by whoever ended the last one pending */
+static inline bool node_has_background(const struct node *n) { return atomic_load_explicit(&n->pending, memory_order_acquire); }
 
 /* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
 struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bool *big_p, int *rc_p);
@@ -197,10 +197,10 @@ struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bo
 
 /*
  * The way that an operation takes, which is part of its sign: what one rank says on its way is nothing to others on
- * another one. Signs are those of calls (pt2pt/calls.h).
+ * another one. Signs are those of calls (pt2pt/call_log.h).
  */
 enum node_way { NODE_BY_SLOTS = 0, NODE_BY_PLACES = 0x5bd1e995, NODE_BY_PAIRS = 0x2c1b3c6d };
-static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->calls->history + (way << 32); }
+static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->call_log->history + (way << 32); }
 
 /* What the flags of an operation are: number and sign. Taken before anything of it is left, or looked for. */
 static inline uint64_t node_take_sign(struct node *n, uint32_t seq, uint64_t sign)
@@ -210,7 +210,7 @@ static inline uint64_t node_take_sign(struct node *n, uint32_t seq, uint64_t sig
 static inline uint64_t node_flag(const struct node *n, uint32_t seq) { return n->flag[seq % NODE_K]; }
 
 /* 0, or the code for which collectives of the communicator are over, with words. */
-static inline int node_failed(const struct node *n) { return pt_calls_error(n->comm); }
+static inline int node_failed(const struct node *n) { return pt_call_log_error(n->comm); }
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
 enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
@@ -306,25 +306,25 @@ static inline void node_contribute(struct node *n, uint32_t seq)
     }
 }
 
-/* ---- in the background (flight.c, start.c) ---- */
+/* ---- in the background (background.c, start.c) ---- */
 
 void node_free_flights(struct node *); /* none is under way */
-void node_doubt_flights(struct lane_poller *) TERN_COLD; /* as lane_poller.doubt */
-int node_poll(struct lane_poller *); /* one look at what is in flight */
+void node_doubt_background(struct lane_poller *) TERN_COLD; /* as lane_poller.doubt */
+int node_poll(struct lane_poller *); /* one look at what is pending */
 bool node_wake_others(struct lane_poller *); /* as lane_poller.armed */
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
  * unless *rc_p is a code. */
 bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, struct request *r, int *rc_p);
 
-/* Does an operation behind others that are in flight, or while the block is being made, or one with blocks that need
+/* Does an operation behind others that are pending, or while the block is being made, or one with blocks that need
  * messages (v.h), which have that number. False: use messages, see there. */
 bool node_run_behind(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
 
 /* After one of v.h whose take failed, without messages of its own. */
 void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;
 
-/* Until nothing is in flight. */
+/* Until nothing is pending. */
 void node_await(struct node *);
 
 /* ---- operations (ops.c) ---- */

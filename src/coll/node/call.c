@@ -1,4 +1,4 @@
-/* call.c - which calls go through the node-local block, and the way of those that nothing is in flight before. */
+/* call.c - which calls go through the node-local block, and the way of those that nothing is pending before. */
 #include "base/err.h"
 #include "coll/node/node.h"
 #include "coll/node/block.h"
@@ -85,7 +85,7 @@ static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, e
     return done || *rc_p;
 }
 
-/* The node for a large one, NULL: none. What is in flight has to be over first, since both use the node's order. */
+/* The node for a large one, NULL: none. What is pending has to be over first, since both use the node's order. */
 static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
@@ -93,7 +93,7 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
     if (unlikely(!n->settled))
         run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, NODE_BY_PLACES, false, 0, rc_p);
     if (*rc_p || n->state != NODE_READY) return NULL;
-    if (unlikely(node_has_flights(n))) node_await(n);
+    if (unlikely(node_has_background(n))) node_await(n);
     return n;
 }
 
@@ -109,10 +109,10 @@ static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, 
     return *rc_p != 0;
 }
 
-/* With nothing else in flight, where `n->lending` would be another one's. */
+/* With nothing else pending, where `n->lending` would be another one's. */
 static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
 {
-    if (unlikely(node_has_flights(n))) node_await(n);
+    if (unlikely(node_has_background(n))) node_await(n);
     *rc_p = node_v_lend(n, a);
     return true;
 }
@@ -127,7 +127,7 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     if (unlikely(*rc_p)) return true;
     bool has_long = node_v_long(n, a);
     if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
-    if (has_long || node_has_flights(n)) return node_run_behind(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
+    if (has_long || node_has_background(n)) return node_run_behind(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
     if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, number);
     return true;
@@ -149,7 +149,7 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    if (unlikely(node_has_flights(n))) return node_run_behind(n, a, NODE_BY_SLOTS, big, 0, rc_p);
+    if (unlikely(node_has_background(n))) return node_run_behind(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }
@@ -158,7 +158,7 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
 {
     struct node *n = c->coll->node;
     bool big;
-    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_flights(n) || (n->probe && !n->agreed)))
+    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_background(n) || (n->probe && !n->agreed)))
         return run_otherwise(c, a, bytes, rc_p);
     *rc_p = run(n, a, big);
     return true;

@@ -392,7 +392,7 @@ bool node_reaches_all(struct node *n)
 int node_agree(struct node *n, bool so, bool *all_p)
 {
     struct node_said said;
-    if (node_has_flights(n)) node_await(n);
+    if (node_has_background(n)) node_await(n);
     int rc = node_say_all(n, so, 0, &said);
     *all_p = true;
     for (int r = 0; r < n->size; r++) *all_p &= said.place[r][0] != 0;

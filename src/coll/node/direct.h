@@ -22,7 +22,7 @@ bool node_direct_run(struct node *, const struct coll_call *, int *rc_p);
 /* Of a call with an array of lengths that all ranks know (coll_has_blocks): the longest, else `bytes` as in node_run. */
 int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
 
-/* Finds out whether all may, unless it is known (node.direct); 0 or a code. Collective, behind whatever is in flight. */
+/* Finds out whether all may, unless it is known (node.direct); 0 or a code. Collective, behind whatever is pending. */
 int node_direct_find(struct node *);
 
 /* May this rank read and write the memory of all others? */

@@ -1,5 +1,5 @@
-/* keep.c - what an operation in the background keeps: types, arrays, and messages; see flight.h. */
-#include "coll/node/flight.h"
+/* keep.c - what an operation in the background keeps: types, arrays, and messages; see background.h. */
+#include "coll/node/background.h"
 
 #include "base/err.h"
 #include "coll/node/v.h"
@@ -37,7 +37,7 @@ static void *put_aside(const void *from, size_t bytes, char **at)
     return to;
 }
 
-bool node_keep_arrays(struct node_flight *f)
+bool node_keep_arrays(struct node_background *f)
 {
     struct coll_call *a = &f->call;
     size_t ranks = (size_t)f->wait.n->size, counts = ranks * sizeof(int64_t), types = ranks * sizeof(struct type *);
@@ -52,7 +52,7 @@ bool node_keep_arrays(struct node_flight *f)
     return true;
 }
 
-void node_drop_arrays(struct node_flight *f)
+void node_drop_arrays(struct node_background *f)
 {
     free(f->arrays);
     f->arrays = NULL;
@@ -68,13 +68,13 @@ int node_no_memory(enum coll_kind kind)
 
 static void rest_over(struct request *r)
 {
-    struct node_flight *f = r->owner;
+    struct node_background *f = r->owner;
     if (!f->rc) f->rc = r->result.error;
-    f->rest = NULL; /* the next look at the flight goes on */
+    f->rest = NULL; /* the next look at the operation goes on */
     request_free(r);
 }
 
-int node_prepare_pairs(struct node_flight *f)
+int node_prepare_pairs(struct node_background *f)
 {
     struct lane *l = f->wait.n->comm->lane;
     lane_enter(l);
@@ -83,7 +83,7 @@ int node_prepare_pairs(struct node_flight *f)
     return f->pairs ? 0 : node_no_memory(f->call.kind);
 }
 
-int node_prepare_rest(struct node_flight *f)
+int node_prepare_rest(struct node_background *f)
 {
     struct node *n = f->wait.n;
     struct coll_call rest;
@@ -107,7 +107,7 @@ int node_prepare_rest(struct node_flight *f)
 }
 
 /* They have not been started: there is no block. */
-void node_drop_rest(struct node_flight *f)
+void node_drop_rest(struct node_background *f)
 {
     coll_frame_let_go(f->rest->xfer);
     coll_frame_give(f->rest->xfer);
@@ -128,7 +128,7 @@ static void receive_stray(struct node *n, int rank, uint32_t number)
     pt_recv_start(r);
 }
 
-void node_flight_straighten(struct node_flight *f)
+void node_background_straighten(struct node_background *f)
 {
     struct node *n = f->wait.n;
     for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
@@ -145,8 +145,8 @@ void node_flight_straighten(struct node_flight *f)
 
 void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, uint32_t number)
 {
-    struct node_flight f = {.call = *a, .number = number, .wait = {.n = n, .seq = seq}};
+    struct node_background f = {.call = *a, .number = number, .wait = {.n = n, .seq = seq}};
     lane_enter(n->comm->lane);
-    node_flight_straighten(&f);
+    node_background_straighten(&f);
     lane_leave(n->comm->lane);
 }

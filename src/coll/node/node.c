@@ -21,7 +21,7 @@ void node_doubt(const struct node_wait *w)
     int first = w->rank >= 0 ? w->rank : 0, end = w->rank == NODE_LOWER ? n->rank : n->size;
     if (w->rank >= 0) end = w->rank + 1;
     for (int r = first; r < end; r++)
-        if (r != n->rank && !node_is_set(node_slot(n, w->seq, r), w->flag)) pt_calls_doubt(n->comm, r);
+        if (r != n->rank && !node_is_set(node_slot(n, w->seq, r), w->flag)) pt_call_log_doubt(n->comm, r);
 }
 
 /* A rank that has finished the last operation of this one may have finalised, though others are not done yet. */
@@ -29,7 +29,7 @@ void node_doubt_all(struct node *n)
 {
     for (int r = 0; r < n->size; r++) {
         uint32_t done = atomic_load_explicit(&node_done(n, r)->seq, memory_order_relaxed);
-        if (r != n->rank && (int32_t)(done - n->seq) < 0) pt_calls_doubt(n->comm, r);
+        if (r != n->rank && (int32_t)(done - n->seq) < 0) pt_call_log_doubt(n->comm, r);
     }
 }
 
@@ -167,7 +167,7 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
         n->done = seq;
     } else {
         n->over |= 1u << (seq - n->done - 1);
-        if (!(n->over & 1)) return; /* others before it are still in flight */
+        if (!(n->over & 1)) return; /* others before it are still pending */
         for (; n->over & 1; n->over >>= 1) n->done++;
     }
     /* release: pairs with node_free_slots; our reads of the slots are over */

@@ -20,8 +20,8 @@
  * reductions) the lower ones only, looks at their flags in any case.
  *
  * Nonblocking operations are the same: started, the contribution is left; what comes
- * then is done by whatever progress the process makes (flight.c). A rank that
- * computes holds nobody up, as long as no more than K are in flight.
+ * then is done by whatever progress the process makes (background.c). A rank that
+ * computes holds nobody up, as long as no more than K are pending.
  *
  * Threads: collectives on one communicator come one after the other. With nothing in
  * the background the lane's lock is taken for waiting only; otherwise for everything.

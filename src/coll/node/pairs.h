@@ -22,7 +22,7 @@
  * touches them only until it has finished itself. What a rank has for itself is one more transfer: pairs_own.h.
  *
  * Whether all ranks may reach all others' memory: each says of itself, with the flag of the first such operation, so
- * nothing is copied before all ranks have started that one. If not, these operations are messages, see flight.c.
+ * nothing is copied before all ranks have started that one. If not, these operations are messages, see background.c.
  *
  * Threads: everything but the shared lines is under the lane's lock.
  */

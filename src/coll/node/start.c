@@ -1,34 +1,34 @@
 /*
  * start.c - starting a small operation inside a node, and waiting for it.
  *
- * Its contribution lies there at the start. What is left are flights (flight.c) with a request each, which stay
- * together for the next operation (REQ_KEPT). Who waits looks at the flight itself first.
+ * Its contribution lies there at the start. What is left are records of operations in the background (background.c) with a request each, which stay
+ * together for the next operation (REQ_KEPT). A thread that waits looks at the record itself first.
  */
 #include "base/err.h"
-#include "coll/node/flight.h"
+#include "coll/node/background.h"
 #include "coll/node/node.h"
 #include "coll/node/v.h"
 #include "pt2pt/api.h"
 
 #include <stdlib.h>
 
-/* ---- flights with their requests ---- */
+/* ---- records with their requests ---- */
 
 static void look(struct request *r)
 {
-    struct node_flight *f = r->buf;
+    struct node_background *f = r->buf;
     struct node *n = f->wait.n;
     if (!node_is_there(&f->wait)) return;
-    node_flight_take(f);
+    node_background_take(f);
     node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     list_remove(&f->link);
-    if (list_empty(&n->flights)) node_none_flies(n);
-    node_land_kept(f);
+    if (list_empty(&n->background)) node_background_none(n);
+    node_end_kept(f);
 }
 
 static void keep(struct request *r)
 {
-    struct node_flight *f = r->buf;
+    struct node_background *f = r->buf;
     struct node *n = f->wait.n;
     struct lane *l = n->comm->lane;
     r->h.kind = HANDLE_DEAD;
@@ -39,11 +39,11 @@ static void keep(struct request *r)
 
 static const struct request_hooks hooks = {.look = look, .keep = keep};
 
-static TERN_COLD struct node_flight *new_kept(struct node *n)
+static TERN_COLD struct node_background *new_kept(struct node *n)
 {
     struct request *r = coll_request(n->comm);
-    struct node_flight *f = r ? calloc(1, sizeof *f) : NULL;
-    if (r) comm_unref(n->comm); /* as long as it is not in flight */
+    struct node_background *f = r ? calloc(1, sizeof *f) : NULL;
+    if (r) comm_unref(n->comm); /* as long as it is not pending */
     if (!f) {
         if (r) request_free(r);
         return NULL;
@@ -61,14 +61,14 @@ void node_free_flights(struct node *n)
     if (n->polled) node_look_no_more(n);
     lane_leave(n->comm->lane);
     for (struct link *l; (l = list_pop(&n->spare));) {
-        struct node_flight *f = container_of(l, struct node_flight, link);
+        struct node_background *f = container_of(l, struct node_background, link);
         f->req->flags = REQ_HEAP;
         request_free(f->req);
         free(f);
     }
 }
 
-/* What a small one without arrays needs of its call; the arrays of a kept flight are NULL. Word by word: whole vectors of what
+/* What a small one without arrays needs of its call; the arrays of a kept record are NULL. Word by word: whole vectors of what
  * the entry point has just written by words would have to wait until that is out of the store buffer. */
 static inline void note_call(struct coll_call *to, const struct coll_call *a)
 {
@@ -78,17 +78,17 @@ static inline void note_call(struct coll_call *to, const struct coll_call *a)
 }
 
 /* Of a call with arrays: all of it. */
-static TERN_COLD bool note_arrays(struct node_flight *f, const struct coll_call *a)
+static TERN_COLD bool note_arrays(struct node_background *f, const struct coll_call *a)
 {
     f->call = *a;
     return node_keep_arrays(f);
 }
 
 /* Lock held. NULL: memory is out. */
-static inline struct node_flight *take_kept(struct node *n, const struct coll_call *a)
+static inline struct node_background *take_kept(struct node *n, const struct coll_call *a)
 {
     struct link *l = list_pop(&n->spare);
-    struct node_flight *f = likely(l != NULL) ? container_of(l, struct node_flight, link) : new_kept(n);
+    struct node_background *f = likely(l != NULL) ? container_of(l, struct node_background, link) : new_kept(n);
     if (unlikely(!f)) return NULL;
     if (likely(!node_has_arrays(a))) {
         note_call(&f->call, a);
@@ -115,12 +115,12 @@ static inline struct request *launch(const struct node_wait *w, const struct col
     struct node *n = w->n;
     struct lane *l = n->comm->lane;
     lane_enter(l);
-    struct node_flight *f = take_kept(n, a);
+    struct node_background *f = take_kept(n, a);
     if (unlikely(!f)) {
         lane_leave(l);
         return NULL;
     }
-    f->big = f->landed = f->lost = f->taken = f->finished = false;
+    f->big = f->ended = f->lost = f->taken = f->finished = false;
     f->put = f->awaits = f->kept = true;
     f->rc = 0;
     f->number = number;
@@ -131,7 +131,7 @@ static inline struct request *launch(const struct node_wait *w, const struct col
     f->holds = node_holds(a);
     if (unlikely(f->holds)) node_hold(&f->call, n->size);
     struct request *r = hand_out(f->req);
-    node_take_off(f);
+    node_background_add(f);
     lane_leave_to_itself(l, r);
     lane_leave(l);
     return r;
@@ -168,11 +168,11 @@ static inline struct request *start(struct node *n, const struct coll_call *a, u
     return over(n, rc > 0 ? 0 : rc);
 }
 
-/* Others that are in flight may be looked at by other threads, or by the helper. */
+/* Others that are pending may be looked at by other threads, or by the helper. */
 static inline bool is_alone(const struct node *n)
 {
     const struct lane *l = n->comm->lane;
-    return !node_has_flights(n) || (!lane_threaded(l) && !lane_helped(l));
+    return !node_has_background(n) || (!lane_threaded(l) && !lane_helped(l));
 }
 
 /* Blocks of lengths that not all know, or not by one number. */

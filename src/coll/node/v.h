@@ -7,7 +7,7 @@
  *
  *   lent        blocking calls, once all ranks know that all may copy: where it is in the sender's memory, and its
  *               length. The receiver copies it, and takes one from the sender's count of blocks that it has lent
- *               (struct node_done), which the sender waits for. Both have nothing else in flight.
+ *               (struct node_done), which the sender waits for. Both have nothing else pending.
  *   by pairs    (pairs.h) nonblocking calls, once all know that
  *   by message  before: such blocks are one call more, of the same kind, in which the others are empty (node_v_rest)
  *
@@ -53,7 +53,7 @@ void node_v_ends(const struct node *, const struct coll_call *, struct node_ends
 /* May the long blocks of this blocking call be lent? All ranks know that alike. */
 bool node_v_may_lend(const struct node *, const struct coll_call *);
 
-/* Does one that has long blocks here so; 0 or a code. Nothing is in flight. */
+/* Does one that has long blocks here so; 0 or a code. Nothing is pending. */
 int node_v_lend(struct node *, const struct coll_call *);
 
 /* In a payload, by the sender: where its block for a rank is; by the receiver: takes it, and gives it back. */

@@ -7,7 +7,7 @@
  */
 #include "base/err.h"
 #include "coll/node/direct.h"
-#include "coll/node/flight.h"
+#include "coll/node/background.h"
 #include "coll/node/pairs.h"
 #include "coll/node/v.h"
 #include "pt2pt/check.h"

@@ -38,7 +38,7 @@ void out_close(struct dgram_peer *p, int code)
     p->out = NULL;
     p->cutting = NULL;
     p->una = p->next;
-    p->flying = p->lost = 0;
+    p->outstanding = p->lost = 0;
     p->timer = NEVER;
     for (struct link *l; (l = list_pop(&given_up));) {
         struct dgram_message *m = container_of(l, struct dgram_message, link);
@@ -93,7 +93,7 @@ static void news(struct dgram_peer *p)
 static void lose(struct dgram_peer *p, struct segment *s)
 {
     s->state = SEGMENT_LOST;
-    p->flying--;
+    p->outstanding--;
     p->lost++;
 }
 
@@ -108,8 +108,8 @@ static unsigned mark_there(struct dgram_peer *p, const struct dgram_packet *k, c
         if (s->state == SEGMENT_THERE ||
             (seq >= k->ack && (seq == k->ack || i >= 128 || !(k->got[i / 64] >> i % 64 & 1))))
             continue;
-        if (s->state == SEGMENT_FLYING)
-            p->flying--;
+        if (s->state == SEGMENT_SENT)
+            p->outstanding--;
         else
             p->lost--;
         s->state = SEGMENT_THERE;
@@ -122,16 +122,16 @@ static unsigned mark_there(struct dgram_peer *p, const struct dgram_packet *k, c
 /* Halves the window, at most once for all losses of one window. */
 static void find_losses(struct dgram_peer *p, uint64_t latest)
 {
-    unsigned flew = p->flying;
+    unsigned before = p->outstanding;
     bool fresh = false;
     for (uint64_t seq = p->una; seq < p->next; seq++) {
         struct segment *s = segment_of(p, seq);
-        if (s->state != SEGMENT_FLYING || s->order + OVERTAKEN > latest) continue;
+        if (s->state != SEGMENT_SENT || s->order + OVERTAKEN > latest) continue;
         fresh |= s->order > p->recovery;
         lose(p, s);
     }
     if (!fresh) return;
-    p->cwnd = p->ssthresh = flew / 2 > CWND_LEAST ? flew / 2 : CWND_LEAST;
+    p->cwnd = p->ssthresh = before / 2 > CWND_LEAST ? before / 2 : CWND_LEAST;
     p->recovery = p->order;
 }
 
@@ -183,8 +183,8 @@ void out_take_ack(struct dgram_peer *p, const struct dgram_packet *k)
 
 void out_resend_all(struct dgram_peer *p)
 {
-    for (uint64_t seq = p->una; p->flying; seq++)
-        if (segment_of(p, seq)->state == SEGMENT_FLYING) lose(p, segment_of(p, seq));
+    for (uint64_t seq = p->una; p->outstanding; seq++)
+        if (segment_of(p, seq)->state == SEGMENT_SENT) lose(p, segment_of(p, seq));
 }
 
 static bool transmit(struct dgram_peer *p, uint64_t seq, struct segment *s)
@@ -200,8 +200,8 @@ static bool transmit(struct dgram_peer *p, uint64_t seq, struct segment *s)
     p->owes = false;
     s->order = ++p->order;
     s->sent = p->ep->now;
-    s->state = SEGMENT_FLYING;
-    p->flying++;
+    s->state = SEGMENT_SENT;
+    p->outstanding++;
     if (p->timer == NEVER) rearm(p);
     return true;
 }
@@ -241,7 +241,7 @@ static bool transmit_new(struct dgram_peer *p)
 
 static bool transmit_some(struct dgram_peer *p)
 {
-    if (p->flying >= p->cwnd) return false;
+    if (p->outstanding >= p->cwnd) return false;
     if (p->lost) return transmit_lost(p);
     return p->cutting && p->next < p->edge && p->next - p->una < p->ep->window && transmit_new(p);
 }
@@ -281,8 +281,8 @@ static void on_timer(struct dgram_peer *p)
         return;
     }
     p->rto = min_size(2 * p->rto, RTO_MOST);
-    if (p->flying) {
-        p->ssthresh = p->flying / 2 > CWND_LEAST ? p->flying / 2 : CWND_LEAST;
+    if (p->outstanding) {
+        p->ssthresh = p->outstanding / 2 > CWND_LEAST ? p->outstanding / 2 : CWND_LEAST;
         p->cwnd = 2;
         p->recovery = p->order;
         out_resend_all(p);

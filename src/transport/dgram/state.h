@@ -28,7 +28,7 @@
 #define CWND_LEAST 4   /* after a loss that later arrivals tell */
 #define OVERTAKEN 3    /* a segment is lost when one sent so many transmissions later has come */
 
-enum segment_state { SEGMENT_FLYING, SEGMENT_LOST, SEGMENT_THERE };
+enum segment_state { SEGMENT_SENT, SEGMENT_LOST, SEGMENT_THERE };
 
 struct segment {
     struct dgram_message *message;
@@ -66,7 +66,7 @@ struct dgram_peer {
     struct segment *out;           /* DGRAM_WINDOW; segment s is out[s % DGRAM_WINDOW]; NULL: none was sent yet */
     uint64_t una, next;
     uint64_t order, recovery;      /* transmissions so far; and when the window was last halved */
-    unsigned flying, lost;         /* segments in those states */
+    unsigned outstanding, lost;       /* segments in those states */
     unsigned cwnd, credit, ssthresh;
     uint64_t edge;                 /* the peer takes segments before this one */
     uint64_t srtt, rttvar, rto;    /* ns; srtt 0: not measured yet */

@@ -163,7 +163,7 @@ static bool stands(const struct tcp_dial *d)
     return false;
 }
 
-static bool hopeless(const struct tcp_dial *d, uint64_t now)
+static bool is_over(const struct tcp_dial *d, uint64_t now)
 {
     if (stands(d)) return false;
     if (now >= d->deadline) return true;
@@ -220,7 +220,7 @@ int tcp_dial(struct tcp_ep *e, struct tcp_card *card)
     list_push(&tcp_dom.dials, &d->in_all);
     e->dial = d;
     start_some(d, now);
-    if (hopeless(d, now)) {
+    if (is_over(d, now)) {
         int rc = put_in_words(d);
         end_dial(d);
         return rc;
@@ -247,7 +247,7 @@ static void go_on(struct tcp_dial *d, uint64_t now)
 {
     struct tcp_ep *e = d->e;
     start_some(d, now);
-    if (!hopeless(d, now)) return;
+    if (!is_over(d, now)) return;
     put_in_words(d);
     tcp_lose(e, TERN_ERR_PEER);
 }

@@ -1,6 +1,6 @@
 /*
  * direct.c - large blocking collectives inside a node copy from memory to memory, or go in pieces. Random ones of every
- * kind, with gaps in the types, in place, with operators that do not commute, nonblocking small ones in flight: each
+ * kind, with gaps in the types, in place, with operators that do not commute, nonblocking small ones pending: each
  * must leave the same bytes in the whole receive buffer as its nonblocking form, which goes by messages.
  */
 #include "../check.h"
@@ -129,7 +129,7 @@ static void make_job(struct job *j, MPI_Op op)
     }
 }
 
-/* Small ones are in flight on the same communicator meanwhile, now and then. */
+/* Small ones are pending on the same communicator meanwhile, now and then. */
 static void one(MPI_Op op)
 {
     struct job j;

@@ -1,6 +1,6 @@
 /*
  * inter.c - collectives on intercommunicators (MPI-5.0 6.2.3): the jobs of inter_jobs.h between groups of all kinds of
- * sizes, several in flight on two communicators among blocking ones. Types and operators are freed as soon as the
+ * sizes, several pending on two communicators among blocking ones. Types and operators are freed as soon as the
  * operation is started. Then what a barrier promises, copies and merges in between, and what is refused.
  */
 #include "inter_jobs.h"
@@ -35,7 +35,7 @@ static void end_job(struct job *j, MPI_Request *req)
     free(j->fresh);
 }
 
-/* All are in flight, and tested in an order of each rank's own, before they are waited for. */
+/* All are pending, and tested in an order of each rank's own, before they are waited for. */
 static void batch(void)
 {
     static struct job job[IN_FLIGHT];

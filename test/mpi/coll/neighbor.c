@@ -280,7 +280,7 @@ static void check_job(const struct job *j, const struct hood *h, enum form form)
           (int)form, h->grid ? "grid" : "graph", h->in, h->out, bad);
 }
 
-/* All kinds in a form drawn for each, those that can be in flight together; types and communicator go before the end. */
+/* All kinds in a form drawn for each, those that can be pending together; types and communicator go before the end. */
 static void round_of(void)
 {
     struct hood h;

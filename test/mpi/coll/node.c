@@ -1,6 +1,6 @@
 /*
  * node.c - small collectives started in the background and blocking ones, mixed at random: on several communicators,
- * some of them made for one operation and freed while it is in flight, more in flight than the node-local slots are
+ * some of them made for one operation and freed while it is pending, more pending than the node-local slots are
  * good for, completed in an order of each rank's own, with ranks that come late. What must come out is known by
  * formula. With TEST_THREADS two threads do that at the same time, each on communicators of its own.
  */

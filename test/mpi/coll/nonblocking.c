@@ -1,18 +1,18 @@
 /*
- * nonblocking.c - nonblocking collectives (MPI-5.0 section 6.12): random operations of every kind are started, several in
- * flight on two communicators with blocking ones in between, and completed in an order of each rank's own. Each must give
+ * nonblocking.c - nonblocking collectives (MPI-5.0 section 6.12): random operations of every kind are started, several
+ * pending on two communicators with blocking ones in between, and completed in an order of each rank's own. Each must give
  * what the blocking form gives. Types and operators are freed as soon as the operation is started.
  */
 #include "jobs.h"
 
-enum { BATCHES = 40, IN_FLIGHT = 12 };
+enum { BATCHES = 40, PENDING = 12 };
 
 /* ---- completion, in an order of this rank's own ---- */
 
 static void complete_by_tests(MPI_Request *req)
 {
-    for (int left = IN_FLIGHT; left;) {
-        int i = (int)(check_random(&own) % IN_FLIGHT), flag = 0;
+    for (int left = PENDING; left;) {
+        int i = (int)(check_random(&own) % PENDING), flag = 0;
         if (req[i] == MPI_REQUEST_NULL) continue;
         MPI_Status status;
         CHECK_OK(MPI_Test(&req[i], &flag, &status));
@@ -22,9 +22,9 @@ static void complete_by_tests(MPI_Request *req)
 
 static void complete_some(MPI_Request *req)
 {
-    int index[IN_FLIGHT], n, done = 0;
-    while (done < IN_FLIGHT) {
-        CHECK_OK(MPI_Waitsome(IN_FLIGHT, req, &n, index, MPI_STATUSES_IGNORE));
+    int index[PENDING], n, done = 0;
+    while (done < PENDING) {
+        CHECK_OK(MPI_Waitsome(PENDING, req, &n, index, MPI_STATUSES_IGNORE));
         if (n == MPI_UNDEFINED) break;
         done += n;
     }
@@ -34,35 +34,35 @@ static void complete(MPI_Request *req)
 {
     int flag = 0, index;
     switch (check_random(&own) % 5) {
-    case 0: CHECK_OK(MPI_Waitall(IN_FLIGHT, req, MPI_STATUSES_IGNORE)); break;
+    case 0: CHECK_OK(MPI_Waitall(PENDING, req, MPI_STATUSES_IGNORE)); break;
     case 1: complete_by_tests(req); break;
     case 2: complete_some(req); break;
     case 3:
-        for (int i = 0; i < IN_FLIGHT; i++) CHECK_OK(MPI_Waitany(IN_FLIGHT, req, &index, MPI_STATUS_IGNORE));
+        for (int i = 0; i < PENDING; i++) CHECK_OK(MPI_Waitany(PENDING, req, &index, MPI_STATUS_IGNORE));
         break;
     default:
-        while (!flag) CHECK_OK(MPI_Testall(IN_FLIGHT, req, &flag, MPI_STATUSES_IGNORE));
+        while (!flag) CHECK_OK(MPI_Testall(PENDING, req, &flag, MPI_STATUSES_IGNORE));
     }
-    for (int i = 0; i < IN_FLIGHT; i++) CHECK(req[i] == MPI_REQUEST_NULL, "request %d is left", i);
+    for (int i = 0; i < PENDING; i++) CHECK(req[i] == MPI_REQUEST_NULL, "request %d is left", i);
 }
 
 static void batch(void)
 {
-    struct job *jobs = calloc(IN_FLIGHT, sizeof *jobs);
-    MPI_Request req[IN_FLIGHT];
-    for (int i = 0; i < IN_FLIGHT; i++) {
+    struct job *jobs = calloc(PENDING, sizeof *jobs);
+    MPI_Request req[PENDING];
+    for (int i = 0; i < PENDING; i++) {
         struct job *j = &jobs[i];
         make_job(j);
         MPI_Op_create(compose, 0, &j->op);
         int sooner = draw(2), how = 1 + draw(2);
-        if (sooner) do_job(j, BLOCKING, j->want, NULL); /* between those in flight, or after all of them */
+        if (sooner) do_job(j, BLOCKING, j->want, NULL); /* between those pending, or after all of them */
         do_job(j, (enum how)how, j->recv, &req[i]);
         if (!sooner) do_job(j, BLOCKING, j->want, NULL);
         MPI_Type_free(&j->type);
         MPI_Op_free(&j->op);
     }
     complete(req);
-    for (int i = 0; i < IN_FLIGHT; i++) {
+    for (int i = 0; i < PENDING; i++) {
         check_job(&jobs[i]);
         free_job(&jobs[i]);
     }
@@ -91,7 +91,7 @@ static void barrier_waits(void)
     CHECK_OK(MPI_Wait(&req, MPI_STATUS_IGNORE));
 }
 
-/* Completed by progress in other calls; the communicator may be freed while it is in flight. */
+/* Completed by progress in other calls; the communicator may be freed while it is pending. */
 static void others_progress(void)
 {
     MPI_Comm dup;

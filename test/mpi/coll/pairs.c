@@ -1,5 +1,5 @@
 /*
- * pairs.c - large nonblocking collectives inside a node (src/coll/node/pairs.h): random ones, many in flight and waited
+ * pairs.c - large nonblocking collectives inside a node (src/coll/node/pairs.h): random ones, many pending and waited
  * for in any order, among blocking ones, with gaps in the types, in place and empty; each rank knows what every word of
  * its buffers has to be. Then a rank that computes has all done by the others: it starts operations and calls nothing
  * until the others say, by memory that they share, that theirs are over.
@@ -14,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { ROUNDS = 20, FLIGHTS = 12, MOST = 60000, GAP = 3, RANKS = 16 };
+enum { ROUNDS = 20, PENDING = 12, MOST = 60000, GAP = 3, RANKS = 16 };
 enum { BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, KINDS };
 
 static uint64_t common, own; /* drawn alike at all ranks, and by each for itself */
@@ -198,12 +198,12 @@ static void interrupt(void)
     CHECK(out[n - 1] == check_size, "%g instead of %d", out[n - 1], check_size);
 }
 
-/* Several in flight; each rank waits in an order of its own, by one way or the other. */
+/* Several pending; each rank waits in an order of its own, by one way or the other. */
 static void round_of(int gaps)
 {
-    struct job j[FLIGHTS];
-    MPI_Request q[FLIGHTS];
-    int n = 1 + draw(FLIGHTS), left = n;
+    struct job j[PENDING];
+    MPI_Request q[PENDING];
+    int n = 1 + draw(PENDING), left = n;
     for (int i = 0; i < n; i++) {
         make_job(&j[i], gaps);
         CHECK_OK(start(&j[i], &q[i]));

@@ -1,5 +1,5 @@
 /*
- * idup.c - duplicating communicators without waiting, and with hints (MPI-5.0 section 7.4.2): several in flight on the
+ * idup.c - duplicating communicators without waiting, and with hints (MPI-5.0 section 7.4.2): several pending on the
  * same and on different communicators with other collectives between, completed in each rank's own order;
  * intercommunicators; attributes; what is wrong with arguments.
  */
@@ -41,7 +41,7 @@ static void check_like(MPI_Comm made, MPI_Comm parent)
     CHECK(result == MPI_CONGRUENT, "a duplicate compares as %d", result);
 }
 
-/* ---- several in flight ---- */
+/* ---- several pending ---- */
 
 static void other_collective(MPI_Comm c)
 {
@@ -93,7 +93,7 @@ static void several(void)
     CHECK_OK(MPI_Comm_free(&half));
 }
 
-/* Duplicates of duplicates: the parent goes while its duplication is in flight. */
+/* Duplicates of duplicates: the parent goes while its duplication is pending. */
 static void parent_goes(void)
 {
     MPI_Comm parent, made;

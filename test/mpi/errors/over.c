@@ -46,7 +46,7 @@ static void sends(void)
     FAILS(MPI_Wait(&req, MPI_STATUS_IGNORE));
 }
 
-/* Of two that are waited for until one is complete, one is not hopeless. */
+/* Of two that are waited for until one is complete, one may still end. */
 static void one_of_two(void)
 {
     int rank, size, mine, index = -1, got = -1;

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     MPI_Comm other;
     check_start(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
-    for (int round = 0; round < 2; round++) { /* the second time with windows that have grown */
+    for (int round = 0; round < 2; round++) { /* the second time with quotas that have grown */
         if (check_rank)
             sender(other);
         else

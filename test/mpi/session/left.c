@@ -39,7 +39,7 @@ static void one(int which)
         return;
     default:
         rc = MPI_Isend(large, LARGE, MPI_BYTE, 0, 5, comm, &req);
-        fails(rc ? rc : MPI_Wait(&req, MPI_STATUS_IGNORE)); /* one that is hopeless at its start is no request */
+        fails(rc ? rc : MPI_Wait(&req, MPI_STATUS_IGNORE)); /* one that nobody can match at its start is no request */
     }
 }
 

@@ -1,6 +1,6 @@
 /*
  * exec_errors_test.c - the interpreter when an operation fails: the run ends once, with the first error, starts nothing more,
- * and gives up or waits for what is in flight.
+ * and gives up or waits for what is pending.
  */
 #include "frame.h"
 
@@ -41,7 +41,7 @@ static struct goal_build *open_failing(int fail)
     return goal_build_open(0, 2, 0);
 }
 
-/* An error ends the run once, starts nothing more, and waits for what is in flight. */
+/* An error ends the run once, starts nothing more, and waits for what is pending. */
 static void errors(void **state)
 {
     struct goal_build *b = open_failing(1);
@@ -59,7 +59,7 @@ static void errors(void **state)
     goal_frame_free(f);
 }
 
-/* An error reported later, while a message is in flight that the port gives up at once. */
+/* An error reported later, while a message is pending that the port gives up at once. */
 static void late_error(void **state)
 {
     (void)state;

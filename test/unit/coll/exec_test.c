@@ -27,8 +27,8 @@ static int nodes;
 
 struct run {
     int started[NODES], finished[NODES];
-    const struct goal_op *flying[NODES];
-    int in_flight, done;
+    const struct goal_op *pending[NODES];
+    int pending_count, done;
 };
 
 /* Nodes are sends; the tag says which. */
@@ -55,7 +55,7 @@ static int port_send(struct goal_frame *f, const struct goal_op *op)
         goal_op_done(f, op, 0);
         return GOAL_LATER;
     }
-    r->flying[r->in_flight++] = op;
+    r->pending[r->pending_count++] = op;
     return GOAL_LATER;
 }
 
@@ -81,11 +81,11 @@ static void check_eager(const struct run *r)
     }
 }
 
-static void land(struct goal_frame *f, struct run *r)
+static void finish(struct goal_frame *f, struct run *r)
 {
-    int k = (int)(draw() % (uint64_t)r->in_flight);
-    const struct goal_op *op = r->flying[k];
-    r->flying[k] = r->flying[--r->in_flight];
+    int k = (int)(draw() % (uint64_t)r->pending_count);
+    const struct goal_op *op = r->pending[k];
+    r->pending[k] = r->pending[--r->pending_count];
     r->finished[op->tag]++;
     goal_op_done(f, op, 0);
     if (draw() % 8 == 0) check_eager(r);
@@ -136,9 +136,9 @@ static void random_graphs(void **state)
         goal_unref(prog); /* the frames keep it */
         for (;;) {
             int k = (int)(draw() % FRAMES), tries = 0;
-            while (!run[k].in_flight && tries++ < FRAMES) k = (k + 1) % FRAMES;
-            if (!run[k].in_flight) break;
-            land(f[k], &run[k]);
+            while (!run[k].pending_count && tries++ < FRAMES) k = (k + 1) % FRAMES;
+            if (!run[k].pending_count) break;
+            finish(f[k], &run[k]);
         }
         for (int k = 0; k < FRAMES; k++) {
             assert_int_equal(run[k].done, 1);
@@ -154,7 +154,7 @@ static int hold(struct goal_frame *f, const struct goal_op *op)
 {
     struct run *r = f->ctx;
     r->started[op->tag]++;
-    r->flying[op->tag] = op;
+    r->pending[op->tag] = op;
     return GOAL_LATER;
 }
 
@@ -181,7 +181,7 @@ static void chains(void **state)
         int i = tied ? k : (k + LINKS) % (2 * LINKS); /* the second chain first, if it can be */
         assert_int_equal(run.started[i], 1);
         assert_int_equal(run.done, 0);
-        goal_op_done(f, run.flying[i], 0);
+        goal_op_done(f, run.pending[i], 0);
         assert_int_equal(run.started[1], tied ? 1 : k >= LINKS);
     }
     assert_int_equal(run.done, 1);
@@ -279,7 +279,7 @@ static void stamps(void **state)
     assert_int_equal(t[1], 0);
     nanosleep(&(struct timespec){0, 3000000}, NULL);
     int64_t ended = now_ns();
-    goal_op_done(f, run.flying[0], 0);
+    goal_op_done(f, run.pending[0], 0);
     assert_true(t[0] >= before && t[0] <= started);
     assert_true(t[1] >= ended && t[1] <= now_ns());
     assert_true(t[1] - t[0] >= ended - started && ended - started >= 3000000);

@@ -177,7 +177,7 @@ static void import(void **state)
 
 /* ---- mutation ---------------------------------------------------------------------- */
 
-struct flight {
+struct run {
     const struct goal_op *op[4096];
     unsigned n;
     bool done;
@@ -190,7 +190,7 @@ static void touch(const struct goal_buf *b, int with)
 
 static int fuzz_message(struct goal_frame *f, const struct goal_op *op)
 {
-    struct flight *fl = f->ctx;
+    struct run *fl = f->ctx;
     for (unsigned i = 0; i < (unsigned)op->n_in + op->n_out; i++) {
         struct goal_buf b = goal_piece_buf(f, &op->piece[i]);
         touch(&b, i >= op->n_in);
@@ -218,12 +218,12 @@ static int fuzz_reduce3(struct goal_frame *f, const struct goal_buf *a, const st
 
 static const struct goal_port fuzz_port = {fuzz_message, fuzz_message, fuzz_copy, fuzz_copy, fuzz_reduce3, NULL, NULL};
 
-static void fuzz_done(struct goal_frame *f) { ((struct flight *)f->ctx)->done = true; }
+static void fuzz_done(struct goal_frame *f) { ((struct run *)f->ctx)->done = true; }
 
 /* Runs a block that has passed, all slots being of exactly the declared size. False if it asks for too much memory. */
 static bool run_block(const struct block *b)
 {
-    static struct flight fl;
+    static struct run fl;
     struct goal_prog *prog;
     const struct goal_range *r = goal_ranges(b->head);
     int64_t sum = b->head->scratch;

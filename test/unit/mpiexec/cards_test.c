@@ -54,8 +54,8 @@ static int tear_down(void **state)
 {
     (void)state;
     event_base_free(job.base);
-    close(job.block.bell[0]);
-    close(job.block.bell[1]);
+    close(job.block.wanted_pipe[0]);
+    close(job.block.wanted_pipe[1]);
     close(job.block.fd);
     return 0;
 }
@@ -66,10 +66,10 @@ static struct job_card *card(int rank) { return &job_cards(job.block.head)[rank]
 static void tell(int rank)
 {
     atomic_fetch_or(&job_wanted(job.block.head)[rank / 64], (uint64_t)1 << rank % 64);
-    assert_int_equal(write(job.block.head->bell, "", 1), 1);
+    assert_int_equal(write(job.block.head->wanted_pipe, "", 1), 1);
 }
 
-static void take_bell(void) { event_base_loop(job.base, EVLOOP_NONBLOCK); }
+static void take_wanted(void) { event_base_loop(job.base, EVLOOP_NONBLOCK); }
 
 static bool arrives(int from, enum tree_type type, const void *bytes, size_t n)
 {
@@ -94,13 +94,13 @@ static void wanted_cards_are_asked_for_once_a_node(void **state)
         tell((int)of_root[i]);
         tell((int)of_last[i]);
     }
-    take_bell();
+    take_wanted();
     assert_int_equal(nsent, 2);
     assert_true(sent[0].to == 0 && sent[0].type == TREE_CARD_ASK && sent[0].n == sizeof of_root);
     assert_memory_equal(sent[0].bytes, of_root, sizeof of_root);
     assert_true(sent[1].to == 2 && sent[1].n == sizeof of_last);
     assert_memory_equal(sent[1].bytes, of_last, sizeof of_last);
-    take_bell();
+    take_wanted();
     assert_int_equal(nsent, 2);
 
     assert_true(card_arrives(TREE_ROOT, 39, "address of 39"));
@@ -162,12 +162,12 @@ static void own_cards_are_given_when_they_are_there(void **state)
     assert_true(arrives(TREE_ROOT, TREE_CARD_ASK, &both[1], sizeof both[1]));
     assert_int_equal(nsent, 1);
     write_card(79, "79");
-    take_bell();
+    take_wanted();
     assert_int_equal(nsent, 3);
     assert_sent_card(1, 2, 79, "79");
     assert_sent_card(2, 0, 79, "79");
     tell(79); /* rings without need */
-    take_bell();
+    take_wanted();
     assert_int_equal(nsent, 3);
 }
 

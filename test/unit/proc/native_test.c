@@ -61,7 +61,7 @@ static void cards_are_exchanged(void **state)
 
 /* ---- cards of another node: this process is rank 0 on node 0, rank 1 is on node 1, and the test plays the launcher ---- */
 
-static struct job_head *two_nodes(int *fd_p, int bell)
+static struct job_head *two_nodes(int *fd_p, int wanted_pipe)
 {
     uint64_t place, card, bytes = job_layout(2, &place, &card);
     int fd = *fd_p = memfd_create("block", 0);
@@ -69,7 +69,7 @@ static struct job_head *two_nodes(int *fd_p, int bell)
     struct job_head *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     assert_true(h != MAP_FAILED);
     *h = (struct job_head){.magic = JOB_MAGIC, .version = JOB_VERSION, .bytes = bytes, .size = 2, .nodes = 2, .local_size = 1,
-                           .usable_cpus = 2, .place_off = place, .card_off = card, .name = "job", .bell = bell};
+                           .usable_cpus = 2, .place_off = place, .card_off = card, .name = "job", .wanted_pipe = wanted_pipe};
     job_places(h)[1].node = 1;
     return h;
 }
@@ -92,17 +92,17 @@ static void close_all(void)
 
 struct launcher {
     struct job_head *block;
-    int bell;
+    int wanted_pipe;
     bool good;
 };
 
-/* Waits for the bell, and for the bit; brings the card. */
+/* Waits for a byte in the pipe, and for the bit; brings the card. */
 static void *bring_card(void *arg)
 {
     struct launcher *l = arg;
     struct job_card *c = &job_cards(l->block)[1];
     char byte;
-    l->good = read(l->bell, &byte, 1) == 1 && atomic_exchange(&job_wanted(l->block)[0], 0) == 2 &&
+    l->good = read(l->wanted_pipe, &byte, 1) == 1 && atomic_exchange(&job_wanted(l->block)[0], 0) == 2 &&
               atomic_load(&c->state) == JOB_CARD_WANTED;
     usleep(20000);
     c->len = 5;
@@ -119,7 +119,7 @@ static void cards_of_other_nodes_are_asked_for(void **state)
     (void)state;
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
     fcntl(ends[0], F_SETFL, 0);
-    struct launcher l = {.block = two_nodes(&fd, ends[1]), .bell = ends[0]};
+    struct launcher l = {.block = two_nodes(&fd, ends[1]), .wanted_pipe = ends[0]};
     assert_int_equal(open_by_block(fd), 0);
     assert_int_equal(proc_node_of(1), 1);
     pthread_t t;
@@ -158,7 +158,7 @@ static void own_cards_are_announced_when_wanted(void **state)
     }
 }
 
-static void a_closed_bell_is_an_error_in_words(void **state)
+static void a_closed_pipe_is_an_error_in_words(void **state)
 {
     int ends[2], fd;
     char got[JOB_CARD_MAX];
@@ -343,7 +343,7 @@ int main(void)
         cmocka_unit_test(cards_are_exchanged),
         cmocka_unit_test(cards_of_other_nodes_are_asked_for),
         cmocka_unit_test(own_cards_are_announced_when_wanted),
-        cmocka_unit_test(a_closed_bell_is_an_error_in_words),
+        cmocka_unit_test(a_closed_pipe_is_an_error_in_words),
         cmocka_unit_test(a_second_process_is_refused),
         cmocka_unit_test(cards_of_earlier_processes_are_not_taken),
         cmocka_unit_test(cards_of_the_ended_are_errors_in_words),

@@ -1,4 +1,4 @@
-/* credit_test.c - windows of eager credit (pt2pt/credit.c): their sum is bounded, and a receiver that keeps up widens
+/* credit_test.c - quotas of eager credit (pt2pt/credit.c): their sum is bounded, and a receiver that keeps up widens
  * them. */
 #include "mock_job.h"
 
@@ -7,12 +7,12 @@
 
 static char out[8192], in[8192];
 
-/* Nothing of TERN_EAGER_STORE is lost or found: what is in no window is spare. */
+/* Nothing of TERN_EAGER_STORE is lost or found: what is in no quota is spare. */
 static void check_sum(void)
 {
     const struct peer *p = job_peer();
-    assert_int_equal(p->window + lane0.spare, lane0.store);
-    assert_true(p->window <= lane0.credit && p->credit <= p->window_there);
+    assert_int_equal(p->quota + lane0.spare, lane0.store);
+    assert_true(p->quota <= lane0.credit && p->credit <= p->quota_there);
 }
 
 static void exchange(struct comm *c, size_t n, uint64_t seed)
@@ -37,45 +37,45 @@ static struct comm *open_with(const char *credit, const char *store)
 }
 
 /* One peer alone has half of the bound at once, but not more than TERN_EAGER_CREDIT. */
-static void first_window(void **state)
+static void first_quota(void **state)
 {
     static const struct {
         const char *credit, *store;
-        int64_t window;
+        int64_t quota;
     } cases[] = {
         {"32M", "64M", 32 << 20}, {"32M", "8M", 4 << 20}, {"1M", "64M", 1 << 20}, {"0", "64M", 0}, {"32M", "0", 0}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct comm *c = open_with(cases[i].credit, cases[i].store);
-        assert_int_equal(job_peer()->credit, cases[i].window);
+        assert_int_equal(job_peer()->credit, cases[i].quota);
         for (uint64_t k = 0; k < 100; k++) exchange(c, 100, k);
-        assert_int_equal(mock_count.sent[AM_RTS], cases[i].window ? 0 : 100);
+        assert_int_equal(mock_count.sent[AM_RTS], cases[i].quota ? 0 : 100);
         job_close();
     }
 }
 
-/* What is received as it comes widens the window until nothing is spare, or to TERN_EAGER_CREDIT. */
-static void window_grows_while_the_receiver_keeps_up(void **state)
+/* What is received as it comes widens the quota until nothing is spare, or to TERN_EAGER_CREDIT. */
+static void quota_grows_while_the_receiver_keeps_up(void **state)
 {
     struct comm *c = open_with("1M", "128K");
     (void)state;
     for (uint64_t k = 0; k < 1000; k++) exchange(c, 1000, k);
-    assert_true(job_peer()->window > 100 << 10);
-    assert_int_equal(job_peer()->window_there, job_peer()->window);
+    assert_true(job_peer()->quota > 100 << 10);
+    assert_int_equal(job_peer()->quota_there, job_peer()->quota);
     assert_int_equal(mock_count.sent[AM_RTS], 0);
     job_close();
     c = open_with("70K", "128K");
     for (uint64_t k = 0; k < 1000; k++) exchange(c, 1000, k);
-    assert_int_equal(job_peer()->window, 70 << 10);
+    assert_int_equal(job_peer()->quota, 70 << 10);
     job_close();
 }
 
-/* Messages longer than the whole window are offered, each of which widens it: soon they go eagerly. */
-static void offers_for_want_of_credit_widen_the_window(void **state)
+/* Messages longer than the whole quota are offered, each of which widens it: soon they go eagerly. */
+static void offers_for_want_of_credit_widen_the_quota(void **state)
 {
     struct comm *c = open_with("32M", "64K");
     (void)state;
-    job_peer()->credit = job_peer()->window = job_peer()->window_there = 2048;
+    job_peer()->credit = job_peer()->quota = job_peer()->quota_there = 2048;
     job_peer()->due = 1024;
     lane0.spare = lane0.store - 2048;
     for (uint64_t k = 0; k < 50; k++) exchange(c, 8000, k);
@@ -84,8 +84,8 @@ static void offers_for_want_of_credit_widen_the_window(void **state)
     job_close();
 }
 
-/* What lies here unreceived never exceeds the window, and widens nothing. */
-static void window_stays_while_messages_lie_here(void **state)
+/* What lies here unreceived never exceeds the quota, and widens nothing. */
+static void quota_stays_while_messages_lie_here(void **state)
 {
     enum { N = 300 };
     struct comm *c = open_with("32M", "128K");
@@ -95,7 +95,7 @@ static void window_stays_while_messages_lie_here(void **state)
     for (int i = 0; i < N; i++)
         assert_int_equal(pt_isend(c, out, 1000, type_of(MPI_BYTE), 0, 9, PT_STANDARD, &r[i]), 0);
     job_settle();
-    assert_int_equal(job_peer()->window, 64 << 10);
+    assert_int_equal(job_peer()->quota, 64 << 10);
     assert_in_range(job_peer()->stored, 63 << 10, 64 << 10);
     for (int i = 0; i < N; i++) {
         struct request_result res;
@@ -108,19 +108,19 @@ static void window_stays_while_messages_lie_here(void **state)
     job_close();
 }
 
-/* Where nothing is spare a wide window becomes narrower, down to twice a new peer's. */
-static void wide_windows_shrink_when_little_is_spare(void **state)
+/* Where nothing is spare a wide quota becomes narrower, down to twice a new peer's. */
+static void wide_quotas_shrink_when_little_is_spare(void **state)
 {
     struct comm *c = open_with("1M", "128K");
     struct peer *p = job_peer();
     (void)state;
-    p->credit = p->window = p->window_there = 1 << 20;
-    p->due = p->window / 2;
-    lane0.spare = 0; /* all is in windows */
-    lane0.store = p->window;
+    p->credit = p->quota = p->quota_there = 1 << 20;
+    p->due = p->quota / 2;
+    lane0.spare = 0; /* all is in quotas */
+    lane0.store = p->quota;
     for (uint64_t k = 0; k < 2000; k++) exchange(c, 1000, k);
     assert_true(lane0.spare >= lane0.store / 16);
-    assert_true(p->window < 1 << 20 && p->window >= 2 * peer_first_window());
+    assert_true(p->quota < 1 << 20 && p->quota >= 2 * peer_first_quota());
     assert_int_equal(mock_count.sent[AM_RTS], 0);
     job_close();
 }
@@ -134,7 +134,7 @@ static void more_than_the_sender_wants(void **state)
     tp_handlers[AM_CREDIT](p, 0, 1 << 20, NULL, 0);
     assert_null(p->lost);
     assert_int_equal(p->credit, 64 << 10);
-    assert_int_equal(p->window_there, 64 << 10);
+    assert_int_equal(p->quota_there, 64 << 10);
     tp_handlers[AM_CREDIT](p, 1, 0, NULL, 0);
     assert_non_null(strstr(p->lost, "more than was taken"));
     job_abandon();
@@ -143,11 +143,11 @@ static void more_than_the_sender_wants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(first_window, job_clean),
-        cmocka_unit_test_teardown(window_grows_while_the_receiver_keeps_up, job_clean),
-        cmocka_unit_test_teardown(offers_for_want_of_credit_widen_the_window, job_clean),
-        cmocka_unit_test_teardown(window_stays_while_messages_lie_here, job_clean),
-        cmocka_unit_test_teardown(wide_windows_shrink_when_little_is_spare, job_clean),
+        cmocka_unit_test_teardown(first_quota, job_clean),
+        cmocka_unit_test_teardown(quota_grows_while_the_receiver_keeps_up, job_clean),
+        cmocka_unit_test_teardown(offers_for_want_of_credit_widen_the_quota, job_clean),
+        cmocka_unit_test_teardown(quota_stays_while_messages_lie_here, job_clean),
+        cmocka_unit_test_teardown(wide_quotas_shrink_when_little_is_spare, job_clean),
         cmocka_unit_test_teardown(more_than_the_sender_wants, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

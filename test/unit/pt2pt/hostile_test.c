@@ -57,8 +57,8 @@ static void forgive(void)
     lane0.lost_count = 0;
     world->pt->lost = NULL;
     world->pt->gone = 0;
-    from->credit = from->window_there;
-    from->due = from->window / 2;
+    from->credit = from->quota_there;
+    from->due = from->quota / 2;
     for (struct match_body *b; (b = match_take(&world->pt->match[PT_USER], MATCH_ANY_SOURCE, MATCH_ANY_TAG));)
         pt_drop_body(b);
 }

@@ -80,8 +80,8 @@ void job_close(void)
     assert_int_equal(lane0.ids.used, 0);
     struct peer *p = peer_table[0];
     if (p)
-        assert_int_equal(p->credit + p->window / 2 - p->due,
-                         p->window); /* every eager byte was consumed and accounted for */
+        assert_int_equal(p->credit + p->quota / 2 - p->due,
+                         p->quota); /* every eager byte was consumed and accounted for */
     if (p) assert_true(!p->stored && !p->arriving);
     close_layers();
 }

@@ -30,26 +30,26 @@ static bool first_use(void)
 
 static int64_t credit_of(uint32_t rank) { return rank ? 1 << 20 : 4096; }
 
-/* Regression: the window of a sender came from its own variables, so a receiver with less to give was sent too much. */
-static bool windows(void)
+/* Regression: the quota of a sender came from its own variables, so a receiver with less to give was sent too much. */
+static bool quotas(void)
 {
     uint32_t other = 1 - party_rank;
     setenv("TERN_EAGER_CREDIT", party_rank ? "1M" : "4K", 1);
     PARTY_CHECK(party_open("self,shm"));
     struct peer *p = peer_of_sender(other);
-    PARTY_CHECK(p->window == credit_of(party_rank) && p->window_there == 0 && p->credit == 0);
-    if (party_rank) peer_learn_window(p); /* as where the peer has connected to us */
+    PARTY_CHECK(p->quota == credit_of(party_rank) && p->quota_there == 0 && p->credit == 0);
+    if (party_rank) peer_learn_quota(p); /* as where the peer has connected to us */
     PARTY_CHECK(peer_get(other) == p);
-    PARTY_CHECK(p->window_there == credit_of(other) && p->credit == credit_of(other));
-    peer_learn_window(p);
+    PARTY_CHECK(p->quota_there == credit_of(other) && p->credit == credit_of(other));
+    peer_learn_quota(p);
     PARTY_CHECK(p->credit == credit_of(other));
     return true;
 }
 
-static void receivers_say_the_window(void **state)
+static void receivers_say_the_quota(void **state)
 {
     (void)state;
-    assert_true(party_run(2, windows));
+    assert_true(party_run(2, quotas));
 }
 
 static bool nobody(void)

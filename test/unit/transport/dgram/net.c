@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct flight {
+struct datagram {
     struct link link;
     uint64_t at;
     uint8_t from;
@@ -31,7 +31,7 @@ static unsigned number_of(const struct dgram_wire *w) { return (unsigned)(statio
 
 static void empty(struct station *s)
 {
-    for (struct link *l; s->coming.next && (l = list_pop(&s->coming));) free(container_of(l, struct flight, link));
+    for (struct link *l; s->coming.next && (l = list_pop(&s->coming));) free(container_of(l, struct datagram, link));
     list_init(&s->coming);
     s->waiting = 0;
 }
@@ -55,7 +55,7 @@ void net_inject(unsigned from, unsigned to, const void *bytes, size_t n)
         net_overrun++;
         return;
     }
-    struct flight *f = malloc(sizeof *f + n);
+    struct datagram *f = malloc(sizeof *f + n);
     if (!f) abort();
     f->at = net_now + net_delay;
     f->from = (uint8_t)from;
@@ -70,7 +70,7 @@ uint64_t net_next(void)
     uint64_t at = UINT64_MAX;
     for (unsigned i = 0; i < NET_STATIONS; i++) {
         if (!stations[i].open || list_empty(&stations[i].coming)) continue;
-        uint64_t own = container_of(stations[i].coming.next, struct flight, link)->at;
+        uint64_t own = container_of(stations[i].coming.next, struct datagram, link)->at;
         if (own < at) at = own;
     }
     return at;
@@ -97,7 +97,7 @@ static int net_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_f
     int taken = 0;
     if (now > net_now) net_now = now; /* of an owner with another clock */
     while (taken < budget && !list_empty(&s->coming)) {
-        struct flight *f = container_of(s->coming.next, struct flight, link);
+        struct datagram *f = container_of(s->coming.next, struct datagram, link);
         if (f->at > now) break;
         list_remove(&f->link);
         s->waiting--;
@@ -113,7 +113,7 @@ static int net_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_f
 static uint64_t net_due(const struct dgram_wire *w)
 {
     const struct link *coming = &station_of(w)->coming;
-    return list_empty(coming) ? UINT64_MAX : container_of(coming->next, struct flight, link)->at;
+    return list_empty(coming) ? UINT64_MAX : container_of(coming->next, struct datagram, link)->at;
 }
 
 static bool net_valid(const struct dgram_wire *w, const struct dgram_addr *a)

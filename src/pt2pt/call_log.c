@@ -1,5 +1,5 @@
-/* calls.c - see calls.h. */
-#include "pt2pt/calls.h"
+/* call_log.c - see call_log.h. */
+#include "pt2pt/call_log.h"
 #include "base/err.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
@@ -29,21 +29,21 @@ static_assert(sizeof(struct wire_clash) == 32, "wire format");
 /* ---- what has been called here ---- */
 
 /* Call k, if it is still kept: entries are replaced without a lock. */
-static bool read_call(struct pt_calls *s, uint32_t k, struct wire_call *out)
+static bool read_call(struct pt_call_log *s, uint32_t k, struct wire_call *out)
 {
-    const struct pt_call *c = &s->call[k % CALLS_KEPT], *before = &s->call[(k - 1) % CALLS_KEPT];
+    const struct pt_call *c = &s->call[k % CALL_LOG_KEPT], *before = &s->call[(k - 1) % CALL_LOG_KEPT];
     out->what = atomic_load_explicit(&c->what, memory_order_acquire);
     out->history = atomic_load_explicit(&c->history, memory_order_acquire);
     out->bytes = pt_call_bytes(out->what, atomic_load_explicit(&c->bytes, memory_order_acquire));
     out->before = k > 1 ? atomic_load_explicit(&before->history, memory_order_acquire) : 0;
     uint32_t count = atomic_load_explicit(&s->count, memory_order_acquire);
-    return k > 0 && k <= count && count - k < CALLS_KEPT - 2;
+    return k > 0 && k <= count && count - k < CALL_LOG_KEPT - 2;
 }
 
-int pt_calls_failed(const struct comm *c)
+int pt_call_log_failed(const struct comm *c)
 {
-    int error = atomic_load_explicit(&c->calls->error, memory_order_acquire); /* pairs with finish: the words are there */
-    return error ? err_set(error, "%s", c->calls->words) : 0;
+    int error = atomic_load_explicit(&c->call_log->error, memory_order_acquire); /* pairs with finish: the words are there */
+    return error ? err_set(error, "%s", c->call_log->words) : 0;
 }
 
 /* ---- the end of a communicator's collectives ---- */
@@ -57,34 +57,34 @@ static void send_clash(uint64_t ctx, const struct pt_clash *k, struct peer *p)
 /* The one that asked, and the members that there is a connection to. The others find out when they wait. */
 static void tell_all(const struct comm *c, struct peer *from)
 {
-    send_clash(c->ctx, &c->calls->clash, from);
+    send_clash(c->ctx, &c->call_log->clash, from);
     for (int r = 0; r < comm_peers(c); r++) {
         uint32_t index = comm_index(c, r);
         struct peer *p = index < peer_count ? peer_table[index] : NULL;
         if (p && p != from && !p->lost && p->ep.ops && index != proc_self()->rank)
-            send_clash(c->ctx, &c->calls->clash, p);
+            send_clash(c->ctx, &c->call_log->clash, p);
     }
 }
 
 static void finish(struct comm *c, int error)
 {
-    atomic_store_explicit(&c->calls->error, error, memory_order_release); /* pairs with pt_calls_failed */
+    atomic_store_explicit(&c->call_log->error, error, memory_order_release); /* pairs with pt_call_log_failed */
     atomic_store_explicit(&c->collective, false, memory_order_relaxed);
     lane0.ends++;
     if (lane0.sleepers) bell_ring(wires_bell());
 }
 
-void pt_calls_give_up(struct comm *c, int error)
+void pt_call_log_give_up(struct comm *c, int error)
 {
-    if (atomic_load_explicit(&c->calls->error, memory_order_relaxed)) return;
-    snprintf(c->calls->words, sizeof c->calls->words, "%s", err_words());
+    if (atomic_load_explicit(&c->call_log->error, memory_order_relaxed)) return;
+    snprintf(c->call_log->words, sizeof c->call_log->words, "%s", err_words());
     finish(c, error);
 }
 
 /* `from` says so, or has called one of the two. */
 static void clash(struct comm *c, struct peer *from, const struct pt_clash *k)
 {
-    struct pt_calls *s = c->calls;
+    struct pt_call_log *s = c->call_log;
     char a[80], b[80];
     const char *name = comm_name(c);
     if (atomic_load_explicit(&s->error, memory_order_relaxed)) return;
@@ -101,7 +101,7 @@ static void clash(struct comm *c, struct peer *from, const struct pt_clash *k)
 
 static int end_comm(struct pt_comm *pt)
 {
-    struct pt_calls *s = pt->comm ? pt->comm->calls : NULL;
+    struct pt_call_log *s = pt->comm ? pt->comm->call_log : NULL;
     int error = s ? atomic_load_explicit(&s->error, memory_order_relaxed) : 0;
     if (!error || s->ended) return 0;
     s->ended = true;
@@ -110,7 +110,7 @@ static int end_comm(struct pt_comm *pt)
     return 1;
 }
 
-int pt_calls_end(struct lane *l)
+int pt_call_log_end(struct lane *l)
 {
     for (uint32_t i = 0; i <= l->ctx_mask; i++)
         for (struct pt_comm *pt = l->ctx_table[i], *next; pt; pt = next) {
@@ -128,9 +128,9 @@ static void send_call(const struct comm *c, struct peer *p, uint32_t k, const st
     lane_control(p, AM_CALL, c->ctx, k, mine, sizeof *mine);
 }
 
-void pt_calls_ask(struct comm *c, int rank)
+void pt_call_log_ask(struct comm *c, int rank)
 {
-    struct pt_calls *s = c->calls;
+    struct pt_call_log *s = c->call_log;
     struct wire_call mine;
     uint32_t index = comm_index(c, rank), k;
     struct peer *p = index < peer_count ? peer_table[index] : NULL;
@@ -139,14 +139,14 @@ void pt_calls_ask(struct comm *c, int rank)
     if (read_call(s, k, &mine)) send_call(c, p, k, &mine);
 }
 
-void pt_calls_doubt(struct comm *c, int rank)
+void pt_call_log_doubt(struct comm *c, int rank)
 {
     struct peer *p = pt_gone_by(comm_index(c, rank));
     struct request r = {.kind = REQ_RECV, .ctx = c->ctx | CTX_COLL, .tag = MPI_ANY_TAG};
     if (!p) {
-        pt_calls_ask(c, rank);
+        pt_call_log_ask(c, rank);
     } else {
-        pt_calls_give_up(c, pt_lost_words(&r, p));
+        pt_call_log_give_up(c, pt_lost_words(&r, p));
     }
 }
 
@@ -162,12 +162,12 @@ static struct gone {
 } gone[32];
 static uint32_t gone_next;
 
-void pt_calls_gone(const struct comm *c)
+void pt_call_log_gone(const struct comm *c)
 {
     struct gone g = {
-        .ctx = c->ctx, .count = atomic_load_explicit(&c->calls->count, memory_order_relaxed), .clash = c->calls->clash};
-    g.clashed = atomic_load_explicit(&c->calls->error, memory_order_relaxed) == TERN_ERR_DISAGREE;
-    if (read_call(c->calls, g.count, &g.last)) gone[gone_next++ % ARRAY_LEN(gone)] = g;
+        .ctx = c->ctx, .count = atomic_load_explicit(&c->call_log->count, memory_order_relaxed), .clash = c->call_log->clash};
+    g.clashed = atomic_load_explicit(&c->call_log->error, memory_order_relaxed) == TERN_ERR_DISAGREE;
+    if (read_call(c->call_log, g.count, &g.last)) gone[gone_next++ % ARRAY_LEN(gone)] = g;
 }
 
 static bool is_same(const struct wire_call *a, const struct wire_call *b)
@@ -203,7 +203,7 @@ static struct comm *comm_of_word(struct peer *from, uint64_t ctx, size_t n, size
     }
     struct pt_comm *pt = lane_known_ctx(&lane0, ctx);
     struct comm *c = pt ? pt->comm : NULL;
-    return c && c->calls && rankmap_find(c->map, from->index) >= 0 ? c : NULL;
+    return c && c->call_log && rankmap_find(c->map, from->index) >= 0 ? c : NULL;
 }
 
 /* Call k differs, or an earlier one, which is looked for if it is still known. */
@@ -211,7 +211,7 @@ static void differs(struct comm *c, struct peer *from, uint32_t k, const struct 
                     const struct wire_call *theirs)
 {
     struct wire_call earlier;
-    if (mine->before != theirs->before && read_call(c->calls, k - 1, &earlier)) {
+    if (mine->before != theirs->before && read_call(c->call_log, k - 1, &earlier)) {
         send_call(c, from, k - 1, &earlier);
         return;
     }
@@ -228,15 +228,15 @@ void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
     if (n == sizeof theirs) memcpy(&theirs, data, sizeof theirs);
     if (!c && n == sizeof theirs && !from->lost) answer_gone(from, h0, k, &theirs);
     if (!c) return;
-    int error = atomic_load_explicit(&c->calls->error, memory_order_relaxed);
-    uint32_t count = atomic_load_explicit(&c->calls->count, memory_order_acquire);
+    int error = atomic_load_explicit(&c->call_log->error, memory_order_relaxed);
+    uint32_t count = atomic_load_explicit(&c->call_log->count, memory_order_acquire);
     if (error) {
-        if (error == TERN_ERR_DISAGREE) send_clash(c->ctx, &c->calls->clash, from);
-        c->calls->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
+        if (error == TERN_ERR_DISAGREE) send_clash(c->ctx, &c->call_log->clash, from);
+        c->call_log->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
         lane0.ends++;
     } else if (k > count) {
-        if (read_call(c->calls, count, &mine)) send_call(c, from, count, &mine);
-    } else if (read_call(c->calls, k, &mine)) {
+        if (read_call(c->call_log, count, &mine)) send_call(c, from, count, &mine);
+    } else if (read_call(c->call_log, k, &mine)) {
         if (!is_same(&mine, &theirs)) differs(c, from, k, &mine, &theirs);
     }
 }

@@ -1,17 +1,17 @@
-/* flight.h - operations in the background inside a node (flight.c): the record of one, and what it keeps. */
-#ifndef TERN_COLL_NODE_FLIGHT_H
-#define TERN_COLL_NODE_FLIGHT_H
+/* background.h - operations in the background inside a node (background.c): the record of one, and what it keeps. */
+#ifndef TERN_COLL_NODE_BACKGROUND_H
+#define TERN_COLL_NODE_BACKGROUND_H
 
 #include "coll/node/block.h"
 #include "coll/node/pairs.h"
 #include "obj/request.h"
 
-struct node_flight {
+struct node_background {
     struct link link;
     struct coll_call call;
-    struct request *req;         /* NULL: somebody waits for `landed` */
+    struct request *req;         /* NULL: somebody waits for `ended` */
     struct {
-        bool big, put, landed, lost; /* lost: there is none */
+        bool big, put, ended, lost; /* lost: there is none */
         bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
         bool finished;               /* nor in the node */
         bool kept;                   /* it comes and goes with a request of its own (REQ_KEPT) */
@@ -37,53 +37,53 @@ void node_let_go(const struct coll_call *, int ranks);
 
 /* The arrays of the call, which are the user's again when that has returned. False: memory is out. */
 static inline bool node_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
-bool node_keep_arrays(struct node_flight *);
+bool node_keep_arrays(struct node_background *);
 
-/* Prepares a large one; 0 or a code. Takes the lock: others that are in flight may be looked at meanwhile. */
-int node_prepare_pairs(struct node_flight *);
+/* Prepares a large one; 0 or a code. Takes the lock: others that are pending may be looked at meanwhile. */
+int node_prepare_pairs(struct node_background *);
 
 /* Copies or messages for blocks that have no room in the slots (v.h): prepared, if there are any, as above; or not
  * started after all. */
-int node_prepare_rest(struct node_flight *);
-void node_drop_rest(struct node_flight *) TERN_COLD;
+int node_prepare_rest(struct node_background *);
+void node_drop_rest(struct node_background *) TERN_COLD;
 
 /* A take has failed since sender and receiver do not agree (an error of the program): nothing shall wait for what does
  * not come. Lock held. */
-void node_flight_straighten(struct node_flight *) TERN_COLD;
+void node_background_straighten(struct node_background *) TERN_COLD;
 
 int node_no_memory(enum coll_kind) TERN_COLD;
 
-/* Into the air, and nothing is any more. Lock held. */
-static inline void node_take_off(struct node_flight *f)
+/* From now on progress looks at it; none is left. Lock held. */
+static inline void node_background_add(struct node_background *f)
 {
     struct node *n = f->wait.n;
-    list_push(&n->flights, &f->link);
-    atomic_store_explicit(&n->flying, 1, memory_order_relaxed);
+    list_push(&n->background, &f->link);
+    atomic_store_explicit(&n->pending, 1, memory_order_relaxed);
     if (n->polled) return;
     n->polled = true;
     lane_poller_add(n->comm->lane, &n->poller);
 }
 
-static inline void node_none_flies(struct node *n)
+static inline void node_background_none(struct node *n)
 {
-    atomic_store_explicit(&n->flying, 0, memory_order_release); /* pairs with the acquire in node_has_flights */
+    atomic_store_explicit(&n->pending, 0, memory_order_release); /* pairs with the acquire in node_has_background */
 }
 
-/* Progress forgets the node until the next flight: when a turn finds none. Another operation may come before that. */
+/* Progress forgets the node until the next of them: when a turn finds none. Another operation may come before that. */
 void node_look_no_more(struct node *);
 
 /* The result, when everything that it needs is there. */
-static inline void node_flight_take(struct node_flight *f)
+static inline void node_background_take(struct node_background *f)
 {
     int rc = node_take(f->wait.n, f->wait.seq, &f->call);
     if (likely(!rc)) return;
-    node_flight_straighten(f);
+    node_background_straighten(f);
     f->rc = rc;
 }
 
 /* A kept one is over. Its request brings it back, now or when the user has waited. */
-void node_drop_arrays(struct node_flight *) TERN_COLD;
-static inline void node_land_kept(struct node_flight *f)
+void node_drop_arrays(struct node_background *) TERN_COLD;
+static inline void node_end_kept(struct node_background *f)
 {
     if (unlikely(f->holds)) node_let_go(&f->call, f->wait.n->size);
     if (unlikely(f->arrays)) node_drop_arrays(f);

@@ -1,22 +1,22 @@
 /*
- * flight.c - node-local operations in the background. Each is a flight:
+ * background.c - node-local operations in the background. Each has a record, struct node_background:
  *
- *     prepared -> launched: waits for the block and its slots -> put: waits for the others -> landed
+ *     prepared -> launched: waits for the block and its slots -> put: waits for the others -> ended
  *
- * Flights are looked at by the lane's progress, as one poller for each node. What can be
+ * They are looked at by the lane's progress, as one poller for each node. What can be
  * done at the start is: the contribution lies there when the call returns, unless slots
  * are not free yet or the block is being made.
  */
 #include "coll/node/node.h"
-#include "coll/node/flight.h"
+#include "coll/node/background.h"
 #include "coll/node/v.h"
 #include "pt2pt/api.h"
 
 #include <stdlib.h>
 
-/* ---- flights ---- */
+/* ---- one of them ---- */
 
-static bool advance_pairs(struct node_flight *f)
+static bool advance_pairs(struct node_background *f)
 {
     enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
     f->lost = s == NODE_PAIRS_REFUSED;
@@ -24,7 +24,7 @@ static bool advance_pairs(struct node_flight *f)
 }
 
 /* Its own contribution, and what goes along with it. */
-static void put(struct node_flight *f)
+static void put(struct node_background *f)
 {
     struct node *n = f->wait.n;
     f->wait.flag = node_take_sign(n, f->wait.seq, f->sign);
@@ -38,18 +38,18 @@ static void put(struct node_flight *f)
 }
 
 /* True when all that is to be had from the slots has been taken. */
-static bool take_slots(struct node_flight *f)
+static bool take_slots(struct node_background *f)
 {
     if (f->taken) return true;
     if (f->awaits) {
         if (!node_ready(&f->wait)) return false;
-        node_flight_take(f);
+        node_background_take(f);
     }
     return f->taken = true;
 }
 
 /* One step; true when it is over. */
-static bool advance(struct node_flight *f)
+static bool advance(struct node_background *f)
 {
     struct node *n = f->wait.n;
     if (f->pairs && !node_v_is(f->call.kind)) return advance_pairs(f);
@@ -66,7 +66,7 @@ static bool advance(struct node_flight *f)
     return !f->rest;
 }
 
-static void drop_flight(struct node_flight *f)
+static void drop_record(struct node_background *f)
 {
     free(f->arrays);
     node_pairs_free(f->pairs);
@@ -74,7 +74,7 @@ static void drop_flight(struct node_flight *f)
 }
 
 /* No block: by messages. */
-static TERN_COLD void detour(struct node_flight *f)
+static TERN_COLD void detour(struct node_background *f)
 {
     struct request *r = f->req;
     r->flags |= REQ_DRIVEN;
@@ -85,57 +85,57 @@ static TERN_COLD void detour(struct node_flight *f)
         lane_finish(r, f->rc);
     else
         coll_go(r);
-    drop_flight(f);
+    drop_record(f);
 }
 
 /* The operation is over: whoever wants to know is told. The last that sees the node, which may go with its
  * communicator. */
-static void land(struct node_flight *f)
+static void end(struct node_background *f)
 {
     struct request *r = f->req;
     if (unlikely(f->rest)) node_drop_rest(f);
     if (!r) {
-        f->landed = true;
+        f->ended = true;
         if (unlikely(lane0.sleepers)) bell_ring(wires_bell()); /* another thread of ours waits for it */
     } else if (unlikely(f->lost)) {
         detour(f);
     } else if (likely(f->kept)) {
-        node_land_kept(f);
+        node_end_kept(f);
     } else {
         int rc = f->rc;
         node_let_go(&f->call, f->wait.n->size);
-        drop_flight(f);
+        drop_record(f);
         lane_finish(r, rc);
     }
 }
 
-static void launch(struct node_flight *f)
+static void launch(struct node_background *f)
 {
     if (likely(f->wait.n->state == NODE_READY) && advance(f))
-        land(f);
+        end(f);
     else
-        node_take_off(f);
+        node_background_add(f);
 }
 
 /* The helper leaves to a caller what may run users' operators, and makes way for it as soon as it has copied something.
  */
-static bool leave_alone(const struct node_flight *f, uint32_t moved)
+static bool leave_alone(const struct node_background *f, uint32_t moved)
 {
     const struct lane *l = f->wait.n->comm->lane;
     return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
 }
 
 /* Messages that go along with it have to be over before it may go. */
-static bool may_fail(const struct node_flight *f) { return !f->put || !f->rest; }
+static bool may_fail(const struct node_background *f) { return !f->put || !f->rest; }
 
-/* Moves the flights that are at their end. */
-static int collect(struct node *n, struct link *landed)
+/* Moves the operations that are at their end. */
+static int collect(struct node *n, struct link *ended)
 {
     uint32_t moved = n->moved;
     int count = 0, error = n->error ? n->error : node_failed(n);
-    list_each(a, next, &n->flights)
+    list_each(a, next, &n->background)
     {
-        struct node_flight *f = container_of(a, struct node_flight, link);
+        struct node_background *f = container_of(a, struct node_background, link);
         if (leave_alone(f, moved)) continue;
         f->lost = n->state == NODE_NONE && !error;
         if (unlikely(error && may_fail(f)))
@@ -143,7 +143,7 @@ static int collect(struct node *n, struct link *landed)
         else if (!f->lost && !advance(f))
             continue;
         list_remove(a);
-        list_push(landed, a);
+        list_push(ended, a);
         count++;
     }
     return count + (int)(n->moved - moved); /* a look that copied has found something */
@@ -159,7 +159,7 @@ static TERN_COLD bool finish_making(struct node *n)
     return true;
 }
 
-/* The next turn of progress that finds nothing in flight does that: another operation may come first. */
+/* The next turn of progress that finds nothing pending does that: another operation may come first. */
 void node_look_no_more(struct node *n)
 {
     n->polled = false;
@@ -169,26 +169,26 @@ void node_look_no_more(struct node *n)
 int node_poll(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
-    struct link landed = LIST_INIT(landed);
+    struct link ended = LIST_INIT(ended);
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
-    int count = collect(n, &landed);
-    if (list_empty(&n->flights)) {
+    int count = collect(n, &ended);
+    if (list_empty(&n->background)) {
         node_look_no_more(n);
-        node_none_flies(n);
+        node_background_none(n);
     }
-    for (struct link *a; (a = list_pop(&landed));) land(container_of(a, struct node_flight, link));
+    for (struct link *a; (a = list_pop(&ended));) end(container_of(a, struct node_background, link));
     return count;
 }
 
 /* A wait lasts, perhaps for something else. For an operation that still needs contributions, only the ranks whose
  * contribution has not come are asked; for any other, the ranks that have not finished all operations. */
-void node_doubt_flights(struct lane_poller *p)
+void node_doubt_background(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
     bool all = n->state != NODE_READY;
-    list_each(a, next, &n->flights)
+    list_each(a, next, &n->background)
     {
-        const struct node_flight *f = container_of(a, struct node_flight, link);
+        const struct node_background *f = container_of(a, struct node_background, link);
         if (f->awaits && !f->taken)
             node_doubt(&f->wait);
         else
@@ -207,9 +207,9 @@ bool node_wake_others(struct lane_poller *p)
 {
     struct node *n = container_of(p, struct node, poller);
     bool copies = false, ours = false;
-    list_each(a, next, &n->flights)
+    list_each(a, next, &n->background)
     {
-        const struct node_pairs *pairs = container_of(a, struct node_flight, link)->pairs;
+        const struct node_pairs *pairs = container_of(a, struct node_background, link)->pairs;
         copies |= pairs != NULL;
         ours |= pairs && node_pairs_are_ours(pairs);
     }
@@ -221,7 +221,7 @@ bool node_wake_others(struct lane_poller *p)
 /* ---- starting them ---- */
 
 /* The arrays, and what has no room. 0 or a code. */
-static int prepare(struct node_flight *f, bool large)
+static int prepare(struct node_background *f, bool large)
 {
     if (node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
     return large ? node_prepare_pairs(f) : node_prepare_rest(f);
@@ -230,12 +230,12 @@ static int prepare(struct node_flight *f, bool large)
 bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
-    struct node_flight *f = malloc(sizeof *f);
+    struct node_background *f = malloc(sizeof *f);
     if (!f) {
         *rc_p = node_no_memory(a->kind);
         return false;
     }
-    *f = (struct node_flight){
+    *f = (struct node_background){
         .call = *a, .req = r, .big = big, .sign = node_sign(n, NODE_BY_SLOTS), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
     if (!n->settled || large || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
@@ -254,11 +254,11 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
 
 void node_go(struct request *r) { launch(r->buf); }
 
-static bool has_landed(void *flight) { return ((struct node_flight *)flight)->landed; }
+static bool has_ended(void *record) { return ((struct node_background *)record)->ended; }
 
 bool node_run_behind(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
-    struct node_flight f = {
+    struct node_background f = {
         .call = *a, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = node_prepare_rest(&f);
@@ -266,19 +266,19 @@ bool node_run_behind(struct node *n, const struct coll_call *a, enum node_way wa
     n->seq++;
     lane_enter(l);
     launch(&f);
-    if (!f.landed) lane_wait(l, has_landed, &f, NULL);
+    if (!f.ended) lane_wait(l, has_ended, &f, NULL);
     lane_leave(l);
     node_pairs_free(f.pairs);
     *rc_p = f.rc;
     return !f.lost;
 }
 
-static bool nothing_flies(void *node) { return list_empty(&((struct node *)node)->flights); }
+static bool none_pending(void *node) { return list_empty(&((struct node *)node)->background); }
 
 void node_await(struct node *n)
 {
     struct lane *l = n->comm->lane;
     lane_enter(l);
-    lane_wait(l, nothing_flies, n, NULL);
+    lane_wait(l, none_pending, n, NULL);
     lane_leave(l);
 }

@@ -1,5 +1,5 @@
 /*
- * calls.h - the collectives that a process has called on a communicator: do all its processes call the same ones?
+ * call_log.h - the collectives that a process has called on a communicator: do all its processes call the same ones?
  *
  * Each call is noted with what has to be the same at all ranks: kind, root, operator, and the bytes where all have the
  * same number. A running hash of that, the history, makes the sign of a call. The contributions of a call carry its
@@ -15,14 +15,14 @@
  * Threads: notes are written by the one thread that calls collectives on the communicator, and read under the lane's
  * lock by whichever thread delivers a question. The rest is under the lane's lock.
  */
-#ifndef TERN_PT2PT_CALLS_H
-#define TERN_PT2PT_CALLS_H
+#ifndef TERN_PT2PT_CALL_LOG_H
+#define TERN_PT2PT_CALL_LOG_H
 
 #include "obj/comm.h"
 
 #include <stdatomic.h>
 
-#define CALLS_KEPT 32
+#define CALL_LOG_KEPT 32
 
 struct pt_call {
     TERN_ALIGNED(32) _Atomic uint64_t what; /* kind, operator and root, as the layer above packs them; not 0 */
@@ -37,14 +37,14 @@ struct pt_clash {
     int64_t bytes[2];
 };
 
-struct pt_calls {
+struct pt_call_log {
     uint64_t history; /* of the last call: also the sign of its contributions */
     _Atomic uint32_t count;
     _Atomic int error; /* 0, TERN_ERR_DISAGREE, TERN_ERR_PEER or TERN_ERR_ABSENT: no collective can be done any more */
     bool ended;        /* what has come for them and what waits for more has been ended */
     struct pt_clash clash;
     char words[400];
-    struct pt_call call[CALLS_KEPT]; /* by number */
+    struct pt_call call[CALL_LOG_KEPT]; /* by number */
 };
 
 /* Writes what `what` says, "a bcast with root 0", into text (0: the communicator was freed). Set by the layer that
@@ -54,10 +54,10 @@ extern TERN_HIDDEN void (*pt_call_words)(uint64_t what, int64_t bytes, char *tex
 /* The bytes that were noted, if all ranks have to have the same number, else -1. */
 extern TERN_HIDDEN int64_t (*pt_call_bytes)(uint64_t what, int64_t bytes);
 
-static inline void pt_calls_note(struct pt_calls *s, uint64_t what, int64_t bytes)
+static inline void pt_call_log_note(struct pt_call_log *s, uint64_t what, int64_t bytes)
 {
     uint32_t k = atomic_load_explicit(&s->count, memory_order_relaxed) + 1;
-    struct pt_call *c = &s->call[k % CALLS_KEPT];
+    struct pt_call *c = &s->call[k % CALL_LOG_KEPT];
     uint64_t history = (s->history + what) * UINT64_C(0x9e3779b97f4a7c15);
     s->history = history;
     /* release: whoever reads an entry that is being replaced sees the count that says so (see read_call) */
@@ -68,24 +68,24 @@ static inline void pt_calls_note(struct pt_calls *s, uint64_t what, int64_t byte
 }
 
 /* 0, or the code for which collectives are over, with its words. */
-int pt_calls_failed(const struct comm *) TERN_COLD;
-static inline int pt_calls_error(const struct comm *c)
+int pt_call_log_failed(const struct comm *) TERN_COLD;
+static inline int pt_call_log_error(const struct comm *c)
 {
-    return unlikely(atomic_load_explicit(&c->calls->error, memory_order_relaxed)) ? pt_calls_failed(c) : 0;
+    return unlikely(atomic_load_explicit(&c->call_log->error, memory_order_relaxed)) ? pt_call_log_failed(c) : 0;
 }
 
 /* This process has waited long for the part of `rank` (as calls on the communicator name it) in its last call: asks, or
  * ends the communicator's collectives if nothing more comes from there. Lock held. */
-void pt_calls_doubt(struct comm *, int rank) TERN_COLD;
-void pt_calls_ask(struct comm *, int rank) TERN_COLD; /* asks only */
+void pt_call_log_doubt(struct comm *, int rank) TERN_COLD;
+void pt_call_log_ask(struct comm *, int rank) TERN_COLD; /* asks only */
 
 /* Collectives on it cannot go on, for the reason in err_words: the others are not told. Lock held. */
-void pt_calls_give_up(struct comm *, int error) TERN_COLD;
+void pt_call_log_give_up(struct comm *, int error) TERN_COLD;
 
 /* The communicator goes: who asks later is told which call was the last one here. Lock held. */
-void pt_calls_gone(const struct comm *);
+void pt_call_log_gone(const struct comm *);
 
 /* Ends the messages of collectives that are over. Called by progress, lock held. */
-int pt_calls_end(struct lane *) TERN_COLD;
+int pt_call_log_end(struct lane *) TERN_COLD;
 
 #endif
