@@ -232,7 +232,7 @@ static void end_mad(void)
     world->pt->lost = NULL;
     world->pt->gone = 0;
     mad->credit = mad->quota_there;
-    mad->due = mad->window / 2;
+    mad->due = mad->quota / 2;
     check_nothing_left();
     tcp_ep_forget(ep);
 }

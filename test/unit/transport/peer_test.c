@@ -151,7 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peers_are_made_at_first_use), cmocka_unit_test(strangers_are_no_peers),
         cmocka_unit_test(out_of_reach),                cmocka_unit_test(one_transport_will_do),
-        cmocka_unit_test(bad_lists_are_refused_in_words), cmocka_unit_test(receivers_say_the_window),
+        cmocka_unit_test(bad_lists_are_refused_in_words), cmocka_unit_test(receivers_say_the_quota),
         cmocka_unit_test(other_versions_are_not_connected),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
