@@ -6,7 +6,6 @@
 #include "proc/machine.h"
 #include "proc/module.h"
 #include "proc/stray.h"
-#include "proc/watcher.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -173,8 +172,6 @@ struct proc_deaths proc_deaths(void)
     static const _Atomic uint32_t none;
     struct proc_deaths d = {0};
     if (boot && boot->deaths) d = boot->deaths();
-    else if (self.size > 1) d = watcher_open(self.size);
-    if (!d.rank) d.count = NULL;
     return d.count ? d : (struct proc_deaths){&none, &none};
 }
 

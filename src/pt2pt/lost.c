@@ -75,11 +75,6 @@ static void hear(uint32_t rank)
     if (!p || p->lost) return;
     pt_take_last();
     if (p->lost) return; /* its connection has said so */
-    if (p->ep.ops && p->ep.ops->left && p->ep.ops->left(&p->ep)) {
-        err_set(TERN_ERR_ABSENT, "rank %u of the job has left the job", rank);
-        pt_leave(p);
-        return;
-    }
     proc_note_loss(rank);
     err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(rank));
     pt_lose(p);

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
-#include "proc/watcher.h"
 #include "transport/emulate.h"
 #include "transport/peer.h"
 #include "transport/find.h"
@@ -130,9 +129,6 @@ static int open_listed(const char *list)
     return dom_count ? 0 : err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names no transport that can be used%s", absent);
 }
 
-/* Somebody has died. */
-static void wake_all(void) { bell_wake_all(bell); }
-
 int wires_open(void)
 {
     int rc = remote_open();
@@ -143,13 +139,11 @@ int wires_open(void)
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     open_turns();
     if (!rc) rc = open_bell();
-    if (!rc) watcher_wakes(wake_all);
     return rc;
 }
 
 void wires_close(void)
 {
-    watcher_close();
     remote_close();
     shared_close();
     bell_close(bell);

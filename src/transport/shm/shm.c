@@ -7,7 +7,6 @@
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
-#include "proc/watcher.h"
 #include "transport/arena.h"
 #include "transport/shared.h"
 
@@ -148,7 +147,6 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
     ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_REMOTE | (e->common ? 0 : TP_CAP_BCOPY);
     connect_cma(ep, &c);
-    if (e->open_to_us) watcher_add(peer->index, e->pid);
     return 0;
 }
 
