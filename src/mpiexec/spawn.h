@@ -50,7 +50,7 @@ void spawned_started(struct job *);
 /* The end, with this exit code: says why if the ranks have not been started. */
 void spawned_ended(int code);
 
-/* The way to the first mpiexec. False: this is the first one. */
+/* The way to the first mpiexec. False: this is the first one, or its ranks have not been started. */
 bool spawned_way(struct way *);
 
 /* Was this mpiexec started for a spawned job? */

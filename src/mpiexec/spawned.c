@@ -51,7 +51,7 @@ bool spawned_is(void) { return self.is; }
 bool spawned_way(struct way *way)
 {
     *way = self.way;
-    return self.is;
+    return self.started;
 }
 
 static void hear(struct line *l, const struct ask_head *h, const void *bytes) { asks_take(l, h, false, bytes); }
