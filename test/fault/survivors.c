@@ -209,7 +209,7 @@ static int large(int round)
     return rc ? rc : MPI_Alltoall(out, LARGE / size, MPI_INT, in, LARGE / size, MPI_INT, world);
 }
 
-static int flights(int round)
+static int background(int round)
 {
     MPI_Request r[FLIGHTS];
     MPI_Status s[FLIGHTS];
@@ -223,7 +223,7 @@ static int flights(int round)
     return rc ? rc : waited;
 }
 
-static int flights_tested(int round)
+static int background_tested(int round)
 {
     MPI_Request r;
     int done = 0, rc = round & 1 ? MPI_Ibarrier(world, &r) : MPI_Ibcast(in, 100, MPI_INT, round % size, world, &r);
@@ -288,8 +288,8 @@ static const struct kind {
     {"asleep-barrier", barrier, sleep_on},
     {"slots", slots, NULL},
     {"large", large, NULL},
-    {"flights", flights, NULL},
-    {"flights-test", flights_tested, NULL},
+    {"background", background, NULL},
+    {"background-test", background_tested, NULL},
     {"kept", kept_collective, NULL},
     {"made", made, NULL},
     {"finalize", finalize, sleep_on},

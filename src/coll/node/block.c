@@ -96,7 +96,7 @@ static void node_free(void *node)
 {
     if (node == &none) return;
     struct node *n = node;
-    node_free_flights(n);
+    node_free_background(n);
     lane_enter(n->comm->lane);
     node_own_forget(n);
     lane_leave(n->comm->lane);

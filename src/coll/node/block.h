@@ -308,7 +308,7 @@ static inline void node_contribute(struct node *n, uint32_t seq)
 
 /* ---- in the background (background.c, start.c) ---- */
 
-void node_free_flights(struct node *); /* none is under way */
+void node_free_background(struct node *); /* none is under way */
 void node_doubt_background(struct lane_poller *) TERN_COLD; /* as lane_poller.doubt */
 int node_poll(struct lane_poller *); /* one look at what is pending */
 bool node_wake_others(struct lane_poller *); /* as lane_poller.armed */

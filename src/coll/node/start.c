@@ -55,7 +55,7 @@ static TERN_COLD struct node_background *new_kept(struct node *n)
     return f;
 }
 
-void node_free_flights(struct node *n)
+void node_free_background(struct node *n)
 {
     lane_enter(n->comm->lane);
     if (n->polled) node_look_no_more(n);
