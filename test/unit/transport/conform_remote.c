@@ -422,13 +422,15 @@ bool remote_peer_ends(void)
     bool ends = !strcmp(conform_wire->name, "tcp") || !strcmp(conform_wire->name, "mock");
     for (size_t i = 0; i <= COUNT; i++) PARTY_CHECK(w[i].times == 1 && (ends ? w[i].rc <= 0 : w[i].rc == 0));
     if (!ends) {
+        remote_key_close(k);
         conform_meet();
+        remote_dereg(m);
         return true;
     }
     PARTY_CHECK(w[COUNT].rc == TERN_ERR_PEER && w[COUNT - 1].rc == TERN_ERR_PEER);
     PARTY_CHECK(remote_get(k, 0, buffer[0], 8, begin(&w[0])) == TERN_ERR_PEER && *err_words() && !w[0].times);
     PARTY_CHECK(remote_flush(conform_other(), begin(&w[0])) == TERN_ERR_PEER);
-    exit(0);
+    _exit(0); /* nothing is closed */
 }
 
 /* ---- memory that grows ---- */
@@ -445,7 +447,7 @@ bool remote_memory_grows(void)
     uint64_t *block;
     if (strcmp(conform_wire->name, "shm")) return true;
     PARTY_CHECK(open_remote(true));
-    if (party_rank) { /* this one has no address space to spare */
+    if (party_rank && !PARTY_SANITIZED) { /* this one has no address space to spare */
         struct rlimit r = {(rlim_t)1 << 40, (rlim_t)1 << 40};
         PARTY_CHECK(setrlimit(RLIMIT_AS, &r) == 0);
     }
@@ -467,6 +469,9 @@ bool remote_memory_grows(void)
         PARTY_CHECK(block[1] == 100 * (uint64_t)i);
         party_meet();
     }
+    for (int i = 0; i < STEPS; i++) remote_key_close(k[i]);
+    party_meet();
+    for (int i = 0; i < STEPS; i++) remote_dereg(m[i]);
     return true;
 }
 

@@ -7,6 +7,13 @@
 #define TERN_TEST_PARTY_H
 
 #include "base/compiler.h"
+
+/* A sanitizer keeps freed memory for a while and needs the address space: what a test says of pages does not hold then. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PARTY_SANITIZED true
+#else
+#define PARTY_SANITIZED false
+#endif
 #include "transport/am.h"
 #include <stdatomic.h>
 
