@@ -6,8 +6,8 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "transport/emulate.h"
-#include "transport/peer.h"
 #include "transport/find.h"
+#include "transport/peer.h"
 #include "transport/progress.h"
 #include "transport/shared.h"
 

@@ -7,6 +7,8 @@
 #define TERN_TEST_PARTY_H
 
 #include "base/compiler.h"
+#include "transport/am.h"
+#include <stdatomic.h>
 
 /* A sanitizer keeps freed memory for a while and needs the address space: what a test says of pages does not hold then. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -14,8 +16,6 @@
 #else
 #define PARTY_SANITIZED false
 #endif
-#include "transport/am.h"
-#include <stdatomic.h>
 
 #define PARTY_MAX 8
 
