@@ -234,14 +234,15 @@ void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (
 /* Looks without success before cores are compared: about PATIENCE_NS. */
 #define LOOKS_A_CORE 64
 
-static TERN_COLD void give_way_to_ranks(const struct lane *l)
+/* To other ranks that need the core, or other threads of this one. */
+static TERN_COLD void give_way_to_others(const struct lane *l)
 {
     if (cores_compared && l->fruitless % LOOKS_A_CORE == 0) compare_cores(clock_ns(), false);
-    if (policy.yield) sched_yield();
+    if (policy.yield || lane_threaded(l)) sched_yield();
 }
 
 void lane_poll(struct lane *l)
 {
     if (lane_progress(l)) l->fruitless = 0;
-    else if (++l->fruitless % LOOKS_A_YIELD == 0) give_way_to_ranks(l);
+    else if (++l->fruitless % LOOKS_A_YIELD == 0) give_way_to_others(l);
 }
