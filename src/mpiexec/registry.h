@@ -16,15 +16,15 @@
 /* The job of this mpiexec is the first one. */
 void registry_open(const struct job *);
 
-/* A spawned job, whose launcher is at the other end of a line, and its end with that of the line. False: there is a job
- * of this name. */
+/* A spawned job, whose mpiexec is at the other end of this line. False: there is a job of this name. registry_end: the line
+ * is closed, and so the job has ended. */
 bool registry_add(const char *name, uint32_t size, uint32_t line);
 void registry_end(uint32_t line);
 
 /* Answers a question, now or later. */
 void registry_take(const struct asker *, enum ask_type, const void *bytes, size_t n);
 
-/* A question that waits needs no answer any more; id 0: nor do any that came this way. */
+/* A question that waits needs no answer any more; with id 0, all questions that came by this way. */
 void registry_cancel(const struct asker *);
 
 /* A rank of this mpiexec's job has ended, with this status (as of waitpid); `clean`: as it should. Who watches the job

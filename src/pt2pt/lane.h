@@ -1,7 +1,7 @@
 /*
  * lane.h - a lane: one lock, and under it everything that sending and receiving on
- * the communicators mapped to it needs. Data only; any engine that holds the lock
- * can drive it: the caller, the helper thread (helper.h), later an onload daemon.
+ * the communicators mapped to it needs. Data only; any thread of
+ * this process that holds the lock can work on it: a caller, or the helper thread (helper.h).
  *
  * While one thread only uses the library (its owner) nobody touches the lock: one
  * predictable branch, and a count that says that the owner is inside, for whoever makes

@@ -28,9 +28,8 @@ enum {
 enum tp_am_block {
     TP_AM_TRANSPORT = 2, /* of this layer itself, over any transport */
     TP_AM_PT2PT = 8, /* src/pt2pt/protocol.h */
-    TP_AM_COLL = 24,
+    TP_AM_COLL = 24, /* this one and the next two: no messages yet */
     TP_AM_RMA = 32,
-    TP_AM_ONLOAD = 40,
     TP_AM_DPM = 48,
     TP_AM_TESTS = 56
 };

@@ -67,8 +67,8 @@ void wires_wake_all(void) TERN_COLD;
 /* Something has come that a sleeping thread of this process may wait for, and does not see. */
 void wires_wake_others(void);
 
-/* For progress.c. From now on sleepers poll descriptors; and no more, unless there are far transports. wires_wake_all
- * follows the first, and goes before the second. */
+/* For progress.c. wires_poll_start: from now on sleepers poll descriptors; call wires_wake_all behind it. wires_poll_stop:
+ * they do so only if a transport has a descriptor; call wires_wake_all before it. */
 int wires_poll_start(void);
 void wires_poll_stop(void);
 
