@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "transport/amo.h"
 #include "transport/peer.h"
+#include "transport/progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,7 @@ struct owed {
 /* What this process has to do with one peer, as origin and as owner. */
 struct emulate_state {
     struct peer *peer;
-    struct link waits;                                 /* in emulate_waiting */
+    struct progress_retry waits;                       /* for room */
     bool broken;                                       /* it broke the rules, or is lost */
     bool unflushed;                                    /* puts and silent amos went out since the last flush */
     bool refused;                                      /* one of the peer's was, since its last flush */
@@ -60,7 +61,7 @@ struct emulate_state {
     struct owed owed[EMULATE_DEPTH];
 };
 
-struct link emulate_waiting = LIST_INIT(emulate_waiting);
+static int retry(struct progress_retry *);
 
 static struct emulate_state *state_of(struct peer *p)
 {
@@ -72,7 +73,8 @@ static struct emulate_state *state_of(struct peer *p)
         return NULL;
     }
     s->peer = p;
-    list_init(&s->waits);
+    list_init(&s->waits.link);
+    s->waits.retry = retry;
     p->emulate = s;
     return s;
 }
@@ -123,7 +125,7 @@ static void end_all(struct emulate_state *s, const char *why)
     s->broken = true;
     s->unsent = s->end;
     s->owed_first = s->owed_end;
-    list_remove(&s->waits);
+    progress_await_no_more(&s->waits);
     while (s->first != s->end) finish(s, asked_at(s, s->first), err_set(TERN_ERR_PEER, "%s", words));
 }
 
@@ -135,7 +137,7 @@ void emulate_lost(struct peer *p)
 void emulate_forget(struct peer *p)
 {
     struct emulate_state *s = p->emulate;
-    if (s) list_remove(&s->waits);
+    if (s) progress_await_no_more(&s->waits);
     free(s);
     p->emulate = NULL;
 }
@@ -235,11 +237,10 @@ static int send_waiting(struct emulate_state *s)
 static void note_waiting(struct emulate_state *s)
 {
     bool waits = !s->broken && (s->unsent != s->end || s->owed_first != s->owed_end);
-    if (waits == !list_empty(&s->waits)) return;
     if (waits)
-        list_push(&emulate_waiting, &s->waits);
+        progress_await(&s->waits);
     else
-        list_remove(&s->waits);
+        progress_await_no_more(&s->waits);
 }
 
 /* ---- the origin: starting ---- */
@@ -553,24 +554,14 @@ static const struct tp_am messages[] = {
     {.id = AM_REMOTE_BACK, .name = "answer of remote memory", .handler = on_back},
 };
 
-int emulate_open(void)
-{
-    list_init(&emulate_waiting);
-    return tp_am_register(messages, ARRAY_LEN(messages));
-}
+int emulate_open(void) { return tp_am_register(messages, ARRAY_LEN(messages)); }
 
 void emulate_close(void) { tp_am_unregister(messages, ARRAY_LEN(messages)); }
 
-int emulate_progress(void)
+static int retry(struct progress_retry *r)
 {
-    struct link now = LIST_INIT(now);
-    int n = 0;
-    for (struct link *l; (l = list_pop(&emulate_waiting));) list_push(&now, l);
-    for (struct link *l; (l = list_pop(&now));) {
-        struct emulate_state *s = container_of(l, struct emulate_state, waits);
-        n += answer_waiting(s);
-        n += send_waiting(s);
-        note_waiting(s);
-    }
+    struct emulate_state *s = container_of(r, struct emulate_state, waits);
+    int n = answer_waiting(s) + send_waiting(s);
+    note_waiting(s);
     return n;
 }

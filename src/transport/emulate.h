@@ -6,7 +6,6 @@
 #ifndef TERN_TRANSPORT_EMULATE_H
 #define TERN_TRANSPORT_EMULATE_H
 
-#include "base/list.h"
 #include "transport/am.h"
 #include "transport/remote.h"
 
@@ -47,10 +46,6 @@ int emulate_put(struct remote_key *, uint64_t offset, const void *local, size_t 
 int emulate_get(struct remote_key *, uint64_t offset, void *local, size_t n, struct tp_op *);
 int emulate_amo(struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
 int emulate_flush(struct peer *, struct tp_op *);
-
-/* Sends what waits for room; how many messages. */
-int emulate_progress(void);
-extern TERN_HIDDEN struct link emulate_waiting; /* peers for which something waits for room */
 
 /* The peer is lost: its operations end with TERN_ERR_PEER in its words. From progress. */
 void emulate_lost(struct peer *);

@@ -14,6 +14,7 @@
 #include "transport/emulate.h"
 #include "transport/mock/mock.h"
 #include "transport/peer.h"
+#include "transport/progress.h"
 #include "transport/wires.h"
 
 #include <limits.h>
@@ -184,7 +185,7 @@ static void end_mad(void)
         remote_lost(mad);
     }
     for (int i = 0; i < OPS; i++) FUZZ_RULE(!operation[i].going, "the loss of a peer ends all that is with it");
-    FUZZ_RULE(list_empty(&emulate_waiting), "nothing waits for the way to a peer that is lost");
+    FUZZ_RULE(!progress_waits(), "nothing waits for the way to a peer that is lost");
     remote_key_close(key);
     wires_ep_close(&mad->ep);
 }
