@@ -10,7 +10,7 @@
 #include "transport/remote.h"
 
 #define EMULATE_DEPTH 32 /* operations of a peer that are under way at most, and answers owed to it */
-#define EMULATE_FRAGMENT_MAX ((size_t)4 << 20) /* bytes of data in a message, at most */
+#define EMULATE_FRAGMENT_MAX ((size_t)1 << 20) /* bytes of data in a message that a peer has to take */
 
 enum { AM_REMOTE = TP_AM_TRANSPORT, AM_REMOTE_BACK };
 
