@@ -1,7 +1,8 @@
 /*
  * remote_bench.c - operations on memory of another process (transport/remote.h), by each way: two processes, of which
  * the second does nothing but make progress. Microseconds of one operation that is awaited (a put or an amo without a
- * result: with its flush), and MB/s of large ones. Least of 5 rounds.
+ * result: with its flush), and MB/s of large ones. Least of 5 rounds. Both spin while they wait, and yield after a
+ * while, as ranks do: where they share a core with something, not the turns of the scheduler are measured.
  *
  * usage: remote_bench [wire ...]     default: self shm tcp
  */
@@ -13,6 +14,7 @@
 #include "transport/remote.h"
 #include "transport/wires.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +44,21 @@ static void done(struct tp_op *op, int rc)
 
 static struct tp_op op = {.done = done};
 
+static void turn(void)
+{
+    enum { SPINS = 100 };
+    static int fruitless;
+    if (wires_progress(64))
+        fruitless = 0;
+    else if (++fruitless > SPINS)
+        sched_yield();
+}
+
 /* Until the operation that was started with this result has ended. */
 static bool await(int rc, int before)
 {
     if (rc == TERN_DONE) return true;
-    while (!rc && ended == before) wires_progress(64);
+    while (!rc && ended == before) turn();
     return !rc && ended == before + 1;
 }
 
@@ -87,9 +99,10 @@ static void print(const char *way)
     static const size_t large[] = {64 << 10, 1 << 20, BYTES};
     printf("%-5s %-9s put %8.2f us  get %8.2f us  fetch-and-add %8.2f us  add %8.2f us\n", wire, way,
            1e6 * measure(put, 8), 1e6 * measure(get, 8), 1e6 * measure(fetch, 8), 1e6 * measure(add, 8));
-    for (size_t i = 0; i < ARRAY_LEN(large); i++)
-        printf("%-5s %-9s %5zu KB  put %8.0f MB/s  get %8.0f MB/s\n", wire, way, large[i] >> 10,
-               1e-6 * (double)large[i] / measure(put, large[i]), 1e-6 * (double)large[i] / measure(get, large[i]));
+    for (size_t i = 0; i < ARRAY_LEN(large); i++) {
+        double mb = 1e-6 * (double)large[i], put_s = measure(put, large[i]), get_s = measure(get, large[i]);
+        printf("%-5s %-9s %5zu KB  put %8.0f MB/s  get %8.0f MB/s\n", wire, way, large[i] >> 10, mb / put_s, mb / get_s);
+    }
     fflush(stdout);
 }
 
@@ -103,7 +116,7 @@ static bool serve(unsigned char *memory)
     for (size_t i = 0; i < KEY_WORDS; i++) atomic_store(&party->sign[i], words[i]);
     party_meet();
     if (party->size == 1) return true;
-    while (!atomic_load(&party->sign[DONE])) wires_progress(64);
+    while (!atomic_load(&party->sign[DONE])) turn();
     party_meet();
     atomic_store(&party->sign[DONE], 0);
     remote_dereg(m);

@@ -1,5 +1,5 @@
 /*
- * progress.c - the table of progress sources, and their timer.
+ * progress.c - the table of progress sources, and their timer; the list of retries.
  */
 #include "transport/progress.h"
 #include "base/clock.h"
@@ -131,5 +131,29 @@ int progress_fds(int *to)
     int n = 0;
     for (int i = 0; i < PROGRESS_FDS; i++)
         if ((to[n] = get_fd(i)) >= 0) n++;
+    return n;
+}
+
+/* ---- retries ---- */
+
+struct link progress_waiting = LIST_INIT(progress_waiting);
+
+void progress_await(struct progress_retry *r)
+{
+    if (list_empty(&r->link)) list_push(&progress_waiting, &r->link);
+}
+
+void progress_await_no_more(struct progress_retry *r) { list_remove(&r->link); }
+
+/* Those that wait again have their next try in the next turn. */
+int progress_retries(void)
+{
+    struct link now = LIST_INIT(now);
+    int n = 0;
+    for (struct link *l; (l = list_pop(&progress_waiting));) list_push(&now, l);
+    for (struct link *l; (l = list_pop(&now));) {
+        struct progress_retry *r = container_of(l, struct progress_retry, link);
+        n += r->retry(r);
+    }
     return n;
 }

@@ -1,7 +1,9 @@
 /*
- * progress.h - progress sources: what the progress of this process drives besides the wires. A source is looked at as
- * often as a wire whose look is a system call, and its descriptor and its time wake the threads that sleep in the wait.
- * Where none is open there are no descriptors, and progress does not look at this file.
+ * progress.h - what the progress of this process drives besides the wires: sources, and retries.
+ *
+ * A source is something that messages or times come from. It is looked at as often as a wire whose look is a system call,
+ * and its descriptor and its time wake the threads that sleep in the wait. Where none is open there are no descriptors,
+ * and progress does not look at this file.
  *
  * All sources share one timer, which sleepers poll together with the sources' descriptors:
  *
@@ -9,12 +11,16 @@
  *     idle        before a sleep: the timer is set to the first time at which a source is due
  *     sleep       in poll: doorbell's socket, wires, sources, timer
  *
+ * A retry is something that waits for room in a wire. It is tried at the end of every turn of progress, behind the wires
+ * that may have made room. Meanwhile a sleeper is also woken by room (tp_ops.idle), and the process does not take its
+ * leave (tp_ops.drained). Where none waits, progress looks at one pointer.
+ *
  * Threads: under the lane's lock, but for progress_fds.
  */
 #ifndef TERN_TRANSPORT_PROGRESS_H
 #define TERN_TRANSPORT_PROGRESS_H
 
-#include "base/compiler.h"
+#include "base/list.h"
 
 #define PROGRESS_SOURCES 4 /* open at a time */
 #define PROGRESS_FDS (1 + PROGRESS_SOURCES)
@@ -40,6 +46,23 @@ void progress_close(struct progress_source *);
 
 /* The owner has given a source something to do: threads that sleep see to it. Nothing if the source is not open. */
 void progress_hurry(const struct progress_source *);
+
+/* The owner's memory; `link` a list of its own at first. */
+struct progress_retry {
+    struct link link;
+
+    /* Tries once more and returns how many messages were sent. Never blocks; asks for the next try by progress_await. */
+    int (*retry)(struct progress_retry *);
+};
+
+/* It is tried in the next turn of progress; and no more. Both may be called at any time, and by `retry`; neither fails. */
+void progress_await(struct progress_retry *);
+void progress_await_no_more(struct progress_retry *);
+
+/* For wires.c: does anything wait for room? Tries all that does so, how many messages were sent. */
+extern TERN_HIDDEN struct link progress_waiting;
+static inline bool progress_waits(void) { return !list_empty(&progress_waiting); }
+int progress_retries(void) TERN_COLD;
 
 /* For wires.c: progress of all sources, how much happened; whether none of them has anything to do, and the timer is set
  * for what they will have to do; the descriptors to poll, at most PROGRESS_FDS, asked by any thread. */

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "copy/copy.h"
 #include "transport/amo.h"
-#include "transport/emulate.h"
+#include "transport/emulate/emulate.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 
@@ -135,7 +135,11 @@ int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **me
     return 0;
 }
 
-void remote_dereg(struct remote_mem *m) { deregister(m); }
+void remote_dereg(struct remote_mem *m)
+{
+    deregister(m);
+    emulate_deregistered(m->id);
+}
 
 /* Adds the part of one wire behind n bytes; how many there are then, or a code. */
 static int pack_part(const struct wire *w, const void *state, uint8_t *buf, size_t n, size_t cap)
@@ -313,7 +317,7 @@ int remote_amo(struct remote_key *k, uint64_t offset, const struct remote_amo *a
     return emulate_amo(k, offset, a, result, op);
 }
 
-/* What went by messages first; then the wire's own, as the answer comes (emulate.c) or at once. */
+/* What went by messages first; then the wire's own, as the answer comes (emulate/) or at once. */
 int remote_flush(struct peer *p, struct tp_op *op)
 {
     /* seq_cst: stores to mapped memory are there before anything that this process does next, loads included */

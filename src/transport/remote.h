@@ -10,7 +10,7 @@
  * One set of calls for all ways. Which way an operation goes is decided when the key is opened:
  *   mapped    the memory is mapped here (key->at): loads, stores and atomic instructions of the processor
  *   direct    the wire reads and writes it without the owner's help (struct tp_remote)
- *   messages  the owner does it when it makes progress (emulate.c). Any wire has this way, so all operations work.
+ *   messages  the owner does it when it makes progress (emulate/). Any wire has this way, so all operations work.
  *
  * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once,
  * later or during the call; TERN_AGAIN: nothing was started; else a code with words, and op->done is not called.
@@ -33,7 +33,7 @@
  *
  * The end: an owner deregisters memory when the others have closed their keys. What is started through a key whose
  * memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing; what is under way meanwhile may touch
- * the memory.
+ * the memory. Where data of a put is being written to it by a wire at that moment, the peer is given up: it is lost.
  *
  * When the peer is lost, what is under way ends with TERN_ERR_PEER, and so does what is started later; on mapped
  * memory, the next flush.

@@ -5,10 +5,10 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
-#include "transport/emulate.h"
 #include "transport/find.h"
 #include "transport/peer.h"
 #include "transport/progress.h"
+#include "transport/remote.h"
 #include "transport/shared.h"
 
 #include <stdio.h>
@@ -276,16 +276,17 @@ static inline int progress_cheap(int budget)
 {
     int n = 0;
     for (int i = 0; i < cheap_count; i++) n += cheap[i].ops->progress(cheap[i].dom, budget);
-    if (unlikely(!list_empty(&emulate_waiting))) n += emulate_progress();
     return n;
 }
 
-int wires_progress_cheap(int budget) { return progress_cheap(budget); }
+static inline int with_retries(int n) { return likely(!progress_waits()) ? n : n + progress_retries(); }
+
+int wires_progress_cheap(int budget) { return with_retries(progress_cheap(budget)); }
 
 int wires_progress(int budget)
 {
     int n = progress_cheap(budget);
-    return likely(!look_costly) ? n : progress_costly(budget, n);
+    return with_retries(likely(!look_costly) ? n : progress_costly(budget, n));
 }
 
 void wires_cores(bool gates, cpu_set_t *cores)
@@ -298,7 +299,7 @@ struct bell *wires_bell(void) { return bell; }
 
 bool wires_idle(bool want_room)
 {
-    want_room |= !list_empty(&emulate_waiting);
+    want_room |= progress_waits();
     for (int i = 0; i < cheap_count; i++)
         if (!cheap[i].ops->idle(cheap[i].dom, want_room)) return false;
     for (int i = 0; i < costly_count; i++)
@@ -370,7 +371,7 @@ void wires_trim(void)
 
 bool wires_drained(void)
 {
-    if (!list_empty(&emulate_waiting)) return false;
+    if (progress_waits()) return false;
     for (int i = 0; i < dom_count; i++)
         if (doms[i].ops->drained && !doms[i].ops->drained(doms[i].dom)) return false;
     return true;

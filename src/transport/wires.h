@@ -1,7 +1,8 @@
 /*
  * wires.h - the transports of this process: opened as TERN_TRANSPORTS lists them, described on its card, looked at
  * together. Some are polled by loads; a look at others is a system call, so they are looked at more rarely (tp_ops.cost);
- * progress sources (progress.h) are looked at with those. Some wake sleepers by a doorbell, others by a descriptor.
+ * progress sources (progress.h) are looked at with those, and what waits for room is tried behind all. Some wake sleepers
+ * by a doorbell, others by a descriptor.
  *
  * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
  *     | name length (1) | name | card length (1) | card | ... | 0 |

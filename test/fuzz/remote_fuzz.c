@@ -11,9 +11,10 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
-#include "transport/emulate.h"
+#include "transport/emulate/emulate.h"
 #include "transport/mock/mock.h"
 #include "transport/peer.h"
+#include "transport/progress.h"
 #include "transport/wires.h"
 
 #include <limits.h>
@@ -180,11 +181,13 @@ static void end_mad(void)
     for (int i = 0; i < 200 && !lost; i++) wires_progress(64);
     if (!lost) { /* it ends in another way */
         lost = true;
+        mad->ep.ops->sever(&mad->ep);
         err_set(TERN_ERR_PEER, "the peer is gone");
         remote_lost(mad);
     }
+    wires_progress(64); /* of a peer that is severed the wire gives back what it has */
     for (int i = 0; i < OPS; i++) FUZZ_RULE(!operation[i].going, "the loss of a peer ends all that is with it");
-    FUZZ_RULE(list_empty(&emulate_waiting), "nothing waits for the way to a peer that is lost");
+    FUZZ_RULE(!progress_waits(), "nothing waits for the way to a peer that is lost");
     remote_key_close(key);
     wires_ep_close(&mad->ep);
 }
@@ -199,6 +202,9 @@ static bool open_mock(void)
     mock_script.room = 4 + (uint32_t)fuzz_below(60);
     mock_script.again_percent = (uint32_t)fuzz_below(40);
     mock_script.seed = fuzz_random();
+    if (fuzz_below(2)) mock_script.caps |= TP_CAP_ZCOPY;
+    mock_script.done_late = fuzz_below(2);
+    mock_script.sink_min = (uint32_t)fuzz_below(3) * 20;
     for (int i = 0; i < OPS; i++) memset(operation[i].local, GUARD_BYTE, sizeof operation[i].local);
     for (int i = 0; i < MEMS; i++) {
         static const uint32_t access[] = {REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC, REMOTE_READ, 0, REMOTE_WRITE};

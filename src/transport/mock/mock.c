@@ -287,7 +287,7 @@ static void mock_ep_close(struct tp_dom *d, struct tp_ep *ep)
 {
     (void)d;
     struct mock_ep *e = ep->priv;
-    for (struct link *l; (l = list_pop(&e->queue));) free(container_of(l, struct message, link));
+    drop_all(e);
     list_remove(&e->in_all);
     free(e);
     ep->ops = NULL;

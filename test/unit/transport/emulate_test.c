@@ -6,7 +6,7 @@
  */
 #include "party.h"
 #include "base/err.h"
-#include "transport/emulate.h"
+#include "transport/emulate/emulate.h"
 #include "transport/mock/mock.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
@@ -275,6 +275,131 @@ static void gets_end_when_the_memory_goes(void **state)
     assert_true(party_run(1, goes_in_the_middle));
 }
 
+/* ---- data from where it lies to where it goes ---- */
+
+static unsigned char far[100000], near[100000];
+static struct remote_mem *far_mem;
+static struct remote_key *far_key;
+
+/* By a wire that reads to where data belongs, and says late that it has been sent. */
+static bool open_stream(void)
+{
+    unsigned char packed[REMOTE_KEY_MAX];
+    mock_script.caps |= TP_CAP_ZCOPY;
+    mock_script.sink_min = 1000;
+    mock_script.done_late = true;
+    PARTY_CHECK(open_mock());
+    memset(far, 1, sizeof far);
+    memset(near, 2, sizeof near);
+    PARTY_CHECK(!remote_reg(far, sizeof far, REMOTE_READ | REMOTE_WRITE, &far_mem));
+    PARTY_CHECK(!remote_key_open(peer, packed, (size_t)remote_key_pack(far_mem, packed, sizeof packed), &far_key));
+    return true;
+}
+
+/* One message each, and no copy: half of the data is in its place before the message has come. */
+static bool in_place(void)
+{
+    struct tp_op op = {.done = count_end};
+    PARTY_CHECK(open_stream());
+    for (int i = 0; i < 2; i++) {
+        unsigned message = i ? AM_REMOTE_BACK : AM_REMOTE;
+        uint64_t sent = mock_count.sent[message];
+        ends = 0;
+        memset(i ? near : far, 3, sizeof near);
+        PARTY_CHECK(!(i ? remote_get(far_key, 0, near, sizeof near, &op) : remote_put(far_key, 0, near, sizeof near, &op)));
+        if (i) wires_progress(1); /* the request; the answer is sent */
+        wires_progress(1);
+        PARTY_CHECK(mock_count.sent[message] == sent + 1 && mock_count.sunk == (uint64_t)i + 1);
+        PARTY_CHECK((i ? near : far)[0] == 2 && (i ? near : far)[sizeof near - 1] == 3 && !ends);
+        progress();
+        PARTY_CHECK(ends == 1 && !last_rc && !losses);
+        PARTY_CHECK(!memcmp(near, far, sizeof near) && near[0] == 2);
+    }
+    remote_key_close(far_key);
+    remote_dereg(far_mem);
+    return true;
+}
+
+static void data_goes_from_where_it_lies_to_where_it_belongs(void **state)
+{
+    (void)state;
+    assert_true(party_run(1, in_place));
+}
+
+/* What comes in has no place any more, and cannot be stopped otherwise. */
+static bool goes_under_a_put(void)
+{
+    struct tp_op op = {.done = count_end};
+    PARTY_CHECK(open_stream());
+    PARTY_CHECK(!remote_put(far_key, 0, near, sizeof near, &op));
+    wires_progress(1);
+    PARTY_CHECK(mock_count.sunk == 1 && far[0] == 2 && !losses);
+    remote_dereg(far_mem);
+    memset(far, 4, sizeof far);
+    PARTY_CHECK(losses == 1 && mock_count.severed == 1 && strstr(why, "deregistered while rank 0"));
+    progress();
+    PARTY_CHECK(losses == 1 && ends == 1 && last_rc == TERN_ERR_PEER);
+    for (size_t i = 0; i < sizeof far; i++) PARTY_CHECK(far[i] == 4);
+    return true;
+}
+
+static void memory_that_goes_under_a_put_is_not_written(void **state)
+{
+    (void)state;
+    assert_true(party_run(1, goes_under_a_put));
+}
+
+/* Nobody has the memory of such a put: its data is read all the same, so that the connection lives on. */
+static bool put_too_late(void)
+{
+    struct tp_op op = {.done = count_end};
+    PARTY_CHECK(open_stream());
+    far_key->live = NULL; /* as where only the owner knows */
+    remote_dereg(far_mem);
+    PARTY_CHECK(!remote_put(far_key, 0, near, sizeof near, &op));
+    progress();
+    PARTY_CHECK(ends == 1 && !last_rc && mock_count.sunk == 1);
+    PARTY_CHECK(!remote_flush(peer, &op));
+    progress();
+    PARTY_CHECK(ends == 2 && last_rc == TERN_ERR_NOT_FOUND && !losses);
+    for (size_t i = 0; i < sizeof far; i++) PARTY_CHECK(far[i] == 1);
+    return true;
+}
+
+static void puts_to_memory_that_has_gone_are_read_and_refused(void **state)
+{
+    (void)state;
+    assert_true(party_run(1, put_too_late));
+}
+
+static int ends_when_lost;
+static void lost_and_told(struct peer *p, int code)
+{
+    lost(p, code);
+    remote_lost(p);
+    ends_when_lost = ends;
+}
+
+/* The memory of a put is not given back while the wire still has it. */
+static bool lost_under_way(void)
+{
+    struct tp_op op = {.done = count_end};
+    PARTY_CHECK(open_stream());
+    tp_lost = lost_and_told;
+    mock_script.done_after_lost = true;
+    mock_script.lose = 1;
+    PARTY_CHECK(!remote_put(far_key, 0, near, sizeof near, &op));
+    progress();
+    PARTY_CHECK(losses == 1 && !ends_when_lost && ends == 1 && last_rc == TERN_ERR_PEER);
+    return true;
+}
+
+static void a_lost_put_ends_when_the_wire_has_given_its_memory_back(void **state)
+{
+    (void)state;
+    assert_true(party_run(1, lost_under_way));
+}
+
 /* ---- flush of both ways ---- */
 
 static struct tp_op *flushed_by_wire;
@@ -324,6 +449,10 @@ int main(void)
         cmocka_unit_test(wrong_answers_end_the_connection),
         cmocka_unit_test(operations_are_bounded),
         cmocka_unit_test(gets_end_when_the_memory_goes),
+        cmocka_unit_test(data_goes_from_where_it_lies_to_where_it_belongs),
+        cmocka_unit_test(memory_that_goes_under_a_put_is_not_written),
+        cmocka_unit_test(puts_to_memory_that_has_gone_are_read_and_refused),
+        cmocka_unit_test(a_lost_put_ends_when_the_wire_has_given_its_memory_back),
         cmocka_unit_test(a_flush_is_of_messages_and_of_the_wire),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

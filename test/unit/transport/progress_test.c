@@ -116,6 +116,70 @@ static void nothing_is_left(void **state)
     job_close();
 }
 
+/* ---- retries ---- */
+
+struct tried {
+    struct progress_retry retry;
+    const int *room; /* it ends when that is not 0 */
+    int tries;
+};
+
+static int try_again(struct progress_retry *r)
+{
+    struct tried *t = container_of(r, struct tried, retry);
+    t->tries++;
+    if (!*t->room) progress_await(r);
+    return *t->room ? 1 : 0;
+}
+
+/* What waits for room is tried once a turn until it has gone; so long nobody sleeps without being woken by room, and the
+ * process does not take its leave. */
+static void what_waits_for_room_is_tried_every_turn(void **state)
+{
+    int room = 0;
+    struct tried t[2] = {{.retry.retry = try_again, .room = &room}, {.retry.retry = try_again, .room = &room}};
+    (void)state;
+    job_open(NULL);
+    for (int i = 0; i < 2; i++) {
+        list_init(&t[i].retry.link);
+        progress_await(&t[i].retry);
+        progress_await(&t[i].retry); /* is known already */
+    }
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(i % 2 ? wires_progress(64) : wires_progress_cheap(64), 0);
+        assert_int_equal(t[0].tries, i);
+        assert_int_equal(t[1].tries, i);
+        assert_false(wires_idle(false)); /* mock wakes nobody for room */
+        assert_false(wires_drained());
+    }
+    progress_await_no_more(&t[1].retry);
+    progress_await_no_more(&t[1].retry);
+    room = 1;
+    assert_int_equal(wires_progress(64), 1);
+    assert_int_equal(wires_progress(64), 0);
+    assert_int_equal(t[0].tries, 4);
+    assert_int_equal(t[1].tries, 3);
+    assert_true(wires_idle(false));
+    assert_true(wires_drained());
+    job_close();
+}
+
+/* A wire whose look is a system call makes room in that look, and nothing wakes the process once more for it. */
+static void room_that_a_costly_look_makes_is_used_in_that_turn(void **state)
+{
+    struct counted c = counted();
+    struct tried t = {.retry.retry = try_again, .room = &c.looks};
+    (void)state;
+    job_open(NULL);
+    list_init(&t.retry.link);
+    progress_await(&t.retry);
+    assert_int_equal(pt_progress_open(&c.source), 0);
+    while (!c.looks) wires_progress(64);
+    assert_false(progress_waits());
+    pt_progress_close(&c.source);
+    job_close();
+}
+
 static bool is_over(void *source) { return container_of(source, struct counted, source)->due == UINT64_MAX; }
 
 /* The time of a source ends a sleep then: not before, and not as late as other sleeps end. */
@@ -468,7 +532,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(looked_at_as_costly_wires_are, job_clean),
         cmocka_unit_test_teardown(is_no_transport, job_clean),
-        cmocka_unit_test_teardown(nothing_is_left, job_clean),
+        cmocka_unit_test(nothing_is_left),
+        cmocka_unit_test_teardown(what_waits_for_room_is_tried_every_turn, job_clean),
+        cmocka_unit_test_teardown(room_that_a_costly_look_makes_is_used_in_that_turn, job_clean),
         cmocka_unit_test_teardown(time_ends_a_sleep, job_clean),
         cmocka_unit_test_teardown(a_sleep_has_the_right_time, job_clean),
         cmocka_unit_test_teardown(a_find_wakes_other_threads, clean),

@@ -6,11 +6,11 @@
 #ifndef TERN_TRANSPORT_EMULATE_H
 #define TERN_TRANSPORT_EMULATE_H
 
-#include "base/list.h"
 #include "transport/am.h"
 #include "transport/remote.h"
 
 #define EMULATE_DEPTH 32 /* operations of a peer that are under way at most, and answers owed to it */
+#define EMULATE_FRAGMENT_MAX ((size_t)1 << 20) /* bytes of data in a message that a peer has to take */
 
 enum { AM_REMOTE = TP_AM_TRANSPORT, AM_REMOTE_BACK };
 
@@ -48,14 +48,13 @@ int emulate_get(struct remote_key *, uint64_t offset, void *local, size_t n, str
 int emulate_amo(struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
 int emulate_flush(struct peer *, struct tp_op *);
 
-/* Sends what waits for room; how many messages. */
-int emulate_progress(void);
-extern TERN_HIDDEN struct link emulate_waiting; /* peers for which something waits for room */
+/* The memory with this id is registered no more. A peer whose data is just coming in there is given up. */
+void emulate_deregistered(uint64_t id);
 
 /* The peer is lost: its operations end with TERN_ERR_PEER in its words. From progress. */
 void emulate_lost(struct peer *);
 
-/* The way to the peer is closed: there is nothing more of it. Nothing is under way. */
+/* The way to the peer is closed: there is nothing more of it. No operation is under way. */
 void emulate_forget(struct peer *);
 
 #endif
