@@ -171,6 +171,67 @@ static void two_jobs_work_together(void **state)
     unsetenv("TERN_PROGRESS");
 }
 
+/* ---- context ids ---- */
+
+/* Rank 0 of each job counts the communicators that it makes. One job is a communicator ahead, so that what the one makes
+ * for both and what the other makes for itself have the same count. */
+enum { ROUNDS = 8 };
+
+static bool all_contexts_differ(void)
+{
+    int wide = 0;
+    for (struct link *a = comm_all()->next; a != comm_all(); a = a->next) {
+        wide += comm_ctx_is_wide(container_of(a, struct comm, all)->ctx);
+        for (struct link *b = a->next; b != comm_all(); b = b->next)
+            PARTY_CHECK(container_of(a, struct comm, all)->ctx != container_of(b, struct comm, all)->ctx);
+    }
+    PARTY_CHECK(wide >= ROUNDS);
+    return true;
+}
+
+/* What is sent in the one does not come in the other. */
+static bool both_apart(MPI_Comm own, MPI_Comm shared)
+{
+    int peer = rank < others ? rank : 0, got[2] = {-1, -1}, mine = 100 * (int)party_job + rank, from = rank;
+    MPI_Request wild, named;
+    PARTY_CHECK(!MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 7, own, &wild));
+    MPI_Barrier(shared);
+    if (rank < 2) {
+        PARTY_CHECK(!MPI_Irecv(&got[1], 1, MPI_INT, peer, 7, shared, &named));
+        PARTY_CHECK(!MPI_Send(&mine, 1, MPI_INT, peer, 7, shared));
+        PARTY_CHECK(!MPI_Wait(&named, MPI_STATUS_IGNORE) && got[1] == 100 * (1 - (int)party_job) + peer);
+    }
+    PARTY_CHECK(got[0] == -1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    PARTY_CHECK(!MPI_Send(&from, 1, MPI_INT, (rank + 1) % size, 7, own));
+    PARTY_CHECK(!MPI_Wait(&wild, MPI_STATUS_IGNORE) && got[0] == (rank + size - 1) % size);
+    return true;
+}
+
+static bool same_counts(void)
+{
+    MPI_Comm inter, ahead, own[ROUNDS], shared[ROUNDS];
+    PARTY_CHECK(open_world() && connect_jobs(1, &inter));
+    if (party_job) PARTY_CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &ahead));
+    for (int i = 0; i < ROUNDS; i++)
+        PARTY_CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &own[i]) && !MPI_Comm_dup(inter, &shared[i]));
+    PARTY_CHECK(all_contexts_differ());
+    for (int i = 0; i < ROUNDS; i++)
+        for (int k = 0; k < ROUNDS; k++) PARTY_CHECK(both_apart(own[i], shared[k]));
+    for (int i = 0; i < ROUNDS; i++) PARTY_CHECK(!MPI_Comm_free(&own[i]) && !MPI_Comm_disconnect(&shared[i]));
+    if (party_job) MPI_Comm_free(&ahead);
+    PARTY_CHECK(!MPI_Comm_disconnect(&inter));
+    close_world();
+    return true;
+}
+
+static void contexts_of_two_jobs_do_not_collide(void **state)
+{
+    (void)state;
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    assert_true(party_run_two(sizes, same_counts));
+}
+
 /* ---- again and again ---- */
 
 struct request {
@@ -225,6 +286,7 @@ int main(int argc, char **argv)
     given = (struct request){argc > 1 ? atol(argv[1]) : 0, argc > 2 ? argv[2] : NULL};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_jobs_work_together),
+        cmocka_unit_test(contexts_of_two_jobs_do_not_collide),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
     const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
