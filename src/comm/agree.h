@@ -2,7 +2,7 @@
 #ifndef TERN_COMM_AGREE_H
 #define TERN_COMM_AGREE_H
 
-#include "obj/rankmap.h"
+#include "obj/comm.h"
 
 /* What a leader says of its group. */
 struct side {
@@ -28,9 +28,10 @@ static inline struct proc_name side_name(uint32_t index)
     return name;
 }
 
-/* The context that both sides take. */
+/* The context that both sides take: a wide one, if either side has seen that there are members of several jobs. */
 static inline uint64_t side_context(const struct side *mine, const struct side *theirs)
 {
+    if (comm_ctx_is_wide(mine->ctx) != comm_ctx_is_wide(theirs->ctx)) return comm_ctx_is_wide(mine->ctx) ? mine->ctx : theirs->ctx;
     return proc_name_before(&mine->leader, &theirs->leader) ? mine->ctx : theirs->ctx;
 }
 

@@ -40,7 +40,7 @@ static int from_group(struct comm *parent, struct group *g, int tag, struct comm
 {
     *out = NULL;
     if (g->rank == MPI_UNDEFINED) return 0;
-    uint64_t ctx = g->rank == 0 ? comm_fresh_ctx() : 0;
+    uint64_t ctx = g->rank == 0 ? comm_fresh_ctx_of(parent) : 0;
     int rc = tell_group(parent, g, tag, &ctx);
     if (rc) return rc;
     return comm_new(ctx, rankmap_ref(g->map), NULL, parent, out);

@@ -75,8 +75,8 @@ static void start_message(struct dup *d, struct request *r, uint8_t kind, void *
 
 static void start_swap(struct dup *d)
 {
-    d->mine = (struct side){.ctx = comm_fresh_ctx(), .leader = side_name(rankmap_at(d->parent->local, 0))};
-    d->news.within = comm_fresh_ctx();
+    d->mine = (struct side){.ctx = comm_fresh_ctx_of(d->parent), .leader = side_name(rankmap_at(d->parent->local, 0))};
+    d->news.within = comm_fresh_ctx_of(d->parent->within);
     d->left = 2;
     start_message(d, &d->recv, REQ_RECV, &d->news.remote, sizeof d->news.remote);
     start_message(d, &d->send, REQ_SEND, &d->mine, sizeof d->mine);
@@ -118,7 +118,7 @@ int comm_dup_start(struct comm *parent, struct comm *made, struct request **req_
     }
     *req_p = d->told;
     lane_enter(parent->lane);
-    if (!parent->inter && parent->rank == 0) d->news.ctx = comm_fresh_ctx();
+    if (!parent->inter && parent->rank == 0) d->news.ctx = comm_fresh_ctx_of(parent);
     if (parent->inter && parent->rank == 0) start_swap(d);
     else coll_go(d->told);
     lane_leave_to_itself(parent->lane, *req_p);
@@ -144,7 +144,7 @@ static int inter_dup(struct comm *parent, struct comm **out)
 int comm_dup(struct comm *parent, struct comm **out)
 {
     if (parent->inter) return inter_dup(parent, out);
-    uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx() : 0;
+    uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx_of(parent) : 0;
     int rc = coll_bcast(parent, &ctx, sizeof ctx, type_of(MPI_BYTE), 0);
     if (rc) return rc;
     return comm_new(ctx, rankmap_ref(parent->local), NULL, parent, out);

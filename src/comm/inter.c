@@ -36,11 +36,12 @@ static int check_apart(const struct comm *local, const struct side *s, const voi
 static int swap_groups(struct comm *local, struct comm *peer, int remote_leader, int tag, struct news *n, void **theirs_p)
 {
     const struct rankmap *m = local->local;
-    struct side mine = {.ctx = comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
+    bool wide = comm_has_others(local) || comm_has_others(peer);
+    struct side mine = {.ctx = wide ? comm_fresh_wide_ctx() : comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
     size_t bytes = rankmap_packed(&mine.form);
     void *ours = malloc(bytes);
     if (!ours) mine.form.size = -1;
-    n->within = comm_fresh_ctx();
+    n->within = comm_fresh_ctx_of(local);
     int rc = talk_swap(peer, &mine, sizeof mine, &n->remote, sizeof n->remote, remote_leader, tag);
     if (!rc && (!ours || n->remote.form.size < 0)) rc = no_memory(); /* here or there: both leaders stop */
     if (!rc) {
@@ -130,8 +131,8 @@ static int confer(struct comm *inter, bool high, struct side *mine, struct news 
     *n = (struct news){0};
     *mine = (struct side){.leader = side_name(rankmap_at(inter->local, 0)), .high = high};
     if (inter->rank == 0) {
-        mine->ctx = comm_fresh_ctx();
-        n->within = comm_fresh_ctx();
+        mine->ctx = comm_fresh_ctx_of(inter);
+        n->within = comm_fresh_ctx_of(inter->within);
         n->rc = talk_swap(inter, mine, sizeof *mine, &n->remote, sizeof n->remote, 0, TALK_INTER);
         n->ctx = side_context(mine, &n->remote);
         mine->high = high;

@@ -23,9 +23,9 @@ static int no_memory(int32_t size) { return err_set(TERN_ERR_NOMEM, "no memory t
 
 /* ---- votes ---- */
 
-struct vote split_vote(int64_t color, int key, int type)
+struct vote split_vote(const struct comm *parent, int64_t color, int key, int type)
 {
-    return (struct vote){color, key, type, comm_fresh_ctx(), comm_fresh_ctx()};
+    return (struct vote){color, key, type, comm_fresh_ctx_of(parent), comm_fresh_ctx_of(parent)};
 }
 
 static int gather_own(struct comm *c, const void *mine, size_t bytes, void **all_p)
@@ -116,7 +116,7 @@ int split_make(struct comm *parent, const struct vote *ours, const struct vote *
 
 int comm_split(struct comm *parent, int color, int key, struct comm **out)
 {
-    struct vote mine = split_vote(color == MPI_UNDEFINED ? SPLIT_NONE : color, key, 0);
+    struct vote mine = split_vote(parent, color == MPI_UNDEFINED ? SPLIT_NONE : color, key, 0);
     void *ours, *theirs;
     *out = NULL;
     int rc = split_gather(parent, &mine, sizeof mine, &ours, &theirs);

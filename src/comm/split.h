@@ -18,7 +18,7 @@ struct vote {
 };
 
 /* The vote of this process, with fresh contexts. */
-struct vote split_vote(int64_t color, int key, int type);
+struct vote split_vote(const struct comm *parent, int64_t color, int key, int type);
 
 /* `bytes` of every rank, malloc'ed: of the own group, and of the other one where there is one, else NULL. */
 int split_gather(struct comm *, const void *mine, size_t bytes, void **ours_p, void **theirs_p);

@@ -148,7 +148,7 @@ static int agree(struct comm *c, struct wish *ours, struct wish *theirs, struct 
 
 int comm_split_type(struct comm *parent, int type, int key, struct info *info, struct comm **out)
 {
-    struct wish mine = {.vote = split_vote(SPLIT_NONE, key, type), .place.node = -1};
+    struct wish mine = {.vote = split_vote(parent, SPLIT_NONE, key, type), .place.node = -1};
     void *ours, *theirs;
     memset(mine.place.at, 0xff, sizeof mine.place.at);
     *out = NULL;

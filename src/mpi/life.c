@@ -27,14 +27,6 @@ static pthread_t owner; /* as long as they do not: the thread that all users bel
 static bool leaving;    /* MPI_Finalize was called */
 static pid_t opener;    /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
 
-/* Twelve bits that differ between jobs most of the time: part of every context id. */
-static uint32_t job_tag(const char *job)
-{
-    uint32_t h = 2166136261u;
-    for (; *job; job++) h = (h ^ (uint8_t)*job) * 16777619u;
-    return (h ^ h >> 12 ^ h >> 24) & 0xfff;
-}
-
 static int open_facts(void)
 {
     attrs_open();
@@ -52,7 +44,7 @@ static void close_facts(void)
 }
 
 static int open_lane(void) { return pt_open(false); }
-static int open_comms(void) { return comm_open(job_tag(proc_self()->job), proc_self()->rank); }
+static int open_comms(void) { return comm_open(proc_self()->rank); }
 static void nothing(void) {}
 
 /* From below to above. One that fails to open bears being closed; one that was not begun need not. */

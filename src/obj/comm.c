@@ -14,14 +14,13 @@ static const struct comm_hooks *hooks[LAYERS];
 static struct comm world, self_comm;
 static struct link live = LIST_INIT(live);
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t job_part, leader_part; /* the upper fields of every context id made here, without and with the leader */
+static uint64_t leader_part; /* the upper field of the context ids made here for the own job */
 
 /* Contexts made so far; relaxed: only uniqueness matters. World and self have the first two. Goes on when the library is
  * closed and opened again: what others have may be from before. */
 static _Atomic uint64_t leader_count = 2;
 
 #define COUNT_MASK (((uint64_t)1 << 26) - 1)
-#define CTX_MEETING ((uint64_t)1 << 27)
 
 void comm_set_hooks(int layer, const struct comm_hooks *h)
 {
@@ -51,7 +50,26 @@ uint64_t comm_fresh_ctx(void)
     return ctx;
 }
 
-uint64_t comm_meeting_ctx(uint64_t number) { return (number | CTX_MEETING) & ~CTX_COLL; }
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
+uint64_t comm_fresh_wide_ctx(void)
+{
+    struct proc_name own = jobs_own_name();
+    uint64_t maker = mix(mix(0x3d, own.job), own.rank), ctx;
+    do {
+        ctx = comm_meeting_ctx(mix(mix(maker, atomic_fetch_add_explicit(&leader_count, 1, memory_order_relaxed)), maker));
+    } while (unlikely(in_use(ctx)));
+    return ctx;
+}
+
+bool comm_has_others(const struct comm *c) { return rankmap_has_others(c->map) || rankmap_has_others(c->local); }
+uint64_t comm_fresh_ctx_of(const struct comm *parent) { return comm_has_others(parent) ? comm_fresh_wide_ctx() : comm_fresh_ctx(); }
+
+uint64_t comm_meeting_ctx(uint64_t number) { return (number | CTX_WIDE) & ~CTX_COLL; }
 
 static int run_made(struct comm *c)
 {
@@ -184,17 +202,16 @@ static int open_one(struct comm *c, MPI_Comm handle, uint64_t ctx, struct rankma
     return rc;
 }
 
-int comm_open(uint32_t job_tag, uint32_t my_rank)
+int comm_open(uint32_t my_rank)
 {
-    job_part = (uint64_t)(job_tag & 0xfff) << 52;
     own_index = my_rank;
-    leader_part = job_part | (uint64_t)my_rank << 28;
+    leader_part = (uint64_t)my_rank << 28;
     return open_one(&self_comm, MPI_COMM_SELF, leader_part | 1 << 1, rankmap_line(1, my_rank, 1), 0, "MPI_COMM_SELF");
 }
 
 int comm_world_open(uint32_t job_size)
 {
-    int rc = open_one(&world, MPI_COMM_WORLD, job_part, rankmap_line((int32_t)job_size, 0, 1), (int32_t)own_index,
+    int rc = open_one(&world, MPI_COMM_WORLD, 0, rankmap_line((int32_t)job_size, 0, 1), (int32_t)own_index,
                       "MPI_COMM_WORLD");
     if (rc) return rc;
     handle_define((uintptr_t)MPI_COMM_WORLD, &world);

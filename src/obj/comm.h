@@ -9,11 +9,12 @@
  * Context ids are 64 bits, made by one process of the new communicator (its
  * leader) and told to the others, so they never collide and cost nothing to find:
  *
- *     63       52 51          28 27  26            1   0
- *     | job tag  | leader rank  | 0 | leader's count | collective? |
- *     | 36 bits of the meeting  | 1 | 26 more        | collective? |
+ *     63                      28 27  26            1   0
+ *     | leader rank             | 0 | leader's count | collective? |    all members are of one job
+ *     | 36 bits of a hash       | 1 | 26 more        | collective? |    "wide"
  *
- * Those of the second kind are for processes that have to find each other first
+ * Wide ones are for communicators with members of several jobs, whose ranks and counts are the same in each: the hash is
+ * of the leader's job, rank and count. They are also for processes that have to find each other first
  * (src/comm/meeting.h).
  *
  * MPI_COMM_WORLD exists between MPI_Init and MPI_Finalize only: communicators of
@@ -41,6 +42,7 @@ struct group;
 struct session;
 
 #define CTX_COLL ((uint64_t)1) /* the collective half of a context */
+#define CTX_WIDE ((uint64_t)1 << 27)
 
 struct comm {
     struct handle h;
@@ -94,7 +96,7 @@ struct comm_hooks {
 void comm_set_hooks(int layer, const struct comm_hooks *); /* layer 0: pt2pt, 1: coll, 2: attributes, 3: topo */
 
 /* From here on communicators can be made. There is one already, of this process alone. */
-int comm_open(uint32_t job_tag, uint32_t my_rank);
+int comm_open(uint32_t my_rank);
 void comm_close(void);
 
 /* The world model begins: makes MPI_COMM_WORLD, and MPI_COMM_SELF of the one of this process alone. */
@@ -138,6 +140,12 @@ const char *comm_name(const struct comm *);
 
 /* A context id that this process has not given out before, or not for a very long time and no communicator here has it. */
 uint64_t comm_fresh_ctx(void);
+
+/* The same for a communicator with members of several jobs; and for one whose members are of `parent`. */
+uint64_t comm_fresh_wide_ctx(void);
+uint64_t comm_fresh_ctx_of(const struct comm *parent);
+static inline bool comm_ctx_is_wide(uint64_t ctx) { return ctx & CTX_WIDE; }
+bool comm_has_others(const struct comm *); /* members of other jobs, in either group */
 
 /* The one for a meeting that all members name by this number; never one that comm_fresh_ctx gives. */
 uint64_t comm_meeting_ctx(uint64_t number);

@@ -51,6 +51,7 @@ int64_t limits_eager_least(void)
 
 const struct limits *limits_find(struct peer *p)
 {
+    add(p->ep.ops); /* one that was opened later */
     p->limits = find(p->ep.ops);
     peer_learn_quota(p);
     return p->limits;

@@ -23,7 +23,7 @@ static struct rankmap *choose_ranks(const struct comm *parent, int n, const int3
 /* A communicator of those; NULL for the others. */
 static int make_comm(struct comm *parent, int n, const int32_t *order, struct comm **out)
 {
-    uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx() : 0;
+    uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx_of(parent) : 0;
     int rc = coll_bcast(parent, &ctx, sizeof ctx, type_of(MPI_BYTE), 0);
     *out = NULL;
     if (rc) return rc;

@@ -4,6 +4,7 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
+#include "transport/wires.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,5 +46,6 @@ const struct tp_env *tp_env(void)
     env.index = proc_self()->rank;
     env.count = proc_self()->size;
     env.job = proc_self()->job;
+    env.others = wires_others;
     return &env;
 }

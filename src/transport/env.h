@@ -12,7 +12,7 @@
 #include "transport/am.h"
 
 /* The number of the contract, one more for every change of what a module sees. */
-#define TP_CONTRACT 1
+#define TP_CONTRACT 2
 
 struct tp_env {
     /* Messages, by id (am.h). An id without a handler is none: what comes with it is no message of Tern. */
@@ -31,6 +31,7 @@ struct tp_env {
     /* This process: its index, how many there are in the job, the job's name. */
     uint32_t index, count;
     const char *job;
+    bool others; /* it is going to talk with processes of other jobs as well, which may be on any host */
 
     /* The job's secret, the same in all its processes and known to nobody else. 0, or a code with words. May wait, so not
      * to be asked for by `open` or `card`; the caller wipes it when done. */

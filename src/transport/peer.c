@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define CARD_MAX 496
 #define SETTINGS "set"
 
 struct settings {
@@ -35,15 +34,26 @@ int64_t peer_guest_quotas;
 void (*peer_forgotten)(struct peer *);
 uint64_t peer_settings;
 
+int peer_card(void *card, size_t cap)
+{
+    static const char head[] = "\3" SETTINGS "\20";
+    size_t n = sizeof head - 1;
+    struct settings own = {peer_settings, peer_first_quota()};
+    if (cap < n + sizeof own) return err_set(TERN_ERR_INTERN, "no room for a card");
+    memset(card, 0, cap);
+    memcpy(card, head, n);
+    memcpy((uint8_t *)card + n, &own, sizeof own);
+    return wires_cards(card, n + sizeof own, cap);
+}
+
 static int put_card(void)
 {
-    uint8_t card[CARD_MAX] = "\3" SETTINGS "\20";
-    size_t n = sizeof "\3" SETTINGS "\20" - 1;
-    struct settings own = {peer_settings, peer_first_quota()};
-    memcpy(card + n, &own, sizeof own);
-    int all = wires_cards(card, n + sizeof own, sizeof card);
-    return all < 0 ? all : proc_card_put(card, (size_t)all);
+    uint8_t card[PEER_CARD_MAX];
+    int n = peer_card(card, sizeof card);
+    return n < 0 ? n : proc_card_put(card, (size_t)n);
 }
+
+int peers_meet_others(void) { return wires_open_for_others(); }
 
 /* ---- the table ---- */
 
@@ -199,7 +209,7 @@ bool peer_may_be_beyond(uint32_t index)
 
 int peer_beyond(uint32_t index)
 {
-    uint8_t card[CARD_MAX];
+    uint8_t card[PEER_CARD_MAX];
     if (!peer_may_be_beyond(index) || (peer_table[index] && peer_table[index]->ep.ops)) return 0;
     int n = jobs_card_get(index, card, sizeof card);
     return n < 0 ? n : wires_best(card, (size_t)n) ? 0 : out_of_reach(index);
@@ -225,14 +235,14 @@ static void learn_quota(struct peer *p, const uint8_t *card, size_t n)
 
 void peer_learn_quota(struct peer *p)
 {
-    uint8_t card[CARD_MAX];
+    uint8_t card[PEER_CARD_MAX];
     int n = p->flags & PEER_QUOTA_KNOWN ? 0 : jobs_card_get(p->index, card, sizeof card);
     if (n > 0) learn_quota(p, card, (size_t)n);
 }
 
 struct peer *peer_connect(uint32_t index)
 {
-    uint8_t card[CARD_MAX];
+    uint8_t card[PEER_CARD_MAX];
     struct peer *p = peer_of_sender(index);
     if (!p) return NULL;
     if (p->flags & PEER_CLOSING) {
@@ -259,7 +269,7 @@ struct peer *peer_connect(uint32_t index)
 
 int peer_settings_of(uint32_t index, uint64_t *settings)
 {
-    uint8_t card[CARD_MAX];
+    uint8_t card[PEER_CARD_MAX];
     struct settings s;
     int n = jobs_card_get(index, card, sizeof card);
     if (n < 0) return n;
@@ -283,7 +293,7 @@ void peer_short_open(bool open)
 
 bool peer_is_mappable(uint32_t index)
 {
-    uint8_t card[CARD_MAX];
+    uint8_t card[PEER_CARD_MAX];
     if (wires_all_map() || index == proc_self()->rank) return true;
     int n = jobs_card_get(index, card, sizeof card);
     const struct wire *d = n < 0 ? NULL : wires_best(card, (size_t)n);

@@ -90,6 +90,17 @@ int peer_settings_of(uint32_t index, uint64_t *settings);
 int peers_open(void);
 void peers_close(void);
 
+/* The card of this process as it is now. How many bytes, or a code with words. */
+#define PEER_CARD_MAX 496
+int peer_card(void *card, size_t cap);
+
+/*
+ * By each process that is going to be connected with another job, before it tells its card to that job. What the launcher
+ * tells is the card of the start, on which transports are missing that the own job does not need. 0, or a code with
+ * words. Takes no time when it has been called before.
+ */
+int peers_meet_others(void) TERN_COLD;
+
 /* A process of another job becomes known with its card: its index. 0, or a code with words. */
 int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint32_t *index);
 

@@ -188,6 +188,10 @@ struct tp_ops {
     /* Until true, some of what has been accepted still needs progress to get to its receivers: asked when the process
      * takes its leave, and perhaps looks no more. NULL: nothing ever does. */
     bool (*drained)(struct tp_dom *);
+
+    /* Processes of other jobs, which may be on any host, are going to be connected: what their processes need to know is on
+     * the card from now on. 0, or a code with words. NULL: the card of a start without `env->others` is as good. */
+    int (*others)(struct tp_dom *);
 };
 
 extern const struct tp_ops tp_self, tp_shm, tp_tcp, tp_mock;

@@ -17,7 +17,8 @@
 #define DOMS_MAX 8
 
 static struct wire doms[DOMS_MAX];
-static int dom_count;
+static _Atomic int dom_count; /* one more: threads that sleep see the wire as well */
+bool wires_others;
 
 /* Those that are polled: where a look costs a few loads, at each time; where it is a system call, in turns. */
 static struct wire cheap[DOMS_MAX], costly[DOMS_MAX];
@@ -117,15 +118,22 @@ static int open_named(const char *name, size_t len)
     return open_dom(ops);
 }
 
-/* Opens what TERN_TRANSPORTS lists, "a,b,c". */
-static int open_listed(const char *list)
+static int for_listed(const char *list, int (*open)(const char *name, size_t len))
 {
     while (*list) {
         size_t len = strcspn(list, ",");
-        int rc = len ? open_named(list, len) : 0;
+        int rc = len ? open(list, len) : 0;
         if (rc) return rc;
         list += len + (list[len] == ',');
     }
+    return 0;
+}
+
+/* Opens what TERN_TRANSPORTS lists, "a,b,c". */
+static int open_listed(const char *list)
+{
+    int rc = for_listed(list, open_named);
+    if (rc) return rc;
     return dom_count ? 0 : err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names no transport that can be used%s", absent);
 }
 
@@ -142,6 +150,42 @@ int wires_open(void)
     return rc;
 }
 
+/* What cannot be found any more was not found at the start. */
+static int open_missing(const char *name, size_t len)
+{
+    const struct tp_ops *ops;
+    bool open = tp_find(name, len, &ops);
+    for (int i = 0; i < dom_count; i++) open |= doms[i].ops == ops;
+    return open || dom_count == DOMS_MAX ? 0 : open_dom(ops);
+}
+
+/* Those that are open already. */
+static int widen(void)
+{
+    int rc = 0;
+    for (int i = 0; i < dom_count && !rc; i++)
+        if (doms[i].ops->others) rc = doms[i].ops->others(doms[i].dom);
+    return rc;
+}
+
+/* Sleepers that have polled fewer descriptors look again. */
+int wires_open_for_others(void)
+{
+    int before = dom_count;
+    if (wires_others) return 0;
+    wires_others = true;
+    absent[0] = 0;
+    int rc = widen();
+    if (!rc) rc = for_listed(var_text(VAR_TRANSPORTS), open_missing);
+    wires_others = !rc;
+    if (dom_count == before) return rc;
+    open_turns();
+    int bell_rc = any_descriptor() && !bell_has_socket(bell) ? bell_open_socket(bell) : 0;
+    tell_bell();
+    wires_wake_all();
+    return rc ? rc : bell_rc;
+}
+
 void wires_close(void)
 {
     remote_close();
@@ -153,7 +197,7 @@ void wires_close(void)
         doms[dom_count].ops->close(doms[dom_count].dom);
     }
     cheap_count = costly_count = 0;
-    look_costly = false;
+    look_costly = wires_others = false;
     absent[0] = 0;
     tp_am_unseal();
 }

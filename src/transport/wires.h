@@ -22,6 +22,12 @@ struct wire {
 };
 
 int wires_open(void);
+
+/* Other jobs are going to be connected. Transports that TERN_TRANSPORTS lists and that were left out, since no process of
+ * the own job needs them, are opened. 0, or a code with words; that there is none to open is no failure. */
+int wires_open_for_others(void) TERN_COLD;
+extern bool wires_others; /* has it been called? For env.c */
+
 void wires_close(void);
 bool wires_beyond_node(void); /* one of them goes to other hosts */
 bool wires_all_map(void);     /* none reaches a peer without mapping its memory (tp_ops.map) */

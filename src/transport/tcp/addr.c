@@ -5,7 +5,7 @@
  *     | version 1 | host length 1 | host | count 1 | count times:
  *     | family 1 (4 or 6) | prefix 1 | port 2, network order | address 4 or 16 |
  *
- * In use are the addresses of interfaces that are up; of a job on one node the loopback
+ * In use are the addresses of interfaces that are up; of a job on one node that is not connected with others the loopback
  * only; TERN_TCP_INTERFACES names others. A peer's addresses are tried in the order:
  * what has worked for its host, what shares a subnet with us, the rest, what did not
  * work, and last addresses that are our own as well (bridges of containers have the
@@ -193,12 +193,16 @@ static void name_all(char *text, size_t size, const struct ifaddrs *all)
     }
 }
 
-int tcp_addr_open(struct tcp_dom *d)
+/* Nobody has named interfaces, and the loopback one is enough. */
+static bool is_near(const char *list, bool others) { return (!*list || *list == '^') && proc_self()->nodes == 1 && !others; }
+
+int tcp_addr_open(struct tcp_dom *d, bool others)
 {
     const char *list = var_text(VAR_TCP_INTERFACES);
     struct ifaddrs *all = NULL;
     char text[300];
-    bool alone = proc_self()->nodes == 1;
+    bool alone = proc_self()->nodes == 1 && !others;
+    d->near = is_near(list, others);
     d->ifs_count = 0;
     if (gethostname(d->host, sizeof d->host)) strcpy(d->host, "?");
     d->host[sizeof d->host - 1] = 0;
@@ -211,6 +215,17 @@ int tcp_addr_open(struct tcp_dom *d)
     if (*list && *text)
         return err_set(TERN_ERR_ARG, "variable TERN_TCP_INTERFACES: '%s' selects none of the interfaces of %s, which are: %s", list, d->host, text);
     return err_set(TERN_ERR_NOT_FOUND, "no network interface of %s is up", d->host);
+}
+
+int tcp_addr_more(struct tcp_dom *d)
+{
+    struct ifaddrs *all = NULL;
+    if (!d->near) return 0;
+    d->near = false;
+    if (getifaddrs(&all)) return err_sys("the network interfaces of %s cannot be listed", d->host);
+    choose(d, all, var_text(VAR_TCP_INTERFACES), false);
+    freeifaddrs(all);
+    return 0;
 }
 
 int tcp_addr_ports(uint16_t *low, uint16_t *high)

@@ -78,13 +78,14 @@ static int listen_in(struct tcp_addr *a, uint16_t low, uint16_t high)
 }
 
 /* On every address in use. One that cannot be had is left out, unless it is the last. */
-int tcp_listen(struct tcp_dom *d)
+int tcp_listen(struct tcp_dom *d, unsigned first)
 {
     uint16_t low, high;
     unsigned n = 0;
     int rc = tcp_addr_ports(&low, &high);
     if (rc) return rc;
-    for (unsigned i = 0; i < d->ifs_count; i++) {
+    while (n < TCP_ADDRS && d->listener[n].fd >= 0) n++;
+    for (unsigned i = first; i < d->ifs_count; i++) {
         int fd = listen_in(&d->ifs[i].addr, low, high);
         if (fd < 0 && low && errno == EADDRINUSE) rc = err_set(TERN_ERR_SYSTEM, "all ports from %u to %u are in use on %s", low, high, d->host);
         else if (fd < 0) rc = err_sys("cannot listen on interface %s of %s", d->ifs[i].name, d->host);

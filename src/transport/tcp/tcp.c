@@ -392,9 +392,10 @@ static void tcp_close(struct tp_dom *dom)
 }
 
 /* All processes that there will be are on this node, and shared memory reaches them. */
-static bool superfluous(void)
+static bool superfluous(const struct tp_env *env)
 {
     const struct proc_info *me = proc_self();
+    if (env->others) return false;
     bool sure = proc_shared() || !strcmp(me->bootstrap, "single"); /* elsewhere a process may be out of reach */
     return sure && me->nodes == 1 && tp_list_shares(var_text(VAR_TRANSPORTS));
 }
@@ -418,9 +419,8 @@ static int open_descriptors(struct tcp_dom *d)
 
 static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
 {
-    (void)env;
     struct tcp_dom *d = &tcp_dom;
-    if (superfluous()) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
+    if (superfluous(env)) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
     list_init(&d->dials);
     list_init(&d->guests);
@@ -432,17 +432,27 @@ static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
     int64_t s = var_int(VAR_TCP_TIMEOUT);
     if (s < 1 || s > 86400) return err_set(TERN_ERR_ARG, "variable TERN_TCP_TIMEOUT: %lld is not between 1 and 86400 seconds", (long long)s);
     d->timeout = (uint64_t)s * 1000000000u;
-    int rc = tcp_addr_open(d);
+    int rc = tcp_addr_open(d, env->others);
     if (!rc) rc = open_crypto(d);
     if (!rc) rc = tcp_seal_open(d);
     if (!rc) rc = open_descriptors(d);
-    if (!rc) rc = tcp_listen(d);
+    if (!rc) rc = tcp_listen(d, 0);
     if (rc) {
         tcp_close(NULL);
         return rc;
     }
     *dom = (struct tp_dom *)d;
     return 0;
+}
+
+/* The processes of the own job have connections over the loopback interface, and keep them. */
+static int tcp_others(struct tp_dom *dom)
+{
+    struct tcp_dom *d = &tcp_dom;
+    unsigned first = d->ifs_count;
+    (void)dom;
+    int rc = tcp_addr_more(d);
+    return rc || d->ifs_count == first ? rc : tcp_listen(d, first);
 }
 
 const struct tp_ops tp_tcp = {
@@ -452,6 +462,7 @@ const struct tp_ops tp_tcp = {
     .open = tcp_open,
     .close = tcp_close,
     .card = tcp_card,
+    .others = tcp_others,
     .reach = tcp_reach,
     .ep_open = tcp_ep_open,
     .ep_close = tcp_ep_close,

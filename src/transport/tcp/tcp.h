@@ -177,6 +177,7 @@ struct tcp_dom {
     const struct crypto *crypto;
     uint8_t key[CRYPTO_KEY];
     bool sealed;      /* TERN_TCP_SEAL */
+    bool near;        /* `ifs` are for processes of this node only */
     bool keyed;       /* tcp_keyed has fetched the key */
     uint64_t timeout; /* ns */
     struct link eps, dials, guests, dead, lost;
@@ -205,7 +206,8 @@ bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]); /* behind tcp_keyed: for
 
 /* ---- addr.c ---- */
 
-int tcp_addr_open(struct tcp_dom *);                          /* fills ifs; TERN_ERR_NOT_FOUND when there is none */
+int tcp_addr_open(struct tcp_dom *, bool others); /* fills ifs, for processes of other jobs too or not; TERN_ERR_NOT_FOUND when there is none */
+int tcp_addr_more(struct tcp_dom *);              /* adds those for processes of other jobs */
 int tcp_addr_ports(uint16_t *low, uint16_t *high);            /* 0, 0: any */
 int tcp_card_write(const struct tcp_dom *, void *buf, size_t cap); /* bytes, or a code */
 bool tcp_card_read(struct tcp_card *, const void *buf, size_t n);
@@ -240,7 +242,7 @@ enum handshake_state tcp_half_talk(struct tcp_half *, const char **why, bool *ag
 
 /* ---- guest.c ---- */
 
-int tcp_listen(struct tcp_dom *);
+int tcp_listen(struct tcp_dom *, unsigned first); /* on ifs[first] and those behind */
 void tcp_accept(struct tcp_source *listener);
 bool tcp_reserve(void); /* keeps a descriptor back, if there is none yet */
 void tcp_guest_event(struct tcp_half *, uint32_t events);

@@ -2,7 +2,8 @@
  * part_test.c - two jobs connected by an intercommunicator, as a layer for dynamic processes would do it: messages and
  * collectives between the groups, what is made of the communicator, and its end, again and again.
  *
- *     part_test [cycles]     connects and disconnects so often in place of what fits into some seconds
+ *     part_test [cycles [transports]]     connects and disconnects so often in place of what fits into some seconds,
+ *                                         and nothing else; by these transports only, e.g. self,tcp
  */
 #include "../transport/party.h"
 #include "base/err.h"
@@ -15,7 +16,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,51 +171,88 @@ static void two_jobs_work_together(void **state)
     unsetenv("TERN_PROGRESS");
 }
 
+/* ---- context ids ---- */
+
+/* Rank 0 of each job counts the communicators that it makes. One job is a communicator ahead, so that what the one makes
+ * for both and what the other makes for itself have the same count. */
+enum { ROUNDS = 8 };
+
+static bool all_contexts_differ(void)
+{
+    int wide = 0;
+    for (struct link *a = comm_all()->next; a != comm_all(); a = a->next) {
+        wide += comm_ctx_is_wide(container_of(a, struct comm, all)->ctx);
+        for (struct link *b = a->next; b != comm_all(); b = b->next)
+            PARTY_CHECK(container_of(a, struct comm, all)->ctx != container_of(b, struct comm, all)->ctx);
+    }
+    PARTY_CHECK(wide >= ROUNDS);
+    return true;
+}
+
+/* What is sent in the one does not come in the other. */
+static bool both_apart(MPI_Comm own, MPI_Comm shared)
+{
+    int peer = rank < others ? rank : 0, got[2] = {-1, -1}, mine = 100 * (int)party_job + rank, from = rank;
+    MPI_Request wild, named;
+    PARTY_CHECK(!MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 7, own, &wild));
+    MPI_Barrier(shared);
+    if (rank < 2) {
+        PARTY_CHECK(!MPI_Irecv(&got[1], 1, MPI_INT, peer, 7, shared, &named));
+        PARTY_CHECK(!MPI_Send(&mine, 1, MPI_INT, peer, 7, shared));
+        PARTY_CHECK(!MPI_Wait(&named, MPI_STATUS_IGNORE) && got[1] == 100 * (1 - (int)party_job) + peer);
+    }
+    PARTY_CHECK(got[0] == -1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    PARTY_CHECK(!MPI_Send(&from, 1, MPI_INT, (rank + 1) % size, 7, own));
+    PARTY_CHECK(!MPI_Wait(&wild, MPI_STATUS_IGNORE) && got[0] == (rank + size - 1) % size);
+    return true;
+}
+
+static bool same_counts(void)
+{
+    MPI_Comm inter, ahead, own[ROUNDS], shared[ROUNDS];
+    PARTY_CHECK(open_world() && connect_jobs(1, &inter));
+    if (party_job) PARTY_CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &ahead));
+    for (int i = 0; i < ROUNDS; i++)
+        PARTY_CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &own[i]) && !MPI_Comm_dup(inter, &shared[i]));
+    PARTY_CHECK(all_contexts_differ());
+    for (int i = 0; i < ROUNDS; i++)
+        for (int k = 0; k < ROUNDS; k++) PARTY_CHECK(both_apart(own[i], shared[k]));
+    for (int i = 0; i < ROUNDS; i++) PARTY_CHECK(!MPI_Comm_free(&own[i]) && !MPI_Comm_disconnect(&shared[i]));
+    if (party_job) MPI_Comm_free(&ahead);
+    PARTY_CHECK(!MPI_Comm_disconnect(&inter));
+    close_world();
+    return true;
+}
+
+static void contexts_of_two_jobs_do_not_collide(void **state)
+{
+    (void)state;
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    assert_true(party_run_two(sizes, same_counts));
+}
+
 /* ---- again and again ---- */
 
-struct usage {
-    long pages, maps, files;
+struct request {
+    long cycles;
+    const char *only;
 };
-
-static struct usage usage_now(void)
-{
-    struct usage u = {0, 0, 0};
-    long all;
-    FILE *f = fopen("/proc/self/statm", "re"), *g = fopen("/proc/self/maps", "re");
-    DIR *d = opendir("/proc/self/fd");
-    if (f && fscanf(f, "%ld %ld", &all, &u.pages) < 2) u.pages = -1;
-    for (int c; g && (c = getc(g)) != EOF;) u.maps += c == '\n';
-    while (d && readdir(d)) u.files++;
-    if (f) fclose(f);
-    if (g) fclose(g);
-    if (d) closedir(d);
-    return u;
-}
-
-static struct usage usage_at_rest(void)
-{
-    MPI_Barrier(MPI_COMM_WORLD);
-    party_meet();
-    usage_now(); /* brings in what it needs itself */
-    struct usage u = usage_now();
-    party_meet();
-    return u;
-}
 
 static bool again(void)
 {
-    struct usage early = {0}, late;
+    struct party_usage early = {0}, late;
     MPI_Comm inter;
     PARTY_CHECK(open_world());
     alarm(cycles > 1000 ? 3600 : 120);
     for (long i = 0; i < cycles; i++) {
-        if (i == 0 || i == cycles / 2) early = usage_at_rest(); /* the first time brings in what it needs itself */
+        if (i == 0 || i == cycles / 2) early = party_usage_at_rest(); /* the first time brings in what it needs itself */
         PARTY_CHECK(connect_jobs((uint64_t)i + 1, &inter));
         PARTY_CHECK(collectives(inter));
         PARTY_CHECK(!MPI_Comm_disconnect(&inter));
         PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
     }
-    late = usage_at_rest();
+    late = party_usage_at_rest();
     if (party_job == 0 && rank == 0)
         fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n",
                 getenv("TERN_TRANSPORTS"), cycles, early.pages, late.pages, early.maps, late.maps, early.files, late.files);
@@ -225,25 +262,35 @@ static bool again(void)
     return true;
 }
 
+static bool wanted(const char *transports, const char *only)
+{
+    setenv("TERN_TRANSPORTS", transports, 1);
+    return !only || !strcmp(only, transports);
+}
+
 static void cycles_leave_nothing(void **state)
 {
-    cycles = *(const long *)*state;
-    setenv("TERN_TRANSPORTS", "self,shm", 1);
-    setenv("TERN_SHM_BOX", "4K", 1); /* rings are soon gone round */
-    assert_true(party_run_two(sizes, again));
-    unsetenv("TERN_SHM_BOX");
-    setenv("TERN_TRANSPORTS", "self,tcp", 1);
-    assert_true(party_run_two(sizes, again));
+    const struct request *given = *state;
+    cycles = given->cycles ? given->cycles : 200;
+    if (wanted("self,shm", given->only)) {
+        setenv("TERN_SHM_BOX", "4K", 1); /* rings are soon gone round */
+        assert_true(party_run_two(sizes, again));
+        unsetenv("TERN_SHM_BOX");
+    }
+    if (wanted("self,tcp", given->only)) assert_true(party_run_two(sizes, again));
 }
 
 int main(int argc, char **argv)
 {
-    static long given;
-    given = argc > 1 ? atol(argv[1]) : 200;
+    static struct request given;
+    given = (struct request){argc > 1 ? atol(argv[1]) : 0, argc > 2 ? argv[2] : NULL};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_jobs_work_together),
+        cmocka_unit_test(contexts_of_two_jobs_do_not_collide),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
+    const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (given.cycles) return cmocka_run_group_tests(only_cycles, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,7 @@ static int open_comms(void **state)
     errh_open();
     group_open(2);
     for (int i = 0; i < 3; i++) comm_set_hooks(i, &hooks[i]);
-    int rc = comm_open(0xabc, 2);
+    int rc = comm_open(2);
     return rc ? rc : comm_world_open(5);
 }
 
@@ -83,12 +83,15 @@ static void contexts_differ(void **state)
     for (int i = 0; i < N; i++) {
         ctx[i] = comm_fresh_ctx();
         assert_int_equal(ctx[i] & CTX_COLL, 0);
-        assert_int_equal(ctx[i] >> 52, 0xabc);
-        assert_int_equal(ctx[i] >> 28 & 0xffffff, 2);
+        assert_int_equal(ctx[i] >> 28, 2);
+        assert_false(comm_ctx_is_wide(ctx[i]));
         assert_true(ctx[i] != comm_world()->ctx && ctx[i] != comm_self()->ctx);
         if (i) assert_true(ctx[i] > ctx[i - 1]);
     }
     assert_true(comm_world()->ctx != comm_self()->ctx);
+    uint64_t wide = comm_fresh_wide_ctx();
+    assert_true(comm_ctx_is_wide(wide) && comm_fresh_wide_ctx() != wide && !(wide & CTX_COLL));
+    assert_false(comm_ctx_is_wide(comm_fresh_ctx_of(comm_world()))); /* all of one job */
 }
 
 static void last_reference_frees(void **state)

@@ -32,7 +32,7 @@ static struct comm *open_layers(const struct mock_script *script, bool threaded)
     assert_int_equal(pt_register(), 0);
     assert_int_equal(peers_open(), 0);
     assert_int_equal(pt_open(threaded), 0);
-    assert_int_equal(comm_open(7, 0), 0);
+    assert_int_equal(comm_open(0), 0);
     assert_int_equal(comm_world_open(1), 0);
     is_open = true;
     return comm_world();

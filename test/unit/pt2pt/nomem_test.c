@@ -62,7 +62,7 @@ static int start_layers(void)
     errh_open();
     group_open(0);
     if ((rc = request_open()) || (rc = type_open()) || (rc = pt_register()) || (rc = peers_open()) || (rc = pt_open(false))) return rc;
-    return (rc = comm_open(7, 0)) ? rc : comm_world_open(1);
+    return (rc = comm_open(0)) ? rc : comm_world_open(1);
 }
 
 static int message(struct comm *c, int64_t n, bool expected, enum pt_mode mode)

@@ -2,12 +2,11 @@
  * jobs_test.c - processes of two jobs: each knows the other's by indices of its own, messages go both ways over every
  * wire, and a peer that both sides close leaves nothing behind, here and there, however often.
  *
- *     jobs_test [cycles]     connects and disconnects so often in place of what fits into some seconds
+ *     jobs_test [cycles [transports]]     connects and disconnects so often in place of what fits into some seconds,
+ *                                         and nothing else; by these transports only, e.g. self,tcp
  */
 #include "party.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/sleep.h"
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
@@ -18,7 +17,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,31 +41,6 @@ static void take(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
     for (size_t i = 0; i < n; i++) wrong += bytes[i] != (unsigned char)(h1 + i);
 }
 
-/* More processes than cores: who finds nothing lets others go on. */
-static void look(void)
-{
-    if (!wires_progress(64)) sched_yield();
-}
-
-#define AWAIT(cond)                                                                                                    \
-    do {                                                                                                               \
-        uint64_t end_ = clock_ns() + 20000000000u;                                                                     \
-        while (!(cond) && clock_ns() < end_) look();                                                                   \
-        PARTY_CHECK(cond);                                                                                             \
-    } while (0)
-
-/* Nobody leaves before all are here; progress goes on. */
-static void meet(void)
-{
-    uint32_t round = atomic_load(&party->round);
-    if (atomic_fetch_add(&party->arrived, 1) + 1 == party->size) {
-        atomic_store(&party->arrived, 0);
-        atomic_fetch_add(&party->round, 1);
-        futex_wake_all(&party->round);
-    }
-    while (atomic_load(&party->round) == round) look();
-}
-
 static bool open_wires(void)
 {
     memset(came, 0, sizeof came);
@@ -83,7 +56,7 @@ static bool send_to(uint32_t index, uint64_t number, size_t n)
     int rc = TERN_AGAIN;
     for (size_t i = 0; i < n; i++) bytes[i] = (unsigned char)(number + i);
     while (p && (rc = p->ep.am_short(&p->ep, AM_NUMBER, (uint64_t)party_job << 32 | party_rank, number, bytes, n)) == TERN_AGAIN)
-        look();
+        party_look();
     PARTY_CHECK(p && rc == 0);
     return true;
 }
@@ -92,7 +65,7 @@ static bool close_job(const struct job_entry *job)
 {
     for (uint32_t r = 0; r < job_entry_size(job); r++) {
         int rc = TERN_AGAIN;
-        AWAIT((rc = peer_close(job_index(job, r))) != TERN_AGAIN);
+        PARTY_AWAIT((rc = peer_close(job_index(job, r))) != TERN_AGAIN);
         PARTY_CHECK(rc == 0 && !peer_table[job_index(job, r)]);
     }
     return true;
@@ -112,16 +85,16 @@ static bool both_ways(void)
         for (uint32_t r = 0; r < sizes[party_job]; r++)
             if (r != party_rank) PARTY_CHECK(send_to(r, i, (size_t)i % 90));
     }
-    for (uint32_t r = 0; r < sizes[other]; r++) AWAIT(came[other][r] == MESSAGES);
-    for (uint32_t r = 0; r < sizes[party_job]; r++) AWAIT(came[party_job][r] == (r == party_rank ? 0 : MESSAGES));
+    for (uint32_t r = 0; r < sizes[other]; r++) PARTY_AWAIT(came[other][r] == MESSAGES);
+    for (uint32_t r = 0; r < sizes[party_job]; r++) PARTY_AWAIT(came[party_job][r] == (r == party_rank ? 0 : MESSAGES));
     PARTY_CHECK(wrong == 0);
-    meet();
+    party_meet_looking();
     PARTY_CHECK(close_job(job));
     job_unref(job);
     PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
     PARTY_CHECK(send_to(1 - party_rank % 2, MESSAGES, 8)); /* the own job is as it was */
-    meet();
-    AWAIT(wires_drained());
+    party_meet_looking();
+    PARTY_AWAIT(wires_drained());
     PARTY_CHECK(wrong == 0);
     return true;
 }
@@ -156,7 +129,7 @@ static bool early(void)
 {
     PARTY_CHECK(open_wires());
     party_put_card();
-    meet();
+    party_meet_looking();
     struct job_entry *job = party_job == 0 ? party_learn() : NULL;
     if (party_job == 0) {
         PARTY_CHECK(job);
@@ -170,10 +143,10 @@ static bool early(void)
         PARTY_CHECK(came[0][0] + came[0][1] == 0 && wires_idle(false)); /* it may sleep meanwhile */
         job = party_learn();
         PARTY_CHECK(job);
-        if (party_rank < 2) AWAIT(came[0][party_rank] == 1);
+        if (party_rank < 2) PARTY_AWAIT(came[0][party_rank] == 1);
     }
     PARTY_CHECK(wrong == 0);
-    meet();
+    party_meet_looking();
     PARTY_CHECK(close_job(job));
     job_unref(job);
     return true;
@@ -245,7 +218,7 @@ static bool liar(void)
         struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
         const char *where = getenv("TERN_SHM_BOXES");
         if (where && !strcmp(where, "0")) {
-            AWAIT(shm_sender_admitted(e));
+            PARTY_AWAIT(shm_sender_admitted(e));
             e->from = (uint64_t)0xfffffff0 << 32;
             PARTY_CHECK(send_to(p->index, 0, 8));
             e->from = (uint64_t)(e->segment->senders - 1) << 32;
@@ -255,18 +228,18 @@ static bool liar(void)
             PARTY_CHECK(send_to(p->index, 0, 8));
         }
         atomic_store(&party->sign[0], 1);
-        meet();
-        meet();
+        party_meet_looking();
+        party_meet_looking();
         _exit(0); /* nothing is closed */
     }
     while (!atomic_load(&party->sign[0])) wires_progress(64);
     for (int i = 0; i < 1000; i++) wires_progress(64);
     PARTY_CHECK(came[0][0] == 0 && wrong == 0);
-    meet();
+    party_meet_looking();
     if (party_job == 0) PARTY_CHECK(send_to(job_index(job, 0), 0, 8)); /* others are served as before */
-    if (party_job == 1 && party_rank == 0) AWAIT(came[0][1] == 1);
+    if (party_job == 1 && party_rank == 0) PARTY_AWAIT(came[0][1] == 1);
     PARTY_CHECK(wrong == 0);
-    meet();
+    party_meet_looking();
     _exit(0); /* nothing is closed */
 }
 
@@ -324,70 +297,38 @@ static void the_dead_leave_nothing(void **state)
 
 /* ---- again and again ---- */
 
-struct usage {
-    long pages, maps, files;
-};
-
-static long lines_of(const char *path)
-{
-    FILE *f = fopen(path, "re");
-    long n = 0;
-    for (int c; f && (c = getc(f)) != EOF;) n += c == '\n';
-    if (f) fclose(f);
-    return n;
-}
-
-static struct usage usage_now(void)
-{
-    struct usage u = {0, lines_of("/proc/self/maps"), 0};
-    FILE *f = fopen("/proc/self/statm", "re");
-    long size = 0;
-    if (f && fscanf(f, "%ld %ld", &size, &u.pages) < 2) u.pages = -1;
-    if (f) fclose(f);
-    DIR *d = opendir("/proc/self/fd");
-    while (d && readdir(d)) u.files++;
-    if (d) closedir(d);
-    return u;
-}
-
-/* While nobody connects. Connections that another one has made superfluous may take some looks to end. */
-static struct usage usage_at_rest(void)
-{
-    meet();
-    for (int i = 0; i < 2000; i++) look();
-    usage_now(); /* brings in what it needs itself */
-    struct usage u = usage_now();
-    meet();
-    return u;
-}
-
 static bool once(uint64_t number)
 {
     struct job_entry *job = party_learn();
     PARTY_CHECK(job && job_index(job, 0) == sizes[party_job]);
     memset(came, 0, sizeof came);
     for (uint32_t r = 0; r < job_entry_size(job); r++) PARTY_CHECK(send_to(job_index(job, r), 0, (size_t)number % 3000));
-    for (uint32_t r = 0; r < job_entry_size(job); r++) AWAIT(came[1 - party_job][r] == 1);
+    for (uint32_t r = 0; r < job_entry_size(job); r++) PARTY_AWAIT(came[1 - party_job][r] == 1);
     PARTY_CHECK(close_job(job));
     job_unref(job);
     PARTY_CHECK(wrong == 0 && jobs_others() == 0);
-    meet();
+    party_meet_looking();
     return true;
 }
+
+struct request {
+    long cycles;
+    const char *only;
+};
 
 /* What there is after half of the cycles is all that there ever is. */
 static bool again(void)
 {
-    struct usage early = {0}, late;
+    struct party_usage early = {0}, late;
     PARTY_CHECK(open_wires());
     party_put_card();
-    meet();
+    party_meet_looking();
     alarm(cycles > 1000 ? 3600 : 120);
     for (long i = 0; i < cycles; i++) {
-        if (i == 0 || i == cycles / 2) early = usage_at_rest(); /* the first time brings in what it needs itself */
+        if (i == 0 || i == cycles / 2) early = party_usage_at_rest(); /* the first time brings in what it needs itself */
         PARTY_CHECK(once((uint64_t)i));
     }
-    late = usage_at_rest();
+    late = party_usage_at_rest();
     if (party_job == 0 && party_rank == 0)
         fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n", wires, cycles,
                 early.pages, late.pages, early.maps, late.maps, early.files, late.files);
@@ -398,26 +339,31 @@ static bool again(void)
     return true;
 }
 
+static bool wanted(const char *transports, const char *only)
+{
+    wires = transports;
+    return !only || !strcmp(only, transports);
+}
+
 static void cycles_leave_nothing(void **state)
 {
-    long given = *(const long *)*state;
-    cycles = given ? given : PARTY_SANITIZED ? 100 : 500;
-    wires = "self,shm";
-    setenv("TERN_SHM_BOX", "4K", 1); /* soon gone round */
-    assert_true(party_run_two(sizes, again));
-    setenv("TERN_SHM_BOXES", "0", 1);
-    assert_true(party_run_two(sizes, again));
-    unsetenv("TERN_SHM_BOX");
-    unsetenv("TERN_SHM_BOXES");
-    cycles = given ? given : PARTY_SANITIZED ? 100 : 500;
-    wires = "self,tcp";
-    assert_true(party_run_two(sizes, again));
+    const struct request *given = *state;
+    cycles = given->cycles ? given->cycles : PARTY_SANITIZED ? 100 : 500;
+    if (wanted("self,shm", given->only)) {
+        setenv("TERN_SHM_BOX", "4K", 1); /* soon gone round */
+        assert_true(party_run_two(sizes, again));
+        setenv("TERN_SHM_BOXES", "0", 1);
+        assert_true(party_run_two(sizes, again));
+        unsetenv("TERN_SHM_BOX");
+        unsetenv("TERN_SHM_BOXES");
+    }
+    if (wanted("self,tcp", given->only)) assert_true(party_run_two(sizes, again));
 }
 
 int main(int argc, char **argv)
 {
-    static long given;
-    given = argc > 1 ? atol(argv[1]) : 0;
+    static struct request given;
+    given = (struct request){argc > 1 ? atol(argv[1]) : 0, argc > 2 ? argv[2] : NULL};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_go_both_ways),
         cmocka_unit_test(messages_are_sealed),
@@ -427,6 +373,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_dead_leave_nothing),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
+    const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    if (given.cycles) return cmocka_run_group_tests(only_cycles, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

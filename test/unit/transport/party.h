@@ -6,6 +6,7 @@
 #ifndef TERN_TEST_PARTY_H
 #define TERN_TEST_PARTY_H
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "transport/am.h"
 #include <stdatomic.h>
@@ -61,6 +62,27 @@ bool party_takes(tp_handler_fn, tp_sink_fn);
 
 /* Until all members are here. Sleeps, does not communicate by transports. */
 void party_meet(void);
+
+/* One look at the transports. There are more processes than cores: a member that finds nothing lets others go on. */
+void party_look(void);
+
+/* As party_meet, but the transports are looked at until all are here. */
+void party_meet_looking(void);
+
+/* In a member: looks at the transports until cond holds, 20 seconds at most; false, with words, if it does not. */
+#define PARTY_AWAIT(cond)                                                                                              \
+    do {                                                                                                               \
+        uint64_t end_ = clock_ns() + 20000000000u;                                                                     \
+        while (!(cond) && clock_ns() < end_) party_look();                                                             \
+        PARTY_CHECK(cond);                                                                                             \
+    } while (0)
+
+/* What this process has of memory, mappings and descriptors, while no member connects or closes anything: all of them
+ * call it. Connections that others have made superfluous have ended by then. */
+struct party_usage {
+    long pages, maps, files;
+};
+struct party_usage party_usage_at_rest(void);
 
 /* In a member: false, with words on stderr, if cond does not hold. */
 #define PARTY_CHECK(cond)                                                                                              \

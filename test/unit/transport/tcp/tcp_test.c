@@ -5,7 +5,6 @@
 #include "../party.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/sleep.h"
 #include "base/var.h"
 #include "proc/module.h"
 #include "proc/proc.h"
@@ -60,26 +59,6 @@ static int send_number(struct peer *p, uint64_t number, size_t n)
     static unsigned char bytes[TCP_SHORT];
     for (size_t i = 0; i < n; i++) bytes[i] = byte_of(number, i);
     return p->ep.am_short(&p->ep, AM_NUMBER, number, n, bytes, n);
-}
-
-/* Progress until the condition holds, ten seconds at most. */
-#define AWAIT(cond)                                                                                                    \
-    do {                                                                                                               \
-        uint64_t end_ = clock_ns() + 10000000000u;                                                                     \
-        while (!(cond) && clock_ns() < end_) wires_progress(64);                                                        \
-        PARTY_CHECK(cond);                                                                                             \
-    } while (0)
-
-/* A barrier of the party that makes progress meanwhile. */
-static void meet(void)
-{
-    uint32_t round = atomic_load(&party->round);
-    if (atomic_fetch_add(&party->arrived, 1) + 1 == party->size) {
-        atomic_store(&party->arrived, 0);
-        atomic_fetch_add(&party->round, 1);
-        futex_wake_all(&party->round); /* who speaks by hand sleeps */
-    }
-    while (atomic_load(&party->round) == round) wires_progress(64);
 }
 
 /* ---- by hand ---- */
@@ -233,7 +212,7 @@ static bool pieces(void)
     }
     PARTY_CHECK(open_tcp());
     tp_sinks[AM_NUMBER] = sink;
-    AWAIT(came[1] == PIECES_MAX * ARRAY_LEN(lengths));
+    PARTY_AWAIT(came[1] == PIECES_MAX * ARRAY_LEN(lengths));
     for (int i = 0; i < 20000; i++) wires_progress(64);
     PARTY_CHECK(!wrong && !lost_count && came[1] == PIECES_MAX * ARRAY_LEN(lengths));
     return true;
@@ -257,7 +236,7 @@ static bool bad_sender(void)
         return true;
     }
     PARTY_CHECK(open_tcp());
-    AWAIT(lost_count == 1);
+    PARTY_AWAIT(lost_count == 1);
     PARTY_CHECK(came[1] == 1 && !wrong && strstr(lost_words, "rank 1"));
     for (int i = 0; i < 1000; i++) wires_progress(64);
     PARTY_CHECK(lost_count == 1);
@@ -327,18 +306,18 @@ static bool strangers(void)
     }
     PARTY_CHECK(open_tcp());
     if (party_rank == 1) {
-        AWAIT(atomic_load(&party->sign[0]));
+        PARTY_AWAIT(atomic_load(&party->sign[0]));
         PARTY_CHECK(peer_get(0) != NULL);
         PARTY_CHECK(send_number(peer_get(0), 0, 100) == 0);
-        AWAIT(came[0] == 1);
+        PARTY_AWAIT(came[0] == 1);
     } else {
-        AWAIT(came[1] == 1);
+        PARTY_AWAIT(came[1] == 1);
         PARTY_CHECK(send_number(peer_get(1), 0, 100) == 0);
-        AWAIT(tcp_dom.guest_count == 0); /* the silent ones are turned out after five seconds */
+        PARTY_AWAIT(tcp_dom.guest_count == 0); /* the silent ones are turned out after five seconds */
         PARTY_CHECK(!wrong && !lost_count);
         PARTY_CHECK(!peer_table[2] || !peer_table[2]->ep.ops);
     }
-    meet();
+    party_meet_looking();
     return true;
 }
 
@@ -349,7 +328,7 @@ static void strangers_disturb_nothing(void **state)
 }
 
 /* Regression: 64 connections a second were let in. So many that say nothing, a part of a hello, or a hello, wait before
- * rank 1, which is connected within AWAIT's time all the same. */
+ * rank 1, which is connected within PARTY_AWAIT's time all the same. */
 static bool crowd(void)
 {
     enum { STRANGERS = 800 };
@@ -372,13 +351,13 @@ static bool crowd(void)
     party_meet(); /* all of them wait to be accepted */
     if (party_rank == 1) {
         PARTY_CHECK(peer_get(0) && send_number(peer_get(0), 0, 100) == 0);
-        AWAIT(came[0] == 1);
+        PARTY_AWAIT(came[0] == 1);
     } else {
-        AWAIT(came[1] == 1);
+        PARTY_AWAIT(came[1] == 1);
         PARTY_CHECK(send_number(peer_get(1), 0, 100) == 0);
     }
     PARTY_CHECK(!wrong && !lost_count);
-    meet();
+    party_meet_looking();
     return true;
 }
 
@@ -409,16 +388,16 @@ static bool all_at_once(void)
         if ((r >> 24) % 16 == 0) usleep((useconds_t)(r >> 32) % 300);
     }
     for (uint32_t i = 0; i < party->size; i++)
-        if (i != party_rank) AWAIT(came[i] == MESSAGES);
-    AWAIT(wires_drained());
-    meet();
+        if (i != party_rank) PARTY_AWAIT(came[i] == MESSAGES);
+    PARTY_AWAIT(wires_drained());
+    party_meet_looking();
     for (int i = 0; i < 200; i++) wires_progress(64);
     PARTY_CHECK(!wrong && !lost_count);
     PARTY_CHECK(list_empty(&tcp_dom.dials));
     unsigned open = 0;
     list_each(l, next, &tcp_dom.eps) open += container_of(l, struct tcp_ep, in_all)->state == TCP_OPEN;
     PARTY_CHECK(open == party->size - 1);
-    meet();
+    party_meet_looking();
     return true;
 }
 
@@ -441,15 +420,15 @@ static bool busy(void)
     PARTY_CHECK(p != NULL);
     if (party_rank) {
         sleep(3); /* does not answer the connection */
-        AWAIT(came[0] == 1);
-        meet();
+        PARTY_AWAIT(came[0] == 1);
+        party_meet_looking();
         sleep(6); /* does not read */
         PARTY_CHECK(came[0] == 1);
-        AWAIT(came[0] == atomic_load(&party->sign[0]) && came[0] > 1);
+        PARTY_AWAIT(came[0] == atomic_load(&party->sign[0]) && came[0] > 1);
     } else {
         PARTY_CHECK(send_number(p, n++, 8) == 0);
-        AWAIT(wires_drained());
-        meet();
+        PARTY_AWAIT(wires_drained());
+        party_meet_looking();
         for (uint64_t end = clock_ns() + 5000000000u; clock_ns() < end; usleep(1000)) {
             int rc = send_number(p, n, 60000);
             PARTY_CHECK(rc == 0 || rc == TERN_AGAIN);
@@ -458,10 +437,10 @@ static bool busy(void)
         }
         PARTY_CHECK(!lost_count);
         atomic_store(&party->sign[0], n);
-        AWAIT(wires_drained());
+        PARTY_AWAIT(wires_drained());
     }
     PARTY_CHECK(!lost_count && !wrong);
-    meet();
+    party_meet_looking();
     return true;
 }
 
@@ -478,8 +457,8 @@ static bool greet(void)
     PARTY_CHECK(open_tcp());
     struct peer *p = peer_get(1 - party_rank);
     PARTY_CHECK(p && send_number(p, 0, 8) == 0);
-    AWAIT(came[p->index] == 1);
-    meet();
+    PARTY_AWAIT(came[p->index] == 1);
+    party_meet_looking();
     return true;
 }
 
@@ -487,7 +466,7 @@ static bool dies(void)
 {
     PARTY_CHECK(greet());
     if (party_rank) _exit(0);
-    AWAIT(lost_count == 1);
+    PARTY_AWAIT(lost_count == 1);
     PARTY_CHECK(strstr(lost_words, "rank 1") && strstr(lost_words, "127.0.0.1") && strstr(lost_words, "lost"));
     char words[512];
     snprintf(words, sizeof words, "%s", lost_words);
@@ -507,7 +486,7 @@ static bool leaves(void)
         exit(0);
     }
     struct tcp_ep *e = peer_table[1]->ep.priv;
-    AWAIT(e->state == TCP_LEFT);
+    PARTY_AWAIT(e->state == TCP_LEFT);
     PARTY_CHECK(!lost_count && !wrong && came[1] == 2);
     PARTY_CHECK(send_number(peer_table[1], 1, 8) == TERN_ERR_PEER && strstr(err_words(), "has left"));
     exit(0);
@@ -522,11 +501,11 @@ static bool severed(void)
         PARTY_CHECK(send_number(peer_table[1], 1, 8) == TERN_ERR_PEER && strstr(err_words(), "do not like"));
         for (int i = 0; i < 100; i++) wires_progress(64);
         PARTY_CHECK(!lost_count);
-        meet();
+        party_meet_looking();
         exit(0);
     }
-    AWAIT(lost_count == 1);
-    meet();
+    PARTY_AWAIT(lost_count == 1);
+    party_meet_looking();
     exit(0);
 }
 
@@ -545,7 +524,7 @@ static bool nobody_there(void)
     struct peer *p = peer_get(1);
     if (p) {
         PARTY_CHECK(send_number(p, 0, 8) != TERN_AGAIN);
-        AWAIT(lost_count == 1);
+        PARTY_AWAIT(lost_count == 1);
     } else {
         snprintf(lost_words, sizeof lost_words, "%s", err_words());
     }
@@ -595,7 +574,7 @@ static bool criminal(void)
 {
     if (!party_rank) {
         PARTY_CHECK(open_tcp());
-        AWAIT(lost_count == 1);
+        PARTY_AWAIT(lost_count == 1);
         PARTY_CHECK(came[1] == 1 && !wrong && strstr(lost_words, "rank 1") && strstr(lost_words, verdicts[crime]));
         return true;
     }
@@ -634,7 +613,7 @@ static bool disagree(void)
     party_meet();
     PARTY_CHECK(peer_get(1 - party_rank) == NULL);
     PARTY_CHECK(strstr(err_words(), "TERN_TCP_SEAL=") && strstr(err_words(), "equal on all ranks"));
-    meet();
+    party_meet_looking();
     return true;
 }
 
@@ -650,7 +629,7 @@ static bool in_clear(void)
     }
     setenv("TERN_TCP_SEAL", "1", 1);
     PARTY_CHECK(open_tcp());
-    meet();
+    party_meet_looking();
     PARTY_CHECK(!peer_table[1] || !peer_table[1]->ep.ops);
     return true;
 }
@@ -668,7 +647,7 @@ static bool in_range(void)
 {
     PARTY_CHECK(open_tcp());
     PARTY_CHECK(tcp_dom.ifs_count == 1 && tcp_dom.ifs[0].addr.port >= 31500 && tcp_dom.ifs[0].addr.port <= 31503);
-    meet();
+    party_meet_looking();
     return true;
 }
 
@@ -742,20 +721,20 @@ static bool no_files(void)
         close(next_fd);
         allow_files((rlim_t)next_fd);
         PARTY_CHECK(peer_connect(1) == NULL && strstr(err_words(), "Too many open files"));
-        meet();
+        party_meet_looking();
         uint64_t cpu = (uint64_t)clock();
         for (uint64_t end = clock_ns() + 500000000u; clock_ns() < end; usleep(5000)) wires_progress(64);
         PARTY_CHECK(came[1] == 0);
         PARTY_CHECK((uint64_t)clock() - cpu < CLOCKS_PER_SEC / 4);
         allow_files(1024);
-        AWAIT(came[1] == 1);
+        PARTY_AWAIT(came[1] == 1);
     } else {
-        meet();
+        party_meet_looking();
         PARTY_CHECK(peer_get(0) && send_number(peer_get(0), 0, 8) == 0);
-        AWAIT(wires_drained());
+        PARTY_AWAIT(wires_drained());
     }
     PARTY_CHECK(!lost_count);
-    meet();
+    party_meet_looking();
     return true;
 }
 
