@@ -91,6 +91,14 @@ static int probed(int round)
     return rc ? rc : MPI_Recv(in, length(round), MPI_INT, victim, 1, world, MPI_STATUS_IGNORE);
 }
 
+static int matched(int round)
+{
+    MPI_Message m;
+    int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
+    if (!rc) rc = MPI_Mprobe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, &m, MPI_STATUS_IGNORE);
+    return rc ? rc : MPI_Mrecv(in, length(round), MPI_INT, &m, MPI_STATUS_IGNORE);
+}
+
 static int looked_for(int round)
 {
     int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
@@ -166,6 +174,32 @@ static int tested_any(int round)
     return rc;
 }
 
+static int waited_for_any(int round)
+{
+    MPI_Request r[2];
+    int rc = start_both(round, r);
+    for (int i = 0, which; i < 2 && !rc; i++) rc = MPI_Waitany(2, r, &which, MPI_STATUS_IGNORE);
+    let_go(2, r);
+    return rc;
+}
+
+/* By MPI_Waitsome or MPI_Testsome. */
+static int some(int round, int (*call)(int, MPI_Request *, int *, int *, MPI_Status *))
+{
+    MPI_Request r[2];
+    MPI_Status s[2];
+    int rc = start_both(round, r), which[2];
+    for (int i = 0, n; i < 2 && !rc; i += n) {
+        rc = call(2, r, &n, which, s);
+        rc = first_error(rc, n, s);
+    }
+    let_go(2, r);
+    return rc;
+}
+
+static int waited_for_some(int round) { return some(round, MPI_Waitsome); }
+static int tested_some(int round) { return some(round, MPI_Testsome); }
+
 static int kept(int round)
 {
     static MPI_Request r[2];
@@ -178,6 +212,19 @@ static int kept(int round)
     return rc ? rc : first_error(MPI_Waitall(2, r, s), 2, s);
 }
 
+static int kept_tested(int round)
+{
+    static MPI_Request r[2];
+    if (!round) {
+        MPI_Recv_init(in, LARGE, MPI_INT, MPI_ANY_SOURCE, 1, world, &r[1]);
+        MPI_Send_init(out, LARGE, MPI_INT, victim, 1, world, &r[0]);
+    }
+    int rc = MPI_Startall(2, r);
+    for (int i = 0, done; i < 2 && !rc; i++)
+        for (done = 0; !rc && !done;) rc = MPI_Test(&r[i], &done, MPI_STATUS_IGNORE);
+    return rc;
+}
+
 /* Until the victim, which receives nothing, has no room for more. */
 static int flooded(int round)
 {
@@ -187,6 +234,7 @@ static int flooded(int round)
 /* Nothing has ever been sent between the two. */
 static int asleep(int round) { return MPI_Recv(in, 1, MPI_INT, round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE); }
 static int asleep_any(int round) { return asleep(round | 1); }
+static int asleep_probing(int round) { return MPI_Probe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE); }
 static int asleep_sending(int round)
 {
     (void)round;
@@ -199,6 +247,14 @@ static int slots(int round)
     if (!rc) rc = MPI_Bcast(in, 2, MPI_INT, round % size, world);
     if (!rc) rc = MPI_Alltoall(out, 2, MPI_INT, in, 2, MPI_INT, world);
     return rc ? rc : MPI_Barrier(world);
+}
+
+static int rooted(int round)
+{
+    int root = round % size, rc = MPI_Reduce(out, in, 800, MPI_INT, MPI_MAX, root, world);
+    if (!rc) rc = MPI_Gather(out, 10, MPI_INT, in, 10, MPI_INT, root, world);
+    if (!rc) rc = MPI_Scatter(out, 10, MPI_INT, in, 10, MPI_INT, root, world);
+    return rc ? rc : MPI_Scan(out, in, 800, MPI_INT, MPI_SUM, world);
 }
 
 static int large(int round)
@@ -229,6 +285,16 @@ static int background_tested(int round)
     int done = 0, rc = round & 1 ? MPI_Ibarrier(world, &r) : MPI_Ibcast(in, 100, MPI_INT, round % size, world, &r);
     if (rc) return rc;
     while (!rc && !done) rc = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+static int background_any(int round)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int rc = MPI_Ialltoall(out, 200, MPI_INT, in, 200, MPI_INT, world, &r[0]);
+    if (!rc) rc = MPI_Ireduce(out, in + LARGE / 2, round & 1 ? 2 : LARGE / 2, MPI_INT, MPI_SUM, round % size, world, &r[1]);
+    for (int i = 0, which; i < 2 && !rc; i++) rc = MPI_Waitany(2, r, &which, MPI_STATUS_IGNORE);
+    let_go(2, r);
     return rc;
 }
 
@@ -276,20 +342,28 @@ static const struct kind {
     {"ssend", both_synchronous, serve},
     {"anysource", any_source, serve},
     {"probe", probed, serve},
+    {"mprobe", matched, serve},
     {"iprobe", looked_for, serve},
     {"wait", waited_for, serve},
+    {"waitany", waited_for_any, serve},
+    {"waitsome", waited_for_some, serve},
     {"test", tested, serve},
     {"testany", tested_any, serve},
+    {"testsome", tested_some, serve},
     {"persistent", kept, serve},
+    {"persistent-test", kept_tested, serve},
     {"flood", flooded, sleep_on},
     {"asleep", asleep, sleep_on},
     {"asleep-any", asleep_any, sleep_on},
+    {"asleep-probe", asleep_probing, sleep_on},
     {"asleep-ssend", asleep_sending, sleep_on},
     {"asleep-barrier", barrier, sleep_on},
     {"slots", slots, NULL},
+    {"rooted", rooted, NULL},
     {"large", large, NULL},
     {"background", background, NULL},
     {"background-test", background_tested, NULL},
+    {"background-any", background_any, NULL},
     {"kept", kept_collective, NULL},
     {"made", made, NULL},
     {"finalize", finalize, sleep_on},
