@@ -50,8 +50,8 @@ while [ $done_rounds -lt "$count" ]; do
     before=$(wc -l <"$tmp/times")
     live_on || { failed=$((failed + 1)); show_failure; clean_up; }
     sed -n "$((before + 1)),\$p" "$tmp/times" | awk -v w="$way" '{print $1 >> f w}' f="$tmp/way."
-    sed -n "$((before + 1)),\$p" "$tmp/times" | awk -v r="$done_rounds, $kind over $way, seed $round_seed" \
-        '$1 > 100000 {print "SLOW: " $1 " us, round " r}'
+    awk -v r="round $done_rounds, $kind over $way, seed $round_seed" \
+        '/^survivor/ && $3 > 100000 {print "SLOW: " $3 " us, " $4 " us since the system knew of the death, " r}' "$tmp/out"
     [ $((done_rounds % 100)) = 0 ] && figures
 done
 

@@ -5,16 +5,19 @@
  *
  * FILE is shared memory for this round. The rank that the seed chooses starts a process before MPI_Init that, once all
  * are inside of the operations, waits for a random moment, writes down the time and kills it. Each survivor then prints
- * "survivor RANK MICROSECONDS": from the death to the end of its call. It checks the class and the words of the error, and
- * talks to the other survivors on a communicator of their own.
+ * "survivor RANK MICROSECONDS MICROSECONDS good": from the signal, and from the time when the system said that the rank is
+ * dead, to the end of its call. It checks the class and the words of the error, and talks to the other survivors on a
+ * communicator of their own.
  */
 #include "../mpi/check.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +26,7 @@ enum { LARGE = 60000, FLIGHTS = 4, NAP_US = 15000 };
 static struct page {
     _Atomic int going;       /* ranks that are inside */
     _Atomic uint64_t killed; /* CLOCK_MONOTONIC in ns, 0: it lives */
+    _Atomic uint64_t ended;  /* when the system has told that it is dead, 0: not yet */
 } *page;
 
 static int victim, size;
@@ -231,6 +235,19 @@ static int flooded(int round)
     return MPI_Send(out, round & 1 ? 1 : 800, MPI_INT, victim, 1, world);
 }
 
+/* The victim floods all others: it may die in the middle of a message. */
+static void flood_all(void)
+{
+    for (int to = 0;; to = (to + 1) % size)
+        if (to != victim) MPI_Send(out, 200, MPI_INT, to, 4, world);
+}
+
+static int flooded_by(int round)
+{
+    (void)round;
+    return MPI_Recv(in, 200, MPI_INT, victim, 4, world, MPI_STATUS_IGNORE);
+}
+
 /* Nothing has ever been sent between the two. */
 static int asleep(int round) { return MPI_Recv(in, 1, MPI_INT, round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE); }
 static int asleep_any(int round) { return asleep(round | 1); }
@@ -353,6 +370,7 @@ static const struct kind {
     {"persistent", kept, serve},
     {"persistent-test", kept_tested, serve},
     {"flood", flooded, sleep_on},
+    {"flooded", flooded_by, flood_all},
     {"asleep", asleep, sleep_on},
     {"asleep-any", asleep_any, sleep_on},
     {"asleep-probe", asleep_probing, sleep_on},
@@ -376,8 +394,10 @@ static void kill_later(pid_t whom)
     struct timespec nap = {0, (long)draw(NAP_US) * 1000}, tick = {0, 100000};
     for (int i = 0; atomic_load(&page->going) < size && i < 100000; i++) nanosleep(&tick, NULL);
     nanosleep(&nap, NULL);
+    struct pollfd dead = {.fd = (int)syscall(SYS_pidfd_open, whom, 0), .events = POLLIN};
     atomic_store(&page->killed, now_ns());
     kill(whom, SIGKILL);
+    if (dead.fd >= 0 && poll(&dead, 1, 60000) > 0) atomic_store(&page->ended, now_ns());
     _exit(0);
 }
 
@@ -433,7 +453,7 @@ static void survive(const struct kind *k)
 {
     int rc = 0;
     for (int i = 0; !rc; i++) rc = k->once(i);
-    uint64_t end = now_ns(), killed = atomic_load(&page->killed);
+    uint64_t end = now_ns(), killed = atomic_load(&page->killed), ended = atomic_load(&page->ended);
     bool over = k->once == finalize;
     CHECK(killed != 0, "an error before the death: %d", rc);
     if (over) {
@@ -444,7 +464,8 @@ static void survive(const struct kind *k)
         talk_on();
         check_failure(MPI_Finalize());
     }
-    printf("survivor %d %llu %s\n", check_rank, (unsigned long long)(end - killed) / 1000, check_failures ? "failed" : "good");
+    printf("survivor %d %llu %llu %s\n", check_rank, (unsigned long long)(end - killed) / 1000,
+           (unsigned long long)(ended && ended < end ? end - ended : 0) / 1000, check_failures ? "failed" : "good");
 }
 
 int main(int argc, char **argv)
