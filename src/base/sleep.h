@@ -74,7 +74,8 @@ void bell_set_helped(struct bell *, bool helped);
  * are over. */
 void bell_wait_helper(struct bell *, uint32_t ticket, uint64_t most_ns);
 
-/* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner. */
+/* Wakes all threads that sleep by this bell, whatever was announced. By a thread of the owner, or by a process that has
+ * mapped the bell. */
 void bell_wake_all(struct bell *) TERN_COLD;
 
 /* Words that a thread sleeps on besides its bell: those of gates, each with the value that it had when the thread began

@@ -99,7 +99,8 @@ enum job_life block_end(struct block *b, int rank)
     return life;
 }
 
-/* Rings a bell that lies in the memory of the node. The place is the rank's word. */
+/* Rings a bell that lies in the memory of the node. The place is the rank's word. Asleep or not: the dead one may have
+ * withdrawn the announcement, as a waker does first, and then have woken nobody. */
 static void ring_at(const struct block *b, uint64_t place)
 {
     struct stat st;
@@ -108,7 +109,7 @@ static void ring_at(const struct block *b, uint64_t place)
                  page + 4096 <= (uint64_t)st.st_size;
     void *map = there ? mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, b->memory, (off_t)page) : MAP_FAILED;
     if (map == MAP_FAILED) return;
-    bell_check((struct bell *)((char *)map + (place - page)), true);
+    bell_wake_all((struct bell *)((char *)map + (place - page)));
     munmap(map, 4096);
 }
 

@@ -46,7 +46,7 @@
  *
  *     launcher                                      rank
  *     died[n] = r; deaths = n + 1 (release)         every turn of progress compares `deaths` with what it has seen
- *     rings the bell of each rank, if it sleeps     looks once more before it sleeps (base/sleep.h)
+ *     rings the bell of each rank                   looks once more before it sleeps (base/sleep.h)
  *
  * A bell is known by its place in `memory`, or, if it lies in private memory, by the name of its socket.
  *

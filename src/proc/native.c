@@ -304,20 +304,11 @@ static bool has_finalised(const struct job_card *c)
     return (atomic_load_explicit(&c->life, memory_order_acquire) & ~JOB_ENDED) == JOB_LIFE_FINALISED;
 }
 
-/* The launcher has told of it: the job goes on. */
-static bool was_told(uint32_t rank)
-{
-    uint32_t n = atomic_load_explicit(&job->deaths, memory_order_acquire); /* pairs with block_tell_death */
-    for (uint32_t i = 0; i < n && i < job->size; i++)
-        if (atomic_load_explicit(&job_died(job)[i], memory_order_relaxed) == rank) return true;
-    return false;
-}
-
 static void native_await_end(uint32_t lost)
 {
     uint64_t start = clock_ns(), waited;
     if (lost < job->size && has_finalised(&job_cards(job)[lost])) return;
-    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && !was_told(lost) &&
+    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && !proc_has_died(lost) &&
            (waited = clock_ns() - start) < END_MOST_NS)
         futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
 }

@@ -175,6 +175,14 @@ struct proc_deaths proc_deaths(void)
     return d.count ? d : (struct proc_deaths){&none, &none};
 }
 
+bool proc_has_died(uint32_t rank)
+{
+    struct proc_deaths d = proc_deaths();
+    uint32_t n = atomic_load_explicit(d.count, memory_order_acquire), i = 0; /* pairs with whoever tells */
+    while (i < n && atomic_load_explicit(&d.rank[i], memory_order_relaxed) != rank) i++;
+    return i < n;
+}
+
 void proc_bell(uint64_t place, uint64_t name)
 {
     if (boot && boot->bell) boot->bell(place, name);

@@ -137,6 +137,7 @@ bool proc_has_ended(pid_t);
 
 /* See proc_boot; never changes where nobody tells. */
 struct proc_deaths proc_deaths(void);
+bool proc_has_died(uint32_t rank) TERN_COLD; /* is the rank among them? */
 void proc_bell(uint64_t place, uint64_t name);
 
 /* The process of this rank has ended, or the connection to it broke, which most often means the same. */

@@ -322,6 +322,27 @@ static void note_lost(struct pt_comm *pt)
     }
 }
 
+/* One that is given up in this turn is not in the communicator's state yet. */
+static const struct peer *lost_member(const struct comm *c)
+{
+    const struct peer *p = c->pt ? c->pt->lost : NULL;
+    if (!p && c->within && c->within->pt) p = c->within->pt->lost;
+    for (uint32_t i = 0; i < peer_count && !p; i++) {
+        const struct peer *q = peer_table[i];
+        if (q && q->lost && !(q->flags & PEER_LEFT) && is_in(c, i)) p = q;
+    }
+    return p;
+}
+
+/* Another thread may be taking note of one more loss. */
+void pt_recall_member(const struct comm *c)
+{
+    lane_enter(c->lane);
+    const struct peer *p = lost_member(c);
+    if (p) err_set(TERN_ERR_PEER, "%s", p->lost);
+    lane_leave(c->lane);
+}
+
 void pt_lost_calls(struct comm *c)
 {
     if (likely(!c->pt || !(c->pt->gone & PT_GONE_LOST))) return;

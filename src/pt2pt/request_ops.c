@@ -313,15 +313,3 @@ void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *da
     pt_offer_withdraw(r);
     lane_finish(r, 0);
 }
-
-/* ---- operations of many ---- */
-
-/* Another thread may be taking note of one more loss. */
-void pt_recall_member(const struct comm *c)
-{
-    lane_enter(c->lane);
-    const struct peer *p = c->pt ? c->pt->lost : NULL;
-    if (!p && c->within && c->within->pt) p = c->within->pt->lost;
-    if (p) err_set(TERN_ERR_PEER, "%s", p->lost);
-    lane_leave(c->lane);
-}

@@ -5,16 +5,19 @@
  *
  * FILE is shared memory for this round. The rank that the seed chooses starts a process before MPI_Init that, once all
  * are inside of the operations, waits for a random moment, writes down the time and kills it. Each survivor then prints
- * "survivor RANK MICROSECONDS": from the death to the end of its call. It checks the class and the words of the error, and
- * talks to the other survivors on a communicator of their own.
+ * "survivor RANK MICROSECONDS MICROSECONDS good": from the signal, and from the time when the system said that the rank is
+ * dead, to the end of its call. It checks the class and the words of the error, and talks to the other survivors on a
+ * communicator of their own.
  */
 #include "../mpi/check.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +26,7 @@ enum { LARGE = 60000, FLIGHTS = 4, NAP_US = 15000 };
 static struct page {
     _Atomic int going;       /* ranks that are inside */
     _Atomic uint64_t killed; /* CLOCK_MONOTONIC in ns, 0: it lives */
+    _Atomic uint64_t ended;  /* when the system has told that it is dead, 0: not yet */
 } *page;
 
 static int victim, size;
@@ -89,6 +93,14 @@ static int probed(int round)
     int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
     if (!rc) rc = MPI_Probe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE);
     return rc ? rc : MPI_Recv(in, length(round), MPI_INT, victim, 1, world, MPI_STATUS_IGNORE);
+}
+
+static int matched(int round)
+{
+    MPI_Message m;
+    int rc = MPI_Send(out, length(round), MPI_INT, victim, 1, world);
+    if (!rc) rc = MPI_Mprobe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, &m, MPI_STATUS_IGNORE);
+    return rc ? rc : MPI_Mrecv(in, length(round), MPI_INT, &m, MPI_STATUS_IGNORE);
 }
 
 static int looked_for(int round)
@@ -166,6 +178,32 @@ static int tested_any(int round)
     return rc;
 }
 
+static int waited_for_any(int round)
+{
+    MPI_Request r[2];
+    int rc = start_both(round, r);
+    for (int i = 0, which; i < 2 && !rc; i++) rc = MPI_Waitany(2, r, &which, MPI_STATUS_IGNORE);
+    let_go(2, r);
+    return rc;
+}
+
+/* By MPI_Waitsome or MPI_Testsome. */
+static int some(int round, int (*call)(int, MPI_Request *, int *, int *, MPI_Status *))
+{
+    MPI_Request r[2];
+    MPI_Status s[2];
+    int rc = start_both(round, r), which[2];
+    for (int i = 0, n; i < 2 && !rc; i += n) {
+        rc = call(2, r, &n, which, s);
+        rc = first_error(rc, n, s);
+    }
+    let_go(2, r);
+    return rc;
+}
+
+static int waited_for_some(int round) { return some(round, MPI_Waitsome); }
+static int tested_some(int round) { return some(round, MPI_Testsome); }
+
 static int kept(int round)
 {
     static MPI_Request r[2];
@@ -178,15 +216,42 @@ static int kept(int round)
     return rc ? rc : first_error(MPI_Waitall(2, r, s), 2, s);
 }
 
+static int kept_tested(int round)
+{
+    static MPI_Request r[2];
+    if (!round) {
+        MPI_Recv_init(in, LARGE, MPI_INT, MPI_ANY_SOURCE, 1, world, &r[1]);
+        MPI_Send_init(out, LARGE, MPI_INT, victim, 1, world, &r[0]);
+    }
+    int rc = MPI_Startall(2, r);
+    for (int i = 0, done; i < 2 && !rc; i++)
+        for (done = 0; !rc && !done;) rc = MPI_Test(&r[i], &done, MPI_STATUS_IGNORE);
+    return rc;
+}
+
 /* Until the victim, which receives nothing, has no room for more. */
 static int flooded(int round)
 {
     return MPI_Send(out, round & 1 ? 1 : 800, MPI_INT, victim, 1, world);
 }
 
+/* The victim floods all others: it may die in the middle of a message. */
+static void flood_all(void)
+{
+    for (int to = 0;; to = (to + 1) % size)
+        if (to != victim) MPI_Send(out, 200, MPI_INT, to, 4, world);
+}
+
+static int flooded_by(int round)
+{
+    (void)round;
+    return MPI_Recv(in, 200, MPI_INT, victim, 4, world, MPI_STATUS_IGNORE);
+}
+
 /* Nothing has ever been sent between the two. */
 static int asleep(int round) { return MPI_Recv(in, 1, MPI_INT, round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE); }
 static int asleep_any(int round) { return asleep(round | 1); }
+static int asleep_probing(int round) { return MPI_Probe(round & 1 ? MPI_ANY_SOURCE : victim, 1, world, MPI_STATUS_IGNORE); }
 static int asleep_sending(int round)
 {
     (void)round;
@@ -199,6 +264,14 @@ static int slots(int round)
     if (!rc) rc = MPI_Bcast(in, 2, MPI_INT, round % size, world);
     if (!rc) rc = MPI_Alltoall(out, 2, MPI_INT, in, 2, MPI_INT, world);
     return rc ? rc : MPI_Barrier(world);
+}
+
+static int rooted(int round)
+{
+    int root = round % size, rc = MPI_Reduce(out, in, 800, MPI_INT, MPI_MAX, root, world);
+    if (!rc) rc = MPI_Gather(out, 10, MPI_INT, in, 10, MPI_INT, root, world);
+    if (!rc) rc = MPI_Scatter(out, 10, MPI_INT, in, 10, MPI_INT, root, world);
+    return rc ? rc : MPI_Scan(out, in, 800, MPI_INT, MPI_SUM, world);
 }
 
 static int large(int round)
@@ -229,6 +302,16 @@ static int background_tested(int round)
     int done = 0, rc = round & 1 ? MPI_Ibarrier(world, &r) : MPI_Ibcast(in, 100, MPI_INT, round % size, world, &r);
     if (rc) return rc;
     while (!rc && !done) rc = MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+static int background_any(int round)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int rc = MPI_Ialltoall(out, 200, MPI_INT, in, 200, MPI_INT, world, &r[0]);
+    if (!rc) rc = MPI_Ireduce(out, in + LARGE / 2, round & 1 ? 2 : LARGE / 2, MPI_INT, MPI_SUM, round % size, world, &r[1]);
+    for (int i = 0, which; i < 2 && !rc; i++) rc = MPI_Waitany(2, r, &which, MPI_STATUS_IGNORE);
+    let_go(2, r);
     return rc;
 }
 
@@ -276,20 +359,29 @@ static const struct kind {
     {"ssend", both_synchronous, serve},
     {"anysource", any_source, serve},
     {"probe", probed, serve},
+    {"mprobe", matched, serve},
     {"iprobe", looked_for, serve},
     {"wait", waited_for, serve},
+    {"waitany", waited_for_any, serve},
+    {"waitsome", waited_for_some, serve},
     {"test", tested, serve},
     {"testany", tested_any, serve},
+    {"testsome", tested_some, serve},
     {"persistent", kept, serve},
+    {"persistent-test", kept_tested, serve},
     {"flood", flooded, sleep_on},
+    {"flooded", flooded_by, flood_all},
     {"asleep", asleep, sleep_on},
     {"asleep-any", asleep_any, sleep_on},
+    {"asleep-probe", asleep_probing, sleep_on},
     {"asleep-ssend", asleep_sending, sleep_on},
     {"asleep-barrier", barrier, sleep_on},
     {"slots", slots, NULL},
+    {"rooted", rooted, NULL},
     {"large", large, NULL},
     {"background", background, NULL},
     {"background-test", background_tested, NULL},
+    {"background-any", background_any, NULL},
     {"kept", kept_collective, NULL},
     {"made", made, NULL},
     {"finalize", finalize, sleep_on},
@@ -302,8 +394,10 @@ static void kill_later(pid_t whom)
     struct timespec nap = {0, (long)draw(NAP_US) * 1000}, tick = {0, 100000};
     for (int i = 0; atomic_load(&page->going) < size && i < 100000; i++) nanosleep(&tick, NULL);
     nanosleep(&nap, NULL);
+    struct pollfd dead = {.fd = (int)syscall(SYS_pidfd_open, whom, 0), .events = POLLIN};
     atomic_store(&page->killed, now_ns());
     kill(whom, SIGKILL);
+    if (dead.fd >= 0 && poll(&dead, 1, 60000) > 0) atomic_store(&page->ended, now_ns());
     _exit(0);
 }
 
@@ -359,7 +453,7 @@ static void survive(const struct kind *k)
 {
     int rc = 0;
     for (int i = 0; !rc; i++) rc = k->once(i);
-    uint64_t end = now_ns(), killed = atomic_load(&page->killed);
+    uint64_t end = now_ns(), killed = atomic_load(&page->killed), ended = atomic_load(&page->ended);
     bool over = k->once == finalize;
     CHECK(killed != 0, "an error before the death: %d", rc);
     if (over) {
@@ -370,7 +464,8 @@ static void survive(const struct kind *k)
         talk_on();
         check_failure(MPI_Finalize());
     }
-    printf("survivor %d %llu %s\n", check_rank, (unsigned long long)(end - killed) / 1000, check_failures ? "failed" : "good");
+    printf("survivor %d %llu %llu %s\n", check_rank, (unsigned long long)(end - killed) / 1000,
+           (unsigned long long)(ended && ended < end ? end - ended : 0) / 1000, check_failures ? "failed" : "good");
 }
 
 int main(int argc, char **argv)

@@ -122,17 +122,25 @@ int shm_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pac
     return 0;
 }
 
+/* acquire and release of the lock pass `tail` and the limit of the ring from writer to writer */
+bool shm_common_lock(struct shm_ep *e)
+{
+    uint32_t nobody = 0, own = (uint32_t)(e->from >> 32) + 1;
+    return atomic_compare_exchange_strong_explicit(&e->box->lock, &nobody, own, memory_order_acquire, memory_order_relaxed);
+}
+
+void shm_common_unlock(struct shm_ep *e) { atomic_store_explicit(&e->box->lock, 0, memory_order_release); }
+
 int shm_am_common(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
 {
     struct shm_ep *e = ep->priv;
     if (unlikely(!e->admitted) && !shm_sender_admitted(e)) return TERN_AGAIN;
-    /* acquire and release of the lock pass `tail` and the limit of the ring from writer to writer */
-    if (atomic_exchange_explicit(&e->box->lock, 1, memory_order_acquire)) return TERN_AGAIN;
+    if (!shm_common_lock(e)) return TERN_AGAIN;
     e->lap = e->box->tail & ~e->mask;
     e->next = e->stop = e->ring + (e->box->tail & e->mask); /* no window: others wrote since */
     int rc = send_any(e, id, h0, h1, p, n);
     e->box->tail = tail_of(e);
-    atomic_store_explicit(&e->box->lock, 0, memory_order_release);
+    shm_common_unlock(e);
     return rc;
 }
 
@@ -222,6 +230,25 @@ static int poll_box(struct shm_rx *r, int budget)
     return n;
 }
 
+/* The lock of the common ring, if a sender has it that has died: all that was published in the ring is taken, then the
+ * ring is empty but for what the dead one has begun, and the next record goes to where this process reads. */
+static TERN_COLD void take_lock_back(struct shm_rx *r, uint32_t lock)
+{
+    if (!shm_sender_is_dead(lock - 1)) return;
+    /* acquire: as in poll_box. The dead one's last record is taken first, in the next turn. */
+    if (atomic_load_explicit((_Atomic uint64_t *)(r->ring + (r->head & shm_dom.mask)), memory_order_acquire)) return;
+    zero_lines(r->ring, shm_dom.mask + 1);
+    r->box->tail = r->head;
+    give_back(r);
+    atomic_store_explicit(&r->box->lock, 0, memory_order_release); /* pairs with the acquire in shm_common_lock */
+}
+
+static inline void look_at_lock(struct shm_rx *r)
+{
+    uint32_t lock = atomic_load_explicit(&r->box->lock, memory_order_relaxed);
+    if (unlikely(lock)) take_lock_back(r, lock);
+}
+
 /* Has a sender of another job come to the common ring, or has a job become known? */
 static inline bool somebody_asks(void)
 {
@@ -244,6 +271,7 @@ int shm_progress(struct tp_dom *dom, int budget)
     uint32_t boxes = boxes_in_use();
     int n = 0;
     for (uint32_t i = 0; i < boxes; i++) n += poll_box(&shm_dom.rx[i], budget);
+    if (unlikely(boxes > shm_dom.boxes)) look_at_lock(&shm_dom.rx[shm_dom.boxes]);
     return n;
 }
 

@@ -43,7 +43,8 @@
  * there, and into the common ring it writes nothing.
  *
  * The common box serves senders that came after all boxes were given out: its
- * writers take `lock`, never waiting for it.
+ * writers take `lock`, never waiting for it. It names the holder: when that one has died, the receiver takes the lock
+ * back. The receiver alone can, as it knows where the last whole record ends: where its own reading stops.
  */
 #ifndef TERN_TRANSPORT_SHM_SEGMENT_H
 #define TERN_TRANSPORT_SHM_SEGMENT_H
@@ -80,7 +81,7 @@ struct shm_box {
     _Atomic uint32_t blocked; /* 1: the sender found the ring full; wake it when there is room */
     uint32_t blocker;         /* common box only: entry of the last sender that found it full */
     uint32_t fenced;          /* the owner's bell.fenced, or that it has a helper */
-    _Atomic uint32_t lock;    /* common box only */
+    _Atomic uint32_t lock;    /* common box only: entry of the sender that is writing, plus 1; 0: nobody */
     uint32_t tail;            /* common box only: where the next record goes */
 
     /* written by the receiver */

@@ -167,11 +167,24 @@ static bool sender_has_ended(const struct shm_sender *at)
     return at->host && at->host == shm_dom.host && proc_has_ended((pid_t)at->pid);
 }
 
+bool shm_sender_is_dead(uint32_t entry)
+{
+    const struct peer *p = shm_sender_peer(entry);
+    if (!p || !(p->lost || p->flags & PEER_CLOSING)) return false;
+    return sender_has_ended(shm_sender_at(shm_dom.segment, entry)) || (jobs_is_own(p->index) && proc_has_died(p->index));
+}
+
 /* Of one that is lost, and may still write. */
 static void bar(struct shm_sender *at, uint32_t entry)
 {
     atomic_store_explicit(&at->state, SHM_BARRED, memory_order_relaxed);
     if (entry < shm_dom.boxes) shm_dom.rx[entry].peer = NULL;
+}
+
+static bool holds_lock(uint32_t entry)
+{
+    const struct shm_box *common = shm_dom.rx[shm_dom.boxes].box;
+    return entry >= shm_dom.boxes && atomic_load_explicit(&common->lock, memory_order_relaxed) == entry + 1;
 }
 
 /* The entries of the peer here: true when it has none any more. */
@@ -181,7 +194,8 @@ static bool has_parted(const struct peer *p, const struct proc_name *name)
     for (uint32_t i = 0; i < entries_in_use(); i++) {
         struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
         if (!is_held(at) || !proc_name_same(&at->name, name)) continue;
-        if (sender_has_ended(at)) free_of_dead(i);
+        if (holds_lock(i)) parted = false; /* it may hold it for ever: see take_lock_back */
+        else if (sender_has_ended(at)) free_of_dead(i);
         else if (p->lost) bar(at, i);
         else parted = false;
     }

@@ -105,6 +105,13 @@ uint64_t shm_mix(uint64_t hash, uint64_t value);
 int shm_sender_enter(struct shm_ep *);
 bool shm_sender_admitted(struct shm_ep *); /* common ring: may it be written to? */
 
+/* Common ring: its lock, by the sender. False: another sender has it. */
+bool shm_common_lock(struct shm_ep *);
+void shm_common_unlock(struct shm_ep *);
+
+/* The sender of this entry is lost or about to be closed, and has died: it writes no more. */
+bool shm_sender_is_dead(uint32_t entry) TERN_COLD;
+
 /* Who has this entry here; NULL: nobody who is known, or nobody any more. */
 struct peer *shm_sender_peer(uint32_t entry) TERN_COLD;
 

@@ -30,9 +30,9 @@ static void trim_ring(struct shm_ep *e, uint32_t tail)
 /* The lock makes this process the sender. */
 static void trim_common(struct shm_ep *e)
 {
-    if (atomic_exchange_explicit(&e->box->lock, 1, memory_order_acquire)) return;
+    if (!shm_common_lock(e)) return;
     trim_ring(e, e->box->tail);
-    atomic_store_explicit(&e->box->lock, 0, memory_order_release);
+    shm_common_unlock(e);
 }
 
 void shm_trim(struct tp_dom *dom)

@@ -60,16 +60,32 @@ static void each_death_is_told_once(void **state)
     assert_int_equal(atomic_load(&job_cards(block.head)[0].state), JOB_CARD_EMPTY); /* the list has room for all */
 }
 
-static void sleepers_are_woken_and_no_others(void **state)
+static void all_bells_are_rung_once(void **state)
 {
     (void)state;
     for (int r = 0; r < LOCAL; r++) put_bell(r, (uint64_t)r * 4096 + 64 + 1, 0);
     uint32_t ticket = bell_announce(bell_of(1));
     block_tell_death(&block, 0);
+    block_tell_death(&block, 0);
     assert_int_equal(atomic_load(&bell_of(1)->ring), ticket + 1);
-    assert_int_equal(atomic_load(&bell_of(1)->asleep), BELL_AWAKE);
-    assert_int_equal(atomic_load(&bell_of(0)->ring), 0);
-    assert_int_equal(atomic_load(&bell_of(2)->ring), 0);
+    assert_int_equal(atomic_load(&bell_of(0)->ring), 1);
+    assert_int_equal(atomic_load(&bell_of(2)->ring), 1);
+}
+
+/* A waker withdraws the announcement, then makes the system call. */
+static void waker_that_died_in_between_leaves_nobody_asleep(void **state)
+{
+    char byte;
+    (void)state;
+    put_bell(1, 4096 + 64 + 1, 0);
+    bell_open(bell_of(1), true);
+    assert_int_equal(bell_open_socket(bell_of(1)), 0);
+    uint32_t ticket = bell_announce(bell_of(1));
+    atomic_store(&bell_of(1)->asleep, BELL_AWAKE);
+    block_tell_death(&block, 0);
+    assert_int_equal(atomic_load(&bell_of(1)->ring), ticket + 1);
+    assert_int_equal(read(bell_of(1)->socket, &byte, 1), 1);
+    bell_close(bell_of(1));
 }
 
 /* A bell in private memory. */
@@ -101,7 +117,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_death_is_told_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(sleepers_are_woken_and_no_others, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_bells_are_rung_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(waker_that_died_in_between_leaves_nobody_asleep, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_socket_is_woken_by_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(places_that_cannot_be_are_passed_over, set_up, tear_down),
     };

@@ -242,6 +242,22 @@ static void complete_messages_stay(void **state)
 
 /* A receive from any source may wait for the lost one: it fails on each communicator that has that one, unless its message is
  * there. */
+/* An operation may fail between the loss and the turn that ends what hangs on it. */
+static void words_are_known_at_once(void **state)
+{
+    struct comm *c = job_open(NULL);
+    (void)state;
+    err_set(TERN_ERR_PEER, "mock: the peer is gone");
+    tp_lost(job_peer(), TERN_ERR_PEER);
+    err_clear();
+    pt_recall_member(c);
+    assert_int_equal(err_code(), TERN_ERR_PEER);
+    assert_string_equal(err_words(), "mock: the peer is gone");
+    lane_progress(&lane0);
+    check_lost(c);
+    job_close();
+}
+
 static void any_source_fails(void **state)
 {
     struct comm *c = job_open(NULL), *d = NULL;
@@ -381,6 +397,7 @@ int main(void)
         cmocka_unit_test_teardown(refusals_everywhere, job_clean),
         cmocka_unit_test_teardown(complete_messages_stay, job_clean),
         cmocka_unit_test_teardown(any_source_fails, job_clean),
+        cmocka_unit_test_teardown(words_are_known_at_once, job_clean),
         cmocka_unit_test_teardown(collectives_fail_rather_than_hang, job_clean),
         cmocka_unit_test_teardown(who_is_lost_is_cut_off, job_clean),
         cmocka_unit_test_teardown(operations_on_memory_end, job_clean),

@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <signal.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -225,6 +226,86 @@ static void boxes_are_shared_when_they_run_out(void **state)
         setenv("TERN_SHM_BOXES", boxes[i], 1);
         assert_true(party_run(5, many_to_one));
     }
+    unsetenv("TERN_SHM_BOXES");
+    unsetenv("TERN_SHM_BOX");
+}
+
+/* ---- a sender that dies while it has the lock of the common ring ---- */
+
+static uint64_t sent_before;  /* messages, which move the place of the death along the ring */
+static bool dies_before_word; /* the record is not published; else the lock is all that is left behind */
+
+/* Never returns: half of the payload lies on a page that cannot be read, or the receiver's bell does. */
+static void die_inside(struct peer *p)
+{
+    enum { BYTES = 1000 };
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct shm_ep *e = p->ep.priv;
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGBUS, SIG_DFL);
+    prctl(PR_SET_DUMPABLE, 0);
+    memset(pages, 0xff, 4096);
+    mprotect(pages + 4096, 4096, PROT_NONE);
+    if (!dies_before_word) e->bell = (struct bell *)(void *)(pages + 4096);
+    p->ep.am_short(&p->ep, AM_NUMBER, sent_before, BYTES, pages + (dies_before_word ? 4096 - BYTES / 2 : 0), BYTES);
+    _exit(1);
+}
+
+/* A process in the place of this one takes its entry, and dies. */
+static bool send_until_death(struct peer *p)
+{
+    struct shm_ep *e = p->ep.priv;
+    int status, rc;
+    for (uint64_t i = 0; i < sent_before; i++)
+        while ((rc = send_number(p, i, 200)) == TERN_AGAIN) usleep(20);
+    while (atomic_load(&e->box->head) + 2048 < e->box->tail) usleep(20); /* room for one more */
+    pid_t child = fork();
+    if (!child) die_inside(p);
+    shm_sender_at(e->segment, (uint32_t)(e->from >> 32))->pid = (uint32_t)child;
+    PARTY_CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    PARTY_CHECK(atomic_load(&e->box->lock) == (uint32_t)(e->from >> 32) + 1);
+    atomic_store(&party->sign[0], 1);
+    return true;
+}
+
+static bool holder_dies(void)
+{
+    enum { MESSAGES = 300 };
+    int rc;
+    PARTY_CHECK(open_shm());
+    if (party_rank == 0) {
+        struct peer *dead = peer_get(1);
+        PARTY_CHECK(dead != NULL);
+        while (came[2] < MESSAGES) {
+            wires_progress(64);
+            if (atomic_load(&party->sign[0]) && !dead->lost) dead->lost = strdup("it has died");
+        }
+        PARTY_CHECK(came[1] == sent_before + !dies_before_word);
+        PARTY_CHECK(wrong == (dies_before_word ? 0 : 125)); /* the words of the dead one's last message are no numbers */
+        free(dead->lost);
+        dead->lost = NULL;
+    } else {
+        struct peer *p = peer_get(0);
+        PARTY_CHECK(p != NULL);
+        if (party_rank == 1) PARTY_CHECK(send_until_death(p));
+        while (!atomic_load(&party->sign[0])) usleep(100);
+        for (uint64_t i = 0; party_rank == 2 && i < MESSAGES; i++)
+            while ((rc = send_number(p, i, i * 8 % 1600)) == TERN_AGAIN) usleep(20);
+    }
+    party_meet();
+    return true;
+}
+
+static void lock_of_a_dead_sender_is_taken_back(void **state)
+{
+    (void)state;
+    setenv("TERN_SHM_BOXES", "0", 1);
+    setenv("TERN_SHM_BOX", "4K", 1);
+    for (sent_before = 0; sent_before < 16; sent_before++)
+        for (int before = 0; before < 2; before++) {
+            dies_before_word = before;
+            assert_true(party_run(3, holder_dies));
+        }
     unsetenv("TERN_SHM_BOXES");
     unsetenv("TERN_SHM_BOX");
 }
@@ -445,6 +526,7 @@ int main(void)
         cmocka_unit_test(sleeping_sender_is_woken),
         cmocka_unit_test(wiped_mark_is_noticed),
         cmocka_unit_test(boxes_are_shared_when_they_run_out),
+        cmocka_unit_test(lock_of_a_dead_sender_is_taken_back),
         cmocka_unit_test(rings_of_all_sizes),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(single_copies_may_be_forbidden),
