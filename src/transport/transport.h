@@ -17,7 +17,7 @@
  * Up-calls: incoming messages through the table tp_handlers, which layers fill before the
  * transports open (am.h); where their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left; and
  * completion through op->done(op, rc). None of them blocks or calls progress; they may
- * send. `data` is valid only during the call.
+ * send. `data` is valid during the call, and beyond it for a handler that keeps it (keep.h).
  *
  * What a peer sends has been made by a process of the job, but a transport over a wire
  * checks ids and lengths all the same, and handlers check what they are given: a message
@@ -31,6 +31,7 @@
 #include "base/sleep.h"
 #include "transport/am.h"
 #include "transport/env.h"
+#include "transport/keep.h"
 #include <sched.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -46,6 +47,7 @@ enum tp_cap {
     TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
     TP_CAP_REMOTE = 1 << 5, /* remote: registered memory of the peer's is reached without its help */
+    TP_CAP_KEEP = 1 << 6,   /* keep: what the peer sends can be held in place beyond its handler */
 };
 
 /* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
@@ -152,6 +154,11 @@ struct tp_ops {
     /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE; NULL,
      * or without the flag: they go by messages. */
     const struct tp_remote *remote;
+
+    /* A handler that this transport has called keeps the n bytes at data (keep.h). 0: they are part of what that handler
+     * was given, and stay as they are until k->end(k), which this sets and any thread may call. TERN_AGAIN: they are not,
+     * or cannot be held now or for that time, and are copied. Needs TP_CAP_KEEP. */
+    int (*keep)(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, struct tp_kept *k);
 
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);

@@ -74,7 +74,8 @@ static struct {
     struct end listener;
     int epoll;
     struct card card;
-    char *packet; /* room for one */
+    char *packet, *spare; /* room for one each; the spare takes the place of one that a handler keeps */
+    bool kept;
     bool severed; /* a side is, and its connections are to be closed */
 } dom;
 
@@ -215,7 +216,7 @@ static int unix_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
         end_close(s->out);
         return rc;
     }
-    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST};
+    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST, .caps = TP_CAP_KEEP};
     return 0;
 }
 
@@ -281,7 +282,28 @@ static int take(struct end *e)
         return -1;
     }
     dom.env->handlers[h.id](e->side->peer, h.h0, h.h1, dom.packet + sizeof h, h.bytes);
+    if (dom.kept) {
+        dom.packet = dom.spare;
+        dom.spare = NULL;
+        dom.kept = false;
+    }
     return 1;
+}
+
+static void end_keep(struct tp_kept *k) { free(k->held); }
+
+/* The packet is the handler's, and the next one is read into another. */
+static int unix_keep(struct tp_dom *d, const void *data, size_t n, enum tp_keep_time time, struct tp_kept *k)
+{
+    uintptr_t at = (uintptr_t)data, packet = (uintptr_t)dom.packet;
+    (void)d, (void)time;
+    if (dom.kept || at < packet || at + n > packet + sizeof(struct head) + MOST) return TERN_AGAIN;
+    if (!dom.spare) dom.spare = malloc(sizeof(struct head) + MOST);
+    if (!dom.spare) return TERN_AGAIN;
+    dom.kept = true;
+    k->held = dom.packet;
+    k->end = end_keep;
+    return 0;
 }
 
 static int take_all(struct end *e, int budget)
@@ -395,6 +417,7 @@ static void unix_close(struct tp_dom *d)
     if (dom.listener.fd >= 0) close(dom.listener.fd);
     if (dom.epoll >= 0) close(dom.epoll);
     free(dom.packet);
+    free(dom.spare);
 }
 
 /* Where abstract names are the same: the machine's network name space. */
@@ -457,6 +480,7 @@ static const struct tp_ops unix_ops = {
     .ep_close = unix_ep_close,
     .am_short = unix_am_short,
     .sever = unix_sever,
+    .keep = unix_keep,
     .progress = unix_progress,
     .idle = unix_idle,
     .wait_fd = unix_wait_fd,

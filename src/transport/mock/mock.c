@@ -15,6 +15,7 @@
 #include "transport/pieces.h"
 #include "transport/shared.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,10 @@ static struct {
     struct bell bell;
     uint64_t random;
     uint32_t sends; /* since the last refusal by again_every */
+    struct message *delivering; /* NULL: none, or its handler has kept it, and it may be gone */
 } dom;
+
+static _Atomic uint32_t kept; /* messages that are; relaxed: a number only */
 
 static int mock_open(struct tp_dom **dom_p, const struct tp_env *env)
 {
@@ -243,9 +247,33 @@ static int deliver(struct mock_ep *e)
     if (m->sink) memcpy(m->sink, m->from, m->n);
     take(e, m); /* a handler may send, but not see this one */
     mock_count.delivered++;
+    dom.delivering = m;
     tp_handlers[m->id](e->peer, m->h0, m->h1, m->sink ? m->sink : m->from, m->n);
-    drop(m, 0);
+    if (dom.delivering) drop(m, 0);
+    dom.delivering = NULL;
     return 1;
+}
+
+static void mock_end_keep(struct tp_kept *k)
+{
+    free(k->held);
+    atomic_fetch_sub_explicit(&kept, 1, memory_order_relaxed);
+}
+
+/* Only what lies in the message: a sink is the receiver's, and memory that was sent from is the sender's. */
+static int mock_keep(struct tp_dom *d, const void *data, size_t n, enum tp_keep_time time, struct tp_kept *k)
+{
+    struct message *m = dom.delivering;
+    uintptr_t at = (uintptr_t)data, own = m ? (uintptr_t)m->data : 0;
+    (void)d, (void)time;
+    if (!m || m->from != m->data || at < own || at + n > own + m->n) return TERN_AGAIN;
+    if (atomic_load_explicit(&kept, memory_order_relaxed) >= mock_script.keep) return TERN_AGAIN;
+    atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
+    mock_count.kept++;
+    dom.delivering = NULL;
+    k->held = m;
+    k->end = mock_end_keep;
+    return 0;
 }
 
 /* In turn from each endpoint, so that the order between two of them is as little to be relied upon as on a wire. */
@@ -384,6 +412,7 @@ const struct tp_ops tp_mock = {
     .put = mock_put,
     .map = mock_map,
     .window = mock_window,
+    .keep = mock_keep,
     .nudge = mock_nudge,
     .progress = mock_progress,
     .cores = mock_cores,

@@ -254,7 +254,7 @@ struct tcp_ep *tcp_ep_fill(struct peer *peer, struct tp_ep *ep)
     ep->am_short = tcp_am_short;
     ep->priv = e;
     ep->max_short = TCP_SHORT;
-    ep->caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+    ep->caps = TP_CAP_BCOPY | TP_CAP_ZCOPY | TP_CAP_KEEP;
     return e;
 }
 
@@ -385,7 +385,8 @@ static void tcp_close(struct tp_dom *dom)
     close_fd(&d->timer);
     close_fd(&d->reserve);
     while (d->spares) free(d->spare[--d->spares]);
-    free(d->stage);
+    tcp_stage_unref(d->stage);
+    tcp_stage_unref(d->stage_spare);
     tcp_seal_close(d);
     explicit_bzero(d, sizeof *d);
     d->epoll = d->timer = d->reserve = -1;
@@ -412,7 +413,7 @@ static int open_descriptors(struct tcp_dom *d)
     d->timer_src = (struct tcp_source){d->timer, TCP_TIMER, TCP_UNWATCHED};
     if (d->epoll < 0 || d->timer < 0 || !tcp_reserve()) return err_sys("tcp cannot be opened");
     if (!tcp_watch(&d->timer_src, EPOLLIN)) return TERN_ERR_SYSTEM;
-    d->stage = aligned_alloc(4096, TCP_STAGE_BYTES);
+    d->stage = tcp_stage_new();
     return d->stage ? 0 : err_set(TERN_ERR_NOMEM, "no memory for tcp");
 }
 
@@ -460,6 +461,7 @@ const struct tp_ops tp_tcp = {
     .sever = tcp_sever,
     .am_bcopy = tcp_am_bcopy,
     .am_zcopy = tcp_am_zcopy,
+    .keep = tcp_keep,
     .progress = tcp_progress,
     .idle = tcp_idle,
     .wait_fd = tcp_wait_fd,
