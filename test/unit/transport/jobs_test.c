@@ -138,6 +138,8 @@ static void messages_go_both_ways(void **state)
     unsetenv("TERN_SHM_BOXES");
     wires = "self,tcp";
     assert_true(party_run_two(sizes, both_ways));
+    wires = "self,unix";
+    assert_true(party_run_two(sizes, both_ways));
 }
 
 static void messages_are_sealed(void **state)
@@ -188,6 +190,8 @@ static void the_unknown_wait(void **state)
     assert_true(party_run_two(sizes, early));
     unsetenv("TERN_SHM_BOXES");
     wires = "self,tcp";
+    assert_true(party_run_two(sizes, early));
+    wires = "self,unix";
     assert_true(party_run_two(sizes, early));
 }
 
@@ -411,6 +415,8 @@ static void cycles_leave_nothing(void **state)
     unsetenv("TERN_SHM_BOXES");
     cycles = given ? given : PARTY_SANITIZED ? 100 : 500;
     wires = "self,tcp";
+    assert_true(party_run_two(sizes, again));
+    wires = "self,unix";
     assert_true(party_run_two(sizes, again));
 }
 
