@@ -36,7 +36,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct tp_dom; /* a transport opened by this process; the transport's own */
+struct tp_dom; /* a transport, or one of its domains, opened by this process; the transport's own */
 struct peer;
 struct tp_remote;
 
@@ -75,17 +75,21 @@ struct tp_ep {
     void *priv;         /* the transport's own, e.g. the ring */
     uint32_t max_short; /* bytes, also the limit of am_bcopy */
     uint32_t caps;      /* enum tp_cap */
+    struct tp_dom *dom; /* whose; NULL: of the only one of `ops` */
 };
 
 /* How far a transport goes. */
 enum tp_locality { TP_PROCESS, TP_NODE, TP_NETWORK };
+
+/* Bytes of the name of a domain, the zero included. */
+#define TP_DOMAIN_NAME 16
 
 /* From so many nanoseconds on a call is a system call, rather than loads and stores. */
 #define TP_SYSTEM_CALL_NS 200
 
 /*
  * What a transport costs, of the order of what bench/ measures on a machine of today. Read when it is open, so `open` may
- * still set it. By these figures, and by no name, the way to a peer is chosen (the one with the least latency), how often
+ * still set it. By these figures, and by no name, the way to a peer is chosen (the one with the least latency to it, see cost_to), how often
  * a transport is looked at (wires.c), and what a caller leaves to a helper thread.
  */
 struct tp_cost {
@@ -105,16 +109,24 @@ struct tp_ops {
     const char *name;
     struct tp_cost cost;
 
-    /* Opens the transport in this process, which has all that it needs of the library by `env`. TERN_ERR_NOT_FOUND: not
-     * here (no device, ...), never fatal. */
-    int (*open)(struct tp_dom **, const struct tp_env *env);
+    /* The domains that this process can open, such as its network adapters: their names, at most `max`, of letters,
+     * digits, '_', '-' and '.'. How many, or a code with words. 0, or NULL: there is one, which has no name. */
+    int (*domains)(const struct tp_env *env, char (*names)[TP_DOMAIN_NAME], int max);
+
+    /* Opens the transport in this process, which has all that it needs of the library by `env`: the domain of this name,
+     * NULL: the one without a name. TERN_ERR_NOT_FOUND: not here (no device, ...), never fatal. */
+    int (*open)(struct tp_dom **, const struct tp_env *env, const char *domain);
     void (*close)(struct tp_dom *);
 
     /* Writes the wire-up address, at most cap bytes; returns its length. */
     int (*card)(struct tp_dom *, void *buf, size_t cap);
 
-    /* Can the process with this card be reached? Symmetric. */
+    /* Can the process with this card, which is that of one of its domains, be reached? Symmetric. */
     bool (*reach)(struct tp_dom *, const void *card, size_t n);
+
+    /* What it costs to reach the process with this card, where that differs: *c is `cost`, and this changes what is
+     * different, such as the latency to a process that is far. Both sides find the same. NULL: all cost the same. */
+    void (*cost_to)(struct tp_dom *, const void *card, size_t n, struct tp_cost *c);
 
     /* Makes the way to `peer`; called at the first message to it. May do a few system calls, never waits for the peer. */
     int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);

@@ -491,8 +491,9 @@ static uint64_t place(void)
     return stat("/proc/self/ns/net", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static int unix_open(struct tp_dom **d, const struct tp_env *env)
+static int unix_open(struct tp_dom **d, const struct tp_env *env, const char *domain)
 {
+    (void)domain;
     struct sockaddr_un a;
     dom.env = env;
     dom.listener.fd = dom.epoll = -1;

@@ -10,6 +10,8 @@
 
 #include "transport/transport.h"
 
+#define MOCK_DOMAINS 2
+
 struct mock_script {
     uint32_t caps;      /* enum tp_cap of endpoints opened from now on */
     uint32_t max_short; /* bytes, of endpoints opened from now on */
@@ -37,6 +39,8 @@ struct mock_script {
     bool sever_counts; /* and does nothing else */
 
     uint32_t keep; /* messages that are kept at a time; more are copied */
+
+    uint32_t latency_ns[MOCK_DOMAINS][MOCK_DOMAINS]; /* from a domain here to one there; 0: as tp_mock.cost says */
 
     int core; /* the core that tp_ops.cores says the peer is on; -1: it says nothing */
 };

@@ -68,9 +68,9 @@ static void shm_close(struct tp_dom *dom)
     shm_dom = (struct shm_dom){.fd = -1};
 }
 
-static int shm_open_dom(struct tp_dom **dom, const struct tp_env *env)
+static int shm_open_dom(struct tp_dom **dom, const struct tp_env *env, const char *domain)
 {
-    (void)env;
+    (void)env, (void)domain;
     list_init(&shm_dom.eps);
     int rc = shm_memory_open();
     if (!rc) rc = make_rx();

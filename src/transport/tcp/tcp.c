@@ -246,6 +246,16 @@ static bool tcp_reach(struct tp_dom *dom, const void *card, size_t n)
     return tcp_card_read(&c, card, n) && tcp_card_usable(&tcp_dom, &c);
 }
 
+/* The figures of tp_tcp are those within a host. */
+static void tcp_cost_to(struct tp_dom *dom, const void *card, size_t n, struct tp_cost *cost)
+{
+    (void)dom;
+    struct tcp_card c;
+    if (!tcp_card_read(&c, card, n) || !strcmp(c.host, tcp_dom.host)) return;
+    cost->latency_ns = 25000;
+    cost->mb_per_s = 1100;
+}
+
 struct tcp_ep *tcp_ep_fill(struct peer *peer, struct tp_ep *ep)
 {
     struct tcp_ep *e = tcp_ep_new(peer);
@@ -417,9 +427,9 @@ static int open_descriptors(struct tcp_dom *d)
     return d->stage ? 0 : err_set(TERN_ERR_NOMEM, "no memory for tcp");
 }
 
-static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
+static int tcp_open(struct tp_dom **dom, const struct tp_env *env, const char *domain)
 {
-    (void)env;
+    (void)env, (void)domain;
     struct tcp_dom *d = &tcp_dom;
     if (superfluous()) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
@@ -454,6 +464,7 @@ const struct tp_ops tp_tcp = {
     .close = tcp_close,
     .card = tcp_card,
     .reach = tcp_reach,
+    .cost_to = tcp_cost_to,
     .ep_open = tcp_ep_open,
     .ep_close = tcp_ep_close,
     .part = tcp_part,
