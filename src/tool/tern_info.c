@@ -26,6 +26,20 @@ static void print_version(void) { printf("Tern MPI %s\n", PACKAGE_VERSION); }
 
 static void print_line(const char *what, const char *value) { printf("  %-12s %s\n", what, value); }
 
+/* A line for each transport that has several domains here. */
+static void print_domains(void)
+{
+    char names[8][TP_DOMAIN_NAME];
+    for (const struct tp_ops *const *t = tp_built_in; *t; t++) {
+        int n = (*t)->domains ? (*t)->domains(tp_env(), names, (int)ARRAY_LEN(names)) : 0;
+        for (int i = 0; i < n; i++) {
+            char text[160];
+            snprintf(text, sizeof text, "%s:%s", (*t)->name, names[i]);
+            print_line(i ? "" : "domains", text);
+        }
+    }
+}
+
 static void print_build(void)
 {
     char text[64];
@@ -39,6 +53,7 @@ static void print_build(void)
     print_line("PMIx client", TERN_BUILD_PMIX ? "yes" : "no");
     print_line("hwloc", TERN_BUILD_HWLOC ? "yes" : "no");
     print_line("transports", tp_names(text, sizeof text));
+    print_domains();
 }
 
 /* "auto|never|always" is the default of a choice and what else there is. */

@@ -34,7 +34,7 @@ enum tp_am_block {
     TP_AM_TESTS = 56
 };
 
-/* Delivery of one message from `from`. n bytes at data; h0, h1 as sent. */
+/* Delivery of one message from `from`. n bytes at data, valid during the call (keep.h: beyond it); h0, h1 as sent. */
 typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 /* Where the payload of a message that is just coming in is to go: n bytes of writable memory, which stay so until the

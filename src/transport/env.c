@@ -9,7 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t index_of(const struct peer *p) { return p->index; }
+static struct peer *peer_of(const struct proc_name *name)
+{
+    uint32_t index;
+    if (jobs_index_of(name, &index)) return peer_of_sender(index);
+    err_set(TERN_ERR_PEER, "no process is known that is rank %u of the job %016llx", name->rank, (unsigned long long)name->job);
+    return NULL;
+}
+
+static const char *name_of(const struct peer *p) { return jobs_words(p->index); }
+
+static int key_of(uint64_t job, uint8_t key[JOBS_KEY])
+{
+    if (job == jobs_own_name().job) return proc_secret(key);
+    if (jobs_key(job, key)) return 0;
+    return err_set(TERN_ERR_PEER, "there is no key for connections with the job %016llx: it is not known", (unsigned long long)job);
+}
 
 /* The layer that wants to hear of it may not be open. */
 static void lost(struct peer *p, int code)
@@ -34,18 +49,18 @@ const struct tp_env *tp_env(void)
     static struct tp_env env = {.handlers = tp_handlers,
                                 .sinks = tp_sinks,
                                 .questions = tp_questions,
-                                .peer_of = peer_of_sender,
-                                .index_of = index_of,
+                                .peer_of = peer_of,
+                                .name_of = name_of,
+                                .news = jobs_news,
                                 .lost = lost,
                                 .left = left,
-                                .secret = proc_secret,
+                                .key_of = key_of,
                                 .variable = variable,
                                 .err_set = err_set,
                                 .err_sys = err_sys,
                                 .words = err_words};
-    env.index = proc_self()->rank;
+    env.self = jobs_own_name();
     env.count = proc_self()->size;
-    env.job = proc_self()->job;
     env.others = wires_others;
     return &env;
 }

@@ -9,6 +9,7 @@
 #ifndef TERN_TRANSPORT_ENV_H
 #define TERN_TRANSPORT_ENV_H
 
+#include "proc/jobs.h"
 #include "transport/am.h"
 
 /* The number of the contract, one more for every change of what a module sees. */
@@ -20,22 +21,27 @@ struct tp_env {
     const tp_sink_fn *sinks;
     const bool *questions;
 
-    /* Peers by their index: the peer that a message came from, NULL with words for an index that is none; and back. */
-    struct peer *(*peer_of)(uint32_t index);
-    uint32_t (*index_of)(const struct peer *);
+    /* Processes, of this job and of others, which name themselves by their job and their rank in it (proc/jobs.h): the
+     * peer that a message came from, NULL with words for a name that is nobody's, as far as is known; how the peer is
+     * called in words ("rank 3"; valid until this thread has asked eight more times); and a number, never 0, that is
+     * another one when a job has become known, so that a name may be somebody's now. */
+    struct peer *(*peer_of)(const struct proc_name *);
+    const char *(*name_of)(const struct peer *);
+    uint32_t (*news)(void);
 
     /* The end of a peer, see transport.h. */
     void (*lost)(struct peer *, int code);
     void (*left)(struct peer *);
 
-    /* This process: its index, how many there are in the job, the job's name. */
-    uint32_t index, count;
-    const char *job;
+    /* This process, and how many there are in its job. */
+    struct proc_name self;
+    uint32_t count;
     bool others; /* it is going to talk with processes of other jobs as well, which may be on any host */
 
-    /* The job's secret, the same in all its processes and known to nobody else. 0, or a code with words. May wait, so not
-     * to be asked for by `open` or `card`; the caller wipes it when done. */
-    int (*secret)(uint8_t key[32]);
+    /* The key for connections between processes of the job with this number (proc_name.job) and of this one; it may be
+     * this very job. The same in all their processes, and known to nobody else. 0, or a code with words. May wait, so
+     * not to be asked for by `open` or `card`; the caller wipes it when done. */
+    int (*key_of)(uint64_t job, uint8_t key[JOBS_KEY]);
 
     /* A variable by its name, "TERN_X": its value or default, or for one that is not the library's, what the environment
      * says; NULL: it is not set. Valid until the transport is closed. */

@@ -59,9 +59,9 @@ bool tp_list_shares(const char *list)
 {
     bool shares = false;
     while (*list && !shares) {
-        size_t len = strcspn(list, ",");
+        size_t len = strcspn(list, ","), name = strcspn(list, ":,");
         const struct tp_ops *ops;
-        shares = len && !tp_find(list, len, &ops) && ops->cost.locality == TP_NODE && ops->map;
+        shares = name && !tp_find(list, name, &ops) && ops->cost.locality == TP_NODE && ops->map;
         list += len + (list[len] == ',');
     }
     return shares;

@@ -21,7 +21,7 @@ const char *tp_names(char *text, size_t room);
  * module, but it cannot be used. */
 int tp_find(const char *name, size_t len, const struct tp_ops **ops);
 
-/* Has the list of transports "a,b,c" one that goes through memory that processes of a node share? */
+/* Has the list of transports "a,b,c:DOMAIN" one that goes through memory that processes of a node share? */
 bool tp_list_shares(const char *list);
 
 #endif

@@ -211,8 +211,9 @@ int peer_beyond(uint32_t index)
 {
     uint8_t card[PEER_CARD_MAX];
     if (!peer_may_be_beyond(index) || (peer_table[index] && peer_table[index]->ep.ops)) return 0;
+    struct wire_path best;
     int n = jobs_card_get(index, card, sizeof card);
-    return n < 0 ? n : wires_best(card, (size_t)n) ? 0 : out_of_reach(index);
+    return n < 0 ? n : wires_best(card, (size_t)n, &best) ? 0 : out_of_reach(index);
 }
 
 static bool settings_on(const uint8_t *card, size_t n, struct settings *s)
@@ -255,14 +256,12 @@ struct peer *peer_connect(uint32_t index)
         other_messages(index);
         return NULL;
     }
-    const struct wire *d = wires_best(card, (size_t)n);
-    if (!d) {
+    struct wire_path way;
+    if (!wires_best(card, (size_t)n, &way)) {
         out_of_reach(index);
         return NULL;
     }
-    size_t len;
-    const uint8_t *part = wires_card_part(card, (size_t)n, d->ops->name, &len);
-    if (d->ops->ep_open(d->dom, p, part, len, &p->ep)) return NULL;
+    if (way.wire->ops->ep_open(way.wire->dom, p, way.card, way.n, &p->ep)) return NULL;
     learn_quota(p, card, (size_t)n);
     return p;
 }
@@ -296,8 +295,8 @@ bool peer_is_mappable(uint32_t index)
     uint8_t card[PEER_CARD_MAX];
     if (wires_all_map() || index == proc_self()->rank) return true;
     int n = jobs_card_get(index, card, sizeof card);
-    const struct wire *d = n < 0 ? NULL : wires_best(card, (size_t)n);
-    return d && d->ops->map;
+    struct wire_path way;
+    return n >= 0 && wires_best(card, (size_t)n, &way) && way.wire->ops->map;
 }
 
 /* Connects to the peer, as its bell is in its segment. The peer may be awake, asleep at the gate, asleep by its bell,

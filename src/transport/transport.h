@@ -17,7 +17,7 @@
  * Up-calls: incoming messages through the table tp_handlers, which layers fill before the
  * transports open (am.h); where their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left; and
  * completion through op->done(op, rc). None of them blocks or calls progress; they may
- * send. `data` is valid only during the call.
+ * send. `data` is valid during the call, and beyond it for a handler that keeps it (keep.h).
  *
  * What a peer sends has been made by a process of the job, but a transport over a wire
  * checks ids and lengths all the same, and handlers check what they are given: a message
@@ -31,11 +31,12 @@
 #include "base/sleep.h"
 #include "transport/am.h"
 #include "transport/env.h"
+#include "transport/keep.h"
 #include <sched.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct tp_dom; /* a transport opened by this process; the transport's own */
+struct tp_dom; /* a transport, or one of its domains, opened by this process; the transport's own */
 struct peer;
 struct tp_remote;
 
@@ -46,6 +47,7 @@ enum tp_cap {
     TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
     TP_CAP_REMOTE = 1 << 5, /* remote: registered memory of the peer's is reached without its help */
+    TP_CAP_KEEP = 1 << 6,   /* keep: what the peer sends can be held in place beyond its handler */
 };
 
 /* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
@@ -73,17 +75,21 @@ struct tp_ep {
     void *priv;         /* the transport's own, e.g. the ring */
     uint32_t max_short; /* bytes, also the limit of am_bcopy */
     uint32_t caps;      /* enum tp_cap */
+    struct tp_dom *dom; /* whose; NULL: of the only one of `ops` */
 };
 
 /* How far a transport goes. */
 enum tp_locality { TP_PROCESS, TP_NODE, TP_NETWORK };
+
+/* Bytes of the name of a domain, the zero included. */
+#define TP_DOMAIN_NAME 16
 
 /* From so many nanoseconds on a call is a system call, rather than loads and stores. */
 #define TP_SYSTEM_CALL_NS 200
 
 /*
  * What a transport costs, of the order of what bench/ measures on a machine of today. Read when it is open, so `open` may
- * still set it. By these figures, and by no name, the way to a peer is chosen (the one with the least latency), how often
+ * still set it. By these figures, and by no name, the way to a peer is chosen (the one with the least latency to it, see cost_to), how often
  * a transport is looked at (wires.c), and what a caller leaves to a helper thread.
  */
 struct tp_cost {
@@ -103,16 +109,24 @@ struct tp_ops {
     const char *name;
     struct tp_cost cost;
 
-    /* Opens the transport in this process, which has all that it needs of the library by `env`. TERN_ERR_NOT_FOUND: not
-     * here (no device, ...), never fatal. */
-    int (*open)(struct tp_dom **, const struct tp_env *env);
+    /* The domains that this process can open, such as its network adapters: their names, at most `max`, of letters,
+     * digits, '_', '-' and '.'. How many, or a code with words. 0, or NULL: there is one, which has no name. */
+    int (*domains)(const struct tp_env *env, char (*names)[TP_DOMAIN_NAME], int max);
+
+    /* Opens the transport in this process, which has all that it needs of the library by `env`: the domain of this name,
+     * NULL: the one without a name. TERN_ERR_NOT_FOUND: not here (no device, ...), never fatal. */
+    int (*open)(struct tp_dom **, const struct tp_env *env, const char *domain);
     void (*close)(struct tp_dom *);
 
     /* Writes the wire-up address, at most cap bytes; returns its length. */
     int (*card)(struct tp_dom *, void *buf, size_t cap);
 
-    /* Can the process with this card be reached? Symmetric. */
+    /* Can the process with this card, which is that of one of its domains, be reached? Symmetric. */
     bool (*reach)(struct tp_dom *, const void *card, size_t n);
+
+    /* What it costs to reach the process with this card, where that differs: *c is `cost`, and this changes what is
+     * different, such as the latency to a process that is far. Both sides find the same. NULL: all cost the same. */
+    void (*cost_to)(struct tp_dom *, const void *card, size_t n, struct tp_cost *c);
 
     /* Makes the way to `peer`; called at the first message to it. May do a few system calls, never waits for the peer. */
     int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);
@@ -152,6 +166,11 @@ struct tp_ops {
     /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE; NULL,
      * or without the flag: they go by messages. */
     const struct tp_remote *remote;
+
+    /* A handler that this transport has called keeps the n bytes at data (keep.h). 0: they are part of what that handler
+     * was given, and stay as they are until k->end(k), which this sets and any thread may call. TERN_AGAIN: they are not,
+     * or cannot be held now or for that time, and are copied. Needs TP_CAP_KEEP. */
+    int (*keep)(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, struct tp_kept *k);
 
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);

@@ -17,6 +17,7 @@
 #define DOMS_MAX 8
 
 static struct wire doms[DOMS_MAX];
+static char dom_names[DOMS_MAX][32 + 1 + TP_DOMAIN_NAME]; /* a transport's name is shorter (find.c) */
 static _Atomic int dom_count; /* one more: threads that sleep see the wire as well */
 bool wires_others;
 
@@ -38,26 +39,65 @@ static char absent[200]; /* why the last of those that could not be opened could
 static struct bell own_bell; /* where no transport has one */
 static struct bell *bell = &own_bell;
 
-static int open_dom(const struct tp_ops *ops)
+static bool is_open(const struct tp_ops *ops)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops == ops) return true;
+    return false;
+}
+
+/* The domain of this name, NULL: the only one. Domains of one transport share its bell. */
+static int open_dom(const struct tp_ops *ops, const char *domain)
 {
     struct wire *d = &doms[dom_count];
+    bool first = !is_open(ops);
+    if (dom_count == DOMS_MAX)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names more than %d transports and domains", DOMS_MAX);
+    snprintf(dom_names[dom_count], sizeof dom_names[0], "%s%s%s", ops->name, domain ? ":" : "", domain ? domain : "");
     for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops == ops) return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s is in it twice", ops->name);
-    if (bell != &own_bell && ops->bell)
+        if (!strcmp(dom_names[i], dom_names[dom_count]))
+            return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s is in it twice", dom_names[i]);
+    if (first && bell != &own_bell && ops->bell)
         return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s cannot be used together with the transports before it", ops->name);
-    int rc = ops->open(&d->dom, tp_env());
+    int rc = ops->open(&d->dom, tp_env(), domain);
     if (rc == TERN_ERR_NOT_FOUND) {
         snprintf(absent, sizeof absent, ": %s", err_words());
         return 0;
     }
     if (rc) return rc;
     d->ops = ops;
+    d->name = dom_names[dom_count];
     dom_count++;
-    if (ops->bell) bell = ops->bell(d->dom);
+    if (ops->bell && first) bell = ops->bell(d->dom);
     if (ops->progress && ops->cost.poll_ns >= TP_SYSTEM_CALL_NS) costly[costly_count++] = *d;
     else if (ops->progress) cheap[cheap_count++] = *d;
     look_costly = costly_count;
     return 0;
+}
+
+static TERN_COLD int no_domain(const struct tp_ops *ops, const char *domain, char (*names)[TP_DOMAIN_NAME], int n)
+{
+    char text[200] = "";
+    size_t at = 0;
+    for (int i = 0; i < n && at < sizeof text; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", names[i]);
+    return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: %s has no domain '%s' (%s%s)", ops->name, domain,
+                   n ? "there are: " : "it has none that have names", text);
+}
+
+/* All domains, or the one of this name. */
+static int open_domains(const struct tp_ops *ops, const char *domain)
+{
+    char names[DOMS_MAX][TP_DOMAIN_NAME];
+    int n = ops->domains ? ops->domains(tp_env(), names, DOMS_MAX) : 0, rc = n < 0 ? n : 0;
+    bool found = false;
+    if (!n && !domain) return open_dom(ops, NULL);
+    for (int i = 0; i < n && !rc; i++) {
+        if (domain && strcmp(domain, names[i])) continue;
+        found = true;
+        rc = open_dom(ops, names[i]);
+    }
+    return rc || found ? rc : no_domain(ops, domain, names, n);
 }
 
 static uint32_t poll_ns(const struct wire *w, int n)
@@ -108,16 +148,22 @@ static TERN_COLD int not_found(const char *name, size_t len, int code)
     return err_set(code, "variable TERN_TRANSPORTS: %s", err_words());
 }
 
-static int open_named(const char *name, size_t len)
+/* "NAME" or "NAME:DOMAIN", of len bytes. */
+static int open_named(const char *text, size_t len)
 {
     const struct tp_ops *ops;
-    int rc = tp_find(name, len, &ops);
-    if (rc) return not_found(name, len, rc);
-    if (dom_count == DOMS_MAX)
-        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names more than %d transports", DOMS_MAX);
-    return open_dom(ops);
+    char domain[TP_DOMAIN_NAME];
+    size_t name = min_size(strcspn(text, ":"), len);
+    int rc = tp_find(text, name, &ops);
+    if (rc) return not_found(text, name, rc);
+    if (name == len) return open_domains(ops, NULL);
+    if (len - name > sizeof domain)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS: '%.*s' is too long for the name of a domain", (int)(len - name - 1), text + name + 1);
+    snprintf(domain, sizeof domain, "%.*s", (int)(len - name - 1), text + name + 1);
+    return open_domains(ops, domain);
 }
 
+/* Calls `open` for what TERN_TRANSPORTS lists, "a,b,c:DOMAIN". */
 static int for_listed(const char *list, int (*open)(const char *name, size_t len))
 {
     while (*list) {
@@ -129,7 +175,6 @@ static int for_listed(const char *list, int (*open)(const char *name, size_t len
     return 0;
 }
 
-/* Opens what TERN_TRANSPORTS lists, "a,b,c". */
 static int open_listed(const char *list)
 {
     int rc = for_listed(list, open_named);
@@ -150,13 +195,21 @@ int wires_open(void)
     return rc;
 }
 
+static bool is_open_domain(const char *text, size_t len)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (strlen(dom_names[i]) == len && !memcmp(dom_names[i], text, len)) return true;
+    return false;
+}
+
 /* What cannot be found any more was not found at the start. */
-static int open_missing(const char *name, size_t len)
+static int open_missing(const char *text, size_t len)
 {
     const struct tp_ops *ops;
-    bool open = tp_find(name, len, &ops);
-    for (int i = 0; i < dom_count; i++) open |= doms[i].ops == ops;
-    return open || dom_count == DOMS_MAX ? 0 : open_dom(ops);
+    size_t name = min_size(strcspn(text, ":"), len);
+    if (tp_find(text, name, &ops) || dom_count == DOMS_MAX) return 0;
+    bool open = name == len ? is_open(ops) : is_open_domain(text, len);
+    return open ? 0 : open_named(text, len);
 }
 
 /* Those that are open already. */
@@ -206,7 +259,7 @@ void wires_ep_close(struct tp_ep *ep)
 {
     remote_forget(container_of(ep, struct peer, ep));
     for (int d = 0; d < dom_count; d++)
-        if (doms[d].ops == ep->ops) {
+        if (doms[d].ops == ep->ops && (!ep->dom || ep->dom == doms[d].dom)) {
             doms[d].ops->ep_close(doms[d].dom, ep);
             return;
         }
@@ -260,8 +313,8 @@ int wires_cards(uint8_t *card, size_t n, size_t cap)
     memcpy(card + n, &messages, sizeof messages);
     n += sizeof messages;
     for (int i = 0; i < dom_count; i++) {
-        n = put_name(card, n, cap, doms[i].ops->name, 0);
-        if (!n) return no_room(doms[i].ops->name);
+        n = put_name(card, n, cap, doms[i].name, 0);
+        if (!n) return no_room(doms[i].name);
         int len = doms[i].ops->card(doms[i].dom, card + n, min_size(cap - n - 1, 255));
         if (len < 0) return len;
         card[n - 1] = (uint8_t)len;
@@ -278,31 +331,60 @@ bool wires_same_messages(const uint8_t *card, size_t n)
     return theirs && len == sizeof messages && !memcmp(theirs, &messages, len);
 }
 
+/* A part of a card, its name not ended by a zero. */
+struct part {
+    const char *name;
+    const uint8_t *card;
+    size_t name_len, n;
+};
+
+/* The part at byte *i, which moves on to the next. False: there is none, or the card is cut short. */
+static bool next_part(const uint8_t *card, size_t n, size_t *i, struct part *p)
+{
+    if (*i >= n || !card[*i]) return false;
+    size_t at = *i + 1 + card[*i];
+    if (at >= n || at + 1 + card[at] > n) return false;
+    *p = (struct part){(const char *)card + *i + 1, card + at + 1, card[*i], card[at]};
+    *i = at + 1 + card[at];
+    return true;
+}
+
 const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, size_t *len)
 {
-    size_t want = strlen(name), i = 0;
-    while (i < n && card[i]) {
-        size_t name_len = card[i], at = i + 1 + name_len;
-        if (at >= n || at + 1 + card[at] > n) return NULL;
-        if (name_len == want && !memcmp(card + i + 1, name, want)) {
-            *len = card[at];
-            return card + at + 1;
-        }
-        i = at + 1 + card[at];
+    struct part p;
+    for (size_t i = 0; next_part(card, n, &i, &p);) {
+        if (p.name_len != strlen(name) || memcmp(p.name, name, p.name_len)) continue;
+        *len = p.n;
+        return p.card;
     }
     return NULL;
 }
 
-const struct wire *wires_best(const uint8_t *card, size_t n)
+/* Is it the card of this transport, or of one of its domains? */
+static bool is_of(const struct part *p, const struct tp_ops *ops)
 {
-    struct wire *best = NULL;
-    for (int i = 0; i < dom_count; i++) {
-        size_t len;
-        const uint8_t *part = wires_card_part(card, n, doms[i].ops->name, &len);
-        bool dearer = best && doms[i].ops->cost.latency_ns >= best->ops->cost.latency_ns;
-        if (part && !dearer && doms[i].ops->reach(doms[i].dom, part, len)) best = &doms[i];
+    size_t len = strlen(ops->name);
+    return p->name_len >= len && !memcmp(p->name, ops->name, len) && (p->name_len == len || p->name[len] == ':');
+}
+
+/* Takes this way if it is the best so far. */
+static void compare(const struct wire *w, const struct part *p, struct wire_path *best)
+{
+    if (!w->ops->reach(w->dom, p->card, p->n)) return;
+    struct tp_cost cost = w->ops->cost;
+    if (w->ops->cost_to) w->ops->cost_to(w->dom, p->card, p->n, &cost);
+    if (!best->wire || cost.latency_ns < best->cost.latency_ns) *best = (struct wire_path){w, p->card, p->n, cost};
+}
+
+bool wires_best(const uint8_t *card, size_t n, struct wire_path *best)
+{
+    best->wire = NULL;
+    for (int d = 0; d < dom_count; d++) {
+        struct part p;
+        for (size_t i = 0; next_part(card, n, &i, &p);)
+            if (is_of(&p, doms[d].ops)) compare(&doms[d], &p, best);
     }
-    return best;
+    return best->wire;
 }
 
 /* ---- looking at all of them ---- */

@@ -6,7 +6,8 @@
  *
  * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
  *     | name length (1) | name | card length (1) | card | ... | 0 |
- * A part named "am" is no transport's: it is the number of the ids of messages (am.h).
+ * A transport with several domains has a part for each, "NAME:DOMAIN". TERN_TRANSPORTS opens all of them by NAME, and one
+ * by NAME:DOMAIN. A part named "am" is no transport's: it is the number of the ids of messages (am.h).
  *
  * Threads: under the lane's lock, but for wires_sleep.
  */
@@ -15,10 +16,19 @@
 
 #include "transport/transport.h"
 
-/* One that is open. */
+/* One that is open: a transport, or a domain of it. */
 struct wire {
     const struct tp_ops *ops;
     struct tp_dom *dom;
+    const char *name; /* on cards and in words: the transport, or "TRANSPORT:DOMAIN" */
+};
+
+/* A way to a process: a wire of this process, and the card of a wire of that one. */
+struct wire_path {
+    const struct wire *wire;
+    const uint8_t *card; /* a part of the process's card */
+    size_t n;
+    struct tp_cost cost; /* see tp_ops.cost_to */
 };
 
 int wires_open(void);
@@ -49,8 +59,9 @@ const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, 
 /* Has the process with this card the same ids of messages? */
 bool wires_same_messages(const uint8_t *card, size_t n);
 
-/* The one with the least latency to the process with this card, NULL if none reaches it. */
-const struct wire *wires_best(const uint8_t *card, size_t n);
+/* The one with the least latency to the process with this card: of each of our domains to each of its domains of the same
+ * transport. Of equal ones the first in the order of TERN_TRANSPORTS, here and then there. False: none reaches it. */
+bool wires_best(const uint8_t *card, size_t n, struct wire_path *);
 
 int wires_progress(int budget);      /* messages delivered */
 int wires_progress_cheap(int budget); /* the same without those that need system calls */

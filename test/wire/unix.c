@@ -8,9 +8,10 @@
  *
  *     | id 4 | bytes 4 | h0 8 | h1 8 | payload `bytes` |
  *
- * The first packet, with the id AM_PAD, says who sends: its index, and the name of its job. The last one in each
- * direction, AM_PAD as well, is the farewell; the end of a connection without one is a loss. A peer has ended when both
- * connections with it have.
+ * The first packet, with the id AM_PAD, says who sends: a struct proc_name. Of a process of a job that is not known here,
+ * or not yet, nothing more is read until it is. The last packet in each direction, AM_PAD as well, is the farewell; the
+ * end of a connection without one is a loss. A peer has ended when both connections with it have. One that is closed
+ * alone is told the farewell by the connection to it, or if there is none, by the one that it has made.
  */
 #include "base/err.h"
 #include "base/list.h"
@@ -54,6 +55,8 @@ struct end {
     struct side *side;
     int fd;
     bool wants_room;  /* epoll watches for it */
+    bool named;       /* it has said by whom it was made: */
+    struct proc_name name;
     bool reset;       /* the other side has closed with something of ours unread; what it sent before can be read */
 };
 
@@ -66,6 +69,7 @@ struct side {
     bool greeted;            /* `out` is connected, and has said who we are */
     bool ended, farewell;    /* of the connection that ended last: how */
     bool severed, reported;
+    bool opened, parted;     /* there is a way to it (ep_open); it is closed alone, and has been told so */
 };
 
 static struct {
@@ -74,8 +78,10 @@ static struct {
     struct end listener;
     int epoll;
     struct card card;
-    char *packet; /* room for one */
+    char *packet, *spare; /* room for one each; the spare takes the place of one that a handler keeps */
+    bool kept;
     bool severed; /* a side is, and its connections are to be closed */
+    uint32_t news; /* env->news when the strangers were looked at last */
 } dom;
 
 /* ---- ends ---- */
@@ -116,11 +122,18 @@ static void bury(void)
     for (struct link *l; (l = list_pop(&dom.dead));) free(container_of(l, struct end, link));
 }
 
-static struct side *side_of(struct peer *p)
+static struct side *find_side(const struct peer *p)
 {
     list_each(l, next, &dom.sides)
         if (container_of(l, struct side, link)->peer == p) return container_of(l, struct side, link);
-    struct side *s = calloc(1, sizeof *s);
+    return NULL;
+}
+
+static struct side *side_of(struct peer *p)
+{
+    struct side *s = find_side(p);
+    if (s) return s;
+    s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->peer = p;
     list_push(&dom.sides, &s->link);
@@ -159,7 +172,7 @@ static socklen_t address(struct sockaddr_un *a, uint64_t name)
 
 static int gone(const struct side *s)
 {
-    return dom.env->err_set(TERN_ERR_PEER, "unix: rank %u %s", dom.env->index_of(s->peer),
+    return dom.env->err_set(TERN_ERR_PEER, "unix: %s %s", dom.env->name_of(s->peer),
                             s->severed ? "was given up" : s->farewell ? "has left" : "is gone: its connection broke");
 }
 
@@ -170,9 +183,9 @@ static int greet(struct side *s)
     socklen_t n = address(&a, s->name);
     if (connect(s->out->fd, (struct sockaddr *)&a, n)) {
         if (errno == EAGAIN || errno == EINTR) return TERN_AGAIN;
-        return dom.env->err_sys("unix: cannot connect to rank %u", dom.env->index_of(s->peer));
+        return dom.env->err_sys("unix: cannot connect to %s", dom.env->name_of(s->peer));
     }
-    int err = put(s->out->fd, AM_PAD, NOTE_HELLO, dom.env->index, dom.env->job, strlen(dom.env->job));
+    int err = put(s->out->fd, AM_PAD, NOTE_HELLO, 0, &dom.env->self, sizeof dom.env->self);
     if (err) return gone(s);
     s->greeted = true;
     watch(s->out, EPOLL_CTL_MOD, EPOLLIN);
@@ -203,7 +216,7 @@ static int unix_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s && fd >= 0) s->out = end_new(fd, s);
     if (!s || !s->out) {
-        int rc = dom.env->err_sys("unix: no connection to rank %u", dom.env->index_of(peer));
+        int rc = dom.env->err_sys("unix: no connection to %s", dom.env->name_of(peer));
         if (fd >= 0) close(fd);
         return rc;
     }
@@ -215,16 +228,29 @@ static int unix_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
         end_close(s->out);
         return rc;
     }
-    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST};
+    s->opened = true;
+    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST, .caps = TP_CAP_KEEP};
     return 0;
+}
+
+static void side_free(struct side *s)
+{
+    end_close(s->out);
+    end_close(s->in);
+    list_remove(&s->link);
+    free(s);
 }
 
 static void unix_ep_close(struct tp_dom *d, struct tp_ep *ep)
 {
     struct side *s = ep->priv;
     (void)d;
-    say_farewell(s->greeted ? s->out : NULL);
-    end_close(s->out);
+    if (s->parted) {
+        side_free(s);
+    } else {
+        say_farewell(s->greeted ? s->out : NULL);
+        end_close(s->out);
+    }
     ep->ops = NULL;
 }
 
@@ -248,18 +274,26 @@ static void end_of(struct end *e, bool farewell)
     end_close(e);
 }
 
-/* Who has connected? */
-static bool introduce(struct end *e, const struct head *h, const char *text)
+/* Whoever has named itself is let in if it is known: 1. 0: not yet; -1: it is not wanted. */
+static int admit(struct end *e)
 {
-    size_t n = strlen(dom.env->job);
-    bool ours = h->id == AM_PAD && h->h0 == NOTE_HELLO && h->bytes == n && !memcmp(text, dom.env->job, n);
-    struct peer *p = ours && h->h1 < UINT32_MAX ? dom.env->peer_of((uint32_t)h->h1) : NULL;
+    struct peer *p = dom.env->peer_of(&e->name);
     struct side *s = p ? side_of(p) : NULL;
-    if (!s || s->in || s->reported) return false;
+    if (!p) return watch(e, EPOLL_CTL_MOD, 0) ? 0 : -1;
+    if (!s || s->in || s->reported || !watch(e, EPOLL_CTL_MOD, EPOLLIN)) return -1;
     list_remove(&e->link);
     e->side = s;
     s->in = e;
-    return true;
+    return 1;
+}
+
+/* Who has connected? As admit. */
+static int introduce(struct end *e, const struct head *h, const char *text)
+{
+    if (h->id != AM_PAD || h->h0 != NOTE_HELLO || h->bytes != sizeof e->name) return -1;
+    memcpy(&e->name, text, sizeof e->name);
+    e->named = true;
+    return admit(e);
 }
 
 /* One packet: 1 if it was a message, 0 if it was not, -1 if there is none any more. */
@@ -274,21 +308,52 @@ static int take(struct end *e)
     }
     if (k > 0) memcpy(&h, dom.packet, sizeof h);
     bool whole = k >= (ssize_t)sizeof h && h.bytes <= MOST && (size_t)k == sizeof h + h.bytes;
-    if (whole && !e->side && introduce(e, &h, dom.packet + sizeof h)) return 0;
+    if (whole && !e->side && introduce(e, &h, dom.packet + sizeof h) >= 0) return 0;
     bool farewell = whole && h.id == AM_PAD && h.h0 == NOTE_FAREWELL;
     if (!whole || !e->side || farewell || e->side->in != e || h.id >= TP_AM_MAX || !dom.env->handlers[h.id]) {
         end_of(e, farewell);
         return -1;
     }
     dom.env->handlers[h.id](e->side->peer, h.h0, h.h1, dom.packet + sizeof h, h.bytes);
+    if (dom.kept) {
+        dom.packet = dom.spare;
+        dom.spare = NULL;
+        dom.kept = false;
+    }
     return 1;
+}
+
+static void end_keep(struct tp_kept *k) { free(k->held); }
+
+/* The packet is the handler's, and the next one is read into another. */
+static int unix_keep(struct tp_dom *d, const void *data, size_t n, enum tp_keep_time time, struct tp_kept *k)
+{
+    uintptr_t at = (uintptr_t)data, packet = (uintptr_t)dom.packet;
+    (void)d, (void)time;
+    if (dom.kept || at < packet || at + n > packet + sizeof(struct head) + MOST) return TERN_AGAIN;
+    if (!dom.spare) dom.spare = malloc(sizeof(struct head) + MOST);
+    if (!dom.spare) return TERN_AGAIN;
+    dom.kept = true;
+    k->held = dom.packet;
+    k->end = end_keep;
+    return 0;
 }
 
 static int take_all(struct end *e, int budget)
 {
     int n = 0, k = 0;
-    while (e->fd >= 0 && n < budget && !(e->side && e->side->severed) && (k = take(e)) >= 0) n += k;
+    while (e->fd >= 0 && n < budget && !(e->side ? e->side->severed : e->named) && (k = take(e)) >= 0) n += k;
     return n;
+}
+
+/* A job has become known: those that waited for it come in. */
+static void admit_strangers(void)
+{
+    dom.news = dom.env->news();
+    list_each(l, next, &dom.strangers) {
+        struct end *e = container_of(l, struct end, link);
+        if (e->named && admit(e) < 0) end_close(e);
+    }
 }
 
 static void accept_all(void)
@@ -313,6 +378,10 @@ static int event(struct end *e, uint32_t events, int budget)
     }
     if (e->side && e == e->side->out && !e->side->greeted) {
         greet(e->side); /* what it says of a failure, the next send says too */
+        return 0;
+    }
+    if (e->named && !e->side) { /* not watched: it is over, and nobody knows whose it was */
+        end_close(e);
         return 0;
     }
     if (events & EPOLLOUT && e->wants_room) {
@@ -341,7 +410,8 @@ static int report(int budget)
         say_farewell(s->out);
         s->reported = true;
         int code = gone(s);
-        if (s->farewell) dom.env->left(s->peer);
+        if (s->parted) {} /* it is known */
+        else if (s->farewell) dom.env->left(s->peer);
         else dom.env->lost(s->peer, code);
         end_close(s->out);
     }
@@ -353,10 +423,26 @@ static int unix_progress(struct tp_dom *d, int budget)
     struct epoll_event e[32];
     int n = 0, k = epoll_wait(dom.epoll, e, (int)ARRAY_LEN(e), 0);
     (void)d;
+    if (dom.news != dom.env->news()) admit_strangers();
     for (int i = 0; i < k; i++) n += event(e[i].data.ptr, e[i].events, budget - n);
     if (k > 0 || dom.severed) n += report(budget);
     bury();
     return n;
+}
+
+/* Both sides say farewell, and whoever has said its own and has seen the end of the other is done. Without a connection
+ * either way no word was said. */
+static int unix_part(struct tp_dom *d, struct peer *p)
+{
+    struct side *s = find_side(p);
+    (void)d;
+    if (!s) return 0;
+    if (!s->parted) say_farewell(s->out && s->greeted ? s->out : s->in);
+    s->parted = true;
+    if (!s->reported && s->out && !s->greeted) end_close(s->out);
+    if (!s->reported && (s->out || s->in)) return TERN_AGAIN;
+    if (!s->opened) side_free(s);
+    return 0;
 }
 
 /* ---- sleeping ---- */
@@ -375,7 +461,7 @@ static bool unix_idle(struct tp_dom *d, bool want_room)
         const struct side *s = container_of(l, struct side, link);
         if (want_room && s->out && !s->greeted) return false;
     }
-    return !dom.severed;
+    return !dom.severed && dom.news == dom.env->news();
 }
 
 /* ---- life ---- */
@@ -395,6 +481,7 @@ static void unix_close(struct tp_dom *d)
     if (dom.listener.fd >= 0) close(dom.listener.fd);
     if (dom.epoll >= 0) close(dom.epoll);
     free(dom.packet);
+    free(dom.spare);
 }
 
 /* Where abstract names are the same: the machine's network name space. */
@@ -404,8 +491,9 @@ static uint64_t place(void)
     return stat("/proc/self/ns/net", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static int unix_open(struct tp_dom **d, const struct tp_env *env)
+static int unix_open(struct tp_dom **d, const struct tp_env *env, const char *domain)
 {
+    (void)domain;
     struct sockaddr_un a;
     dom.env = env;
     dom.listener.fd = dom.epoll = -1;
@@ -455,8 +543,10 @@ static const struct tp_ops unix_ops = {
     .reach = unix_reach,
     .ep_open = unix_ep_open,
     .ep_close = unix_ep_close,
+    .part = unix_part,
     .am_short = unix_am_short,
     .sever = unix_sever,
+    .keep = unix_keep,
     .progress = unix_progress,
     .idle = unix_idle,
     .wait_fd = unix_wait_fd,

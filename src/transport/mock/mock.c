@@ -5,7 +5,8 @@
  * wire it refuses messages when its queue is full; a script (mock.h) makes it refuse,
  * fail and lack capabilities as well.
  *
- * TERN_TRANSPORTS=mock uses it for a process started alone.
+ * TERN_TRANSPORTS=mock uses it for a process started alone. TERN_MOCK_DOMAINS=2 gives it two domains, "a" and "b", with
+ * queues of their own.
  */
 #include "transport/mock/mock.h"
 #include "base/err.h"
@@ -15,6 +16,7 @@
 #include "transport/pieces.h"
 #include "transport/shared.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,43 +43,94 @@ struct mock_ep {
     bool lost; /* or severed: nothing comes or goes any more */
 };
 
-static struct {
+struct mock_dom {
     struct link eps;
+    uint32_t number;
+};
+
+static struct mock_dom doms[MOCK_DOMAINS];
+static const char *const dom_names[MOCK_DOMAINS] = {"a", "b"};
+
+/* Of all domains. */
+static struct {
     struct bell bell;
     uint64_t random;
     uint32_t sends; /* since the last refusal by again_every */
-} dom;
+    struct message *delivering; /* NULL: none, or its handler has kept it, and it may be gone */
+} mock;
 
-static int mock_open(struct tp_dom **dom_p, const struct tp_env *env)
+static _Atomic uint32_t kept; /* messages that are; relaxed: a number only */
+
+static struct mock_dom *dom_of(struct tp_dom *d) { return (struct mock_dom *)(void *)d; }
+
+static int mock_domains(const struct tp_env *env, char (*names)[TP_DOMAIN_NAME], int max)
 {
+    const char *wanted = env->variable("TERN_MOCK_DOMAINS");
+    int n = wanted ? atoi(wanted) : 0;
+    if (n < 0 || n > MOCK_DOMAINS || n > max)
+        return err_set(TERN_ERR_ARG, "variable TERN_MOCK_DOMAINS: %s is not between 0 and %d", wanted, MOCK_DOMAINS);
+    for (int i = 0; i < n; i++) memcpy(names[i], dom_names[i], strlen(dom_names[i]) + 1);
+    return n;
+}
+
+/* The first that opens opens what they share. */
+static int open_shared(void)
+{
+    if (shared_is_open()) return 0;
+    bell_open(&mock.bell, true);
+    mock.random = mock_script.seed;
+    mock.sends = 0;
+    return shared_open(NULL, 0, (uint64_t)1 << 20);
+}
+
+static int mock_open(struct tp_dom **dom_p, const struct tp_env *env, const char *domain)
+{
+    uint32_t number = 0;
     (void)env;
-    list_init(&dom.eps);
-    bell_open(&dom.bell, true);
-    dom.random = mock_script.seed;
-    dom.sends = 0;
-    int rc = shared_open(NULL, 0, (uint64_t)1 << 20);
-    if (!rc) *dom_p = (struct tp_dom *)(void *)&dom;
+    while (domain && number < MOCK_DOMAINS - 1 && strcmp(domain, dom_names[number])) number++;
+    struct mock_dom *d = &doms[number];
+    d->number = number;
+    list_init(&d->eps);
+    int rc = open_shared();
+    if (!rc) *dom_p = (struct tp_dom *)(void *)d;
     return rc;
 }
 
 static void mock_close(struct tp_dom *d) { (void)d; }
 
+struct mock_card {
+    struct proc_name name;
+    uint64_t domain;
+};
+
 static int mock_card(struct tp_dom *d, void *buf, size_t cap)
 {
-    (void)d;
+    struct mock_card c = {jobs_own_name(), dom_of(d)->number};
+    if (cap < sizeof c) return err_set(TERN_ERR_INTERN, "no room for the card of mock");
+    memcpy(buf, &c, sizeof c);
+    return (int)sizeof c;
+}
+
+static bool read_card(struct mock_card *c, const void *card, size_t n)
+{
     struct proc_name own = jobs_own_name();
-    if (cap < sizeof own) return err_set(TERN_ERR_INTERN, "no room for the card of mock");
-    memcpy(buf, &own, sizeof own);
-    return (int)sizeof own;
+    if (n != sizeof *c) return false;
+    memcpy(c, card, n);
+    return proc_name_same(&c->name, &own) && c->domain < MOCK_DOMAINS;
 }
 
 static bool mock_reach(struct tp_dom *d, const void *card, size_t n)
 {
+    struct mock_card c;
     (void)d;
-    struct proc_name name, own = jobs_own_name();
-    if (n != sizeof name) return false;
-    memcpy(&name, card, sizeof name);
-    return proc_name_same(&name, &own);
+    return read_card(&c, card, n);
+}
+
+static void mock_cost_to(struct tp_dom *d, const void *card, size_t n, struct tp_cost *cost)
+{
+    struct mock_card c;
+    uint32_t ns = read_card(&c, card, n) ? mock_script.latency_ns[dom_of(d)->number][c.domain] : 0;
+    if (ns) cost->latency_ns = ns;
 }
 
 /* ---- messages ---- */
@@ -85,7 +138,7 @@ static bool mock_reach(struct tp_dom *d, const void *card, size_t n)
 /* The next of a sequence of random numbers (splitmix64). */
 static uint64_t next_random(void)
 {
-    uint64_t z = dom.random += 0x9e3779b97f4a7c15u;
+    uint64_t z = mock.random += 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
@@ -106,8 +159,8 @@ static int refuse(const struct mock_ep *e)
     if (e->lost) return gone();
     if (due(&mock_script.fail_send)) return err_set(mock_script.error, "mock: sending fails");
     bool again = e->queued >= mock_script.room;
-    if (mock_script.again_every && ++dom.sends >= mock_script.again_every) {
-        dom.sends = 0;
+    if (mock_script.again_every && ++mock.sends >= mock_script.again_every) {
+        mock.sends = 0;
         again = true;
     }
     if (mock_script.again_percent && next_random() % 100 < mock_script.again_percent) again = true;
@@ -134,7 +187,7 @@ static struct message *append(struct mock_ep *e, unsigned id, uint64_t h0, uint6
     list_push(&e->queue, &m->link);
     e->queued++;
     mock_count.sent[id]++;
-    bell_check(&dom.bell, true);
+    bell_check(&mock.bell, true);
     return m;
 }
 
@@ -243,20 +296,44 @@ static int deliver(struct mock_ep *e)
     if (m->sink) memcpy(m->sink, m->from, m->n);
     take(e, m); /* a handler may send, but not see this one */
     mock_count.delivered++;
+    mock.delivering = m;
     tp_handlers[m->id](e->peer, m->h0, m->h1, m->sink ? m->sink : m->from, m->n);
-    drop(m, 0);
+    if (mock.delivering) drop(m, 0);
+    mock.delivering = NULL;
     return 1;
+}
+
+static void mock_end_keep(struct tp_kept *k)
+{
+    free(k->held);
+    atomic_fetch_sub_explicit(&kept, 1, memory_order_relaxed);
+}
+
+/* Only what lies in the message: a sink is the receiver's, and memory that was sent from is the sender's. */
+static int mock_keep(struct tp_dom *d, const void *data, size_t n, enum tp_keep_time time, struct tp_kept *k)
+{
+    struct message *m = mock.delivering;
+    uintptr_t at = (uintptr_t)data, own = m ? (uintptr_t)m->data : 0;
+    (void)d, (void)time;
+    if (!m || m->from != m->data || at < own || at + n > own + m->n) return TERN_AGAIN;
+    if (atomic_load_explicit(&kept, memory_order_relaxed) >= mock_script.keep) return TERN_AGAIN;
+    atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
+    mock_count.kept++;
+    mock.delivering = NULL;
+    k->held = m;
+    k->end = mock_end_keep;
+    return 0;
 }
 
 /* In turn from each endpoint, so that the order between two of them is as little to be relied upon as on a wire. */
 static int mock_progress(struct tp_dom *d, int budget)
 {
-    (void)d;
+    struct link *eps = &dom_of(d)->eps;
     int n = 0, round = 1;
     if (mock_script.deliver && (uint32_t)budget > mock_script.deliver) budget = (int)mock_script.deliver;
     while (round && n < budget) {
         round = 0;
-        list_each(l, next, &dom.eps)
+        list_each(l, next, eps)
             if (n + round < budget) round += deliver(container_of(l, struct mock_ep, in_all));
         n += round;
     }
@@ -267,14 +344,15 @@ static int mock_progress(struct tp_dom *d, int budget)
 
 static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
 {
-    (void)d, (void)card, (void)n;
+    (void)card, (void)n;
     struct mock_ep *e = malloc(sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
     list_init(&e->queue);
     e->queued = 0;
     e->peer = peer;
     e->lost = false;
-    list_push(&dom.eps, &e->in_all);
+    list_push(&dom_of(d)->eps, &e->in_all);
+    ep->dom = d;
     ep->ops = &tp_mock;
     ep->am_short = mock_am_short;
     ep->priv = e;
@@ -339,7 +417,7 @@ static void mock_nudge(struct tp_ep *ep)
 {
     (void)ep;
     mock_count.nudges++;
-    bell_check(&dom.bell, true);
+    bell_check(&mock.bell, true);
 }
 
 /* ---- sleeping ---- */
@@ -354,14 +432,13 @@ static void mock_cores(struct tp_dom *d, bool gates, cpu_set_t *cores)
 static struct bell *mock_bell(struct tp_dom *d)
 {
     (void)d;
-    return &dom.bell;
+    return &mock.bell;
 }
 
 /* Who waits for room must try again: queues empty only by progress in this very process. */
 static bool mock_idle(struct tp_dom *d, bool want_room)
 {
-    (void)d;
-    list_each(l, next, &dom.eps)
+    list_each(l, next, &dom_of(d)->eps)
         if (container_of(l, struct mock_ep, in_all)->queued) return false;
     return !want_room;
 }
@@ -370,10 +447,12 @@ const struct tp_ops tp_mock = {
     .name = "mock",
     .cost = {.locality = TP_PROCESS, .latency_ns = 50, .send_ns = 50, .poll_ns = 40, .mb_per_s = 10000,
              .eager_max = 32 << 10, .eager_variable = "TERN_EAGER_SHM"},
+    .domains = mock_domains,
     .open = mock_open,
     .close = mock_close,
     .card = mock_card,
     .reach = mock_reach,
+    .cost_to = mock_cost_to,
     .ep_open = mock_ep_open,
     .ep_close = mock_ep_close,
     .am_short = mock_am_short,
@@ -384,6 +463,7 @@ const struct tp_ops tp_mock = {
     .put = mock_put,
     .map = mock_map,
     .window = mock_window,
+    .keep = mock_keep,
     .nudge = mock_nudge,
     .progress = mock_progress,
     .cores = mock_cores,

@@ -11,9 +11,9 @@
 
 #include <string.h>
 
-static int self_open(struct tp_dom **dom, const struct tp_env *env)
+static int self_open(struct tp_dom **dom, const struct tp_env *env, const char *domain)
 {
-    (void)env;
+    (void)env, (void)domain;
     static char none;
     *dom = (struct tp_dom *)(void *)&none; /* no state */
     return 0;

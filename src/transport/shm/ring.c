@@ -8,6 +8,8 @@
  * back, wakes it. That handshake is the doorbell's (sleep.h): the sender's full
  * barrier is in bell_announce before it sleeps, the receiver's is a fence if the
  * sender asked for one.
+ *
+ * While records of a ring are kept (kept.c), `given` stays behind them.
  */
 #include "transport/shm/shm.h"
 #include "base/err.h"
@@ -161,19 +163,26 @@ static TERN_COLD void unblock(const struct shm_rx *r)
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
-static void give_back(struct shm_rx *r)
+void shm_give_back(struct shm_rx *r, uint32_t head)
 {
     /* release: the line starts are zeroed before the sender may write there again */
-    atomic_store_explicit(&r->box->head, r->head, memory_order_release);
-    r->given = r->head;
+    atomic_store_explicit(&r->box->head, head, memory_order_release);
+    r->given = head;
     if (r->box->fenced) atomic_thread_fence(memory_order_seq_cst); /* pairs with bell_announce of the sender */
     if (unlikely(atomic_load_explicit(&r->box->blocked, memory_order_relaxed))) unblock(r);
 }
+
+static void give_back(struct shm_rx *r) { shm_give_back(r, r->head); }
 
 static inline void zero_lines(char *at, uint32_t bytes)
 {
     for (uint32_t i = 0; i < bytes; i += CACHE_LINE)
         atomic_store_explicit((_Atomic uint64_t *)(at + i), 0, memory_order_relaxed); /* ordered by give_back */
+}
+
+void shm_zero_record(const struct shm_rx *r, uint32_t head, uint32_t bytes)
+{
+    zero_lines(r->ring + (head & shm_dom.mask), bytes);
 }
 
 /* Who wrote a record; NULL: the box is not to be read now, or (common ring) the record is nobody's. */
@@ -189,6 +198,10 @@ static TERN_COLD struct peer *sender_of(struct shm_rx *r, uint64_t word)
 
 static inline void consume(struct shm_rx *r, char *at, uint32_t need)
 {
+    if (unlikely(r->keeps)) {
+        shm_kept_consume(r, need);
+        return;
+    }
     zero_lines(at, need);
     r->head += need;
     if (r->head - r->given > shm_dom.mask / 2) give_back(r);
@@ -226,7 +239,7 @@ static int poll_box(struct shm_rx *r, int budget)
         n++;
         consume(r, at, need);
     }
-    if (n && r->given != r->head) give_back(r);
+    if (n && r->given != r->head && likely(!r->keeps)) give_back(r);
     return n;
 }
 
@@ -270,6 +283,7 @@ int shm_progress(struct tp_dom *dom, int budget)
     (void)dom;
     uint32_t boxes = boxes_in_use();
     int n = 0;
+    if (unlikely(shm_dom.keeps)) shm_kept_look();
     for (uint32_t i = 0; i < boxes; i++) n += poll_box(&shm_dom.rx[i], budget);
     if (unlikely(boxes > shm_dom.boxes)) look_at_lock(&shm_dom.rx[shm_dom.boxes]);
     return n;
@@ -284,6 +298,7 @@ bool shm_idle(struct tp_dom *dom, bool want_room)
         struct shm_rx *r = &shm_dom.rx[i];
         _Atomic uint64_t *word = (_Atomic uint64_t *)(r->ring + (r->head & shm_dom.mask));
         if (atomic_load_explicit(word, memory_order_acquire) && r->unknown != jobs_news()) return false;
+        if (unlikely(r->keeps) && shm_kept_waits(r)) return false;
     }
     if (!want_room) return true;
     list_each(l, next, &shm_dom.eps) {

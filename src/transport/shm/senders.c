@@ -137,6 +137,7 @@ static void reset_ring(uint32_t box)
     r->head = r->given = 0;
     r->peer = NULL;
     r->unknown = 0;
+    r->ends = false;
     r->box->fenced = 0;
     atomic_store_explicit(&r->box->blocked, 0, memory_order_relaxed);
     atomic_store_explicit(&r->box->head, 0, memory_order_relaxed); /* the state passes it on */
@@ -147,19 +148,25 @@ void shm_sender_free(uint32_t entry)
 {
     struct shm_segment *s = shm_dom.segment;
     if (entry >= entries_in_use()) return;
+    if (entry < shm_dom.boxes && shm_dom.rx[entry].keeps) {
+        shm_dom.rx[entry].ends = true; /* kept.c comes back to it */
+        return;
+    }
     if (entry < shm_dom.boxes) reset_ring(entry);
     /* release: who takes the entry next finds the ring empty */
     atomic_store_explicit(&shm_sender_at(s, entry)->state, SHM_FREE, memory_order_release);
     atomic_fetch_add_explicit(&s->freed, 1, memory_order_relaxed);
 }
 
-/* What a process that has died has left in a ring of its own will not be read. */
-static void free_of_dead(uint32_t entry)
+/* What a process that has died has left in a ring of its own will not be read. False: some of it is kept. */
+static bool free_of_dead(uint32_t entry)
 {
     struct shm_rx *r = &shm_dom.rx[entry];
+    if (entry < shm_dom.boxes && r->keeps) return false;
     for (uint32_t i = 0; entry < shm_dom.boxes && i <= shm_dom.mask; i += CACHE_LINE)
         atomic_store_explicit((_Atomic uint64_t *)(r->ring + i), 0, memory_order_relaxed);
     shm_sender_free(entry);
+    return true;
 }
 
 static bool sender_has_ended(const struct shm_sender *at)
@@ -195,7 +202,7 @@ static bool has_parted(const struct peer *p, const struct proc_name *name)
         struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
         if (!is_held(at) || !proc_name_same(&at->name, name)) continue;
         if (holds_lock(i)) parted = false; /* it may hold it for ever: see take_lock_back */
-        else if (sender_has_ended(at)) free_of_dead(i);
+        else if (sender_has_ended(at)) parted &= free_of_dead(i);
         else if (p->lost) bar(at, i);
         else parted = false;
     }

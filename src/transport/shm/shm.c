@@ -62,14 +62,15 @@ static void shm_close(struct tp_dom *dom)
     if (shm_dom.segment) {
         atomic_store_explicit(&shm_dom.segment->left, 1, memory_order_release); /* pairs with the acquire in shm_left */
     }
+    shm_kept_close();
     shm_memory_close();
     free(shm_dom.rx);
     shm_dom = (struct shm_dom){.fd = -1};
 }
 
-static int shm_open_dom(struct tp_dom **dom, const struct tp_env *env)
+static int shm_open_dom(struct tp_dom **dom, const struct tp_env *env, const char *domain)
 {
-    (void)env;
+    (void)env, (void)domain;
     list_init(&shm_dom.eps);
     int rc = shm_memory_open();
     if (!rc) rc = make_rx();
@@ -145,7 +146,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     ep->am_short = e->common ? shm_am_common : shm_am_short;
     ep->priv = e;
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
-    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_REMOTE | (e->common ? 0 : TP_CAP_BCOPY);
+    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_REMOTE | TP_CAP_KEEP | (e->common ? 0 : TP_CAP_BCOPY);
     connect_cma(ep, &c);
     return 0;
 }
@@ -228,6 +229,7 @@ const struct tp_ops tp_shm = {
     .map = shm_map,
     .window = shm_window,
     .remote = &shm_remote,
+    .keep = shm_keep,
     .nudge = shm_nudge,
     .left = shm_left,
     .helped = shm_helped,

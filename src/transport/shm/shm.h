@@ -1,7 +1,7 @@
 /*
  * shm.h - what the parts of the shared-memory transport share: shm.c (life and
  * wire-up), memory.c (where segments lie), senders.c (who they are), ring.c
- * (messages), cma.c (single copies between processes), window.c (arenas of
+ * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), window.c (arenas of
  * peers), keys.c (registered memory).
  */
 #ifndef TERN_TRANSPORT_SHM_H
@@ -60,6 +60,10 @@ struct shm_rx {
     struct shm_box *box;
     struct peer *peer; /* the sender, NULL until its first record */
     uint32_t unknown;  /* the sender's job was not known when jobs_news was this */
+    uint32_t keeps;       /* records that are kept (kept.c): the head given back is not beyond the first */
+    struct link kept;     /* struct shm_kept, in the order of the ring; while `keeps` */
+    uint32_t kept_bytes;
+    bool ends;            /* its entry is to be free when nothing is kept */
 };
 
 struct shm_dom {
@@ -71,6 +75,7 @@ struct shm_dom {
     struct shm_rx *rx; /* boxes + 1 */
     uint32_t boxes, senders; /* as in the segment, which others can write to */
     uint32_t leaving;
+    uint32_t keeps; /* of all boxes */
     uint32_t asked, news; /* when shm_senders_admit looked last: shm_segment.asked, jobs_news */
     struct link eps;
 };
@@ -129,6 +134,16 @@ int shm_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_
 int shm_progress(struct tp_dom *, int budget);
 bool shm_idle(struct tp_dom *, bool want_room);
 void shm_trim(struct tp_dom *);
+
+/* ---- ring.c and kept.c ---- */
+
+int shm_keep(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, struct tp_kept *);
+void shm_give_back(struct shm_rx *, uint32_t head); /* tells the sender that it may write up to a ring's length behind `head` */
+void shm_zero_record(const struct shm_rx *, uint32_t head, uint32_t bytes); /* the starts of its lines */
+void shm_kept_consume(struct shm_rx *, uint32_t need) TERN_COLD; /* the record at head, in a ring of which some are kept */
+void shm_kept_look(void) TERN_COLD;      /* gives back what has been released */
+bool shm_kept_waits(const struct shm_rx *) TERN_COLD; /* would shm_kept_look find something? */
+void shm_kept_close(void);               /* the rings are unmapped next */
 
 int shm_get(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
 int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);

@@ -8,6 +8,8 @@
  * there directly. When the budget ends first, the rest stays in the stage ("held") and
  * is delivered before anything else is read.
  *
+ * A stage of which a handler keeps bytes is replaced before the next read (stage.c).
+ *
  * Frames begin at multiples of 8 in the stage, so that payloads are aligned.
  */
 #include "base/err.h"
@@ -89,8 +91,11 @@ static int end_long(struct tcp_ep *e)
     bool own = in->own;
     in->to = in->base = NULL;
     in->skip = (uint8_t)(-in->frame.bytes & 7);
+    tcp_dom.own = own ? base : NULL;
+    tcp_dom.own_end = own ? base + in->frame.bytes : NULL;
     int n = deliver(e, &in->frame, base);
-    if (own) free(base);
+    free(tcp_dom.own);
+    tcp_dom.own = tcp_dom.own_end = NULL;
     return n;
 }
 
@@ -177,6 +182,7 @@ static int take_long(struct tcp_ep *e, uint32_t at, size_t n, int budget)
 static uint32_t stage_place(struct tcp_ep *e)
 {
     uint32_t skip = e->in.to ? -e->in.frame.bytes & 7 : e->in.skip, have = e->in.have;
+    tcp_stage_renew();
     if (have) memcpy(tcp_dom.stage, e->in.head, have);
     return have ? have : -skip & 7;
 }

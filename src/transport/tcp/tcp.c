@@ -246,6 +246,16 @@ static bool tcp_reach(struct tp_dom *dom, const void *card, size_t n)
     return tcp_card_read(&c, card, n) && tcp_card_usable(&tcp_dom, &c);
 }
 
+/* The figures of tp_tcp are those within a host. */
+static void tcp_cost_to(struct tp_dom *dom, const void *card, size_t n, struct tp_cost *cost)
+{
+    (void)dom;
+    struct tcp_card c;
+    if (!tcp_card_read(&c, card, n) || !strcmp(c.host, tcp_dom.host)) return;
+    cost->latency_ns = 25000;
+    cost->mb_per_s = 1100;
+}
+
 struct tcp_ep *tcp_ep_fill(struct peer *peer, struct tp_ep *ep)
 {
     struct tcp_ep *e = tcp_ep_new(peer);
@@ -254,7 +264,7 @@ struct tcp_ep *tcp_ep_fill(struct peer *peer, struct tp_ep *ep)
     ep->am_short = tcp_am_short;
     ep->priv = e;
     ep->max_short = TCP_SHORT;
-    ep->caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+    ep->caps = TP_CAP_BCOPY | TP_CAP_ZCOPY | TP_CAP_KEEP;
     return e;
 }
 
@@ -385,7 +395,8 @@ static void tcp_close(struct tp_dom *dom)
     close_fd(&d->timer);
     close_fd(&d->reserve);
     while (d->spares) free(d->spare[--d->spares]);
-    free(d->stage);
+    tcp_stage_unref(d->stage);
+    tcp_stage_unref(d->stage_spare);
     tcp_seal_close(d);
     explicit_bzero(d, sizeof *d);
     d->epoll = d->timer = d->reserve = -1;
@@ -413,12 +424,13 @@ static int open_descriptors(struct tcp_dom *d)
     d->timer_src = (struct tcp_source){d->timer, TCP_TIMER, TCP_UNWATCHED};
     if (d->epoll < 0 || d->timer < 0 || !tcp_reserve()) return err_sys("tcp cannot be opened");
     if (!tcp_watch(&d->timer_src, EPOLLIN)) return TERN_ERR_SYSTEM;
-    d->stage = aligned_alloc(4096, TCP_STAGE_BYTES);
+    d->stage = tcp_stage_new();
     return d->stage ? 0 : err_set(TERN_ERR_NOMEM, "no memory for tcp");
 }
 
-static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
+static int tcp_open(struct tp_dom **dom, const struct tp_env *env, const char *domain)
 {
+    (void)domain;
     struct tcp_dom *d = &tcp_dom;
     if (superfluous(env)) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
@@ -464,6 +476,7 @@ const struct tp_ops tp_tcp = {
     .card = tcp_card,
     .others = tcp_others,
     .reach = tcp_reach,
+    .cost_to = tcp_cost_to,
     .ep_open = tcp_ep_open,
     .ep_close = tcp_ep_close,
     .part = tcp_part,
@@ -471,6 +484,7 @@ const struct tp_ops tp_tcp = {
     .sever = tcp_sever,
     .am_bcopy = tcp_am_bcopy,
     .am_zcopy = tcp_am_zcopy,
+    .keep = tcp_keep,
     .progress = tcp_progress,
     .idle = tcp_idle,
     .wait_fd = tcp_wait_fd,

@@ -8,6 +8,7 @@
  *   conn.c    the life of an endpoint: adopted, left, lost
  *   out.c     sending: frames, what waits for room
  *   in.c      receiving: one read for headers and payloads
+ *   stage.c   what is read into, and stays where it is while a handler keeps it
  *   seal.c    both, of sealed connections: records (record.h) between frames and socket
  *
  * On the wire, after the handshake (base/handshake.h), each way:
@@ -189,7 +190,9 @@ struct tcp_dom {
     unsigned hot_count, turn, unsettled; /* unsettled: halves and connections that wait for room */
     struct tcp_ep *held; /* its bytes stage[held_at, held_end) are not delivered yet */
     uint32_t held_at, held_end;
-    char *stage;
+    char *stage;         /* what is read into (stage.c) */
+    char *stage_spare;   /* takes its place when a handler keeps bytes of it; NULL: none does */
+    char *own, *own_end; /* memory of the message that is being delivered; NULL: it has none, or its handler keeps it */
     uint8_t *sealed_out; /* a record being sealed: RECORD_WIRE bytes; as the next, only if `sealed` */
     uint8_t
         *sealed_in; /* sealed_in[sealed_at, sealed_end): records that have come and are not open yet, those of `held` */
@@ -291,6 +294,13 @@ void tcp_seal_end(struct tcp_ep *);
 bool tcp_seal_flush(struct tcp_ep *); /* true while the socket takes all that it is given */
 int tcp_seal_recv(struct tcp_ep *, int budget);
 int tcp_seal_deliver(struct tcp_ep *, int budget); /* what lies in sealed_in */
+
+/* ---- stage.c ---- */
+
+char *tcp_stage_new(void);    /* TCP_STAGE_BYTES at the start of a page; NULL: no memory */
+void tcp_stage_unref(char *); /* NULL: nothing */
+void tcp_stage_renew(void);   /* nothing in the stage is needed: another one, if bytes of this one are kept */
+int tcp_keep(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, struct tp_kept *);
 
 /* ---- in.c ---- */
 

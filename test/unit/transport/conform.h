@@ -18,6 +18,11 @@ extern uint64_t conform_seed; /* the same in all processes */
 struct peer *conform_other(void); /* the other process, or this one where there is no other */
 void conform_meet(void);          /* as party_meet; what was sent before goes its way meanwhile */
 
+/* conform_keep.c: cases. */
+bool kept_bytes_stay(void);
+bool kept_for_long_stops_nobody(void);
+bool release_wakes(void);
+
 /* conform_remote.c: cases. Each is run by all processes of a party. */
 bool remote_model(void);
 bool remote_rights_and_ranges(void);

@@ -101,9 +101,10 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
     PARTY_CHECK(!(ep->caps & TP_CAP_WINDOW) || o->window);
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY | TP_CAP_REMOTE)));
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY | TP_CAP_REMOTE | TP_CAP_KEEP)));
     PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
     PARTY_CHECK(!(ep->caps & TP_CAP_REMOTE) == !o->remote);
+    PARTY_CHECK(!(ep->caps & TP_CAP_KEEP) == !o->keep);
     PARTY_CHECK(ep->max_short >= 64);
     PARTY_CHECK(!o->helped || !o->helped(&other()->ep)); /* nobody has a helper here */
     PARTY_CHECK(!(o->bell || o->wait_fd) == !o->idle); /* who can wake a sleeper can tell whether to sleep */
@@ -119,7 +120,7 @@ static bool foreign_cards(void)
     unsigned char card[512];
     PARTY_CHECK(open_wire());
     const struct tp_ops *o = other()->ep.ops;
-    struct tp_dom *dom = NULL; /* none of them looks at it */
+    struct tp_dom *dom = wires_at(0)->dom;
     int n = o->card(dom, card, sizeof card);
     PARTY_CHECK(n > 0);
     PARTY_CHECK(o->reach(dom, card, (size_t)n));
@@ -465,6 +466,9 @@ CASE(get_and_put)
 CASE(mapped_memory)
 CASE(leave_taking)
 CASE(sudden_death)
+CASE(kept_bytes_stay)
+CASE(kept_for_long_stops_nobody)
+CASE(release_wakes)
 CASE(remote_model)
 CASE(remote_rights_and_ranges)
 CASE(remote_deregistered)
@@ -480,6 +484,8 @@ int main(void)
         cmocka_unit_test(test_budget),            cmocka_unit_test(test_get_and_put),   cmocka_unit_test(test_mapped_memory),
         cmocka_unit_test(test_from_memory_to_memory), cmocka_unit_test(test_leave_taking),
         cmocka_unit_test(test_sudden_death),
+        cmocka_unit_test(test_kept_bytes_stay),   cmocka_unit_test(test_kept_for_long_stops_nobody),
+        cmocka_unit_test(test_release_wakes),
         cmocka_unit_test(test_remote_model),      cmocka_unit_test(test_remote_rights_and_ranges),
         cmocka_unit_test(test_remote_deregistered), cmocka_unit_test(test_remote_peer_ends),
         cmocka_unit_test(test_remote_memory_grows), cmocka_unit_test(test_remote_many_origins),

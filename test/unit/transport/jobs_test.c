@@ -111,6 +111,8 @@ static void messages_go_both_ways(void **state)
     unsetenv("TERN_SHM_BOXES");
     wires = "self,tcp";
     assert_true(party_run_two(sizes, both_ways));
+    wires = "self,unix";
+    assert_true(party_run_two(sizes, both_ways));
 }
 
 static void messages_are_sealed(void **state)
@@ -161,6 +163,8 @@ static void the_unknown_wait(void **state)
     assert_true(party_run_two(sizes, early));
     unsetenv("TERN_SHM_BOXES");
     wires = "self,tcp";
+    assert_true(party_run_two(sizes, early));
+    wires = "self,unix";
     assert_true(party_run_two(sizes, early));
 }
 
@@ -358,6 +362,7 @@ static void cycles_leave_nothing(void **state)
         unsetenv("TERN_SHM_BOXES");
     }
     if (wanted("self,tcp", given->only)) assert_true(party_run_two(sizes, again));
+    if (wanted("self,unix", given->only)) assert_true(party_run_two(sizes, again));
 }
 
 int main(int argc, char **argv)

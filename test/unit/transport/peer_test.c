@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "transport/mock/mock.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool first_use(void)
 {
@@ -99,6 +101,83 @@ static bool shm_to_oneself(void)
     return true;
 }
 
+/* ---- several domains of one transport ---- */
+
+static uint64_t heard;
+static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)data;
+    heard += from->index == party_rank && h0 == 5 && h1 == 6 && n == 0;
+}
+
+/* The table of costs has its least in [here][there]. */
+static bool choose(uint32_t here, uint32_t there)
+{
+    for (uint32_t i = 0; i < MOCK_DOMAINS * MOCK_DOMAINS; i++) mock_script.latency_ns[i / 2][i % 2] = 100 - i;
+    mock_script.latency_ns[here][there] = 10;
+    struct peer *p = peer_connect(party_rank);
+    PARTY_CHECK(p && p->ep.ops == &tp_mock && p->ep.dom == wires_at((int)here)->dom);
+    for (heard = 0; wires_progress(64);) continue;
+    PARTY_CHECK(p->ep.am_short(&p->ep, AM_NUMBER, 5, 6, NULL, 0) == 0 && !wires_idle(false));
+    PARTY_CHECK(wires_at(!here)->ops->progress(wires_at(!here)->dom, 64) == 0); /* it goes by that domain only */
+    PARTY_CHECK(wires_progress(64) == 1 && heard == 1 && wires_idle(false));
+    PARTY_CHECK(peer_close(party_rank) == 0);
+    return true;
+}
+
+static bool two_domains(void)
+{
+    PARTY_CHECK(party_takes(hear, NULL));
+    PARTY_CHECK(party_open("mock"));
+    PARTY_CHECK(!strcmp(wires_at(0)->name, "mock:a") && !strcmp(wires_at(1)->name, "mock:b") && !wires_at(2));
+    for (uint32_t i = 0; i < MOCK_DOMAINS * MOCK_DOMAINS; i++) PARTY_CHECK(choose(i / 2, i % 2));
+    return true;
+}
+
+static bool one_of_two(void)
+{
+    PARTY_CHECK(party_open("self,mock:b"));
+    PARTY_CHECK(!strcmp(wires_at(1)->name, "mock:b") && !wires_at(2));
+    return true;
+}
+
+static void the_cheapest_domain_is_taken(void **state)
+{
+    (void)state;
+    setenv("TERN_MOCK_DOMAINS", "2", 1);
+    assert_true(party_run(1, two_domains));
+    assert_true(party_run(1, one_of_two));
+    unsetenv("TERN_MOCK_DOMAINS");
+}
+
+/* One transport costs more to a process on another host than to one on this. */
+static bool near_and_far(void)
+{
+    uint8_t card[512];
+    char host[64] = "";
+    size_t len;
+    struct wire_path near;
+    PARTY_CHECK(party_open("self,tcp"));
+    int n = proc_card_get(1 - party_rank, card, sizeof card);
+    PARTY_CHECK(n > 0 && wires_best(card, (size_t)n, &near) && near.wire->ops == &tp_tcp);
+    PARTY_CHECK(near.cost.latency_ns == tp_tcp.cost.latency_ns);
+    PARTY_CHECK(!gethostname(host, sizeof host - 1) && *host);
+    uint8_t *part = (uint8_t *)(uintptr_t)wires_card_part(card, (size_t)n, near.wire->name, &len);
+    uint8_t *name = part ? memmem(part, len, host, strlen(host)) : NULL;
+    PARTY_CHECK(name);
+    *name ^= 1;
+    struct tp_cost far = tp_tcp.cost; /* it is out of reach where loopback is the only interface */
+    tp_tcp.cost_to(near.wire->dom, part, len, &far);
+    PARTY_CHECK(far.latency_ns > near.cost.latency_ns && far.eager_max == near.cost.eager_max);
+    return true;
+}
+
+static void far_peers_cost_more(void **state)
+{
+    (void)state;
+    assert_true(party_run(2, near_and_far));
+}
+
 static const char *list, *needle;
 
 static bool refused(void)
@@ -137,13 +216,18 @@ static void one_transport_will_do(void **state)
 static void bad_lists_are_refused_in_words(void **state)
 {
     static const char *const bad[][2] = {{"self,smh", "smh"}, {"shm ", "'shm '"}, {",,", "no transport"}, {"shm,mock", "together"}, {"self,tcp,self", "self is in it twice"},
-                                          {"self,nosuch", "tern_tp_nosuch"}, {"self,../unix", "letters, digits"}};
+                                          {"self,nosuch", "tern_tp_nosuch"}, {"self,../unix", "letters, digits"},
+                                          {"self,tcp:eth0", "tcp has no domain 'eth0' (it has none that have names)"},
+                                          {"mock:c", "no domain 'c' (there are: a, b)"}, {"mock,mock:a", "mock:a is in it twice"},
+                                          {"mock:a-domain-with-a-name", "too long"}};
     (void)state;
+    setenv("TERN_MOCK_DOMAINS", "2", 1);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         list = bad[i][0];
         needle = bad[i][1];
         assert_true(party_run(1, refused));
     }
+    unsetenv("TERN_MOCK_DOMAINS");
 }
 
 int main(void)
@@ -152,7 +236,8 @@ int main(void)
         cmocka_unit_test(peers_are_made_at_first_use), cmocka_unit_test(strangers_are_no_peers),
         cmocka_unit_test(out_of_reach),                cmocka_unit_test(one_transport_will_do),
         cmocka_unit_test(bad_lists_are_refused_in_words), cmocka_unit_test(receivers_say_the_quota),
-        cmocka_unit_test(other_versions_are_not_connected),
+        cmocka_unit_test(other_versions_are_not_connected), cmocka_unit_test(the_cheapest_domain_is_taken),
+        cmocka_unit_test(far_peers_cost_more),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
