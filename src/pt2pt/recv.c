@@ -112,18 +112,41 @@ void pt_check_early(struct pt_comm *pt)
         }
 }
 
+/* From so many bytes on the payload stays where the transport has it, if it can: it costs more to copy than to keep. */
+#define KEEP_LEAST 4096
+
+static void end_loan(void *kept) { tp_release(kept); }
+
+/* NULL: the payload is to be copied. */
+static struct match_body *lent_body(unsigned cookies, const void *data, size_t n)
+{
+    struct tp_kept *k = n < KEEP_LEAST || cookies > 1 ? NULL : tp_keep_in_place(data, n, TP_KEEP_LONG);
+    if (!k) return NULL;
+    struct match_body *b = match_body_lend(&lane0.pool, cookies, (uint32_t)n, k->data, end_loan, k);
+    if (!b) lane_fatal("no memory for an unexpected message");
+    return b;
+}
+
+static struct match_body *copied_body(unsigned cookies, const void *data, size_t n)
+{
+    struct match_body *b = match_body_new(&lane0.pool, cookies, (uint32_t)n);
+    if (!b) lane_fatal("no memory for an unexpected message");
+    if (n) copy_memory(match_body_payload(b), data, n);
+    return b;
+}
+
 static TERN_COLD struct match_body *new_body(struct peer *from, uint64_t env, enum body_kind kind, const uint64_t cookie[3],
                                              uint64_t length, const void *data, size_t n)
 {
-    struct match_body *b = match_body_new(&lane0.pool, kind == BODY_EAGER ? 0 : kind == BODY_SYNC ? 1 : 3, (uint32_t)n);
-    if (!b) lane_fatal("no memory for an unexpected message");
+    unsigned cookies = kind == BODY_EAGER ? 0 : kind == BODY_SYNC ? 1 : 3;
+    struct match_body *b = lent_body(cookies, data, n);
+    if (!b) b = copied_body(cookies, data, n);
     b->peer = from;
     b->src = env_source(env);
     b->tag = env_tag(env);
     b->length = length;
     b->kind = (uint8_t)kind;
     for (unsigned i = 0; i < b->cookies; i++) b->cookie[i] = cookie[i];
-    if (n) copy_memory(match_body_payload(b), data, n);
     if (kind != BODY_OFFER) from->stored += eager_cost(n);
     return b;
 }

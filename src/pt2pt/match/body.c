@@ -15,6 +15,13 @@
 #define SLAB_BYTES ((size_t)65536)
 #define CHUNK_MIN 64    /* payload bytes of class 1 */
 #define WHERE_LARGE 255 /* body.where of a payload beyond all classes */
+#define WHERE_LENT 254  /* of one that lies elsewhere; behind its address is that of its struct match_loan */
+
+struct match_loan {
+    struct link link; /* in pool.lent */
+    void (*end)(void *owner);
+    void *owner;
+};
 
 struct match_slab {
     struct link link;   /* in the class's list of slabs with room; a list of its own when full */
@@ -32,6 +39,7 @@ void match_pool_init(struct match_pool *p, size_t limit, size_t head)
 {
     *p = (struct match_pool){.limit = limit};
     list_init(&p->large);
+    list_init(&p->lent);
     head = head < MATCH_HEAD_MIN ? MATCH_HEAD_MIN : min_size(head, MATCH_HEAD_MAX);
     p->class[0].size = (uint32_t)round_up(head, CACHE_LINE);
     for (uint32_t c = 1; c < MATCH_CLASSES; c++) p->class[c].size = (uint32_t)CHUNK_MIN << (c - 1);
@@ -106,6 +114,7 @@ static uint8_t where_for(const struct match_pool *p, unsigned cookies, uint32_t 
 static size_t bytes_of(const struct match_pool *p, uint8_t where, uint32_t payload)
 {
     return p->class[0].size + (!where                 ? 0
+                               : where == WHERE_LENT  ? sizeof(struct match_loan) + payload
                                : where == WHERE_LARGE ? sizeof(struct link) + payload
                                                       : p->class[where].size);
 }
@@ -134,6 +143,13 @@ static bool chunk_new(struct match_pool *p, struct match_body *b)
     return chunk;
 }
 
+static void count_body(struct match_pool *p, size_t bytes)
+{
+    p->used += bytes;
+    p->bodies++;
+    if (p->used > p->peak) p->peak = p->used;
+}
+
 struct match_body *match_body_new(struct match_pool *p, unsigned cookies, uint32_t payload)
 {
     uint8_t where = where_for(p, cookies, payload);
@@ -149,10 +165,38 @@ struct match_body *match_body_new(struct match_pool *p, unsigned cookies, uint32
         item_free(p, b);
         return NULL;
     }
-    p->used += bytes;
-    p->bodies++;
-    if (p->used > p->peak) p->peak = p->used;
+    count_body(p, bytes);
     return b;
+}
+
+struct match_body *match_body_lend(struct match_pool *p, unsigned cookies, uint32_t payload, const void *data,
+                                   void (*end)(void *owner), void *owner)
+{
+    size_t bytes = bytes_of(p, WHERE_LENT, payload);
+    assert(cookies < MATCH_COOKIES_MAX - 1);
+    if (unlikely(bytes > p->limit - p->used)) return NULL;
+    struct match_loan *loan = malloc(sizeof *loan);
+    struct match_body *b = loan ? item_new(p, 0) : NULL;
+    if (unlikely(!b)) {
+        free(loan);
+        return NULL;
+    }
+    *loan = (struct match_loan){.end = end, .owner = owner};
+    list_push(&p->lent, &loan->link);
+    b->held = payload;
+    b->cookies = (uint8_t)cookies;
+    b->where = WHERE_LENT;
+    b->cookie[cookies] = (uintptr_t)data;
+    b->cookie[cookies + 1] = (uintptr_t)loan;
+    count_body(p, bytes);
+    return b;
+}
+
+static void loan_end(struct match_loan *loan)
+{
+    list_remove(&loan->link);
+    loan->end(loan->owner);
+    free(loan);
 }
 
 void match_body_free(struct match_pool *p, struct match_body *b)
@@ -161,6 +205,8 @@ void match_body_free(struct match_pool *p, struct match_body *b)
     p->bodies--;
     if (b->where == WHERE_LARGE)
         large_free(match_body_payload(b));
+    else if (b->where == WHERE_LENT)
+        loan_end((struct match_loan *)(uintptr_t)b->cookie[b->cookies + 1]);
     else if (b->where)
         item_free(p, match_body_payload(b));
     item_free(p, b);
@@ -169,6 +215,7 @@ void match_body_free(struct match_pool *p, struct match_body *b)
 void match_pool_fini(struct match_pool *p)
 {
     for (struct link *l; (l = list_pop(&p->large));) free(l);
+    while (!list_empty(&p->lent)) loan_end(container_of(p->lent.next, struct match_loan, link));
     for (size_t i = 0; i < MATCH_CLASSES; i++) {
         list_free(&p->class[i].room);
         list_free(&p->class[i].full);

@@ -12,7 +12,8 @@
  * costs one cache line and no malloc; a longer one lies whole in a chunk of a
  * size class (64 bytes to 8 KB by powers of two; above that, malloc), so that it
  * is unpacked in one piece. Slots and chunks are cut from 64 KB slabs; a slab
- * whose last item is freed goes back to the system while others have room.
+ * whose last item is freed goes back to the system while others have room. A payload
+ * may also stay where the transport has it (match_body_lend).
  *
  * Memory is bounded: `used` never exceeds `limit`. The caller sees both and holds
  * senders back by credits; nothing is dropped here.
@@ -26,7 +27,7 @@
 
 #define MATCH_HEAD_MIN 64
 #define MATCH_HEAD_MAX 256
-#define MATCH_COOKIES_MAX 3 /* with a payload, two */
+#define MATCH_COOKIES_MAX 3 /* with a payload, two; with one that is lent, one */
 
 struct match_body {
     struct match_body *next; /* the owner's, to keep bodies in lists */
@@ -57,6 +58,7 @@ struct match_pool {
     size_t peak;        /* highest `used` so far */
     int64_t bodies;     /* bodies handed out */
     struct link large;  /* payloads beyond all classes */
+    struct link lent;   /* struct match_loan, of payloads that lie elsewhere */
     struct match_class class[MATCH_CLASSES];
 };
 
@@ -74,6 +76,11 @@ size_t match_body_inline_max(const struct match_pool *, unsigned cookies);
  * limit or memory is reached: hold the sender back and try again after a match_body_free. */
 struct match_body *match_body_new(struct match_pool *, unsigned cookies, uint32_t payload);
 void match_body_free(struct match_pool *, struct match_body *);
+
+/* As match_body_new with at most one cookie, for a payload that lies at `data` and is given back by end(owner), when the
+ * body is freed. It counts as if it lay here. NULL: as there, and it is not given back. */
+struct match_body *match_body_lend(struct match_pool *, unsigned cookies, uint32_t payload, const void *data,
+                                   void (*end)(void *owner), void *owner);
 
 /* Where the payload of the body lies, in one piece, aligned to 8 bytes. */
 static inline void *match_body_payload(struct match_body *b)

@@ -143,6 +143,40 @@ static void nobody_is_a_source(void **state)
     job_close();
 }
 
+/* A large message that nobody has asked for yet stays where the transport has it, as far as that can hold it, and is
+ * received from there; a small one is copied. */
+static void unexpected_messages_stay_where_they_are(void **state)
+{
+    enum { MESSAGES = 8, HELD = 3, BYTES = 6000 };
+    static char sent[MESSAGES][BYTES], got[BYTES];
+    struct mock_script script = MOCK_SCRIPT;
+    (void)state;
+    script.keep = HELD;
+    setenv("TERN_EAGER_SHM", "7000", 1);
+    struct comm *c = job_open(&script);
+    struct request_result result;
+    struct request *r;
+    for (int round = 0; round < 2; round++) {
+        uint64_t before = mock_count.kept;
+        for (int i = 0; i < MESSAGES; i++) {
+            fill(sent[i], BYTES, (uint64_t)i);
+            assert_int_equal(pt_isend(c, sent[i], i % 2 ? BYTES : 200, type_of(MPI_BYTE), 0, i, PT_STANDARD, &r), 0);
+            assert_int_equal(pt_wait(r), 0);
+            pt_release(r);
+            job_settle();
+        }
+        assert_int_equal(mock_count.kept - before, HELD);
+        for (int i = MESSAGES - 1; i >= 0; i--) {
+            size_t n = i % 2 ? BYTES : 200;
+            memset(got, 0, sizeof got);
+            assert_int_equal(pt_recv(c, got, BYTES, type_of(MPI_BYTE), 0, i, &result), 0);
+            assert_true(!memcmp(got, sent[i], n) && (n == BYTES || !got[n]));
+        }
+    }
+    assert_int_equal(lane0.pool.used, 0);
+    job_close();
+}
+
 /* Unexpected messages are taken in the order of sending, by tag, from any depth, and their memory comes back. */
 static void deep_unexpected_queue(void **state)
 {
@@ -269,6 +303,7 @@ int main(void)
         cmocka_unit_test_teardown(contexts_are_apart, job_clean),
         cmocka_unit_test_teardown(nobody_is_a_source, job_clean),
         cmocka_unit_test_teardown(deep_unexpected_queue, job_clean),
+        cmocka_unit_test_teardown(unexpected_messages_stay_where_they_are, job_clean),
         cmocka_unit_test_teardown(payloads_land_in_posted_buffers, job_clean),
         cmocka_unit_test_teardown(matched_by_the_header, job_clean),
         cmocka_unit_test_teardown(posted_after_the_header, job_clean),

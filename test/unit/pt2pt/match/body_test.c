@@ -187,6 +187,39 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
     return alloc_fails() ? NULL : __real_aligned_alloc(align, size);
 }
 
+static int ended;
+static void end_loan(void *owner)
+{
+    ended++;
+    *(unsigned char *)owner = 0xdd;
+}
+
+/* A payload that is lent is not copied, counts as it would here, and goes back once: with its body, or with the pool. */
+static void what_is_lent_goes_back_once(void **state)
+{
+    static unsigned char payload[3][5000];
+    struct match_pool pool;
+    (void)state;
+    match_pool_init(&pool, 12000, 64);
+    for (unsigned i = 0; i < 2; i++) {
+        struct match_body *b = match_body_lend(&pool, i, sizeof payload[i], payload[i], end_loan, payload[i]);
+        assert_ptr_equal(match_body_payload(b), payload[i]);
+        mark(b, (unsigned char)(i + 1));
+        check_mark(b, (unsigned char)(i + 1));
+        assert_true(pool.used >= (i + 1) * sizeof payload[i]);
+        if (!i) continue;
+        assert_null(match_body_lend(&pool, 0, sizeof payload[2], payload[2], end_loan, payload[2]));
+        assert_int_equal(ended, 0);
+        match_body_free(&pool, b);
+    }
+    assert_int_equal(ended, 1);
+    assert_int_equal(payload[1][0], 0xdd);
+    assert_int_equal(payload[0][0], 1);
+    match_pool_fini(&pool);
+    assert_int_equal(ended, 2);
+    assert_int_equal(payload[0][0], 0xdd);
+}
+
 static void without_memory_nothing_is_lost(void **state)
 {
     (void)state;
@@ -216,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_limit_holds),
         cmocka_unit_test(random_use_keeps_contents_and_gives_back),
         cmocka_unit_test(without_memory_nothing_is_lost),
+        cmocka_unit_test(what_is_lent_goes_back_once),
     };
     const char *text = getenv("TERN_TEST_SEED");
     rng_state = text ? strtoull(text, NULL, 0) : 7;
