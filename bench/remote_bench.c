@@ -1,8 +1,8 @@
 /*
  * remote_bench.c - operations on memory of another process (transport/remote.h), by each way: two processes, of which
  * the second does nothing but make progress. Microseconds of one operation that is awaited (a put or an amo without a
- * result: with its flush), and MB/s of large ones. Least of 5 rounds. Both spin while they wait, and yield after a
- * while, as ranks do: where they share a core with something, not the turns of the scheduler are measured.
+ * result: with its flush), and MB/s of large ones. Least of 5 rounds. Both spin while they wait, and yield now and
+ * then: where they share a core with something, not the turns of the scheduler are measured.
  *
  * usage: remote_bench [wire ...]     default: self shm tcp
  */
@@ -46,12 +46,9 @@ static struct tp_op op = {.done = done};
 
 static void turn(void)
 {
-    enum { SPINS = 100 };
-    static int fruitless;
-    if (wires_progress(64))
-        fruitless = 0;
-    else if (++fruitless > SPINS)
-        sched_yield();
+    enum { SPINS = 400 };
+    static unsigned fruitless;
+    if (!wires_progress(64) && ++fruitless % SPINS == 0) sched_yield();
 }
 
 /* Until the operation that was started with this result has ended. */

@@ -27,11 +27,9 @@ static int retry(struct progress_retry *r)
     return n;
 }
 
-struct emulate_state *emulate_state_of(struct peer *p)
+struct emulate_state *emulate_state_make(struct peer *p)
 {
-    struct emulate_state *s = p->emulate;
-    if (likely(s != NULL)) return s;
-    s = calloc(1, sizeof *s);
+    struct emulate_state *s = calloc(1, sizeof *s);
     if (!s) {
         err_set(TERN_ERR_NOMEM, "no memory for operations on the memory of rank %u", p->index);
         return NULL;
@@ -47,18 +45,8 @@ struct emulate_state *emulate_state_of(struct peer *p)
 struct emulate_state *emulate_state_of_sender(struct peer *p)
 {
     struct emulate_state *s = emulate_state_of(p);
-    if (likely(s != NULL)) return s;
-    if (tp_lost) tp_lost(p, TERN_ERR_NOMEM);
-    return NULL;
-}
-
-void emulate_note_waiting(struct emulate_state *s)
-{
-    bool waits = !s->broken && (s->unsent != s->end || s->owed_first != s->owed_end);
-    if (waits)
-        progress_await(&s->waits);
-    else
-        progress_await_no_more(&s->waits);
+    if (unlikely(!s) && tp_lost) tp_lost(p, TERN_ERR_NOMEM);
+    return s;
 }
 
 static void free_idle(struct emulate_state *s)
@@ -197,9 +185,8 @@ int emulate_send(struct emulate_state *s, struct data_way *w, unsigned id, uint6
                  size_t left, struct asked *put, size_t *n)
 {
     struct tp_ep *ep = &s->peer->ep;
-    size_t most = emulate_most(s->peer);
-    if (left > most && ep->caps & TP_CAP_ZCOPY) return send_in_place(s, w, id, h0, h1, from, left, put, n);
-    *n = min_size(most, left);
+    if (left > ep->max_short && ep->caps & TP_CAP_ZCOPY) return send_in_place(s, w, id, h0, h1, from, left, put, n);
+    *n = min_size(emulate_most(s->peer), left);
     return ep->am_short(ep, id, h0, h1, from, *n);
 }
 

@@ -91,8 +91,22 @@ static inline struct owed *owed_at(struct emulate_state *s, uint32_t i) { return
 
 extern TERN_HIDDEN struct link emulate_sides; /* all that there are of peers */
 
-struct emulate_state *emulate_state_of(struct peer *);        /* made at first use; NULL with words: no memory */
-struct emulate_state *emulate_state_of_sender(struct peer *); /* for a handler: NULL, and the peer lost */
+struct emulate_state *emulate_state_make(struct peer *) TERN_COLD; /* the first one; NULL with words: no memory */
+struct emulate_state *emulate_state_of_sender(struct peer *);      /* for a handler: NULL, and the peer lost */
+static inline struct emulate_state *emulate_state_of(struct peer *p)
+{
+    return likely(p->emulate != NULL) ? p->emulate : emulate_state_make(p);
+}
+
+/* Behind what may have changed whether something waits for room. */
+static inline void emulate_note_waiting(struct emulate_state *s)
+{
+    bool waits = !s->broken && (s->unsent != s->end || s->owed_first != s->owed_end);
+    if (unlikely(waits))
+        progress_await(&s->waits);
+    else if (unlikely(!list_empty(&s->waits.link)))
+        progress_await_no_more(&s->waits);
+}
 
 /*
  * Sends the first of `left` bytes, *n of them: at most what goes as one message, in place if it is much. Their message may
@@ -104,7 +118,6 @@ int emulate_send(struct emulate_state *, struct data_way *, unsigned id, uint64_
 
 size_t emulate_most(const struct peer *);     /* bytes that go with a message that is copied */
 int emulate_gone(const struct peer *);        /* TERN_ERR_PEER, and why in words */
-void emulate_note_waiting(struct emulate_state *);
 
 /* From here on there is nothing more between the peer and us, for the reason in `words`; as the peer has sent what cannot
  * be. */
