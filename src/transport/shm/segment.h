@@ -38,6 +38,9 @@
  *                 ^          \       /               that belong to other jobs, when it knows their job
  *                 |           v     v
  *                 +-------- FREE  BARRED             FREE after the sender's last record (SHM_NOTE_LEAVE), or its death
+ *                             ^     v
+ *                             +-- ENDED              a sender that the receiver has given up, and that has closed this peer
+ *                                                    as well, writes nothing more
  *
  * A sender of a job that is not known here, or not yet, is left alone: what it has written into a ring of its own stays
  * there, and into the common ring it writes nothing.
@@ -89,7 +92,7 @@ struct shm_box {
 };
 static_assert(sizeof(struct shm_box) == 2 * CACHE_LINE, "shared layout: writers and reader do not share a line");
 
-enum shm_sender_state { SHM_FRESH, SHM_FREE, SHM_TAKEN, SHM_HELD, SHM_ADMITTED, SHM_BARRED };
+enum shm_sender_state { SHM_FRESH, SHM_FREE, SHM_TAKEN, SHM_HELD, SHM_ADMITTED, SHM_BARRED, SHM_ENDED };
 
 struct shm_sender {
     _Atomic uint32_t state; /* enum shm_sender_state; HELD and ADMITTED (release) say that the rest is there */

@@ -181,11 +181,28 @@ bool shm_sender_is_dead(uint32_t entry)
     return sender_has_ended(shm_sender_at(shm_dom.segment, entry)) || (jobs_is_own(p->index) && proc_has_died(p->index));
 }
 
-/* Of one that is lost, and may still write. */
-static void bar(struct shm_sender *at, uint32_t entry)
+/* Is its last record in its own ring, read or not? */
+static bool has_said_leave(uint32_t entry)
 {
+    const struct shm_rx *r = &shm_dom.rx[entry];
+    for (uint32_t at = r->head; entry < shm_dom.boxes && at - r->head <= shm_dom.mask;) {
+        const char *record = r->ring + (at & shm_dom.mask);
+        /* acquire: pairs with the release in publish */
+        uint64_t word = atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)record, memory_order_acquire);
+        if (!word) return false;
+        if (shm_word_id(word) == AM_PAD && ((const uint64_t *)(const void *)record)[1] == SHM_NOTE_LEAVE) return true;
+        at += shm_record_bytes(shm_word_bytes(word));
+    }
+    return false;
+}
+
+/* Of one that is lost. It may still write, unless it has closed this peer as well. False: not now. */
+static bool bar(struct shm_sender *at, uint32_t entry)
+{
+    if (has_said_leave(entry)) return free_of_dead(entry);
     atomic_store_explicit(&at->state, SHM_BARRED, memory_order_relaxed);
     if (entry < shm_dom.boxes) shm_dom.rx[entry].peer = NULL;
+    return true;
 }
 
 static bool holds_lock(uint32_t entry)
@@ -194,16 +211,25 @@ static bool holds_lock(uint32_t entry)
     return entry >= shm_dom.boxes && atomic_load_explicit(&common->lock, memory_order_relaxed) == entry + 1;
 }
 
+/* A ring that was barred comes back when its sender has closed this peer, or has ended: at the next look here. */
+static bool is_over(const struct shm_sender *at, uint32_t entry)
+{
+    uint32_t state = state_of(at); /* acquire: pairs with the release in leave */
+    if (entry >= shm_dom.boxes) return false; /* of the common ring nothing is held but the entry, which its last record frees */
+    return state == SHM_ENDED || (state == SHM_BARRED && (sender_has_ended(at) || has_said_leave(entry)));
+}
+
 /* The entries of the peer here: true when it has none any more. */
 static bool has_parted(const struct peer *p, const struct proc_name *name)
 {
     bool parted = true;
     for (uint32_t i = 0; i < entries_in_use(); i++) {
         struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
+        if (is_over(at, i)) free_of_dead(i);
         if (!is_held(at) || !proc_name_same(&at->name, name)) continue;
         if (holds_lock(i)) parted = false; /* it may hold it for ever: see take_lock_back */
         else if (sender_has_ended(at)) parted &= free_of_dead(i);
-        else if (p->lost) bar(at, i);
+        else if (p->lost) parted &= bar(at, i);
         else parted = false;
     }
     return parted;
@@ -220,7 +246,14 @@ static int leave(struct tp_ep *ep)
 {
     struct shm_ep *e = ep->priv;
     struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
-    uint32_t held = SHM_HELD;
+    uint32_t held = SHM_HELD, barred = SHM_BARRED;
+    /* release: what we have written is there before the ring is emptied. It is not read: no last record is needed. */
+    if (!e->common && atomic_compare_exchange_strong_explicit(&at->state, &barred, SHM_ENDED, memory_order_release,
+                                                              memory_order_relaxed)) {
+        e->parted = true;
+        shm_leaving(e, false);
+        return 0;
+    }
     bool never = e->common && atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_FREE, memory_order_release,
                                                                       memory_order_relaxed);
     if (never) atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);

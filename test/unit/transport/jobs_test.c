@@ -299,6 +299,61 @@ static void the_dead_leave_nothing(void **state)
     assert_false(party_run_two((const uint32_t[]){1, 1}, dies)); /* since one was killed */
 }
 
+/* ---- given up ---- */
+
+static bool closes_first;
+
+static bool close_one(uint32_t index)
+{
+    int rc = TERN_AGAIN;
+    PARTY_AWAIT((rc = peer_close(index)) != TERN_AGAIN);
+    PARTY_CHECK(rc == 0);
+    return true;
+}
+
+/* Of a job, a process that is given up, and another one whose peer is closed later. */
+static bool gives_up(void)
+{
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    if (party_job == 0) {
+        PARTY_CHECK(send_to(job_index(job, 0), 0, 1000) && send_to(job_index(job, 0), 1, 1000));
+        if (party_rank == 0 && closes_first) peer_close(job_index(job, 0)); /* its last record is there */
+        party_meet();
+        party_meet();
+        PARTY_CHECK(party_rank || close_one(job_index(job, 0)));
+        party_meet();
+        PARTY_CHECK(!party_rank || close_one(job_index(job, 0)));
+        job_unref(job);
+        return true;
+    }
+    struct peer *lost = peer_get(job_index(job, 0));
+    PARTY_CHECK(lost);
+    party_meet();
+    PARTY_CHECK(entries_of(SHM_HELD) == 2);
+    lost->lost = (char *)"it is given up";
+    PARTY_CHECK(close_one(lost->index) && entries_of(SHM_HELD) == 1);
+    PARTY_CHECK(entries_of(SHM_BARRED) == !closes_first && entries_of(SHM_FREE) == closes_first);
+    party_meet();
+    party_meet();
+    PARTY_AWAIT(came[0][1] == 2);
+    PARTY_CHECK(close_one(job_index(job, 1)) && came[0][0] == 0 && wrong == 0);
+    PARTY_CHECK(entries_of(SHM_FREE) == 2 && wires_progress(64) == 0 && wires_idle(false));
+    job_unref(job);
+    return true;
+}
+
+static void rings_of_those_given_up_come_back(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    closes_first = false;
+    assert_true(party_run_two((const uint32_t[]){2, 1}, gives_up));
+    closes_first = true;
+    assert_true(party_run_two((const uint32_t[]){2, 1}, gives_up));
+}
+
 /* ---- again and again ---- */
 
 static bool once(uint64_t number)
@@ -376,6 +431,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(jobs_are_told_apart),
         cmocka_unit_test(false_names_lead_nowhere),
         cmocka_unit_test(the_dead_leave_nothing),
+        cmocka_unit_test(rings_of_those_given_up_come_back),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
     const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
