@@ -195,8 +195,8 @@ struct tp_ops {
      * NULL: not to be known. */
     void (*cores)(struct tp_dom *, bool gates, cpu_set_t *);
 
-    /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy.
-     * NULL: they hold none. */
+    /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy, and
+     * gives up (tp_lost) peers whose death is to be seen only by looking for it. NULL: neither. */
     void (*trim)(struct tp_dom *);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come

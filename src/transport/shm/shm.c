@@ -10,6 +10,7 @@
 #include "transport/arena.h"
 #include "transport/shared.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -211,6 +212,33 @@ static struct bell *shm_bell(struct tp_dom *dom)
     return &shm_dom.segment->bell;
 }
 
+/* What the peer has sent whole is delivered first. */
+static void give_up(struct peer *p)
+{
+    shm_progress(NULL, INT_MAX);
+    if (p->lost) return;
+    jobs_note_loss(p->index);
+    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(p->index));
+    if (tp_lost) tp_lost(p, TERN_ERR_PEER);
+}
+
+/* Memory does not show that a process has died. The launcher tells of its own job, if it does; of others the system is
+ * asked. */
+static void look_for_dead(void)
+{
+    list_each(l, next, &shm_dom.eps)
+    {
+        const struct shm_ep *e = container_of(l, struct shm_ep, in_all);
+        if (!has_ended(e) && e->open_to_us && proc_has_ended(e->pid)) give_up(peer_table[e->peer->index]);
+    }
+}
+
+static void shm_wait_lasts(struct tp_dom *dom)
+{
+    shm_trim(dom);
+    look_for_dead();
+}
+
 const struct tp_ops tp_shm = {
     .name = "shm",
     .cost = {.locality = TP_NODE, .latency_ns = 100, .send_ns = 50, .poll_ns = 40, .mb_per_s = 8000,
@@ -237,5 +265,5 @@ const struct tp_ops tp_shm = {
     .cores = shm_cores,
     .bell = shm_bell,
     .idle = shm_idle,
-    .trim = shm_trim,
+    .trim = shm_wait_lasts,
 };
