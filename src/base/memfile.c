@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 uint64_t memfile_limit(void)
@@ -30,6 +32,41 @@ uint64_t memfile_id_of(int fd)
     return fstat(fd, &st) ? 0 : id_from(&st);
 }
 
+/* ---- keys ---- */
+
+static uint64_t boot;
+
+uint64_t memfile_mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t boot_of_system(void)
+{
+    char text[64] = "";
+    uint64_t key = 1;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (read(fd, text, sizeof text - 1) < 0) text[0] = 0;
+        close(fd);
+    }
+    if (!text[0] && getrandom(&key, sizeof key, 0) != sizeof key) key = (uint64_t)getpid();
+    for (const char *c = text; *c; c++) key = memfile_mix(key, (uint64_t)*c);
+    return key ? key : 1;
+}
+
+uint64_t memfile_boot(void)
+{
+    if (!boot) boot = boot_of_system();
+    return boot;
+}
+
+void memfile_boot_is(uint64_t key) { boot = key; }
+uint64_t memfile_key(uint64_t id) { return id ? memfile_mix(memfile_boot(), id) : 0; }
+
+/* ---- of other processes ---- */
+
 enum { PATH_ROOM = 48 };
 
 static void path_at(int pid, int fd, char path[static PATH_ROOM])
@@ -53,6 +90,32 @@ int memfile_open_at(int pid, int fd, uint64_t id)
     path_at(pid, fd, path);
     if (there == id) return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     errno = ESRCH;
+    return -1;
+}
+
+/* A duplicate, whatever it is. */
+static int get_fd(int pid, int fd)
+{
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (process < 0) return -1;
+    int own = (int)syscall(SYS_pidfd_getfd, process, fd, 0), why = errno;
+    close(process);
+    errno = why;
+    return own;
+}
+
+int memfile_take_at(int pid, int fd, uint64_t key)
+{
+    int own = get_fd(pid, fd);
+    if (own >= 0) {
+        if (memfile_key(memfile_id_of(own)) == key) return own;
+        close(own);
+        errno = EBADF;
+        return -1;
+    }
+    uint64_t id = memfile_id_at(pid, fd);
+    if (id && memfile_key(id) == key) return memfile_open_at(pid, fd, id);
+    if (id) errno = EBADF;
     return -1;
 }
 

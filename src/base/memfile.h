@@ -18,6 +18,22 @@ bool memfile_resize(int fd, uint64_t bytes);
 uint64_t memfile_id_of(int fd);
 uint64_t memfile_id_at(int pid, int fd);
 
+/* A number for the file with this id that no other file has, of this host or another, as far as such numbers go: made of
+ * the id and of memfile_boot. 0 for 0. */
+uint64_t memfile_key(uint64_t id);
+
+/* Of the running system of this host; never 0. Where the system does not say it, a random number of this process's own.
+ * memfile_boot_is: what another process of this host has found out; before the first use. */
+uint64_t memfile_boot(void);
+void memfile_boot_is(uint64_t boot);
+
+/* A number made of two. */
+uint64_t memfile_mix(uint64_t hash, uint64_t value);
+
+/* A new descriptor of the file with this key that the process `pid` has open as `fd`: without /proc where this process may
+ * trace that one. -1 with errno: out of reach, or (EBADF) another file. */
+int memfile_take_at(int pid, int fd, uint64_t key);
+
 /* Opens that file of the process, for reading and writing, closed by exec. -1 with errno: it is out of reach, or
  * (ESRCH) not the file with this id. Another file is left alone, as opening it may have effects. */
 int memfile_open_at(int pid, int fd, uint64_t id);

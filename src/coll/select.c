@@ -166,7 +166,7 @@ int coll_select_open(void)
     const char *path = var_text(VAR_COLL_TABLE);
     if (var_int(VAR_COLL_RADIX) < 2 || var_int(VAR_COLL_RADIX) > COLL_RADIX_MAX)
         return err_set(TERN_ERR_ARG, "variable TERN_COLL_RADIX: %s is not 2 to %d", var_text(VAR_COLL_RADIX), COLL_RADIX_MAX);
-    int rc = coll_table_read(&own, builtin, "the built-in table of collectives");
+    int rc = coll_table_read_checked(&own, builtin, "the built-in table of collectives");
     if (!rc && *path) rc = coll_table_load(&users, path);
     return rc ? rc : make_digest();
 }

@@ -37,6 +37,7 @@ int block_open(struct block *b, const char *job, int size, const uint8_t secret[
     h->magic = JOB_MAGIC;
     h->version = JOB_VERSION;
     h->bytes = bytes;
+    h->boot = memfile_boot();
     h->size = (uint32_t)size;
     h->place_off = place_off;
     h->card_off = card_off;

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/sleep.h"
 #include "mpiexec/cards.h"
+#include "mpiexec/offers.h"
 #include "mpiexec/registry.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/tree.h"
@@ -22,6 +23,7 @@
 static struct {
     struct job *job;
     int fd;
+    uint64_t door;
     struct event *readable;
     bool full; /* no descriptor for another connection: none is accepted until one is closed */
 } self = {.fd = -1};
@@ -57,6 +59,32 @@ void desk_fetch(const struct asker *a, uint32_t rank)
     }
 }
 
+/* ---- memory ---- */
+
+void desk_offer(const struct asker *a, const void *question, size_t n)
+{
+    const struct job *j = self.job;
+    struct ask_in in = ask_of(question, n);
+    uint32_t rank = ask_get32(&in), fd = ask_get32(&in);
+    uint64_t key = ask_get64(&in);
+    if (!ask_done(&in) || rank >= (uint32_t)j->size)
+        asks_refuse(a, TERN_ERR_RANK, "job %s has no such rank", j->name);
+    else if (j->ranks[rank].node == j->node)
+        offers_make(a, self.door, rank, fd, key);
+    else if (j->root)
+        asks_forward(a, (struct way){.node = j->ranks[rank].node}, ASK_OFFER, question, n);
+    else
+        asks_refuse(a, TERN_ERR_INTERN, "rank %u of job %s is on another node", rank, j->name);
+}
+
+/* Of a rank of the own job, which is on this node, as the asker is. */
+static bool is_own_file(const void *question, size_t n)
+{
+    struct ask_in in = ask_of(question, n);
+    ask_get(&in, ASK_OFFER_BYTES);
+    return !*ask_get_text(&in, ASK_NAME_MAX) && ask_done(&in);
+}
+
 /* ---- questions ---- */
 
 static void take(const struct asker *a, enum ask_type type, const void *bytes, size_t n)
@@ -66,6 +94,10 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
     if (type == ASK_LOOK) {
         cards_look();
         asks_answer(a, 0, NULL, 0);
+    } else if (type == ASK_OFFER) {
+        desk_offer(a, bytes, n);
+    } else if (type == ASK_FILE && is_own_file(bytes, n)) {
+        desk_offer(a, bytes, ASK_OFFER_BYTES);
     } else if (type == ASK_FETCH) {
         uint32_t rank = ask_get32(&in);
         desk_fetch(a, ask_done(&in) ? rank : UINT32_MAX);
@@ -99,7 +131,7 @@ static const struct asks_calls asks = {take, cancel, ring};
 
 static void hear(struct line *l, const struct ask_head *h, const void *bytes)
 {
-    if (h->type > ASK_HELLO && h->type < ASK_OF_RANKS && h->type != ASK_ANSWER && h->rank < (uint32_t)self.job->size)
+    if (h->type > ASK_HELLO && h->type < ASK_OF_RANKS && h->type != ASK_ANSWER && h->type != ASK_TAKE && h->rank < (uint32_t)self.job->size)
         asks_take(l, h, h->type == ASK_WATCH, bytes);
     else
         line_refuse(l, h->id, TERN_ERR_ARG, "the launcher got a message that cannot be");
@@ -129,8 +161,24 @@ static bool knows_secret(const void *bytes, size_t n)
     return !different;
 }
 
+/* A process of this job or another: the ticket says that it may. */
+static void hand_out(struct line *l, const struct ask_head *h, const void *ticket)
+{
+    int fd = offers_take(ticket, h->length);
+    if (fd >= 0) {
+        line_hand_out(l, fd);
+        close(fd);
+    }
+    line_close(l);
+    accept_again();
+}
+
 static void greet(struct line *l, const struct ask_head *h, const void *bytes)
 {
+    if (h->type == ASK_TAKE) {
+        hand_out(l, h, bytes);
+        return;
+    }
     if (h->type != ASK_HELLO || !knows_secret(bytes, h->length)) {
         line_refuse(l, h->id, TERN_ERR_ARG, "the launcher takes questions of its own job's processes only");
         return;
@@ -185,7 +233,7 @@ void desk_start(void)
     uint64_t door;
     bool open = getrandom(&door, sizeof door, 0) == sizeof door && listen_at(door);
     if (!open) say_verbose("no socket for questions of the ranks: %s", strerror(errno));
-    h->door = door;
+    h->door = self.door = door;
     /* release: pairs with the acquire of ranks, which read the name then */
     atomic_store_explicit(&h->door_state, open ? JOB_DOOR_OPEN : JOB_DOOR_CLOSED, memory_order_release);
     futex_wake_all(&h->door_state);
@@ -195,5 +243,6 @@ void desk_open(struct job *j)
 {
     self.job = j;
     asks_open(&asks);
+    offers_open(j);
     if (j->root) registry_open(j);
 }

@@ -20,6 +20,10 @@ void desk_open(struct job *);
 /* The ranks of this node have been started: takes their questions. */
 void desk_start(void);
 
+/* Has the launcher of the rank's node answer with a ticket for a file of the rank (offers.h): `question` is that of
+ * ASK_OFFER. */
+void desk_offer(const struct asker *, const void *question, size_t n);
+
 /* Answers with the card of a rank of this job, on whichever node it runs. */
 void desk_fetch(const struct asker *, uint32_t rank);
 

@@ -6,6 +6,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct line {
     struct bufferevent *be;
@@ -95,6 +96,20 @@ void line_refuse(struct line *l, uint32_t id, int status, const char *why)
     l->refused = true;
     bufferevent_disable(l->be, EV_READ);
     if (!pending(l)) lose(l);
+}
+
+bool line_hand_out(struct line *l, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof fd)];
+    } control = {0};
+    struct iovec v = {"", 1};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    return sendmsg(bufferevent_getfd(l->be), &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
 /* One frame; false when none is whole, or the line is over. */

@@ -41,6 +41,10 @@ void line_send(struct line *, const struct ask_head *, const void *bytes);
  * `frame` only. */
 void line_refuse(struct line *, uint32_t id, int status, const char *why);
 
+/* Sends a byte with the descriptor, which stays the caller's: as the only thing that is ever sent on this line, which the
+ * caller closes then. False: it could not be sent. */
+bool line_hand_out(struct line *, int fd);
+
 void line_close(struct line *);
 
 #endif

@@ -476,6 +476,20 @@ static void card(const struct asker *a, struct ask_in *in)
         desk_fetch(a, rank);
 }
 
+static void file(const struct asker *a, const void *question, size_t n)
+{
+    struct ask_in in = ask_of(question, n);
+    ask_get(&in, ASK_OFFER_BYTES);
+    const char *name = ask_get_text(&in, ASK_NAME_MAX);
+    const struct reg_job *j = job_named(name);
+    if (!ask_done(&in) || !j)
+        asks_refuse(a, TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more)", name);
+    else if (j->line)
+        asks_forward(a, (struct way){.line = j->line}, ASK_OFFER, question, ASK_OFFER_BYTES);
+    else
+        desk_offer(a, question, ASK_OFFER_BYTES);
+}
+
 void registry_take(const struct asker *a, enum ask_type type, const void *bytes, size_t n)
 {
     struct ask_in in = ask_of(bytes, n);
@@ -497,6 +511,9 @@ void registry_take(const struct asker *a, enum ask_type type, const void *bytes,
         break;
     case ASK_CARD:
         card(a, &in);
+        break;
+    case ASK_FILE:
+        file(a, bytes, n);
         break;
     case ASK_WATCH:
         watch(a, &in);

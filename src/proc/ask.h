@@ -16,7 +16,7 @@
  *
  * A list of texts is their number and then the texts; infos are a list of keys and values in turn.
  *
- * Contents are numbers of 32 bits, and texts: their length with the final zero, then the bytes. A reader never leaves
+ * Contents are numbers of 32 bits, or of 64 where it says (2), and texts: their length with the final zero, then the bytes. A reader never leaves
  * its bytes: what is missing reads as 0 or "", and `bad` stays set, so that one look at the end is enough.
  */
 #ifndef TERN_PROC_ASK_H
@@ -34,6 +34,8 @@
 #define ASK_NAME_MAX 256         /* a published name, with its final zero */
 #define ASK_VALUE_MAX 4096       /* what it stands for, with its final zero */
 #define ASK_PAIR_KEY 32          /* bytes */
+#define ASK_TICKET 16            /* bytes */
+#define ASK_OFFER_BYTES 16       /* of the question ASK_OFFER */
 
 enum ask_type {
     ASK_NONE,
@@ -50,8 +52,12 @@ enum ask_type {
     ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job */
     ASK_WATCH,    /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): those that have ended after
                      the first `seen`; the answer waits until there is something to tell */
+    ASK_FILE,     /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open
+                     -> door (2), ticket[16]: ASK_TAKE at that door */
+    ASK_TAKE,     /* ticket[16]: the first message of a process -> nothing, with a descriptor (SCM_RIGHTS) */
     ASK_OF_RANKS, /* those below are between launchers only */
     ASK_FETCH,    /* rank: the card of this rank of the asked one's job -> the card's bytes */
+    ASK_OFFER, /* as ASK_FILE, without the job: a file of a rank of the asked one's job */
     ASK_STARTED,  /* size, job: of a spawned job's launcher to the one that started it -> nothing */
     ASK_FAILED,   /* status, words: the same, when it cannot start the job -> nothing */
     ASK_ENDED,    /* rank, status, clean: a process of a spawned job has ended -> nothing */
@@ -108,6 +114,12 @@ static inline void ask_put32(struct ask_out *o, uint32_t v)
     ask_put(o, &v, sizeof v);
 }
 
+static inline void ask_put64(struct ask_out *o, uint64_t v)
+{
+    v = htobe64(v);
+    ask_put(o, &v, sizeof v);
+}
+
 static inline void ask_put_text(struct ask_out *o, const char *s)
 {
     size_t n = strlen(s) + 1;
@@ -141,6 +153,14 @@ static inline uint32_t ask_get32(struct ask_in *in)
     const void *at = ask_get(in, sizeof v);
     if (at) memcpy(&v, at, sizeof v);
     return be32toh(v);
+}
+
+static inline uint64_t ask_get64(struct ask_in *in)
+{
+    uint64_t v = 0;
+    const void *at = ask_get(in, sizeof v);
+    if (at) memcpy(&v, at, sizeof v);
+    return be64toh(v);
 }
 
 /* Of at most `most` bytes, the final zero among them. It lies in the reader's bytes. */

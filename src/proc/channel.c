@@ -121,23 +121,35 @@ static int check_owner(int fd)
 
 static int greet(int fd)
 {
-    int rc = check_owner(fd);
-    return rc ? rc : send_frame(fd, ASK_HELLO, 0, self.job->secret, sizeof self.job->secret);
+    return send_frame(fd, ASK_HELLO, 0, self.job->secret, sizeof self.job->secret);
 }
 
-static int open_connection(int *fd_p)
+/* To a launcher of the own user. */
+static int connect_to(uint64_t door, int *fd_p)
 {
     struct sockaddr_un a;
-    uint64_t door;
-    int rc = await_door(&door);
-    if (rc) return rc;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int rc = 0, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return err_sys("cannot make a socket for questions to the launcher");
     if (connect(fd, (struct sockaddr *)&a, ask_address(&a, door)))
         rc =
             err_sys("cannot reach the launcher by its socket (has it ended, or is this process in a network name space "
                     "of its own?)");
-    if (!rc) rc = greet(fd);
+    if (!rc) rc = check_owner(fd);
+    if (rc)
+        close(fd);
+    else
+        *fd_p = fd;
+    return rc;
+}
+
+static int open_connection(int *fd_p)
+{
+    int fd;
+    uint64_t door;
+    int rc = await_door(&door);
+    if (!rc) rc = connect_to(door, &fd);
+    if (rc) return rc;
+    rc = greet(fd);
     if (rc)
         close(fd);
     else
@@ -211,6 +223,43 @@ int channel_ask(enum ask_type type, const struct ask_out *q, int wait_ms, struct
         free(a->bytes);
         *a = (struct channel_answer){0};
     }
+    return rc;
+}
+
+/* ---- descriptors ---- */
+
+/* Of the first byte of an answer; -1: none came with it. */
+static int recv_descriptor(int fd)
+{
+    char byte;
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec v = {&byte, 1};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    int own = -1;
+    ssize_t n;
+    do n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof own))
+        memcpy(&own, CMSG_DATA(c), sizeof own);
+    return own;
+}
+
+int channel_take(uint64_t door, const uint8_t ticket[ASK_TICKET], int wait_ms, int *own)
+{
+    int fd;
+    int rc = connect_to(door, &fd);
+    if (rc) return rc;
+    rc = send_frame(fd, ASK_TAKE, 0, ticket, ASK_TICKET);
+    if (!rc) rc = await(fd, clock_ns() + (uint64_t)wait_ms * 1000000);
+    if (rc == TERN_AGAIN) rc = err_set(TERN_ERR_SYSTEM, "the launcher does not hand out a descriptor within %d ms", wait_ms);
+    if (!rc && (*own = recv_descriptor(fd)) < 0)
+        rc = err_set(TERN_ERR_SYSTEM, "the launcher has handed out no descriptor (has this process as many as it may, or "
+                                      "was the launcher asked too late?)");
+    close(fd);
     return rc;
 }
 

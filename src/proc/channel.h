@@ -25,6 +25,10 @@ struct channel_answer {
  * launcher forgets the question; or a code with words, which the launcher may have found. */
 int channel_ask(enum ask_type, const struct ask_out *question, int wait_ms, struct channel_answer *);
 
+/* Takes the descriptor that a launcher keeps for this ticket (ASK_FILE): of the own job, or of another one on this node.
+ * `*own` is closed by exec. 0, or a code with words. */
+int channel_take(uint64_t door, const uint8_t ticket[ASK_TICKET], int wait_ms, int *own);
+
 /*
  * A question whose answer may come when no thread waits: by a connection of its own, which all such questions share,
  * and whose descriptor becomes readable then. A process that asks several at a time tells them apart by `id`.

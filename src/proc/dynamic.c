@@ -82,6 +82,16 @@ int proc_spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], 
     return services()->spawn ? services()->spawn(apps, napps, job, size) : unsupported("spawn processes");
 }
 
+bool proc_opens_files(void) { return services()->open_file; }
+
+int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own)
+{
+    if (strlen(job) >= PROC_NAME_MAX)
+        return err_set(TERN_ERR_ARG, "a job's name is longer than %d bytes", PROC_NAME_MAX - 1);
+    return services()->open_file ? services()->open_file(job, rank, fd, key, own)
+                                 : unsupported("hand out memory of other processes");
+}
+
 int proc_watch(const char *job)
 {
     int rc = check("the name of a job", job, PROC_NAME_MAX);

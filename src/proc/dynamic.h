@@ -57,6 +57,7 @@ struct proc_dynamic {
     int (*connect)(const char *job, struct proc_job *);
     int (*disconnect)(const char *job);
     int (*job_card)(const char *job, uint32_t rank, void *buf, size_t cap);
+    int (*open_file)(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own);
     int (*watch)(const char *job);
     int (*unwatch)(const char *job);
     int (*event)(struct proc_event *);
@@ -84,6 +85,13 @@ int proc_disconnect(const char *job);
 
 /* The card of a rank of another job, as proc_card_get: waits until it is there. Returns its length or a code. */
 int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
+
+/* A descriptor of the file of memory that a process of this node, of the own job ("") or another, has open as `fd`. The
+ * launcher of that process hands it out by a socket, to its own user only; this process needs no right to look at the
+ * other one, and no /proc. `key` is that of the file (memfile_key): nothing else is handed out. TERN_ERR_PEER: the process
+ * has ended, or has no such file. */
+int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own);
+bool proc_opens_files(void); /* the launcher has this service */
 
 /* Has the launcher tell of the ends of a job's processes, also of those before. TERN_ERR_NOT_FOUND comes as an event:
  * the job has ended, and is forgotten. Watching twice is an error. */

@@ -71,7 +71,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 5
+#define JOB_VERSION 6
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_ENV_ID "TERN_JOB_ID" /* "launcher's pid:id of the block's memfd (memfile_id_of)" */
@@ -109,8 +109,9 @@ struct job_head {
     _Atomic uint32_t events;
     uint64_t door; /* in the socket's name (ask_address) */
     char parent[64]; /* the job that spawned this one, "" = none */
+    uint64_t boot; /* memfile_boot of the node */
 };
-static_assert(sizeof(struct job_head) == 288, "job block layout");
+static_assert(sizeof(struct job_head) == 296, "job block layout");
 
 /* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
 enum job_door { JOB_DOOR_COMING, JOB_DOOR_OPEN, JOB_DOOR_CLOSED };

@@ -1,6 +1,7 @@
 /* jobs.c - see jobs.h. */
 #include "proc/jobs.h"
 #include "base/err.h"
+#include "proc/dynamic.h"
 #include "proc/proc.h"
 
 #include <pthread.h>
@@ -353,4 +354,16 @@ uint32_t jobs_node_of(uint32_t index)
 void jobs_note_loss(uint32_t index)
 {
     if (jobs_is_own(index)) proc_note_loss(index);
+}
+
+int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *own)
+{
+    char name[sizeof((struct job_entry *)0)->name] = "";
+    pthread_mutex_lock(&lock);
+    const struct job_entry *j = jobs_is_own(index) ? NULL : find_index(index);
+    uint32_t rank = j ? index - j->first : index;
+    if (j) strcpy(name, j->name);
+    pthread_mutex_unlock(&lock);
+    if (!j && !jobs_is_own(index)) return err_set(TERN_ERR_PEER, "there is no process %u", index);
+    return proc_open_file(name, rank, fd, key, own);
 }

@@ -122,6 +122,7 @@ static int native_open(struct proc_info *p)
     if (rc) return rc;
     my_rank = (uint32_t)rank;
     my_turn = 0;
+    if (job->boot) memfile_boot_is(job->boot);
     open_shared(launcher);
     open_wanted_pipe(launcher);
     channel_open(job, my_rank);

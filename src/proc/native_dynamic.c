@@ -1,10 +1,12 @@
 /* native_dynamic.c - see native_dynamic.h. */
 #include "proc/native_dynamic.h"
 #include "base/err.h"
+#include "base/memfile.h"
 #include "proc/channel.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static_assert(PROC_KEY == ASK_PAIR_KEY && PROC_NAME_MAX == ASK_NAME_MAX && PROC_VALUE_MAX == ASK_VALUE_MAX, "limits");
 
@@ -114,6 +116,34 @@ static int job_card(const char *job, uint32_t rank, void *buf, size_t cap)
     return rc ? rc : (int)a.n;
 }
 
+/* ---- memory of other processes ---- */
+
+#define FILE_WAIT_MS 5000 /* for a launcher that is stopped: there may be another way to the memory */
+
+static int open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own)
+{
+    struct channel_answer a;
+    uint8_t room[FIELDS_MAX];
+    struct ask_out q = {.bytes = room, .room = sizeof room};
+    ask_put32(&q, rank);
+    ask_put32(&q, fd);
+    ask_put64(&q, key);
+    ask_put_text(&q, job);
+    int rc = channel_ask(ASK_FILE, &q, FILE_WAIT_MS, &a);
+    if (rc == TERN_AGAIN) return err_set(TERN_ERR_SYSTEM, "the launcher does not answer within %d s", FILE_WAIT_MS / 1000);
+    if (rc) return rc;
+    struct ask_in in = ask_of(a.bytes, a.n);
+    uint64_t door = ask_get64(&in);
+    const void *ticket = ask_get(&in, ASK_TICKET);
+    rc = ask_done(&in) ? channel_take(door, ticket, FILE_WAIT_MS, own) : wrong_answer();
+    free(a.bytes);
+    if (!rc && memfile_key(memfile_id_of(*own)) != key) {
+        close(*own);
+        rc = err_set(TERN_ERR_SYSTEM, "the launcher has handed out another file than it was asked for");
+    }
+    return rc;
+}
+
 /* ---- spawning ---- */
 
 static size_t count(const char *const *list)
@@ -180,6 +210,7 @@ const struct proc_dynamic native_dynamic = {
     .connect = connect_to,
     .disconnect = disconnect_from,
     .job_card = job_card,
+    .open_file = open_file,
     .spawn = spawn,
     .watch = native_watch,
     .unwatch = native_unwatch,

@@ -7,6 +7,8 @@
  *   dynamic_rank connect       connects to its own job, twice
  *   dynamic_rank spawn N       rank 0 spawns N processes, and all are connected; each side gets the other's cards
  *   dynamic_rank child         what it spawns
+ *   dynamic_rank files         each rank has a file of memory, which the others get by the launcher; so has a spawned job
+ *   dynamic_rank keeper        what it spawns
  *   dynamic_rank parent COMMAND...   rank 0 spawns two processes with this command, and one that is not there
  *   dynamic_rank orphan        prints the name of the job that spawned it
  *   dynamic_rank failures      jobs that cannot be spawned
@@ -20,6 +22,7 @@
  * words Prints "good" as the last line if all is as it should be.
  */
 #include "base/err.h"
+#include "base/memfile.h"
 #include "base/sleep.h"
 #include "base/var.h"
 #include "proc/ask.h"
@@ -28,6 +31,7 @@
 #include "proc/proc.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -360,6 +364,69 @@ static bool watch(void)
     return true;
 }
 
+/* A file of memory with a text in it, of which others are told by a name. */
+static bool show_file(int *fd)
+{
+    char name[320], value[64];
+    *fd = memfd_create("shown", MFD_CLOEXEC);
+    snprintf(name, sizeof name, "file of %u of %s", me->rank, me->job);
+    CHECK(*fd >= 0 && write(*fd, name, sizeof name) == sizeof name);
+    snprintf(value, sizeof value, "%d %llx", *fd, (unsigned long long)memfile_key(memfile_id_of(*fd)));
+    CHECK(!proc_publish(name, value));
+    return true;
+}
+
+/* `job`: "" is the own one. */
+static bool get_file(const char *job, uint32_t rank)
+{
+    char name[320], value[64], got[320] = "";
+    unsigned long long key;
+    int fd, own = -1;
+    snprintf(name, sizeof name, "file of %u of %s", rank, *job ? job : me->job);
+    CHECK(!proc_lookup(name, 20000, value, sizeof value) && sscanf(value, "%d %llx", &fd, &key) == 2);
+    CHECK(!proc_open_file(job, rank, (uint32_t)fd, key, &own));
+    CHECK(pread(own, got, sizeof got, 0) == sizeof got && !strcmp(got, name));
+    CHECK(memfile_key(memfile_id_of(own)) == key && fcntl(own, F_GETFD) == FD_CLOEXEC);
+    close(own);
+    own = -7;
+    CHECK(proc_open_file(job, rank, (uint32_t)fd, key + 1, &own) == TERN_ERR_PEER && own == -7 && says("Bad file descriptor"));
+    CHECK(proc_open_file(job, rank, 1000000, key, &own) == TERN_ERR_PEER && own == -7 && says("descriptor 1000000"));
+    CHECK(proc_open_file(job, 99, (uint32_t)fd, key, &own) == TERN_ERR_RANK && own == -7);
+    return true;
+}
+
+static bool keeper(void)
+{
+    int fd;
+    char name[320], value[16];
+    CHECK(show_file(&fd));
+    CHECK(get_file(me->parent, 0));
+    snprintf(name, sizeof name, "seen %s", me->job);
+    CHECK(!proc_lookup(name, 20000, value, sizeof value));
+    return true;
+}
+
+static bool files(void)
+{
+    const char *argv[] = {program, "keeper", NULL};
+    char job[PROC_NAME_MAX], name[320];
+    struct proc_event e = {0};
+    uint32_t size;
+    int fd, own;
+    CHECK(show_file(&fd));
+    for (uint32_t r = 0; r < me->size; r++) CHECK(get_file("", r));
+    if (!me->rank) {
+        CHECK(!proc_spawn(&(struct proc_app){.n = 2, .argv = argv}, 1, job, &size));
+        for (uint32_t r = 0; r < size; r++) CHECK(get_file(job, r));
+        snprintf(name, sizeof name, "seen %s", job);
+        CHECK(!proc_publish(name, ""));
+        CHECK(!proc_watch(job)); /* a published name goes with the job that has published it */
+        while (!e.ended) CHECK(await_event(&e, false) >= 0);
+        CHECK(proc_open_file("tern.none", 0, 1, 1, &own) == TERN_ERR_NOT_FOUND && says("no job 'tern.none'"));
+    }
+    return meet("files");
+}
+
 static char **command;
 
 static bool start(void)
@@ -489,6 +556,11 @@ static bool strangers(void)
     CHECK(is_refused(stranger(j), (struct ask_head){.type = ASK_HELLO, .length = 32}, wrong, 32, secret));
     CHECK(is_refused(stranger(j), (struct ask_head){.type = ASK_TYPES}, NULL, 0, bad));
     CHECK(is_refused(stranger(j), (struct ask_head){.type = ASK_HELLO, .length = ASK_BYTES_MAX + 1}, NULL, 0, bad));
+    int taker = stranger(j); /* a ticket that nobody was given: no words, and nothing else */
+    struct ask_head take = ask_swap((struct ask_head){.type = ASK_TAKE, .length = ASK_TICKET});
+    CHECK(write(taker, &take, sizeof take) == sizeof take && write(taker, wrong, ASK_TICKET) == ASK_TICKET);
+    CHECK(read(taker, value, 1) == 0);
+    close(taker);
     const struct ask_head after[] = {
         {.type = ASK_FETCH}, {.type = ASK_HELLO}, {.type = ASK_ANSWER}, {.type = ASK_LOOK, .rank = j->size}};
     for (size_t i = 0; i < ARRAY_LEN(after); i++) {
@@ -529,6 +601,7 @@ int main(int argc, char **argv)
     } all[] = {{"names", names},          {"waiting", waiting}, {"threads", threads},     {"cards", cards},
                {"connect", connect_self}, {"spawn", spawn},     {"child", child},         {"start", start},
                {"watch", watch},          {"partly", partly},   {"rate", rate}, {"parent", parent}, {"orphan", orphan},           {"victim", victim},
+               {"files", files},          {"keeper", keeper},
                {"failures", failures},    {"quiet", quiet},     {"strangers", strangers}, {"unsupported", unsupported}};
     bool good = false;
     if (argc < 2 || var_open() || proc_open()) {

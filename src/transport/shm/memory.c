@@ -12,12 +12,15 @@
  * taken by many processes at once is taken faster from a file of each one's own.
  *
  * Without that (other launchers, a segment larger than a slot, a limit of files, a later process of the same rank) a
- * process makes a memfd of its own, and peers open it by /proc/<pid>/fd/<fd>. The card says which process may: `host`
- * is equal on processes that may open each other's descriptors.
+ * process makes a memfd of its own. Peers get a descriptor of it, at the first contact, from the launcher of that process
+ * (proc_open_file), and where there is none, or it has none, from /proc/<pid>/fd/<fd>. The card says what is possible: `near`
+ * is equal on processes that can be handed descriptors by each other's launcher, `host` on those that may open each
+ * other's.
  */
 #include "base/err.h"
 #include "base/memfile.h"
 #include "base/var.h"
+#include "proc/dynamic.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/shm/shm.h"
@@ -26,9 +29,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,26 +42,26 @@ static size_t node_bytes;
 
 /* ---- who may open whose descriptors ---- */
 
-uint64_t shm_mix(uint64_t h, uint64_t v)
+/* Of the network name space, which the names of sockets belong to; 0: not known. */
+static uint64_t net_space(void)
 {
-    h = (h ^ v) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 29;
+    uint64_t cookie = 0;
+    socklen_t n = sizeof cookie;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &n)) cookie = 0;
+    if (fd >= 0) close(fd);
+    return cookie;
 }
 
-/* Of the running system of this host. */
-static uint64_t boot_key(void)
+static bool is_hidden(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1; }
+
+/* Equal on two processes of one host, one user and one network name space: each can take what the launcher of the other
+ * hands out. 0: a process that hides itself, from its launcher as well. */
+static uint64_t near_key(void)
 {
-    static uint64_t key;
-    char boot[64] = "";
-    if (key) return key;
-    key = 1;
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        if (read(fd, boot, sizeof boot - 1) < 0) boot[0] = 0;
-        close(fd);
-    }
-    for (const char *c = boot; *c; c++) key = shm_mix(key, (uint64_t)*c);
-    return key;
+    uint64_t net = is_hidden() ? 0 : net_space();
+    uint64_t key = memfile_mix(memfile_boot(), (uint64_t)getuid() << 32 | geteuid());
+    return net ? memfile_mix(key, net) : 0;
 }
 
 /* Is /proc there, and of the name space whose process ids this process uses? */
@@ -70,22 +75,19 @@ static bool procfs_is_own(void)
 }
 
 /* Equal on two processes if each can open the other's descriptors and copy from its memory, by the number of the
- * process, and wake it by a datagram socket (sleep.h), whose name belongs to the network name space; 0: nobody may at this
- * process, or it at others. */
-static uint64_t host_key(void)
+ * process, and wake it by a datagram socket (sleep.h); 0: nobody may at this process, or it at others. */
+static uint64_t host_key(uint64_t near)
 {
-    static const char *const spaces[] = {"/proc/self/ns/pid", "/proc/self/ns/user", "/proc/self/ns/net"};
-    uint64_t key = shm_mix(boot_key(), (uint64_t)getuid() << 32 | geteuid());
-    if (prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 1 || !procfs_is_own()) return 0;
+    static const char *const spaces[] = {"/proc/self/ns/pid", "/proc/self/ns/user"};
+    uint64_t key = near;
+    if (!near || !procfs_is_own()) return 0;
     for (size_t i = 0; i < ARRAY_LEN(spaces); i++) {
         struct stat st;
         if (stat(spaces[i], &st)) return 0;
-        key = shm_mix(key, st.st_ino);
+        key = memfile_mix(key, st.st_ino);
     }
     return key ? key : 1;
 }
-
-uint64_t shm_file_key(uint64_t id) { return shm_mix(boot_key(), id); }
 
 /* ---- the own segment ---- */
 
@@ -239,8 +241,10 @@ int shm_memory_open(void)
     if (rc) return rc;
     uint64_t id = memfile_id_of(shm_dom.fd);
     if (!id) return err_sys("the file of the shared memory");
-    shm_dom.file = shm_file_key(id);
-    shm_dom.host = host_key();
+    shm_dom.file = memfile_key(id);
+    uint64_t near = near_key();
+    shm_dom.host = host_key(near);
+    shm_dom.near = proc_opens_files() ? near : 0;
     compare_hosts();
     head.name = jobs_own_name();
     *shm_dom.segment = head;
@@ -251,48 +255,55 @@ int shm_memory_open(void)
 
 bool shm_memory_reaches(const struct shm_card *c)
 {
-    return c->file == shm_dom.file || (c->host && c->host == shm_dom.host);
-}
-
-/* `id`: of a descriptor, or 0 with errno. */
-static bool is_file(uint64_t id, uint64_t file)
-{
-    if (!id) return false;
-    errno = EBADF;
-    return shm_file_key(id) == file;
-}
-
-int shm_open_foreign(uint32_t pid, uint32_t fd, uint64_t file)
-{
-    uint64_t id = memfile_id_at((int)pid, (int)fd);
-    return is_file(id, file) ? memfile_open_at((int)pid, (int)fd, id) : -1;
+    return c->file == shm_dom.file || shm_is_open_to(c) || shm_is_near(c);
 }
 
 int shm_open_node(void)
 {
-    return is_file(memfile_id_of(shm_dom.fd), shm_dom.file) ? fcntl(shm_dom.fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (memfile_key(memfile_id_of(shm_dom.fd)) == shm_dom.file) return fcntl(shm_dom.fd, F_DUPFD_CLOEXEC, 0);
+    errno = EBADF;
+    return -1;
 }
 
-static int cannot_open(const struct shm_card *c, uint32_t index)
+static int open_by_proc(uint32_t pid, uint32_t fd, uint64_t file)
 {
-    if (proc_has_ended((pid_t)c->pid)) {
+    uint64_t id = memfile_id_at((int)pid, (int)fd);
+    if (id && memfile_key(id) == file) return memfile_open_at((int)pid, (int)fd, id);
+    if (id) errno = EBADF;
+    return -1;
+}
+
+int shm_open_foreign(uint32_t index, uint32_t pid, uint32_t fd, uint64_t file, bool near)
+{
+    int own, rc = near ? jobs_open_file(index, fd, file, &own) : TERN_ERR_UNSUPPORTED;
+    if (!rc) return own;
+    own = pid ? open_by_proc(pid, fd, file) : -1;
+    if (own >= 0) return own;
+    const char *by_proc = pid ? strerror(errno) : "not possible between these two";
+    if (pid && proc_has_ended((pid_t)pid)) {
         jobs_note_loss(index);
-        return err_set(TERN_ERR_PEER, "%s has ended", jobs_words(index));
+        err_set(TERN_ERR_PEER, "%s has ended", jobs_words(index));
+    } else {
+        char words[300];
+        snprintf(words, sizeof words, "%s", near ? err_words() : "does not hand it out");
+        err_set(TERN_ERR_PEER,
+                "cannot open the shared memory of %s (descriptor %u of process %u): by the launcher: %s; by /proc: %s (does a "
+                "program close descriptors that it did not open?)",
+                jobs_words(index), fd, pid, words, by_proc);
     }
-    return err_set(TERN_ERR_PEER,
-                   "cannot open the shared memory of %s (descriptor %u of process %u): does a program close "
-                   "descriptors that it did not open?",
-                   jobs_words(index), c->fd, c->pid);
+    return -1;
 }
 
 static int map_single(const struct shm_card *c, uint32_t index, struct shm_segment **s)
 {
-    int fd = c->file == shm_dom.file ? shm_open_node() : shm_open_foreign(c->pid, c->fd, c->file);
+    bool same = c->file == shm_dom.file;
+    int fd = same ? shm_open_node()
+                  : shm_open_foreign(index, shm_is_open_to(c) ? c->pid : 0, c->fd, c->file, shm_is_near(c));
     if (fd < 0)
-        return errno == ENOENT || errno == EBADF
-                   ? cannot_open(c, index)
-                   : err_sys("cannot open the shared memory of %s (descriptor %u of process %u)", jobs_words(index),
-                             c->fd, c->pid);
+        return same ? err_sys("cannot open the shared memory of %s (descriptor %d of this process: does a program close "
+                              "descriptors that it did not open?)",
+                              jobs_words(index), shm_dom.fd)
+                    : TERN_ERR_PEER;
     *s = shm_memory_mmap(fd, c->offset, c->bytes);
     close(fd);
     return *s ? 0

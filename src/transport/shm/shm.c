@@ -4,6 +4,7 @@
 #include "transport/shm/shm.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/memfile.h"
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
@@ -47,7 +48,7 @@ static bool cma_wanted(void) { return strcmp(var_text(VAR_CMA), "off") && !under
 static void make_probe(void)
 {
     if (getrandom(&probe_word, sizeof probe_word, GRND_NONBLOCK) != sizeof probe_word)
-        probe_word = shm_mix(clock_ns(), (uint64_t)getpid() << 32 | proc_self()->rank);
+        probe_word = memfile_mix(clock_ns(), (uint64_t)getpid() << 32 | proc_self()->rank);
 }
 
 static void connect_cma(struct tp_ep *ep, const struct shm_card *c)
@@ -101,7 +102,8 @@ static int shm_card_write(struct tp_dom *dom, void *buf, size_t cap)
                          .pid = (uint32_t)getpid(),
                          .fd = (uint32_t)shm_dom.fd,
                          .probe_at = (uintptr_t)&probe_word,
-                         .probe = probe_word};
+                         .probe = probe_word,
+                         .near = shm_dom.near};
     if (cap < sizeof c) return err_set(TERN_ERR_INTERN, "no room for the card of shm");
     memcpy(buf, &c, sizeof c);
     return (int)sizeof c;
@@ -133,6 +135,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     e->mapped = c.bytes;
     e->pid = (pid_t)c.pid;
     e->open_to_us = shm_is_open_to(&c);
+    e->near = shm_is_near(&c);
     e->peer = peer;
     rc = shm_sender_enter(e);
     if (rc) {

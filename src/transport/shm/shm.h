@@ -18,8 +18,9 @@ struct shm_card {
     uint64_t offset, bytes; /* of the segment in it */
     uint32_t pid, fd;
     uint64_t probe_at, probe; /* private address and the value found there */
+    uint64_t near; /* equal if each of two processes can be handed descriptors by the other's launcher, 0: nobody can */
 };
-static_assert(sizeof(struct shm_card) == 56, "wire format");
+static_assert(sizeof(struct shm_card) == 64, "wire format");
 
 /* The sending side towards one peer (tp_ep.priv). */
 struct shm_ep {
@@ -40,6 +41,7 @@ struct shm_ep {
     struct shm_box *box;
     pid_t pid;
     bool open_to_us;  /* pid is its number here too, and we may open its descriptors */
+    bool near;        /* its launcher hands them out */
     uint32_t trimmed; /* bytes sent when the ring was emptied of pages last (shm_trim) */
     const struct peer *peer;
     struct shm_segment *segment;
@@ -70,7 +72,7 @@ struct shm_dom {
     struct shm_segment *segment; /* of this process */
     int fd;                      /* of the file that it lies in ... */
     bool own_file;               /* ... which this process has made for itself */
-    uint64_t offset, file, host; /* as on the card */
+    uint64_t offset, file, host, near; /* as on the card */
     uint32_t mask;
     struct shm_rx *rx; /* boxes + 1 */
     uint32_t boxes, senders; /* as in the segment, which others can write to */
@@ -96,13 +98,12 @@ void *shm_memory_mmap(int fd, uint64_t offset, uint64_t bytes); /* NULL with err
 /* A new descriptor of the file of the own segment; -1 with errno if the program has closed ours. */
 int shm_open_node(void);
 
-/* A new descriptor of the peer's `fd`; -1 with errno if it is not the file `file` (as on the card), which is seen
- * before it is opened. */
-int shm_open_foreign(uint32_t pid, uint32_t fd, uint64_t file);
 static inline bool shm_is_open_to(const struct shm_card *c) { return c->host && c->host == shm_dom.host; }
+static inline bool shm_is_near(const struct shm_card *c) { return c->near && c->near == shm_dom.near; }
 
-uint64_t shm_file_key(uint64_t id); /* shm_card.file, of a memfile_id_of */
-uint64_t shm_mix(uint64_t hash, uint64_t value);
+/* A new descriptor of a peer's `fd`, by its launcher if it is `near`, else or after that by /proc if its process id is not
+ * 0: open to us. -1 with words if it is not the file `file` (as on the card), which is seen before it is opened. */
+int shm_open_foreign(uint32_t index, uint32_t pid, uint32_t fd, uint64_t file, bool near);
 
 /* ---- senders.c ---- */
 

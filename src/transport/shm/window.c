@@ -9,6 +9,7 @@
  * closed. If the reservation is too short, the whole arena is mapped once more elsewhere, and the older mapping stays.
  */
 #include "transport/shm/shm.h"
+#include "base/memfile.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,9 +32,9 @@ static int open_arena(const struct shm_ep *e)
     const struct arena_note *note = &e->segment->arena;
     uint32_t told = atomic_load_explicit(&note->fd, memory_order_acquire); /* pairs with the release in arena.c */
     if (!told) return -1;
-    uint64_t file = shm_file_key(atomic_load_explicit(&note->id, memory_order_relaxed));
+    uint64_t file = memfile_key(atomic_load_explicit(&note->id, memory_order_relaxed));
     if (file == shm_dom.file) return shm_open_node();
-    return e->open_to_us ? shm_open_foreign((uint32_t)e->pid, told - 1, file) : -1;
+    return shm_open_foreign(e->peer->index, e->open_to_us ? (uint32_t)e->pid : 0, told - 1, file, e->near);
 }
 
 static void *address_space(uint64_t range)

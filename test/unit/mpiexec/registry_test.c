@@ -42,6 +42,14 @@ void asks_refuse(const struct asker *a, int status, const char *fmt, ...)
 static int fetched = -1;
 static uint32_t forwarded;
 
+static size_t offered; /* bytes of the question */
+
+void desk_offer(const struct asker *a, const void *question, size_t n)
+{
+    (void)a, (void)question;
+    offered = n;
+}
+
 void desk_fetch(const struct asker *a, uint32_t rank)
 {
     (void)a;
@@ -51,7 +59,7 @@ void desk_fetch(const struct asker *a, uint32_t rank)
 void asks_forward(const struct asker *a, struct way to, enum ask_type type, const void *bytes, size_t n)
 {
     (void)a, (void)bytes, (void)n;
-    assert_int_equal(type, ASK_FETCH);
+    assert_true(type == ASK_FETCH || type == ASK_OFFER);
     forwarded = to.line;
 }
 
@@ -221,6 +229,22 @@ static void deaths_are_told(void **state)
     registry_end(OTHER);
 }
 
+/* The launcher of the job that has the file is asked, without the job's name. */
+static void files_come_from_the_owner(void **state)
+{
+    (void)state;
+    add_other(2);
+    offered = 0;
+    assert_int_equal(ask(OTHER, 0, ASK_FILE, "nnnnt", 3u, 7u, 0u, 1u, "first"), 1);
+    assert_int_equal(offered, ASK_OFFER_BYTES);
+    forwarded = 0;
+    assert_int_equal(ask(1, 0, ASK_FILE, "nnnnt", 1u, 7u, 0u, 1u, "other"), 1);
+    assert_int_equal(forwarded, OTHER);
+    assert_int_equal(ask(1, 0, ASK_FILE, "nnnt", 1u, 7u, 0u, "other"), TERN_ERR_NOT_FOUND);
+    registry_end(OTHER);
+    assert_int_equal(ask(1, 0, ASK_FILE, "nnnnt", 1u, 7u, 0u, 1u, "other"), TERN_ERR_NOT_FOUND);
+}
+
 static void cards_come_from_the_owner(void **state)
 {
     (void)state;
@@ -263,6 +287,7 @@ int main(void)
         cmocka_unit_test(ends_of_processes_end_their_connections),
         cmocka_unit_test(deaths_are_told),
         cmocka_unit_test(cards_come_from_the_owner),
+        cmocka_unit_test(files_come_from_the_owner),
         cmocka_unit_test(random_bytes),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

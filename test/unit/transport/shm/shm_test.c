@@ -462,15 +462,17 @@ static void foreign_descriptors_are_not_opened(void **state)
     (void)state;
     int fd = memfd_create("told", 0), foreign = memfd_create("foreign", 0);
     assert_true(fd >= 0 && foreign >= 0 && !fstat(fd, &st));
-    uint64_t told = shm_file_key(memfile_id_of(fd));
-    int own = shm_open_foreign((uint32_t)getpid(), (uint32_t)fd, told);
+    uint64_t told = memfile_key(memfile_id_of(fd));
+    int own = shm_open_foreign(0, (uint32_t)getpid(), (uint32_t)fd, told, false);
     assert_true(own >= 0 && !fstat(own, &other));
     assert_int_equal(other.st_ino, st.st_ino);
     close(own);
-    assert_int_equal(shm_open_foreign((uint32_t)getpid(), (uint32_t)foreign, told), -1);
-    assert_int_equal(errno, EBADF);
+    assert_int_equal(shm_open_foreign(0, (uint32_t)getpid(), (uint32_t)foreign, told, false), -1);
+    assert_non_null(strstr(err_words(), "by the launcher: does not hand it out; by /proc: Bad file descriptor"));
+    assert_int_equal(shm_open_foreign(0, 0, (uint32_t)fd, told, false), -1);
+    assert_non_null(strstr(err_words(), "by /proc: not possible between these two"));
     dup2(foreign, fd);
-    assert_int_equal(shm_open_foreign((uint32_t)getpid(), (uint32_t)fd, told), -1);
+    assert_int_equal(shm_open_foreign(0, (uint32_t)getpid(), (uint32_t)fd, told, false), -1);
     close(fd);
     close(foreign);
 }
