@@ -420,7 +420,8 @@ static int open_descriptors(struct tcp_dom *d)
 static int tcp_open(struct tp_dom **dom, const struct tp_env *env)
 {
     struct tcp_dom *d = &tcp_dom;
-    if (superfluous(env)) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
+    if (superfluous(env))
+        return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
     list_init(&d->dials);
     list_init(&d->guests);
