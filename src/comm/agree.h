@@ -31,7 +31,8 @@ static inline struct proc_name side_name(uint32_t index)
 /* The context that both sides take: a wide one, if either side has seen that there are members of several jobs. */
 static inline uint64_t side_context(const struct side *mine, const struct side *theirs)
 {
-    if (comm_ctx_is_wide(mine->ctx) != comm_ctx_is_wide(theirs->ctx)) return comm_ctx_is_wide(mine->ctx) ? mine->ctx : theirs->ctx;
+    if (comm_ctx_is_wide(mine->ctx) != comm_ctx_is_wide(theirs->ctx))
+        return comm_ctx_is_wide(mine->ctx) ? mine->ctx : theirs->ctx;
     return proc_name_before(&mine->leader, &theirs->leader) ? mine->ctx : theirs->ctx;
 }
 

@@ -37,7 +37,8 @@ static int swap_groups(struct comm *local, struct comm *peer, int remote_leader,
 {
     const struct rankmap *m = local->local;
     bool wide = comm_has_others(local) || comm_has_others(peer);
-    struct side mine = {.ctx = wide ? comm_fresh_wide_ctx() : comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
+    struct side mine = {
+        .ctx = wide ? comm_fresh_wide_ctx() : comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
     size_t bytes = rankmap_packed(&mine.form);
     void *ours = malloc(bytes);
     if (!ours) mine.form.size = -1;

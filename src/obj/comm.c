@@ -61,13 +61,17 @@ uint64_t comm_fresh_wide_ctx(void)
     struct proc_name own = jobs_own_name();
     uint64_t maker = mix(mix(0x3d, own.job), own.rank), ctx;
     do {
-        ctx = comm_meeting_ctx(mix(mix(maker, atomic_fetch_add_explicit(&leader_count, 1, memory_order_relaxed)), maker));
+        ctx =
+            comm_meeting_ctx(mix(mix(maker, atomic_fetch_add_explicit(&leader_count, 1, memory_order_relaxed)), maker));
     } while (unlikely(in_use(ctx)));
     return ctx;
 }
 
 bool comm_has_others(const struct comm *c) { return rankmap_has_others(c->map) || rankmap_has_others(c->local); }
-uint64_t comm_fresh_ctx_of(const struct comm *parent) { return comm_has_others(parent) ? comm_fresh_wide_ctx() : comm_fresh_ctx(); }
+uint64_t comm_fresh_ctx_of(const struct comm *parent)
+{
+    return comm_has_others(parent) ? comm_fresh_wide_ctx() : comm_fresh_ctx();
+}
 
 uint64_t comm_meeting_ctx(uint64_t number) { return (number | CTX_WIDE) & ~CTX_COLL; }
 

@@ -13,8 +13,8 @@
  *     | leader rank             | 0 | leader's count | collective? |    all members are of one job
  *     | 36 bits of a hash       | 1 | 26 more        | collective? |    "wide"
  *
- * Wide ones are for communicators with members of several jobs, whose ranks and counts are the same in each: the hash is
- * of the leader's job, rank and count. They are also for processes that have to find each other first
+ * Wide ones are for communicators with members of several jobs, whose ranks and counts are the same in each: the hash
+ * is of the leader's job, rank and count. They are also for processes that have to find each other first
  * (src/comm/meeting.h).
  *
  * MPI_COMM_WORLD exists between MPI_Init and MPI_Finalize only: communicators of

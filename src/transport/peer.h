@@ -95,9 +95,9 @@ void peers_close(void);
 int peer_card(void *card, size_t cap);
 
 /*
- * By each process that is going to be connected with another job, before it tells its card to that job. What the launcher
- * tells is the card of the start, on which transports are missing that the own job does not need. 0, or a code with
- * words. Takes no time when it has been called before.
+ * By each process that is going to be connected with another job, before it tells its card to that job. What the
+ * launcher tells is the card of the start, on which transports are missing that the own job does not need. 0, or a code
+ * with words. Takes no time when it has been called before.
  */
 int peers_meet_others(void) TERN_COLD;
 

@@ -208,8 +208,9 @@ struct tp_ops {
      * takes its leave, and perhaps looks no more. NULL: nothing ever does. */
     bool (*drained)(struct tp_dom *);
 
-    /* Processes of other jobs, which may be on any host, are going to be connected: what their processes need to know is on
-     * the card from now on. 0, or a code with words. NULL: the card of a start without `env->others` is as good. */
+    /* Processes of other jobs, which may be on any host, are going to be connected: what their processes need to know
+     * is on the card from now on. 0, or a code with words. NULL: the card of a start without `env->others` is as good.
+     */
     int (*others)(struct tp_dom *);
 };
 

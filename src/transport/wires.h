@@ -33,8 +33,8 @@ struct wire_path {
 
 int wires_open(void);
 
-/* Other jobs are going to be connected. Transports that TERN_TRANSPORTS lists and that were left out, since no process of
- * the own job needs them, are opened. 0, or a code with words; that there is none to open is no failure. */
+/* Other jobs are going to be connected. Transports that TERN_TRANSPORTS lists and that were left out, since no process
+ * of the own job needs them, are opened. 0, or a code with words; that there is none to open is no failure. */
 int wires_open_for_others(void) TERN_COLD;
 extern bool wires_others; /* has it been called? For env.c */
 

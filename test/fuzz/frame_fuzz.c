@@ -517,7 +517,8 @@ static bool open_layers(void)
     if (var_open() || proc_open()) return false;
     errh_open();
     group_open(0);
-    if (request_open() || type_open() || pt_register() || peers_open() || pt_open(false) || comm_open(0) || comm_world_open(RANKS))
+    if (request_open() || type_open() || pt_register() || peers_open() || pt_open(false) || comm_open(0) ||
+        comm_world_open(RANKS))
         return false;
     world = comm_world();
     if (tcp_dom.epoll < 0) return false;

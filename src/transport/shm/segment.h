@@ -39,8 +39,8 @@
  *                 |           v     v
  *                 +-------- FREE  BARRED             FREE after the sender's last record (SHM_NOTE_LEAVE), or its death
  *                             ^     v
- *                             +-- ENDED              a sender that the receiver has given up, and that has closed this peer
- *                                                    as well, writes nothing more
+ *                             +-- ENDED              a sender that was given up here has closed this peer as well, and
+ *                                                    writes nothing more
  *
  * A sender of a job that is not known here, or not yet, is left alone: what it has written into a ring of its own stays
  * there, and into the common ring it writes nothing.

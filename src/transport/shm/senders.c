@@ -215,7 +215,8 @@ static bool holds_lock(uint32_t entry)
 static bool is_over(const struct shm_sender *at, uint32_t entry)
 {
     uint32_t state = state_of(at); /* acquire: pairs with the release in leave */
-    if (entry >= shm_dom.boxes) return false; /* of the common ring nothing is held but the entry, which its last record frees */
+    if (entry >= shm_dom.boxes)
+        return false; /* of the common ring nothing is held but the entry, which its last record frees */
     return state == SHM_ENDED || (state == SHM_BARRED && (sender_has_ended(at) || has_said_leave(entry)));
 }
 

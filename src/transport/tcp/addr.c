@@ -5,11 +5,10 @@
  *     | version 1 | host length 1 | host | count 1 | count times:
  *     | family 1 (4 or 6) | prefix 1 | port 2, network order | address 4 or 16 |
  *
- * In use are the addresses of interfaces that are up; of a job on one node that is not connected with others the loopback
- * only; TERN_TCP_INTERFACES names others. A peer's addresses are tried in the order:
- * what has worked for its host, what shares a subnet with us, the rest, what did not
- * work, and last addresses that are our own as well (bridges of containers have the
- * same on many hosts).
+ * In use are the addresses of interfaces that are up; of a job on one node that is not connected with others the
+ * loopback only; TERN_TCP_INTERFACES names others. A peer's addresses are tried in the order: what has worked for its
+ * host, what shares a subnet with us, the rest, what did not work, and last addresses that are our own as well (bridges
+ * of containers have the same on many hosts).
  */
 #include "base/err.h"
 #include "base/var.h"
@@ -194,7 +193,10 @@ static void name_all(char *text, size_t size, const struct ifaddrs *all)
 }
 
 /* Nobody has named interfaces, and the loopback one is enough. */
-static bool is_near(const char *list, bool others) { return (!*list || *list == '^') && proc_self()->nodes == 1 && !others; }
+static bool is_near(const char *list, bool others)
+{
+    return (!*list || *list == '^') && proc_self()->nodes == 1 && !others;
+}
 
 int tcp_addr_open(struct tcp_dom *d, bool others)
 {

@@ -432,7 +432,8 @@ static int tcp_open(struct tp_dom **dom, const struct tp_env *env, const char *d
 {
     (void)domain;
     struct tcp_dom *d = &tcp_dom;
-    if (superfluous(env)) return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
+    if (superfluous(env))
+        return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
     list_init(&d->dials);
     list_init(&d->guests);

@@ -209,8 +209,10 @@ bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]); /* behind tcp_keyed: for
 
 /* ---- addr.c ---- */
 
-int tcp_addr_open(struct tcp_dom *, bool others); /* fills ifs, for processes of other jobs too or not; TERN_ERR_NOT_FOUND when there is none */
-int tcp_addr_more(struct tcp_dom *);              /* adds those for processes of other jobs */
+/* Fills ifs, for processes of other jobs too or not; TERN_ERR_NOT_FOUND when there is none. The second adds those for
+ * processes of other jobs later. */
+int tcp_addr_open(struct tcp_dom *, bool others);
+int tcp_addr_more(struct tcp_dom *);
 int tcp_addr_ports(uint16_t *low, uint16_t *high);            /* 0, 0: any */
 int tcp_card_write(const struct tcp_dom *, void *buf, size_t cap); /* bytes, or a code */
 bool tcp_card_read(struct tcp_card *, const void *buf, size_t n);
