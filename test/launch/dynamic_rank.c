@@ -15,8 +15,8 @@
  *   dynamic_rank start COMMAND...   rank 0 spawns a process with this command, and all end; or if START_WAITS is set,
  *                              call pause(); if START_FAILS is set, exit with code 7
  *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two
- * leave dynamic_rank victim        what it spawns dynamic_rank rate          how long a question takes, and a job that
- * is spawned and ends at once dynamic_rank quiet         asks nothing: how many sockets are open? dynamic_rank
+ * leave dynamic_rank victim        what it spawns dynamic_rank rate [N]      how long a question takes, and a job of N
+ * that is spawned and ends at once dynamic_rank quiet         asks nothing: how many sockets are open? dynamic_rank
  * strangers     connects to the launcher's socket and says what it may not dynamic_rank partly        under a launcher
  * that knows of names, and of no other job dynamic_rank unsupported   under a launcher without such services: codes and
  * words Prints "good" as the last line if all is as it should be.
@@ -472,17 +472,17 @@ static bool rate(void)
     enum { QUESTIONS = 10000, JOBS = 50 };
     const char *argv[] = {"true", NULL};
     char value[16], job[PROC_NAME_MAX];
-    uint32_t size;
+    uint32_t size, n = (uint32_t)atoi(argument);
     CHECK(!proc_publish("rate", "value"));
     double from = seconds();
     for (int i = 0; i < QUESTIONS; i++) CHECK(!proc_lookup("rate", 0, value, sizeof value));
     printf("a lookup: %.1f us\n", (seconds() - from) / QUESTIONS * 1e6);
     from = seconds();
     for (int i = 0; i < JOBS; i++) {
-        CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = argv}, 1, job, &size));
+        CHECK(!proc_spawn(&(struct proc_app){.n = n, .argv = argv}, 1, job, &size));
         CHECK(await_job(job));
     }
-    printf("a job spawned and ended: %.1f ms\n", (seconds() - from) / JOBS * 1e3);
+    printf("a job of %u spawned and ended: %.1f ms\n", n, (seconds() - from) / JOBS * 1e3);
     return true;
 }
 
