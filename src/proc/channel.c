@@ -95,13 +95,17 @@ static int send_frame(int fd, enum ask_type type, uint32_t id, const void *bytes
 
 /* ---- connections ---- */
 
-/* The launcher opens its socket when it has started the ranks of the node, which may be after this one has begun. */
-static int await_door(uint64_t *door)
+/* The launcher opens its socket when it has started the ranks of the node, which may be after this one has begun.
+ * TERN_AGAIN: not before `deadline`. */
+static int await_door(uint64_t *door, uint64_t deadline)
 {
     uint32_t state;
     /* acquire: pairs with the launcher's release, after which the name is read */
-    while ((state = atomic_load_explicit(&self.job->door_state, memory_order_acquire)) == JOB_DOOR_COMING)
-        futex_sleep(&self.job->door_state, state, DOOR_NS);
+    while ((state = atomic_load_explicit(&self.job->door_state, memory_order_acquire)) == JOB_DOOR_COMING) {
+        uint64_t now = clock_ns(), left = deadline > now ? deadline - now : 0;
+        if (!left) return TERN_AGAIN;
+        futex_sleep(&self.job->door_state, state, left < DOOR_NS ? left : DOOR_NS);
+    }
     *door = self.job->door;
     if (state == JOB_DOOR_OPEN) return 0;
     return err_set(TERN_ERR_UNSUPPORTED, "the launcher takes no questions: it could not open a socket for them");
@@ -142,11 +146,11 @@ static int connect_to(uint64_t door, int *fd_p)
     return rc;
 }
 
-static int open_connection(int *fd_p)
+static int open_connection(int *fd_p, uint64_t deadline)
 {
     int fd;
     uint64_t door;
-    int rc = await_door(&door);
+    int rc = await_door(&door, deadline);
     if (!rc) rc = connect_to(door, &fd);
     if (rc) return rc;
     rc = greet(fd);
@@ -157,13 +161,13 @@ static int open_connection(int *fd_p)
     return rc;
 }
 
-static int take_connection(int *fd, uint32_t *id)
+static int take_connection(int *fd, uint32_t *id, uint64_t deadline)
 {
     pthread_mutex_lock(&self.lock);
     *id = ++self.last_id;
     *fd = self.nidle ? self.idle[--self.nidle] : -1;
     pthread_mutex_unlock(&self.lock);
-    return *fd >= 0 ? 0 : open_connection(fd);
+    return *fd >= 0 ? 0 : open_connection(fd, deadline);
 }
 
 static void give_back(int fd)
@@ -209,9 +213,9 @@ int channel_ask(enum ask_type type, const struct ask_out *q, int wait_ms, struct
     *a = (struct channel_answer){0};
     if (!self.job) return err_set(TERN_ERR_UNSUPPORTED, "this process has no launcher to ask");
     if (q->bad) return err_set(TERN_ERR_ARG, "a question to the launcher is too long");
-    int rc = take_connection(&fd, &id);
-    if (rc) return rc;
     uint64_t deadline = wait_ms < 0 ? UINT64_MAX : clock_ns() + (uint64_t)wait_ms * 1000000;
+    int rc = take_connection(&fd, &id, deadline);
+    if (rc) return rc;
     rc = send_frame(fd, type, id, q->bytes, q->n);
     if (!rc) rc = take_answer(fd, id, deadline, &status, a);
     if (rc)
@@ -274,7 +278,7 @@ int channel_post(enum ask_type type, const struct ask_out *q, uint32_t id)
     if (!self.job) return err_set(TERN_ERR_UNSUPPORTED, "this process has no launcher to ask");
     if (q->bad) return err_set(TERN_ERR_ARG, "a question to the launcher is too long");
     pthread_mutex_lock(&self.lock);
-    if (self.posted < 0) rc = open_connection(&self.posted);
+    if (self.posted < 0) rc = open_connection(&self.posted, UINT64_MAX);
     if (!rc) rc = send_frame(self.posted, type, id, q->bytes, q->n);
     pthread_mutex_unlock(&self.lock);
     return rc;

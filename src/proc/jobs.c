@@ -356,7 +356,7 @@ void jobs_note_loss(uint32_t index)
     if (jobs_is_own(index)) proc_note_loss(index);
 }
 
-int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *own)
+int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *opened)
 {
     char name[sizeof((struct job_entry *)0)->name] = "";
     pthread_mutex_lock(&lock);
@@ -365,5 +365,5 @@ int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *own)
     if (j) strcpy(name, j->name);
     pthread_mutex_unlock(&lock);
     if (!j && !jobs_is_own(index)) return err_set(TERN_ERR_PEER, "there is no process %u", index);
-    return proc_open_file(name, rank, fd, key, own);
+    return proc_open_file(name, rank, fd, key, opened);
 }

@@ -100,6 +100,6 @@ uint32_t jobs_node_of(uint32_t index);
 void jobs_note_loss(uint32_t index);
 
 /* As proc_open_file, by the index of the process that has the file. */
-int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *own);
+int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *opened);
 
 #endif

@@ -168,6 +168,8 @@ static void no_socket_is_said(void **state)
 {
     struct channel_answer a;
     (void)state;
+    atomic_store(&job.door_state, JOB_DOOR_COMING);
+    assert_int_equal(channel_ask(ASK_LOOK, &(struct ask_out){0}, 50, &a), TERN_AGAIN);
     atomic_store(&job.door_state, JOB_DOOR_CLOSED);
     assert_int_equal(channel_ask(ASK_LOOK, &(struct ask_out){0}, -1, &a), TERN_ERR_UNSUPPORTED);
     assert_non_null(strstr(err_words(), "takes no questions"));
