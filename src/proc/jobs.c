@@ -141,7 +141,7 @@ static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_
 static struct job_entry *known_entry(struct job_entry *j, const char *name, uint32_t size, const uint8_t *key)
 {
     if (strcmp(j->name, name) || j->size != size || memcmp(j->key, key, sizeof j->key)) {
-        err_set(TERN_ERR_PEER, "job %s is known already, with another size or key", j->name);
+        err_set(TERN_ERR_ABSENT, "job %s is known already, with another size or key", j->name);
         return NULL;
     }
     j->refs++;
@@ -257,8 +257,7 @@ bool jobs_before(uint32_t a, uint32_t b)
 uint32_t jobs_rank_of(uint32_t index)
 {
     struct proc_name name;
-    jobs_name_of(index, &name);
-    return name.rank;
+    return jobs_name_of(index, &name) ? name.rank : index;
 }
 
 /* Without its last part, which nobody can guess, and which serves as a key (mpiexec, name_job). */
@@ -291,7 +290,7 @@ const char *jobs_long_words(uint32_t index) { return words(index, " of the job")
 int job_card_put(struct job_entry *j, uint32_t rank, const void *card, size_t n)
 {
     if (rank >= j->size || !n || n > CARD_MAX)
-        return err_set(TERN_ERR_PEER, "rank %u of job %s has no card of %zu bytes", rank, j->name, n);
+        return err_set(TERN_ERR_ABSENT, "rank %u of job %s has no card of %zu bytes", rank, j->name, n);
     struct card *c = malloc(sizeof *c + n);
     if (!c) return err_set(TERN_ERR_NOMEM, "no memory for a card");
     c->n = (uint32_t)n;
@@ -315,7 +314,7 @@ static int copy_card(uint32_t index, void *buf, size_t cap)
     pthread_mutex_lock(&lock);
     const struct card *c = card_of(index);
     bool fits = c && c->n <= cap;
-    int n = fits ? (int)c->n : TERN_ERR_PEER;
+    int n = fits ? (int)c->n : TERN_ERR_ABSENT;
     if (fits) memcpy(buf, c->bytes, c->n);
     pthread_mutex_unlock(&lock);
     return n;
@@ -364,6 +363,6 @@ int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *opened)
     uint32_t rank = j ? index - j->first : index;
     if (j) strcpy(name, j->name);
     pthread_mutex_unlock(&lock);
-    if (!j && !jobs_is_own(index)) return err_set(TERN_ERR_PEER, "there is no process %u", index);
+    if (!j && !jobs_is_own(index)) return err_set(TERN_ERR_ABSENT, "no process with index %u is known here", index);
     return proc_open_file(name, rank, fd, key, opened);
 }

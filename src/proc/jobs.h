@@ -54,7 +54,8 @@ void jobs_close(void);
 uint64_t jobs_id(const char *name);
 
 /* Another job, whose processes and those of this job agree on `key` for their connections. A job that is known already
- * gets one more reference, if size and key are those that it is known with. NULL with words. */
+ * gets one more reference, if size and key are those that it is known with. NULL with words: TERN_ERR_ARG (the own job, no
+ * process, too many, or too long a name), TERN_ERR_ABSENT (known with another size or key), TERN_ERR_NOMEM. */
 struct job_entry *job_add(const char *name, uint32_t size, const uint8_t key[JOBS_KEY]);
 struct job_entry *job_ref(struct job_entry *);
 void job_unref(struct job_entry *);
@@ -65,7 +66,7 @@ uint32_t job_entry_size(const struct job_entry *);
 /* The card of one of its processes, copied, in place of one that it had; at most 512 bytes. 0, or a code with words. */
 int job_card_put(struct job_entry *, uint32_t rank, const void *card, size_t n);
 
-/* The job, with one more reference, that an index or a number belongs to; NULL: the own one, or none that is known. */
+/* The job, with one more reference, that an index belongs to; NULL: the own one, or none that is known. */
 struct job_entry *jobs_of_index(uint32_t index);
 
 /* The key for connections with that job, copied; of the own job see proc_secret. False: it is not known. */
@@ -84,14 +85,15 @@ struct proc_name jobs_own_name(void);
 bool jobs_name_of(uint32_t index, struct proc_name *); /* false: it is nobody's */
 bool jobs_index_of(const struct proc_name *, uint32_t *index); /* false: there is no such process, as far as is known */
 bool jobs_before(uint32_t a, uint32_t b); /* proc_name_before of their names: the same wherever it is asked */
-uint32_t jobs_rank_of(uint32_t index); /* in its job */
+uint32_t jobs_rank_of(uint32_t index); /* in its job; of nobody's index the index */
 
 /* "rank 3", or "rank 3 of the job"; of another job "rank 3 of job NAME". Valid until this thread has asked eight more
  * times. */
 const char *jobs_words(uint32_t index);
 const char *jobs_long_words(uint32_t index);
 
-/* As the functions of proc.h, for processes of all jobs. The node of a process of another job is a number of its own for
+/* As the functions of proc.h, for processes of all jobs. Of another job: jobs_card_get does not wait (TERN_ERR_ABSENT: there is
+ * no card), jobs_never_came is false, jobs_note_loss does nothing. The node of a process of another job is a number of its own for
  * each job: where its processes are is not known here. */
 int jobs_card_get(uint32_t index, void *buf, size_t cap);
 bool jobs_card_there(uint32_t index);

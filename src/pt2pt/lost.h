@@ -2,6 +2,11 @@
  * lost.h - peers that there is no way to any more: their process died, the connection
  * broke, or what they sent cannot be.
  *
+ *     died   its process has ended without MPI_Finalize
+ *     lost   nothing comes or goes any more, for whatever reason (peer.lost)
+ *     left   lost, after it has taken its leave (PEER_LEFT)
+ *     over   alive, in MPI_Finalize: it starts nothing more (PEER_OVER)
+ *
  *     at once, pt_lose               nothing more goes out or is taken in; the words are kept
  *     next turn, pt_end_lost_peers   everything that only the peer could have ended, ends with TERN_ERR_PEER and those
  *                                    words: sends to it, large messages to and from it, posted receives that name it,
@@ -48,7 +53,7 @@ void pt_violation(struct peer *, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_CO
  * How many. By progress, lock held. */
 int pt_hear_deaths(struct lane *) TERN_COLD;
 
-/* Delivers what has come. */
+/* Delivers what has come: at most 100 turns of progress, in which peers may be lost as well. */
 void pt_take_last(void) TERN_COLD;
 
 /* Ends what the peers given up since the last call leave behind; how many of them. */

@@ -2,6 +2,7 @@
  * request_ops.c - waiting for requests, persistent ones, letting go, cancelling.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "pt2pt/api.h"
 #include "pt2pt/doubt.h"
 #include "pt2pt/lost.h"
@@ -33,7 +34,7 @@ void pt_recall(const struct request *r)
     if (!err_is_of_peer(r->result.error)) return;
     if (r->peer && (r->peer->lost || r->peer->flags & PEER_OVER)) pt_lost_words(r, r->peer);
     else if (r->peer && err_code() != r->result.error) /* the helper has found its memory gone, before it was lost */
-        err_set(r->result.error, "rank %u of the job has died", r->peer->index);
+        err_set(r->result.error, "%s has died", jobs_long_words(r->peer->index));
 }
 
 struct many {

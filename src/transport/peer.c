@@ -115,7 +115,7 @@ int64_t peer_first_quota(void)
 
 static struct peer *no_peer(uint32_t index)
 {
-    err_set(TERN_ERR_PEER, "there is no process %u: the job has %u", index, proc_self()->size);
+    err_set(TERN_ERR_ABSENT, "no process with index %u is known here", index);
     return NULL;
 }
 
@@ -188,7 +188,7 @@ static int out_of_reach(uint32_t index)
 
 static TERN_COLD void other_messages(uint32_t index)
 {
-    err_set(TERN_ERR_PEER,
+    err_set(TERN_ERR_ABSENT,
             "%s knows other messages than this process: it runs another version of the library, or with another "
             "TERN_CHECK",
             jobs_long_words(index));
@@ -247,7 +247,7 @@ struct peer *peer_connect(uint32_t index)
     struct peer *p = peer_of_sender(index);
     if (!p) return NULL;
     if (p->flags & PEER_CLOSING) {
-        err_set(TERN_ERR_PEER, "%s is being disconnected", jobs_long_words(index));
+        err_set(TERN_ERR_ABSENT, "%s is being disconnected", jobs_long_words(index));
         return NULL;
     }
     int n = jobs_card_get(index, card, sizeof card);
@@ -273,7 +273,7 @@ int peer_settings_of(uint32_t index, uint64_t *settings)
     int n = jobs_card_get(index, card, sizeof card);
     if (n < 0) return n;
     if (!settings_on(card, (size_t)n, &s))
-        return err_set(TERN_ERR_PEER, "the card of %s does not say its settings", jobs_long_words(index));
+        return err_set(TERN_ERR_ABSENT, "the card of %s does not say its settings", jobs_long_words(index));
     *settings = s.compared;
     return 0;
 }

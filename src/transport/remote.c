@@ -12,6 +12,7 @@
 #include "transport/remote.h"
 #include "base/err.h"
 #include "copy/copy.h"
+#include "proc/jobs.h"
 #include "transport/amo.h"
 #include "transport/emulate/emulate.h"
 #include "transport/peer.h"
@@ -182,8 +183,8 @@ static int unpack(struct peer *p, const void *packed, size_t n, struct remote_ke
     bool good = le32toh(head.magic) == MAGIC && le16toh(head.align) < 8 && use_of(k->id) &&
                 k->bytes <= REMOTE_BYTES_MAX && !(k->access & ~(uint32_t)(REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC));
     return good ? 0
-                : err_set(TERN_ERR_ARG, "what rank %u of the job sent is no key of registered memory (%zu bytes)",
-                          p->index, n);
+                : err_set(TERN_ERR_ARG, "what %s sent is no key of registered memory (%zu bytes)",
+                          jobs_long_words(p->index), n);
 }
 
 /* What the wire to the peer makes of its part of the key. */
@@ -195,6 +196,7 @@ static int open_by_wire(struct remote_key *k, const uint8_t *parts, size_t n)
     const uint8_t *part = wires_card_part(parts, n, ops->name, &len);
     if (!part) return 0;
     int rc = ops->remote->key_open(&k->peer->ep, part, len, k);
+    k->opened = !rc;
     return rc == TERN_ERR_UNSUPPORTED ? 0 : rc;
 }
 
@@ -205,7 +207,7 @@ int remote_key_open(struct peer *p, const void *packed, size_t n, struct remote_
     if (rc) return rc;
     if (!p->ep.ops && !peer_connect(p->index)) return err_code();
     struct remote_key *made = malloc(sizeof *made);
-    if (!made) return err_set(TERN_ERR_NOMEM, "no memory for a key of memory of rank %u", p->index);
+    if (!made) return err_set(TERN_ERR_NOMEM, "no memory for a key of memory of %s", jobs_words(p->index));
     rc = open_by_wire(&k, (const uint8_t *)packed + sizeof(struct packed), n - sizeof(struct packed));
     if (rc) {
         free(made);
@@ -219,7 +221,7 @@ int remote_key_open(struct peer *p, const void *packed, size_t n, struct remote_
 void remote_key_close(struct remote_key *k)
 {
     const struct tp_ops *ops = k->peer->ep.ops;
-    if ((k->at || k->direct) && ops && ops->remote && ops->remote->key_close) ops->remote->key_close(&k->peer->ep, k);
+    if (k->opened && ops && ops->remote && ops->remote->key_close) ops->remote->key_close(&k->peer->ep, k);
     free(k);
 }
 
@@ -228,16 +230,16 @@ void remote_key_close(struct remote_key *k)
 static TERN_COLD int refuse(const struct remote_key *k, uint64_t offset, uint64_t n, uint32_t access)
 {
     if ((k->access & access) != access)
-        return err_set(TERN_ERR_ARG, "rank %u of the job has not registered its memory for that (%#x, not %#x)",
-                       k->peer->index, k->access, access);
+        return err_set(TERN_ERR_ARG, "%s has not registered its memory for that (%#x, not %#x)",
+                       jobs_long_words(k->peer->index), k->access, access);
     return err_set(TERN_ERR_ARG,
-                   "%llu bytes at %llu are not within the %llu bytes that rank %u of the job has registered",
-                   (unsigned long long)n, (unsigned long long)offset, (unsigned long long)k->bytes, k->peer->index);
+                   "%llu bytes at %llu are not within the %llu bytes that %s has registered",
+                   (unsigned long long)n, (unsigned long long)offset, (unsigned long long)k->bytes, jobs_long_words(k->peer->index));
 }
 
 static TERN_COLD int not_registered(const struct remote_key *k)
 {
-    return err_set(TERN_ERR_NOT_FOUND, "the memory of rank %u of the job is not registered any more", k->peer->index);
+    return err_set(TERN_ERR_NOT_FOUND, "the memory of %s is not registered any more", jobs_long_words(k->peer->index));
 }
 
 static TERN_COLD int gone(const struct remote_key *k) { return err_set(TERN_ERR_PEER, "%s", k->peer->lost); }

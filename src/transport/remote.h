@@ -73,6 +73,7 @@ struct remote_key {
     uint8_t align;   /* address of its first byte, modulo 8 */
     bool direct;     /* put and get are the wire's */
     bool direct_amo; /* so are amos */
+    bool opened;     /* key_open has taken it, and key_close is called for it */
     uint64_t priv;   /* the wire's own */
 };
 
@@ -89,7 +90,7 @@ struct tp_remote {
     /* Sets `at`, `live`, `direct`, `direct_amo` and `priv` of a key whose other members are set. TERN_ERR_UNSUPPORTED:
      * operations go by messages. */
     int (*key_open)(struct tp_ep *, const void *packed, size_t n, struct remote_key *);
-    void (*key_close)(struct tp_ep *, struct remote_key *); /* NULL: nothing to do */
+    void (*key_close)(struct tp_ep *, struct remote_key *); /* of each key that key_open took. NULL: nothing to do */
 
     /* As remote_put and so on, checked already, for keys with `direct`. TERN_ERR_UNSUPPORTED: it has ceased to work,
      * and the operation goes by messages, as all others through the key from then on. Needed if key_open sets the
@@ -133,16 +134,16 @@ void remote_lost(struct peer *);
 
 /* ---- for the rest of the transport layer ---- */
 
-/* The memory with this id that is registered now; NULL: none. */
+/* Registered memory of this process. What was registered once keeps its place until the end. */
 struct remote_mem {
     char *base;
     uint64_t bytes, id;
     uint32_t access, slot;
     _Atomic uint64_t live;     /* id, 0 when it is not registered */
     struct remote_mem *unused; /* the next that is not */
-    void *wire[8];             /* tp_remote's, by number of the wire */
+    void *wire[WIRES_MAX];     /* tp_remote's, by number of the wire */
 };
-struct remote_mem *remote_find(uint64_t id);
+struct remote_mem *remote_find(uint64_t id); /* NULL: none with this id is registered now */
 bool remote_was(uint64_t id); /* is it one that has been deregistered? */
 
 /* Fault injection and measurement: false: keys that are opened from now on go by messages. */

@@ -3,9 +3,11 @@
  *
  * A transport delivers active messages: reliable, in order between two processes.
  * A message is an id (which handler), two 64-bit header words, and a payload.
- * Everything else a wire can do is a capability: a member of tp_ops that may be
- * NULL, with a flag in tp_ep.caps that is set if and only if the member is there
- * and usable towards that peer (test/unit/transport/conform_test.c).
+ * Needed of a wire: name, cost, open, close, card, reach, ep_open, ep_close and
+ * am_short; progress and idle, unless every message is delivered by the send. A member
+ * with "Needs TP_CAP_X" has a flag in tp_ep.caps that is set if and only if the member
+ * is there and usable towards that peer (test/unit/transport/conform_test.c). All
+ * others may be NULL.
  *
  * Rules for all members, unless said otherwise there:
  *   who      called by the protocol layer with the lane's lock held
@@ -19,7 +21,7 @@
  * completion through op->done(op, rc). None of them blocks or calls progress; they may
  * send. `data` is valid during the call, and beyond it for a handler that keeps it (keep.h).
  *
- * What a peer sends has been made by a process of the job, but a transport over a wire
+ * What a peer sends has been made by a process of this job or of one that it is connected with, but a transport over a wire
  * checks ids and lengths all the same, and handlers check what they are given: a message
  * that cannot be is the end of the connection (tp_lost), never of memory.
  */
@@ -39,6 +41,9 @@
 struct tp_dom; /* a transport, or one of its domains, opened by this process; the transport's own */
 struct peer;
 struct tp_remote;
+
+/* Transports and their domains that a process opens, at most. */
+#define WIRES_MAX 8
 
 enum tp_cap {
     TP_CAP_BCOPY = 1 << 0,  /* am_bcopy */
@@ -130,7 +135,7 @@ struct tp_ops {
 
     /* Makes the way to `peer`; called at the first message to it. May do a few system calls, never waits for the peer. */
     int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);
-    void (*ep_close)(struct tp_dom *, struct tp_ep *);
+    void (*ep_close)(struct tp_dom *, struct tp_ep *); /* gives back what ep_open made; the peer may be freed after it */
 
     /* The peer is to be closed alone (peer_close), and nothing is under way: says so to the other side, as the last message
      * to it. 0: the other side has said so as well, or will never, and nothing of it is left here but what ep_close gives

@@ -14,15 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOMS_MAX 8
-
-static struct wire doms[DOMS_MAX];
-static char dom_names[DOMS_MAX][32 + 1 + TP_DOMAIN_NAME]; /* a transport's name is shorter (find.c) */
+static struct wire doms[WIRES_MAX];
+static char dom_names[WIRES_MAX][32 + 1 + TP_DOMAIN_NAME]; /* a transport's name is shorter (find.c) */
 static _Atomic int dom_count; /* one more: threads that sleep see the wire as well */
 bool wires_others;
 
 /* Those that are polled: where a look costs a few loads, at each time; where it is a system call, in turns. */
-static struct wire cheap[DOMS_MAX], costly[DOMS_MAX];
+static struct wire cheap[WIRES_MAX], costly[WIRES_MAX];
 static int cheap_count, costly_count;
 static bool look_costly; /* costly ones or progress sources are to be looked at */
 
@@ -51,8 +49,8 @@ static int open_dom(const struct tp_ops *ops, const char *domain)
 {
     struct wire *d = &doms[dom_count];
     bool first = !is_open(ops);
-    if (dom_count == DOMS_MAX)
-        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names more than %d transports and domains", DOMS_MAX);
+    if (dom_count == WIRES_MAX)
+        return err_set(TERN_ERR_ARG, "variable TERN_TRANSPORTS names more than %d transports and domains", WIRES_MAX);
     snprintf(dom_names[dom_count], sizeof dom_names[0], "%s%s%s", ops->name, domain ? ":" : "", domain ? domain : "");
     for (int i = 0; i < dom_count; i++)
         if (!strcmp(dom_names[i], dom_names[dom_count]))
@@ -88,8 +86,8 @@ static TERN_COLD int no_domain(const struct tp_ops *ops, const char *domain, cha
 /* All domains, or the one of this name. */
 static int open_domains(const struct tp_ops *ops, const char *domain)
 {
-    char names[DOMS_MAX][TP_DOMAIN_NAME];
-    int n = ops->domains ? ops->domains(tp_env(), names, DOMS_MAX) : 0, rc = n < 0 ? n : 0;
+    char names[WIRES_MAX][TP_DOMAIN_NAME];
+    int n = ops->domains ? ops->domains(tp_env(), names, WIRES_MAX) : 0, rc = n < 0 ? n : 0;
     bool found = false;
     if (!n && !domain) return open_dom(ops, NULL);
     for (int i = 0; i < n && !rc; i++) {
@@ -207,7 +205,7 @@ static int open_missing(const char *text, size_t len)
 {
     const struct tp_ops *ops;
     size_t name = min_size(strcspn(text, ":"), len);
-    if (tp_find(text, name, &ops) || dom_count == DOMS_MAX) return 0;
+    if (tp_find(text, name, &ops) || dom_count == WIRES_MAX) return 0;
     bool open = name == len ? is_open(ops) : is_open_domain(text, len);
     return open ? 0 : open_named(text, len);
 }
@@ -435,7 +433,7 @@ bool wires_idle(bool want_room)
 
 /* ---- sleeping ---- */
 
-static_assert(DOMS_MAX + PROGRESS_FDS <= BELL_FDS_MAX, "a sleeper polls all descriptors");
+static_assert(WIRES_MAX + PROGRESS_FDS <= BELL_FDS_MAX, "a sleeper polls all descriptors");
 
 /* Threads in bell_poll, or about to. What they poll is closed only when there are none (wires_poll_stop). */
 static _Atomic uint32_t pollers;

@@ -2,6 +2,7 @@
  * fragment.c - data on its way to a peer, in fragments from where it lies; what is kept of a peer, and the end of it.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "transport/emulate/side.h"
 
 #include <stdio.h>
@@ -31,7 +32,7 @@ struct emulate_state *emulate_state_make(struct peer *p)
 {
     struct emulate_state *s = calloc(1, sizeof *s);
     if (!s) {
-        err_set(TERN_ERR_NOMEM, "no memory for operations on the memory of rank %u", p->index);
+        err_set(TERN_ERR_NOMEM, "no memory for operations on the memory of %s", jobs_words(p->index));
         return NULL;
     }
     s->peer = p;
@@ -72,7 +73,7 @@ void emulate_forget(struct peer *p)
 int emulate_gone(const struct peer *p)
 {
     if (p->lost) return err_set(TERN_ERR_PEER, "%s", p->lost);
-    return err_set(TERN_ERR_PEER, "the way to rank %u of the job is closed", p->index);
+    return err_set(TERN_ERR_PEER, "the way to %s is closed", jobs_long_words(p->index));
 }
 
 /* Those that are started meanwhile, by `done`, are refused. A put whose data the wire still has ends when it has not. */
@@ -110,8 +111,8 @@ void emulate_give_up(struct emulate_state *s, const char *words)
 void emulate_violation(struct emulate_state *s, const char *what)
 {
     char words[300];
-    snprintf(words, sizeof words, "rank %u of the job sent a message about memory that cannot be (%s); it is given up",
-             s->peer->index, what);
+    snprintf(words, sizeof words, "%s sent a message about memory that cannot be (%s); it is given up",
+             jobs_long_words(s->peer->index), what);
     emulate_give_up(s, words);
 }
 

@@ -5,6 +5,7 @@
  * one, and anything else is no message of this library.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "transport/amo.h"
 #include "transport/emulate/side.h"
 
@@ -192,7 +193,7 @@ int emulate_flush(struct peer *p, struct tp_op *op)
 
 static int not_registered(const struct peer *p)
 {
-    return err_set(TERN_ERR_NOT_FOUND, "the memory of rank %u of the job is not registered any more", p->index);
+    return err_set(TERN_ERR_NOT_FOUND, "the memory of %s is not registered any more", jobs_long_words(p->index));
 }
 
 /* The wire may have puts and amos of its own to flush. */

@@ -5,6 +5,7 @@
  * connection. A request for memory that was registered and is not any more is a mistake of the program's, and is refused.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "transport/amo.h"
 #include "transport/emulate/side.h"
 
@@ -83,7 +84,7 @@ static void answer(struct emulate_state *s, const struct owed *o)
     }
     if (unlikely(!s->peer->ep.ops) && !peer_connect(s->peer->index)) {
         char words[300];
-        snprintf(words, sizeof words, "rank %u of the job cannot be answered: %s", s->peer->index, err_words());
+        snprintf(words, sizeof words, "%s cannot be answered: %s", jobs_long_words(s->peer->index), err_words());
         emulate_give_up(s, words);
         return;
     }
@@ -212,8 +213,8 @@ void emulate_deregistered(uint64_t id)
     list_each(l, next, &emulate_sides) {
         struct emulate_state *s = container_of(l, struct emulate_state, in_all);
         if (s->putting != id) continue;
-        snprintf(words, sizeof words, "memory was deregistered while rank %u of the job put data there; it is given up",
-                 s->peer->index);
+        snprintf(words, sizeof words, "memory was deregistered while %s put data there; it is given up",
+                 jobs_long_words(s->peer->index));
         emulate_give_up(s, words);
     }
 }

@@ -334,5 +334,5 @@ int shm_memory_map(const struct shm_card *c, uint32_t index, struct shm_segment 
     if (rc) return rc;
     if (is_of(*s, c, index)) return 0;
     shm_memory_unmap(*s, c->bytes);
-    return err_set(TERN_ERR_PEER, "the shared memory of %s is not what its card says", jobs_words(index));
+    return err_set(TERN_ERR_ABSENT, "the shared memory of %s is not what its card says", jobs_words(index));
 }

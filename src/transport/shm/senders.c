@@ -61,7 +61,7 @@ int shm_sender_enter(struct shm_ep *e)
     uint32_t i = take_old(s), box;
     if (i == s->senders) i = take_fresh(s);
     if (i == s->senders)
-        return err_set(TERN_ERR_PEER, "%s has %u senders in its shared memory, and no room for another",
+        return err_set(TERN_ERR_ABSENT, "%s has %u senders in its shared memory, and no room for another",
                        jobs_words(e->peer->index), s->senders);
     e->common = i >= s->boxes;
     box = e->common ? s->boxes : i;

@@ -122,7 +122,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
 {
     (void)dom;
     struct shm_card c;
-    if (n != sizeof c) return err_set(TERN_ERR_PEER, "the shm card of %s has %zu bytes", jobs_words(peer->index), n);
+    if (n != sizeof c) return err_set(TERN_ERR_ABSENT, "the shm card of %s has %zu bytes", jobs_words(peer->index), n);
     memcpy(&c, card, sizeof c);
     struct shm_ep *e = aligned_alloc(CACHE_LINE, round_up(sizeof *e, CACHE_LINE));
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));

@@ -187,7 +187,7 @@ static bool other_key(void)
     struct job_entry *third = job_add("a third one", 5, key);
     PARTY_CHECK(third && job_index(third, 0) == job_index(job, 0) + job_entry_size(job));
     PARTY_CHECK(job_add("a third one", 5, key) == third);
-    PARTY_CHECK(!job_add("a third one", 6, key) && err_code() == TERN_ERR_PEER);
+    PARTY_CHECK(!job_add("a third one", 6, key) && err_code() == TERN_ERR_ABSENT);
     key[0]++;
     PARTY_CHECK(!job_add("a third one", 5, key) && strstr(err_words(), "key"));
     PARTY_CHECK(!peer_get(job_index(third, 4)) && strstr(err_words(), "no card"));
