@@ -74,18 +74,19 @@ static void to_hex(char *to, const uint8_t *bytes, size_t n)
     for (size_t i = 0; i < n; i++) to += sprintf(to, "%02x", bytes[i]);
 }
 
-/* At most 64 KB. */
+/* At most 64 KB. What is as long as a value is not on the stack: programs have threads with 16 KB of it. */
 static int put_bytes(const char *name, const void *bytes, size_t n)
 {
-    char *hex = malloc(4 + 2 * n + 1), key[64], piece[PMI_VALUE_MAX];
-    int rc = hex ? 0 : err_set(TERN_ERR_NOMEM, "no memory for %zu bytes to publish", n);
+    char key[64], *hex = malloc(4 + 2 * n + 1), *piece = malloc(PMI_VALUE_MAX);
+    int rc = hex && piece ? 0 : err_set(TERN_ERR_NOMEM, "no memory for %zu bytes to publish", n);
     if (!rc) to_hex(hex, bytes, n);
     for (size_t at = 0, i = 0; !rc && at < 4 + 2 * n; at += piece_max, i++) {
-        snprintf(piece, sizeof piece, "%.*s", (int)piece_max, hex + at);
+        snprintf(piece, PMI_VALUE_MAX, "%.*s", (int)piece_max, hex + at);
         piece_key(key, name, (int)i);
         rc = dialect->put(key, piece);
     }
     free(hex);
+    free(piece);
     return rc;
 }
 
@@ -103,9 +104,9 @@ static bool from_hex(uint8_t *to, const char *hex, size_t n)
 }
 
 /* The text of all pieces, into hex (room signs and a zero), until its length is what it says. */
-static int gather(const char *name, char *hex, size_t room)
+static int gather(const char *name, char *hex, size_t room, char piece[PMI_VALUE_MAX])
 {
-    char key[64], piece[PMI_VALUE_MAX];
+    char key[64];
     uint8_t length[2] = {0};
     size_t have = 0, want = 4;
     for (int i = 0; have < want && i < PIECES_MAX; i++) {
@@ -126,9 +127,9 @@ static int gather(const char *name, char *hex, size_t room)
 static int get_bytes(const char *name, void *buf, size_t cap)
 {
     size_t room = 4 + 2 * cap;
-    char *hex = malloc(room + 1);
+    char *hex = malloc(room + 1 + PMI_VALUE_MAX);
     if (!hex) return err_set(TERN_ERR_NOMEM, "no memory for %zu bytes of another process", cap);
-    int rc = gather(name, hex, room);
+    int rc = gather(name, hex, room, hex + room + 1);
     size_t n = rc ? 0 : (strlen(hex) - 4) / 2;
     if (!rc && !from_hex(buf, hex + 4, n)) rc = TERN_ERR_NOT_FOUND;
     free(hex);
