@@ -235,6 +235,7 @@ int pt_send(struct comm *c, const void *buf, int64_t count, struct type *t, int 
 static TERN_COLD int take_back(struct request *r)
 {
     int rc = r->result.error;
+    pt_recall(r); /* what has been cleaned up since then may have left other words */
     type_unref(r->type);
     comm_unref(r->comm);
     request_free(r);
