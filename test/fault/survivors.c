@@ -321,7 +321,9 @@ static int kept_collective(int round)
     int rc = 0;
     if (!round) rc = MPI_Allreduce_init(out, in, 100, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &r);
     if (!rc) rc = MPI_Start(&r);
-    return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (!rc) rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (rc && r != MPI_REQUEST_NULL) MPI_Request_free(&r);
+    return rc;
 }
 
 static int made(int round)
