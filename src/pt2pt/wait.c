@@ -149,7 +149,7 @@ static void doubts(struct lane *l, void (*doubt)(void *), void *arg, uint64_t st
 {
     if (likely(now < *due)) return;
     if (*due) {
-        wires_trim();
+        wires_wait_lasts();
         pt_doubt(l);
         if (doubt) doubt(arg);
     }

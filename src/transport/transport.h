@@ -202,7 +202,7 @@ struct tp_ops {
 
     /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy, and
      * gives up (tp_lost) peers whose death is to be seen only by looking for it. NULL: neither. */
-    void (*trim)(struct tp_dom *);
+    void (*wait_lasts)(struct tp_dom *);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
      * by descriptors; a sleeper polls it together with its doorbell. NULL: none. It already watches for room where

@@ -487,10 +487,10 @@ void wires_poll_stop(void)
     tell_bell();
 }
 
-void wires_trim(void)
+void wires_wait_lasts(void)
 {
     for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops->trim) doms[i].ops->trim(doms[i].dom);
+        if (doms[i].ops->wait_lasts) doms[i].ops->wait_lasts(doms[i].dom);
 }
 
 bool wires_drained(void)

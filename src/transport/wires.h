@@ -69,7 +69,7 @@ void wires_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_
 struct bell *wires_bell(void);       /* the doorbell of this process */
 bool wires_idle(bool want_room);     /* see tp_ops.idle */
 bool wires_drained(void);            /* see tp_ops.drained */
-void wires_trim(void) TERN_COLD;     /* see tp_ops.trim */
+void wires_wait_lasts(void) TERN_COLD; /* see tp_ops.wait_lasts */
 
 /* Sleeps as bell_announce said: until the bell rings after `ticket`, one of the gates in `words` opens, or a socket has
  * something; at most for most_ns. Without the lane's lock. */

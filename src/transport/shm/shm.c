@@ -268,5 +268,5 @@ const struct tp_ops tp_shm = {
     .cores = shm_cores,
     .bell = shm_bell,
     .idle = shm_idle,
-    .trim = shm_wait_lasts,
+    .wait_lasts = shm_wait_lasts,
 };
