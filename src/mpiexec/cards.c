@@ -28,6 +28,7 @@ static struct {
     struct waiter **waiting; /* by local rank: the nodes that want its card */
     uint32_t *ask;           /* [nnodes * ASK_MAX] as far as used: ranks to ask for, by node */
     int *nask;
+    struct event *wanted;
 } self;
 
 static struct job_card *card_of(uint32_t rank) { return &job_cards(self.job->block.head)[rank]; }
@@ -194,7 +195,22 @@ int cards_open(struct job *j)
     if (j->nnodes == 1) return 0;
     tree_handlers[TREE_CARD_ASK] = on_ask;
     tree_handlers[TREE_CARD] = on_card;
-    struct event *e = event_new(j->base, j->block.wanted_pipe[0], EV_READ | EV_PERSIST, on_wanted, NULL);
-    if (e) event_add(e, NULL);
+    self.wanted = event_new(j->base, j->block.wanted_pipe[0], EV_READ | EV_PERSIST, on_wanted, NULL);
+    if (self.wanted) event_add(self.wanted, NULL);
     return 0;
+}
+
+void cards_close(void)
+{
+    for (int i = 0; self.job && i < launch_nlocal(self.job); i++)
+        for (struct waiter *w = self.waiting[i], *next; w; w = next) {
+            next = w->next;
+            free(w);
+        }
+    if (self.wanted) event_free(self.wanted);
+    tree_handlers[TREE_CARD_ASK] = tree_handlers[TREE_CARD] = NULL;
+    free(self.waiting);
+    free(self.ask);
+    free(self.nask);
+    memset(&self, 0, sizeof self);
 }

@@ -14,6 +14,9 @@
  * why. */
 int cards_open(struct job *);
 
+/* Undoes that; questions that were not answered are dropped. The pipe is the block's, and stays. */
+void cards_close(void);
+
 /* A rank says that its card is there, by a question, or by the pipe: looks at all wanted bits. */
 void cards_look(void);
 

@@ -202,28 +202,85 @@ static void get_ranks(struct wire_in *w, struct job *j)
     if (!w->bad) launch_number_locals(j);
 }
 
+/* A name of less than `room` characters. */
+static bool get_name(struct wire_in *w, char *name, size_t room)
+{
+    char *text = wire_get_text(w);
+    bool fits = text && strlen(text) < room;
+    if (fits) strcpy(name, text);
+    free(text);
+    return fits;
+}
+
+static const char *get_job(struct wire_in *w, struct job *j, struct spec *s, char **cwd, int node)
+{
+    char version[sizeof PACKAGE_VERSION] = "";
+    if (!get_name(w, version, sizeof version) || strcmp(version, PACKAGE_VERSION))
+        return "the mpiexec there is of another version (" PACKAGE_VERSION ")";
+    j->spec = s;
+    if (!get_name(w, j->name, sizeof j->name) || !*j->name) return "the job has no name";
+    if (!get_name(w, j->parent, sizeof j->parent)) return "the name of the job's parent is none";
+    *cwd = wire_get_text(w);
+    words_verbose = wire_get8(w);
+    get_spec(w, s);
+    get_apps(w, j, s);
+    get_nodes(w, j);
+    get_ranks(w, j);
+    j->node = node;
+    if (!wire_done(w) || node < 0 || node >= j->nnodes || j->nodes[node].own || s->in.kind > IN_NONE)
+        return "the description of the job is damaged";
+    return NULL;
+}
+
 const char *describe_parse(struct job *j, struct spec *s, char **cwd, int node, const void *bytes, size_t n)
 {
     struct wire_in w = wire_of(bytes, n);
-    char *version = wire_get_text(&w), *name;
-    if (!version || strcmp(version, PACKAGE_VERSION))
-        return "the mpiexec there is of another version (" PACKAGE_VERSION ")";
-    free(version);
-    j->spec = s;
-    if (!(name = wire_get_text(&w)) || !*name || strlen(name) >= sizeof j->name) return "the job has no name";
-    strcpy(j->name, name);
-    free(name);
-    if (!(name = wire_get_text(&w)) || strlen(name) >= sizeof j->parent) return "the name of the job's parent is none";
-    strcpy(j->parent, name);
-    free(name);
-    *cwd = wire_get_text(&w);
-    words_verbose = wire_get8(&w);
-    get_spec(&w, s);
-    get_apps(&w, j, s);
-    get_nodes(&w, j);
-    get_ranks(&w, j);
-    j->node = node;
-    if (!wire_done(&w) || node < 0 || node >= j->nnodes || j->nodes[node].own || s->in.kind > IN_NONE)
-        return "the description of the job is damaged";
-    return NULL;
+    *cwd = NULL;
+    const char *why = get_job(&w, j, s, cwd, node);
+    if (!why) return NULL;
+    describe_free(j, s);
+    free(*cwd);
+    *cwd = NULL;
+    return why;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+static void free_text(const char *s) { free((void *)(uintptr_t)s); }
+
+static void free_apps(struct job *j, struct spec *s)
+{
+    for (int i = 0; i < s->napps; i++) {
+        struct app_spec *a = &s->apps[i];
+        strv_free_all(&a->argv);
+        free_text(a->wdir);
+        free_text(a->path);
+        free_text(a->pset);
+        bool shared = i + 1 < s->napps && j->apps[i].env.v == j->apps[i + 1].env.v; /* see get_app: the last frees it */
+        if (!shared) strv_free_all(&j->apps[i].env);
+    }
+    free(s->apps);
+    free(j->apps);
+}
+
+static void free_nodes(struct job *j)
+{
+    for (int i = 0; i < j->nnodes; i++) {
+        free(j->nodes[i].name);
+        free(j->nodes[i].ranks);
+    }
+    for (int r = 0; j->ranks && r < j->size; r++) free(j->ranks[r].slots);
+    free(j->nodes);
+    free(j->ranks);
+}
+
+void describe_free(struct job *j, struct spec *s)
+{
+    const char *const texts[] = {s->launcher.kind,    s->launcher.exec, s->launcher.iface,
+                                 s->launcher.command, s->place.user,    s->place.cpu_set};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) free_text(texts[i]);
+    free_nodes(j);
+    free_apps(j, s);
+    memset(j, 0, sizeof *j);
+    memset(s, 0, sizeof *s);
 }

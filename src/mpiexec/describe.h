@@ -11,7 +11,11 @@
 /* `cwd` is the root's working directory, or NULL if it has none. */
 void describe_job(struct wire_out *, const struct job *, const char *cwd);
 
-/* Fills a zeroed job, of a daemon that serves `node`, and its specification. NULL, or what is wrong. */
+/* Fills a zeroed job, of a daemon that serves `node`, and its zeroed specification. NULL, or what is wrong: nothing is
+ * left of them then. `cwd`: NULL if the root has none; the caller's to free. */
 const char *describe_parse(struct job *, struct spec *, char **cwd, int node, const void *bytes, size_t n);
+
+/* Frees what describe_parse has made of the two. */
+void describe_free(struct job *, struct spec *);
 
 #endif

@@ -222,6 +222,7 @@ int hosts_pick(struct hosts *all, const struct hosts *list)
             rc = hosts_add(&picked, wanted->name, wanted->said ? wanted->slots : known->slots, "the host list");
         }
     }
+    hosts_free(rc ? &picked : all);
     if (!rc) *all = picked;
     return rc;
 }
@@ -230,8 +231,18 @@ void hosts_drop_self(struct hosts *h)
 {
     int kept = 0;
     for (int i = 0; i < h->n; i++)
-        if (!h->v[i].self) h->v[kept++] = h->v[i];
+        if (h->v[i].self)
+            free(h->v[i].name);
+        else
+            h->v[kept++] = h->v[i];
     h->n = kept;
+}
+
+void hosts_free(struct hosts *h)
+{
+    for (int i = 0; i < h->n; i++) free(h->v[i].name);
+    free(h->v);
+    *h = (struct hosts){0};
 }
 
 void hosts_sort(struct hosts *h, bool descending)

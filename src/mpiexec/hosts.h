@@ -51,6 +51,9 @@ struct host *hosts_find(const struct hosts *, const char *name);
 /* Takes this host out of the list. */
 void hosts_drop_self(struct hosts *);
 
+/* Frees the names, and leaves the list empty. */
+void hosts_free(struct hosts *);
+
 /* Sorts by slots, those with equally many in the order they were in. */
 void hosts_sort(struct hosts *, bool descending);
 

@@ -10,8 +10,11 @@
 /* What one program named: a list beside a file picks from the file. */
 static int settle_app(struct app_spec *a)
 {
-    a->hosts = a->file.n ? a->file : a->list;
-    return a->file.n && a->list.n ? hosts_pick(&a->hosts, &a->list) : 0;
+    bool pick = a->file.n && a->list.n;
+    struct hosts *named = a->file.n ? &a->file : &a->list;
+    a->hosts = *named;
+    *named = (struct hosts){0}; /* a list has one owner */
+    return pick ? hosts_pick(&a->hosts, &a->list) : 0;
 }
 
 /* A host that several programs name has the slots of the one that gives it most. */
@@ -215,9 +218,21 @@ int map_ranks(const struct spec *s, struct map *m)
             if (s->place.order) number_app(s, &s->apps[i], first, m->node);
         }
     if (!rc) rc = check_slots(s, used);
-    if (!rc) make_nodes(s, m, used);
+    if (rc)
+        map_free(m);
+    else
+        make_nodes(s, m, used);
     free(used);
     return rc;
+}
+
+void map_free(struct map *m)
+{
+    for (int i = 0; i < m->nnodes; i++) free(m->nodes[i].ranks);
+    free(m->nodes);
+    free(m->node);
+    free(m->local);
+    *m = (struct map){0};
 }
 
 /* --- words ------------------------------------------------------------------------------------------------------- */

@@ -44,6 +44,9 @@ int64_t map_default_size(const struct spec *, const struct app_spec *);
  * host is unknown, or there are more ranks than slots and that is not to be. */
 int map_ranks(const struct spec *, struct map *);
 
+/* Frees what map_ranks has made. */
+void map_free(struct map *);
+
 /* Prints what --display-allocation and --display-map ask for on standard output. */
 void map_show(const struct spec *, const struct map *);
 

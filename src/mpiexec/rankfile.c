@@ -100,3 +100,14 @@ int rankfile_host(const struct rankfile *f, int rank, const struct hosts *all)
     const struct host *known = hosts_find(all, host);
     return known ? (int)(known - all->v) : -1;
 }
+
+void rankfile_free(struct rankfile *f)
+{
+    for (int r = 0; r < f->n; r++) {
+        free(f->v[r].host);
+        free(f->v[r].slots);
+    }
+    free(f->v);
+    hosts_free(&f->hosts);
+    *f = (struct rankfile){0};
+}

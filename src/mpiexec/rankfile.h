@@ -29,4 +29,7 @@ int rankfile_check(const struct rankfile *, int size);
 /* The place of a rank's host in the list of the job's; -1: it is not there ("+nN" beyond its end, or --nolocal). */
 int rankfile_host(const struct rankfile *, int rank, const struct hosts *all);
 
+/* Frees the lines, and leaves the file as if it had not been read. */
+void rankfile_free(struct rankfile *);
+
 #endif

@@ -3,6 +3,7 @@
 #include "mpiexec/map.h"
 #include "mpiexec/words.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define RANKS_MAX 65536
@@ -48,4 +49,27 @@ int spec_settle(struct spec *s)
         return EXIT_USAGE;
     }
     return 0;
+}
+
+static void free_env(struct env_spec *e)
+{
+    strv_free(&e->list);
+    strv_free(&e->sets);
+}
+
+void spec_free(struct spec *s)
+{
+    for (int i = 0; i < s->napps; i++) {
+        struct app_spec *a = &s->apps[i];
+        strv_free(&a->argv);
+        hosts_free(&a->list);
+        hosts_free(&a->file);
+        hosts_free(&a->hosts);
+        free_env(&a->env);
+    }
+    free(s->apps);
+    free_env(&s->env);
+    hosts_free(&s->hosts);
+    rankfile_free(&s->rankfile);
+    *s = (struct spec){0};
 }

@@ -119,4 +119,7 @@ static inline int spec_universe(const struct spec *s)
 /* Fills in what was not said (number of ranks) and checks the whole. 0, or an exit code after saying why. */
 int spec_settle(struct spec *);
 
+/* Frees its lists and tables. The strings in them are those of the command line, and stay. */
+void spec_free(struct spec *);
+
 #endif

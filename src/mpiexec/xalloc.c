@@ -36,6 +36,12 @@ void strv_push(struct strv *l, char *s)
     l->v[l->n] = NULL;
 }
 
+void strv_free_all(struct strv *l)
+{
+    for (int i = 0; i < l->n; i++) free(l->v[i]);
+    strv_free(l);
+}
+
 void strv_free(struct strv *l)
 {
     free(l->v);

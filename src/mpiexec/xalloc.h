@@ -21,5 +21,6 @@ struct strv {
 
 void strv_push(struct strv *, char *s); /* keeps the pointer */
 void strv_free(struct strv *);          /* the list, not the strings */
+void strv_free_all(struct strv *);      /* the strings as well */
 
 #endif

@@ -53,6 +53,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
+    cards_close();
     event_base_free(job.base);
     close(job.block.wanted_pipe[0]);
     close(job.block.wanted_pipe[1]);

@@ -23,17 +23,17 @@ static int no_manager(void **state)
     return 0;
 }
 
-/* "a:1 b:2"; "!" for an error. This host is "SELF". */
-static const char *words(const struct hosts *h, int rc)
+/* "a:1 b:2"; "!" for an error. This host is "SELF". Frees the list. */
+static const char *words(struct hosts *h, int rc)
 {
     static char text[4096];
     size_t n = 0;
-    if (rc) return "!";
     text[0] = 0;
     for (int i = 0; i < h->n && n < sizeof text; i++)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:%d", i ? " " : "", h->v[i].self ? "SELF" : h->v[i].name,
                               h->v[i].slots);
-    return text;
+    hosts_free(h);
+    return rc ? "!" : text;
 }
 
 static const char *list(const char *text)
@@ -121,7 +121,9 @@ static const char *picked(const char *all, const char *wanted)
     struct hosts a = {0}, w = {0};
     hosts_list(&a, all);
     hosts_list(&w, wanted);
-    return words(&a, hosts_pick(&a, &w));
+    int rc = hosts_pick(&a, &w);
+    hosts_free(&w);
+    return words(&a, rc);
 }
 
 static void lists_pick_from_files(void **state)
@@ -199,6 +201,7 @@ static void random_text(void **state)
         int rc = i % 2 ? hosts_environment(&h) : hosts_list(&h, text);
         assert_true(rc == 0 || rc == EXIT_USAGE);
         for (int k = 0; k < h.n; k++) assert_true(h.v[k].slots >= 1 && h.v[k].name[0] != '-');
+        hosts_free(&h);
     }
     no_manager(NULL);
 }

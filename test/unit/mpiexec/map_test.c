@@ -45,13 +45,23 @@ static const char *map_of(struct spec *s, const struct program *p, int n)
         total += m.nodes[i].nranks;
     }
     assert_int_equal(total, s->size);
+    map_free(&m);
     return text;
+}
+
+/* Another specification in the place of this one. */
+static void renew(struct spec *s, struct spec other)
+{
+    spec_free(s);
+    *s = other;
 }
 
 static const char *one(const char *hosts, int n, int ppn, enum unit map)
 {
     struct spec s = {.ppn = ppn, .place.map = map};
-    return map_of(&s, &(struct program){hosts, n}, 1);
+    const char *text = map_of(&s, &(struct program){hosts, n}, 1);
+    spec_free(&s);
+    return text;
 }
 
 static void one_program(void **state)
@@ -117,6 +127,7 @@ static void spread_and_numbers(void **state)
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         struct spec s = {.place = table[i].place};
         assert_string_equal(map_of(&s, &(struct program){table[i].hosts, table[i].n}, 1), table[i].means);
+        spec_free(&s);
     }
 }
 
@@ -125,15 +136,16 @@ static void hosts_left_out_and_sorted(void **state)
     (void)state;
     struct spec s = {.no_local = true};
     assert_string_equal(map_of(&s, &(struct program){"a,localhost,b", 3}, 1), "a b a");
-    s = (struct spec){.no_local = true};
+    renew(&s, (struct spec){.no_local = true});
     assert_string_equal(map_of(&s, &(struct program){NULL, 3}, 1), "!");
-    s = (struct spec){.no_local = true};
+    renew(&s, (struct spec){.no_local = true});
     const struct program two[] = {{"a", 1}, {"localhost", 1}};
     assert_string_equal(map_of(&s, two, 2), "!");
-    s = (struct spec){.host_order = HOSTS_UP};
+    renew(&s, (struct spec){.host_order = HOSTS_UP});
     assert_string_equal(map_of(&s, &(struct program){"a:2,b:1,c:2", 0}, 1), "b a a c c");
-    s = (struct spec){.host_order = HOSTS_DOWN};
+    renew(&s, (struct spec){.host_order = HOSTS_DOWN});
     assert_string_equal(map_of(&s, &(struct program){"a:1,b:3,c:1", 0}, 1), "b b b a c");
+    spec_free(&s);
 }
 
 /* A rank file with this text. */
@@ -159,19 +171,20 @@ static void rank_files(void **state)
     assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "SELF a SELF"); /* +n1: the second that was named */
     assert_string_equal(s.rankfile.v[1].slots, "0:1");
     assert_null(s.rankfile.v[0].slots);
-    s = (struct spec){0};
+    renew(&s, (struct spec){0});
     read_file(&s.rankfile, "rank 0=a\nrank 1=b\n");
     assert_string_equal(map_of(&s, &(struct program){"b,c", 1}, 1),
                         "a"); /* of the lines there may be more than ranks */
-    s = (struct spec){0};
+    renew(&s, (struct spec){0});
     read_file(&s.rankfile, "rank 0=a\nrank 2=b\n");
     assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "!"); /* rank 1 has none */
-    struct rankfile f = {0};
-    assert_int_equal(read_file(&f, "rank 0=a\nrank 0=b\n"), EXIT_USAGE);
-    f = (struct rankfile){0};
-    assert_int_equal(read_file(&f, "# nothing\n"), EXIT_USAGE);
-    f = (struct rankfile){0};
-    assert_int_equal(read_file(&f, "rank 99999999=a\n"), EXIT_USAGE);
+    spec_free(&s);
+    static const char *const refused[] = {"rank 0=a\nrank 0=b\n", "# nothing\n", "rank 99999999=a\n"};
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        struct rankfile f = {0};
+        assert_int_equal(read_file(&f, refused[i]), EXIT_USAGE);
+        rankfile_free(&f);
+    }
 }
 
 static void several_programs(void **state)
@@ -194,6 +207,7 @@ static void several_programs(void **state)
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         struct spec s = {0};
         assert_string_equal(map_of(&s, table[i].p, table[i].n), table[i].means);
+        spec_free(&s);
     }
 }
 
@@ -203,12 +217,13 @@ static void universe(void **state)
     struct spec s = {0};
     map_of(&s, &(struct program){"a:4,b:4", 2}, 1);
     assert_int_equal(spec_universe(&s), 8);
-    s = (struct spec){0};
+    renew(&s, (struct spec){0});
     map_of(&s, &(struct program){"a", 5}, 1);
     assert_int_equal(spec_universe(&s), 5);
-    s = (struct spec){.usize = 3};
+    renew(&s, (struct spec){.usize = 3});
     map_of(&s, &(struct program){"a:9", 1}, 1);
     assert_int_equal(spec_universe(&s), 3);
+    spec_free(&s);
 }
 
 static void resource_managers(void **state)
@@ -218,12 +233,13 @@ static void resource_managers(void **state)
     setenv("SLURM_TASKS_PER_NODE", "2(x2)", 1);
     struct spec s = {0};
     assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "n1 n1 n2 n2");
-    s = (struct spec){0};
+    renew(&s, (struct spec){0});
     assert_string_equal(map_of(&s, &(struct program){"a", 0}, 1), "a"); /* what is named counts more */
-    s = (struct spec){.no_manager = true};
+    renew(&s, (struct spec){.no_manager = true});
     assert_string_equal(map_of(&s, &(struct program){NULL, 0}, 1), "SELF");
     unsetenv("SLURM_JOB_NODELIST");
     unsetenv("SLURM_TASKS_PER_NODE");
+    spec_free(&s);
 }
 
 static void hosts_without_ranks_are_no_nodes(void **state)
@@ -236,6 +252,8 @@ static void hosts_without_ranks_are_no_nodes(void **state)
     assert_int_equal(m.nnodes, 2);
     assert_string_equal(m.nodes[1].host->name, "b");
     assert_int_equal(m.nodes[1].nranks, 1);
+    map_free(&m);
+    spec_free(&s);
 }
 
 int main(void)

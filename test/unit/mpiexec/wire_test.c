@@ -66,8 +66,7 @@ static void test_round_trip(void **state)
     wire_get_raw(&in, raw, 3);
     assert_memory_equal(raw, "raw", 3);
     assert_true(wire_done(&in));
-    for (int i = 0; i < list.n; i++) free(list.v[i]);
-    strv_free(&list);
+    strv_free_all(&list);
     free(text);
     free(empty);
     wire_free(&out);
@@ -204,6 +203,8 @@ static void test_description(void **state)
     assert_null(job.ranks[4].slots);
     assert_int_equal(spec.in.rank, 3);
     assert_int_equal(spec.slots, 9);
+    describe_free(&job, &spec);
+    free(cwd);
     wire_free(&w);
 }
 
@@ -216,6 +217,9 @@ static const char *try(const void *bytes, size_t n, int node)
     const char *why = describe_parse(&job, &spec, &cwd, node, copy, n);
     free(copy);
     if (!why) assert_true(job.size > 0 && job.ranks[job.size - 1].node < job.nnodes);
+    if (why) assert_true(!job.ranks && !spec.apps && !cwd);
+    describe_free(&job, &spec);
+    free(cwd);
     words_verbose = false;
     return why;
 }
