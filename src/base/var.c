@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 const struct var var_table[VAR_COUNT] = {
 #define VAR(id, kind, def, unit, meaning) {"TERN_" #id, kind, def, unit, meaning},
@@ -17,7 +18,8 @@ const struct var var_table[VAR_COUNT] = {
 static struct value {
     bool set;
     int64_t num;
-    char *text; /* VAR_TEXT and VAR_CHOICE */
+    const char *text; /* the default as it stands in the table, or `own` */
+    char *own;
 } values[VAR_COUNT];
 static bool is_open;
 
@@ -65,48 +67,77 @@ static int parse_choice(const char *list, const char *s, int64_t *out)
     return TERN_ERR_ARG;
 }
 
-int var_set(enum var_id id, const char *text)
+static int parse(const struct var *d, const char *text, int64_t *num)
 {
-    const struct var *d = &var_table[id];
-    struct value *v = &values[id];
-    int64_t num = 0;
     int rc = 0;
     switch (d->kind) {
-    case VAR_INT: rc = parse_number(text, false, &num); break;
-    case VAR_SIZE: rc = parse_number(text, true, &num); break;
-    case VAR_BOOL: rc = parse_bool(text, &num); break;
-    case VAR_CHOICE: rc = parse_choice(d->def, text, &num); break;
+    case VAR_INT: rc = parse_number(text, false, num); break;
+    case VAR_SIZE: rc = parse_number(text, true, num); break;
+    case VAR_BOOL: rc = parse_bool(text, num); break;
+    case VAR_CHOICE: rc = parse_choice(d->def, text, num); break;
     case VAR_TEXT: break;
     }
-    if (rc)
-        return err_set(TERN_ERR_ARG, "variable %s: '%s' is not %s%s", d->name, text,
-                       d->kind == VAR_CHOICE ? "one of " : d->kind == VAR_SIZE ? "a size (digits and K, M or G)" :
-                       d->kind == VAR_BOOL ? "yes or no" : "a number", d->kind == VAR_CHOICE ? d->def : "");
-    char *copy = strdup(text);
-    if (!copy) return err_set(TERN_ERR_NOMEM, "no memory for variable %s", d->name);
-    free(v->text);
-    v->text = copy;
+    if (!rc) return 0;
+    return err_set(TERN_ERR_ARG, "variable %s: '%s' is not %s%s", d->name, text,
+                   d->kind == VAR_CHOICE ? "one of " : d->kind == VAR_SIZE ? "a size (digits and K, M or G)" :
+                   d->kind == VAR_BOOL ? "yes or no" : "a number", d->kind == VAR_CHOICE ? d->def : "");
+}
+
+/* `own`, from malloc, belongs to the variable from now on; NULL: memory is out. */
+static int take(enum var_id id, char *own, int64_t num)
+{
+    struct value *v = &values[id];
+    if (!own) return err_set(TERN_ERR_NOMEM, "no memory for variable %s", var_table[id].name);
+    free(v->own);
+    v->text = v->own = own;
     v->num = num;
     return 0;
+}
+
+int var_set(enum var_id id, const char *text)
+{
+    int64_t num = 0;
+    int rc = parse(&var_table[id], text, &num);
+    return rc ? rc : take(id, strdup(text), num);
 }
 
 static int set_default(enum var_id id)
 {
     const struct var *d = &var_table[id];
-    char word[64];
-    if (d->kind != VAR_CHOICE) return var_set(id, d->def);
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(d->def, "|"), d->def);
-    return var_set(id, word);
+    if (d->kind == VAR_CHOICE) return take(id, strndup(d->def, strcspn(d->def, "|")), 0);
+    values[id].text = d->def;
+    return parse(d, d->def, &values[id].num);
+}
+
+/* The variable with the n bytes of `name`; VAR_COUNT: none. */
+static int named(const char *name, size_t n)
+{
+    int id = 0;
+    while (id < VAR_COUNT && (strncmp(var_table[id].name, name, n) || var_table[id].name[n])) id++;
+    return id;
+}
+
+/* The values of all variables, NULL where there is none. The environment is long, and most of it is not ours: it is gone
+ * through once. Of two entries of one name the first counts, as in getenv. */
+static void find_all(const char *value[VAR_COUNT])
+{
+    for (char **e = environ; e && *e; e++) {
+        const char *is = strncmp(*e, "TERN_", 5) ? NULL : strchr(*e, '=');
+        int id = is ? named(*e, (size_t)(is - *e)) : VAR_COUNT;
+        if (id < VAR_COUNT && !value[id]) value[id] = is + 1;
+    }
 }
 
 int var_open(void)
 {
+    const char *env[VAR_COUNT] = {NULL};
     if (is_open) return 0;
+    find_all(env);
     for (int id = 0; id < VAR_COUNT; id++) {
-        const char *env = getenv(var_table[id].name);
-        int rc = env && *env ? var_set(id, env) : set_default(id);
+        bool set = env[id] && *env[id];
+        int rc = set ? var_set(id, env[id]) : set_default(id);
         if (rc) return rc;
-        values[id].set = env && *env;
+        values[id].set = set;
     }
     is_open = true;
     return 0;
@@ -120,7 +151,7 @@ bool var_is_set(enum var_id id) { return values[id].set; }
 
 void var_close(void)
 {
-    for (int id = 0; id < VAR_COUNT; id++) free(values[id].text);
+    for (int id = 0; id < VAR_COUNT; id++) free(values[id].own);
     memset(values, 0, sizeof values);
     is_open = false;
 }

@@ -145,8 +145,8 @@ static int no_memory(enum coll_kind kind)
 static int make_program(struct comm *c, const struct coll_key *k, const struct coll_given *v, struct goal_prog **prog_p)
 {
     struct coll_shape s = *k->shape;
-    coll_select(&s, c->coll->wanted);
-    int rc = coll_compile(&s, v, prog_p);
+    int rc = coll_select(&s, c->coll->wanted);
+    if (!rc) rc = coll_compile(&s, v, prog_p);
     if (rc) return rc;
     lane_enter(c->lane);
     coll_cache_add(c->coll->cache, k, *prog_p);

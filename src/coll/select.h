@@ -17,7 +17,7 @@
 #include "coll/table.h"
 #include "obj/info.h"
 
-/* Reads the tables and the variables; TERN_ERR_ARG with words when the file cannot be read or is wrong. */
+/* Reads the user's table and the variables; TERN_ERR_ARG with words when the file cannot be read or is wrong. */
 int coll_select_open(void);
 void coll_select_close(void);
 
@@ -32,9 +32,9 @@ bool coll_select_hint(const char *key, const char *value);
 
 /*
  * Sets s->alg, s->segment and s->radix; everything else of the shape is given. `wanted`: the communicator's hints, NULL
- * for none.
+ * for none. 0, or TERN_ERR_NOMEM with words: the first choice for an operation reads its built-in rules.
  */
-void coll_select(struct coll_shape *s, const struct coll_choice wanted[COLL_KINDS]);
+int coll_select(struct coll_shape *s, const struct coll_choice wanted[COLL_KINDS]);
 
 /* Operations for which the user wants an algorithm of his choice, by hint or variable; bit k is that of kind k. */
 uint32_t coll_select_forced(const struct coll_choice wanted[COLL_KINDS]);

@@ -18,7 +18,6 @@
 struct reader {
     const char *source;
     int line; /* 0: it is not a text of lines */
-    bool checked; /* no rule hides another one */
     char *rest;
     char *word; /* the one looked at; NULL: the end */
 };
@@ -183,7 +182,7 @@ static int read_line(struct coll_table *t, char *line, struct reader *r)
     if (!r->word) return 0;
     int rc = read_rule(r, &rule);
     if (!rc) rc = add_rule(t, &rule);
-    return rc || r->checked ? rc : check_hidden(t, r->source);
+    return rc ? rc : check_hidden(t, r->source);
 }
 
 /* n bytes of text, up to the end of the line or its comment, which may be long. */
@@ -196,8 +195,9 @@ static int copy_line(struct coll_table *t, const char *text, size_t n, struct re
     return read_line(t, line, r);
 }
 
-static int read_text(struct coll_table *t, const char *text, struct reader r)
+int coll_table_read(struct coll_table *t, const char *text, const char *source)
 {
+    struct reader r = {.source = source};
     *t = (struct coll_table){0};
     int rc = 0;
     while (!rc && *text) {
@@ -208,16 +208,6 @@ static int read_text(struct coll_table *t, const char *text, struct reader r)
     }
     if (rc) coll_table_free(t);
     return rc;
-}
-
-int coll_table_read(struct coll_table *t, const char *text, const char *source)
-{
-    return read_text(t, text, (struct reader){.source = source});
-}
-
-int coll_table_read_checked(struct coll_table *t, const char *text, const char *source)
-{
-    return read_text(t, text, (struct reader){.source = source, .checked = true});
 }
 
 #define FILE_MAX_BYTES (4 << 20)

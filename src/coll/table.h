@@ -59,10 +59,6 @@ struct coll_table {
  */
 int coll_table_read(struct coll_table *, const char *text, const char *source);
 
-/* The same for a text in which no rule hides another one, which is not looked for: that takes time by the square of
- * the rules, at the start of each process. */
-int coll_table_read_checked(struct coll_table *, const char *text, const char *source);
-
 /* The same from a file. */
 int coll_table_load(struct coll_table *, const char *path);
 void coll_table_free(struct coll_table *);

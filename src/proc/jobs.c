@@ -260,16 +260,20 @@ uint32_t jobs_rank_of(uint32_t index)
     return jobs_name_of(index, &name) ? name.rank : index;
 }
 
+/* Of each thread: what words() has said last. Threads pay for it when they are made. */
+enum { WORDS_KEPT = 8, WORDS = 128, NAME_WORDS = 80 };
+
 /* Without its last part, which nobody can guess, and which serves as a key (mpiexec, name_job). */
 static int words_of_name(const char *name)
 {
     const char *last = strrchr(name, '.');
-    return last ? (int)(last - name) : (int)strlen(name);
+    size_t n = last ? (size_t)(last - name) : strlen(name);
+    return (int)min_size(n, NAME_WORDS);
 }
 
 static const char *words(uint32_t index, const char *of_own)
 {
-    static _Thread_local char texts[8][300];
+    static _Thread_local char texts[WORDS_KEPT][WORDS];
     static _Thread_local unsigned turn;
     char *text = texts[turn++ % ARRAY_LEN(texts)];
     pthread_mutex_lock(&lock);

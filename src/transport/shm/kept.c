@@ -46,7 +46,7 @@ static void end_keep(struct tp_kept *kept)
 /* The box whose next record these bytes lie in; NULL: none, or in that of all. */
 static struct shm_rx *box_of(uintptr_t data, size_t n)
 {
-    uintptr_t first = (uintptr_t)shm_dom.rx[0].ring, ring = (uintptr_t)shm_dom.mask + 1;
+    uintptr_t first = (uintptr_t)shm_ring_at(shm_dom.segment, 0), ring = (uintptr_t)shm_dom.mask + 1;
     uintptr_t box = data < first ? UINTPTR_MAX : (data - first) / ring;
     if (box >= shm_dom.boxes) return NULL;
     struct shm_rx *r = &shm_dom.rx[box];

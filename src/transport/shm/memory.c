@@ -101,7 +101,7 @@ static void lay_out(struct shm_segment *s, uint64_t heap)
     s->box_off = sizeof *s;
     s->sender_off = s->box_off + (s->boxes + 1) * sizeof(struct shm_box);
     s->senders = s->boxes + SENDERS_MORE + proc_self()->local_size;
-    s->ring_off = round_up(s->sender_off + s->senders * sizeof(struct shm_sender), 4096);
+    s->ring_off = round_up(s->sender_off + (s->senders - s->boxes) * sizeof(struct shm_sender), 4096);
     s->heap_off = s->ring_off + (uint64_t)(s->boxes + 1) * s->box_bytes;
     s->bytes = s->heap_off + heap;
 }
@@ -111,7 +111,7 @@ static void plan(struct shm_segment *s, uint64_t most)
 {
     uint64_t heap = SHM_HEAP_BYTES;
     *s = (struct shm_segment){
-        .magic = SHM_MAGIC, .version = 4, .boxes = (uint32_t)var_int(VAR_SHM_BOXES), .box_bytes = 4096};
+        .magic = SHM_MAGIC, .version = 5, .boxes = (uint32_t)var_int(VAR_SHM_BOXES), .box_bytes = 4096};
     while (s->box_bytes < (uint64_t)var_int(VAR_SHM_BOX) && s->box_bytes < 8u << 20) s->box_bytes *= 2;
     lay_out(s, heap);
     while (s->bytes > most && (heap > HEAP_LEAST || s->boxes > 0 || s->box_bytes > 4096)) {

@@ -269,13 +269,19 @@ static inline bool somebody_asks(void)
            jobs_news() != shm_dom.news;
 }
 
+static TERN_COLD uint32_t more_in_use(uint32_t given)
+{
+    shm_boxes_more(given);
+    if (given <= shm_dom.boxes) return given;
+    if (unlikely(somebody_asks())) shm_senders_admit();
+    return shm_dom.boxes + 1;
+}
+
 /* Boxes to look at: those given out, and the common one once it is in use. */
 static inline uint32_t boxes_in_use(void)
 {
     uint32_t given = atomic_load_explicit(&shm_dom.segment->given, memory_order_acquire);
-    if (likely(given <= shm_dom.boxes)) return given;
-    if (unlikely(somebody_asks())) shm_senders_admit();
-    return shm_dom.boxes + 1;
+    return likely(given <= shm_dom.ready) ? given : more_in_use(given);
 }
 
 int shm_progress(struct tp_dom *dom, int budget)

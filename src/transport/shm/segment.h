@@ -6,9 +6,9 @@
  *   0        +-----------------------------------+
  *            | struct shm_segment                |  identity, doorbell, count of entries given out
  *   box_off  +-----------------------------------+
- *            | struct shm_box [boxes + 1]        |  control lines of the rings; the last is the common one
- * sender_off +-----------------------------------+
- *            | struct shm_sender [senders]       |  the senders: those of the boxes, and behind them the common one's
+ *            | struct shm_box [boxes + 1]        |  control lines of the rings, each with its sender; the last is the
+ * sender_off +-----------------------------------+  common one, whose senders lie behind it
+ *            | struct shm_sender [senders-boxes] |
  *   ring_off +-----------------------------------+
  *            | ring 0 | ring 1 | ... | common    |  box_bytes each
  *   heap_off +-----------------------------------+
@@ -79,19 +79,6 @@ struct shm_segment {
 };
 static_assert(sizeof(struct shm_segment) == 3 * CACHE_LINE, "shared layout");
 
-struct shm_box {
-    /* written by the sender (or under `lock`) */
-    _Atomic uint32_t blocked; /* 1: the sender found the ring full; wake it when there is room */
-    uint32_t blocker;         /* common box only: entry of the last sender that found it full */
-    uint32_t fenced;          /* the owner's bell.fenced, or that it has a helper */
-    _Atomic uint32_t lock;    /* common box only: entry of the sender that is writing, plus 1; 0: nobody */
-    uint32_t tail;            /* common box only: where the next record goes */
-
-    /* written by the receiver */
-    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t head; /* bytes consumed since the beginning, modulo 2^32 */
-};
-static_assert(sizeof(struct shm_box) == 2 * CACHE_LINE, "shared layout: writers and reader do not share a line");
-
 enum shm_sender_state { SHM_FRESH, SHM_FREE, SHM_TAKEN, SHM_HELD, SHM_ADMITTED, SHM_BARRED, SHM_ENDED };
 
 struct shm_sender {
@@ -101,6 +88,20 @@ struct shm_sender {
     struct proc_name name;
 };
 static_assert(sizeof(struct shm_sender) == 32, "shared layout");
+
+struct shm_box {
+    /* written by the sender (or under `lock`) */
+    _Atomic uint32_t blocked; /* 1: the sender found the ring full; wake it when there is room */
+    uint32_t blocker;         /* common box only: entry of the last sender that found it full */
+    uint32_t fenced;          /* the owner's bell.fenced, or that it has a helper */
+    _Atomic uint32_t lock;    /* common box only: entry of the sender that is writing, plus 1; 0: nobody */
+    uint32_t tail;            /* common box only: where the next record goes */
+    struct shm_sender sender; /* not in the common box; a line that the connection touches anyway */
+
+    /* written by the receiver */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t head; /* bytes consumed since the beginning, modulo 2^32 */
+};
+static_assert(sizeof(struct shm_box) == 2 * CACHE_LINE, "shared layout: writers and reader do not share a line");
 
 /* Of a record that is not delivered (AM_PAD): h0. */
 enum shm_note { SHM_NOTE_NONE, SHM_NOTE_LEAVE };
@@ -122,7 +123,8 @@ static inline struct shm_box *shm_box_at(struct shm_segment *s, uint32_t i)
 }
 static inline struct shm_sender *shm_sender_at(struct shm_segment *s, uint32_t i)
 {
-    return (struct shm_sender *)((char *)s + s->sender_off) + i;
+    if (i < s->boxes) return &shm_box_at(s, i)->sender;
+    return (struct shm_sender *)((char *)s + s->sender_off) + (i - s->boxes);
 }
 static inline char *shm_ring_at(struct shm_segment *s, uint32_t i)
 {

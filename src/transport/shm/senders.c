@@ -95,10 +95,23 @@ static bool is_held(const struct shm_sender *at)
     return state == SHM_HELD || state == SHM_ADMITTED;
 }
 
+static void fill_in(uint32_t box)
+{
+    shm_dom.rx[box].ring = shm_ring_at(shm_dom.segment, box);
+    shm_dom.rx[box].box = shm_box_at(shm_dom.segment, box);
+}
+
+void shm_boxes_more(uint32_t given)
+{
+    while (shm_dom.ready < given && shm_dom.ready < shm_dom.boxes) fill_in(shm_dom.ready++);
+    if (given > shm_dom.boxes) fill_in(shm_dom.boxes);
+}
+
 /* Entries to look at; `given` is written by others. */
 static uint32_t entries_in_use(void)
 {
     uint32_t given = atomic_load_explicit(&shm_dom.segment->given, memory_order_acquire);
+    if (given > shm_dom.ready) shm_boxes_more(given);
     return given < shm_dom.senders ? given : shm_dom.senders;
 }
 

@@ -34,27 +34,26 @@ struct shm_ep {
     bool admitted;  /* common: it may be written to */
     bool leaving;   /* the last record waits for room; counted in shm_dom.leaving ... */
     bool parted;    /* ... or has been written */
+    bool open_to_us; /* pid is its number here too, and we may open its descriptors */
+    bool near;       /* its launcher hands them out */
     uint32_t mask;  /* ring bytes - 1 */
-    char *ring;
     uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
+    char *ring;
     uint32_t limit; /* bytes that may have been sent with the head last seen */
-    struct shm_box *box;
     pid_t pid;
-    bool open_to_us;  /* pid is its number here too, and we may open its descriptors */
-    bool near;        /* its launcher hands them out */
-    uint32_t trimmed; /* bytes sent when the ring was emptied of pages last (shm_trim) */
+    struct shm_box *box;
     const struct peer *peer;
     struct shm_segment *segment;
     size_t mapped;
-    char *arena;          /* the peer's arena, NULL until it is needed */
-    uint64_t arena_bytes; /* of it mapped */
-    struct shm_window *window; /* its mappings (window.c) */
+    struct shm_window *window; /* the peer's arena mapped (window.c), NULL until it is needed */
     struct link in_all;   /* in shm_dom.eps */
+    uint32_t trimmed; /* bytes sent when the ring was emptied of pages last (shm_trim) */
 };
 
 static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room in the window reads the first line only");
+static_assert(sizeof(struct shm_ep) <= 2 * CACHE_LINE, "there is one for each process of a node that this one sends to");
 
-/* The receiving side of one box. */
+/* The receiving side of one box; all zeros until the box is given out (shm_boxes_more). */
 struct shm_rx {
     char *ring;
     uint32_t head;  /* consumed */
@@ -67,6 +66,7 @@ struct shm_rx {
     uint32_t kept_bytes;
     bool ends;            /* its entry is to be free when nothing is kept */
 };
+static_assert(sizeof(struct shm_rx) <= CACHE_LINE, "each look at a ring reads one of them, and they are aligned");
 
 struct shm_dom {
     struct shm_segment *segment; /* of this process */
@@ -76,6 +76,7 @@ struct shm_dom {
     uint32_t mask;
     struct shm_rx *rx; /* boxes + 1 */
     uint32_t boxes, senders; /* as in the segment, which others can write to */
+    uint32_t ready;          /* boxes whose rx is filled in */
     uint32_t leaving;
     uint32_t keeps; /* of all boxes */
     uint32_t asked, news; /* when shm_senders_admit looked last: shm_segment.asked, jobs_news */
@@ -135,6 +136,10 @@ int shm_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_
 int shm_progress(struct tp_dom *, int budget);
 bool shm_idle(struct tp_dom *, bool want_room);
 void shm_trim(struct tp_dom *);
+
+/* More entries have been given out than `ready`: fills in the receiving sides of their boxes, and that of the common one
+ * when they are more. */
+void shm_boxes_more(uint32_t given) TERN_COLD;
 
 /* ---- ring.c and kept.c ---- */
 

@@ -92,8 +92,6 @@ static bool map_more(struct shm_ep *e, int fd, uint64_t offset, uint64_t bytes)
     if (!good && w != e->window) give_back(w);
     if (!good) return false;
     e->window = w;
-    e->arena = w->at;
-    e->arena_bytes = bytes;
     return true;
 }
 
@@ -115,12 +113,13 @@ static bool map_arena(struct shm_ep *e, uint64_t need)
 void *shm_window(struct tp_ep *ep, uint64_t place, size_t n)
 {
     struct shm_ep *e = ep->priv;
-    bool there = place < e->arena_bytes && n <= e->arena_bytes - place;
+    uint64_t bytes = e->window ? e->window->bytes : 0;
+    bool there = place < bytes && n <= bytes - place;
     if (unlikely(!there) && (n > UINT64_MAX - place || !map_arena(e, place + n))) {
         ep->caps &= ~(uint32_t)TP_CAP_WINDOW;
         return NULL;
     }
-    return e->arena + place;
+    return e->window->at + place;
 }
 
 void shm_window_close(struct shm_ep *e)
@@ -130,6 +129,4 @@ void shm_window_close(struct shm_ep *e)
         e->window = w->older;
         give_back(w);
     }
-    e->arena = NULL;
-    e->arena_bytes = 0;
 }
