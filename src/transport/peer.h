@@ -10,8 +10,8 @@
  *
  * A peer can be closed alone. Both sides do so when they have no more messages for each
  * other, and neither knows when the other has: each way has a last message, and a side
- * that has sent its own and has seen the other's, or is lost, forgets the peer. Nobody
- * may connect anew before both sides have.
+ * that has sent its own and has seen the other's, or is lost, forgets the peer. It may
+ * then connect anew: the other side reads the new connection when it has closed the old one.
  *
  * Threads: under the lane's lock.
  */
@@ -29,7 +29,14 @@ enum peer_flag {
     PEER_ASKS = 4,  /* it wants to be told when we are over */
     PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
     PEER_QUOTA_KNOWN = 16, /* our first window there is in `credit` and `quota_there` */
-    PEER_CLOSING = 32, /* peer_close has been called: nothing more is sent to it */
+    PEER_CLOSING = 32, /* peer_close has been called, or is to be: nothing more is sent to it */
+    PEER_SAID_LAST = 64, /* its transport has seen its last message: whatever comes of it now is of a new connection */
+    /* pt2pt/closing.h: we are idle, and have asked to go on; it is idle, and has asked that; somebody waits for the end */
+    PEER_IDLE = 128,
+    PEER_RESUMING = 256,
+    PEER_IDLE_THERE = 512,
+    PEER_AWAITS_RESUMED = 1024,
+    PEER_CLOSE_AWAITED = 2048,
 };
 
 struct peer {
@@ -56,6 +63,7 @@ struct peer {
     struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
     struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/rndv/stream.c) */
     uint32_t streams;            /* that do so now */
+    struct link in_closing;      /* in the lane's list of peers that are to be closed, or that have been (pt2pt/closing.h) */
     struct emulate_state *emulate; /* operations on remote memory by messages (transport/emulate/emulate.h), NULL: none so far */
 };
 static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");
@@ -112,8 +120,10 @@ int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint
  */
 int peer_close(uint32_t index) TERN_COLD;
 
-/* The layer above lets go of a peer that is freed next. May be NULL. */
-extern TERN_HIDDEN void (*peer_forgotten)(struct peer *);
+/* The layer above lets go of a peer that is freed next. True: it keeps the struct, which stands for no connection any
+ * more, until it calls peer_free. May be NULL. */
+extern TERN_HIDDEN bool (*peer_forgotten)(struct peer *);
+void peer_free(struct peer *);
 
 /* The peer with this index, connected; NULL with words when it cannot be reached. */
 struct peer *peer_connect(uint32_t index) TERN_COLD;

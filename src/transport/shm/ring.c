@@ -213,6 +213,7 @@ static TERN_COLD bool take_note(struct shm_rx *r, char *at, uint64_t word)
     bool leaves = ((const uint64_t *)at)[1] == SHM_NOTE_LEAVE;
     uint32_t entry = is_common(r) ? shm_word_sender(word) : (uint32_t)(r - shm_dom.rx);
     consume(r, at, shm_record_bytes(shm_word_bytes(word)));
+    if (leaves) shm_sender_said_last(entry);
     if (leaves && (!is_common(r) || entry >= shm_dom.boxes)) shm_sender_free(entry);
     return !leaves || is_common(r);
 }

@@ -102,6 +102,15 @@ static uint32_t entries_in_use(void)
     return given < shm_dom.senders ? given : shm_dom.senders;
 }
 
+/* Has the peer, which is being closed here, connected anew by this entry? It has if its last record has been read, or if
+ * another ring of its own is read already. In the common ring its new entry is not admitted. */
+static bool is_anew(const struct peer *p, uint32_t entry)
+{
+    bool other = p->flags & PEER_SAID_LAST;
+    for (uint32_t i = 0; i < shm_dom.boxes && entry < shm_dom.boxes; i++) other |= i != entry && shm_dom.rx[i].peer == p;
+    return other;
+}
+
 struct peer *shm_sender_peer(uint32_t entry)
 {
     uint32_t index;
@@ -110,8 +119,23 @@ struct peer *shm_sender_peer(uint32_t entry)
     struct proc_name name = at->name;
     if (!is_held(at) || !jobs_index_of(&name, &index)) return NULL;
     struct peer *p = peer_of_sender(index);
+    if (p && unlikely(p->flags & PEER_CLOSING) && is_anew(p, entry)) return NULL;
     if (!p) proc_abort(1, err_words()); /* a message without a sender can neither be delivered nor dropped */
     return p;
+}
+
+static bool is_closing(uint32_t index)
+{
+    return index < peer_count && peer_table[index] && peer_table[index]->flags & PEER_CLOSING;
+}
+
+void shm_sender_said_last(uint32_t entry)
+{
+    uint32_t index;
+    if (entry >= entries_in_use()) return;
+    struct proc_name name = shm_sender_at(shm_dom.segment, entry)->name;
+    if (jobs_index_of(&name, &index) && index < peer_count && peer_table[index])
+        peer_table[index]->flags |= PEER_SAID_LAST;
 }
 
 void shm_senders_admit(void)
@@ -124,7 +148,7 @@ void shm_senders_admit(void)
         struct shm_sender *at = shm_sender_at(s, i);
         struct proc_name name = at->name;
         uint32_t held = SHM_HELD;
-        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index))
+        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index) && !is_closing(index))
             atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_ADMITTED, memory_order_relaxed,
                                                     memory_order_relaxed);
     }
@@ -227,7 +251,7 @@ static bool has_parted(const struct peer *p, const struct proc_name *name)
     for (uint32_t i = 0; i < entries_in_use(); i++) {
         struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
         if (is_over(at, i)) free_of_dead(i);
-        if (!is_held(at) || !proc_name_same(&at->name, name)) continue;
+        if (!is_held(at) || !proc_name_same(&at->name, name) || p->flags & PEER_SAID_LAST) continue;
         if (holds_lock(i)) parted = false; /* it may hold it for ever: see take_lock_back */
         else if (sender_has_ended(at)) parted &= free_of_dead(i);
         else if (p->lost) parted &= bar(at, i);

@@ -123,6 +123,7 @@ struct peer *shm_sender_peer(uint32_t entry) TERN_COLD;
 
 /* The sender of this entry has written its last record, which has been read. */
 void shm_sender_free(uint32_t entry) TERN_COLD;
+void shm_sender_said_last(uint32_t entry) TERN_COLD; /* its last record has been read */
 
 void shm_senders_admit(void) TERN_COLD; /* those of the common ring whose jobs have become known */
 int shm_part(struct tp_dom *, struct peer *);
