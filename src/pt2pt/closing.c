@@ -247,7 +247,7 @@ static int end(struct peer *p)
     if (p->flags & PEER_IDLE_THERE) return say_close(p);
     if (p->flags & PEER_IDLE) return rest(p);
     if (p->ep.ops) return say_idle(p);
-    return wires_part(p) ? rest(p) : finish(p); /* there is no way to it; if it has one to us, it speaks first */
+    return wires_peer_close(p) ? rest(p) : finish(p); /* there is no way to it; if it has one to us, it speaks first */
 }
 
 static int step(struct peer *p)

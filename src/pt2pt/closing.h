@@ -14,7 +14,7 @@
  *     this side                        the other side
  *     needed --IDLE--> idle  . . . . . needed                  everything waits until the other side is idle as well,
  *     idle --RESUME--> . . . --RESUMED-> needed                or this side needs it again
- *     idle             <--CLOSE-- closing                      both close: the transports say the last word (tp_ops.part)
+ *     idle             <--CLOSE-- closing                      both close: the transports say the last word (tp_ops.peer_close)
  *
  * An idle side has nothing under way, and has begun nothing since: so whoever says CLOSE cuts nothing off. If the idle side
  * has come to need the peer meanwhile, its waiting sends go out by a new connection, once the old one is closed. A new

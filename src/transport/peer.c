@@ -180,7 +180,7 @@ int peer_close(uint32_t index)
     if (!is_quiet(p)) return err_set(TERN_ERR_PENDING, "something is under way to or from %s", jobs_long_words(index));
     p->flags |= PEER_CLOSING;
     p->short_max = -1;
-    int rc = wires_part(p);
+    int rc = wires_peer_close(p);
     if (rc) return rc;
     take_out(p);
     if (!peer_forgotten || !peer_forgotten(p)) peer_free(p);

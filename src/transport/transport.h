@@ -141,7 +141,7 @@ struct tp_ops {
      * to it. 0: the other side has said so as well, or will never, and nothing of it is left here but what ep_close gives
      * back. TERN_AGAIN: not yet; called again after progress. Also for peers that there is no way to, which may have one to
      * us. NULL: there is nothing to say. */
-    int (*part)(struct tp_dom *, struct peer *);
+    int (*peer_close)(struct tp_dom *, struct peer *);
 
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 

@@ -245,19 +245,19 @@ static bool is_over(const struct shm_sender *at, uint32_t entry)
 }
 
 /* The entries of the peer here: true when it has none any more. */
-static bool has_parted(const struct peer *p, const struct proc_name *name)
+static bool has_closed(const struct peer *p, const struct proc_name *name)
 {
-    bool parted = true;
+    bool closed = true;
     for (uint32_t i = 0; i < entries_in_use(); i++) {
         struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
         if (is_over(at, i)) free_of_dead(i);
         if (!is_held(at) || !proc_name_same(&at->name, name) || p->flags & PEER_SAID_LAST) continue;
-        if (holds_lock(i)) parted = false; /* it may hold it for ever: see take_lock_back */
-        else if (sender_has_ended(at)) parted &= free_of_dead(i);
-        else if (p->lost) parted &= bar(at, i);
-        else parted = false;
+        if (holds_lock(i)) closed = false; /* it may hold it for ever: see take_lock_back */
+        else if (sender_has_ended(at)) closed &= free_of_dead(i);
+        else if (p->lost) closed &= bar(at, i);
+        else closed = false;
     }
-    return parted;
+    return closed;
 }
 
 void shm_leaving(struct shm_ep *e, bool leaving)
@@ -275,7 +275,7 @@ static int leave(struct tp_ep *ep)
     /* release: what we have written is there before the ring is emptied. It is not read: no last record is needed. */
     if (!e->common && atomic_compare_exchange_strong_explicit(&at->state, &barred, SHM_ENDED, memory_order_release,
                                                               memory_order_relaxed)) {
-        e->parted = true;
+        e->said_last = true;
         shm_leaving(e, false);
         return 0;
     }
@@ -283,12 +283,12 @@ static int leave(struct tp_ep *ep)
                                                                       memory_order_relaxed);
     if (never) atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);
     int rc = never ? 0 : shm_leave(ep);
-    e->parted = !rc;
+    e->said_last = !rc;
     shm_leaving(e, rc == TERN_AGAIN);
     return rc;
 }
 
-int shm_part(struct tp_dom *dom, struct peer *p)
+int shm_peer_close(struct tp_dom *dom, struct peer *p)
 {
     struct proc_name name;
     (void)dom;
@@ -296,8 +296,8 @@ int shm_part(struct tp_dom *dom, struct peer *p)
         struct shm_ep *e = p->ep.priv;
         bool gone = p->lost && (atomic_load_explicit(&e->segment->left, memory_order_relaxed) ||
                                 (e->open_to_us && proc_has_ended(e->pid)));
-        int rc = e->parted || gone ? 0 : leave(&p->ep);
+        int rc = e->said_last || gone ? 0 : leave(&p->ep);
         if (rc) return rc;
     }
-    return !jobs_name_of(p->index, &name) || has_parted(p, &name) ? 0 : TERN_AGAIN;
+    return !jobs_name_of(p->index, &name) || has_closed(p, &name) ? 0 : TERN_AGAIN;
 }

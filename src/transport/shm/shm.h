@@ -33,7 +33,7 @@ struct shm_ep {
     bool full;      /* the last send found no room */
     bool admitted;  /* common: it may be written to */
     bool leaving;   /* the last record waits for room; counted in shm_dom.leaving ... */
-    bool parted;    /* ... or has been written */
+    bool said_last; /* ... or has been written */
     uint32_t mask;  /* ring bytes - 1 */
     char *ring;
     uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
@@ -126,7 +126,7 @@ void shm_sender_free(uint32_t entry) TERN_COLD;
 void shm_sender_said_last(uint32_t entry) TERN_COLD; /* its last record has been read */
 
 void shm_senders_admit(void) TERN_COLD; /* those of the common ring whose jobs have become known */
-int shm_part(struct tp_dom *, struct peer *);
+int shm_peer_close(struct tp_dom *, struct peer *);
 void shm_leaving(struct shm_ep *, bool); /* keeps this process awake until there is room */
 int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAIN */
 
