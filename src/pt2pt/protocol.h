@@ -32,7 +32,7 @@
  *
  * Large messages, when both sides are contiguous and one can reach the other's
  * memory, by the system (get, put) or since it lies in an arena that can be mapped
- * (window): the sender leaves a descriptor in its shared segment, the receiver adds
+ * (map_arena): the sender leaves a descriptor in its shared segment, the receiver adds
  * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
  * until all are claimed. Whoever is inside the library does the work; both at once
  * if both are and can (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and

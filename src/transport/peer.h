@@ -28,7 +28,7 @@ enum peer_flag {
     PEER_ASKED = 2, /* we have asked whether it is still there, and it has not said that it is over */
     PEER_ASKS = 4,  /* it wants to be told when we are over */
     PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
-    PEER_QUOTA_KNOWN = 16, /* our first window there is in `credit` and `quota_there` */
+    PEER_QUOTA_KNOWN = 16, /* our first quota there is in `credit` and `quota_there` */
     PEER_CLOSING = 32, /* peer_close has been called, or is to be: nothing more is sent to it */
     PEER_SAID_LAST = 64, /* its transport has seen its last message: whatever comes of it now is of a new connection */
     /* pt2pt/closing.h: we are idle, and have asked to go on; it is idle, and has asked that; somebody waits for the end */
@@ -71,7 +71,7 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
 extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
-extern TERN_HIDDEN int64_t peer_guest_quotas; /* first windows of the peers of other jobs, in all */
+extern TERN_HIDDEN int64_t peer_guest_quotas; /* first quotas of the peers of other jobs, in all */
 
 /* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
  * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */

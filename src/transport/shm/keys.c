@@ -76,7 +76,7 @@ static int key_pack(struct tp_dom *dom, const void *mem, void *buf, size_t cap)
 static char *mapped(struct tp_ep *ep, const struct packed_key *part, uint64_t bytes)
 {
     if (part->offset) return tp_shm.map(ep, part->offset, bytes);
-    return part->place && (ep->caps & TP_CAP_WINDOW) ? shm_window(ep, part->place, bytes) : NULL;
+    return part->place && (ep->caps & TP_CAP_ARENA) ? shm_map_arena(ep, part->place, bytes) : NULL;
 }
 
 static int key_open(struct tp_ep *ep, const void *packed, size_t n, struct remote_key *k)

@@ -1,7 +1,7 @@
 /*
  * shm.h - what the parts of the shared-memory transport share: shm.c (life and
  * wire-up), memory.c (where segments lie), senders.c (who they are), ring.c
- * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), window.c (arenas of
+ * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), arena_map.c (arenas of
  * peers), keys.c (registered memory).
  */
 #ifndef TERN_TRANSPORT_SHM_H
@@ -48,11 +48,11 @@ struct shm_ep {
     size_t mapped;
     char *arena;          /* the peer's arena, NULL until it is needed */
     uint64_t arena_bytes; /* of it mapped */
-    struct shm_window *window; /* its mappings (window.c) */
+    struct shm_arena_map *arena_map; /* its mappings (arena_map.c) */
     struct link in_all;   /* in shm_dom.eps */
 };
 
-static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room in the window reads the first line only");
+static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room before `stop` reads the first line only");
 
 /* The receiving side of one box. */
 struct shm_rx {
@@ -150,8 +150,8 @@ void shm_kept_close(void);               /* the rings are unmapped next */
 int shm_get(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
 int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
 
-void *shm_window(struct tp_ep *, uint64_t place, size_t n);
-void shm_window_close(struct shm_ep *);
+void *shm_map_arena(struct tp_ep *, uint64_t place, size_t n);
+void shm_arena_unmap(struct shm_ep *);
 
 extern TERN_HIDDEN const struct tp_remote shm_remote; /* keys.c */
 
