@@ -3,7 +3,7 @@
  */
 #include "coll/coll.h"
 #include "comm/create.h"
-#include "comm/part.h"
+#include "comm/disconnect.h"
 #include "mpi/attr.h"
 #include "mpi/fromgroup.h"
 #include "mpi/report.h"
@@ -251,23 +251,35 @@ static struct comm *to_end(const char *call, const MPI_Comm *comm, const char *w
     return c && !c->predefined ? c : NULL;
 }
 
-/* What freeing and disconnecting have in common; operations pending keep the object until they are done. */
-static int let_go(const char *call, struct comm *c, MPI_Comm *comm)
+/* What freeing and disconnecting have in common: the user's part of it, which may fail; and the end. Operations pending keep
+ * the object until they are done. */
+static int delete_attributes(const char *call, struct comm *c)
 {
     int rc = comm_attrs_delete(c);
-    if (rc) return report_attr(c, call, rc);
+    return rc ? report_attr(c, call, rc) : MPI_SUCCESS;
+}
+
+static void let_go(struct comm *c, MPI_Comm *comm)
+{
     bsend_drop(&c->bsend);
     comm_unref(c);
     *comm = MPI_COMM_NULL;
-    return MPI_SUCCESS;
 }
 
+/* Processes of other jobs may be needed no more: they are told now, as this process may make no other call for long. */
 MPI_ALIAS(Comm_free);
 int PMPI_Comm_free(MPI_Comm *comm)
 {
+    const char *call = "MPI_Comm_free";
     int rc;
-    struct comm *c = to_end("MPI_Comm_free", comm, "freed", &rc);
-    return c ? let_go("MPI_Comm_free", c, comm) : rc;
+    struct comm *c = to_end(call, comm, "freed", &rc);
+    if (!c) return rc;
+    rc = delete_attributes(call, c);
+    if (rc) return rc;
+    bool others = comm_has_others(c);
+    let_go(c, comm);
+    if (others) pt_progress_once(NULL);
+    return MPI_SUCCESS;
 }
 
 /* When it returns, all members have done with the communicator (11.10.4). */
@@ -275,16 +287,17 @@ MPI_ALIAS(Comm_disconnect);
 int PMPI_Comm_disconnect(MPI_Comm *comm)
 {
     const char *call = "MPI_Comm_disconnect";
-    struct parting rest;
+    struct disconnecting rest;
     int rc;
     struct comm *c = to_end(call, comm, "disconnected", &rc);
     if (!c) return rc;
     pt_finish_all(c);
     bsend_flush(bsend_process()); /* which fails if there is no buffer: then nothing is in it */
     bsend_flush(&c->bsend);
-    rc = comm_part_agree(c, &rest);
-    if (rc) return report_code(c, call, rc);
-    rc = let_go(call, c, comm);
-    int code = comm_part(&rest);
-    return code && !rc ? report_code(NULL, call, code) : rc;
+    rc = delete_attributes(call, c);
+    int code = comm_disconnect_agree(c, !rc, &rest);
+    if (rc || code) return rc ? rc : report_code(c, call, code);
+    let_go(c, comm);
+    comm_disconnect_wait(&rest);
+    return MPI_SUCCESS;
 }

@@ -68,9 +68,9 @@ int PMPI_Finalize(void)
     bsend_drop(bsend_process());
     /* Everybody has received what was sent: the segments of this process may go. */
     pt_drain();
-    if (life_users() == 1) pt_part(); /* sessions may go on */
+    if (life_users() == 1) pt_finalize_begin(); /* sessions may go on */
     rc = coll_last_barrier(comm_world());
-    pt_parted();
+    pt_finalize_end();
     int said = rc ? report_code(comm_world(), "MPI_Finalize", rc) : MPI_SUCCESS;
     /* a lost process, or one that calls something else, is told of, and keeps nobody from ending */
     if (rc && !err_is_of_peer(rc) && rc != TERN_ERR_DISAGREE) return said;

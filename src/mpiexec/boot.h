@@ -39,6 +39,6 @@ void boot_addresses(struct boot *, const char *iface, int port);
 
 /* Tries to connect to the parent until it works or the time is over, from within the event loop. Then `done`, once,
  * with an open link that has these calls and argument, or NULL and why. */
-void boot_connect(struct event_base *, const struct boot *, void (*done)(struct link *, const char *why));
+void boot_connect(struct event_base *, const struct boot *, void (*done)(struct tree_link *, const char *why));
 
 #endif

@@ -24,7 +24,7 @@ static struct {
     struct child *children;
     int n, coming;
     struct evconnlistener *listener;
-    struct link *strangers[STRANGERS];
+    struct tree_link *strangers[STRANGERS];
     int nstrangers;
     struct event *limit;
 } self;
@@ -34,7 +34,7 @@ static const char *host_of(const struct child *c) { return self.job->nodes[c->no
 
 /* --- waiting for them -------------------------------------------------------------------------------------------- */
 
-static void forget_stranger(const struct link *l)
+static void forget_stranger(const struct tree_link *l)
 {
     for (int i = 0; i < self.nstrangers; i++) {
         if (self.strangers[i] != l) continue;
@@ -127,12 +127,12 @@ bool grow_exited(pid_t pid, int status)
 
 /* --- connections ------------------------------------------------------------------------------------------------- */
 
-static bool on_message(struct link *l, const struct link_head *h, const void *bytes)
+static bool on_message(struct tree_link *l, const struct link_head *h, const void *bytes)
 {
     return self.calls->message(link_arg(l), h, bytes);
 }
 
-static void on_lost(struct link *l, const char *reason)
+static void on_lost(struct tree_link *l, const char *reason)
 {
     struct child *c = link_arg(l);
     char said[512], why[1024];
@@ -145,7 +145,7 @@ static void on_lost(struct link *l, const char *reason)
     self.calls->lost(c, why);
 }
 
-static bool child_wanted(struct link *l, uint64_t from)
+static bool child_wanted(struct tree_link *l, uint64_t from)
 {
     (void)l;
     for (int i = 0; i < self.n; i++)
@@ -155,7 +155,7 @@ static bool child_wanted(struct link *l, uint64_t from)
 
 static const struct link_calls child_calls = {child_wanted, NULL, on_message, on_lost};
 
-static void stranger_opened(struct link *l)
+static void stranger_opened(struct tree_link *l)
 {
     uint64_t from = link_from(l);
     struct child *c = self.children;
@@ -169,7 +169,7 @@ static void stranger_opened(struct link *l)
     self.calls->opened(c);
 }
 
-static void stranger_lost(struct link *l, const char *why)
+static void stranger_lost(struct tree_link *l, const char *why)
 {
     say_verbose("a connection to the launcher's port was refused: %s", why);
     forget_stranger(l);
@@ -183,7 +183,7 @@ static void turn_out_stranger(void)
 {
     int i = 0;
     while (i < self.nstrangers && link_has_spoken(self.strangers[i])) i++;
-    struct link *l = self.strangers[i < self.nstrangers ? i : 0];
+    struct tree_link *l = self.strangers[i < self.nstrangers ? i : 0];
     forget_stranger(l);
     link_close(l);
 }

@@ -18,7 +18,7 @@ struct child {
     int vertex, node;
     struct agent agent;
     double deadline;   /* COMING: when it is too late, on the clock of launch_now */
-    struct link *link; /* OPEN */
+    struct tree_link *link; /* OPEN */
 };
 
 struct grow_calls {

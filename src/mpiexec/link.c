@@ -17,7 +17,7 @@
 #define LOOK_S 2              /* how often the last acknowledgement is looked at */
 #define READ_MAX (256 * 1024) /* bytes of one read */
 
-struct link {
+struct tree_link {
     struct bufferevent *be;
     struct event *look;
     const struct link_calls *calls;
@@ -27,7 +27,7 @@ struct link {
     int busy; /* calls on the stack */
 };
 
-static void leave(struct link *l)
+static void leave(struct tree_link *l)
 {
     if (--l->busy || !l->closed) return;
     event_free(l->look);
@@ -35,7 +35,7 @@ static void leave(struct link *l)
     free(l);
 }
 
-void link_close(struct link *l)
+void link_close(struct tree_link *l)
 {
     l->busy++;
     l->closed = true;
@@ -44,7 +44,7 @@ void link_close(struct link *l)
     leave(l);
 }
 
-static void lose(struct link *l, const char *why)
+static void lose(struct tree_link *l, const char *why)
 {
     if (l->closed) return;
     bufferevent_disable(l->be, EV_READ | EV_WRITE);
@@ -54,20 +54,20 @@ static void lose(struct link *l, const char *why)
 
 /* --- handshake --------------------------------------------------------------------------------------------------- */
 
-static void send_step(struct link *l)
+static void send_step(struct tree_link *l)
 {
     if (l->shake.out_len) bufferevent_write(l->be, l->shake.out, l->shake.out_len);
     l->shake.out_len = 0;
 }
 
-static void opened(struct link *l)
+static void opened(struct tree_link *l)
 {
     l->open = true;
     bufferevent_set_timeouts(l->be, NULL, NULL);
     l->calls->opened(l);
 }
 
-static void answer(struct link *l)
+static void answer(struct tree_link *l)
 {
     bool wanted = l->calls->wanted(l, l->shake.from);
     handshake_answer(&l->shake, wanted ? VERDICT_WELCOME : VERDICT_LEAVING);
@@ -79,7 +79,7 @@ static void answer(struct link *l)
 }
 
 /* One step; false when more bytes are needed or the link is over. */
-static bool shake(struct link *l, struct evbuffer *in)
+static bool shake(struct tree_link *l, struct evbuffer *in)
 {
     uint8_t bytes[HANDSHAKE_OUT];
     size_t want = handshake_wants(&l->shake), got = min_size(want, evbuffer_get_length(in));
@@ -109,7 +109,7 @@ static struct link_head swap(struct link_head h)
                               .to = (int32_t)htonl((uint32_t)h.to)};
 }
 
-void link_send(struct link *l, const struct link_head *h, const void *bytes)
+void link_send(struct tree_link *l, const struct link_head *h, const void *bytes)
 {
     struct link_head wire = swap(*h);
     if (l->closed || !l->open) return;
@@ -118,7 +118,7 @@ void link_send(struct link *l, const struct link_head *h, const void *bytes)
 }
 
 /* One message; false when none is whole, or the link is over. */
-static bool take(struct link *l, struct evbuffer *in)
+static bool take(struct tree_link *l, struct evbuffer *in)
 {
     struct link_head h;
     if (evbuffer_copyout(in, &h, sizeof h) < (ev_ssize_t)sizeof h) return false;
@@ -139,7 +139,7 @@ static bool take(struct link *l, struct evbuffer *in)
 
 static void on_read(struct bufferevent *be, void *arg)
 {
-    struct link *l = arg;
+    struct tree_link *l = arg;
     struct evbuffer *in = bufferevent_get_input(be);
     l->busy++;
     while (!l->closed && !l->open && shake(l, in)) continue;
@@ -149,7 +149,7 @@ static void on_read(struct bufferevent *be, void *arg)
 
 static void on_event(struct bufferevent *be, short what, void *arg)
 {
-    struct link *l = arg;
+    struct tree_link *l = arg;
     const char *why = what & BEV_EVENT_TIMEOUT ? "Connection timed out"
                       : what & BEV_EVENT_EOF   ? "Connection closed"
                                                : strerror(EVUTIL_SOCKET_ERROR());
@@ -163,7 +163,7 @@ static void on_event(struct bufferevent *be, short what, void *arg)
 
 static void on_look(evutil_socket_t fd, short what, void *arg)
 {
-    struct link *l = arg;
+    struct tree_link *l = arg;
     struct tcp_info info;
     socklen_t n = sizeof info;
     (void)fd, (void)what;
@@ -186,9 +186,9 @@ static void set_socket(int fd)
     set_number(fd, IPPROTO_TCP, TCP_KEEPCNT, (LINK_SILENCE_S - 4) / 2);
 }
 
-static struct link *open_link(struct event_base *base, int fd, const struct link_calls *calls, void *arg)
+static struct tree_link *open_link(struct event_base *base, int fd, const struct link_calls *calls, void *arg)
 {
-    struct link *l = xcalloc(1, sizeof *l);
+    struct tree_link *l = xcalloc(1, sizeof *l);
     struct timeval limit = {.tv_sec = LINK_STRANGER_S}, look = {.tv_sec = LOOK_S};
     l->calls = calls;
     l->arg = arg;
@@ -205,30 +205,30 @@ static struct link *open_link(struct event_base *base, int fd, const struct link
     return l;
 }
 
-struct link *link_connect(struct event_base *base, int fd, const uint8_t *key, uint64_t from, uint64_t to,
+struct tree_link *link_connect(struct event_base *base, int fd, const uint8_t *key, uint64_t from, uint64_t to,
                           const struct link_calls *calls, void *arg)
 {
-    struct link *l = open_link(base, fd, calls, arg);
+    struct tree_link *l = open_link(base, fd, calls, arg);
     handshake_connect(&l->shake, &tern_crypto_sodium, key, HANDSHAKE_TREE, from, to);
     send_step(l);
     return l;
 }
 
-struct link *link_accept(struct event_base *base, int fd, const uint8_t *key, uint64_t to,
+struct tree_link *link_accept(struct event_base *base, int fd, const uint8_t *key, uint64_t to,
                          const struct link_calls *calls, void *arg)
 {
-    struct link *l = open_link(base, fd, calls, arg);
+    struct tree_link *l = open_link(base, fd, calls, arg);
     handshake_accept(&l->shake, &tern_crypto_sodium, key, HANDSHAKE_TREE, to);
     return l;
 }
 
-size_t link_pending(const struct link *l) { return evbuffer_get_length(bufferevent_get_output(l->be)); }
-void *link_arg(const struct link *l) { return l->arg; }
-uint64_t link_from(const struct link *l) { return l->shake.from; }
-bool link_has_spoken(const struct link *l) { return handshake_spoken(&l->shake); }
-bool link_is_open(const struct link *l) { return l->open && !l->closed; }
+size_t link_pending(const struct tree_link *l) { return evbuffer_get_length(bufferevent_get_output(l->be)); }
+void *link_arg(const struct tree_link *l) { return l->arg; }
+uint64_t link_from(const struct tree_link *l) { return l->shake.from; }
+bool link_has_spoken(const struct tree_link *l) { return handshake_spoken(&l->shake); }
+bool link_is_open(const struct tree_link *l) { return l->open && !l->closed; }
 
-void link_set_calls(struct link *l, const struct link_calls *calls, void *arg)
+void link_set_calls(struct tree_link *l, const struct link_calls *calls, void *arg)
 {
     l->calls = calls;
     l->arg = arg;

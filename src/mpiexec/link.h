@@ -27,39 +27,39 @@ struct link_head {
 };
 static_assert(sizeof(struct link_head) == 16, "wire format");
 
-struct link;
+struct tree_link;
 
 /* What becomes of a link. link_close may be called in each of them. */
 struct link_calls {
     /* Acceptor: the other side is genuine and says it is number `from`; is it wanted? */
-    bool (*wanted)(struct link *, uint64_t from);
-    void (*opened)(struct link *);
+    bool (*wanted)(struct tree_link *, uint64_t from);
+    void (*opened)(struct tree_link *);
     /* The head is in the host's order, the bytes are valid during the call. False: this cannot be. */
-    bool (*message)(struct link *, const struct link_head *, const void *bytes);
+    bool (*message)(struct tree_link *, const struct link_head *, const void *bytes);
     /* The end, with the reason in words; called once, unless we close it. */
-    void (*lost)(struct link *, const char *why);
+    void (*lost)(struct tree_link *, const char *why);
 };
 
 /* On a connected socket, which the link owns from now on. `key` stays where it is. */
-struct link *link_connect(struct event_base *, int fd, const uint8_t *key, uint64_t from, uint64_t to,
+struct tree_link *link_connect(struct event_base *, int fd, const uint8_t *key, uint64_t from, uint64_t to,
                           const struct link_calls *, void *arg);
-struct link *link_accept(struct event_base *, int fd, const uint8_t *key, uint64_t to, const struct link_calls *,
+struct tree_link *link_accept(struct event_base *, int fd, const uint8_t *key, uint64_t to, const struct link_calls *,
                          void *arg);
 
 /* Queues a message; never waits. */
-void link_send(struct link *, const struct link_head *, const void *bytes);
+void link_send(struct tree_link *, const struct link_head *, const void *bytes);
 
 /* Bytes that are still to be sent. */
-size_t link_pending(const struct link *);
+size_t link_pending(const struct tree_link *);
 
-void *link_arg(const struct link *);
-bool link_is_open(const struct link *);
-bool link_has_spoken(const struct link *); /* acceptor's side: the hello of the handshake has come */
-uint64_t link_from(const struct link *); /* acceptor's side, once open: who the other is */
+void *link_arg(const struct tree_link *);
+bool link_is_open(const struct tree_link *);
+bool link_has_spoken(const struct tree_link *); /* acceptor's side: the hello of the handshake has come */
+uint64_t link_from(const struct tree_link *); /* acceptor's side, once open: who the other is */
 
 /* From here on its calls are these. */
-void link_set_calls(struct link *, const struct link_calls *, void *arg);
+void link_set_calls(struct tree_link *, const struct link_calls *, void *arg);
 
-void link_close(struct link *);
+void link_close(struct tree_link *);
 
 #endif

@@ -358,7 +358,7 @@ void output_join(struct stream *st, int fd, const char *name)
     listen_to(st);
 }
 
-void output_part(struct stream *st)
+void output_detach(struct stream *st)
 {
     struct stream **at = &self.others;
     while (*at != st) at = &(*at)->next;

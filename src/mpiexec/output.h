@@ -43,9 +43,9 @@ bool output_is_full(const struct stream *);
 void output_attach(struct stream *, int fd);
 
 /* A stream of no rank of the job ("stdout" or "stderr"): whole lines that are tagged already. Forwarded from now on, and
- * until it ends or is parted with; what is in its pipe then is passed on. */
+ * until it ends or is detached; what is in its pipe then is passed on. */
 void output_join(struct stream *, int fd, const char *name);
-void output_part(struct stream *);
+void output_detach(struct stream *);
 
 /* Begins to forward what the attached streams carry. */
 void output_start(struct job *);

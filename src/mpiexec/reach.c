@@ -21,13 +21,13 @@ struct attempt {
     int at; /* which address */
     int fd;
     struct event *connected;
-    struct link *link; /* once connected */
+    struct tree_link *link; /* once connected */
 };
 
 static struct {
     struct event_base *base;
     const struct boot *boot;
-    void (*done)(struct link *, const char *);
+    void (*done)(struct tree_link *, const char *);
     struct attempt attempts[BOOT_ADDRESSES];
     int begun, failed; /* of this round */
     struct event *next, *over;
@@ -50,7 +50,7 @@ static void drop(struct attempt *a)
     *a = (struct attempt){.at = a->at, .fd = -1};
 }
 
-static void finish(struct link *l, const char *why)
+static void finish(struct tree_link *l, const char *why)
 {
     for (int i = 0; i < self.begun; i++) {
         if (l && self.attempts[i].link == l) self.attempts[i] = (struct attempt){.fd = -1};
@@ -73,10 +73,10 @@ static void failed(struct attempt *a, const char *why)
     after(self.next, self.failed == self.boot->naddresses ? AGAIN_MS : 0);
 }
 
-static bool never_wanted(struct link *l, uint64_t from) { return (void)l, (void)from, false; }
-static void on_open(struct link *l) { finish(l, NULL); }
-static bool early(struct link *l, const struct link_head *h, const void *p) { return (void)l, (void)h, (void)p, false; }
-static void on_lost(struct link *l, const char *why) { failed(link_arg(l), why); }
+static bool never_wanted(struct tree_link *l, uint64_t from) { return (void)l, (void)from, false; }
+static void on_open(struct tree_link *l) { finish(l, NULL); }
+static bool early(struct tree_link *l, const struct link_head *h, const void *p) { return (void)l, (void)h, (void)p, false; }
+static void on_lost(struct tree_link *l, const char *why) { failed(link_arg(l), why); }
 static const struct link_calls calls = {never_wanted, on_open, early, on_lost};
 
 static void on_connected(evutil_socket_t fd, short what, void *arg)
@@ -127,7 +127,7 @@ static void on_over(evutil_socket_t fd, short what, void *arg)
     finish(NULL, *self.why ? self.why : "no answer");
 }
 
-void boot_connect(struct event_base *base, const struct boot *b, void (*done)(struct link *, const char *))
+void boot_connect(struct event_base *base, const struct boot *b, void (*done)(struct tree_link *, const char *))
 {
     self.base = base;
     self.boot = b;

@@ -188,8 +188,8 @@ static void check_over(struct child *c)
     if (!c->answered)
         asks_refuse(&c->asker, TERN_ERR_SPAWN,
                     "the launcher of the spawned job has ended (exit code %d) without a word", exit_code(c));
-    output_part(&c->out);
-    output_part(&c->err);
+    output_detach(&c->out);
+    output_detach(&c->err);
     int code = c->started ? exit_code(c) : 0;
     while (*at != c) at = &(*at)->next;
     *at = c->next;

@@ -27,7 +27,7 @@ static struct {
     int width, vertex;
     int vertices;
     int *vertex_of; /* by node */
-    struct link *up;
+    struct tree_link *up;
     void (*orphaned)(const char *);
     struct child *children;
     int nchildren;
@@ -76,18 +76,18 @@ static void make_shape(const struct job *j)
 
 /* --- messages ---------------------------------------------------------------------------------------------------- */
 
-static void pass_on(struct link *l, const struct link *but, const struct link_head *h, const void *bytes)
+static void pass_on(struct tree_link *l, const struct tree_link *but, const struct link_head *h, const void *bytes)
 {
     if (l && l != but) link_send(l, h, bytes);
 }
 
-static void pass_to_all(const struct link *but, const struct link_head *h, const void *bytes)
+static void pass_to_all(const struct tree_link *but, const struct link_head *h, const void *bytes)
 {
     pass_on(self.up, but, h, bytes);
     for (int i = 0; i < self.nchildren; i++) pass_on(self.children[i].link, but, h, bytes);
 }
 
-static void pass_to_one(const struct link *but, const struct link_head *h, const void *bytes)
+static void pass_to_one(const struct tree_link *but, const struct link_head *h, const void *bytes)
 {
     struct child *c = child_towards(vertex_of(h->to));
     pass_on(c ? c->link : self.up, but, h, bytes);
@@ -127,7 +127,7 @@ static bool is_possible(const struct link_head *h)
     return h->from >= TREE_ROOT && h->from < n && h->to >= TREE_ALL && h->to < n && h->type != TREE_JOB;
 }
 
-static bool on_message(struct link *from, const struct link_head *h, const void *bytes)
+static bool on_message(struct tree_link *from, const struct link_head *h, const void *bytes)
 {
     if (!is_possible(h)) return false;
     if (h->to == TREE_ALL) pass_to_all(from, h, bytes);
@@ -138,13 +138,13 @@ static bool on_message(struct link *from, const struct link_head *h, const void 
 
 /* --- the line up ------------------------------------------------------------------------------------------------- */
 
-static bool from_parent(struct link *l, const struct link_head *h, const void *bytes)
+static bool from_parent(struct tree_link *l, const struct link_head *h, const void *bytes)
 {
     if (self.job) return on_message(l, h, bytes);
     return h->type == TREE_JOB && deliver(h, bytes);
 }
 
-static void lost_parent(struct link *l, const char *why)
+static void lost_parent(struct tree_link *l, const char *why)
 {
     self.up = NULL;
     link_close(l);
@@ -153,7 +153,7 @@ static void lost_parent(struct link *l, const char *why)
 
 static const struct link_calls up_calls = {.message = from_parent, .lost = lost_parent};
 
-static void joined(struct link *l, const char *why)
+static void joined(struct tree_link *l, const char *why)
 {
     if (!l) {
         self.orphaned(why);

@@ -199,6 +199,7 @@ uint32_t jobs_others(void)
 }
 
 uint32_t jobs_news(void) { return atomic_load_explicit(&news, memory_order_relaxed); }
+void jobs_look_again(void) { atomic_fetch_add_explicit(&news, 2, memory_order_relaxed); }
 
 struct job_entry *jobs_of_index(uint32_t index)
 {

@@ -72,9 +72,11 @@ struct job_entry *jobs_of_index(uint32_t index);
 /* The key for connections with that job, copied; of the own job see proc_secret. False: it is not known. */
 bool jobs_key(uint64_t job, uint8_t key[JOBS_KEY]);
 
-/* How many jobs are known besides the own one; and a number, never 0, that is another one when a job has become known. */
+/* How many jobs are known besides the own one; and a number, never 0, that is another one when a job has become known, or
+ * after jobs_look_again: a process that could not be connected may be so now. */
 uint32_t jobs_others(void);
 uint32_t jobs_news(void);
+void jobs_look_again(void);
 
 /* ---- processes, by index ---- */
 

@@ -61,8 +61,8 @@ void pt_drain(void);
 
 /* MPI_Finalize begins, and ends: in between, peers that wait for something of this process that it has not begun are
  * told that it never will (doubt.h). */
-void pt_part(void);
-void pt_parted(void);
+void pt_finalize_begin(void);
+void pt_finalize_end(void);
 
 /* Sends a message of a layer above to the process with this index: `id` is the layer's (transport/am.h), n at most
  * PT_MESSAGE_MAX. It is copied; without room it waits here, and goes out in order. 0, or TERN_ERR_PEER in words. */

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/closing.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
@@ -116,6 +117,7 @@ static void comm_gone(struct comm *c)
 {
     lane_enter(&lane0);
     lane_drop_ctx(&lane0, c->pt);
+    if (unlikely(comm_has_others(c))) closing_comm_gone(c);
     lane_leave(&lane0);
     c->pt = NULL;
 }

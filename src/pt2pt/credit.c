@@ -28,8 +28,8 @@ void pt_credit_open(struct lane *l)
     l->spare = l->store - peer_first_quota() * (int64_t)proc_self()->size;
 }
 
-/* What windows may grow by. Peers of other jobs come with windows that nobody has kept room for: then it may be negative
- * for a while, and windows become smaller. */
+/* What quotas may grow by. Peers of other jobs come with quotas that nobody has kept room for: then it may be negative
+ * for a while, and quotas become smaller. */
 static int64_t spare(void) { return lane0.spare - peer_guest_quotas; }
 
 void pt_credit_forget(const struct peer *p) { lane0.spare += p->quota - peer_first_quota(); }

@@ -74,7 +74,7 @@ void pt_on_over(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
 }
 
 /* What others have said is over with our own end: they may open sessions afterwards. */
-void pt_part(void)
+void pt_finalize_begin(void)
 {
     lane_enter(&lane0);
     lane0.over = true;
@@ -87,7 +87,7 @@ void pt_part(void)
     lane_leave(&lane0);
 }
 
-void pt_parted(void)
+void pt_finalize_end(void)
 {
     lane_enter(&lane0);
     lane0.over = false;

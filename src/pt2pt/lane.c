@@ -7,11 +7,11 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/closing.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/call_log.h"
-#include "pt2pt/disconnect.h"
 #include "pt2pt/protocol.h"
 
 #include <stdio.h>
@@ -47,6 +47,7 @@ static const struct tp_am messages[] = {
     {AM_OVER, "over", pt_on_over, NULL, false},
     {AM_CALL, "collective call", pt_on_call, NULL, true},
     {AM_CLASH, "collective clash", pt_on_clash, NULL, false},
+    {AM_CLOSING, "closing", pt_on_closing, NULL, false},
 };
 
 int pt_register(void)
@@ -92,13 +93,14 @@ int pt_open(bool threaded)
     list_init(&l->pollers);
     list_init(&l->chores);
     list_init(&l->deferred);
+    closing_open(l);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
     int rc = match_open();
     if (rc) return rc;
     wait_open(l);
     tp_lost = peer_lost;
     tp_left = pt_leave;
-    peer_forgotten = pt_forget;
+    peer_forgotten = closing_forget;
     rc = pt_check_open();
     if (rc) return rc;
     return contexts_open(l);
@@ -109,6 +111,7 @@ void pt_close(void)
     struct lane *l = &lane0;
     helper_stop();
     contexts_close(l);
+    closing_close(l);
     match_pool_fini(&l->pool);
     pt_check_close();
     pt_offers_close();
@@ -125,7 +128,7 @@ void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
 static bool drained(void *lane)
 {
     const struct lane *l = lane;
-    return list_empty(&l->pending) && list_empty(&l->streams) && wires_drained();
+    return list_empty(&l->pending) && list_empty(&l->streams) && !closing_holds() && wires_drained();
 }
 
 /* Without a limit of time: who has what is to be sent may compute for hours, and who is dead is found out (lost.h). */
@@ -177,7 +180,10 @@ void lane_open_short(struct lane *l, struct peer *p)
 void lane_park(struct lane *l, struct peer *p, struct request *r)
 {
     list_push(&p->pending_head, &r->link);
-    if (p->pending) return;
+    if (p->pending) {
+        if (unlikely(p->flags & (PEER_IDLE | PEER_CLOSING))) closing_look(p);
+        return;
+    }
     p->pending = &p->pending_head;
     p->short_max = -1;
     list_push(&l->pending, &p->in_pending);
@@ -370,7 +376,7 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return !l->ends && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams));
+    return !l->ends && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams) || closing_under_way(l));
 }
 
 bool lane_idle(struct lane *l)

@@ -107,6 +107,8 @@ struct lane {
                           * have to be ended for that (call_log.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
+    struct link closing;  /* struct peer.in_closing: progress looks at them (closing.h) */
+    struct link closed;   /* the same: what messages came from that are still unreceived */
     struct link incoming; /* requests: large receives being copied here */
     struct link outgoing; /* requests: large sends offered to their receivers */
     struct link streams;  /* requests: large sends going out in fragments; more wait in peer.streams_waiting */

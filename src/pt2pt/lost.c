@@ -5,6 +5,7 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/call_log.h"
+#include "pt2pt/closing.h"
 #include "pt2pt/protocol.h"
 #include "transport/remote.h"
 
@@ -45,6 +46,7 @@ void pt_lose(struct peer *p)
     lane0.lost_count += !(p->flags & PEER_LEFT);
     list_push(&lane0.lost, &p->in_lost);
     lane0.ends++;
+    closing_look(p);
     if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
 }
 

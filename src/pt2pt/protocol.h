@@ -17,6 +17,7 @@
  *   AM_OVER         -         -                 I am: nothing more is begun here
  *   AM_CALL         context   number            struct wire_call: that collective is the one that I have called (call_log.h)
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
+ *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
  *
  * Ids are those of ids.h. Every handler checks that what came can be: lengths, ids, that
  * fragments follow each other within what was asked for, that a sender is who its
@@ -31,7 +32,7 @@
  *
  * Large messages, when both sides are contiguous and one can reach the other's
  * memory, by the system (get, put) or since it lies in an arena that can be mapped
- * (window): the sender leaves a descriptor in its shared segment, the receiver adds
+ * (map_arena): the sender leaves a descriptor in its shared segment, the receiver adds
  * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
  * until all are claimed. Whoever is inside the library does the work; both at once
  * if both are and can (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and
@@ -63,6 +64,7 @@ enum pt_am {
     AM_OVER,
     AM_CALL,
     AM_CLASH,
+    AM_CLOSING,
     AM_PT2PT_END
 };
 static_assert((int)AM_PT2PT_END <= (int)TP_AM_COLL, "the ids of a layer are in its block");
@@ -172,6 +174,7 @@ void pt_on_cancelled(struct peer *, uint64_t h0, uint64_t h1, const void *data, 
 void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_call(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_closing(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_clash(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 #endif

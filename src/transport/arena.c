@@ -142,7 +142,7 @@ static void tell_peers(void)
     atomic_store_explicit(&published->id, fd_id, memory_order_relaxed);
     atomic_store_explicit(&published->offset, start_at, memory_order_relaxed);
     atomic_store_explicit(&published->bytes, arena_bytes, memory_order_relaxed);
-    /* release: pairs with the acquire in shm/window.c */
+    /* release: pairs with the acquire in shm/arena_map.c */
     atomic_store_explicit(&published->fd, (uint32_t)fd + 1, memory_order_release);
 }
 

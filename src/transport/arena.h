@@ -10,7 +10,7 @@
  *                                          ^ arena_note.offset of the first
  *
  *   here:          mapped at the front of one reserved address range, so blocks never move
- *   at a peer:     mapped whole, and more of it when it has grown (tp_ops.window)
+ *   at a peer:     mapped whole, and more of it when it has grown (tp_ops.map_arena)
  *
  * A byte has a place: its distance from the start of the arena, never 0. The arena is
  * a memfd of its own, or, where ranks cannot open each other's descriptors, this rank's

@@ -31,7 +31,7 @@ struct peer **_Atomic peer_short_table;
 static struct peer **nobody; /* a table like peer_table, without peers */
 uint32_t peer_count;
 int64_t peer_guest_quotas;
-void (*peer_forgotten)(struct peer *);
+bool (*peer_forgotten)(struct peer *);
 uint64_t peer_settings;
 
 int peer_card(void *card, size_t cap)
@@ -83,13 +83,18 @@ int peers_open(void)
     return put_card();
 }
 
-static void free_peer(struct peer *p)
+/* What it has of a transport goes, and its place in the table. */
+static void take_out(struct peer *p)
 {
-    struct job_entry *job = jobs_of_index(p->index);
     peer_table[p->index] = NULL;
     if (p->ep.ops) wires_ep_close(&p->ep);
+    if (!jobs_is_own(p->index)) peer_guest_quotas -= peer_first_quota();
+}
+
+void peer_free(struct peer *p)
+{
+    struct job_entry *job = jobs_of_index(p->index);
     if (job) {
-        peer_guest_quotas -= peer_first_quota();
         job_unref(job);
         job_unref(job); /* that of the peer */
     }
@@ -98,8 +103,12 @@ static void free_peer(struct peer *p)
 
 void peers_close(void)
 {
-    for (uint32_t i = 0; i < peer_count && peer_table; i++)
-        if (peer_table[i]) free_peer(peer_table[i]);
+    for (uint32_t i = 0; i < peer_count && peer_table; i++) {
+        struct peer *p = peer_table[i];
+        if (!p) continue;
+        take_out(p);
+        peer_free(p);
+    }
     if (peer_table) munmap(peer_table, table_bytes());
     if (nobody) munmap(nobody, table_bytes());
     peer_table = nobody = NULL;
@@ -134,6 +143,7 @@ static struct peer *make_peer(uint32_t index)
     list_init(&p->pending_head);
     list_init(&p->in_pending);
     list_init(&p->in_lost);
+    list_init(&p->in_closing);
     list_init(&p->streams_waiting);
     peer_table[index] = p;
     if (index >= peer_count) peer_count = index + 1;
@@ -170,11 +180,12 @@ int peer_close(uint32_t index)
     if (!is_quiet(p)) return err_set(TERN_ERR_PENDING, "something is under way to or from %s", jobs_long_words(index));
     p->flags |= PEER_CLOSING;
     p->short_max = -1;
-    int rc = wires_part(p);
+    int rc = wires_peer_close(p);
     if (rc) return rc;
-    if (peer_forgotten) peer_forgotten(p);
-    free_peer(p);
+    take_out(p);
+    if (!peer_forgotten || !peer_forgotten(p)) peer_free(p);
     while (peer_count > proc_self()->size && !peer_table[peer_count - 1]) peer_count--;
+    jobs_look_again();
     return 0;
 }
 

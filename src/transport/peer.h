@@ -10,8 +10,8 @@
  *
  * A peer can be closed alone. Both sides do so when they have no more messages for each
  * other, and neither knows when the other has: each way has a last message, and a side
- * that has sent its own and has seen the other's, or is lost, forgets the peer. Nobody
- * may connect anew before both sides have.
+ * that has sent its own and has seen the other's, or is lost, forgets the peer. It may
+ * then connect anew: the other side reads the new connection when it has closed the old one.
  *
  * Threads: under the lane's lock.
  */
@@ -28,8 +28,15 @@ enum peer_flag {
     PEER_ASKED = 2, /* we have asked whether it is still there, and it has not said that it is over */
     PEER_ASKS = 4,  /* it wants to be told when we are over */
     PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
-    PEER_QUOTA_KNOWN = 16, /* our first window there is in `credit` and `quota_there` */
-    PEER_CLOSING = 32, /* peer_close has been called: nothing more is sent to it */
+    PEER_QUOTA_KNOWN = 16, /* our first quota there is in `credit` and `quota_there` */
+    PEER_CLOSING = 32, /* peer_close has been called, or is to be: nothing more is sent to it */
+    PEER_SAID_LAST = 64, /* its transport has seen its last message: whatever comes of it now is of a new connection */
+    /* pt2pt/closing.h: we are idle, and have asked to go on; it is idle, and has asked that; somebody waits for the end */
+    PEER_IDLE = 128,
+    PEER_RESUMING = 256,
+    PEER_IDLE_THERE = 512,
+    PEER_AWAITS_RESUMED = 1024,
+    PEER_CLOSE_AWAITED = 2048,
 };
 
 struct peer {
@@ -56,6 +63,7 @@ struct peer {
     struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
     struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/rndv/stream.c) */
     uint32_t streams;            /* that do so now */
+    struct link in_closing;      /* in the lane's list of peers that are to be closed, or that have been (pt2pt/closing.h) */
     struct emulate_state *emulate; /* operations on remote memory by messages (transport/emulate/emulate.h), NULL: none so far */
 };
 static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");
@@ -63,7 +71,7 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
 extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
-extern TERN_HIDDEN int64_t peer_guest_quotas; /* first windows of the peers of other jobs, in all */
+extern TERN_HIDDEN int64_t peer_guest_quotas; /* first quotas of the peers of other jobs, in all */
 
 /* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
  * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */
@@ -112,8 +120,10 @@ int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint
  */
 int peer_close(uint32_t index) TERN_COLD;
 
-/* The layer above lets go of a peer that is freed next. May be NULL. */
-extern TERN_HIDDEN void (*peer_forgotten)(struct peer *);
+/* The layer above lets go of a peer that is freed next. True: it keeps the struct, which stands for no connection any
+ * more, until it calls peer_free. May be NULL. */
+extern TERN_HIDDEN bool (*peer_forgotten)(struct peer *);
+void peer_free(struct peer *);
 
 /* The peer with this index, connected; NULL with words when it cannot be reached. */
 struct peer *peer_connect(uint32_t index) TERN_COLD;

@@ -49,7 +49,7 @@ enum tp_cap {
     TP_CAP_BCOPY = 1 << 0,  /* am_bcopy */
     TP_CAP_GETPUT = 1 << 1, /* get, put: the peer's private memory can be read and written */
     TP_CAP_MAP = 1 << 2,    /* map: a shared segment of the peer's can be looked into */
-    TP_CAP_WINDOW = 1 << 3, /* window: so can memory that the peer has allocated for it */
+    TP_CAP_ARENA = 1 << 3, /* map_arena: so can memory that the peer has allocated for it */
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
     TP_CAP_REMOTE = 1 << 5, /* remote: registered memory of the peer's is reached without its help */
     TP_CAP_KEEP = 1 << 6,   /* keep: what the peer sends can be held in place beyond its handler */
@@ -141,7 +141,7 @@ struct tp_ops {
      * to it. 0: the other side has said so as well, or will never, and nothing of it is left here but what ep_close gives
      * back. TERN_AGAIN: not yet; called again after progress. Also for peers that there is no way to, which may have one to
      * us. NULL: there is nothing to say. */
-    int (*part)(struct tp_dom *, struct peer *);
+    int (*peer_close)(struct tp_dom *, struct peer *);
 
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
@@ -165,8 +165,8 @@ struct tp_ops {
     /* The memory at `offset` of the peer's shared segment. Needs TP_CAP_MAP; valid until ep_close. */
     void *(*map)(struct tp_ep *, uint64_t offset, size_t n);
 
-    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close. Needs TP_CAP_WINDOW; NULL, and the flag withdrawn, when the system refuses. */
-    void *(*window)(struct tp_ep *, uint64_t place, size_t n);
+    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close. Needs TP_CAP_ARENA; NULL, and the flag withdrawn, when the system refuses. */
+    void *(*map_arena)(struct tp_ep *, uint64_t place, size_t n);
 
     /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE; NULL,
      * or without the flag: they go by messages. */

@@ -263,11 +263,11 @@ void wires_ep_close(struct tp_ep *ep)
         }
 }
 
-int wires_part(struct peer *p)
+int wires_peer_close(struct peer *p)
 {
     int rc = 0;
     for (int d = 0; d < dom_count && !rc; d++)
-        if (doms[d].ops->part) rc = doms[d].ops->part(doms[d].dom, p);
+        if (doms[d].ops->peer_close) rc = doms[d].ops->peer_close(doms[d].dom, p);
     return rc;
 }
 

@@ -47,8 +47,8 @@ const char *wires_absent(void); /* why the last one that could not be opened cou
 /* Closes the way to one peer. */
 void wires_ep_close(struct tp_ep *);
 
-/* See tp_ops.part: 0 when all of them are done with the peer. */
-int wires_part(struct peer *);
+/* See tp_ops.peer_close: 0 when all of them are done with the peer. */
+int wires_peer_close(struct peer *);
 
 /* Adds their cards to the n bytes of the card, which has room for `cap`. How many there are then, or a code. */
 int wires_cards(uint8_t *card, size_t n, size_t cap);

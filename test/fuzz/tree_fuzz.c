@@ -233,18 +233,18 @@ static struct {
     size_t bytes;
 } link_saw;
 
-static bool on_wanted(struct link *l, uint64_t from)
+static bool on_wanted(struct tree_link *l, uint64_t from)
 {
     (void)l;
     return from == 5;
 }
-static void on_opened(struct link *l)
+static void on_opened(struct tree_link *l)
 {
     (void)l;
     link_saw.opened++;
 }
 
-static bool on_message(struct link *l, const struct link_head *h, const void *bytes)
+static bool on_message(struct tree_link *l, const struct link_head *h, const void *bytes)
 {
     link_saw.messages++;
     link_saw.wrong +=
@@ -253,7 +253,7 @@ static bool on_message(struct link *l, const struct link_head *h, const void *by
     return h->type != TREE_BYE;
 }
 
-static void on_lost(struct link *l, const char *why)
+static void on_lost(struct tree_link *l, const char *why)
 {
     (void)l;
     link_saw.lost++;
@@ -318,7 +318,7 @@ static void links(void)
     uint8_t noise[300];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair)) abort();
     memset(&link_saw, 0, sizeof link_saw);
-    struct link *l = link_accept(base, pair[0], key, 9, &calls, NULL);
+    struct tree_link *l = link_accept(base, pair[0], key, 9, &calls, NULL);
     unsigned step = (unsigned)fuzz_below(4);
     bool in = false, right = true;
     if (step == 3) {

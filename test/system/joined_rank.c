@@ -9,7 +9,7 @@
  * Each round connects, communicates and disconnects. Prints by which transports the other job was reached, and "good".
  */
 #include "base/err.h"
-#include "comm/part.h"
+#include "comm/disconnect.h"
 #include "obj/comm.h"
 #include "proc/dynamic.h"
 #include "proc/jobs.h"

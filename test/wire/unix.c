@@ -69,7 +69,7 @@ struct side {
     bool greeted;            /* `out` is connected, and has said who we are */
     bool ended, farewell;    /* of the connection that ended last: how */
     bool severed, reported;
-    bool opened, parted;     /* there is a way to it (ep_open); it is closed alone, and has been told so */
+    bool opened, said_last;  /* there is a way to it (ep_open); it is closed alone, and has been told so */
 };
 
 static struct {
@@ -245,7 +245,7 @@ static void unix_ep_close(struct tp_dom *d, struct tp_ep *ep)
 {
     struct side *s = ep->priv;
     (void)d;
-    if (s->parted) {
+    if (s->said_last) {
         side_free(s);
     } else {
         say_farewell(s->greeted ? s->out : NULL);
@@ -410,7 +410,7 @@ static int report(int budget)
         say_farewell(s->out);
         s->reported = true;
         int code = gone(s);
-        if (s->parted) {} /* it is known */
+        if (s->said_last) {} /* it is known */
         else if (s->farewell) dom.env->left(s->peer);
         else dom.env->lost(s->peer, code);
         end_close(s->out);
@@ -432,13 +432,13 @@ static int unix_progress(struct tp_dom *d, int budget)
 
 /* Both sides say farewell, and whoever has said its own and has seen the end of the other is done. Without a connection
  * either way no word was said. */
-static int unix_part(struct tp_dom *d, struct peer *p)
+static int unix_peer_close(struct tp_dom *d, struct peer *p)
 {
     struct side *s = find_side(p);
     (void)d;
     if (!s) return 0;
-    if (!s->parted) say_farewell(s->out && s->greeted ? s->out : s->in);
-    s->parted = true;
+    if (!s->said_last) say_farewell(s->out && s->greeted ? s->out : s->in);
+    s->said_last = true;
     if (!s->reported && s->out && !s->greeted) end_close(s->out);
     if (!s->reported && (s->out || s->in)) return TERN_AGAIN;
     if (!s->opened) side_free(s);
@@ -543,7 +543,7 @@ static const struct tp_ops unix_ops = {
     .reach = unix_reach,
     .ep_open = unix_ep_open,
     .ep_close = unix_ep_close,
-    .part = unix_part,
+    .peer_close = unix_peer_close,
     .am_short = unix_am_short,
     .sever = unix_sever,
     .keep = unix_keep,

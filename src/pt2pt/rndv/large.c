@@ -58,7 +58,7 @@ static void make_offer(struct request *r)
     uint64_t off = 0;
     struct pt_offer *o = NULL;
     free_retired();
-    if (r->type->contig && (r->peer->ep.caps & TP_CAP_MAP) && (r->peer->ep.caps & (TP_CAP_GETPUT | TP_CAP_WINDOW)))
+    if (r->type->contig && (r->peer->ep.caps & TP_CAP_MAP) && (r->peer->ep.caps & (TP_CAP_GETPUT | TP_CAP_ARENA)))
         o = peer_shared_alloc(sizeof *o, &off);
     if (o) {
         o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
@@ -159,20 +159,20 @@ static uint64_t add_done(struct pt_offer *o, struct tp_ep *ep, uint64_t n)
 /* Can this side reach memory that lies at `place` of the peer's arena, or anywhere (0)? */
 static bool can_reach(const struct tp_ep *ep, uint64_t place)
 {
-    return (ep->caps & TP_CAP_GETPUT) || (place && (ep->caps & TP_CAP_WINDOW));
+    return (ep->caps & TP_CAP_GETPUT) || (place && (ep->caps & TP_CAP_ARENA));
 }
 
-/* Copies n bytes at `at` of the message: through the window if there is one, else the system does it. */
+/* Copies n bytes at `at` of the message: through the mapping of its arena if there is one, else the system does it. */
 static int copy_piece(struct tp_ep *ep, const struct pt_offer *o, bool sending, uint64_t at, uint64_t n)
 {
     uint64_t place = sending ? o->to_place : o->from_place;
-    void *there = place && (ep->caps & TP_CAP_WINDOW) ? ep->ops->window(ep, place + at, n) : NULL;
+    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep->ops->map_arena(ep, place + at, n) : NULL;
     struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
     if (there) {
         copy_memory(sending ? there : dst.iov_base, sending ? src.iov_base : there, n);
         return 0;
     }
-    if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no window after all */
+    if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no arena after all */
     return sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
 }
 

@@ -402,12 +402,12 @@ static void *mock_map(struct tp_ep *ep, uint64_t offset, size_t n)
     return shared_at(offset);
 }
 
-static void *mock_window(struct tp_ep *ep, uint64_t place, size_t n)
+static void *mock_map_arena(struct tp_ep *ep, uint64_t place, size_t n)
 {
     (void)n;
-    mock_count.windows++;
-    if (mock_script.no_window) {
-        ep->caps &= ~(uint32_t)TP_CAP_WINDOW;
+    mock_count.arena_maps++;
+    if (mock_script.no_arena) {
+        ep->caps &= ~(uint32_t)TP_CAP_ARENA;
         return NULL;
     }
     return (void *)(arena_base + place);
@@ -462,7 +462,7 @@ const struct tp_ops tp_mock = {
     .get = mock_get,
     .put = mock_put,
     .map = mock_map,
-    .window = mock_window,
+    .map_arena = mock_map_arena,
     .keep = mock_keep,
     .nudge = mock_nudge,
     .progress = mock_progress,

@@ -25,7 +25,7 @@ struct mock_script {
     /* Failures: the n-th send, the n-th get or put from now on returns `error`, and so do all later ones. 0: none. */
     uint32_t fail_send, fail_copy;
     int error;
-    bool no_window; /* memory of the peer's arena cannot be mapped */
+    bool no_arena; /* memory of the peer's arena cannot be mapped */
 
     /* As a stream: payloads longer than sink_min are asked for a sink in one turn, and delivered in a later one; 0: none.
      * am_zcopy's done comes when the message is delivered; else during the call. */
@@ -48,7 +48,7 @@ struct mock_script {
 
 struct mock_count {
     uint64_t sent[TP_AM_MAX]; /* by id, accepted */
-    uint64_t refused, delivered, copies, windows, nudges;
+    uint64_t refused, delivered, copies, arena_maps, nudges;
     uint64_t sinks, sunk; /* sinks asked for, and given */
     uint64_t severed, kept;
 };

@@ -23,13 +23,13 @@ struct mem {
 };
 
 /* The part of a packed key; read and written on one machine. */
-struct part {
+struct packed_key {
     uint64_t address;  /* in the owner's memory */
     uint64_t place;    /* of the arena, 0: it is not there */
     uint64_t offset;   /* in the segment, 0: it is not there */
     uint64_t live_off; /* of the word in the segment, 0: there is none */
 };
-static_assert(sizeof(struct part) == 32, "wire format");
+static_assert(sizeof(struct packed_key) == 32, "wire format");
 
 static int mem_reg(struct tp_dom *dom, uint64_t id, void *base, size_t bytes, uint32_t access, void **mem)
 {
@@ -65,23 +65,23 @@ static int key_pack(struct tp_dom *dom, const void *mem, void *buf, size_t cap)
 {
     const struct mem *m = mem;
     (void)dom;
-    struct part part = {m->base, arena_place((void *)m->base, m->bytes), offset_in_segment(m),
-                        m->live ? m->live_off : 0};
+    struct packed_key part = {m->base, arena_place((void *)m->base, m->bytes), offset_in_segment(m),
+                              m->live ? m->live_off : 0};
     if (cap < sizeof part) return err_set(TERN_ERR_INTERN, "no room for a key of shm");
     memcpy(buf, &part, sizeof part);
     return (int)sizeof part;
 }
 
 /* Where the memory is mapped here; NULL: it is not. */
-static char *mapped(struct tp_ep *ep, const struct part *part, uint64_t bytes)
+static char *mapped(struct tp_ep *ep, const struct packed_key *part, uint64_t bytes)
 {
     if (part->offset) return tp_shm.map(ep, part->offset, bytes);
-    return part->place && (ep->caps & TP_CAP_WINDOW) ? shm_window(ep, part->place, bytes) : NULL;
+    return part->place && (ep->caps & TP_CAP_ARENA) ? shm_map_arena(ep, part->place, bytes) : NULL;
 }
 
 static int key_open(struct tp_ep *ep, const void *packed, size_t n, struct remote_key *k)
 {
-    struct part part;
+    struct packed_key part;
     if (n != sizeof part) return err_set(TERN_ERR_ARG, "a key of shm has %zu bytes, not %zu", sizeof part, n);
     memcpy(&part, packed, n);
     if (part.live_off % sizeof *k->live || part.address % 8 != k->align)

@@ -1,7 +1,7 @@
 /*
  * ring.c - sending and receiving records (segment.h draws them).
  *
- * The sender writes into a window of the ring, from `next` to `stop`, which it knows
+ * The sender writes between `next` and `stop` of the ring, which it knows
  * to be free; only when a record does not fit there does it look at the receiver's
  * head again, or begin another lap. A message normally touches one shared line.
  * Full rings: the sender sets box->blocked, and the receiver, when it gives space
@@ -33,7 +33,7 @@ static void end_lap(struct shm_ep *e, uint32_t rest)
     e->next = e->ring;
 }
 
-/* The record does not fit into the window: makes another one. False, with the box marked, when the ring is full. */
+/* The record does not fit before `stop`: moves that, or begins another lap. False, with the box marked, when the ring is full. */
 static TERN_COLD bool make_room(struct shm_ep *e, uint32_t need)
 {
     uint32_t size = e->mask + 1, rest = size - (uint32_t)(e->next - e->ring);
@@ -86,7 +86,7 @@ static inline void copy_small(uint64_t *to, const void *p, size_t n)
     }
 }
 
-/* Messages of several lines, and those that need another window. */
+/* Messages of several lines, and those that do not fit before `stop`. */
 static __attribute__((noinline)) int send_any(struct shm_ep *e, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
 {
     uint32_t need = shm_record_bytes(n);
@@ -139,7 +139,7 @@ int shm_am_common(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const
     if (unlikely(!e->admitted) && !shm_sender_admitted(e)) return TERN_AGAIN;
     if (!shm_common_lock(e)) return TERN_AGAIN;
     e->lap = e->box->tail & ~e->mask;
-    e->next = e->stop = e->ring + (e->box->tail & e->mask); /* no window: others wrote since */
+    e->next = e->stop = e->ring + (e->box->tail & e->mask); /* nothing is known to be free: others wrote since */
     int rc = send_any(e, id, h0, h1, p, n);
     e->box->tail = tail_of(e);
     shm_common_unlock(e);
@@ -213,6 +213,7 @@ static TERN_COLD bool take_note(struct shm_rx *r, char *at, uint64_t word)
     bool leaves = ((const uint64_t *)at)[1] == SHM_NOTE_LEAVE;
     uint32_t entry = is_common(r) ? shm_word_sender(word) : (uint32_t)(r - shm_dom.rx);
     consume(r, at, shm_record_bytes(shm_word_bytes(word)));
+    if (leaves) shm_sender_said_last(entry);
     if (leaves && (!is_common(r) || entry >= shm_dom.boxes)) shm_sender_free(entry);
     return !leaves || is_common(r);
 }

@@ -115,6 +115,15 @@ static uint32_t entries_in_use(void)
     return given < shm_dom.senders ? given : shm_dom.senders;
 }
 
+/* Has the peer, which is being closed here, connected anew by this entry? It has if its last record has been read, or if
+ * another ring of its own is read already. In the common ring its new entry is not admitted. */
+static bool is_anew(const struct peer *p, uint32_t entry)
+{
+    bool other = p->flags & PEER_SAID_LAST;
+    for (uint32_t i = 0; i < shm_dom.boxes && entry < shm_dom.boxes; i++) other |= i != entry && shm_dom.rx[i].peer == p;
+    return other;
+}
+
 struct peer *shm_sender_peer(uint32_t entry)
 {
     uint32_t index;
@@ -123,8 +132,23 @@ struct peer *shm_sender_peer(uint32_t entry)
     struct proc_name name = at->name;
     if (!is_held(at) || !jobs_index_of(&name, &index)) return NULL;
     struct peer *p = peer_of_sender(index);
+    if (p && unlikely(p->flags & PEER_CLOSING) && is_anew(p, entry)) return NULL;
     if (!p) proc_abort(1, err_words()); /* a message without a sender can neither be delivered nor dropped */
     return p;
+}
+
+static bool is_closing(uint32_t index)
+{
+    return index < peer_count && peer_table[index] && peer_table[index]->flags & PEER_CLOSING;
+}
+
+void shm_sender_said_last(uint32_t entry)
+{
+    uint32_t index;
+    if (entry >= entries_in_use()) return;
+    struct proc_name name = shm_sender_at(shm_dom.segment, entry)->name;
+    if (jobs_index_of(&name, &index) && index < peer_count && peer_table[index])
+        peer_table[index]->flags |= PEER_SAID_LAST;
 }
 
 void shm_senders_admit(void)
@@ -137,7 +161,7 @@ void shm_senders_admit(void)
         struct shm_sender *at = shm_sender_at(s, i);
         struct proc_name name = at->name;
         uint32_t held = SHM_HELD;
-        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index))
+        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index) && !is_closing(index))
             atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_ADMITTED, memory_order_relaxed,
                                                     memory_order_relaxed);
     }
@@ -234,19 +258,19 @@ static bool is_over(const struct shm_sender *at, uint32_t entry)
 }
 
 /* The entries of the peer here: true when it has none any more. */
-static bool has_parted(const struct peer *p, const struct proc_name *name)
+static bool has_closed(const struct peer *p, const struct proc_name *name)
 {
-    bool parted = true;
+    bool closed = true;
     for (uint32_t i = 0; i < entries_in_use(); i++) {
         struct shm_sender *at = shm_sender_at(shm_dom.segment, i);
         if (is_over(at, i)) free_of_dead(i);
-        if (!is_held(at) || !proc_name_same(&at->name, name)) continue;
-        if (holds_lock(i)) parted = false; /* it may hold it for ever: see take_lock_back */
-        else if (sender_has_ended(at)) parted &= free_of_dead(i);
-        else if (p->lost) parted &= bar(at, i);
-        else parted = false;
+        if (!is_held(at) || !proc_name_same(&at->name, name) || p->flags & PEER_SAID_LAST) continue;
+        if (holds_lock(i)) closed = false; /* it may hold it for ever: see take_lock_back */
+        else if (sender_has_ended(at)) closed &= free_of_dead(i);
+        else if (p->lost) closed &= bar(at, i);
+        else closed = false;
     }
-    return parted;
+    return closed;
 }
 
 void shm_leaving(struct shm_ep *e, bool leaving)
@@ -264,7 +288,7 @@ static int leave(struct tp_ep *ep)
     /* release: what we have written is there before the ring is emptied. It is not read: no last record is needed. */
     if (!e->common && atomic_compare_exchange_strong_explicit(&at->state, &barred, SHM_ENDED, memory_order_release,
                                                               memory_order_relaxed)) {
-        e->parted = true;
+        e->said_last = true;
         shm_leaving(e, false);
         return 0;
     }
@@ -272,12 +296,12 @@ static int leave(struct tp_ep *ep)
                                                                       memory_order_relaxed);
     if (never) atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);
     int rc = never ? 0 : shm_leave(ep);
-    e->parted = !rc;
+    e->said_last = !rc;
     shm_leaving(e, rc == TERN_AGAIN);
     return rc;
 }
 
-int shm_part(struct tp_dom *dom, struct peer *p)
+int shm_peer_close(struct tp_dom *dom, struct peer *p)
 {
     struct proc_name name;
     (void)dom;
@@ -285,8 +309,8 @@ int shm_part(struct tp_dom *dom, struct peer *p)
         struct shm_ep *e = p->ep.priv;
         bool gone = p->lost && (atomic_load_explicit(&e->segment->left, memory_order_relaxed) ||
                                 (e->open_to_us && proc_has_ended(e->pid)));
-        int rc = e->parted || gone ? 0 : leave(&p->ep);
+        int rc = e->said_last || gone ? 0 : leave(&p->ep);
         if (rc) return rc;
     }
-    return !jobs_name_of(p->index, &name) || has_parted(p, &name) ? 0 : TERN_AGAIN;
+    return !jobs_name_of(p->index, &name) || has_closed(p, &name) ? 0 : TERN_AGAIN;
 }

@@ -151,7 +151,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     ep->am_short = e->common ? shm_am_common : shm_am_short;
     ep->priv = e;
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
-    ep->caps = TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_REMOTE | TP_CAP_KEEP | (e->common ? 0 : TP_CAP_BCOPY);
+    ep->caps = TP_CAP_MAP | TP_CAP_ARENA | TP_CAP_REMOTE | TP_CAP_KEEP | (e->common ? 0 : TP_CAP_BCOPY);
     connect_cma(ep, &c);
     return 0;
 }
@@ -162,7 +162,7 @@ static void shm_ep_close(struct tp_dom *dom, struct tp_ep *ep)
     struct shm_ep *e = ep->priv;
     list_remove(&e->in_all);
     shm_leaving(e, false);
-    shm_window_close(e);
+    shm_arena_unmap(e);
     shm_memory_unmap(e->segment, e->mapped);
     free(e);
     ep->ops = NULL;
@@ -253,13 +253,13 @@ const struct tp_ops tp_shm = {
     .reach = shm_reach,
     .ep_open = shm_ep_open,
     .ep_close = shm_ep_close,
-    .part = shm_part,
+    .peer_close = shm_peer_close,
     .am_short = shm_am_short,
     .am_bcopy = shm_am_bcopy,
     .get = shm_get,
     .put = shm_put,
     .map = shm_map,
-    .window = shm_window,
+    .map_arena = shm_map_arena,
     .remote = &shm_remote,
     .keep = shm_keep,
     .nudge = shm_nudge,

@@ -1,7 +1,7 @@
 /*
  * shm.h - what the parts of the shared-memory transport share: shm.c (life and
  * wire-up), memory.c (where segments lie), senders.c (who they are), ring.c
- * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), window.c (arenas of
+ * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), arena_map.c (arenas of
  * peers), keys.c (registered memory).
  */
 #ifndef TERN_TRANSPORT_SHM_H
@@ -33,7 +33,7 @@ struct shm_ep {
     bool full;      /* the last send found no room */
     bool admitted;  /* common: it may be written to */
     bool leaving;   /* the last record waits for room; counted in shm_dom.leaving ... */
-    bool parted;    /* ... or has been written */
+    bool said_last; /* ... or has been written */
     bool open_to_us; /* pid is its number here too, and we may open its descriptors */
     bool near;       /* its launcher hands them out */
     uint32_t mask;  /* ring bytes - 1 */
@@ -45,12 +45,12 @@ struct shm_ep {
     const struct peer *peer;
     struct shm_segment *segment;
     size_t mapped;
-    struct shm_window *window; /* the peer's arena mapped (window.c), NULL until it is needed */
+    struct shm_arena_map *arena_map; /* the peer's arena mapped (arena_map.c), NULL until it is needed */
     struct link in_all;   /* in shm_dom.eps */
     uint32_t trimmed; /* bytes sent when the ring was emptied of pages last (shm_trim) */
 };
 
-static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room in the window reads the first line only");
+static_assert(offsetof(struct shm_ep, mask) < CACHE_LINE, "a message with room before `stop` reads the first line only");
 static_assert(sizeof(struct shm_ep) <= 2 * CACHE_LINE, "there is one for each process of a node that this one sends to");
 
 /* The receiving side of one box; all zeros until the box is given out (shm_boxes_more). */
@@ -124,9 +124,10 @@ struct peer *shm_sender_peer(uint32_t entry) TERN_COLD;
 
 /* The sender of this entry has written its last record, which has been read. */
 void shm_sender_free(uint32_t entry) TERN_COLD;
+void shm_sender_said_last(uint32_t entry) TERN_COLD; /* its last record has been read */
 
 void shm_senders_admit(void) TERN_COLD; /* those of the common ring whose jobs have become known */
-int shm_part(struct tp_dom *, struct peer *);
+int shm_peer_close(struct tp_dom *, struct peer *);
 void shm_leaving(struct shm_ep *, bool); /* keeps this process awake until there is room */
 int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAIN */
 
@@ -154,8 +155,8 @@ void shm_kept_close(void);               /* the rings are unmapped next */
 int shm_get(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
 int shm_put(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
 
-void *shm_window(struct tp_ep *, uint64_t place, size_t n);
-void shm_window_close(struct shm_ep *);
+void *shm_map_arena(struct tp_ep *, uint64_t place, size_t n);
+void shm_arena_unmap(struct shm_ep *);
 
 extern TERN_HIDDEN const struct tp_remote shm_remote; /* keys.c */
 

@@ -133,15 +133,15 @@ void tcp_shut_severed(struct tcp_ep *e)
 }
 
 /* Neither side knows when the other says its leave; whoever has said its own and sees the end of the connection is done. */
-int tcp_part(struct tp_dom *dom, struct peer *p)
+int tcp_peer_close(struct tp_dom *dom, struct peer *p)
 {
     (void)dom;
     struct tcp_ep *e = p->ep.ops == &tp_tcp ? p->ep.priv : NULL;
     if (!e || e->state >= TCP_LEFT) return e && !list_empty(&e->in_lost) ? TERN_AGAIN : 0;
     if (e->state == TCP_DIALLING) return tcp_out_empty(e) && !tcp_dial_proved(e) ? 0 : TERN_AGAIN; /* no word was said */
-    int rc = e->parted ? 0 : tcp_am_short(&p->ep, AM_PAD, TCP_NOTE_LEAVE, 0, NULL, 0);
+    int rc = e->said_last ? 0 : tcp_am_short(&p->ep, AM_PAD, TCP_NOTE_LEAVE, 0, NULL, 0);
     if (rc) return rc == TERN_AGAIN ? rc : 0;
-    e->parted = true;
+    e->said_last = true;
     tcp_flush(e);
     if (e->state == TCP_OPEN && tcp_out_empty(e)) shutdown(e->src.fd, SHUT_WR);
     return TERN_AGAIN;
@@ -164,7 +164,7 @@ int tcp_refusal(const struct tcp_ep *e)
 void tcp_ended(struct tcp_ep *e, int error)
 {
     char host[80], reason[128];
-    if (e->leaving || e->parted) {
+    if (e->leaving || e->said_last) {
         tcp_leave(e);
         return;
     }

@@ -290,7 +290,7 @@ static struct tcp_ep *endpoint_of(const struct tcp_half *h)
     uint32_t index;
     if (!jobs_index_of(&name, &index) || index == proc_self()->rank) return NULL;
     struct peer *p = peer_of_sender(index);
-    if (!p || p->flags & PEER_CLOSING || (p->ep.ops && p->ep.ops != &tp_tcp)) return NULL;
+    if (!p || (p->ep.ops && p->ep.ops != &tp_tcp)) return NULL;
     if (!p->ep.ops && !tcp_ep_fill(p, &p->ep)) return NULL;
     return p->ep.priv;
 }
@@ -302,9 +302,22 @@ static bool prefer_own(const struct tcp_half *h)
     return proc_name_before(&own, &other);
 }
 
+/* Its old connection is being closed here. */
+static bool is_early(const struct tcp_half *h)
+{
+    struct proc_name name = name_of(h);
+    uint32_t index;
+    return jobs_index_of(&name, &index) && index < peer_count && peer_table[index] &&
+           peer_table[index]->flags & PEER_CLOSING;
+}
+
 /* The guest is genuine: is it wanted? */
 static void decide(struct tcp_half *h)
 {
+    if (is_early(h)) { /* without a verdict it tries again */
+        turn_out(h);
+        return;
+    }
     if (h->reserved) h->reserved = !tcp_reserve();
     if (h->reserved) { /* none has become free meanwhile */
         send_away(h, VERDICT_FULL);

@@ -150,7 +150,7 @@ struct tcp_ep {
     bool starved;   /* the system has no memory for what we send; the timers try again */
     bool severed;   /* lost, because we do not want it any more; the rest is progress's */
     bool flushing;
-    bool parted;    /* alone: our leave has been said (tcp_part) */
+    bool said_last; /* alone: our leave has been said (tcp_peer_close) */
     bool asks_only; /* not connected yet, and what waits are questions: nobody waits until they are out */
     uint16_t number_out, number_in;
     uint8_t stalled; /* looks in turn that found bytes not acknowledged and no sign of the peer */
@@ -258,7 +258,7 @@ void tcp_guest_settle(struct tcp_ep *); /* the dialling to this peer is decided:
 
 struct tcp_ep *tcp_ep_new(struct peer *);
 struct tcp_ep *tcp_ep_fill(struct peer *, struct tp_ep *); /* NULL with words: no memory */
-int tcp_part(struct tp_dom *, struct peer *);
+int tcp_peer_close(struct tp_dom *, struct peer *);
 void tcp_ep_forget(struct tcp_ep *); /* one that was never connected, and to which nothing was sent */
 void tcp_adopt(struct tcp_ep *, struct tcp_half *); /* the half is the connection */
 void tcp_leave(struct tcp_ep *);                /* the peer has taken its leave and is gone */

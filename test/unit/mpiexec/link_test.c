@@ -22,7 +22,7 @@ static struct event_base *base;
 
 /* What an end has seen. */
 static struct end {
-    struct link *link;
+    struct tree_link *link;
     int opened, messages, lost;
     bool refuse; /* every message */
     struct link_head last;
@@ -31,10 +31,10 @@ static struct end {
     char why[128];
 } ends[2];
 
-static bool on_wanted(struct link *l, uint64_t from) { return (void)l, from == 7; }
-static void on_opened(struct link *l) { ((struct end *)link_arg(l))->opened++; }
+static bool on_wanted(struct tree_link *l, uint64_t from) { return (void)l, from == 7; }
+static void on_opened(struct tree_link *l) { ((struct end *)link_arg(l))->opened++; }
 
-static bool on_message(struct link *l, const struct link_head *h, const void *bytes)
+static bool on_message(struct tree_link *l, const struct link_head *h, const void *bytes)
 {
     struct end *e = link_arg(l);
     e->messages++;
@@ -44,7 +44,7 @@ static bool on_message(struct link *l, const struct link_head *h, const void *by
     return !e->refuse;
 }
 
-static void on_lost(struct link *l, const char *why)
+static void on_lost(struct tree_link *l, const char *why)
 {
     struct end *e = link_arg(l);
     e->lost++;

@@ -100,8 +100,8 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_BCOPY) || o->am_bcopy);
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
-    PARTY_CHECK(!(ep->caps & TP_CAP_WINDOW) || o->window);
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_WINDOW | TP_CAP_ZCOPY | TP_CAP_REMOTE | TP_CAP_KEEP)));
+    PARTY_CHECK(!(ep->caps & TP_CAP_ARENA) || o->map_arena);
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_ARENA | TP_CAP_ZCOPY | TP_CAP_REMOTE | TP_CAP_KEEP)));
     PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
     PARTY_CHECK(!(ep->caps & TP_CAP_REMOTE) == !o->remote);
     PARTY_CHECK(!(ep->caps & TP_CAP_KEEP) == !o->keep);

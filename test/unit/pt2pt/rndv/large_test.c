@@ -224,7 +224,7 @@ static void many_transfers(void **state)
 
 /* Buffers in the arena are copied without the system, whichever of the two lies there and whether or not the system would
  * copy; if the arena cannot be mapped after all, the message comes another way. */
-static void arena_is_copied_through_a_window(void **state)
+static void an_arena_is_copied_through_its_mapping(void **state)
 {
     static struct arena_note told;
     (void)state;
@@ -234,8 +234,8 @@ static void arena_is_copied_through_a_window(void **state)
     for (int way = 0; way < 16; way++) {
         bool from_there = way & 1, to_there = way & 2, by_system = way & 4, unmapped = way & 8;
         struct mock_script script = MOCK_SCRIPT;
-        script.caps = TP_CAP_BCOPY | TP_CAP_MAP | TP_CAP_WINDOW | (by_system ? TP_CAP_GETPUT : 0);
-        script.no_window = unmapped;
+        script.caps = TP_CAP_BCOPY | TP_CAP_MAP | TP_CAP_ARENA | (by_system ? TP_CAP_GETPUT : 0);
+        script.no_arena = unmapped;
         mock_count = (struct mock_count){0};
         struct comm *c = job_open(&script);
         char *from = from_there ? block[0] : out, *to = to_there ? block[1] : in;
@@ -247,11 +247,11 @@ static void arena_is_copied_through_a_window(void **state)
         end(s, 0);
         end(r, 0);
         assert_true(filled(to, BYTES, (uint64_t)way));
-        bool windows = (from_there || to_there) && !unmapped;
-        assert_int_equal(mock_count.windows > 0, from_there || to_there);
-        if (!by_system) assert_int_equal(mock_count.sent[AM_FRAG] > 0, !windows);
+        bool mapped = (from_there || to_there) && !unmapped;
+        assert_int_equal(mock_count.arena_maps > 0, from_there || to_there);
+        if (!by_system) assert_int_equal(mock_count.sent[AM_FRAG] > 0, !mapped);
         if (by_system) assert_int_equal(mock_count.sent[AM_FRAG], 0);
-        if (from_there && to_there && windows) assert_int_equal(mock_count.copies, 0);
+        if (from_there && to_there && mapped) assert_int_equal(mock_count.copies, 0);
         job_close();
     }
     assert_int_equal(arena_free(block[0]), ARENA_FREED);
@@ -271,7 +271,7 @@ int main(void)
         cmocka_unit_test_teardown(descriptor_is_kept_until_the_receiver_looked, job_clean),
         cmocka_unit_test_teardown(no_descriptor_left, job_clean),
         cmocka_unit_test_teardown(many_transfers, job_clean),
-        cmocka_unit_test_teardown(arena_is_copied_through_a_window, job_clean),
+        cmocka_unit_test_teardown(an_arena_is_copied_through_its_mapping, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,12 @@
 /*
- * part_test.c - two jobs connected by an intercommunicator, as a layer for dynamic processes would do it: messages and
+ * disconnect_test.c - two jobs connected by an intercommunicator, as a layer for dynamic processes would do it: messages and
  * collectives between the groups, what is made of the communicator, and its end, again and again.
  *
- *     part_test [cycles [transports]]     connects and disconnects so often in place of what fits into some seconds,
- *                                         and nothing else; by these transports only, e.g. self,tcp
+ *     disconnect_test [cycles [transports]]     connects and disconnects so often in place of what fits into some
+ *                                               seconds, and nothing else; by these transports only, e.g. self,tcp
  */
-#include "../transport/party.h"
+#include "two_jobs.h"
 #include "base/err.h"
-#include "comm/part.h"
 #include "obj/comm.h"
 #include "proc/jobs.h"
 #include "transport/peer.h"
@@ -26,41 +25,6 @@ enum { LONG = 100000 };
 
 static const uint32_t sizes[2] = {2, 3};
 static long cycles;
-static int rank, size, others;
-
-static bool open_world(void)
-{
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    others = (int)party->job_size[1 - party_job];
-    PARTY_CHECK(size == (int)sizes[party_job]);
-    party_put_card();
-    party_meet();
-    return true;
-}
-
-/* Both sides come to it, as their roots would. The job is known as long as the communicator lives. */
-static bool connect_jobs(uint64_t number, MPI_Comm *inter)
-{
-    struct comm *world = comm_world(), *made = NULL;
-    party_meet();
-    struct job_entry *job = party_learn();
-    PARTY_CHECK(job);
-    struct rankmap *theirs = rankmap_line(others, job_index(job, 0), 1);
-    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32), rankmap_ref(world->map), theirs, world, &made) == 0);
-    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32 | 256u << party_job), rankmap_ref(world->map), NULL, world, &made->within) == 0);
-    job_unref(job);
-    *inter = comm_handle(made);
-    return true;
-}
-
-static void close_world(void)
-{
-    MPI_Finalize();
-    party_meet();
-    exit(0);
-}
 
 /* ---- what one can do with it ---- */
 
@@ -70,10 +34,10 @@ static bool messages(MPI_Comm inter)
     MPI_Request request;
     MPI_Status status;
     int remote;
-    PARTY_CHECK(!MPI_Comm_remote_size(inter, &remote) && remote == others);
+    PARTY_CHECK(!MPI_Comm_remote_size(inter, &remote) && remote == two_others);
     for (int bytes = 0; bytes <= LONG; bytes = bytes ? bytes * 10 : 1)
-        for (int r = 0; r < others; r++) {
-            memset(out, 16 * (int)party_job + rank, sizeof out);
+        for (int r = 0; r < two_others; r++) {
+            memset(out, 16 * (int)party_job + two_rank, sizeof out);
             memset(in, 0, sizeof in);
             MPI_Irecv(in, LONG, MPI_CHAR, r, bytes, inter, &request);
             PARTY_CHECK(!MPI_Send(out, bytes, MPI_CHAR, r, bytes, inter));
@@ -88,16 +52,16 @@ static bool messages(MPI_Comm inter)
 
 static bool collectives(MPI_Comm inter)
 {
-    int mine = 10 * (int)party_job + rank + 1, sum = 0, expected = 0, all[PARTY_MAX] = {0}, to[PARTY_MAX], from[PARTY_MAX];
-    for (int r = 0; r < others; r++) expected += 10 * (1 - (int)party_job) + r + 1;
+    int mine = 10 * (int)party_job + two_rank + 1, sum = 0, expected = 0, all[PARTY_MAX] = {0}, to[PARTY_MAX], from[PARTY_MAX];
+    for (int r = 0; r < two_others; r++) expected += 10 * (1 - (int)party_job) + r + 1;
     PARTY_CHECK(!MPI_Barrier(inter));
     PARTY_CHECK(!MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, inter) && sum == expected);
     PARTY_CHECK(!MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, inter));
-    for (int r = 0; r < others; r++) PARTY_CHECK(all[r] == 10 * (1 - (int)party_job) + r + 1);
-    for (int r = 0; r < others; r++) to[r] = 100 * mine + r;
+    for (int r = 0; r < two_others; r++) PARTY_CHECK(all[r] == 10 * (1 - (int)party_job) + r + 1);
+    for (int r = 0; r < two_others; r++) to[r] = 100 * mine + r;
     PARTY_CHECK(!MPI_Alltoall(to, 1, MPI_INT, from, 1, MPI_INT, inter));
-    for (int r = 0; r < others; r++) PARTY_CHECK(from[r] == 100 * all[r] + rank);
-    int word = party_job ? 0 : 4711, root = party_job ? 1 : rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
+    for (int r = 0; r < two_others; r++) PARTY_CHECK(from[r] == 100 * all[r] + two_rank);
+    int word = party_job ? 0 : 4711, root = party_job ? 1 : two_rank == 1 ? MPI_ROOT : MPI_PROC_NULL;
     PARTY_CHECK(!MPI_Bcast(&word, 1, MPI_INT, root, inter) && word == 4711);
     return true;
 }
@@ -113,14 +77,14 @@ static bool descendants(MPI_Comm inter)
     PARTY_CHECK(!MPI_Intercomm_merge(inter, (int)party_job, &merged));
     MPI_Comm_size(merged, &n);
     MPI_Comm_rank(merged, &me);
-    PARTY_CHECK(n == size + others && me == rank + (party_job ? others : 0));
+    PARTY_CHECK(n == two_size + two_others && me == two_rank + (party_job ? two_others : 0));
     PARTY_CHECK(!MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, merged) && sum == n);
     PARTY_CHECK(!MPI_Comm_split(merged, me % 2, -me, &half));
     sum = 0;
     PARTY_CHECK(!MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, half) && sum == (me % 2 ? 1 + 3 : 0 + 2 + 4));
     PARTY_CHECK(!MPI_Comm_split_type(merged, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
     MPI_Comm_size(node, &sum);
-    PARTY_CHECK(sum == size); /* where those of the other job are is not known */
+    PARTY_CHECK(sum == two_size); /* where those of the other job are is not known */
     MPI_Comm_free(&node);
     /* Between two groups that both have members of both jobs: a list of names tells them. */
     PARTY_CHECK(!MPI_Intercomm_create(half, 0, merged, me % 2 ? 4 : 3, 5, &part));
@@ -142,16 +106,17 @@ static bool descendants(MPI_Comm inter)
 static bool everything(void)
 {
     MPI_Comm inter;
-    PARTY_CHECK(open_world());
-    PARTY_CHECK(connect_jobs(1, &inter));
+    PARTY_CHECK(two_open());
+    PARTY_CHECK(two_connect(1, &inter));
     PARTY_CHECK(messages(inter) && collectives(inter) && descendants(inter) && messages(inter));
     PARTY_CHECK(!MPI_Comm_disconnect(&inter) && inter == MPI_COMM_NULL);
     PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job] && peer_guest_quotas == 0);
-    PARTY_CHECK(connect_jobs(2, &inter) && messages(inter) && collectives(inter));
-    MPI_Comm_free(&inter); /* the peers stay as they are */
+    PARTY_CHECK(two_connect(2, &inter) && messages(inter) && collectives(inter));
+    MPI_Comm_free(&inter);
+    PARTY_CHECK(two_apart());
     int sum = 0, one = 1;
-    PARTY_CHECK(!MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) && sum == size);
-    close_world();
+    PARTY_CHECK(!MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) && sum == two_size);
+    two_close();
     return true;
 }
 
@@ -169,6 +134,42 @@ static void two_jobs_work_together(void **state)
     setenv("TERN_PROGRESS", "helper", 1);
     assert_true(party_run_two(sizes, everything));
     unsetenv("TERN_PROGRESS");
+}
+
+/* ---- the last communicator, of whatever kind ---- */
+
+/* A persistent request refers to its communicator: what it connects cannot be waited for. */
+static bool kinds(void)
+{
+    MPI_Comm inter, merged, half;
+    MPI_Request kept;
+    int me, number = 0;
+    PARTY_CHECK(two_open() && two_connect(1, &inter) && !MPI_Intercomm_merge(inter, (int)party_job, &merged));
+    MPI_Comm_free(&inter);
+    PARTY_CHECK(!MPI_Barrier(merged) && !MPI_Comm_disconnect(&merged) && jobs_others() == 0);
+    PARTY_CHECK(two_connect(2, &inter) && !MPI_Intercomm_merge(inter, (int)party_job, &merged));
+    MPI_Comm_rank(merged, &me);
+    PARTY_CHECK(!MPI_Comm_split(merged, me / 4, me, &half)); /* one has a communicator of its own */
+    PARTY_CHECK(!MPI_Comm_disconnect(&inter) && !MPI_Comm_disconnect(&merged) && jobs_others() == (me < 4));
+    PARTY_CHECK(!MPI_Barrier(half) && !MPI_Comm_disconnect(&half));
+    PARTY_CHECK(two_apart());
+    PARTY_CHECK(two_connect(3, &inter) && collectives(inter));
+    PARTY_CHECK(!MPI_Recv_init(&number, 1, MPI_INT, 0, 0, inter, &kept));
+    PARTY_CHECK(!MPI_Comm_disconnect(&inter) && jobs_others() == 1);
+    party_meet();
+    MPI_Request_free(&kept);
+    PARTY_CHECK(two_apart());
+    two_close();
+    return true;
+}
+
+static void the_last_one_of_any_kind_closes(void **state)
+{
+    (void)state;
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    assert_true(party_run_two(sizes, kinds));
+    setenv("TERN_TRANSPORTS", "self,tcp", 1);
+    assert_true(party_run_two(sizes, kinds));
 }
 
 /* ---- context ids ---- */
@@ -192,26 +193,26 @@ static bool all_contexts_differ(void)
 /* What is sent in the one does not come in the other. */
 static bool both_apart(MPI_Comm own, MPI_Comm shared)
 {
-    int peer = rank < others ? rank : 0, got[2] = {-1, -1}, mine = 100 * (int)party_job + rank, from = rank;
+    int peer = two_rank < two_others ? two_rank : 0, got[2] = {-1, -1}, mine = 100 * (int)party_job + two_rank, from = two_rank;
     MPI_Request wild, named;
     PARTY_CHECK(!MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, 7, own, &wild));
     MPI_Barrier(shared);
-    if (rank < 2) {
+    if (two_rank < 2) {
         PARTY_CHECK(!MPI_Irecv(&got[1], 1, MPI_INT, peer, 7, shared, &named));
         PARTY_CHECK(!MPI_Send(&mine, 1, MPI_INT, peer, 7, shared));
         PARTY_CHECK(!MPI_Wait(&named, MPI_STATUS_IGNORE) && got[1] == 100 * (1 - (int)party_job) + peer);
     }
     PARTY_CHECK(got[0] == -1);
     MPI_Barrier(MPI_COMM_WORLD);
-    PARTY_CHECK(!MPI_Send(&from, 1, MPI_INT, (rank + 1) % size, 7, own));
-    PARTY_CHECK(!MPI_Wait(&wild, MPI_STATUS_IGNORE) && got[0] == (rank + size - 1) % size);
+    PARTY_CHECK(!MPI_Send(&from, 1, MPI_INT, (two_rank + 1) % two_size, 7, own));
+    PARTY_CHECK(!MPI_Wait(&wild, MPI_STATUS_IGNORE) && got[0] == (two_rank + two_size - 1) % two_size);
     return true;
 }
 
 static bool same_counts(void)
 {
     MPI_Comm inter, ahead, own[ROUNDS], shared[ROUNDS];
-    PARTY_CHECK(open_world() && connect_jobs(1, &inter));
+    PARTY_CHECK(two_open() && two_connect(1, &inter));
     if (party_job) PARTY_CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &ahead));
     for (int i = 0; i < ROUNDS; i++)
         PARTY_CHECK(!MPI_Comm_dup(MPI_COMM_WORLD, &own[i]) && !MPI_Comm_dup(inter, &shared[i]));
@@ -221,7 +222,7 @@ static bool same_counts(void)
     for (int i = 0; i < ROUNDS; i++) PARTY_CHECK(!MPI_Comm_free(&own[i]) && !MPI_Comm_disconnect(&shared[i]));
     if (party_job) MPI_Comm_free(&ahead);
     PARTY_CHECK(!MPI_Comm_disconnect(&inter));
-    close_world();
+    two_close();
     return true;
 }
 
@@ -243,22 +244,22 @@ static bool again(void)
 {
     struct party_usage early = {0}, late;
     MPI_Comm inter;
-    PARTY_CHECK(open_world());
+    PARTY_CHECK(two_open());
     alarm(cycles > 1000 ? 3600 : 120);
     for (long i = 0; i < cycles; i++) {
         if (i == 0 || i == cycles / 2) early = party_usage_at_rest(); /* the first time brings in what it needs itself */
-        PARTY_CHECK(connect_jobs((uint64_t)i + 1, &inter));
+        PARTY_CHECK(two_connect((uint64_t)i + 1, &inter));
         PARTY_CHECK(collectives(inter));
         PARTY_CHECK(!MPI_Comm_disconnect(&inter));
         PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
     }
     late = party_usage_at_rest();
-    if (party_job == 0 && rank == 0)
+    if (party_job == 0 && two_rank == 0)
         fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n",
                 getenv("TERN_TRANSPORTS"), cycles, early.pages, late.pages, early.maps, late.maps, early.files, late.files);
     PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files + 1); /* a connection may just be refused */
     PARTY_CHECK(PARTY_SANITIZED || late.pages <= early.pages + 24);
-    close_world();
+    two_close();
     return true;
 }
 
@@ -286,6 +287,7 @@ int main(int argc, char **argv)
     given = (struct request){argc > 1 ? atol(argv[1]) : 0, argc > 2 ? argv[2] : NULL};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_jobs_work_together),
+        cmocka_unit_test(the_last_one_of_any_kind_closes),
         cmocka_unit_test(contexts_of_two_jobs_do_not_collide),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };

@@ -1,5 +1,5 @@
 /*
- * window.c - the memory arena of a peer (transport/arena.h) mapped into this process, at the first operation on memory
+ * arena_map.c - the memory arena of a peer (transport/arena.h) mapped into this process, at the first operation on memory
  * that lies in it.
  *
  *     arena       | mapped | reserved address space |
@@ -20,8 +20,8 @@
 #define RESERVE_TIMES 16                  /* an arena doubles, so it may grow four times ... */
 #define RESERVE_LEAST ((uint64_t)4 << 30) /* ... or this large, in bytes of address space */
 
-struct shm_window {
-    struct shm_window *older;
+struct shm_arena_map {
+    struct shm_arena_map *older;
     char *reserved, *at;   /* at: the border of a large page in it, so that pages of the file can be large ones */
     uint64_t range, bytes; /* reserved from `at` on, and mapped of it */
 };
@@ -44,7 +44,7 @@ static void *address_space(uint64_t range)
 }
 
 /* Address space for an arena of so many bytes that may grow; where it is limited, for no more than that. */
-static bool reserve(struct shm_window *w, uint64_t bytes)
+static bool reserve(struct shm_arena_map *w, uint64_t bytes)
 {
     struct rlimit r;
     bool limited = getrlimit(RLIMIT_AS, &r) || r.rlim_cur != RLIM_INFINITY;
@@ -55,24 +55,24 @@ static bool reserve(struct shm_window *w, uint64_t bytes)
     return w->reserved != NULL;
 }
 
-static void give_back(struct shm_window *w)
+static void give_back(struct shm_arena_map *w)
 {
     munmap(w->reserved, w->range + ARENA_HUGE);
     free(w);
 }
 
-static struct shm_window *new_window(struct shm_window *older, uint64_t bytes)
+static struct shm_arena_map *new_map(struct shm_arena_map *older, uint64_t bytes)
 {
-    struct shm_window *w = malloc(sizeof *w);
+    struct shm_arena_map *w = malloc(sizeof *w);
     if (!w) return NULL;
-    *w = (struct shm_window){.older = older};
+    *w = (struct shm_arena_map){.older = older};
     if (reserve(w, bytes)) return w;
     free(w);
     return NULL;
 }
 
 /* Maps [w->bytes, bytes) of the arena, which begins at `offset` of the file, behind what is mapped. */
-static bool extend(struct shm_window *w, int fd, uint64_t offset, uint64_t bytes)
+static bool extend(struct shm_arena_map *w, int fd, uint64_t offset, uint64_t bytes)
 {
     uint64_t more = bytes - w->bytes;
     void *p = more ? mmap(w->at + w->bytes, more, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd,
@@ -86,12 +86,12 @@ static bool extend(struct shm_window *w, int fd, uint64_t offset, uint64_t bytes
 
 static bool map_more(struct shm_ep *e, int fd, uint64_t offset, uint64_t bytes)
 {
-    struct shm_window *w = e->window && bytes <= e->window->range ? e->window : new_window(e->window, bytes);
+    struct shm_arena_map *w = e->arena_map && bytes <= e->arena_map->range ? e->arena_map : new_map(e->arena_map, bytes);
     if (!w) return false;
     bool good = extend(w, fd, offset, bytes);
-    if (!good && w != e->window) give_back(w);
+    if (!good && w != e->arena_map) give_back(w);
     if (!good) return false;
-    e->window = w;
+    e->arena_map = w;
     return true;
 }
 
@@ -110,23 +110,23 @@ static bool map_arena(struct shm_ep *e, uint64_t need)
     return there;
 }
 
-void *shm_window(struct tp_ep *ep, uint64_t place, size_t n)
+void *shm_map_arena(struct tp_ep *ep, uint64_t place, size_t n)
 {
     struct shm_ep *e = ep->priv;
-    uint64_t bytes = e->window ? e->window->bytes : 0;
+    uint64_t bytes = e->arena_map ? e->arena_map->bytes : 0;
     bool there = place < bytes && n <= bytes - place;
     if (unlikely(!there) && (n > UINT64_MAX - place || !map_arena(e, place + n))) {
-        ep->caps &= ~(uint32_t)TP_CAP_WINDOW;
+        ep->caps &= ~(uint32_t)TP_CAP_ARENA;
         return NULL;
     }
-    return e->window->at + place;
+    return e->arena_map->at + place;
 }
 
-void shm_window_close(struct shm_ep *e)
+void shm_arena_unmap(struct shm_ep *e)
 {
-    while (e->window) {
-        struct shm_window *w = e->window;
-        e->window = w->older;
+    while (e->arena_map) {
+        struct shm_arena_map *w = e->arena_map;
+        e->arena_map = w->older;
         give_back(w);
     }
 }
