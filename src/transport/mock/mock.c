@@ -70,6 +70,7 @@ static struct {
     uint64_t random;
     uint32_t sends; /* since the last refusal by again_every */
     struct message *delivering; /* NULL: none, or its handler has kept it, and it may be gone */
+    struct tp_dom *delivered_by;
 } mock;
 
 static _Atomic uint32_t kept; /* messages that are; relaxed: a number only */
@@ -461,8 +462,9 @@ static int mock_keep(struct tp_dom *d, const void *data, size_t n, enum tp_keep_
 {
     struct message *m = mock.delivering;
     uintptr_t at = (uintptr_t)data, own = m ? (uintptr_t)m->data : 0;
-    (void)d, (void)time;
-    if (!m || m->from != m->data || at < own || at + n > own + m->n) return TERN_AGAIN;
+    (void)time;
+    mock_count.asked_to_keep++;
+    if (!m || d != mock.delivered_by || m->from != m->data || at < own || at + n > own + m->n) return TERN_AGAIN;
     if (atomic_load_explicit(&kept, memory_order_relaxed) >= mock_script.keep) return TERN_AGAIN;
     atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
     mock_count.kept++;
@@ -477,6 +479,7 @@ static int mock_progress(struct tp_dom *d, int budget)
 {
     struct link *eps = &dom_of(d)->eps;
     int n = 0, round = 1;
+    mock.delivered_by = d;
     if (mock_script.deliver && (uint32_t)budget > mock_script.deliver) budget = (int)mock_script.deliver;
     while (round && n < budget) {
         round = 0;
