@@ -219,7 +219,8 @@ struct tp_ops {
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);
 
-    /* The doorbell that senders ring, NULL if this transport cannot wake a futex sleeper. */
+    /* The doorbell that senders ring, NULL if this transport cannot wake a futex sleeper. A transport that has one is open
+     * from the start, or not at all. */
     struct bell *(*bell)(struct tp_dom *);
 
     /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
@@ -235,7 +236,7 @@ struct tp_ops {
     void (*wait_lasts)(struct tp_dom *);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
-     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. It already watches for room where
+     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. The same one from open to close. It already watches for room where
      * something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
     int (*wait_fd)(struct tp_dom *);
 

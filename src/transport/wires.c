@@ -201,12 +201,13 @@ static bool is_open_domain(const char *text, size_t len)
     return false;
 }
 
-/* What cannot be found any more was not found at the start. */
+/* What cannot be found any more was not found at the start. Threads may sleep by the bell that there is: no other one
+ * comes. */
 static int open_missing(const char *text, size_t len)
 {
     const struct tp_ops *ops;
     size_t name = min_size(strcspn(text, ":"), len);
-    if (tp_find(text, name, &ops) || dom_count == WIRES_MAX) return 0;
+    if (tp_find(text, name, &ops) || dom_count == WIRES_MAX || (ops->bell && !is_open(ops))) return 0;
     bool open = name == len ? is_open(ops) : is_open_domain(text, len);
     return open ? 0 : open_named(text, len);
 }
@@ -220,7 +221,8 @@ static int widen(void)
     return rc;
 }
 
-/* Sleepers that have polled fewer descriptors look again. */
+/* Sleepers that have polled fewer descriptors look again. Only a new wire brings one (tp_ops.wait_fd): one that is widened
+ * has what it watches behind the same. */
 int wires_open_for_others(void)
 {
     int before = dom_count;

@@ -101,6 +101,7 @@ static int mock_open(struct tp_dom **dom_p, const struct tp_env *env, const char
 {
     uint32_t number = 0;
     (void)env;
+    if (mock_script.absent) return err_set(TERN_ERR_NOT_FOUND, "mock: none is here");
     while (domain && number < MOCK_DOMAINS - 1 && strcmp(domain, dom_names[number])) number++;
     struct mock_dom *d = &doms[number];
     d->number = number;

@@ -13,6 +13,7 @@
 #define MOCK_DOMAINS 2
 
 struct mock_script {
+    bool absent;        /* open finds that there is none */
     uint32_t caps;      /* enum tp_cap of endpoints opened from now on */
     uint32_t max_short; /* bytes, of endpoints opened from now on */
     uint32_t room;      /* messages that fit into the queue of an endpoint; more are refused with TERN_AGAIN */

@@ -188,6 +188,26 @@ static void only_its_wire_is_asked_to_keep_a_message(void **state)
     unsetenv("TERN_MOCK_DOMAINS");
 }
 
+/* Threads may sleep by the bell that there has been from the start: a transport that would bring another one is not opened
+ * for other jobs. */
+static bool bell_stays(void)
+{
+    mock_script.absent = true;
+    PARTY_CHECK(party_open("self,mock"));
+    const struct bell *bell = wires_bell();
+    PARTY_CHECK(!wires_at(1));
+    mock_script.absent = false;
+    PARTY_CHECK(peers_meet_others() == 0);
+    PARTY_CHECK(wires_bell() == bell && !wires_at(1));
+    return true;
+}
+
+static void the_bell_stays_when_other_jobs_come(void **state)
+{
+    (void)state;
+    assert_true(party_run(1, bell_stays));
+}
+
 /* One transport costs more to a process on another host than to one on this. */
 static bool near_and_far(void)
 {
@@ -276,6 +296,7 @@ int main(void)
         cmocka_unit_test(bad_lists_are_refused_in_words), cmocka_unit_test(receivers_say_the_quota),
         cmocka_unit_test(other_versions_are_not_connected), cmocka_unit_test(the_cheapest_domain_is_taken),
         cmocka_unit_test(far_peers_cost_more), cmocka_unit_test(only_its_wire_is_asked_to_keep_a_message),
+        cmocka_unit_test(the_bell_stays_when_other_jobs_come),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
