@@ -236,8 +236,8 @@ struct tp_ops {
     void (*wait_lasts)(struct tp_dom *);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
-     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. The same one from open to close. It already watches for room where
-     * something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
+     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. The same one from open to close. It already
+     * watches for room where something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
     int (*wait_fd)(struct tp_dom *);
 
     /* Until true, some of what has been accepted still needs progress to get to its receivers: asked when the process
