@@ -50,6 +50,10 @@ int pt_share(void);
 int pt_help(void);
 void pt_help_no_more(void);
 
+/* The ways that large messages can go over a transport (ways.h), in words: "bulk, packed". In `text`, which is returned. */
+struct tp_ops;
+const char *pt_ways(const struct tp_ops *, char *text, size_t room);
+
 /* progress_open and progress_close (transport/progress.h), by threads that are outside of the layer. */
 struct progress_source;
 int pt_progress_open(struct progress_source *);

@@ -99,7 +99,7 @@ static bool arm(struct lane *l, struct bell *b)
         helper_arm(b);
         ours = lane_pollers_armed(l);
     }
-    bool to_do = !list_empty(&l->streams) || !list_empty(&l->pending) || !list_empty(&l->chores);
+    bool to_do = !list_empty(&l->streams) || !list_empty(&l->bulks) || !list_empty(&l->pending) || !list_empty(&l->chores);
     return ours || (n && to_do) || !lane_still(l);
 }
 

@@ -90,6 +90,7 @@ int pt_open(bool threaded)
     list_init(&l->incoming);
     list_init(&l->outgoing);
     list_init(&l->streams);
+    list_init(&l->bulks);
     list_init(&l->pollers);
     list_init(&l->chores);
     list_init(&l->deferred);
@@ -128,7 +129,8 @@ void pt_own(void) { lane_own(&lane0, (int)syscall(SYS_gettid)); }
 static bool drained(void *lane)
 {
     const struct lane *l = lane;
-    return list_empty(&l->pending) && list_empty(&l->streams) && !closing_holds() && wires_drained();
+    bool bulks = l->bulks_under_way || !list_empty(&l->bulks);
+    return list_empty(&l->pending) && list_empty(&l->streams) && !bulks && !closing_holds() && wires_drained();
 }
 
 /* Without a limit of time: who has what is to be sent may compute for hours, and who is dead is found out (lost.h). */
@@ -295,7 +297,7 @@ static int step_all(struct link *head, int (*step)(struct request *))
     return n;
 }
 
-/* Sends that nothing may have happened to: so many are looked at in a turn. */
+/* Sends that nothing may have happened to, and what waits for room: so many are looked at in a turn. */
 #define OUTGOING_TURN 64
 
 /* One step of the first requests of a list, which go to its end. */
@@ -317,7 +319,7 @@ static int step_some(struct link *head, int (*step)(struct request *), int most)
 static TERN_COLD int progress_large(struct lane *l)
 {
     return step_all(&l->incoming, pt_incoming_step) + step_some(&l->outgoing, pt_outgoing_step, OUTGOING_TURN) +
-           step_all(&l->streams, pt_stream_step);
+           step_all(&l->streams, pt_stream_step) + step_some(&l->bulks, pt_bulk_step, OUTGOING_TURN);
 }
 
 /* What the helper must not do, a caller does. */
@@ -376,7 +378,8 @@ bool lane_still(struct lane *l)
     }
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
-    return !l->ends && !lane_has_deaths(l) && wires_idle(!list_empty(&l->pending) || !list_empty(&l->streams) || closing_under_way(l));
+    bool want_room = !list_empty(&l->pending) || !list_empty(&l->streams) || !list_empty(&l->bulks) || closing_under_way(l);
+    return !l->ends && !lane_has_deaths(l) && wires_idle(want_room);
 }
 
 bool lane_idle(struct lane *l)

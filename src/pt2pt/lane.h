@@ -112,7 +112,9 @@ struct lane {
     struct link incoming; /* requests: large receives being copied here */
     struct link outgoing; /* requests: large sends offered to their receivers */
     struct link streams;  /* requests: large sends going out in fragments; more wait in peer.streams_waiting */
-    uint32_t large;       /* entries of the last three lists */
+    struct link bulks;    /* requests: large sends and receives that the wire has no room for yet (rndv/bulk.c) */
+    uint32_t large;       /* entries of the last four lists */
+    uint32_t bulks_under_way; /* such requests that the wire works on; in no list */
     struct link pollers;  /* struct lane_poller */
     bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look */
     struct link chores;   /* requests: local work put off, which `done` does (lane_puts_off) */

@@ -1,6 +1,7 @@
 /* limits.c - see limits.h. */
 #include "pt2pt/limits.h"
 #include "base/var.h"
+#include "pt2pt/ways.h"
 #include "transport/find.h"
 #include "transport/wires.h"
 
@@ -30,7 +31,7 @@ static void add(const struct tp_ops *ops)
 {
     if (find(ops)) return;
     assert(count < TRANSPORTS_MAX);
-    table[count++] = (struct limits){ops, eager_max(&ops->cost)};
+    table[count++] = (struct limits){ops, eager_max(&ops->cost), ops->cost.bulk_min};
 }
 
 void limits_open(void)
@@ -54,5 +55,6 @@ const struct limits *limits_find(struct peer *p)
     add(p->ep.ops); /* one that was opened later */
     p->limits = find(p->ep.ops);
     peer_learn_quota(p);
+    ways_learn(p);
     return p->limits;
 }

@@ -173,7 +173,9 @@ static void end_known(struct lane *l, struct peer *p)
             ids_free(&l->ids, e); /* the answer to a cancel will not come */
         } else {
             e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
-            if (r->kind == REQ_RECV)
+            if (e->awaits & AWAIT_BULK)
+                pt_bulk_abandon(r);
+            else if (r->kind == REQ_RECV)
                 pt_end_lost(r, p);
             else if (e->awaits & (AWAIT_CTS | AWAIT_ACK))
                 pt_offer_abandon(r);

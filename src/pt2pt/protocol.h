@@ -6,7 +6,7 @@
  *   AM_EAGER        context   source, tag       the data
  *   AM_EAGER_SYNC   context   source, tag       id of the sender's request (8), the data
  *   AM_RTS          context   source, tag       struct pt_rts
- *   AM_CTS          id of the send    -         struct pt_cts: send this in fragments
+ *   AM_CTS          id of the send    way       struct pt_cts: send this in fragments, or by the wire's own protocol
  *   AM_FRAG         id of the receive  offset   the data
  *   AM_ACK          id of the send    -         a synchronous send was matched
  *   AM_CREDIT       bytes     more, or fewer    eager bytes given back; by how much the sender's quota changes
@@ -76,14 +76,17 @@ static inline int32_t env_tag(uint64_t h1) { return (int32_t)h1; }
 struct pt_rts {
     uint64_t send;  /* id of the sender's request */
     uint64_t bytes; /* of the message */
-    uint64_t offer; /* offset of a struct pt_offer in the sender's segment, 0: fragments only */
+    uint64_t offer; /* offset of a struct pt_offer in the sender's segment; RTS_BULK; 0: fragments only */
 };
+#define RTS_BULK 1 /* the wire's own protocol can be used as well (rndv/bulk.c) */
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
 
+enum cts_way { BY_FRAGMENTS, BY_BULK };
+
 struct pt_cts {
-    uint64_t recv;  /* id of the receiver's request */
+    uint64_t recv;  /* id of the receiver's request, by BY_BULK the tag of the transfer */
     uint64_t bytes; /* to send; less than the message if the receiver has no room for more */
-    uint64_t most;  /* bytes of a fragment: one that does not go to where it belongs lies in memory meanwhile */
+    uint64_t most;  /* bytes of a fragment (else 0): one that does not go to where it belongs lies in memory meanwhile */
 };
 static_assert(sizeof(struct pt_cts) == 24, "wire format");
 
@@ -136,7 +139,7 @@ void pt_free_body(struct match_body *);                   /* its eager bytes, if
 void pt_drop_body(struct match_body *);                   /* the same, and the sender is not told */
 void pt_check_early(struct pt_comm *); /* messages came before the communicator: did members of it send them? */
 
-/* ---- large messages (large.c, stream.c) ---- */
+/* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offers_close(void);             /* the shared heap goes, and with it what is left in it */
 void pt_offer_start(struct request *);  /* send side: RTS */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
@@ -151,6 +154,10 @@ void pt_incoming_abandon(struct request *); /* the sender is lost: ends the rece
 int pt_stream_step(struct request *);
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
 void pt_stream_abandon(struct request *); /* the receiver is lost: ends the send as soon as its memory is free */
+void pt_bulk_ask(struct request *);       /* a receive that has met its message, of result.bytes */
+void pt_bulk_send(struct request *, const struct pt_cts *);
+int pt_bulk_step(struct request *);
+void pt_bulk_abandon(struct request *);   /* the peer is lost: ends the request as soon as its memory is free */
 
 /* ---- small pieces (send.c) ---- */
 /* Sending to this peer is a system call that copies: for a helper, where there is one. */

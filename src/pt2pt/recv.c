@@ -241,7 +241,7 @@ void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     struct pt_comm *pt = context(from, h0, h1);
     if (unlikely(!pt)) return;
     if (likely(n == sizeof rts)) memcpy(&rts, data, sizeof rts);
-    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || rts.offer % CACHE_LINE)) {
+    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer % CACHE_LINE && rts.offer != RTS_BULK))) {
         pt_violation(from, "the offer of a large message, of %zu bytes", n);
         return;
     }

@@ -6,6 +6,7 @@
 #include "base/var.h"
 #include "coll/select.h"
 #include "config.h"
+#include "pt2pt/api.h"
 #include "transport/find.h"
 
 #include <mpi.h>
@@ -40,6 +41,23 @@ static void print_domains(void)
     }
 }
 
+/* A line for each transport of TERN_TRANSPORTS, modules among them: the ways that large messages can go. */
+static void print_ways(void)
+{
+    const char *list = var_text(VAR_TRANSPORTS), *title = "large";
+    while (*list) {
+        const struct tp_ops *ops;
+        char ways[100], text[160];
+        size_t len = strcspn(list, ","), name = strcspn(list, ":,");
+        if (name && !tp_find(list, name, &ops)) {
+            snprintf(text, sizeof text, "%s: %s", ops->name, pt_ways(ops, ways, sizeof ways));
+            print_line(title, text);
+            title = "";
+        }
+        list += len + (list[len] == ',');
+    }
+}
+
 static void print_build(void)
 {
     char text[64];
@@ -54,6 +72,7 @@ static void print_build(void)
     print_line("hwloc", TERN_BUILD_HWLOC ? "yes" : "no");
     print_line("transports", tp_names(text, sizeof text));
     print_domains();
+    print_ways();
 }
 
 /* "auto|never|always" is the default of a choice and what else there is. */

@@ -33,9 +33,14 @@ static int from_module(const char *name, const struct tp_ops **ops)
     snprintf(file, sizeof file, TP_MODULE_PREFIX "%s", name);
     const struct tp_module *m = module_load(file, TP_MODULE_SYMBOL);
     if (!m) return err_code();
-    if (m->contract != TP_CONTRACT || m->ops_bytes != sizeof(struct tp_ops) || m->env_bytes != sizeof(struct tp_env))
+    if (m->contract != TP_CONTRACT)
         return err_set(TERN_ERR_SYSTEM, "the module %s was built for another version of Tern (contract %u, here %u)", file,
                        m->contract, TP_CONTRACT);
+    if (m->ops_bytes != sizeof(struct tp_ops) || m->env_bytes != sizeof(struct tp_env))
+        return err_set(TERN_ERR_SYSTEM,
+                       "the module %s was built with other headers of Tern: its struct tp_ops has %u bytes (here %zu), its "
+                       "struct tp_env %u (here %zu)",
+                       file, m->ops_bytes, sizeof(struct tp_ops), m->env_bytes, sizeof(struct tp_env));
     if (strcmp(m->ops->name, name))
         return err_set(TERN_ERR_SYSTEM, "the module %s has the transport '%s' in it", file, m->ops->name);
     *ops = m->ops;

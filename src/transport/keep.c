@@ -12,9 +12,8 @@ struct tp_kept *tp_keep_in_place(const void *data, size_t n, enum tp_keep_time t
     struct tp_kept *k = malloc(sizeof *k);
     if (!k) return NULL;
     *k = (struct tp_kept){.data = data, .bytes = n};
-    const struct wire *w;
-    for (int i = 0; (w = wires_at(i)); i++)
-        if (w->ops->keep && !w->ops->keep(w->dom, data, n, time, k)) return k;
+    const struct wire *w = wires_delivering();
+    if (w && w->ops->keep && !w->ops->keep(w->dom, data, n, time, k)) return k;
     free(k);
     return NULL;
 }

@@ -4,7 +4,7 @@
  * What a handler is given is valid during the call. A handler that needs the bytes for longer, since a copy engine or
  * another thread works on them, keeps them, and releases them later. The transport that delivers the message holds them
  * in place if it can (tp_ops.keep): it does not use the record, the packet or the buffer again until the release. What
- * no transport holds is copied here, so a handler need not know which of them it is.
+ * it does not hold is copied here, so a handler need not know.
  *
  * Two times, since a transport holds a bounded number of bytes:
  *
@@ -40,7 +40,8 @@ struct tp_kept {
 /* n bytes (which may be 0) at data, which the handler that calls this was given, or a part of them. NULL with words: no memory. */
 struct tp_kept *tp_keep(const void *data, size_t n, enum tp_keep_time);
 
-/* As tp_keep, if a transport holds them in place. NULL, without words: none does, and the caller copies them as it likes. */
+/* As tp_keep, if the transport holds them in place. NULL, without words: it does not, and the caller copies them as it
+ * likes. */
 struct tp_kept *tp_keep_in_place(const void *data, size_t n, enum tp_keep_time);
 
 /* Once for each that was kept; NULL: nothing. */

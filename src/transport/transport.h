@@ -53,6 +53,7 @@ enum tp_cap {
     TP_CAP_ZCOPY = 1 << 4,  /* am_zcopy */
     TP_CAP_REMOTE = 1 << 5, /* remote: registered memory of the peer's is reached without its help */
     TP_CAP_KEEP = 1 << 6,   /* keep: what the peer sends can be held in place beyond its handler */
+    TP_CAP_BULK = 1 << 7,   /* bulk_send, bulk_recv: the wire has a protocol of its own for much data */
 };
 
 /* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
@@ -63,7 +64,8 @@ extern TERN_HIDDEN void (*tp_lost)(struct peer *, int code);
  * otherwise. From transports that hear of it by themselves; the others are asked (tp_ops.left). */
 extern TERN_HIDDEN void (*tp_left)(struct peer *);
 
-/* A message whose payload is taken from where it lies (am_zcopy). The caller's, until done. */
+/* A message whose payload is taken from where it lies (am_zcopy), a bulk transfer, or an operation on remote memory. The
+ * caller's, until done. */
 struct tp_op {
     struct link link;                         /* the transport's */
     void (*done)(struct tp_op *, int rc);     /* once; rc 0: the memory may change again; else the peer is lost */
@@ -108,6 +110,9 @@ struct tp_cost {
      * so in its place; NULL: none does. */
     int64_t eager_max;
     const char *eager_variable;
+
+    /* Bytes of the smallest message that costs less by bulk_send than in fragments. 0: there is no bulk_send. */
+    int64_t bulk_min;
 };
 
 struct tp_ops {
@@ -157,6 +162,31 @@ struct tp_ops {
      * 0: the message is on its way, in order with all others. Needs TP_CAP_ZCOPY. */
     int (*am_zcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op);
 
+    /*
+     * Bulk transfers: the n bytes at p go to the peer; the n bytes at p come from it. One is a bulk_send and a bulk_recv
+     * with the same tag, and nothing else is said by the tag: the receiver gives it, and the two layers above agree on it
+     * and on n by messages. It is another one than those of all transfers in that direction between the two processes
+     * that have begun at either side and have not ended at both.
+     *
+     *   result   0: op->done(op, rc) is called once, later or during the call. TERN_DONE: complete on return, and op->done
+     *            is not called. TERN_AGAIN, or a code: nothing was started, and op->done is not called
+     *   room     a send does not wait for receives to end, nor a receive for sends of the same process
+     *   memory   the wire's, until the end of the operation
+     *   start    either side may be first. What is sent before it is received takes no memory of the receiver's that grows
+     *            with n
+     *   order    none: not among transfers, and not with messages
+     *   length   a receive that is sent more bytes than n, or fewer, ends with TERN_ERR_PEER in words; behind its memory
+     *            nothing is written. The send ends well or with a code. The way to the peer stays
+     *   end      a send that has ended well reaches its receive, also if the sender leaves behind it. When the peer is
+     *            lost, has left, or was severed, all others end with a code and its words, by done, from progress, and not
+     *            before tp_lost or tp_left. ep_close drops what there is, without done
+     *
+     * Any n, 0 included: a wire whose own protocol has a limit divides what is longer. Needs TP_CAP_BULK, as long as the
+     * way is open.
+     */
+    int (*bulk_send)(struct tp_ep *, uint64_t tag, const void *p, size_t n, struct tp_op *op);
+    int (*bulk_recv)(struct tp_ep *, uint64_t tag, void *p, size_t n, struct tp_op *op);
+
     /* Copies from (get) or to (put) the peer's private memory, complete on return. The sums of the lengths agree.
      * Needs TP_CAP_GETPUT; the flag may be withdrawn (TERN_ERR_UNSUPPORTED) when the system refuses. */
     int (*get)(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);
@@ -189,7 +219,8 @@ struct tp_ops {
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);
 
-    /* The doorbell that senders ring, NULL if this transport cannot wake a futex sleeper. */
+    /* The doorbell that senders ring, NULL if this transport cannot wake a futex sleeper. A transport that has one is open
+     * from the start, or not at all. */
     struct bell *(*bell)(struct tp_dom *);
 
     /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
@@ -205,8 +236,8 @@ struct tp_ops {
     void (*wait_lasts)(struct tp_dom *);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
-     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. It already watches for room where
-     * something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
+     * by descriptors; a sleeper polls it together with its doorbell. NULL: none. The same one from open to close. It already
+     * watches for room where something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
     int (*wait_fd)(struct tp_dom *);
 
     /* Until true, some of what has been accepted still needs progress to get to its receivers: asked when the process

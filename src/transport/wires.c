@@ -22,6 +22,7 @@ bool wires_others;
 /* Those that are polled: where a look costs a few loads, at each time; where it is a system call, in turns. */
 static struct wire cheap[WIRES_MAX], costly[WIRES_MAX];
 static int cheap_count, costly_count;
+static const struct wire *delivering; /* the one that is looked at now, or was last */
 static bool look_costly; /* costly ones or progress sources are to be looked at */
 
 /* Looks at the cheap ones that find nothing before the costly ones have their turn: as long as a look at those takes. */
@@ -200,12 +201,13 @@ static bool is_open_domain(const char *text, size_t len)
     return false;
 }
 
-/* What cannot be found any more was not found at the start. */
+/* What cannot be found any more was not found at the start. Threads may sleep by the bell that there is: no other one
+ * comes. */
 static int open_missing(const char *text, size_t len)
 {
     const struct tp_ops *ops;
     size_t name = min_size(strcspn(text, ":"), len);
-    if (tp_find(text, name, &ops) || dom_count == WIRES_MAX) return 0;
+    if (tp_find(text, name, &ops) || dom_count == WIRES_MAX || (ops->bell && !is_open(ops))) return 0;
     bool open = name == len ? is_open(ops) : is_open_domain(text, len);
     return open ? 0 : open_named(text, len);
 }
@@ -219,7 +221,8 @@ static int widen(void)
     return rc;
 }
 
-/* Sleepers that have polled fewer descriptors look again. */
+/* Sleepers that have polled fewer descriptors look again. Only a new wire brings one (tp_ops.wait_fd): one that is widened
+ * has what it watches behind the same. */
 int wires_open_for_others(void)
 {
     int before = dom_count;
@@ -249,6 +252,7 @@ void wires_close(void)
     }
     cheap_count = costly_count = 0;
     look_costly = wires_others = false;
+    delivering = NULL;
     absent[0] = 0;
     tp_am_unseal();
 }
@@ -286,6 +290,8 @@ bool wires_all_map(void)
 }
 
 const struct wire *wires_at(int i) { return i < dom_count ? &doms[i] : NULL; }
+
+const struct wire *wires_delivering(void) { return delivering; }
 
 const char *wires_absent(void) { return absent; }
 
@@ -387,19 +393,25 @@ bool wires_best(const uint8_t *card, size_t n, struct wire_path *best)
 
 /* ---- looking at all of them ---- */
 
+static inline int look_at(const struct wire *w, int budget)
+{
+    delivering = w;
+    return w->ops->progress(w->dom, budget);
+}
+
 /* Costly ones have their turn when the cheap ones have nothing, and now and then when they always have something. */
 static TERN_COLD int progress_costly(int budget, int n)
 {
     static uint32_t fruitless, fruitful;
     if (cheap_count && (n ? ++fruitful : ++fruitless) % costly_turn) return n;
-    for (int i = 0; i < costly_count; i++) n += costly[i].ops->progress(costly[i].dom, budget);
+    for (int i = 0; i < costly_count; i++) n += look_at(&costly[i], budget);
     return n + progress_look();
 }
 
 static inline int progress_cheap(int budget)
 {
     int n = 0;
-    for (int i = 0; i < cheap_count; i++) n += cheap[i].ops->progress(cheap[i].dom, budget);
+    for (int i = 0; i < cheap_count; i++) n += look_at(&cheap[i], budget);
     return n;
 }
 

@@ -42,6 +42,8 @@ void wires_close(void);
 bool wires_beyond_node(void); /* one of them goes to other hosts */
 bool wires_all_map(void);     /* none reaches a peer without mapping its memory (tp_ops.map) */
 const struct wire *wires_at(int i); /* those that are open, in the order of TERN_TRANSPORTS; NULL behind the last */
+const struct wire *wires_delivering(void); /* within a handler: what its message came by. NULL: nothing has come so far. A
+                                            * message of this process to itself may be within a handler of another wire */
 const char *wires_absent(void); /* why the last one that could not be opened could not: ": words", or "" */
 
 /* Closes the way to one peer. */

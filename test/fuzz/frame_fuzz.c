@@ -351,7 +351,7 @@ static void make_likely(struct tcp_frame *f)
     if (matched) f->h0 = world->ctx | !fuzz_below(8);
     if (matched) f->h1 = env_pack(MAD, (int32_t)fuzz_below(8));
     if (f->id == AM_RTS) f->bytes = sizeof(struct pt_rts);
-    if (f->id == AM_CTS) f->bytes = sizeof(struct pt_cts);
+    if (f->id == AM_CTS) f->bytes = sizeof(struct pt_cts), f->h1 = odd(8);
     if (f->id == AM_CANCEL) f->bytes = 8;
     if (f->id == AM_CANCELLED) f->h1 = fuzz_below(2);
     if (f->id == AM_CREDIT) f->h0 = fuzz_below(2) ? 0 : (uint64_t)(mad->quota_there - mad->credit) + odd(4);

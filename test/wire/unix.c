@@ -1,17 +1,26 @@
 /*
  * unix.c - a transport that is a module (transport/env.h): messages between the processes of a node by sockets of the
  * Unix domain. It is for tests: it shows that a wire needs nothing of the library but what it is given, and has nothing
- * but what the contract asks for at least.
+ * but what the contract asks for at least, and bulk transfers.
  *
  * Each process listens at a socket with an abstract name, which is on its card. Whoever has something to send connects;
  * a connection carries the messages of the side that has made it, one packet each:
  *
  *     | id 4 | bytes 4 | h0 8 | h1 8 | payload `bytes` |
  *
+ * A bulk transfer is a protocol of its own over the same connections, by packets with ids of its own. Nothing but the
+ * announcement lies at the receiver before its memory is known:
+ *
+ *     BULK_READY  h0 the tag, h1 bytes      sender: they can be had
+ *     BULK_GO     h0 the tag, h1 1: refused receiver: here is their place; refused: it has another length
+ *     BULK_DATA   h0 the tag, h1 offset     the next bytes, in order
+ *
  * The first packet, with the id AM_PAD, says who sends: a struct proc_name. Of a process of a job that is not known here,
  * or not yet, nothing more is read until it is. The last packet in each direction, AM_PAD as well, is the farewell; the
  * end of a connection without one is a loss. A peer has ended when both connections with it have. One that is closed
  * alone is told the farewell by the connection to it, or if there is none, by the one that it has made.
+ *
+ * TERN_UNIX_REPORT=1: says at its end how many bulk transfers it has sent.
  */
 #include "base/err.h"
 #include "base/list.h"
@@ -42,6 +51,10 @@ struct card {
 #define MAGIC 0x656c706d6178456eu
 
 enum note { NOTE_HELLO = 1, NOTE_FAREWELL };
+enum bulk_id { BULK_READY = TP_AM_MAX, BULK_GO, BULK_DATA, BULK_IDS };
+
+/* Packets of data that go to a peer in one turn: messages have theirs in between. */
+#define BULK_TURN 4
 
 struct head {
     uint32_t id, bytes;
@@ -60,6 +73,19 @@ struct end {
     bool reset;       /* the other side has closed with something of ours unread; what it sent before can be read */
 };
 
+/* One side of a bulk transfer: the sender's, or the receiver's, which may know of it by the announcement only. */
+struct bulk {
+    struct link link; /* in side.bulk_out or bulk_in */
+    struct tp_op *op; /* NULL: announced, and no receive has come */
+    uint64_t tag;
+    char *at;
+    size_t n, moved; /* n: as this side says */
+    size_t announced;
+    bool ready; /* sender: the receiver is; receiver: it has been announced */
+    bool told;  /* sender: it has announced it; receiver: the sender has its GO */
+    int rc;     /* it is refused: the lengths differ */
+};
+
 /* What there is with one peer. */
 struct side {
     struct link link; /* in dom.sides */
@@ -70,6 +96,7 @@ struct side {
     bool ended, farewell;    /* of the connection that ended last: how */
     bool severed, reported;
     bool opened, said_last;  /* there is a way to it (ep_open); it is closed alone, and has been told so */
+    struct link bulk_out, bulk_in;
 };
 
 static struct {
@@ -81,6 +108,7 @@ static struct {
     char *packet, *spare; /* room for one each; the spare takes the place of one that a handler keeps */
     bool kept;
     bool severed; /* a side is, and its connections are to be closed */
+    uint64_t bulks; /* transfers that this process has sent */
     uint32_t news; /* env->news when the strangers were looked at last */
 } dom;
 
@@ -136,6 +164,8 @@ static struct side *side_of(struct peer *p)
     s = calloc(1, sizeof *s);
     if (!s) return NULL;
     s->peer = p;
+    list_init(&s->bulk_out);
+    list_init(&s->bulk_in);
     list_push(&dom.sides, &s->link);
     return s;
 }
@@ -192,9 +222,8 @@ static int greet(struct side *s)
     return 0;
 }
 
-static int unix_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+static int send_packet(struct side *s, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
 {
-    struct side *s = ep->priv;
     int rc = !s->out || s->severed ? gone(s) : s->greeted ? 0 : greet(s);
     if (rc) return rc;
     int err = put(s->out->fd, id, h0, h1, p, n);
@@ -204,6 +233,153 @@ static int unix_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1
     s->out->wants_room = true;
     return TERN_AGAIN;
 }
+
+static int unix_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
+{
+    return send_packet(ep->priv, id, h0, h1, p, n);
+}
+
+/* ---- bulk transfers ---- */
+
+static struct bulk *bulk_of(struct link *l) { return container_of(l, struct bulk, link); }
+
+static struct bulk *find_bulk(struct link *head, uint64_t tag)
+{
+    list_each(l, next, head)
+        if (bulk_of(l)->tag == tag) return bulk_of(l);
+    return NULL;
+}
+
+static struct bulk *new_bulk(struct link *head, uint64_t tag)
+{
+    struct bulk *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->tag = tag;
+    list_push(head, &b->link);
+    return b;
+}
+
+static void end_bulk(struct bulk *b, int rc)
+{
+    struct tp_op *op = b->op;
+    list_remove(&b->link);
+    free(b);
+    if (op) op->done(op, rc);
+}
+
+static int other_length(const struct side *s, const struct bulk *b)
+{
+    return dom.env->err_set(TERN_ERR_PEER, "unix: %s and this process do not agree on the length of a bulk transfer (here %zu bytes)",
+                            dom.env->name_of(s->peer), b->n);
+}
+
+/* One packet of a transfer that this process sends. 0, TERN_AGAIN, or a code; *moved: it, or the end, has come about. */
+static int push_out(struct side *s, struct bulk *b, bool *moved)
+{
+    size_t n = min_size(MOST, b->n - b->moved);
+    int rc = !b->told ? send_packet(s, BULK_READY, b->tag, b->n, NULL, 0)
+             : b->rc || !n ? 0
+                           : send_packet(s, BULK_DATA, b->tag, b->moved, b->at + b->moved, n);
+    if (rc) return rc;
+    *moved = true;
+    if (b->told) b->moved += n;
+    bool over = b->told && (b->rc || b->moved == b->n);
+    b->told = true;
+    dom.bulks += over && !b->rc;
+    if (over) end_bulk(b, b->rc ? other_length(s, b) : 0);
+    return 0;
+}
+
+/* The same for one that it receives: the answer to the announcement. */
+static int push_in(struct side *s, struct bulk *b, bool *moved)
+{
+    bool other = b->announced != b->n;
+    int rc = send_packet(s, BULK_GO, b->tag, other, NULL, 0);
+    if (rc) return rc;
+    *moved = b->told = true;
+    if (other) end_bulk(b, other_length(s, b));
+    else if (!b->n) end_bulk(b, 0);
+    return 0;
+}
+
+static bool can_push(const struct bulk *b, bool out) { return out ? !b->told || b->ready : !b->told && b->ready && b->op; }
+
+/* One packet of the first transfer that has one to send, which goes to the end of the list. */
+static bool push_one(struct side *s, bool out, int *rc)
+{
+    struct link *head = out ? &s->bulk_out : &s->bulk_in;
+    bool moved = false;
+    list_each(l, next, head) {
+        if (!can_push(bulk_of(l), out)) continue;
+        list_remove(l);
+        list_push(head, l); /* before the packet, which may be its last */
+        *rc = out ? push_out(s, bulk_of(l), &moved) : push_in(s, bulk_of(l), &moved);
+        break;
+    }
+    return moved;
+}
+
+/* What goes out now; what does not for want of room goes out when epoll tells of room. Returns the packets. */
+static int push_bulks(struct side *s)
+{
+    int n = 0, rc = 0;
+    if (!s->out || !s->greeted || s->severed) return 0;
+    for (int i = 0; i < BULK_TURN && !rc; i++) {
+        bool moved = !s->out->wants_room && push_one(s, false, &rc);
+        if (!rc) moved |= !s->out->wants_room && push_one(s, true, &rc);
+        if (!moved) return n;
+        n++;
+    }
+    return n;
+}
+
+/* Is there something that could go out at once? */
+static bool bulks_wait(const struct side *s)
+{
+    bool any = false;
+    list_each(l, next, &s->bulk_in) any |= can_push(bulk_of(l), false);
+    list_each(m, next_m, &s->bulk_out) any |= can_push(bulk_of(m), true);
+    return any && s->out && !s->out->wants_room;
+}
+
+static int unix_bulk_send(struct tp_ep *ep, uint64_t tag, const void *p, size_t n, struct tp_op *op)
+{
+    struct side *s = ep->priv;
+    if (!s->out || s->severed || s->reported) return gone(s);
+    struct bulk *b = new_bulk(&s->bulk_out, tag);
+    if (!b) return dom.env->err_set(TERN_ERR_NOMEM, "unix: no memory for a bulk transfer");
+    b->op = op;
+    b->at = (char *)(uintptr_t)p;
+    b->n = n;
+    return 0;
+}
+
+static int unix_bulk_recv(struct tp_ep *ep, uint64_t tag, void *p, size_t n, struct tp_op *op)
+{
+    struct side *s = ep->priv;
+    if (!s->out || s->severed || s->reported) return gone(s);
+    struct bulk *b = find_bulk(&s->bulk_in, tag);
+    if (!b) b = new_bulk(&s->bulk_in, tag);
+    if (!b) return dom.env->err_set(TERN_ERR_NOMEM, "unix: no memory for a bulk transfer");
+    b->op = op;
+    b->at = p;
+    b->n = n;
+    return 0;
+}
+
+/* All there is with a peer that is gone, in the words of gone(). */
+static void end_bulks(struct side *s)
+{
+    while (!list_empty(&s->bulk_out)) end_bulk(bulk_of(s->bulk_out.next), gone(s));
+    while (!list_empty(&s->bulk_in)) end_bulk(bulk_of(s->bulk_in.next), gone(s));
+}
+
+static void forget_bulks(struct side *s)
+{
+    for (struct link *l; (l = list_pop(&s->bulk_out)) || (l = list_pop(&s->bulk_in));) free(bulk_of(l));
+}
+
+/* ---- ways ---- */
 
 static int unix_ep_open(struct tp_dom *d, struct peer *peer, const void *card, size_t n, struct tp_ep *ep)
 {
@@ -229,12 +405,13 @@ static int unix_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
         return rc;
     }
     s->opened = true;
-    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST, .caps = TP_CAP_KEEP};
+    *ep = (struct tp_ep){.ops = &unix_ops, .am_short = unix_am_short, .priv = s, .max_short = MOST, .caps = TP_CAP_KEEP | TP_CAP_BULK};
     return 0;
 }
 
 static void side_free(struct side *s)
 {
+    forget_bulks(s);
     end_close(s->out);
     end_close(s->in);
     list_remove(&s->link);
@@ -248,6 +425,7 @@ static void unix_ep_close(struct tp_dom *d, struct tp_ep *ep)
     if (s->said_last) {
         side_free(s);
     } else {
+        forget_bulks(s);
         say_farewell(s->greeted ? s->out : NULL);
         end_close(s->out);
     }
@@ -296,6 +474,29 @@ static int introduce(struct end *e, const struct head *h, const char *text)
     return admit(e);
 }
 
+/* Data of a transfer: the next bytes, at their place. */
+static bool take_data(struct bulk *b, uint64_t at, const char *data, size_t n)
+{
+    if (!b || !b->told || at != b->moved || !n || n > b->n - b->moved) return false;
+    memcpy(b->at + at, data, n);
+    b->moved += n;
+    if (b->moved == b->n) end_bulk(b, 0);
+    return true;
+}
+
+/* A packet of a bulk transfer; false: it cannot be. */
+static bool take_bulk(struct side *s, const struct head *h, const char *data)
+{
+    struct bulk *b = find_bulk(h->id == BULK_GO ? &s->bulk_out : &s->bulk_in, h->h0);
+    if (h->id == BULK_DATA) return take_data(b, h->h1, data, h->bytes);
+    if (h->id == BULK_READY && !b) b = new_bulk(&s->bulk_in, h->h0);
+    if (!b || b->ready) return false;
+    b->ready = true;
+    if (h->id == BULK_READY) b->announced = h->h1;
+    else b->rc = h->h1 ? TERN_ERR_PEER : 0;
+    return true;
+}
+
 /* One packet: 1 if it was a message, 0 if it was not, -1 if there is none any more. */
 static int take(struct end *e)
 {
@@ -310,6 +511,8 @@ static int take(struct end *e)
     bool whole = k >= (ssize_t)sizeof h && h.bytes <= MOST && (size_t)k == sizeof h + h.bytes;
     if (whole && !e->side && introduce(e, &h, dom.packet + sizeof h) >= 0) return 0;
     bool farewell = whole && h.id == AM_PAD && h.h0 == NOTE_FAREWELL;
+    bool bulk = whole && e->side && e->side->in == e && h.id >= BULK_READY && h.id < BULK_IDS;
+    if (bulk && take_bulk(e->side, &h, dom.packet + sizeof h)) return 1;
     if (!whole || !e->side || farewell || e->side->in != e || h.id >= TP_AM_MAX || !dom.env->handlers[h.id]) {
         end_of(e, farewell);
         return -1;
@@ -401,6 +604,7 @@ static int report(int budget)
         if (s->severed) {
             end_close(s->out);
             end_close(s->in);
+            end_bulks(s);
         }
         if (!s->ended || s->reported || s->severed) continue;
         accept_all();
@@ -414,6 +618,7 @@ static int report(int budget)
         else if (s->farewell) dom.env->left(s->peer);
         else dom.env->lost(s->peer, code);
         end_close(s->out);
+        end_bulks(s);
     }
     return n;
 }
@@ -425,6 +630,7 @@ static int unix_progress(struct tp_dom *d, int budget)
     (void)d;
     if (dom.news != dom.env->news()) admit_strangers();
     for (int i = 0; i < k; i++) n += event(e[i].data.ptr, e[i].events, budget - n);
+    list_each(l, next, &dom.sides) n += push_bulks(container_of(l, struct side, link));
     if (k > 0 || dom.severed) n += report(budget);
     bury();
     return n;
@@ -459,7 +665,7 @@ static bool unix_idle(struct tp_dom *d, bool want_room)
     (void)d;
     list_each(l, next, &dom.sides) {
         const struct side *s = container_of(l, struct side, link);
-        if (want_room && s->out && !s->greeted) return false;
+        if (bulks_wait(s) || (want_room && s->out && !s->greeted)) return false;
     }
     return !dom.severed && dom.news == dom.env->news();
 }
@@ -469,12 +675,11 @@ static bool unix_idle(struct tp_dom *d, bool want_room)
 static void unix_close(struct tp_dom *d)
 {
     (void)d;
+    if (dom.env->variable("TERN_UNIX_REPORT")) fprintf(stderr, "unix: %llu bulk transfers sent\n", (unsigned long long)dom.bulks);
     for (struct link *l; (l = list_pop(&dom.sides));) {
         struct side *s = container_of(l, struct side, link);
         say_farewell(s->in);
-        end_close(s->in);
-        end_close(s->out);
-        free(s);
+        side_free(s);
     }
     list_each(l, next, &dom.strangers) end_close(container_of(l, struct end, link));
     bury();
@@ -536,7 +741,8 @@ static bool unix_reach(struct tp_dom *d, const void *card, size_t n)
 
 static const struct tp_ops unix_ops = {
     .name = "unix",
-    .cost = {.locality = TP_NODE, .latency_ns = 5000, .send_ns = 1500, .poll_ns = 400, .mb_per_s = 1500, .eager_max = 4096},
+    .cost = {.locality = TP_NODE, .latency_ns = 5000, .send_ns = 1500, .poll_ns = 400, .mb_per_s = 1500, .eager_max = 4096,
+             .bulk_min = 8192},
     .open = unix_open,
     .close = unix_close,
     .card = unix_card,
@@ -545,6 +751,8 @@ static const struct tp_ops unix_ops = {
     .ep_close = unix_ep_close,
     .peer_close = unix_peer_close,
     .am_short = unix_am_short,
+    .bulk_send = unix_bulk_send,
+    .bulk_recv = unix_bulk_recv,
     .sever = unix_sever,
     .keep = unix_keep,
     .progress = unix_progress,

@@ -8,6 +8,7 @@
 #include "pt2pt/check.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/ways.h"
 #include "transport/arena.h"
 #include "type/cursor.h"
 
@@ -20,7 +21,7 @@ static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 
 /* ---- the sender ---- */
 
-/* Marks a send that has no descriptor: it goes out in fragments. */
+/* Marks a send that has no descriptor: it goes out by another way. */
 static struct pt_offer no_offer;
 
 /* Descriptors of sends that are over, which their receivers have not closed. First in, first out: a look at the oldest
@@ -55,11 +56,11 @@ void pt_offers_close(void) { retired_head = retired_tail = NULL; }
 
 static void make_offer(struct request *r)
 {
-    uint64_t off = 0;
+    enum way way = ways_best(r->peer, WAY_MAPPED, r->type->contig, r->bytes);
+    uint64_t off = way == WAY_BULK ? RTS_BULK : 0;
     struct pt_offer *o = NULL;
     free_retired();
-    if (r->type->contig && (r->peer->ep.caps & TP_CAP_MAP) && (r->peer->ep.caps & (TP_CAP_GETPUT | TP_CAP_ARENA)))
-        o = peer_shared_alloc(sizeof *o, &off);
+    if (way == WAY_MAPPED || way == WAY_DIRECT) o = peer_shared_alloc(sizeof *o, &off);
     if (o) {
         o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
         o->from_place = arena_place((void *)(uintptr_t)o->from, (size_t)r->bytes);
@@ -237,7 +238,7 @@ static uint32_t chunk_of(uint64_t bytes)
 
 static struct pt_offer *map_offer(struct peer *p, uint64_t off)
 {
-    if (!off || (!p->ep.ops && !peer_connect(p->index))) return NULL;
+    if (!off || off == RTS_BULK || (!p->ep.ops && !peer_connect(p->index))) return NULL;
     if (!(p->ep.caps & TP_CAP_MAP)) return NULL;
     return p->ep.ops->map(&p->ep, off, sizeof(struct pt_offer));
 }
@@ -295,6 +296,10 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->peer = from;
     if (unlikely(from->lost)) {
         pt_end_lost(r, from);
+        return;
+    }
+    if (rts->offer == RTS_BULK && r->type->contig && r->result.bytes && ways_has(from, WAY_BULK)) {
+        pt_bulk_ask(r);
         return;
     }
     struct pt_offer *o = map_offer(from, rts->offer);

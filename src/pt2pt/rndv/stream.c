@@ -17,6 +17,7 @@
 #include "pt2pt/api.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/ways.h"
 #include "type/cursor.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static void delist(struct request *r)
 static void start_stream(struct request *r)
 {
     struct stream *s = NULL;
-    if (r->type->contig && (r->peer->ep.caps & TP_CAP_ZCOPY))
+    if (ways_best(r->peer, WAY_IN_PLACE, r->type->contig, r->bytes) == WAY_IN_PLACE)
         s = calloc(1, sizeof *s); /* none: it goes the other way */
     r->xfer = s;
     if (s) {
@@ -113,7 +114,6 @@ static void stop_stream(struct request *r)
 void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct pt_cts cts = {0, 0, 0};
-    (void)h1;
     if (unlikely(from->lost)) return;
     struct id_entry *e = n == sizeof cts ? ids_find(&lane0.ids, h0, from, AWAIT_CTS) : NULL;
     if (likely(e != NULL)) memcpy(&cts, data, sizeof cts);
@@ -122,10 +122,18 @@ void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
         return;
     }
     struct request *r = e->request;
+    if (unlikely(h1 && (h1 != BY_BULK || r->cookie[0] != RTS_BULK || !cts.bytes))) {
+        pt_violation(from, "it asks for a message by a way that was not offered");
+        return;
+    }
     e->awaits &= ~(uint32_t)AWAIT_CTS;
     pt_offer_withdraw(r);
     if (!cts.bytes) { /* at once, and not by a later step: the receiver needs nothing more of us, and may leave */
         lane_finish(r, 0);
+        return;
+    }
+    if (h1 == BY_BULK) {
+        pt_bulk_send(r, &cts);
         return;
     }
     r->cookie[SENT] = 0;

@@ -35,10 +35,23 @@ struct message {
     uint64_t data[];
 };
 
+/* One side of a bulk transfer. */
+struct bulk {
+    struct link link; /* in mock_ep.sends or receives, then in ended */
+    uint64_t tag;
+    void *at;
+    size_t n;
+    struct tp_op *op;
+    int rc; /* of one that has ended */
+};
+
 struct mock_ep {
     struct link in_all;
     struct link queue; /* struct message */
     uint32_t queued;
+    struct link sends, receives, ended; /* struct bulk; `ended` have not been told so */
+    uint32_t bulks[2];                  /* receives and sends that have begun, and not ended */
+    bool bulk_next;                     /* before the next message */
     struct peer *peer;
     bool lost; /* or severed: nothing comes or goes any more */
 };
@@ -57,6 +70,7 @@ static struct {
     uint64_t random;
     uint32_t sends; /* since the last refusal by again_every */
     struct message *delivering; /* NULL: none, or its handler has kept it, and it may be gone */
+    struct tp_dom *delivered_by;
 } mock;
 
 static _Atomic uint32_t kept; /* messages that are; relaxed: a number only */
@@ -87,6 +101,7 @@ static int mock_open(struct tp_dom **dom_p, const struct tp_env *env, const char
 {
     uint32_t number = 0;
     (void)env;
+    if (mock_script.absent) return err_set(TERN_ERR_NOT_FOUND, "mock: none is here");
     while (domain && number < MOCK_DOMAINS - 1 && strcmp(domain, dom_names[number])) number++;
     struct mock_dom *d = &doms[number];
     d->number = number;
@@ -254,12 +269,134 @@ static void drop_all(struct mock_ep *e)
     }
 }
 
+/* ---- bulk transfers ---- */
+
+static struct bulk *bulk_of(struct link *l) { return container_of(l, struct bulk, link); }
+
+static struct bulk *find_bulk(struct link *head, uint64_t tag)
+{
+    list_each(l, next, head)
+        if (bulk_of(l)->tag == tag) return bulk_of(l);
+    return NULL;
+}
+
+/* Both sides are there: the code that the receive ends with. */
+static int move_bulk(const struct bulk *send, const struct bulk *receive)
+{
+    memcpy(receive->at, send->at, min_size(send->n, receive->n));
+    mock_count.bulk++;
+    if (send->n == receive->n) return 0;
+    return err_set(TERN_ERR_PEER, "mock: a bulk transfer of %zu bytes where %zu were to come", send->n, receive->n);
+}
+
+/* What begins is `b`, which gets memory of its own if its end is not told by the call. */
+static int begin_bulk(struct tp_ep *ep, const struct bulk *b, bool sends)
+{
+    struct mock_ep *e = ep->priv;
+    int rc = refuse(e);
+    if (rc) return rc;
+    if (mock_script.no_bulk) return err_set(TERN_ERR_UNSUPPORTED, "mock: no bulk transfers");
+    if (e->bulks[sends] >= mock_script.room) return TERN_AGAIN;
+    struct bulk *there = find_bulk(sends ? &e->receives : &e->sends, b->tag);
+    if (there && mock_script.bulk_at_once) {
+        rc = sends ? move_bulk(b, there) : move_bulk(there, b);
+        list_remove(&there->link);
+        list_push(&e->ended, &there->link);
+        e->bulks[!sends]--;
+        there->rc = sends ? rc : 0;
+        if (sends || !rc) return TERN_DONE;
+        b->op->done(b->op, rc);
+        return 0;
+    }
+    struct bulk *own = malloc(sizeof *own);
+    if (!own) return err_set(TERN_ERR_NOMEM, "no memory for a bulk transfer");
+    *own = *b;
+    list_push(sends ? &e->sends : &e->receives, &own->link);
+    e->bulks[sends]++;
+    bell_check(&mock.bell, true);
+    return 0;
+}
+
+static int mock_bulk_send(struct tp_ep *ep, uint64_t tag, const void *p, size_t n, struct tp_op *op)
+{
+    return begin_bulk(ep, &(struct bulk){.tag = tag, .at = (void *)(uintptr_t)p, .n = n, .op = op}, true);
+}
+
+static int mock_bulk_recv(struct tp_ep *ep, uint64_t tag, void *p, size_t n, struct tp_op *op)
+{
+    return begin_bulk(ep, &(struct bulk){.tag = tag, .at = p, .n = n, .op = op}, false);
+}
+
+static void tell_bulk(struct bulk *b, int rc)
+{
+    struct tp_op *op = b->op;
+    list_remove(&b->link);
+    free(b);
+    op->done(op, rc);
+}
+
+/* The receive that was posted last and whose data is there; NULL: none. */
+static struct bulk *meeting(struct mock_ep *e, struct bulk **send)
+{
+    for (struct link *l = e->receives.prev; l != &e->receives; l = l->prev)
+        if ((*send = find_bulk(&e->sends, bulk_of(l)->tag))) return bulk_of(l);
+    return NULL;
+}
+
+/* Tells the end of one transfer at one side, or has data of one arrive; 0: there is none. */
+static int deliver_bulk(struct mock_ep *e)
+{
+    struct bulk *send, *receive;
+    if (!list_empty(&e->ended)) {
+        struct bulk *b = bulk_of(e->ended.next);
+        if (b->rc) err_set(b->rc, "mock: a bulk transfer of another length than %zu bytes", b->n);
+        tell_bulk(b, b->rc);
+        return 1;
+    }
+    receive = meeting(e, &send);
+    if (!receive) return 0;
+    int rc = move_bulk(send, receive);
+    list_remove(&send->link);
+    list_push(&e->ended, &send->link);
+    send->rc = 0;
+    e->bulks[true]--;
+    e->bulks[false]--;
+    tell_bulk(receive, rc);
+    return 1;
+}
+
+
+/* What has ended has ended well. */
+static void drop_bulks(struct mock_ep *e)
+{
+    while (!list_empty(&e->ended)) deliver_bulk(e);
+    while (!list_empty(&e->sends)) tell_bulk(bulk_of(e->sends.next), gone());
+    while (!list_empty(&e->receives)) tell_bulk(bulk_of(e->receives.next), gone());
+}
+
+static void forget_bulks(struct mock_ep *e)
+{
+    struct link *lists[] = {&e->sends, &e->receives, &e->ended};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        for (struct link *l; (l = list_pop(lists[i]));) free(bulk_of(l));
+}
+
+static bool bulk_to_do(struct mock_ep *e)
+{
+    struct bulk *send;
+    bool any = !list_empty(&e->sends) || !list_empty(&e->receives);
+    return !list_empty(&e->ended) || meeting(e, &send) || (e->lost && any);
+}
+
+/* ---- losses ---- */
+
 static void lose(struct mock_ep *e)
 {
     e->lost = true;
     if (!mock_script.done_after_lost) drop_all(e);
     tp_lost(e->peer, gone());
     drop_all(e);
+    drop_bulks(e);
 }
 
 /* Only the closing of the queue: the rest is progress's, as we may be in the middle of a delivery. */
@@ -268,6 +405,8 @@ static void mock_sever(struct tp_ep *ep)
     ((struct mock_ep *)ep->priv)->lost = !mock_script.sever_counts;
     mock_count.severed++;
 }
+
+/* ---- progress ---- */
 
 /* The header is there, and half of the payload. */
 static void ask(struct mock_ep *e, struct message *m)
@@ -279,16 +418,9 @@ static void ask(struct mock_ep *e, struct message *m)
     if (m->sink) memcpy(m->sink, m->from, m->n / 2);
 }
 
-/* Delivers the oldest message of one endpoint, or asks where its payload is to go. */
-static int deliver(struct mock_ep *e)
+static int deliver_message(struct mock_ep *e)
 {
-    if (e->lost) drop_all(e);
-    if (list_empty(&e->queue)) return 0;
     struct message *m = container_of(e->queue.next, struct message, link);
-    if (mock_script.lose && !--mock_script.lose) {
-        lose(e);
-        return 1;
-    }
     if (mock_script.sink_min && m->n > mock_script.sink_min && tp_sinks[m->id] && !m->asked) {
         ask(e, m);
         return 1;
@@ -303,6 +435,23 @@ static int deliver(struct mock_ep *e)
     return 1;
 }
 
+/* Delivers the oldest message of one endpoint, asks where its payload is to go, or goes on with a bulk transfer. */
+static int deliver(struct mock_ep *e)
+{
+    if (e->lost) {
+        drop_all(e);
+        drop_bulks(e);
+    }
+    bool bulk = bulk_to_do(e);
+    if (!bulk && list_empty(&e->queue)) return 0;
+    if (mock_script.lose && !--mock_script.lose) {
+        lose(e);
+        return 1;
+    }
+    e->bulk_next = !e->bulk_next;
+    return bulk && (e->bulk_next || list_empty(&e->queue)) ? deliver_bulk(e) : deliver_message(e);
+}
+
 static void mock_end_keep(struct tp_kept *k)
 {
     free(k->held);
@@ -314,8 +463,9 @@ static int mock_keep(struct tp_dom *d, const void *data, size_t n, enum tp_keep_
 {
     struct message *m = mock.delivering;
     uintptr_t at = (uintptr_t)data, own = m ? (uintptr_t)m->data : 0;
-    (void)d, (void)time;
-    if (!m || m->from != m->data || at < own || at + n > own + m->n) return TERN_AGAIN;
+    (void)time;
+    mock_count.asked_to_keep++;
+    if (!m || d != mock.delivered_by || m->from != m->data || at < own || at + n > own + m->n) return TERN_AGAIN;
     if (atomic_load_explicit(&kept, memory_order_relaxed) >= mock_script.keep) return TERN_AGAIN;
     atomic_fetch_add_explicit(&kept, 1, memory_order_relaxed);
     mock_count.kept++;
@@ -330,6 +480,7 @@ static int mock_progress(struct tp_dom *d, int budget)
 {
     struct link *eps = &dom_of(d)->eps;
     int n = 0, round = 1;
+    mock.delivered_by = d;
     if (mock_script.deliver && (uint32_t)budget > mock_script.deliver) budget = (int)mock_script.deliver;
     while (round && n < budget) {
         round = 0;
@@ -347,10 +498,11 @@ static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
     (void)card, (void)n;
     struct mock_ep *e = malloc(sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
+    *e = (struct mock_ep){.peer = peer};
     list_init(&e->queue);
-    e->queued = 0;
-    e->peer = peer;
-    e->lost = false;
+    list_init(&e->sends);
+    list_init(&e->receives);
+    list_init(&e->ended);
     list_push(&dom_of(d)->eps, &e->in_all);
     ep->dom = d;
     ep->ops = &tp_mock;
@@ -366,6 +518,7 @@ static void mock_ep_close(struct tp_dom *d, struct tp_ep *ep)
     (void)d;
     struct mock_ep *e = ep->priv;
     drop_all(e);
+    forget_bulks(e);
     list_remove(&e->in_all);
     free(e);
     ep->ops = NULL;
@@ -438,15 +591,17 @@ static struct bell *mock_bell(struct tp_dom *d)
 /* Who waits for room must try again: queues empty only by progress in this very process. */
 static bool mock_idle(struct tp_dom *d, bool want_room)
 {
-    list_each(l, next, &dom_of(d)->eps)
-        if (container_of(l, struct mock_ep, in_all)->queued) return false;
+    list_each(l, next, &dom_of(d)->eps) {
+        struct mock_ep *e = container_of(l, struct mock_ep, in_all);
+        if (e->queued || bulk_to_do(e)) return false;
+    }
     return !want_room;
 }
 
 const struct tp_ops tp_mock = {
     .name = "mock",
     .cost = {.locality = TP_PROCESS, .latency_ns = 50, .send_ns = 50, .poll_ns = 40, .mb_per_s = 10000,
-             .eager_max = 32 << 10, .eager_variable = "TERN_EAGER_SHM"},
+             .eager_max = 32 << 10, .eager_variable = "TERN_EAGER_SHM", .bulk_min = 1},
     .domains = mock_domains,
     .open = mock_open,
     .close = mock_close,
@@ -458,6 +613,8 @@ const struct tp_ops tp_mock = {
     .am_short = mock_am_short,
     .am_bcopy = mock_am_bcopy,
     .am_zcopy = mock_am_zcopy,
+    .bulk_send = mock_bulk_send,
+    .bulk_recv = mock_bulk_recv,
     .sever = mock_sever,
     .get = mock_get,
     .put = mock_put,

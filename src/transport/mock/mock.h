@@ -13,6 +13,7 @@
 #define MOCK_DOMAINS 2
 
 struct mock_script {
+    bool absent;        /* open finds that there is none */
     uint32_t caps;      /* enum tp_cap of endpoints opened from now on */
     uint32_t max_short; /* bytes, of endpoints opened from now on */
     uint32_t room;      /* messages that fit into the queue of an endpoint; more are refused with TERN_AGAIN */
@@ -38,19 +39,23 @@ struct mock_script {
     bool done_after_lost;
     bool sever_counts; /* and does nothing else */
 
+    bool no_bulk; /* bulk operations fail, and nothing else does */
+    bool bulk_at_once; /* who comes second to a bulk transfer ends it during its call; else both ends come by progress */
+
     uint32_t keep; /* messages that are kept at a time; more are copied */
 
     uint32_t latency_ns[MOCK_DOMAINS][MOCK_DOMAINS]; /* from a domain here to one there; 0: as tp_mock.cost says */
 
     int core; /* the core that tp_ops.cores says the peer is on; -1: it says nothing */
 };
-#define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_KEEP, .max_short = 8192, .room = 64, .keep = 8, .core = -1}
+#define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_KEEP | TP_CAP_BULK, .max_short = 8192, .room = 64, .keep = 8, .core = -1}
 
 struct mock_count {
     uint64_t sent[TP_AM_MAX]; /* by id, accepted */
     uint64_t refused, delivered, copies, arena_maps, nudges;
     uint64_t sinks, sunk; /* sinks asked for, and given */
-    uint64_t severed, kept;
+    uint64_t severed, kept, asked_to_keep; /* the last: of either domain */
+    uint64_t bulk; /* transfers that both sides have begun */
 };
 
 extern struct mock_script mock_script;

@@ -123,6 +123,7 @@ static struct made make(uint64_t *seed)
         if (m.id == AM_RTS) m.n = sizeof(struct pt_rts);
         if (m.id == AM_CTS) m.n = sizeof(struct pt_cts);
         if (m.id == AM_CANCEL) m.n = 8;
+        if (m.id == AM_CTS) m.h1 = random_next(seed) % 8 == 0;
         if (m.id == AM_CANCELLED) m.h1 = random_next(seed) % 2;
         if (m.id == AM_CREDIT) m.h0 = random_next(seed) % 100;
     }
@@ -211,6 +212,38 @@ static void each_in_words(void **state)
     expect_given_up(AM_CREDIT, 1, 0, zero, 0, "gives back 1 bytes");
     expect_given_up(AM_CANCEL, 0, 0, zero, 9, "a cancel of 9 bytes");
     expect_given_up(AM_CANCELLED, 5, 0, zero, 0, "not asked for");
+}
+
+/* The way that is asked for is one that the sender has offered. */
+static void ways_that_were_not_offered(void **state)
+{
+    static char data[BYTES];
+    static const struct {
+        uint32_t caps;
+        uint64_t way, bytes;
+        bool good;
+    } asked[] = {{TP_CAP_BULK, BY_BULK, 100, true}, {TP_CAP_BULK, 2, 100, false},    {TP_CAP_BULK, BY_BULK, 0, false},
+                 {0, BY_BULK, 100, false},          {TP_CAP_BULK, 0, 100, true}, {TP_CAP_GETPUT | TP_CAP_MAP, BY_BULK, 100, false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+        struct mock_script script = MOCK_SCRIPT;
+        struct pt_cts cts = {5, asked[i].bytes, 100};
+        struct request *r;
+        script.sever_counts = true;
+        script.caps = asked[i].caps;
+        world = job_open(&script);
+        from = job_peer();
+        assert_int_equal(pt_isend(world, data, BYTES, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &r), 0);
+        tp_handlers[AM_CTS](from, r->id, asked[i].way, &cts, sizeof cts);
+        assert_int_equal(from->lost == NULL, asked[i].good);
+        if (!asked[i].good) assert_non_null(strstr(from->lost, "by a way that was not offered"));
+        mock_script.sever_counts = false;
+        err_set(TERN_ERR_PEER, "the test ends");
+        pt_lose(from);
+        job_settle();
+        assert_int_equal(pt_wait(r), TERN_ERR_PEER);
+        job_abandon();
+    }
 }
 
 /* Fragments follow each other: none twice, none with a gap, none too long. */
@@ -318,7 +351,8 @@ static void memory_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(each_in_words, job_clean),   cmocka_unit_test_teardown(fragments_in_order, job_clean),
+        cmocka_unit_test_teardown(each_in_words, job_clean),   cmocka_unit_test_teardown(ways_that_were_not_offered, job_clean),
+        cmocka_unit_test_teardown(fragments_in_order, job_clean),
         cmocka_unit_test_teardown(answered_before_it_was_asked, job_clean),
         cmocka_unit_test_teardown(early_stranger, job_clean),  cmocka_unit_test_teardown(memory_is_bounded, job_clean),
         cmocka_unit_test_teardown(random_messages, job_clean),

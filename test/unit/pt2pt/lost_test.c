@@ -97,6 +97,7 @@ static void check_lost(struct comm *c)
     struct request *r = NULL;
     assert_true(list_empty(&lane0.pending) && list_empty(&lane0.incoming) && list_empty(&lane0.outgoing));
     assert_true(list_empty(&lane0.streams) && list_empty(&lane0.lost));
+    assert_true(list_empty(&lane0.bulks) && !lane0.bulks_under_way);
     assert_int_equal(lane0.large, 0);
     assert_int_equal(lane0.ids.used, 0);
     assert_int_equal(match_posted_count(&c->pt->match[PT_USER]), 0);
@@ -170,7 +171,7 @@ static void close_buffers(void)
 
 static void at_every_point(void **state)
 {
-    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_ZCOPY, TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, 0};
+    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_ZCOPY, TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, TP_CAP_BCOPY | TP_CAP_BULK, 0};
     (void)state;
     open_buffers();
     for (unsigned kind = 0; kind < 4 * ARRAY_LEN(caps); kind++) {
@@ -182,6 +183,7 @@ static void at_every_point(void **state)
         script.done_late = kind & 1;
         script.done_after_lost = kind & 2;
         script.sink_min = kind & 1 ? 1000 : 0;
+        script.bulk_at_once = kind & 2;
         uint32_t when = 1;
         while (!runs_through(&script, when)) when++;
         printf("# kind %u: %u points\n", kind, when - 1);
@@ -198,7 +200,7 @@ static void refusals_everywhere(void **state)
     open_buffers();
     for (int i = 0; i < 60; i++) {
         struct mock_script script = MOCK_SCRIPT;
-        script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
+        script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY | (i % 2 ? TP_CAP_BULK : 0);
         script.room = 1 + (uint32_t)(random_next(&seed) % 8);
         script.done_late = random_next(&seed) % 2;
         script.again_percent = (uint32_t)(random_next(&seed) % 90);

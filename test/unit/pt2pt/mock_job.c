@@ -75,6 +75,7 @@ void job_close(void)
     assert_true(list_empty(&lane0.incoming));
     assert_true(list_empty(&lane0.outgoing));
     assert_true(list_empty(&lane0.streams));
+    assert_true(list_empty(&lane0.bulks) && !lane0.bulks_under_way);
     assert_int_equal(lane0.large, 0);
     assert_int_equal(lane0.pool.bodies, 0);
     assert_int_equal(lane0.ids.used, 0);
@@ -90,7 +91,7 @@ int job_clean(void **state)
 {
     static const char *const variables[] = {"TERN_TRANSPORTS",   "TERN_BOOTSTRAP",   "TERN_EAGER_SHM",
                                             "TERN_EAGER_CREDIT", "TERN_EAGER_STORE", "TERN_CHUNK_CMA",
-                                            "TERN_CHUNK_STREAM", "TERN_EAGER_TCP",   "TERN_SPIN"};
+                                            "TERN_CHUNK_STREAM", "TERN_EAGER_TCP",   "TERN_SPIN",      "TERN_BULK"};
     (void)state;
     close_layers();
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) unsetenv(variables[i]);

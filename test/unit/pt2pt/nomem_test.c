@@ -144,7 +144,7 @@ static int run(long n, uint32_t caps, char *text, size_t cap)
 
 static void every_allocation_may_fail(void **state)
 {
-    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, 0};
+    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, TP_CAP_BULK, 0};
     char text[4096];
     (void)state;
     setenv("TERN_TRANSPORTS", "mock", 1);

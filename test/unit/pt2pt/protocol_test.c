@@ -41,7 +41,7 @@ static struct type *make_gaps(void)
 static struct mock_script random_script(uint64_t *seed)
 {
     struct mock_script s = MOCK_SCRIPT;
-    s.caps = (uint32_t)random_next(seed) & (TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_ZCOPY);
+    s.caps = (uint32_t)random_next(seed) & (TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_ZCOPY | TP_CAP_BULK);
     s.max_short = 64 + (uint32_t)(random_next(seed) % 3) * 3000;
     s.room = 1 + (uint32_t)(random_next(seed) % 30);
     s.deliver = (uint32_t)(random_next(seed) % 4);
@@ -49,6 +49,7 @@ static struct mock_script random_script(uint64_t *seed)
     s.seed = random_next(seed);
     s.sink_min = (uint32_t)(random_next(seed) % 3) * 100;
     s.done_late = random_next(seed) % 2;
+    s.bulk_at_once = random_next(seed) % 2;
     if (random_next(seed) % 4 == 0) {
         s.fail_copy = 1 + (uint32_t)(random_next(seed) % 10);
         s.error = TERN_ERR_UNSUPPORTED;

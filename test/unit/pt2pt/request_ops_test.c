@@ -132,7 +132,7 @@ static void taken_back(struct comm *c, int64_t n, enum pt_mode mode, bool settle
 
 static void cancelled_sends_are_taken_back(void **state)
 {
-    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, TP_CAP_BCOPY};
+    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, TP_CAP_BCOPY, TP_CAP_BCOPY | TP_CAP_BULK};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(caps); i++)
         for (int settle = 0; settle < 2; settle++) {
@@ -176,7 +176,7 @@ static void cancelled_while_parked(void **state)
 static void cancelled_too_late(void **state)
 {
     static const int64_t sizes[] = {8, 25000};
-    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, TP_CAP_BCOPY};
+    static const uint32_t caps[] = {TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP, TP_CAP_BCOPY, TP_CAP_BCOPY | TP_CAP_BULK};
     (void)state;
     for (size_t k = 0; k < ARRAY_LEN(caps); k++)
         for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
@@ -206,7 +206,7 @@ static void cancel_races_with_a_receive(void **state)
     (void)state;
     for (int i = 0; i < 400; i++) {
         struct mock_script script = MOCK_SCRIPT;
-        if (random_next(&seed) % 2) script.caps = TP_CAP_BCOPY;
+        if (random_next(&seed) % 2) script.caps = TP_CAP_BCOPY | (i % 2 ? TP_CAP_BULK : 0);
         script.deliver = 1;
         script.again_percent = 30;
         script.seed = random_next(&seed);

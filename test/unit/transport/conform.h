@@ -23,6 +23,16 @@ bool kept_bytes_stay(void);
 bool kept_for_long_stops_nobody(void);
 bool release_wakes(void);
 
+/* conform_bulk.c: cases. */
+bool bulk_flag_and_members(void);
+bool bulk_sizes(void);
+bool bulk_many(void);
+bool bulk_at_once(void);
+bool bulk_of_another_length(void);
+bool bulk_sudden_death(void);
+bool bulk_then_leave(void);
+bool bulk_severed(void);
+
 /* conform_remote.c: cases. Each is run by all processes of a party. */
 bool remote_model(void);
 bool remote_rights_and_ranges(void);

@@ -101,7 +101,7 @@ static bool flags_and_members(void)
     PARTY_CHECK(!(ep->caps & TP_CAP_GETPUT) || (o->get && o->put));
     PARTY_CHECK(!(ep->caps & TP_CAP_MAP) || (o->map && o->nudge));
     PARTY_CHECK(!(ep->caps & TP_CAP_ARENA) || o->map_arena);
-    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_ARENA | TP_CAP_ZCOPY | TP_CAP_REMOTE | TP_CAP_KEEP)));
+    PARTY_CHECK(!(ep->caps & ~(uint32_t)(TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_ARENA | TP_CAP_ZCOPY | TP_CAP_REMOTE | TP_CAP_KEEP | TP_CAP_BULK)));
     PARTY_CHECK(!(ep->caps & TP_CAP_ZCOPY) || o->am_zcopy);
     PARTY_CHECK(!(ep->caps & TP_CAP_REMOTE) == !o->remote);
     PARTY_CHECK(!(ep->caps & TP_CAP_KEEP) == !o->keep);
@@ -469,6 +469,14 @@ CASE(sudden_death)
 CASE(kept_bytes_stay)
 CASE(kept_for_long_stops_nobody)
 CASE(release_wakes)
+CASE(bulk_flag_and_members)
+CASE(bulk_sizes)
+CASE(bulk_many)
+CASE(bulk_at_once)
+CASE(bulk_of_another_length)
+CASE(bulk_sudden_death)
+CASE(bulk_then_leave)
+CASE(bulk_severed)
 CASE(remote_model)
 CASE(remote_rights_and_ranges)
 CASE(remote_deregistered)
@@ -486,6 +494,14 @@ int main(void)
         cmocka_unit_test(test_sudden_death),
         cmocka_unit_test(test_kept_bytes_stay),   cmocka_unit_test(test_kept_for_long_stops_nobody),
         cmocka_unit_test(test_release_wakes),
+        cmocka_unit_test(test_bulk_flag_and_members),
+        cmocka_unit_test(test_bulk_sizes),
+        cmocka_unit_test(test_bulk_many),
+        cmocka_unit_test(test_bulk_at_once),
+        cmocka_unit_test(test_bulk_of_another_length),
+        cmocka_unit_test(test_bulk_sudden_death),
+        cmocka_unit_test(test_bulk_then_leave),
+        cmocka_unit_test(test_bulk_severed),
         cmocka_unit_test(test_remote_model),      cmocka_unit_test(test_remote_rights_and_ranges),
         cmocka_unit_test(test_remote_deregistered), cmocka_unit_test(test_remote_peer_ends),
         cmocka_unit_test(test_remote_memory_grows), cmocka_unit_test(test_remote_many_origins),

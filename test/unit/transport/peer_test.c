@@ -150,6 +150,64 @@ static void the_cheapest_domain_is_taken(void **state)
     unsetenv("TERN_MOCK_DOMAINS");
 }
 
+static struct tp_kept *kept;
+static const void *shown;
+static void keep_it(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)from, (void)h0, (void)h1;
+    shown = data;
+    kept = tp_keep(data, n, TP_KEEP_BRIEFLY);
+}
+
+/* Only the wire that a message comes by has its bytes: the others are not asked for them. */
+static bool kept_by_its_wire(void)
+{
+    static char bytes[1000];
+    PARTY_CHECK(party_takes(keep_it, NULL));
+    PARTY_CHECK(party_open("mock"));
+    for (uint32_t here = 0; here < MOCK_DOMAINS; here++) {
+        mock_script.latency_ns[here][0] = 10;
+        mock_script.latency_ns[!here][0] = mock_script.latency_ns[0][1] = mock_script.latency_ns[1][1] = 100;
+        struct peer *p = peer_connect(party_rank);
+        PARTY_CHECK(p && p->ep.dom == wires_at((int)here)->dom);
+        mock_count.asked_to_keep = 0;
+        PARTY_CHECK(p->ep.am_short(&p->ep, AM_NUMBER, 0, 0, bytes, sizeof bytes) == 0);
+        PARTY_CHECK(wires_progress(64) == 1);
+        PARTY_CHECK(kept && kept->data == shown && mock_count.asked_to_keep == 1);
+        tp_release(kept);
+        PARTY_CHECK(peer_close(party_rank) == 0);
+    }
+    return true;
+}
+
+static void only_its_wire_is_asked_to_keep_a_message(void **state)
+{
+    (void)state;
+    setenv("TERN_MOCK_DOMAINS", "2", 1);
+    assert_true(party_run(1, kept_by_its_wire));
+    unsetenv("TERN_MOCK_DOMAINS");
+}
+
+/* Threads may sleep by the bell that there has been from the start: a transport that would bring another one is not opened
+ * for other jobs. */
+static bool bell_stays(void)
+{
+    mock_script.absent = true;
+    PARTY_CHECK(party_open("self,mock"));
+    const struct bell *bell = wires_bell();
+    PARTY_CHECK(!wires_at(1));
+    mock_script.absent = false;
+    PARTY_CHECK(peers_meet_others() == 0);
+    PARTY_CHECK(wires_bell() == bell && !wires_at(1));
+    return true;
+}
+
+static void the_bell_stays_when_other_jobs_come(void **state)
+{
+    (void)state;
+    assert_true(party_run(1, bell_stays));
+}
+
 /* One transport costs more to a process on another host than to one on this. */
 static bool near_and_far(void)
 {
@@ -237,7 +295,8 @@ int main(void)
         cmocka_unit_test(out_of_reach),                cmocka_unit_test(one_transport_will_do),
         cmocka_unit_test(bad_lists_are_refused_in_words), cmocka_unit_test(receivers_say_the_quota),
         cmocka_unit_test(other_versions_are_not_connected), cmocka_unit_test(the_cheapest_domain_is_taken),
-        cmocka_unit_test(far_peers_cost_more),
+        cmocka_unit_test(far_peers_cost_more), cmocka_unit_test(only_its_wire_is_asked_to_keep_a_message),
+        cmocka_unit_test(the_bell_stays_when_other_jobs_come),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
