@@ -17,6 +17,11 @@
 #define STOP_MS 50    /* for handlers of SIGTSTP, before SIGSTOP */
 #define BATCH 64      /* exits looked at together */
 
+/* After a death that does not end the job, processes are reaped so much later: reaping one takes the system a few hundred
+ * milliseconds when others look at /proc at the same time. Meanwhile the root would not hear of the death, and the ranks
+ * would not be told. */
+#define REAP_MS 100
+
 static struct {
     struct job *job;
     const struct live_calls *calls;
@@ -25,7 +30,7 @@ static struct {
     bool failed; /* not all went well: look for strays at the end */
     int live;    /* ranks that run, once started */
     int ticks;   /* in KILLING */
-    struct event *timer, *stopping;
+    struct event *timer, *stopping, *reaping;
     void (*stopped)(void);
 } self;
 
@@ -72,7 +77,7 @@ static int groups_left(void)
     return left;
 }
 
-/* Of the tree, or of a spawned job; else an orphan of a rank. */
+/* Of the tree, or of a spawned job; else an orphan of a rank, or a rank whose exit is known. */
 static void other_exited(pid_t pid, int status)
 {
     if (!spawn_exited(pid, status)) tree_exited(pid, status);
@@ -89,13 +94,14 @@ static void over(void)
     self.phase = OVER;
     trace_stop();
     evtimer_del(self.timer);
+    evtimer_del(self.reaping);
     reap_others(); /* what has died meanwhile is ours: no zombies for init */
     self.calls->over();
 }
 
 static void check_end(void)
 {
-    if (!self.started || self.live || self.phase == OVER) return;
+    if (!self.started || self.live || self.phase == OVER || evtimer_pending(self.reaping, NULL)) return;
     if (groups_left()) { /* ranks left children behind */
         if (self.phase == RUNNING) end_ranks(SIGTERM);
         return;
@@ -150,6 +156,7 @@ void live_started(void)
 void live_end(int sig, int code)
 {
     self.failed = true;
+    if (evtimer_pending(self.reaping, NULL)) set_timer(self.reaping, 0); /* nobody is told any more */
     block_silence(&self.job->block, code);
     if (self.phase == OVER)
         sweep_strays(groups(), self.job->mark);
@@ -167,13 +174,6 @@ void live_kill(void)
 
 /* --- exits ------------------------------------------------------------------------------------------------------- */
 
-static struct rank *rank_of(pid_t pid)
-{
-    for (int i = 0; i < launch_nlocal(self.job); i++)
-        if (launch_local(self.job, i)->pid == pid) return launch_local(self.job, i);
-    return NULL; /* an agent; or an orphan of a rank: we are the reaper of those */
-}
-
 static void note_exit(struct rank *r, int status, struct live_exit *e)
 {
     enum job_life life = block_end(&self.job->block, r->rank), pmix = server_life(r->rank);
@@ -189,36 +189,96 @@ static void note_exit(struct rank *r, int status, struct live_exit *e)
     output_drain(self.job, r->rank);
 }
 
+static struct rank *rank_of(pid_t pid)
+{
+    for (int i = 0; i < launch_nlocal(self.job); i++)
+        if (launch_local(self.job, i)->pid == pid) return launch_local(self.job, i);
+    return NULL; /* an agent; or an orphan of a rank: we are the reaper of those */
+}
+
 static int reap(struct live_exit *gone)
 {
     int n = 0, status;
     for (pid_t pid; n < BATCH && (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         struct rank *r = rank_of(pid);
         if (r)
-            note_exit(r, status, &gone[n++]);
+            note_exit(r, status, &gone[n++]); /* it has ended just now */
         else
             other_exited(pid, status);
     }
     return n;
 }
 
-static void on_child(evutil_socket_t fd, short what, void *arg)
+static int status_of(const siginfo_t *i)
+{
+    return i->si_code == CLD_EXITED ? i->si_status << 8 : i->si_status | (i->si_code == CLD_DUMPED ? 0x80 : 0);
+}
+
+/* Has the rank's process ended? It is left a zombie. */
+static bool has_ended(const struct rank *r, int *status)
+{
+    siginfo_t info = {0};
+    if (!r->pid || waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid) return false;
+    *status = status_of(&info);
+    return true;
+}
+
+/* The next ranks from *at on that have ended, at most BATCH. */
+static int find_ended(struct live_exit *gone, int *at)
+{
+    int n = 0, status;
+    for (; *at < launch_nlocal(self.job) && n < BATCH; ++*at)
+        if (has_ended(launch_local(self.job, *at), &status)) note_exit(launch_local(self.job, *at), status, &gone[n++]);
+    return n;
+}
+
+static void tell_exits(const struct live_exit *gone, int n)
+{
+    /* Of ranks that ended together, one killed by a signal is the cause; others may have failed by its loss. */
+    for (int i = 0; i < n; i++)
+        if (WIFSIGNALED(gone[i].status)) self.calls->exited(&gone[i]);
+    for (int i = 0; i < n; i++)
+        if (!WIFSIGNALED(gone[i].status)) self.calls->exited(&gone[i]);
+    /* After the exits: if one of them ends the job, the root hears of that first. */
+    for (int i = 0; i < n; i++) cards_end(gone[i].rank);
+}
+
+static void reap_all(void)
 {
     struct live_exit gone[BATCH];
     int n;
-    (void)fd, (void)what, (void)arg;
-    take_abort(); /* said before the exit that follows it */
+    evtimer_del(self.reaping);
     do {
         n = reap(gone);
-        /* Of ranks that ended together, one killed by a signal is the cause; others may have failed by its loss. */
-        for (int i = 0; i < n; i++)
-            if (WIFSIGNALED(gone[i].status)) self.calls->exited(&gone[i]);
-        for (int i = 0; i < n; i++)
-            if (!WIFSIGNALED(gone[i].status)) self.calls->exited(&gone[i]);
-        /* After the exits: if one of them ends the job, the root hears of that first. */
-        for (int i = 0; i < n; i++) cards_end(gone[i].rank);
+        tell_exits(gone, n);
     } while (n == BATCH);
     check_end();
+}
+
+static void on_reaping(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    reap_all();
+}
+
+/* True: one of them has died, and that has not ended the job so far. */
+static bool tell_ended(void)
+{
+    struct live_exit gone[BATCH];
+    bool died = false;
+    for (int at = 0, n; (n = find_ended(gone, &at));) {
+        tell_exits(gone, n);
+        for (int i = 0; i < n; i++) died |= live_is_death(&gone[i]);
+    }
+    return died && self.phase == RUNNING;
+}
+
+static void on_child(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    take_abort(); /* said before the exit that follows it */
+    if (tell_ended()) set_timer(self.reaping, REAP_MS);
+    if (!evtimer_pending(self.reaping, NULL)) reap_all();
 }
 
 void live_tell_death(int rank)
@@ -253,6 +313,7 @@ void live_open(struct job *j, const struct live_calls *calls)
     self.job = j;
     self.calls = calls;
     self.timer = evtimer_new(j->base, on_timer, NULL);
+    self.reaping = evtimer_new(j->base, on_reaping, NULL);
     self.stopping = evtimer_new(j->base, on_stopping, NULL);
     evsignal_add(evsignal_new(j->base, SIGCHLD, on_child, NULL), NULL);
     signal(SIGPIPE, SIG_IGN);

@@ -23,6 +23,12 @@ struct live_exit {
     uint32_t aborted; /* 1 + the exit code of MPI_Abort on this node, 0 = not called */
 };
 
+/* It was a process of MPI that has not finalised, or was to become one: the others may wait for it. */
+static inline bool live_is_death(const struct live_exit *e)
+{
+    return e->life == JOB_LIFE_INITIALISED || (e->life == JOB_LIFE_NONE && e->status);
+}
+
 struct live_calls {
     void (*exited)(const struct live_exit *); /* of ranks that ended together those killed by a signal first */
     void (*aborted)(const struct server_abort *);

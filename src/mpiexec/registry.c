@@ -17,10 +17,10 @@ struct reg_job {
     uint32_t size;
     uint32_t line; /* to its launcher; 0: the job of this mpiexec */
     bool ended;
-    struct death {
+    struct end {
         uint32_t rank, status, clean;
-    } * deaths; /* [size], in their order */
-    uint32_t ndeaths;
+    } * ends; /* of its processes: [size], in their order */
+    uint32_t nends;
     struct reg_job *next;
 };
 
@@ -42,7 +42,7 @@ struct waiter {
 struct watcher {
     struct asker asker;
     const struct reg_job *job;
-    uint32_t seen; /* deaths that it knows of */
+    uint32_t seen; /* ends that it knows of */
     struct watcher *next;
 };
 
@@ -90,7 +90,7 @@ static struct reg_job *add_job(const char *name, uint32_t size, uint32_t line)
     struct reg_job *j = xcalloc(1, sizeof *j);
     *j = (struct reg_job){.size = size, .line = line, .next = self.jobs};
     snprintf(j->name, sizeof j->name, "%s", name);
-    j->deaths = xcalloc(size, sizeof *j->deaths);
+    j->ends = xcalloc(size, sizeof *j->ends);
     return self.jobs = j;
 }
 
@@ -302,22 +302,22 @@ static void part_rank(const struct reg_job *j, uint32_t rank)
 
 /* ---- events ---- */
 
-#define TELL_MAX 1024 /* deaths in one answer */
+#define TELL_MAX 1024 /* ends in one answer */
 
 /* False: there is nothing to tell yet. */
 static bool tell(const struct asker *a, const struct reg_job *j, uint32_t seen)
 {
-    uint32_t n = seen < j->ndeaths ? j->ndeaths - seen : 0;
+    uint32_t n = seen < j->nends ? j->nends - seen : 0;
     if (!n && !j->ended) return false;
     if (n > TELL_MAX) n = TELL_MAX;
     struct ask_out o = {.room = (2 + 3 * (size_t)n) * sizeof(uint32_t)};
     o.bytes = xcalloc(1, o.room);
-    ask_put32(&o, j->ended && seen + n >= j->ndeaths);
+    ask_put32(&o, j->ended && seen + n >= j->nends);
     ask_put32(&o, n);
     for (uint32_t i = seen; i < seen + n; i++) {
-        ask_put32(&o, j->deaths[i].rank);
-        ask_put32(&o, j->deaths[i].status);
-        ask_put32(&o, j->deaths[i].clean);
+        ask_put32(&o, j->ends[i].rank);
+        ask_put32(&o, j->ends[i].status);
+        ask_put32(&o, j->ends[i].clean);
     }
     asks_answer(a, 0, o.bytes, o.n);
     free(o.bytes);
@@ -392,12 +392,12 @@ static void finish(struct reg_job *j)
     tell_watchers(j);
 }
 
-static void note_death(struct reg_job *j, const struct death *d)
+static void note_end(struct reg_job *j, const struct end *e)
 {
-    if (j->ndeaths == j->size || j->ended) return;
-    j->deaths[j->ndeaths++] = *d;
-    part_rank(j, d->rank);
-    if (j->ndeaths == j->size)
+    if (j->nends == j->size || j->ended) return;
+    j->ends[j->nends++] = *e;
+    part_rank(j, e->rank);
+    if (j->nends == j->size)
         finish(j);
     else
         tell_watchers(j);
@@ -407,31 +407,31 @@ static void heard(void *arg, int status, const void *bytes, size_t n) { (void)ar
 
 void registry_rank_ended(uint32_t rank, int status, bool clean)
 {
-    struct death d = {.rank = rank, .status = (uint32_t)status, .clean = clean};
+    struct end e = {.rank = rank, .status = (uint32_t)status, .clean = clean};
     struct reg_job *first = self.jobs;
     struct way way;
     uint8_t room[3 * sizeof(uint32_t)];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     while (first && first->line) first = first->next;
-    if (first) note_death(first, &d);
+    if (first) note_end(first, &e);
     if (!spawned_way(&way)) return;
-    ask_put32(&o, d.rank);
-    ask_put32(&o, d.status);
-    ask_put32(&o, d.clean);
+    ask_put32(&o, e.rank);
+    ask_put32(&o, e.status);
+    ask_put32(&o, e.clean);
     asks_send(way, ASK_ENDED, 0, o.bytes, o.n, heard, NULL);
 }
 
 static void ended(const struct asker *a, struct ask_in *in)
 {
     struct reg_job *j = job_of(a);
-    struct death d = {.rank = ask_get32(in)};
-    d.status = ask_get32(in);
-    d.clean = ask_get32(in);
-    if (!ask_done(in) || !j->line || d.rank >= j->size) {
+    struct end e = {.rank = ask_get32(in)};
+    e.status = ask_get32(in);
+    e.clean = ask_get32(in);
+    if (!ask_done(in) || !j->line || e.rank >= j->size) {
         asks_refuse(a, TERN_ERR_ARG, "the end of a process that cannot be");
         return;
     }
-    note_death(j, &d);
+    note_end(j, &e);
     asks_answer(a, 0, NULL, 0);
 }
 
@@ -452,7 +452,7 @@ void registry_end(uint32_t line)
     if (!j) return;
     finish(j);
     *at = j->next;
-    free(j->deaths);
+    free(j->ends);
     free(j);
 }
 

@@ -212,12 +212,6 @@ static void judge_exit(const struct rank *r, const struct live_exit *e)
     }
 }
 
-/* It was a process of MPI that has not finalised, or was to become one: the others may wait for it. */
-static bool has_died(const struct live_exit *e)
-{
-    return e->life == JOB_LIFE_INITIALISED || (e->life == JOB_LIFE_NONE && e->status);
-}
-
 /* The job goes on: the ranks of all nodes are told. */
 static void tell_death(int rank)
 {
@@ -236,7 +230,7 @@ static void on_exit_of_rank(const struct live_exit *e)
         judge_signal(r, e->pid);
     else
         judge_exit(r, e);
-    if (self.phase == RUNNING && has_died(e)) tell_death(e->rank);
+    if (self.phase == RUNNING && live_is_death(e)) tell_death(e->rank);
 }
 
 static void on_abort(const struct server_abort *a)

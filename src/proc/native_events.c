@@ -13,7 +13,7 @@
 struct watch {
     char job[PROC_NAME_MAX];
     uint32_t id;   /* of its question */
-    uint32_t seen; /* deaths that the launcher has told of */
+    uint32_t seen; /* ends that the launcher has told of */
     struct watch *next;
 };
 
@@ -77,7 +77,7 @@ static int queue(const struct proc_event *e)
     return 0;
 }
 
-static int queue_end(struct watch **at)
+static int queue_end_of_job(struct watch **at)
 {
     struct proc_event e = {.ended = true};
     strcpy(e.job, (*at)->job);
@@ -85,7 +85,7 @@ static int queue_end(struct watch **at)
     return queue(&e);
 }
 
-static int queue_deaths(struct watch *w, struct ask_in *in, uint32_t n)
+static int queue_ends_of_ranks(struct watch *w, struct ask_in *in, uint32_t n)
 {
     int rc = 0;
     struct proc_event e = {0};
@@ -105,12 +105,12 @@ static int take_answer(uint32_t id, int status, const struct channel_answer *a)
     struct watch **at = find(NULL, id);
     struct ask_in in = ask_of(a->bytes, a->n);
     if (!*at) return 0;
-    if (status == TERN_ERR_NOT_FOUND) return queue_end(at);
+    if (status == TERN_ERR_NOT_FOUND) return queue_end_of_job(at);
     if (status) return status;
     bool ended = ask_get32(&in);
-    int rc = queue_deaths(*at, &in, ask_get32(&in));
+    int rc = queue_ends_of_ranks(*at, &in, ask_get32(&in));
     if (rc || !ask_done(&in)) return rc ? rc : err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
-    return ended ? queue_end(at) : ask(*at);
+    return ended ? queue_end_of_job(at) : ask(*at);
 }
 
 static int collect(void)

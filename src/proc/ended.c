@@ -1,5 +1,5 @@
 /*
- * death.c - has a process of this host ended? Asked without /proc and without permission.
+ * ended.c - has a process of this host ended? Asked without /proc and without permission.
  */
 #include "proc/proc.h"
 
