@@ -185,14 +185,14 @@ static void who_asks_is_answered_at_the_end(void **state)
     pt_on_ask(other, 0, 0, NULL, 0);
     pt_on_ask(other, 0, 0, NULL, 0);
     assert_int_equal(answered(), 0);
-    pt_part();
+    pt_finalize_begin();
     assert_int_equal(answered(), 1);
     pt_on_ask(other, 0, 0, NULL, 0); /* in the middle of it: at once */
     assert_int_equal(answered(), 2);
-    pt_parted();
-    pt_part(); /* the next session's end: nobody has asked since */
+    pt_finalize_end();
+    pt_finalize_begin(); /* the next session's end: nobody has asked since */
     assert_int_equal(answered(), 2);
-    pt_parted();
+    pt_finalize_end();
 }
 
 static void the_lost_get_no_answer(void **state)
@@ -200,8 +200,8 @@ static void the_lost_get_no_answer(void **state)
     (void)state;
     dies();
     pt_on_ask(other, 0, 0, NULL, 0);
-    pt_part();
-    pt_parted();
+    pt_finalize_begin();
+    pt_finalize_end();
     assert_int_equal(answered(), 0);
 }
 
@@ -212,9 +212,9 @@ static void a_question_with_data_is_a_question(void **state)
     pt_on_ask(other, UINT64_MAX, UINT64_MAX, "data", 4);
     pt_on_over(other, UINT64_MAX, UINT64_MAX, "data", 4);
     assert_ptr_equal(pt_gone_by(OTHER), other);
-    pt_part();
+    pt_finalize_begin();
     assert_int_equal(answered(), 1);
-    pt_parted();
+    pt_finalize_end();
 }
 
 /* It may open a session afterwards, as this process may. */
@@ -222,9 +222,9 @@ static void what_others_said_is_forgotten_at_the_own_end(void **state)
 {
     (void)state;
     is_over();
-    pt_part();
+    pt_finalize_begin();
     is_over(); /* too late to mean anything */
-    pt_parted();
+    pt_finalize_end();
     assert_null(pt_gone_by(OTHER));
     assert_int_equal(asked(), 1);
 }
@@ -378,12 +378,12 @@ static void nothing_is_doubted_at_the_own_end(void **state)
 {
     (void)state;
     struct request *r = receive(OTHER, ANY);
-    pt_part();
+    pt_finalize_begin();
     is_over();
     doubt(r);
     assert_int_equal(asked(), 0);
     assert_int_equal(pt_doubt_rank(comm, OTHER, ANY), 0);
-    pt_parted();
+    pt_finalize_end();
     drop(r);
 }
 
