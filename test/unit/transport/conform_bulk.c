@@ -301,6 +301,7 @@ bool bulk_then_leave(void)
         PARTY_CHECK(await(out) && out->rc == 0);
         while (!wires_drained()) wires_progress(64);
         peers_close();
+        free_side(out);
         exit(0);
     }
     struct side *in = new_side(1, LONG), *never = new_side(2, 10);
@@ -309,6 +310,8 @@ bool bulk_then_leave(void)
     PARTY_CHECK(await(in) && check_received(in));
     PARTY_AWAIT(never->ends);
     PARTY_CHECK(never->rc == TERN_ERR_PEER && leaves == 1 && !losses && !wrong);
+    free_side(in);
+    free_side(never);
     exit(0);
 }
 
@@ -324,7 +327,8 @@ bool bulk_severed(void)
         begin(theirs, false);
         PARTY_AWAIT(losses);
         PARTY_AWAIT(theirs->ends);
-        exit(theirs->rc == TERN_ERR_PEER ? 0 : 1);
+        PARTY_CHECK(ended_by_the_loss(theirs));
+        exit(0);
     }
     struct side *out = new_send(1, LONG), *in = new_side(2, 10);
     begin(out, true);

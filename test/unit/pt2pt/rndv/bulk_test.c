@@ -157,6 +157,7 @@ static void refusals(void **state)
 {
     struct mock_script script = bulk_script();
     (void)state;
+    uint64_t refused = 0;
     script.seed = random_open();
     for (uint32_t percent = 10; percent < 100; percent += 20) {
         script.again_percent = percent;
@@ -165,9 +166,10 @@ static void refusals(void **state)
         struct comm *c = job_open(&script);
         for (int i = 1; i < 20; i++) one_message(c, 10000 * i, i);
         assert_int_equal(mock_count.bulk, 19);
-        assert_true(mock_count.refused > 5);
+        refused += mock_count.refused;
         job_close();
     }
+    assert_true(refused > 100);
 }
 
 /* More at a time than the wire takes; and sends that the program has let go are over before the process leaves. */
