@@ -232,10 +232,11 @@ static void without_a_debugger_the_kernel_is(void **state)
 {
     (void)state;
     trace();
-    char *thread = xasprintf("Thread %d: S (sleeping), waits in ", (int)ranks[FIRST].pid);
-    assert_traced(FIRST, "first", thread);
-    free(thread);
-    assert_int_equal(count("S (sleeping)"), 2);
+    for (int rank = FIRST; rank <= FIRST + 2; rank += 2) { /* its main thread; a sanitizer may have made another */
+        char *thread = xasprintf("Thread %d: S (sleeping), waits in ", (int)ranks[rank].pid);
+        assert_traced(rank, rank == FIRST ? "first" : "third", thread);
+        free(thread);
+    }
 }
 
 /* A rank may be a script, and the program its child. */

@@ -200,6 +200,7 @@ static void the_lost_get_no_answer(void **state)
     (void)state;
     dies();
     pt_on_ask(other, 0, 0, NULL, 0);
+    assert_false(other->flags & PEER_ASKS);
     pt_finalize_begin();
     pt_finalize_end();
     assert_int_equal(answered(), 0);
@@ -299,6 +300,8 @@ static void a_receive_that_met_its_message_stays(void **state)
     struct request *r = receive(OTHER, ANY);
     pt_on_rts(other, comm->ctx, env_pack(OTHER, ANY), &rts, sizeof rts);
     assert_int_equal(mock_count.sent[AM_CTS], 1);
+    doubt(r);
+    assert_int_equal(asked(), 0);
     is_over();
     doubt(r);
     assert_false(request_is_complete(r));
