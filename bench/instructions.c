@@ -7,13 +7,20 @@
  * allreduce waits for has come before it is called, so that no turn of waiting is counted; so it is with the
  * nonblocking collectives, measured with the wait that follows. Those whose names end in _early are started before the
  * other rank has come, which it has when they are waited for: start and wait are counted, the nap in between is not.
+ *
+ * MPI_Init is counted with what the dynamic linker does in it; MPI_Test and MPI_Iprobe while nothing comes; measured_deep is
+ * the receive behind DEEP posted ones of the same source.
+ *
+ * With --start, on any number of ranks: the page faults of MPI_Init, on average, and nothing else.
  */
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { BATCH = 16, BATCHES = 8, TAG = 7, EARLY = 8, NAP_US = 30000 };
+enum { BATCH = 16, BATCHES = 8, TAG = 7, EARLY = 8, NAP_US = 30000, DEEP = 4096, DEEP_TAG = 100 };
 
 static MPI_Request request[BATCH];
 static long data;
@@ -61,6 +68,75 @@ static void receive_batches(int n)
         for (int done = 0; !done; sched_yield()) MPI_Testall(BATCH, request, &done, MPI_STATUSES_IGNORE);
     }
 }
+
+/* ---- the start, calls that find nothing, a deep queue ---- */
+
+__attribute__((noinline)) void measured_init(int *argc, char ***argv);
+__attribute__((noinline)) void measured_test(void);
+__attribute__((noinline)) void measured_iprobe(void);
+__attribute__((noinline)) void measured_deep(void);
+
+void measured_init(int *argc, char ***argv) { MPI_Init(argc, argv); }
+
+static MPI_Request deep[DEEP + 1];
+static long deep_data[DEEP + 1];
+
+void measured_test(void)
+{
+    int done;
+    for (int i = 0; i < BATCH; i++) MPI_Test(&deep[0], &done, MPI_STATUS_IGNORE);
+}
+
+void measured_iprobe(void)
+{
+    int found;
+    for (int i = 0; i < BATCH; i++) MPI_Iprobe(1, TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
+static void post(int i) { MPI_Irecv(&deep_data[i], 8, MPI_BYTE, 1, DEEP_TAG + i, MPI_COMM_WORLD, &deep[i]); }
+static void last_deep(void) { post(DEEP); }
+void measured_deep(void) { post(DEEP); }
+
+static void look_for_nothing(void)
+{
+    for (int b = 0; b < BATCHES; b++) measured_test();
+    for (int b = 0; b < BATCHES; b++) measured_iprobe();
+}
+
+static void nothing(void) {}
+
+/* Rank 1 is asleep, or about to be, until rank 0 has posted its receives and looked for nothing. */
+static void behind_many(int rank, void (*last)(void), void (*look)(void))
+{
+    if (rank) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i <= DEEP; i++) MPI_Send(&data, 8, MPI_BYTE, 0, DEEP_TAG + i, MPI_COMM_WORLD);
+        return;
+    }
+    for (int i = 0; i < DEEP; i++) post(i);
+    last();
+    look();
+    MPI_Send(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    MPI_Waitall(DEEP + 1, deep, MPI_STATUSES_IGNORE);
+}
+
+static long page_faults(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_minflt + u.ru_majflt;
+}
+
+static int start_only(long faults, int rank, int size)
+{
+    long sum;
+    MPI_Reduce(&faults, &sum, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) printf("init_faults %.1f\n", (double)sum / size);
+    MPI_Finalize();
+    return 0;
+}
+
+/* ---- collectives ---- */
 
 static double in = 1, out, many[4];
 
@@ -143,9 +219,12 @@ static void collective(int rank, void (*measured)(void), void (*start)(MPI_Reque
 int main(int argc, char **argv)
 {
     int rank, size;
-    MPI_Init(&argc, &argv);
+    long faults = page_faults();
+    measured_init(&argc, &argv);
+    faults = page_faults() - faults;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 1 && !strcmp(argv[1], "--start")) return start_only(faults, rank, size);
     if (size != 2) {
         fprintf(stderr, "instructions: needs 2 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
@@ -158,6 +237,9 @@ int main(int argc, char **argv)
     } else {
         receive_batches(1 + 2 * BATCHES);
     }
+    behind_many(rank, last_deep, nothing); /* makes room for the queue */
+    behind_many(rank, measured_deep, look_for_nothing);
+    if (rank == 0) printf("once_measured 1\n");
     MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); /* compiles the schedule */
     for (int i = 0; i < BATCH * BATCHES; i++) collective(rank, measured_allreduce, iallreduce);
     for (int i = 0; i < BATCH * BATCHES; i++) {

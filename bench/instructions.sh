@@ -6,6 +6,9 @@
 #   iallreduce, ibarrier, ialltoall   MPI_Iallreduce, MPI_Ialltoall of 8 bytes and MPI_Ibarrier on two ranks of a node,
 #                   with the MPI_Wait that finds everything there
 #   ..._early       the same, started before the other rank has come
+#   init            MPI_Init, with the dynamic linker's part
+#   test, iprobe    MPI_Test and MPI_Iprobe that find nothing, with their turn of progress
+#   deep            MPI_Irecv behind 4,096 others posted for the same source
 #   operation       the interpreter of schedules, for each operation, not counting what that does
 #
 #     bench/instructions.sh BUILD [FOLDER]
@@ -35,7 +38,8 @@ print()
 {
     callgrind_annotate --threshold=100 --auto=no "$out/$1.callgrind" >"$out/$1.txt" || return
     awk -v name="$1" '
-        FNR == NR { if ($1 ~ (name ~ /_early$/ ? "^early_measured$" : "_measured$") && !n) n = $2; next }
+        BEGIN { count = name ~ /_early$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
+        FNR == NR { if ($1 ~ count && !n) n = $2; next }
         !/^ *[0-9][0-9,]* (\( *[0-9.]*%\) )?.*:/ || /PROGRAM TOTALS/ { next }
         {
             instructions = $1
@@ -72,6 +76,7 @@ count_operations()
 
 pattern= # behind the name of the function
 by_messages="-x TERN_COLL_NODE=0"
-count_call send && count_call isend && count_call allreduce $by_messages && count_operations &&
+count_call init && count_call test && count_call iprobe && count_call deep &&
+    count_call send && count_call isend && count_call allreduce $by_messages && count_operations &&
     count_call iallreduce && count_call ibarrier && count_call ialltoall &&
     pattern='_*' && count_call iallreduce_early && count_call ibarrier_early && count_call ialltoall_early

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int clean(void **state)
 {
@@ -47,6 +48,21 @@ static void environment_comes_before_defaults(void **state)
     assert_true(var_is_set(VAR_SPIN));
     assert_false(var_is_set(VAR_CMA));
     assert_string_equal(var_text(VAR_CMA), "auto");
+}
+
+/* As with getenv: names are compared whole, and an entry without a value is none. */
+static void the_first_of_two_entries_counts(void **state)
+{
+    char *own[] = {"TERN_SPIN_MAX", "TERN_SPIN_MAXIMUM=3", "TERN_SPIN=always", "TERN_SPIN_MAX=5", "TERN_SPIN_MAX=6", NULL};
+    char **before = environ;
+    (void)state;
+    environ = own;
+    int rc = var_open();
+    environ = before;
+    assert_int_equal(rc, 0);
+    assert_int_equal(var_int(VAR_SPIN_MAX), 5);
+    assert_string_equal(var_text(VAR_SPIN), "always");
+    assert_false(var_is_set(VAR_CMA));
 }
 
 static void var_open_reads_once(void **state)
@@ -107,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(defaults_parse, clean, clean),
         cmocka_unit_test_setup_teardown(environment_comes_before_defaults, clean, clean),
+        cmocka_unit_test_setup_teardown(the_first_of_two_entries_counts, clean, clean),
         cmocka_unit_test_setup_teardown(var_open_reads_once, clean, clean),
         cmocka_unit_test_setup_teardown(sizes_have_suffixes, clean, clean),
         cmocka_unit_test_setup_teardown(nonsense_is_refused_in_words, clean, clean),
