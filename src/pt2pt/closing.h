@@ -18,7 +18,7 @@
  *
  * An idle side has nothing under way, and has begun nothing since: so whoever says CLOSE cuts nothing off. If the idle side
  * has come to need the peer meanwhile, its waiting sends go out by a new connection, once the old one is closed. A new
- * connection that the other side makes first waits for that too (shm/senders.c, tcp/guest.c). Messages that came by the old
+ * connection that the other side makes first waits for that too (shm/senders.c, tcp/incoming.c). Messages that came by the old
  * one and that nobody has received yet stay: they keep the struct peer that they came from.
  *
  * A peer that is lost is closed without a word.

@@ -56,6 +56,6 @@ bool two_apart(void)
         pt_progress_once(NULL);
         sched_yield();
     }
-    PARTY_CHECK(jobs_others() == 0 && peer_count == party->job_size[party_job] && peer_guest_quotas == 0);
+    PARTY_CHECK(jobs_others() == 0 && peer_count == party->job_size[party_job] && peer_other_quotas == 0);
     return true;
 }
