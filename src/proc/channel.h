@@ -10,7 +10,7 @@
 #define TERN_PROC_CHANNEL_H
 
 #include "proc/ask.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 /* Notes where the launcher is. Nothing is opened. */
 void channel_open(struct job_head *, uint32_t rank);

@@ -1,7 +1,7 @@
 /* fuzz_job.c - see fuzz_job.h. */
 #include "fuzz_job.h"
 #include "fuzz.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 #include <stdio.h>
 #include <stdlib.h>

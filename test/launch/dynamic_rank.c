@@ -27,7 +27,7 @@
 #include "base/var.h"
 #include "proc/ask.h"
 #include "proc/dynamic.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * job.h - the job block: what the launcher tells the ranks of one node, and where
+ * job_block.h - the job block: what the launcher tells the ranks of one node, and where
  * they leave their cards (wire-up addresses) for each other.
  *
  * It is one memfd made by mpiexec and inherited by every rank (descriptor number
@@ -64,8 +64,8 @@
  * The page-rounded block is sparse: a card slot that nobody wrote costs
  * nothing but address space.
  */
-#ifndef TERN_PROC_JOB_H
-#define TERN_PROC_JOB_H
+#ifndef TERN_PROC_JOB_BLOCK_H
+#define TERN_PROC_JOB_BLOCK_H
 
 #include "base/compiler.h"
 #include <stdatomic.h>
