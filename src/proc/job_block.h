@@ -102,19 +102,19 @@ struct job_head {
     _Atomic uint64_t host;
     _Atomic uint32_t apart;
     _Atomic uint32_t deaths; /* how many ranks `died` has; written by the launcher */
-    /* The socket by which ranks ask the launcher (ask.h): enum job_door, a futex word; the launcher writes `door`, then
-     * the state (release). */
-    _Atomic uint32_t door_state;
+    /* The socket by which ranks ask the launcher (ask.h): enum job_socket, a futex word; the launcher writes `socket_id`,
+     * then the state (release). */
+    _Atomic uint32_t socket_state;
     /* Counts what the launcher has told processes of this node of jobs that they watch (ASK_WATCH). A futex word. */
     _Atomic uint32_t events;
-    uint64_t door; /* in the socket's name (ask_address) */
+    uint64_t socket_id; /* in the socket's name (ask_address) */
     char parent[64]; /* the job that spawned this one, "" = none */
     uint64_t boot; /* memfile_boot of the node */
 };
 static_assert(sizeof(struct job_head) == 296, "job block layout");
 
 /* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
-enum job_door { JOB_DOOR_COMING, JOB_DOOR_OPEN, JOB_DOOR_CLOSED };
+enum job_socket { JOB_SOCKET_COMING, JOB_SOCKET_OPEN, JOB_SOCKET_CLOSED };
 
 /* How the launcher wakes a rank. */
 struct job_bell {
