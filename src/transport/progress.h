@@ -1,7 +1,8 @@
 /*
- * progress.h - what the progress of this process drives besides the wires: sources, and retries.
+ * progress.h - what the progress of this process drives besides the transports: sources, and retries.
  *
- * A source is something that messages or times come from. It is looked at as often as a wire whose look is a system call,
+ * A source is something that messages or times come from. It is looked at as often as a transport whose look is a system
+ * call,
  * and its descriptor and its time wake the threads that sleep in the wait. Where none is open there are no descriptors,
  * and progress does not look at this file.
  *
@@ -9,9 +10,9 @@
  *
  *     progress    what has come is taken; the timer is set if a source is due sooner than it says
  *     idle        before a sleep: the timer is set to the first time at which a source is due
- *     sleep       in poll: doorbell's socket, wires, sources, timer
+ *     sleep       in poll: doorbell's socket, transports, sources, timer
  *
- * A retry is something that waits for room in a wire. It is tried at the end of every turn of progress, behind the wires
+ * A retry is something that waits for room in a transport. It is tried at the end of every turn of progress, behind the transports
  * that may have made room. Meanwhile a sleeper is also woken by room (tp_ops.idle), and the process does not take its
  * leave (tp_ops.drained). Where none waits, progress looks at one pointer.
  *
