@@ -281,6 +281,29 @@ static void what_came_before_the_end_is_received(void **state)
     over_all(early, pair);
 }
 
+/* Job 1 sends in a communicator that job 0 has freed: nobody receives that, and the peers are closed all the same. */
+static bool sends_to_nobody(void)
+{
+    MPI_Comm inter;
+    PARTY_CHECK(two_open() && two_connect(1, &inter) && exchange(inter, 100));
+    if (!party_job) MPI_Comm_free(&inter);
+    turns(500);
+    party_meet();
+    for (int i = 0; i < 10 && party_job; i++) PARTY_CHECK(!MPI_Send(&i, 1, MPI_INT, 0, 0, inter));
+    if (party_job) MPI_Comm_free(&inter);
+    uint64_t end = clock_ns() + 20000000000u;
+    while (peer_count > 1 && clock_ns() < end) turns(1);
+    PARTY_CHECK(peer_count == 1 && sums(MPI_COMM_WORLD));
+    two_close();
+    return true;
+}
+
+static void a_message_to_nobody_holds_no_connection(void **state)
+{
+    (void)state;
+    over_all(sends_to_nobody, pair);
+}
+
 /* ---- what cannot be ---- */
 
 static uint64_t word; /* as in closing.h */
@@ -419,6 +442,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_idle_side_resumes),
         cmocka_unit_test(sends_wait_for_the_new_connection),
         cmocka_unit_test(what_came_before_the_end_is_received),
+        cmocka_unit_test(a_message_to_nobody_holds_no_connection),
         cmocka_unit_test(a_word_that_cannot_be_is_the_end_of_its_sender),
         cmocka_unit_test(the_death_of_the_other_side_closes),
         cmocka_unit_test_prestate(cycles_leave_nothing, given),
