@@ -1,9 +1,9 @@
 /*
  * disconnect.c - see disconnect.h.
  *
- * A peer is closed when neither side needs it. A process that waits for that relies on all others, so they agree first: one
- * is against it while it has another communicator with processes of those jobs, or refers to this one, by a persistent
- * request for instance.
+ * A peer is closed when neither side needs it. A process that waits for that relies on all others, so they agree first:
+ * one is against it while it has another communicator with processes of those jobs, or refers to this one, by a
+ * persistent request for instance.
  */
 #include "comm/disconnect.h"
 #include "base/err.h"

@@ -16,9 +16,9 @@ struct disconnecting {
 };
 
 /*
- * Collective, in place of a barrier, when nothing is under way on the communicator: will its peers of other jobs be closed
- * once it is let go? `goes`: this process lets it go. 0, or the code of the collective operation, with words; then nothing is
- * to be waited for.
+ * Collective, in place of a barrier, when nothing is under way on the communicator: will its peers of other jobs be
+ * closed once it is let go? `goes`: this process lets it go. 0, or the code of the collective operation, with words;
+ * then nothing is to be waited for.
  */
 int comm_disconnect_agree(struct comm *, bool goes, struct disconnecting *);
 

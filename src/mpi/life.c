@@ -7,7 +7,7 @@
 #include "mpi/report.h"
 #include "obj/errcode.h"
 #include "obj/hints.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 #include "proc/pset.h"
 #include "pt2pt/api.h"

@@ -1,10 +1,10 @@
 /*
- * block.h - the job block (src/proc/job.h) on the launcher's side: made before the first rank starts, inherited by all.
+ * block.h - the job block (src/proc/job_block.h) on the launcher's side: made before the first rank starts, inherited by all.
  */
 #ifndef TERN_MPIEXEC_BLOCK_H
 #define TERN_MPIEXEC_BLOCK_H
 
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 struct block {
     char id[40]; /* the value of JOB_ENV_ID, by which ranks that have lost the descriptor find the block again */

@@ -1,6 +1,6 @@
 /*
  * cards.h - gets the cards (wire-up addresses) that ranks of this node want from the nodes of their owners, and gives
- * them ours. The ranks' part of it is drawn in src/proc/job.h.
+ * them ours. The ranks' part of it is drawn in src/proc/job_block.h.
  *
  * Threads: the main one only.
  */

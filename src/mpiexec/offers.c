@@ -92,9 +92,9 @@ static struct offer *add(int fd)
     return o;
 }
 
-void offers_make(const struct asker *a, uint64_t door, uint32_t rank, uint32_t fd, uint64_t key)
+void offers_make(const struct asker *a, uint64_t socket_id, uint32_t rank, uint32_t fd, uint64_t key)
 {
-    uint8_t room[sizeof door + ASK_TICKET];
+    uint8_t room[sizeof socket_id + ASK_TICKET];
     struct ask_out out = {.bytes = room, .room = sizeof room};
     int file = self.count < OFFERS_MAX ? open_file(rank, fd, key) : (errno = EMFILE, -1);
     struct offer *o = file >= 0 ? add(file) : NULL;
@@ -103,7 +103,7 @@ void offers_make(const struct asker *a, uint64_t door, uint32_t rank, uint32_t f
         if (file >= 0) close(file);
         return;
     }
-    ask_put64(&out, door);
+    ask_put64(&out, socket_id);
     ask_put(&out, o->ticket, sizeof o->ticket);
     asks_answer(a, 0, out.bytes, out.n);
 }

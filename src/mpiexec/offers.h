@@ -20,7 +20,7 @@ void offers_open(struct job *);
 
 /* Answers with a ticket for the file of memory that the rank, one of this node, has open as `fd`; refused in words if that
  * is not the file with this key (memfile_key), or cannot be had. */
-void offers_make(const struct asker *, uint64_t door, uint32_t rank, uint32_t fd, uint64_t key);
+void offers_make(const struct asker *, uint64_t socket_id, uint32_t rank, uint32_t fd, uint64_t key);
 
 /* The descriptor for a ticket, the caller's to close; -1: there is none. */
 int offers_take(const void *ticket, size_t n);

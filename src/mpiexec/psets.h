@@ -9,7 +9,7 @@
 
 #include <pmix_server.h>
 
-/* The names by program as the job block has them (proc/job.h), to be freed; NULL and no bytes when no program has one. */
+/* The names by program as the job block has them (proc/job_block.h), to be freed; NULL and no bytes when no program has one. */
 char *psets_names(const struct spec *, size_t *bytes);
 
 /* From now on questions can be answered. */

@@ -1,7 +1,7 @@
 /* registry.c - see registry.h. Lists: there are few of each kind. */
 #include "mpiexec/registry.h"
 #include "base/err.h"
-#include "mpiexec/desk.h"
+#include "mpiexec/answer.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/xalloc.h"
 
@@ -473,7 +473,7 @@ static void card(const struct asker *a, struct ask_in *in)
     else if (j->line)
         asks_forward(a, (struct way){.line = j->line}, ASK_FETCH, o.bytes, o.n);
     else
-        desk_fetch(a, rank);
+        answer_fetch(a, rank);
 }
 
 static void file(const struct asker *a, const void *question, size_t n)
@@ -487,7 +487,7 @@ static void file(const struct asker *a, const void *question, size_t n)
     else if (j->line)
         asks_forward(a, (struct way){.line = j->line}, ASK_OFFER, question, ASK_OFFER_BYTES);
     else
-        desk_offer(a, question, ASK_OFFER_BYTES);
+        answer_offer(a, question, ASK_OFFER_BYTES);
 }
 
 void registry_take(const struct asker *a, enum ask_type type, const void *bytes, size_t n)

@@ -2,7 +2,7 @@
 #include "mpiexec/serve.h"
 #include "mpiexec/cards.h"
 #include "mpiexec/cpus.h"
-#include "mpiexec/desk.h"
+#include "mpiexec/answer.h"
 #include "mpiexec/directory.h"
 #include "mpiexec/environ.h"
 #include "mpiexec/fence.h"
@@ -207,7 +207,7 @@ int serve_prepare(struct job *j)
     int rc = output_open(j);
     if (!rc) rc = input_open(j);
     if (!rc && launch_nlocal(j) && !(rc = place_node(j))) rc = make_block(j);
-    desk_open(j);
+    answer_open(j);
     if (!rc) rc = open_exchange(j);
     if (rc || !launch_nlocal(j)) return rc;
     serve_step("block, files, placement");
@@ -236,7 +236,7 @@ int serve_start(struct job *j)
     for (int i = 0; i < launch_nlocal(j) && !rc; i++) rc = start_one(j, launch_local(j, i));
     if (rc) return rc;
     serve_step("start of the ranks");
-    desk_start();
+    answer_start();
     output_start(j);
     input_start(j);
     return 0;

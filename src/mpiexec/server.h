@@ -9,7 +9,7 @@
 #define TERN_MPIEXEC_SERVER_H
 
 #include "mpiexec/launch.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 /* Starts the server with its files below `dir`. False: it cannot be had, server_why says why. */
 bool server_open(const struct job *, const char *dir);

@@ -2,7 +2,7 @@
 #include "obj/info_env.h"
 #include "base/err.h"
 #include "obj/hints.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 #include <pthread.h>
 #include <stdio.h>

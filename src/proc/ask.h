@@ -2,7 +2,7 @@
  * ask.h - questions of a process to its launcher and their answers: what both sides must know of them.
  *
  *     rank --- hello: the job's secret ---> mpiexec or daemon of its node      a Unix stream socket, whose abstract
- *          --- question ------------------>                                     name the job block has (job_head.door)
+ *          --- question ------------------>                                     name the job block has (job_head.socket_id)
  *          <-- answer ---------------------
  *
  * The connection is made when a process has something to ask, so a job that asks nothing pays nothing. A daemon passes
@@ -53,7 +53,7 @@ enum ask_type {
     ASK_WATCH,    /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): those that have ended after
                      the first `seen`; the answer waits until there is something to tell */
     ASK_FILE,     /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open
-                     -> door (2), ticket[16]: ASK_TAKE at that door */
+                     -> socket_id (2), ticket[16]: ASK_TAKE at that socket */
     ASK_TAKE,     /* ticket[16]: the first message of a process -> nothing, with a descriptor (SCM_RIGHTS) */
     ASK_OF_RANKS, /* those below are between launchers only */
     ASK_FETCH,    /* rank: the card of this rank of the asked one's job -> the card's bytes */
@@ -83,10 +83,10 @@ static inline struct ask_head ask_swap(struct ask_head h)
 }
 
 /* The address of the launcher's socket. A name that begins with a zero byte is no file. */
-static inline socklen_t ask_address(struct sockaddr_un *a, uint64_t door)
+static inline socklen_t ask_address(struct sockaddr_un *a, uint64_t socket_id)
 {
     *a = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "tern-ask-%016llx", (unsigned long long)door);
+    int n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, "tern-ask-%016llx", (unsigned long long)socket_id);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 

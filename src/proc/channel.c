@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define IDLE_MAX 4          /* connections that are kept */
-#define DOOR_NS 1000000000u /* the launcher wakes who waits for its socket; a look now and then costs nothing */
+#define SOCKET_NS 1000000000u /* the launcher wakes who waits for its socket; a look now and then costs nothing */
 
 static struct {
     struct job_head *job;
@@ -97,17 +97,17 @@ static int send_frame(int fd, enum ask_type type, uint32_t id, const void *bytes
 
 /* The launcher opens its socket when it has started the ranks of the node, which may be after this one has begun.
  * TERN_AGAIN: not before `deadline`. */
-static int await_door(uint64_t *door, uint64_t deadline)
+static int await_socket(uint64_t *socket_id, uint64_t deadline)
 {
     uint32_t state;
     /* acquire: pairs with the launcher's release, after which the name is read */
-    while ((state = atomic_load_explicit(&self.job->door_state, memory_order_acquire)) == JOB_DOOR_COMING) {
+    while ((state = atomic_load_explicit(&self.job->socket_state, memory_order_acquire)) == JOB_SOCKET_COMING) {
         uint64_t now = clock_ns(), left = deadline > now ? deadline - now : 0;
         if (!left) return TERN_AGAIN;
-        futex_sleep(&self.job->door_state, state, left < DOOR_NS ? left : DOOR_NS);
+        futex_sleep(&self.job->socket_state, state, left < SOCKET_NS ? left : SOCKET_NS);
     }
-    *door = self.job->door;
-    if (state == JOB_DOOR_OPEN) return 0;
+    *socket_id = self.job->socket_id;
+    if (state == JOB_SOCKET_OPEN) return 0;
     return err_set(TERN_ERR_UNSUPPORTED, "the launcher takes no questions: it could not open a socket for them");
 }
 
@@ -129,12 +129,12 @@ static int greet(int fd)
 }
 
 /* To a launcher of the own user. */
-static int connect_to(uint64_t door, int *fd_p)
+static int connect_to(uint64_t socket_id, int *fd_p)
 {
     struct sockaddr_un a;
     int rc = 0, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return err_sys("cannot make a socket for questions to the launcher");
-    if (connect(fd, (struct sockaddr *)&a, ask_address(&a, door)))
+    if (connect(fd, (struct sockaddr *)&a, ask_address(&a, socket_id)))
         rc =
             err_sys("cannot reach the launcher by its socket (has it ended, or is this process in a network name space "
                     "of its own?)");
@@ -149,9 +149,9 @@ static int connect_to(uint64_t door, int *fd_p)
 static int open_connection(int *fd_p, uint64_t deadline)
 {
     int fd;
-    uint64_t door;
-    int rc = await_door(&door, deadline);
-    if (!rc) rc = connect_to(door, &fd);
+    uint64_t socket_id;
+    int rc = await_socket(&socket_id, deadline);
+    if (!rc) rc = connect_to(socket_id, &fd);
     if (rc) return rc;
     rc = greet(fd);
     if (rc)
@@ -252,10 +252,10 @@ static int recv_descriptor(int fd)
     return own;
 }
 
-int channel_take(uint64_t door, const uint8_t ticket[ASK_TICKET], int wait_ms, int *own)
+int channel_take(uint64_t socket_id, const uint8_t ticket[ASK_TICKET], int wait_ms, int *own)
 {
     int fd;
-    int rc = connect_to(door, &fd);
+    int rc = connect_to(socket_id, &fd);
     if (rc) return rc;
     rc = send_frame(fd, ASK_TAKE, 0, ticket, ASK_TICKET);
     if (!rc) rc = await(fd, clock_ns() + (uint64_t)wait_ms * 1000000);

@@ -10,7 +10,7 @@
 #define TERN_PROC_CHANNEL_H
 
 #include "proc/ask.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 /* Notes where the launcher is. Nothing is opened. */
 void channel_open(struct job_head *, uint32_t rank);
@@ -27,7 +27,7 @@ int channel_ask(enum ask_type, const struct ask_out *question, int wait_ms, stru
 
 /* Takes the descriptor that a launcher keeps for this ticket (ASK_FILE): of the own job, or of another one on this node.
  * `*own` is closed by exec. 0, or a code with words. */
-int channel_take(uint64_t door, const uint8_t ticket[ASK_TICKET], int wait_ms, int *own);
+int channel_take(uint64_t socket_id, const uint8_t ticket[ASK_TICKET], int wait_ms, int *own);
 
 /*
  * A question whose answer may come when no thread waits: by a connection of its own, which all such questions share,

@@ -2,8 +2,13 @@
  * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs, and
  * their cards. A launcher does these for all jobs that it runs: the one it was started for, and those spawned from it.
  *
- * A function returns 0 or a code with words; TERN_ERR_UNSUPPORTED where the launcher of this process has no such
- * service.
+ * A function returns 0 or a code with words. Besides those that it names, each may return
+ *
+ *     TERN_ERR_UNSUPPORTED  the launcher of this process has no such service, or there is no launcher
+ *     TERN_ERR_ARG          a text is empty or too long
+ *     TERN_ERR_PEER         the launcher has ended, or has closed the connection
+ *     TERN_ERR_SYSTEM       the launcher cannot be reached, does not answer in time, or answers what cannot be
+ *     TERN_ERR_NOMEM        memory is out, here or at the launcher
  *
  * Threads: any, after proc_open. A call that waits makes no progress in communication.
  */
@@ -65,48 +70,58 @@ struct proc_dynamic {
     int (*spawn)(const struct proc_app *, int napps, char job[PROC_NAME_MAX], uint32_t *size);
 };
 
-/* Publishes `value` under `name` until the job ends. TERN_ERR_DUPLICATE: the name is taken. */
+/* Publishes `value` under `name` until the job ends. TERN_ERR_DUPLICATE: the name is taken. TERN_ERR_NOMEM: the launcher
+ * has as many names as it takes. */
 int proc_publish(const char *name, const char *value);
 
-/* By a process of the job that published it (PMIx: by the process); TERN_ERR_NOT_FOUND: nobody did. */
+/* By a process of the job that published it (PMIx: by the process). TERN_ERR_NOT_FOUND: nobody did. TERN_ERR_ARG: another
+ * job did. */
 int proc_unpublish(const char *name);
 
 /* What the name stands for, into value (cap bytes). Waits for it at most wait_ms: 0 = not at all, -1 = without end.
- * TERN_ERR_NOT_FOUND: nobody has published it by then. */
+ * TERN_ERR_NOT_FOUND: nobody has published it by then. TERN_ERR_TRUNCATE: it has more than `cap` bytes. */
 int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
 
 /* Connects this process to another job of this launcher, by its name (proc_info.job). The key is the same for the
- * processes of both jobs from the first connect of any of them until the last disconnect; the next one is another. */
+ * processes of both jobs from the first connect of any of them until the last disconnect; the next one is another.
+ * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. */
 int proc_connect(const char *job, struct proc_job *);
 
 /* The launcher forgets that this process is connected; so it does when the process or the other job ends. The caller
  * wipes the key. TERN_ERR_NOT_FOUND: it is not connected, or that job has ended. */
 int proc_disconnect(const char *job);
 
-/* The card of a rank of another job, as proc_card_get: waits until it is there. Returns its length or a code. */
+/* The card of a rank of another job, as proc_card_get: waits until it is there. Returns its length or a code:
+ * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. TERN_ERR_RANK: the job has no such rank. TERN_ERR_PEER:
+ * the process has ended without a card. TERN_ERR_INTERN: the card has more than `cap` bytes. */
 int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
 
 /* A descriptor of the file of memory that a process of this node, of the own job ("") or another, has open as `fd`. The
  * launcher of that process hands it out by a socket, to its own user only; this process needs no right to look at the
  * other one, and no /proc. `key` is that of the file (memfile_key): nothing else is handed out. TERN_ERR_PEER: the process
- * has ended, or has no such file. */
+ * has ended, or has no such file. TERN_ERR_NOT_FOUND, TERN_ERR_RANK: there is no such job, or no such rank in it.
+ * TERN_ERR_INTERN: it is on another node. TERN_ERR_SYSTEM also if this process can open no more files. */
 int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own);
 bool proc_opens_files(void); /* the launcher has this service */
 
 /* Has the launcher tell of the ends of a job's processes, also of those before. TERN_ERR_NOT_FOUND comes as an event:
- * the job has ended, and is forgotten. Watching twice is an error. */
+ * the job has ended, and is forgotten. TERN_ERR_ARG also if it is watched already. */
 int proc_watch(const char *job);
+
+/* No more events of that job come. TERN_ERR_NOT_FOUND: it is not watched. */
 int proc_unwatch(const char *job);
 
-/* Takes the next event: 1, 0 = there is none now, or a code. Never waits. */
+/* Takes the next event: 1, 0 = there is none now, or a code (TERN_ERR_PEER: the launcher has ended, and no more come;
+ * TERN_ERR_SYSTEM, TERN_ERR_NOMEM). Never waits. */
 int proc_event(struct proc_event *);
 
-/* What to wait for, from the first proc_watch on; one word and one descriptor for all jobs. */
+/* What to wait for, from the first proc_watch on; one word and one descriptor for all jobs. Without this service, none. */
 void proc_event_signal(struct proc_signal *);
 
 /* Has the launcher start the programs together as a new job, and returns when its processes have been started, or none
  * could be: nothing is left then. The name of the new job connects to it (proc_connect); its processes know ours as
- * proc_info.parent. TERN_ERR_SPAWN: the launcher could not start it, and the words say why. */
+ * proc_info.parent. TERN_ERR_ARG: no program, none of its processes, or too much to tell. TERN_ERR_SPAWN: the launcher could
+ * not start it, and the words say why. */
 int proc_spawn(const struct proc_app *, int napps, char job[PROC_NAME_MAX], uint32_t *size);
 
 #endif

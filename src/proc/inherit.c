@@ -1,7 +1,7 @@
 /* inherit.c - see inherit.h. */
 #include "proc/inherit.h"
 #include "base/memfile.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 #include <errno.h>
 #include <fcntl.h>

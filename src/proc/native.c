@@ -1,11 +1,11 @@
-/* native.c - bootstrap through the job block inherited from Tern's mpiexec (job.h). */
+/* native.c - bootstrap through the job block inherited from Tern's mpiexec (job_block.h). */
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/memfile.h"
 #include "base/sleep.h"
 #include "proc/channel.h"
 #include "proc/inherit.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/native_dynamic.h"
 #include "proc/proc.h"
 

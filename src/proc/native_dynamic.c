@@ -133,9 +133,9 @@ static int open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, 
     if (rc == TERN_AGAIN) return err_set(TERN_ERR_SYSTEM, "the launcher does not answer within %d s", FILE_WAIT_MS / 1000);
     if (rc) return rc;
     struct ask_in in = ask_of(a.bytes, a.n);
-    uint64_t door = ask_get64(&in);
+    uint64_t socket_id = ask_get64(&in);
     const void *ticket = ask_get(&in, ASK_TICKET);
-    rc = ask_done(&in) ? channel_take(door, ticket, FILE_WAIT_MS, own) : wrong_answer();
+    rc = ask_done(&in) ? channel_take(socket_id, ticket, FILE_WAIT_MS, own) : wrong_answer();
     free(a.bytes);
     if (!rc && memfile_key(memfile_id_of(*own)) != key) {
         close(*own);

@@ -1,8 +1,8 @@
 /*
  * closing.c - see closing.h.
  *
- * lane.closing lists the peers at which progress looks again in each turn. One that waits for the other side is in no list:
- * its answer, its loss, or something that is to be sent to it brings it back (closing_look).
+ * lane.closing lists the peers at which progress looks again in each turn. One that waits for the other side is in no
+ * list: its answer, its loss, or something that is to be sent to it brings it back (closing_look).
  */
 #include "pt2pt/closing.h"
 #include "base/err.h"
@@ -87,11 +87,16 @@ static bool say(struct peer *p, enum closing_word word)
 static bool is_possible(const struct peer *from, uint64_t word)
 {
     switch (word) {
-    case CLOSING_IDLE: return !(from->flags & PEER_IDLE_THERE);
-    case CLOSING_RESUME: return from->flags & PEER_IDLE_THERE;
-    case CLOSING_RESUMED: return from->flags & PEER_RESUMING;
-    case CLOSING_CLOSE: return from->flags & (PEER_IDLE | PEER_CLOSING);
-    default: return false;
+    case CLOSING_IDLE:
+        return !(from->flags & PEER_IDLE_THERE);
+    case CLOSING_RESUME:
+        return from->flags & PEER_IDLE_THERE;
+    case CLOSING_RESUMED:
+        return from->flags & PEER_RESUMING;
+    case CLOSING_CLOSE:
+        return from->flags & (PEER_IDLE | PEER_CLOSING);
+    default:
+        return false;
     }
 }
 
@@ -155,7 +160,8 @@ bool closing_forget(struct peer *p)
 
 static void free_closed(bool all)
 {
-    list_each(a, next, &lane0.closed) {
+    list_each(a, next, &lane0.closed)
+    {
         struct peer *p = container_of(a, struct peer, in_closing);
         if (p->stored && !all) continue;
         list_remove(a);

@@ -2,9 +2,9 @@
  * closing.h - peers of other jobs are closed (peer_close) when no communicator needs them any more, and what they had
  * comes back on both sides.
  *
- * A peer is needed while a communicator here has its process as a member. The last one may be freed here long before the
- * other side frees it, a new one may be made at any time, and messages may be under way. So each side says what it knows, by
- * messages that are in order with all others, and the connection is closed only while neither side needs it:
+ * A peer is needed while a communicator here has its process as a member. The last one may be freed here long before
+ * the other side frees it, a new one may be made at any time, and messages may be under way. So each side says what it
+ * knows, by messages that are in order with all others, and the connection is closed only while neither side needs it:
  *
  *     IDLE       I need you no more. From here on I send nothing but RESUME: what is to be sent to you waits.
  *     RESUME     I need you again, and wait for RESUMED or CLOSE.
@@ -14,12 +14,12 @@
  *     this side                        the other side
  *     needed --IDLE--> idle  . . . . . needed                  everything waits until the other side is idle as well,
  *     idle --RESUME--> . . . --RESUMED-> needed                or this side needs it again
- *     idle             <--CLOSE-- closing                      both close: the transports say the last word (tp_ops.peer_close)
+ *     idle             <--CLOSE-- closing                      both close, by tp_ops.peer_close
  *
- * An idle side has nothing under way, and has begun nothing since: so whoever says CLOSE cuts nothing off. If the idle side
- * has come to need the peer meanwhile, its waiting sends go out by a new connection, once the old one is closed. A new
- * connection that the other side makes first waits for that too (shm/senders.c, tcp/guest.c). Messages that came by the old
- * one and that nobody has received yet stay: they keep the struct peer that they came from.
+ * An idle side has nothing under way, and has begun nothing since: so whoever says CLOSE cuts nothing off. If the idle
+ * side has come to need the peer meanwhile, its waiting sends go out by a new connection, once the old one is closed. A
+ * new connection that the other side makes first waits for that too (shm/senders.c, tcp/incoming.c). Messages that came
+ * by the old one and that nobody has received yet stay: they keep the struct peer that they came from.
  *
  * A peer that is lost is closed without a word.
  *
@@ -40,7 +40,8 @@ void closing_close(struct lane *);
 /* A communicator with members of other jobs has gone: are they still needed? */
 void closing_comm_gone(const struct comm *) TERN_COLD;
 
-/* Something has happened to a peer that is idle, or not needed: progress looks at it. Peers of the own job are left out. */
+/* Something has happened to a peer that is idle, or not needed: progress looks at it. Peers of the own job are left
+ * out. */
 void closing_look(struct peer *) TERN_COLD;
 
 /* Does anything that is to be sent wait for the answer of a peer that is idle, or for a new connection? */

@@ -30,7 +30,7 @@ void pt_credit_open(struct lane *l)
 
 /* What quotas may grow by. Peers of other jobs come with quotas that nobody has kept room for: then it may be negative
  * for a while, and quotas become smaller. */
-static int64_t spare(void) { return lane0.spare - peer_guest_quotas; }
+static int64_t spare(void) { return lane0.spare - peer_other_quotas; }
 
 void pt_credit_forget(const struct peer *p) { lane0.spare += p->quota - peer_first_quota(); }
 

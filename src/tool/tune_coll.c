@@ -13,7 +13,7 @@
 
 #include "base/var.h"
 #include "coll/places.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 #include "transport/find.h"
 #include <stdlib.h>

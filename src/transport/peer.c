@@ -30,7 +30,7 @@ struct peer **peer_table;
 struct peer **_Atomic peer_short_table;
 static struct peer **nobody; /* a table like peer_table, without peers */
 uint32_t peer_count;
-int64_t peer_guest_quotas;
+int64_t peer_other_quotas;
 bool (*peer_forgotten)(struct peer *);
 uint64_t peer_settings;
 
@@ -76,7 +76,7 @@ int peers_open(void)
     int rc = wires_open();
     if (rc) return rc;
     peer_count = proc_self()->size;
-    peer_guest_quotas = 0;
+    peer_other_quotas = 0;
     peer_table = make_table();
     if (!peer_table) return TERN_ERR_NOMEM;
     peer_short_open(true);
@@ -88,7 +88,7 @@ static void take_out(struct peer *p)
 {
     peer_table[p->index] = NULL;
     if (p->ep.ops) wires_ep_close(&p->ep);
-    if (!jobs_is_own(p->index)) peer_guest_quotas -= peer_first_quota();
+    if (!jobs_is_own(p->index)) peer_other_quotas -= peer_first_quota();
 }
 
 void peer_free(struct peer *p)
@@ -156,7 +156,7 @@ struct peer *peer_of_sender(uint32_t index)
     if (jobs_is_own(index)) return make_peer(index);
     struct job_entry *job = jobs_of_index(index); /* the reference is the peer's */
     struct peer *p = job ? make_peer(index) : no_peer(index);
-    if (p) peer_guest_quotas += p->quota;
+    if (p) peer_other_quotas += p->quota;
     else if (job) job_unref(job);
     return p;
 }

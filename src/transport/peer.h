@@ -72,7 +72,7 @@ static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches 
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
 extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
-extern TERN_HIDDEN int64_t peer_guest_quotas; /* first quotas of the peers of other jobs, in all */
+extern TERN_HIDDEN int64_t peer_other_quotas; /* first quotas of the peers of other jobs, in all */
 
 /* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
  * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */

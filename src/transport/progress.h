@@ -1,19 +1,19 @@
 /*
- * progress.h - what the progress of this process drives besides the wires: sources, and retries.
+ * progress.h - what the progress of this process drives besides the transports: sources, and retries.
  *
- * A source is something that messages or times come from. It is looked at as often as a wire whose look is a system call,
- * and its descriptor and its time wake the threads that sleep in the wait. Where none is open there are no descriptors,
- * and progress does not look at this file.
+ * A source is something that messages or times come from. It is looked at as often as a transport whose look is a system
+ * call, and its descriptor and its time wake the threads that sleep in the wait. Where none is open there are no
+ * descriptors, and progress does not look at this file.
  *
  * All sources share one timer, which sleepers poll together with the sources' descriptors:
  *
  *     progress    what has come is taken; the timer is set if a source is due sooner than it says
  *     idle        before a sleep: the timer is set to the first time at which a source is due
- *     sleep       in poll: doorbell's socket, wires, sources, timer
+ *     sleep       in poll: doorbell's socket, transports, sources, timer
  *
- * A retry is something that waits for room in a wire. It is tried at the end of every turn of progress, behind the wires
- * that may have made room. Meanwhile a sleeper is also woken by room (tp_ops.idle), and the process does not take its
- * leave (tp_ops.drained). Where none waits, progress looks at one pointer.
+ * A retry is something that waits for room in a transport. It is tried at the end of every turn of progress, behind the
+ * transports that may have made room. Meanwhile a sleeper is also woken by room (tp_ops.idle), and the process does not
+ * take its leave (tp_ops.drained). Where none waits, progress looks at one pointer.
  *
  * Threads: under the lane's lock, but for progress_fds.
  */

@@ -142,7 +142,7 @@ void remote_dereg(struct remote_mem *m)
     emulate_deregistered(m->id);
 }
 
-/* Adds the part of one wire behind n bytes; how many there are then, or a code. */
+/* Adds the part of one transport behind n bytes; how many there are then, or a code. */
 static int pack_part(const struct wire *w, const void *state, uint8_t *buf, size_t n, size_t cap)
 {
     size_t name = strlen(w->ops->name);
@@ -187,7 +187,7 @@ static int unpack(struct peer *p, const void *packed, size_t n, struct remote_ke
                           jobs_long_words(p->index), n);
 }
 
-/* What the wire to the peer makes of its part of the key. */
+/* What the transport to the peer makes of its part of the key. */
 static int open_by_wire(struct remote_key *k, const uint8_t *parts, size_t n)
 {
     size_t len;
@@ -254,7 +254,7 @@ static inline int check(const struct remote_key *k, uint64_t offset, uint64_t n,
     return 0;
 }
 
-/* Has the wire ceased to reach the memory? Then operations go by messages from now on. */
+/* Has the transport ceased to reach the memory? Then operations go by messages from now on. */
 static bool withdrawn(bool *flag, int rc)
 {
     *flag = rc != TERN_ERR_UNSUPPORTED;
@@ -319,7 +319,7 @@ int remote_amo(struct remote_key *k, uint64_t offset, const struct remote_amo *a
     return emulate_amo(k, offset, a, result, op);
 }
 
-/* What went by messages first; then the wire's own, as the answer comes (emulate/) or at once. */
+/* What went by messages first; then the transport's own, as the answer comes (emulate/) or at once. */
 int remote_flush(struct peer *p, struct tp_op *op)
 {
     /* seq_cst: stores to mapped memory are there before anything that this process does next, loads included */

@@ -9,8 +9,8 @@
  *
  * One set of calls for all ways. Which way an operation goes is decided when the key is opened:
  *   mapped    the memory is mapped here (key->at): loads, stores and atomic instructions of the processor
- *   direct    the wire reads and writes it without the owner's help (struct tp_remote)
- *   messages  the owner does it when it makes progress (emulate/). Any wire has this way, so all operations work.
+ *   direct    the transport reads and writes it without the owner's help (struct tp_remote)
+ *   messages  the owner does it when it makes progress (emulate/). Any transport has this way, so all operations work.
  *
  * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once,
  * later or during the call; TERN_AGAIN: nothing was started; else a code with words, and op->done is not called.
@@ -28,12 +28,12 @@
  *
  * Atomicity: an amo is one atomic operation of a processor that has the memory, at a place aligned to its width. So the
  * amos of all processes, by whatever ways and keys, and atomic operations of that width by the owner itself, are
- * atomic with respect to each other. A wire whose hardware cannot keep this leaves amos to messages. Puts and gets are
+ * atomic with respect to each other. A transport whose hardware cannot keep this leaves amos to messages. Puts and gets are
  * not atomic.
  *
  * The end: an owner deregisters memory when the others have closed their keys. What is started through a key whose
  * memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing; what is under way meanwhile may touch
- * the memory. Where data of a put is being written to it by a wire at that moment, the peer is given up: it is lost.
+ * the memory. Where data of a put is being written to it by a transport at that moment, the peer is given up: it is lost.
  *
  * When the peer is lost, what is under way ends with TERN_ERR_PEER, and so does what is started later; on mapped
  * memory, the next flush.
@@ -71,16 +71,16 @@ struct remote_key {
     uint64_t id, bytes;
     uint32_t access; /* enum remote_access */
     uint8_t align;   /* address of its first byte, modulo 8 */
-    bool direct;     /* put and get are the wire's */
+    bool direct;     /* put and get are the transport's */
     bool direct_amo; /* so are amos */
     bool opened;     /* key_open has taken it, and key_close is called for it */
-    uint64_t priv;   /* the wire's own */
+    uint64_t priv;   /* the transport's own */
 };
 
-/* What a wire does by itself; tp_ops.remote. Who, block, memory: as in transport.h, unless said otherwise. */
+/* What a transport does by itself; tp_ops.remote. Who, block, memory: as in transport.h, unless said otherwise. */
 struct tp_remote {
-    /* Memory of this process that others may reach by this wire; `id` is its number in this process.
-     * TERN_ERR_UNSUPPORTED: not by this wire. The wire's own state of it in *mem. */
+    /* Memory of this process that others may reach by this transport; `id` is its number in this process.
+     * TERN_ERR_UNSUPPORTED: not by this transport. The transport's own state of it in *mem. */
     int (*mem_reg)(struct tp_dom *, uint64_t id, void *base, size_t bytes, uint32_t access, void **mem);
     void (*mem_dereg)(struct tp_dom *, void *mem);
 
@@ -100,7 +100,7 @@ struct tp_remote {
     int (*amo)(struct tp_ep *, struct remote_key *, uint64_t offset, const struct remote_amo *, void *result,
                struct tp_op *);
 
-    /* Puts and amos of this wire are done at the peer. Never TERN_AGAIN. NULL: they are so when they are complete. */
+    /* Puts and amos of this transport are done at the peer. Never TERN_AGAIN. NULL: they are so when they are complete. */
     int (*flush)(struct tp_ep *, struct tp_op *);
 };
 
@@ -141,7 +141,7 @@ struct remote_mem {
     uint32_t access, slot;
     _Atomic uint64_t live;     /* id, 0 when it is not registered */
     struct remote_mem *unused; /* the next that is not */
-    void *wire[WIRES_MAX];     /* tp_remote's, by number of the wire */
+    void *wire[WIRES_MAX];     /* tp_remote's, by number of the transport */
 };
 struct remote_mem *remote_find(uint64_t id); /* NULL: none with this id is registered now */
 bool remote_was(uint64_t id); /* is it one that has been deregistered? */

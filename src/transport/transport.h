@@ -1,9 +1,13 @@
 /*
- * transport.h - THE contract between the protocols and the wires.
+ * transport.h - THE contract between the protocols and the transports.
+ *
+ *     transport  a way of communicating, and the module that implements it (struct tp_ops): shm, tcp
+ *     domain     one adapter of a transport, or its only one, opened by this process (struct tp_dom)
+ *     wire       a domain that is open here, as peers are told of it: with a name on the card (struct wire, wires.h)
  *
  * A transport delivers active messages: reliable, in order between two processes.
  * A message is an id (which handler), two 64-bit header words, and a payload.
- * Needed of a wire: name, cost, open, close, card, reach, ep_open, ep_close and
+ * Needed of a transport: name, cost, open, close, card, reach, ep_open, ep_close and
  * am_short; progress and idle, unless every message is delivered by the send. A member
  * with "Needs TP_CAP_X" has a flag in tp_ep.caps that is set if and only if the member
  * is there and usable towards that peer (test/unit/transport/conform_test.c). All

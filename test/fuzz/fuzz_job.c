@@ -1,7 +1,7 @@
 /* fuzz_job.c - see fuzz_job.h. */
 #include "fuzz_job.h"
 #include "fuzz.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static int make_block(uint32_t ranks)
     struct job_head *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (h == MAP_FAILED) abort();
     h->magic = JOB_MAGIC;
-    atomic_store_explicit(&h->door_state, JOB_DOOR_CLOSED, memory_order_relaxed); /* there is no launcher */
+    atomic_store_explicit(&h->socket_state, JOB_SOCKET_CLOSED, memory_order_relaxed); /* there is no launcher */
     h->version = JOB_VERSION;
     h->bytes = bytes;
     h->size = h->local_size = ranks;

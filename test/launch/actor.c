@@ -11,7 +11,7 @@
  *   fork S           a child that sleeps S              daemon S     the same in a session of its own, without
  * descriptors
  */
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 #include <fcntl.h>
 #include <signal.h>

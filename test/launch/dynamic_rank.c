@@ -27,7 +27,7 @@
 #include "base/var.h"
 #include "proc/ask.h"
 #include "proc/dynamic.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 
 #include <dirent.h>
@@ -523,7 +523,7 @@ static int stranger(const struct job_head *j)
 {
     struct sockaddr_un a;
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    return connect(fd, (struct sockaddr *)&a, ask_address(&a, j->door)) ? -1 : fd;
+    return connect(fd, (struct sockaddr *)&a, ask_address(&a, j->socket_id)) ? -1 : fd;
 }
 
 /* Says it; the launcher answers with words, and closes the connection. */

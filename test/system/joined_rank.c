@@ -173,7 +173,7 @@ static void disconnect_jobs(MPI_Comm *inter)
     CHECK(!MPI_Comm_disconnect(inter) && *inter == MPI_COMM_NULL);
     int rc = folder ? 0 : proc_disconnect(other);
     CHECK(!rc || rc == TERN_ERR_NOT_FOUND); /* the other job may have ended already */
-    CHECK(jobs_others() == 0 && peer_count == (uint32_t)size && peer_guest_quotas == 0);
+    CHECK(jobs_others() == 0 && peer_count == (uint32_t)size && peer_other_quotas == 0);
 }
 
 /* ---- what goes over it ---- */

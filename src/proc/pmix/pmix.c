@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "proc/dynamic.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 
 #include <pmix.h>

@@ -1,5 +1,5 @@
 /*
- * emulate.h - operations on remote memory by messages (remote.h): the way that any wire has.
+ * emulate.h - operations on remote memory by messages (remote.h): the way that any transport has.
  *
  * Threads: under the lane's lock.
  */

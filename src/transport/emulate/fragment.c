@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the first fragment, and of the largest ones: they grow as long as the wire keeps up, so that the messages of
+/* Bytes of the first fragment, and of the largest ones: they grow as long as the transport keeps up, so that the messages of
  * others have their turn in between where it does not. By bench/remote_bench over TCP: larger ones are slower by a third,
  * as more lies in the sockets than in the caches. */
 #define FIRST_FRAGMENT ((size_t)256 << 10)
@@ -55,7 +55,7 @@ static void free_idle(struct emulate_state *s)
     if (!s->puts.under_way && !s->answers.under_way) free(s);
 }
 
-/* The wire may still have fragments, and tells us of their end. */
+/* The transport may still have fragments, and tells us of their end. */
 void emulate_forget(struct peer *p)
 {
     struct emulate_state *s = p->emulate;
@@ -76,7 +76,7 @@ int emulate_gone(const struct peer *p)
     return err_set(TERN_ERR_PEER, "the way to %s is closed", jobs_long_words(p->index));
 }
 
-/* Those that are started meanwhile, by `done`, are refused. A put whose data the wire still has ends when it has not. */
+/* Those that are started meanwhile, by `done`, are refused. A put whose data the transport still has ends when it has not. */
 void emulate_end_all(struct emulate_state *s, const char *why)
 {
     char words[400];
@@ -140,7 +140,7 @@ static void fragment_over(struct fragment *f, int rc)
     if (!s->peer) free_idle(s);
 }
 
-/* Its memory is free again. If it failed the peer is lost, which the wire says in a moment. */
+/* Its memory is free again. If it failed the peer is lost, which the transport says in a moment. */
 static void fragment_done(struct tp_op *op, int rc)
 {
     struct fragment *f = container_of(op, struct fragment, op);
@@ -160,7 +160,7 @@ static struct fragment *take_fragment(struct emulate_state *s, struct data_way *
     return f;
 }
 
-/* Nothing under way since the last fragment: the wire waits for us, and may have more at a time. */
+/* Nothing under way since the last fragment: the transport waits for us, and may have more at a time. */
 static void adapt(struct data_way *w)
 {
     if (!w->bytes)

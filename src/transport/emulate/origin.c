@@ -28,7 +28,7 @@ void emulate_finish(struct emulate_state *s, struct asked *a, int rc)
 
 /* ---- sending ---- */
 
-/* The wire has failed: all operations end in its words. If it has the place of a get's data, it may write there until it is
+/* The transport has failed: all operations end in its words. If it has the place of a get's data, it may write there until it is
  * told that the peer is given up. */
 static TERN_COLD void fail(struct emulate_state *s)
 {
@@ -196,7 +196,7 @@ static int not_registered(const struct peer *p)
     return err_set(TERN_ERR_NOT_FOUND, "the memory of %s is not registered any more", jobs_long_words(p->index));
 }
 
-/* The wire may have puts and amos of its own to flush. */
+/* The transport may have puts and amos of its own to flush. */
 static void finish_flush(struct emulate_state *s, struct asked *a, bool refused)
 {
     const struct tp_remote *wire = s->peer->ep.ops->remote;
@@ -209,7 +209,7 @@ static void finish_flush(struct emulate_state *s, struct asked *a, bool refused)
     if (rc)
         emulate_finish(s, a, rc == TERN_DONE ? 0 : rc);
     else
-        retire(s, a); /* the wire calls op->done */
+        retire(s, a); /* the transport calls op->done */
 }
 
 /* The operation that the next answer belongs to; NULL: none awaits one. Puts may be there that are still under way. */

@@ -59,7 +59,7 @@ static int answer_get(struct emulate_state *s, struct owed *o)
     return 0;
 }
 
-/* What the wire cannot send any more nobody will receive: the end of the peer is the wire's to tell. */
+/* What the transport cannot send any more nobody will receive: the end of the peer is the transport's to tell. */
 int emulate_answer_waiting(struct emulate_state *s)
 {
     int n = 0;
@@ -193,7 +193,7 @@ void emulate_on_request(struct peer *from, uint64_t h0, uint64_t h1, const void 
         emulate_violation(s, "no kind of operation");
 }
 
-/* The handler judges what is wrong, if the wire can bring the message to it without a place. */
+/* The handler judges what is wrong, if the transport can bring the message to it without a place. */
 void *emulate_request_sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
 {
     struct emulate_state *s = emulate_state_of(from);

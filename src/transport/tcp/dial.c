@@ -259,7 +259,7 @@ static void failed(struct tcp_half *h, const char *why, bool again)
     if (h->stage == HALF_PROVED) d->deadline = clock_ns() + tcp_dom.timeout; /* it was the right one, only too busy */
     note(d, h->which, h->src.fd, why, again);
     end_half(h);
-    tcp_guest_settle(e); /* who is held may do instead */
+    tcp_incoming_settle(e); /* who is held may do instead */
     if (e->dial == d) go_on(d, clock_ns());
 }
 
@@ -271,7 +271,7 @@ static void won(struct tcp_half *h)
     list_remove(&h->link);
     end_dial(d);
     tcp_adopt(e, h);
-    tcp_guest_settle(e);
+    tcp_incoming_settle(e);
 }
 
 /* The other side's files may become fewer, but it is not waited for for ever. */

@@ -1,7 +1,7 @@
 /*
  * tcp.c - the TCP transport: opening and closing, events, timers.
  *
- * Connections are made at the first message (dial.c) or by the peer (guest.c).
+ * Connections are made at the first message (dial.c) or by the peer (incoming.c).
  * progress reads the few connections that messages came from lately directly: one recv a
  * message, without asking epoll first; epoll is asked in between, about everything. A
  * process that sleeps does so on epoll alone (wait_fd): deadlines are a descriptor there.
@@ -120,7 +120,7 @@ static void timers(void)
     uint64_t away = late > LATE_NS ? late : 0;
     tcp_dom.due = UINT64_MAX;
     list_each(l, next, &tcp_dom.dials) tcp_due(tcp_dial_timer(tcp_dial_of(l), now, away));
-    tcp_due(tcp_guest_timer(now, away));
+    tcp_due(tcp_incoming_timer(now, away));
     feed_starved();
     check_all(now);
 }
@@ -157,7 +157,7 @@ static int event(struct tcp_source *s, uint32_t events, int budget)
     if (s->kind == TCP_LISTENER) tcp_accept(s);
     else if (s->kind == TCP_TIMER) timers();
     else if (container_of(s, struct tcp_half, src)->dial) tcp_dial_event(container_of(s, struct tcp_half, src), events);
-    else tcp_guest_event(container_of(s, struct tcp_half, src), events);
+    else tcp_incoming_event(container_of(s, struct tcp_half, src), events);
     return 0;
 }
 
@@ -201,7 +201,7 @@ static int tcp_progress(struct tp_dom *dom, int budget)
     struct tcp_dom *d = &tcp_dom;
     int n = unlikely(d->held != NULL) ? tcp_deliver_held(budget) : 0;
     n += read_hot(budget - n);
-    if (++d->turn % LOOKS_AN_EPOLL == 0 || !d->hot_count || d->unsettled || !list_empty(&d->dials) || d->guest_count)
+    if (++d->turn % LOOKS_AN_EPOLL == 0 || !d->hot_count || d->unsettled || !list_empty(&d->dials) || d->incoming_count)
         n += ask_epoll(budget - n);
     if (unlikely(!list_empty(&d->lost))) report_lost();
     return n;
@@ -386,7 +386,7 @@ static void tcp_close(struct tp_dom *dom)
     struct tcp_dom *d = &tcp_dom;
     for (unsigned i = 0; i < TCP_ADDRS; i++) close_fd(&d->listener[i].fd);
     await_farewells();
-    list_each(l, next, &d->guests) tcp_half_free(container_of(l, struct tcp_half, link));
+    list_each(l, next, &d->incoming) tcp_half_free(container_of(l, struct tcp_half, link));
     list_each(m, next_m, &d->eps) {
         ep_end(container_of(m, struct tcp_ep, in_all));
     }
@@ -436,7 +436,7 @@ static int tcp_open(struct tp_dom **dom, const struct tp_env *env, const char *d
         return err_set(TERN_ERR_NOT_FOUND, "tcp is not opened: all processes of the job are on one node, where shm reaches them");
     list_init(&d->eps);
     list_init(&d->dials);
-    list_init(&d->guests);
+    list_init(&d->incoming);
     list_init(&d->dead);
     list_init(&d->lost);
     for (unsigned i = 0; i < TCP_ADDRS; i++) d->listener[i].fd = -1;

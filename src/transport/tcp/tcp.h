@@ -4,7 +4,7 @@
  *   tcp.c         the domain: opening, progress, events, timers, closing
  *   addr.c    interfaces, cards, which address of a peer to try first
  *   dial.c    connecting to a peer: several addresses at once, the handshake
- *   guest.c   incoming connections until it is known who they are
+ *   incoming.c  incoming connections until it is known who they are
  *   conn.c    the life of an endpoint: adopted, left, lost
  *   out.c     sending: frames, what waits for room
  *   in.c      receiving: one read for headers and payloads
@@ -99,13 +99,13 @@ enum tcp_stage {
 struct tcp_half {
     struct tcp_source src;
     enum tcp_stage stage;
-    bool slow;     /* guest: it may take its time, and no newcomer has its place */
-    bool reserved; /* guest: it has the descriptor that is kept for telling guests that there is none */
-    struct tcp_dial *dial; /* NULL: a guest */
+    bool slow;     /* incoming: it may take its time, and no newcomer has its place */
+    bool reserved; /* incoming: it has the descriptor that is kept for telling others that there is none */
+    struct tcp_dial *dial; /* NULL: it is incoming */
     unsigned which;        /* dial: which address */
-    uint64_t deadline;     /* guest: ns */
+    uint64_t deadline;     /* incoming: ns */
     struct handshake hs;
-    struct link link; /* among the dial's halves, the guests, or the dead */
+    struct link link; /* among the dial's halves, the incoming ones, or the dead */
 };
 
 /* ---- the way to a peer ---- */
@@ -181,10 +181,10 @@ struct tcp_dom {
     bool near;        /* `ifs` are for processes of this node only */
     bool keyed;       /* tcp_keyed has fetched the key */
     uint64_t timeout; /* ns */
-    struct link eps, dials, guests, dead, lost;
-    unsigned guest_count, ep_count;
-    unsigned slow_count; /* of the guests, those that may take their time */
-    uint64_t deaf_until; /* no descriptors are left, or too many guests: nobody is let in until then */
+    struct link eps, dials, incoming, dead, lost;
+    unsigned incoming_count, ep_count;
+    unsigned slow_count; /* of the incoming ones, those that may take their time */
+    uint64_t deaf_until; /* no descriptors are left, or too many are incoming: nobody is let in until then */
     uint64_t due, checked; /* the timers are next looked at; the connections were last looked at */
     struct tcp_ep *hot[TCP_HOT];
     unsigned hot_count, turn, unsettled; /* unsettled: halves and connections that wait for room */
@@ -245,14 +245,14 @@ struct tcp_dial *tcp_dial_of(struct link *in_all);
 /* Moves the handshake of a half on by what has come. HANDSHAKE_BAD: *why says what; *again: another try may do better. */
 enum handshake_state tcp_half_talk(struct tcp_half *, const char **why, bool *again);
 
-/* ---- guest.c ---- */
+/* ---- incoming.c ---- */
 
 int tcp_listen(struct tcp_dom *, unsigned first); /* on ifs[first] and those behind */
 void tcp_accept(struct tcp_source *listener);
 bool tcp_reserve(void); /* keeps a descriptor back, if there is none yet */
-void tcp_guest_event(struct tcp_half *, uint32_t events);
-uint64_t tcp_guest_timer(uint64_t now, uint64_t away);
-void tcp_guest_settle(struct tcp_ep *); /* the dialling to this peer is decided: what of one who is held? */
+void tcp_incoming_event(struct tcp_half *, uint32_t events);
+uint64_t tcp_incoming_timer(uint64_t now, uint64_t away);
+void tcp_incoming_settle(struct tcp_ep *); /* the dialling to this peer is decided: what of one who is held? */
 
 /* ---- conn.c ---- */
 

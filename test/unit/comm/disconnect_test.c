@@ -110,7 +110,7 @@ static bool everything(void)
     PARTY_CHECK(two_connect(1, &inter));
     PARTY_CHECK(messages(inter) && collectives(inter) && descendants(inter) && messages(inter));
     PARTY_CHECK(!MPI_Comm_disconnect(&inter) && inter == MPI_COMM_NULL);
-    PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job] && peer_guest_quotas == 0);
+    PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job] && peer_other_quotas == 0);
     PARTY_CHECK(two_connect(2, &inter) && messages(inter) && collectives(inter));
     MPI_Comm_free(&inter);
     PARTY_CHECK(two_apart());

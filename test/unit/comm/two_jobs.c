@@ -37,7 +37,8 @@ bool two_make(uint64_t number, MPI_Comm *inter)
     PARTY_CHECK(job);
     struct rankmap *theirs = rankmap_line(two_others, job_index(job, 0), 1);
     PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32), rankmap_ref(world->map), theirs, world, &made) == 0);
-    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32 | 256u << party_job), rankmap_ref(world->map), NULL, world, &made->within) == 0);
+    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32 | 256u << party_job), rankmap_ref(world->map), NULL, world,
+                         &made->within) == 0);
     job_unref(job);
     *inter = comm_handle(made);
     return true;
@@ -56,6 +57,6 @@ bool two_apart(void)
         pt_progress_once(NULL);
         sched_yield();
     }
-    PARTY_CHECK(jobs_others() == 0 && peer_count == party->job_size[party_job] && peer_guest_quotas == 0);
+    PARTY_CHECK(jobs_others() == 0 && peer_count == party->job_size[party_job] && peer_other_quotas == 0);
     return true;
 }

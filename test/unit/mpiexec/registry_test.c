@@ -1,6 +1,6 @@
 /* registry_test.c - names, connections and events of jobs; the test plays the ways that questions come by. */
 #include "base/err.h"
-#include "mpiexec/desk.h"
+#include "mpiexec/answer.h"
 #include "mpiexec/registry.h"
 #include "mpiexec/spawn.h"
 
@@ -44,13 +44,13 @@ static uint32_t forwarded;
 
 static size_t offered; /* bytes of the question */
 
-void desk_offer(const struct asker *a, const void *question, size_t n)
+void answer_offer(const struct asker *a, const void *question, size_t n)
 {
     (void)a, (void)question;
     offered = n;
 }
 
-void desk_fetch(const struct asker *a, uint32_t rank)
+void answer_fetch(const struct asker *a, uint32_t rank)
 {
     (void)a;
     fetched = (int)rank;

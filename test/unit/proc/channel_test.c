@@ -31,10 +31,10 @@ static int set_up(void **state)
     (void)state;
     memset(&job, 0, sizeof job);
     for (size_t i = 0; i < sizeof job.secret; i++) job.secret[i] = (uint8_t)(i + 1);
-    if (getrandom(&job.door, sizeof job.door, 0) != sizeof job.door) return 1;
+    if (getrandom(&job.socket_id, sizeof job.socket_id, 0) != sizeof job.socket_id) return 1;
     listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (bind(listener, (struct sockaddr *)&a, ask_address(&a, job.door)) || listen(listener, 8)) return 1;
-    atomic_store(&job.door_state, JOB_DOOR_OPEN);
+    if (bind(listener, (struct sockaddr *)&a, ask_address(&a, job.socket_id)) || listen(listener, 8)) return 1;
+    atomic_store(&job.socket_state, JOB_SOCKET_OPEN);
     channel_open(&job, 5);
     return 0;
 }
@@ -168,13 +168,13 @@ static void no_socket_is_said(void **state)
 {
     struct channel_answer a;
     (void)state;
-    atomic_store(&job.door_state, JOB_DOOR_COMING);
+    atomic_store(&job.socket_state, JOB_SOCKET_COMING);
     assert_int_equal(channel_ask(ASK_LOOK, &(struct ask_out){0}, 50, &a), TERN_AGAIN);
-    atomic_store(&job.door_state, JOB_DOOR_CLOSED);
+    atomic_store(&job.socket_state, JOB_SOCKET_CLOSED);
     assert_int_equal(channel_ask(ASK_LOOK, &(struct ask_out){0}, -1, &a), TERN_ERR_UNSUPPORTED);
     assert_non_null(strstr(err_words(), "takes no questions"));
-    atomic_store(&job.door_state, JOB_DOOR_OPEN);
-    job.door++;
+    atomic_store(&job.socket_state, JOB_SOCKET_OPEN);
+    job.socket_id++;
     assert_int_equal(channel_ask(ASK_LOOK, &(struct ask_out){0}, -1, &a), TERN_ERR_SYSTEM);
     assert_non_null(strstr(err_words(), "cannot reach the launcher"));
 }

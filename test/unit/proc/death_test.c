@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/sleep.h"
 #include "base/var.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "proc/proc.h"
 #include "base/err.h"
 #include "base/var.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

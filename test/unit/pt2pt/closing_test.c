@@ -1,6 +1,7 @@
 /*
- * closing_test.c - peers of another job are closed when no communicator needs them any more, on both sides, whatever the
- * communicators are and in whatever order they go; and nothing that is still to be sent or received is lost by that.
+ * closing_test.c - peers of another job are closed when no communicator needs them any more, on both sides, whatever
+ * the communicators are and in whatever order they go; and nothing that is still to be sent or received is lost by
+ * that.
  *
  *     closing_test [cycles [transports]]     connects and frees so often in place of what fits into some seconds, and
  *                                            nothing else; by these transports only, e.g. self,tcp
@@ -10,6 +11,8 @@
 #include "obj/comm.h"
 #include "proc/jobs.h"
 #include "pt2pt/api.h"
+#include "pt2pt/closing.h"
+#include "pt2pt/protocol.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 
@@ -278,6 +281,61 @@ static void what_came_before_the_end_is_received(void **state)
     over_all(early, pair);
 }
 
+/* Job 1 sends in a communicator that job 0 has freed: nobody receives that, and the peers are closed all the same. */
+static bool sends_to_nobody(void)
+{
+    MPI_Comm inter;
+    PARTY_CHECK(two_open() && two_connect(1, &inter) && exchange(inter, 100));
+    if (!party_job) MPI_Comm_free(&inter);
+    turns(500);
+    party_meet();
+    for (int i = 0; i < 10 && party_job; i++) PARTY_CHECK(!MPI_Send(&i, 1, MPI_INT, 0, 0, inter));
+    if (party_job) MPI_Comm_free(&inter);
+    uint64_t end = clock_ns() + 20000000000u;
+    while (peer_count > 1 && clock_ns() < end) turns(1);
+    PARTY_CHECK(peer_count == 1 && sums(MPI_COMM_WORLD));
+    two_close();
+    return true;
+}
+
+static void a_message_to_nobody_holds_no_connection(void **state)
+{
+    (void)state;
+    over_all(sends_to_nobody, pair);
+}
+
+/* ---- what cannot be ---- */
+
+static uint64_t word; /* as in closing.h */
+
+/* Job 0 says it to job 1, which is neither idle nor has been told that job 0 is: it gives job 0 up, in words. */
+static bool lies(void)
+{
+    MPI_Comm inter;
+    PARTY_CHECK(two_open() && two_connect(1, &inter) && exchange(inter, 100));
+    struct peer *p = peer_table[1];
+    if (!party_job) {
+        PARTY_CHECK(!p->ep.am_short(&p->ep, AM_CLOSING, word, 0, NULL, 0));
+    } else {
+        uint64_t end = clock_ns() + 20000000000u;
+        while (!p->lost && clock_ns() < end) turns(1);
+        PARTY_CHECK(p->lost && strstr(p->lost, "a word about the end of the connection that cannot be now"));
+    }
+    party_meet();
+    _exit(0);
+}
+
+static void a_word_that_cannot_be_is_the_end_of_its_sender(void **state)
+{
+    static const uint64_t words[] = {0, CLOSING_RESUME, CLOSING_RESUMED, CLOSING_CLOSE, 5, UINT64_MAX};
+    (void)state;
+    setenv("TERN_TRANSPORTS", "self,shm", 1);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        word = words[i];
+        assert_true(party_run_two(pair, lies));
+    }
+}
+
 /* ---- death ---- */
 
 /* Job 1 ends without a word, while job 0 is idle, or closes. */
@@ -334,14 +392,16 @@ static bool again(void)
             PARTY_CHECK(exchange(made[0], i % 3 ? 8 : 20000));
             MPI_Comm_free(&made[0]);
         }
-        if (i % 8 == 7) PARTY_CHECK(two_apart());
-        else turns((int)(party_random(&random) % 20));
+        if (i % 8 == 7)
+            PARTY_CHECK(two_apart());
+        else
+            turns((int)(party_random(&random) % 20));
     }
     PARTY_CHECK(two_apart());
     after = party_usage_at_rest();
     if (party_job == 0 && two_rank == 0)
-        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n", transports, cycles,
-                before.pages, after.pages, before.maps, after.maps, before.files, after.files);
+        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n", transports,
+                cycles, before.pages, after.pages, before.maps, after.maps, before.files, after.files);
     PARTY_CHECK(after.maps <= before.maps + 4 && after.files <= before.files + 1);
     PARTY_CHECK(PARTY_SANITIZED || after.pages <= before.pages + 24);
     two_close();
@@ -382,6 +442,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_idle_side_resumes),
         cmocka_unit_test(sends_wait_for_the_new_connection),
         cmocka_unit_test(what_came_before_the_end_is_received),
+        cmocka_unit_test(a_message_to_nobody_holds_no_connection),
+        cmocka_unit_test(a_word_that_cannot_be_is_the_end_of_its_sender),
         cmocka_unit_test(the_death_of_the_other_side_closes),
         cmocka_unit_test_prestate(cycles_leave_nothing, given),
     };

@@ -108,7 +108,8 @@ struct made {
 };
 
 static const unsigned ids[] = {AM_EAGER, AM_EAGER_SYNC, AM_RTS,    AM_CTS,      AM_FRAG,
-                               AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED, AM_ASK, AM_OVER};
+                               AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED, AM_ASK, AM_OVER,
+                               AM_CLOSING};
 
 /* Some are nearly right: the envelope, the id or the length that they should have. */
 static struct made make(uint64_t *seed)
@@ -212,6 +213,7 @@ static void each_in_words(void **state)
     expect_given_up(AM_CREDIT, 1, 0, zero, 0, "gives back 1 bytes");
     expect_given_up(AM_CANCEL, 0, 0, zero, 9, "a cancel of 9 bytes");
     expect_given_up(AM_CANCELLED, 5, 0, zero, 0, "not asked for");
+    expect_given_up(AM_CLOSING, 1, 0, zero, 0, "a word about the end of the connection that cannot be now: 1");
 }
 
 /* The way that is asked for is one that the sender has offered. */

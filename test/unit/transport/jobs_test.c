@@ -394,7 +394,7 @@ static bool again(void)
     /* The wires keep a few buffers, and the C library some of its heap. */
     PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files);
     PARTY_CHECK(PARTY_SANITIZED || late.pages <= early.pages + 24);
-    PARTY_CHECK(peer_count == sizes[party_job] && peer_guest_quotas == 0);
+    PARTY_CHECK(peer_count == sizes[party_job] && peer_other_quotas == 0);
     return true;
 }
 

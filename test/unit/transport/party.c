@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/sleep.h"
 #include "base/var.h"
-#include "proc/job.h"
+#include "proc/job_block.h"
 #include "proc/proc.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
@@ -40,7 +40,7 @@ static int make_block(uint32_t job, uint32_t n)
     struct job_head *h = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (h == MAP_FAILED) return -1;
     h->magic = JOB_MAGIC;
-    atomic_store_explicit(&h->door_state, JOB_DOOR_CLOSED, memory_order_relaxed); /* there is no launcher */
+    atomic_store_explicit(&h->socket_state, JOB_SOCKET_CLOSED, memory_order_relaxed); /* there is no launcher */
     h->version = JOB_VERSION;
     h->bytes = bytes;
     h->size = h->local_size = n;

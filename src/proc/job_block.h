@@ -1,5 +1,5 @@
 /*
- * job.h - the job block: what the launcher tells the ranks of one node, and where
+ * job_block.h - the job block: what the launcher tells the ranks of one node, and where
  * they leave their cards (wire-up addresses) for each other.
  *
  * It is one memfd made by mpiexec and inherited by every rank (descriptor number
@@ -64,8 +64,8 @@
  * The page-rounded block is sparse: a card slot that nobody wrote costs
  * nothing but address space.
  */
-#ifndef TERN_PROC_JOB_H
-#define TERN_PROC_JOB_H
+#ifndef TERN_PROC_JOB_BLOCK_H
+#define TERN_PROC_JOB_BLOCK_H
 
 #include "base/compiler.h"
 #include <stdatomic.h>
@@ -102,19 +102,19 @@ struct job_head {
     _Atomic uint64_t host;
     _Atomic uint32_t apart;
     _Atomic uint32_t deaths; /* how many ranks `died` has; written by the launcher */
-    /* The socket by which ranks ask the launcher (ask.h): enum job_door, a futex word; the launcher writes `door`, then
-     * the state (release). */
-    _Atomic uint32_t door_state;
+    /* The socket by which ranks ask the launcher (ask.h): enum job_socket, a futex word; the launcher writes `socket_id`,
+     * then the state (release). */
+    _Atomic uint32_t socket_state;
     /* Counts what the launcher has told processes of this node of jobs that they watch (ASK_WATCH). A futex word. */
     _Atomic uint32_t events;
-    uint64_t door; /* in the socket's name (ask_address) */
+    uint64_t socket_id; /* in the socket's name (ask_address) */
     char parent[64]; /* the job that spawned this one, "" = none */
     uint64_t boot; /* memfile_boot of the node */
 };
 static_assert(sizeof(struct job_head) == 296, "job block layout");
 
 /* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
-enum job_door { JOB_DOOR_COMING, JOB_DOOR_OPEN, JOB_DOOR_CLOSED };
+enum job_socket { JOB_SOCKET_COMING, JOB_SOCKET_OPEN, JOB_SOCKET_CLOSED };
 
 /* How the launcher wakes a rank. */
 struct job_bell {

@@ -1,5 +1,5 @@
-/* desk.c - see desk.h. */
-#include "mpiexec/desk.h"
+/* answer.c - see answer.h. */
+#include "mpiexec/answer.h"
 #include "base/err.h"
 #include "base/sleep.h"
 #include "mpiexec/cards.h"
@@ -23,7 +23,7 @@
 static struct {
     struct job *job;
     int fd;
-    uint64_t door;
+    uint64_t socket_id;
     struct event *readable;
     bool full; /* no descriptor for another connection: none is accepted until one is closed */
 } self = {.fd = -1};
@@ -40,7 +40,7 @@ static void give_card(void *arg, const void *card, size_t n)
     free(a);
 }
 
-void desk_fetch(const struct asker *a, uint32_t rank)
+void answer_fetch(const struct asker *a, uint32_t rank)
 {
     const struct job *j = self.job;
     uint8_t room[sizeof rank];
@@ -61,7 +61,7 @@ void desk_fetch(const struct asker *a, uint32_t rank)
 
 /* ---- memory ---- */
 
-void desk_offer(const struct asker *a, const void *question, size_t n)
+void answer_offer(const struct asker *a, const void *question, size_t n)
 {
     const struct job *j = self.job;
     struct ask_in in = ask_of(question, n);
@@ -70,7 +70,7 @@ void desk_offer(const struct asker *a, const void *question, size_t n)
     if (!ask_done(&in) || rank >= (uint32_t)j->size)
         asks_refuse(a, TERN_ERR_RANK, "job %s has no such rank", j->name);
     else if (j->ranks[rank].node == j->node)
-        offers_make(a, self.door, rank, fd, key);
+        offers_make(a, self.socket_id, rank, fd, key);
     else if (j->root)
         asks_forward(a, (struct way){.node = j->ranks[rank].node}, ASK_OFFER, question, n);
     else
@@ -95,12 +95,12 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
         cards_look();
         asks_answer(a, 0, NULL, 0);
     } else if (type == ASK_OFFER) {
-        desk_offer(a, bytes, n);
+        answer_offer(a, bytes, n);
     } else if (type == ASK_FILE && is_own_file(bytes, n)) {
-        desk_offer(a, bytes, ASK_OFFER_BYTES);
+        answer_offer(a, bytes, ASK_OFFER_BYTES);
     } else if (type == ASK_FETCH) {
         uint32_t rank = ask_get32(&in);
-        desk_fetch(a, ask_done(&in) ? rank : UINT32_MAX);
+        answer_fetch(a, ask_done(&in) ? rank : UINT32_MAX);
     } else if (!self.job->root) {
         asks_forward(a, (struct way){.node = TREE_ROOT}, type, bytes, n);
     } else if (spawned_way(&first)) {
@@ -216,30 +216,30 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 }
 
 /* False with errno. */
-static bool listen_at(uint64_t door)
+static bool listen_at(uint64_t socket_id)
 {
     struct sockaddr_un a;
     self.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (self.fd < 0) return false;
-    if (bind(self.fd, (struct sockaddr *)&a, ask_address(&a, door)) || listen(self.fd, BACKLOG)) return false;
+    if (bind(self.fd, (struct sockaddr *)&a, ask_address(&a, socket_id)) || listen(self.fd, BACKLOG)) return false;
     self.readable = event_new(self.job->base, self.fd, EV_READ | EV_PERSIST, on_connection, NULL);
     return self.readable && !event_add(self.readable, NULL);
 }
 
-void desk_start(void)
+void answer_start(void)
 {
     struct job_head *h = self.job->block.head;
     if (!h) return;
-    uint64_t door;
-    bool open = getrandom(&door, sizeof door, 0) == sizeof door && listen_at(door);
+    uint64_t socket_id;
+    bool open = getrandom(&socket_id, sizeof socket_id, 0) == sizeof socket_id && listen_at(socket_id);
     if (!open) say_verbose("no socket for questions of the ranks: %s", strerror(errno));
-    h->door = self.door = door;
+    h->socket_id = self.socket_id = socket_id;
     /* release: pairs with the acquire of ranks, which read the name then */
-    atomic_store_explicit(&h->door_state, open ? JOB_DOOR_OPEN : JOB_DOOR_CLOSED, memory_order_release);
-    futex_wake_all(&h->door_state);
+    atomic_store_explicit(&h->socket_state, open ? JOB_SOCKET_OPEN : JOB_SOCKET_CLOSED, memory_order_release);
+    futex_wake_all(&h->socket_state);
 }
 
-void desk_open(struct job *j)
+void answer_open(struct job *j)
 {
     self.job = j;
     asks_open(&asks);

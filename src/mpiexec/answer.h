@@ -1,5 +1,6 @@
 /*
- * desk.h - where the questions of the ranks of this node arrive, and those that other launchers have about its ranks.
+ * answer.h - answers what is asked by proc/ask.h: the questions of the ranks of this node, which come by a socket, and those
+ * that other launchers have about its ranks.
  * What is a matter of the node is answered here; all else goes on to the root, and of a spawned job to the
  * first mpiexec, where the registry answers it.
  *
@@ -8,23 +9,23 @@
  *
  * Threads: the main one only.
  */
-#ifndef TERN_MPIEXEC_DESK_H
-#define TERN_MPIEXEC_DESK_H
+#ifndef TERN_MPIEXEC_ANSWER_H
+#define TERN_MPIEXEC_ANSWER_H
 
 #include "mpiexec/asks.h"
 #include "mpiexec/launch.h"
 
 /* Takes questions of other launchers from here on. Before the ranks start. */
-void desk_open(struct job *);
+void answer_open(struct job *);
 
 /* The ranks of this node have been started: takes their questions. */
-void desk_start(void);
+void answer_start(void);
 
 /* Has the launcher of the rank's node answer with a ticket for a file of the rank (offers.h): `question` is that of
  * ASK_OFFER. */
-void desk_offer(const struct asker *, const void *question, size_t n);
+void answer_offer(const struct asker *, const void *question, size_t n);
 
 /* Answers with the card of a rank of this job, on whichever node it runs. */
-void desk_fetch(const struct asker *, uint32_t rank);
+void answer_fetch(const struct asker *, uint32_t rank);
 
 #endif

@@ -1,25 +1,25 @@
 /*
- * guest.c - listening, and incoming connections until it is known who they are.
+ * incoming.c - listening, and incoming connections until it is known who they are.
  *
- * A guest costs a descriptor and a struct tcp_half. There are GUESTS_MAX at most, and no
+ * An incoming connection costs a descriptor and a struct tcp_half. There are INCOMING_MAX at most, and no
  * process of the job waits long behind strangers: when all places are taken, each newcomer
- * takes that of a guest that has said nothing for SILENT_NS, or has not proved who it is
+ * takes that of one that has said nothing for SILENT_NS, or has not proved who it is
  * within SPOKEN_NS. Only while there is none do new ones wait in the system's queue. A
  * genuine process that is turned out so tries again at once (dial.c), so the times may
  * be short.
  *
  * A process that computes goes on with its handshake when it next enters MPI, and many such would turn each other out
- * for ever. So up to half of the guests, those that come while they are fewer, are slow ones: they may stay for GUEST_NS.
+ * for ever. So up to half of them, those that come while they are fewer, are slow ones: they may stay for INCOMING_NS.
  * The other half of the places changes hands as before, and strangers can fill only the first.
  *
- * When the process has no descriptors left, a guest is turned out in the same way. If there
- * is none, one descriptor that was kept back for that serves to tell genuine guests so, one
+ * When the process has no descriptors left, an incoming one is turned out in the same way. If there
+ * is none, one descriptor that was kept back for that serves to tell genuine ones so, one
  * after the other: they try again for a while, and then say why.
  *
  * Both may dial at once. Only a connector that has sent its proof can count as connected
  * at the other side; so who has not sent it yet gives way: it stops dialling and takes
  * the other's connection. Where both have, the connection of the lower name (proc/jobs.h) is taken: the
- * higher one welcomes it and drops its own; the lower one holds the other's guest until
+ * higher one welcomes it and drops its own; the lower one holds the other's connection until
  * its own dialling is decided, and takes it after all if that fails.
  */
 #include "base/clock.h"
@@ -35,9 +35,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GUESTS_MAX 128
-#define GUEST_NS 5000000000u /* for the whole handshake, while there are places */
-#define SILENT_NS 10000000u  /* before a newcomer takes the place of a guest that has not sent its hello */
+#define INCOMING_MAX 128
+#define INCOMING_NS 5000000000u /* for the whole handshake, while there are places */
+#define SILENT_NS 10000000u  /* before a newcomer takes the place of one that has not sent its hello */
 #define SPOKEN_NS 100000000u /* the same of one that has */
 #define DEAF_NS 100000000u
 #define ACCEPTS 16 /* at a time */
@@ -117,13 +117,13 @@ static void be_deaf(uint64_t until)
     tcp_due(tcp_dom.deaf_until = until);
 }
 
-/* ---- guests ---- */
+/* ---- incoming connections ---- */
 
 /* It is none any more; a newcomer may have its place at once. */
 static void uncount(const struct tcp_half *h)
 {
     if (h->stage == HALF_ASKING) return;
-    tcp_dom.guest_count--;
+    tcp_dom.incoming_count--;
     tcp_dom.slow_count -= h->slow;
     if (tcp_dom.deaf_until) tcp_due(tcp_dom.deaf_until = 1);
 }
@@ -138,37 +138,37 @@ static void turn_out(struct tcp_half *h)
 static uint64_t safe_until(const struct tcp_half *h)
 {
     if (h->slow) return h->deadline;
-    return h->deadline - GUEST_NS + (handshake_spoken(&h->hs) ? SPOKEN_NS : SILENT_NS);
+    return h->deadline - INCOMING_NS + (handshake_spoken(&h->hs) ? SPOKEN_NS : SILENT_NS);
 }
 
 static struct tcp_half *least_safe(void)
 {
     struct tcp_half *least = NULL;
-    list_each(l, next, &tcp_dom.guests) {
+    list_each(l, next, &tcp_dom.incoming) {
         struct tcp_half *h = container_of(l, struct tcp_half, link);
         if (h->stage != HALF_ASKING && (!least || safe_until(h) < safe_until(least))) least = h;
     }
     return least;
 }
 
-/* What a guest has said and we have not read yet counts. True if it is more than it was. */
+/* What the other side has said and we have not read yet counts. True if it is more than it was. */
 static bool moves_on(struct tcp_half *h)
 {
     bool spoken = handshake_spoken(&h->hs);
-    tcp_guest_event(h, EPOLLIN);
+    tcp_incoming_event(h, EPOLLIN);
     return h->src.fd < 0 || h->stage == HALF_ASKING || handshake_spoken(&h->hs) != spoken;
 }
 
-/* One guest less, if one may be turned out now: 0, else when to try again. */
+/* One connection less, if one may be turned out now: 0, else when to try again. */
 static uint64_t turn_out_one(uint64_t now)
 {
-    unsigned count = tcp_dom.guest_count;
-    while (tcp_dom.guest_count && tcp_dom.guest_count >= count) {
+    unsigned count = tcp_dom.incoming_count;
+    while (tcp_dom.incoming_count && tcp_dom.incoming_count >= count) {
         struct tcp_half *h = least_safe();
         if (safe_until(h) > now) return safe_until(h);
         if (!moves_on(h)) turn_out(h);
     }
-    return tcp_dom.guest_count < count ? 0 : now + DEAF_NS;
+    return tcp_dom.incoming_count < count ? 0 : now + DEAF_NS;
 }
 
 bool tcp_reserve(void)
@@ -179,7 +179,7 @@ bool tcp_reserve(void)
 
 static int accept_one(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
-/* The descriptor kept back is the guest's. -1 when somebody has it already. */
+/* The descriptor kept back is that connection's. -1 when somebody has it already. */
 static int accept_reserved(int listener)
 {
     if (tcp_dom.reserve < 0) return -1;
@@ -190,7 +190,7 @@ static int accept_reserved(int listener)
     return fd;
 }
 
-/* Out of descriptors: that of another guest, or the one kept back. */
+/* Out of descriptors: that of another connection, or the one kept back. */
 static int accept_scarce(int listener, bool *reserved)
 {
     int fd = turn_out_one(clock_ns()) ? -1 : accept_one(listener);
@@ -198,7 +198,7 @@ static int accept_scarce(int listener, bool *reserved)
     return fd < 0 ? accept_reserved(listener) : fd;
 }
 
-static void receive_guest(int fd, bool reserved)
+static void receive_incoming(int fd, bool reserved)
 {
     struct tcp_half *h = tcp_half_new(fd);
     if (!h) {
@@ -207,22 +207,22 @@ static void receive_guest(int fd, bool reserved)
     }
     h->reserved = reserved;
     h->stage = HALF_TALKING;
-    h->deadline = clock_ns() + GUEST_NS;
+    h->deadline = clock_ns() + INCOMING_NS;
     handshake_accept(&h->hs, tcp_dom.crypto, tcp_dom.key, tcp_kind(), proc_self()->rank);
     handshake_between(&h->hs, jobs_own_name().job, 0, tcp_key_of);
-    h->slow = 2 * tcp_dom.slow_count < tcp_dom.guest_count;
-    list_push(&tcp_dom.guests, &h->link);
-    tcp_dom.guest_count++;
+    h->slow = 2 * tcp_dom.slow_count < tcp_dom.incoming_count;
+    list_push(&tcp_dom.incoming, &h->link);
+    tcp_dom.incoming_count++;
     tcp_dom.slow_count += h->slow;
     tcp_due(h->deadline);
-    if (tcp_watch(&h->src, EPOLLIN)) tcp_guest_event(h, EPOLLIN); /* its first words are often here already */
+    if (tcp_watch(&h->src, EPOLLIN)) tcp_incoming_event(h, EPOLLIN); /* its first words are often here already */
     else turn_out(h);
 }
 
 void tcp_accept(struct tcp_source *listener)
 {
     for (int i = 0; i < ACCEPTS; i++) {
-        uint64_t now = clock_ns(), full = tcp_dom.guest_count < GUESTS_MAX ? 0 : turn_out_one(now);
+        uint64_t now = clock_ns(), full = tcp_dom.incoming_count < INCOMING_MAX ? 0 : turn_out_one(now);
         if (full || tcp_keyed()) {
             be_deaf(full ? full : now + DEAF_NS);
             return;
@@ -232,7 +232,7 @@ void tcp_accept(struct tcp_source *listener)
         bool none_left = fd < 0 && (errno == EMFILE || errno == ENFILE);
         if (none_left) fd = accept_scarce(listener->fd, &reserved);
         if (fd >= 0)
-            receive_guest(fd, reserved);
+            receive_incoming(fd, reserved);
         else if (errno == EAGAIN && !none_left)
             return;
         else if (none_left || errno == ENOBUFS || errno == ENOMEM) {
@@ -242,7 +242,7 @@ void tcp_accept(struct tcp_source *listener)
     }
 }
 
-/* Tells the guest. False when it is gone. */
+/* Tells the other side. False when it is gone. */
 static bool answer(struct tcp_half *h, enum handshake_verdict v)
 {
     handshake_answer(&h->hs, v);
@@ -256,7 +256,7 @@ static void send_away(struct tcp_half *h, enum handshake_verdict v)
     turn_out(h);
 }
 
-/* The guest's connection is the one between the two. */
+/* This connection is the one between the two. */
 static void welcome(struct tcp_half *h, struct tcp_ep *e)
 {
     if (!answer(h, VERDICT_WELCOME)) { /* it is gone; so is an endpoint that was made for it */
@@ -267,7 +267,7 @@ static void welcome(struct tcp_half *h, struct tcp_ep *e)
     tcp_dial_cancel(e);
     uncount(h);
     tcp_adopt(e, h);
-    tcp_guest_settle(e);
+    tcp_incoming_settle(e);
 }
 
 static struct proc_name name_of(const struct tcp_half *h)
@@ -275,7 +275,7 @@ static struct proc_name name_of(const struct tcp_half *h)
     return (struct proc_name){h->hs.from_job, h->hs.from < UINT32_MAX ? (uint32_t)h->hs.from : UINT32_MAX, 0};
 }
 
-/* Is the guest the process with this index? */
+/* Is the other side the process with this index? */
 static bool is_process(const struct tcp_half *h, uint32_t index)
 {
     struct proc_name name = name_of(h);
@@ -283,7 +283,7 @@ static bool is_process(const struct tcp_half *h, uint32_t index)
     return jobs_index_of(&name, &its) && its == index;
 }
 
-/* The endpoint of the process that the guest is; NULL: it is none that could come this way. */
+/* The endpoint of the process that has connected; NULL: it is none that could come this way. */
 static struct tcp_ep *endpoint_of(const struct tcp_half *h)
 {
     struct proc_name name = name_of(h);
@@ -311,7 +311,7 @@ static bool is_early(const struct tcp_half *h)
            peer_table[index]->flags & PEER_CLOSING;
 }
 
-/* The guest is genuine: is it wanted? */
+/* The other side is genuine: is the connection wanted? */
 static void decide(struct tcp_half *h)
 {
     if (is_early(h)) { /* without a verdict it tries again */
@@ -337,7 +337,7 @@ static void decide(struct tcp_half *h)
     }
 }
 
-void tcp_guest_event(struct tcp_half *h, uint32_t events)
+void tcp_incoming_event(struct tcp_half *h, uint32_t events)
 {
     const char *why;
     bool again;
@@ -353,26 +353,26 @@ void tcp_guest_event(struct tcp_half *h, uint32_t events)
     }
 }
 
-void tcp_guest_settle(struct tcp_ep *e)
+void tcp_incoming_settle(struct tcp_ep *e)
 {
     if (e->state == TCP_DIALLING && tcp_dial_proved(e)) return;
     struct link held = LIST_INIT(held);
-    list_each(l, next, &tcp_dom.guests) {
+    list_each(l, next, &tcp_dom.incoming) {
         struct tcp_half *h = container_of(l, struct tcp_half, link);
         if (h->stage != HALF_ASKING || !is_process(h, e->peer->index)) continue;
         list_remove(l);
         list_push(&held, l);
     }
     for (struct link *l; (l = list_pop(&held));) {
-        list_push(&tcp_dom.guests, l);
+        list_push(&tcp_dom.incoming, l);
         decide(container_of(l, struct tcp_half, link));
     }
 }
 
-uint64_t tcp_guest_timer(uint64_t now, uint64_t away)
+uint64_t tcp_incoming_timer(uint64_t now, uint64_t away)
 {
     uint64_t next_due = UINT64_MAX;
-    list_each(l, next, &tcp_dom.guests) {
+    list_each(l, next, &tcp_dom.incoming) {
         struct tcp_half *h = container_of(l, struct tcp_half, link);
         if (h->stage == HALF_ASKING) continue;
         h->deadline += away;
