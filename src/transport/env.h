@@ -13,7 +13,7 @@
 #include "transport/am.h"
 
 /* The number of the contract, one more for every change of what a module sees. */
-#define TP_CONTRACT 2
+#define TP_CONTRACT 3
 
 struct tp_env {
     /* Messages, by id (am.h). An id without a handler is none: what comes with it is no message of Tern. */
