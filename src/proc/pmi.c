@@ -181,6 +181,9 @@ static int boot_card_get(uint32_t rank, void *buf, size_t cap)
     return fetch(key, buf, cap, what);
 }
 
+/* The fence of boot_card_put has made all of them known. */
+static bool boot_card_there(uint32_t rank) { return rank < job_size; }
+
 static int boot_secret(uint8_t key[32])
 {
     int n = fetch("tern-secret", key, 32, "the job's secret");
@@ -316,6 +319,7 @@ const struct proc_boot proc_pmi1 = {
     .open = open_pmi1,
     .card_put = boot_card_put,
     .card_get = boot_card_get,
+    .card_there = boot_card_there,
     .node_of = boot_node_of,
     .secret = boot_secret,
     .abort = boot_abort,
@@ -329,6 +333,7 @@ const struct proc_boot proc_pmi2 = {
     .open = open_pmi2,
     .card_put = boot_card_put,
     .card_get = boot_card_get,
+    .card_there = boot_card_there,
     .node_of = boot_node_of,
     .secret = boot_secret,
     .abort = boot_abort,

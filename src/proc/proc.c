@@ -167,11 +167,17 @@ void proc_leave(void)
     if (boot && boot->leave) boot->leave();
 }
 
+static struct proc_deaths told_deaths(void)
+{
+    return boot && boot->deaths ? boot->deaths() : (struct proc_deaths){NULL, NULL};
+}
+
+bool proc_tells_deaths(void) { return told_deaths().count; }
+
 struct proc_deaths proc_deaths(void)
 {
     static const _Atomic uint32_t none;
-    struct proc_deaths d = {0};
-    if (boot && boot->deaths) d = boot->deaths();
+    struct proc_deaths d = told_deaths();
     return d.count ? d : (struct proc_deaths){&none, &none};
 }
 

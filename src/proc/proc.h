@@ -135,8 +135,9 @@ int proc_pset_ranks(const char *name, uint32_t *ranks);
  */
 bool proc_has_ended(pid_t);
 
-/* See proc_boot; never changes where nobody tells. */
+/* See proc_boot; never changes where nobody tells. Does the launcher tell? */
 struct proc_deaths proc_deaths(void);
+bool proc_tells_deaths(void);
 bool proc_has_died(uint32_t rank) TERN_COLD; /* is the rank among them? */
 void proc_bell(uint64_t place, uint64_t name);
 

@@ -70,7 +70,7 @@ static void finish(struct comm *c, int error)
 {
     atomic_store_explicit(&c->call_log->error, error, memory_order_release); /* pairs with pt_call_log_failed */
     atomic_store_explicit(&c->collective, false, memory_order_relaxed);
-    lane0.ends++;
+    lane_note_end(&lane0);
     if (lane0.sleepers) bell_ring(wires_bell());
 }
 
@@ -115,9 +115,10 @@ int pt_call_log_end(struct lane *l)
     for (uint32_t i = 0; i <= l->ctx_mask; i++)
         for (struct pt_comm *pt = l->ctx_table[i], *next; pt; pt = next) {
             next = pt->next;
-            if (end_comm(pt)) return 1; /* the table may have changed; the others come in the next turn */
+            if (!end_comm(pt)) continue;
+            lane_note_end(l); /* the table may have changed; the others come in the next turn */
+            return 1;
         }
-    l->ends = !list_empty(&l->lost);
     return 0;
 }
 
@@ -233,7 +234,7 @@ void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
     if (error) {
         if (error == TERN_ERR_DISAGREE) send_clash(c->ctx, &c->call_log->clash, from);
         c->call_log->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
-        lane0.ends++;
+        lane_note_end(&lane0);
     } else if (k > count) {
         if (read_call(c->call_log, count, &mine)) send_call(c, from, count, &mine);
     } else if (read_call(c->call_log, k, &mine)) {

@@ -34,6 +34,8 @@ static bool is_connected(struct peer *p)
     if (p->ep.ops) return true;
     if (!jobs_card_there(p->index)) return false;
     if (peer_connect(p->index)) return true;
+    pt_hear_ends(); /* it may have been found dead */
+    if (p->lost) return false;
     if (err_is_of_peer(err_code())) pt_leave(p);
     else p->flags |= PEER_ASKED;
     return false;

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
 #include "pt2pt/closing.h"
@@ -34,6 +35,13 @@ static void peer_lost(struct peer *p, int code)
 {
     (void)code; /* who asks later is told TERN_ERR_PEER, whatever broke the way, and the words */
     pt_lose(p);
+}
+
+/* By the watcher's thread, too. */
+static void process_ended(void)
+{
+    lane_note_end(&lane0);
+    bell_wake_all(wires_bell());
 }
 
 static const struct tp_am messages[] = {
@@ -101,6 +109,7 @@ int pt_open(bool threaded)
     wait_open(l);
     tp_lost = peer_lost;
     tp_left = pt_leave;
+    watcher_rings = process_ended;
     peer_forgotten = closing_forget;
     rc = pt_check_open();
     if (rc) return rc;
@@ -120,6 +129,7 @@ void pt_close(void)
     ids_close(&l->ids);
     tp_lost = NULL;
     tp_left = NULL;
+    watcher_rings = NULL;
     peer_forgotten = NULL;
     pthread_mutex_destroy(&l->lock);
 }
@@ -344,10 +354,11 @@ static TERN_COLD int do_chore(struct lane *l)
     return 1;
 }
 
-/* What the end of peers and of collectives leaves behind. */
+/* What the end of processes, of peers and of collectives leaves behind. What is noted meanwhile comes in the next turn. */
 static TERN_COLD int end_all(struct lane *l)
 {
-    int n = pt_end_lost_peers(l);
+    atomic_exchange_explicit(&l->ends, 0, memory_order_acquire); /* pairs with lane_note_end: what was noted is seen */
+    int n = pt_hear_ends() + pt_end_lost_peers(l);
     return n + pt_call_log_end(l);
 }
 
@@ -355,7 +366,7 @@ static inline int turn(struct lane *l, int budget)
 {
     int n = wires_progress(budget);
     if (unlikely(lane_has_deaths(l))) n += pt_hear_deaths(l);
-    if (unlikely(l->ends)) n += end_all(l);
+    if (unlikely(atomic_load_explicit(&l->ends, memory_order_relaxed))) n += end_all(l);
     if (unlikely(!list_empty(&l->pending)))
         list_each(a, next, &l->pending) n += retry_peer(l, container_of(a, struct peer, in_pending));
     if (unlikely(l->large)) n += progress_large(l);
@@ -379,7 +390,8 @@ bool lane_still(struct lane *l)
     list_each(b, next_b, &l->outgoing)
         if (pt_outgoing_ready(container_of(b, struct request, link))) return false;
     bool want_room = !list_empty(&l->pending) || !list_empty(&l->streams) || !list_empty(&l->bulks) || closing_under_way(l);
-    return !l->ends && !lane_has_deaths(l) && wires_idle(want_room);
+    bool ends = atomic_load_explicit(&l->ends, memory_order_relaxed); /* who has noted one rings after that */
+    return !ends && !lane_has_deaths(l) && wires_idle(want_room);
 }
 
 bool lane_idle(struct lane *l)

@@ -103,8 +103,8 @@ struct lane {
     uint32_t lost_count; /* peers given up so far */
     struct proc_deaths deaths; /* those that this process is told of, */
     uint32_t deaths_heard;     /* and how many of them it knows */
-    uint32_t ends;       /* not 0: there are peers in `lost`, or communicators whose collectives are over and whose messages may
-                          * have to be ended for that (call_log.h) */
+    _Atomic uint32_t ends; /* not 0: there are peers in `lost`, or communicators whose collectives are over and whose messages
+                            * may have to be ended for that (call_log.h), or processes that have ended (proc/watcher.h) */
 
     struct link pending;  /* struct peer.in_pending: operations wait for room */
     struct link closing;  /* struct peer.in_closing: progress looks at them (closing.h) */
@@ -238,6 +238,9 @@ static inline bool lane_has_deaths(const struct lane *l)
 {
     return atomic_load_explicit(l->deaths.count, memory_order_relaxed) != l->deaths_heard;
 }
+
+/* There is something for `ends`. Any thread; the release pairs with end_all. */
+static inline void lane_note_end(struct lane *l) { atomic_fetch_add_explicit(&l->ends, 1, memory_order_release); }
 
 /* One turn: deliver messages, retry what waits for room, move large data. Returns how much happened. Lock held. */
 int lane_progress(struct lane *);

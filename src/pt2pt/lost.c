@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "pt2pt/api.h"
 #include "pt2pt/call_log.h"
 #include "pt2pt/closing.h"
@@ -45,7 +46,7 @@ void pt_lose(struct peer *p)
     p->short_max = -1;
     lane0.lost_count += !(p->flags & PEER_LEFT);
     list_push(&lane0.lost, &p->in_lost);
-    lane0.ends++;
+    lane_note_end(&lane0);
     closing_look(p);
     if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
 }
@@ -70,15 +71,15 @@ void pt_take_last(void)
     for (int i = 0; i < LAST_TURNS && wires_progress(LAST_TURNS) > 0; i++) continue;
 }
 
-/* Of this job, whose ranks are the indices. One that has taken its leave in order is no loss. */
-static void hear(uint32_t rank)
+/* What it has sent whole is delivered first. One that has taken its leave is no loss. */
+static void hear(uint32_t index)
 {
-    struct peer *p = rank != proc_self()->rank ? peer_of_sender(rank) : NULL;
+    struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
     if (!p || p->lost) return;
     pt_take_last();
     if (p->lost) return; /* its connection has said so */
-    proc_note_loss(rank);
-    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(rank));
+    jobs_note_loss(index);
+    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(index));
     pt_lose(p);
 }
 
@@ -87,6 +88,14 @@ int pt_hear_deaths(struct lane *l)
     int n = 0;
     while (l->deaths_heard != atomic_load_explicit(l->deaths.count, memory_order_acquire)) /* pairs with proc_deaths */
         hear(atomic_load_explicit(&l->deaths.rank[l->deaths_heard++], memory_order_relaxed)), n++;
+    return n;
+}
+
+int pt_hear_ends(void)
+{
+    int n = 0;
+    for (uint32_t index; watcher_next(&index); n++)
+        if (!wires_had_left(index)) hear(index);
     return n;
 }
 
@@ -338,10 +347,12 @@ static const struct peer *lost_member(const struct comm *c)
     return p;
 }
 
-/* Another thread may be taking note of one more loss. */
+/* Another thread may be taking note of one more loss. An operation that has failed since memory was gone may be complete
+ * before any thread has heard of the end. */
 void pt_recall_member(const struct comm *c)
 {
     lane_enter(c->lane);
+    pt_hear_ends();
     const struct peer *p = lost_member(c);
     if (p) err_set(TERN_ERR_PEER, "%s", p->lost);
     lane_leave(c->lane);

@@ -25,8 +25,8 @@
  * who fail do not leave others waiting for them. Messages between two processes in the collective half
  * (pt_tag_is_for_two) go on, so that those who live can make a communicator of their own.
  *
- * A loss is found by a transport, whose connection breaks, or told (pt_hear_deaths): a process may wait for another one
- * that it has no connection to, or that it shares memory with.
+ * A loss is found by a transport, whose connection breaks, or told: by the launcher (pt_hear_deaths) or by the system
+ * (pt_hear_ends). A process may wait for another one that it has no connection to, or that it shares memory with.
  *
  * A peer that has left in order is gone as well, but is no loss to the others: sends to it and what it was to go on
  * with end in the same way; receives that name it end when somebody waits for them (doubt.h), since they may still be
@@ -52,6 +52,9 @@ void pt_violation(struct peer *, const char *fmt, ...) TERN_PRINTF(2, 3) TERN_CO
 /* Deaths have been told since the last call (proc_deaths): what the dead have sent whole is delivered, and they are lost.
  * How many. By progress, lock held. */
 int pt_hear_deaths(struct lane *) TERN_COLD;
+
+/* The same for processes that have ended without taking their leave, as the watcher tells (proc/watcher.h). */
+int pt_hear_ends(void) TERN_COLD;
 
 /* Delivers what has come: at most 100 turns of progress, in which peers may be lost as well. */
 void pt_take_last(void) TERN_COLD;

@@ -31,6 +31,14 @@ static struct {
     bool yield;      /* give up the core after each look: another rank needs it */
 } policy;
 
+/* Where the launcher does not tell of deaths, the processes of the node are watched from the first wait on that lasts so
+ * long; most waits are over by then. Those that are not known then are tried after twice the time, and so on. */
+#define WATCH_NS 20000000u
+#define WATCH_MAX_NS 1000000000u
+
+/* When that was tried last, and how long a wait lasts until it is tried. With the lock. */
+static uint64_t watch_tried, watch_after = WATCH_NS;
+
 static void set_policy(bool shared)
 {
     policy.yield = shared;
@@ -48,6 +56,7 @@ void wait_open(struct lane *l)
     if (!strcmp(spin, "never")) l->spin_max_ns = 0;
     if (!strcmp(spin, "always")) l->spin_max_ns = UINT64_MAX;
     l->spin_ns = l->spin_max_ns; /* until waits teach otherwise */
+    watch_after = WATCH_NS;
     cores_open(!shared && l->spin_max_ns && l->spin_max_ns != UINT64_MAX && proc_self()->local_size > 1);
 }
 
@@ -157,6 +166,22 @@ static void doubts(struct lane *l, void (*doubt)(void *), void *arg, uint64_t st
     *due = now + (lasted < DOUBT_NS ? DOUBT_NS : lasted < DOUBT_MAX_NS ? lasted : DOUBT_MAX_NS);
 }
 
+/* Something has been waited for since `start`. */
+static TERN_COLD void watch_in_time(uint64_t start, uint64_t now)
+{
+    if (now - (start > watch_tried ? start : watch_tried) < watch_after) return;
+    watch_tried = now;
+    wires_watch();
+    watch_after = min_size(2 * watch_after, WATCH_MAX_NS);
+}
+
+/* How long a wait may sleep that is doubted at `due`. */
+static uint64_t longest_nap(uint64_t now, uint64_t due)
+{
+    uint64_t most = due > now ? due - now : DOUBT_NS;
+    return unlikely(wires_unwatched) && most > watch_after ? watch_after : most;
+}
+
 static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
     uint64_t start = 0, idle_since = 0, yielded = 0, due = 0;
@@ -179,13 +204,14 @@ static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct
         if (!start) start = now;
         if (!idle_since) idle_since = now;
         doubts(l, doubt, arg, start, now, &due);
+        if (unlikely(wires_unwatched)) watch_in_time(start, now);
         watch_core(&looks, idle_since, now, gate);
         if (now - idle_since < l->spin_ns) {
             if (give_way(&yielded, now)) sched_yield();
             continue;
         }
         slept = true;
-        if (nap(l, ready, arg, gate, due > now ? due - now : DOUBT_NS)) break;
+        if (nap(l, ready, arg, gate, longest_nap(now, due))) break;
         idle_since = 0;
         polls = 0;
     }
@@ -234,9 +260,19 @@ void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (
 /* Looks without success before cores are compared: about PATIENCE_NS. */
 #define LOOKS_A_CORE 64
 
+/* A program looks again and again. */
+static TERN_COLD void watch_while_looking(void)
+{
+    static uint64_t since; /* with the lock */
+    uint64_t now = clock_ns();
+    if (!since) since = now;
+    watch_in_time(since, now);
+}
+
 /* To other ranks that need the core, or other threads of this one. */
 static TERN_COLD void give_way_to_others(const struct lane *l)
 {
+    if (unlikely(wires_unwatched)) watch_while_looking();
     if (cores_compared && l->fruitless % LOOKS_A_CORE == 0) compare_cores(clock_ns(), false);
     if (policy.yield || lane_threaded(l)) sched_yield();
 }

@@ -235,9 +235,17 @@ struct tp_ops {
      * NULL: not to be known. */
     void (*cores)(struct tp_dom *, bool gates, cpu_set_t *);
 
-    /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy, and
-     * gives up (tp_lost) peers whose death is to be seen only by looking for it. NULL: neither. */
+    /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy. NULL:
+     * there is none. */
     void (*wait_lasts)(struct tp_dom *);
+
+    /* Has the watcher (proc/watcher.h) note the ends of the processes of the own job that share the machine with this one,
+     * connected or not: for a job whose launcher does not tell of deaths. Called when a call waits, until it returns true:
+     * false, some of them are not known yet. NULL: connections break. */
+    bool (*watch)(struct tp_dom *);
+
+    /* A process that the watcher has told of, by its index: has it taken its leave in order? NULL: that is not known. */
+    bool (*had_left)(struct tp_dom *, uint32_t index);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
      * by descriptors; a sleeper polls it together with its doorbell. NULL: none. The same one from open to close. It already

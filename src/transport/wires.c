@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "transport/find.h"
 #include "transport/peer.h"
 #include "transport/progress.h"
@@ -18,6 +19,7 @@ static struct wire doms[WIRES_MAX];
 static char dom_names[WIRES_MAX][32 + 1 + TP_DOMAIN_NAME]; /* a transport's name is shorter (find.c) */
 static _Atomic int dom_count; /* one more: threads that sleep see the wire as well */
 bool wires_others;
+bool wires_unwatched;
 
 /* Those that are polled: where a look costs a few loads, at each time; where it is a system call, in turns. */
 static struct wire cheap[WIRES_MAX], costly[WIRES_MAX];
@@ -191,6 +193,7 @@ int wires_open(void)
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
     open_turns();
     if (!rc) rc = open_bell();
+    wires_unwatched = !proc_tells_deaths() && proc_self()->local_size > 1;
     return rc;
 }
 
@@ -242,6 +245,8 @@ int wires_open_for_others(void)
 
 void wires_close(void)
 {
+    wires_unwatched = false;
+    watcher_close(); /* it rings the bell */
     remote_close();
     shared_close();
     bell_close(bell);
@@ -503,6 +508,31 @@ void wires_wait_lasts(void)
 {
     for (int i = 0; i < dom_count; i++)
         if (doms[i].ops->wait_lasts) doms[i].ops->wait_lasts(doms[i].dom);
+}
+
+static bool watch_all(void)
+{
+    bool all = true;
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->watch) all &= doms[i].ops->watch(doms[i].dom);
+    return all;
+}
+
+/* The wait that this is part of has not failed by what fails here. */
+void wires_watch(void)
+{
+    char words[512];
+    int code = err_code();
+    snprintf(words, sizeof words, "%s", err_words());
+    wires_unwatched = !watch_all();
+    err_set(code, "%s", words);
+}
+
+bool wires_had_left(uint32_t index)
+{
+    for (int i = 0; i < dom_count; i++)
+        if (doms[i].ops->had_left && doms[i].ops->had_left(doms[i].dom, index)) return true;
+    return false;
 }
 
 bool wires_drained(void)

@@ -73,6 +73,12 @@ bool wires_idle(bool want_room);     /* see tp_ops.idle */
 bool wires_drained(void);            /* see tp_ops.drained */
 void wires_wait_lasts(void) TERN_COLD; /* see tp_ops.wait_lasts */
 
+/* Where the launcher does not tell of deaths: are there processes on this node whose ends are not watched for yet? Has them
+ * watched as far as they are known; keeps the words of the last failure. And see tp_ops.had_left. */
+extern TERN_HIDDEN bool wires_unwatched;
+void wires_watch(void) TERN_COLD;
+bool wires_had_left(uint32_t index) TERN_COLD;
+
 /* Sleeps as bell_announce said: until the bell rings after `ticket`, one of the gates in `words` opens, or a socket has
  * something; at most for most_ns. Without the lane's lock. */
 void wires_sleep(struct bell *, uint32_t ticket, const struct sleep_words *words, uint64_t most_ns);

@@ -267,6 +267,20 @@ static pmix_status_t get_key(const pmix_proc_t *p, const char *key, pmix_value_t
     return rc;
 }
 
+/* What this process's server has, or has been told of. */
+static bool boot_card_there(uint32_t rank)
+{
+    pmix_info_t now;
+    pmix_proc_t p = me;
+    pmix_value_t *v = NULL;
+    bool yes = true;
+    p.rank = rank;
+    PMIX_INFO_LOAD(&now, PMIX_IMMEDIATE, &yes, PMIX_BOOL);
+    if (PMIx_Get(&p, CARD_KEY, &now, 1, &v) != PMIX_SUCCESS) return false;
+    PMIX_VALUE_RELEASE(v);
+    return true;
+}
+
 /* The first process makes it up and publishes it beside its card;
  * PMIx keeps it among the processes of the job. */
 static int boot_secret(uint8_t key[32])
@@ -520,6 +534,7 @@ const struct proc_boot tern_proc_pmix = {
     .open = boot_open,
     .card_put = boot_card_put,
     .card_get = boot_card_get,
+    .card_there = boot_card_there,
     .node_of = boot_node_of,
     .secret = boot_secret,
     .abort = boot_abort,

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "transport/shm/shm.h"
 
 #include <errno.h>
@@ -55,6 +56,14 @@ static struct iovec *advance(struct iovec *v, int *n, size_t done)
     return v;
 }
 
+/* Its memory is gone. The layers above hear of that in the next turn of progress, where what it has sent is delivered
+ * first. */
+static TERN_COLD void note_end(const struct shm_ep *e)
+{
+    jobs_note_loss(e->peer->index);
+    watcher_note(e->peer->index);
+}
+
 static int move(struct tp_ep *ep, vm_fn vm, const struct iovec *local, int nl, const struct iovec *remote, int nr)
 {
     struct shm_ep *e = ep->priv;
@@ -71,7 +80,7 @@ static int move(struct tp_ep *ep, vm_fn vm, const struct iovec *local, int nl, c
                 return TERN_ERR_UNSUPPORTED;
             }
             if (n < 0 && errno == ESRCH) {
-                jobs_note_loss(e->peer->index);
+                note_end(e);
                 return err_set(TERN_ERR_PEER, "%s has ended (pid %d)", jobs_words(e->peer->index), (int)e->pid);
             }
             return err_sys("copying between processes (pid %d)", (int)e->pid);

@@ -23,6 +23,7 @@
 #include "proc/dynamic.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "transport/shm/shm.h"
 
 #include <errno.h>
@@ -282,6 +283,7 @@ int shm_open_foreign(uint32_t index, uint32_t pid, uint32_t fd, uint64_t file, b
     const char *by_proc = pid ? strerror(errno) : "not possible between these two";
     if (pid && proc_has_ended((pid_t)pid)) {
         jobs_note_loss(index);
+        if (!jobs_is_own(index) || !proc_tells_deaths()) watcher_note(index);
         err_set(TERN_ERR_PEER, "%s has ended", jobs_words(index));
     } else {
         char words[300];
@@ -335,4 +337,17 @@ int shm_memory_map(const struct shm_card *c, uint32_t index, struct shm_segment 
     if (is_of(*s, c, index)) return 0;
     shm_memory_unmap(*s, c->bytes);
     return err_set(TERN_ERR_ABSENT, "the shared memory of %s is not what its card says", jobs_words(index));
+}
+
+int shm_memory_map_head(const struct shm_card *c, uint32_t index, struct shm_segment **s)
+{
+    struct shm_card head = *c;
+    head.bytes = SHM_HEAD_BYTES;
+    int rc = c->bytes < head.bytes ? TERN_ERR_ABSENT : 0;
+    if (!rc && within_node_memory(c)) *s = (struct shm_segment *)(node_memory + c->offset);
+    else if (!rc) rc = map_single(&head, index, s);
+    if (rc) return rc;
+    if (is_of(*s, c, index)) return 0;
+    shm_memory_unmap(*s, head.bytes);
+    return TERN_ERR_ABSENT;
 }

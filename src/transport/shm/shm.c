@@ -8,10 +8,10 @@
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "transport/arena.h"
 #include "transport/shared.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,6 +66,7 @@ static void shm_close(struct tp_dom *dom)
         atomic_store_explicit(&shm_dom.segment->left, 1, memory_order_release); /* pairs with the acquire in shm_left */
     }
     shm_kept_close();
+    shm_neighbours_close();
     shm_memory_close();
     if (shm_dom.rx) munmap(shm_dom.rx, rx_bytes(shm_dom.boxes));
     shm_dom = (struct shm_dom){.fd = -1};
@@ -153,6 +154,7 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
     ep->caps = TP_CAP_MAP | TP_CAP_ARENA | TP_CAP_REMOTE | TP_CAP_KEEP | (e->common ? 0 : TP_CAP_BCOPY);
     connect_cma(ep, &c);
+    shm_neighbour_open(e);
     return 0;
 }
 
@@ -161,6 +163,7 @@ static void shm_ep_close(struct tp_dom *dom, struct tp_ep *ep)
     (void)dom;
     struct shm_ep *e = ep->priv;
     list_remove(&e->in_all);
+    if (!jobs_is_own(e->peer->index)) shm_neighbour_close(e->peer->index);
     shm_leaving(e, false);
     shm_arena_unmap(e);
     shm_memory_unmap(e->segment, e->mapped);
@@ -216,31 +219,10 @@ static struct bell *shm_bell(struct tp_dom *dom)
     return &shm_dom.segment->bell;
 }
 
-/* What the peer has sent whole is delivered first. */
-static void give_up(struct peer *p)
-{
-    shm_progress(NULL, INT_MAX);
-    if (p->lost) return;
-    jobs_note_loss(p->index);
-    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(p->index));
-    if (tp_lost) tp_lost(p, TERN_ERR_PEER);
-}
-
-/* Memory does not show that a process has died. The launcher tells of its own job, if it does; of others the system is
- * asked. */
-static void look_for_dead(void)
-{
-    list_each(l, next, &shm_dom.eps)
-    {
-        const struct shm_ep *e = container_of(l, struct shm_ep, in_all);
-        if (!has_ended(e) && e->open_to_us && proc_has_ended(e->pid)) give_up(peer_table[e->peer->index]);
-    }
-}
-
 static void shm_wait_lasts(struct tp_dom *dom)
 {
     shm_trim(dom);
-    look_for_dead();
+    watcher_look();
 }
 
 const struct tp_ops tp_shm = {
@@ -270,4 +252,6 @@ const struct tp_ops tp_shm = {
     .bell = shm_bell,
     .idle = shm_idle,
     .wait_lasts = shm_wait_lasts,
+    .watch = shm_watch,
+    .had_left = shm_had_left,
 };

@@ -2,7 +2,7 @@
  * shm.h - what the parts of the shared-memory transport share: shm.c (life and
  * wire-up), memory.c (where segments lie), senders.c (who they are), ring.c
  * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), arena_map.c (arenas of
- * peers), keys.c (registered memory).
+ * peers), keys.c (registered memory), neighbours.c (whether they have ended).
  */
 #ifndef TERN_TRANSPORT_SHM_H
 #define TERN_TRANSPORT_SHM_H
@@ -94,6 +94,10 @@ bool shm_memory_reaches(const struct shm_card *);
 int shm_memory_map(const struct shm_card *, uint32_t index, struct shm_segment **);
 void shm_memory_unmap(void *, size_t bytes);
 
+/* The same for its first SHM_HEAD_BYTES alone. */
+#define SHM_HEAD_BYTES ((size_t)4096)
+int shm_memory_map_head(const struct shm_card *, uint32_t index, struct shm_segment **);
+
 void *shm_memory_mmap(int fd, uint64_t offset, uint64_t bytes); /* NULL with errno */
 
 /* A new descriptor of the file of the own segment; -1 with errno if the program has closed ours. */
@@ -141,6 +145,15 @@ void shm_trim(struct tp_dom *);
 /* More entries have been given out than `ready`: fills in the receiving sides of their boxes, and that of the common one
  * when they are more. */
 void shm_boxes_more(uint32_t given) TERN_COLD;
+
+/* ---- neighbours.c ---- */
+
+/* A connection is made: a process of another job is watched; and is closed. */
+void shm_neighbour_open(const struct shm_ep *);
+void shm_neighbour_close(uint32_t index);
+void shm_neighbours_close(void);
+bool shm_watch(struct tp_dom *) TERN_COLD; /* see tp_ops */
+bool shm_had_left(struct tp_dom *, uint32_t index) TERN_COLD;
 
 /* ---- ring.c and kept.c ---- */
 

@@ -1,0 +1,129 @@
+/*
+ * neighbours.c - the ends of processes of this node, which memory does not show.
+ *
+ * The launcher tells of deaths in its own job, if it is one that does. Else the first wait that lasts has all processes of the
+ * job on this node watched (proc/watcher.h), whether there is a connection to them or not: a process sleeps on the slots of a
+ * node, or on a message from any source, without one. A process of another job is watched from the connection on.
+ *
+ * The watcher says that a process has ended. Whether it had taken its leave in order is a word in its segment
+ * (shm_segment.left), the head of which is mapped here before. If that could not be mapped, since the process had ended
+ * already, it counts as died.
+ */
+#include "base/err.h"
+#include "proc/jobs.h"
+#include "proc/proc.h"
+#include "proc/watcher.h"
+#include "transport/shm/shm.h"
+#include "transport/wires.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct neighbour {
+    uint32_t index;
+    struct shm_segment *head; /* mapped for this alone; NULL: it is the connection's, or could not be mapped */
+} * all;
+static uint32_t count, room;
+
+static struct neighbour *find(uint32_t index)
+{
+    uint32_t i = 0;
+    while (i < count && all[i].index != index) i++;
+    return i < count ? &all[i] : NULL;
+}
+
+static void unmap(const struct neighbour *n)
+{
+    if (n->head) shm_memory_unmap(n->head, SHM_HEAD_BYTES);
+}
+
+/* False: there is no memory, or no thread, and the ends of processes are looked for when a wait lasts. */
+static bool watch(uint32_t index, uint32_t pid, struct shm_segment *head)
+{
+    if (count == room) {
+        struct neighbour *more = realloc(all, (room + 32) * sizeof *all);
+        if (!more) return false;
+        all = more;
+        room += 32;
+    }
+    all[count++] = (struct neighbour){index, head};
+    return !watcher_watch(index, (pid_t)pid);
+}
+
+static bool watch_card(uint32_t index, const struct shm_card *c)
+{
+    struct shm_segment *head;
+    if (shm_memory_map_head(c, index, &head)) head = NULL;
+    return watch(index, c->pid, head);
+}
+
+/* The shm part of the card of a rank. False: it has none, or cannot be watched by the number of its process. */
+static bool find_card(uint32_t rank, struct shm_card *c)
+{
+    uint8_t card[PEER_CARD_MAX];
+    size_t len = 0;
+    int n = jobs_card_get(rank, card, sizeof card);
+    const uint8_t *part = n > 0 ? wires_card_part(card, (size_t)n, tp_shm.name, &len) : NULL;
+    if (!part || len != sizeof *c) return false;
+    memcpy(c, part, sizeof *c);
+    return shm_is_open_to(c);
+}
+
+/* False: it is not known yet. */
+static bool watch_rank(uint32_t rank)
+{
+    struct shm_card c;
+    const struct peer *p = peer_table[rank];
+    if (find(rank)) return true;
+    if (p && p->ep.ops == &tp_shm) {
+        const struct shm_ep *e = p->ep.priv;
+        return !e->open_to_us || watch(rank, (uint32_t)e->pid, NULL);
+    }
+    if (!jobs_card_there(rank)) return false;
+    return !find_card(rank, &c) || watch_card(rank, &c);
+}
+
+bool shm_watch(struct tp_dom *dom)
+{
+    const struct proc_info *me = proc_self();
+    bool all_watched = true;
+    (void)dom;
+    for (uint32_t r = 0; r < me->size; r++)
+        if (r != me->rank && proc_node_of(r) == proc_node_of(me->rank)) all_watched &= watch_rank(r);
+    return all_watched;
+}
+
+void shm_neighbour_open(const struct shm_ep *e)
+{
+    if (jobs_is_own(e->peer->index) || !e->open_to_us || find(e->peer->index)) return;
+    watch(e->peer->index, (uint32_t)e->pid, NULL);
+}
+
+/* The connection is closed; a mapping of the head alone stays good. */
+void shm_neighbour_close(uint32_t index)
+{
+    struct neighbour *n = find(index);
+    watcher_forget(index);
+    if (!n) return;
+    unmap(n);
+    *n = all[--count];
+}
+
+bool shm_had_left(struct tp_dom *dom, uint32_t index)
+{
+    const struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    const struct neighbour *n = find(index);
+    const struct shm_segment *s = n ? n->head : NULL;
+    (void)dom;
+    if (p && p->ep.ops == &tp_shm) s = ((const struct shm_ep *)p->ep.priv)->segment;
+    return s && atomic_load_explicit(&s->left, memory_order_acquire); /* pairs with the release in shm_close */
+}
+
+void shm_neighbours_close(void)
+{
+    for (uint32_t i = 0; i < count; i++)
+        unmap(&all[i]);
+    free(all);
+    all = NULL;
+    count = room = 0;
+}
