@@ -16,6 +16,8 @@
  *                              call pause(); if START_FAILS is set, exit with code 7
  *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two leave
  *   dynamic_rank victim        what it spawns
+ *   dynamic_rank deaths        the last rank is killed, and the others are told
+ *   dynamic_rank kin [JOB]     spawns itself, with its own job's name; both are connected
  *   dynamic_rank missing       jobs, ranks and cards that are not there, or not yet
  *   dynamic_rank mute          what it spawns
  *   dynamic_rank rate [N]      how long a question takes, and a job of N that is spawned and ends at once
@@ -405,6 +407,44 @@ static bool watch(void)
     return true;
 }
 
+/* As little as launchers of others can do: without a parent's name, each side has the other's, its key and its card. */
+static bool kin(void)
+{
+    bool parent = !argument || !*argument || !strcmp(argument, "1");
+    const char *argv[] = {program, "kin", me->job, NULL};
+    char other[PROC_NAME_MAX], own[2 * PROC_KEY + 1], key[2 * PROC_KEY + 1], card[320], got[512];
+    struct proc_job j;
+    uint32_t size;
+    CHECK(me->size == 1 && put_card());
+    snprintf(other, sizeof other, "%s", argument);
+    if (parent) CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = argv}, 1, other, &size) && size == 1);
+    CHECK(!proc_connect(other, &j) && j.size == 1);
+    hex(own, j.key);
+    CHECK(!proc_publish(parent ? "the parent's key" : "the child's key", own));
+    CHECK(!proc_lookup(parent ? "the child's key" : "the parent's key", 20000, key, sizeof key) && !strcmp(own, key));
+    snprintf(card, sizeof card, "card of 0 of %s", other);
+    CHECK(proc_job_card(other, 0, got, sizeof got) == (int)strlen(card) + 1 && !strcmp(got, card));
+    if (parent) CHECK(!proc_lookup("the child is done", 20000, key, sizeof key)); /* first: its names go with the child */
+    CHECK(!proc_publish(parent ? "the parent is done" : "the child is done", ""));
+    if (!parent) CHECK(!proc_lookup("the parent is done", 20000, key, sizeof key));
+    CHECK(!proc_disconnect(other) && proc_disconnect(other) == TERN_ERR_NOT_FOUND);
+    return parent && getenv(JOB_ENV_RANK) ? await_job(other) : true; /* its names go with it; others tell of no ends */
+}
+
+/* The last rank is killed, and all others are told of that one; 5 s is far more than that takes. */
+static bool deaths(void)
+{
+    uint32_t last = me->size - 1;
+    CHECK(put_card() && !proc_has_died(last));
+    proc_state(JOB_LIFE_INITIALISED); /* from here on an end is a death */
+    CHECK(meet("alive"));
+    if (me->rank == last) raise(SIGKILL);
+    for (int i = 0; i < 500 && !proc_has_died(last); i++) usleep(10000);
+    CHECK(proc_has_died(last) && atomic_load(proc_deaths().count) == 1);
+    proc_state(JOB_LIFE_FINALISED);
+    return true;
+}
+
 /* A file of memory with a text in it, of which others are told by a name. */
 static bool show_file(int *fd)
 {
@@ -635,7 +675,7 @@ int main(int argc, char **argv)
         bool (*run)(void);
     } all[] = {{"names", names},          {"waiting", waiting}, {"threads", threads},     {"cards", cards},
                {"connect", connect_self}, {"spawn", spawn},     {"child", child},         {"start", start},
-               {"watch", watch},          {"rate", rate}, {"missing", missing}, {"mute", mute}, {"parent", parent}, {"orphan", orphan},           {"victim", victim},
+               {"watch", watch},          {"rate", rate}, {"deaths", deaths}, {"kin", kin}, {"missing", missing}, {"mute", mute}, {"parent", parent}, {"orphan", orphan},           {"victim", victim},
                {"files", files},          {"keeper", keeper},
                {"failures", failures},    {"quiet", quiet},     {"strangers", strangers}, {"unsupported", unsupported}};
     bool good = false;

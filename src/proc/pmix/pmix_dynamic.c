@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- published names ---- */
@@ -161,32 +162,101 @@ static struct link {
 } * links;
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 
-#define OTHER_S 30 /* seconds that a launcher may take to find out about another job, where it takes limits */
+#define OTHER_S 10 /* seconds that a launcher may take to find out about another job */
 
-/* To be released; NULL with the status. What concerns a job is asked of the launcher each time: this process may remember
- * one that has ended. What a process has put may take its time. */
-static pmix_value_t *get(const char *job, pmix_rank_t rank, const char *key, bool of_job, pmix_status_t *status)
+/* A question about another job. Some launchers never answer one about a job that they do not know (Open MPI 4), whatever
+ * limit they are given: so it may be left behind, and whoever comes second, the answer or the asker, frees it. */
+struct question {
+    pmix_proc_t proc;
+    pmix_info_t how;
+    pmix_value_t value; /* a copy */
+    pmix_status_t status;
+    bool answered, left;
+};
+static pthread_mutex_t questions_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t questions_answered = PTHREAD_COND_INITIALIZER;
+
+static void free_question(struct question *q)
+{
+    PMIX_VALUE_DESTRUCT(&q->value);
+    explicit_bzero(q, sizeof *q);
+    free(q);
+}
+
+/* On the library's thread; the value is the library's. */
+static void on_value(pmix_status_t status, pmix_value_t *v, void *arg)
+{
+    struct question *q = arg;
+    pthread_mutex_lock(&questions_lock);
+    q->status = status == PMIX_SUCCESS && v ? PMIx_Value_xfer(&q->value, v) : status;
+    q->answered = true;
+    bool left = q->left;
+    pthread_cond_broadcast(&questions_answered);
+    pthread_mutex_unlock(&questions_lock);
+    if (left) free_question(q);
+}
+
+/* Of a job as a whole; asked of the launcher each time, as this process may remember a job that has ended. To be freed;
+ * NULL with the status. */
+static struct question *ask_job(const char *job, const char *key, pmix_status_t *status)
+{
+    struct timespec limit;
+    struct question *q = calloc(1, sizeof *q);
+    bool yes = true;
+    if (!q) {
+        *status = PMIX_ERR_NOMEM;
+        return NULL;
+    }
+    PMIX_PROC_LOAD(&q->proc, job, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&q->how, PMIX_GET_REFRESH_CACHE, &yes, PMIX_BOOL);
+    PMIX_VALUE_CONSTRUCT(&q->value);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += OTHER_S;
+    *status = PMIx_Get_nb(&q->proc, key, &q->how, 1, on_value, q);
+    if (*status != PMIX_SUCCESS) {
+        free_question(q);
+        return NULL;
+    }
+    pthread_mutex_lock(&questions_lock);
+    while (!q->answered && !pthread_cond_timedwait(&questions_answered, &questions_lock, &limit)) continue;
+    bool left = q->left = !q->answered;
+    *status = left ? PMIX_ERR_TIMEOUT : q->status;
+    pthread_mutex_unlock(&questions_lock);
+    if (*status == PMIX_SUCCESS) return q;
+    if (!left) free_question(q);
+    return NULL;
+}
+
+/* What a process has put, when it has. To be released; NULL with the status. */
+static pmix_value_t *get(const char *job, pmix_rank_t rank, const char *key, pmix_status_t *status)
 {
     pmix_proc_t p;
-    pmix_info_t how[2];
     pmix_value_t *v = NULL;
-    int seconds = OTHER_S;
-    bool yes = true;
     PMIX_PROC_LOAD(&p, job, rank);
-    PMIX_INFO_LOAD(&how[0], PMIX_GET_REFRESH_CACHE, &yes, PMIX_BOOL); /* libpmix 4.2 looks for it in the first place only */
-    PMIX_INFO_LOAD(&how[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
-    *status = PMIx_Get(&p, key, of_job ? how : NULL, of_job ? 2 : 0, &v);
+    *status = PMIx_Get(&p, key, NULL, 0, &v);
     return *status == PMIX_SUCCESS ? v : NULL;
 }
 
-static bool get_key(const char *job, pmix_rank_t rank, const char *name, uint8_t key[PROC_KEY], pmix_status_t *status)
+static bool take_key(pmix_value_t *v, uint8_t key[PROC_KEY])
 {
-    pmix_value_t *v = get(job, rank, name, rank == PMIX_RANK_WILDCARD, status);
-    bool good = v && v->type == PMIX_BYTE_OBJECT && v->data.bo.size == PROC_KEY;
-    if (good) {
-        memcpy(key, v->data.bo.bytes, PROC_KEY);
-        explicit_bzero(v->data.bo.bytes, PROC_KEY);
-    }
+    if (v->type != PMIX_BYTE_OBJECT || v->data.bo.size != PROC_KEY) return false;
+    memcpy(key, v->data.bo.bytes, PROC_KEY);
+    explicit_bzero(v->data.bo.bytes, PROC_KEY);
+    return true;
+}
+
+static bool get_pair(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
+{
+    struct question *q = ask_job(job, PAIR_KEY, status);
+    bool good = q && take_key(&q->value, key);
+    if (q) free_question(q);
+    return good;
+}
+
+static bool get_half(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
+{
+    pmix_value_t *v = get(job, 0, HALF_KEY, status);
+    bool good = v && take_key(v, key);
     if (v) PMIX_VALUE_RELEASE(v);
     return good;
 }
@@ -198,6 +268,11 @@ static int no_job(const char *job, pmix_status_t status)
                          PMIx_Error_string(status));
     if (status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_INVALID_NAMESPACE)
         return pmix_fail(TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more), as far as PMIx knows", job);
+    if (status == PMIX_ERR_TIMEOUT)
+        return pmix_fail(TERN_ERR_NOT_FOUND,
+                         "PMIx does not answer within %d s whether there is a job '%s': there is none, or the launcher "
+                         "of this process does not tell of other jobs",
+                         OTHER_S, job);
     return pmix_fail(TERN_ERR_SYSTEM, "PMIx does not tell of job '%s': %s", job, PMIx_Error_string(status));
 }
 
@@ -210,10 +285,10 @@ static int size_of(const char *job, uint32_t *size)
         *size = pmix_job_size;
         return 0;
     }
-    pmix_value_t *v = get(job, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, true, &status);
-    if (!v) return no_job(job, status);
-    uint32_t n = v->type == PMIX_UINT32 ? v->data.uint32 : 0;
-    PMIX_VALUE_RELEASE(v);
+    struct question *q = ask_job(job, PMIX_JOB_SIZE, &status);
+    if (!q) return no_job(job, status);
+    uint32_t n = q->value.type == PMIX_UINT32 ? q->value.data.uint32 : 0;
+    free_question(q);
     if (!n) return pmix_fail(TERN_ERR_SYSTEM, "PMIx does not say how many processes job '%s' has", job);
     *size = n;
     return 0;
@@ -228,9 +303,8 @@ static int pair_key(const char *job, uint8_t key[PROC_KEY])
     uint8_t half[PROC_KEY];
     pmix_status_t status;
     if (is_own(job)) return pmix_own_secret(key);
-    if (get_key(job, PMIX_RANK_WILDCARD, PAIR_KEY, key, &status)) return 0;
-    bool good = !pmix_by_tern() && get_key(job, 0, HALF_KEY, key, &status) &&
-                get_key(pmix_me.nspace, 0, HALF_KEY, half, &status);
+    if (get_pair(job, key, &status)) return 0;
+    bool good = !pmix_by_tern() && get_half(job, key, &status) && get_half(pmix_me.nspace, half, &status);
     for (int i = 0; i < PROC_KEY && good; i++) key[i] ^= half[i];
     explicit_bzero(half, sizeof half);
     if (good) return 0;
@@ -302,7 +376,7 @@ static int job_card(const char *job, uint32_t rank, void *buf, size_t cap)
     if (rc) return rc;
     if (rank >= size) return pmix_fail(TERN_ERR_RANK, "job %s has no rank %u", job, rank);
     if (is_own(job)) return pmix_own_card(rank, buf, cap);
-    pmix_value_t *v = get(job, rank, CARD_KEY, false, &status);
+    pmix_value_t *v = get(job, rank, CARD_KEY, &status);
     if (!v) return no_card(job, rank, status);
     if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
         n = (int)v->data.bo.size;

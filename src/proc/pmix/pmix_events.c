@@ -1,7 +1,7 @@
 /*
  * pmix_events.c - PMIx tells of the ends of processes and jobs. Those of the own job that have died go to the list that
  * proc_deaths shows; those of watched jobs are queued as struct proc_event. What was before is asked for once, when the
- * watch begins (PMIX_QUERY_PROC_TABLE); a launcher that does not answer this tells of what comes.
+ * watch begins (PMIX_QUERY_PROC_TABLE).
  *
  * The library calls on_event and on_table on its thread, one after the other.
  */
@@ -18,8 +18,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#define TABLE_S 10 /* seconds that a launcher may take to say what it knows of a job */
 #define RANKS_MAX (1u << 24) /* no event is of a rank beyond */
 
 struct watch {
@@ -211,7 +213,7 @@ static void take_row(const pmix_proc_info_t *row)
 static void on_table(pmix_status_t status, pmix_info_t *info, size_t ninfo, void *arg, pmix_release_cbfunc_t release,
                      void *release_arg)
 {
-    (void)arg;
+    pmix_query_t *q = arg;
     pthread_mutex_lock(&self.lock);
     for (size_t i = 0; i < ninfo && status == PMIX_SUCCESS; i++) {
         const pmix_value_t *v = &info[i].value;
@@ -224,6 +226,7 @@ static void on_table(pmix_status_t status, pmix_info_t *info, size_t ninfo, void
     pthread_cond_broadcast(&self.answered);
     pthread_mutex_unlock(&self.lock);
     if (release) release(release_arg);
+    PMIX_QUERY_FREE(q, 1);
 }
 
 /* ---- what is called ---- */
@@ -239,24 +242,33 @@ void pmix_events_join(void)
     PMIx_Register_event_handler(codes, ARRAY_LEN(codes), NULL, 0, on_event, on_registered, NULL);
 }
 
-/* Waits for what PMIx knows of the job; with the lock, which it leaves meanwhile. */
-static void ask_table(const char *job)
+/* Until nobody's answer is awaited; with the lock, which it leaves meanwhile. False: the time is over. */
+static bool await_table(const struct timespec *limit)
 {
-    pmix_query_t q;
+    while (self.asking && !pthread_cond_timedwait(&self.answered, &self.lock, limit)) continue;
+    return !self.asking;
+}
+
+/* What PMIx knows of the job, into the queue; with the lock, which it leaves meanwhile. */
+static pmix_status_t ask_table(const char *job)
+{
+    pmix_query_t *q;
     bool yes = true;
-    while (self.asking) pthread_cond_wait(&self.answered, &self.lock);
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += TABLE_S;
+    if (!await_table(&limit)) return PMIX_ERR_TIMEOUT;
+    PMIX_QUERY_CREATE(q, 1); /* on_table frees it, whenever it is called */
+    PMIX_ARGV_APPEND((int){0}, q->keys, PMIX_QUERY_PROC_TABLE);
+    PMIX_QUERY_QUALIFIERS_CREATE(q, 2);
+    PMIX_INFO_LOAD(&q->qualifiers[0], PMIX_NSPACE, job, PMIX_STRING);
+    PMIX_INFO_LOAD(&q->qualifiers[1], PMIX_QUERY_REFRESH_CACHE, &yes, PMIX_BOOL);
     self.asking = true;
     pthread_mutex_unlock(&self.lock);
-    PMIX_QUERY_CONSTRUCT(&q);
-    PMIX_ARGV_APPEND((int){0}, q.keys, PMIX_QUERY_PROC_TABLE);
-    PMIX_QUERY_QUALIFIERS_CREATE(&q, 2);
-    PMIX_INFO_LOAD(&q.qualifiers[0], PMIX_NSPACE, job, PMIX_STRING);
-    PMIX_INFO_LOAD(&q.qualifiers[1], PMIX_QUERY_REFRESH_CACHE, &yes, PMIX_BOOL);
-    pmix_status_t rc = PMIx_Query_info_nb(&q, 1, on_table, NULL);
-    if (rc != PMIX_SUCCESS) on_table(rc, NULL, 0, NULL, NULL, NULL);
+    pmix_status_t rc = PMIx_Query_info_nb(q, 1, on_table, q);
+    if (rc != PMIX_SUCCESS) on_table(rc, NULL, 0, q, NULL, NULL);
     pthread_mutex_lock(&self.lock);
-    while (self.asking) pthread_cond_wait(&self.answered, &self.lock);
-    PMIX_QUERY_DESTRUCT(&q);
+    return await_table(&limit) ? self.table : PMIX_ERR_TIMEOUT;
 }
 
 static int add_watch(const char *job)
@@ -269,8 +281,11 @@ static int add_watch(const char *job)
     snprintf(w->job, sizeof w->job, "%s", job);
     w->next = self.watches;
     self.watches = w;
-    ask_table(job);
-    return 0;
+    pmix_status_t rc = ask_table(job);
+    if (!pmix_has_none(rc) && rc != PMIX_ERR_TIMEOUT) return 0;
+    if (*find(job) == w) forget(find(job));
+    return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process does not tell of the ends of other jobs by PMIx: %s",
+                     PMIx_Error_string(rc));
 }
 
 int pmix_watch(const char *job)
