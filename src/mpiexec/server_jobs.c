@@ -126,6 +126,13 @@ static struct other *other_of(const char *name)
     return self.others = o;
 }
 
+/* Of a job that has ended: the library knows nothing of it any more. */
+static void forget_data(struct other *o)
+{
+    if (o->known) PMIx_server_deregister_nspace(o->name, NULL, NULL);
+    if (o->known) o->known = o->connects = false;
+}
+
 /* When it has ended, and nobody's answer is awaited. */
 static void check_over(struct other *o)
 {
@@ -133,7 +140,7 @@ static void check_over(struct other *o)
     if (!o->ended || (o->connects && !o->known)) return;
     while (*at != o) at = &(*at)->next;
     *at = o->next;
-    if (o->known) PMIx_server_deregister_nspace(o->name, NULL, NULL);
+    forget_data(o);
     free(o->deaths);
     free(o);
 }
@@ -166,6 +173,7 @@ static void watched(void *arg, int status, const void *bytes, size_t n)
         ask_name(ASK_WATCH, o, &o->ndeaths, watched);
         return;
     }
+    forget_data(o); /* before the event: a client that asks when it has heard the end is told that there is no such job */
     notify(PMIX_EVENT_JOB_END, o->name, PMIX_RANK_WILDCARD, NULL);
     o->ended = true;
     check_over(o);
