@@ -79,11 +79,16 @@ static void load_value(pmix_value_t *v, const char *text)
 static pmix_status_t status_of(int code)
 {
     switch (code) {
-    case 0: return PMIX_SUCCESS;
-    case TERN_ERR_DUPLICATE: return PMIX_ERR_DUPLICATE_KEY;
-    case TERN_ERR_NOT_FOUND: return PMIX_ERR_NOT_FOUND;
-    case TERN_ERR_NOMEM: return PMIX_ERR_OUT_OF_RESOURCE;
-    default: return PMIX_ERROR;
+    case 0:
+        return PMIX_SUCCESS;
+    case TERN_ERR_DUPLICATE:
+        return PMIX_ERR_DUPLICATE_KEY;
+    case TERN_ERR_NOT_FOUND:
+        return PMIX_ERR_NOT_FOUND;
+    case TERN_ERR_NOMEM:
+        return PMIX_ERR_OUT_OF_RESOURCE;
+    default:
+        return PMIX_ERROR;
     }
 }
 

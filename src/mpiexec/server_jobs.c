@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define PAIR_KEY "tern.pair"  /* as in src/proc/pmix/pmix_dynamic.c */
-#define EVERYBODY UINT32_MAX  /* the rank that the server of a node connects for: never ends before its job */
-#define LAST_WORDS_MS 500     /* for what a rank that has ended has said last: the library may still be reading it */
+#define PAIR_KEY "tern.pair" /* as in src/proc/pmix/pmix_dynamic.c */
+#define EVERYBODY UINT32_MAX /* the rank that the server of a node connects for: never ends before its job */
+#define LAST_WORDS_MS 500    /* for what a rank that has ended has said last: the library may still be reading it */
 
 struct death {
     uint32_t rank;
@@ -25,10 +25,10 @@ struct death {
 /* Another job, or the own one that a client watches. */
 struct other {
     char name[ASK_NAME_MAX];
-    uint32_t size;         /* 0: the registry has not answered yet */
-    bool connects, known;  /* it has been asked; and the library knows the job */
-    bool watches, ended;   /* a question for its deaths lies at the registry; and none will follow */
-    struct call *waiting;  /* calls that need it to be known */
+    uint32_t size;        /* 0: the registry has not answered yet */
+    bool connects, known; /* it has been asked; and the library knows the job */
+    bool watches, ended;  /* a question for its deaths lies at the registry; and none will follow */
+    struct call *waiting; /* calls that need it to be known */
     struct death *deaths;
     uint32_t ndeaths;
     struct other *next;
@@ -53,8 +53,8 @@ struct given {
     pmix_status_t status;
     char *bytes;
     size_t n;
-    bool refused;         /* answered: what the library says now is nobody's */
-    struct event *limit;  /* of a rank that has ended; NULL: it lives */
+    bool refused;        /* answered: what the library says now is nobody's */
+    struct event *limit; /* of a rank that has ended; NULL: it lives */
     struct given *next;
 };
 
@@ -173,7 +173,8 @@ static void watched(void *arg, int status, const void *bytes, size_t n)
         ask_name(ASK_WATCH, o, &o->ndeaths, watched);
         return;
     }
-    forget_data(o); /* before the event: a client that asks when it has heard the end is told that there is no such job */
+    forget_data(
+        o); /* before the event: a client that asks when it has heard the end is told that there is no such job */
     notify(PMIX_EVENT_JOB_END, o->name, PMIX_RANK_WILDCARD, NULL);
     o->ended = true;
     check_over(o);
@@ -191,11 +192,16 @@ static void watch(struct other *o)
 static pmix_status_t status_of(int code)
 {
     switch (code) {
-    case TERN_ERR_NOT_FOUND: return PMIX_ERR_NOT_FOUND;
-    case TERN_ERR_RANK: return PMIX_ERR_BAD_PARAM;
-    case TERN_ERR_PEER: return PMIX_ERR_PROC_TERM_WO_SYNC;
-    case TERN_ERR_UNSUPPORTED: return PMIX_ERR_NOT_SUPPORTED;
-    default: return PMIX_ERROR;
+    case TERN_ERR_NOT_FOUND:
+        return PMIX_ERR_NOT_FOUND;
+    case TERN_ERR_RANK:
+        return PMIX_ERR_BAD_PARAM;
+    case TERN_ERR_PEER:
+        return PMIX_ERR_PROC_TERM_WO_SYNC;
+    case TERN_ERR_UNSUPPORTED:
+        return PMIX_ERR_NOT_SUPPORTED;
+    default:
+        return PMIX_ERROR;
     }
 }
 
@@ -206,8 +212,8 @@ static struct call **find_open(const void *arg)
     return at;
 }
 
-/* On the library's thread. False: it has been asked. When a job becomes known, the library asks once more for all that its
- * clients wait for; a second answer would be one to freed memory. */
+/* On the library's thread. False: it has been asked. When a job becomes known, the library asks once more for all that
+ * its clients wait for; a second answer would be one to freed memory. */
 static bool open_call(struct call *c)
 {
     pthread_mutex_lock(&self.lock);
@@ -256,7 +262,8 @@ static bool make_known(struct other *o, const void *key)
     pmix_byte_object_t bytes = {.bytes = (char *)(uintptr_t)key, .size = ASK_PAIR_KEY};
     PMIX_INFO_LOAD(&info[0], PMIX_JOB_SIZE, &o->size, PMIX_UINT32);
     PMIX_INFO_LOAD(&info[1], PAIR_KEY, &bytes, PMIX_BYTE_OBJECT);
-    pmix_status_t rc = PMIx_server_register_nspace(o->name, 0, info, 2, NULL, NULL); /* waits for the library's thread */
+    pmix_status_t rc =
+        PMIx_server_register_nspace(o->name, 0, info, 2, NULL, NULL); /* waits for the library's thread */
     explicit_bzero(info[1].value.data.bo.bytes, ASK_PAIR_KEY);
     for (int i = 0; i < 2; i++) PMIX_INFO_DESTRUCT(&info[i]);
     return rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED;

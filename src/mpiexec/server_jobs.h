@@ -7,8 +7,8 @@
  *     PMIx_Query_info of PMIX_QUERY_PROC_TABLE       its processes that have ended
  *     events                                         the ends of its processes, and of the job, to all clients
  *
- * The registry is asked of a job when a client first asks, and tells of its deaths from then on. When the job has ended,
- * it is forgotten.
+ * The registry is asked of a job when a client first asks, and tells of its deaths from then on. When the job has
+ * ended, it is forgotten.
  *
  * Threads: the main one, unless something else is said.
  */
@@ -23,7 +23,8 @@
 /* The server runs. */
 void server_jobs_open(struct job *);
 
-/* Upcalls of the PMIx library, on its thread: `p` is no process of this job; the query is one for a table of processes. */
+/* Upcalls of the PMIx library, on its thread: `p` is no process of this job; the query is one for a table of processes.
+ */
 pmix_status_t server_jobs_modex(const pmix_proc_t *p, pmix_modex_cbfunc_t, void *arg);
 pmix_status_t server_jobs_table(const pmix_query_t *, pmix_info_cbfunc_t, void *arg);
 

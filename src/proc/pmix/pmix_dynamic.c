@@ -1,10 +1,11 @@
 /*
- * pmix_dynamic.c - what a launcher does for processes that run (dynamic.h), by PMIx. All of it is what one process asks:
- * PMIx_Connect, which all processes of both sides would have to call, is not needed to get what PMIx has of another job.
+ * pmix_dynamic.c - what a launcher does for processes that run (dynamic.h), by PMIx. All of it is what one process
+ * asks: PMIx_Connect, which all processes of both sides would have to call, is not needed to get what PMIx has of
+ * another job.
  */
-#include "proc/pmix/pmix_module.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/pmix/pmix_module.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -22,16 +23,17 @@ bool pmix_has_none(pmix_status_t rc) { return rc == PMIX_ERR_NOT_SUPPORTED || rc
 
 static int cannot(const char *what, const char *name, pmix_status_t rc)
 {
-    return pmix_fail(pmix_has_none(rc) ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM, "cannot %s the name '%s' by PMIx: %s", what, name,
-                PMIx_Error_string(rc));
+    return pmix_fail(pmix_has_none(rc) ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM, "cannot %s the name '%s' by PMIx: %s",
+                     what, name, PMIx_Error_string(rc));
 }
 
 /* A key of PMIx's own means something else. */
 static int check_name(const char *name)
 {
     if (strlen(name) <= PMIX_MAX_KEYLEN && strncmp(name, "pmix", 4)) return 0;
-    return pmix_fail(TERN_ERR_ARG, "the name '%s' cannot be published by PMIx: it begins with 'pmix', or has more than %d bytes",
-                name, PMIX_MAX_KEYLEN);
+    return pmix_fail(TERN_ERR_ARG,
+                     "the name '%s' cannot be published by PMIx: it begins with 'pmix', or has more than %d bytes",
+                     name, PMIX_MAX_KEYLEN);
 }
 
 static int publish_name(const char *name, const char *value)
@@ -42,7 +44,8 @@ static int publish_name(const char *name, const char *value)
     PMIX_INFO_LOAD(&info, name, value, PMIX_STRING);
     pmix_status_t status = PMIx_Publish(&info, 1);
     PMIX_INFO_DESTRUCT(&info);
-    if (status == PMIX_ERR_DUPLICATE_KEY) return pmix_fail(TERN_ERR_DUPLICATE, "the name '%s' is published already", name);
+    if (status == PMIX_ERR_DUPLICATE_KEY)
+        return pmix_fail(TERN_ERR_DUPLICATE, "the name '%s' is published already", name);
     return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
 }
 
@@ -83,7 +86,8 @@ static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
     else if (!text)
         rc = pmix_fail(TERN_ERR_SYSTEM, "what is published under the name '%s' is no text", name);
     else if (strlen(text) >= cap)
-        rc = pmix_fail(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu", strlen(text) + 1, cap);
+        rc = pmix_fail(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu",
+                       strlen(text) + 1, cap);
     else
         strcpy(value, text);
     PMIX_PDATA_DESTRUCT(&found);
@@ -113,8 +117,9 @@ static void add_list(char ***to, const char *const *list)
 
 static const char *pmix_key(const char *key)
 {
-    static const char *const keys[][2] = {{"host", PMIX_HOST},     {"hostfile", PMIX_HOSTFILE}, {"wdir", PMIX_WDIR},
-                                          {"map_by", PMIX_MAPBY},  {"bind_to", PMIX_BINDTO},    {"rank_by", PMIX_RANKBY}};
+    static const char *const keys[][2] = {{"host", PMIX_HOST},      {"hostfile", PMIX_HOSTFILE},
+                                          {"wdir", PMIX_WDIR},      {"map_by", PMIX_MAPBY},
+                                          {"bind_to", PMIX_BINDTO}, {"rank_by", PMIX_RANKBY}};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         if (!strcmp(keys[i][0], key)) return keys[i][1];
     return NULL;
@@ -146,8 +151,10 @@ static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_
     }
     pmix_status_t rc = PMIx_Spawn(NULL, 0, a, (size_t)napps, name);
     PMIX_APP_FREE(a, (size_t)napps);
-    if (pmix_has_none(rc)) return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
-    if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
+    if (pmix_has_none(rc))
+        return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
+    if (rc != PMIX_SUCCESS)
+        return pmix_fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
     snprintf(job, PROC_NAME_MAX, "%s", name);
     *size = n;
     return 0;
@@ -164,8 +171,9 @@ static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define OTHER_S 10 /* seconds that a launcher may take to find out about another job */
 
-/* A question about another job. Some launchers never answer one about a job that they do not know (Open MPI 4), whatever
- * limit they are given: so it may be left behind, and whoever comes second, the answer or the asker, frees it. */
+/* A question about another job. Some launchers never answer one about a job that they do not know (Open MPI 4),
+ * whatever limit they are given: so it may be left behind, and whoever comes second, the answer or the asker, frees it.
+ */
 struct question {
     pmix_proc_t proc;
     pmix_info_t how;

@@ -5,8 +5,8 @@
  *
  * The library calls on_event and on_table on its thread, one after the other.
  */
-#include "proc/pmix/pmix_module.h"
 #include "base/err.h"
+#include "proc/pmix/pmix_module.h"
 #include "proc/proc.h"
 
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TABLE_S 10 /* seconds that a launcher may take to say what it knows of a job */
+#define TABLE_S 10           /* seconds that a launcher may take to say what it knows of a job */
 #define RANKS_MAX (1u << 24) /* no event is of a rank beyond */
 
 struct watch {
@@ -103,7 +103,7 @@ static void queue(const struct proc_event *e)
     *q = (struct queued){.event = *e};
     *self.last = q;
     self.last = &q->next;
-    if (self.fd >= 0) (void)!write(self.fd, &one, sizeof one); /* the counter cannot overflow */
+    if (self.fd >= 0) (void)!write(self.fd, &one, sizeof one);      /* the counter cannot overflow */
     atomic_fetch_add_explicit(&self.word, 1, memory_order_release); /* who looks at the word takes the lock then */
     syscall(SYS_futex, &self.word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -236,8 +236,9 @@ static void on_registered(pmix_status_t status, size_t handler, void *arg) { (vo
 
 void pmix_events_join(void)
 {
-    static pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED,      PMIX_ERR_PROC_ABORTED_BY_SIG, PMIX_ERR_PROC_TERM_WO_SYNC,
-                                    PMIX_ERR_EXIT_NONZERO_TERM, PMIX_EVENT_PROC_TERMINATED,   PMIX_EVENT_JOB_END};
+    static pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED,      PMIX_ERR_PROC_ABORTED_BY_SIG,
+                                    PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_EXIT_NONZERO_TERM,
+                                    PMIX_EVENT_PROC_TERMINATED, PMIX_EVENT_JOB_END};
     if (!self.died) self.died = calloc(pmix_job_size, sizeof *self.died);
     PMIx_Register_event_handler(codes, ARRAY_LEN(codes), NULL, 0, on_event, on_registered, NULL);
 }
@@ -284,7 +285,8 @@ static int add_watch(const char *job)
     pmix_status_t rc = ask_table(job);
     if (!pmix_has_none(rc) && rc != PMIX_ERR_TIMEOUT) return 0;
     if (*find(job) == w) forget(find(job));
-    return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process does not tell of the ends of other jobs by PMIx: %s",
+    return pmix_fail(TERN_ERR_UNSUPPORTED,
+                     "the launcher of this process does not tell of the ends of other jobs by PMIx: %s",
                      PMIx_Error_string(rc));
 }
 

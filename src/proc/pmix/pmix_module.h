@@ -14,7 +14,7 @@
 #define HALF_KEY "tern.half" /* of rank 0: its job's part of the keys of two jobs, where the launcher has none */
 
 extern TERN_HIDDEN int (*pmix_fail)(int code, const char *fmt, ...); /* err_set */
-extern TERN_HIDDEN void (*pmix_ring)(uint64_t name);                  /* bell_ring_name */
+extern TERN_HIDDEN void (*pmix_ring)(uint64_t name);                 /* bell_ring_name */
 extern TERN_HIDDEN pmix_proc_t pmix_me;
 extern TERN_HIDDEN uint32_t pmix_job_size;
 
