@@ -98,6 +98,8 @@ static bool names(void)
     CHECK(proc_lookup(name, 0, value, sizeof value) == TERN_ERR_NOT_FOUND && says("no name"));
     CHECK(proc_unpublish(name) == TERN_ERR_NOT_FOUND);
     CHECK(!proc_publish(name, "") && !proc_lookup(name, 0, value, sizeof value) && !*value);
+    CHECK(!proc_unpublish(name) && !proc_publish(name, "\1zz")); /* looks like what the PMIx server packs, and is not */
+    CHECK(!proc_lookup(name, 0, value, sizeof value) && !strcmp(value, "\1zz"));
     free(large);
     return true;
 }
