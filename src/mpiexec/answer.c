@@ -5,6 +5,7 @@
 #include "mpiexec/cards.h"
 #include "mpiexec/offers.h"
 #include "mpiexec/registry.h"
+#include "mpiexec/server_jobs.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
@@ -40,24 +41,34 @@ static void give_card(void *arg, const void *card, size_t n)
     free(a);
 }
 
-void answer_fetch(const struct asker *a, uint32_t rank)
+static void own_card(const struct asker *a, uint32_t rank)
+{
+    struct asker *copy = xcalloc(1, sizeof *copy);
+    *copy = *a;
+    cards_fetch(rank, give_card, copy);
+}
+
+/* What a rank of this job has left: `here` answers for a rank of this node, and `type` asks its node otherwise. */
+static void fetch(const struct asker *a, uint32_t rank, enum ask_type type,
+                  void (*here)(const struct asker *, uint32_t rank))
 {
     const struct job *j = self.job;
     uint8_t room[sizeof rank];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     ask_put32(&o, rank);
-    if (rank >= (uint32_t)j->size) {
+    if (rank >= (uint32_t)j->size)
         asks_refuse(a, TERN_ERR_RANK, "job %s has no rank %u", j->name, rank);
-    } else if (j->ranks[rank].node == j->node) {
-        struct asker *copy = xcalloc(1, sizeof *copy);
-        *copy = *a;
-        cards_fetch(rank, give_card, copy);
-    } else if (j->root) {
-        asks_forward(a, (struct way){.node = j->ranks[rank].node}, ASK_FETCH, o.bytes, o.n);
-    } else {
+    else if (j->ranks[rank].node == j->node)
+        here(a, rank);
+    else if (j->root)
+        asks_forward(a, (struct way){.node = j->ranks[rank].node}, type, o.bytes, o.n);
+    else
         asks_refuse(a, TERN_ERR_INTERN, "rank %u of job %s is on another node", rank, j->name);
-    }
 }
+
+void answer_fetch(const struct asker *a, uint32_t rank) { fetch(a, rank, ASK_FETCH, own_card); }
+
+void answer_modex(const struct asker *a, uint32_t rank) { fetch(a, rank, ASK_MODEX_OF, server_jobs_give); }
 
 /* ---- memory ---- */
 
@@ -98,9 +109,13 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
         answer_offer(a, bytes, n);
     } else if (type == ASK_FILE && is_own_file(bytes, n)) {
         answer_offer(a, bytes, ASK_OFFER_BYTES);
-    } else if (type == ASK_FETCH) {
+    } else if (type == ASK_FETCH || type == ASK_MODEX_OF) {
         uint32_t rank = ask_get32(&in);
-        answer_fetch(a, ask_done(&in) ? rank : UINT32_MAX);
+        if (!ask_done(&in)) rank = UINT32_MAX;
+        if (type == ASK_FETCH)
+            answer_fetch(a, rank);
+        else
+            answer_modex(a, rank);
     } else if (!self.job->root) {
         asks_forward(a, (struct way){.node = TREE_ROOT}, type, bytes, n);
     } else if (spawned_way(&first)) {

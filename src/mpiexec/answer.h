@@ -28,4 +28,7 @@ void answer_offer(const struct asker *, const void *question, size_t n);
 /* Answers with the card of a rank of this job, on whichever node it runs. */
 void answer_fetch(const struct asker *, uint32_t rank);
 
+/* The same with what the PMIx server of its node has of it (server_jobs.h). */
+void answer_modex(const struct asker *, uint32_t rank);
+
 #endif

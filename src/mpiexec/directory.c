@@ -1,257 +1,259 @@
 /* directory.c - see directory.h. */
 #include "mpiexec/directory.h"
-#include "mpiexec/names.h"
+#include "base/err.h"
+#include "mpiexec/asks.h"
 #include "mpiexec/post.h"
 #include "mpiexec/tree.h"
-#include "mpiexec/wire.h"
+#include "mpiexec/xalloc.h"
 
 #include <pmix.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEPER 0        /* the node that has the names */
-#define COUNT_MAX 65536 /* keys or infos of one call */
+#define PACKED '\1' /* begins a value that is no string */
 
-enum what { PUBLISH, LOOKUP, UNPUBLISH };
+struct item {
+    char *key, *value; /* value: to be published, or what was found (NULL: nothing) */
+    pmix_proc_t owner; /* of what was found */
+};
 
 /* A client's call that is on its way. */
 struct call {
     struct post post; /* first: it is posted as that */
-    uint32_t id;
-    enum what what;
-    char *bytes; /* packed */
-    size_t n;
+    enum ask_type type;
+    uint32_t rank;
+    struct item *items;
+    size_t n, at; /* items, and the one that is asked for */
+    pmix_status_t status;
     pmix_op_cbfunc_t done;
     pmix_lookup_cbfunc_t found;
     void *arg;
-    struct call *next;
 };
 
-static struct {
-    struct job *job;
-    bool far; /* another node has the names */
-    struct call *open;
-    uint32_t last_id;
-} self;
+/* ---- values as texts ---- */
 
-/* ---- packing, by the library, which knows all kinds of values ---- */
-
-static bool pack(pmix_data_buffer_t *b, const void *what, size_t n, pmix_data_type_t type)
-{
-    return !n || PMIx_Data_pack(NULL, b, (void *)(uintptr_t)what, (int32_t)n, type) == PMIX_SUCCESS;
-}
-
-static bool pack_count(pmix_data_buffer_t *b, size_t n)
-{
-    uint32_t count = (uint32_t)n;
-    return n <= COUNT_MAX && pack(b, &count, 1, PMIX_UINT32);
-}
-
-static bool unpack(pmix_data_buffer_t *b, void *what, size_t n, pmix_data_type_t type)
-{
-    int32_t got = (int32_t)n;
-    return !n || (PMIx_Data_unpack(NULL, b, what, &got, type) == PMIX_SUCCESS && got == (int32_t)n);
-}
-
-static bool unpack_count(pmix_data_buffer_t *b, size_t *n)
-{
-    uint32_t count = 0;
-    bool ok = unpack(b, &count, 1, PMIX_UINT32) && count <= COUNT_MAX;
-    *n = ok ? count : 0;
-    return ok;
-}
-
-/* The bytes are copied: the library frees those of a buffer. */
-static void load(pmix_data_buffer_t *b, const void *bytes, size_t n)
-{
-    char *copy = xcalloc(n, 1);
-    memcpy(copy, bytes, n);
-    PMIX_DATA_BUFFER_CONSTRUCT(b);
-    PMIX_DATA_BUFFER_LOAD(b, copy, n);
-}
-
-/* ---- who asks ---- */
-
-static void send_call(struct post *post)
-{
-    struct call *c = (struct call *)post;
-    struct wire_out w = {0};
-    c->id = ++self.last_id;
-    c->next = self.open;
-    self.open = c;
-    wire_put32(&w, c->id);
-    wire_put8(&w, (uint8_t)c->what);
-    wire_put_raw(&w, c->bytes, c->n);
-    free(c->bytes);
-    tree_send(KEEPER, TREE_NAMES_ASK, w.bytes, w.n);
-    wire_free(&w);
-}
-
-/* `items` are infos, or strings. */
-static pmix_status_t ask(struct call how, const pmix_proc_t *p, const void *items, size_t n, pmix_data_type_t type)
+/* malloc'ed; NULL: the library cannot pack it. */
+static char *packed_text(const pmix_value_t *v)
 {
     pmix_data_buffer_t b;
     PMIX_DATA_BUFFER_CONSTRUCT(&b);
-    if (!pack(&b, p, 1, PMIX_PROC) || !pack_count(&b, n) || !pack(&b, items, n, type)) {
-        PMIX_DATA_BUFFER_DESTRUCT(&b);
-        return PMIX_ERR_PACK_FAILURE;
+    char *text = NULL;
+    if (PMIx_Data_pack(NULL, &b, (void *)(uintptr_t)v, 1, PMIX_VALUE) == PMIX_SUCCESS) {
+        text = xcalloc(2 * b.bytes_used + 2, 1);
+        text[0] = PACKED;
+        for (size_t i = 0; i < b.bytes_used; i++) sprintf(text + 1 + 2 * i, "%02x", (uint8_t)b.base_ptr[i]);
     }
-    struct call *c = xcalloc(1, sizeof *c);
-    *c = how;
-    PMIX_DATA_BUFFER_UNLOAD(&b, c->bytes, c->n);
-    post_run(&c->post, send_call);
-    return PMIX_SUCCESS;
-}
-
-static void found(struct call *c, pmix_status_t status, const void *bytes, size_t n)
-{
-    pmix_data_buffer_t b;
-    size_t count = 0;
-    load(&b, bytes, n);
-    bool ok = status == PMIX_SUCCESS && unpack_count(&b, &count);
-    pmix_pdata_t *data = xcalloc(count, sizeof *data);
-    ok = ok && unpack(&b, data, count, PMIX_PDATA);
-    if (ok)
-        c->found(PMIX_SUCCESS, data, count, c->arg); /* copies */
-    else
-        c->found(status == PMIX_SUCCESS ? PMIX_ERR_UNPACK_FAILURE : status, NULL, 0, c->arg);
-    names_free(data, ok ? count : 0);
     PMIX_DATA_BUFFER_DESTRUCT(&b);
+    return text;
 }
 
-static bool on_answer(int from, const void *bytes, size_t n)
+static char *text_of(const pmix_value_t *v)
 {
-    struct wire_in w = wire_of(bytes, n);
-    uint32_t id = wire_get32(&w);
-    int status = (int)wire_get32(&w);
-    struct call **at = &self.open;
-    while (*at && (*at)->id != id) at = &(*at)->next;
-    struct call *c = *at;
-    if (w.bad || !c || launch_node_of(self.job, from) != KEEPER) return false;
-    *at = c->next;
-    if (c->found)
-        found(c, status, w.at, wire_left(&w));
-    else
-        c->done(status, c->arg);
-    free(c);
-    return true;
+    if (v->type == PMIX_STRING && v->data.string && *v->data.string != PACKED) return xstrdup(v->data.string);
+    return packed_text(v);
 }
 
-/* ---- who has the names ---- */
-
-static pmix_status_t publish(pmix_data_buffer_t *b, const pmix_proc_t *p, size_t n)
+static bool unpack_text(pmix_value_t *v, const char *digits)
 {
-    pmix_info_t *info;
-    PMIX_INFO_CREATE(info, n);
-    pmix_status_t rc = unpack(b, info, n, PMIX_INFO) ? names_publish(p, info, n) : PMIX_ERR_UNPACK_FAILURE;
-    PMIX_INFO_FREE(info, n);
-    return rc;
+    size_t n = strlen(digits) / 2;
+    int32_t one = 1;
+    unsigned byte;
+    char *bytes = xcalloc(n, 1); /* the library frees those of a buffer */
+    for (size_t i = 0; i < n; i++) bytes[i] = (char)(sscanf(digits + 2 * i, "%2x", &byte) == 1 ? byte : 0);
+    pmix_data_buffer_t b;
+    PMIX_DATA_BUFFER_CONSTRUCT(&b);
+    PMIX_DATA_BUFFER_LOAD(&b, bytes, n);
+    bool good = PMIx_Data_unpack(NULL, &b, v, &one, PMIX_VALUE) == PMIX_SUCCESS;
+    PMIX_DATA_BUFFER_DESTRUCT(&b);
+    return good;
 }
 
-/* A lookup's data are packed into `out`. */
-static pmix_status_t by_keys(enum what what, pmix_data_buffer_t *b, const pmix_proc_t *p, size_t n,
-                             pmix_data_buffer_t *out)
+static void load_value(pmix_value_t *v, const char *text)
 {
-    char **keys = xcalloc(n + 1, sizeof *keys);
-    pmix_status_t rc = PMIX_ERR_UNPACK_FAILURE;
-    if (unpack(b, keys, n, PMIX_STRING)) {
-        if (what == UNPUBLISH) {
-            rc = names_unpublish(p, n ? keys : NULL);
-        } else {
-            pmix_pdata_t *data;
-            size_t count;
-            rc = names_lookup(keys, &data, &count);
-            if (rc == PMIX_SUCCESS && (!pack_count(out, count) || !pack(out, data, count, PMIX_PDATA)))
-                rc = PMIX_ERR_PACK_FAILURE;
-            names_free(data, count);
-        }
+    if (*text != PACKED || !unpack_text(v, text + 1)) PMIX_VALUE_LOAD(v, (void *)(uintptr_t)text, PMIX_STRING);
+}
+
+/* ---- on the main thread ---- */
+
+static pmix_status_t status_of(int code)
+{
+    switch (code) {
+    case 0:
+        return PMIX_SUCCESS;
+    case TERN_ERR_DUPLICATE:
+        return PMIX_ERR_DUPLICATE_KEY;
+    case TERN_ERR_NOT_FOUND:
+        return PMIX_ERR_NOT_FOUND;
+    case TERN_ERR_NOMEM:
+        return PMIX_ERR_OUT_OF_RESOURCE;
+    default:
+        return PMIX_ERROR;
     }
-    for (size_t i = 0; i < n; i++) free(keys[i]);
-    free(keys);
-    return rc;
 }
 
-static void reply(int node, uint32_t id, pmix_status_t status, pmix_data_buffer_t *packed)
+static void free_call(struct call *c)
 {
-    struct wire_out w = {0};
-    char *bytes = NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        free(c->items[i].key);
+        free(c->items[i].value);
+    }
+    free(c->items);
+    free(c);
+}
+
+static void give_found(struct call *c)
+{
+    pmix_pdata_t *data = xcalloc(c->n + 1, sizeof *data);
     size_t n = 0;
-    PMIX_DATA_BUFFER_UNLOAD(packed, bytes, n);
-    wire_put32(&w, id);
-    wire_put32(&w, (uint32_t)status);
-    if (status == PMIX_SUCCESS) wire_put_raw(&w, bytes, n);
-    free(bytes);
-    tree_send(node, TREE_NAMES, w.bytes, w.n);
-    wire_free(&w);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct item *item = &c->items[i];
+        if (!item->value) continue;
+        PMIX_PDATA_CONSTRUCT(&data[n]);
+        data[n].proc = item->owner;
+        PMIX_LOAD_KEY(data[n].key, item->key);
+        load_value(&data[n++].value, item->value);
+    }
+    if (c->status == PMIX_SUCCESS && !n) c->status = PMIX_ERR_NOT_FOUND;
+    c->found(c->status, n ? data : NULL, n, c->arg); /* copies */
+    for (size_t i = 0; i < n; i++) PMIX_PDATA_DESTRUCT(&data[i]);
+    free(data);
 }
 
-static bool on_ask(int from, const void *bytes, size_t n)
+static void give(struct call *c)
 {
-    struct wire_in w = wire_of(bytes, n);
-    uint32_t id = wire_get32(&w);
-    enum what what = wire_get8(&w);
-    int node = launch_node_of(self.job, from);
-    pmix_data_buffer_t in, out;
-    pmix_proc_t p;
-    size_t count;
-    if (w.bad || what > UNPUBLISH || node == NODE_NONE) return false;
-    load(&in, w.at, wire_left(&w));
-    PMIX_DATA_BUFFER_CONSTRUCT(&out);
-    bool ok = unpack(&in, &p, 1, PMIX_PROC) && unpack_count(&in, &count) && p.rank < (uint32_t)self.job->size &&
-              self.job->ranks[p.rank].node == node;
-    if (ok) reply(node, id, what == PUBLISH ? publish(&in, &p, count) : by_keys(what, &in, &p, count, &out), &out);
-    PMIX_DATA_BUFFER_DESTRUCT(&in);
-    return ok;
-}
-
-void directory_open(struct job *j)
-{
-    self.job = j;
-    self.far = j->node != KEEPER;
-    if (self.far)
-        tree_handlers[TREE_NAMES] = on_answer;
+    if (c->found)
+        give_found(c);
     else
-        tree_handlers[TREE_NAMES_ASK] = on_ask;
+        c->done(c->status, c->arg);
+    free_call(c);
+}
+
+static void ask(struct call *c, enum ask_type type, const struct item *item, asks_done_fn answered)
+{
+    uint8_t room[ASK_NAME_MAX + ASK_VALUE_MAX + 32];
+    struct ask_out q = {.bytes = room, .room = sizeof room};
+    if (type == ASK_LOOKUP) ask_put32(&q, 0);
+    ask_put_text(&q, item->key);
+    if (type == ASK_PUBLISH) ask_put_text(&q, item->value);
+    asks_send((struct way){.node = TREE_ROOT}, type, c->rank, q.bytes, q.n, answered, c);
+}
+
+/* A call that is refused leaves nothing behind: takes back what it has published. */
+static void withdrawn(void *arg, int status, const void *bytes, size_t n)
+{
+    struct call *c = arg;
+    (void)status, (void)bytes, (void)n;
+    if (!c->at)
+        give(c);
+    else
+        ask(c, ASK_WITHDRAW, &c->items[--c->at], withdrawn);
+}
+
+static void take_found(struct item *item, const void *bytes, size_t n)
+{
+    struct ask_in in = ask_of(bytes, n);
+    const char *value = ask_get_text(&in, ASK_VALUE_MAX);
+    uint32_t rank = ask_get32(&in);
+    const char *job = ask_get_text(&in, ASK_NAME_MAX);
+    if (!ask_done(&in)) return;
+    item->value = xstrdup(value);
+    PMIX_PROC_LOAD(&item->owner, job, rank);
+}
+
+static void answered(void *arg, int status, const void *bytes, size_t n)
+{
+    struct call *c = arg;
+    if (!status && c->found) take_found(&c->items[c->at], bytes, n);
+    if (status && !(c->found && status == TERN_ERR_NOT_FOUND)) {
+        c->status = status_of(status);
+        if (c->type == ASK_PUBLISH)
+            withdrawn(c, 0, NULL, 0);
+        else
+            give(c);
+    } else if (++c->at == c->n) {
+        give(c);
+    } else {
+        ask(c, c->type, &c->items[c->at], answered);
+    }
+}
+
+static void begin(struct post *post)
+{
+    struct call *c = (struct call *)post;
+    ask(c, c->type, &c->items[0], answered);
 }
 
 /* ---- upcalls ---- */
 
-static size_t count_keys(char **keys)
+/* Keys of the library's own say how to publish (range, persistence). */
+static bool is_directive(const pmix_info_t *i) { return !strncmp(i->key, "pmix.", 5); }
+
+static struct call *call_new(enum ask_type type, const pmix_proc_t *p, size_t room, void *arg)
+{
+    struct call *c = xcalloc(1, sizeof *c);
+    *c = (struct call){.type = type, .rank = p->rank, .arg = arg};
+    c->items = xcalloc(room + 1, sizeof *c->items);
+    return c;
+}
+
+static pmix_status_t start(struct call *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct item *item = &c->items[i];
+        bool fits = strlen(item->key) < ASK_NAME_MAX;
+        if (c->type == ASK_PUBLISH) fits = fits && item->value && strlen(item->value) < ASK_VALUE_MAX;
+        if (fits) continue;
+        free_call(c);
+        return PMIX_ERR_BAD_PARAM;
+    }
+    post_run(&c->post, begin);
+    return PMIX_SUCCESS;
+}
+
+pmix_status_t directory_publish(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
+                                void *arg)
+{
+    struct call *c = call_new(ASK_PUBLISH, p, ninfo, arg);
+    c->done = done;
+    for (size_t i = 0; i < ninfo; i++)
+        if (!is_directive(&info[i]))
+            c->items[c->n++] = (struct item){.key = xstrdup(info[i].key), .value = text_of(&info[i].value)};
+    if (c->n) return start(c);
+    free_call(c);
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static void add_keys(struct call *c, char **keys)
+{
+    for (; keys && *keys; keys++) c->items[c->n++].key = xstrdup(*keys);
+}
+
+static size_t count(char **keys)
 {
     size_t n = 0;
     while (keys && keys[n]) n++;
     return n;
 }
 
-/* The library takes this for the end of the call, without `done`. */
-static pmix_status_t at_once(pmix_status_t rc) { return rc == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : rc; }
-
-pmix_status_t directory_publish(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t done,
-                                void *arg)
-{
-    if (!self.far) return at_once(names_publish(p, info, ninfo));
-    return ask((struct call){.what = PUBLISH, .done = done, .arg = arg}, p, info, ninfo, PMIX_INFO);
-}
-
 pmix_status_t directory_lookup(const pmix_proc_t *p, char **keys, const pmix_info_t info[], size_t ninfo,
-                               pmix_lookup_cbfunc_t found_it, void *arg)
+                               pmix_lookup_cbfunc_t found, void *arg)
 {
     (void)info, (void)ninfo;
-    if (self.far)
-        return ask((struct call){.what = LOOKUP, .found = found_it, .arg = arg}, p, keys, count_keys(keys),
-                   PMIX_STRING);
-    pmix_pdata_t *data;
-    size_t n;
-    pmix_status_t rc = names_lookup(keys, &data, &n);
-    if (rc == PMIX_SUCCESS) found_it(PMIX_SUCCESS, data, n, arg); /* copies */
-    names_free(data, n);
-    return rc;
+    if (!count(keys)) return PMIX_ERR_BAD_PARAM;
+    struct call *c = call_new(ASK_LOOKUP, p, count(keys), arg);
+    c->found = found;
+    add_keys(c, keys);
+    return start(c);
 }
 
 pmix_status_t directory_unpublish(const pmix_proc_t *p, char **keys, const pmix_info_t info[], size_t ninfo,
                                   pmix_op_cbfunc_t done, void *arg)
 {
     (void)info, (void)ninfo;
-    if (!self.far) return at_once(names_unpublish(p, keys));
-    return ask((struct call){.what = UNPUBLISH, .done = done, .arg = arg}, p, keys, count_keys(keys), PMIX_STRING);
+    struct call *c = call_new(ASK_WITHDRAW, p, count(keys), arg);
+    c->done = done;
+    add_keys(c, keys);
+    if (!c->n) c->items[c->n++].key = xstrdup("");
+    return start(c);
 }

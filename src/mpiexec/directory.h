@@ -1,25 +1,29 @@
 /*
- * directory.h - the PMIx server's upcalls for published names. The first node keeps the names of all (names.c); servers
- * of others pass on what their clients say:
+ * directory.h - the PMIx server's upcalls for published names. The names are those of the registry (registry.h), so
+ * clients of all nodes and of all jobs of this mpiexec see them, and ranks that ask their launcher without PMIx do.
+ * A value that is a string is published as it is; any other, packed by the PMIx library, in hexadecimal:
  *
- *     TREE_NAMES_ASK   id, what (8 bits), then packed by the PMIx library: process, count, keys or infos
- *     TREE_NAMES       id, status, then packed: count, data
+ *     0x01, hexadecimal digits of the packed value
  *
- * The upcalls are called by the PMIx library on its thread, with the signatures of its server module.
+ * The upcalls are called by the PMIx library on its thread, with the signatures of its server module; their ends are
+ * called on the main thread. The questions of a call are asked one after the other.
  */
 #ifndef TERN_MPIEXEC_DIRECTORY_H
 #define TERN_MPIEXEC_DIRECTORY_H
 
-#include "mpiexec/launch.h"
 #include <pmix_server.h>
 
-/* Main thread, before the server starts; takes messages from here on. */
-void directory_open(struct job *);
-
+/* A key that is taken is refused with PMIX_ERR_DUPLICATE_KEY, and nothing of the call is published then. Keys of 256
+ * bytes and more, and values of more than the registry takes, are PMIX_ERR_BAD_PARAM. Range and persistence are not
+ * looked at. */
 pmix_status_t directory_publish(const pmix_proc_t *, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t,
                                 void *arg);
+
+/* Those of the keys that are known; PMIX_ERR_NOT_FOUND if none is. */
 pmix_status_t directory_lookup(const pmix_proc_t *, char **keys, const pmix_info_t info[], size_t ninfo,
                                pmix_lookup_cbfunc_t, void *arg);
+
+/* What this process has published of the keys (NULL: all that it has). */
 pmix_status_t directory_unpublish(const pmix_proc_t *, char **keys, const pmix_info_t info[], size_t ninfo,
                                   pmix_op_cbfunc_t, void *arg);
 

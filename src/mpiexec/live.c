@@ -1,6 +1,7 @@
 /* live.c - see live.h. */
 #include "mpiexec/live.h"
 #include "mpiexec/cards.h"
+#include "mpiexec/server_jobs.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
@@ -187,6 +188,7 @@ static void note_exit(struct rank *r, int status, struct live_exit *e)
     r->status = status;
     if (self.started) self.live--;
     output_drain(self.job, r->rank);
+    server_jobs_rank_ended((uint32_t)r->rank);
 }
 
 static struct rank *rank_of(pid_t pid)
@@ -284,6 +286,7 @@ static void on_child(evutil_socket_t fd, short what, void *arg)
 void live_tell_death(int rank)
 {
     if (self.job->block.head) block_tell_death(&self.job->block, (uint32_t)rank);
+    server_jobs_tell_death((uint32_t)rank);
 }
 
 /* --- signals ----------------------------------------------------------------------------------------------------- */

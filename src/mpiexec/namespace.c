@@ -147,6 +147,15 @@ static void add_parent(pmix_info_t **at, const char *parent)
     ++*at;
 }
 
+/* The key of the job's processes, as in the job block. It goes to clients of this job only: servers of other jobs are not
+ * told what is said of this one here. */
+static void add_secret(pmix_info_t **at, const uint8_t *secret, size_t n)
+{
+    pmix_byte_object_t bytes = {.bytes = (char *)(uintptr_t)secret, .size = n};
+    PMIX_INFO_LOAD(*at, "tern.secret", &bytes, PMIX_BYTE_OBJECT);
+    ++*at;
+}
+
 static void add_job(pmix_info_t **at, const struct job *j)
 {
     const struct node *here = &j->nodes[j->node];
@@ -165,6 +174,7 @@ static void add_job(pmix_info_t **at, const struct job *j)
     add_text(at, PMIX_LOCAL_PEERS, peers, PMIX_STRING);
     add_maps(at, j);
     if (*j->parent) add_parent(at, j->parent);
+    add_secret(at, j->secret, sizeof j->secret);
     add_text(at, PMIX_TMPDIR, j->guard.page->dir, PMIX_STRING);
     add_text(at, PMIX_NSDIR, j->guard.page->dir, PMIX_STRING);
     free(peers);
@@ -172,7 +182,7 @@ static void add_job(pmix_info_t **at, const struct job *j)
 
 pmix_info_t *namespace_describe(const struct job *j, size_t *n_p)
 {
-    enum { JOB_FIELDS = 16 };
+    enum { JOB_FIELDS = 17 };
     size_t n = JOB_FIELDS + (size_t)j->nnodes + (size_t)j->spec->napps + (size_t)j->size;
     pmix_info_t *info, *at;
     PMIX_INFO_CREATE(info, n);

@@ -105,11 +105,13 @@ static struct reg_name **find_name(const char *name)
     return at;
 }
 
-static void answer_value(const struct asker *a, const char *value)
+static void answer_value(const struct asker *a, const struct reg_name *n)
 {
-    uint8_t room[ASK_VALUE_MAX + 8];
+    uint8_t room[ASK_VALUE_MAX + ASK_NAME_MAX + 16];
     struct ask_out o = {.bytes = room, .room = sizeof room};
-    ask_put_text(&o, value);
+    ask_put_text(&o, n->value);
+    ask_put32(&o, n->rank);
+    ask_put_text(&o, n->owner->name);
     asks_answer(a, 0, o.bytes, o.n);
 }
 
@@ -121,15 +123,17 @@ static void drop_waiter(struct waiter **at)
     free(w);
 }
 
-static void tell_waiters(const char *name, const char *value)
+static void tell_waiters(const struct reg_name *n)
 {
     for (struct waiter **at = &self.waiters; *at;) {
-        if (strcmp((*at)->name, name)) {
+        if (strcmp((*at)->name, n->name)) {
             at = &(*at)->next;
             continue;
         }
-        answer_value(&(*at)->asker, value);
+        struct asker asker = (*at)->asker;
         drop_waiter(at);
+        answer_value(&asker, n);
+        at = &self.waiters; /* an asker in this process may have asked again */
     }
 }
 
@@ -150,7 +154,7 @@ static void publish(const struct asker *a, struct ask_in *in)
         self.names = n;
         self.nnames++;
         asks_answer(a, 0, NULL, 0);
-        tell_waiters(name, value);
+        tell_waiters(n);
     }
 }
 
@@ -182,6 +186,23 @@ static void unpublish(const struct asker *a, struct ask_in *in)
     }
 }
 
+/* As PMIx_Unpublish: only what this very process has published. */
+static void withdraw(const struct asker *a, struct ask_in *in)
+{
+    const char *name = ask_get_text(in, ASK_NAME_MAX);
+    const struct reg_job *own = job_of(a);
+    bool good = ask_done(in);
+    for (struct reg_name **at = &self.names; good && *at;)
+        if ((*at)->owner == own && (*at)->rank == a->rank && (!*name || !strcmp((*at)->name, name)))
+            drop_name(at);
+        else
+            at = &(*at)->next;
+    if (good)
+        asks_answer(a, 0, NULL, 0);
+    else
+        asks_refuse(a, TERN_ERR_ARG, "a name to be withdrawn that cannot be");
+}
+
 static void lookup(const struct asker *a, struct ask_in *in)
 {
     uint32_t wait = ask_get32(in);
@@ -189,7 +210,7 @@ static void lookup(const struct asker *a, struct ask_in *in)
     if (!ask_done(in)) {
         asks_refuse(a, TERN_ERR_ARG, "a name to be looked up that cannot be");
     } else if (*find_name(name)) {
-        answer_value(a, (*find_name(name))->value);
+        answer_value(a, *find_name(name));
     } else if (!wait) {
         asks_refuse(a, TERN_ERR_NOT_FOUND, "no name '%s' is published", name);
     } else {
@@ -304,11 +325,11 @@ static void part_rank(const struct reg_job *j, uint32_t rank)
 
 #define TELL_MAX 1024 /* ends in one answer */
 
-/* False: there is nothing to tell yet. */
-static bool tell(const struct asker *a, const struct reg_job *j, uint32_t seen)
+static bool has_news(const struct reg_job *j, uint32_t seen) { return j->ended || seen < j->nends; }
+
+static void tell(const struct asker *a, const struct reg_job *j, uint32_t seen)
 {
     uint32_t n = seen < j->nends ? j->nends - seen : 0;
-    if (!n && !j->ended) return false;
     if (n > TELL_MAX) n = TELL_MAX;
     struct ask_out o = {.room = (2 + 3 * (size_t)n) * sizeof(uint32_t)};
     o.bytes = xcalloc(1, o.room);
@@ -321,7 +342,6 @@ static bool tell(const struct asker *a, const struct reg_job *j, uint32_t seen)
     }
     asks_answer(a, 0, o.bytes, o.n);
     free(o.bytes);
-    return true;
 }
 
 static void drop_watcher(struct watcher **at)
@@ -331,13 +351,20 @@ static void drop_watcher(struct watcher **at)
     free(w);
 }
 
+/* An asker in this process, as the PMIx server is, may ask the next question while it gets the answer: it is added to the
+ * list. */
 static void tell_watchers(const struct reg_job *j)
 {
-    for (struct watcher **at = &self.watchers; *at;)
-        if ((*at)->job == j && tell(&(*at)->asker, j, (*at)->seen))
-            drop_watcher(at);
-        else
+    for (struct watcher **at = &self.watchers; *at;) {
+        struct watcher w = **at;
+        if (w.job != j || !has_news(j, w.seen)) {
             at = &(*at)->next;
+            continue;
+        }
+        drop_watcher(at);
+        tell(&w.asker, j, w.seen);
+        at = &self.watchers;
+    }
 }
 
 static void watch(const struct asker *a, struct ask_in *in)
@@ -348,7 +375,9 @@ static void watch(const struct asker *a, struct ask_in *in)
     while (j && strcmp(j->name, name)) j = j->next;
     if (!ask_done(in) || !j) {
         asks_refuse(a, TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more)", name);
-    } else if (!tell(a, j, seen)) {
+    } else if (has_news(j, seen)) {
+        tell(a, j, seen);
+    } else {
         struct watcher *w = xcalloc(1, sizeof *w);
         *w = (struct watcher){.asker = *a, .job = j, .seen = seen, .next = self.watchers};
         self.watchers = w;
@@ -458,7 +487,9 @@ void registry_end(uint32_t line)
 
 /* ---- cards ---- */
 
-static void card(const struct asker *a, struct ask_in *in)
+/* Of a rank of any job: `type` asks the launcher of that job, `here` answers for our own. */
+static void of_rank(const struct asker *a, struct ask_in *in, enum ask_type type,
+                    void (*here)(const struct asker *, uint32_t rank))
 {
     uint32_t rank = ask_get32(in);
     const char *name = ask_get_text(in, ASK_NAME_MAX);
@@ -471,9 +502,9 @@ static void card(const struct asker *a, struct ask_in *in)
     else if (rank >= j->size)
         asks_refuse(a, TERN_ERR_RANK, "job %s has no rank %u", name, rank);
     else if (j->line)
-        asks_forward(a, (struct way){.line = j->line}, ASK_FETCH, o.bytes, o.n);
+        asks_forward(a, (struct way){.line = j->line}, type, o.bytes, o.n);
     else
-        answer_fetch(a, rank);
+        here(a, rank);
 }
 
 static void file(const struct asker *a, const void *question, size_t n)
@@ -510,7 +541,13 @@ void registry_take(const struct asker *a, enum ask_type type, const void *bytes,
         disconnect_from(a, &in);
         break;
     case ASK_CARD:
-        card(a, &in);
+        of_rank(a, &in, ASK_FETCH, answer_fetch);
+        break;
+    case ASK_MODEX:
+        of_rank(a, &in, ASK_MODEX_OF, answer_modex);
+        break;
+    case ASK_WITHDRAW:
+        withdraw(a, &in);
         break;
     case ASK_FILE:
         file(a, bytes, n);

@@ -1,9 +1,8 @@
 /* serve.c - see serve.h. */
 #include "mpiexec/serve.h"
+#include "mpiexec/answer.h"
 #include "mpiexec/cards.h"
 #include "mpiexec/cpus.h"
-#include "mpiexec/answer.h"
-#include "mpiexec/directory.h"
 #include "mpiexec/environ.h"
 #include "mpiexec/fence.h"
 #include "mpiexec/input.h"
@@ -11,6 +10,7 @@
 #include "mpiexec/post.h"
 #include "mpiexec/psets.h"
 #include "mpiexec/server.h"
+#include "mpiexec/server_jobs.h"
 #include "mpiexec/start.h"
 #include "mpiexec/words.h"
 
@@ -159,7 +159,6 @@ static int open_exchange(struct job *j)
     fence_open(j); /* also in a root without ranks: it gathers */
     if (j->node == NODE_NONE) return 0;
     modex_open(j);
-    directory_open(j);
     if (post_open(j->base)) return cards_open(j);
     say("cannot make an eventfd: %s", strerror(errno));
     return EXIT_RESOURCE;
@@ -190,6 +189,7 @@ static int start_server(struct job *j)
         return 0;
     }
     if (guard_make_dir(&j->guard) && post_open(j->base) && server_open(j, j->guard.page->dir)) {
+        server_jobs_open(j);
         server_register(j);
         return 0;
     }

@@ -13,6 +13,7 @@
 #include "mpiexec/directory.h"
 #include "mpiexec/namespace.h"
 #include "mpiexec/psets.h"
+#include "mpiexec/server_jobs.h"
 #include "mpiexec/server_spawn.h"
 #include "mpiexec/words.h"
 
@@ -148,12 +149,13 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t nprocs, const pm
     return PMIX_SUCCESS;
 }
 
-/* Asked only for processes of other hosts: the library answers for local ones. */
+/* Asked only for processes of other hosts and other jobs: the library answers for local ones. */
 static pmix_status_t on_direct_modex(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo,
                                      pmix_modex_cbfunc_t done, void *arg)
 {
     (void)info, (void)ninfo;
-    if (self.nodes == 1 || !done || strcmp(p->nspace, self.job) || p->rank >= (uint32_t)self.size) return PMIX_ERR_NOT_FOUND;
+    if (strcmp(p->nspace, self.job)) return server_jobs_modex(p, done, arg);
+    if (self.nodes == 1 || !done || p->rank >= (uint32_t)self.size) return PMIX_ERR_NOT_FOUND;
     modex_ask(p->rank, done, arg);
     return PMIX_SUCCESS;
 }
@@ -179,13 +181,21 @@ static pmix_status_t on_disconnect(const pmix_proc_t procs[], size_t nprocs, con
     return agree(FENCE_DISCONNECT, procs, nprocs, done, arg);
 }
 
+/* One answer to the first question: clients that want more ask again. */
+static pmix_status_t on_query(pmix_proc_t *p, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t done, void *arg)
+{
+    if (!n || !queries[0].keys || !queries[0].keys[0]) return PMIX_ERR_BAD_PARAM;
+    if (!strcmp(queries[0].keys[0], PMIX_QUERY_PROC_TABLE)) return server_jobs_table(&queries[0], done, arg);
+    return psets_query(p, queries, n, done, arg);
+}
+
 static pmix_server_module_t upcalls = {
     .client_connected2 = on_connected,
     .client_finalized = on_finalized,
     .abort = on_abort,
     .fence_nb = on_fence,
     .direct_modex = on_direct_modex,
-    .query = psets_query,
+    .query = on_query,
     .publish = directory_publish,
     .lookup = directory_lookup,
     .unpublish = directory_unpublish,

@@ -53,8 +53,6 @@ enum tree_type {
     TREE_FENCE_DONE,
     TREE_MODEX_ASK,
     TREE_MODEX,
-    TREE_NAMES_ASK,
-    TREE_NAMES,
     /* Root and nodes again. */
     TREE_TRACE,
     TREE_TRACED,

@@ -45,7 +45,7 @@ enum ask_type {
     ASK_LOOK,       /* the card of this rank is there, and somebody may wait for it -> nothing */
     ASK_PUBLISH,    /* name, value -> nothing */
     ASK_UNPUBLISH,  /* name -> nothing */
-    ASK_LOOKUP,     /* wait (0 or 1), name -> value */
+    ASK_LOOKUP,     /* wait (0 or 1), name -> value, rank and job of the process that has published it */
     ASK_CONNECT,    /* job -> size, key[32] */
     ASK_DISCONNECT, /* job -> nothing */
     ASK_CARD,       /* rank, job -> the card's bytes */
@@ -61,6 +61,9 @@ enum ask_type {
     ASK_STARTED,  /* size, job: of a spawned job's launcher to the one that started it -> nothing */
     ASK_FAILED,   /* status, words: the same, when it cannot start the job -> nothing */
     ASK_ENDED,    /* rank, status, clean: a process of a spawned job has ended -> nothing */
+    ASK_WITHDRAW, /* name ("" = all): what this rank has published -> nothing, also if it has published no such name */
+    ASK_MODEX,    /* rank, job: what the PMIx server of its node has of the rank, when it is there -> the bytes */
+    ASK_MODEX_OF, /* rank: as ASK_MODEX, of the asked one's job */
     ASK_TYPES
 };
 

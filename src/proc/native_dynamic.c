@@ -57,6 +57,8 @@ static int take_value(const struct channel_answer *a, char *value, size_t cap)
 {
     struct ask_in in = ask_of(a->bytes, a->n);
     const char *text = ask_get_text(&in, ASK_VALUE_MAX);
+    ask_get32(&in); /* whose it is */
+    ask_get_text(&in, ASK_NAME_MAX);
     if (!ask_done(&in)) return wrong_answer();
     if (strlen(text) >= cap)
         return err_set(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu",

@@ -1,6 +1,7 @@
 /* proc.c - chooses the bootstrap and holds what it found out. */
 #include "proc/proc.h"
 #include "base/err.h"
+#include "base/sleep.h"
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/machine.h"
@@ -61,6 +62,7 @@ static const struct proc_boot *pmix_module(void)
 {
     const struct proc_boot *b = module_load("pmix", PROC_BOOT_SYMBOL);
     if (b) *b->fail = err_set;
+    if (b && b->ring) *b->ring = bell_ring_name;
     return b;
 }
 

@@ -63,6 +63,7 @@ struct proc_boot {
     const char *name;
     /* In a module, which cannot see the library's err_set: where its address is put. NULL inside the library. */
     int (**fail)(int code, const char *fmt, ...);
+    void (**ring)(uint64_t name); /* the same with bell_ring_name; may be NULL */
     /* TERN_ERR_NOT_FOUND: no launcher of this kind here (not an error). Fills everything but `bootstrap`. */
     int (*open)(struct proc_info *);
     /* Leaves this process's card for all others. Called once. */

@@ -11,31 +11,28 @@
  * The module cannot see the library's symbols: words of failures go through
  * proc_boot.fail, which the library sets when it has loaded the module.
  */
-#include "base/clock.h"
+#include "proc/pmix/pmix_module.h"
 #include "base/err.h"
-#include "proc/dynamic.h"
 #include "proc/job_block.h"
 #include "proc/proc.h"
 
-#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#define CARD_KEY "tern.card"
 #define SECRET_KEY "tern.secret"
 
-static int (*fail)(int code, const char *fmt, ...);
-static pmix_proc_t me;
+int (*pmix_fail)(int code, const char *fmt, ...);
+pmix_proc_t pmix_me;
+uint32_t pmix_job_size;
 static uint32_t my_node;
 static uint32_t *node_table; /* by rank, UINT32_MAX = not asked for yet; NULL: all on one node */
 static char *node_list;      /* its names, split at the commas; node_name[0 .. node_count - 1] point into it */
 static char **node_name;
 static uint32_t node_count;
-static uint32_t job_size;
-static uint8_t secret[32]; /* in rank 0, which makes it */
+static uint8_t secret[32], half[32]; /* in rank 0, which makes them */
 static bool has_secret;
 static bool joined; /* PMIx_Init has been called, and PMIx_Finalize not since */
 
@@ -58,7 +55,7 @@ static bool to_u32(const pmix_value_t *v, uint32_t *out)
 /* What the launcher gave at the start, to be released; NULL if it did not. No questions are sent anywhere. */
 static pmix_value_t *at_hand(const char *key, pmix_rank_t rank)
 {
-    pmix_proc_t p = me;
+    pmix_proc_t p = pmix_me;
     pmix_info_t no_questions;
     pmix_value_t *v = NULL;
     p.rank = rank;
@@ -131,7 +128,7 @@ static uint32_t node_number(pmix_rank_t rank)
 
 static uint32_t boot_node_of(uint32_t rank)
 {
-    if (!node_table || rank >= job_size) return my_node;
+    if (!node_table || rank >= pmix_job_size) return my_node;
     if (node_table[rank] == UINT32_MAX) node_table[rank] = node_number(rank);
     return node_table[rank];
 }
@@ -145,21 +142,23 @@ static void describe_parent(struct proc_info *p)
 
 static int describe(struct proc_info *p)
 {
-    snprintf(p->job, sizeof p->job, "%s", me.nspace);
+    snprintf(p->job, sizeof p->job, "%s", pmix_me.nspace);
     describe_parent(p);
-    p->rank = me.rank;
-    p->size = job_size = number(PMIX_JOB_SIZE, PMIX_RANK_WILDCARD, 0);
+    p->rank = pmix_me.rank;
+    p->size = pmix_job_size = number(PMIX_JOB_SIZE, PMIX_RANK_WILDCARD, 0);
     if (!p->size || p->rank >= p->size)
-        return fail(TERN_ERR_SYSTEM, "PMIx says that this is rank %u of a job of %u processes", p->rank, p->size);
+        return pmix_fail(TERN_ERR_SYSTEM, "PMIx says that this is rank %u of a job of %u processes", p->rank, p->size);
     p->nodes = number(PMIX_NUM_NODES, PMIX_RANK_WILDCARD, 1);
     p->local_size = number(PMIX_LOCAL_SIZE, PMIX_RANK_WILDCARD, p->nodes == 1 ? p->size : 1);
-    p->local_rank = number(PMIX_LOCAL_RANK, me.rank, p->nodes == 1 ? me.rank : 0);
+    p->local_rank = number(PMIX_LOCAL_RANK, pmix_me.rank, p->nodes == 1 ? pmix_me.rank : 0);
     p->universe = number(PMIX_UNIV_SIZE, PMIX_RANK_WILDCARD, 0);
-    p->appnum = number(PMIX_APPNUM, me.rank, 0);
-    if (p->nodes > 1 && !nodes_open(p->size)) return fail(TERN_ERR_NOMEM, "no memory for the nodes of %u processes", p->size);
-    p->node = my_node = boot_node_of(me.rank);
+    p->appnum = number(PMIX_APPNUM, pmix_me.rank, 0);
+    if (p->nodes > 1 && !nodes_open(p->size)) return pmix_fail(TERN_ERR_NOMEM, "no memory for the nodes of %u processes", p->size);
+    p->node = my_node = boot_node_of(pmix_me.rank);
     return 0;
 }
+
+bool pmix_by_tern(void) { return getenv(JOB_ENV_RANK) != NULL; }
 
 /* ---- life ---- */
 
@@ -174,24 +173,31 @@ static void part(void)
  * or coming back. */
 static void boot_state(int state)
 {
-    if (state == JOB_LIFE_INITIALISED && !joined) joined = PMIx_Init(&me, NULL, 0) == PMIX_SUCCESS;
-    if (state == JOB_LIFE_FINALISED && getenv(JOB_ENV_RANK)) part();
+    if (state == JOB_LIFE_INITIALISED && !joined) {
+        joined = PMIx_Init(&pmix_me, NULL, 0) == PMIX_SUCCESS;
+        if (joined) pmix_events_join();
+    }
+    if (state == JOB_LIFE_FINALISED && pmix_by_tern()) part();
 }
 
 static void boot_close(void)
 {
     nodes_close();
     part();
+    pmix_events_close();
 }
 
 static int boot_open(struct proc_info *p)
 {
     if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK")) return TERN_ERR_NOT_FOUND;
-    pmix_status_t rc = PMIx_Init(&me, NULL, 0);
-    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SYSTEM, "cannot join the job by PMIx: %s", PMIx_Error_string(rc));
+    pmix_status_t rc = PMIx_Init(&pmix_me, NULL, 0);
+    if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_SYSTEM, "cannot join the job by PMIx: %s", PMIx_Error_string(rc));
     joined = true;
     int code = describe(p);
-    if (code) boot_close();
+    if (code)
+        boot_close();
+    else
+        pmix_events_join();
     return code;
 }
 
@@ -199,7 +205,7 @@ static int boot_open(struct proc_info *p)
 static bool boot_abort(int code, const char *words)
 {
     PMIx_Abort(code, words, NULL, 0);
-    return !getenv(JOB_ENV_RANK);
+    return !pmix_by_tern();
 }
 
 /* ---- cards ---- */
@@ -229,17 +235,31 @@ static pmix_status_t put(const char *key, const void *bytes, size_t n)
     return PMIx_Put(PMIX_GLOBAL, key, &v);
 }
 
+/* Tern's launcher gives the job's secret to all of its processes. */
+static bool has_been_given(uint8_t key[32])
+{
+    pmix_value_t *v = at_hand(SECRET_KEY, PMIX_RANK_WILDCARD);
+    bool good = v && v->type == PMIX_BYTE_OBJECT && v->data.bo.size == 32;
+    if (good) memcpy(key, v->data.bo.bytes, 32);
+    if (v) PMIX_VALUE_RELEASE(v);
+    return good;
+}
+
 /* In rank 0, once, whoever asks first. */
 static bool make_secret(void)
 {
-    if (!has_secret) has_secret = getrandom(secret, sizeof secret, 0) == sizeof secret;
+    if (!has_secret)
+        has_secret = getrandom(secret, sizeof secret, 0) == sizeof secret && getrandom(half, sizeof half, 0) == sizeof half;
     return has_secret;
 }
 
 static pmix_status_t put_secret(void)
 {
-    if (me.rank != 0) return PMIX_SUCCESS;
-    return make_secret() ? put(SECRET_KEY, secret, sizeof secret) : PMIX_ERR_OUT_OF_RESOURCE;
+    uint8_t given[32];
+    if (pmix_me.rank != 0 || has_been_given(given)) return PMIX_SUCCESS;
+    if (!make_secret()) return PMIX_ERR_OUT_OF_RESOURCE;
+    pmix_status_t rc = put(SECRET_KEY, secret, sizeof secret);
+    return rc == PMIX_SUCCESS ? put(HALF_KEY, half, sizeof half) : rc;
 }
 
 static int boot_card_put(const void *card, size_t len)
@@ -248,7 +268,7 @@ static int boot_card_put(const void *card, size_t len)
     if (rc == PMIX_SUCCESS) rc = put_secret();
     if (rc == PMIX_SUCCESS) rc = PMIx_Commit();
     if (rc == PMIX_SUCCESS && node_table && !answers_single_questions()) rc = collect();
-    return rc == PMIX_SUCCESS ? 0 : fail(TERN_ERR_SYSTEM, "cannot publish this process's address by PMIx: %s", PMIx_Error_string(rc));
+    return rc == PMIX_SUCCESS ? 0 : pmix_fail(TERN_ERR_SYSTEM, "cannot publish this process's address by PMIx: %s", PMIx_Error_string(rc));
 }
 
 /* How long, and how often, a launcher is asked again that says "not found" where it should wait (Open MPI 4's does so
@@ -271,7 +291,7 @@ static pmix_status_t get_key(const pmix_proc_t *p, const char *key, pmix_value_t
 static bool boot_card_there(uint32_t rank)
 {
     pmix_info_t now;
-    pmix_proc_t p = me;
+    pmix_proc_t p = pmix_me;
     pmix_value_t *v = NULL;
     bool yes = true;
     p.rank = rank;
@@ -281,41 +301,42 @@ static bool boot_card_there(uint32_t rank)
     return true;
 }
 
-/* The first process makes it up and publishes it beside its card;
- * PMIx keeps it among the processes of the job. */
-static int boot_secret(uint8_t key[32])
+/* Under other launchers the first process makes it up and leaves it beside its card (doc/security.md says who can read
+ * it there). */
+int pmix_own_secret(uint8_t key[32])
 {
-    pmix_proc_t first = me;
+    pmix_proc_t first = pmix_me;
     pmix_value_t *v = NULL;
     first.rank = 0;
-    if (me.rank == 0) {
-        if (!make_secret()) return fail(TERN_ERR_SYSTEM, "no random numbers for the job's secret");
+    if (has_been_given(key)) return 0;
+    if (pmix_me.rank == 0) {
+        if (!make_secret()) return pmix_fail(TERN_ERR_SYSTEM, "no random numbers for the job's secret");
         memcpy(key, secret, sizeof secret);
         return 0;
     }
     pmix_status_t rc = get_key(&first, SECRET_KEY, &v);
-    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_PEER, "PMIx does not know the job's secret: %s", PMIx_Error_string(rc));
+    if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_PEER, "PMIx does not know the job's secret: %s", PMIx_Error_string(rc));
     bool good = v->type == PMIX_BYTE_OBJECT && v->data.bo.size == sizeof secret;
     if (good) memcpy(key, v->data.bo.bytes, sizeof secret);
     PMIX_VALUE_RELEASE(v);
-    return good ? 0 : fail(TERN_ERR_SYSTEM, "what PMIx has as the job's secret is none");
+    return good ? 0 : pmix_fail(TERN_ERR_SYSTEM, "what PMIx has as the job's secret is none");
 }
 
-static int boot_card_get(uint32_t rank, void *buf, size_t cap)
+int pmix_own_card(uint32_t rank, void *buf, size_t cap)
 {
-    pmix_proc_t p = me;
+    pmix_proc_t p = pmix_me;
     pmix_value_t *v = NULL;
     p.rank = rank;
-    if (rank >= job_size) return fail(TERN_ERR_RANK, "the job has no rank %u", rank);
+    if (rank >= pmix_job_size) return pmix_fail(TERN_ERR_RANK, "the job has no rank %u", rank);
     pmix_status_t rc = get_key(&p, CARD_KEY, &v);
-    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u: %s", rank, PMIx_Error_string(rc));
+    if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u: %s", rank, PMIx_Error_string(rc));
     int n = TERN_ERR_SYSTEM;
     if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
         n = (int)v->data.bo.size;
         memcpy(buf, v->data.bo.bytes, v->data.bo.size);
     }
     PMIX_VALUE_RELEASE(v);
-    return n >= 0 ? n : fail(n, "what PMIx has as the address of rank %u is none", rank);
+    return n >= 0 ? n : pmix_fail(n, "what PMIx has as the address of rank %u is none", rank);
 }
 
 /* ---- process sets ---- */
@@ -372,176 +393,31 @@ static int boot_pset_ranks(const char *name, uint32_t *ranks)
     const pmix_value_t *v = ask(PMIX_QUERY_PSET_MEMBERSHIP, PMIX_PSET_NAME, name, &infos, &n);
     const pmix_data_array_t *a = v && v->type == PMIX_DATA_ARRAY ? v->data.darray : NULL;
     const pmix_proc_t *p = a && a->type == PMIX_PROC ? a->array : NULL;
-    for (size_t i = 0; p && i < a->size && count < job_size; i++)
-        if (PMIX_CHECK_NSPACE(p[i].nspace, me.nspace) && p[i].rank < job_size) ranks[count++] = p[i].rank;
+    for (size_t i = 0; p && i < a->size && count < pmix_job_size; i++)
+        if (PMIX_CHECK_NSPACE(p[i].nspace, pmix_me.nspace) && p[i].rank < pmix_job_size) ranks[count++] = p[i].rank;
     forget(infos, n);
     qsort(ranks, count, sizeof *ranks, by_number);
     return count ? (int)count : TERN_ERR_NOT_FOUND;
 }
 
-/* ---- published names ---- */
-
-static int no_name(const char *name) { return fail(TERN_ERR_NOT_FOUND, "no name '%s' is published", name); }
-
-/* What a launcher says that has no such service. */
-static bool has_none(pmix_status_t rc) { return rc == PMIX_ERR_NOT_SUPPORTED || rc == PMIX_ERR_NOT_IMPLEMENTED; }
-
-static int cannot(const char *what, const char *name, pmix_status_t rc)
-{
-    return fail(has_none(rc) ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM, "cannot %s the name '%s' by PMIx: %s", what, name,
-                PMIx_Error_string(rc));
-}
-
-/* A key of PMIx's own means something else. */
-static int check_name(const char *name)
-{
-    if (strlen(name) <= PMIX_MAX_KEYLEN && strncmp(name, "pmix", 4)) return 0;
-    return fail(TERN_ERR_ARG, "the name '%s' cannot be published by PMIx: it begins with 'pmix', or has more than %d bytes",
-                name, PMIX_MAX_KEYLEN);
-}
-
-static int publish_name(const char *name, const char *value)
-{
-    pmix_info_t info;
-    int rc = check_name(name);
-    if (rc) return rc;
-    PMIX_INFO_LOAD(&info, name, value, PMIX_STRING);
-    pmix_status_t status = PMIx_Publish(&info, 1);
-    PMIX_INFO_DESTRUCT(&info);
-    if (status == PMIX_ERR_DUPLICATE_KEY) return fail(TERN_ERR_DUPLICATE, "the name '%s' is published already", name);
-    return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
-}
-
-static pmix_status_t look(const char *name, bool wait, int wait_ms, pmix_pdata_t *found)
-{
-    pmix_info_t info[2];
-    int all = 1, seconds = (wait_ms + 999) / 1000;
-    PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all, PMIX_INT);
-    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
-    PMIX_PDATA_CONSTRUCT(found);
-    PMIX_LOAD_KEY(found->key, name);
-    return PMIx_Lookup(found, 1, wait ? info : NULL, wait ? 1 + (size_t)(wait_ms > 0) : 0);
-}
-
-#define LOOK_PAUSE_MS 50 /* at most, between two questions of a launcher that does not wait */
-
-static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
-{
-    pmix_pdata_t found;
-    pmix_status_t status;
-    uint64_t start = clock_ns();
-    int rc = check_name(name);
-    if (rc) return rc;
-    for (int pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
-        int spent = (int)((clock_ns() - start) / 1000000);
-        status = look(name, wait_ms != 0, wait_ms < 0 ? 0 : wait_ms - spent, &found);
-        if (status != PMIX_ERR_NOT_FOUND || (wait_ms >= 0 && spent >= wait_ms)) break;
-        PMIX_PDATA_DESTRUCT(&found);
-        usleep((useconds_t)pause * 1000);
-    }
-    const char *text = found.value.type == PMIX_STRING ? found.value.data.string : NULL;
-    if ((status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) && wait_ms)
-        rc = fail(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
-    else if (status == PMIX_ERR_NOT_FOUND)
-        rc = no_name(name);
-    else if (status != PMIX_SUCCESS)
-        rc = cannot("look up", name, status);
-    else if (!text)
-        rc = fail(TERN_ERR_SYSTEM, "what is published under the name '%s' is no text", name);
-    else if (strlen(text) >= cap)
-        rc = fail(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu", strlen(text) + 1, cap);
-    else
-        strcpy(value, text);
-    PMIX_PDATA_DESTRUCT(&found);
-    return rc;
-}
-
-/* PMIx says nothing of a name that nobody has published. */
-static int unpublish_name(const char *name)
-{
-    char *keys[] = {(char *)(uintptr_t)name, NULL};
-    pmix_pdata_t found;
-    int rc = check_name(name);
-    if (rc) return rc;
-    pmix_status_t status = look(name, false, 0, &found);
-    PMIX_PDATA_DESTRUCT(&found);
-    if (status == PMIX_ERR_NOT_FOUND) return no_name(name);
-    if (status == PMIX_SUCCESS) status = PMIx_Unpublish(keys, NULL, 0);
-    return status == PMIX_SUCCESS ? 0 : cannot("unpublish", name, status);
-}
-
-/* ---- spawning ---- */
-
-static void add_list(char ***to, const char *const *list)
-{
-    for (; list && *list; list++) PMIX_ARGV_APPEND((int){0}, *to, *list);
-}
-
-static const char *pmix_key(const char *key)
-{
-    static const char *const keys[][2] = {{"host", PMIX_HOST},     {"hostfile", PMIX_HOSTFILE}, {"wdir", PMIX_WDIR},
-                                          {"map_by", PMIX_MAPBY},  {"bind_to", PMIX_BINDTO},    {"rank_by", PMIX_RANKBY}};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (!strcmp(keys[i][0], key)) return keys[i][1];
-    return NULL;
-}
-
-static void fill_infos(pmix_app_t *a, const char *const *info)
-{
-    size_t n = 0;
-    while (info && info[n]) n++;
-    PMIX_INFO_CREATE(a->info, n / 2 + 1);
-    for (size_t i = 0; i + 1 < n; i += 2)
-        if (pmix_key(info[i])) PMIX_INFO_LOAD(&a->info[a->ninfo++], pmix_key(info[i]), info[i + 1], PMIX_STRING);
-}
-
-static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
-{
-    pmix_nspace_t name = {0};
-    pmix_app_t *a;
-    uint32_t n = 0;
-    PMIX_APP_CREATE(a, (size_t)napps);
-    for (int i = 0; i < napps; i++) {
-        a[i].cmd = strdup(apps[i].argv[0]);
-        add_list(&a[i].argv, apps[i].argv);
-        add_list(&a[i].env, apps[i].env);
-        if (apps[i].wdir) a[i].cwd = strdup(apps[i].wdir);
-        a[i].maxprocs = (int)apps[i].n;
-        fill_infos(&a[i], apps[i].info);
-        n += apps[i].n;
-    }
-    pmix_status_t rc = PMIx_Spawn(NULL, 0, a, (size_t)napps, name);
-    PMIX_APP_FREE(a, (size_t)napps);
-    if (has_none(rc)) return fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
-    if (rc != PMIX_SUCCESS) return fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
-    snprintf(job, PROC_NAME_MAX, "%s", name);
-    *size = n;
-    return 0;
-}
-
-/* PMIx has no word for a key of two jobs. */
-static const struct proc_dynamic dynamic = {
-    .publish = publish_name,
-    .unpublish = unpublish_name,
-    .lookup = lookup_name,
-    .spawn = spawn_job,
-};
-
 TERN_EXPORT extern const struct proc_boot tern_proc_pmix;
 const struct proc_boot tern_proc_pmix = {
     .name = "pmix",
-    .fail = &fail,
+    .fail = &pmix_fail,
+    .ring = &pmix_ring,
     .open = boot_open,
     .card_put = boot_card_put,
-    .card_get = boot_card_get,
+    .card_get = pmix_own_card,
     .card_there = boot_card_there,
     .node_of = boot_node_of,
-    .secret = boot_secret,
+    .secret = pmix_own_secret,
     .abort = boot_abort,
+    .deaths = pmix_deaths,
+    .bell = pmix_bell,
     .state = boot_state,
     .leave = part,
     .psets = boot_psets,
     .pset_ranks = boot_pset_ranks,
-    .dynamic = &dynamic,
+    .dynamic = &pmix_dynamic,
     .close = boot_close,
 };

@@ -23,6 +23,8 @@ static struct {
     size_t n;
 } last;
 
+static void (*when_answered)(const struct asker *); /* an asker in this process, which may ask again at once */
+
 void asks_answer(const struct asker *a, int status, const void *bytes, size_t n)
 {
     assert_true(n <= sizeof last.bytes);
@@ -31,6 +33,7 @@ void asks_answer(const struct asker *a, int status, const void *bytes, size_t n)
     last.status = status;
     last.n = n;
     if (n) memcpy(last.bytes, bytes, n);
+    if (when_answered) when_answered(a);
 }
 
 void asks_refuse(const struct asker *a, int status, const char *fmt, ...)
@@ -56,10 +59,18 @@ void answer_fetch(const struct asker *a, uint32_t rank)
     fetched = (int)rank;
 }
 
+static int had = -1;
+
+void answer_modex(const struct asker *a, uint32_t rank)
+{
+    (void)a;
+    had = (int)rank;
+}
+
 void asks_forward(const struct asker *a, struct way to, enum ask_type type, const void *bytes, size_t n)
 {
     (void)a, (void)bytes, (void)n;
-    assert_true(type == ASK_FETCH || type == ASK_OFFER);
+    assert_true(type == ASK_FETCH || type == ASK_OFFER || type == ASK_MODEX_OF);
     forwarded = to.line;
 }
 
@@ -135,6 +146,11 @@ static void names_belong_to_their_job(void **state)
     assert_int_equal(ask(OTHER, 0, ASK_PUBLISH, "tt", "n", "w"), TERN_ERR_DUPLICATE);
     assert_int_equal(ask(OTHER, 0, ASK_LOOKUP, "nt", 0u, "n"), 0);
     assert_string_equal(text(), "v");
+    struct ask_in in = ask_of(last.bytes, last.n); /* and whose it is */
+    ask_get_text(&in, sizeof last.bytes);
+    assert_int_equal(ask_get32(&in), 0);
+    assert_string_equal(ask_get_text(&in, sizeof last.bytes), "first");
+    assert_true(ask_done(&in));
     assert_int_equal(ask(OTHER, 0, ASK_UNPUBLISH, "t", "n"), TERN_ERR_ARG);
     assert_int_equal(ask(2, 3, ASK_UNPUBLISH, "t", "n"), 0);
     assert_int_equal(ask(1, 0, ASK_LOOKUP, "nt", 0u, "n"), TERN_ERR_NOT_FOUND);
@@ -229,6 +245,75 @@ static void deaths_are_told(void **state)
     registry_end(OTHER);
 }
 
+/* As PMIx has it: a process takes back its own names only, and all of them at once if it likes. */
+static void a_process_withdraws_its_own_names(void **state)
+{
+    (void)state;
+    add_other(2);
+    assert_int_equal(ask(1, 0, ASK_PUBLISH, "tt", "w0", "v"), 0);
+    assert_int_equal(ask(1, 1, ASK_PUBLISH, "tt", "w1", "v"), 0);
+    assert_int_equal(ask(1, 1, ASK_PUBLISH, "tt", "w2", "v"), 0);
+    assert_int_equal(ask(1, 1, ASK_WITHDRAW, "t", "w0"), 0);
+    assert_int_equal(ask(OTHER, 0, ASK_WITHDRAW, "t", "w0"), 0);
+    assert_int_equal(ask(1, 0, ASK_LOOKUP, "nt", 0u, "w0"), 0);
+    assert_int_equal(ask(1, 1, ASK_WITHDRAW, "t", "w1"), 0);
+    assert_int_equal(ask(1, 0, ASK_LOOKUP, "nt", 0u, "w1"), TERN_ERR_NOT_FOUND);
+    assert_int_equal(ask(1, 0, ASK_LOOKUP, "nt", 0u, "w2"), 0);
+    assert_int_equal(ask(1, 1, ASK_WITHDRAW, "t", ""), 0);
+    assert_int_equal(ask(1, 0, ASK_LOOKUP, "nt", 0u, "w2"), TERN_ERR_NOT_FOUND);
+    assert_int_equal(ask(1, 0, ASK_LOOKUP, "nt", 0u, "w0"), 0);
+    assert_int_equal(ask(1, 0, ASK_WITHDRAW, "n", 7u), TERN_ERR_ARG);
+    assert_int_equal(ask(1, 0, ASK_WITHDRAW, "t", ""), 0);
+    registry_end(OTHER);
+}
+
+static uint32_t asked_again;
+
+static void watch_again(const struct asker *a)
+{
+    if (a->way.line != 1 || last.status || number(0)) return;
+    uint8_t room[64];
+    struct ask_out o = {.bytes = room, .room = sizeof room};
+    asked_again += number(1);
+    ask_put32(&o, asked_again);
+    ask_put_text(&o, "other");
+    registry_take(&(struct asker){.way = {.line = 1}, .id = ++last_id}, ASK_WATCH, o.bytes, o.n);
+}
+
+/* The server of PMIx asks its next question while it gets an answer. That question was dropped in place of the answered
+ * one, and so no further death was told. */
+static void a_watcher_may_ask_again_at_once(void **state)
+{
+    (void)state;
+    add_other(3);
+    asked_again = 0;
+    when_answered = watch_again;
+    assert_int_equal(ask(1, 0, ASK_WATCH, "nt", 0u, "other"), 1);
+    for (uint32_t r = 0; r < 2; r++) {
+        ask(OTHER, 0, ASK_ENDED, "nnn", r, 9u, 0u);
+        assert_int_equal(asked_again, r + 1);
+    }
+    int before = last.count;
+    ask(OTHER, 0, ASK_ENDED, "nnn", 2u, 9u, 0u);
+    assert_int_equal(last.count, before + 2); /* the end of the job, and the launcher's answer */
+    when_answered = NULL;
+    registry_end(OTHER);
+}
+
+static void what_pmix_has_comes_from_the_owner(void **state)
+{
+    (void)state;
+    add_other(2);
+    assert_int_equal(ask(OTHER, 0, ASK_MODEX, "nt", 3u, "first"), 1);
+    assert_int_equal(had, 3);
+    forwarded = 0;
+    assert_int_equal(ask(1, 0, ASK_MODEX, "nt", 1u, "other"), 1);
+    assert_int_equal(forwarded, OTHER);
+    assert_int_equal(ask(1, 0, ASK_MODEX, "nt", 2u, "other"), TERN_ERR_RANK);
+    registry_end(OTHER);
+    assert_int_equal(ask(1, 0, ASK_MODEX, "nt", 1u, "other"), TERN_ERR_NOT_FOUND);
+}
+
 /* The launcher of the job that has the file is asked, without the job's name. */
 static void files_come_from_the_owner(void **state)
 {
@@ -286,6 +371,9 @@ int main(void)
         cmocka_unit_test(keys_are_of_two_jobs),
         cmocka_unit_test(ends_of_processes_end_their_connections),
         cmocka_unit_test(deaths_are_told),
+        cmocka_unit_test(a_process_withdraws_its_own_names),
+        cmocka_unit_test(a_watcher_may_ask_again_at_once),
+        cmocka_unit_test(what_pmix_has_comes_from_the_owner),
         cmocka_unit_test(cards_come_from_the_owner),
         cmocka_unit_test(files_come_from_the_owner),
         cmocka_unit_test(random_bytes),

@@ -1,0 +1,409 @@
+/*
+ * pmix_dynamic.c - what a launcher does for processes that run (dynamic.h), by PMIx. All of it is what one process
+ * asks: PMIx_Connect, which all processes of both sides would have to call, is not needed to get what PMIx has of
+ * another job.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "proc/pmix/pmix_module.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- published names ---- */
+
+static int no_name(const char *name) { return pmix_fail(TERN_ERR_NOT_FOUND, "no name '%s' is published", name); }
+
+/* What a launcher says that has no such service. */
+bool pmix_has_none(pmix_status_t rc) { return rc == PMIX_ERR_NOT_SUPPORTED || rc == PMIX_ERR_NOT_IMPLEMENTED; }
+
+static int cannot(const char *what, const char *name, pmix_status_t rc)
+{
+    return pmix_fail(pmix_has_none(rc) ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM, "cannot %s the name '%s' by PMIx: %s",
+                     what, name, PMIx_Error_string(rc));
+}
+
+/* A key of PMIx's own means something else. */
+static int check_name(const char *name)
+{
+    if (strlen(name) <= PMIX_MAX_KEYLEN && strncmp(name, "pmix", 4)) return 0;
+    return pmix_fail(TERN_ERR_ARG,
+                     "the name '%s' cannot be published by PMIx: it begins with 'pmix', or has more than %d bytes",
+                     name, PMIX_MAX_KEYLEN);
+}
+
+static int publish_name(const char *name, const char *value)
+{
+    pmix_info_t info;
+    int rc = check_name(name);
+    if (rc) return rc;
+    PMIX_INFO_LOAD(&info, name, value, PMIX_STRING);
+    pmix_status_t status = PMIx_Publish(&info, 1);
+    PMIX_INFO_DESTRUCT(&info);
+    if (status == PMIX_ERR_DUPLICATE_KEY)
+        return pmix_fail(TERN_ERR_DUPLICATE, "the name '%s' is published already", name);
+    return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
+}
+
+static pmix_status_t look(const char *name, bool wait, int wait_ms, pmix_pdata_t *found)
+{
+    pmix_info_t info[2];
+    int all = 1, seconds = (wait_ms + 999) / 1000;
+    PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all, PMIX_INT);
+    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    PMIX_PDATA_CONSTRUCT(found);
+    PMIX_LOAD_KEY(found->key, name);
+    return PMIx_Lookup(found, 1, wait ? info : NULL, wait ? 1 + (size_t)(wait_ms > 0) : 0);
+}
+
+#define LOOK_PAUSE_MS 50 /* at most, between two questions of a launcher that does not wait */
+
+static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
+{
+    pmix_pdata_t found;
+    pmix_status_t status;
+    uint64_t start = clock_ns();
+    int rc = check_name(name);
+    if (rc) return rc;
+    for (int pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
+        int spent = (int)((clock_ns() - start) / 1000000);
+        status = look(name, wait_ms != 0, wait_ms < 0 ? 0 : wait_ms - spent, &found);
+        if (status != PMIX_ERR_NOT_FOUND || (wait_ms >= 0 && spent >= wait_ms)) break;
+        PMIX_PDATA_DESTRUCT(&found);
+        usleep((useconds_t)pause * 1000);
+    }
+    const char *text = found.value.type == PMIX_STRING ? found.value.data.string : NULL;
+    if ((status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) && wait_ms)
+        rc = pmix_fail(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
+    else if (status == PMIX_ERR_NOT_FOUND)
+        rc = no_name(name);
+    else if (status != PMIX_SUCCESS)
+        rc = cannot("look up", name, status);
+    else if (!text)
+        rc = pmix_fail(TERN_ERR_SYSTEM, "what is published under the name '%s' is no text", name);
+    else if (strlen(text) >= cap)
+        rc = pmix_fail(TERN_ERR_TRUNCATE, "what was published has %zu bytes, and there is room for %zu",
+                       strlen(text) + 1, cap);
+    else
+        strcpy(value, text);
+    PMIX_PDATA_DESTRUCT(&found);
+    return rc;
+}
+
+/* PMIx says nothing of a name that nobody has published. */
+static int unpublish_name(const char *name)
+{
+    char *keys[] = {(char *)(uintptr_t)name, NULL};
+    pmix_pdata_t found;
+    int rc = check_name(name);
+    if (rc) return rc;
+    pmix_status_t status = look(name, false, 0, &found);
+    PMIX_PDATA_DESTRUCT(&found);
+    if (status == PMIX_ERR_NOT_FOUND) return no_name(name);
+    if (status == PMIX_SUCCESS) status = PMIx_Unpublish(keys, NULL, 0);
+    return status == PMIX_SUCCESS ? 0 : cannot("unpublish", name, status);
+}
+
+/* ---- spawning ---- */
+
+static void add_list(char ***to, const char *const *list)
+{
+    for (; list && *list; list++) PMIX_ARGV_APPEND((int){0}, *to, *list);
+}
+
+static const char *pmix_key(const char *key)
+{
+    static const char *const keys[][2] = {{"host", PMIX_HOST},      {"hostfile", PMIX_HOSTFILE},
+                                          {"wdir", PMIX_WDIR},      {"map_by", PMIX_MAPBY},
+                                          {"bind_to", PMIX_BINDTO}, {"rank_by", PMIX_RANKBY}};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (!strcmp(keys[i][0], key)) return keys[i][1];
+    return NULL;
+}
+
+static void fill_infos(pmix_app_t *a, const char *const *info)
+{
+    size_t n = 0;
+    while (info && info[n]) n++;
+    PMIX_INFO_CREATE(a->info, n / 2 + 1);
+    for (size_t i = 0; i + 1 < n; i += 2)
+        if (pmix_key(info[i])) PMIX_INFO_LOAD(&a->info[a->ninfo++], pmix_key(info[i]), info[i + 1], PMIX_STRING);
+}
+
+static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+{
+    pmix_nspace_t name = {0};
+    pmix_app_t *a;
+    uint32_t n = 0;
+    PMIX_APP_CREATE(a, (size_t)napps);
+    for (int i = 0; i < napps; i++) {
+        a[i].cmd = strdup(apps[i].argv[0]);
+        add_list(&a[i].argv, apps[i].argv);
+        add_list(&a[i].env, apps[i].env);
+        if (apps[i].wdir) a[i].cwd = strdup(apps[i].wdir);
+        a[i].maxprocs = (int)apps[i].n;
+        fill_infos(&a[i], apps[i].info);
+        n += apps[i].n;
+    }
+    pmix_status_t rc = PMIx_Spawn(NULL, 0, a, (size_t)napps, name);
+    PMIX_APP_FREE(a, (size_t)napps);
+    if (pmix_has_none(rc))
+        return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
+    if (rc != PMIX_SUCCESS)
+        return pmix_fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
+    snprintf(job, PROC_NAME_MAX, "%s", name);
+    *size = n;
+    return 0;
+}
+
+/* ---- other jobs ---- */
+
+/* Those that this process is connected to. */
+static struct link {
+    char job[PROC_NAME_MAX];
+    struct link *next;
+} * links;
+static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define OTHER_S 10 /* seconds that a launcher may take to find out about another job */
+
+/* A question about another job. Some launchers never answer one about a job that they do not know (Open MPI 4),
+ * whatever limit they are given: so it may be left behind, and whoever comes second, the answer or the asker, frees it.
+ */
+struct question {
+    pmix_proc_t proc;
+    pmix_info_t how;
+    pmix_value_t value; /* a copy */
+    pmix_status_t status;
+    bool answered, left;
+};
+static pthread_mutex_t questions_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t questions_answered = PTHREAD_COND_INITIALIZER;
+
+static void free_question(struct question *q)
+{
+    PMIX_VALUE_DESTRUCT(&q->value);
+    explicit_bzero(q, sizeof *q);
+    free(q);
+}
+
+/* On the library's thread; the value is the library's. */
+static void on_value(pmix_status_t status, pmix_value_t *v, void *arg)
+{
+    struct question *q = arg;
+    pthread_mutex_lock(&questions_lock);
+    q->status = status == PMIX_SUCCESS && v ? PMIx_Value_xfer(&q->value, v) : status;
+    q->answered = true;
+    bool left = q->left;
+    pthread_cond_broadcast(&questions_answered);
+    pthread_mutex_unlock(&questions_lock);
+    if (left) free_question(q);
+}
+
+/* Of a job as a whole; asked of the launcher each time, as this process may remember a job that has ended. To be freed;
+ * NULL with the status. */
+static struct question *ask_job(const char *job, const char *key, pmix_status_t *status)
+{
+    struct timespec limit;
+    struct question *q = calloc(1, sizeof *q);
+    bool yes = true;
+    if (!q) {
+        *status = PMIX_ERR_NOMEM;
+        return NULL;
+    }
+    PMIX_PROC_LOAD(&q->proc, job, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&q->how, PMIX_GET_REFRESH_CACHE, &yes, PMIX_BOOL);
+    PMIX_VALUE_CONSTRUCT(&q->value);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += OTHER_S;
+    *status = PMIx_Get_nb(&q->proc, key, &q->how, 1, on_value, q);
+    if (*status != PMIX_SUCCESS) {
+        free_question(q);
+        return NULL;
+    }
+    pthread_mutex_lock(&questions_lock);
+    while (!q->answered && !pthread_cond_timedwait(&questions_answered, &questions_lock, &limit)) continue;
+    bool left = q->left = !q->answered;
+    *status = left ? PMIX_ERR_TIMEOUT : q->status;
+    pthread_mutex_unlock(&questions_lock);
+    if (*status == PMIX_SUCCESS) return q;
+    if (!left) free_question(q);
+    return NULL;
+}
+
+/* What a process has put, when it has. To be released; NULL with the status. */
+static pmix_value_t *get(const char *job, pmix_rank_t rank, const char *key, pmix_status_t *status)
+{
+    pmix_proc_t p;
+    pmix_value_t *v = NULL;
+    PMIX_PROC_LOAD(&p, job, rank);
+    *status = PMIx_Get(&p, key, NULL, 0, &v);
+    return *status == PMIX_SUCCESS ? v : NULL;
+}
+
+static bool take_key(pmix_value_t *v, uint8_t key[PROC_KEY])
+{
+    if (v->type != PMIX_BYTE_OBJECT || v->data.bo.size != PROC_KEY) return false;
+    memcpy(key, v->data.bo.bytes, PROC_KEY);
+    explicit_bzero(v->data.bo.bytes, PROC_KEY);
+    return true;
+}
+
+static bool get_pair(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
+{
+    struct question *q = ask_job(job, PAIR_KEY, status);
+    bool good = q && take_key(&q->value, key);
+    if (q) free_question(q);
+    return good;
+}
+
+static bool get_half(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
+{
+    pmix_value_t *v = get(job, 0, HALF_KEY, status);
+    bool good = v && take_key(v, key);
+    if (v) PMIX_VALUE_RELEASE(v);
+    return good;
+}
+
+static int no_job(const char *job, pmix_status_t status)
+{
+    if (pmix_has_none(status))
+        return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process does not tell of other jobs by PMIx: %s",
+                         PMIx_Error_string(status));
+    if (status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_INVALID_NAMESPACE)
+        return pmix_fail(TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more), as far as PMIx knows", job);
+    if (status == PMIX_ERR_TIMEOUT)
+        return pmix_fail(TERN_ERR_NOT_FOUND,
+                         "PMIx does not answer within %d s whether there is a job '%s': there is none, or the launcher "
+                         "of this process does not tell of other jobs",
+                         OTHER_S, job);
+    return pmix_fail(TERN_ERR_SYSTEM, "PMIx does not tell of job '%s': %s", job, PMIx_Error_string(status));
+}
+
+static bool is_own(const char *job) { return !strcmp(job, pmix_me.nspace); }
+
+static int size_of(const char *job, uint32_t *size)
+{
+    pmix_status_t status;
+    if (is_own(job)) {
+        *size = pmix_job_size;
+        return 0;
+    }
+    struct question *q = ask_job(job, PMIX_JOB_SIZE, &status);
+    if (!q) return no_job(job, status);
+    uint32_t n = q->value.type == PMIX_UINT32 ? q->value.data.uint32 : 0;
+    free_question(q);
+    if (!n) return pmix_fail(TERN_ERR_SYSTEM, "PMIx does not say how many processes job '%s' has", job);
+    *size = n;
+    return 0;
+}
+
+/*
+ * Tern's launcher has a key for each two jobs, and tells each of them. Elsewhere rank 0 of each job has left a random
+ * half beside its card, and the key is made of both: as secret as what PMIx tells of the two (doc/security.md).
+ */
+static int pair_key(const char *job, uint8_t key[PROC_KEY])
+{
+    uint8_t half[PROC_KEY];
+    pmix_status_t status;
+    if (is_own(job)) return pmix_own_secret(key);
+    if (get_pair(job, key, &status)) return 0;
+    bool good = !pmix_by_tern() && get_half(job, key, &status) && get_half(pmix_me.nspace, half, &status);
+    for (int i = 0; i < PROC_KEY && good; i++) key[i] ^= half[i];
+    explicit_bzero(half, sizeof half);
+    if (good) return 0;
+    explicit_bzero(key, PROC_KEY);
+    return pmix_fail(TERN_ERR_SYSTEM, "no key for connections with job '%s' is to be had by PMIx: %s", job,
+                     PMIx_Error_string(status));
+}
+
+static struct link **find_link(const char *job)
+{
+    struct link **at = &links;
+    while (*at && strcmp((*at)->job, job)) at = &(*at)->next;
+    return at;
+}
+
+static int add_link(const char *job)
+{
+    struct link *l = calloc(1, sizeof *l);
+    if (!l) return pmix_fail(TERN_ERR_NOMEM, "no memory for the connection to a job");
+    snprintf(l->job, sizeof l->job, "%s", job);
+    pthread_mutex_lock(&links_lock);
+    if (*find_link(job)) {
+        free(l);
+    } else {
+        l->next = links;
+        links = l;
+    }
+    pthread_mutex_unlock(&links_lock);
+    return 0;
+}
+
+static int connect_job(const char *job, struct proc_job *j)
+{
+    struct proc_job got = {0};
+    int rc = size_of(job, &got.size);
+    if (!rc) rc = pair_key(job, got.key);
+    if (!rc) rc = add_link(job);
+    if (!rc) *j = got;
+    explicit_bzero(&got, sizeof got);
+    return rc;
+}
+
+static int disconnect_job(const char *job)
+{
+    pthread_mutex_lock(&links_lock);
+    struct link **at = find_link(job), *l = *at;
+    if (l) *at = l->next;
+    pthread_mutex_unlock(&links_lock);
+    if (!l) return pmix_fail(TERN_ERR_NOT_FOUND, "this process is not connected to a job '%s'", job);
+    free(l);
+    return 0;
+}
+
+static int no_card(const char *job, uint32_t rank, pmix_status_t status)
+{
+    if (status == PMIX_ERR_PROC_TERM_WO_SYNC)
+        return pmix_fail(TERN_ERR_PEER, "the process has ended without calling MPI_Init");
+    if (status == PMIX_ERR_NOT_FOUND)
+        return pmix_fail(TERN_ERR_NOT_FOUND, "PMIx knows no address of rank %u of job '%s' (any more)", rank, job);
+    return pmix_fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u of job '%s': %s", rank, job,
+                     PMIx_Error_string(status));
+}
+
+static int job_card(const char *job, uint32_t rank, void *buf, size_t cap)
+{
+    pmix_status_t status;
+    uint32_t size;
+    int rc = size_of(job, &size), n = TERN_ERR_SYSTEM;
+    if (rc) return rc;
+    if (rank >= size) return pmix_fail(TERN_ERR_RANK, "job %s has no rank %u", job, rank);
+    if (is_own(job)) return pmix_own_card(rank, buf, cap);
+    pmix_value_t *v = get(job, rank, CARD_KEY, &status);
+    if (!v) return no_card(job, rank, status);
+    if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
+        n = (int)v->data.bo.size;
+        memcpy(buf, v->data.bo.bytes, v->data.bo.size);
+    }
+    PMIX_VALUE_RELEASE(v);
+    return n >= 0 ? n : pmix_fail(n, "what PMIx has as the address of rank %u of job '%s' is none", rank, job);
+}
+
+const struct proc_dynamic pmix_dynamic = {
+    .publish = publish_name,
+    .unpublish = unpublish_name,
+    .lookup = lookup_name,
+    .connect = connect_job,
+    .disconnect = disconnect_job,
+    .job_card = job_card,
+    .watch = pmix_watch,
+    .unwatch = pmix_unwatch,
+    .event = pmix_event,
+    .event_signal = pmix_event_signal,
+    .spawn = spawn_job,
+};
