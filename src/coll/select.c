@@ -27,116 +27,94 @@
  * leader 232. 2 and 2: allreduce of 8 B: direct 55 us, leader 99; reduce of 1 MB: chunks 1.1 ms, leader 1.7.
  */
 static const char *const builtin[COLL_KINDS] = {
-    [COLL_BARRIER] =
-        "barrier domain_leaders ranks 32+ : domain_leaders\n"
-        "barrier leaders : leaders\n"
-        "barrier : dissemination\n"
-        "barrier ranks 1-8 : inter_direct\n"
-        "barrier : inter_leader\n",
-    [COLL_BCAST] =
-        "bcast domain_leaders ranks 32+ below 64K : domain_leaders\n"
-        "bcast leaders below 64K : leaders\n"
-        "bcast below 16K : binomial\n"
-        "bcast ranks 1-2 : binomial\n" /* one message */
-        "bcast : scatter\n"
-        "bcast below 64K : inter_leader\n"
-        "bcast : inter_scatter\n",
-    [COLL_REDUCE] =
-        "reduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
-        "reduce leaders below 64K : leaders\n"
-        "reduce below 32K : binomial\n"
-        "reduce : halving\n"
-        "reduce below 64K : inter_leader\n"
-        "reduce ranks 1-4 : inter_chunks\n"
-        "reduce : inter_leader\n",
-    [COLL_ALLREDUCE] =
-        "allreduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
-        "allreduce leaders below 64K : leaders\n"
-        "allreduce below 16K : doubling\n"
-        "allreduce : halving\n"
-        "allreduce ranks 1-4 below 8K : inter_direct\n"
-        "allreduce : inter_leader\n",
-    [COLL_GATHER] =
-        "gather leaders below 4K : leaders\n"
-        "gather below 4K : binomial\n"
-        "gather : linear\n"
-        "gather ranks 1-16 : inter_linear\n"
-        "gather below 4K : inter_leader\n"
-        "gather : inter_linear\n",
-    [COLL_GATHERV] =
-        "gatherv : linear\n"
-        "gatherv : inter_linear\n",
-    [COLL_SCATTER] =
-        "scatter leaders below 4K : leaders\n"
-        "scatter below 4K : binomial\n"
-        "scatter : linear\n"
-        "scatter ranks 1-16 : inter_linear\n"
-        "scatter below 4K : inter_leader\n"
-        "scatter : inter_linear\n",
-    [COLL_SCATTERV] =
-        "scatterv : linear\n"
-        "scatterv : inter_linear\n",
-    [COLL_ALLGATHER] =
-        "allgather leaders below 4K : leaders\n"
-        "allgather below 4K : doubling\n" /* where it fits */
-        "allgather below 4K : bruck\n"
-        "allgather ranks 1-64 : direct\n"
-        "allgather : ring\n"
-        "allgather ranks 1-8 below 16K : inter_direct\n"
-        "allgather below 4K : inter_leader\n"
-        "allgather : inter_ring\n",
-    [COLL_ALLGATHERV] =
-        "allgatherv ranks 1-64 : direct\n"
-        "allgatherv : ring\n"
-        "allgatherv ranks 1-16 : inter_direct\n"
-        "allgatherv : inter_ring\n",
-    [COLL_ALLTOALL] =
-        "alltoall far below 8K : bruck\n"
-        "alltoall ranks 1-4 : direct\n"
-        "alltoall below 256 : bruck\n"
-        "alltoall ranks 65+ below 1K : bruck\n"
-        "alltoall ranks 257+ below 4K : bruck\n"
-        "alltoall ranks 1-64 below 32K : direct\n"
-        "alltoall : pairwise\n"
-        "alltoall ranks 1-64 below 32K : inter_direct\n"
-        "alltoall : inter_pairwise\n",
-    [COLL_ALLTOALLV] =
-        "alltoallv ranks 1-64 : direct\n"
-        "alltoallv : pairwise\n"
-        "alltoallv ranks 1-64 : inter_direct\n"
-        "alltoallv : inter_pairwise\n",
-    [COLL_ALLTOALLW] =
-        "alltoallw ranks 1-64 : direct\n"
-        "alltoallw : pairwise\n"
-        "alltoallw ranks 1-64 : inter_direct\n"
-        "alltoallw : inter_pairwise\n",
-    [COLL_REDUCE_SCATTER] =
-        "reduce_scatter ranks 1-64 : direct\n"
-        "reduce_scatter : tree\n"
-        "reduce_scatter : inter_leader\n",
-    [COLL_REDUCE_SCATTER_BLOCK] =
-        "reduce_scatter_block ranks 1-8 : direct\n"
-        "reduce_scatter_block below 256 : tree\n"
-        "reduce_scatter_block : direct\n"
-        "reduce_scatter_block ranks 1-16 : inter_direct\n"
-        "reduce_scatter_block below 16K : inter_leader\n"
-        "reduce_scatter_block : inter_direct\n",
-    [COLL_SCAN] =
-        "scan below 64K : doubling\n"
-        "scan : chain\n",
-    [COLL_EXSCAN] =
-        "exscan below 64K : doubling\n"
-        "exscan : chain\n",
-    [COLL_NEIGHBOR_ALLGATHER] =
-        "neighbor_allgather : direct\n",
-    [COLL_NEIGHBOR_ALLGATHERV] =
-        "neighbor_allgatherv : direct\n",
-    [COLL_NEIGHBOR_ALLTOALL] =
-        "neighbor_alltoall : direct\n",
-    [COLL_NEIGHBOR_ALLTOALLV] =
-        "neighbor_alltoallv : direct\n",
-    [COLL_NEIGHBOR_ALLTOALLW] =
-        "neighbor_alltoallw : direct\n",
+    [COLL_BARRIER] = "barrier domain_leaders ranks 32+ : domain_leaders\n"
+                     "barrier leaders : leaders\n"
+                     "barrier : dissemination\n"
+                     "barrier ranks 1-8 : inter_direct\n"
+                     "barrier : inter_leader\n",
+    [COLL_BCAST] = "bcast domain_leaders ranks 32+ below 64K : domain_leaders\n"
+                   "bcast leaders below 64K : leaders\n"
+                   "bcast below 16K : binomial\n"
+                   "bcast ranks 1-2 : binomial\n" /* one message */
+                   "bcast : scatter\n"
+                   "bcast below 64K : inter_leader\n"
+                   "bcast : inter_scatter\n",
+    [COLL_REDUCE] = "reduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
+                    "reduce leaders below 64K : leaders\n"
+                    "reduce below 32K : binomial\n"
+                    "reduce : halving\n"
+                    "reduce below 64K : inter_leader\n"
+                    "reduce ranks 1-4 : inter_chunks\n"
+                    "reduce : inter_leader\n",
+    [COLL_ALLREDUCE] = "allreduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
+                       "allreduce leaders below 64K : leaders\n"
+                       "allreduce below 16K : doubling\n"
+                       "allreduce : halving\n"
+                       "allreduce ranks 1-4 below 8K : inter_direct\n"
+                       "allreduce : inter_leader\n",
+    [COLL_GATHER] = "gather leaders below 4K : leaders\n"
+                    "gather below 4K : binomial\n"
+                    "gather : linear\n"
+                    "gather ranks 1-16 : inter_linear\n"
+                    "gather below 4K : inter_leader\n"
+                    "gather : inter_linear\n",
+    [COLL_GATHERV] = "gatherv : linear\n"
+                     "gatherv : inter_linear\n",
+    [COLL_SCATTER] = "scatter leaders below 4K : leaders\n"
+                     "scatter below 4K : binomial\n"
+                     "scatter : linear\n"
+                     "scatter ranks 1-16 : inter_linear\n"
+                     "scatter below 4K : inter_leader\n"
+                     "scatter : inter_linear\n",
+    [COLL_SCATTERV] = "scatterv : linear\n"
+                      "scatterv : inter_linear\n",
+    [COLL_ALLGATHER] = "allgather leaders below 4K : leaders\n"
+                       "allgather below 4K : doubling\n" /* where it fits */
+                       "allgather below 4K : bruck\n"
+                       "allgather ranks 1-64 : direct\n"
+                       "allgather : ring\n"
+                       "allgather ranks 1-8 below 16K : inter_direct\n"
+                       "allgather below 4K : inter_leader\n"
+                       "allgather : inter_ring\n",
+    [COLL_ALLGATHERV] = "allgatherv ranks 1-64 : direct\n"
+                        "allgatherv : ring\n"
+                        "allgatherv ranks 1-16 : inter_direct\n"
+                        "allgatherv : inter_ring\n",
+    [COLL_ALLTOALL] = "alltoall far below 8K : bruck\n"
+                      "alltoall ranks 1-4 : direct\n"
+                      "alltoall below 256 : bruck\n"
+                      "alltoall ranks 65+ below 1K : bruck\n"
+                      "alltoall ranks 257+ below 4K : bruck\n"
+                      "alltoall ranks 1-64 below 32K : direct\n"
+                      "alltoall : pairwise\n"
+                      "alltoall ranks 1-64 below 32K : inter_direct\n"
+                      "alltoall : inter_pairwise\n",
+    [COLL_ALLTOALLV] = "alltoallv ranks 1-64 : direct\n"
+                       "alltoallv : pairwise\n"
+                       "alltoallv ranks 1-64 : inter_direct\n"
+                       "alltoallv : inter_pairwise\n",
+    [COLL_ALLTOALLW] = "alltoallw ranks 1-64 : direct\n"
+                       "alltoallw : pairwise\n"
+                       "alltoallw ranks 1-64 : inter_direct\n"
+                       "alltoallw : inter_pairwise\n",
+    [COLL_REDUCE_SCATTER] = "reduce_scatter ranks 1-64 : direct\n"
+                            "reduce_scatter : tree\n"
+                            "reduce_scatter : inter_leader\n",
+    [COLL_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block ranks 1-8 : direct\n"
+                                  "reduce_scatter_block below 256 : tree\n"
+                                  "reduce_scatter_block : direct\n"
+                                  "reduce_scatter_block ranks 1-16 : inter_direct\n"
+                                  "reduce_scatter_block below 16K : inter_leader\n"
+                                  "reduce_scatter_block : inter_direct\n",
+    [COLL_SCAN] = "scan below 64K : doubling\n"
+                  "scan : chain\n",
+    [COLL_EXSCAN] = "exscan below 64K : doubling\n"
+                    "exscan : chain\n",
+    [COLL_NEIGHBOR_ALLGATHER] = "neighbor_allgather : direct\n",
+    [COLL_NEIGHBOR_ALLGATHERV] = "neighbor_allgatherv : direct\n",
+    [COLL_NEIGHBOR_ALLTOALL] = "neighbor_alltoall : direct\n",
+    [COLL_NEIGHBOR_ALLTOALLV] = "neighbor_alltoallv : direct\n",
+    [COLL_NEIGHBOR_ALLTOALLW] = "neighbor_alltoallw : direct\n",
 };
 
 static struct coll_table users; /* of TERN_COLL_TABLE */

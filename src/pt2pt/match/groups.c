@@ -41,8 +41,8 @@ void match_groups_free(struct match_groups *g)
 /* Entries looked at when an index is judged: the answer for all of a long queue would cost what many searches cost. */
 #define SAMPLE 256u
 
-/* So many of one group, and none of another: it has more than half of all, but for one case in 2^15. Most deep queues are of
- * one source, and the receive that is posted behind 4,096 others of it waits for the answer. */
+/* So many of one group, and none of another: it has more than half of all, but for one case in 2^15. Most deep queues
+ * are of one source, and the receive that is posted behind 4,096 others of it waits for the answer. */
 #define SAMPLE_SAME 16u
 
 bool match_groups_pay(const struct match_queue *q, unsigned bits)
