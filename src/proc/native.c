@@ -314,7 +314,7 @@ static void native_await_end(uint32_t lost)
         futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
 }
 
-static struct proc_deaths native_deaths(void) { return (struct proc_deaths){&job->deaths, job_died(job)}; }
+static struct proc_deaths native_deaths(void) { return (struct proc_deaths){&job->deaths, job_died(job), true}; }
 
 static void native_bell(uint64_t place, uint64_t name)
 {

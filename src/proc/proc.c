@@ -171,16 +171,16 @@ void proc_leave(void)
 
 static struct proc_deaths told_deaths(void)
 {
-    return boot && boot->deaths ? boot->deaths() : (struct proc_deaths){NULL, NULL};
+    return boot && boot->deaths ? boot->deaths() : (struct proc_deaths){NULL, NULL, false};
 }
 
-bool proc_tells_deaths(void) { return told_deaths().count; }
+bool proc_tells_deaths(void) { return told_deaths().sure; }
 
 struct proc_deaths proc_deaths(void)
 {
     static const _Atomic uint32_t none;
     struct proc_deaths d = told_deaths();
-    return d.count ? d : (struct proc_deaths){&none, &none};
+    return d.count ? d : (struct proc_deaths){&none, &none, false};
 }
 
 bool proc_has_died(uint32_t rank)

@@ -40,9 +40,10 @@ struct proc_seat {
 };
 
 /* Deaths of processes of the job that this one is told of: their ranks, in their order. `count` grows by release, after
- * the rank has been written. */
+ * the rank has been written. `sure`: each one is told at once, and wakes whoever sleeps. */
 struct proc_deaths {
     const _Atomic uint32_t *count, *rank;
+    bool sure;
 };
 
 /* A memfd that all processes of this node have: a slot and room for an arena for each, of which only what is touched
@@ -136,7 +137,7 @@ int proc_pset_ranks(const char *name, uint32_t *ranks);
  */
 bool proc_has_ended(pid_t);
 
-/* See proc_boot; never changes where nobody tells. Does the launcher tell? */
+/* See proc_boot; never changes where nobody tells. Can the process rely on that (proc_deaths.sure)? */
 struct proc_deaths proc_deaths(void);
 bool proc_tells_deaths(void);
 bool proc_has_died(uint32_t rank) TERN_COLD; /* is the rank among them? */

@@ -69,7 +69,8 @@ static void note_death(uint32_t rank)
     if (bell && pmix_ring) pmix_ring(bell);
 }
 
-struct proc_deaths pmix_deaths(void) { return (struct proc_deaths){self.died ? &self.ndied : NULL, self.died}; }
+/* Not every launcher tells, and who sleeps on a futex is not woken. */
+struct proc_deaths pmix_deaths(void) { return (struct proc_deaths){self.died ? &self.ndied : NULL, self.died, false}; }
 
 /* The place is one in the memory that the launcher has made for a node: here there is none. */
 void pmix_bell(uint64_t place, uint64_t name)
