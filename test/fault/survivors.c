@@ -342,6 +342,16 @@ static int barrier(int round)
     return MPI_Barrier(world);
 }
 
+/* One of the others begins its first operation when the victim is dead, and has never had contact with it. */
+static int late(int round)
+{
+    int last = victim == size - 1 ? size - 2 : size - 1;
+    struct timespec tick = {0, 100000};
+    (void)round;
+    while (check_rank == last && !atomic_load(&page->ended)) nanosleep(&tick, NULL);
+    return MPI_Barrier(world);
+}
+
 static int finalize(int round)
 {
     (void)round;
@@ -387,6 +397,7 @@ static const struct kind {
     {"background-any", background_any, NULL},
     {"kept", kept_collective, NULL},
     {"made", made, NULL},
+    {"late", late, NULL},
     {"finalize", finalize, sleep_on},
 };
 
@@ -416,8 +427,11 @@ static void start_killer(void)
 static void check_failure(int rc)
 {
     int klass;
+    char words[MPI_MAX_ERROR_STRING] = "";
+    int n;
+    MPI_Error_string(rc, words, &n);
     MPI_Error_class(rc, &klass);
-    CHECK(klass == MPI_ERR_PROC_ABORTED, "class %d", klass);
+    CHECK(klass == MPI_ERR_PROC_ABORTED, "class %d: %s", klass, words);
     if (!words_checked) check_words_for(rc);
     words_checked = false;
 }

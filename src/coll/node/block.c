@@ -164,23 +164,26 @@ static uint64_t take_block(struct node *n)
     return n->block ? off : 0;
 }
 
-static void *map_block(struct node *n, uint64_t off)
+/* Maps rank 0's block, which begins at `off` of its segment. */
+static int map_block(struct node *n, uint64_t off, char **base_p)
 {
-    if (n->rank == 0) return n->block;
+    *base_p = n->block;
+    if (n->rank == 0) return 0;
     lane_enter(n->comm->lane);
     struct peer *p = peer_get(comm_index(n->comm, 0));
-    void *base = p && (p->ep.caps & TP_CAP_MAP) ? p->ep.ops->map(&p->ep, off, layout(n, NULL)) : NULL;
+    int rc = p ? 0 : err_code();
+    *base_p = p && (p->ep.caps & TP_CAP_MAP) ? p->ep.ops->map(&p->ep, off, layout(n, NULL)) : NULL;
     lane_leave(n->comm->lane);
-    return base;
+    return *base_p || rc ? rc : err_set(TERN_ERR_SYSTEM, "it does not lie in the shared memory that was mapped");
 }
 
 bool node_counts(void) { return proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"); }
 
 static int attach(struct node *n)
 {
-    char *base = map_block(n, n->place - 1);
-    if (!base)
-        return err_set(TERN_ERR_SYSTEM, "the memory for collectives inside the node cannot be mapped: %s", err_words());
+    char *base;
+    int rc = map_block(n, n->place - 1, &base);
+    if (rc) return err_set(rc, "the memory for collectives inside the node cannot be mapped: %s", err_words());
     layout(n, base);
     n->safe = NODE_K;
     if (atomic_load_explicit(&wires_bell()->fenced, memory_order_relaxed))

@@ -73,11 +73,12 @@ static int move(struct node *n, int rank, uint64_t there, char *here, size_t byt
     if (!there) return err_set(TERN_ERR_NOMEM, "rank %d had no memory to pack its buffer", rank);
     lane_enter(l);
     struct peer *p = peer_get(comm_index(n->comm, rank));
+    if (!p) rc = err_code();
     for (size_t at = 0; at < bytes && !rc; at += PIECE) {
         size_t part = min_size(PIECE, bytes - at);
         struct iovec mine = {here + at, part}, its = {(void *)(uintptr_t)(there + at), part};
         if (at) lane_progress(l);
-        if (!p || !(p->ep.caps & TP_CAP_GETPUT))
+        if (!(p->ep.caps & TP_CAP_GETPUT))
             rc = TERN_ERR_UNSUPPORTED;
         else
             rc = store ? p->ep.ops->put(&p->ep, &mine, 1, &its, 1) : p->ep.ops->get(&p->ep, &mine, 1, &its, 1);
