@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define PAIR_KEY "tern.pair" /* as in src/proc/pmix/pmix_dynamic.c */
 #define EVERYBODY UINT32_MAX /* the rank that the server of a node connects for: never ends before its job */
 #define LAST_WORDS_MS 500    /* for what a rank that has ended has said last: the library may still be reading it */
 
@@ -261,7 +260,7 @@ static bool make_known(struct other *o, const void *key)
     pmix_info_t info[2];
     pmix_byte_object_t bytes = {.bytes = (char *)(uintptr_t)key, .size = ASK_PAIR_KEY};
     PMIX_INFO_LOAD(&info[0], PMIX_JOB_SIZE, &o->size, PMIX_UINT32);
-    PMIX_INFO_LOAD(&info[1], PAIR_KEY, &bytes, PMIX_BYTE_OBJECT);
+    PMIX_INFO_LOAD(&info[1], ASK_PAIR_NAME, &bytes, PMIX_BYTE_OBJECT);
     pmix_status_t rc =
         PMIx_server_register_nspace(o->name, 0, info, 2, NULL, NULL); /* waits for the library's thread */
     explicit_bzero(info[1].value.data.bo.bytes, ASK_PAIR_KEY);
