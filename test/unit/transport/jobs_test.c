@@ -354,6 +354,56 @@ static void rings_of_those_given_up_come_back(void **state)
     assert_true(party_run_two((const uint32_t[]){2, 1}, gives_up));
 }
 
+/* ---- left ---- */
+
+/* Regression: a sender that had left its ring, and waited for the end of the connection, gave the pages of the ring
+ * back when the next sender had sent as much as itself: with what that had sent since. */
+static bool leaves_ring(void)
+{
+    enum { MESSAGES = 40 };
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    uint32_t to = job_index(job, 0);
+    if (party_job == 0 && party_rank == 0) {
+        PARTY_AWAIT(came[1][0] == 1);
+        for (uint64_t i = 0; i < MESSAGES; i++) PARTY_CHECK(send_to(to, i, 1000));
+        PARTY_CHECK(peer_close(to) == TERN_AGAIN); /* its last record is there, that of the other side is not */
+        const struct shm_ep *e = peer_table[to]->ep.priv;
+        uint32_t sent = e->lap + (uint32_t)(e->next - e->ring);
+        for (int i = 0; i < 3; i++) party_meet();
+        PARTY_CHECK(e->said_last && atomic_load(&e->box->head) == sent);
+        shm_trim(NULL);
+        party_meet();
+    } else if (party_job == 0) {
+        party_meet();
+        for (uint64_t i = 0; i <= MESSAGES; i++)
+            PARTY_CHECK(send_to(to, i, i < MESSAGES ? 1000 : 8)); /* the same ring */
+        party_meet();
+        PARTY_CHECK(send_to(to, MESSAGES + 1, 100));
+        party_meet();
+        party_meet();
+    } else {
+        PARTY_CHECK(send_to(job_index(job, 0), 0, 8));
+        PARTY_AWAIT(came[0][0] == MESSAGES && entries_of(SHM_FREE) == 1);
+        party_meet();
+        PARTY_AWAIT(came[0][1] == MESSAGES + 1);
+        for (int i = 0; i < 3; i++) party_meet();
+        PARTY_AWAIT(came[0][1] == MESSAGES + 2);
+        PARTY_CHECK(wrong == 0 && close_one(job_index(job, 0)) && close_one(job_index(job, 1)));
+    }
+    PARTY_CHECK(party_job || close_one(to));
+    job_unref(job);
+    return true;
+}
+
+static void a_ring_that_was_left_is_the_next_senders(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two((const uint32_t[]){2, 1}, leaves_ring));
+}
+
 /* ---- again and again ---- */
 
 static bool once(uint64_t number)
@@ -432,6 +482,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(false_names_lead_nowhere),
         cmocka_unit_test(the_dead_leave_nothing),
         cmocka_unit_test(rings_of_those_given_up_come_back),
+        cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
     const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
