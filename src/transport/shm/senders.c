@@ -186,7 +186,8 @@ void shm_sender_free(uint32_t entry)
     struct shm_segment *s = shm_dom.segment;
     if (entry >= entries_in_use()) return;
     if (entry < shm_dom.boxes && shm_dom.rx[entry].keeps) {
-        shm_dom.rx[entry].ends = true; /* kept.c comes back to it */
+        shm_dom.rx[entry].ends = true; /* kept.c comes back to it; nothing more comes of the peer, which may be freed */
+        shm_dom.rx[entry].peer = NULL;
         return;
     }
     if (entry < shm_dom.boxes) reset_ring(entry);

@@ -10,6 +10,7 @@
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "transport/keep.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 #include "transport/shm/shm.h"
@@ -404,6 +405,48 @@ static void a_ring_that_was_left_is_the_next_senders(void **state)
     assert_true(party_run_two((const uint32_t[]){2, 1}, leaves_ring));
 }
 
+static struct tp_kept *in_ring;
+
+static void keep(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)from, (void)h0, (void)h1;
+    in_ring = tp_keep_in_place(data, n, TP_KEEP_BRIEFLY);
+}
+
+/* Regression: a ring of which records were kept longer than the connection lasted named its peer, freed meanwhile, and
+ * woke that when the records were given back. */
+static bool keeps_longer(void)
+{
+    PARTY_CHECK(party_takes(party_job ? keep : take, NULL) && party_open(wires));
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    uint32_t other = job_index(job, 0);
+    if (party_job == 0) {
+        PARTY_CHECK(send_to(other, 0, 2000));
+        PARTY_CHECK(close_one(other));
+        party_meet();
+        party_meet();
+    } else {
+        PARTY_AWAIT(in_ring);
+        PARTY_CHECK(close_one(other) && entries_of(SHM_FREE) == 0);
+        atomic_store(&shm_dom.rx[0].box->blocked, 1); /* the sender has found no room, once */
+        party_meet();
+        tp_release(in_ring);
+        wires_progress(64);
+        PARTY_CHECK(!peer_table[other] && entries_of(SHM_FREE) == 1);
+        party_meet();
+    }
+    job_unref(job);
+    return true;
+}
+
+static void what_is_kept_outlives_the_connection(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two((const uint32_t[]){1, 1}, keeps_longer));
+}
+
 /* ---- again and again ---- */
 
 static bool once(uint64_t number)
@@ -483,6 +526,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_dead_leave_nothing),
         cmocka_unit_test(rings_of_those_given_up_come_back),
         cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
+        cmocka_unit_test(what_is_kept_outlives_the_connection),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
     const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
