@@ -355,6 +355,41 @@ static void rings_of_those_given_up_come_back(void **state)
     assert_true(party_run_two((const uint32_t[]){2, 1}, gives_up));
 }
 
+/* Regression: an entry of the common ring that was barred before it was admitted could not be left: its sender waited
+ * for ever to write a last record. */
+static bool barred_unadmitted(void)
+{
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    struct peer *p = peer_get(job_index(job, 0));
+    PARTY_CHECK(p);
+    party_meet();
+    if (party_job == 0) {
+        party_meet();
+        PARTY_CHECK(close_one(p->index));
+        party_meet();
+    } else {
+        PARTY_CHECK(entries_of(SHM_HELD) == 1); /* this process has not looked since */
+        p->lost = (char *)"it is given up";
+        PARTY_CHECK(close_one(p->index) && entries_of(SHM_BARRED) == 1);
+        party_meet();
+        party_meet();
+        PARTY_CHECK(entries_of(SHM_FREE) == 1 && wires_progress(64) == 0 && wires_idle(false));
+    }
+    job_unref(job);
+    return true;
+}
+
+static void an_entry_barred_before_it_was_admitted_comes_back(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    setenv("TERN_SHM_BOXES", "0", 1);
+    assert_true(party_run_two((const uint32_t[]){1, 1}, barred_unadmitted));
+    unsetenv("TERN_SHM_BOXES");
+}
+
 /* ---- left ---- */
 
 /* Regression: a sender that had left its ring, and waited for the end of the connection, gave the pages of the ring
@@ -525,6 +560,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(false_names_lead_nowhere),
         cmocka_unit_test(the_dead_leave_nothing),
         cmocka_unit_test(rings_of_those_given_up_come_back),
+        cmocka_unit_test(an_entry_barred_before_it_was_admitted_comes_back),
         cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
         cmocka_unit_test(what_is_kept_outlives_the_connection),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
