@@ -54,13 +54,33 @@ static char *text_of(const pmix_value_t *v)
     return packed_text(v);
 }
 
-static bool unpack_text(pmix_value_t *v, const char *digits)
+/* -1: it is none. */
+static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+
+/* The bytes that the digits stand for; NULL: they stand for none. */
+static char *bytes_of(const char *digits, size_t *n_p)
 {
     size_t n = strlen(digits) / 2;
+    if (!n || digits[2 * n]) return NULL;
+    char *bytes = xcalloc(n, 1);
+    for (size_t i = 0; i < n; i++) {
+        int high = digit(digits[2 * i]), low = digit(digits[2 * i + 1]);
+        if (high < 0 || low < 0) {
+            free(bytes);
+            return NULL;
+        }
+        bytes[i] = (char)(high << 4 | low);
+    }
+    *n_p = n;
+    return bytes;
+}
+
+static bool unpack_text(pmix_value_t *v, const char *digits)
+{
+    size_t n;
     int32_t one = 1;
-    unsigned byte;
-    char *bytes = xcalloc(n, 1); /* the library frees those of a buffer */
-    for (size_t i = 0; i < n; i++) bytes[i] = (char)(sscanf(digits + 2 * i, "%2x", &byte) == 1 ? byte : 0);
+    char *bytes = bytes_of(digits, &n); /* the library frees those of a buffer */
+    if (!bytes) return false;
     pmix_data_buffer_t b;
     PMIX_DATA_BUFFER_CONSTRUCT(&b);
     PMIX_DATA_BUFFER_LOAD(&b, bytes, n);
