@@ -221,7 +221,7 @@ static pmix_status_t start(struct call *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         const struct item *item = &c->items[i];
-        bool fits = strlen(item->key) < ASK_NAME_MAX;
+        bool fits = *item->key && strlen(item->key) < ASK_NAME_MAX; /* without a name, all are withdrawn */
         if (c->type == ASK_PUBLISH) fits = fits && item->value && strlen(item->value) < ASK_VALUE_MAX;
         if (fits) continue;
         free_call(c);
@@ -274,6 +274,8 @@ pmix_status_t directory_unpublish(const pmix_proc_t *p, char **keys, const pmix_
     struct call *c = call_new(ASK_WITHDRAW, p, count(keys), arg);
     c->done = done;
     add_keys(c, keys);
-    if (!c->n) c->items[c->n++].key = xstrdup("");
-    return start(c);
+    if (c->n) return start(c);
+    c->items[c->n++].key = xstrdup(""); /* all */
+    post_run(&c->post, begin);
+    return PMIX_SUCCESS;
 }

@@ -189,6 +189,18 @@ static void many(int fences)
     }
 }
 
+/* Regression: when a call was refused that published a value without a name, all that the process had published went.
+ */
+static void publish_nameless(const pmix_info_t *taken)
+{
+    pmix_info_t two[2];
+    char *keys[] = {"", NULL};
+    PMIX_INFO_LOAD(&two[0], "", "port 8", PMIX_STRING);
+    PMIX_INFO_LOAD(&two[1], taken->key, "port 8", PMIX_STRING);
+    if (PMIx_Publish(two, 1) == PMIX_SUCCESS || PMIx_Publish(two, 2) == PMIX_SUCCESS) exit(5);
+    if (PMIx_Unpublish(keys, NULL, 0) == PMIX_SUCCESS) exit(6);
+}
+
 /* Regression: a text that begins like a packed value and is none was found as an empty value of no type. */
 static void odd(void)
 {
@@ -217,6 +229,7 @@ static void publish(void)
     PMIX_LOAD_KEY(d.key, "service");
     if (!me.rank) need(PMIx_Publish(&i, 1), "publish");
     if (!me.rank && PMIx_Publish(&i, 1) == PMIX_SUCCESS) exit(3); /* taken */
+    if (!me.rank) publish_nameless(&i);
     fence();
     if (me.rank == size - 1) {
         need(PMIx_Lookup(&d, 1, NULL, 0), "lookup");
