@@ -440,6 +440,42 @@ static void a_ring_that_was_left_is_the_next_senders(void **state)
     assert_true(party_run_two((const uint32_t[]){2, 1}, leaves_ring));
 }
 
+/* Regression: a sender that had left its ring, after a record that did not fit and was given up, did not sleep until
+ * the connection was closed. */
+static bool leaves_full_ring(void)
+{
+    static unsigned char bytes[2900]; /* so that the last record has room where this has none */
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    struct peer *p = peer_get(job_index(job, 0));
+    PARTY_CHECK(p);
+    party_meet();
+    if (party_job == 0) {
+        const struct shm_ep *e = p->ep.priv;
+        while (!p->ep.am_short(&p->ep, AM_NUMBER, 0, 0, bytes, sizeof bytes)) continue;
+        PARTY_CHECK(e->full && peer_close(p->index) == TERN_AGAIN && e->said_last);
+        party_meet();
+        party_meet();
+        PARTY_CHECK(wires_progress(64) == 0 && wires_idle(true));
+    } else {
+        party_meet();
+        PARTY_AWAIT(entries_of(SHM_FREE) == 1);
+        party_meet();
+    }
+    party_meet();
+    PARTY_CHECK(close_one(p->index));
+    job_unref(job);
+    return true;
+}
+
+static void a_full_ring_that_was_left_keeps_nobody_awake(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two((const uint32_t[]){1, 1}, leaves_full_ring));
+}
+
 static struct tp_kept *in_ring;
 
 static void keep(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
@@ -562,6 +598,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rings_of_those_given_up_come_back),
         cmocka_unit_test(an_entry_barred_before_it_was_admitted_comes_back),
         cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
+        cmocka_unit_test(a_full_ring_that_was_left_keeps_nobody_awake),
         cmocka_unit_test(what_is_kept_outlives_the_connection),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
