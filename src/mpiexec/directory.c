@@ -54,13 +54,33 @@ static char *text_of(const pmix_value_t *v)
     return packed_text(v);
 }
 
-static bool unpack_text(pmix_value_t *v, const char *digits)
+/* -1: it is none. */
+static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+
+/* The bytes that the digits stand for; NULL: they stand for none. */
+static char *bytes_of(const char *digits, size_t *n_p)
 {
     size_t n = strlen(digits) / 2;
+    if (!n || digits[2 * n]) return NULL;
+    char *bytes = xcalloc(n, 1);
+    for (size_t i = 0; i < n; i++) {
+        int high = digit(digits[2 * i]), low = digit(digits[2 * i + 1]);
+        if (high < 0 || low < 0) {
+            free(bytes);
+            return NULL;
+        }
+        bytes[i] = (char)(high << 4 | low);
+    }
+    *n_p = n;
+    return bytes;
+}
+
+static bool unpack_text(pmix_value_t *v, const char *digits)
+{
+    size_t n;
     int32_t one = 1;
-    unsigned byte;
-    char *bytes = xcalloc(n, 1); /* the library frees those of a buffer */
-    for (size_t i = 0; i < n; i++) bytes[i] = (char)(sscanf(digits + 2 * i, "%2x", &byte) == 1 ? byte : 0);
+    char *bytes = bytes_of(digits, &n); /* the library frees those of a buffer */
+    if (!bytes) return false;
     pmix_data_buffer_t b;
     PMIX_DATA_BUFFER_CONSTRUCT(&b);
     PMIX_DATA_BUFFER_LOAD(&b, bytes, n);
@@ -201,7 +221,7 @@ static pmix_status_t start(struct call *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         const struct item *item = &c->items[i];
-        bool fits = strlen(item->key) < ASK_NAME_MAX;
+        bool fits = *item->key && strlen(item->key) < ASK_NAME_MAX; /* without a name, all are withdrawn */
         if (c->type == ASK_PUBLISH) fits = fits && item->value && strlen(item->value) < ASK_VALUE_MAX;
         if (fits) continue;
         free_call(c);
@@ -254,6 +274,8 @@ pmix_status_t directory_unpublish(const pmix_proc_t *p, char **keys, const pmix_
     struct call *c = call_new(ASK_WITHDRAW, p, count(keys), arg);
     c->done = done;
     add_keys(c, keys);
-    if (!c->n) c->items[c->n++].key = xstrdup("");
-    return start(c);
+    if (c->n) return start(c);
+    c->items[c->n++].key = xstrdup(""); /* all */
+    post_run(&c->post, begin);
+    return PMIX_SUCCESS;
 }

@@ -13,9 +13,9 @@
 
 #include <pmix_server.h>
 
-/* A key that is taken is refused with PMIX_ERR_DUPLICATE_KEY, and nothing of the call is published then. Keys of 256
- * bytes and more, and values of more than the registry takes, are PMIX_ERR_BAD_PARAM. Range and persistence are not
- * looked at. */
+/* A key that is taken is refused with PMIX_ERR_DUPLICATE_KEY, and nothing of the call is published then. Empty
+ * keys, those of 256 bytes and more, and values of more than the registry takes, are PMIX_ERR_BAD_PARAM. Range and
+ * persistence are not looked at. */
 pmix_status_t directory_publish(const pmix_proc_t *, const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t,
                                 void *arg);
 
@@ -23,7 +23,7 @@ pmix_status_t directory_publish(const pmix_proc_t *, const pmix_info_t info[], s
 pmix_status_t directory_lookup(const pmix_proc_t *, char **keys, const pmix_info_t info[], size_t ninfo,
                                pmix_lookup_cbfunc_t, void *arg);
 
-/* What this process has published of the keys (NULL: all that it has). */
+/* What this process has published of the keys (NULL: all that it has). An empty key is PMIX_ERR_BAD_PARAM. */
 pmix_status_t directory_unpublish(const pmix_proc_t *, char **keys, const pmix_info_t info[], size_t ninfo,
                                   pmix_op_cbfunc_t, void *arg);
 

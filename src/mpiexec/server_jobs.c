@@ -12,11 +12,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define PAIR_KEY "tern.pair" /* as in src/proc/pmix/pmix_dynamic.c */
 #define EVERYBODY UINT32_MAX /* the rank that the server of a node connects for: never ends before its job */
 #define LAST_WORDS_MS 500    /* for what a rank that has ended has said last: the library may still be reading it */
 
-struct death {
+struct end {
     uint32_t rank;
     int status; /* as of waitpid */
     bool clean;
@@ -27,10 +26,10 @@ struct other {
     char name[ASK_NAME_MAX];
     uint32_t size;        /* 0: the registry has not answered yet */
     bool connects, known; /* it has been asked; and the library knows the job */
-    bool watches, ended;  /* a question for its deaths lies at the registry; and none will follow */
+    bool watches, ended;  /* a question for its ends lies at the registry; and none will follow */
     struct call *waiting; /* calls that need it to be known */
-    struct death *deaths;
-    uint32_t ndeaths;
+    struct end *ends;     /* of its processes: all that have ended */
+    uint32_t nends;
     struct other *next;
 };
 
@@ -97,17 +96,17 @@ static void notify(pmix_status_t code, const char *job, uint32_t rank, const int
 /* As shells count. */
 static int exit_code(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-static void notify_death(const char *job, const struct death *d)
+static void notify_end(const char *job, const struct end *e)
 {
-    int code = exit_code(d->status);
-    notify(WIFSIGNALED(d->status) ? PMIX_ERR_PROC_ABORTED_BY_SIG
+    int code = exit_code(e->status);
+    notify(WIFSIGNALED(e->status) ? PMIX_ERR_PROC_ABORTED_BY_SIG
            : code                 ? PMIX_ERR_EXIT_NONZERO_TERM
-           : d->clean             ? PMIX_EVENT_PROC_TERMINATED
+           : e->clean             ? PMIX_EVENT_PROC_TERMINATED
                                   : PMIX_ERR_PROC_TERM_WO_SYNC,
-           job, d->rank, &code);
+           job, e->rank, &code);
 }
 
-/* No exit code: those who watch the job are told with it by notify_death. */
+/* No exit code: those who watch the job are told with it by notify_end. */
 void server_jobs_tell_death(uint32_t rank)
 {
     if (self.job) notify(PMIX_ERR_PROC_ABORTED, self.job->name, rank, NULL);
@@ -141,7 +140,7 @@ static void check_over(struct other *o)
     while (*at != o) at = &(*at)->next;
     *at = o->next;
     forget_data(o);
-    free(o->deaths);
+    free(o->ends);
     free(o);
 }
 
@@ -161,16 +160,16 @@ static void watched(void *arg, int status, const void *bytes, size_t n)
     bool ended = status || ask_get32(&in);
     uint32_t more = status ? 0 : ask_get32(&in);
     for (; more && !in.bad; more--) {
-        struct death d = {.rank = ask_get32(&in)};
-        d.status = (int)ask_get32(&in);
-        d.clean = ask_get32(&in);
+        struct end e = {.rank = ask_get32(&in)};
+        e.status = (int)ask_get32(&in);
+        e.clean = ask_get32(&in);
         if (in.bad) break;
-        o->deaths = xrealloc(o->deaths, (o->ndeaths + 1) * sizeof d);
-        o->deaths[o->ndeaths++] = d;
-        notify_death(o->name, &d);
+        o->ends = xrealloc(o->ends, (o->nends + 1) * sizeof e);
+        o->ends[o->nends++] = e;
+        notify_end(o->name, &e);
     }
     if (!ended && !in.bad) {
-        ask_name(ASK_WATCH, o, &o->ndeaths, watched);
+        ask_name(ASK_WATCH, o, &o->nends, watched);
         return;
     }
     forget_data(
@@ -184,7 +183,7 @@ static void watch(struct other *o)
 {
     if (o->watches) return;
     o->watches = true;
-    ask_name(ASK_WATCH, o, &o->ndeaths, watched);
+    ask_name(ASK_WATCH, o, &o->nends, watched);
 }
 
 /* ---- what processes of other jobs have put ---- */
@@ -261,7 +260,7 @@ static bool make_known(struct other *o, const void *key)
     pmix_info_t info[2];
     pmix_byte_object_t bytes = {.bytes = (char *)(uintptr_t)key, .size = ASK_PAIR_KEY};
     PMIX_INFO_LOAD(&info[0], PMIX_JOB_SIZE, &o->size, PMIX_UINT32);
-    PMIX_INFO_LOAD(&info[1], PAIR_KEY, &bytes, PMIX_BYTE_OBJECT);
+    PMIX_INFO_LOAD(&info[1], ASK_PAIR_NAME, &bytes, PMIX_BYTE_OBJECT);
     pmix_status_t rc =
         PMIx_server_register_nspace(o->name, 0, info, 2, NULL, NULL); /* waits for the library's thread */
     explicit_bzero(info[1].value.data.bo.bytes, ASK_PAIR_KEY);
@@ -321,11 +320,11 @@ pmix_status_t server_jobs_modex(const pmix_proc_t *p, pmix_modex_cbfunc_t done, 
 
 /* ---- tables of processes ---- */
 
-static pmix_proc_state_t state_of(const struct death *d)
+static pmix_proc_state_t state_of(const struct end *e)
 {
-    if (WIFSIGNALED(d->status)) return PMIX_PROC_STATE_ABORTED_BY_SIG;
-    if (exit_code(d->status)) return PMIX_PROC_STATE_TERM_NON_ZERO;
-    return d->clean ? PMIX_PROC_STATE_TERMINATED : PMIX_PROC_STATE_TERM_WO_SYNC;
+    if (WIFSIGNALED(e->status)) return PMIX_PROC_STATE_ABORTED_BY_SIG;
+    if (exit_code(e->status)) return PMIX_PROC_STATE_TERM_NON_ZERO;
+    return e->clean ? PMIX_PROC_STATE_TERMINATED : PMIX_PROC_STATE_TERM_WO_SYNC;
 }
 
 static void release(void *infos)
@@ -341,12 +340,12 @@ static void take_table(struct post *post)
     pmix_info_t *info;
     pmix_data_array_t *a;
     PMIX_INFO_CREATE(info, 1);
-    PMIX_DATA_ARRAY_CREATE(a, o->ndeaths, PMIX_PROC_INFO);
+    PMIX_DATA_ARRAY_CREATE(a, o->nends, PMIX_PROC_INFO);
     pmix_proc_info_t *p = a->array;
-    for (uint32_t i = 0; i < o->ndeaths; i++) {
-        PMIX_PROC_LOAD(&p[i].proc, o->name, o->deaths[i].rank);
-        p[i].state = state_of(&o->deaths[i]);
-        p[i].exit_code = exit_code(o->deaths[i].status);
+    for (uint32_t i = 0; i < o->nends; i++) {
+        PMIX_PROC_LOAD(&p[i].proc, o->name, o->ends[i].rank);
+        p[i].state = state_of(&o->ends[i]);
+        p[i].exit_code = exit_code(o->ends[i].status);
     }
     PMIX_LOAD_KEY(info->key, PMIX_QUERY_PROC_TABLE);
     info->value.type = PMIX_DATA_ARRAY;

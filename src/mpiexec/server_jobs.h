@@ -7,8 +7,8 @@
  *     PMIx_Query_info of PMIX_QUERY_PROC_TABLE       its processes that have ended
  *     events                                         the ends of its processes, and of the job, to all clients
  *
- * The registry is asked of a job when a client first asks, and tells of its deaths from then on. When the job has
- * ended, it is forgotten.
+ * The registry is asked of a job when a client first asks, and tells of the ends of its processes from then on. When
+ * the job has ended, it is forgotten.
  *
  * Threads: the main one, unless something else is said.
  */

@@ -33,9 +33,12 @@
 #define ASK_BYTES_MAX (1u << 20) /* of one question or answer */
 #define ASK_NAME_MAX 256         /* a published name, with its final zero */
 #define ASK_VALUE_MAX 4096       /* what it stands for, with its final zero */
-#define ASK_PAIR_KEY 32          /* bytes */
+#define ASK_PAIR_KEY 32          /* bytes: of the key of the connections between two jobs */
 #define ASK_TICKET 16            /* bytes */
 #define ASK_OFFER_BYTES 16       /* of the question ASK_OFFER */
+
+/* The name of the key of two jobs for PMIx_Get, from the PMIx server of Tern's launcher. */
+#define ASK_PAIR_NAME "tern.pair"
 
 enum ask_type {
     ASK_NONE,

@@ -22,13 +22,21 @@ static bool is_member(const struct comm *c, uint32_t index)
     return rankmap_find(c->map, index) >= 0 || (c->inter && rankmap_find(c->local, index) >= 0);
 }
 
-static bool is_needed(const struct peer *p)
+static int32_t count_comms(const struct peer *p)
 {
     const struct lane *l = &lane0;
+    int32_t n = 0;
     for (uint32_t i = 0; i <= l->ctx_mask; i++)
         for (const struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next)
-            if (pt->comm && comm_has_others(pt->comm) && is_member(pt->comm, p->index)) return true;
-    return false;
+            n += pt->comm && comm_has_others(pt->comm) && is_member(pt->comm, p->index);
+    return n;
+}
+
+/* Counted when it is first asked; from then on each communicator that comes or goes changes the count. */
+static bool is_needed(struct peer *p)
+{
+    if (p->comms < 0) p->comms = count_comms(p);
+    return p->comms > 0;
 }
 
 static bool is_in_list(const struct link *list, const struct peer *p)
@@ -288,8 +296,20 @@ void closing_look(struct peer *p)
     list_push(&lane0.closing, &p->in_closing);
 }
 
+/* The members among the peers that have been counted. */
+static void add_comm(const struct comm *c, int32_t n)
+{
+    for (uint32_t i = jobs_own_size; i < peer_count; i++) {
+        struct peer *p = peer_table[i];
+        if (p && p->comms >= 0 && is_member(c, i)) p->comms += n;
+    }
+}
+
+void closing_comm_made(const struct comm *c) { add_comm(c, 1); }
+
 void closing_comm_gone(const struct comm *c)
 {
+    add_comm(c, -1);
     for (uint32_t i = jobs_own_size; i < peer_count; i++)
         if (peer_table[i] && is_member(c, i)) closing_look(peer_table[i]);
     free_closed(false);

@@ -37,7 +37,9 @@ enum closing_word { CLOSING_IDLE = 1, CLOSING_RESUME, CLOSING_RESUMED, CLOSING_C
 void closing_open(struct lane *);
 void closing_close(struct lane *);
 
-/* A communicator with members of other jobs has gone: are they still needed? */
+/* A communicator with members of other jobs has come, or has gone, and is, or is no more, in the lane's table of
+ * contexts: whether a peer is needed is counted by that. */
+void closing_comm_made(const struct comm *) TERN_COLD;
 void closing_comm_gone(const struct comm *) TERN_COLD;
 
 /* Something has happened to a peer that is idle, or not needed: progress looks at it. Peers of the own job are left

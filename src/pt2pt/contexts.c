@@ -105,6 +105,7 @@ static int comm_made(struct comm *c)
     if (p) {
         lane0.ctx_early -= !p->comm;
         p->comm = c;
+        if (unlikely(comm_has_others(c))) closing_comm_made(c);
         pt_check_early(p);
         if (unlikely(lane0.lost_count || peer_local_only())) pt_lost_members(p);
     }

@@ -140,6 +140,7 @@ static struct peer *make_peer(uint32_t index)
     p->quota = peer_first_quota();
     p->due = p->quota / 2;
     p->short_max = -1;
+    p->comms = -1;
     list_init(&p->pending_head);
     list_init(&p->in_pending);
     list_init(&p->in_lost);

@@ -64,6 +64,7 @@ struct peer {
     struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/rndv/stream.c) */
     uint32_t streams;            /* that do so now */
     uint32_t ways;               /* that large messages can go (pt2pt/ways.h), once `limits` is known */
+    int32_t comms;               /* communicators that it is a member of, for one of another job; -1: not counted yet */
     struct link in_closing;      /* in the lane's list of peers that are to be closed, or that have been (pt2pt/closing.h) */
     struct emulate_state *emulate; /* operations on remote memory by messages (transport/emulate/emulate.h), NULL: none so far */
 };

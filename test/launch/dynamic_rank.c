@@ -1,6 +1,7 @@
 /*
  * dynamic_rank.c - a rank that asks its launcher what dynamic processes need (src/proc/dynamic.h), without MPI:
  *   dynamic_rank names         each rank publishes names, looks up those of the others, and takes its own back
+ *   dynamic_rank odd           publishes texts that begin like values that the PMIx server packs (pmix_rank odd)
  *   dynamic_rank waiting       rank 0 waits for a name that the last rank publishes later; then one that nobody does
  *   dynamic_rank threads       lookups that wait in several threads, while the main one publishes
  *   dynamic_rank cards         the cards of all ranks by the launcher, asked for before they are there
@@ -101,6 +102,17 @@ static bool names(void)
     CHECK(!proc_unpublish(name) && !proc_publish(name, "\1zz")); /* looks like what the PMIx server packs, and is not */
     CHECK(!proc_lookup(name, 0, value, sizeof value) && !strcmp(value, "\1zz"));
     free(large);
+    return true;
+}
+
+static bool odd(void)
+{
+    static const char *const texts[] = {"\1", "\1zz", "\1zzzz", "\1zzzzzzzz", "\1-0-0-0-0", "\1 0 0"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "odd %zu", i);
+        CHECK(!proc_publish(name, texts[i]));
+    }
     return true;
 }
 
@@ -676,6 +688,7 @@ int main(int argc, char **argv)
         const char *name;
         bool (*run)(void);
     } all[] = {{"names", names},          {"waiting", waiting}, {"threads", threads},     {"cards", cards},
+               {"odd", odd},
                {"connect", connect_self}, {"spawn", spawn},     {"child", child},         {"start", start},
                {"watch", watch},          {"rate", rate}, {"deaths", deaths}, {"kin", kin}, {"missing", missing}, {"mute", mute}, {"parent", parent}, {"orphan", orphan},           {"victim", victim},
                {"files", files},          {"keeper", keeper},

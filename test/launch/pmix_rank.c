@@ -2,6 +2,7 @@
  * pmix_rank.c - a PMIx client for the tests of the launcher's server:
  *   pmix_rank exchange   puts, fences and gets a value of every rank; reads what the job is made of
  *   pmix_rank publish    rank 0 publishes, the last rank looks up, then rank 0 takes it back
+ *   pmix_rank odd        looks up what dynamic_rank odd has published
  *   pmix_rank modex      gets a value of every rank without any fence
  *   pmix_rank some       the even ranks fence with each other, many times, and exchange what they put
  *   pmix_rank connect    connects and disconnects with all ranks, and with the last and first only
@@ -188,6 +189,36 @@ static void many(int fences)
     }
 }
 
+/* Regression: when a call was refused that published a value without a name, all that the process had published went.
+ */
+static void publish_nameless(const pmix_info_t *taken)
+{
+    pmix_info_t two[2];
+    char *keys[] = {"", NULL};
+    PMIX_INFO_LOAD(&two[0], "", "port 8", PMIX_STRING);
+    PMIX_INFO_LOAD(&two[1], taken->key, "port 8", PMIX_STRING);
+    if (PMIx_Publish(two, 1) == PMIX_SUCCESS || PMIx_Publish(two, 2) == PMIX_SUCCESS) exit(5);
+    if (PMIx_Unpublish(keys, NULL, 0) == PMIX_SUCCESS) exit(6);
+}
+
+/* Regression: a text that begins like a packed value and is none was found as an empty value of no type. */
+static void odd(void)
+{
+    static const char *const texts[] = {"\1", "\1zz", "\1zzzz", "\1zzzzzzzz", "\1-0-0-0-0", "\1 0 0"};
+    for (int i = 0; i < (int)(sizeof texts / sizeof *texts); i++) {
+        pmix_pdata_t d;
+        PMIX_PDATA_CONSTRUCT(&d);
+        snprintf(d.key, sizeof d.key, "odd %d", i);
+        for (int tries = 0; PMIx_Lookup(&d, 1, NULL, 0) != PMIX_SUCCESS; tries++) {
+            if (tries == 2000) need(PMIX_ERR_NOT_FOUND, d.key);
+            usleep(10000);
+        }
+        if (d.value.type == PMIX_STRING && !strcmp(d.value.data.string, texts[i])) continue;
+        fprintf(stderr, "%s: a value of type %d\n", d.key, (int)d.value.type);
+        exit(7);
+    }
+}
+
 static void publish(void)
 {
     pmix_info_t i;
@@ -198,6 +229,7 @@ static void publish(void)
     PMIX_LOAD_KEY(d.key, "service");
     if (!me.rank) need(PMIx_Publish(&i, 1), "publish");
     if (!me.rank && PMIx_Publish(&i, 1) == PMIX_SUCCESS) exit(3); /* taken */
+    if (!me.rank) publish_nameless(&i);
     fence();
     if (me.rank == size - 1) {
         need(PMIx_Lookup(&d, 1, NULL, 0), "lookup");
@@ -217,6 +249,7 @@ int main(int argc, char **argv)
     bool last = me.rank == size - 1;
     if (!strcmp(argv[1], "exchange")) exchange();
     if (!strcmp(argv[1], "publish")) publish();
+    if (!strcmp(argv[1], "odd")) odd();
     if (!strcmp(argv[1], "modex")) modex();
     if (!strcmp(argv[1], "some")) some();
     if (!strcmp(argv[1], "connect")) connect_all();

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/err.h"
+#include "proc/ask.h"
 #include "proc/pmix/pmix_module.h"
 
 #include <pthread.h>
@@ -255,7 +256,7 @@ static bool take_key(pmix_value_t *v, uint8_t key[PROC_KEY])
 
 static bool get_pair(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
 {
-    struct question *q = ask_job(job, PAIR_KEY, status);
+    struct question *q = ask_job(job, ASK_PAIR_NAME, status);
     bool good = q && take_key(&q->value, key);
     if (q) free_question(q);
     return good;

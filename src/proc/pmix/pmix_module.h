@@ -10,7 +10,6 @@
 #include <pmix.h>
 
 #define CARD_KEY "tern.card"
-#define PAIR_KEY "tern.pair" /* of another job: the key of its connections to ours, from Tern's launcher */
 #define HALF_KEY "tern.half" /* of rank 0: its job's part of the keys of two jobs, where the launcher has none */
 
 extern TERN_HIDDEN int (*pmix_fail)(int code, const char *fmt, ...); /* err_set */

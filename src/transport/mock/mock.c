@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "proc/jobs.h"
 #include "transport/arena.h"
+#include "transport/mock/mock_bulk.h"
 #include "transport/peer.h"
 #include "transport/pieces.h"
 #include "transport/shared.h"
@@ -35,23 +36,12 @@ struct message {
     uint64_t data[];
 };
 
-/* One side of a bulk transfer. */
-struct bulk {
-    struct link link; /* in mock_ep.sends or receives, then in ended */
-    uint64_t tag;
-    void *at;
-    size_t n;
-    struct tp_op *op;
-    int rc; /* of one that has ended */
-};
-
 struct mock_ep {
     struct link in_all;
     struct link queue; /* struct message */
     uint32_t queued;
-    struct link sends, receives, ended; /* struct bulk; `ended` have not been told so */
-    uint32_t bulks[2];                  /* receives and sends that have begun, and not ended */
-    bool bulk_next;                     /* before the next message */
+    struct mock_bulks bulks;
+    bool bulk_next; /* before the next message */
     struct peer *peer;
     bool lost; /* or severed: nothing comes or goes any more */
 };
@@ -271,121 +261,34 @@ static void drop_all(struct mock_ep *e)
 
 /* ---- bulk transfers ---- */
 
-static struct bulk *bulk_of(struct link *l) { return container_of(l, struct bulk, link); }
-
-static struct bulk *find_bulk(struct link *head, uint64_t tag)
-{
-    list_each(l, next, head)
-        if (bulk_of(l)->tag == tag) return bulk_of(l);
-    return NULL;
-}
-
-/* Both sides are there: the code that the receive ends with. */
-static int move_bulk(const struct bulk *send, const struct bulk *receive)
-{
-    memcpy(receive->at, send->at, min_size(send->n, receive->n));
-    mock_count.bulk++;
-    if (send->n == receive->n) return 0;
-    return err_set(TERN_ERR_PEER, "mock: a bulk transfer of %zu bytes where %zu were to come", send->n, receive->n);
-}
-
-/* What begins is `b`, which gets memory of its own if its end is not told by the call. */
-static int begin_bulk(struct tp_ep *ep, const struct bulk *b, bool sends)
+static int begin_bulk(struct tp_ep *ep, const struct mock_bulk *b, bool sends)
 {
     struct mock_ep *e = ep->priv;
     int rc = refuse(e);
-    if (rc) return rc;
-    if (mock_script.no_bulk) return err_set(TERN_ERR_UNSUPPORTED, "mock: no bulk transfers");
-    if (e->bulks[sends] >= mock_script.room) return TERN_AGAIN;
-    struct bulk *there = find_bulk(sends ? &e->receives : &e->sends, b->tag);
-    if (there && mock_script.bulk_at_once) {
-        rc = sends ? move_bulk(b, there) : move_bulk(there, b);
-        list_remove(&there->link);
-        list_push(&e->ended, &there->link);
-        e->bulks[!sends]--;
-        there->rc = sends ? rc : 0;
-        if (sends || !rc) return TERN_DONE;
-        b->op->done(b->op, rc);
-        return 0;
-    }
-    struct bulk *own = malloc(sizeof *own);
-    if (!own) return err_set(TERN_ERR_NOMEM, "no memory for a bulk transfer");
-    *own = *b;
-    list_push(sends ? &e->sends : &e->receives, &own->link);
-    e->bulks[sends]++;
-    bell_check(&mock.bell, true);
-    return 0;
+    if (!rc) rc = mock_bulk_begin(&e->bulks, b, sends);
+    if (!rc) bell_check(&mock.bell, true);
+    return rc;
 }
 
 static int mock_bulk_send(struct tp_ep *ep, uint64_t tag, const void *p, size_t n, struct tp_op *op)
 {
-    return begin_bulk(ep, &(struct bulk){.tag = tag, .at = (void *)(uintptr_t)p, .n = n, .op = op}, true);
+    return begin_bulk(ep, &(struct mock_bulk){tag, (void *)(uintptr_t)p, n, op}, true);
 }
 
 static int mock_bulk_recv(struct tp_ep *ep, uint64_t tag, void *p, size_t n, struct tp_op *op)
 {
-    return begin_bulk(ep, &(struct bulk){.tag = tag, .at = p, .n = n, .op = op}, false);
+    return begin_bulk(ep, &(struct mock_bulk){tag, p, n, op}, false);
 }
 
-static void tell_bulk(struct bulk *b, int rc)
-{
-    struct tp_op *op = b->op;
-    list_remove(&b->link);
-    free(b);
-    op->done(op, rc);
-}
-
-/* The receive that was posted last and whose data is there; NULL: none. */
-static struct bulk *meeting(struct mock_ep *e, struct bulk **send)
-{
-    for (struct link *l = e->receives.prev; l != &e->receives; l = l->prev)
-        if ((*send = find_bulk(&e->sends, bulk_of(l)->tag))) return bulk_of(l);
-    return NULL;
-}
-
-/* Tells the end of one transfer at one side, or has data of one arrive; 0: there is none. */
-static int deliver_bulk(struct mock_ep *e)
-{
-    struct bulk *send, *receive;
-    if (!list_empty(&e->ended)) {
-        struct bulk *b = bulk_of(e->ended.next);
-        if (b->rc) err_set(b->rc, "mock: a bulk transfer of another length than %zu bytes", b->n);
-        tell_bulk(b, b->rc);
-        return 1;
-    }
-    receive = meeting(e, &send);
-    if (!receive) return 0;
-    int rc = move_bulk(send, receive);
-    list_remove(&send->link);
-    list_push(&e->ended, &send->link);
-    send->rc = 0;
-    e->bulks[true]--;
-    e->bulks[false]--;
-    tell_bulk(receive, rc);
-    return 1;
-}
-
-
-/* What has ended has ended well. */
 static void drop_bulks(struct mock_ep *e)
 {
-    while (!list_empty(&e->ended)) deliver_bulk(e);
-    while (!list_empty(&e->sends)) tell_bulk(bulk_of(e->sends.next), gone());
-    while (!list_empty(&e->receives)) tell_bulk(bulk_of(e->receives.next), gone());
+    mock_bulks_tell_ended(&e->bulks);
+    while (mock_bulks_wait(&e->bulks)) mock_bulk_fail(&e->bulks, gone());
 }
 
-static void forget_bulks(struct mock_ep *e)
+static bool bulk_to_do(const struct mock_ep *e)
 {
-    struct link *lists[] = {&e->sends, &e->receives, &e->ended};
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        for (struct link *l; (l = list_pop(lists[i]));) free(bulk_of(l));
-}
-
-static bool bulk_to_do(struct mock_ep *e)
-{
-    struct bulk *send;
-    bool any = !list_empty(&e->sends) || !list_empty(&e->receives);
-    return !list_empty(&e->ended) || meeting(e, &send) || (e->lost && any);
+    return mock_bulks_ready(&e->bulks) || (e->lost && mock_bulks_wait(&e->bulks));
 }
 
 /* ---- losses ---- */
@@ -449,7 +352,7 @@ static int deliver(struct mock_ep *e)
         return 1;
     }
     e->bulk_next = !e->bulk_next;
-    return bulk && (e->bulk_next || list_empty(&e->queue)) ? deliver_bulk(e) : deliver_message(e);
+    return bulk && (e->bulk_next || list_empty(&e->queue)) ? mock_bulk_deliver(&e->bulks) : deliver_message(e);
 }
 
 static void mock_end_keep(struct tp_kept *k)
@@ -500,9 +403,7 @@ static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
     *e = (struct mock_ep){.peer = peer};
     list_init(&e->queue);
-    list_init(&e->sends);
-    list_init(&e->receives);
-    list_init(&e->ended);
+    mock_bulks_open(&e->bulks);
     list_push(&dom_of(d)->eps, &e->in_all);
     ep->dom = d;
     ep->ops = &tp_mock;
@@ -518,7 +419,7 @@ static void mock_ep_close(struct tp_dom *d, struct tp_ep *ep)
     (void)d;
     struct mock_ep *e = ep->priv;
     drop_all(e);
-    forget_bulks(e);
+    mock_bulks_close(&e->bulks);
     list_remove(&e->in_all);
     free(e);
     ep->ops = NULL;

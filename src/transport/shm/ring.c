@@ -310,6 +310,7 @@ bool shm_idle(struct tp_dom *dom, bool want_room)
     if (!want_room) return true;
     list_each(l, next, &shm_dom.eps) {
         struct shm_ep *e = container_of(l, struct shm_ep, in_all);
+        if (e->peer->lost || e->said_last) continue; /* nothing waits for room there any more */
         /* A common box may change hands at any time: its senders do not sleep while they want room. */
         if (e->common) return false;
         if (!e->full) continue;

@@ -43,7 +43,8 @@
  *                                                    writes nothing more
  *
  * A sender of a job that is not known here, or not yet, is left alone: what it has written into a ring of its own stays
- * there, and into the common ring it writes nothing.
+ * there, and into the common ring it writes nothing. So an entry of the common ring that was never admitted is made FREE by
+ * the sender itself.
  *
  * The common box serves senders that came after all boxes were given out: its
  * writers take `lock`, never waiting for it. It names the holder: when that one has died, the receiver takes the lock

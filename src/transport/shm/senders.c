@@ -186,7 +186,8 @@ void shm_sender_free(uint32_t entry)
     struct shm_segment *s = shm_dom.segment;
     if (entry >= entries_in_use()) return;
     if (entry < shm_dom.boxes && shm_dom.rx[entry].keeps) {
-        shm_dom.rx[entry].ends = true; /* kept.c comes back to it */
+        shm_dom.rx[entry].ends = true; /* kept.c comes back to it; nothing more comes of the peer, which may be freed */
+        shm_dom.rx[entry].peer = NULL;
         return;
     }
     if (entry < shm_dom.boxes) reset_ring(entry);
@@ -279,12 +280,23 @@ void shm_leaving(struct shm_ep *e, bool leaving)
     e->leaving = leaving;
 }
 
+/* One of the common ring that nothing was written by. */
+static bool give_entry_back(struct shm_ep *e, uint32_t from)
+{
+    struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
+    if (!atomic_compare_exchange_strong_explicit(&at->state, &from, SHM_FREE, memory_order_release,
+                                                 memory_order_relaxed))
+        return false;
+    atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);
+    return true;
+}
+
 /* The last record to it; an entry that was never admitted is simply given back. */
 static int leave(struct tp_ep *ep)
 {
     struct shm_ep *e = ep->priv;
     struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
-    uint32_t held = SHM_HELD, barred = SHM_BARRED;
+    uint32_t barred = SHM_BARRED;
     /* release: what we have written is there before the ring is emptied. It is not read: no last record is needed. */
     if (!e->common && atomic_compare_exchange_strong_explicit(&at->state, &barred, SHM_ENDED, memory_order_release,
                                                               memory_order_relaxed)) {
@@ -292,9 +304,7 @@ static int leave(struct tp_ep *ep)
         shm_leaving(e, false);
         return 0;
     }
-    bool never = e->common && atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_FREE, memory_order_release,
-                                                                      memory_order_relaxed);
-    if (never) atomic_fetch_add_explicit(&e->segment->freed, 1, memory_order_relaxed);
+    bool never = e->common && !e->admitted && (give_entry_back(e, SHM_HELD) || give_entry_back(e, SHM_BARRED));
     int rc = never ? 0 : shm_leave(ep);
     e->said_last = !rc;
     shm_leaving(e, rc == TERN_AGAIN);

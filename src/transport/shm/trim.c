@@ -41,6 +41,7 @@ void shm_trim(struct tp_dom *dom)
     list_each(l, next, &shm_dom.eps)
     {
         struct shm_ep *e = container_of(l, struct shm_ep, in_all);
+        if (e->said_last) continue; /* its ring may be another sender's */
         if (e->common)
             trim_common(e);
         else

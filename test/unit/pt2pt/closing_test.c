@@ -122,6 +122,38 @@ static bool one_of_two(void)
     return true;
 }
 
+/* A turn of progress walks no communicators, however many there are: it looks at a count, which each that comes or goes
+ * changes. */
+static bool counted(void)
+{
+    MPI_Comm inter, dup, merged, more, half;
+    int me;
+    PARTY_CHECK(two_open() && two_connect(1, &inter) && !MPI_Comm_dup(inter, &dup) && exchange(dup, 1000));
+    PARTY_CHECK(!MPI_Intercomm_merge(inter, (int)party_job, &merged) && !MPI_Comm_rank(merged, &me));
+    const struct peer *p = peer_table[two_size];
+    MPI_Comm_free(&inter);
+    turns(10);
+    PARTY_CHECK(peer_table[two_size] == p && p->comms == 2);
+    PARTY_CHECK(!MPI_Comm_dup(merged, &more) && p->comms == 3);
+    PARTY_CHECK(!MPI_Comm_split(merged, two_rank, me, &half) && p->comms == 3 + (two_rank == 0));
+    MPI_Comm_free(&half);
+    PARTY_CHECK(p->comms == 3 && !MPI_Comm_split(MPI_COMM_WORLD, 0, 0, &half) && p->comms == 3);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&dup);
+    MPI_Comm_free(&merged);
+    PARTY_CHECK(p->comms == 1 && sums(more));
+    MPI_Comm_free(&more);
+    PARTY_CHECK(two_apart());
+    PARTY_CHECK(two_connect(2, &inter) && !MPI_Comm_dup(inter, &dup) && exchange(dup, 1000));
+    MPI_Comm_free(&inter);
+    turns(10);
+    PARTY_CHECK(peer_table[two_size] && peer_table[two_size]->comms == 1); /* the next peer of this index begins anew */
+    MPI_Comm_free(&dup);
+    PARTY_CHECK(two_apart());
+    two_close();
+    return true;
+}
+
 /* Job 0 frees, job 1 goes on for a while, receives what was sent to it, and frees then. */
 static bool one_is_late(void)
 {
@@ -175,6 +207,12 @@ static void one_of_two_freed_closes_nothing(void **state)
 {
     (void)state;
     over_all(one_of_two, sizes);
+}
+
+static void whether_a_peer_is_needed_is_a_count(void **state)
+{
+    (void)state;
+    over_all(counted, sizes);
 }
 
 static void a_side_that_frees_late_is_waited_for(void **state)
@@ -438,6 +476,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_one_freed_closes),
         cmocka_unit_test(one_of_two_freed_closes_nothing),
+        cmocka_unit_test(whether_a_peer_is_needed_is_a_count),
         cmocka_unit_test(a_side_that_frees_late_is_waited_for),
         cmocka_unit_test(an_idle_side_resumes),
         cmocka_unit_test(sends_wait_for_the_new_connection),

@@ -10,6 +10,7 @@
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "transport/keep.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 #include "transport/shm/shm.h"
@@ -354,6 +355,169 @@ static void rings_of_those_given_up_come_back(void **state)
     assert_true(party_run_two((const uint32_t[]){2, 1}, gives_up));
 }
 
+/* Regression: an entry of the common ring that was barred before it was admitted could not be left: its sender waited
+ * for ever to write a last record. */
+static bool barred_unadmitted(void)
+{
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    struct peer *p = peer_get(job_index(job, 0));
+    PARTY_CHECK(p);
+    party_meet();
+    if (party_job == 0) {
+        party_meet();
+        PARTY_CHECK(close_one(p->index));
+        party_meet();
+    } else {
+        PARTY_CHECK(entries_of(SHM_HELD) == 1); /* this process has not looked since */
+        p->lost = (char *)"it is given up";
+        PARTY_CHECK(close_one(p->index) && entries_of(SHM_BARRED) == 1);
+        party_meet();
+        party_meet();
+        PARTY_CHECK(entries_of(SHM_FREE) == 1 && wires_progress(64) == 0 && wires_idle(false));
+    }
+    job_unref(job);
+    return true;
+}
+
+static void an_entry_barred_before_it_was_admitted_comes_back(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    setenv("TERN_SHM_BOXES", "0", 1);
+    assert_true(party_run_two((const uint32_t[]){1, 1}, barred_unadmitted));
+    unsetenv("TERN_SHM_BOXES");
+}
+
+/* ---- left ---- */
+
+/* Regression: a sender that had left its ring, and waited for the end of the connection, gave the pages of the ring
+ * back when the next sender had sent as much as itself: with what that had sent since. */
+static bool leaves_ring(void)
+{
+    enum { MESSAGES = 40 };
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    uint32_t to = job_index(job, 0);
+    if (party_job == 0 && party_rank == 0) {
+        PARTY_AWAIT(came[1][0] == 1);
+        for (uint64_t i = 0; i < MESSAGES; i++) PARTY_CHECK(send_to(to, i, 1000));
+        PARTY_CHECK(peer_close(to) == TERN_AGAIN); /* its last record is there, that of the other side is not */
+        const struct shm_ep *e = peer_table[to]->ep.priv;
+        uint32_t sent = e->lap + (uint32_t)(e->next - e->ring);
+        for (int i = 0; i < 3; i++) party_meet();
+        PARTY_CHECK(e->said_last && atomic_load(&e->box->head) == sent);
+        shm_trim(NULL);
+        party_meet();
+    } else if (party_job == 0) {
+        party_meet();
+        for (uint64_t i = 0; i <= MESSAGES; i++)
+            PARTY_CHECK(send_to(to, i, i < MESSAGES ? 1000 : 8)); /* the same ring */
+        party_meet();
+        PARTY_CHECK(send_to(to, MESSAGES + 1, 100));
+        party_meet();
+        party_meet();
+    } else {
+        PARTY_CHECK(send_to(job_index(job, 0), 0, 8));
+        PARTY_AWAIT(came[0][0] == MESSAGES && entries_of(SHM_FREE) == 1);
+        party_meet();
+        PARTY_AWAIT(came[0][1] == MESSAGES + 1);
+        for (int i = 0; i < 3; i++) party_meet();
+        PARTY_AWAIT(came[0][1] == MESSAGES + 2);
+        PARTY_CHECK(wrong == 0 && close_one(job_index(job, 0)) && close_one(job_index(job, 1)));
+    }
+    PARTY_CHECK(party_job || close_one(to));
+    job_unref(job);
+    return true;
+}
+
+static void a_ring_that_was_left_is_the_next_senders(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two((const uint32_t[]){2, 1}, leaves_ring));
+}
+
+/* Regression: a sender that had left its ring, after a record that did not fit and was given up, did not sleep until
+ * the connection was closed. */
+static bool leaves_full_ring(void)
+{
+    static unsigned char bytes[2900]; /* so that the last record has room where this has none */
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    struct peer *p = peer_get(job_index(job, 0));
+    PARTY_CHECK(p);
+    party_meet();
+    if (party_job == 0) {
+        const struct shm_ep *e = p->ep.priv;
+        while (!p->ep.am_short(&p->ep, AM_NUMBER, 0, 0, bytes, sizeof bytes)) continue;
+        PARTY_CHECK(e->full && peer_close(p->index) == TERN_AGAIN && e->said_last);
+        party_meet();
+        party_meet();
+        PARTY_CHECK(wires_progress(64) == 0 && wires_idle(true));
+    } else {
+        party_meet();
+        PARTY_AWAIT(entries_of(SHM_FREE) == 1);
+        party_meet();
+    }
+    party_meet();
+    PARTY_CHECK(close_one(p->index));
+    job_unref(job);
+    return true;
+}
+
+static void a_full_ring_that_was_left_keeps_nobody_awake(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two((const uint32_t[]){1, 1}, leaves_full_ring));
+}
+
+static struct tp_kept *in_ring;
+
+static void keep(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)from, (void)h0, (void)h1;
+    in_ring = tp_keep_in_place(data, n, TP_KEEP_BRIEFLY);
+}
+
+/* Regression: a ring of which records were kept longer than the connection lasted named its peer, freed meanwhile, and
+ * woke that when the records were given back. */
+static bool keeps_longer(void)
+{
+    PARTY_CHECK(party_takes(party_job ? keep : take, NULL) && party_open(wires));
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    uint32_t other = job_index(job, 0);
+    if (party_job == 0) {
+        PARTY_CHECK(send_to(other, 0, 2000));
+        PARTY_CHECK(close_one(other));
+        party_meet();
+        party_meet();
+    } else {
+        PARTY_AWAIT(in_ring);
+        PARTY_CHECK(close_one(other) && entries_of(SHM_FREE) == 0);
+        atomic_store(&shm_dom.rx[0].box->blocked, 1); /* the sender has found no room, once */
+        party_meet();
+        tp_release(in_ring);
+        wires_progress(64);
+        PARTY_CHECK(!peer_table[other] && entries_of(SHM_FREE) == 1);
+        party_meet();
+    }
+    job_unref(job);
+    return true;
+}
+
+static void what_is_kept_outlives_the_connection(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    assert_true(party_run_two((const uint32_t[]){1, 1}, keeps_longer));
+}
+
 /* ---- again and again ---- */
 
 static bool once(uint64_t number)
@@ -432,6 +596,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(false_names_lead_nowhere),
         cmocka_unit_test(the_dead_leave_nothing),
         cmocka_unit_test(rings_of_those_given_up_come_back),
+        cmocka_unit_test(an_entry_barred_before_it_was_admitted_comes_back),
+        cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
+        cmocka_unit_test(a_full_ring_that_was_left_keeps_nobody_awake),
+        cmocka_unit_test(what_is_kept_outlives_the_connection),
         cmocka_unit_test_prestate(cycles_leave_nothing, &given),
     };
     const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};

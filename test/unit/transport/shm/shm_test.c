@@ -186,6 +186,31 @@ static void wiped_mark_is_noticed(void **state)
     assert_true(party_run(2, wiped_mark));
 }
 
+/* Regression: the ring of a peer that was lost while it was full kept all others from sleeping. */
+static bool full_ring_of_lost(void)
+{
+    PARTY_CHECK(open_shm());
+    struct peer *p = peer_get(1 - party_rank);
+    PARTY_CHECK(p != NULL);
+    for (uint64_t n = 0; party_rank == 0 && send_number(p, n, 64) == 0;) n++;
+    if (party_rank == 0) {
+        struct shm_ep *e = p->ep.priv;
+        PARTY_CHECK(wires_idle(true));
+        atomic_fetch_add(&e->box->head, 128); /* it has read a message, and dies */
+        PARTY_CHECK(!wires_idle(true));
+        p->lost = (char *)"it has died";
+        PARTY_CHECK(wires_idle(true));
+    }
+    party_meet();
+    return true;
+}
+
+static void full_ring_of_a_lost_peer_keeps_nobody_awake(void **state)
+{
+    (void)state;
+    assert_true(party_run(2, full_ring_of_lost));
+}
+
 /* ---- many senders ---- */
 
 /* All send to 0, some through boxes of their own, the rest through the common one. */
@@ -527,6 +552,7 @@ int main(void)
         cmocka_unit_test(sleeping_receiver_is_woken),
         cmocka_unit_test(sleeping_sender_is_woken),
         cmocka_unit_test(wiped_mark_is_noticed),
+        cmocka_unit_test(full_ring_of_a_lost_peer_keeps_nobody_awake),
         cmocka_unit_test(boxes_are_shared_when_they_run_out),
         cmocka_unit_test(lock_of_a_dead_sender_is_taken_back),
         cmocka_unit_test(rings_of_all_sizes),
