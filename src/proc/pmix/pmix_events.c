@@ -50,10 +50,31 @@ static struct {
     _Atomic uint32_t word;
     _Atomic uint32_t *died; /* ranks of the own job, [ndied] of them; [pmix_job_size] */
     _Atomic uint32_t ndied;
+    _Atomic uint8_t *gone; /* by rank of the own job: it has ended, in whatever way; [pmix_job_size] */
     _Atomic uint64_t bell;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER, .last = &self.first, .fd = -1};
 
-/* ---- deaths in the own job ---- */
+/* ---- ends in the own job ---- */
+
+/* A process that ends before it has joined is no death of an MPI process: Tern's launcher says so by an event of its
+ * own, others end the job. */
+static bool is_death(pmix_status_t event)
+{
+    return event != PMIX_EVENT_PROC_TERMINATED && (event != PMIX_ERR_PROC_TERM_WO_SYNC || !pmix_by_tern());
+}
+
+static void note_end(uint32_t rank)
+{
+    if (!self.gone || rank >= pmix_job_size) return;
+    atomic_store_explicit(&self.gone[rank], 1, memory_order_relaxed); /* stands for nothing else */
+    pmix_get_wake();
+}
+
+bool pmix_gone(const pmix_proc_t *p)
+{
+    bool known = self.gone && !strcmp(p->nspace, pmix_me.nspace) && p->rank < pmix_job_size;
+    return known && atomic_load_explicit(&self.gone[p->rank], memory_order_relaxed);
+}
 
 /* Only the library's thread adds. */
 static void note_death(uint32_t rank)
@@ -160,7 +181,8 @@ static int status_of(pmix_status_t event, int code)
 static void take_end(pmix_status_t event, const pmix_proc_t *p, const int *code)
 {
     bool own = !strcmp(p->nspace, pmix_me.nspace);
-    if (own && event != PMIX_EVENT_PROC_TERMINATED) note_death(p->rank);
+    if (own && is_death(event)) note_death(p->rank);
+    if (own) note_end(p->rank);
     if (!code && pmix_by_tern()) return; /* another event says more to those who watch */
     pthread_mutex_lock(&self.lock);
     queue_end(p->nspace, p->rank, status_of(event, code ? *code : 0), event == PMIX_EVENT_PROC_TERMINATED);
@@ -241,6 +263,7 @@ void pmix_events_join(void)
                                     PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_EXIT_NONZERO_TERM,
                                     PMIX_EVENT_PROC_TERMINATED, PMIX_EVENT_JOB_END};
     if (!self.died) self.died = calloc(pmix_job_size, sizeof *self.died);
+    if (!self.gone) self.gone = calloc(pmix_job_size, sizeof *self.gone);
     PMIx_Register_event_handler(codes, ARRAY_LEN(codes), NULL, 0, on_event, on_registered, NULL);
 }
 
@@ -336,6 +359,8 @@ void pmix_events_close(void)
     if (self.fd >= 0) close(self.fd);
     self.fd = -1;
     free((void *)self.died);
+    free((void *)self.gone);
     self.died = NULL;
+    self.gone = NULL;
     atomic_store_explicit(&self.ndied, 0, memory_order_relaxed);
 }
