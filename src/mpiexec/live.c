@@ -1,6 +1,7 @@
 /* live.c - see live.h. */
 #include "mpiexec/live.h"
 #include "mpiexec/cards.h"
+#include "mpiexec/directory.h"
 #include "mpiexec/modex.h"
 #include "mpiexec/server_jobs.h"
 #include "mpiexec/spawn.h"
@@ -190,6 +191,7 @@ static void note_exit(struct rank *r, int status, struct live_exit *e)
     if (self.started) self.live--;
     output_drain(self.job, r->rank);
     modex_rank_ended((uint32_t)r->rank);
+    directory_rank_ended((uint32_t)r->rank);
     server_jobs_rank_ended((uint32_t)r->rank, e->life != JOB_LIFE_NONE);
 }
 
