@@ -164,8 +164,10 @@ bool pmix_by_tern(void) { return getenv(JOB_ENV_RANK) != NULL; }
 
 static void part(void)
 {
-    if (joined) PMIx_Finalize(NULL, 0);
+    if (!joined) return;
+    PMIx_Finalize(NULL, 0);
     joined = false;
+    pmix_events_part();
 }
 
 /* Tern's launcher takes a process that joined and left, in turns, as often as it likes; what it published stays. Others are
@@ -185,6 +187,7 @@ static void boot_close(void)
     nodes_close();
     part();
     pmix_events_close();
+    pmix_dynamic_close();
 }
 
 static int boot_open(struct proc_info *p)

@@ -49,33 +49,49 @@ static int publish_name(const char *name, const char *value)
     return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
 }
 
-static pmix_status_t look(const char *name, bool wait, int wait_ms, pmix_pdata_t *found)
+/* Has the launcher wait for the whole seconds of ms, without end if that is negative. */
+static pmix_status_t look(const char *name, int64_t ms, pmix_pdata_t *found)
 {
     pmix_info_t info[2];
-    int all = 1, seconds = (wait_ms + 999) / 1000;
+    int all = 1, seconds = ms > 0 ? (int)(ms / 1000) : 0;
+    size_t n = ms < 0 ? 1 : seconds ? 2 : 0;
     PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all, PMIX_INT);
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     PMIX_PDATA_CONSTRUCT(found);
     PMIX_LOAD_KEY(found->key, name);
-    return PMIx_Lookup(found, 1, wait ? info : NULL, wait ? 1 + (size_t)(wait_ms > 0) : 0);
+    return PMIx_Lookup(found, 1, n ? info : NULL, n);
 }
 
 #define LOOK_PAUSE_MS 50 /* at most, between two questions of a launcher that does not wait */
 
+/* Milliseconds of wait_ms that are left; -1: without end. */
+static int64_t time_left(uint64_t start, int wait_ms)
+{
+    int64_t spent = (int64_t)((clock_ns() - start) / 1000000);
+    if (wait_ms < 0) return -1;
+    return spent < wait_ms ? wait_ms - spent : 0;
+}
+
+/* What is left of the time when the launcher has waited, it is asked now and then; the last time when it is over. */
+static pmix_status_t look_until(const char *name, int wait_ms, pmix_pdata_t *found)
+{
+    uint64_t start = clock_ns();
+    for (int64_t pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
+        int64_t left = time_left(start, wait_ms);
+        pmix_status_t status = look(name, left, found);
+        if ((status != PMIX_ERR_NOT_FOUND && status != PMIX_ERR_TIMEOUT) || !left) return status;
+        PMIX_PDATA_DESTRUCT(found);
+        left = time_left(start, wait_ms);
+        usleep((useconds_t)(left >= 0 && left < pause ? left : pause) * 1000);
+    }
+}
+
 static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
 {
     pmix_pdata_t found;
-    pmix_status_t status;
-    uint64_t start = clock_ns();
     int rc = check_name(name);
     if (rc) return rc;
-    for (int pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
-        int spent = (int)((clock_ns() - start) / 1000000);
-        status = look(name, wait_ms != 0, wait_ms < 0 ? 0 : wait_ms - spent, &found);
-        if (status != PMIX_ERR_NOT_FOUND || (wait_ms >= 0 && spent >= wait_ms)) break;
-        PMIX_PDATA_DESTRUCT(&found);
-        usleep((useconds_t)pause * 1000);
-    }
+    pmix_status_t status = look_until(name, wait_ms, &found);
     const char *text = found.value.type == PMIX_STRING ? found.value.data.string : NULL;
     if ((status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) && wait_ms)
         rc = pmix_fail(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
@@ -101,7 +117,7 @@ static int unpublish_name(const char *name)
     pmix_pdata_t found;
     int rc = check_name(name);
     if (rc) return rc;
-    pmix_status_t status = look(name, false, 0, &found);
+    pmix_status_t status = look(name, 0, &found);
     PMIX_PDATA_DESTRUCT(&found);
     if (status == PMIX_ERR_NOT_FOUND) return no_name(name);
     if (status == PMIX_SUCCESS) status = PMIx_Unpublish(keys, NULL, 0);
@@ -296,6 +312,17 @@ static int disconnect_job(const char *job)
     if (!l) return pmix_fail(TERN_ERR_NOT_FOUND, "this process is not connected to a job '%s'", job);
     free(l);
     return 0;
+}
+
+void pmix_dynamic_close(void)
+{
+    pthread_mutex_lock(&links_lock);
+    while (links) {
+        struct link *l = links;
+        links = l->next;
+        free(l);
+    }
+    pthread_mutex_unlock(&links_lock);
 }
 
 static int no_card(const char *job, uint32_t rank, pmix_status_t status)

@@ -1,11 +1,11 @@
 /*
  * pmix_get.c - questions for what a process has put, or for what the launcher knows of a job as a whole.
  *
- * A server may keep a question until it has the answer, or say that there is none yet: libpmix 4.2 does so after 2 s, for
- * a process of its own node, and Open MPI 4 at once, while it is still starting the process. So a question for what a
- * process will put is asked again until the process is known to have ended. A server may never answer: Open MPI 4 does not
- * where it does not know the job, whatever limit it is given. So a question may be left behind; whichever comes second
- * then, the answer or the end of the wait, frees it.
+ * A server may keep a question until it has the answer, or say that there is none yet: libpmix 4.2 does so after 2 s,
+ * for a process of its own node, and Open MPI 4 at once, while it is still starting the process. So a question for what
+ * a process will put is asked again until the process is known to have ended. A server may never answer: Open MPI 4
+ * does not where it does not know the job, whatever limit it is given. So a question may be left behind; whichever
+ * comes second then, the answer or the end of the wait, frees it.
  */
 #include "base/clock.h"
 #include "proc/pmix/pmix_module.h"

@@ -51,11 +51,14 @@ TERN_HIDDEN void pmix_get_wake(void);
 TERN_HIDDEN bool pmix_has_none(pmix_status_t);
 
 extern TERN_HIDDEN const struct proc_dynamic pmix_dynamic;
+TERN_HIDDEN void pmix_dynamic_close(void);
 
 /* ---- events (pmix_events.c) ---- */
 
 /* After each PMIx_Init: has PMIx tell of the ends of processes and jobs. Sends a message, and waits for nothing. */
 TERN_HIDDEN void pmix_events_join(void);
+/* After PMIx_Finalize. The program may use PMIx as well: then its thread, and the handler, live on. */
+TERN_HIDDEN void pmix_events_part(void);
 TERN_HIDDEN void pmix_events_close(void);
 
 /* As the functions of dynamic.h. */
