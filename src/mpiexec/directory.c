@@ -6,6 +6,7 @@
 #include "mpiexec/tree.h"
 #include "mpiexec/xalloc.h"
 
+#include <limits.h>
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 struct item {
     char *key, *value; /* value: to be published, or what was found (NULL: nothing) */
     pmix_proc_t owner; /* of what was found */
+    struct call *call; /* of a lookup that waits: whose it is, until it is answered; NULL then */
 };
 
 /* A client's call that is on its way. */
@@ -29,7 +31,20 @@ struct call {
     pmix_op_cbfunc_t done;
     pmix_lookup_cbfunc_t found;
     void *arg;
+    /* a lookup that waits (PMIX_WAIT): */
+    size_t wanted; /* values that end it; 0: it does not wait */
+    int seconds;   /* PMIX_TIMEOUT, 0: without end */
+    bool asking;   /* not all questions have been sent */
+    struct event *limit;
+    struct call *next;
 };
+
+static struct {
+    struct event_base *base;
+    struct call *waiting;
+} self;
+
+void directory_open(struct event_base *base) { self.base = base; }
 
 /* ---- values as texts ---- */
 
@@ -149,14 +164,14 @@ static void give(struct call *c)
     free_call(c);
 }
 
-static void ask(struct call *c, enum ask_type type, const struct item *item, asks_done_fn answered)
+static void ask(struct call *c, enum ask_type type, const struct item *item, asks_done_fn answered, void *arg)
 {
     uint8_t room[ASK_NAME_MAX + ASK_VALUE_MAX + 32];
     struct ask_out q = {.bytes = room, .room = sizeof room};
-    if (type == ASK_LOOKUP) ask_put32(&q, 0);
+    if (type == ASK_LOOKUP) ask_put32(&q, c->wanted != 0);
     ask_put_text(&q, item->key);
     if (type == ASK_PUBLISH) ask_put_text(&q, item->value);
-    asks_send((struct way){.node = TREE_ROOT}, type, c->rank, q.bytes, q.n, answered, c);
+    asks_send((struct way){.node = TREE_ROOT}, type, c->rank, q.bytes, q.n, answered, arg);
 }
 
 /* A call that is refused leaves nothing behind: takes back what it has published. */
@@ -167,7 +182,7 @@ static void withdrawn(void *arg, int status, const void *bytes, size_t n)
     if (!c->at)
         give(c);
     else
-        ask(c, ASK_WITHDRAW, &c->items[--c->at], withdrawn);
+        ask(c, ASK_WITHDRAW, &c->items[--c->at], withdrawn, c);
 }
 
 static void take_found(struct item *item, const void *bytes, size_t n)
@@ -194,14 +209,90 @@ static void answered(void *arg, int status, const void *bytes, size_t n)
     } else if (++c->at == c->n) {
         give(c);
     } else {
-        ask(c, c->type, &c->items[c->at], answered);
+        ask(c, c->type, &c->items[c->at], answered, c);
     }
 }
 
 static void begin(struct post *post)
 {
     struct call *c = (struct call *)post;
-    ask(c, c->type, &c->items[0], answered);
+    ask(c, c->type, &c->items[0], answered, c);
+}
+
+/* ---- a lookup that waits: all keys are asked for at the same time ---- */
+
+static void stop_waiting(struct call *c)
+{
+    struct call **at = &self.waiting;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    if (c->limit) event_free(c->limit);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->items[i].call) asks_cancel(&c->items[i]);
+}
+
+static void check_waiting(struct call *c)
+{
+    size_t found = 0, open = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        found += c->items[i].value != NULL;
+        open += c->items[i].call != NULL;
+    }
+    if (c->asking || (found < c->wanted && open && c->status == PMIX_SUCCESS)) return;
+    stop_waiting(c);
+    give(c);
+}
+
+static void waited(void *arg, int status, const void *bytes, size_t n)
+{
+    struct item *item = arg;
+    struct call *c = item->call;
+    item->call = NULL;
+    if (!status) take_found(item, bytes, n);
+    if (status && status != TERN_ERR_NOT_FOUND) c->status = status_of(status);
+    check_waiting(c);
+}
+
+static void on_limit(evutil_socket_t fd, short what, void *arg)
+{
+    struct call *c = arg;
+    (void)fd, (void)what;
+    c->status = PMIX_ERR_TIMEOUT;
+    check_waiting(c);
+}
+
+static void set_limit(struct call *c)
+{
+    struct timeval after = {.tv_sec = c->seconds};
+    if (!c->seconds) return;
+    c->limit = evtimer_new(self.base, on_limit, c);
+    if (!c->limit || evtimer_add(c->limit, &after)) c->status = PMIX_ERR_OUT_OF_RESOURCE;
+}
+
+static void begin_waiting(struct post *post)
+{
+    struct call *c = (struct call *)post;
+    c->next = self.waiting;
+    self.waiting = c;
+    set_limit(c);
+    c->asking = true; /* an answer may come within the question */
+    for (size_t i = 0; i < c->n; i++) {
+        c->items[i].call = c;
+        ask(c, ASK_LOOKUP, &c->items[i], waited, &c->items[i]);
+    }
+    c->asking = false;
+    check_waiting(c);
+}
+
+/* Nobody is there to be answered. */
+void directory_rank_ended(uint32_t rank)
+{
+    for (struct call *c = self.waiting, *next; c; c = next) {
+        next = c->next;
+        if (c->rank != rank) continue;
+        stop_waiting(c);
+        free_call(c);
+    }
 }
 
 /* ---- upcalls ---- */
@@ -227,7 +318,7 @@ static pmix_status_t start(struct call *c)
         free_call(c);
         return PMIX_ERR_BAD_PARAM;
     }
-    post_run(&c->post, begin);
+    post_run(&c->post, c->wanted ? begin_waiting : begin);
     return PMIX_SUCCESS;
 }
 
@@ -256,14 +347,41 @@ static size_t count(char **keys)
     return n;
 }
 
+/* Of a directive; 0 also if it is none. */
+static int number_of(const pmix_value_t *v)
+{
+    switch (v->type) {
+    case PMIX_INT:
+        return v->data.integer > 0 ? v->data.integer : 0;
+    case PMIX_INT32:
+        return v->data.int32 > 0 ? v->data.int32 : 0;
+    case PMIX_UINT32:
+        return v->data.uint32 <= INT_MAX ? (int)v->data.uint32 : INT_MAX;
+    case PMIX_SIZE:
+        return v->data.size <= INT_MAX ? (int)v->data.size : INT_MAX;
+    default:
+        return 0;
+    }
+}
+
+/* PMIX_WAIT of 0 values is one of all. */
+static void take_directives(struct call *c, const pmix_info_t info[], size_t ninfo)
+{
+    for (size_t i = 0; i < ninfo; i++) {
+        size_t n = (size_t)number_of(&info[i].value);
+        if (PMIX_CHECK_KEY(&info[i], PMIX_WAIT)) c->wanted = n && n < c->n ? n : c->n;
+        if (PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT)) c->seconds = (int)n;
+    }
+}
+
 pmix_status_t directory_lookup(const pmix_proc_t *p, char **keys, const pmix_info_t info[], size_t ninfo,
                                pmix_lookup_cbfunc_t found, void *arg)
 {
-    (void)info, (void)ninfo;
     if (!count(keys)) return PMIX_ERR_BAD_PARAM;
     struct call *c = call_new(ASK_LOOKUP, p, count(keys), arg);
     c->found = found;
     add_keys(c, keys);
+    take_directives(c, info, ninfo);
     return start(c);
 }
 

@@ -1,6 +1,8 @@
 /* live.c - see live.h. */
 #include "mpiexec/live.h"
 #include "mpiexec/cards.h"
+#include "mpiexec/directory.h"
+#include "mpiexec/modex.h"
 #include "mpiexec/server_jobs.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/trace.h"
@@ -188,7 +190,9 @@ static void note_exit(struct rank *r, int status, struct live_exit *e)
     r->status = status;
     if (self.started) self.live--;
     output_drain(self.job, r->rank);
-    server_jobs_rank_ended((uint32_t)r->rank);
+    modex_rank_ended((uint32_t)r->rank);
+    directory_rank_ended((uint32_t)r->rank);
+    server_jobs_rank_ended((uint32_t)r->rank, e->life != JOB_LIFE_NONE);
 }
 
 static struct rank *rank_of(pid_t pid)

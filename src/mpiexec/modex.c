@@ -4,10 +4,12 @@
 #include "mpiexec/tree.h"
 #include "mpiexec/wire.h"
 
+#include <pmix.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BYTES_MAX (TREE_MESSAGE_MAX - 64)
+#define LAST_WORDS_MS 500 /* for what a rank that has ended has put last: the library may still be reading it */
 
 /* A question of a client here. */
 struct question {
@@ -22,15 +24,19 @@ struct question {
 struct answer {
     struct post post; /* first */
     int node;
-    uint32_t id;
+    uint32_t id, rank;
     int status;
     char *bytes;
     size_t n;
+    bool sent;           /* what the library says now is nobody's */
+    struct event *limit; /* of a rank that has ended; NULL: it lives */
+    struct answer *next;
 };
 
 static struct {
     struct job *job;
     struct question *open;
+    struct answer *owed; /* the library has them until it calls `found` */
     uint32_t last_id;
 } self;
 
@@ -78,17 +84,55 @@ static bool on_answer(int from, const void *bytes, size_t n)
 
 /* ---- who answers ---- */
 
-static void send_answer(struct post *post)
+static void send_answer(struct answer *a)
 {
-    struct answer *a = (struct answer *)post;
     struct wire_out w = {0};
+    if (a->sent) return;
+    a->sent = true;
     wire_put32(&w, a->id);
     wire_put32(&w, (uint32_t)a->status);
     wire_put_raw(&w, a->bytes, a->n);
     tree_send(a->node, TREE_MODEX, w.bytes, w.n);
     wire_free(&w);
+}
+
+static void pay(struct post *post)
+{
+    struct answer *a = (struct answer *)post, **at = &self.owed;
+    send_answer(a);
+    while (*at != a) at = &(*at)->next;
+    *at = a->next;
+    if (a->limit) event_free(a->limit);
     free(a->bytes);
     free(a);
+}
+
+/* The library says nothing of a rank that has ended without what it is asked for. */
+static void refuse(struct answer *a)
+{
+    struct answer none = {.node = a->node, .id = a->id, .status = PMIX_ERR_PROC_TERM_WO_SYNC, .sent = a->sent};
+    send_answer(&none);
+    a->sent = true;
+}
+
+static void on_limit(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    refuse(arg);
+}
+
+static void limit(struct answer *a)
+{
+    struct timeval after = {.tv_usec = LAST_WORDS_MS * 1000};
+    if (a->limit) return;
+    a->limit = evtimer_new(self.job->base, on_limit, a);
+    if (!a->limit || evtimer_add(a->limit, &after)) refuse(a);
+}
+
+void modex_rank_ended(uint32_t rank)
+{
+    for (struct answer *a = self.owed; a; a = a->next)
+        if (a->rank == rank) limit(a);
 }
 
 /* On the library's thread; the data are its own. */
@@ -101,7 +145,7 @@ static void found(pmix_status_t status, char *data, size_t n, void *arg)
         memcpy(a->bytes, data, n);
         a->n = n;
     }
-    post_run(&a->post, send_answer);
+    post_run(&a->post, pay);
 }
 
 static bool on_question(int from, const void *bytes, size_t n)
@@ -112,14 +156,17 @@ static bool on_question(int from, const void *bytes, size_t n)
     if (!wire_done(&w) || node == NODE_NONE || rank >= (uint32_t)self.job->size) return false;
     if (self.job->ranks[rank].node != self.job->node) return false;
     struct answer *a = xcalloc(1, sizeof *a);
-    a->node = node;
-    a->id = id;
+    *a = (struct answer){.node = node, .id = id, .rank = rank, .next = self.owed};
+    self.owed = a;
     pmix_proc_t p;
     PMIX_PROC_LOAD(&p, self.job->name, rank);
     pmix_status_t rc = PMIx_server_dmodex_request(&p, found, a);
-    if (rc == PMIX_SUCCESS) return true;
+    if (rc == PMIX_SUCCESS) {
+        if (self.job->ranks[rank].exited) limit(a);
+        return true;
+    }
     a->status = rc;
-    send_answer(&a->post);
+    pay(&a->post);
     return true;
 }
 

@@ -2,7 +2,7 @@
  * modex.h - what a PMIx client wants to know of a process on another node: its server asks the one of that node.
  *
  *     TREE_MODEX_ASK   id, rank             to the node of the rank
- *     TREE_MODEX       id, status, bytes    the answer, when the rank has committed what it put
+ *     TREE_MODEX       id, status, bytes    the answer, when the rank has committed what it put, or has ended
  */
 #ifndef TERN_MPIEXEC_MODEX_H
 #define TERN_MPIEXEC_MODEX_H
@@ -15,5 +15,8 @@ void modex_open(struct job *);
 
 /* Any thread. `done` is called on the main thread. */
 void modex_ask(uint32_t rank, pmix_modex_cbfunc_t done, void *arg);
+
+/* A rank of this node has ended: who waits for what it would have put is refused. Main thread. */
+void modex_rank_ended(uint32_t rank);
 
 #endif

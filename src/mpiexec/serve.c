@@ -6,6 +6,7 @@
 #include "mpiexec/environ.h"
 #include "mpiexec/fence.h"
 #include "mpiexec/input.h"
+#include "mpiexec/directory.h"
 #include "mpiexec/modex.h"
 #include "mpiexec/post.h"
 #include "mpiexec/psets.h"
@@ -190,6 +191,7 @@ static int start_server(struct job *j)
     }
     if (guard_make_dir(&j->guard) && post_open(j->base) && server_open(j, j->guard.page->dir)) {
         server_jobs_open(j);
+        directory_open(j->base);
         server_register(j);
         return 0;
     }

@@ -69,7 +69,7 @@ void server_jobs_open(struct job *j) { self.job = j; }
 
 /* ---- events for the clients ---- */
 
-#define EVENT_INFOS 3
+#define EVENT_INFOS 4
 
 static void free_infos(pmix_status_t status, void *arg)
 {
@@ -78,9 +78,11 @@ static void free_infos(pmix_status_t status, void *arg)
     PMIX_INFO_FREE(infos, EVENT_INFOS);
 }
 
-/* The infos live until the library has used them. */
+/* The infos live until the library has used them. Of anything but a death in the own job those clients hear that have
+ * registered for it: default handlers, such as Open MPI's, take every event for an error. */
 static void notify(pmix_status_t code, const char *job, uint32_t rank, const int *exit_code)
 {
+    bool registered_only = code != PMIX_ERR_PROC_ABORTED;
     pmix_proc_t p;
     pmix_info_t *info;
     bool yes = true;
@@ -88,8 +90,9 @@ static void notify(pmix_status_t code, const char *job, uint32_t rank, const int
     PMIX_INFO_CREATE(info, EVENT_INFOS);
     PMIX_INFO_LOAD(&info[0], PMIX_EVENT_AFFECTED_PROC, &p, PMIX_PROC);
     PMIX_INFO_LOAD(&info[1], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
-    if (exit_code) PMIX_INFO_LOAD(&info[2], PMIX_EXIT_CODE, exit_code, PMIX_INT);
-    pmix_status_t rc = PMIx_Notify_event(code, &p, PMIX_RANGE_LOCAL, info, exit_code ? 3 : 2, free_infos, info);
+    PMIX_INFO_LOAD(&info[2], PMIX_EVENT_NON_DEFAULT, &registered_only, PMIX_BOOL);
+    if (exit_code) PMIX_INFO_LOAD(&info[3], PMIX_EXIT_CODE, exit_code, PMIX_INT);
+    pmix_status_t rc = PMIx_Notify_event(code, &p, PMIX_RANGE_LOCAL, info, exit_code ? 4 : 3, free_infos, info);
     if (rc != PMIX_SUCCESS) free_infos(rc, info); /* it will not be called */
 }
 
@@ -446,8 +449,9 @@ void server_jobs_give(const struct asker *a, uint32_t rank)
     }
 }
 
-void server_jobs_rank_ended(uint32_t rank)
+void server_jobs_rank_ended(uint32_t rank, bool joined)
 {
+    if (self.job) notify(joined ? PMIX_EVENT_PROC_TERMINATED : PMIX_ERR_PROC_TERM_WO_SYNC, self.job->name, rank, NULL);
     for (struct given *g = self.given; g; g = g->next)
         if (g->rank == rank) limit(g);
 }

@@ -32,8 +32,9 @@ pmix_status_t server_jobs_table(const pmix_query_t *, pmix_info_cbfunc_t, void *
  * when there is no server, or the rank has ended. */
 void server_jobs_give(const struct asker *, uint32_t rank);
 
-/* A rank of this node has ended: who waits for what it would have put is refused. */
-void server_jobs_rank_ended(uint32_t rank);
+/* A rank of this node has ended: the clients of this node are told, and who waits for what it would have put is refused.
+ * `joined`: it had called PMIx_Init, or MPI_Init. */
+void server_jobs_rank_ended(uint32_t rank, bool joined);
 
 /* A rank of this job has died, and the job goes on: tells the clients. */
 void server_jobs_tell_death(uint32_t rank);

@@ -13,19 +13,6 @@
 void (*pt_call_words)(uint64_t what, int64_t bytes, char *text, size_t n);
 int64_t (*pt_call_bytes)(uint64_t what, int64_t bytes);
 
-struct wire_call {
-    uint64_t what, history;
-    int64_t bytes;
-    uint64_t before; /* history of the call before */
-};
-static_assert(sizeof(struct wire_call) == 32, "wire format");
-
-struct wire_clash {
-    uint64_t what[2];
-    int64_t bytes[2];
-};
-static_assert(sizeof(struct wire_clash) == 32, "wire format");
-
 /* ---- what has been called here ---- */
 
 /* Call k, if it is still kept: entries are replaced without a lock. */

@@ -37,6 +37,20 @@ struct pt_clash {
     int64_t bytes[2];
 };
 
+/* The messages. */
+struct wire_call {
+    uint64_t what, history;
+    int64_t bytes;
+    uint64_t before; /* history of the call before */
+};
+static_assert(sizeof(struct wire_call) == 32, "wire format");
+
+struct wire_clash {
+    uint64_t what[2];
+    int64_t bytes[2];
+};
+static_assert(sizeof(struct wire_clash) == 32, "wire format");
+
 struct pt_call_log {
     uint64_t history; /* of the last call: also the sign of its contributions */
     _Atomic uint32_t count;

@@ -101,17 +101,19 @@ static void on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data
     pt_on_rts(from, h0, h1, data, n);
 }
 
+#define RTS_BYTES (sizeof(struct pt_rts) + sizeof(struct pt_offer))
+
 static const struct tp_am unchecked[] = {
-    {AM_EAGER, "eager", pt_on_eager, pt_sink_eager, false},
-    {AM_EAGER_SYNC, "eager, synchronous", pt_on_eager_sync, NULL, false},
-    {AM_RTS, "request to send", pt_on_rts, NULL, false},
+    {AM_EAGER, "eager", pt_on_eager, pt_sink_eager, false, 0},
+    {AM_EAGER_SYNC, "eager, synchronous", pt_on_eager_sync, NULL, false, 0},
+    {AM_RTS, "request to send", pt_on_rts, NULL, false, RTS_BYTES},
 };
 
 static const struct tp_am checked[] = {
-    {AM_EAGER, "eager", on_eager, pt_sink_eager, false},
-    {AM_EAGER_SYNC, "eager, synchronous", on_eager_sync, NULL, false},
-    {AM_RTS, "request to send", on_rts, NULL, false},
-    {AM_SIGNATURE, "signature", on_signature, NULL, false},
+    {AM_EAGER, "eager", on_eager, pt_sink_eager, false, 0},
+    {AM_EAGER_SYNC, "eager, synchronous", on_eager_sync, NULL, false, 0},
+    {AM_RTS, "request to send", on_rts, NULL, false, RTS_BYTES},
+    {AM_SIGNATURE, "signature", on_signature, NULL, false, sizeof(struct pt_signature)},
 };
 
 static bool is_wanted(void) { return !strcmp(var_text(VAR_CHECK), "types"); }

@@ -45,17 +45,17 @@ static void process_ended(void)
 }
 
 static const struct tp_am messages[] = {
-    {AM_CTS, "clear to send", pt_on_cts, NULL, false},
-    {AM_FRAG, "fragment", pt_on_frag, pt_sink_frag, false},
-    {AM_ACK, "acknowledgement", pt_on_ack, NULL, false},
-    {AM_CREDIT, "credit", pt_on_credit, NULL, false},
-    {AM_CANCEL, "cancel", pt_on_cancel, NULL, false},
-    {AM_CANCELLED, "cancelled", pt_on_cancelled, NULL, false},
-    {AM_ASK, "are you over", pt_on_ask, NULL, true},
-    {AM_OVER, "over", pt_on_over, NULL, false},
-    {AM_CALL, "collective call", pt_on_call, NULL, true},
-    {AM_CLASH, "collective clash", pt_on_clash, NULL, false},
-    {AM_CLOSING, "closing", pt_on_closing, NULL, false},
+    {AM_CTS, "clear to send", pt_on_cts, NULL, false, sizeof(struct pt_cts)},
+    {AM_FRAG, "fragment", pt_on_frag, pt_sink_frag, false, 0},
+    {AM_ACK, "acknowledgement", pt_on_ack, NULL, false, 0},
+    {AM_CREDIT, "credit", pt_on_credit, NULL, false, 0},
+    {AM_CANCEL, "cancel", pt_on_cancel, NULL, false, 0},
+    {AM_CANCELLED, "cancelled", pt_on_cancelled, NULL, false, 0},
+    {AM_ASK, "are you over", pt_on_ask, NULL, true, 0},
+    {AM_OVER, "over", pt_on_over, NULL, false, 0},
+    {AM_CALL, "collective call", pt_on_call, NULL, true, sizeof(struct wire_call)},
+    {AM_CLASH, "collective clash", pt_on_clash, NULL, false, sizeof(struct wire_clash)},
+    {AM_CLOSING, "closing", pt_on_closing, NULL, false, 0},
 };
 
 int pt_register(void)

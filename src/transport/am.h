@@ -3,8 +3,9 @@
  *
  * A layer has a block of ids, and names the messages of its own in it, so that an id is a constant where it is
  * sent and an array index where it is delivered. It registers them before the transports open (peers_open).
- * The card of a process says by one number which ids it knows by which names: processes that know other ones, since
- * they run another version of the library, are not connected, which the error says in words (peer_connect).
+ * The card of a process says by one number which ids it knows by which names, and how large the structs in those messages
+ * are: processes with another number, since they run another version of the library, are not connected, which the error
+ * says in words (peer_connect).
  *
  *     ids    0, 1     nothing, and the filler of the transports
  *            2 ...    a block for each layer (enum tp_am_block)
@@ -34,6 +35,10 @@ enum tp_am_block {
     TP_AM_TESTS = 56
 };
 
+/* To be counted up with each change of what processes send each other, or share, that neither a name nor the size of a
+ * struct shows: of an order, of a meaning, of the layout of a transport's memory. */
+#define TP_WIRE_VERSION 1
+
 /* Delivery of one message from `from`. n bytes at data, valid during the call (keep.h: beyond it); h0, h1 as sent. */
 typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
@@ -49,6 +54,7 @@ struct tp_am {
     tp_handler_fn handler; /* not NULL */
     tp_sink_fn sink;       /* NULL: it needs none */
     bool question;         /* nobody but the sender needs it: a process may end before it has left */
+    uint32_t bytes;        /* of the structs that it carries or says the place of, 0: none */
 };
 
 /* By id; NULL where none is registered. Read by the transports. */
@@ -61,7 +67,7 @@ extern TERN_HIDDEN bool tp_questions[TP_AM_MAX];
 int tp_am_register(const struct tp_am *, size_t n);
 void tp_am_unregister(const struct tp_am *, size_t n); /* those that are not registered are left out */
 
-/* A number that stands for all ids and their names. Nothing more is registered until tp_am_unseal. */
+/* A number that stands for TP_WIRE_VERSION, all ids, their names and the sizes of their structs. Nothing more is registered until tp_am_unseal. */
 uint64_t tp_am_seal(void);
 void tp_am_unseal(void);
 

@@ -217,7 +217,7 @@ static void stranger(uint32_t rank)
 static bool open_rank0(void)
 {
     fuzz_job(RANKS);
-    static const struct tp_am messages[] = {{AM_PLAIN, "plain", take, NULL, false}, {AM_SUNK, "sunk", take, sink, false}};
+    static const struct tp_am messages[] = {{AM_PLAIN, "plain", take, NULL, false, 0}, {AM_SUNK, "sunk", take, sink, false, 0}};
     if (tp_am_register(messages, ARRAY_LEN(messages))) return false;
     tp_lost = lost;
     sunk = mmap(NULL, TCP_LONG_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -1,7 +1,9 @@
 /*
  * bootstrap_rank.c - a program that says how it was started, and uses what the bootstrap is for:
  *   bootstrap_rank        a ring, a barrier and a sum over all ranks; then one line a rank
- *   bootstrap_rank late   the same, but half of the ranks come a second late
+ *   bootstrap_rank late [N]  the same, but half of the ranks come N seconds late, or one
+ *   bootstrap_rank absent the last rank ends after a second without MPI_Init, with exit code 0; rank 0 sends to it, and says
+ *                         what error it gets
  *   bootstrap_rank abort  the last rank calls MPI_Abort with code 9, the others wait
  *   bootstrap_rank quit   the first, but rank 0 ends without a word right after MPI_Finalize, half a second before the others
  */
@@ -59,11 +61,34 @@ static int near(void)
     return n;
 }
 
+static int absent(int *argc, char ***argv, int own)
+{
+    char words[MPI_MAX_ERROR_STRING];
+    int n;
+    const char *all = getenv("ABSENT_OF");
+    if (all && own == atoi(all) - 1) {
+        sleep(1);
+        return 0;
+    }
+    MPI_Init(argc, argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (own == 0) {
+        MPI_Error_string(MPI_Send(&own, 1, MPI_INT, size - 1, 1, MPI_COMM_WORLD), words, &n);
+        printf("rank 0: %s\n", words);
+        fflush(stdout);
+        _exit(0); /* which ends the job */
+    }
+    sleep(30);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     int flag = 0, *appnum = NULL;
     const char *pmix_rank = getenv("PMIX_RANK");
-    if (argc > 1 && !strcmp(argv[1], "late") && pmix_rank && atoi(pmix_rank) % 2) sleep(1);
+    if (argc > 1 && !strcmp(argv[1], "late") && pmix_rank && atoi(pmix_rank) % 2) sleep(argc > 2 ? (unsigned)atoi(argv[2]) : 1);
+    if (argc > 1 && !strcmp(argv[1], "absent")) return absent(&argc, &argv, atoi(pmix_rank ? pmix_rank : "0"));
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -3,6 +3,8 @@
  *   pmix_rank exchange   puts, fences and gets a value of every rank; reads what the job is made of
  *   pmix_rank publish    rank 0 publishes, the last rank looks up, then rank 0 takes it back
  *   pmix_rank odd        looks up what dynamic_rank odd has published
+ *   pmix_rank wait       the last rank waits for names that rank 0 publishes later, for some of them, and for none in vain
+ *   pmix_rank desert     the last rank waits for a name and ends before it is published
  *   pmix_rank modex      gets a value of every rank without any fence
  *   pmix_rank some       the even ranks fence with each other, many times, and exchange what they put
  *   pmix_rank connect    connects and disconnects with all ranks, and with the last and first only
@@ -241,6 +243,70 @@ static void publish(void)
     if (me.rank == size - 1 && PMIx_Lookup(&d, 1, NULL, 0) == PMIX_SUCCESS) exit(4);
 }
 
+static void publish_one(const char *key)
+{
+    pmix_info_t i;
+    PMIX_INFO_LOAD(&i, key, key, PMIX_STRING);
+    need(PMIx_Publish(&i, 1), "publish");
+}
+
+/* Of two names: waits for so many of them (-1: does not wait), `seconds` at most. What was found is in d. */
+static pmix_status_t look(pmix_pdata_t d[2], const char *a, const char *b, int values, int seconds)
+{
+    pmix_info_t how[2];
+    PMIX_INFO_LOAD(&how[0], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    PMIX_INFO_LOAD(&how[1], PMIX_WAIT, &values, PMIX_INT);
+    for (int i = 0; i < 2; i++) PMIX_PDATA_CONSTRUCT(&d[i]);
+    PMIX_LOAD_KEY(d[0].key, a);
+    PMIX_LOAD_KEY(d[1].key, b);
+    return PMIx_Lookup(d, 2, how, values < 0 ? 1 : 2);
+}
+
+static bool found(const pmix_pdata_t *d) { return d->value.type == PMIX_STRING && !strcmp(d->value.data.string, d->key); }
+
+static void wait_for_names(void)
+{
+    pmix_pdata_t d[2];
+    if (!me.rank) publish_one("early");
+    fence();
+    if (!me.rank) {
+        sleep(1);
+        publish_one("late 1");
+        usleep(300000);
+        publish_one("late 2");
+    }
+    if (me.rank == size - 1) {
+        if (look(d, "late 1", "late 2", -1, 5) != PMIX_ERR_NOT_FOUND) exit(5);
+        need(look(d, "never", "late 1", 1, 0), "a wait for one of two");
+        if (found(&d[0]) || !found(&d[1])) exit(6);
+        need(look(d, "late 2", "early", 0, 20), "a wait for all");
+        if (!found(&d[0]) || !found(&d[1])) exit(7);
+        if (look(d, "never", "early", 2, 1) != PMIX_ERR_TIMEOUT) exit(8);
+        printf("waited\n");
+    }
+    fence();
+}
+
+static void nobody(pmix_status_t status, pmix_pdata_t data[], size_t n, void *arg)
+{
+    (void)status, (void)data, (void)n, (void)arg;
+}
+
+static void desert(void)
+{
+    static char *keys[] = {"late", NULL};
+    static pmix_info_t how;
+    int all = 0;
+    PMIX_INFO_LOAD(&how, PMIX_WAIT, &all, PMIX_INT);
+    if (me.rank == size - 1) {
+        need(PMIx_Lookup_nb(keys, &how, 1, nobody, NULL), "lookup");
+        return;
+    }
+    sleep(1);
+    if (!me.rank) publish_one("late");
+    usleep(200000);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) return 97;
@@ -250,6 +316,8 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "exchange")) exchange();
     if (!strcmp(argv[1], "publish")) publish();
     if (!strcmp(argv[1], "odd")) odd();
+    if (!strcmp(argv[1], "wait")) wait_for_names();
+    if (!strcmp(argv[1], "desert")) desert();
     if (!strcmp(argv[1], "modex")) modex();
     if (!strcmp(argv[1], "some")) some();
     if (!strcmp(argv[1], "connect")) connect_all();

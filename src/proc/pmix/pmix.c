@@ -38,7 +38,7 @@ static bool joined; /* PMIx_Init has been called, and PMIx_Finalize not since */
 
 /* ---- what the job is made of ---- */
 
-static bool to_u32(const pmix_value_t *v, uint32_t *out)
+bool pmix_to_u32(const pmix_value_t *v, uint32_t *out)
 {
     switch (v->type) {
     case PMIX_UINT32: *out = v->data.uint32; return true;
@@ -68,7 +68,7 @@ static uint32_t number(const char *key, pmix_rank_t rank, uint32_t otherwise)
     pmix_value_t *v = at_hand(key, rank);
     if (!v) return otherwise;
     uint32_t n = otherwise;
-    if (!to_u32(v, &n)) n = otherwise;
+    if (!pmix_to_u32(v, &n)) n = otherwise;
     PMIX_VALUE_RELEASE(v);
     return n;
 }
@@ -164,8 +164,10 @@ bool pmix_by_tern(void) { return getenv(JOB_ENV_RANK) != NULL; }
 
 static void part(void)
 {
-    if (joined) PMIx_Finalize(NULL, 0);
+    if (!joined) return;
+    PMIx_Finalize(NULL, 0);
     joined = false;
+    pmix_events_part();
 }
 
 /* Tern's launcher takes a process that joined and left, in turns, as often as it likes; what it published stays. Others are
@@ -185,6 +187,7 @@ static void boot_close(void)
     nodes_close();
     part();
     pmix_events_close();
+    pmix_dynamic_close();
 }
 
 static int boot_open(struct proc_info *p)
@@ -271,22 +274,6 @@ static int boot_card_put(const void *card, size_t len)
     return rc == PMIX_SUCCESS ? 0 : pmix_fail(TERN_ERR_SYSTEM, "cannot publish this process's address by PMIx: %s", PMIx_Error_string(rc));
 }
 
-/* How long, and how often, a launcher is asked again that says "not found" where it should wait (Open MPI 4's does so
- * while it is still starting the process in question). */
-#define ASK_AGAIN_MS 300000
-#define ASK_PAUSE_MS 5
-
-static pmix_status_t get_key(const pmix_proc_t *p, const char *key, pmix_value_t **v)
-{
-    pmix_status_t rc = PMIX_SUCCESS;
-    for (int ms = 0; ms < ASK_AGAIN_MS; ms += ASK_PAUSE_MS) {
-        rc = PMIx_Get(p, key, NULL, 0, v);
-        if (rc != PMIX_ERR_NOT_FOUND && rc != PMIX_ERR_PROC_ENTRY_NOT_FOUND) break;
-        usleep(ASK_PAUSE_MS * 1000);
-    }
-    return rc;
-}
-
 /* What this process's server has, or has been told of. */
 static bool boot_card_there(uint32_t rank)
 {
@@ -301,12 +288,24 @@ static bool boot_card_there(uint32_t rank)
     return true;
 }
 
+static int no_answer(const char *what, uint32_t rank, pmix_status_t status)
+{
+    if (status == PMIX_ERR_PROC_TERM_WO_SYNC)
+        return pmix_fail(TERN_ERR_PEER, "rank %u of the job has ended without calling MPI_Init", rank);
+    if (status == PMIX_ERR_TIMEOUT)
+        return pmix_fail(TERN_ERR_PEER,
+                         "PMIx has not told %s rank %u within %d s: the process has not called MPI_Init, or it has ended, and "
+                         "the launcher does not say so",
+                         what, rank, PMIX_PUT_S);
+    return pmix_fail(TERN_ERR_PEER, "PMIx does not tell %s rank %u: %s", what, rank, PMIx_Error_string(status));
+}
+
 /* Under other launchers the first process makes it up and leaves it beside its card (doc/security.md says who can read
  * it there). */
 int pmix_own_secret(uint8_t key[32])
 {
     pmix_proc_t first = pmix_me;
-    pmix_value_t *v = NULL;
+    pmix_value_t v;
     first.rank = 0;
     if (has_been_given(key)) return 0;
     if (pmix_me.rank == 0) {
@@ -314,29 +313,35 @@ int pmix_own_secret(uint8_t key[32])
         memcpy(key, secret, sizeof secret);
         return 0;
     }
-    pmix_status_t rc = get_key(&first, SECRET_KEY, &v);
-    if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_PEER, "PMIx does not know the job's secret: %s", PMIx_Error_string(rc));
-    bool good = v->type == PMIX_BYTE_OBJECT && v->data.bo.size == sizeof secret;
-    if (good) memcpy(key, v->data.bo.bytes, sizeof secret);
-    PMIX_VALUE_RELEASE(v);
+    pmix_status_t rc = pmix_get_put(&first, SECRET_KEY, &v);
+    if (rc != PMIX_SUCCESS) return no_answer("the job's secret, from", 0, rc);
+    bool good = v.type == PMIX_BYTE_OBJECT && v.data.bo.size == sizeof secret;
+    if (good) memcpy(key, v.data.bo.bytes, sizeof secret);
+    if (good) explicit_bzero(v.data.bo.bytes, sizeof secret);
+    PMIX_VALUE_DESTRUCT(&v);
     return good ? 0 : pmix_fail(TERN_ERR_SYSTEM, "what PMIx has as the job's secret is none");
+}
+
+int pmix_take_card(pmix_value_t *v, const pmix_proc_t *p, void *buf, size_t cap)
+{
+    bool bytes = v->type == PMIX_BYTE_OBJECT;
+    size_t n = bytes ? v->data.bo.size : 0;
+    if (bytes && n <= cap) memcpy(buf, v->data.bo.bytes, n);
+    PMIX_VALUE_DESTRUCT(v);
+    if (!bytes)
+        return pmix_fail(TERN_ERR_SYSTEM, "what PMIx has as the address of rank %u of job '%s' is none", p->rank, p->nspace);
+    return n <= cap ? (int)n : pmix_fail(TERN_ERR_INTERN, "the card of rank %u of job '%s' has %zu bytes", p->rank, p->nspace, n);
 }
 
 int pmix_own_card(uint32_t rank, void *buf, size_t cap)
 {
     pmix_proc_t p = pmix_me;
-    pmix_value_t *v = NULL;
+    pmix_value_t v;
     p.rank = rank;
     if (rank >= pmix_job_size) return pmix_fail(TERN_ERR_RANK, "the job has no rank %u", rank);
-    pmix_status_t rc = get_key(&p, CARD_KEY, &v);
-    if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u: %s", rank, PMIx_Error_string(rc));
-    int n = TERN_ERR_SYSTEM;
-    if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
-        n = (int)v->data.bo.size;
-        memcpy(buf, v->data.bo.bytes, v->data.bo.size);
-    }
-    PMIX_VALUE_RELEASE(v);
-    return n >= 0 ? n : pmix_fail(n, "what PMIx has as the address of rank %u is none", rank);
+    pmix_status_t rc = pmix_get_put(&p, CARD_KEY, &v);
+    if (rc != PMIX_SUCCESS) return no_answer("the address of", rank, rc);
+    return pmix_take_card(&v, &p, buf, cap);
 }
 
 /* ---- process sets ---- */

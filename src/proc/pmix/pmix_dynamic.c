@@ -50,33 +50,49 @@ static int publish_name(const char *name, const char *value)
     return status == PMIX_SUCCESS ? 0 : cannot("publish", name, status);
 }
 
-static pmix_status_t look(const char *name, bool wait, int wait_ms, pmix_pdata_t *found)
+/* Has the launcher wait for the whole seconds of ms, without end if that is negative. */
+static pmix_status_t look(const char *name, int64_t ms, pmix_pdata_t *found)
 {
     pmix_info_t info[2];
-    int all = 1, seconds = (wait_ms + 999) / 1000;
+    int all = 1, seconds = ms > 0 ? (int)(ms / 1000) : 0;
+    size_t n = ms < 0 ? 1 : seconds ? 2 : 0;
     PMIX_INFO_LOAD(&info[0], PMIX_WAIT, &all, PMIX_INT);
     PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
     PMIX_PDATA_CONSTRUCT(found);
     PMIX_LOAD_KEY(found->key, name);
-    return PMIx_Lookup(found, 1, wait ? info : NULL, wait ? 1 + (size_t)(wait_ms > 0) : 0);
+    return PMIx_Lookup(found, 1, n ? info : NULL, n);
 }
 
 #define LOOK_PAUSE_MS 50 /* at most, between two questions of a launcher that does not wait */
 
+/* Milliseconds of wait_ms that are left; -1: without end. */
+static int64_t time_left(uint64_t start, int wait_ms)
+{
+    int64_t spent = (int64_t)((clock_ns() - start) / 1000000);
+    if (wait_ms < 0) return -1;
+    return spent < wait_ms ? wait_ms - spent : 0;
+}
+
+/* What is left of the time when the launcher has waited, it is asked now and then; the last time when it is over. */
+static pmix_status_t look_until(const char *name, int wait_ms, pmix_pdata_t *found)
+{
+    uint64_t start = clock_ns();
+    for (int64_t pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
+        int64_t left = time_left(start, wait_ms);
+        pmix_status_t status = look(name, left, found);
+        if ((status != PMIX_ERR_NOT_FOUND && status != PMIX_ERR_TIMEOUT) || !left) return status;
+        PMIX_PDATA_DESTRUCT(found);
+        left = time_left(start, wait_ms);
+        usleep((useconds_t)(left >= 0 && left < pause ? left : pause) * 1000);
+    }
+}
+
 static int lookup_name(const char *name, int wait_ms, char *value, size_t cap)
 {
     pmix_pdata_t found;
-    pmix_status_t status;
-    uint64_t start = clock_ns();
     int rc = check_name(name);
     if (rc) return rc;
-    for (int pause = 1;; pause = pause < LOOK_PAUSE_MS ? 2 * pause : LOOK_PAUSE_MS) {
-        int spent = (int)((clock_ns() - start) / 1000000);
-        status = look(name, wait_ms != 0, wait_ms < 0 ? 0 : wait_ms - spent, &found);
-        if (status != PMIX_ERR_NOT_FOUND || (wait_ms >= 0 && spent >= wait_ms)) break;
-        PMIX_PDATA_DESTRUCT(&found);
-        usleep((useconds_t)pause * 1000);
-    }
+    pmix_status_t status = look_until(name, wait_ms, &found);
     const char *text = found.value.type == PMIX_STRING ? found.value.data.string : NULL;
     if ((status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) && wait_ms)
         rc = pmix_fail(TERN_ERR_NOT_FOUND, "nobody has published the name '%s' within %d ms", name, wait_ms);
@@ -102,7 +118,7 @@ static int unpublish_name(const char *name)
     pmix_pdata_t found;
     int rc = check_name(name);
     if (rc) return rc;
-    pmix_status_t status = look(name, false, 0, &found);
+    pmix_status_t status = look(name, 0, &found);
     PMIX_PDATA_DESTRUCT(&found);
     if (status == PMIX_ERR_NOT_FOUND) return no_name(name);
     if (status == PMIX_SUCCESS) status = PMIx_Unpublish(keys, NULL, 0);
@@ -170,83 +186,7 @@ static struct link {
 } * links;
 static pthread_mutex_t links_lock = PTHREAD_MUTEX_INITIALIZER;
 
-#define OTHER_S 10 /* seconds that a launcher may take to find out about another job */
-
-/* A question about another job. Some launchers never answer one about a job that they do not know (Open MPI 4),
- * whatever limit they are given: so it may be left behind, and whoever comes second, the answer or the asker, frees it.
- */
-struct question {
-    pmix_proc_t proc;
-    pmix_info_t how;
-    pmix_value_t value; /* a copy */
-    pmix_status_t status;
-    bool answered, left;
-};
-static pthread_mutex_t questions_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t questions_answered = PTHREAD_COND_INITIALIZER;
-
-static void free_question(struct question *q)
-{
-    PMIX_VALUE_DESTRUCT(&q->value);
-    explicit_bzero(q, sizeof *q);
-    free(q);
-}
-
-/* On the library's thread; the value is the library's. */
-static void on_value(pmix_status_t status, pmix_value_t *v, void *arg)
-{
-    struct question *q = arg;
-    pthread_mutex_lock(&questions_lock);
-    q->status = status == PMIX_SUCCESS && v ? PMIx_Value_xfer(&q->value, v) : status;
-    q->answered = true;
-    bool left = q->left;
-    pthread_cond_broadcast(&questions_answered);
-    pthread_mutex_unlock(&questions_lock);
-    if (left) free_question(q);
-}
-
-/* Of a job as a whole; asked of the launcher each time, as this process may remember a job that has ended. To be freed;
- * NULL with the status. */
-static struct question *ask_job(const char *job, const char *key, pmix_status_t *status)
-{
-    struct timespec limit;
-    struct question *q = calloc(1, sizeof *q);
-    bool yes = true;
-    if (!q) {
-        *status = PMIX_ERR_NOMEM;
-        return NULL;
-    }
-    PMIX_PROC_LOAD(&q->proc, job, PMIX_RANK_WILDCARD);
-    PMIX_INFO_LOAD(&q->how, PMIX_GET_REFRESH_CACHE, &yes, PMIX_BOOL);
-    PMIX_VALUE_CONSTRUCT(&q->value);
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += OTHER_S;
-    *status = PMIx_Get_nb(&q->proc, key, &q->how, 1, on_value, q);
-    if (*status != PMIX_SUCCESS) {
-        free_question(q);
-        return NULL;
-    }
-    pthread_mutex_lock(&questions_lock);
-    while (!q->answered && !pthread_cond_timedwait(&questions_answered, &questions_lock, &limit)) continue;
-    bool left = q->left = !q->answered;
-    *status = left ? PMIX_ERR_TIMEOUT : q->status;
-    pthread_mutex_unlock(&questions_lock);
-    if (*status == PMIX_SUCCESS) return q;
-    if (!left) free_question(q);
-    return NULL;
-}
-
-/* What a process has put, when it has. To be released; NULL with the status. */
-static pmix_value_t *get(const char *job, pmix_rank_t rank, const char *key, pmix_status_t *status)
-{
-    pmix_proc_t p;
-    pmix_value_t *v = NULL;
-    PMIX_PROC_LOAD(&p, job, rank);
-    *status = PMIx_Get(&p, key, NULL, 0, &v);
-    return *status == PMIX_SUCCESS ? v : NULL;
-}
-
-static bool take_key(pmix_value_t *v, uint8_t key[PROC_KEY])
+static bool take_key(const pmix_value_t *v, uint8_t key[PROC_KEY])
 {
     if (v->type != PMIX_BYTE_OBJECT || v->data.bo.size != PROC_KEY) return false;
     memcpy(key, v->data.bo.bytes, PROC_KEY);
@@ -256,17 +196,23 @@ static bool take_key(pmix_value_t *v, uint8_t key[PROC_KEY])
 
 static bool get_pair(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
 {
-    struct question *q = ask_job(job, ASK_PAIR_NAME, status);
-    bool good = q && take_key(&q->value, key);
-    if (q) free_question(q);
+    pmix_value_t v;
+    *status = pmix_get_of_job(job, ASK_PAIR_NAME, &v);
+    if (*status != PMIX_SUCCESS) return false;
+    bool good = take_key(&v, key);
+    PMIX_VALUE_DESTRUCT(&v);
     return good;
 }
 
 static bool get_half(const char *job, uint8_t key[PROC_KEY], pmix_status_t *status)
 {
-    pmix_value_t *v = get(job, 0, HALF_KEY, status);
-    bool good = v && take_key(v, key);
-    if (v) PMIX_VALUE_RELEASE(v);
+    pmix_proc_t first;
+    pmix_value_t v;
+    PMIX_PROC_LOAD(&first, job, 0);
+    *status = pmix_get_put(&first, HALF_KEY, &v);
+    if (*status != PMIX_SUCCESS) return false;
+    bool good = take_key(&v, key);
+    PMIX_VALUE_DESTRUCT(&v);
     return good;
 }
 
@@ -281,7 +227,7 @@ static int no_job(const char *job, pmix_status_t status)
         return pmix_fail(TERN_ERR_NOT_FOUND,
                          "PMIx does not answer within %d s whether there is a job '%s': there is none, or the launcher "
                          "of this process does not tell of other jobs",
-                         OTHER_S, job);
+                         PMIX_JOB_S, job);
     return pmix_fail(TERN_ERR_SYSTEM, "PMIx does not tell of job '%s': %s", job, PMIx_Error_string(status));
 }
 
@@ -289,15 +235,17 @@ static bool is_own(const char *job) { return !strcmp(job, pmix_me.nspace); }
 
 static int size_of(const char *job, uint32_t *size)
 {
+    pmix_value_t v;
     pmix_status_t status;
+    uint32_t n;
     if (is_own(job)) {
         *size = pmix_job_size;
         return 0;
     }
-    struct question *q = ask_job(job, PMIX_JOB_SIZE, &status);
-    if (!q) return no_job(job, status);
-    uint32_t n = q->value.type == PMIX_UINT32 ? q->value.data.uint32 : 0;
-    free_question(q);
+    status = pmix_get_of_job(job, PMIX_JOB_SIZE, &v);
+    if (status != PMIX_SUCCESS) return no_job(job, status);
+    if (!pmix_to_u32(&v, &n)) n = 0;
+    PMIX_VALUE_DESTRUCT(&v);
     if (!n) return pmix_fail(TERN_ERR_SYSTEM, "PMIx does not say how many processes job '%s' has", job);
     *size = n;
     return 0;
@@ -367,10 +315,26 @@ static int disconnect_job(const char *job)
     return 0;
 }
 
+void pmix_dynamic_close(void)
+{
+    pthread_mutex_lock(&links_lock);
+    while (links) {
+        struct link *l = links;
+        links = l->next;
+        free(l);
+    }
+    pthread_mutex_unlock(&links_lock);
+}
+
 static int no_card(const char *job, uint32_t rank, pmix_status_t status)
 {
     if (status == PMIX_ERR_PROC_TERM_WO_SYNC)
-        return pmix_fail(TERN_ERR_PEER, "the process has ended without calling MPI_Init");
+        return pmix_fail(TERN_ERR_PEER, "rank %u of job '%s' has ended without calling MPI_Init", rank, job);
+    if (status == PMIX_ERR_TIMEOUT)
+        return pmix_fail(TERN_ERR_PEER,
+                         "PMIx has not told the address of rank %u of job '%s' within %d s: the process has not called "
+                         "MPI_Init, or it has ended, and the launcher does not say so",
+                         rank, job, PMIX_PUT_S);
     if (status == PMIX_ERR_NOT_FOUND)
         return pmix_fail(TERN_ERR_NOT_FOUND, "PMIx knows no address of rank %u of job '%s' (any more)", rank, job);
     return pmix_fail(TERN_ERR_PEER, "PMIx does not know the address of rank %u of job '%s': %s", rank, job,
@@ -380,19 +344,16 @@ static int no_card(const char *job, uint32_t rank, pmix_status_t status)
 static int job_card(const char *job, uint32_t rank, void *buf, size_t cap)
 {
     pmix_status_t status;
+    pmix_proc_t p;
+    pmix_value_t v;
     uint32_t size;
-    int rc = size_of(job, &size), n = TERN_ERR_SYSTEM;
+    int rc = size_of(job, &size);
     if (rc) return rc;
     if (rank >= size) return pmix_fail(TERN_ERR_RANK, "job %s has no rank %u", job, rank);
     if (is_own(job)) return pmix_own_card(rank, buf, cap);
-    pmix_value_t *v = get(job, rank, CARD_KEY, &status);
-    if (!v) return no_card(job, rank, status);
-    if (v->type == PMIX_BYTE_OBJECT && v->data.bo.size <= cap) {
-        n = (int)v->data.bo.size;
-        memcpy(buf, v->data.bo.bytes, v->data.bo.size);
-    }
-    PMIX_VALUE_RELEASE(v);
-    return n >= 0 ? n : pmix_fail(n, "what PMIx has as the address of rank %u of job '%s' is none", rank, job);
+    PMIX_PROC_LOAD(&p, job, rank);
+    status = pmix_get_put(&p, CARD_KEY, &v);
+    return status == PMIX_SUCCESS ? pmix_take_card(&v, &p, buf, cap) : no_card(job, rank, status);
 }
 
 const struct proc_dynamic pmix_dynamic = {

@@ -3,7 +3,8 @@
  * proc_deaths shows; those of watched jobs are queued as struct proc_event. What was before is asked for once, when the
  * watch begins (PMIX_QUERY_PROC_TABLE).
  *
- * The library calls on_event and on_table on its thread, one after the other.
+ * The library calls on_event and on_table on its thread, one after the other; it may still do so when this process has
+ * left PMIx (a program that uses PMIx as well keeps it alive), and after pmix_events_close.
  */
 #include "base/err.h"
 #include "proc/pmix/pmix_module.h"
@@ -31,6 +32,14 @@ struct watch {
     struct watch *next;
 };
 
+/* A question for what a launcher knows of a job. Whichever comes second, the answer or the end of the wait, frees it.
+ */
+struct table {
+    pmix_query_t *query;
+    pmix_status_t status;
+    bool answered, left;
+};
+
 /* An event that nobody has taken yet. */
 struct queued {
     struct proc_event event;
@@ -44,18 +53,42 @@ static struct {
     pthread_cond_t answered;
     struct watch *watches;
     struct queued *first, **last;
-    bool asking; /* a thread waits for a table */
-    pmix_status_t table;
-    int fd; /* readable while there are events; -1 before the first watch */
+    bool registered;       /* the library has the handler */
+    pmix_status_t refused; /* why it will never call it; PMIX_SUCCESS: it will */
+    bool missed;           /* an event could not be queued, and nobody has been told of that */
+    bool cut;              /* the launcher has ended */
+    int fd;                /* readable while there are events; -1 before the first watch */
     _Atomic uint32_t word;
     _Atomic uint32_t *died; /* ranks of the own job, [ndied] of them; [pmix_job_size] */
     _Atomic uint32_t ndied;
+    _Atomic uint8_t *gone; /* by rank of the own job: it has ended, in whatever way; [pmix_job_size] */
     _Atomic uint64_t bell;
 } self = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER, .last = &self.first, .fd = -1};
 
-/* ---- deaths in the own job ---- */
+/* ---- ends in the own job ---- */
 
-/* Only the library's thread adds. */
+/* A process that ends before it has joined is no death of an MPI process: Tern's launcher says so by an event of its
+ * own, others end the job. */
+static bool is_death(pmix_status_t event)
+{
+    return event != PMIX_EVENT_PROC_TERMINATED && (event != PMIX_ERR_PROC_TERM_WO_SYNC || !pmix_by_tern());
+}
+
+/* With the lock. */
+static void note_end(uint32_t rank)
+{
+    if (!self.gone || rank >= pmix_job_size) return;
+    atomic_store_explicit(&self.gone[rank], 1, memory_order_relaxed); /* stands for nothing else */
+    pmix_get_wake();
+}
+
+bool pmix_gone(const pmix_proc_t *p)
+{
+    bool known = self.gone && !strcmp(p->nspace, pmix_me.nspace) && p->rank < pmix_job_size;
+    return known && atomic_load_explicit(&self.gone[p->rank], memory_order_relaxed);
+}
+
+/* With the lock. */
 static void note_death(uint32_t rank)
 {
     uint32_t n = atomic_load_explicit(&self.ndied, memory_order_relaxed);
@@ -96,17 +129,63 @@ static void forget(struct watch **at)
     free(w);
 }
 
-static void queue(const struct proc_event *e)
+static void wake(void)
 {
     uint64_t one = 1;
-    struct queued *q = malloc(sizeof *q);
-    if (!q) return; /* nobody can be told: this is the library's thread */
-    *q = (struct queued){.event = *e};
-    *self.last = q;
-    self.last = &q->next;
     if (self.fd >= 0) (void)!write(self.fd, &one, sizeof one);      /* the counter cannot overflow */
     atomic_fetch_add_explicit(&self.word, 1, memory_order_release); /* who looks at the word takes the lock then */
     syscall(SYS_futex, &self.word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* This is the library's thread: whoever asks for the next event is told. */
+static void miss(void)
+{
+    self.missed = true;
+    wake();
+}
+
+static void queue(const struct proc_event *e)
+{
+    struct queued *q = malloc(sizeof *q);
+    if (!q) {
+        miss();
+        return;
+    }
+    *q = (struct queued){.event = *e};
+    *self.last = q;
+    self.last = &q->next;
+    wake();
+}
+
+static void drain(void)
+{
+    uint64_t count;
+    if (self.fd >= 0) (void)!read(self.fd, &count, sizeof count); /* what comes later makes it readable again */
+}
+
+static void drop_first(void)
+{
+    struct queued *q = self.first;
+    self.first = q->next;
+    if (!q->next) self.last = &self.first;
+    free(q);
+}
+
+/* Of a job that is watched no more. */
+static void drop_events(const char *job)
+{
+    struct queued **at = &self.first;
+    while (*at) {
+        struct queued *q = *at;
+        if (strcmp(q->event.job, job)) {
+            at = &q->next;
+            continue;
+        }
+        *at = q->next;
+        free(q);
+    }
+    self.last = at;
+    if (!self.first) drain();
 }
 
 /* Once for each rank, whether a table or an event says it. */
@@ -116,7 +195,10 @@ static bool is_new(struct watch *w, uint32_t rank)
     if (rank >= w->room) {
         uint32_t room = 2 * rank + 64;
         uint8_t *longer = realloc(w->told, room);
-        if (!longer) return false;
+        if (!longer) {
+            miss();
+            return false;
+        }
         memset(longer + w->room, 0, room - w->room);
         w->told = longer;
         w->room = room;
@@ -160,10 +242,19 @@ static int status_of(pmix_status_t event, int code)
 static void take_end(pmix_status_t event, const pmix_proc_t *p, const int *code)
 {
     bool own = !strcmp(p->nspace, pmix_me.nspace);
-    if (own && event != PMIX_EVENT_PROC_TERMINATED) note_death(p->rank);
-    if (!code && pmix_by_tern()) return; /* another event says more to those who watch */
     pthread_mutex_lock(&self.lock);
-    queue_end(p->nspace, p->rank, status_of(event, code ? *code : 0), event == PMIX_EVENT_PROC_TERMINATED);
+    if (own && is_death(event)) note_death(p->rank);
+    if (own) note_end(p->rank);
+    if (code || !pmix_by_tern()) /* else another event says more to those who watch */
+        queue_end(p->nspace, p->rank, status_of(event, code ? *code : 0), event == PMIX_EVENT_PROC_TERMINATED);
+    pthread_mutex_unlock(&self.lock);
+}
+
+static void take_cut(void)
+{
+    pthread_mutex_lock(&self.lock);
+    self.cut = true;
+    wake();
     pthread_mutex_unlock(&self.lock);
 }
 
@@ -194,7 +285,8 @@ static void on_event(size_t handler, pmix_status_t event, const pmix_proc_t *sou
             code = &v->data.integer;
         }
     }
-    for (size_t i = 0; i < n; i++)
+    if (event == PMIX_ERR_LOST_CONNECTION) take_cut();
+    for (size_t i = 0; i < n && event != PMIX_ERR_LOST_CONNECTION; i++)
         if (event == PMIX_EVENT_JOB_END)
             take_over(p[i].nspace);
         else if (p[i].rank <= PMIX_RANK_VALID)
@@ -211,10 +303,16 @@ static void take_row(const pmix_proc_info_t *row)
               row->state == PMIX_PROC_STATE_TERMINATED && !code);
 }
 
+static void free_table(struct table *t)
+{
+    PMIX_QUERY_FREE(t->query, 1);
+    free(t);
+}
+
 static void on_table(pmix_status_t status, pmix_info_t *info, size_t ninfo, void *arg, pmix_release_cbfunc_t release,
                      void *release_arg)
 {
-    pmix_query_t *q = arg;
+    struct table *t = arg;
     pthread_mutex_lock(&self.lock);
     for (size_t i = 0; i < ninfo && status == PMIX_SUCCESS; i++) {
         const pmix_value_t *v = &info[i].value;
@@ -222,55 +320,87 @@ static void on_table(pmix_status_t status, pmix_info_t *info, size_t ninfo, void
         const pmix_proc_info_t *rows = a && a->type == PMIX_PROC_INFO ? a->array : NULL;
         for (size_t r = 0; rows && r < a->size; r++) take_row(&rows[r]);
     }
-    self.table = status;
-    self.asking = false;
+    t->status = status;
+    t->answered = true;
+    bool left = t->left;
     pthread_cond_broadcast(&self.answered);
     pthread_mutex_unlock(&self.lock);
     if (release) release(release_arg);
-    PMIX_QUERY_FREE(q, 1);
+    if (left) free_table(t);
 }
 
 /* ---- what is called ---- */
 
 /* With a function to call, the library does not wait. */
-static void on_registered(pmix_status_t status, size_t handler, void *arg) { (void)status, (void)handler, (void)arg; }
+static void on_registered(pmix_status_t status, size_t handler, void *arg)
+{
+    (void)handler, (void)arg;
+    pthread_mutex_lock(&self.lock);
+    self.refused = status;
+    pthread_mutex_unlock(&self.lock);
+}
 
 void pmix_events_join(void)
 {
     static pmix_status_t codes[] = {PMIX_ERR_PROC_ABORTED,      PMIX_ERR_PROC_ABORTED_BY_SIG,
                                     PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_EXIT_NONZERO_TERM,
-                                    PMIX_EVENT_PROC_TERMINATED, PMIX_EVENT_JOB_END};
+                                    PMIX_EVENT_PROC_TERMINATED, PMIX_EVENT_JOB_END,
+                                    PMIX_ERR_LOST_CONNECTION};
+    pthread_mutex_lock(&self.lock);
     if (!self.died) self.died = calloc(pmix_job_size, sizeof *self.died);
-    PMIx_Register_event_handler(codes, ARRAY_LEN(codes), NULL, 0, on_event, on_registered, NULL);
+    if (!self.gone) self.gone = calloc(pmix_job_size, sizeof *self.gone);
+    bool have = self.registered;
+    self.registered = true;
+    self.refused = PMIX_SUCCESS;
+    self.cut = false;
+    pthread_mutex_unlock(&self.lock);
+    pmix_status_t rc =
+        have ? PMIX_SUCCESS
+             : PMIx_Register_event_handler(codes, ARRAY_LEN(codes), NULL, 0, on_event, on_registered, NULL);
+    if (rc < 0) on_registered(rc, 0, NULL); /* it will not be called */
 }
 
-/* Until nobody's answer is awaited; with the lock, which it leaves meanwhile. False: the time is over. */
-static bool await_table(const struct timespec *limit)
+void pmix_events_part(void) { self.registered = PMIx_Initialized(); }
+
+static struct table *new_table(const char *job)
 {
-    while (self.asking && !pthread_cond_timedwait(&self.answered, &self.lock, limit)) continue;
-    return !self.asking;
+    bool yes = true;
+    struct table *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    PMIX_QUERY_CREATE(t->query, 1);
+    PMIX_ARGV_APPEND((int){0}, t->query->keys, PMIX_QUERY_PROC_TABLE);
+    PMIX_QUERY_QUALIFIERS_CREATE(t->query, 2);
+    PMIX_INFO_LOAD(&t->query->qualifiers[0], PMIX_NSPACE, job, PMIX_STRING);
+    PMIX_INFO_LOAD(&t->query->qualifiers[1], PMIX_QUERY_REFRESH_CACHE, &yes, PMIX_BOOL);
+    return t;
 }
 
 /* What PMIx knows of the job, into the queue; with the lock, which it leaves meanwhile. */
 static pmix_status_t ask_table(const char *job)
 {
-    pmix_query_t *q;
-    bool yes = true;
     struct timespec limit;
+    struct table *t = new_table(job);
+    if (!t) return PMIX_ERR_NOMEM;
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += TABLE_S;
-    if (!await_table(&limit)) return PMIX_ERR_TIMEOUT;
-    PMIX_QUERY_CREATE(q, 1); /* on_table frees it, whenever it is called */
-    PMIX_ARGV_APPEND((int){0}, q->keys, PMIX_QUERY_PROC_TABLE);
-    PMIX_QUERY_QUALIFIERS_CREATE(q, 2);
-    PMIX_INFO_LOAD(&q->qualifiers[0], PMIX_NSPACE, job, PMIX_STRING);
-    PMIX_INFO_LOAD(&q->qualifiers[1], PMIX_QUERY_REFRESH_CACHE, &yes, PMIX_BOOL);
-    self.asking = true;
     pthread_mutex_unlock(&self.lock);
-    pmix_status_t rc = PMIx_Query_info_nb(q, 1, on_table, q);
-    if (rc != PMIX_SUCCESS) on_table(rc, NULL, 0, q, NULL, NULL);
+    pmix_status_t rc = PMIx_Query_info_nb(t->query, 1, on_table, t);
+    if (rc != PMIX_SUCCESS) on_table(rc, NULL, 0, t, NULL, NULL); /* it will not be called */
     pthread_mutex_lock(&self.lock);
-    return await_table(&limit) ? self.table : PMIX_ERR_TIMEOUT;
+    while (!t->answered && !pthread_cond_timedwait(&self.answered, &self.lock, &limit)) continue;
+    t->left = !t->answered;
+    if (t->left) return PMIX_ERR_TIMEOUT;
+    rc = t->status;
+    free_table(t);
+    return rc;
+}
+
+/* A launcher that does not know the job tells that it has ended. */
+static bool is_known(pmix_status_t rc, const char *job)
+{
+    if (rc == PMIX_ERR_NOT_FOUND || rc == PMIX_ERR_INVALID_NAMESPACE) queue_over(job);
+    return rc == PMIX_SUCCESS || rc == PMIX_ERR_PARTIAL_SUCCESS || rc == PMIX_ERR_NOT_FOUND ||
+           rc == PMIX_ERR_INVALID_NAMESPACE;
 }
 
 static int add_watch(const char *job)
@@ -283,12 +413,12 @@ static int add_watch(const char *job)
     snprintf(w->job, sizeof w->job, "%s", job);
     w->next = self.watches;
     self.watches = w;
-    pmix_status_t rc = ask_table(job);
-    if (!pmix_has_none(rc) && rc != PMIX_ERR_TIMEOUT) return 0;
+    pmix_status_t rc = self.refused != PMIX_SUCCESS ? self.refused : ask_table(job);
+    if (is_known(rc, job)) return 0;
     if (*find(job) == w) forget(find(job));
-    return pmix_fail(TERN_ERR_UNSUPPORTED,
-                     "the launcher of this process does not tell of the ends of other jobs by PMIx: %s",
-                     PMIx_Error_string(rc));
+    drop_events(job);
+    return pmix_fail(pmix_has_none(rc) || rc == PMIX_ERR_TIMEOUT ? TERN_ERR_UNSUPPORTED : TERN_ERR_SYSTEM,
+                     "PMIx does not tell of the ends of the processes of job '%s': %s", job, PMIx_Error_string(rc));
 }
 
 int pmix_watch(const char *job)
@@ -304,38 +434,54 @@ int pmix_unwatch(const char *job)
     pthread_mutex_lock(&self.lock);
     struct watch **at = find(job);
     int rc = *at ? 0 : pmix_fail(TERN_ERR_NOT_FOUND, "job '%s' is not watched", job);
-    if (*at) forget(at);
+    if (*at) {
+        forget(at);
+        drop_events(job);
+    }
     pthread_mutex_unlock(&self.lock);
     return rc;
 }
 
+/* When there is none: what has gone wrong meanwhile. */
+static int no_event(void)
+{
+    bool missed = self.missed;
+    drain();
+    self.missed = false;
+    if (missed) return pmix_fail(TERN_ERR_NOMEM, "no memory for the end of a process of another job, which is lost");
+    if (self.cut && self.watches)
+        return pmix_fail(TERN_ERR_PEER, "the launcher has ended: nothing more is told of job '%s'", self.watches->job);
+    return 0;
+}
+
 int pmix_event(struct proc_event *e)
 {
-    uint64_t count;
     pthread_mutex_lock(&self.lock);
-    struct queued *q = self.first;
-    if (q) {
-        *e = q->event;
-        self.first = q->next;
-        if (!q->next) self.last = &self.first;
-        if (!q->next) (void)!read(self.fd, &count, sizeof count); /* what comes later makes it readable again */
-        free(q);
+    int rc = self.first ? 1 : no_event();
+    if (rc > 0) {
+        *e = self.first->event;
+        drop_first();
+        if (!self.first && !self.missed && !self.cut) drain();
     }
     pthread_mutex_unlock(&self.lock);
-    return q != NULL;
+    return rc;
 }
 
 void pmix_event_signal(struct proc_signal *s) { *s = (struct proc_signal){.word = &self.word, .fd = self.fd}; }
 
-/* PMIx has been left: its thread calls no more. */
 void pmix_events_close(void)
 {
-    struct proc_event e;
-    while (pmix_event(&e) > 0) continue;
+    pthread_mutex_lock(&self.lock);
+    while (self.first) drop_first();
     while (self.watches) forget(&self.watches);
     if (self.fd >= 0) close(self.fd);
     self.fd = -1;
+    self.missed = self.cut = false;
     free((void *)self.died);
+    free((void *)self.gone);
     self.died = NULL;
+    self.gone = NULL;
     atomic_store_explicit(&self.ndied, 0, memory_order_relaxed);
+    atomic_store_explicit(&self.bell, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&self.lock);
 }

@@ -85,7 +85,7 @@ static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
 /* A layer above registers an id, and its messages come to it, in order, also those that found no room at once. */
 static void a_layer_above_has_messages_of_its_own(void **state)
 {
-    static const struct tp_am own = {TP_AM_MAX - 1, "greeting", hear, NULL, false};
+    static const struct tp_am own = {TP_AM_MAX - 1, "greeting", hear, NULL, false, 0};
     struct mock_script script = MOCK_SCRIPT;
     char data[PT_MESSAGE_MAX];
     script.room = 20;

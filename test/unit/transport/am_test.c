@@ -16,7 +16,7 @@ static void *sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
     return NULL;
 }
 
-static const struct tp_am pair[] = {{TP_AM_TESTS, "first", one, NULL, false}, {TP_AM_MAX - 1, "last", two, sink, true}};
+static const struct tp_am pair[] = {{TP_AM_TESTS, "first", one, NULL, false, 0}, {TP_AM_MAX - 1, "last", two, sink, true, 0}};
 
 static void the_table_is_filled_and_emptied(void **state)
 {
@@ -40,9 +40,9 @@ static void expect_refused(const struct tp_am *m, size_t n, const char *words)
 
 static void what_cannot_be_is_refused_in_words(void **state)
 {
-    const struct tp_am taken[] = {{TP_AM_TESTS + 1, "mine", one, NULL, false}, {TP_AM_TESTS, "second", two, NULL, false}};
-    const struct tp_am pad = {AM_PAD, "pad", one, NULL, false}, beyond = {TP_AM_MAX, "beyond", one, NULL, false};
-    const struct tp_am deaf = {TP_AM_TESTS + 2, "deaf", NULL, NULL, false};
+    const struct tp_am taken[] = {{TP_AM_TESTS + 1, "mine", one, NULL, false, 0}, {TP_AM_TESTS, "second", two, NULL, false, 0}};
+    const struct tp_am pad = {AM_PAD, "pad", one, NULL, false, 0}, beyond = {TP_AM_MAX, "beyond", one, NULL, false, 0};
+    const struct tp_am deaf = {TP_AM_TESTS + 2, "deaf", NULL, NULL, false, 0};
     (void)state;
     assert_int_equal(tp_am_register(pair, 2), 0);
     expect_refused(taken, 2, "'first' has it");
@@ -76,11 +76,22 @@ static uint64_t number_of(const struct tp_am *m, size_t n)
     return number;
 }
 
+static void the_number_tells_sizes_of_structs_apart(void **state)
+{
+    const struct tp_am small = {TP_AM_TESTS, "first", one, NULL, false, 24}, large = {TP_AM_TESTS, "first", one, NULL, false, 32};
+    const struct tp_am none = {TP_AM_TESTS, "first", one, NULL, false, 0};
+    uint64_t number = number_of(&small, 1);
+    (void)state;
+    assert_int_equal(number_of(&small, 1), number);
+    assert_int_not_equal(number_of(&large, 1), number);
+    assert_int_not_equal(number_of(&none, 1), number);
+}
+
 static void the_number_tells_ids_and_names_apart(void **state)
 {
-    const struct tp_am swapped[] = {{TP_AM_TESTS, "last", one, NULL, false}, {TP_AM_MAX - 1, "first", two, sink, true}};
-    const struct tp_am moved[] = {{TP_AM_TESTS + 1, "first", one, NULL, false}, {TP_AM_MAX - 1, "last", two, sink, true}};
-    const struct tp_am same[] = {{TP_AM_MAX - 1, "last", one, NULL, false}, {TP_AM_TESTS, "first", one, NULL, false}};
+    const struct tp_am swapped[] = {{TP_AM_TESTS, "last", one, NULL, false, 0}, {TP_AM_MAX - 1, "first", two, sink, true, 0}};
+    const struct tp_am moved[] = {{TP_AM_TESTS + 1, "first", one, NULL, false, 0}, {TP_AM_MAX - 1, "last", two, sink, true, 0}};
+    const struct tp_am same[] = {{TP_AM_MAX - 1, "last", one, NULL, false, 0}, {TP_AM_TESTS, "first", one, NULL, false, 0}};
     uint64_t number = number_of(pair, 2);
     (void)state;
     assert_int_equal(number_of(same, 2), number); /* whoever came first, and whatever handles them */
@@ -96,6 +107,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused_in_words),
         cmocka_unit_test(nothing_is_registered_while_transports_are_open),
         cmocka_unit_test(the_number_tells_ids_and_names_apart),
+        cmocka_unit_test(the_number_tells_sizes_of_structs_apart),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

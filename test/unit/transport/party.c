@@ -174,7 +174,7 @@ bool party_open(const char *transports)
 
 bool party_takes(tp_handler_fn handler, tp_sink_fn sink)
 {
-    const struct tp_am number = {AM_NUMBER, "number", handler, sink, false};
+    const struct tp_am number = {AM_NUMBER, "number", handler, sink, false, 0};
     PARTY_CHECK(tp_am_register(&number, 1) == 0);
     return true;
 }
