@@ -112,6 +112,18 @@ bool filled(const void *buf, size_t n, uint64_t seed)
     return true;
 }
 
+struct type *gaps_type(void)
+{
+    struct type *two = NULL, *four = NULL;
+    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
+    assert_int_equal(type_resized(two, 0, 4, &four), 0);
+    assert_int_equal(type_commit(four), 0);
+    type_unref(two);
+    return four;
+}
+
+size_t gaps_place(size_t k, bool with_gaps) { return with_gaps ? k / 2 * 4 + k % 2 : k; }
+
 uint64_t random_open(void)
 {
     const char *env = getenv("TERN_TEST_SEED");

@@ -39,6 +39,12 @@ void job_settle(void);
 void fill(void *buf, size_t n, uint64_t seed);
 bool filled(const void *buf, size_t n, uint64_t seed);
 
+/* A committed type of the first two bytes of each four. */
+struct type *gaps_type(void);
+
+/* Where byte k of the data of a message lies: in a buffer with those gaps, or in one without. */
+size_t gaps_place(size_t k, bool with_gaps);
+
 /* A sequence of random numbers, from TERN_TEST_SEED or the clock; the seed is printed. */
 uint64_t random_open(void);
 uint64_t random_next(uint64_t *state);

@@ -19,17 +19,6 @@ static struct mock_script bulk_script(void)
     return s;
 }
 
-/* Two bytes of four. */
-static struct type *make_gaps(void)
-{
-    struct type *two = NULL, *four = NULL;
-    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
-    assert_int_equal(type_resized(two, 0, 4, &four), 0);
-    assert_int_equal(type_commit(four), 0);
-    type_unref(two);
-    return four;
-}
-
 static struct request *isend(struct comm *c, int64_t n, int tag)
 {
     struct request *s = NULL;
@@ -85,7 +74,7 @@ static void gaps_go_in_fragments(void **state)
 {
     struct mock_script script = bulk_script();
     struct comm *c = job_open(&script);
-    struct type *gaps = make_gaps();
+    struct type *gaps = gaps_type();
     (void)state;
     for (int pair = 0; pair < 4; pair++) {
         struct request *s = NULL, *r = NULL;
@@ -97,8 +86,8 @@ static void gaps_go_in_fragments(void **state)
         assert_int_equal(pt_irecv(c, in, gaps_in ? BYTES / 2 : BYTES, gaps_in ? gaps : type_of(MPI_BYTE), 0, 1, &r), 0);
         end(s, 0);
         end(r, 0);
-        for (int k = 0; k < BYTES; k++)
-            if (in[gaps_in ? k / 2 * 4 + k % 2 : k] != out[gaps_out ? k / 2 * 4 + k % 2 : k]) fail_msg("pair %d, byte %d", pair, k);
+        for (size_t k = 0; k < BYTES; k++)
+            if (in[gaps_place(k, gaps_in)] != out[gaps_place(k, gaps_out)]) fail_msg("pair %d, byte %zu", pair, k);
         assert_int_equal(mock_count.bulk - bulks, pair == 0);
         assert_int_equal(mock_count.sent[AM_FRAG] > fragments, pair != 0);
     }
