@@ -49,6 +49,26 @@ void job_settle(void)
         if (lane_progress(&lane0)) quiet = 0;
 }
 
+struct request *job_isend(struct comm *c, const void *data, int64_t n, int tag, enum pt_mode mode)
+{
+    struct request *r = NULL;
+    assert_int_equal(pt_isend(c, data, n, type_of(MPI_BYTE), 0, tag, mode, &r), 0);
+    return r;
+}
+
+struct request *job_irecv(struct comm *c, void *room, int64_t n, int tag)
+{
+    struct request *r = NULL;
+    assert_int_equal(pt_irecv(c, room, n, type_of(MPI_BYTE), 0, tag, &r), 0);
+    return r;
+}
+
+void job_end(struct request *r, int code)
+{
+    assert_int_equal(pt_wait(r), code);
+    pt_release(r);
+}
+
 static void close_layers(void)
 {
     if (!is_open) return;
