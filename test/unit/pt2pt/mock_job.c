@@ -1,15 +1,14 @@
 /* mock_job.c - see mock_job.h. */
 #include "mock_job.h"
+#include "../seed.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "obj/group.h"
 #include "proc/proc.h"
 #include "type/op.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool is_open;
@@ -144,19 +143,6 @@ struct type *gaps_type(void)
 
 size_t gaps_place(size_t k, bool with_gaps) { return with_gaps ? k / 2 * 4 + k % 2 : k; }
 
-uint64_t random_open(void)
-{
-    const char *env = getenv("TERN_TEST_SEED");
-    uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) * 1000003u;
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    return seed;
-}
+uint64_t random_open(void) { return seed_open(); }
 
-uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+uint64_t random_next(uint64_t *state) { return seed_next(state); }
