@@ -5,6 +5,7 @@
 #include "coll/select.h"
 
 #include "base/err.h"
+#include "base/text.h"
 #include "base/var.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -338,12 +339,9 @@ char *coll_select_print(void)
     return text;
 }
 
-char *coll_select_print_algs(void)
+static void print_algs(FILE *f, const void *what)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f) return NULL;
+    (void)what;
     for (int i = 0; i < coll_algs_count; i++) {
         const struct coll_alg *a = &coll_algs[i];
         fprintf(f, "%-22s %-14s %s%s%s%s%s%s\n", coll_kind_name(a->kind), a->name, a->meaning,
@@ -353,7 +351,6 @@ char *coll_select_print_algs(void)
                 a->flags & ALG_NODES ? "; only on several nodes" : "",
                 a->flags & ALG_DOMAINS ? "; only where a node has several domains (TERN_COLL_DOMAINS)" : "");
     }
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
 }
+
+char *coll_select_print_algs(void) { return text_of(print_algs, NULL); }

@@ -2,6 +2,7 @@
 #include "coll/table.h"
 
 #include "base/err.h"
+#include "base/text.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -304,17 +305,13 @@ static void print_rule(FILE *f, const struct coll_rule *r)
     fputc('\n', f);
 }
 
-char *coll_table_print(const struct coll_table *t)
+static void print_rules(FILE *f, const void *what)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f) return NULL;
+    const struct coll_table *t = what;
     for (size_t i = 0; i < t->n; i++) print_rule(f, &t->rule[i]);
-    if (fclose(f) == 0) return text;
-    free(text);
-    return NULL;
 }
+
+char *coll_table_print(const struct coll_table *t) { return text_of(print_rules, t); }
 
 int coll_choice_read(enum coll_kind kind, const char *text, const char *source, struct coll_choice *c)
 {

@@ -24,17 +24,6 @@ static int set_size(struct info *i, const char *key, int bytes)
     return info_set(i, key, text);
 }
 
-/* Gives a filled info object to the user, or frees it and reports. */
-static int give(const char *call, struct info *i, int rc, MPI_Info *info)
-{
-    if (rc) {
-        info_free(i);
-        return report_code(NULL, call, rc);
-    }
-    *info = info_handle(i);
-    return MPI_SUCCESS;
-}
-
 MPI_ALIAS(Abi_get_info);
 int PMPI_Abi_get_info(MPI_Info *info)
 {
@@ -43,7 +32,7 @@ int PMPI_Abi_get_info(MPI_Info *info)
     int rc = i ? set_size(i, "mpi_aint_size", sizeof(MPI_Aint)) : TERN_ERR_NOMEM;
     if (!rc) rc = set_size(i, "mpi_count_size", sizeof(MPI_Count));
     if (!rc) rc = set_size(i, "mpi_offset_size", sizeof(MPI_Offset));
-    return give("MPI_Abi_get_info", i, rc, info);
+    return give_info(NULL, "MPI_Abi_get_info", i, rc, info);
 }
 
 /* ---- the Fortran compiler: nothing is known until somebody tells ---- */
@@ -121,7 +110,7 @@ int PMPI_Abi_get_fortran_info(MPI_Info *info)
         return MPI_SUCCESS;
     }
     struct info *i = info_new();
-    return give("MPI_Abi_get_fortran_info", i, i ? fill(i) : TERN_ERR_NOMEM, info);
+    return give_info(NULL, "MPI_Abi_get_fortran_info", i, i ? fill(i) : 0, info);
 }
 
 /* ---- .TRUE. and .FALSE. ---- */

@@ -21,8 +21,5 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info_used)
     struct comm *c = comm_of_local(comm);
     if (!c) return bad_comm("MPI_Comm_get_info", comm);
     if (!info_used) return bad_null(c, "MPI_Comm_get_info", "info_used");
-    struct info *used = comm_hints_used(c);
-    if (!used) return report_code(c, "MPI_Comm_get_info", TERN_ERR_NOMEM);
-    *info_used = info_handle(used);
-    return MPI_SUCCESS;
+    return give_info(c, "MPI_Comm_get_info", comm_hints_used(c), 0, info_used);
 }

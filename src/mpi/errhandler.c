@@ -33,6 +33,18 @@ static int get(const void *on, struct errhandler *const *place, const char *call
 
 /* ---- communicators ---- */
 
+static int comm_set(const char *call, MPI_Comm comm, MPI_Errhandler errhandler)
+{
+    struct comm *c = comm_of_local(comm);
+    return c ? set(c, &c->errh, call, ERRH_COMM, errhandler) : bad_comm(call, comm);
+}
+
+static int comm_get(const char *call, MPI_Comm comm, MPI_Errhandler *errhandler)
+{
+    struct comm *c = comm_of_local(comm);
+    return c ? get(c, &c->errh, call, errhandler) : bad_comm(call, comm);
+}
+
 MPI_ALIAS(Comm_create_errhandler);
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
@@ -42,17 +54,13 @@ int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn
 MPI_ALIAS(Comm_set_errhandler);
 int PMPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    struct comm *c = comm_of_local(comm);
-    if (!c) return bad_comm("MPI_Comm_set_errhandler", comm);
-    return set(c, &c->errh, "MPI_Comm_set_errhandler", ERRH_COMM, errhandler);
+    return comm_set("MPI_Comm_set_errhandler", comm, errhandler);
 }
 
 MPI_ALIAS(Comm_get_errhandler);
 int PMPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-    struct comm *c = comm_of_local(comm);
-    if (!c) return bad_comm("MPI_Comm_get_errhandler", comm);
-    return get(c, &c->errh, "MPI_Comm_get_errhandler", errhandler);
+    return comm_get("MPI_Comm_get_errhandler", comm, errhandler);
 }
 
 MPI_ALIAS(Comm_call_errhandler);
@@ -122,15 +130,11 @@ int PMPI_Errhandler_create(MPI_Handler_function *handler_fn, MPI_Errhandler *err
 MPI_ALIAS(Errhandler_set);
 int PMPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler)
 {
-    struct comm *c = comm_of_local(comm);
-    if (!c) return bad_comm("MPI_Errhandler_set", comm);
-    return set(c, &c->errh, "MPI_Errhandler_set", ERRH_COMM, errhandler);
+    return comm_set("MPI_Errhandler_set", comm, errhandler);
 }
 
 MPI_ALIAS(Errhandler_get);
 int PMPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler *errhandler)
 {
-    struct comm *c = comm_of_local(comm);
-    if (!c) return bad_comm("MPI_Errhandler_get", comm);
-    return get(c, &c->errh, "MPI_Errhandler_get", errhandler);
+    return comm_get("MPI_Errhandler_get", comm, errhandler);
 }

@@ -28,11 +28,5 @@ int PMPI_Get_hw_resource_info(MPI_Info *hw_info)
     check_running(call);
     if (!hw_info) return bad_null(NULL, call, "hw_info");
     struct info *i = info_new();
-    int rc = i ? describe(i) : TERN_ERR_NOMEM;
-    if (rc) {
-        info_free(i);
-        return report_code(NULL, call, rc);
-    }
-    *hw_info = info_handle(i);
-    return MPI_SUCCESS;
+    return give_info(NULL, call, i, i ? describe(i) : 0, hw_info);
 }

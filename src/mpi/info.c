@@ -49,20 +49,13 @@ static int bad_value(const char *call, const char *value)
 
 static bool value_ok(const char *value) { return value && strnlen(value, MPI_MAX_INFO_VAL) < MPI_MAX_INFO_VAL; }
 
-static int give(const char *call, struct info *made, MPI_Info *out)
-{
-    if (!made) return report_code(NULL, call, TERN_ERR_NOMEM);
-    *out = info_handle(made);
-    return MPI_SUCCESS;
-}
-
 /* ---- making and freeing ---- */
 
 MPI_ALIAS(Info_create);
 int PMPI_Info_create(MPI_Info *info)
 {
     if (!info) return bad_null(NULL, "MPI_Info_create", "info");
-    return give("MPI_Info_create", info_new(), info);
+    return give_info(NULL, "MPI_Info_create", info_new(), 0, info);
 }
 
 MPI_ALIAS(Info_create_env);
@@ -71,7 +64,7 @@ int PMPI_Info_create_env(int argc, char *argv[], MPI_Info *info)
     const char *call = "MPI_Info_create_env";
     if (!info) return bad_null(NULL, call, "info");
     if (argc < 0) return report(NULL, call, MPI_ERR_ARG, "argument argc is %d, which is negative", argc);
-    return give(call, info_new_env(argc, argv), info);
+    return give_info(NULL, call, info_new_env(argc, argv), 0, info);
 }
 
 MPI_ALIAS(Info_dup);
@@ -82,7 +75,7 @@ int PMPI_Info_dup(MPI_Info info, MPI_Info *newinfo)
     struct info *i = object("MPI_Info_dup", info, &rc);
     if (!i) return rc;
     if (!newinfo) return bad_null(NULL, "MPI_Info_dup", "newinfo");
-    return give("MPI_Info_dup", info_snapshot(&i), newinfo);
+    return give_info(NULL, "MPI_Info_dup", info_snapshot(&i), 0, newinfo);
 }
 
 MPI_ALIAS(Info_free);

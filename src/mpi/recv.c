@@ -180,8 +180,8 @@ int PMPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
 }
 
 /* Starts the receive of a probed message; *message becomes MPI_MESSAGE_NULL. */
-static int imrecv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, MPI_Message *message,
-                  struct request **r)
+static int start_mrecv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, MPI_Message *message,
+                       struct request **r)
 {
     check_running(call);
     if (!message) return bad_null(NULL, call, "message");
@@ -203,7 +203,7 @@ static int imrecv(const char *call, void *buf, int64_t count, MPI_Datatype datat
 static int mrecv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status)
 {
     struct request *r;
-    int rc = imrecv(call, buf, count, datatype, message, &r);
+    int rc = start_mrecv(call, buf, count, datatype, message, &r);
     if (rc) return rc;
     struct comm *c = comm_ref(r->comm);
     rc = pt_wait(r);
@@ -211,6 +211,15 @@ static int mrecv(const char *call, void *buf, int64_t count, MPI_Datatype dataty
     pt_release(r);
     rc = report_if(c, call, rc);
     comm_unref(c);
+    return rc;
+}
+
+static int imrecv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
+{
+    struct request *r;
+    if (!request) return bad_null(NULL, call, "request");
+    int rc = start_mrecv(call, buf, count, datatype, message, &r);
+    if (!rc) *request = (MPI_Request)r;
     return rc;
 }
 
@@ -223,11 +232,7 @@ int PMPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message
 MPI_ALIAS(Imrecv);
 int PMPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
-    struct request *r;
-    if (!request) return bad_null(NULL, "MPI_Imrecv", "request");
-    int rc = imrecv("MPI_Imrecv", buf, count, datatype, message, &r);
-    if (!rc) *request = (MPI_Request)r;
-    return rc;
+    return imrecv("MPI_Imrecv", buf, count, datatype, message, request);
 }
 
 MPI_ALIAS(Mrecv_c);
@@ -239,9 +244,5 @@ int PMPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message 
 MPI_ALIAS(Imrecv_c);
 int PMPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
 {
-    struct request *r;
-    if (!request) return bad_null(NULL, "MPI_Imrecv_c", "request");
-    int rc = imrecv("MPI_Imrecv_c", buf, count, datatype, message, &r);
-    if (!rc) *request = (MPI_Request)r;
-    return rc;
+    return imrecv("MPI_Imrecv_c", buf, count, datatype, message, request);
 }

@@ -244,6 +244,16 @@ int bad_info(const void *on, const char *call, MPI_Info info)
     return report(on, call, MPI_ERR_INFO, "argument info (%p) is not an info object, or one that was freed", (void *)info);
 }
 
+int give_info(const void *on, const char *call, struct info *made, int rc, MPI_Info *info)
+{
+    if (!made || rc) {
+        info_free(made);
+        return report_code(on, call, made ? rc : TERN_ERR_NOMEM);
+    }
+    *info = info_handle(made);
+    return MPI_SUCCESS;
+}
+
 int bad_op(const void *on, const char *call, MPI_Op op, const struct type *t)
 {
     check_running(call);

@@ -85,6 +85,10 @@ static inline bool op_usable(const struct op *o, const struct type *t) { return 
 /* Usable for communication: known, supported by the machine, committed. */
 static inline bool type_ready(const struct type *t) { return likely(t && t->committed); }
 
+/* The end of a call that makes an info object: the user gets `made`; or it is freed, and rc, which is that of filling it,
+ * or the want of memory for it (NULL) is reported. */
+int give_info(const void *on, const char *call, struct info *made, int rc, MPI_Info *info);
+
 /* First of all in a call that makes an object: a program that goes on after a failure finds the null handle. */
 static inline void no_comm_yet(MPI_Comm *made)
 {

@@ -73,10 +73,7 @@ int PMPI_Session_get_info(MPI_Session session, MPI_Info *info_used)
     struct session *s = session_of(session);
     if (!s) return bad_session(call, session);
     if (!info_used) return bad_null(s, call, "info_used");
-    struct info *i = info_dup(s->hints);
-    if (!i) return report_code(s, call, TERN_ERR_NOMEM);
-    *info_used = info_handle(i);
-    return MPI_SUCCESS;
+    return give_info(s, call, info_dup(s->hints), 0, info_used);
 }
 
 /* ---- process sets ---- */
@@ -139,12 +136,7 @@ int PMPI_Session_get_pset_info(MPI_Session session, const char *pset_name, MPI_I
     snprintf(size, sizeof size, "%d", map->size);
     rankmap_unref(map);
     struct info *i = info_new();
-    if (!i || (rc = info_set(i, "mpi_size", size))) {
-        info_free(i);
-        return report_code(s, call, TERN_ERR_NOMEM);
-    }
-    *info = info_handle(i);
-    return MPI_SUCCESS;
+    return give_info(s, call, i, i ? info_set(i, "mpi_size", size) : 0, info);
 }
 
 MPI_ALIAS(Group_from_session_pset);

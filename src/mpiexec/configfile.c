@@ -1,10 +1,9 @@
 /* configfile.c - command lines from a file. */
 #include "mpiexec/configfile.h"
 #include "mpiexec/options.h"
+#include "mpiexec/textfile.h"
 #include "mpiexec/words.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,38 +39,36 @@ bool configfile_split(const char *line, struct strv *words)
     return closed;
 }
 
-/* One line; its words stay in memory, the spec points to them. */
-static int read_line(struct spec *s, const char *path, int number, const char *line)
+struct config {
+    struct spec *spec;
+    const char *path;
+};
+
+/* Its words stay in memory, the spec points to them. */
+static int read_line(void *arg, int number, char *line)
 {
+    const struct config *c = arg;
     struct strv words = {0};
     if (!configfile_split(line, &words)) {
-        say("%s, line %d: a quote is not closed", path, number);
+        say("%s, line %d: a quote is not closed", c->path, number);
         return EXIT_USAGE;
     }
     if (!words.n) return 0;
-    int rc = options_parse(s, words.n, words.v);
-    if (rc > 0) say("the words above are about %s, line %d", path, number);
+    int rc = options_parse(c->spec, words.n, words.v);
+    if (rc > 0) say("the words above are about %s, line %d", c->path, number);
     return rc;
 }
 
 int configfile_read(struct spec *s, const char *path)
 {
     static int depth; /* a file may name another, but not for ever */
-    FILE *f = fopen(path, "re");
-    char *line = NULL;
-    size_t cap = 0;
-    int rc = 0;
-    if (!f) {
-        say("cannot read the configuration file %s: %s", path, strerror(errno));
+    struct config c = {s, path};
+    if (depth == 8) {
+        say("configuration files name each other without end: %s", path);
         return EXIT_USAGE;
     }
-    if (++depth > 8) {
-        say("configuration files name each other without end: %s", path);
-        rc = EXIT_USAGE;
-    }
-    for (int number = 1; !rc && getline(&line, &cap, f) >= 0; number++) rc = read_line(s, path, number, line);
+    depth++;
+    int rc = textfile_read(path, "the configuration file", read_line, &c);
     depth--;
-    free(line);
-    fclose(f);
     return rc;
 }

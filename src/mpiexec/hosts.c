@@ -1,13 +1,12 @@
 /* hosts.c - see hosts.h. */
 #include "mpiexec/hosts.h"
+#include "mpiexec/textfile.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <ifaddrs.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -176,34 +175,31 @@ static int read_words(char **save, const char *host, const char *path, int *slot
     return rc;
 }
 
-static int read_line(struct hosts *h, char *line, const char *path)
+struct host_file {
+    struct hosts *hosts;
+    const char *path;
+};
+
+static int read_line(void *arg, int number, char *line)
 {
+    const struct host_file *f = arg;
     char *save, *name;
     int slots;
+    (void)number;
     line[strcspn(line, "#\n")] = 0;
     char *entry = strtok_r(line, " \t\r", &save);
     if (!entry) return 0;
-    int rc = split(entry, path, &name, &slots);
-    if (!rc) rc = read_words(&save, name, path, &slots);
-    return rc ? rc : hosts_add(h, name, slots, path);
+    int rc = split(entry, f->path, &name, &slots);
+    if (!rc) rc = read_words(&save, name, f->path, &slots);
+    return rc ? rc : hosts_add(f->hosts, name, slots, f->path);
 }
 
 int hosts_file(struct hosts *h, const char *path)
 {
-    FILE *f = fopen(path, "re");
-    char *line = NULL;
-    size_t cap = 0;
-    int rc = 0;
-    if (!f) {
-        say("cannot read the host file %s: %s", path, strerror(errno));
-        return EXIT_USAGE;
-    }
-    while (!rc && getline(&line, &cap, f) >= 0) rc = read_line(h, line, path);
-    bool failed = ferror(f);
-    free(line);
-    fclose(f);
-    if (!rc && (failed || (!h->n))) {
-        say(failed ? "cannot read the host file %s" : "the host file %s names no host", path);
+    struct host_file file = {h, path};
+    int rc = textfile_read(path, "the host file", read_line, &file);
+    if (!rc && !h->n) {
+        say("the host file %s names no host", path);
         return EXIT_USAGE;
     }
     return rc;

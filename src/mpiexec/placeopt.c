@@ -40,6 +40,15 @@ static bool positive(const char *word, int *out)
     return true;
 }
 
+/* The end of an option, whose words are in `copy`. `known`: what would be understood. 0, or an exit code with words. */
+static int end_of(const char *option, const char *text, char *copy, bool ok, const char *known)
+{
+    free(copy);
+    if (ok) return 0;
+    say("%s %s is not understood: %s", option, text, known);
+    return EXIT_USAGE;
+}
+
 int placeopt_bind(struct place_spec *p, const char *text)
 {
     char *copy = xstrdup(text), *rest = copy, *word = strsep(&rest, ":");
@@ -61,12 +70,9 @@ int placeopt_bind(struct place_spec *p, const char *text)
             ok = positive(word, &p->width) || !strcasecmp(word, "overload-allowed") ||
                  !strcasecmp(word, "if-supported") || !strcasecmp(word, "report");
     }
-    if (!ok)
-        say("--bind-to %s is not understood: none, hwthread, core, l1cache, l2cache, l3cache, numa, socket (with :N "
-            "for several), user:LIST of cpus, or cpu-list:ordered",
-            text);
-    free(copy);
-    return ok ? 0 : EXIT_USAGE;
+    return end_of("--bind-to", text, copy, ok,
+                  "none, hwthread, core, l1cache, l2cache, l3cache, numa, socket (with :N for several), user:LIST of "
+                  "cpus, or cpu-list:ordered");
 }
 
 static bool map_modifier(struct place_spec *p, const char *word)
@@ -106,12 +112,9 @@ int placeopt_map(struct place_spec *p, const char *text, int *ppn)
         ok = unit_named(word, &p->map) && strcasecmp(word, "none");
     }
     while (ok && (word = strsep(&rest, ":,"))) ok = map_modifier(p, word);
-    if (!ok)
-        say("--map-by %s is not understood: slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket, node or "
-            "ppr:N:unit, with :PE=N for N cores a rank, :SPAN, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS",
-            text);
-    free(copy);
-    return ok ? 0 : EXIT_USAGE;
+    return end_of("--map-by", text, copy, ok,
+                  "slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket, node or ppr:N:unit, with :PE=N for N "
+                  "cores a rank, :SPAN, :OVERSUBSCRIBE, :NOOVERSUBSCRIBE, :HWTCPUS");
 }
 
 int placeopt_rank(struct place_spec *p, const char *text)
@@ -127,10 +130,6 @@ int placeopt_rank(struct place_spec *p, const char *text)
         else
             ok = false;
     }
-    if (!ok)
-        say("--rank-by %s is not understood: slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket or node, "
-            "with :SPAN or :FILL",
-            text);
-    free(copy);
-    return ok ? 0 : EXIT_USAGE;
+    return end_of("--rank-by", text, copy, ok,
+                  "slot, hwthread, core, l1cache, l2cache, l3cache, numa, socket or node, with :SPAN or :FILL");
 }

@@ -1,10 +1,10 @@
 /* rankfile.c - see rankfile.h. */
 #include "mpiexec/rankfile.h"
 #include "mpiexec/cpulist.h"
+#include "mpiexec/textfile.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,9 @@ static int add(struct rankfile *f, int number, int rank, char *host, char *slots
     return rc;
 }
 
-static int read_line(struct rankfile *f, int number, char *line)
+static int read_line(void *arg, int number, char *line)
 {
+    struct rankfile *f = arg;
     char host[1024], *save;
     int rank, at = 0;
     line[strcspn(line, "#\n")] = 0;
@@ -61,18 +62,8 @@ static int read_line(struct rankfile *f, int number, char *line)
 
 int rankfile_read(struct rankfile *f, const char *path)
 {
-    FILE *file = fopen(path, "re");
-    char *line = NULL;
-    size_t cap = 0;
-    int rc = 0;
     f->path = path;
-    if (!file) {
-        say("cannot read the rank file %s: %s", path, strerror(errno));
-        return EXIT_USAGE;
-    }
-    for (int number = 1; !rc && getline(&line, &cap, file) >= 0; number++) rc = read_line(f, number, line);
-    free(line);
-    fclose(file);
+    int rc = textfile_read(path, "the rank file", read_line, f);
     if (!rc && !f->n) {
         say("the rank file %s names no rank", path);
         return EXIT_USAGE;

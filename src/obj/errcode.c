@@ -97,6 +97,15 @@ static void forget(struct code *c)
     *c = (struct code){0};
 }
 
+static int with_lock(int (*change)(int), int code)
+{
+    pthread_mutex_lock(&lock);
+    int rc = change(code);
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+/* Lock held. */
 static int remove_class(int klass)
 {
     struct code *c = find(klass);
@@ -109,14 +118,9 @@ static int remove_class(int klass)
     return 0;
 }
 
-int errcode_remove_class(int klass)
-{
-    pthread_mutex_lock(&lock);
-    int rc = remove_class(klass);
-    pthread_mutex_unlock(&lock);
-    return rc;
-}
+int errcode_remove_class(int klass) { return with_lock(remove_class, klass); }
 
+/* Lock held. */
 static int remove_code(int code)
 {
     struct code *c = find(code);
@@ -128,14 +132,9 @@ static int remove_code(int code)
     return 0;
 }
 
-int errcode_remove(int code)
-{
-    pthread_mutex_lock(&lock);
-    int rc = remove_code(code);
-    pthread_mutex_unlock(&lock);
-    return rc;
-}
+int errcode_remove(int code) { return with_lock(remove_code, code); }
 
+/* Lock held. */
 static int remove_string(int code)
 {
     struct code *c = find(code);
@@ -146,13 +145,7 @@ static int remove_string(int code)
     return 0;
 }
 
-int errcode_remove_string(int code)
-{
-    pthread_mutex_lock(&lock);
-    int rc = remove_string(code);
-    pthread_mutex_unlock(&lock);
-    return rc;
-}
+int errcode_remove_string(int code) { return with_lock(remove_string, code); }
 
 bool errcode_class(int code, int *klass_p)
 {

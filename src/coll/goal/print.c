@@ -10,11 +10,11 @@
  *
  * Nothing is left out: parse.c makes the same block of it again.
  */
+#include "base/text.h"
 #include "coll/goal/arith.h"
 #include "coll/goal/goal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char *slot_name(unsigned slot, char room[16])
 {
@@ -72,35 +72,19 @@ static void print_slots(FILE *f, const struct goal_head *h)
     }
 }
 
-/* The text of a stream that is at its end. */
-static char *finished(FILE *f, char **text)
-{
-    if (fclose(f) == 0) return *text;
-    free(*text);
-    return NULL;
-}
+static void print_op_alone(FILE *f, const void *op) { print_work(f, op, 0); }
 
-char *goal_print_op(const struct goal_op *op)
-{
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f) return NULL;
-    print_work(f, op, 0);
-    return finished(f, &text);
-}
+char *goal_print_op(const struct goal_op *op) { return text_of(print_op_alone, op); }
 
-char *goal_print(const struct goal_head *h)
+static void print_all(FILE *f, const void *what)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *f = open_memstream(&text, &n);
-    if (!f) return NULL;
+    const struct goal_head *h = what;
     fprintf(f, "schedule v%u: rank %d of %d, %u operations, %u independent, scratchpad %lld %s, %u slots, %u bytes\n", h->version,
             h->rank, h->size, h->op_count, h->indep_ops_count, (long long)h->scratch,
             h->flags & GOAL_TYPED_SCRATCH ? "bytes of elements" : "bytes", h->slot_count, h->bytes);
     print_slots(f, h);
     const struct goal_op *op = goal_op_at(h, h->first_op);
     for (uint32_t i = 0; i < h->op_count; i++, op = goal_op_next(op)) print_op(f, h, op);
-    return finished(f, &text);
 }
+
+char *goal_print(const struct goal_head *h) { return text_of(print_all, h); }

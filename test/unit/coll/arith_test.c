@@ -3,6 +3,7 @@
  * bits that the arithmetic of one number gives, which is written down here a second time; overflow, x / 0 and infinities.
  */
 #include "coll/goal/arith.h"
+#include "../seed.h"
 #include "coll/goal/build.h"
 
 #include "base/err.h"
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -24,13 +24,7 @@ enum { MOST = 150 }; /* numbers: several vectors of every width, and a rest */
 
 static uint64_t rng;
 
-static uint64_t draw(void)
-{
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng;
-}
+static uint64_t draw(void) { return seed_next(&rng); }
 
 /* ---- one number --------------------------------------------------------------- */
 
@@ -236,9 +230,7 @@ int main(void)
         cmocka_unit_test(what_goes_together),
         cmocka_unit_test(all_widths_are_as_one_number),
     };
-    const char *text = getenv("TERN_TEST_SEED");
-    rng = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL) * 1000003u;
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)rng);
+    rng = seed_open();
     if (var_open() || type_open() || op_open()) return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("arithmetic of schedules", tests, NULL, NULL);

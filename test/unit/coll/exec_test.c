@@ -4,8 +4,8 @@
  * stamps (GOAL-9). Errors: exec_errors_test.c.
  */
 #include "frame.h"
+#include "../seed.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,13 +14,7 @@ enum { NODES = 200, FRAMES = 3 };
 
 static uint64_t rng;
 
-static uint64_t draw(void)
-{
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng;
-}
+static uint64_t draw(void) { return seed_next(&rng); }
 
 static bool finish_edge[NODES][NODES], start_edge[NODES][NODES]; /* [from][to] */
 static int nodes;
@@ -329,10 +323,7 @@ int main(void)
         cmocka_unit_test(empty),
         cmocka_unit_test(locate),
     };
-    const char *text = getenv("TERN_TEST_SEED");
-    uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    rng = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    rng = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("interpreter", tests, NULL, NULL);
 }

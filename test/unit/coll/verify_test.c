@@ -6,27 +6,20 @@
  * TERN_FUZZ_BLOCKS: how many mutated blocks.
  */
 #include "coll/alg/alg.h"
+#include "../seed.h"
 #include "coll/goal/exec.h"
 
 #include "base/err.h"
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 static uint64_t rng;
 
-static uint64_t draw(void)
-{
-    rng ^= rng << 13;
-    rng ^= rng >> 7;
-    rng ^= rng << 17;
-    return rng;
-}
+static uint64_t draw(void) { return seed_next(&rng); }
 
 /* A copy of a program's block in memory of its exact size, so that sanitizers see every step outside. */
 struct block {
@@ -311,10 +304,7 @@ int main(void)
         cmocka_unit_test(import),
         cmocka_unit_test(mutated_blocks),
     };
-    const char *text = getenv("TERN_TEST_SEED");
-    uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    rng = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    rng = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("checker of schedules", tests, NULL, NULL);
 }

@@ -1,11 +1,10 @@
 /*
  * disconnect_test.c - two jobs connected by an intercommunicator, as a layer for dynamic processes would do it: messages and
  * collectives between the groups, what is made of the communicator, and its end, again and again.
- *
- *     disconnect_test [cycles [transports]]     connects and disconnects so often in place of what fits into some
- *                                               seconds, and nothing else; by these transports only, e.g. self,tcp
+ * Takes the arguments of party_cycles.h.
  */
 #include "two_jobs.h"
+#include "../transport/party_cycles.h"
 #include "base/err.h"
 #include "obj/comm.h"
 #include "proc/jobs.h"
@@ -16,15 +15,12 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LONG = 100000 };
 
 static const uint32_t sizes[2] = {2, 3};
-static long cycles;
 
 /* ---- what one can do with it ---- */
 
@@ -123,17 +119,7 @@ static bool everything(void)
 static void two_jobs_work_together(void **state)
 {
     (void)state;
-    setenv("TERN_TRANSPORTS", "self,shm", 1);
-    assert_true(party_run_two(sizes, everything));
-    setenv("TERN_TRANSPORTS", "self,tcp", 1);
-    assert_true(party_run_two(sizes, everything));
-    setenv("TERN_TRANSPORTS", "self,shm", 1);
-    setenv("TERN_SHM_BOXES", "0", 1); /* the common ring for all */
-    assert_true(party_run_two(sizes, everything));
-    unsetenv("TERN_SHM_BOXES");
-    setenv("TERN_PROGRESS", "helper", 1);
-    assert_true(party_run_two(sizes, everything));
-    unsetenv("TERN_PROGRESS");
+    assert_true(two_run_over_all(sizes, everything));
 }
 
 /* ---- the last communicator, of whatever kind ---- */
@@ -235,64 +221,41 @@ static void contexts_of_two_jobs_do_not_collide(void **state)
 
 /* ---- again and again ---- */
 
-struct request {
-    long cycles;
-    const char *only;
-};
+static bool once(long i)
+{
+    MPI_Comm inter;
+    PARTY_CHECK(two_connect((uint64_t)i + 1, &inter));
+    PARTY_CHECK(collectives(inter));
+    PARTY_CHECK(!MPI_Comm_disconnect(&inter));
+    PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
+    return true;
+}
 
 static bool again(void)
 {
-    struct party_usage early = {0}, late;
-    MPI_Comm inter;
     PARTY_CHECK(two_open());
-    alarm(cycles > 1000 ? 3600 : 120);
-    for (long i = 0; i < cycles; i++) {
-        if (i == 0 || i == cycles / 2) early = party_usage_at_rest(); /* the first time brings in what it needs itself */
-        PARTY_CHECK(two_connect((uint64_t)i + 1, &inter));
-        PARTY_CHECK(collectives(inter));
-        PARTY_CHECK(!MPI_Comm_disconnect(&inter));
-        PARTY_CHECK(jobs_others() == 0 && peer_count == sizes[party_job]);
-    }
-    late = party_usage_at_rest();
-    if (party_job == 0 && two_rank == 0)
-        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n",
-                getenv("TERN_TRANSPORTS"), cycles, early.pages, late.pages, early.maps, late.maps, early.files, late.files);
-    PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files + 1); /* a connection may just be refused */
-    PARTY_CHECK(PARTY_SANITIZED || late.pages <= early.pages + 24);
+    PARTY_CHECK(cycles_go(&(struct cycles){.once = once, .files = 1}));
     two_close();
     return true;
 }
 
-static bool wanted(const char *transports, const char *only)
-{
-    setenv("TERN_TRANSPORTS", transports, 1);
-    return !only || !strcmp(only, transports);
-}
-
 static void cycles_leave_nothing(void **state)
 {
-    const struct request *given = *state;
-    cycles = given->cycles ? given->cycles : 200;
-    if (wanted("self,shm", given->only)) {
-        setenv("TERN_SHM_BOX", "4K", 1); /* rings are soon gone round */
-        assert_true(party_run_two(sizes, again));
-        unsetenv("TERN_SHM_BOX");
-    }
-    if (wanted("self,tcp", given->only)) assert_true(party_run_two(sizes, again));
+    (void)state;
+    assert_true(cycles_run(sizes, again));
 }
 
 int main(int argc, char **argv)
 {
-    static struct request given;
-    given = (struct request){argc > 1 ? atol(argv[1]) : 0, argc > 2 ? argv[2] : NULL};
+    bool alone = cycles_arguments(argc, argv, 200);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_jobs_work_together),
         cmocka_unit_test(the_last_one_of_any_kind_closes),
         cmocka_unit_test(contexts_of_two_jobs_do_not_collide),
-        cmocka_unit_test_prestate(cycles_leave_nothing, &given),
+        cmocka_unit_test(cycles_leave_nothing),
     };
-    const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
+    const struct CMUnitTest only_cycles[] = {cmocka_unit_test(cycles_leave_nothing)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (given.cycles) return cmocka_run_group_tests(only_cycles, NULL, NULL);
+    if (alone) return cmocka_run_group_tests(only_cycles, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

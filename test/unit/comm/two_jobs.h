@@ -8,6 +8,9 @@
 #include "../transport/party.h"
 #include <mpi.h>
 
+/* party_run_two by shared memory, by its common ring alone, by TCP, and by shared memory with helper threads. */
+bool two_run_over_all(const uint32_t n[2], bool (*member)(void));
+
 extern int two_rank, two_size, two_others; /* in MPI_COMM_WORLD; processes of the other job */
 
 bool two_open(void);            /* MPI_Init, and the card is there for the other job */

@@ -3,14 +3,13 @@
  * engine that is everything hardware can be: slow, small, asynchronous, bound to pages.
  */
 #include "base/err.h"
+#include "../seed.h"
 #include "base/var.h"
 #include "copy/copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -294,9 +293,7 @@ int main(void)
         cmocka_unit_test(nothing_moves_before_issue),      cmocka_unit_test(full_queue_says_again),
         cmocka_unit_test(pinning_is_for_engines_that_ask),
     };
-    const char *s = getenv("TERN_TEST_SEED");
-    seed = s ? strtoull(s, NULL, 0) : (uint64_t)time(NULL);
-    printf("# seed %llu (set TERN_TEST_SEED to repeat)\n", (unsigned long long)seed);
+    seed = seed_open();
     if (var_open()) return 1;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

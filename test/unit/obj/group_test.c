@@ -1,14 +1,12 @@
 /* group_test.c - the algebra of groups against naive sets (MPI-5.0 7.3.2), by random groups of a small world. */
 #include "obj/group.h"
+#include "../seed.h"
 #include "base/err.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { WORLD = 12, ME = 5 };
 static uint64_t seed;
@@ -197,9 +195,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_empty_group_is_one_and_stays, open_groups, close_groups),
         cmocka_unit_test_setup_teardown(references_keep_groups, open_groups, close_groups),
     };
-    const char *env = getenv("TERN_TEST_SEED");
-    seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    seed = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* rankmap_test.c - rank maps against plain arrays, also where they need no table. */
 #include "obj/rankmap.h"
+#include "../seed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static uint64_t seed;
 
@@ -183,9 +182,7 @@ int main(void)
         cmocka_unit_test(last_reference_frees),
         cmocka_unit_test(other_jobs_are_told_and_held),
     };
-    const char *env = getenv("TERN_TEST_SEED");
-    seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    seed = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

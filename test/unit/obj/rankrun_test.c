@@ -1,13 +1,12 @@
 /* rankrun_test.c - what two runs have in common, place by place; lists of runs as they grow. */
 #include "obj/rankrun.h"
+#include "../seed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static uint64_t seed;
 
@@ -112,9 +111,7 @@ int main(void)
         cmocka_unit_test(lists_are_what_was_added),
         cmocka_unit_test(single_indices_become_runs),
     };
-    const char *env = getenv("TERN_TEST_SEED");
-    seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    seed = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,13 @@
  * worlds of 40 to a million processes, from runs, blocks, grids, reversals, permutations and holes.
  */
 #include "obj/rankset.h"
+#include "../seed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { WORLD_MAX = 1000000 };
 static uint64_t seed;
@@ -265,9 +264,7 @@ int main(void)
         cmocka_unit_test(what_is_there_twice),
         cmocka_unit_test(regular_groups_are_small),
     };
-    const char *env = getenv("TERN_TEST_SEED");
-    seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    seed = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

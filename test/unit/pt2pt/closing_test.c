@@ -1,12 +1,10 @@
 /*
  * closing_test.c - peers of another job are closed when no communicator needs them any more, on both sides, whatever
  * the communicators are and in whatever order they go; and nothing that is still to be sent or received is lost by
- * that.
- *
- *     closing_test [cycles [transports]]     connects and frees so often in place of what fits into some seconds, and
- *                                            nothing else; by these transports only, e.g. self,tcp
+ * that. Takes the arguments of party_cycles.h.
  */
 #include "../comm/two_jobs.h"
+#include "../transport/party_cycles.h"
 #include "base/err.h"
 #include "obj/comm.h"
 #include "proc/jobs.h"
@@ -20,7 +18,6 @@
 #include <stdarg.h>
 #include <cmocka.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,8 +25,6 @@
 enum { LONG = 200000, MADE = 5 };
 
 static const uint32_t sizes[2] = {2, 3}, pair[2] = {1, 1};
-static const char *transports;
-static long cycles;
 static uint64_t seed;
 
 static void turns(int n)
@@ -182,31 +177,16 @@ static bool one_is_late(void)
     return true;
 }
 
-static void over_all(bool (*member)(void), const uint32_t n[2])
-{
-    setenv("TERN_TRANSPORTS", "self,shm", 1);
-    assert_true(party_run_two(n, member));
-    setenv("TERN_SHM_BOXES", "0", 1); /* the common ring for all */
-    assert_true(party_run_two(n, member));
-    unsetenv("TERN_SHM_BOXES");
-    setenv("TERN_TRANSPORTS", "self,tcp", 1);
-    assert_true(party_run_two(n, member));
-    setenv("TERN_TRANSPORTS", "self,shm", 1);
-    setenv("TERN_PROGRESS", "helper", 1);
-    assert_true(party_run_two(n, member));
-    unsetenv("TERN_PROGRESS");
-}
-
 static void the_last_one_freed_closes(void **state)
 {
     (void)state;
-    over_all(all_orders, sizes);
+    assert_true(two_run_over_all(sizes, all_orders));
 }
 
 static void one_of_two_freed_closes_nothing(void **state)
 {
     (void)state;
-    over_all(one_of_two, sizes);
+    assert_true(two_run_over_all(sizes, one_of_two));
 }
 
 static void whether_a_peer_is_needed_is_a_count(void **state)
@@ -218,7 +198,7 @@ static void whether_a_peer_is_needed_is_a_count(void **state)
 static void a_side_that_frees_late_is_waited_for(void **state)
 {
     (void)state;
-    over_all(one_is_late, sizes);
+    assert_true(two_run_over_all(sizes, one_is_late));
 }
 
 /* ---- connecting anew ---- */
@@ -250,7 +230,7 @@ static bool resumes(void)
 static void an_idle_side_resumes(void **state)
 {
     (void)state;
-    over_all(resumes, pair);
+    assert_true(two_run_over_all(pair, resumes));
 }
 
 /* Job 1 has freed and does not look; job 0 closes, makes the next communicator and sends in it, by the new connection,
@@ -279,8 +259,8 @@ static bool meets_the_close(void)
 static void sends_wait_for_the_new_connection(void **state)
 {
     (void)state;
-    over_all(meets_the_close, pair);
-    over_all(meets_the_close, sizes);
+    assert_true(two_run_over_all(pair, meets_the_close));
+    assert_true(two_run_over_all(sizes, meets_the_close));
 }
 
 /* What came by a connection that has been closed is received later, in a communicator that is made later. */
@@ -316,7 +296,7 @@ static bool early(void)
 static void what_came_before_the_end_is_received(void **state)
 {
     (void)state;
-    over_all(early, pair);
+    assert_true(two_run_over_all(pair, early));
 }
 
 /* Job 1 sends in a communicator that job 0 has freed: nobody receives that, and the peers are closed all the same. */
@@ -339,7 +319,7 @@ static bool sends_to_nobody(void)
 static void a_message_to_nobody_holds_no_connection(void **state)
 {
     (void)state;
-    over_all(sends_to_nobody, pair);
+    assert_true(two_run_over_all(pair, sends_to_nobody));
 }
 
 /* ---- what cannot be ---- */
@@ -410,68 +390,44 @@ static void the_death_of_the_other_side_closes(void **state)
 
 /* ---- again and again ---- */
 
+static uint64_t random_state;
+
 /* Each process by itself looks a few times, or not, before it goes on. */
+static bool once(long i)
+{
+    MPI_Comm made[MADE];
+    PARTY_CHECK(two_connect((uint64_t)i + 1, &made[0]));
+    if (i % 4) {
+        PARTY_CHECK(make_all(made) && sums(made[3]) && end_all(made, (uint64_t)i * 131, i % 2));
+    } else {
+        PARTY_CHECK(exchange(made[0], i % 3 ? 8 : 20000));
+        MPI_Comm_free(&made[0]);
+    }
+    if (i % 8 == 7)
+        PARTY_CHECK(two_apart());
+    else
+        turns((int)(party_random(&random_state) % 20));
+    return true;
+}
+
 static bool again(void)
 {
-    struct party_usage before = {0}, after;
-    uint64_t random = seed + 10 * party_job + (uint64_t)two_rank;
+    random_state = seed + 10 * party_job + (uint64_t)two_rank;
     PARTY_CHECK(two_open());
-    alarm(cycles > 1000 ? 3600 : 120);
-    for (long i = 0; i < cycles; i++) {
-        MPI_Comm made[MADE];
-        if (i == 0 || i == cycles / 2) {
-            PARTY_CHECK(two_apart());
-            before = party_usage_at_rest(); /* the first time brings in what it needs itself */
-        }
-        PARTY_CHECK(two_connect((uint64_t)i + 1, &made[0]));
-        if (i % 4) {
-            PARTY_CHECK(make_all(made) && sums(made[3]) && end_all(made, (uint64_t)i * 131, i % 2));
-        } else {
-            PARTY_CHECK(exchange(made[0], i % 3 ? 8 : 20000));
-            MPI_Comm_free(&made[0]);
-        }
-        if (i % 8 == 7)
-            PARTY_CHECK(two_apart());
-        else
-            turns((int)(party_random(&random) % 20));
-    }
-    PARTY_CHECK(two_apart());
-    after = party_usage_at_rest();
-    if (party_job == 0 && two_rank == 0)
-        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n", transports,
-                cycles, before.pages, after.pages, before.maps, after.maps, before.files, after.files);
-    PARTY_CHECK(after.maps <= before.maps + 4 && after.files <= before.files + 1);
-    PARTY_CHECK(PARTY_SANITIZED || after.pages <= before.pages + 24);
+    PARTY_CHECK(cycles_go(&(struct cycles){.once = once, .settle = two_apart, .files = 1}));
     two_close();
     return true;
 }
 
-static void run_cycles(const char *name, const char *only)
-{
-    transports = name;
-    if (only && strcmp(only, name)) return;
-    setenv("TERN_TRANSPORTS", name, 1);
-    assert_true(party_run_two(sizes, again));
-}
-
 static void cycles_leave_nothing(void **state)
 {
-    const char *const *given = *state;
-    cycles = given[0] ? atol(given[0]) : PARTY_SANITIZED ? 64 : 240;
-    setenv("TERN_SHM_BOX", "4K", 1); /* rings are soon gone round */
-    run_cycles("self,shm", given[1]);
-    setenv("TERN_SHM_BOXES", "0", 1);
-    run_cycles("self,shm", given[1]);
-    unsetenv("TERN_SHM_BOX");
-    unsetenv("TERN_SHM_BOXES");
-    run_cycles("self,tcp", given[1]);
+    (void)state;
+    assert_true(cycles_run(sizes, again));
 }
 
 int main(int argc, char **argv)
 {
-    static const char *given[2];
-    given[0] = argc > 1 ? argv[1] : NULL;
-    given[1] = argc > 2 ? argv[2] : NULL;
+    bool alone = cycles_arguments(argc, argv, PARTY_SANITIZED ? 64 : 240);
     seed = party_seed();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_one_freed_closes),
@@ -484,10 +440,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_message_to_nobody_holds_no_connection),
         cmocka_unit_test(a_word_that_cannot_be_is_the_end_of_its_sender),
         cmocka_unit_test(the_death_of_the_other_side_closes),
-        cmocka_unit_test_prestate(cycles_leave_nothing, given),
+        cmocka_unit_test(cycles_leave_nothing),
     };
-    const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, given)};
+    const struct CMUnitTest only_cycles[] = {cmocka_unit_test(cycles_leave_nothing)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (given[0]) return cmocka_run_group_tests(only_cycles, NULL, NULL);
+    if (alone) return cmocka_run_group_tests(only_cycles, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,15 +17,11 @@ static void check_sum(void)
 
 static void exchange(struct comm *c, size_t n, uint64_t seed)
 {
-    struct request *r = NULL, *s = NULL;
     fill(out, n, seed);
-    assert_int_equal(pt_irecv(c, in, (int64_t)n, type_of(MPI_BYTE), 0, 1, &r), 0);
-    assert_int_equal(pt_isend(c, out, (int64_t)n, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
-    assert_int_equal(pt_wait(s), 0);
-    assert_int_equal(pt_wait(r), 0);
+    struct request *r = job_irecv(c, in, (int64_t)n, 1), *s = job_isend(c, out, (int64_t)n, 1, PT_STANDARD);
+    job_end(s, 0);
+    job_end(r, 0);
     assert_true(filled(in, n, seed));
-    pt_release(r);
-    pt_release(s);
     check_sum();
 }
 
@@ -93,7 +89,7 @@ static void quota_stays_while_messages_lie_here(void **state)
     (void)state;
     fill(out, 1000, 5);
     for (int i = 0; i < N; i++)
-        assert_int_equal(pt_isend(c, out, 1000, type_of(MPI_BYTE), 0, 9, PT_STANDARD, &r[i]), 0);
+        r[i] = job_isend(c, out, 1000, 9, PT_STANDARD);
     job_settle();
     assert_int_equal(job_peer()->quota, 64 << 10);
     assert_in_range(job_peer()->stored, 63 << 10, 64 << 10);

@@ -113,8 +113,8 @@ static void begin(struct pair_of *p, int tag, size_t n, uint64_t seed)
 {
     fill(p->out, n, seed);
     memset(p->in, 0, n);
-    assert_int_equal(pt_irecv(world, p->in, (int64_t)n, type_of(MPI_BYTE), 0, tag, &p->recv), 0);
-    assert_int_equal(pt_isend(world, p->out, (int64_t)n, type_of(MPI_BYTE), 0, tag, PT_STANDARD, &p->send), 0);
+    p->recv = job_irecv(world, p->in, (int64_t)n, tag);
+    p->send = job_isend(world, p->out, (int64_t)n, tag, PT_STANDARD);
 }
 
 static bool both_complete(const struct pair_of *p) { return request_is_complete(p->send) && request_is_complete(p->recv); }
@@ -132,11 +132,9 @@ static bool ends_by_itself(const struct pair_of *p)
 
 static void finish(struct pair_of *p, size_t n, uint64_t seed)
 {
-    assert_int_equal(pt_wait(p->send), 0);
-    assert_int_equal(pt_wait(p->recv), 0);
+    job_end(p->send, 0);
+    job_end(p->recv, 0);
     assert_true(filled(p->in, n, seed));
-    pt_release(p->send);
-    pt_release(p->recv);
 }
 
 /* Each time, whatever the helper is just doing: on its way to sleep, asleep, looking. */
@@ -209,7 +207,7 @@ static void idle_helper_sleeps(void **state)
     (void)state;
     open_job(false);
     for (int pending = 0; pending < 2; pending++) {
-        if (pending) assert_int_equal(pt_irecv(world, in, LARGE, type_of(MPI_BYTE), 0, 9, &r), 0);
+        if (pending) r = job_irecv(world, in, LARGE, 9);
         usleep(20000);
         uint64_t before = cpu_ns();
         usleep(200000);
@@ -290,7 +288,7 @@ static void fork_leaves_it_behind(void **state)
     int status = -1;
     (void)state;
     open_job(false);
-    assert_int_equal(pt_irecv(world, in, LARGE, type_of(MPI_BYTE), 0, 9, &r), 0);
+    r = job_irecv(world, in, LARGE, 9);
     pid_t child = fork();
     if (!child) {
         alarm(20);

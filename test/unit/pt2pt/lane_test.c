@@ -143,9 +143,9 @@ static void ends_that_start_others(void **state)
     world = job_open(NULL);
     fill(out, sizeof out, 3);
     for (int i = 0; i < 8; i++)
-        assert_int_equal(pt_isend(world, out, sizeof out, type_of(MPI_BYTE), 0, i, PT_STANDARD, &s[i]), 0);
+        s[i] = job_isend(world, out, sizeof out, i, PT_STANDARD);
     job_settle();
-    assert_int_equal(pt_irecv(world, in[0], sizeof out, type_of(MPI_BYTE), 0, 0, &chain[0]), 0);
+    chain[0] = job_irecv(world, in[0], sizeof out, 0);
     chain[0]->done = receive_next;
     pt_wait_many(8, s, true);
     job_settle();
@@ -166,9 +166,9 @@ static void idle_means_idle(void **state)
     int value = 1;
     (void)state;
     assert_true(lane_idle(&lane0));
-    assert_int_equal(pt_irecv(c, in[0], 30000, type_of(MPI_BYTE), 0, 1, &r), 0);
+    r = job_irecv(c, in[0], 30000, 1);
     assert_true(lane_idle(&lane0)); /* a receive is not work */
-    assert_int_equal(pt_isend(c, out, 30000, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    s = job_isend(c, out, 30000, 1, PT_STANDARD);
     assert_false(lane_idle(&lane0)); /* a message to deliver */
     wires_progress(1);
     assert_false(lane_idle(&lane0)); /* chunks to copy */
@@ -178,7 +178,7 @@ static void idle_means_idle(void **state)
     pt_release(r);
     pt_release(s);
     mock_script.room = 0;
-    assert_int_equal(pt_isend(c, &value, 4, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    s = job_isend(c, &value, 4, 1, PT_STANDARD);
     assert_false(lane_idle(&lane0)); /* a message that waits for room */
     pt_cancel(s);
     pt_release(s);

@@ -36,17 +36,7 @@ static struct message {
 
 static struct request *out_req[MESSAGES], *in_req[MESSAGES];
 static char *out[MESSAGES], *in[MESSAGES];
-static struct type *gaps; /* two bytes of four */
-
-static struct type *make_gaps(void)
-{
-    struct type *two = NULL, *four = NULL;
-    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
-    assert_int_equal(type_resized(two, 0, 4, &four), 0);
-    assert_int_equal(type_commit(four), 0);
-    type_unref(two);
-    return four;
-}
+static struct type *gaps;
 
 static void post(struct comm *c, int i)
 {
@@ -68,14 +58,12 @@ static void start(struct comm *c, int i)
     if (m->cancel) pt_cancel(out_req[i]);
 }
 
-static size_t place(size_t k, bool with_gaps) { return with_gaps ? k / 2 * 4 + k % 2 : k; }
-
 static void check_data(int i)
 {
     const struct message *m = &message[i];
     if (!m->gaps_in && !m->gaps_out && memcmp(in[i], out[i], (size_t)m->bytes)) fail_msg("message %d", i);
     for (size_t k = 0; k < (size_t)m->bytes && (m->gaps_in || m->gaps_out); k++)
-        if (in[i][place(k, m->gaps_in)] != out[i][place(k, m->gaps_out)]) fail_msg("message %d, byte %zu", i, k);
+        if (in[i][gaps_place(k, m->gaps_in)] != out[i][gaps_place(k, m->gaps_out)]) fail_msg("message %d, byte %zu", i, k);
 }
 
 static void check_end(struct request *r)
@@ -119,7 +107,7 @@ static struct request *ended[2 * MESSAGES];
 static bool runs_through(const struct mock_script *script, uint32_t when)
 {
     struct comm *c = job_open(script);
-    gaps = make_gaps();
+    gaps = gaps_type();
     mock_script.lose = when;
     for (int i = 0; i < MESSAGES; i++) start(c, i);
     for (int i = 0; i < 3 * MESSAGES; i++) lane_progress(&lane0);

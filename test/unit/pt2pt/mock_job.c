@@ -1,15 +1,14 @@
 /* mock_job.c - see mock_job.h. */
 #include "mock_job.h"
+#include "../seed.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "obj/group.h"
 #include "proc/proc.h"
 #include "type/op.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool is_open;
@@ -47,6 +46,26 @@ void job_settle(void)
 {
     for (int quiet = 0; quiet < 20; quiet++)
         if (lane_progress(&lane0)) quiet = 0;
+}
+
+struct request *job_isend(struct comm *c, const void *data, int64_t n, int tag, enum pt_mode mode)
+{
+    struct request *r = NULL;
+    assert_int_equal(pt_isend(c, data, n, type_of(MPI_BYTE), 0, tag, mode, &r), 0);
+    return r;
+}
+
+struct request *job_irecv(struct comm *c, void *room, int64_t n, int tag)
+{
+    struct request *r = NULL;
+    assert_int_equal(pt_irecv(c, room, n, type_of(MPI_BYTE), 0, tag, &r), 0);
+    return r;
+}
+
+void job_end(struct request *r, int code)
+{
+    assert_int_equal(pt_wait(r), code);
+    pt_release(r);
 }
 
 static void close_layers(void)
@@ -112,19 +131,18 @@ bool filled(const void *buf, size_t n, uint64_t seed)
     return true;
 }
 
-uint64_t random_open(void)
+struct type *gaps_type(void)
 {
-    const char *env = getenv("TERN_TEST_SEED");
-    uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) * 1000003u;
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    return seed;
+    struct type *two = NULL, *four = NULL;
+    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
+    assert_int_equal(type_resized(two, 0, 4, &four), 0);
+    assert_int_equal(type_commit(four), 0);
+    type_unref(two);
+    return four;
 }
 
-uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+size_t gaps_place(size_t k, bool with_gaps) { return with_gaps ? k / 2 * 4 + k % 2 : k; }
+
+uint64_t random_open(void) { return seed_open(); }
+
+uint64_t random_next(uint64_t *state) { return seed_next(state); }

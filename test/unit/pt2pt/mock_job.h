@@ -39,6 +39,19 @@ void job_settle(void);
 void fill(void *buf, size_t n, uint64_t seed);
 bool filled(const void *buf, size_t n, uint64_t seed);
 
+/* Starts a message of n bytes to this process, or the receive of one from it. */
+struct request *job_isend(struct comm *c, const void *data, int64_t n, int tag, enum pt_mode mode);
+struct request *job_irecv(struct comm *c, void *room, int64_t n, int tag);
+
+/* Waits for the end of r, which has this code, and lets r go. */
+void job_end(struct request *r, int code);
+
+/* A committed type of the first two bytes of each four. */
+struct type *gaps_type(void);
+
+/* Where byte k of the data of a message lies: in a buffer with those gaps, or in one without. */
+size_t gaps_place(size_t k, bool with_gaps);
+
 /* A sequence of random numbers, from TERN_TEST_SEED or the clock; the seed is printed. */
 uint64_t random_open(void);
 uint64_t random_next(uint64_t *state);

@@ -17,7 +17,7 @@ static void probe_tells_and_leaves(void **state)
         assert_int_equal(pt_probe(c, 0, 4, false, &found, &res), 0);
         assert_false(found);
         fill(out, (size_t)sizes[i], i);
-        assert_int_equal(pt_isend(c, out, sizes[i], type_of(MPI_BYTE), 0, 4, PT_STANDARD, &s), 0);
+        s = job_isend(c, out, sizes[i], 4, PT_STANDARD);
         for (int again = 0; again < 3; again++) {
             assert_int_equal(pt_probe(c, MPI_ANY_SOURCE, MPI_ANY_TAG, again > 0, &found, &res), 0);
             assert_true(found);
@@ -30,8 +30,7 @@ static void probe_tells_and_leaves(void **state)
         assert_int_equal(pt_recv(c, in, sizeof in, type_of(MPI_BYTE), 0, 4, &got), 0);
         assert_int_equal(got.bytes, sizes[i]);
         assert_true(filled(in, (size_t)sizes[i], i));
-        assert_int_equal(pt_wait(s), 0);
-        pt_release(s);
+        job_end(s, 0);
     }
     job_close();
 }
@@ -48,7 +47,7 @@ static void matched_message_is_not_received_by_others(void **state)
             struct pt_message *m = NULL;
             bool found = false;
             fill(out, (size_t)sizes[i], i);
-            assert_int_equal(pt_isend(c, out, sizes[i], type_of(MPI_BYTE), 0, 4, sync ? PT_SYNC : PT_STANDARD, &s), 0);
+            s = job_isend(c, out, sizes[i], 4, sync ? PT_SYNC : PT_STANDARD);
             assert_int_equal(pt_mprobe(c, 0, 4, true, &found, &m, &res), 0);
             assert_true(found);
             assert_int_equal(res.bytes, sizes[i]);

@@ -26,17 +26,7 @@ static struct receipt {
 } receipt[2 * MESSAGES];
 static int nsent, nreceipts;
 
-static struct type *gaps; /* two bytes of four */
-
-static struct type *make_gaps(void)
-{
-    struct type *two = NULL, *four = NULL;
-    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
-    assert_int_equal(type_resized(two, 0, 4, &four), 0);
-    assert_int_equal(type_commit(four), 0);
-    type_unref(two);
-    return four;
-}
+static struct type *gaps;
 
 static struct mock_script random_script(uint64_t *seed)
 {
@@ -76,7 +66,7 @@ static void send_one(struct comm *c, uint64_t *seed)
     assert_true(m->buf && packed);
     fill(packed, m->n, (uint64_t)number);
     if (m->n >= sizeof number) memcpy(packed, &number, sizeof number);
-    for (size_t k = 0; k < m->n; k++) m->buf[with_gaps ? k / 2 * 4 + k % 2 : k] = packed[k];
+    for (size_t k = 0; k < m->n; k++) m->buf[gaps_place(k, with_gaps)] = packed[k];
     free(packed);
     assert_int_equal(pt_isend(c, m->buf, (int64_t)(with_gaps ? m->n / 2 : m->n), with_gaps ? gaps : type_of(MPI_BYTE), 0,
                               m->tag, random_next(seed) % 3 ? PT_STANDARD : PT_SYNC, &m->req),
@@ -117,7 +107,7 @@ static int check_content(const struct receipt *m)
     int number = -1;
     char *packed = malloc(n + sizeof number), *expected = malloc(n + sizeof number);
     assert_true(packed && expected);
-    for (size_t k = 0; k < n; k++) packed[k] = m->buf[m->gaps ? k / 2 * 4 + k % 2 : k];
+    for (size_t k = 0; k < n; k++) packed[k] = m->buf[gaps_place(k, m->gaps)];
     if (n >= sizeof number) {
         memcpy(&number, packed, sizeof number);
         assert_in_range(number, 0, MESSAGES - 1);
@@ -172,7 +162,7 @@ static void play(uint64_t *seed)
     setenv("TERN_CHUNK_STREAM", "5000", 1);
     struct mock_script script = random_script(seed);
     struct comm *c = job_open(&script);
-    gaps = make_gaps();
+    gaps = gaps_type();
     while (nsent < MESSAGES || nreceipts < MESSAGES) {
         uint64_t what = random_next(seed) % 5;
         if (what < 2 && nsent < MESSAGES) send_one(c, seed);

@@ -43,10 +43,10 @@ static void truncated(bool expected, size_t n, size_t room)
     struct request *r = NULL, *s = NULL;
     memset(in, 0xee, sizeof in);
     fill(out, n, 3);
-    if (expected) assert_int_equal(pt_irecv(c, in, (int64_t)room, type_of(MPI_BYTE), 0, 1, &r), 0);
-    assert_int_equal(pt_isend(c, out, (int64_t)n, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    if (expected) r = job_irecv(c, in, (int64_t)room, 1);
+    s = job_isend(c, out, (int64_t)n, 1, PT_STANDARD);
     job_settle();
-    if (!expected) assert_int_equal(pt_irecv(c, in, (int64_t)room, type_of(MPI_BYTE), 0, 1, &r), 0);
+    if (!expected) r = job_irecv(c, in, (int64_t)room, 1);
     assert_int_equal(pt_wait(r), TERN_ERR_TRUNCATE);
     assert_int_equal(r->result.bytes, room);
     assert_true(filled(in, room, 3));
@@ -81,7 +81,7 @@ static void order_over_sizes(void **state)
     for (int i = 0; i < N; i++) {
         size_t n = (size_t)(i * 37 % 7) * 1500;
         fill(buf + i * 10000, n, (uint64_t)i);
-        assert_int_equal(pt_isend(c, buf + i * 10000, (int64_t)n, type_of(MPI_BYTE), 0, i % 2, PT_STANDARD, &s[i]), 0);
+        s[i] = job_isend(c, buf + i * 10000, (int64_t)n, i % 2, PT_STANDARD);
     }
     for (int i = 0; i < N; i++) {
         struct request_result res;
@@ -91,8 +91,7 @@ static void order_over_sizes(void **state)
         assert_true(filled(in, (size_t)res.bytes, (uint64_t)i));
     }
     for (int i = 0; i < N; i++) {
-        assert_int_equal(pt_wait(s[i]), 0);
-        pt_release(s[i]);
+        job_end(s[i], 0);
     }
     free(buf);
     job_close();
@@ -160,9 +159,8 @@ static void unexpected_messages_stay_where_they_are(void **state)
         uint64_t before = mock_count.kept;
         for (int i = 0; i < MESSAGES; i++) {
             fill(sent[i], BYTES, (uint64_t)i);
-            assert_int_equal(pt_isend(c, sent[i], i % 2 ? BYTES : 200, type_of(MPI_BYTE), 0, i, PT_STANDARD, &r), 0);
-            assert_int_equal(pt_wait(r), 0);
-            pt_release(r);
+            r = job_isend(c, sent[i], i % 2 ? BYTES : 200, i, PT_STANDARD);
+            job_end(r, 0);
             job_settle();
         }
         assert_int_equal(mock_count.kept - before, HELD);

@@ -26,9 +26,8 @@ static void small_sends_are_over_at_once(void **state)
     assert_int_equal(pt_send(c, out, 0, type_of(MPI_BYTE), 0, 4, PT_STANDARD), 0); /* the first one connects */
     receive(c, 0, 4, 0);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        struct request *r = NULL;
         fill(out, sizes[i], i);
-        assert_int_equal(pt_isend(c, out, (int64_t)sizes[i], type_of(MPI_BYTE), 0, 5, PT_STANDARD, &r), 0);
+        struct request *r = job_isend(c, out, (int64_t)sizes[i], 5, PT_STANDARD);
         assert_ptr_equal(r, request_done);
         memset(out, 0, sizeof out);
         receive(c, sizes[i], 5, i);
@@ -45,14 +44,12 @@ static void eager_limit_is_exact(void **state)
     struct comm *c = job_open(NULL);
     (void)state;
     for (size_t n = 990; n < 1010; n++) {
-        struct request *r = NULL;
         uint64_t offered = mock_count.sent[AM_RTS];
         fill(out, n, n);
-        assert_int_equal(pt_isend(c, out, (int64_t)n, type_of(MPI_BYTE), 0, 5, PT_STANDARD, &r), 0);
+        struct request *r = job_isend(c, out, (int64_t)n, 5, PT_STANDARD);
         assert_int_equal(mock_count.sent[AM_RTS] - offered, n > 1000);
         receive(c, n, 5, n);
-        assert_int_equal(pt_wait(r), 0);
-        pt_release(r);
+        job_end(r, 0);
     }
     job_close();
 }
@@ -64,14 +61,12 @@ static void synchronous_send_waits_for_its_match(void **state)
     struct comm *c = job_open(NULL);
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        struct request *r = NULL;
         fill(out, sizes[i], i);
-        assert_int_equal(pt_isend(c, out, (int64_t)sizes[i], type_of(MPI_BYTE), 0, 5, PT_SYNC, &r), 0);
+        struct request *r = job_isend(c, out, (int64_t)sizes[i], 5, PT_SYNC);
         job_settle();
         assert_false(request_is_complete(r));
         receive(c, sizes[i], 5, i);
-        assert_int_equal(pt_wait(r), 0);
-        pt_release(r);
+        job_end(r, 0);
     }
     job_close();
 }
@@ -79,16 +74,12 @@ static void synchronous_send_waits_for_its_match(void **state)
 static void synchronous_send_to_a_posted_receive(void **state)
 {
     struct comm *c = job_open(NULL);
-    struct request *r = NULL, *s = NULL;
     (void)state;
     fill(out, 100, 1);
-    assert_int_equal(pt_irecv(c, in, 100, type_of(MPI_BYTE), 0, 1, &r), 0);
-    assert_int_equal(pt_isend(c, out, 100, type_of(MPI_BYTE), 0, 1, PT_SYNC, &s), 0);
-    assert_int_equal(pt_wait(s), 0);
-    assert_int_equal(pt_wait(r), 0);
+    struct request *r = job_irecv(c, in, 100, 1), *s = job_isend(c, out, 100, 1, PT_SYNC);
+    job_end(s, 0);
+    job_end(r, 0);
     assert_true(filled(in, 100, 1));
-    pt_release(r);
-    pt_release(s);
     job_close();
 }
 
@@ -107,7 +98,7 @@ static void credit_bounds_what_lies_unreceived(void **state)
         char *buf = malloc(BYTES);
         assert_non_null(buf);
         memcpy(buf, in, BYTES);
-        assert_int_equal(pt_isend(c, buf, BYTES, type_of(MPI_BYTE), 0, 9, PT_STANDARD, &r[i]), 0);
+        r[i] = job_isend(c, buf, BYTES, 9, PT_STANDARD);
         if (r[i] == request_done) free(buf);
         else r[i]->owner = buf;
     }
@@ -132,12 +123,10 @@ static void credit_returns(void **state)
     struct comm *c = job_open(NULL);
     (void)state;
     for (uint64_t i = 0; i < 1000; i++) {
-        struct request *r = NULL;
         fill(out, 300, i);
-        assert_int_equal(pt_isend(c, out, 300, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &r), 0);
+        struct request *r = job_isend(c, out, 300, 1, PT_STANDARD);
         receive(c, 300, 1, i);
-        assert_int_equal(pt_wait(r), 0);
-        pt_release(r);
+        job_end(r, 0);
     }
     assert_int_equal(mock_count.sent[AM_RTS], 0);
     assert_true(mock_count.sent[AM_CREDIT] > 100);
@@ -169,8 +158,7 @@ static void parked_sends_keep_their_order(void **state)
         assert_int_equal(got, i);
     }
     for (int i = 0; i < N; i++) {
-        assert_int_equal(pt_wait(r[i]), 0);
-        pt_release(r[i]);
+        job_end(r[i], 0);
     }
     job_close();
 }
@@ -194,8 +182,7 @@ static void types_with_gaps(void **state)
             assert_int_equal(pt_isend(c, data, 1, t, 0, 3, mode, &r), 0);
             assert_int_equal(pt_recv(c, got, 50, type_of(MPI_INT), 0, 3, &res), 0);
             for (int i = 0; i < 50; i++) assert_int_equal(got[i], 1000 * (int)mode + 2 * i);
-            assert_int_equal(pt_wait(r), 0);
-            pt_release(r);
+            job_end(r, 0);
         }
         type_unref(t);
         job_close();
@@ -233,13 +220,12 @@ static void failing_wire_ends_parked_sends(void **state)
     (void)state;
     fill(out, 20000, 1);
     for (int i = 0; i < N; i++)
-        assert_int_equal(pt_isend(c, out, sizes[i], type_of(MPI_BYTE), 0, 1, PT_STANDARD, &r[i]), 0);
+        r[i] = job_isend(c, out, sizes[i], 1, PT_STANDARD);
     job_settle();
     for (int i = 0; i < N; i++) assert_false(request_is_complete(r[i]));
     mock_script.fail_send = 1;
     for (int i = 0; i < N; i++) {
-        assert_int_equal(pt_wait(r[i]), TERN_ERR_PEER);
-        pt_release(r[i]);
+        job_end(r[i], TERN_ERR_PEER);
     }
     assert_true(list_empty(&lane0.pending));
     assert_int_equal(lane0.large, 0);

@@ -3,6 +3,7 @@
  * and what was hidden by shuffling is found again. TERN_TEST_TABLE=1 prints the costs that doc/decisions tells.
  */
 #include "topo/reorder.h"
+#include "../seed.h"
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -304,9 +305,7 @@ int main(void)
         cmocka_unit_test(nothing_known_nothing_done),
         cmocka_unit_test(table),
     };
-    const char *env = getenv("TERN_TEST_SEED");
-    seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    seed = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

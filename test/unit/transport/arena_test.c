@@ -3,18 +3,17 @@
  * noticed; what is seen through the memfd is the memory.
  */
 #include "transport/arena.h"
+#include "../seed.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -22,13 +21,7 @@
 static struct arena_note where;
 static uint64_t state;
 
-static uint64_t next_random(void)
-{
-    uint64_t z = state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+static uint64_t next_random(void) { return seed_next(&state); }
 
 static uint64_t memory_in_use(void)
 {
@@ -232,9 +225,7 @@ int main(void)
         cmocka_unit_test(threads_get_blocks_of_their_own),
         cmocka_unit_test(the_end),
     };
-    const char *env = getenv("TERN_TEST_SEED");
-    state = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)state);
+    state = seed_open();
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

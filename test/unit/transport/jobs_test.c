@@ -1,11 +1,9 @@
 /*
  * jobs_test.c - processes of two jobs: each knows the other's by indices of its own, messages go both ways over every
  * wire, and a peer that both sides close leaves nothing behind, here and there, however often.
- *
- *     jobs_test [cycles [transports]]     connects and disconnects so often in place of what fits into some seconds,
- *                                         and nothing else; by these transports only, e.g. self,tcp
+ * Takes the arguments of party_cycles.h.
  */
-#include "party.h"
+#include "party_cycles.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/jobs.h"
@@ -27,7 +25,6 @@
 
 static const uint32_t sizes[2] = {2, 3};
 static const char *wires;
-static long cycles;
 static uint64_t came[2][PARTY_MAX], wrong;
 
 /* h0: the sender's job and rank as it knows them; h1: how many it has sent before. */
@@ -520,7 +517,7 @@ static void what_is_kept_outlives_the_connection(void **state)
 
 /* ---- again and again ---- */
 
-static bool once(uint64_t number)
+static bool once(long number)
 {
     struct job_entry *job = party_learn();
     PARTY_CHECK(job && job_index(job, 0) == sizes[party_job]);
@@ -534,60 +531,27 @@ static bool once(uint64_t number)
     return true;
 }
 
-struct request {
-    long cycles;
-    const char *only;
-};
-
-/* What there is after half of the cycles is all that there ever is. */
 static bool again(void)
 {
-    struct party_usage early = {0}, late;
+    wires = getenv("TERN_TRANSPORTS");
     PARTY_CHECK(open_wires());
     party_put_card();
     party_meet_looking();
-    alarm(cycles > 1000 ? 3600 : 120);
-    for (long i = 0; i < cycles; i++) {
-        if (i == 0 || i == cycles / 2) early = party_usage_at_rest(); /* the first time brings in what it needs itself */
-        PARTY_CHECK(once((uint64_t)i));
-    }
-    late = party_usage_at_rest();
-    if (party_job == 0 && party_rank == 0)
-        fprintf(stderr, "# %s, %ld cycles: pages %ld -> %ld, mappings %ld -> %ld, descriptors %ld -> %ld\n", wires, cycles,
-                early.pages, late.pages, early.maps, late.maps, early.files, late.files);
-    /* The wires keep a few buffers, and the C library some of its heap. */
-    PARTY_CHECK(late.maps <= early.maps + 4 && late.files <= early.files);
-    PARTY_CHECK(PARTY_SANITIZED || late.pages <= early.pages + 24);
+    PARTY_CHECK(cycles_go(&(struct cycles){.once = once}));
     PARTY_CHECK(peer_count == sizes[party_job] && peer_other_quotas == 0);
     return true;
 }
 
-static bool wanted(const char *transports, const char *only)
-{
-    wires = transports;
-    return !only || !strcmp(only, transports);
-}
-
 static void cycles_leave_nothing(void **state)
 {
-    const struct request *given = *state;
-    cycles = given->cycles ? given->cycles : PARTY_SANITIZED ? 100 : 500;
-    if (wanted("self,shm", given->only)) {
-        setenv("TERN_SHM_BOX", "4K", 1); /* soon gone round */
-        assert_true(party_run_two(sizes, again));
-        setenv("TERN_SHM_BOXES", "0", 1);
-        assert_true(party_run_two(sizes, again));
-        unsetenv("TERN_SHM_BOX");
-        unsetenv("TERN_SHM_BOXES");
-    }
-    if (wanted("self,tcp", given->only)) assert_true(party_run_two(sizes, again));
-    if (wanted("self,unix", given->only)) assert_true(party_run_two(sizes, again));
+    (void)state;
+    assert_true(cycles_run(sizes, again));
+    assert_true(cycles_run_by("self,unix", sizes, again));
 }
 
 int main(int argc, char **argv)
 {
-    static struct request given;
-    given = (struct request){argc > 1 ? atol(argv[1]) : 0, argc > 2 ? argv[2] : NULL};
+    bool alone = cycles_arguments(argc, argv, PARTY_SANITIZED ? 100 : 500);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_go_both_ways),
         cmocka_unit_test(messages_are_sealed),
@@ -600,10 +564,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
         cmocka_unit_test(a_full_ring_that_was_left_keeps_nobody_awake),
         cmocka_unit_test(what_is_kept_outlives_the_connection),
-        cmocka_unit_test_prestate(cycles_leave_nothing, &given),
+        cmocka_unit_test(cycles_leave_nothing),
     };
-    const struct CMUnitTest only_cycles[] = {cmocka_unit_test_prestate(cycles_leave_nothing, &given)};
+    const struct CMUnitTest only_cycles[] = {cmocka_unit_test(cycles_leave_nothing)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    if (given.cycles) return cmocka_run_group_tests(only_cycles, NULL, NULL);
+    if (alone) return cmocka_run_group_tests(only_cycles, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* party.c - see party.h. */
 #include "party.h"
+#include "../seed.h"
 #include "base/err.h"
 #include "base/sleep.h"
 #include "base/var.h"
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 struct party *party;
@@ -241,19 +241,6 @@ struct party_usage party_usage_at_rest(void)
     return u;
 }
 
-uint64_t party_seed(void)
-{
-    const char *env = getenv("TERN_TEST_SEED");
-    uint64_t seed = env ? strtoull(env, NULL, 0) : (uint64_t)time(NULL) * 1000003u;
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    return seed;
-}
+uint64_t party_seed(void) { return seed_open(); }
 
-uint64_t party_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
+uint64_t party_random(uint64_t *state) { return seed_next(state); }

@@ -1,10 +1,10 @@
 /* reference.c - see reference.h. */
 #include "reference.h"
+#include "../seed.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define MUST(e)                                                                                                        \
     do {                                                                                                               \
@@ -141,22 +141,11 @@ void ref_unpack(const struct ref *r, int64_t count, char *buf, const char *in)
 
 static uint64_t state;
 
-void random_open(void)
-{
-    const char *seed = getenv("TERN_TEST_SEED");
-    state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL);
-    printf("# seed %llu (set TERN_TEST_SEED to repeat)\n", (unsigned long long)state);
-}
+void random_open(void) { state = seed_open(); }
 
 void random_seed(uint64_t seed) { state = seed; }
 
-uint64_t random_u64(void) /* splitmix64 */
-{
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
+uint64_t random_u64(void) { return seed_next(&state); }
 
 int64_t random_int(int64_t lo, int64_t hi) { return lo + (int64_t)(random_u64() % (uint64_t)(hi - lo + 1)); }
 

@@ -19,44 +19,23 @@ static struct mock_script bulk_script(void)
     return s;
 }
 
-/* Two bytes of four. */
-static struct type *make_gaps(void)
-{
-    struct type *two = NULL, *four = NULL;
-    assert_int_equal(type_contiguous(2, type_of(MPI_BYTE), &two), 0);
-    assert_int_equal(type_resized(two, 0, 4, &four), 0);
-    assert_int_equal(type_commit(four), 0);
-    type_unref(two);
-    return four;
-}
-
 static struct request *isend(struct comm *c, int64_t n, int tag)
 {
-    struct request *s = NULL;
     fill(out, (size_t)n, (uint64_t)tag);
-    assert_int_equal(pt_isend(c, out, n, type_of(MPI_BYTE), 0, tag, PT_STANDARD, &s), 0);
-    return s;
+    return job_isend(c, out, n, tag, PT_STANDARD);
 }
 
 static struct request *irecv(struct comm *c, int64_t n, int tag)
 {
-    struct request *r = NULL;
     memset(in, 0x77, sizeof in);
-    assert_int_equal(pt_irecv(c, in, n, type_of(MPI_BYTE), 0, tag, &r), 0);
-    return r;
-}
-
-static void end(struct request *r, int rc)
-{
-    assert_int_equal(pt_wait(r), rc);
-    pt_release(r);
+    return job_irecv(c, in, n, tag);
 }
 
 static void one_message(struct comm *c, int64_t n, int tag)
 {
     struct request *s = isend(c, n, tag), *r = irecv(c, n, tag);
-    end(s, 0);
-    end(r, 0);
+    job_end(s, 0);
+    job_end(r, 0);
     assert_true(filled(in, (size_t)n, (uint64_t)tag));
     assert_int_equal(in[n], 0x77);
 }
@@ -85,7 +64,7 @@ static void gaps_go_in_fragments(void **state)
 {
     struct mock_script script = bulk_script();
     struct comm *c = job_open(&script);
-    struct type *gaps = make_gaps();
+    struct type *gaps = gaps_type();
     (void)state;
     for (int pair = 0; pair < 4; pair++) {
         struct request *s = NULL, *r = NULL;
@@ -95,10 +74,10 @@ static void gaps_go_in_fragments(void **state)
         memset(in, 0x77, sizeof in);
         assert_int_equal(pt_isend(c, out, gaps_out ? BYTES / 2 : BYTES, gaps_out ? gaps : type_of(MPI_BYTE), 0, 1, PT_SYNC, &s), 0);
         assert_int_equal(pt_irecv(c, in, gaps_in ? BYTES / 2 : BYTES, gaps_in ? gaps : type_of(MPI_BYTE), 0, 1, &r), 0);
-        end(s, 0);
-        end(r, 0);
-        for (int k = 0; k < BYTES; k++)
-            if (in[gaps_in ? k / 2 * 4 + k % 2 : k] != out[gaps_out ? k / 2 * 4 + k % 2 : k]) fail_msg("pair %d, byte %d", pair, k);
+        job_end(s, 0);
+        job_end(r, 0);
+        for (size_t k = 0; k < BYTES; k++)
+            if (in[gaps_place(k, gaps_in)] != out[gaps_place(k, gaps_out)]) fail_msg("pair %d, byte %zu", pair, k);
         assert_int_equal(mock_count.bulk - bulks, pair == 0);
         assert_int_equal(mock_count.sent[AM_FRAG] > fragments, pair != 0);
     }
@@ -117,19 +96,19 @@ static void not_by_bulk(void **state)
     job_close();
     unsetenv("TERN_BULK");
     c = job_open(&script);
-    end(isend(c, 4, 1), 0); /* the first message: the row is made */
-    end(irecv(c, 4, 1), 0);
+    job_end(isend(c, 4, 1), 0); /* the first message: the row is made */
+    job_end(irecv(c, 4, 1), 0);
     struct request *s = isend(c, BYTES, 2);
     job_settle();
     job_peer()->ways &= 1; /* as if the receiver had switched it off */
-    end(irecv(c, BYTES, 2), 0);
-    end(s, 0);
+    job_end(irecv(c, BYTES, 2), 0);
+    job_end(s, 0);
     assert_true(filled(in, BYTES, 2));
     job_close();
     c = job_open(&script);
     s = isend(c, BYTES, 3);
-    end(irecv(c, 0, 3), TERN_ERR_TRUNCATE);
-    end(s, 0);
+    job_end(irecv(c, 0, 3), TERN_ERR_TRUNCATE);
+    job_end(s, 0);
     assert_int_equal(mock_count.bulk, 0);
     job_close();
 }
@@ -140,7 +119,7 @@ static void shorter_receive(void **state)
     struct comm *c = job_open(&script);
     (void)state;
     struct request *s = isend(c, BYTES, 1), *r = irecv(c, 12345, 1);
-    end(s, 0);
+    job_end(s, 0);
     assert_int_equal(pt_wait(r), TERN_ERR_TRUNCATE);
     assert_non_null(strstr(err_words(), "longer than the receive buffer of 12345 bytes"));
     assert_int_equal(r->result.bytes, 12345);
@@ -185,15 +164,13 @@ static void many_and_let_go(void **state)
     struct comm *c = job_open(&script);
     (void)state;
     for (int i = 0; i < MANY; i++) {
-        struct request *s = NULL;
-        assert_int_equal(pt_irecv(c, to + (size_t)i * EACH, EACH, type_of(MPI_BYTE), 0, i, &r[i]), 0);
-        assert_int_equal(pt_isend(c, from, EACH, type_of(MPI_BYTE), 0, i, PT_STANDARD, &s), 0);
-        pt_release(s);
+        r[i] = job_irecv(c, to + (size_t)i * EACH, EACH, i);
+        pt_release(job_isend(c, from, EACH, i, PT_STANDARD));
     }
     pt_drain();
     assert_true(list_empty(&lane0.bulks) && !lane0.bulks_under_way);
     for (int i = 0; i < MANY; i++) {
-        end(r[i], 0);
+        job_end(r[i], 0);
         assert_true(filled(to + (size_t)i * EACH, EACH, 3));
     }
     assert_int_equal(mock_count.bulk, MANY);
@@ -250,9 +227,9 @@ static void wire_will_not(void **state)
     struct request *r = irecv(c, BYTES, 2), *s = isend(c, BYTES, 2);
     while (!r->id) wires_progress(1);
     mock_script.no_bulk = true;
-    end(s, TERN_ERR_PEER);
+    job_end(s, TERN_ERR_PEER);
     assert_string_equal(err_words(), "mock: no bulk transfers");
-    end(r, TERN_ERR_PEER);
+    job_end(r, TERN_ERR_PEER);
     assert_int_equal(lane0.ids.used, 0);
     job_abandon();
 }

@@ -11,24 +11,14 @@ static char out[BYTES], in[BYTES + 1];
 
 static struct request *offer(struct comm *c, size_t n, uint64_t seed)
 {
-    struct request *s = NULL;
     fill(out, n, seed);
-    assert_int_equal(pt_isend(c, out, (int64_t)n, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
-    return s;
+    return job_isend(c, out, (int64_t)n, 1, PT_STANDARD);
 }
 
 static struct request *accept_into(struct comm *c, size_t room)
 {
-    struct request *r = NULL;
     memset(in, 0, sizeof in);
-    assert_int_equal(pt_irecv(c, in, (int64_t)room, type_of(MPI_BYTE), 0, 1, &r), 0);
-    return r;
-}
-
-static void end(struct request *r, int error)
-{
-    assert_int_equal(pt_wait(r), error);
-    pt_release(r);
+    return job_irecv(c, in, (int64_t)room, 1);
 }
 
 /* The data is copied once, in chunks, and no fragment is sent. */
@@ -44,8 +34,8 @@ static void one_copy(void **state)
             assert_false(request_is_complete(s));
             r = accept_into(c, BYTES);
         }
-        end(s, 0);
-        end(r, 0);
+        job_end(s, 0);
+        job_end(r, 0);
         assert_true(filled(in, BYTES, 5));
     }
     assert_int_equal(mock_count.copies, 2 * ((BYTES + 65535) / 65536));
@@ -65,8 +55,8 @@ static void one_side_suffices(void **state)
         while (!r->xfer) assert_true(wires_progress(64) >= 0); /* matched, nothing copied */
         while (!request_is_complete(sender ? s : r)) assert_true((sender ? pt_outgoing_step(s) : pt_incoming_step(r)) > 0);
         assert_true(filled(in, BYTES, 6));
-        end(s, 0);
-        end(r, 0);
+        job_end(s, 0);
+        job_end(r, 0);
     }
     job_close();
 }
@@ -82,7 +72,7 @@ static void shorter_receive(void **state)
         assert_int_equal(r->result.bytes, rooms[i]);
         assert_true(filled(in, rooms[i], 7));
         assert_int_equal(in[rooms[i]], 0);
-        end(s, 0);
+        job_end(s, 0);
         pt_release(r);
     }
     assert_int_equal(mock_count.sent[AM_FRAG], 0);
@@ -99,8 +89,8 @@ static void without_capabilities(void **state)
         script.caps &= ~(lacks[i] | TP_CAP_BULK);
         struct comm *c = job_open(&script);
         struct request *s = offer(c, BYTES, 8), *r = accept_into(c, BYTES);
-        end(r, 0);
-        end(s, 0);
+        job_end(r, 0);
+        job_end(s, 0);
         assert_true(filled(in, BYTES, 8));
         assert_int_equal(mock_count.copies, 0);
         assert_true(mock_count.sent[AM_FRAG] > 1);
@@ -119,8 +109,8 @@ static void failing_copies_end_the_transfer(void **state)
         script.fail_copy = at;
         struct comm *c = job_open(&script);
         struct request *s = offer(c, BYTES, 9), *r = accept_into(c, BYTES);
-        end(r, TERN_ERR_PEER);
-        end(s, TERN_ERR_PEER);
+        job_end(r, TERN_ERR_PEER);
+        job_end(s, TERN_ERR_PEER);
         assert_string_equal(err_words(), "mock: copying fails");
         assert_int_equal(mock_count.copies, at); /* the rest was not tried */
         job_close();
@@ -138,13 +128,13 @@ static void refused_copies_fall_back_to_fragments(void **state)
         script.fail_copy = at;
         struct comm *c = job_open(&script);
         struct request *s = offer(c, BYTES, 10), *r = accept_into(c, BYTES);
-        end(r, 0);
-        end(s, 0);
+        job_end(r, 0);
+        job_end(s, 0);
         assert_true(filled(in, BYTES, 10));
         assert_true(mock_count.sent[AM_FRAG] > 1);
         s = offer(c, BYTES, 11), r = accept_into(c, BYTES);
-        end(r, 0);
-        end(s, 0);
+        job_end(r, 0);
+        job_end(s, 0);
         assert_true(filled(in, BYTES, 11));
         assert_int_equal(mock_count.copies, at);
         job_close();
@@ -164,16 +154,16 @@ static void descriptor_is_kept_until_the_receiver_looked(void **state)
     pt_release(s);
     struct request *next = offer(c, BYTES, 12);
     assert_ptr_not_equal(next->xfer, first);
-    end(r, 0);
+    job_end(r, 0);
     assert_true(filled(in, BYTES, 12));
     r = accept_into(c, BYTES);
-    end(next, 0);
-    end(r, 0);
+    job_end(next, 0);
+    job_end(r, 0);
     for (int i = 0; i < 10; i++) { /* and used again afterwards: memory does not grow */
         s = offer(c, BYTES, 13), r = accept_into(c, BYTES);
         assert_true((char *)s->xfer < (char *)first + 4 * sizeof *first);
-        end(r, 0);
-        end(s, 0);
+        job_end(r, 0);
+        job_end(s, 0);
     }
     job_close();
 }
@@ -186,8 +176,8 @@ static void no_descriptor_left(void **state)
     (void)state;
     while (peer_shared_alloc(sizeof(struct pt_offer), &off)) continue;
     struct request *s = offer(c, BYTES, 14), *r = accept_into(c, BYTES);
-    end(r, 0);
-    end(s, 0);
+    job_end(r, 0);
+    job_end(s, 0);
     assert_true(filled(in, BYTES, 14));
     assert_true(mock_count.sent[AM_FRAG] > 1);
     job_close();
@@ -205,15 +195,15 @@ static void many_transfers(void **state)
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < N; i++) {
             fill(from + i * EACH, EACH, (uint64_t)(i + round));
-            assert_int_equal(pt_isend(c, from + i * EACH, EACH, type_of(MPI_BYTE), 0, i, PT_STANDARD, &s[i]), 0);
+            s[i] = job_isend(c, from + i * EACH, EACH, i, PT_STANDARD);
         }
         for (int i = N; i-- > 0;)
-            assert_int_equal(pt_irecv(c, to + i * EACH, EACH, type_of(MPI_BYTE), 0, i, &r[i]), 0);
+            r[i] = job_irecv(c, to + i * EACH, EACH, i);
         pt_wait_many(N, s, true);
         pt_wait_many(N, r, true);
         for (int i = 0; i < N; i++) {
-            end(s[i], 0);
-            end(r[i], 0);
+            job_end(s[i], 0);
+            job_end(r[i], 0);
             assert_true(filled(to + i * EACH, EACH, (uint64_t)(i + round)));
         }
     }
@@ -239,13 +229,11 @@ static void an_arena_is_copied_through_its_mapping(void **state)
         mock_count = (struct mock_count){0};
         struct comm *c = job_open(&script);
         char *from = from_there ? block[0] : out, *to = to_there ? block[1] : in;
-        struct request *s, *r;
         fill(from, BYTES, (uint64_t)way);
         memset(to, 0, BYTES);
-        assert_int_equal(pt_isend(c, from, BYTES, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
-        assert_int_equal(pt_irecv(c, to, BYTES, type_of(MPI_BYTE), 0, 1, &r), 0);
-        end(s, 0);
-        end(r, 0);
+        struct request *s = job_isend(c, from, BYTES, 1, PT_STANDARD), *r = job_irecv(c, to, BYTES, 1);
+        job_end(s, 0);
+        job_end(r, 0);
         assert_true(filled(to, BYTES, (uint64_t)way));
         bool mapped = (from_there || to_there) && !unmapped;
         assert_int_equal(mock_count.arena_maps > 0, from_there || to_there);

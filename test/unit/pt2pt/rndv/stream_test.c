@@ -173,18 +173,14 @@ enum { BIG = 5 << 20 };
 static void transfer_in_place(const struct mock_script *script)
 {
     struct comm *c = job_open(script);
-    struct request *s = NULL, *r = NULL;
     char *from = malloc(BIG), *to = calloc(1, BIG);
     assert_true(from && to);
     fill(from, BIG, 9);
-    assert_int_equal(pt_isend(c, from, BIG, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
-    assert_int_equal(pt_irecv(c, to, BIG, type_of(MPI_BYTE), 0, 1, &r), 0);
-    assert_int_equal(pt_wait(s), 0);
+    struct request *s = job_isend(c, from, BIG, 1, PT_STANDARD), *r = job_irecv(c, to, BIG, 1);
+    job_end(s, 0);
     memset(from, 0, BIG); /* it may change now */
-    assert_int_equal(pt_wait(r), 0);
+    job_end(r, 0);
     assert_true(filled(to, BIG, 9));
-    pt_release(s);
-    pt_release(r);
     free(from);
     free(to);
 }
@@ -209,7 +205,6 @@ static void fragments_grow(void **state)
 static void two_fragments_under_way(void **state)
 {
     struct mock_script script = MOCK_SCRIPT;
-    struct request *s = NULL, *r = NULL;
     static char to[BIG], from[BIG];
     (void)state;
     script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
@@ -217,8 +212,7 @@ static void two_fragments_under_way(void **state)
     script.deliver = 1;
     struct comm *c = job_open(&script);
     fill(from, BIG, 7);
-    assert_int_equal(pt_irecv(c, to, BIG, type_of(MPI_BYTE), 0, 1, &r), 0);
-    assert_int_equal(pt_isend(c, from, BIG, type_of(MPI_BYTE), 0, 1, PT_STANDARD, &s), 0);
+    struct request *r = job_irecv(c, to, BIG, 1), *s = job_isend(c, from, BIG, 1, PT_STANDARD);
     while (!request_is_complete(s)) {
         uint64_t arrived = mock_count.delivered < 2 ? 0 : mock_count.delivered - 2; /* RTS and CTS came before */
         assert_in_range(mock_count.sent[AM_FRAG] - arrived, 0, 2);
@@ -226,10 +220,9 @@ static void two_fragments_under_way(void **state)
         lane_progress(&lane0);
     }
     assert_true(mock_count.delivered > 2 + BIG / (1 << 20));
-    assert_int_equal(pt_wait(r), 0);
+    job_end(r, 0);
     assert_true(filled(to, BIG, 7));
     pt_release(s);
-    pt_release(r);
     job_close();
 }
 

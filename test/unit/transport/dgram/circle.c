@@ -1,5 +1,6 @@
 /* circle.c - see circle.h. */
 #include "circle.h"
+#include "../../seed.h"
 #include "net.h"
 
 #include "base/err.h"
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct parcel {
     struct dgram_message message;
@@ -220,9 +220,7 @@ struct dgram_stats member_stats(unsigned i) { return dgram_stats(members[i].ep);
 
 void circle_read_seed(void)
 {
-    const char *given = getenv("TERN_TEST_SEED");
-    circle_seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL);
-    printf("# TERN_TEST_SEED=%llu\n", (unsigned long long)circle_seed);
+    circle_seed = seed_open();
 }
 
 int circle_start(void **state)
