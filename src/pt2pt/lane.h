@@ -90,6 +90,7 @@ struct lane {
     struct pt_comm **ctx_table; /* by hash of the context; chains */
     uint32_t ctx_mask, ctx_count;
     uint32_t ctx_early; /* without a communicator */
+    struct pt_comm *ctx_spare; /* one that was freed, or NULL */
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit, store;  /* TERN_EAGER_CREDIT, TERN_EAGER_STORE */
