@@ -8,6 +8,9 @@
  * nonblocking collectives, measured with the wait that follows. Those whose names end in _early are started before the
  * other rank has come, which it has when they are waited for: start and wait are counted, the nap in between is not.
  *
+ * A receive is counted when its message lies in the ring and no progress has been made since; MPI_Comm_dup, with the
+ * MPI_Comm_free of it, at the rank that tells the others of the context.
+ *
  * MPI_Init is counted with what the dynamic linker does in it; MPI_Test and MPI_Iprobe while nothing comes; measured_deep is
  * the receive behind DEEP posted ones of the same source.
  *
@@ -66,6 +69,46 @@ static void receive_batches(int n)
         for (int i = 0; i < BATCH; i++) MPI_Irecv(&in[i], 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request[i]);
         MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
         for (int done = 0; !done; sched_yield()) MPI_Testall(BATCH, request, &done, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* ---- a receive, duplicates of a communicator ---- */
+
+__attribute__((noinline)) void measured_recv(void);
+__attribute__((noinline)) void measured_dup(void);
+
+static void recv_one(void) { MPI_Recv(&data, 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+void measured_recv(void) { recv_one(); }
+
+static void receive_there(int rank, void (*recv)(void))
+{
+    if (rank) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&data, 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Send(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    usleep(2 * NAP_US);
+    recv();
+}
+
+static void dup_all(void)
+{
+    for (int i = 0; i < BATCH; i++) {
+        MPI_Comm c;
+        MPI_Comm_dup(MPI_COMM_WORLD, &c);
+        MPI_Comm_free(&c);
+    }
+}
+void measured_dup(void) { dup_all(); }
+
+static void duplicate(int rank)
+{
+    dup_all();
+    for (int b = 0; b < BATCHES; b++) {
+        MPI_Barrier(MPI_COMM_WORLD); /* no slot of the node's memory is still being read */
+        if (rank) dup_all();
+        else measured_dup();
     }
 }
 
@@ -252,6 +295,9 @@ int main(int argc, char **argv)
         collective_early(rank, measured_ibarrier_early_start, measured_ibarrier_early_wait);
         collective_early(rank, measured_ialltoall_early_start, measured_ialltoall_early_wait);
     }
+    receive_there(rank, recv_one);
+    for (int i = 0; i < EARLY; i++) receive_there(rank, measured_recv);
+    duplicate(rank);
     if (rank == 0) printf("early_measured %d\n", EARLY);
     MPI_Finalize();
     return 0;

@@ -2,6 +2,8 @@
 # instructions.sh - counts, by valgrind's callgrind, with the part of each function, the instructions of
 #
 #   send, isend     MPI_Send and MPI_Isend of 8 bytes, from the call down to the message in the receiver's ring
+#   recv            MPI_Recv of 8 bytes that lie in the ring
+#   dup             MPI_Comm_dup of two ranks, at the one that begins it, and MPI_Comm_free
 #   allreduce       MPI_Allreduce of 8 bytes on two ranks, by messages
 #   iallreduce, ibarrier, ialltoall   MPI_Iallreduce, MPI_Ialltoall of 8 bytes and MPI_Ibarrier on two ranks of a node,
 #                   with the MPI_Wait that finds everything there
@@ -38,7 +40,7 @@ print()
 {
     callgrind_annotate --threshold=100 --auto=no "$out/$1.callgrind" >"$out/$1.txt" || return
     awk -v name="$1" '
-        BEGIN { count = name ~ /_early$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
+        BEGIN { count = name ~ /_early$|^recv$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
         FNR == NR { if ($1 ~ count && !n) n = $2; next }
         !/^ *[0-9][0-9,]* (\( *[0-9.]*%\) )?.*:/ || /PROGRAM TOTALS/ { next }
         {
@@ -77,6 +79,7 @@ count_operations()
 pattern= # behind the name of the function
 by_messages="-x TERN_COLL_NODE=0"
 count_call init && count_call test && count_call iprobe && count_call deep &&
-    count_call send && count_call isend && count_call allreduce $by_messages && count_operations &&
+    count_call send && count_call isend && count_call recv && count_call dup &&
+    count_call allreduce $by_messages && count_operations &&
     count_call iallreduce && count_call ibarrier && count_call ialltoall &&
     pattern='_*' && count_call iallreduce_early && count_call ibarrier_early && count_call ialltoall_early

@@ -31,7 +31,7 @@ struct job_entry {
 uint32_t jobs_own_size = UINT32_MAX;
 static struct proc_name own = {.job = 1}; /* 0 is no job */
 static struct job_entry *all;
-static uint32_t count;
+static _Atomic uint32_t count; /* written with the lock. Relaxed: who asks got to know of its jobs before */
 static _Atomic uint32_t news = 1; /* relaxed: who needs a new job looks again */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -68,7 +68,7 @@ void jobs_close(void)
         all = j->next;
         free_entry(j);
     }
-    count = 0;
+    atomic_store_explicit(&count, 0, memory_order_relaxed);
     jobs_own_size = UINT32_MAX;
     pthread_mutex_unlock(&lock);
 }
@@ -112,7 +112,7 @@ static bool place(struct job_entry *j)
     j->number = free_number();
     j->next = *where;
     *where = j;
-    count++;
+    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&news, 2, memory_order_relaxed);
     return true;
 }
@@ -176,7 +176,7 @@ static void drop(struct job_entry *j)
     while (*at && *at != j) at = &(*at)->next;
     if (!*at || --j->refs) return; /* not there: jobs_close was faster */
     *at = j->next;
-    count--;
+    atomic_fetch_sub_explicit(&count, 1, memory_order_relaxed);
     free_entry(j);
 }
 
@@ -190,14 +190,7 @@ void job_unref(struct job_entry *j)
 uint32_t job_index(const struct job_entry *j, uint32_t rank) { return j->first + rank; }
 uint32_t job_entry_size(const struct job_entry *j) { return j->size; }
 
-uint32_t jobs_others(void)
-{
-    pthread_mutex_lock(&lock);
-    uint32_t n = count;
-    pthread_mutex_unlock(&lock);
-    return n;
-}
-
+uint32_t jobs_others(void) { return atomic_load_explicit(&count, memory_order_relaxed); }
 uint32_t jobs_news(void) { return atomic_load_explicit(&news, memory_order_relaxed); }
 void jobs_look_again(void) { atomic_fetch_add_explicit(&news, 2, memory_order_relaxed); }
 

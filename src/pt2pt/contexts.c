@@ -33,10 +33,24 @@ static bool grow_table(struct lane *l)
     return true;
 }
 
+/* The one that was freed last is kept for the next: the system's aligned memory costs more than all else here. */
+static struct pt_comm *alloc_ctx(struct lane *l)
+{
+    struct pt_comm *p = l->ctx_spare;
+    l->ctx_spare = NULL;
+    return p ? p : aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
+}
+
+static void free_ctx(struct lane *l, struct pt_comm *p)
+{
+    free(l->ctx_spare);
+    l->ctx_spare = p;
+}
+
 static struct pt_comm *make_ctx(struct lane *l, uint64_t ctx)
 {
     if ((!l->ctx_table || l->ctx_count > l->ctx_mask) && !grow_table(l)) return NULL;
-    struct pt_comm *p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
+    struct pt_comm *p = alloc_ctx(l);
     if (!p) return NULL;
     memset(p, 0, sizeof *p);
     match_init(&p->match[PT_USER]);
@@ -94,7 +108,7 @@ void lane_drop_ctx(struct lane *l, struct pt_comm *p)
         match_each(&p->match[i].unexpected, i == PT_COLL && p->comm ? swallow_body : free_body, l);
         match_fini(&p->match[i]);
     }
-    free(p);
+    free_ctx(l, p);
 }
 
 static int comm_made(struct comm *c)
@@ -136,6 +150,8 @@ void contexts_close(struct lane *l)
     for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
         while (l->ctx_table[i]) lane_drop_ctx(l, l->ctx_table[i]); /* of communicators never made here */
     free(l->ctx_table);
+    free(l->ctx_spare);
     l->ctx_table = NULL;
+    l->ctx_spare = NULL;
     comm_set_hooks(0, NULL);
 }

@@ -79,7 +79,15 @@ void lane_work_over(struct lane *l) { add_background(l, -1); }
 void helper_relieve(struct lane *l)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */
-    if (!l->sleepers) helper_disarm(wires_bell());
+    if (l->sleepers) return;
+    helper_disarm(wires_bell());
+    l->may_be_armed = false;
+}
+
+static void arm_now(struct lane *l, struct bell *b)
+{
+    l->may_be_armed = true;
+    helper_arm(b);
 }
 
 /* Is there something that this process may have brought about itself? Nobody rings for that. */
@@ -96,7 +104,7 @@ static bool arm(struct lane *l, struct bell *b)
     int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
     bool ours = false;
     if (!armed) {
-        helper_arm(b);
+        arm_now(l, b);
         ours = lane_pollers_armed(l);
     }
     bool to_do = !list_empty(&l->streams) || !list_empty(&l->bulks) || !list_empty(&l->pending) || !list_empty(&l->chores);
@@ -132,7 +140,7 @@ void lane_leave_behind(struct lane *l)
 /* The helper arms itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
 static bool announce(struct lane *l, struct bell *b)
 {
-    helper_arm(b);
+    arm_now(l, b);
     if (lane_idle(l)) return true;
     bell_stay(b);
     return false;
@@ -225,6 +233,7 @@ static void set_helped(struct lane *l, bool on) { atomic_store_explicit(&l->help
 static void forget(void)
 {
     set_helped(&lane0, false);
+    lane0.may_be_armed = false;
     atomic_store_explicit(&lane0.background, 0, memory_order_relaxed);
     atomic_fetch_and_explicit(&lane0.mode, ~(uint32_t)(LANE_HELPER | LANE_AWAITED | LANE_LENT), memory_order_relaxed);
 }
@@ -284,6 +293,7 @@ void helper_stop(void)
     helper_wake(wires_bell());
     pthread_join(helper.thread, NULL);
     give_up(&lane0);
+    lane0.may_be_armed = false;
     helper_shares_cores = helper_apart = false;
 }
 

@@ -38,7 +38,7 @@ int helper_start(void);
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* A thread begins to wait in the lane: senders need not wake the helper. Lock held. */
+/* A thread begins to wait in the lane: senders need not wake the helper. Needed while lane.may_be_armed. Lock held. */
 void helper_relieve(struct lane *) TERN_COLD;
 
 /* An operation counted by lane_left_behind has ended. Lock held. */

@@ -82,6 +82,7 @@ struct lane {
     _Atomic int32_t waiters; /* threads in lane_wait, asleep or not: who waits makes the progress. Written with the lock */
     _Atomic uint32_t background; /* operations that a caller has left to go on by themselves (lane_leave_to_itself); as above */
     _Atomic bool helped;     /* there is a helper thread (helper.h) */
+    bool may_be_armed;       /* it has been armed, and not disarmed since (helper_relieve). With the lock */
     pthread_t owner;         /* the one thread, as long as the lane is not threaded */
     pthread_mutex_t lock;
     int32_t depth;           /* sections that who has the lock is in */
@@ -90,6 +91,7 @@ struct lane {
     struct pt_comm **ctx_table; /* by hash of the context; chains */
     uint32_t ctx_mask, ctx_count;
     uint32_t ctx_early; /* without a communicator */
+    struct pt_comm *ctx_spare; /* one that was freed, or NULL */
 
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t credit, store;  /* TERN_EAGER_CREDIT, TERN_EAGER_STORE */

@@ -228,7 +228,7 @@ static void count_waiter(struct lane *l, int by)
 static inline void begin(struct lane *l)
 {
     count_waiter(l, 1);
-    if (unlikely(lane_helped(l))) helper_relieve(l);
+    if (unlikely(l->may_be_armed)) helper_relieve(l);
 }
 
 void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)

@@ -170,7 +170,7 @@ void node_pairs_wake(struct node_pairs *p)
 {
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
     /* Ours was called for what was there before: the caller will look on leaving whether it has to be woken. */
-    if (unlikely(lane_helped(&lane0)) && !lane_helping && node_pairs_are_ours(p)) helper_relieve(&lane0);
+    if (unlikely(lane0.may_be_armed) && !lane_helping && node_pairs_are_ours(p)) helper_relieve(&lane0);
 }
 
 static void publish(struct node_pairs *p)

@@ -218,6 +218,12 @@ static TERN_COLD bool take_note(struct shm_rx *r, char *at, uint64_t word)
     return !leaves || is_common(r);
 }
 
+/* Is there a record to read? acquire: pairs with the release in publish */
+static inline bool has_record(const struct shm_rx *r, uint32_t mask)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)(r->ring + (r->head & mask)), memory_order_acquire);
+}
+
 /* Delivers up to `budget` records of one box. */
 static int poll_box(struct shm_rx *r, int budget)
 {
@@ -249,8 +255,7 @@ static int poll_box(struct shm_rx *r, int budget)
 static TERN_COLD void take_lock_back(struct shm_rx *r, uint32_t lock)
 {
     if (!shm_sender_is_dead(lock - 1)) return;
-    /* acquire: as in poll_box. The dead one's last record is taken first, in the next turn. */
-    if (atomic_load_explicit((_Atomic uint64_t *)(r->ring + (r->head & shm_dom.mask)), memory_order_acquire)) return;
+    if (has_record(r, shm_dom.mask)) return; /* the dead one's last record is taken first, in the next turn */
     zero_lines(r->ring, shm_dom.mask + 1);
     r->box->tail = r->head;
     give_back(r);
@@ -278,22 +283,41 @@ static TERN_COLD uint32_t more_in_use(uint32_t given)
     return shm_dom.boxes + 1;
 }
 
+static inline uint32_t boxes_given(void) { return atomic_load_explicit(&shm_dom.segment->given, memory_order_acquire); }
+
 /* Boxes to look at: those given out, and the common one once it is in use. */
 static inline uint32_t boxes_in_use(void)
 {
-    uint32_t given = atomic_load_explicit(&shm_dom.segment->given, memory_order_acquire);
+    uint32_t given = boxes_given();
     return likely(given <= shm_dom.ready) ? given : more_in_use(given);
+}
+
+/* Delivers from these boxes. Out of line: most looks find nothing, and save no registers for it. */
+static __attribute__((noinline)) int poll_boxes(struct shm_rx *r, const struct shm_rx *end, int budget)
+{
+    int n = 0;
+    for (; r < end; r++) n += poll_box(r, budget);
+    return n;
+}
+
+/* There are new boxes, the common one is in use, or records are kept. */
+static TERN_COLD int progress_fully(int budget)
+{
+    uint32_t boxes = boxes_in_use();
+    if (shm_dom.keeps) shm_kept_look();
+    int n = poll_boxes(shm_dom.rx, shm_dom.rx + boxes, budget);
+    if (boxes > shm_dom.boxes) look_at_lock(&shm_dom.rx[shm_dom.boxes]);
+    return n;
 }
 
 int shm_progress(struct tp_dom *dom, int budget)
 {
     (void)dom;
-    uint32_t boxes = boxes_in_use();
-    int n = 0;
-    if (unlikely(shm_dom.keeps)) shm_kept_look();
-    for (uint32_t i = 0; i < boxes; i++) n += poll_box(&shm_dom.rx[i], budget);
-    if (unlikely(boxes > shm_dom.boxes)) look_at_lock(&shm_dom.rx[shm_dom.boxes]);
-    return n;
+    uint32_t given = boxes_given(), mask = shm_dom.mask;
+    if (unlikely(given > shm_dom.ready || shm_dom.keeps)) return progress_fully(budget);
+    struct shm_rx *r = shm_dom.rx, *end = r + given;
+    while (r < end && !has_record(r, mask)) r++;
+    return r < end ? poll_boxes(r, end, budget) : 0;
 }
 
 bool shm_idle(struct tp_dom *dom, bool want_room)
@@ -302,9 +326,8 @@ bool shm_idle(struct tp_dom *dom, bool want_room)
     uint32_t boxes = boxes_in_use();
     if (shm_dom.leaving) return false;
     for (uint32_t i = 0; i < boxes; i++) {
-        struct shm_rx *r = &shm_dom.rx[i];
-        _Atomic uint64_t *word = (_Atomic uint64_t *)(r->ring + (r->head & shm_dom.mask));
-        if (atomic_load_explicit(word, memory_order_acquire) && r->unknown != jobs_news()) return false;
+        const struct shm_rx *r = &shm_dom.rx[i];
+        if (has_record(r, shm_dom.mask) && r->unknown != jobs_news()) return false;
         if (unlikely(r->keeps) && shm_kept_waits(r)) return false;
     }
     if (!want_room) return true;
