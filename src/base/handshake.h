@@ -18,7 +18,7 @@
  * keeps 72 bytes. What follows on the connection is not sealed unless its kind says so; for that handshake_key makes
  * keys that only the two sides know.
  *
- * Bytes on the wire are in network order. Source: DESIGN section 5 (tcp), 12.
+ * The numbers of a message are in network order. Who is kept out and who is not: doc/security.md.
  *
  * Threads: a struct handshake belongs to one thread at a time.
  */

@@ -208,7 +208,8 @@ struct tp_ops {
     /* The memory at `offset` of the peer's shared segment. Needs TP_CAP_MAP; valid until ep_close. */
     void *(*map)(struct tp_ep *, uint64_t offset, size_t n);
 
-    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close. Needs TP_CAP_ARENA; NULL, and the flag withdrawn, when the system refuses. */
+    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close. Needs
+     * TP_CAP_ARENA; NULL, and the flag withdrawn, when the system refuses. */
     void *(*map_arena)(struct tp_ep *, uint64_t place, size_t n);
 
     /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE. NULL,
