@@ -1,23 +1,23 @@
 /*
  * tcp.h - the TCP transport within itself: what its files share.
  *
- *   tcp.c         the domain: opening, progress, events, timers, closing
- *   addr.c    interfaces, cards, which address of a peer to try first
- *   dial.c    connecting to a peer: several addresses at once, the handshake
- *   incoming.c  incoming connections until it is known who they are
- *   conn.c    the life of an endpoint: adopted, left, lost
- *   out.c     sending: frames, what waits for room
- *   in.c      receiving: one read for headers and payloads
- *   stage.c   what is read into, and stays where it is while a handler keeps it
- *   seal.c    both, of sealed connections: records (record.h) between frames and socket
+ *   tcp.c       the domain: opening, progress, events, timers, closing
+ *   addr.c      interfaces, cards, which address of a peer to try first
+ *   dial.c      connecting to a peer: several addresses at once, the handshake
+ *   incoming.c  incoming connections until their handshakes are complete
+ *   conn.c      the life of an endpoint: adopted, left, lost
+ *   out.c       sending: frames, what waits for room
+ *   in.c        receiving: one read for headers and payloads
+ *   stage.c     the buffer that is read into, which stays where it is while a handler keeps bytes of it
+ *   seal.c      sending and receiving on sealed connections: records (record.h) between frames and socket
  *
  * On the wire, after the handshake (base/handshake.h), each way:
  *
  *   | bytes 4 | id 1 | 0 1 | number 2 | h0 8 | h1 8 | payload `bytes` | pad to 8 |
  *
- * little endian; `number` counts the frames of the connection, so that a reader that
- * has lost its place notices. A frame with the id AM_PAD is the transport's own: h0
- * says what (enum tcp_note).
+ * little endian; `number` counts the frames of the connection, so that a reader notices when
+ * it does not read at the start of a frame. A frame with the id AM_PAD is the transport's own: h0
+ * is an enum tcp_note.
  *
  * All state is under the lane's lock, like that of all transports.
  */
