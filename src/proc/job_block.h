@@ -97,7 +97,7 @@ struct job_head {
     _Atomic uint32_t aborted;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
-    int32_t wanted_pipe;   /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: there is none */
+    int32_t wanted_pipe;   /* the descriptor that ranks write into after they have set a wanted bit; 0: none */
     int32_t memory; /* the descriptor of the memfd with a slot for each rank of the node, by its local rank; 0: none */
     uint64_t memory_id, wanted_pipe_id; /* what is behind the two (memfile_id_of) */
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
