@@ -1,8 +1,8 @@
 /*
  * ask.h - questions of a process to its launcher and their answers: what both sides must know of them.
  *
- *     rank --- hello: the job's secret ---> mpiexec or daemon of its node      a Unix stream socket, whose abstract
- *          --- question ------------------>                                     name the job block has (job_head.socket_id)
+ *     rank --- hello: the job's secret ---> mpiexec or daemon of its node      a Unix stream socket; its abstract name
+ *          --- question ------------------>                                    is in the job block (job_head.socket_id)
  *          <-- answer ---------------------
  *
  * The connection is made when a process has something to ask, so a job that asks nothing pays nothing. A daemon passes

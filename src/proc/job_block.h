@@ -14,8 +14,8 @@
  *   |   ... [size]     |  written by the launcher before the first fork
  *   +------------------+  behind the places
  *   | wanted           |  one bit a rank: "launcher, look at the state of this card", see below
- *   | bells            |  struct job_bell [size]; of these, one a rank of the node by its local rank is used, written by
- *   |                  |  its owner, see below
+ *   | bells            |  struct job_bell [size]; used is one a rank of the node, by its local rank, written by the
+ *   |                  |  owner, see below
  *   | died             |  the ranks that have died while the job goes on, in the order of their deaths, `deaths` of them
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);

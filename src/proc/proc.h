@@ -54,8 +54,9 @@ struct proc_deaths {
 struct proc_shared {
     int fd;
     uint64_t slot_bytes, arenas, arena_bytes; /* slots lie at the front, arenas from the offset `arenas` on */
-    _Atomic uint64_t *host;                   /* for the transport (shm/memory.c): two words that all processes of the */
-    _Atomic uint32_t *apart;                  /* node share, zero at first */
+    /* For the transport (shm/memory.c): two words that all processes of the node share, zero at first. */
+    _Atomic uint64_t *host;
+    _Atomic uint32_t *apart;
     uint32_t own, slots; /* slots by local rank: that of this process, and how many there are */
     bool fresh;          /* no process has used the own one before */
 };

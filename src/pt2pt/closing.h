@@ -20,7 +20,8 @@
  *     yes      ------ RESUME --->   yes                1. this side needs the connection again
  *     yes      <----- RESUMED ---   yes
  *
- *     no       <----- CLOSE -----   no                 2. the other side needs it no more: both close (tp_ops.peer_close)
+ *     no       <----- CLOSE -----   no                 2. the other side needs it no more: both close it
+ *                                                       (tp_ops.peer_close)
  *
  * An idle side has nothing under way, and has begun nothing since it said IDLE. So CLOSE cuts nothing off. If the idle
  * side has said RESUME and is answered by CLOSE, since the two have crossed, its waiting sends go out by a new connection,

@@ -8,9 +8,9 @@
  *     over   alive, in MPI_Finalize: it starts nothing more (PEER_OVER)
  *
  *     at once, pt_lose               nothing more is sent to the peer or taken from it; the words are kept
- *     next turn, pt_end_lost_peers   every operation that only the peer could have completed ends with TERN_ERR_PEER and
- *                                    those words: sends to it, large messages to and from it, posted receives that name
- *                                    it, and those from any source on communicators that it is in
+ *     next turn, pt_end_lost_peers   every operation that only the peer could have completed ends with TERN_ERR_PEER
+ *                                    and those words: sends to it, large messages to and from it, posted receives
+ *                                    that name it, and those from any source on communicators that it is in
  *     from then on                   sends to it and receives that name it fail at once
  *
  * The operations end one turn of progress later than the loss is noted: ending an operation starts others (schedules),

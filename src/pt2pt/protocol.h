@@ -15,7 +15,7 @@
  *   AM_SIGNATURE    -         -                 of the next message, see check.h
  *   AM_ASK          -         -                 I wait for you: say so if you are over (doubt.h)
  *   AM_OVER         -         -                 I am: nothing more is begun here
- *   AM_CALL         context   number            struct wire_call: that collective is the one that I have called (call_log.h)
+ *   AM_CALL         context   number            struct wire_call: I have called that collective (call_log.h)
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
  *

@@ -32,7 +32,7 @@ enum peer_flag {
     PEER_OVER = 8,  /* the peer has said that it is in MPI_Finalize, and starts nothing more */
     PEER_QUOTA_KNOWN = 16, /* the first quota of this process at the peer is in `credit` and `quota_there` */
     PEER_CLOSING = 32, /* peer_close has been called, or will be: nothing more is sent to the peer */
-    PEER_SAID_LAST = 64, /* the transport has seen the peer's last message: what comes from it now is of a new connection */
+    PEER_SAID_LAST = 64, /* the transport has seen the peer's last message: more of it is of a new connection */
     /* pt2pt/closing.h */
     PEER_IDLE = 128,            /* this side has said IDLE */
     PEER_RESUMING = 256,        /* and after that RESUME, which is not answered yet */
@@ -140,9 +140,9 @@ struct peer *peer_of_sender(uint32_t index);
 
 /*
  * Is a process out of reach of all transports of this process?
- *   peer_beyond          0: it is not; or TERN_ERR_ABSENT in words, or a code of jobs_card_get. Costs a comparison where all
- *                        processes have the memory of one node, or a transport goes beyond the node; else it waits until
- *                        the process's card is there
+ *   peer_beyond          0: it is not; or TERN_ERR_ABSENT in words, or a code of jobs_card_get. Costs a comparison where
+ *                        all processes have the memory of one node, or a transport goes beyond the node; else it waits
+ *                        until the process's card is there
  *   peer_may_be_beyond   false: it is not. Never waits
  *   peer_local_only      false: no process is
  */

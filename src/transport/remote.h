@@ -15,7 +15,7 @@
  * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once,
  * later or during the call; TERN_AGAIN: too many operations are under way to the peer, and nothing was started; else a
  * code with words, nothing was started, and op->done is not called:
- *   TERN_ERR_ARG        the range is not within the memory, or not aligned for an amo; or its owner has not registered it
+ *   TERN_ERR_ARG        the range is not within the memory, or not aligned for an amo; or the memory is not registered
  *                       for this kind of access
  *   TERN_ERR_NOT_FOUND  the memory is not registered any more
  *   TERN_ERR_PEER       the peer is lost

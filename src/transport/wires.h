@@ -47,8 +47,10 @@ void wires_close(void);
 bool wires_beyond_node(void); /* one of them goes to other hosts */
 bool wires_all_map(void);     /* none reaches a peer without mapping its memory (tp_ops.map) */
 const struct wire *wires_at(int i); /* the i-th open wire, in the order of TERN_TRANSPORTS; NULL behind the last */
-const struct wire *wires_delivering(void); /* within a handler: the wire that its message came by. NULL: nothing has come so
-                                            * far. A handler of self may be called within one of another wire, and is told that */
+
+/* Within a handler: the wire that its message came by. NULL: nothing has come so far. The handler of a message of this process to
+ * itself may be called within a handler of another wire, and is told that wire. */
+const struct wire *wires_delivering(void);
 const char *wires_absent(void); /* why the last transport that was left out cannot be used: ": words", or "" */
 
 /* Gives back what ep_open has made for one peer, and what remote.c keeps of it (remote_forget). */

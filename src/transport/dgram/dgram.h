@@ -4,11 +4,12 @@
  * a stranger. For few and rare messages: the wire-up of spawned processes, and of
  * connect and accept.
  *
- *     carrier (dgram_wire)      what carries datagrams, such as a UDP socket (wire.h). It is no wire of transport.h, of which
- *                               this layer is independent, and its peers are no struct peer
+ *     carrier (dgram_wire)      what carries datagrams, such as a UDP socket (wire.h)
  *     endpoint (struct dgram)   one carrier, one key, an id that was never used before
  *     card                      the endpoint's id and address as bytes, for others
  *     peer (dgram_peer)         another endpoint: made from its card, or by its first packet
+ *
+ * These are not the wires, cards and peers of transport.h, of which this layer is independent.
  *
  * Messages are cut into segments that fit into a datagram. A window of them is under way at a
  * time; the other side says which have come, and missing ones are sent again: when one has come

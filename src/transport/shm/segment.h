@@ -34,8 +34,8 @@
  * its rank in it. At the first record the receiver looks the name up in its own tables (jobs_index_of). So a
  * record carries only the number of the entry, and the receiver needs that only in the common ring.
  *
- *     FRESH --> TAKEN --> HELD --> ADMITTED          a sender of the own job is ADMITTED at once. For one of another job the
- *                 ^          \       /               receiver takes the last step, in the common ring, when it knows the job
+ *     FRESH --> TAKEN --> HELD --> ADMITTED          a sender of the own job is ADMITTED at once. One of another job
+ *                 ^          \       /               is admitted to the common ring when the receiver knows its job
  *                 |           v     v
  *                 +-------- FREE  BARRED             FREE after the sender's last record (SHM_NOTE_LEAVE), or its death
  *                             ^     v

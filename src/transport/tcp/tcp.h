@@ -253,7 +253,7 @@ void tcp_accept(struct tcp_source *listener);
 bool tcp_reserve(void); /* keeps a descriptor back, if there is none yet */
 void tcp_incoming_event(struct tcp_half *, uint32_t events);
 uint64_t tcp_incoming_timer(uint64_t now, uint64_t away);
-void tcp_incoming_settle(struct tcp_ep *); /* dialling to this peer has ended: takes or drops its connection that is held */
+void tcp_incoming_settle(struct tcp_ep *); /* dialling has ended: takes or drops the peer's connection that is held */
 
 /* ---- conn.c ---- */
 
@@ -307,7 +307,7 @@ int tcp_keep(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, str
 
 /* ---- in.c ---- */
 
-int tcp_recv(struct tcp_ep *, int budget);   /* how many messages were delivered; the peer may be lost or have left then */
+int tcp_recv(struct tcp_ep *, int budget);   /* how many messages were delivered; the peer may have ended by then */
 int tcp_deliver_held(int budget);
 void tcp_in_drop(struct tcp_ep *);
 /* For bytes that come in another way than by reads of in.c: where the next `n` go, and then takes them from there.
