@@ -16,7 +16,7 @@
  *   | wanted           |  one bit a rank: "launcher, look at the state of this card", see below
  *   | bells            |  struct job_bell [size]; used is one a rank of the node, by its local rank, written by the
  *   |                  |  owner, see below
- *   | died             |  the ranks that have died while the job goes on, in the order of their deaths, `deaths` of them
+ *   | died             |  the ranks that have died while the job goes on, in the order of their deaths: `deaths` many
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
  *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex

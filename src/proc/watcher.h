@@ -3,7 +3,7 @@
  * until the system says that one of the listed processes has ended.
  *
  *     watcher_watch(index, pid)         the thread sleeps (epoll) on a descriptor of the process (pidfd)
- *     the process ends                  the thread notes that, and calls watcher_rings: a thread of the library wakes up
+ *     the process ends                  the thread notes that, and calls watcher_rings, which wakes a thread of MPI
  *     watcher_next                      that thread takes the end from the list, in its next turn of progress
  *
  * A caller that finds an end in another way notes it in the same list (watcher_note). Where the system has no descriptors of

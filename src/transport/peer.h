@@ -140,7 +140,7 @@ struct peer *peer_of_sender(uint32_t index);
 
 /*
  * Is a process out of reach of all transports of this process?
- *   peer_beyond          0: it is not; or TERN_ERR_ABSENT in words, or a code of jobs_card_get. Costs a comparison where
+ *   peer_beyond          0: it is not; or TERN_ERR_ABSENT in words, or a code of jobs_card_get. Costs a comparison if
  *                        all processes have the memory of one node, or a transport goes beyond the node; else it waits
  *                        until the process's card is there
  *   peer_may_be_beyond   false: it is not. Never waits
