@@ -181,18 +181,18 @@ struct tp_ops {
      * agree on it and on n by messages. No two transfers in one direction between two processes have the same tag while
      * either of them has begun at one side and not ended at both.
      *
-     *   result   0: op->done(op, rc) is called once, later or during the call. TERN_DONE: complete on return, and op->done
-     *            is not called. TERN_AGAIN, or a code: nothing was started, and op->done is not called
+     *   result   0: op->done(op, rc) is called once, later or during the call. TERN_DONE: complete on return, and
+     *            op->done is not called. TERN_AGAIN, or a code: nothing was started, and op->done is not called
      *   room     a send does not wait for receives to end, nor a receive for sends of the same process
      *   memory   the wire's, until the end of the operation
-     *   start    either side may be first. What is sent before it is received takes no memory of the receiver's that grows
-     *            with n
+     *   start    either side may be first. Data that is sent before its receive begins takes no memory of the
+     *            receiver's that grows with n
      *   order    none: not among transfers, and not with messages
-     *   length   a receive that is sent more bytes than n, or fewer, ends with TERN_ERR_PEER in words; behind its memory
-     *            nothing is written. The send ends well or with a code. The way to the peer stays
-     *   end      a send that has ended well reaches its receive, also if the sender leaves behind it. When the peer is
-     *            lost, has left, or was severed, all others end with a code and its words, by done, from progress, and not
-     *            before tp_lost or tp_left. ep_close drops what there is, without done
+     *   length   a receive that is sent more bytes than n, or fewer, ends with TERN_ERR_PEER in words; nothing is
+     *            written outside of its memory. The send ends with 0 or a code. The connection to the peer stays
+     *   end      a send that has ended with 0 reaches its receive, also if the sender then leaves. When the peer is
+     *            lost, has left, or was severed, all other transfers end with a code and its words, by done, from
+     *            progress, and not before tp_lost or tp_left. ep_close drops transfers without done
      *
      * Any n, 0 included: a wire whose own protocol has a limit divides what is longer. Needs TP_CAP_BULK, as long as the
      * way is open.
