@@ -77,9 +77,10 @@ void handshake_connect(struct handshake *, const struct crypto *, const uint8_t 
                        uint64_t to);
 
 /*
- * Called directly after handshake_connect or handshake_accept, for processes of jobs: the key of the two jobs takes the place of
- * the key given there. key_of finds the key for connections with another job. `own` is the job of this process, `other` that of
- * the acceptor, for a connector; an acceptor reads it from the hello. False: a connector's key is not known.
+ * Called directly after handshake_connect or handshake_accept, for processes of jobs: the key of the two jobs takes the
+ * place of the key given there. key_of finds the key for connections with another job. `own` is the job of this
+ * process, `other` that of the acceptor, for a connector; an acceptor reads it from the hello. False: a connector's key
+ * is not known.
  */
 bool handshake_between(struct handshake *, uint64_t own, uint64_t other,
                        bool (*key_of)(uint64_t job, uint8_t key[CRYPTO_KEY]));

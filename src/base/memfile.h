@@ -18,17 +18,18 @@ uint64_t memfile_limit(void);
 /* False with errno: EFBIG if `bytes` is beyond memfile_limit. */
 bool memfile_resize(int fd, uint64_t bytes);
 
-/* The id of the file that this process, or the process `pid`, has open as `fd`. 0 with errno: there is none, or it is out of
- * reach. */
+/* The id of the file that this process, or the process `pid`, has open as `fd`. 0 with errno: there is none, or it is
+ * out of reach. */
 uint64_t memfile_id_of(int fd);
 uint64_t memfile_id_at(int pid, int fd);
 
-/* The key of the file with this id: a hash of the id and of memfile_boot, so that most probably no file of another host has the
- * same. 0 for 0. */
+/* The key of the file with this id: a hash of the id and of memfile_boot, so that most probably no file of another host
+ * has the same. 0 for 0. */
 uint64_t memfile_key(uint64_t id);
 
-/* A number of the running system of this host (its boot id); never 0. Where the system does not say it, a random number of this
- * process's own. memfile_boot_is: sets the number that another process of this host has found; before the first use. */
+/* A number of the running system of this host (its boot id); never 0. Where the system does not say it, a random number
+ * of this process's own. memfile_boot_is: sets the number that another process of this host has found; before the first
+ * use. */
 uint64_t memfile_boot(void);
 void memfile_boot_is(uint64_t boot);
 

@@ -1,10 +1,10 @@
 /*
  * answer.h - takes the questions of proc/ask.h: those of the ranks of this node, which come by a socket, and those
- * that other launchers have about its ranks. A question that concerns only this node is answered here. All others go on to
- * the root, and from the root of a spawned job to the first mpiexec, where the registry answers them (registry.h).
+ * that other launchers have about its ranks. A question that concerns only this node is answered here. All others go on
+ * to the root, and from the root of a spawned job to the first mpiexec, where the registry answers them (registry.h).
  *
- * A process of the job is accepted when it has sent the job's secret. The socket is made when the ranks have been started, so it
- * costs their start nothing; a job that asks nothing has this one descriptor more.
+ * A process of the job is accepted when it has sent the job's secret. The socket is made when the ranks have been
+ * started, so it costs their start nothing; a job that asks nothing has this one descriptor more.
  *
  * Threads: the main one only.
  */

@@ -1,7 +1,7 @@
 /*
  * asks.h - questions and answers between ranks, the launchers of their nodes, the root, and the launchers of spawned
- * jobs (src/proc/ask.h). A question goes along a *way*: by the tree to a node of the job, or by a line (line.h). Its answer
- * comes back the same way.
+ * jobs (src/proc/ask.h). A question goes along a *way*: by the tree to a node of the job, or by a line (line.h). Its
+ * answer comes back the same way.
  *
  *     TREE_ASK      struct ask_head, bytes     a question, or that it needs no answer any more
  *     TREE_ANSWER   struct ask_head, bytes
@@ -25,9 +25,9 @@ struct asker {
     bool rings; /* the rank may not read the line just then: `ring` is called after the answer is sent */
 };
 
-/* Takes messages of the tree from here on. `take` gets the questions, and answers each of them once, now or later (asks_answer,
- * asks_refuse, asks_forward). `cancel`: the question of this asker needs no answer any more; with id 0, no question that came
- * this way does. */
+/* Takes messages of the tree from here on. `take` gets the questions, and answers each of them once, now or later
+ * (asks_answer, asks_refuse, asks_forward). `cancel`: the question of this asker needs no answer any more; with id 0,
+ * no question that came this way does. */
 struct asks_calls {
     void (*take)(const struct asker *, enum ask_type, const void *bytes, size_t n);
     void (*cancel)(const struct asker *);
@@ -35,8 +35,8 @@ struct asks_calls {
 };
 void asks_open(const struct asks_calls *);
 
-/* Asks. `done` is called once, with a status of 0 or a code of base/err.h; with a code, the bytes are a text that says why.
- * It is not called after asks_cancel(arg). */
+/* Asks. `done` is called once, with a status of 0 or a code of base/err.h; with a code, the bytes are a text that says
+ * why. It is not called after asks_cancel(arg). */
 typedef void (*asks_done_fn)(void *arg, int status, const void *bytes, size_t n);
 void asks_send(struct way, enum ask_type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done, void *arg);
 void asks_cancel(const void *arg);

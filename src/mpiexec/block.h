@@ -35,12 +35,12 @@ uint32_t block_aborted(const struct block *);
 /* The job is ending, with this exit code: ranks that abort for what they see of it say nothing. */
 void block_silence(struct block *, int code);
 
-/* The last state (job_card.life) of a rank that has exited; of no use for a rank of another node. From now on no rank waits for
- * its card. */
+/* The last state (job_card.life) of a rank that has exited; of no use for a rank of another node. From now on no rank
+ * waits for its card. */
 enum job_life block_end(struct block *, int rank);
 
-/* A rank of the job has died and the job goes on: tells the ranks of this node by the job block (drawn in job_block.h), and
- * wakes those that sleep. Later calls for the same rank do nothing. */
+/* A rank of the job has died and the job goes on: tells the ranks of this node by the job block (drawn in job_block.h),
+ * and wakes those that sleep. Later calls for the same rank do nothing. */
 void block_tell_death(struct block *, uint32_t rank);
 
 #endif

@@ -46,8 +46,8 @@ void live_started(void);
 void live_end(int sig, int code);
 void live_kill(void);
 
-/* A rank of the job, of whichever node, has died, and the job goes on: tells the ranks of this node (block_tell_death) and the
- * clients of its PMIx server. */
+/* A rank of the job, of whichever node, has died, and the job goes on: tells the ranks of this node (block_tell_death)
+ * and the clients of its PMIx server. */
 void live_tell_death(int rank);
 
 /* Passes a signal on. live_stop ends with SIGSTOP for all, and then calls `then`. */

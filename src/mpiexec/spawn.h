@@ -5,10 +5,10 @@
  *      first mpiexec ---- line (line.h), standard output and error ---- mpiexec of a spawned job
  *       its job                                                          its job
  *
- * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec tells the new
- * one what to start by options, as a user would. The new one sends ASK_STARTED when its ranks run, or ASK_FAILED and why; the
- * output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and
- * the system kills them when it dies.
+ * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec tells the
+ * new one what to start by options, as a user would. The new one sends ASK_STARTED when its ranks run, or ASK_FAILED
+ * and why; the output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the
+ * signals that end a job, and the system kills them when it dies.
  *
  * Threads: the main one only.
  */

@@ -8,8 +8,8 @@
  *    daemon ...   daemon
  *
  * Every daemon serves one node of the job; the root serves the node of its own host, if ranks go there. Messages go
- * from any process to any other along the links, in order between two processes. In a job of one node the tree is the root
- * alone, which sends messages to itself only.
+ * from any process to any other along the links, in order between two processes. In a job of one node the tree is the
+ * root alone, which sends messages to itself only.
  *
  * Threads: the main one only.
  */

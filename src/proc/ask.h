@@ -14,10 +14,10 @@
  * All numbers are in network order. `id` is the asker's number of the question, which its answer repeats; `rank` is the
  * process that asks. An answer has a status: 0, or a code of base/err.h, and then its bytes are a text that says why.
  *
- * Contents are numbers of 32 bits, or of 64 where the list below says (2), and texts: their length with the final zero, then
- * the bytes. A list of texts is their number and then the texts; infos are a list of keys and values in turn. A reader
- * (struct ask_in) never reads beyond its bytes: a field that is missing reads as 0 or "", and `bad` stays set, so that one look
- * at the end is enough.
+ * Contents are numbers of 32 bits, or of 64 where the list below says (2), and texts: their length with the final zero,
+ * then the bytes. A list of texts is their number and then the texts; infos are a list of keys and values in turn. A
+ * reader (struct ask_in) never reads beyond its bytes: a field that is missing reads as 0 or "", and `bad` stays set,
+ * so that one look at the end is enough.
  *
  * Words (root, daemon, spawned job, line) and who answers what: doc/decisions/asking-the-launcher.md.
  *
@@ -55,11 +55,11 @@ enum ask_type {
     ASK_DISCONNECT, /* job -> nothing */
     ASK_CARD,       /* rank, job -> the card's bytes */
     ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job */
-    ASK_WATCH,    /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): the processes that have ended
-                     after the first `seen` ones. The launcher answers when there is something to tell */
-    ASK_FILE,     /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open
-                     -> socket_id (2), ticket[16], for ASK_TAKE at that socket */
-    ASK_TAKE,     /* ticket[16]: in place of ASK_HELLO -> nothing, with a descriptor (SCM_RIGHTS) */
+    ASK_WATCH, /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): the processes that have ended
+                  after the first `seen` ones. The launcher answers when there is something to tell */
+    ASK_FILE,  /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open
+                  -> socket_id (2), ticket[16], for ASK_TAKE at that socket */
+    ASK_TAKE,  /* ticket[16]: in place of ASK_HELLO -> nothing, with a descriptor (SCM_RIGHTS) */
     ASK_OF_RANKS, /* not a question: ranks ask those above, the ones below are between launchers only */
     ASK_FETCH,    /* rank, of the job of the launcher that is asked -> the bytes of its card */
     ASK_OFFER,    /* as ASK_FILE, without the job: that of the launcher that is asked */

@@ -1,8 +1,8 @@
 /*
- * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs and their
- * cards, new jobs, news of other jobs' ends, descriptors of memory. A launcher does these for all jobs that it runs: the one
- * it was started for, and those spawned from it. A rank asks Tern's mpiexec by a socket (ask.h, native_dynamic.c), others by
- * PMIx (pmix/pmix_dynamic.c).
+ * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs and
+ * their cards, new jobs, news of other jobs' ends, descriptors of memory. A launcher does these for all jobs that it
+ * runs: the one it was started for, and those spawned from it. A rank asks Tern's mpiexec by a socket (ask.h,
+ * native_dynamic.c), others by PMIx (pmix/pmix_dynamic.c).
  *
  * A function returns 0 or a code with words. Besides those that it names, each may return
  *
@@ -88,14 +88,14 @@ int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
  * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. */
 int proc_connect(const char *job, struct proc_job *);
 
-/* The launcher forgets that this process is connected to the job; it also does so when the process or the job ends. The caller
- * wipes its copy of the key. TERN_ERR_NOT_FOUND: it is not connected, or that job has ended. */
+/* The launcher forgets that this process is connected to the job; it also does so when the process or the job ends. The
+ * caller wipes its copy of the key. TERN_ERR_NOT_FOUND: it is not connected, or that job has ended. */
 int proc_disconnect(const char *job);
 
-/* The card of a rank of another job, as that process wrote it at its start; transports may be missing on it that its own job does
- * not need (transport/peer.h, peers_meet_others). Waits until it is there. Returns its length or a code:
- * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. TERN_ERR_RANK: the job has no such rank. TERN_ERR_PEER:
- * the process has ended without a card. TERN_ERR_INTERN: the card has more than `cap` bytes. */
+/* The card of a rank of another job, as that process wrote it at its start; transports may be missing on it that its
+ * own job does not need (transport/peer.h, peers_meet_others). Waits until it is there. Returns its length or a code:
+ * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. TERN_ERR_RANK: the job has no such rank.
+ * TERN_ERR_PEER: the process has ended without a card. TERN_ERR_INTERN: the card has more than `cap` bytes. */
 int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
 
 /* A descriptor of the file of memory that a process of this node, of the own job ("") or another, has open as `fd`. The
@@ -106,8 +106,9 @@ int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
 int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own);
 bool proc_opens_files(void); /* the launcher has this service */
 
-/* From now on proc_event gets the ends of the job's processes, those before this call included. If there is no such job, that
- * is no failure of this call: the event says that the job has ended. TERN_ERR_ARG also if it is watched already. */
+/* From now on proc_event gets the ends of the job's processes, those before this call included. If there is no such
+ * job, that is no failure of this call: the event says that the job has ended. TERN_ERR_ARG also if it is watched
+ * already. */
 int proc_watch(const char *job);
 
 /* No more events of that job come. TERN_ERR_NOT_FOUND: it is not watched. */

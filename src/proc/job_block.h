@@ -39,9 +39,9 @@
  *     launcher: data, state -> HERE, <------- card ---------- launcher: takes the bit, answers all who asked
  *             wakes the sleepers
  *
- * The launcher reads the pipe (wanted_pipe), and every rank has inherited its other end. So no process polls, and a card that is
- * not asked for costs nothing. In a job of one node there is no pipe: only other jobs want cards then, by a question to the
- * launcher (ask.h, ASK_LOOK).
+ * The launcher reads the pipe (wanted_pipe), and every rank has inherited its other end. So no process polls, and a
+ * card that is not asked for costs nothing. In a job of one node there is no pipe: only other jobs want cards then, by
+ * a question to the launcher (ask.h, ASK_LOOK).
  *
  * Death. When a process has ended without MPI_Finalize and the job goes on, the launcher of each node adds its rank to
  * `died`, counts `deaths` up (release), and rings the bells of all ranks of the node:
@@ -57,8 +57,8 @@
  * processes.
  *
  * TERN_JOB_RANK in the environment of a process says which rank it is. The process claims the rank by a lock on
- * the byte of the block whose offset is the rank, so two processes cannot be one rank at the same time. Processes may be one
- * rank in turn (sh -c './a; ./b'): each increments `turns`, and a reader waits for a card of its own turn.
+ * the byte of the block whose offset is the rank, so two processes cannot be one rank at the same time. Processes may
+ * be one rank in turn (sh -c './a; ./b'): each increments `turns`, and a reader waits for a card of its own turn.
  *
  * A rank marks the descriptors close-on-exec when it has found them, so that programs that it starts do not get the
  * job's key. Where a program between mpiexec and the rank has closed them, the rank takes them from the launcher
@@ -92,12 +92,13 @@ struct job_head {
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */
     /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange). The first to do so prints the
-     * message, later callers are silent; all exit. The launcher reads it when a rank ends, and ends the others. The launcher
-     * sets it too, before it ends the ranks for another reason. A futex word: a change is followed by a wake of all sleepers. */
+     * message, later callers are silent; all exit. The launcher reads it when a rank ends, and ends the others. The
+     * launcher sets it too, before it ends the ranks for another reason. A futex word: a change is followed by a wake
+     * of all sleepers. */
     _Atomic uint32_t aborted;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
-    int32_t wanted_pipe;   /* the descriptor that ranks write into after they have set a wanted bit; 0: none */
+    int32_t wanted_pipe; /* the descriptor that ranks write into after they have set a wanted bit; 0: none */
     int32_t memory; /* the descriptor of the memfd with a slot for each rank of the node, by its local rank; 0: none */
     uint64_t memory_id, wanted_pipe_id; /* what is behind the two (memfile_id_of) */
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
@@ -107,8 +108,8 @@ struct job_head {
     /* The socket by which ranks ask the launcher (ask.h): enum job_socket, a futex word; the launcher writes `socket_id`,
      * then the state (release). */
     _Atomic uint32_t socket_state;
-    /* The number of answers about watched jobs (ASK_WATCH) that the launcher has given to processes of this node. A futex
-     * word. */
+    /* The number of answers about watched jobs (ASK_WATCH) that the launcher has given to processes of this node. A
+     * futex word. */
     _Atomic uint32_t events;
     uint64_t socket_id; /* in the socket's name (ask_address) */
     char parent[64]; /* the job that spawned this one, "" = none */
@@ -142,8 +143,9 @@ static_assert(sizeof(struct job_place) == 24, "job block layout");
  * has failed whatever its exit code). Written by the owner (release), read by the launcher after the exit (acquire). */
 enum job_life { JOB_LIFE_NONE, JOB_LIFE_INITIALISED, JOB_LIFE_FINALISED };
 
-/* Added to job_card.life by the launcher of the node when the process that it started has ended: no card will come any more.
- * In the blocks of other nodes it is added for ranks that have ended without a card, once the card is wanted there. */
+/* Added to job_card.life by the launcher of the node when the process that it started has ended: no card will come any
+ * more. In the blocks of other nodes it is added for ranks that have ended without a card, once the card is wanted
+ * there. */
 #define JOB_ENDED 0x100u
 
 /* Of a card. WANTED: the launcher is to be told when it comes, or is on its way to get it. */

@@ -41,16 +41,16 @@ struct proc_seat {
     int32_t l3, numa; /* logical index of the cache / NUMA domain that it is bound into, -1: several, or not known */
 };
 
-/* The deaths of processes of the job that the launcher has told this process of: rank[0 .. *count - 1], in the order of the
- * deaths. `count` grows by release, after the rank has been written. `sure`: the launcher tells of each death at once, and
- * wakes sleepers. */
+/* The deaths of processes of the job that the launcher has told this process of: rank[0 .. *count - 1], in the order of
+ * the deaths. `count` grows by release, after the rank has been written. `sure`: the launcher tells of each death at
+ * once, and wakes sleepers. */
 struct proc_deaths {
     const _Atomic uint32_t *count, *rank;
     bool sure;
 };
 
-/* The node memory: a memfd that all processes of this node have, with a slot and room for an arena for each. Only touched
- * pages cost memory. */
+/* The node memory: a memfd that all processes of this node have, with a slot and room for an arena for each. Only
+ * touched pages cost memory. */
 struct proc_shared {
     int fd;
     uint64_t slot_bytes, arenas, arena_bytes; /* slots lie at the front, arenas from the offset `arenas` on */
@@ -74,11 +74,11 @@ struct proc_boot {
     int (*open)(struct proc_info *);
     /* Leaves this process's card for all others. Called once. */
     int (*card_put)(const void *card, size_t len);
-    /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length, or a code: TERN_ERR_RANK (no such
-     * rank), TERN_ERR_PEER (the process has ended without a card), or that of the launcher's failure. */
+    /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length, or a code: TERN_ERR_RANK
+     * (no such rank), TERN_ERR_PEER (the process has ended without a card), or that of the launcher's failure. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
-    /* True: card_get would not wait, since the card is there or never will be. False: it would; the card has been requested
-     * from the launcher. NULL: that is not known. */
+    /* True: card_get would not wait, since the card is there or never will be. False: it would; the card has been
+     * requested from the launcher. NULL: that is not known. */
     bool (*card_there)(uint32_t rank);
     /* Has the rank ended without a card? It never was a process of MPI. NULL: that is not known. */
     bool (*never_came)(uint32_t rank);
@@ -100,13 +100,14 @@ struct proc_boot {
     void (*await_end)(uint32_t lost);
     /* Where it tells of deaths. NULL, or count NULL: it does not. */
     struct proc_deaths (*deaths)(void);
-    /* Tells the launcher how it can wake this process after a death: `place` is 1 + the offset of its struct bell in `shared`;
-     * or, if place is 0, `name` is that of its bell's socket (base/sleep.h), 0: it has none. NULL: the launcher wakes nobody. */
+    /* Tells the launcher how it can wake this process after a death: `place` is 1 + the offset of its struct bell in
+     * `shared`; or, if place is 0, `name` is that of its bell's socket (base/sleep.h), 0: it has none. NULL: the
+     * launcher wakes nobody. */
     void (*bell)(uint64_t place, uint64_t name);
     void (*state)(int state); /* enum job_life: tells the launcher that MPI is initialised or finalised, in turns */
-    /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. Cards that have not
-     * been got by now may be out of reach from then on. `state` tells of a session that comes later. NULL: the launcher need
-     * not be told. */
+    /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. Cards that
+     * have not been got by now may be out of reach from then on. `state` tells of a session that comes later. NULL: the
+     * launcher need not be told. */
     void (*leave)(void);
     /* Calls `each` with the name of every process set of the launcher. NULL: it knows none. */
     int (*psets)(void (*each)(void *arg, const char *name), void *arg);
@@ -121,22 +122,22 @@ extern const struct proc_boot proc_native, proc_pmi1, proc_pmi2, proc_single;
 const struct proc_boot *pmi_guess(void); /* the one of the two that the environment speaks of, NULL: none */
 #define PROC_BOOT_SYMBOL "tern_proc_pmix" /* the struct proc_boot that the module exports */
 
-/* Chooses the bootstrap. 0, or a code with words: no launcher of the kind that TERN_BOOTSTRAP names has started this process
- * (TERN_ERR_NOT_FOUND), or the one that has cannot be used. */
+/* Chooses the bootstrap. 0, or a code with words: no launcher of the kind that TERN_BOOTSTRAP names has started this
+ * process (TERN_ERR_NOT_FOUND), or the one that has cannot be used. */
 int proc_open(void);
 void proc_close(void);
 const struct proc_info *proc_self(void);
 const struct proc_boot *proc_booted(void); /* the one that was taken; NULL before proc_open */
 
-int proc_card_put(const void *card, size_t len);              /* see proc_boot */
-int proc_card_get(uint32_t rank, void *buf, size_t cap);      /* see proc_boot */
+int proc_card_put(const void *card, size_t len);         /* see proc_boot */
+int proc_card_get(uint32_t rank, void *buf, size_t cap); /* see proc_boot */
 bool proc_never_came(uint32_t rank); /* see proc_boot; false also where that is not known */
 bool proc_card_there(uint32_t rank); /* see proc_boot; false also where that is not known */
-uint32_t proc_node_of(uint32_t rank); /* see proc_boot */
+uint32_t proc_node_of(uint32_t rank);                 /* see proc_boot */
 bool proc_seat_of(uint32_t rank, struct proc_seat *); /* see proc_boot; false: the launcher does not say */
 int proc_secret(uint8_t key[32]); /* see proc_boot; the caller wipes it when done */
 const struct proc_shared *proc_shared(void); /* see proc_boot; NULL also where the launcher makes none */
-void proc_state(int state);       /* see proc_boot */
+void proc_state(int state);                  /* see proc_boot */
 void proc_leave(void);            /* see proc_boot */
 int proc_psets(void (*each)(void *arg, const char *name), void *arg); /* see proc_boot */
 int proc_pset_ranks(const char *name, uint32_t *ranks);               /* see proc_boot */
@@ -145,12 +146,13 @@ int proc_pset_ranks(const char *name, uint32_t *ranks);               /* see pro
  */
 bool proc_has_ended(pid_t);
 
-struct proc_deaths proc_deaths(void); /* see proc_boot; a count that stays 0 where the launcher does not tell */
-bool proc_tells_deaths(void);         /* does the launcher tell of each death at once (proc_deaths.sure)? */
+struct proc_deaths proc_deaths(void);        /* see proc_boot; a count that stays 0 where the launcher does not tell */
+bool proc_tells_deaths(void);                /* does the launcher tell of each death at once (proc_deaths.sure)? */
 bool proc_has_died(uint32_t rank) TERN_COLD; /* has the launcher told of the death of this rank? */
 void proc_bell(uint64_t place, uint64_t name); /* see proc_boot */
 
-/* For proc_await_end: the process of this rank has ended, or the connection to it broke, which most often means the same. */
+/* For proc_await_end: the process of this rank has ended, or the connection to it broke, which most often means the
+ * same. */
 void proc_note_loss(uint32_t rank);
 
 /*

@@ -24,10 +24,10 @@
  *                                                       (tp_ops.peer_close)
  *
  * An idle side has nothing under way, and has begun nothing since it said IDLE. So CLOSE cuts nothing off. If the idle
- * side has said RESUME and is answered by CLOSE, since the two have crossed, its waiting sends go out by a new connection,
- * once the old one is closed. A new connection that the other side makes first waits for that too (shm/senders.c,
- * tcp/incoming.c). Messages that came by the old connection and that the program has not received yet stay: they keep the
- * struct peer that they came from.
+ * side has said RESUME and is answered by CLOSE, since the two have crossed, its waiting sends go out by a new
+ * connection, once the old one is closed. A new connection that the other side makes first waits for that too
+ * (shm/senders.c, tcp/incoming.c). Messages that came by the old connection and that the program has not received yet
+ * stay: they keep the struct peer that they came from.
  *
  * A lost peer is closed without a message.
  *

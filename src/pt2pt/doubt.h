@@ -15,7 +15,8 @@
  *                                                   exits: a transport hears of it (tp_left), or is asked (tp_ops.left)
  *
  * The answer comes after all messages that the peer sent before, so a receive that is still not matched then never will
- * be. Messages that had been matched go on. The question costs one small message to each process that is waited for, once.
+ * be. Messages that had been matched go on. The question costs one small message to each process that is waited for,
+ * once.
  *
  * Only requests that a thread waits for are failed. Receives that the program will cancel later are legal and stay
  * posted. If a call waits for any one of several requests, they are failed only when none of them can complete.
@@ -24,8 +25,8 @@
  * A wait for a collective asks which one the peer has called, and the two compare (call_log.h). This is also done for
  * collectives that go through the shared slots of a node.
  *
- * Not found out: receives from any source that will never be matched; waits by calls that look without waiting (MPI_Test
- * in a loop); that a process has ended its last session and lives on.
+ * Not found out: receives from any source that will never be matched; waits by calls that look without waiting
+ * (MPI_Test in a loop); that a process has ended its last session and lives on.
  *
  * Threads: under the lane's lock.
  */
@@ -38,12 +39,12 @@
  * their receives whose messages will not come. */
 void pt_doubt(struct lane *) TERN_COLD;
 
-/* The peer if it has left, is lost or is over: it begins nothing more. NULL: that is not known, and it is asked. Delivers
- * nothing. */
+/* The peer if it has left, is lost or is over: it begins nothing more. NULL: that is not known, and it is asked.
+ * Delivers nothing. */
 struct peer *pt_gone_by(uint32_t index) TERN_COLD;
 
-/* A thread waits for these requests (NULL: no entry), for all or for one of them: asks their peers, and ends those requests
- * that can never complete. */
+/* A thread waits for these requests (NULL: no entry), for all or for one of them: asks their peers, and ends those
+ * requests that can never complete. */
 void pt_doubt_requests(int n, struct request *const req[], bool all) TERN_COLD;
 
 /* A probe waits for a message from this rank: 0, or TERN_ERR_PEER or TERN_ERR_ABSENT in words when none will come. */

@@ -11,9 +11,9 @@
  *                                                                                 (rndv/stream.c)
  *   packed    -                      -                                            fragments through the wire's buffers
  *
- * Each peer has a row of it, peer.ways: the ways that the wire to it has and that the variables allow (TERN_BULK; with TERN_CMA
- * and TERN_ARENA off, the wire lacks the capability). The row is made when the first message goes to the peer, or comes from
- * it. A wire may withdraw a capability later, so capabilities are looked at again for each message.
+ * Each peer has a row of it, peer.ways: the ways that the wire to it has and that the variables allow (TERN_BULK; with
+ * TERN_CMA and TERN_ARENA off, the wire lacks the capability). The row is made when the first message goes to the peer,
+ * or comes from it. A wire may withdraw a capability later, so capabilities are looked at again for each message.
  *
  * Nothing here fails: packed is a way for every message over every wire.
  *

@@ -27,8 +27,8 @@ enum {
 /* The first id of each layer's block. */
 enum tp_am_block {
     TP_AM_TRANSPORT = 2, /* of this layer itself, over any transport */
-    TP_AM_PT2PT = 8, /* src/pt2pt/protocol.h */
-    TP_AM_COLL = 24, /* no messages yet, as in the next two: one-sided operations, dynamic processes */
+    TP_AM_PT2PT = 8,     /* src/pt2pt/protocol.h */
+    TP_AM_COLL = 24,     /* no messages yet, as in the next two: one-sided operations, dynamic processes */
     TP_AM_RMA = 32,
     TP_AM_DPM = 48,
     TP_AM_TESTS = 56
@@ -37,10 +37,10 @@ enum tp_am_block {
 /* Delivery of one message from `from`. n bytes at data, valid during the call (keep.h: beyond it); h0, h1 as sent. */
 typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
-/* Returns where the payload of a message that is just arriving is to go: n bytes of writable memory, which stay so until the
- * handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: to memory of the
- * transport, which has no more than max_short bytes; the transport may lose the sender of a longer message. Only a transport
- * that reads from a stream asks, for messages longer than what it has read already. */
+/* Returns where the payload of a message that is just arriving is to go: n bytes of writable memory, which stay so
+ * until the handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: to
+ * memory of the transport, which has no more than max_short bytes; the transport may lose the sender of a longer
+ * message. Only a transport that reads from a stream asks, for messages longer than what it has read already. */
 typedef void *(*tp_sink_fn)(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
 
 struct tp_am {

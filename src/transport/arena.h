@@ -52,8 +52,8 @@ struct arena_room {
 };
 void arena_offer(const struct arena_room *);
 
-/* From now on the note for the peers at `where` is kept up to date. NULL: there are no peers any more. The memory itself stays
- * as long as a block of it is in use. */
+/* From now on the note for the peers at `where` is kept up to date. NULL: there are no peers any more. The memory
+ * itself stays as long as a block of it is in use. */
 void arena_publish(struct arena_note *where);
 
 /* A block at a multiple of `align` (a power of two; that of a page at least); NULL without words: not to be had. */

@@ -1,10 +1,10 @@
 /*
  * keep.h - the data of a message beyond its handler.
  *
- * The data that a handler is given is valid during the call. A handler that needs the bytes for longer, since a copy engine or
- * another thread works on them, keeps them, and releases them later. The transport that delivers the message holds them
- * in place if it can (tp_ops.keep): it does not use the record, the packet or the buffer again until the release. Bytes that
- * it does not hold are copied here, so a handler need not know.
+ * The data that a handler is given is valid during the call. A handler that needs the bytes for longer, since a copy
+ * engine or another thread works on them, keeps them, and releases them later. The transport that delivers the message
+ * holds them in place if it can (tp_ops.keep): it does not use the record, the packet or the buffer again until the
+ * release. Bytes that it does not hold are copied here, so a handler need not know.
  *
  * Two times, since a transport holds a bounded number of bytes:
  *

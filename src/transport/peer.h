@@ -26,13 +26,13 @@
 
 /* What is known of a peer besides (pt2pt/lost.h, pt2pt/doubt.h). */
 enum peer_flag {
-    PEER_LEFT = 1,  /* with `lost`: the peer took its leave in order */
-    PEER_ASKED = 2, /* this process has sent AM_ASK, and the peer has not answered that it is over */
-    PEER_ASKS = 4,  /* the peer has sent AM_ASK: it is told when this process is over */
-    PEER_OVER = 8,  /* the peer has said that it is in MPI_Finalize, and starts nothing more */
+    PEER_LEFT = 1,         /* with `lost`: the peer took its leave in order */
+    PEER_ASKED = 2,        /* this process has sent AM_ASK, and the peer has not answered that it is over */
+    PEER_ASKS = 4,         /* the peer has sent AM_ASK: it is told when this process is over */
+    PEER_OVER = 8,         /* the peer has said that it is in MPI_Finalize, and starts nothing more */
     PEER_QUOTA_KNOWN = 16, /* the first quota of this process at the peer is in `credit` and `quota_there` */
-    PEER_CLOSING = 32, /* peer_close has been called, or will be: nothing more is sent to the peer */
-    PEER_SAID_LAST = 64, /* the transport has seen the peer's last message: more of it is of a new connection */
+    PEER_CLOSING = 32,     /* peer_close has been called, or will be: nothing more is sent to the peer */
+    PEER_SAID_LAST = 64,   /* the transport has seen the peer's last message: more of it is of a new connection */
     /* pt2pt/closing.h */
     PEER_IDLE = 128,            /* this side has said IDLE */
     PEER_RESUMING = 256,        /* and after that RESUME, which is not answered yet */
@@ -98,8 +98,8 @@ void peer_learn_quota(struct peer *) TERN_COLD;
 extern TERN_HIDDEN uint64_t peer_settings;
 int peer_settings_of(uint32_t index, uint64_t *settings);
 
-/* Opens the transports named by TERN_TRANSPORTS, makes the table, and puts the card where others find it. 0, or a code with
- * words; then peers_close gives back what is open. peers_close gives back all peers and closes the transports. */
+/* Opens the transports named by TERN_TRANSPORTS, makes the table, and puts the card where others find it. 0, or a code
+ * with words; then peers_close gives back what is open. peers_close gives back all peers and closes the transports. */
 int peers_open(void);
 void peers_close(void);
 
@@ -125,17 +125,17 @@ int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint
  */
 int peer_close(uint32_t index) TERN_COLD;
 
-/* Set by the layer above, or NULL. Called when a peer has been closed, before its struct is freed. True: the layer keeps the
- * struct, which stands for no connection any more, until it calls peer_free. */
+/* Set by the layer above, or NULL. Called when a peer has been closed, before its struct is freed. True: the layer
+ * keeps the struct, which stands for no connection any more, until it calls peer_free. */
 extern TERN_HIDDEN bool (*peer_forgotten)(struct peer *);
 void peer_free(struct peer *);
 
-/* The peer with this index, connected by the path with the least latency (wires_best). Waits until the process's card is
- * there, if it is of the own job. NULL with words when it cannot be reached, is being closed, or memory is out. */
+/* The peer with this index, connected by the path with the least latency (wires_best). Waits until the process's card
+ * is there, if it is of the own job. NULL with words when it cannot be reached, is being closed, or memory is out. */
 struct peer *peer_connect(uint32_t index) TERN_COLD;
 
-/* The peer that a message came from: its struct is made if there is none, and is not connected. NULL with words: no process
- * with this index is known, or memory is out. */
+/* The peer that a message came from: its struct is made if there is none, and is not connected. NULL with words: no
+ * process with this index is known, or memory is out. */
 struct peer *peer_of_sender(uint32_t index);
 
 /*
@@ -167,8 +167,8 @@ static inline void peer_look_again(struct peer *p)
 }
 
 /* Wakes the process with this index by its bell, if it sleeps: something has changed in memory that it looks at. For
- * processes that no gate wakes (sleep.h). Connects the peer if it is not connected. Nothing happens, and the words of the
- * last failure stay, if it has left or cannot be connected. */
+ * processes that no gate wakes (sleep.h). Connects the peer if it is not connected. Nothing happens, and the words of
+ * the last failure stay, if it has left or cannot be connected. */
 void peer_wake(uint32_t index);
 
 /* Has that process, which shares memory with us, a helper thread? */

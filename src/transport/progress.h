@@ -2,8 +2,8 @@
  * progress.h - what the progress of this process drives besides the transports: sources, and retries.
  *
  * A source has a function that is to be called when its descriptor is readable or its time has come; an endpoint of
- * datagrams is one (dgram/dgram.h). Progress looks at it as often as at a transport whose poll is a system call, and its
- * descriptor and its time wake the threads that sleep in the wait. Where none is open there are no descriptors, and
+ * datagrams is one (dgram/dgram.h). Progress looks at it as often as at a transport whose poll is a system call, and
+ * its descriptor and its time wake the threads that sleep in the wait. Where none is open there are no descriptors, and
  * progress does not look at this file.
  *
  * All sources share one timer, which sleepers poll together with the sources' descriptors:
@@ -40,13 +40,14 @@ struct progress_source {
 /*
  * progress_open: from now on progress drives the source. 0, or a code with words: there are too many sources or no
  * descriptors. progress_close: no more; on return no thread polls the source's descriptor. Layers above point-to-point
- * communication call pt_progress_open and pt_progress_close (pt2pt/api.h), which take the lock and stop the helper thread
- * meanwhile.
+ * communication call pt_progress_open and pt_progress_close (pt2pt/api.h), which take the lock and stop the helper
+ * thread meanwhile.
  */
 int progress_open(struct progress_source *);
 void progress_close(struct progress_source *);
 
-/* The owner has given a source something to do: wakes sleeping threads to do it. Nothing happens if the source is not open. */
+/* The owner has given a source something to do: wakes sleeping threads to do it. Nothing happens if the source is not
+ * open. */
 void progress_hurry(const struct progress_source *);
 
 /* The owner's memory; `link` a list of its own at first. */
@@ -57,12 +58,13 @@ struct progress_retry {
     int (*retry)(struct progress_retry *);
 };
 
-/* progress_await: `retry` is called in the next turn of progress. progress_await_no_more: it is not. Both may be called at any
- * time, and by `retry`; neither fails. */
+/* progress_await: `retry` is called in the next turn of progress. progress_await_no_more: it is not. Both may be called
+ * at any time, and by `retry`; neither fails. */
 void progress_await(struct progress_retry *);
 void progress_await_no_more(struct progress_retry *);
 
-/* For wires.c. progress_waits: does anything wait for room? progress_retries: tries all of it; how many messages were sent. */
+/* For wires.c. progress_waits: does anything wait for room? progress_retries: tries all of it; how many messages were
+ * sent. */
 extern TERN_HIDDEN struct link progress_waiting;
 static inline bool progress_waits(void) { return !list_empty(&progress_waiting); }
 int progress_retries(void) TERN_COLD;

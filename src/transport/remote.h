@@ -28,22 +28,24 @@
  *                  without one: nothing of the caller's is needed any more, as with a put
  *   flush          all puts and amos that this process has started to the peer before are in its memory
  *
- * If the owner refuses a put, or an amo without a result, the operation itself ends with 0; the next flush has the code.
+ * If the owner refuses a put, or an amo without a result, the operation itself ends with 0; the next flush has the
+ * code.
  *
  * Order: none between operations but by flush, with one exception: amos of one process through one key are done in the
  * order of the calls.
  *
  * Atomicity: an amo is one atomic operation of a processor that has the memory, at a place aligned to its width. So the
  * amos of all processes, by whatever ways and keys, and atomic operations of that width by the owner itself, are
- * atomic with respect to each other. A transport whose hardware cannot keep this leaves amos to messages. Puts and gets are
- * not atomic.
+ * atomic with respect to each other. A transport whose hardware cannot keep this leaves amos to messages. Puts and gets
+ * are not atomic.
  *
- * The end: an owner deregisters memory when the others have closed their keys. An operation that is started through a key
- * whose memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing. An operation that is under way at
- * that moment may still touch the memory. If a transport is just writing the data of a put there, the owner loses that peer.
+ * The end: an owner deregisters memory when the others have closed their keys. An operation that is started through a
+ * key whose memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing. An operation that is under
+ * way at that moment may still touch the memory. If a transport is just writing the data of a put there, the owner
+ * loses that peer.
  *
- * When the peer is lost, operations under way end with TERN_ERR_PEER, and so do operations that are started later. On mapped
- * memory only the next flush ends so.
+ * When the peer is lost, operations under way end with TERN_ERR_PEER, and so do operations that are started later. On
+ * mapped memory only the next flush ends so.
  *
  * Threads: under the lane's lock, as all of a transport; loads, stores and atomic instructions at remote_at: any
  * thread.
@@ -84,8 +86,8 @@ struct remote_key {
     uint64_t priv;   /* the transport's own */
 };
 
-/* What a transport does by itself; tp_ops.remote. Who calls, what blocks, who owns memory: as in transport.h, unless said
- * otherwise. */
+/* What a transport does by itself; tp_ops.remote. Who calls, what blocks, who owns memory: as in transport.h, unless
+ * said otherwise. */
 struct tp_remote {
     /* Memory of this process that others may reach by this transport; `id` is its number in this process.
      * TERN_ERR_UNSUPPORTED: not by this transport. The transport's own state of it in *mem. */
@@ -112,17 +114,18 @@ struct tp_remote {
     int (*flush)(struct tp_ep *, struct tp_op *);
 };
 
-/* Registers [base, base + bytes), which stays the caller's, with all transports. `access`: what others may do there (enum
- * remote_access). 0, or a code with words: TERN_ERR_ARG (there is no such memory), TERN_ERR_NOMEM, or a transport's. */
+/* Registers [base, base + bytes), which stays the caller's, with all transports. `access`: what others may do there
+ * (enum remote_access). 0, or a code with words: TERN_ERR_ARG (there is no such memory), TERN_ERR_NOMEM, or a
+ * transport's. */
 int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **);
 void remote_dereg(struct remote_mem *);
 
-/* Writes the key for other processes into buf, at most REMOTE_KEY_MAX bytes. The length; or TERN_ERR_INTERN, with words: it
- * has more than cap bytes; or a transport's code. */
+/* Writes the key for other processes into buf, at most REMOTE_KEY_MAX bytes. The length; or TERN_ERR_INTERN, with
+ * words: it has more than cap bytes; or a transport's code. */
 int remote_key_pack(const struct remote_mem *, void *buf, size_t cap);
 
-/* Opens a key that `peer` has packed; connects the peer if it is not connected. 0, or a code with words: TERN_ERR_ARG (the
- * bytes are no key), TERN_ERR_NOMEM, or a code of peer_connect. */
+/* Opens a key that `peer` has packed; connects the peer if it is not connected. 0, or a code with words: TERN_ERR_ARG
+ * (the bytes are no key), TERN_ERR_NOMEM, or a code of peer_connect. */
 int remote_key_open(struct peer *, const void *packed, size_t n, struct remote_key **);
 void remote_key_close(struct remote_key *); /* no operation is under way through it */
 

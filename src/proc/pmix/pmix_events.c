@@ -1,7 +1,7 @@
 /*
- * pmix_events.c - the events by which PMIx tells of the ends of processes and jobs. Deaths in the own job go to the list that
- * proc_deaths shows. Ends in watched jobs are queued as struct proc_event; the ends before the watch began are asked for once
- * (PMIX_QUERY_PROC_TABLE).
+ * pmix_events.c - the events by which PMIx tells of the ends of processes and jobs. Deaths in the own job go to the
+ * list that proc_deaths shows. Ends in watched jobs are queued as struct proc_event; the ends before the watch began
+ * are asked for once (PMIX_QUERY_PROC_TABLE).
  *
  * The PMIx library calls on_event and on_table on its thread, one after the other.
  */

@@ -94,16 +94,18 @@ void dgram_close(struct dgram *);
 /* Writes the card; returns its length, at most DGRAM_CARD. */
 size_t dgram_card(const struct dgram *, uint8_t *bytes);
 
-/* The peer with that card: the one that is there already, or a new one. TERN_ERR_ARG: no usable card. TERN_ERR_PEER: it has
- * been forgotten (dgram_forget). TERN_ERR_NOMEM. */
+/* The peer with that card: the one that is there already, or a new one. TERN_ERR_ARG: no usable card. TERN_ERR_PEER: it
+ * has been forgotten (dgram_forget). TERN_ERR_NOMEM. */
 int dgram_peer_open(struct dgram *, const void *card, size_t n, struct dgram_peer **);
 
-/* Sends nothing more to the peer and delivers nothing more from it; messages under way to it are done with TERN_ERR_PEER. The
- * same process cannot become a peer of this endpoint again. Messages that it sent before are still acknowledged. */
+/* Sends nothing more to the peer and delivers nothing more from it; messages under way to it are done with
+ * TERN_ERR_PEER. The same process cannot become a peer of this endpoint again. Messages that it sent before are still
+ * acknowledged. */
 void dgram_forget(struct dgram_peer *);
 
-/* Sends a message after all earlier ones to that peer; no packet leaves before dgram_progress. A code is returned, and `done`
- * is not called, if the message is too long (TERN_ERR_ARG), the peer has been given up (TERN_ERR_PEER), or memory is out. */
+/* Sends a message after all earlier ones to that peer; no packet leaves before dgram_progress. A code is returned, and
+ * `done` is not called, if the message is too long (TERN_ERR_ARG), the peer has been given up (TERN_ERR_PEER), or
+ * memory is out. */
 int dgram_send(struct dgram_peer *, struct dgram_message *);
 
 /* Takes what has come, sends what may go. `now` (ns of any clock) never goes back. Returns the number of datagrams taken. */
@@ -117,8 +119,8 @@ uint64_t dgram_next_timeout(const struct dgram *);
  * `deliver` that takes messages again after it has refused one calls progress_hurry. Closed before the endpoint is. */
 struct progress_source *dgram_source(struct dgram *);
 
-/* Is everything that was sent acknowledged, and has no packet come since `since`? A process that is about to end should wait
- * until then, with `since` a few round trips ago: its last acknowledgement may have been lost. */
+/* Is everything that was sent acknowledged, and has no packet come since `since`? A process that is about to end should
+ * wait until then, with `since` a few round trips ago: its last acknowledgement may have been lost. */
 bool dgram_quiet(const struct dgram *, uint64_t since);
 
 struct dgram_wire *dgram_wire_of(const struct dgram *);

@@ -19,8 +19,8 @@
 
 #include "transport/dgram/wire.h"
 
-/* Puts a fault shim around *wire, which is the shim's from then on; none if `words` is "". 0, or a code with words, and *wire
- * is as it was: TERN_ERR_ARG (no such word, or a number out of its range), TERN_ERR_NOMEM. */
+/* Puts a fault shim around *wire, which is the shim's from then on; none if `words` is "". 0, or a code with words, and
+ * *wire is as it was: TERN_ERR_ARG (no such word, or a number out of its range), TERN_ERR_NOMEM. */
 int faults_wrap(struct dgram_wire **wire, const char *words);
 
 struct faults_count {

@@ -1,6 +1,6 @@
 /*
- * emulate.h - operations on remote memory by messages (remote.h): they work over every transport. The origin starts them,
- * the owner of the memory executes them when it makes progress.
+ * emulate.h - operations on remote memory by messages (remote.h): they work over every transport. The origin starts
+ * them, the owner of the memory executes them when it makes progress.
  *
  * Threads: under the lane's lock.
  */

@@ -1,9 +1,9 @@
 /*
  * owner.c - the requests of a peer for memory of this process, by messages (side.h).
  *
- * Ids, ranges, access rights and lengths of all requests are checked here. A request that this library cannot have sent breaks
- * the protocol, and ends the connection. A request for memory that has been deregistered is a mistake of the program's, and is
- * refused.
+ * Ids, ranges, access rights and lengths of all requests are checked here. A request that this library cannot have sent
+ * breaks the protocol, and ends the connection. A request for memory that has been deregistered is a mistake of the
+ * program's, and is refused.
  */
 #include "base/err.h"
 #include "proc/jobs.h"

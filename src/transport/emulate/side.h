@@ -1,6 +1,6 @@
 /*
- * side.h - the state of operations by messages between this process and one peer, as origin and as owner: what the files of
- * this folder share.
+ * side.h - the state of operations by messages between this process and one peer, as origin and as owner: what the
+ * files of this folder share.
  *
  *   origin.c    operations of this process on the peer's memory, and the peer's answers
  *   owner.c     the peer's requests for memory of this process
@@ -75,7 +75,7 @@ struct emulate_state {
     bool broken;                 /* the peer broke the protocol, or is lost */
     bool unflushed;              /* puts and silent amos went out since the last flush */
     bool refused;                /* a put or silent amo of the peer's was refused, since its last flush */
-    bool sending, answering;     /* emulate_send_waiting, emulate_answer_waiting is running: not called again meanwhile */
+    bool sending, answering; /* emulate_send_waiting, emulate_answer_waiting is running: not called again meanwhile */
     bool getting;                /* data of a get is coming in to where it belongs */
     uint64_t putting;            /* the memory here that data of a put is coming in to; 0: none */
     uint32_t first, unsent, end, owed_first, owed_end; /* running numbers */
@@ -119,8 +119,8 @@ int emulate_send(struct emulate_state *, struct data_way *, unsigned id, uint64_
 size_t emulate_most(const struct peer *);     /* bytes that go with a message that is copied */
 int emulate_gone(const struct peer *);        /* TERN_ERR_PEER, with the words of the loss */
 
-/* emulate_give_up: the peer is lost, for the reason in `words`. emulate_violation: the same, since it has sent a message that
- * breaks the protocol. emulate_end_all: ends all operations with TERN_ERR_PEER and the words `why`. */
+/* emulate_give_up: the peer is lost, for the reason in `words`. emulate_violation: the same, since it has sent a
+ * message that breaks the protocol. emulate_end_all: ends all operations with TERN_ERR_PEER and the words `why`. */
 void emulate_give_up(struct emulate_state *, const char *words) TERN_COLD;
 void emulate_violation(struct emulate_state *, const char *what) TERN_COLD;
 void emulate_end_all(struct emulate_state *, const char *why);

@@ -8,14 +8,14 @@
  *     node memory   | segment of local rank 0 | segment of local rank 1 | ... |        slot_bytes each
  *                   | arena of local rank 0 | arena of local rank 1 | ... |            arena_bytes each, mostly unused
  *
- * Arenas lie there only in jobs with processes that cannot open each other's descriptors (`apart`): many processes that touch
- * new pages at once get them faster if each has a file of its own.
+ * Arenas lie there only in jobs with processes that cannot open each other's descriptors (`apart`): many processes that
+ * touch new pages at once get them faster if each has a file of its own.
  *
- * Without node memory (other launchers, a segment larger than a slot, a limit of files, a later process of the same rank) a
- * process makes a memfd of its own. Peers get a descriptor of it, at the first message, from the launcher of that process
- * (proc_open_file); if that has none, or there is no such launcher, from /proc/<pid>/fd/<fd>. The cards say which is possible:
- * `near` is equal on processes that can get each other's descriptors from a launcher, `host` on those that may open each
- * other's.
+ * Without node memory (other launchers, a segment larger than a slot, a limit of files, a later process of the same
+ * rank) a process makes a memfd of its own. Peers get a descriptor of it, at the first message, from the launcher of
+ * that process (proc_open_file); if that has none, or there is no such launcher, from /proc/<pid>/fd/<fd>. The cards
+ * say which is possible: `near` is equal on processes that can get each other's descriptors from a launcher, `host` on
+ * those that may open each other's.
  */
 #include "base/err.h"
 #include "base/memfile.h"

@@ -42,12 +42,13 @@
  *                             +-- ENDED              a sender that was given up here has closed this peer as well, and
  *                                                    writes nothing more
  *
- * A sender whose job is not known here (yet) is not read: its records stay in its ring, and it may not write into the common
- * ring.
+ * A sender whose job is not known here (yet) is not read: its records stay in its ring, and it may not write into the
+ * common ring.
  *
  * The common box serves senders that came after all boxes were given out: its
- * writers take `lock`, never waiting for it. The lock names its holder. When the holder has died, the receiver takes the lock
- * back. Only the receiver can do that, as only it knows where the last complete record ends: where its own reading stops.
+ * writers take `lock`, never waiting for it. The lock names its holder. When the holder has died, the receiver takes
+ * the lock back. Only the receiver can do that, as only it knows where the last complete record ends: where its own
+ * reading stops.
  */
 #ifndef TERN_TRANSPORT_SHM_SEGMENT_H
 #define TERN_TRANSPORT_SHM_SEGMENT_H

@@ -1,9 +1,9 @@
 /*
- * senders.c - the entries of senders in a segment (segment.h): taken by the sender, given a meaning and free again by the
- * receiver.
+ * senders.c - the entries of senders in a segment (segment.h): taken by the sender, given a meaning and free again by
+ * the receiver.
  *
- * An entry proves nothing about its sender. Its name is looked up in the tables of this process, and while it is not found
- * there, nothing of that sender is delivered.
+ * An entry proves nothing about its sender. Its name is looked up in the tables of this process, and while it is not
+ * found there, nothing of that sender is delivered.
  */
 #include "base/err.h"
 #include "proc/jobs.h"

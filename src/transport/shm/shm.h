@@ -135,11 +135,12 @@ void shm_common_unlock(struct shm_ep *);
 /* True: the sender of this entry is lost or is being closed, and has died, so it writes no more. */
 bool shm_sender_is_dead(uint32_t entry) TERN_COLD;
 
-/* The peer that has this entry here; NULL: the entry is free, its sender's job is not known here, or its sender has connected
- * anew and the old connection is not closed yet. */
+/* The peer that has this entry here; NULL: the entry is free, its sender's job is not known here, or its sender has
+ * connected anew and the old connection is not closed yet. */
 struct peer *shm_sender_peer(uint32_t entry) TERN_COLD;
 
-/* The last record of the sender of this entry has been read, or the sender has died: makes the entry and its ring free. */
+/* The last record of the sender of this entry has been read, or the sender has died: makes the entry and its ring free.
+ */
 void shm_sender_free(uint32_t entry) TERN_COLD;
 void shm_sender_said_last(uint32_t entry) TERN_COLD; /* its last record has been read: notes that in the peer */
 

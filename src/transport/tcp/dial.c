@@ -7,9 +7,9 @@
  * The timeout concerns the network only. A peer that computes goes on with the handshake when it next
  * enters MPI, however long that takes: while a connection is open, dialling does not time out. A
  * connection that the peer closes during the handshake is tried again, at first at once and then
- * at longer intervals: a peer closes it when all its places for incoming connections are taken (incoming.c), or when it does
- * not know this process yet. Such tries end after PATIENCE times the timeout. Their number is no measure, as a process that
- * computes makes few.
+ * at longer intervals: a peer closes it when all its places for incoming connections are taken (incoming.c), or when it
+ * does not know this process yet. Such tries end after PATIENCE times the timeout. Their number is no measure, as a
+ * process that computes makes few.
  */
 #include "base/clock.h"
 #include "base/err.h"

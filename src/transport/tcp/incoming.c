@@ -9,9 +9,9 @@
  * be short.
  *
  * A process that computes goes on with its handshake when it next enters MPI, and many such processes would take each
- * other's places for ever. So a connection that comes while fewer than half of the incoming ones are slow ones becomes a
- * slow one: it may stay for INCOMING_NS. Strangers can fill the slow half of the places; the other half changes hands as
- * above.
+ * other's places for ever. So a connection that comes while fewer than half of the incoming ones are slow ones becomes
+ * a slow one: it may stay for INCOMING_NS. Strangers can fill the slow half of the places; the other half changes hands
+ * as above.
  *
  * When the process has no descriptors left, an incoming connection is closed by the same rules. If none
  * can be, one descriptor that was reserved serves to tell genuine connectors that there is none, one
@@ -19,9 +19,9 @@
  *
  * Two processes may dial each other at once. Only a connector that has sent its proof can count as connected
  * at the other side. So a side that has not sent it yet gives way: it stops dialling and takes
- * the other's connection. If both have sent it, the connection of the process with the lower name (proc/jobs.h) is kept. The
- * process with the higher name welcomes it and drops its own. The one with the lower name holds the other's connection until
- * its own dialling has ended, and takes it if that fails.
+ * the other's connection. If both have sent it, the connection of the process with the lower name (proc/jobs.h) is
+ * kept. The process with the higher name welcomes it and drops its own. The one with the lower name holds the other's
+ * connection until its own dialling has ended, and takes it if that fails.
  */
 #include "base/clock.h"
 #include "base/err.h"

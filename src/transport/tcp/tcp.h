@@ -202,16 +202,17 @@ struct tcp_dom {
 };
 extern struct tcp_dom tcp_dom;
 
-/* Fetches the job's secret into tcp_dom.key. Called before the first connection and not at the start: under some launchers
- * rank 0 publishes the secret beside its card, when its transports are open. May wait for that. 0, or a code with words. */
+/* Fetches the job's secret into tcp_dom.key. Called before the first connection and not at the start: under some
+ * launchers rank 0 publishes the secret beside its card, when its transports are open. May wait for that. 0, or a code
+ * with words. */
 int tcp_keyed(void);
 /* After tcp_keyed: the key for connections with processes of that job. False: the job is not known. */
 bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]);
 
 /* ---- addr.c ---- */
 
-/* tcp_addr_open: fills tcp_dom.ifs with the addresses by which others can reach this process; `others`: processes of other
- * jobs, too. TERN_ERR_NOT_FOUND: there is none. tcp_addr_more: adds those for processes of other jobs later. */
+/* tcp_addr_open: fills tcp_dom.ifs with the addresses by which others can reach this process; `others`: processes of
+ * other jobs, too. TERN_ERR_NOT_FOUND: there is none. tcp_addr_more: adds those for processes of other jobs later. */
 int tcp_addr_open(struct tcp_dom *, bool others);
 int tcp_addr_more(struct tcp_dom *);
 int tcp_addr_ports(uint16_t *low, uint16_t *high);            /* 0, 0: any */
@@ -280,8 +281,8 @@ void tcp_out_drop(struct tcp_ep *, int code); /* drops what waits to be sent; it
 bool tcp_out_empty(const struct tcp_ep *);
 void tcp_settled(struct tcp_ep *, bool ready); /* sets `ready` and `waits`; `ready`: nothing waits to be sent */
 
-/* tcp_gather: the next pieces of what waits to be sent; how many, and their bytes. tcp_sent: n bytes of them have been sent.
- * tcp_not_sent: sending failed with this errno. */
+/* tcp_gather: the next pieces of what waits to be sent; how many, and their bytes. tcp_sent: n bytes of them have been
+ * sent. tcp_not_sent: sending failed with this errno. */
 #define TCP_PIECES 16
 int tcp_gather(struct tcp_out *, struct iovec[TCP_PIECES], size_t *bytes);
 void tcp_sent(struct tcp_out *, size_t n);
@@ -307,7 +308,7 @@ int tcp_keep(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, str
 
 /* ---- in.c ---- */
 
-int tcp_recv(struct tcp_ep *, int budget);   /* how many messages were delivered; the peer may have ended by then */
+int tcp_recv(struct tcp_ep *, int budget); /* how many messages were delivered; the peer may have ended by then */
 int tcp_deliver_held(int budget);
 void tcp_in_drop(struct tcp_ep *);
 /* For bytes that come in another way than by reads of in.c: where the next `n` go, and then takes them from there.
