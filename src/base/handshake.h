@@ -12,13 +12,13 @@
  *     PROOF      tag(key, "C", hello, nonce) ->   is the tag right?
  *                                            <-   VERDICT    welcome, or why not
  *
- * Nobody learns anything without the key; a recorded handshake is of no use, since both
- * sides' nonces are new; a mirror of one's own messages neither, since the two tags
- * differ in their first byte; and an acceptor does one tag's work for a stranger and
- * keeps 72 bytes. What follows on the connection is not sealed unless its kind says so; for that handshake_key makes
- * keys that only the two sides know.
+ * Without the key a stranger learns nothing. A recorded handshake is of no use to it, since both
+ * sides' nonces are new. Nor are a side's own messages sent back to it, since the two tags
+ * differ in their first byte. For a stranger an acceptor computes one tag and
+ * keeps 72 bytes. The data that follows on the connection is sealed only if its kind says so; handshake_key makes
+ * keys for that, which only the two sides know.
  *
- * Bytes on the wire are in network order. Source: DESIGN section 5 (tcp), 12.
+ * The numbers of a message are in network order. Who is kept out and who is not: doc/security.md.
  *
  * Threads: a struct handshake belongs to one thread at a time.
  */
@@ -77,9 +77,10 @@ void handshake_connect(struct handshake *, const struct crypto *, const uint8_t 
                        uint64_t to);
 
 /*
- * Directly behind handshake_connect or handshake_accept, in place of their key: the two processes belong to jobs, which
- * have a key for their connections; key_of finds that of another job with the own one. `own` is the job of this process;
- * `other` is meant for a connector, since an acceptor hears it. False: a connector's key is not known.
+ * Called directly after handshake_connect or handshake_accept, for processes of jobs: the key of the two jobs takes the
+ * place of the key given there. key_of finds the key for connections with another job. `own` is the job of this
+ * process, `other` that of the acceptor, for a connector; an acceptor reads it from the hello. False: a connector's key
+ * is not known.
  */
 bool handshake_between(struct handshake *, uint64_t own, uint64_t other,
                        bool (*key_of)(uint64_t job, uint8_t key[CRYPTO_KEY]));

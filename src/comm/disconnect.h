@@ -10,7 +10,7 @@
 
 #include "obj/comm.h"
 
-/* The groups of the communicator, when it is gone. */
+/* The groups of the communicator, which outlive it for comm_disconnect_wait. */
 struct disconnecting {
     struct rankmap *map, *local; /* NULL: nothing is waited for */
 };
@@ -22,7 +22,7 @@ struct disconnecting {
  */
 int comm_disconnect_agree(struct comm *, bool goes, struct disconnecting *);
 
-/* When the communicator has been let go: returns when its peers have been closed here. */
+/* Called after the communicator has been let go: returns when its peers have been closed here, or are lost. */
 void comm_disconnect_wait(struct disconnecting *);
 
 #endif

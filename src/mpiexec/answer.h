@@ -1,11 +1,10 @@
 /*
- * answer.h - answers what is asked by proc/ask.h: the questions of the ranks of this node, which come by a socket, and those
- * that other launchers have about its ranks.
- * What is a matter of the node is answered here; all else goes on to the root, and of a spawned job to the
- * first mpiexec, where the registry answers it.
+ * answer.h - takes the questions of proc/ask.h: those of the ranks of this node, which come by a socket, and those
+ * that other launchers have about its ranks. A question that concerns only this node is answered here. All others go on
+ * to the root, and from the root of a spawned job to the first mpiexec, where the registry answers them (registry.h).
  *
- * Each process of a job is let in by the job's secret. The socket is made when the ranks have been started, so it costs
- * their start nothing; a job that asks nothing has this one descriptor more.
+ * A process of the job is accepted when it has sent the job's secret. The socket is made when the ranks have been
+ * started, so it costs their start nothing; a job that asks nothing has this one descriptor more.
  *
  * Threads: the main one only.
  */
@@ -28,7 +27,7 @@ void answer_offer(const struct asker *, const void *question, size_t n);
 /* Answers with the card of a rank of this job, on whichever node it runs. */
 void answer_fetch(const struct asker *, uint32_t rank);
 
-/* The same with what the PMIx server of its node has of it (server_jobs.h). */
+/* Answers with the bytes that a rank of this job has committed at the PMIx server of its node (server_jobs.h). */
 void answer_modex(const struct asker *, uint32_t rank);
 
 #endif

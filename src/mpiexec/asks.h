@@ -1,7 +1,7 @@
 /*
- * asks.h - questions and answers between the processes that run jobs: ranks, the launchers of their nodes, the root,
- * and the launchers of spawned jobs (src/proc/ask.h). Each of them asks along a *way*: the tree to a node of the job,
- * or a line. An answer goes the way back that its question came.
+ * asks.h - questions and answers between ranks, the launchers of their nodes, the root, and the launchers of spawned
+ * jobs (src/proc/ask.h). A question goes along a *way*: by the tree to a node of the job, or by a line (line.h). Its
+ * answer comes back the same way.
  *
  *     TREE_ASK      struct ask_head, bytes     a question, or that it needs no answer any more
  *     TREE_ANSWER   struct ask_head, bytes
@@ -18,16 +18,16 @@ struct way {
     int node;      /* then: a node, or TREE_ROOT */
 };
 
-/* Who asks: by which way, under which number, for which rank of its job. */
+/* Where an answer goes: the way that the question came, its number there, and the rank that asks. */
 struct asker {
     struct way way;
     uint32_t id, rank;
-    bool rings; /* the answer may come when nobody reads: `ring` is called behind it */
+    bool rings; /* the rank may not read the line just then: `ring` is called after the answer is sent */
 };
 
-/* Takes messages of the tree from here on. `take` gets the questions: it answers each of them, once, now or
- * later. `cancel`: the question of this asker needs no answer any
- * more; id 0: nor do any that came this way. */
+/* Takes messages of the tree from here on. `take` gets the questions, and answers each of them once, now or later
+ * (asks_answer, asks_refuse, asks_forward). `cancel`: the question of this asker needs no answer any more; with id 0,
+ * no question that came this way does. */
 struct asks_calls {
     void (*take)(const struct asker *, enum ask_type, const void *bytes, size_t n);
     void (*cancel)(const struct asker *);
@@ -35,8 +35,8 @@ struct asks_calls {
 };
 void asks_open(const struct asks_calls *);
 
-/* Asks. `done` is called once; with a status that is not 0, the bytes are a text that says why. Not called any more
- * after asks_cancel(arg). */
+/* Asks. `done` is called once, with a status of 0 or a code of base/err.h; with a code, the bytes are a text that says
+ * why. It is not called after asks_cancel(arg). */
 typedef void (*asks_done_fn)(void *arg, int status, const void *bytes, size_t n);
 void asks_send(struct way, enum ask_type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done, void *arg);
 void asks_cancel(const void *arg);
@@ -50,7 +50,8 @@ void asks_refuse(const struct asker *, int status, const char *fmt, ...) TERN_PR
 /* A frame has come by a line. */
 void asks_take(struct line *, const struct ask_head *, bool rings, const void *bytes);
 
-/* A line is gone: its questions are cancelled, and what was asked by it has no answer. */
+/* A line is closed: questions that came by it are cancelled, and `done` of questions that went by it is called with
+ * TERN_ERR_PEER. */
 void asks_lose(struct line *);
 
 static inline bool asks_same(const struct asker *a, const struct asker *b)

@@ -26,7 +26,7 @@ int block_open_wanted_pipe(struct block *);
  * their own, which each needs the right to open. */
 void block_open_memory(struct block *, int nlocal);
 
-/* Writes the card of a rank of another node (n <= JOB_CARD_MAX bytes) and wakes who waits for it. */
+/* Writes the card of a rank of another node (n <= JOB_CARD_MAX bytes) and wakes the ranks that wait for it. */
 void block_card_put(struct block *, uint32_t rank, const void *card, size_t n);
 
 /* 1 + the exit code of MPI_Abort, 0 = not called. */
@@ -35,12 +35,12 @@ uint32_t block_aborted(const struct block *);
 /* The job is ending, with this exit code: ranks that abort for what they see of it say nothing. */
 void block_silence(struct block *, int code);
 
-/* What a rank that has exited has said last; for a rank of another node, nothing of use. From now on nobody waits for its
- * card. */
+/* The last state (job_card.life) of a rank that has exited; of no use for a rank of another node. From now on no rank
+ * waits for its card. */
 enum job_life block_end(struct block *, int rank);
 
-/* A rank of the job has died and the job goes on: tells the ranks of this node, and wakes those that sleep. Once for a
- * rank. */
+/* A rank of the job has died and the job goes on: tells the ranks of this node by the job block (drawn in job_block.h),
+ * and wakes those that sleep. Later calls for the same rank do nothing. */
 void block_tell_death(struct block *, uint32_t rank);
 
 #endif

@@ -23,7 +23,7 @@ struct live_exit {
     uint32_t aborted; /* 1 + the exit code of MPI_Abort on this node, 0 = not called */
 };
 
-/* It was a process of MPI that has not finalised, or was to become one: the others may wait for it. */
+/* Other ranks may wait for it: it was initialised and has not finalised, or has failed before it was initialised. */
 static inline bool live_is_death(const struct live_exit *e)
 {
     return e->life == JOB_LIFE_INITIALISED || (e->life == JOB_LIFE_NONE && e->status);
@@ -46,7 +46,8 @@ void live_started(void);
 void live_end(int sig, int code);
 void live_kill(void);
 
-/* A rank of the job, of whichever node, has died, and the job goes on: the ranks of this node are told. */
+/* A rank of the job, of whichever node, has died, and the job goes on: tells the ranks of this node (block_tell_death)
+ * and the clients of its PMIx server. */
 void live_tell_death(int rank);
 
 /* Passes a signal on. live_stop ends with SIGSTOP for all, and then calls `then`. */

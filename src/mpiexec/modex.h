@@ -1,5 +1,6 @@
 /*
- * modex.h - what a PMIx client wants to know of a process on another node: its server asks the one of that node.
+ * modex.h - gets the data that a process on another node has put by PMIx, for a PMIx client of this node: the server of
+ * this node asks the server of that one. ("Modex", module exchange, is PMIx's word for such data.)
  *
  *     TREE_MODEX_ASK   id, rank             to the node of the rank
  *     TREE_MODEX       id, status, bytes    the answer, when the rank has committed what it put, or has ended

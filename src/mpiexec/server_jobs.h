@@ -1,5 +1,6 @@
 /*
- * server_jobs.h - what the PMIx server of a node knows of other jobs of this mpiexec, and tells its clients:
+ * server_jobs.h - what the PMIx server of a node tells its clients of other jobs that this launcher runs (registry.h),
+ * and of deaths in its own job:
  *
  *     PMIx_Get of a reserved key, or tern.pair       from the registry; the job becomes known to the server, with its
  *                                                    size, and with the key of its connections to this job
@@ -10,7 +11,7 @@
  * The registry is asked of a job when a client first asks, and tells of the ends of its processes from then on. When
  * the job has ended, it is forgotten.
  *
- * Threads: the main one, unless something else is said.
+ * Threads: the main one, unless another is named.
  */
 #ifndef TERN_MPIEXEC_SERVER_JOBS_H
 #define TERN_MPIEXEC_SERVER_JOBS_H
@@ -28,8 +29,8 @@ void server_jobs_open(struct job *);
 pmix_status_t server_jobs_modex(const pmix_proc_t *p, pmix_modex_cbfunc_t, void *arg);
 pmix_status_t server_jobs_table(const pmix_query_t *, pmix_info_cbfunc_t, void *arg);
 
-/* Answers what a client of another job wants to know of a rank of this node, when the rank has committed it; refuses it
- * when there is no server, or the rank has ended. */
+/* Answers ASK_MODEX with the data of a rank of this node, when the rank has committed it; refuses when there is no
+ * server, or the rank has ended. */
 void server_jobs_give(const struct asker *, uint32_t rank);
 
 /* A rank of this node has ended: the clients of this node are told, and who waits for what it would have put is refused.

@@ -5,10 +5,10 @@
  *      first mpiexec ---- line (line.h), standard output and error ---- mpiexec of a spawned job
  *       its job                                                          its job
  *
- * What a job asks that concerns others goes along the line to the first mpiexec (registry.h). The new mpiexec is told
- * what to start by options, as a user would. It says ASK_STARTED when its ranks run, or ASK_FAILED and why; what its
- * ranks write comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and
- * the system kills them when it dies.
+ * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec tells the
+ * new one what to start by options, as a user would. The new one sends ASK_STARTED when its ranks run, or ASK_FAILED
+ * and why; the output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the
+ * signals that end a job, and the system kills them when it dies.
  *
  * Threads: the main one only.
  */
@@ -26,14 +26,14 @@ void spawn_open(const struct job *, char *argv0, char **own);
 /* Starts a job for `asker`, a process of the job `parent`, and answers when its ranks run, or none does. */
 void spawn_take(const struct asker *, const char *parent, struct ask_in *);
 
-/* What its launcher says then, by the line of `asker`. */
+/* ASK_STARTED and ASK_FAILED of the new mpiexec have come, by the line of `asker`. */
 void spawn_started(const struct asker *, struct ask_in *);
 void spawn_failed(const struct asker *, struct ask_in *);
 
 /* Passes a signal on to all of them. */
 void spawn_signal(int sig);
 
-/* A process of ours has ended: was it the launcher of a spawned job? */
+/* A child of this process has ended: was it the mpiexec of a spawned job? Then its exit is dealt with. */
 bool spawn_exited(pid_t, int status);
 
 /* ---- the mpiexec of a spawned job ---- */

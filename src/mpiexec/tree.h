@@ -1,15 +1,15 @@
 /*
  * tree.h - the processes that run a job over several hosts, and the messages between them.
  *
- *                root (the mpiexec that the user started)
- *              /   |    \            each line: a process started by an agent (ssh), and one connection back (link.h)
- *        daemon  daemon  daemon      at most TERN_TREE_WIDTH lines below each
+ *                root (the mpiexec of the job)
+ *              /   |    \            each link: a process started by an agent (ssh), and one connection back (link.h)
+ *        daemon  daemon  daemon      at most TERN_TREE_WIDTH links below each
  *         /  \      |
  *    daemon ...   daemon
  *
  * Every daemon serves one node of the job; the root serves the node of its own host, if ranks go there. Messages go
- * from any process to any other along the lines, in order between two processes. With one node there is nothing of all
- * this but messages to oneself.
+ * from any process to any other along the links, in order between two processes. In a job of one node the tree is the
+ * root alone, which sends messages to itself only.
  *
  * Threads: the main one only.
  */
@@ -46,7 +46,7 @@ enum tree_type {
     TREE_OUTPUT_ACK,
     TREE_INPUT,
     TREE_INPUT_ACK,
-    /* Between nodes: what ranks and PMIx servers of different nodes have to say to each other. */
+    /* Between nodes: cards (cards.h), and the PMIx servers' fences and data (fence.h, modex.h). */
     TREE_CARD_ASK,
     TREE_CARD,
     TREE_FENCE,

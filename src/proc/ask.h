@@ -1,8 +1,8 @@
 /*
  * ask.h - questions of a process to its launcher and their answers: what both sides must know of them.
  *
- *     rank --- hello: the job's secret ---> mpiexec or daemon of its node      a Unix stream socket, whose abstract
- *          --- question ------------------>                                     name the job block has (job_head.socket_id)
+ *     rank --- hello: the job's secret ---> mpiexec or daemon of its node      a Unix stream socket; its abstract name
+ *          --- question ------------------>                                    is in the job block (job_head.socket_id)
  *          <-- answer ---------------------
  *
  * The connection is made when a process has something to ask, so a job that asks nothing pays nothing. A daemon passes
@@ -14,10 +14,14 @@
  * All numbers are in network order. `id` is the asker's number of the question, which its answer repeats; `rank` is the
  * process that asks. An answer has a status: 0, or a code of base/err.h, and then its bytes are a text that says why.
  *
- * A list of texts is their number and then the texts; infos are a list of keys and values in turn.
+ * Contents are numbers of 32 bits, or of 64 where the list below says (2), and texts: their length with the final zero,
+ * then the bytes. A list of texts is their number and then the texts; infos are a list of keys and values in turn. A
+ * reader (struct ask_in) never reads beyond its bytes: a field that is missing reads as 0 or "", and `bad` stays set,
+ * so that one look at the end is enough.
  *
- * Contents are numbers of 32 bits, or of 64 where it says (2), and texts: their length with the final zero, then the bytes. A reader never leaves
- * its bytes: what is missing reads as 0 or "", and `bad` stays set, so that one look at the end is enough.
+ * Words (root, daemon, spawned job, line) and who answers what: doc/decisions/asking-the-launcher.md.
+ *
+ * Threads: plain functions on the caller's memory.
  */
 #ifndef TERN_PROC_ASK_H
 #define TERN_PROC_ASK_H
@@ -40,12 +44,13 @@
 /* The name of the key of two jobs for PMIx_Get, from the PMIx server of Tern's launcher. */
 #define ASK_PAIR_NAME "tern.pair"
 
+/* Contents of the question -> contents of the answer. */
 enum ask_type {
     ASK_NONE,
     ASK_HELLO,      /* secret[32]: the first message of a process; no answer */
     ASK_ANSWER,     /* with a status */
     ASK_CANCEL,     /* the question `id` needs no answer any more */
-    ASK_LOOK,       /* the card of this rank is there, and somebody may wait for it -> nothing */
+    ASK_LOOK,       /* the asking rank has put its card, which a process of another job waits for -> nothing */
     ASK_PUBLISH,    /* name, value -> nothing */
     ASK_UNPUBLISH,  /* name -> nothing */
     ASK_LOOKUP,     /* wait (0 or 1), name -> value, rank and job of the process that has published it */
@@ -53,20 +58,21 @@ enum ask_type {
     ASK_DISCONNECT, /* job -> nothing */
     ASK_CARD,       /* rank, job -> the card's bytes */
     ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job */
-    ASK_WATCH,    /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): those that have ended after
-                     the first `seen`; the answer waits until there is something to tell */
-    ASK_FILE,     /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open
-                     -> socket_id (2), ticket[16]: ASK_TAKE at that socket */
-    ASK_TAKE,     /* ticket[16]: the first message of a process -> nothing, with a descriptor (SCM_RIGHTS) */
-    ASK_OF_RANKS, /* those below are between launchers only */
-    ASK_FETCH,    /* rank: the card of this rank of the asked one's job -> the card's bytes */
-    ASK_OFFER, /* as ASK_FILE, without the job: a file of a rank of the asked one's job */
-    ASK_STARTED,  /* size, job: of a spawned job's launcher to the one that started it -> nothing */
-    ASK_FAILED,   /* status, words: the same, when it cannot start the job -> nothing */
-    ASK_ENDED,    /* rank, status, clean: a process of a spawned job has ended -> nothing */
-    ASK_WITHDRAW, /* name ("" = all): what this rank has published -> nothing, also if it has published no such name */
-    ASK_MODEX,    /* rank, job: what the PMIx server of its node has of the rank, when it is there -> the bytes */
-    ASK_MODEX_OF, /* rank: as ASK_MODEX, of the asked one's job */
+    ASK_WATCH, /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): the processes that have ended
+                  after the first `seen` ones. The launcher answers when there is something to tell */
+    ASK_FILE,  /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open
+                  -> socket_id (2), ticket[16], for ASK_TAKE at that socket */
+    ASK_TAKE,  /* ticket[16]: in place of ASK_HELLO -> nothing, with a descriptor (SCM_RIGHTS) */
+    ASK_OF_RANKS, /* not a question: ranks ask those above, the ones below are between launchers only */
+    ASK_FETCH,    /* rank, of the job of the launcher that is asked -> the bytes of its card */
+    ASK_OFFER,    /* as ASK_FILE, without the job: that of the launcher that is asked */
+    ASK_STARTED,  /* size, job: the mpiexec of a spawned job tells the first mpiexec that its ranks run -> nothing */
+    ASK_FAILED,   /* status, words: the same, that it cannot start the job -> nothing */
+    ASK_ENDED,    /* rank, status, clean: the same, that a process of its job has ended -> nothing */
+    ASK_WITHDRAW, /* name ("" = all that this rank has published) -> nothing, also if it has published no such name */
+    ASK_MODEX,    /* rank, job -> the bytes that the rank has put and committed at the PMIx server of its node; answered
+                     when they are there */
+    ASK_MODEX_OF, /* rank, of the job of the launcher that is asked: otherwise as ASK_MODEX */
     ASK_TYPES
 };
 

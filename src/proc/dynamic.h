@@ -1,6 +1,8 @@
 /*
- * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs, and
- * their cards. A launcher does these for all jobs that it runs: the one it was started for, and those spawned from it.
+ * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs and
+ * their cards, new jobs, news of other jobs' ends, descriptors of memory. A launcher does these for all jobs that it
+ * runs: the one it was started for, and those spawned from it. A rank asks Tern's mpiexec by a socket (ask.h,
+ * native_dynamic.c), others by PMIx (pmix/pmix_dynamic.c).
  *
  * A function returns 0 or a code with words. Besides those that it names, each may return
  *
@@ -28,17 +30,16 @@ struct proc_job {
     uint8_t key[PROC_KEY]; /* known to the processes of the two jobs that are connected, and to the launcher */
 };
 
-/* What has happened to a job that this process watches. */
+/* An event of a job that this process watches (proc_watch). */
 struct proc_event {
     char job[PROC_NAME_MAX];
-    bool ended; /* the whole job: the last event of it. Else one process: */
+    bool ended; /* true: the whole job has ended, and this is its last event. False: one process has, with: */
     bool clean; /* it ended as it should: with exit code 0, and as an MPI process after MPI_Finalize */
     uint32_t rank;
     int status; /* as of waitpid */
 };
 
-/* By what a process learns that there are events: `word` changes (futex, in the job block), and `fd` becomes readable.
- */
+/* How a process learns that there are events: `word` changes (futex, in the job block), and `fd` becomes readable. */
 struct proc_signal {
     _Atomic uint32_t *word; /* NULL: none */
     int fd;                 /* -1: none */
@@ -54,7 +55,7 @@ struct proc_app {
         *info; /* key, value, key, value ...: host, hostfile, path, map_by, bind_to ...; others mean nothing */
 };
 
-/* Members that are NULL: not supported. */
+/* What a bootstrap has for the functions below, proc_NAME for each member; NULL: not supported. */
 struct proc_dynamic {
     int (*publish)(const char *name, const char *value);
     int (*unpublish)(const char *name);
@@ -74,12 +75,12 @@ struct proc_dynamic {
  * has as many names as it takes. */
 int proc_publish(const char *name, const char *value);
 
-/* By a process of the job that published it (PMIx: by the process). TERN_ERR_NOT_FOUND: nobody did. TERN_ERR_ARG: another
- * job did. */
+/* Withdraws a published name. Any process of the job that published it may do so (PMIx: only the process that did).
+ * TERN_ERR_NOT_FOUND: the name is not published. TERN_ERR_ARG: another job has published it. */
 int proc_unpublish(const char *name);
 
 /* What the name stands for, into value (cap bytes). Waits for it at most wait_ms: 0 = not at all, -1 = without end.
- * TERN_ERR_NOT_FOUND: nobody has published it by then. TERN_ERR_TRUNCATE: it has more than `cap` bytes. */
+ * TERN_ERR_NOT_FOUND: it is not published by then. TERN_ERR_TRUNCATE: it has more than `cap` bytes. */
 int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
 
 /* Connects this process to another job of this launcher, by its name (proc_info.job). The key is the same for the
@@ -87,13 +88,14 @@ int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
  * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. */
 int proc_connect(const char *job, struct proc_job *);
 
-/* The launcher forgets that this process is connected; so it does when the process or the other job ends. The caller
- * wipes the key. TERN_ERR_NOT_FOUND: it is not connected, or that job has ended. */
+/* The launcher forgets that this process is connected to the job; it also does so when the process or the job ends. The
+ * caller wipes its copy of the key. TERN_ERR_NOT_FOUND: it is not connected, or that job has ended. */
 int proc_disconnect(const char *job);
 
-/* The card of a rank of another job, as proc_card_get: waits until it is there. Returns its length or a code:
- * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. TERN_ERR_RANK: the job has no such rank. TERN_ERR_PEER:
- * the process has ended without a card. TERN_ERR_INTERN: the card has more than `cap` bytes. */
+/* The card of a rank of another job, as that process wrote it at its start; transports may be missing on it that its
+ * own job does not need (transport/peer.h, peers_meet_others). Waits until it is there. Returns its length or a code:
+ * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. TERN_ERR_RANK: the job has no such rank.
+ * TERN_ERR_PEER: the process has ended without a card. TERN_ERR_INTERN: the card has more than `cap` bytes. */
 int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
 
 /* A descriptor of the file of memory that a process of this node, of the own job ("") or another, has open as `fd`. The
@@ -104,8 +106,9 @@ int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
 int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own);
 bool proc_opens_files(void); /* the launcher has this service */
 
-/* Has the launcher tell of the ends of a job's processes, also of those before. TERN_ERR_NOT_FOUND comes as an event:
- * the job has ended, and is forgotten. TERN_ERR_ARG also if it is watched already. */
+/* From now on proc_event gets the ends of the job's processes, those before this call included. If there is no such
+ * job, that is no failure of this call: the event says that the job has ended. TERN_ERR_ARG also if it is watched
+ * already. */
 int proc_watch(const char *job);
 
 /* No more events of that job come. TERN_ERR_NOT_FOUND: it is not watched. */

@@ -4,7 +4,7 @@
  *
  * It is one memfd made by mpiexec and inherited by every rank (descriptor number
  * in TERN_JOB_FD), so there is no file to clean up and no round trip at start:
- * a rank maps it, reads its place, writes its card, and goes on. A reader of a
+ * a rank maps it, reads its place, writes its card, and goes on. A process that needs a
  * card that is not there yet sleeps on the card's state word.
  *
  *   +------------------+  0
@@ -14,8 +14,9 @@
  *   |   ... [size]     |  written by the launcher before the first fork
  *   +------------------+  behind the places
  *   | wanted           |  one bit a rank: "launcher, look at the state of this card", see below
- *   | bells            |  struct job_bell, one a rank of the node by its local rank: written by the owner, see below
- *   | died             |  the ranks that have died while the job goes on, in the order of their deaths, `deaths` of them
+ *   | bells            |  struct job_bell [size]; used is one a rank of the node, by its local rank, written by the
+ *   |                  |  owner, see below
+ *   | died             |  the ranks that have died while the job goes on, in the order of their deaths: `deaths` many
  *   +------------------+  card_off
  *   | struct job_card  |  one a rank of the job; the owner writes data, then state (release);
  *   |   ... [size]     |  readers load state (acquire), or sleep on it with futex
@@ -38,8 +39,9 @@
  *     launcher: data, state -> HERE, <------- card ---------- launcher: takes the bit, answers all who asked
  *             wakes the sleepers
  *
- * The pipe (wanted_pipe) is one that the launcher reads and every rank has inherited, so nobody polls, and a card that is not
- * asked for costs nothing.
+ * The launcher reads the pipe (wanted_pipe), and every rank has inherited its other end. So no process polls, and a
+ * card that is not asked for costs nothing. In a job of one node there is no pipe: only other jobs want cards then, by
+ * a question to the launcher (ask.h, ASK_LOOK).
  *
  * Death. When a process has ended without MPI_Finalize and the job goes on, the launcher of each node adds its rank to
  * `died`, counts `deaths` up (release), and rings the bells of all ranks of the node:
@@ -54,14 +56,14 @@
  * every rank has inherited it, a rank reaches the segments of all others whatever the system lets it see of their
  * processes.
  *
- * The rank that a process is comes from PMIX_RANK / TERN_JOB_RANK in its environment. A process claims it by a lock on
- * the byte of the block whose offset is the rank, so two processes cannot be one rank at the same time. Of processes
- * that are one rank in turn, each counts `turns` up; a reader waits for the card of its own turn.
+ * TERN_JOB_RANK in the environment of a process says which rank it is. The process claims the rank by a lock on
+ * the byte of the block whose offset is the rank, so two processes cannot be one rank at the same time. Processes may
+ * be one rank in turn (sh -c './a; ./b'): each increments `turns`, and a reader waits for a card of its own turn.
  *
- * The descriptors are closed by exec in a rank that has opened them, so that programs that it starts do not get the
+ * A rank marks the descriptors close-on-exec when it has found them, so that programs that it starts do not get the
  * job's key. Where a program between mpiexec and the rank has closed them, the rank takes them from the launcher
  * (/proc/<pid>/fd, JOB_ENV_ID).
- * The page-rounded block is sparse: a card slot that nobody wrote costs
+ * The page-rounded block is sparse: a card slot that was never written costs
  * nothing but address space.
  */
 #ifndef TERN_PROC_JOB_BLOCK_H
@@ -89,13 +91,14 @@ struct job_head {
     uint64_t place_off, card_off;
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */
-    /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange); who wins prints the message,
-     * who loses is silent; both exit. The launcher reads it when a rank ends, and ends the others. The launcher sets it
-     * too, before it ends the ranks for another reason. A futex word: whoever changes it wakes the sleepers. */
+    /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange). The first to do so prints the
+     * message, later callers are silent; all exit. The launcher reads it when a rank ends, and ends the others. The
+     * launcher sets it too, before it ends the ranks for another reason. A futex word: a change is followed by a wake
+     * of all sleepers. */
     _Atomic uint32_t aborted;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
-    int32_t wanted_pipe;   /* the descriptor that ranks write a byte into when they have set a wanted bit; 0: nobody listens */
+    int32_t wanted_pipe; /* the descriptor that ranks write into after they have set a wanted bit; 0: none */
     int32_t memory; /* the descriptor of the memfd with a slot for each rank of the node, by its local rank; 0: none */
     uint64_t memory_id, wanted_pipe_id; /* what is behind the two (memfile_id_of) */
     /* Written by the ranks: whether they may open each other's descriptors (transport/shm/memory.c). */
@@ -105,7 +108,8 @@ struct job_head {
     /* The socket by which ranks ask the launcher (ask.h): enum job_socket, a futex word; the launcher writes `socket_id`,
      * then the state (release). */
     _Atomic uint32_t socket_state;
-    /* Counts what the launcher has told processes of this node of jobs that they watch (ASK_WATCH). A futex word. */
+    /* The number of answers about watched jobs (ASK_WATCH) that the launcher has given to processes of this node. A
+     * futex word. */
     _Atomic uint32_t events;
     uint64_t socket_id; /* in the socket's name (ask_address) */
     char parent[64]; /* the job that spawned this one, "" = none */
@@ -139,8 +143,9 @@ static_assert(sizeof(struct job_place) == 24, "job block layout");
  * has failed whatever its exit code). Written by the owner (release), read by the launcher after the exit (acquire). */
 enum job_life { JOB_LIFE_NONE, JOB_LIFE_INITIALISED, JOB_LIFE_FINALISED };
 
-/* Added by the launcher of the node when the process that it started has ended: no card will come any more. In the blocks
- * of other nodes it is added for ranks that have ended without a card, once the card is wanted there. */
+/* Added to job_card.life by the launcher of the node when the process that it started has ended: no card will come any
+ * more. In the blocks of other nodes it is added for ranks that have ended without a card, once the card is wanted
+ * there. */
 #define JOB_ENDED 0x100u
 
 /* Of a card. WANTED: the launcher is to be told when it comes, or is on its way to get it. */

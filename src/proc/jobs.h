@@ -44,13 +44,13 @@ static inline bool proc_name_before(const struct proc_name *a, const struct proc
     return a->job != b->job ? a->job < b->job : a->rank < b->rank;
 }
 
-/* By proc_open and proc_close. Until the first, every index is taken for one of the own job. */
+/* Called by proc_open and proc_close. Before jobs_open, every index is taken for one of the own job. */
 void jobs_open(const char *name, uint32_t rank, uint32_t size);
 void jobs_close(void);
 
 /* ---- jobs ---- */
 
-/* What a job of this name is called in a proc_name. */
+/* The number of a job with this name in a proc_name: a hash, never 0. */
 uint64_t jobs_id(const char *name);
 
 /* Another job, whose processes and those of this job agree on `key` for their connections. A job that is known already
@@ -72,8 +72,12 @@ struct job_entry *jobs_of_index(uint32_t index);
 /* The key for connections with that job, copied; of the own job see proc_secret. False: it is not known. */
 bool jobs_key(uint64_t job, uint8_t key[JOBS_KEY]);
 
-/* How many jobs are known besides the own one; and a number, never 0, that is another one when a job has become known, or
- * after jobs_look_again: a process that could not be connected may be so now. */
+/*
+ * jobs_others: how many jobs are known besides the own one.
+ * jobs_news: a number, never 0, that changes when a job becomes known and with each jobs_look_again. A transport that
+ * has put something off, since the sender's job was not known or its old connection was still open, looks again when
+ * the number has changed.
+ */
 uint32_t jobs_others(void);
 uint32_t jobs_news(void);
 void jobs_look_again(void);
@@ -87,23 +91,25 @@ struct proc_name jobs_own_name(void);
 bool jobs_name_of(uint32_t index, struct proc_name *); /* false: it is nobody's */
 bool jobs_index_of(const struct proc_name *, uint32_t *index); /* false: there is no such process, as far as is known */
 bool jobs_before(uint32_t a, uint32_t b); /* proc_name_before of their names: the same wherever it is asked */
-uint32_t jobs_rank_of(uint32_t index); /* in its job; of nobody's index the index */
+uint32_t jobs_rank_of(uint32_t index);    /* the rank in its job; the index itself, if it is nobody's */
 
 /* "rank 3", or "rank 3 of the job"; of another job "rank 3 of job NAME". Valid until this thread has asked eight more
  * times. */
 const char *jobs_words(uint32_t index);
 const char *jobs_long_words(uint32_t index);
 
-/* As the functions of proc.h, for processes of all jobs. Of another job: jobs_card_get does not wait (TERN_ERR_ABSENT: there is
- * no card), jobs_never_came is false, jobs_note_loss does nothing. The node of a process of another job is a number of its own for
- * each job: where its processes are is not known here. */
+/* As the functions of proc.h, for processes of all jobs. Of another job: jobs_card_get does not wait (TERN_ERR_ABSENT:
+ * there is no card), jobs_never_came is false, jobs_note_loss does nothing. Where the processes of another job are is
+ * not known here, so all processes of such a job have the same node number, which no node of the own job and no other
+ * job has. */
 int jobs_card_get(uint32_t index, void *buf, size_t cap);
 bool jobs_card_there(uint32_t index);
 bool jobs_never_came(uint32_t index);
 uint32_t jobs_node_of(uint32_t index);
 void jobs_note_loss(uint32_t index);
 
-/* As proc_open_file, by the index of the process that has the file. */
+/* As proc_open_file (dynamic.h), by the index of the process that has the file. Also TERN_ERR_ABSENT: the index is
+ * nobody's. */
 int jobs_open_file(uint32_t index, uint32_t fd, uint64_t key, int *opened);
 
 #endif

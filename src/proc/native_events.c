@@ -1,6 +1,7 @@
 /*
- * native_events.c - the events of watched jobs: for each of them one question lies at the launcher, which answers when
- * it has something to tell; then it is asked again, with what is known by now.
+ * native_events.c - the events of watched jobs. For each watched job one question (ASK_WATCH) waits at the launcher,
+ * which answers it when it has something to tell. Then this process asks again, with the number of ends that it knows
+ * by then.
  */
 #include "proc/native_dynamic.h"
 #include "base/err.h"

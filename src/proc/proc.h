@@ -1,11 +1,13 @@
 /*
  * proc.h - who this process is and who the others are: rank, size, nodes, and the
- * exchange of cards (wire-up addresses).
+ * exchange of cards. A card is the bytes by which others can reach a process; the
+ * transports write it and read it (transport/wires.h).
  *
- * Where that comes from is a bootstrap: `native` (the job block inherited from
- * Tern's mpiexec), `pmix` (any PMIx launcher, through a module loaded on demand),
- * `pmi2` and `pmi1` (launchers that speak the older protocols), or `single`
- * (started alone). The first that finds its launcher is taken.
+ * A bootstrap finds this out: `native` (from the job block inherited from
+ * Tern's mpiexec), `pmix` (from any PMIx launcher, through a module loaded on demand),
+ * `pmi2` and `pmi1` (from launchers that speak the older protocols), or `single`
+ * (a process started alone). The first that finds its launcher is taken
+ * (doc/decisions/launchers.md).
  *
  * Threads: proc_open and proc_close by one thread; the others may be called by
  * any thread after proc_open.
@@ -39,19 +41,21 @@ struct proc_seat {
     int32_t l3, numa; /* logical index of the cache / NUMA domain that it is bound into, -1: several, or not known */
 };
 
-/* Deaths of processes of the job that this one is told of: their ranks, in their order. `count` grows by release, after
- * the rank has been written. `sure`: each one is told at once, and wakes whoever sleeps. */
+/* The deaths of processes of the job that the launcher has told this process of: rank[0 .. *count - 1], in the order of
+ * the deaths. `count` grows by release, after the rank has been written. `sure`: the launcher tells of each death at
+ * once, and wakes sleepers. */
 struct proc_deaths {
     const _Atomic uint32_t *count, *rank;
     bool sure;
 };
 
-/* A memfd that all processes of this node have: a slot and room for an arena for each, of which only what is touched
- * costs memory. */
+/* The node memory: a memfd that all processes of this node have, with a slot and room for an arena for each. Only
+ * touched pages cost memory. */
 struct proc_shared {
     int fd;
-    uint64_t slot_bytes, arenas, arena_bytes; /* slots lie at the front, arenas from `arenas` on */
-    _Atomic uint64_t *host;                   /* for the transport: words that are zero at first, the same for all */
+    uint64_t slot_bytes, arenas, arena_bytes; /* slots lie at the front, arenas from the offset `arenas` on */
+    /* For the transport (shm/memory.c): two words that all processes of the node share, zero at first. */
+    _Atomic uint64_t *host;
     _Atomic uint32_t *apart;
     uint32_t own, slots; /* slots by local rank: that of this process, and how many there are */
     bool fresh;          /* no process has used the own one before */
@@ -59,20 +63,22 @@ struct proc_shared {
 
 struct proc_dynamic;
 
-/* One source of all that; an operation returns 0 or a code with words. */
+/* A bootstrap. A function that returns an int returns 0 or a code with words, unless something else is said. Only the
+ * functions of this file call them: open and close by one thread, the others by any. */
 struct proc_boot {
     const char *name;
-    /* In a module, which cannot see the library's err_set: where its address is put. NULL inside the library. */
+    /* A module cannot see the library's err_set: the library stores its address here. NULL inside the library. */
     int (**fail)(int code, const char *fmt, ...);
-    void (**ring)(uint64_t name); /* the same with bell_ring_name; may be NULL */
+    void (**ring)(uint64_t name); /* the same for bell_ring_name; may be NULL */
     /* TERN_ERR_NOT_FOUND: no launcher of this kind here (not an error). Fills everything but `bootstrap`. */
     int (*open)(struct proc_info *);
     /* Leaves this process's card for all others. Called once. */
     int (*card_put)(const void *card, size_t len);
-    /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length or a code. */
+    /* The card of `rank` into buf (cap bytes); waits until it is there. Returns its length, or a code: TERN_ERR_RANK
+     * (no such rank), TERN_ERR_PEER (the process has ended without a card), or that of the launcher's failure. */
     int (*card_get)(uint32_t rank, void *buf, size_t cap);
-    /* Is it there, or will never be, so that card_get would not wait? It is sent for if it is not. NULL: not to be
-     * known. */
+    /* True: card_get would not wait, since the card is there or never will be. False: it would; the card has been
+     * requested from the launcher. NULL: that is not known. */
     bool (*card_there)(uint32_t rank);
     /* Has the rank ended without a card? It never was a process of MPI. NULL: that is not known. */
     bool (*never_came)(uint32_t rank);
@@ -94,17 +100,18 @@ struct proc_boot {
     void (*await_end)(uint32_t lost);
     /* Where it tells of deaths. NULL, or count NULL: it does not. */
     struct proc_deaths (*deaths)(void);
-    /* How it wakes this process when it has told of one: by the struct bell at `place` of `shared` plus 1, or, if that is
-     * 0, by the socket of that name (base/sleep.h), 0: none. May be NULL. */
+    /* Tells the launcher how it can wake this process after a death: `place` is 1 + the offset of its struct bell in
+     * `shared`; or, if place is 0, `name` is that of its bell's socket (base/sleep.h), 0: it has none. NULL: the
+     * launcher wakes nobody. */
     void (*bell)(uint64_t place, uint64_t name);
-    void (*state)(int state); /* enum job_life: MPI initialised or finalised, in turns; told to the launcher */
-    /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. NULL: the
-     * launcher need not be told. What it has not been asked for by now may be lost; `state` tells
-     * of a session that comes later. */
+    void (*state)(int state); /* enum job_life: tells the launcher that MPI is initialised or finalised, in turns */
+    /* The program has called MPI_Finalize, and all sessions are closed: it may end in any way from now on. Cards that
+     * have not been got by now may be out of reach from then on. `state` tells of a session that comes later. NULL: the
+     * launcher need not be told. */
     void (*leave)(void);
-    /* The launcher's process sets: `each` gets the name of every one. NULL: it knows none. */
+    /* Calls `each` with the name of every process set of the launcher. NULL: it knows none. */
     int (*psets)(void (*each)(void *arg, const char *name), void *arg);
-    /* Their ranks, ascending, into ranks (room for all of the job): how many, or TERN_ERR_NOT_FOUND. */
+    /* The ranks of a set, ascending, into ranks (room for all of the job): how many, or TERN_ERR_NOT_FOUND. */
     int (*pset_ranks)(const char *name, uint32_t *ranks);
     /* What the launcher does for processes that run (dynamic.h). NULL: nothing. */
     const struct proc_dynamic *dynamic;
@@ -115,35 +122,37 @@ extern const struct proc_boot proc_native, proc_pmi1, proc_pmi2, proc_single;
 const struct proc_boot *pmi_guess(void); /* the one of the two that the environment speaks of, NULL: none */
 #define PROC_BOOT_SYMBOL "tern_proc_pmix" /* the struct proc_boot that the module exports */
 
+/* Chooses the bootstrap. 0, or a code with words: no launcher of the kind that TERN_BOOTSTRAP names has started this
+ * process (TERN_ERR_NOT_FOUND), or the one that has cannot be used. */
 int proc_open(void);
 void proc_close(void);
 const struct proc_info *proc_self(void);
 const struct proc_boot *proc_booted(void); /* the one that was taken; NULL before proc_open */
 
-int proc_card_put(const void *card, size_t len);
-int proc_card_get(uint32_t rank, void *buf, size_t cap);
+int proc_card_put(const void *card, size_t len);         /* see proc_boot */
+int proc_card_get(uint32_t rank, void *buf, size_t cap); /* see proc_boot */
 bool proc_never_came(uint32_t rank); /* see proc_boot; false also where that is not known */
 bool proc_card_there(uint32_t rank); /* see proc_boot; false also where that is not known */
-uint32_t proc_node_of(uint32_t rank);
+uint32_t proc_node_of(uint32_t rank);                 /* see proc_boot */
 bool proc_seat_of(uint32_t rank, struct proc_seat *); /* see proc_boot; false: the launcher does not say */
 int proc_secret(uint8_t key[32]); /* see proc_boot; the caller wipes it when done */
 const struct proc_shared *proc_shared(void); /* see proc_boot; NULL also where the launcher makes none */
-void proc_state(int state);
+void proc_state(int state);                  /* see proc_boot */
 void proc_leave(void);            /* see proc_boot */
 int proc_psets(void (*each)(void *arg, const char *name), void *arg); /* see proc_boot */
-int proc_pset_ranks(const char *name, uint32_t *ranks);
+int proc_pset_ranks(const char *name, uint32_t *ranks);               /* see proc_boot */
 
 /* Has the process ended, or begun to: is its memory gone? By its pid as seen here; needs neither /proc nor permission.
  */
 bool proc_has_ended(pid_t);
 
-/* See proc_boot; never changes where nobody tells. Can the process rely on that (proc_deaths.sure)? */
-struct proc_deaths proc_deaths(void);
-bool proc_tells_deaths(void);
-bool proc_has_died(uint32_t rank) TERN_COLD; /* is the rank among them? */
-void proc_bell(uint64_t place, uint64_t name);
+struct proc_deaths proc_deaths(void);        /* see proc_boot; a count that stays 0 where the launcher does not tell */
+bool proc_tells_deaths(void);                /* does the launcher tell of each death at once (proc_deaths.sure)? */
+bool proc_has_died(uint32_t rank) TERN_COLD; /* has the launcher told of the death of this rank? */
+void proc_bell(uint64_t place, uint64_t name); /* see proc_boot */
 
-/* The process of this rank has ended, or the connection to it broke, which most often means the same. */
+/* For proc_await_end: the process of this rank has ended, or the connection to it broke, which most often means the
+ * same. */
 void proc_note_loss(uint32_t rank);
 
 /*

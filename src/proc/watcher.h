@@ -1,18 +1,20 @@
 /*
- * watcher.h - processes of this host whose end is to be heard of where no launcher tells: one list, and a thread that sleeps
- * until the system says that one of them has ended.
+ * watcher.h - hears of the ends of processes of this host where no launcher tells of them: one list, and a thread that
+ * sleeps until the system says that one of the listed processes has ended.
  *
  *     watcher_watch(index, pid)         the thread sleeps (epoll) on a descriptor of the process (pidfd)
- *     it ends                           the thread notes that, and calls watcher_rings
- *     watcher_next                      whoever was rung for takes it from the list
+ *     the process ends                  the thread notes that, and calls watcher_rings, which wakes a thread of MPI
+ *     watcher_next                      that thread takes the end from the list, in its next turn of progress
  *
- * Who finds an end in another way notes it in the same list (watcher_note). Where the system has no descriptors of processes
- * (before Linux 5.3), or no more of them, the thread looks every 50 ms whether the process is still there. The thread is made
- * with the first process, so a process that watches none has none.
+ * A caller that finds an end in another way notes it in the same list (watcher_note). Where the system has no
+ * descriptors of processes (before Linux 5.3), or no more of them, the thread looks every 50 ms whether the process is
+ * still there. The thread is made with the first watched process, so a process that watches none has no such thread.
  *
- * A process is told by its index (jobs.h), and is in the list once. Whether it has ended in order is for others to say.
+ * A process is named by its index (jobs.h), and is in the list once. The watcher does not know whether a process has
+ * ended in order; the transport does (tp_ops.had_left).
  *
- * Threads: any. The lock is never held while something is called.
+ * Threads: any, but for watcher_close: no other function of this file is called while it runs. The lock is not held
+ * while watcher_rings is called.
  */
 #ifndef TERN_PROC_WATCHER_H
 #define TERN_PROC_WATCHER_H
@@ -21,10 +23,11 @@
 
 #include <sys/types.h>
 
-/* From now on its end is noted, at once if it has ended; nothing if it is watched already. TERN_ERR_NOMEM, and it is not
- * watched; TERN_ERR_SYSTEM with words, and only watcher_look finds its end, since there is no thread. */
+/* From now on the end of this process is noted, at once if it has ended; nothing happens if it is watched already. 0,
+ * or a code with words: TERN_ERR_NOMEM, and it is not watched; TERN_ERR_SYSTEM, and only watcher_look finds its end,
+ * since there is no thread. */
 int watcher_watch(uint32_t index, pid_t pid);
-void watcher_forget(uint32_t index); /* no more, and it may be watched anew */
+void watcher_forget(uint32_t index); /* its end is not noted any more; it may be watched anew */
 
 /* The process has ended, as the caller has found out; nothing if that is in the list already, or was. */
 void watcher_note(uint32_t index);
@@ -32,13 +35,14 @@ void watcher_note(uint32_t index);
 /* The next one that has ended, each once. False: there is none. */
 bool watcher_next(uint32_t *index);
 
-/* Notes what has ended by now, if there is no thread that does. Does not call watcher_rings. */
+/* If there is no thread, notes the ends of watched processes until now. Does not call watcher_rings. */
 void watcher_look(void);
 
-/* All are forgotten, and there is no thread any more. */
+/* Forgets all processes, and ends the thread. */
 void watcher_close(void);
 
-/* Called when an end has been noted: by the thread, or by the caller of watcher_note or watcher_watch. NULL: nobody is. */
+/* Set by the layer above, or NULL. Called when an end has been noted: by the thread, or by the caller of watcher_note
+ * or watcher_watch. */
 extern void (*watcher_rings)(void);
 
 #endif

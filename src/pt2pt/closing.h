@@ -11,19 +11,29 @@
  *     RESUMED    I have not closed, and forget that you were idle.
  *     CLOSE      You are idle, and I need you no more: my last message.
  *
- *     this side                        the other side
- *     needed --IDLE--> idle  . . . . . needed                  everything waits until the other side is idle as well,
- *     idle --RESUME--> . . . --RESUMED-> needed                or this side needs it again
- *     idle             <--CLOSE-- closing                      both close, by tp_ops.peer_close
+ *     this side needs               the other side needs
+ *     the connection                the connection
  *
- * An idle side has nothing under way, and has begun nothing since: so whoever says CLOSE cuts nothing off. If the idle
- * side has come to need the peer meanwhile, its waiting sends go out by a new connection, once the old one is closed. A
- * new connection that the other side makes first waits for that too (shm/senders.c, tcp/incoming.c). Messages that came
- * by the old one and that nobody has received yet stay: they keep the struct peer that they came from.
+ *     yes                           yes
+ *     no       ------ IDLE ----->   yes                this side is idle. Then one of two things happens:
  *
- * A peer that is lost is closed without a word.
+ *     yes      ------ RESUME --->   yes                1. this side needs the connection again
+ *     yes      <----- RESUMED ---   yes
  *
- * Threads: under the lane's lock, but for pt_await_closed.
+ *     no       <----- CLOSE -----   no                 2. the other side needs it no more: both close it
+ *                                                       (tp_ops.peer_close)
+ *
+ * An idle side has nothing under way, and has begun nothing since it said IDLE. So CLOSE cuts nothing off. If the idle
+ * side has said RESUME and is answered by CLOSE, since the two have crossed, its waiting sends go out by a new
+ * connection, once the old one is closed. A new connection that the other side makes first waits for that too
+ * (shm/senders.c, tcp/incoming.c). Messages that came by the old connection and that the program has not received yet
+ * stay: they keep the struct peer that they came from.
+ *
+ * A lost peer is closed without a message.
+ *
+ * Nothing here fails: if a message cannot be sent, the peer is lost (pt_lose).
+ *
+ * Threads: under the lane's lock, except for pt_await_closed.
  */
 #ifndef TERN_PT2PT_CLOSING_H
 #define TERN_PT2PT_CLOSING_H

@@ -1,9 +1,10 @@
 /*
- * doubt.h - waits that last: will it come at all?
+ * doubt.h - waits that last: can what they wait for still happen?
  *
- * A program may wait for what its peer never does: a message less is sent than received, and the peer is in
- * MPI_Finalize, or has ended its last session and exited. Nothing of that is wrong with the peer, so nothing is said by
- * itself. Who has waited for half a second asks; who is asked remembers it, and answers when it knows:
+ * A program may wait for what its peer never does: one message less is sent than received, and the peer is in
+ * MPI_Finalize, or has ended its last session and exited. Nothing is wrong with the peer, so no transport reports
+ * anything. A process that has waited for half a second asks the peer. The peer remembers the question, and answers it
+ * when it is in MPI_Finalize:
  *
  *     waits                                         waited for
  *     0.5 s: AM_ASK ------------------------------> computes; looks now and then
@@ -13,19 +14,19 @@
  *     in words that say what to look for                v
  *                                                   exits: a transport hears of it (tp_left), or is asked (tp_ops.left)
  *
- * The answer comes behind all that was sent before, so what is still not matched then never will be. What had been
- * matched goes on. A question costs nobody anything else: it is one small message to each process that is waited for,
+ * The answer comes after all messages that the peer sent before, so a receive that is still not matched then never will
+ * be. Messages that had been matched go on. The question costs one small message to each process that is waited for,
  * once.
  *
  * Only requests that a thread waits for are failed. Receives that the program will cancel later are legal and stay
  * posted. If a call waits for any one of several requests, they are failed only when none of them can complete.
  * Messages of collectives cannot be cancelled, so they are failed whether a thread waits for them or not.
  *
- * Where a collective is awaited, the question says which one, and who is asked compares (call_log.h); that is so for what
- * goes through the shared slots of a node, too.
+ * A wait for a collective asks which one the peer has called, and the two compare (call_log.h). This is also done for
+ * collectives that go through the shared slots of a node.
  *
- * Not found out: receives from any source; calls that look without waiting (MPI_Test in a loop); a process that has
- * ended its last session and lives on.
+ * Not found out: receives from any source that will never be matched; waits by calls that look without waiting
+ * (MPI_Test in a loop); that a process has ended its last session and lives on.
  *
  * Threads: under the lane's lock.
  */
@@ -34,14 +35,16 @@
 
 #include "pt2pt/lane.h"
 
-/* A wait lasts, whatever for: finds out who has left, which ends sends to them; asks on behalf of collectives, and ends
- * those messages of theirs that will not come. */
+/* Any wait has lasted: finds out which peers have left, and ends sends to them; asks on behalf of collectives, and ends
+ * their receives whose messages will not come. */
 void pt_doubt(struct lane *) TERN_COLD;
 
-/* The peer if it has begun all that it ever will. NULL: that is not known, and it is asked. Delivers nothing. */
+/* The peer if it has left, is lost or is over: it begins nothing more. NULL: that is not known, and it is asked.
+ * Delivers nothing. */
 struct peer *pt_gone_by(uint32_t index) TERN_COLD;
 
-/* Somebody waits for these (NULL: no entry), all or one of them: asks, and ends what will never be. */
+/* A thread waits for these requests (NULL: no entry), for all or for one of them: asks their peers, and ends those
+ * requests that can never complete. */
 void pt_doubt_requests(int n, struct request *const req[], bool all) TERN_COLD;
 
 /* A probe waits for a message from this rank: 0, or TERN_ERR_PEER or TERN_ERR_ABSENT in words when none will come. */

@@ -15,13 +15,13 @@
  *   AM_SIGNATURE    -         -                 of the next message, see check.h
  *   AM_ASK          -         -                 I wait for you: say so if you are over (doubt.h)
  *   AM_OVER         -         -                 I am: nothing more is begun here
- *   AM_CALL         context   number            struct wire_call: that collective is the one that I have called (call_log.h)
+ *   AM_CALL         context   number            struct wire_call: I have called that collective (call_log.h)
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
  *
- * Ids are those of ids.h. Every handler checks that what came can be: lengths, ids, that
- * fragments follow each other within what was asked for, that a sender is who its
- * envelope says. What cannot be is the end of that peer (lost.h).
+ * Ids are those of ids.h. Every handler checks that a message keeps to the protocol: lengths, ids, that
+ * fragments follow each other within the bytes that were asked for, that the sender is the process that
+ * the envelope names. A peer whose message does not is lost (lost.h, pt_violation).
  *
  * Eager credit: a sender may have so many bytes (payload + 64 a message) of eager
  * messages to a peer that the peer has not consumed as the peer allows it (credit.c);
@@ -34,9 +34,9 @@
  * memory, by the system (get, put) or since it lies in an arena that can be mapped
  * (map_arena): the sender leaves a descriptor in its shared segment, the receiver adds
  * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
- * until all are claimed. Whoever is inside the library does the work; both at once
- * if both are and can (PRO-21, GOAL-37). Whoever finishes the last byte says DONE and
- * nudges the other. If the system refuses the copying in the middle of it, the
+ * until all are claimed. A side copies while one of its threads is inside the library, so one side alone
+ * can do all of it. The side that finishes the last byte says DONE and
+ * nudges the other. If the system begins to refuse the copying, the
  * receiver asks for all of the message in fragments.
  */
 #ifndef TERN_PT2PT_PROTOCOL_H

@@ -1,18 +1,21 @@
 /*
  * ways.h - by which way a large message goes. All ways are one table, in the order in which they are preferred:
  *
- *   way       needs of the wire       needs of the message                            what is done
- *   mapped    map, map_arena          in one piece at both sides, and one of them     whoever is free copies (rndv/large.c)
- *                                     in memory that the other can map
- *   direct    map, get, put           in one piece at both sides                      the same, by the system
- *   bulk      bulk_send, bulk_recv    in one piece at both sides, and tp_cost.        the wire's own protocol (rndv/bulk.c)
- *                                     bulk_min bytes at least
- *   in_place  am_zcopy                in one piece at the sender                      fragments from where it lies (rndv/stream.c)
- *   packed    -                       -                                               fragments by way of the wire's buffers
+ *   way       needs of the wire      needs of the message                         what is done
+ *   mapped    map, map_arena         in one piece at both sides, and one of       either side copies, or both
+ *                                    them in memory that the other can map        (rndv/large.c)
+ *   direct    map, get, put          in one piece at both sides                   the same, by the system
+ *   bulk      bulk_send, bulk_recv   in one piece at both sides, and              the wire's own protocol
+ *                                    tp_cost.bulk_min bytes at least              (rndv/bulk.c)
+ *   in_place  am_zcopy               in one piece at the sender                   fragments from where it lies
+ *                                                                                 (rndv/stream.c)
+ *   packed    -                      -                                            fragments through the wire's buffers
  *
- * Each peer has a row of it, peer.ways: those that the wire to it is able to and the variables allow (TERN_BULK; what
- * TERN_CMA and TERN_ARENA switch off the wire does not have). It is made when the first message goes to the peer, or comes
- * from it. A wire may withdraw a capability later, so that is looked at again for each message.
+ * Each peer has a row of it, peer.ways: the ways that the wire to it has and that the variables allow (TERN_BULK; with
+ * TERN_CMA and TERN_ARENA off, the wire lacks the capability). The row is made when the first message goes to the peer,
+ * or comes from it. A wire may withdraw a capability later, so capabilities are looked at again for each message.
+ *
+ * Nothing here fails: packed is a way for every message over every wire.
  *
  * The sender names the best way for its side (pt_rts.offer), and the receiver takes it, or asks for fragments. Which
  * fragments, the sender decides.

@@ -28,8 +28,8 @@ enum {
 /* The first id of each layer's block. */
 enum tp_am_block {
     TP_AM_TRANSPORT = 2, /* of this layer itself, over any transport */
-    TP_AM_PT2PT = 8, /* src/pt2pt/protocol.h */
-    TP_AM_COLL = 24, /* this one and the next two: no messages yet */
+    TP_AM_PT2PT = 8,     /* src/pt2pt/protocol.h */
+    TP_AM_COLL = 24,     /* no messages yet, as in the next two: one-sided operations, dynamic processes */
     TP_AM_RMA = 32,
     TP_AM_DPM = 48,
     TP_AM_TESTS = 56
@@ -42,10 +42,10 @@ enum tp_am_block {
 /* Delivery of one message from `from`. n bytes at data, valid during the call (keep.h: beyond it); h0, h1 as sent. */
 typedef void (*tp_handler_fn)(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
-/* Where the payload of a message that is just coming in is to go: n bytes of writable memory, which stay so until the
- * handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: into memory of the
- * transport's own, of which there is no more than max_short: the sender of a longer message may be given up. A transport
- * that reads from a stream asks, for messages longer than what it has read already; others never do. */
+/* Returns where the payload of a message that is just arriving is to go: n bytes of writable memory, which stay so
+ * until the handler is called with data == that memory, or tp_lost with this peer, or its ep is severed. NULL: to
+ * memory of the transport, which has no more than max_short bytes; the transport may lose the sender of a longer
+ * message. Only a transport that reads from a stream asks, for messages longer than what it has read already. */
 typedef void *(*tp_sink_fn)(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
 
 struct tp_am {
@@ -53,7 +53,7 @@ struct tp_am {
     const char *name;      /* what it is, for the card and for errors; is not copied */
     tp_handler_fn handler; /* not NULL */
     tp_sink_fn sink;       /* NULL: it needs none */
-    bool question;         /* nobody but the sender needs it: a process may end before it has left */
+    bool question;         /* only the sender needs it: a process may end before the message has gone out */
     uint32_t bytes;        /* of the structs that it carries or says the place of, 0: none */
 };
 

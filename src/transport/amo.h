@@ -1,7 +1,7 @@
 /*
  * amo.h - an atomic operation on memory of any process that is mapped here, by the processor.
  *
- * acq_rel: who has changed a flag or lock in this way sees what others did before they changed it.
+ * The order is acq_rel: a process that changes a flag or lock in this way sees what others did before they changed it.
  */
 #ifndef TERN_TRANSPORT_AMO_H
 #define TERN_TRANSPORT_AMO_H

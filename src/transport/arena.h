@@ -33,7 +33,7 @@
 #define ARENA_WARM ((size_t)32 << 20)  /* freed bytes kept for the next allocation; as glibc's malloc, at most */
 #define ARENA_HUGE ((size_t)2 << 20)   /* blocks from here on begin at a border of a large page */
 
-/* What peers are told of the memory. */
+/* What peers are told of the arena, in the segment. */
 struct arena_note {
     _Atomic uint64_t id;     /* of the file (memfile_id_of) */
     _Atomic uint64_t offset; /* of the arena in it */
@@ -52,8 +52,8 @@ struct arena_room {
 };
 void arena_offer(const struct arena_room *);
 
-/* Where the note for the peers is kept up to date. NULL: there are no peers any more. The memory itself stays as long
- * as a block of it is in use. */
+/* From now on the note for the peers at `where` is kept up to date. NULL: there are no peers any more. The memory
+ * itself stays as long as a block of it is in use. */
 void arena_publish(struct arena_note *where);
 
 /* A block at a multiple of `align` (a power of two; that of a page at least); NULL without words: not to be had. */

@@ -16,15 +16,15 @@
 #define TP_CONTRACT 3
 
 struct tp_env {
-    /* Messages, by id (am.h). An id without a handler is none: what comes with it is no message of Tern. */
+    /* Messages, by id (am.h). A message whose id has no handler breaks the protocol. */
     const tp_handler_fn *handlers;
     const tp_sink_fn *sinks;
     const bool *questions;
 
-    /* Processes, of this job and of others, which name themselves by their job and their rank in it (proc/jobs.h): the
-     * peer that a message came from, NULL with words for a name that is nobody's, as far as is known; how the peer is
-     * called in words ("rank 3"; valid until this thread has asked eight more times); and a number, never 0, that is
-     * another one when a job has become known, so that a name may be somebody's now. */
+    /* Processes, of this job and of others, which send their names (job and rank, proc/jobs.h).
+     *   peer_of  the peer with this name; NULL with words: no such process is known here, or memory is out
+     *   name_of  the peer in words ("rank 3"), valid until this thread has asked eight more times
+     *   news     a number, never 0, that changes when a name that was not known may be known now (jobs_news) */
     struct peer *(*peer_of)(const struct proc_name *);
     const char *(*name_of)(const struct peer *);
     uint32_t (*news)(void);
@@ -36,7 +36,7 @@ struct tp_env {
     /* This process, and how many there are in its job. */
     struct proc_name self;
     uint32_t count;
-    bool others; /* it is going to talk with processes of other jobs as well, which may be on any host */
+    bool others; /* this process will also communicate with processes of other jobs, which may be on any host */
 
     /* The key for connections between processes of the job with this number (proc_name.job) and of this one; it may be
      * this very job. The same in all their processes, and known to nobody else. 0, or a code with words. May wait, so

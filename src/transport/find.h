@@ -17,8 +17,8 @@ extern const struct tp_ops *const tp_built_in[];
 /* Their names: "self, shm, tcp and mock". */
 const char *tp_names(char *text, size_t room);
 
-/* The transport of this name, which has `len` bytes. 0; or TERN_ERR_NOT_FOUND in words, or another code: there is a
- * module, but it cannot be used. */
+/* The transport of this name, which has `len` bytes. 0; or a code with words: TERN_ERR_NOT_FOUND (there is none), or
+ * TERN_ERR_SYSTEM (there is a module, but it cannot be used). */
 int tp_find(const char *name, size_t len, const struct tp_ops **ops);
 
 /* Has the list of transports "a,b,c:DOMAIN" one that goes through memory that processes of a node share? */

@@ -1,18 +1,17 @@
 /*
  * keep.h - the data of a message beyond its handler.
  *
- * What a handler is given is valid during the call. A handler that needs the bytes for longer, since a copy engine or
- * another thread works on them, keeps them, and releases them later. The transport that delivers the message holds them
- * in place if it can (tp_ops.keep): it does not use the record, the packet or the buffer again until the release. What
- * it does not hold is copied here, so a handler need not know.
+ * The data that a handler is given is valid during the call. A handler that needs the bytes for longer, since a copy
+ * engine or another thread works on them, keeps them, and releases them later. The transport that delivers the message
+ * holds them in place if it can (tp_ops.keep): it does not use the record, the packet or the buffer again until the
+ * release. Bytes that it does not hold are copied here, so a handler need not know.
  *
  * Two times, since a transport holds a bounded number of bytes:
  *
- *   TP_KEEP_BRIEFLY   the release waits for no message. A transport may hold bytes in the order in which they came: the
- *                     sender then runs out of room until the release, and nothing that it sends later may be needed
- *                     for it. A copy engine, or a thread that computes, keeps so.
- *   TP_KEEP_LONG      until the program does something, which may wait for further messages. Only a transport that can
- *                     go on without these bytes for ever holds them.
+ *   TP_KEEP_BRIEFLY   the release does not depend on a further message. A transport may hold the bytes in a ring, whose
+ *                     sender then runs out of room until the release. For a copy engine, or a thread that computes.
+ *   TP_KEEP_LONG      the release comes when the program does something, which may wait for further messages. Only a
+ *                     transport that can go on without these bytes for ever holds them.
  *
  * Of a ring of shared memory at most a quarter is kept at a time, and more is copied; so three quarters of it are the
  * sender's until it comes to the bytes that are kept. TCP, mock and modules hand out the memory and take other memory.
@@ -44,7 +43,7 @@ struct tp_kept *tp_keep(const void *data, size_t n, enum tp_keep_time);
  * likes. */
 struct tp_kept *tp_keep_in_place(const void *data, size_t n, enum tp_keep_time);
 
-/* Once for each that was kept; NULL: nothing. */
+/* Called once for each tp_kept; NULL: nothing happens. */
 void tp_release(struct tp_kept *);
 
 #endif

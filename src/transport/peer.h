@@ -1,5 +1,5 @@
 /*
- * peer.h - the address book: one struct peer for each process that this one has
+ * peer.h - the table of peers: one struct peer for each process that this one has
  * talked to, made at first use. The table itself costs a pointer for each process of
  * the own job; for those of other jobs it has address space, of which the system
  * gives memory where there are peers.
@@ -8,12 +8,14 @@
  * the rank in the job, those of other jobs have indices behind them. Indices never leave
  * the process: what others are told is a struct proc_name.
  *
- * A peer can be closed alone. Both sides do so when they have no more messages for each
- * other, and neither knows when the other has: each way has a last message, and a side
- * that has sent its own and has seen the other's, or is lost, forgets the peer. It may
- * then connect anew: the other side reads the new connection when it has closed the old one.
+ * A peer can be closed alone, while the process goes on with others. The layer above decides
+ * when (pt2pt/closing.h). Each side sends a last message. A side that has sent its own and has
+ * seen the other's, or whose peer is lost, forgets the peer. It may then connect anew: the other
+ * side reads the new connection when it has closed the old one.
  *
- * Threads: under the lane's lock.
+ * Functions that can fail return a code with words, unless something else is said.
+ *
+ * Threads: under the lane's lock; peers_open and peers_close by one thread, while there is no other.
  */
 #ifndef TERN_TRANSPORT_PEER_H
 #define TERN_TRANSPORT_PEER_H
@@ -24,19 +26,19 @@
 
 /* What is known of a peer besides (pt2pt/lost.h, pt2pt/doubt.h). */
 enum peer_flag {
-    PEER_LEFT = 1,  /* with `lost`: it went in order */
-    PEER_ASKED = 2, /* we have asked whether it is still there, and it has not said that it is over */
-    PEER_ASKS = 4,  /* it wants to be told when we are over */
-    PEER_OVER = 8,  /* it has said that it is in MPI_Finalize, and starts nothing more */
-    PEER_QUOTA_KNOWN = 16, /* our first quota there is in `credit` and `quota_there` */
-    PEER_CLOSING = 32, /* peer_close has been called, or is to be: nothing more is sent to it */
-    PEER_SAID_LAST = 64, /* its transport has seen its last message: whatever comes of it now is of a new connection */
-    /* pt2pt/closing.h: we are idle, and have asked to go on; it is idle, and has asked that; somebody waits for the end */
-    PEER_IDLE = 128,
-    PEER_RESUMING = 256,
-    PEER_IDLE_THERE = 512,
-    PEER_AWAITS_RESUMED = 1024,
-    PEER_CLOSE_AWAITED = 2048,
+    PEER_LEFT = 1,         /* with `lost`: the peer took its leave in order */
+    PEER_ASKED = 2,        /* this process has sent AM_ASK, and the peer has not answered that it is over */
+    PEER_ASKS = 4,         /* the peer has sent AM_ASK: it is told when this process is over */
+    PEER_OVER = 8,         /* the peer has said that it is in MPI_Finalize, and starts nothing more */
+    PEER_QUOTA_KNOWN = 16, /* the first quota of this process at the peer is in `credit` and `quota_there` */
+    PEER_CLOSING = 32,     /* peer_close has been called, or will be: nothing more is sent to the peer */
+    PEER_SAID_LAST = 64,   /* the transport has seen the peer's last message: more of it is of a new connection */
+    /* pt2pt/closing.h */
+    PEER_IDLE = 128,            /* this side has said IDLE */
+    PEER_RESUMING = 256,        /* and after that RESUME, which is not answered yet */
+    PEER_IDLE_THERE = 512,      /* the peer has said IDLE */
+    PEER_AWAITS_RESUMED = 1024, /* and after that RESUME, which this side has not answered yet */
+    PEER_CLOSE_AWAITED = 2048,  /* a thread of this process waits until the peer is closed (pt_await_closed) */
 };
 
 struct peer {
@@ -90,13 +92,15 @@ int64_t peer_first_quota(void);
 void peer_learn_quota(struct peer *) TERN_COLD;
 
 /*
- * A number that stands for settings of the layers above that processes want to compare: it is on the card. Set before
- * peers_open. That of the process with this index; waits until its card is there.
+ * A number that stands for settings of the layers above that processes want to compare: it is on the card, and is set
+ * before peers_open. peer_settings_of gets that of the process with this index, and waits until its card is there.
+ * TERN_ERR_ABSENT: the card does not have it; or the codes of jobs_card_get.
  */
 extern TERN_HIDDEN uint64_t peer_settings;
 int peer_settings_of(uint32_t index, uint64_t *settings);
 
-/* Opens the transports named by TERN_TRANSPORTS, leaves the card, makes the table. */
+/* Opens the transports named by TERN_TRANSPORTS, makes the table, and puts the card where others find it. 0, or a code
+ * with words; then peers_close gives back what is open. peers_close gives back all peers and closes the transports. */
 int peers_open(void);
 void peers_close(void);
 
@@ -122,23 +126,28 @@ int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint
  */
 int peer_close(uint32_t index) TERN_COLD;
 
-/* The layer above lets go of a peer that is freed next. True: it keeps the struct, which stands for no connection any
- * more, until it calls peer_free. May be NULL. */
+/* Set by the layer above, or NULL. Called when a peer has been closed, before its struct is freed. True: the layer
+ * keeps the struct, which stands for no connection any more, until it calls peer_free. */
 extern TERN_HIDDEN bool (*peer_forgotten)(struct peer *);
 void peer_free(struct peer *);
 
-/* The peer with this index, connected; NULL with words when it cannot be reached. */
+/* The peer with this index, connected by the path with the least latency (wires_best). Waits until the process's card
+ * is there, if it is of the own job. NULL with words when it cannot be reached, is being closed, or memory is out. */
 struct peer *peer_connect(uint32_t index) TERN_COLD;
 
-/* The peer a message came from: as peer_connect, without connecting back. */
+/* The peer that a message came from: its struct is made if there is none, and is not connected. NULL with words: no
+ * process with this index is known, or memory is out. */
 struct peer *peer_of_sender(uint32_t index);
 
 /*
- * Is the process out of reach of all transports here? 0, or TERN_ERR_ABSENT in words. Costs a comparison where all
- * processes have the memory of one node, or a transport goes beyond it; else waits until the process's card is there.
- * The others: may that be so?
+ * Is a process out of reach of all transports of this process?
+ *   peer_beyond          0: it is not; or TERN_ERR_ABSENT in words, or a code of jobs_card_get. Costs a comparison if
+ *                        all processes have the memory of one node, or a transport goes beyond the node; else it waits
+ *                        until the process's card is there
+ *   peer_may_be_beyond   false: it is not. Never waits
+ *   peer_local_only      false: no process is
  */
-bool peer_local_only(void); /* may it be so of any process at all? */
+bool peer_local_only(void);
 bool peer_may_be_beyond(uint32_t index);
 int peer_beyond(uint32_t index) TERN_COLD;
 
@@ -151,14 +160,16 @@ static inline struct peer *peer_get(uint32_t index)
     return likely(p && p->ep.ops) ? p : peer_connect(index);
 }
 
-/* Behind a message for which the peer's helper may be needed: looks again whether that sleeps (sleep.h, bell_check_again). */
+/* After a message for which the peer's helper thread may be needed: looks again whether that sleeps (sleep.h,
+ * bell_check_again), and wakes it. */
 static inline void peer_look_again(struct peer *p)
 {
     if (p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
 /* Wakes the process with this index by its bell, if it sleeps: something has changed in memory that it looks at. For
- * those that no gate wakes; one that has left needs none. */
+ * processes that no gate wakes (sleep.h). Connects the peer if it is not connected. Nothing happens, and the words of
+ * the last failure stay, if it has left or cannot be connected. */
 void peer_wake(uint32_t index);
 
 /* Has that process, which shares memory with us, a helper thread? */

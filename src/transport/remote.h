@@ -1,7 +1,7 @@
 /*
  * remote.h - memory of other processes. Its owner registers it and sends a packed key, which does not depend on
- * addresses, to other processes. They open the key and then read, write and change the memory from there (DESIGN of the
- * one-sided operations: RMA-2, RMA-3, RMA-13).
+ * addresses, to other processes, the origins. They open the key and then read, write and atomically change the memory.
+ * It is the ground for MPI's one-sided operations (why so: doc/decisions/remote-memory.md).
  *
  *     owner     remote_reg -> remote_key_pack ~~ message ~~> remote_key_open    origin
  *                                                            remote_put, remote_get, remote_amo, remote_flush
@@ -13,30 +13,39 @@
  *   messages  the owner does it when it makes progress (emulate/). Any transport has this way, so all operations work.
  *
  * Results of an operation: TERN_DONE: complete on return, op->done is not called; 0: op->done(op, rc) is called once,
- * later or during the call; TERN_AGAIN: nothing was started; else a code with words, and op->done is not called.
+ * later or during the call; TERN_AGAIN: too many operations are under way to the peer, and nothing was started; else a
+ * code with words, nothing was started, and op->done is not called:
+ *   TERN_ERR_ARG        the range is not within the memory, or not aligned for an amo; or the memory is not registered
+ *                       for this kind of access
+ *   TERN_ERR_NOT_FOUND  the memory is not registered any more
+ *   TERN_ERR_PEER       the peer is lost
+ *   TERN_ERR_NOMEM      memory is out
  *
- *   put            complete: the local memory may change again. In the owner's memory: after a flush
- *   get            complete: the data is in the local memory, which must not be used before
- *   amo            with a result: complete when the operation has been done and the result is there;
- *                  without one: as a put, and nothing of the caller's is kept
- *   flush          complete: all puts and amos that this process has started to the peer before are in its memory
+ * "Complete" means:
+ *   put            the local memory may change again. The data is in the owner's memory after a flush
+ *   get            the data is in the local memory, which must not be used before
+ *   amo            (an atomic operation) with a result: it has been executed and the result is there;
+ *                  without one: nothing of the caller's is needed any more, as with a put
+ *   flush          all puts and amos that this process has started to the peer before are in its memory
  *
- * A put, or an amo without a result, that the owner refuses ends well by itself; the next flush has the code.
+ * If the owner refuses a put, or an amo without a result, the operation itself ends with 0; the next flush has the
+ * code.
  *
  * Order: none between operations but by flush, with one exception: amos of one process through one key are done in the
  * order of the calls.
  *
  * Atomicity: an amo is one atomic operation of a processor that has the memory, at a place aligned to its width. So the
  * amos of all processes, by whatever ways and keys, and atomic operations of that width by the owner itself, are
- * atomic with respect to each other. A transport whose hardware cannot keep this leaves amos to messages. Puts and gets are
- * not atomic.
+ * atomic with respect to each other. A transport whose hardware cannot keep this leaves amos to messages. Puts and gets
+ * are not atomic.
  *
- * The end: an owner deregisters memory when the others have closed their keys. What is started through a key whose
- * memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing; what is under way meanwhile may touch
- * the memory. Where data of a put is being written to it by a transport at that moment, the peer is given up: it is lost.
+ * The end: an owner deregisters memory when the others have closed their keys. An operation that is started through a
+ * key whose memory has been deregistered ends with TERN_ERR_NOT_FOUND, and touches nothing. An operation that is under
+ * way at that moment may still touch the memory. If a transport is just writing the data of a put there, the owner
+ * loses that peer.
  *
- * When the peer is lost, what is under way ends with TERN_ERR_PEER, and so does what is started later; on mapped
- * memory, the next flush.
+ * When the peer is lost, operations under way end with TERN_ERR_PEER, and so do operations that are started later. On
+ * mapped memory only the next flush ends so.
  *
  * Threads: under the lane's lock, as all of a transport; loads, stores and atomic instructions at remote_at: any
  * thread.
@@ -77,7 +86,8 @@ struct remote_key {
     uint64_t priv;   /* the transport's own */
 };
 
-/* What a transport does by itself; tp_ops.remote. Who, block, memory: as in transport.h, unless said otherwise. */
+/* What a transport does by itself; tp_ops.remote. Who calls, what blocks, who owns memory: as in transport.h, unless
+ * said otherwise. */
 struct tp_remote {
     /* Memory of this process that others may reach by this transport; `id` is its number in this process.
      * TERN_ERR_UNSUPPORTED: not by this transport. The transport's own state of it in *mem. */
@@ -104,21 +114,25 @@ struct tp_remote {
     int (*flush)(struct tp_ep *, struct tp_op *);
 };
 
-/* Registers [base, base + bytes), which stays the caller's, with all transports. `access`: what others may do there. */
+/* Registers [base, base + bytes), which stays the caller's, with all transports. `access`: what others may do there
+ * (enum remote_access). 0, or a code with words: TERN_ERR_ARG (there is no such memory), TERN_ERR_NOMEM, or a
+ * transport's. */
 int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **);
 void remote_dereg(struct remote_mem *);
 
-/* Writes the key for other processes into buf, at most REMOTE_KEY_MAX bytes; the length, or a code. */
+/* Writes the key for other processes into buf, at most REMOTE_KEY_MAX bytes. The length; or TERN_ERR_INTERN, with
+ * words: it has more than cap bytes; or a transport's code. */
 int remote_key_pack(const struct remote_mem *, void *buf, size_t cap);
 
-/* Opens a key that `peer` has packed. 0, or a code: the bytes are no key, or there is no memory or connection. */
+/* Opens a key that `peer` has packed; connects the peer if it is not connected. 0, or a code with words: TERN_ERR_ARG
+ * (the bytes are no key), TERN_ERR_NOMEM, or a code of peer_connect. */
 int remote_key_open(struct peer *, const void *packed, size_t n, struct remote_key **);
-void remote_key_close(struct remote_key *); /* nothing is under way through it */
+void remote_key_close(struct remote_key *); /* no operation is under way through it */
 
 int remote_put(struct remote_key *, uint64_t offset, const void *local, size_t n, struct tp_op *);
 int remote_get(struct remote_key *, uint64_t offset, void *local, size_t n, struct tp_op *);
 
-/* The value from before goes to `result`, `width` bytes, unless that is NULL. */
+/* The value before the operation is written to `result`, `width` bytes, unless that is NULL. */
 int remote_amo(struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
 
 int remote_flush(struct peer *, struct tp_op *);
@@ -129,7 +143,7 @@ static inline void *remote_at(const struct remote_key *k, uint64_t offset, size_
     return k->at && offset <= k->bytes && n <= k->bytes - offset ? k->at + offset : NULL;
 }
 
-/* The peer is lost (peer.lost has the words): what is under way to it ends with TERN_ERR_PEER. From progress. */
+/* The peer is lost (peer.lost has the words): operations under way to it end with TERN_ERR_PEER. Called by progress. */
 void remote_lost(struct peer *);
 
 /* ---- for the rest of the transport layer ---- */
@@ -140,17 +154,17 @@ struct remote_mem {
     uint64_t bytes, id;
     uint32_t access, slot;
     _Atomic uint64_t live;     /* id, 0 when it is not registered */
-    struct remote_mem *unused; /* the next that is not */
-    void *wire[WIRES_MAX];     /* tp_remote's, by number of the transport */
+    struct remote_mem *unused; /* the next entry that is not registered */
+    void *wire[WIRES_MAX];     /* *mem of tp_remote.mem_reg, by the number of the wire (wires_at) */
 };
 struct remote_mem *remote_find(uint64_t id); /* NULL: none with this id is registered now */
 bool remote_was(uint64_t id); /* is it one that has been deregistered? */
 
-/* Fault injection and measurement: false: keys that are opened from now on go by messages. */
+/* For fault injection and measurement. False: operations through keys that are opened from now on go by messages. */
 extern TERN_HIDDEN bool remote_by_wires;
 
 int remote_open(void); /* before the transports open: its messages have ids. 0, or a code with words */
 void remote_close(void);
-void remote_forget(struct peer *); /* its way is closed, and nothing is under way */
+void remote_forget(struct peer *); /* the peer is closed, and no operation is under way */
 
 #endif

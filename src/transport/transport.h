@@ -1,33 +1,38 @@
 /*
  * transport.h - THE contract between the protocols and the transports.
  *
- *     transport  a way of communicating, and the module that implements it (struct tp_ops): shm, tcp
+ *     transport  a way of communicating, and its implementation (struct tp_ops): shm, tcp
  *     domain     one adapter of a transport, or its only one, opened by this process (struct tp_dom)
- *     wire       a domain that is open here, as peers are told of it: with a name on the card (struct wire, wires.h)
+ *     wire       a domain that is open here, as peers are told of it: with a name on the card (struct wire, wires.h).
+ *                "Over a wire" means through an open transport, whichever it is
  *
  * A transport delivers active messages: reliable, in order between two processes.
  * A message is an id (which handler), two 64-bit header words, and a payload.
- * Needed of a transport: name, cost, open, close, card, reach, ep_open, ep_close and
- * am_short; progress and idle, unless every message is delivered by the send. A member
+ *
+ * Every transport has name, cost, open, close, card, reach, ep_open, ep_close and
+ * am_short; and progress and idle, unless every message is delivered by the send. A member
  * with "Needs TP_CAP_X" has a flag in tp_ep.caps that is set if and only if the member
  * is there and usable towards that peer (test/unit/transport/conform_test.c). All
  * others may be NULL.
  *
+ * A transport is added by a folder beside shm/, a declaration at the end of this file, a row in find.c and build rules;
+ * or as a module, without any change of the library (env.h, test/wire/unix.c).
+ *
  * Rules for all members, unless said otherwise there:
  *   who      called by the protocol layer with the lane's lock held
  *   block    never; TERN_AGAIN means "not now": nothing was reserved, nothing sent,
- *            and the caller parks the operation on the peer's pending list
+ *            and the caller queues the operation in the peer's pending list (lane_park)
  *   memory   arguments are the caller's and are not kept after return
- *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost)
+ *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost). The codes are in base/err.h
  *
  * Up-calls: incoming messages through the table tp_handlers, which layers fill before the
- * transports open (am.h); where their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left; and
- * completion through op->done(op, rc). None of them blocks or calls progress; they may
- * send. `data` is valid during the call, and beyond it for a handler that keeps it (keep.h).
+ * transports open (am.h); where their payload goes, through tp_sinks; the end of a peer, through tp_lost and tp_left;
+ * and completion through op->done(op, rc). None of them blocks or calls progress; they may send. `data` is valid during
+ * the call, and beyond it for a handler that keeps it (keep.h).
  *
- * What a peer sends has been made by a process of this job or of one that it is connected with, but a transport over a wire
- * checks ids and lengths all the same, and handlers check what they are given: a message
- * that cannot be is the end of the connection (tp_lost), never of memory.
+ * Only processes of this job, and of jobs that it is connected with, can send here. Still every transport checks ids
+ * and lengths of what it receives, and handlers check what they are given: a message that breaks the protocol ends the
+ * connection (tp_lost), and never damages memory.
  */
 #ifndef TERN_TRANSPORT_TRANSPORT_H
 #define TERN_TRANSPORT_TRANSPORT_H
@@ -42,7 +47,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-struct tp_dom; /* a transport, or one of its domains, opened by this process; the transport's own */
+struct tp_dom; /* an open domain; each transport defines its own, and only it looks inside */
 struct peer;
 struct tp_remote;
 
@@ -60,22 +65,24 @@ enum tp_cap {
     TP_CAP_BULK = 1 << 7,   /* bulk_send, bulk_recv: the wire has a protocol of its own for much data */
 };
 
-/* The way to a peer is gone for good (`code`, with words in err_words), other than by its own leave-taking. Called once
- * for a peer, from progress only. Its ep stays, and every send to it fails with that code and those words. */
+/* The connection to a peer has ended for good, with `code` and words in err_words, and the peer has not taken its
+ * leave. Called once for a peer, from progress only. Its ep stays, and every send to it fails with that code and those
+ * words. A transport calls tp_lost and tp_left; the layer above sets them while it is open. */
 extern TERN_HIDDEN void (*tp_lost)(struct peer *, int code);
 
-/* The peer has taken its leave in order, and all that it sent has been delivered; words in err_words. As tp_lost
- * otherwise. From transports that hear of it by themselves; the others are asked (tp_ops.left). */
+/* The peer has taken its leave in order, and all that it sent has been delivered; otherwise as tp_lost. Called by
+ * transports that hear of a leave by themselves; the others are asked (tp_ops.left). */
 extern TERN_HIDDEN void (*tp_left)(struct peer *);
 
-/* A message whose payload is taken from where it lies (am_zcopy), a bulk transfer, or an operation on remote memory. The
- * caller's, until done. */
+/* A message whose payload is taken from where it lies (am_zcopy), a bulk transfer, or an operation on remote memory.
+ * Memory of the caller's, which stays until `done` is called. */
 struct tp_op {
     struct link link;                         /* the transport's */
     void (*done)(struct tp_op *, int rc);     /* once; rc 0: the memory may change again; else the peer is lost */
 };
 
-/* Writes up to max bytes of payload to `to`; returns how many. Called once, with room for what am_bcopy was told. */
+/* Writes up to max bytes of payload to `to`; returns how many. Called once, with max at least the n that am_bcopy was
+ * given. */
 typedef size_t (*tp_pack_fn)(void *arg, void *to, size_t max);
 
 /* The way to one peer. Lies in the peer's first cache line, filled by ep_open. */
@@ -86,22 +93,24 @@ struct tp_ep {
     void *priv;         /* the transport's own, e.g. the ring */
     uint32_t max_short; /* bytes, also the limit of am_bcopy */
     uint32_t caps;      /* enum tp_cap */
-    struct tp_dom *dom; /* whose; NULL: of the only one of `ops` */
+    struct tp_dom *dom; /* the domain that it belongs to; NULL: the only one of the transport */
 };
 
-/* How far a transport goes. */
+/* Which processes a transport reaches at most: this one, those of the node, those of other hosts as well. */
 enum tp_locality { TP_PROCESS, TP_NODE, TP_NETWORK };
 
 /* Bytes of the name of a domain, the zero included. */
 #define TP_DOMAIN_NAME 16
 
-/* From so many nanoseconds on a call is a system call, rather than loads and stores. */
+/* A call that costs so many nanoseconds or more is taken for a system call, one that costs less for loads and stores.
+ */
 #define TP_SYSTEM_CALL_NS 200
 
 /*
- * What a transport costs, of the order of what bench/ measures on a machine of today. Read when it is open, so `open` may
- * still set it. By these figures, and by no name, the way to a peer is chosen (the one with the least latency to it, see cost_to), how often
- * a transport is looked at (wires.c), and what a caller leaves to a helper thread.
+ * What a transport costs: orders of magnitude, as bench/ measures on a machine of today. Read when it is open, so
+ * `open` may still set it. These figures, and not the transport's name, decide three things: the path to a peer (the
+ * one with the least latency to it, see cost_to), how often progress looks at a transport (wires.c), and what a caller
+ * leaves to a helper thread.
  */
 struct tp_cost {
     enum tp_locality locality;
@@ -127,36 +136,39 @@ struct tp_ops {
      * digits, '_', '-' and '.'. How many, or a code with words. 0, or NULL: there is one, which has no name. */
     int (*domains)(const struct tp_env *env, char (*names)[TP_DOMAIN_NAME], int max);
 
-    /* Opens the transport in this process, which has all that it needs of the library by `env`: the domain of this name,
-     * NULL: the one without a name. TERN_ERR_NOT_FOUND: not here (no device, ...), never fatal. */
+    /* Opens the domain of this name in this process; NULL: the one without a name. `env` is all that the transport gets
+     * of the library. TERN_ERR_NOT_FOUND, with words: it cannot be used here (no device, ...), and the process goes on
+     * without it. Any other code ends the start of the process. */
     int (*open)(struct tp_dom **, const struct tp_env *env, const char *domain);
     void (*close)(struct tp_dom *);
 
-    /* Writes the wire-up address, at most cap bytes; returns its length. */
+    /* Writes the domain's part of the card, by which other processes reach it, at most cap bytes; returns its length,
+     * or a code with words. */
     int (*card)(struct tp_dom *, void *buf, size_t cap);
 
-    /* Can the process with this card, which is that of one of its domains, be reached? Symmetric. */
+    /* Can this domain reach the domain that has written this part of a card? The two processes find the same. */
     bool (*reach)(struct tp_dom *, const void *card, size_t n);
 
-    /* What it costs to reach the process with this card, where that differs: *c is `cost`, and this changes what is
-     * different, such as the latency to a process that is far. Both sides find the same. NULL: all cost the same. */
+    /* What it costs to reach the process with this card: *c is `cost`, and this function changes the figures that are
+     * different for that process, such as the latency. The two processes find the same. NULL: all cost the same. */
     void (*cost_to)(struct tp_dom *, const void *card, size_t n, struct tp_cost *c);
 
-    /* Makes the way to `peer`; called at the first message to it. May do a few system calls, never waits for the peer. */
+    /* Fills *ep for messages to `peer`; called at the first one. May make a few system calls, never waits for the peer.
+     * 0, or a code with words, and there is no ep. */
     int (*ep_open)(struct tp_dom *, struct peer *, const void *card, size_t n, struct tp_ep *);
     void (*ep_close)(struct tp_dom *, struct tp_ep *); /* gives back what ep_open made; the peer may be freed after it */
 
-    /* The peer is to be closed alone (peer_close), and nothing is under way: says so to the other side, as the last message
-     * to it. 0: the other side has said so as well, or will never, and nothing of it is left here but what ep_close gives
-     * back. TERN_AGAIN: not yet; called again after progress. Also for peers that there is no way to, which may have one to
-     * us. NULL: there is nothing to say. */
+    /* This peer alone is to be closed (peer_close), and nothing is under way: tells the other side, as the last message
+     * to it. 0: the other side has told this one as well, or never will, and nothing of the peer is left here but what
+     * ep_close gives back. TERN_AGAIN: not yet; called again after progress. Also called for peers without an ep, since
+     * the other side may have one to this process. NULL: nothing has to be told. */
     int (*peer_close)(struct tp_dom *, struct peer *);
 
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 
-    /* The protocol has given the peer up (it sent what cannot be): the way is cut, nothing more is delivered from it. What
-     * is under way ends by done with a code, from progress; tp_lost is not called. May be called by a handler that this
-     * very transport has called. NULL: there is nothing to cut. */
+    /* The layer above has lost the peer (pt_lose): the transport cuts the connection, and delivers nothing more from
+     * the peer. Operations under way end by done with a code, from progress; tp_lost is not called. May be called by a
+     * handler that this very transport has called. NULL: there is nothing to cut. */
     void (*sever)(struct tp_ep *);
 
     /* As am_short, the payload of n bytes written in place by pack(arg, to, n). Needs TP_CAP_BCOPY. */
@@ -167,26 +179,26 @@ struct tp_ops {
     int (*am_zcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op);
 
     /*
-     * Bulk transfers: the n bytes at p go to the peer; the n bytes at p come from it. One is a bulk_send and a bulk_recv
-     * with the same tag, and nothing else is said by the tag: the receiver gives it, and the two layers above agree on it
-     * and on n by messages. It is another one than those of all transfers in that direction between the two processes
-     * that have begun at either side and have not ended at both.
+     * Bulk transfers: bulk_send sends the n bytes at p to the peer; bulk_recv receives n bytes from it to p. A transfer
+     * is a bulk_send and a bulk_recv with the same tag. The tag has no other meaning: the receiver chooses it, and the
+     * layers above agree on it and on n by messages. No two transfers in one direction between two processes have the
+     * same tag while either of them has begun at one side and not ended at both.
      *
-     *   result   0: op->done(op, rc) is called once, later or during the call. TERN_DONE: complete on return, and op->done
-     *            is not called. TERN_AGAIN, or a code: nothing was started, and op->done is not called
+     *   result   0: op->done(op, rc) is called once, later or during the call. TERN_DONE: complete on return, and
+     *            op->done is not called. TERN_AGAIN, or a code: nothing was started, and op->done is not called
      *   room     a send does not wait for receives to end, nor a receive for sends of the same process
      *   memory   the wire's, until the end of the operation
-     *   start    either side may be first. What is sent before it is received takes no memory of the receiver's that grows
-     *            with n
+     *   start    either side may be first. Data that is sent before its receive begins takes no memory of the
+     *            receiver's that grows with n
      *   order    none: not among transfers, and not with messages
-     *   length   a receive that is sent more bytes than n, or fewer, ends with TERN_ERR_PEER in words; behind its memory
-     *            nothing is written. The send ends well or with a code. The way to the peer stays
-     *   end      a send that has ended well reaches its receive, also if the sender leaves behind it. When the peer is
-     *            lost, has left, or was severed, all others end with a code and its words, by done, from progress, and not
-     *            before tp_lost or tp_left. ep_close drops what there is, without done
+     *   length   a receive that is sent more bytes than n, or fewer, ends with TERN_ERR_PEER in words; nothing is
+     *            written outside of its memory. The send ends with 0 or a code. The connection to the peer stays
+     *   end      a send that has ended with 0 reaches its receive, also if the sender then leaves. When the peer is
+     *            lost, has left, or was severed, all other transfers end with a code and its words, by done, from
+     *            progress, and not before tp_lost or tp_left. ep_close drops transfers without done
      *
-     * Any n, 0 included: a wire whose own protocol has a limit divides what is longer. Needs TP_CAP_BULK, as long as the
-     * way is open.
+     * Any n, 0 included: a wire whose own protocol has a limit divides what is longer. Needs TP_CAP_BULK, as long as
+     * the way is open.
      */
     int (*bulk_send)(struct tp_ep *, uint64_t tag, const void *p, size_t n, struct tp_op *op);
     int (*bulk_recv)(struct tp_ep *, uint64_t tag, void *p, size_t n, struct tp_op *op);
@@ -199,11 +211,12 @@ struct tp_ops {
     /* The memory at `offset` of the peer's shared segment. Needs TP_CAP_MAP; valid until ep_close. */
     void *(*map)(struct tp_ep *, uint64_t offset, size_t n);
 
-    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close. Needs TP_CAP_ARENA; NULL, and the flag withdrawn, when the system refuses. */
+    /* The n bytes at `place` of the peer's arena (transport/arena.h), readable and writable; valid until ep_close.
+     * Needs TP_CAP_ARENA; NULL, and the flag withdrawn, when the system refuses. */
     void *(*map_arena)(struct tp_ep *, uint64_t place, size_t n);
 
-    /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs TP_CAP_REMOTE; NULL,
-     * or without the flag: they go by messages. */
+    /* Reading, writing and atomic operations on registered memory of the peer (transport/remote.h). Needs
+     * TP_CAP_REMOTE. NULL, or without the flag: those operations go by messages. */
     const struct tp_remote *remote;
 
     /* A handler that this transport has called keeps the n bytes at data (keep.h). 0: they are part of what that handler
@@ -214,37 +227,40 @@ struct tp_ops {
     /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
     void (*nudge)(struct tp_ep *);
 
-    /* Has the peer taken its leave in order? Then what it has sent is there for progress. NULL: tp_left says so. */
+    /* Has the peer taken its leave in order? Then progress can deliver all that it has sent. NULL: the transport calls
+     * tp_left. */
     bool (*left)(struct tp_ep *);
 
-    /* Has the peer a helper thread (pt2pt/helper.h), which a nudge wakes? NULL: not to be known. */
+    /* Has the peer a helper thread (pt2pt/helper.h), which a nudge wakes? NULL: that is not known. */
     bool (*helped)(struct tp_ep *);
 
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);
 
-    /* The doorbell that senders ring, NULL if this transport cannot wake a futex sleeper. A transport that has one is open
-     * from the start, or not at all. */
+    /* The doorbell of this process that senders ring (base/sleep.h). NULL: this transport cannot wake a thread that
+     * sleeps on a futex. A transport that has one is opened at the start of the process, or not at all. */
     struct bell *(*bell)(struct tp_dom *);
 
     /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
-     * know that they must ring. `want_room`: also be woken when a full ring has room again. */
+     * know that they must ring. `want_room`: this process is also to be woken when it can send again what found no
+     * room. */
     bool (*idle)(struct tp_dom *, bool want_room);
 
-    /* Adds the cores that connected peers have published, unless they sleep or have ended (bell_core). `gates`: see there.
-     * NULL: not to be known. */
+    /* Adds the cores that connected peers have published, unless they sleep or have ended (bell_core, also for
+     * `gates`). NULL: the cores are not known. */
     void (*cores)(struct tp_dom *, bool gates, cpu_set_t *);
 
-    /* This process waits, and has done so for a while: gives memory back that connections hold since they were busy. NULL:
-     * there is none. */
+    /* A thread of this process has waited for half a second: gives memory back that connections hold since they were
+     * busy. NULL: there is none. */
     void (*wait_lasts)(struct tp_dom *);
 
-    /* Has the watcher (proc/watcher.h) note the ends of the processes of the own job that share the machine with this one,
-     * connected or not: for a job whose launcher does not tell of deaths. Called when a call waits, until it returns true:
-     * false, some of them are not known yet. NULL: connections break. */
+    /* Hands the processes of the own job on this node to the watcher (proc/watcher.h), connected or not. Called in a
+     * job whose launcher does not tell of deaths, when a wait lasts, until it returns true. False: the cards of some of
+     * them are not there yet. NULL: connections of this transport break when a process dies. */
     bool (*watch)(struct tp_dom *);
 
-    /* A process that the watcher has told of, by its index: has it taken its leave in order? NULL: that is not known. */
+    /* The watcher has told of the end of the process with this index: had it taken its leave in order? NULL, or false
+     * if no transport knows it: it counts as died. */
     bool (*had_left)(struct tp_dom *, uint32_t index);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
@@ -252,13 +268,12 @@ struct tp_ops {
      * watches for room where something waits to be sent. A transport with neither this nor a bell cannot wake a sleeper. */
     int (*wait_fd)(struct tp_dom *);
 
-    /* Until true, some of what has been accepted still needs progress to get to its receivers: asked when the process
-     * takes its leave, and perhaps looks no more. NULL: nothing ever does. */
+    /* Have all accepted messages left this process, so that they need no more progress here to reach their receivers?
+     * Asked until it is true, before the process takes its leave. NULL: always true. */
     bool (*drained)(struct tp_dom *);
 
-    /* Processes of other jobs, which may be on any host, are going to be connected: what their processes need to know
-     * is on the card from now on. 0, or a code with words. NULL: the card of a start without `env->others` is as good.
-     */
+    /* Processes of other jobs, which may be on any host, are going to be connected: from now on the card says what they
+     * need to know. 0, or a code with words. NULL: the card says it from the start. */
     int (*others)(struct tp_dom *);
 };
 

@@ -1,15 +1,18 @@
 /*
  * wires.h - the transports of this process: opened as TERN_TRANSPORTS lists them, described on its card, looked at
- * together. Some are polled by loads; a look at others is a system call, so they are looked at more rarely (tp_ops.cost);
- * progress sources (progress.h) are looked at with those, and what waits for room is tried behind all. Some wake sleepers
- * by a doorbell, others by a descriptor.
+ * together, and compared to find the best path to a peer.
  *
- * A card is a list of the cards of all of them, each ahead of it its name; a length of 0 ends it:
- *     | name length (1) | name | card length (1) | card | ... | 0 |
- * A transport with several domains has a part for each, "NAME:DOMAIN". TERN_TRANSPORTS opens all of them by NAME, and one
- * by NAME:DOMAIN. A part named "am" is no transport's: it is the number of the ids of messages (am.h).
+ * Progress polls transports that need loads only in every turn. A look at others is a system call, so they have their
+ * turn more rarely (tp_ops.cost), and progress sources (progress.h) with them. What waits for room is tried after all
+ * of them. Some transports wake sleepers by a doorbell, others by a descriptor.
  *
- * Threads: under the lane's lock, but for wires_sleep.
+ * A card has a part for each wire, with the wire's name; a name length of 0 ends it:
+ *     | name length (1) | name | part length (1) | part | ... | 0 |
+ * A transport with several domains has a part for each, "NAME:DOMAIN". TERN_TRANSPORTS opens all of them by NAME, and
+ * one by NAME:DOMAIN. Two parts belong to no transport: "am", a number for the ids of messages (am.h), and "set",
+ * settings that processes compare (peer.c).
+ *
+ * Threads: under the lane's lock, except for wires_sleep, wires_wait_fds and wires_wake_others.
  */
 #ifndef TERN_TRANSPORT_WIRES_H
 #define TERN_TRANSPORT_WIRES_H
@@ -31,25 +34,29 @@ struct wire_path {
     struct tp_cost cost; /* see tp_ops.cost_to */
 };
 
+/* Opens what TERN_TRANSPORTS lists, the bell of this process and its heap of shared memory. 0, or a code with words;
+ * wires_close then gives back what is open. A listed transport that cannot be used here is left out. */
 int wires_open(void);
 
-/* Other jobs are going to be connected. Transports that TERN_TRANSPORTS lists and that were left out, since no process
- * of the own job needs them, are opened. 0, or a code with words; that there is none to open is no failure. */
+/* Other jobs are going to be connected: opens the transports that TERN_TRANSPORTS lists and that were left out, since
+ * no process of the own job needs them. 0, also if there is none to open; or a code with words. */
 int wires_open_for_others(void) TERN_COLD;
 extern bool wires_others; /* has it been called? For env.c */
 
 void wires_close(void);
 bool wires_beyond_node(void); /* one of them goes to other hosts */
 bool wires_all_map(void);     /* none reaches a peer without mapping its memory (tp_ops.map) */
-const struct wire *wires_at(int i); /* those that are open, in the order of TERN_TRANSPORTS; NULL behind the last */
-const struct wire *wires_delivering(void); /* within a handler: what its message came by. NULL: nothing has come so far. A
-                                            * message of this process to itself may be within a handler of another wire */
-const char *wires_absent(void); /* why the last one that could not be opened could not: ": words", or "" */
+const struct wire *wires_at(int i); /* the i-th open wire, in the order of TERN_TRANSPORTS; NULL behind the last */
 
-/* Closes the way to one peer. */
+/* Within a handler: the wire that its message came by. NULL: nothing has come so far. The handler of a message of this
+ * process to itself may be called within a handler of another wire, and is told that wire. */
+const struct wire *wires_delivering(void);
+const char *wires_absent(void); /* why the last transport that was left out cannot be used: ": words", or "" */
+
+/* Gives back what ep_open has made for one peer, and what remote.c keeps of it (remote_forget). */
 void wires_ep_close(struct tp_ep *);
 
-/* See tp_ops.peer_close: 0 when all of them are done with the peer. */
+/* See tp_ops.peer_close: 0 when all wires are done with the peer, else TERN_AGAIN. */
 int wires_peer_close(struct peer *);
 
 /* Adds their cards to the n bytes of the card, which has room for `cap`. How many there are then, or a code. */
@@ -61,8 +68,9 @@ const uint8_t *wires_card_part(const uint8_t *card, size_t n, const char *name, 
 /* Has the process with this card the same ids of messages? */
 bool wires_same_messages(const uint8_t *card, size_t n);
 
-/* The one with the least latency to the process with this card: of each of our domains to each of its domains of the same
- * transport. Of equal ones the first in the order of TERN_TRANSPORTS, here and then there. False: none reaches it. */
+/* The path with the least latency to the process with this card: each wire of this process is compared with each wire
+ * of the same transport on the card. Of equal ones the first in the order of TERN_TRANSPORTS, here and then there.
+ * False: none reaches the process. */
 bool wires_best(const uint8_t *card, size_t n, struct wire_path *);
 
 int wires_progress(int budget);      /* messages delivered */
@@ -73,8 +81,9 @@ bool wires_idle(bool want_room);     /* see tp_ops.idle */
 bool wires_drained(void);            /* see tp_ops.drained */
 void wires_wait_lasts(void) TERN_COLD; /* see tp_ops.wait_lasts */
 
-/* Where the launcher does not tell of deaths: are there processes on this node whose ends are not watched for yet? Has them
- * watched as far as they are known; keeps the words of the last failure. And see tp_ops.had_left. */
+/* Where the launcher does not tell of deaths (death.md). wires_unwatched: there are processes of this job on this node
+ * that the watcher has not been given yet. wires_watch gives it those whose cards are there (tp_ops.watch), and leaves
+ * the words of the last failure as they are. wires_had_left: see tp_ops.had_left. */
 extern TERN_HIDDEN bool wires_unwatched;
 void wires_watch(void) TERN_COLD;
 bool wires_had_left(uint32_t index) TERN_COLD;
@@ -86,15 +95,16 @@ void wires_sleep(struct bell *, uint32_t ticket, const struct sleep_words *words
 /* The descriptors that say that a socket has something, at most BELL_FDS_MAX; how many. */
 int wires_wait_fds(int *fds);
 
-/* What sleepers wait for has changed: all threads of this process get up, and look again. On return none polls what it
- * polled before. */
+/* The set of descriptors that sleepers poll has changed: wakes all sleeping threads of this process, which look again.
+ * On return none polls the former set. */
 void wires_wake_all(void) TERN_COLD;
 
-/* Something has come that a sleeping thread of this process may wait for, and does not see. */
+/* A thread of this process has taken something that another, sleeping thread may wait for: wakes the latter. */
 void wires_wake_others(void);
 
-/* For progress.c. wires_poll_start: from now on sleepers poll descriptors; call wires_wake_all behind it. wires_poll_stop:
- * they do so only if a transport has a descriptor; call wires_wake_all before it. */
+/* For progress.c. wires_poll_start: from now on sleepers poll descriptors; call wires_wake_all after it. 0, or a code
+ * with words: there is no socket for the bell. wires_poll_stop: sleepers poll only if a transport has a descriptor;
+ * call wires_wake_all before it. */
 int wires_poll_start(void);
 void wires_poll_stop(void);
 

@@ -1,6 +1,6 @@
 /*
  * node.h - small collectives inside a node: flags and payloads in one shared block
- * for each communicator, instead of messages (DESIGN: "signal / wait-flag").
+ * for each communicator, instead of messages.
  *
  * Every operation is single-stage: who has something leaves it in its slot, who
  * needs something waits for the slots and takes it. Nothing passes through a third

@@ -3,9 +3,9 @@
  * mpirun and Tern's own mpiexec offer. A module of its own, loaded on demand, so that
  * the library needs no PMIx at run time.
  *
- * Cards are exchanged lazily: each process puts and commits its own, and who wants to
- * talk to it gets it then (direct modex): PMIx waits until it is there. Where a job
- * spans nodes and its launcher is not known to serve such questions, all cards are
+ * Cards are exchanged lazily: each process puts and commits its own, and another process
+ * gets it when it first sends to it (direct modex); PMIx waits until the card is there. If a
+ * job spans nodes and its launcher is not known to serve such questions, all cards are
  * collected by a fence at the start instead.
  *
  * The module cannot see the library's symbols: words of failures go through

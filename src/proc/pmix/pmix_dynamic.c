@@ -1,7 +1,7 @@
 /*
- * pmix_dynamic.c - what a launcher does for processes that run (dynamic.h), by PMIx. All of it is what one process
- * asks: PMIx_Connect, which all processes of both sides would have to call, is not needed to get what PMIx has of
- * another job.
+ * pmix_dynamic.c - what a launcher does for processes that run (dynamic.h), by PMIx. A single process asks each
+ * question. PMIx_Connect, which all processes of both sides would have to call, is not needed to get the data that PMIx
+ * has of another job.
  */
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,10 +1,10 @@
 /*
- * pmix_events.c - PMIx tells of the ends of processes and jobs. Those of the own job that have died go to the list that
- * proc_deaths shows; those of watched jobs are queued as struct proc_event. What was before is asked for once, when the
- * watch begins (PMIX_QUERY_PROC_TABLE).
+ * pmix_events.c - the events by which PMIx tells of the ends of processes and jobs. Deaths in the own job go to the
+ * list that proc_deaths shows. Ends in watched jobs are queued as struct proc_event; the ends before the watch began
+ * are asked for once (PMIX_QUERY_PROC_TABLE).
  *
- * The library calls on_event and on_table on its thread, one after the other; it may still do so when this process has
- * left PMIx (a program that uses PMIx as well keeps it alive), and after pmix_events_close.
+ * The PMIx library calls on_event and on_table on its thread, one after the other; it may still do so when this process
+ * has left PMIx (a program that uses PMIx as well keeps it alive), and after pmix_events_close.
  */
 #include "base/err.h"
 #include "proc/pmix/pmix_module.h"

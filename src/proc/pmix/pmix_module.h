@@ -1,5 +1,10 @@
 /*
- * pmix_module.h - what the files of the PMIx module share: who this process is to PMIx, and the parts of its bootstrap.
+ * pmix_module.h - what the files of the PMIx module share: who this process is to PMIx, and the parts of its bootstrap
+ * (proc.h) and of its services (dynamic.h).
+ *
+ * Functions that can fail return 0 or a code, whose words go through pmix_fail.
+ *
+ * Threads: any after the bootstrap is open. The PMIx library calls pmix_events.c on a thread of its own.
  */
 #ifndef TERN_PROC_PMIX_PMIX_MODULE_H
 #define TERN_PROC_PMIX_PMIX_MODULE_H
@@ -46,7 +51,7 @@ TERN_HIDDEN pmix_status_t pmix_get_of_job(const char *job, const char *key, pmix
 /* pmix_gone has become true of a process. */
 TERN_HIDDEN void pmix_get_wake(void);
 
-/* What PMIx says where a launcher has no such service. */
+/* Does this status say that the launcher has no such service? */
 TERN_HIDDEN bool pmix_has_none(pmix_status_t);
 
 extern TERN_HIDDEN const struct proc_dynamic pmix_dynamic;

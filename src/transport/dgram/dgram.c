@@ -1,19 +1,19 @@
 /*
- * dgram.c - an endpoint: who its peers are, which packets are for them, and what becomes
- * of the others.
+ * dgram.c - an endpoint: its peers, which packets are for them, and what becomes of the
+ * other packets.
  *
  * Why old packets do no harm. An endpoint's id is random and new. A packet for another id
- * (an earlier process at this address) is not taken. One of a peer is sorted out by its
- * segment number. One of a process that is no peer makes it one only if it introduces
- * itself, which it does while it has heard nothing of us; so an old introduction could
- * make a forgotten process a peer again, and its messages be delivered again. Therefore
- * those forgotten are remembered (past.h); and when they become too many to be
- * remembered, the endpoint's epoch changes: introductions with another one are answered
- * with the new epoch and nothing else, and only living processes can say it.
+ * (an earlier process at this address) is dropped. An old packet of a peer has a segment
+ * number that has been received. A packet of a process that is no peer makes it one only if it
+ * introduces its sender, as all do until the sender has heard from this endpoint. So an old
+ * introduction could make a forgotten process a peer again, and its messages be delivered again.
+ * Therefore the endpoint remembers the peers that it has forgotten (past.h). When they become too
+ * many for that, the endpoint's epoch changes: an introduction with another epoch is answered
+ * with the new epoch and nothing else, and only a living process can repeat it with that.
  *
- * What a packet says about where its sender is counts, not where it came from, since a
- * stranger can send it from elsewhere. Answers to processes that are no peers go to where
- * the packet came from; they are never longer than it.
+ * The address of a peer is the one that its packets contain, which the tag covers, and not the one
+ * that they came from, since a stranger can send a copy from elsewhere. Answers to processes that
+ * are no peers go to the address that the packet came from; they are never longer than it.
  */
 #include "transport/dgram/state.h"
 

@@ -4,29 +4,35 @@
  * a stranger. For few and rare messages: the wire-up of spawned processes, and of
  * connect and accept.
  *
- *     endpoint (struct dgram)   one wire, one key, an id that was never used before
- *     card                      its id and address as bytes, for others
- *     peer                      another endpoint: made of its card, or by its first packet
+ *     carrier (dgram_wire)      what carries datagrams, such as a UDP socket (wire.h)
+ *     endpoint (struct dgram)   one carrier, one key, an id that was never used before
+ *     card                      the endpoint's id and address as bytes, for others
+ *     peer (dgram_peer)         another endpoint: made from its card, or by its first packet
  *
- * Messages are cut into segments that fit the wire. A window of them is under way at a
- * time; the other side says which came, and what did not is sent again: when later ones
- * came (three transmissions later), or after a time that follows the measured round trips
+ * These are not the wires, cards and peers of transport.h, of which this layer is independent.
+ *
+ * Messages are cut into segments that fit into a datagram. A window of them is under way at a
+ * time; the other side says which have come, and missing ones are sent again: when one has come
+ * that was sent three transmissions later, or after a time that follows the measured round trips
  * (RFC 6298, with Karn's rule), doubled each time. The window begins small, grows with
  * what arrives, and is halved by loss (RFC 5681), so that neither a full receiver nor a
  * bad path is flooded.
  *
  * There is no connection to be opened: the first packet carries data and the sender's
- * card, its answer carries data. Who lacks the key has no effect, and costs one tag;
- * nothing is kept about such packets. Old packets of those who have it have no effect
- * either: dgram.c says why.
+ * card, its answer carries data. A packet of a sender without the key has no effect, costs the
+ * check of one tag, and nothing is kept about it. Old packets of senders with the key have no
+ * effect either: dgram.c says why.
  *
- * Nothing runs by itself: dgram_progress does all the work. The owner calls it when
- * something can have come (wire->fd) and at dgram_next_timeout, or leaves that to the
- * progress of the library (dgram_source).
+ * Nothing runs by itself: dgram_progress does all the work. The owner calls it when the
+ * carrier's descriptor is readable (dgram_wire.fd) and at dgram_next_timeout, or leaves that to
+ * the progress of the library (dgram_source).
  *
- * Source: DPM-8 to DPM-11, OMX-10, C-7. Threads: an endpoint and its peers belong to one
- * thread at a time. Call-backs may send, and forget peers; they may not call
- * dgram_progress or dgram_close.
+ * Why so, and what was measured: doc/decisions/datagrams.md.
+ *
+ * Functions that can fail return 0 or a code with words.
+ *
+ * Threads: an endpoint and its peers belong to one thread at a time. Call-backs may send, and
+ * forget peers; they may not call dgram_progress or dgram_close.
  */
 #ifndef TERN_TRANSPORT_DGRAM_H
 #define TERN_TRANSPORT_DGRAM_H
@@ -40,7 +46,7 @@
 struct dgram;
 struct dgram_peer;
 
-/* A message that is sent. Memory of the caller's, as `data`, until done. */
+/* A message that is sent. It and `data` are memory of the caller's, and stay until `done` is called. */
 struct dgram_message {
     struct link link; /* ours */
     const void *data;
@@ -50,7 +56,7 @@ struct dgram_message {
 };
 
 struct dgram_params {
-    struct dgram_wire *wire; /* the endpoint's from then on, also when dgram_open fails */
+    struct dgram_wire *wire; /* the carrier; dgram_open takes it, and closes it if it fails */
     const struct crypto *crypto;
     const uint8_t *secret;   /* CRYPTO_KEY bytes that all endpoints have which may talk; read by dgram_open only */
     uint64_t patience;       /* ns after which a peer that does not answer is given up */
@@ -76,9 +82,10 @@ struct dgram_stats {
     uint64_t messages; /* delivered */
 };
 
-/* The parameters that the variables say; wire, secret, crypto and call-backs are left to the caller. */
+/* The parameters as TERN_DGRAM_TIMEOUT has them; wire, secret, crypto and call-backs are left to the caller. */
 void dgram_params_init(struct dgram_params *);
 
+/* Makes an endpoint. TERN_ERR_ARG: a parameter, or TERN_DGRAM_FAULTS, is wrong. TERN_ERR_NOMEM. */
 int dgram_open(struct dgram **, const struct dgram_params *);
 
 /* Ends everything: messages under way are done with TERN_ERR_PEER. */
@@ -87,15 +94,18 @@ void dgram_close(struct dgram *);
 /* Writes the card; returns its length, at most DGRAM_CARD. */
 size_t dgram_card(const struct dgram *, uint8_t *bytes);
 
-/* The peer with that card: the one that is there already, or a new one. TERN_ERR_ARG: no usable card. */
+/* The peer with that card: the one that is there already, or a new one. TERN_ERR_ARG: no usable card. TERN_ERR_PEER: it
+ * has been forgotten (dgram_forget). TERN_ERR_NOMEM. */
 int dgram_peer_open(struct dgram *, const void *card, size_t n, struct dgram_peer **);
 
-/* Nothing is to be said to the peer, or heard of it, any more; its messages under way are done with TERN_ERR_PEER. The
- * same process cannot become a peer of this endpoint again. What it has sent before is still acknowledged. */
+/* Sends nothing more to the peer and delivers nothing more from it; messages under way to it are done with
+ * TERN_ERR_PEER. The same process cannot become a peer of this endpoint again. Messages that it sent before are still
+ * acknowledged. */
 void dgram_forget(struct dgram_peer *);
 
-/* Sends a message behind all earlier ones to that peer; nothing leaves before dgram_progress. An error (too long, peer
- * given up) is returned, and done is not called. */
+/* Sends a message after all earlier ones to that peer; no packet leaves before dgram_progress. A code is returned, and
+ * `done` is not called, if the message is too long (TERN_ERR_ARG), the peer has been given up (TERN_ERR_PEER), or
+ * memory is out. */
 int dgram_send(struct dgram_peer *, struct dgram_message *);
 
 /* Takes what has come, sends what may go. `now` (ns of any clock) never goes back. Returns the number of datagrams taken. */
@@ -109,8 +119,8 @@ uint64_t dgram_next_timeout(const struct dgram *);
  * `deliver` that takes messages again after it has refused one calls progress_hurry. Closed before the endpoint is. */
 struct progress_source *dgram_source(struct dgram *);
 
-/* Is everything sent acknowledged, and has nothing been taken since `since`? A process that leaves should stay until then,
- * with `since` a few round trips ago: its last acknowledgement may have been lost. */
+/* Is everything that was sent acknowledged, and has no packet come since `since`? A process that is about to end should
+ * wait until then, with `since` a few round trips ago: its last acknowledgement may have been lost. */
 bool dgram_quiet(const struct dgram *, uint64_t since);
 
 struct dgram_wire *dgram_wire_of(const struct dgram *);

@@ -12,14 +12,15 @@
  *
  * A reordered datagram is held back until 1 to 8 others have gone, or 2 ms have passed.
  *
- * Source: C-7. Threads: as the wire's.
+ * Threads: as the wire's.
  */
 #ifndef TERN_TRANSPORT_FAULTS_H
 #define TERN_TRANSPORT_FAULTS_H
 
 #include "transport/dgram/wire.h"
 
-/* Puts a fault shim around *wire, which is the shim's from then on; none if `words` is "". On an error *wire is as it was. */
+/* Puts a fault shim around *wire, which is the shim's from then on; none if `words` is "". 0, or a code with words, and
+ * *wire is as it was: TERN_ERR_ARG (no such word, or a number out of its range), TERN_ERR_NOMEM. */
 int faults_wrap(struct dgram_wire **wire, const char *words);
 
 struct faults_count {

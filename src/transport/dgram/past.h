@@ -32,7 +32,7 @@ void past_open(struct dgram_past *);
 void past_close(struct dgram_past *);
 struct past_peer *past_find(const struct dgram_past *, uint64_t id);
 
-/* Adds *p. Returns whether others were dropped: then the epoch must change. `age`: ns after which one is old. */
+/* Adds a copy of *p. True: others were dropped, and the epoch must change. `age`: ns after which one is old. */
 bool past_add(struct dgram_past *, const struct past_peer *p, uint64_t age);
 
 #endif

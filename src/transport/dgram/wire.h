@@ -1,11 +1,11 @@
 /*
- * wire.h - the contract between the datagram layer (dgram.h) and what carries its
+ * wire.h - the contract between the datagram layer (dgram.h) and the carriers of its
  * datagrams: UDP (udp.h), queue pairs of unreliable datagrams, a fault shim around
- * another wire (faults.h), or a simulated network in a test.
+ * another carrier (faults.h), or a simulated network in a test.
  *
- * A wire takes datagrams of up to `mtu` bytes to addresses. It may lose, double, delay,
- * reorder and damage them. Nothing here blocks, and nothing is an error: what cannot be
- * sent is lost, and `trouble` says why the last one was.
+ * A carrier is called a wire in this folder's names. It takes datagrams of up to `mtu` bytes
+ * to addresses. It may lose, double, delay, reorder and damage them. Nothing here blocks, and
+ * nothing fails: a datagram that cannot be sent is lost, and `trouble` says why the last one was.
  *
  * How a queue pair of verbs fills it: the address is GID, queue pair number and queue key;
  * room() is a registered send slot whose completion has come, or NULL; send() posts it
@@ -14,7 +14,7 @@
  * the GID in there, the sender's number in the completion, and its own queue key, which is
  * that of the job; `fd` is the completion channel's.
  *
- * Source: DPM-8, DPM-9, DPM-11. Threads: one at a time.
+ * Threads: one at a time.
  */
 #ifndef TERN_TRANSPORT_DGRAM_WIRE_H
 #define TERN_TRANSPORT_DGRAM_WIRE_H
@@ -29,7 +29,7 @@ struct dgram_addr {
     uint8_t bytes[DGRAM_ADDR];
 };
 
-/* Kinds of wires, as cards name them: whoever has another kind cannot be reached. */
+/* Kinds of wires, as cards name them. Endpoints with wires of different kinds cannot reach each other. */
 enum dgram_kind { DGRAM_UDP = 1, DGRAM_VERBS_UD = 2, DGRAM_TEST = 255 };
 
 /* A datagram has come. The n bytes are the wire's, valid and writable during the call. */
@@ -41,7 +41,7 @@ struct dgram_wire_ops {
 
     void (*close)(struct dgram_wire *);
 
-    /* Memory for one datagram of mtu bytes; NULL: not now. The same until send. */
+    /* Memory for one datagram of mtu bytes, the wire's; NULL: not now. The same on each call until send. */
     void *(*room)(struct dgram_wire *);
 
     /* Sends the first n bytes of room(), perhaps not before flush. */
@@ -51,10 +51,10 @@ struct dgram_wire_ops {
     /* Hands at most about `budget` datagrams to `take`, which may send. Returns how many. `now` as in dgram_progress. */
     int (*poll)(struct dgram_wire *, uint64_t now, int budget, dgram_take_fn take, void *arg);
 
-    /* When flush wants to be called though nothing came; UINT64_MAX: never. */
+    /* When flush is to be called though nothing came; UINT64_MAX: never. */
     uint64_t (*due)(const struct dgram_wire *);
 
-    /* Is this an address that send can use? It has come over the network, but from who has the key. */
+    /* Is this an address that send can use? It has come over the network, from a sender that has the key. */
     bool (*valid)(const struct dgram_wire *, const struct dgram_addr *);
 
     /* The address for people, e.g. "10.0.0.1 port 4000"; cut to n bytes. */

@@ -1,5 +1,6 @@
 /*
- * emulate.h - operations on remote memory by messages (remote.h): the way that any transport has.
+ * emulate.h - operations on remote memory by messages (remote.h): they work over every transport. The origin starts
+ * them, the owner of the memory executes them when it makes progress.
  *
  * Threads: under the lane's lock.
  */
@@ -9,7 +10,7 @@
 #include "transport/am.h"
 #include "transport/remote.h"
 
-#define EMULATE_DEPTH 32 /* operations of a peer that are under way at most, and answers owed to it */
+#define EMULATE_DEPTH 32 /* operations of a peer under way at most, and answers that the owner still has to send it */
 #define EMULATE_FRAGMENT_MAX ((size_t)1 << 20) /* bytes of data in a message that a peer has to take */
 
 enum { AM_REMOTE = TP_AM_TRANSPORT, AM_REMOTE_BACK };
@@ -22,10 +23,10 @@ enum { AM_REMOTE = TP_AM_TRANSPORT, AM_REMOTE_BACK };
  *     EMULATE_PUT          payload: the data
  *     EMULATE_GET          payload: how many bytes (8)
  *     EMULATE_AMO          payload: operand (8), compare (8)
- *     EMULATE_AMO_SILENT   the same; nobody waits for the result
- *     EMULATE_FLUSH        h0 and all of h1 besides are 0
+ *     EMULATE_AMO_SILENT   the same, without a result
+ *     EMULATE_FLUSH        h0 and the rest of h1 are 0
  *
- * Those but puts and silent amos are answered, in their order, by AM_REMOTE_BACK. h1 is the kind alone:
+ * All but puts and silent amos are answered, in their order, by AM_REMOTE_BACK. h1 is the kind alone:
  *
  *     EMULATE_GET          h0: place in the data, which comes in order; payload: data
  *     EMULATE_AMO          h0: the value from before
@@ -42,19 +43,19 @@ static inline uint64_t emulate_word(enum emulate_kind kind, enum remote_op op, u
 int emulate_open(void); /* 0, or a code with words */
 void emulate_close(void);
 
-/* As remote_put and so on; arguments are checked, the peer is connected. */
+/* As remote_put and so on, with the same results; arguments are checked, the peer is connected. */
 int emulate_put(struct remote_key *, uint64_t offset, const void *local, size_t n, struct tp_op *);
 int emulate_get(struct remote_key *, uint64_t offset, void *local, size_t n, struct tp_op *);
 int emulate_amo(struct remote_key *, uint64_t offset, const struct remote_amo *, void *result, struct tp_op *);
 int emulate_flush(struct peer *, struct tp_op *);
 
-/* The memory with this id is registered no more. A peer whose data is just coming in there is given up. */
+/* The memory with this id has been deregistered. A peer whose data a transport is just writing there is lost. */
 void emulate_deregistered(uint64_t id);
 
 /* The peer is lost: its operations end with TERN_ERR_PEER in its words. From progress. */
 void emulate_lost(struct peer *);
 
-/* The way to the peer is closed: there is nothing more of it. No operation is under way. */
+/* The peer is closed: frees what is kept of it. No operation is under way. */
 void emulate_forget(struct peer *);
 
 #endif

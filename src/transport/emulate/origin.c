@@ -2,7 +2,7 @@
  * origin.c - operations on the memory of a peer by messages: starting, sending, and the answers (side.h).
  *
  * The channel keeps the order and the owner answers in order, so an answer belongs to the first operation that awaits
- * one, and anything else is no message of this library.
+ * one. Any other answer breaks the protocol.
  */
 #include "base/err.h"
 #include "proc/jobs.h"

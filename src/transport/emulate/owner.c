@@ -1,8 +1,9 @@
 /*
  * owner.c - the requests of a peer for memory of this process, by messages (side.h).
  *
- * Everything that comes is checked here: ids, ranges, rights, lengths. What cannot have been sent by this library ends the
- * connection. A request for memory that was registered and is not any more is a mistake of the program's, and is refused.
+ * Ids, ranges, access rights and lengths of all requests are checked here. A request that this library cannot have sent
+ * breaks the protocol, and ends the connection. A request for memory that has been deregistered is a mistake of the
+ * program's, and is refused.
  */
 #include "base/err.h"
 #include "proc/jobs.h"

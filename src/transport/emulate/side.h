@@ -1,21 +1,21 @@
 /*
- * side.h - what this process has to do with one peer by messages about memory, as origin and as owner: what the files of
- * this folder share.
+ * side.h - the state of operations by messages between this process and one peer, as origin and as owner: what the
+ * files of this folder share.
  *
  *   origin.c    operations of this process on the peer's memory, and the peer's answers
  *   owner.c     the peer's requests for memory of this process
- *   fragment.c  data on its way, and the end of a peer
+ *   fragment.c  sending data in fragments, and the end of a peer
  *
  * At the origin, operations lie in a ring, in the order of their starts:
  *
  *     asked   | finished ... | first: not finished ... | unsent: waits for room ... | end
  *
  * At the owner, answers that find no room lie in another ring, `owed`. Both have EMULATE_DEPTH places: a peer that asks
- * for more than that breaks the rules.
+ * for more than that breaks the protocol.
  *
- * Much data goes in fragments from where it lies (am_zcopy), a few under way at a time in each direction, and is read to
- * where it belongs (the sinks). The origin's memory is the caller's until the operation ends. The owner's may be
- * deregistered meanwhile: a peer whose data is just coming in there is given up.
+ * Much data goes in fragments from where it lies (am_zcopy), EMULATE_WINDOW at a time in each direction, and is read to
+ * where it belongs (the sinks). The origin's memory stays until the operation ends. The owner's may be deregistered
+ * meanwhile: then the owner loses the peer whose data is just being written there.
  *
  * A handler, and op->done, may be called while a message is sent (transports that deliver at once), so an
  * operation is in its state before its message is sent, and is not looked at afterwards if the peer is given up.
@@ -34,7 +34,7 @@ enum { KIND_NONE = 0, FLUSH_REFUSED = 1 };
 #define OFFSET_MASK (((uint64_t)1 << OFFSET_BITS) - 1)
 #define ZERO_BITS ((uint64_t)0x3f << OFFSET_BITS)
 
-/* Fragments under way in each direction: one is being taken by the system, the next is there when it is through. */
+/* Fragments under way in each direction: the system sends one, and the next is ready when that is done. */
 #define EMULATE_WINDOW 2
 
 struct asked {
@@ -72,10 +72,10 @@ struct emulate_state {
     struct peer *peer;           /* NULL: forgotten, and freed when no fragment is under way */
     struct link in_all;          /* sides */
     struct progress_retry waits; /* for room */
-    bool broken;                 /* it broke the rules, or is lost */
+    bool broken;                 /* the peer broke the protocol, or is lost */
     bool unflushed;              /* puts and silent amos went out since the last flush */
-    bool refused;                /* one of the peer's was, since its last flush */
-    bool sending, answering;     /* of these two no second call while one is under way */
+    bool refused;                /* a put or silent amo of the peer's was refused, since its last flush */
+    bool sending, answering; /* emulate_send_waiting, emulate_answer_waiting is running: not called again meanwhile */
     bool getting;                /* data of a get is coming in to where it belongs */
     uint64_t putting;            /* the memory here that data of a put is coming in to; 0: none */
     uint32_t first, unsent, end, owed_first, owed_end; /* running numbers */
@@ -117,10 +117,10 @@ int emulate_send(struct emulate_state *, struct data_way *, unsigned id, uint64_
                  size_t left, struct asked *put, size_t *n);
 
 size_t emulate_most(const struct peer *);     /* bytes that go with a message that is copied */
-int emulate_gone(const struct peer *);        /* TERN_ERR_PEER, and why in words */
+int emulate_gone(const struct peer *);        /* TERN_ERR_PEER, with the words of the loss */
 
-/* From here on there is nothing more between the peer and us, for the reason in `words`; as the peer has sent what cannot
- * be. */
+/* emulate_give_up: the peer is lost, for the reason in `words`. emulate_violation: the same, since it has sent a
+ * message that breaks the protocol. emulate_end_all: ends all operations with TERN_ERR_PEER and the words `why`. */
 void emulate_give_up(struct emulate_state *, const char *words) TERN_COLD;
 void emulate_violation(struct emulate_state *, const char *what) TERN_COLD;
 void emulate_end_all(struct emulate_state *, const char *why);
@@ -134,7 +134,7 @@ void *emulate_back_sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
 
 /* ---- owner.c ---- */
 
-int emulate_answer_waiting(struct emulate_state *); /* the same with answers */
+int emulate_answer_waiting(struct emulate_state *); /* sends the answers that there is room for; how many */
 void emulate_on_request(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void *emulate_request_sink(struct peer *from, uint64_t h0, uint64_t h1, size_t n);
 void emulate_owner_close(void);

@@ -1,9 +1,11 @@
 /*
- * mock.h - the strings by which a test pulls the mock transport (mock.c).
+ * mock.h - how a test controls the mock transport (mock.c): a script that it sets, and counters that it reads.
  *
  * Tests set the script before the library is opened (capabilities, sizes) or at any
- * time (refusals, failures), and read the counters. Without a test the script is the
- * one below: every capability, and a queue of 64 messages.
+ * time (refusals, failures). Without a test the script is MOCK_SCRIPT below: the
+ * capabilities that it lists, and a queue of 64 messages.
+ *
+ * Threads: under the lane's lock, or while no other thread uses the library.
  */
 #ifndef TERN_TRANSPORT_MOCK_H
 #define TERN_TRANSPORT_MOCK_H

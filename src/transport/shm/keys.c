@@ -1,9 +1,10 @@
 /*
  * keys.c - registered memory of peers on the node (transport/remote.h).
  *
- * What lies in the owner's arena or segment is mapped by its peers: loads, stores, atomic instructions. Other memory
- * they read and write by cross-memory attach, where the system allows it; atomic operations on it go by messages, and
- * are atomic with those of peers that have the same memory mapped, as the owner's processor does them.
+ * Peers map memory that lies in the owner's arena or segment, and use loads, stores and atomic instructions. They read
+ * and write other memory by cross-memory attach, where the system allows it. Atomic operations on that go by messages;
+ * they are atomic with those of peers that have the same memory mapped, as the owner executes them with the same
+ * instructions.
  *
  * A word in the owner's shared heap says that the memory is still registered. Peers look at it before each operation.
  */

@@ -1,5 +1,5 @@
 /*
- * memory.c - where the segments lie, and how a process gets at those of its peers.
+ * memory.c - where the segments lie, and how a process maps those of its peers (doc/decisions/segments.md).
  *
  * Tern's mpiexec makes one memfd for the ranks of a node, with a slot for each (proc_shared). All of it is mapped once,
  * so a peer is reached without a system call, without any right to look at its process, and after the program has
@@ -8,14 +8,14 @@
  *     node memory   | segment of local rank 0 | segment of local rank 1 | ... |        slot_bytes each
  *                   | arena of local rank 0 | arena of local rank 1 | ... |            arena_bytes each, mostly unused
  *
- * Arenas lie there only in jobs with processes that cannot open each other's descriptors (`apart`): memory that is
- * taken by many processes at once is taken faster from a file of each one's own.
+ * Arenas lie there only in jobs with processes that cannot open each other's descriptors (`apart`): many processes that
+ * touch new pages at once get them faster if each has a file of its own.
  *
- * Without that (other launchers, a segment larger than a slot, a limit of files, a later process of the same rank) a
- * process makes a memfd of its own. Peers get a descriptor of it, at the first contact, from the launcher of that process
- * (proc_open_file), and where there is none, or it has none, from /proc/<pid>/fd/<fd>. The card says what is possible: `near`
- * is equal on processes that can be handed descriptors by each other's launcher, `host` on those that may open each
- * other's.
+ * Without node memory (other launchers, a segment larger than a slot, a limit of files, a later process of the same
+ * rank) a process makes a memfd of its own. Peers get a descriptor of it, at the first message, from the launcher of
+ * that process (proc_open_file); if that has none, or there is no such launcher, from /proc/<pid>/fd/<fd>. The cards
+ * say which is possible: `near` is equal on processes that can get each other's descriptors from a launcher, `host` on
+ * those that may open each other's.
  */
 #include "base/err.h"
 #include "base/memfile.h"

@@ -1,13 +1,13 @@
 /*
- * neighbours.c - the ends of processes of this node, which memory does not show.
+ * neighbours.c - the ends of processes of this node: shared memory does not break when one of them dies.
  *
- * The launcher tells of deaths in its own job, if it is one that does. Else the first wait that lasts has all processes of the
- * job on this node watched (proc/watcher.h), whether there is a connection to them or not: a process sleeps on the slots of a
- * node, or on a message from any source, without one. A process of another job is watched from the connection on.
+ * Some launchers tell of deaths in their own job. Under the others, the first wait that lasts hands all processes of
+ * the job on this node to the watcher (proc/watcher.h), connected or not: a rank may sleep on the slots of a node, or
+ * on a message from any source, without a connection. A process of another job is watched from the connection on.
  *
- * The watcher says that a process has ended. Whether it had taken its leave in order is a word in its segment
- * (shm_segment.left), the head of which is mapped here before. If that could not be mapped, since the process had ended
- * already, it counts as died.
+ * The watcher says that a process has ended. A word in that process's segment (shm_segment.left) says whether it had
+ * taken its leave in order. The head of the segment is mapped here when the process is handed to the watcher. If that
+ * fails, since the process had ended already, it counts as died.
  */
 #include "base/err.h"
 #include "proc/jobs.h"
@@ -37,7 +37,8 @@ static void unmap(const struct neighbour *n)
     if (n->head) shm_memory_unmap(n->head, SHM_HEAD_BYTES);
 }
 
-/* False: there is no memory, or no thread, and the ends of processes are looked for when a wait lasts. */
+/* False: memory is out; or the watcher has no thread, and watcher_look finds the end when a wait lasts
+ * (shm_wait_lasts). */
 static bool watch(uint32_t index, uint32_t pid, struct shm_segment *head)
 {
     if (count == room) {

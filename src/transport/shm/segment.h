@@ -30,25 +30,25 @@
  *
  * A ring that has been full keeps its pages. Its sender gives them back when it has waited for long (trim.c).
  *
- * A sender takes an entry before anything else, and leaves its name there: the job, and
- * its rank in it. The receiver finds in its own tables who that is (jobs_index_of), at the first record. So a
- * record needs to say no more than the entry, and only those in the common ring are asked.
+ * A sender takes an entry before anything else, and writes its name there: the job, and
+ * its rank in it. At the first record the receiver looks the name up in its own tables (jobs_index_of). So a
+ * record carries only the number of the entry, and the receiver needs that only in the common ring.
  *
- *     FRESH --> TAKEN --> HELD --> ADMITTED          the receiver makes the last step, for senders of the common ring
- *                 ^          \       /               that belong to other jobs, when it knows their job
+ *     FRESH --> TAKEN --> HELD --> ADMITTED          a sender of the own job is ADMITTED at once. One of another job
+ *                 ^          \       /               is admitted to the common ring when the receiver knows its job
  *                 |           v     v
  *                 +-------- FREE  BARRED             FREE after the sender's last record (SHM_NOTE_LEAVE), or its death
  *                             ^     v
  *                             +-- ENDED              a sender that was given up here has closed this peer as well, and
  *                                                    writes nothing more
  *
- * A sender of a job that is not known here, or not yet, is left alone: what it has written into a ring of its own stays
- * there, and into the common ring it writes nothing. So an entry of the common ring that was never admitted is made FREE by
- * the sender itself.
+ * A sender whose job is not known here (yet) is not read: its records stay in its ring, and it may not write into the
+ * common ring. So an entry of the common ring that was never admitted is made FREE by the sender itself.
  *
  * The common box serves senders that came after all boxes were given out: its
- * writers take `lock`, never waiting for it. It names the holder: when that one has died, the receiver takes the lock
- * back. The receiver alone can, as it knows where the last whole record ends: where its own reading stops.
+ * writers take `lock`, never waiting for it. The lock names its holder. When the holder has died, the receiver takes
+ * the lock back. Only the receiver can do that, as only it knows where the last complete record ends: where its own
+ * reading stops.
  */
 #ifndef TERN_TRANSPORT_SHM_SEGMENT_H
 #define TERN_TRANSPORT_SHM_SEGMENT_H

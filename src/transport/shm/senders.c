@@ -1,9 +1,9 @@
 /*
- * senders.c - the entries of senders in a segment (segment.h): taken by the sender, given a meaning and free again by the
- * receiver.
+ * senders.c - the entries of senders in a segment (segment.h): taken by the sender, given a meaning and free again by
+ * the receiver.
  *
- * Everything that a sender writes there is taken for what it says: a name that leads nowhere in the tables of this
- * process is nobody's, whoever wrote it.
+ * An entry proves nothing about its sender. Its name is looked up in the tables of this process, and while it is not
+ * found there, nothing of that sender is delivered.
  */
 #include "base/err.h"
 #include "proc/jobs.h"

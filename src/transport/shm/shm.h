@@ -1,8 +1,20 @@
 /*
- * shm.h - what the parts of the shared-memory transport share: shm.c (life and
- * wire-up), memory.c (where segments lie), senders.c (who they are), ring.c
- * (messages), kept.c (those that outlive their handler), cma.c (single copies between processes), arena_map.c (arenas of
- * peers), keys.c (registered memory), neighbours.c (whether they have ended).
+ * shm.h - what the files of the shared-memory transport share:
+ *
+ *   shm.c         opening, closing, cards, endpoints
+ *   memory.c      where segments lie, and how those of peers are mapped
+ *   senders.c     entries of senders in a segment, and closing a peer
+ *   ring.c        sending and receiving messages
+ *   kept.c        messages that are kept beyond their handlers
+ *   trim.c        giving the pages of rings back
+ *   cma.c         single copies between processes (cross-memory attach)
+ *   arena_map.c   mapping the arenas of peers
+ *   keys.c        registered memory
+ *   neighbours.c  the ends of processes of this node
+ *
+ * segment.h draws the shared memory.
+ *
+ * Threads: under the lane's lock.
  */
 #ifndef TERN_TRANSPORT_SHM_H
 #define TERN_TRANSPORT_SHM_H
@@ -120,17 +132,19 @@ bool shm_sender_admitted(struct shm_ep *); /* common ring: may it be written to?
 bool shm_common_lock(struct shm_ep *);
 void shm_common_unlock(struct shm_ep *);
 
-/* The sender of this entry is lost or about to be closed, and has died: it writes no more. */
+/* True: the sender of this entry is lost or is being closed, and has died, so it writes no more. */
 bool shm_sender_is_dead(uint32_t entry) TERN_COLD;
 
-/* Who has this entry here; NULL: nobody who is known, or nobody any more. */
+/* The peer that has this entry here; NULL: the entry is free, its sender's job is not known here, or its sender has
+ * connected anew and the old connection is not closed yet. */
 struct peer *shm_sender_peer(uint32_t entry) TERN_COLD;
 
-/* The sender of this entry has written its last record, which has been read. */
+/* The last record of the sender of this entry has been read, or the sender has died: makes the entry and its ring free.
+ */
 void shm_sender_free(uint32_t entry) TERN_COLD;
-void shm_sender_said_last(uint32_t entry) TERN_COLD; /* its last record has been read */
+void shm_sender_said_last(uint32_t entry) TERN_COLD; /* its last record has been read: notes that in the peer */
 
-void shm_senders_admit(void) TERN_COLD; /* those of the common ring whose jobs have become known */
+void shm_senders_admit(void) TERN_COLD; /* lets senders write into the common ring whose jobs have become known */
 int shm_peer_close(struct tp_dom *, struct peer *);
 void shm_leaving(struct shm_ep *, bool); /* keeps this process awake until there is room */
 int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAIN */
@@ -148,7 +162,7 @@ void shm_boxes_more(uint32_t given) TERN_COLD;
 
 /* ---- neighbours.c ---- */
 
-/* A connection is made: a process of another job is watched; and is closed. */
+/* A connection has been made: hands the peer to the watcher, if it is of another job. And it is closed. */
 void shm_neighbour_open(const struct shm_ep *);
 void shm_neighbour_close(uint32_t index);
 void shm_neighbours_close(void);

@@ -1,14 +1,15 @@
 /*
- * dial.c - connecting to a peer: its addresses one after the other, the next when
- * one has failed or has kept us waiting for a fifth of a second, all of them alive
- * until the first whose handshake is complete. An address may lead to a stranger, or to
- * another process; the handshake notices.
+ * dial.c - connecting to a peer: its addresses are tried one after the other, the next when
+ * one has failed or has not answered for a fifth of a second. All attempts go on
+ * until the first handshake is complete. An address may lead to a stranger, or to
+ * another process; the handshake finds that out.
  *
- * The timeout is that of the network. A process that computes answers when it next
- * looks, however long that takes: while a connection stands there is no hurry. A
- * connection that is closed during the handshake is tried again, at first at once and then
- * at longer intervals: a process that is crowded, or just starting, does that. The number of such tries says nothing, for
- * one that computes makes few; so time bounds them: PATIENCE times the timeout.
+ * The timeout concerns the network only. A peer that computes goes on with the handshake when it next
+ * enters MPI, however long that takes: while a connection is open, dialling does not time out. A
+ * connection that the peer closes during the handshake is tried again, at first at once and then
+ * at longer intervals: a peer closes it when all its places for incoming connections are taken (incoming.c), or when it
+ * does not know this process yet. Such tries end after PATIENCE times the timeout. Their number is no measure, as a
+ * process that computes makes few.
  */
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,26 +1,27 @@
 /*
- * incoming.c - listening, and incoming connections until it is known who they are.
+ * incoming.c - listening, and incoming connections until their handshakes are complete.
  *
- * An incoming connection costs a descriptor and a struct tcp_half. There are INCOMING_MAX at most, and no
- * process of the job waits long behind strangers: when all places are taken, each newcomer
- * takes that of one that has said nothing for SILENT_NS, or has not proved who it is
- * within SPOKEN_NS. Only while there is none do new ones wait in the system's queue. A
- * genuine process that is turned out so tries again at once (dial.c), so the times may
+ * An incoming connection costs a descriptor and a struct tcp_half. There are INCOMING_MAX at most. No
+ * process of the job waits long behind strangers: when all places are taken, each new connection
+ * takes the place of one that has sent nothing for SILENT_NS, or has not proved within SPOKEN_NS that it
+ * has the key. If there is no such connection, new ones wait in the system's queue. A
+ * genuine process that loses its place so tries again at once (dial.c), so the times may
  * be short.
  *
- * A process that computes goes on with its handshake when it next enters MPI, and many such would turn each other out
- * for ever. So up to half of them, those that come while they are fewer, are slow ones: they may stay for INCOMING_NS.
- * The other half of the places changes hands as before, and strangers can fill only the first.
+ * A process that computes goes on with its handshake when it next enters MPI, and many such processes would take each
+ * other's places for ever. So a connection that comes while fewer than half of the incoming ones are slow ones becomes
+ * a slow one: it may stay for INCOMING_NS. Strangers can fill the slow half of the places; the other half changes hands
+ * as above.
  *
- * When the process has no descriptors left, an incoming one is turned out in the same way. If there
- * is none, one descriptor that was kept back for that serves to tell genuine ones so, one
- * after the other: they try again for a while, and then say why.
+ * When the process has no descriptors left, an incoming connection is closed by the same rules. If none
+ * can be, one descriptor that was reserved serves to tell genuine connectors that there is none, one
+ * after the other: they try again for a while, and then fail in words.
  *
- * Both may dial at once. Only a connector that has sent its proof can count as connected
- * at the other side; so who has not sent it yet gives way: it stops dialling and takes
- * the other's connection. Where both have, the connection of the lower name (proc/jobs.h) is taken: the
- * higher one welcomes it and drops its own; the lower one holds the other's connection until
- * its own dialling is decided, and takes it after all if that fails.
+ * Two processes may dial each other at once. Only a connector that has sent its proof can count as connected
+ * at the other side. So a side that has not sent it yet gives way: it stops dialling and takes
+ * the other's connection. If both have sent it, the connection of the process with the lower name (proc/jobs.h) is
+ * kept. The process with the higher name welcomes it and drops its own. The one with the lower name holds the other's
+ * connection until its own dialling has ended, and takes it if that fails.
  */
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,23 +1,23 @@
 /*
  * tcp.h - the TCP transport within itself: what its files share.
  *
- *   tcp.c         the domain: opening, progress, events, timers, closing
- *   addr.c    interfaces, cards, which address of a peer to try first
- *   dial.c    connecting to a peer: several addresses at once, the handshake
- *   incoming.c  incoming connections until it is known who they are
- *   conn.c    the life of an endpoint: adopted, left, lost
- *   out.c     sending: frames, what waits for room
- *   in.c      receiving: one read for headers and payloads
- *   stage.c   what is read into, and stays where it is while a handler keeps it
- *   seal.c    both, of sealed connections: records (record.h) between frames and socket
+ *   tcp.c       the domain: opening, progress, events, timers, closing
+ *   addr.c      interfaces, cards, which address of a peer to try first
+ *   dial.c      connecting to a peer: several addresses at once, the handshake
+ *   incoming.c  incoming connections until their handshakes are complete
+ *   conn.c      the life of an endpoint: adopted, left, lost
+ *   out.c       sending: frames, what waits for room
+ *   in.c        receiving: one read for headers and payloads
+ *   stage.c     the buffer that is read into, which stays where it is while a handler keeps bytes of it
+ *   seal.c      sending and receiving on sealed connections: records (record.h) between frames and socket
  *
  * On the wire, after the handshake (base/handshake.h), each way:
  *
  *   | bytes 4 | id 1 | 0 1 | number 2 | h0 8 | h1 8 | payload `bytes` | pad to 8 |
  *
- * little endian; `number` counts the frames of the connection, so that a reader that
- * has lost its place notices. A frame with the id AM_PAD is the transport's own: h0
- * says what (enum tcp_note).
+ * little endian; `number` counts the frames of the connection, so that a reader notices when
+ * it does not read at the start of a frame. A frame with the id AM_PAD is the transport's own: h0
+ * is an enum tcp_note.
  *
  * All state is under the lane's lock, like that of all transports.
  */
@@ -202,15 +202,17 @@ struct tcp_dom {
 };
 extern struct tcp_dom tcp_dom;
 
-/* The job's secret into tcp_dom.key, before the first connection and not at the start: the first process of the job
- * publishes it beside its card, which it does when its transports are open. May wait for that. */
+/* Fetches the job's secret into tcp_dom.key. Called before the first connection and not at the start: under some
+ * launchers rank 0 publishes the secret beside its card, when its transports are open. May wait for that. 0, or a code
+ * with words. */
 int tcp_keyed(void);
-bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]); /* behind tcp_keyed: for connections with processes of that job */
+/* After tcp_keyed: the key for connections with processes of that job. False: the job is not known. */
+bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]);
 
 /* ---- addr.c ---- */
 
-/* Fills ifs, for processes of other jobs too or not; TERN_ERR_NOT_FOUND when there is none. The second adds those for
- * processes of other jobs later. */
+/* tcp_addr_open: fills tcp_dom.ifs with the addresses by which others can reach this process; `others`: processes of
+ * other jobs, too. TERN_ERR_NOT_FOUND: there is none. tcp_addr_more: adds those for processes of other jobs later. */
 int tcp_addr_open(struct tcp_dom *, bool others);
 int tcp_addr_more(struct tcp_dom *);
 int tcp_addr_ports(uint16_t *low, uint16_t *high);            /* 0, 0: any */
@@ -252,7 +254,7 @@ void tcp_accept(struct tcp_source *listener);
 bool tcp_reserve(void); /* keeps a descriptor back, if there is none yet */
 void tcp_incoming_event(struct tcp_half *, uint32_t events);
 uint64_t tcp_incoming_timer(uint64_t now, uint64_t away);
-void tcp_incoming_settle(struct tcp_ep *); /* the dialling to this peer is decided: what of one who is held? */
+void tcp_incoming_settle(struct tcp_ep *); /* dialling has ended: takes or drops the peer's connection that is held */
 
 /* ---- conn.c ---- */
 
@@ -267,7 +269,7 @@ void tcp_sever(struct tp_ep *);
 void tcp_shut_severed(struct tcp_ep *);
 void tcp_ended(struct tcp_ep *, int error);     /* the connection has ended: errno, 0: by the other side */
 void tcp_check(struct tcp_ep *);                /* is the other side still there? */
-int tcp_refusal(const struct tcp_ep *);         /* code, with words, for sends to one who left or is lost */
+int tcp_refusal(const struct tcp_ep *);         /* the code, with words, for sends to a peer that has left or is lost */
 
 /* ---- out.c ---- */
 
@@ -275,12 +277,12 @@ int tcp_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const vo
 int tcp_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
 int tcp_am_zcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op);
 void tcp_flush(struct tcp_ep *);
-void tcp_out_drop(struct tcp_ep *, int code); /* what waits will never go */
+void tcp_out_drop(struct tcp_ep *, int code); /* drops what waits to be sent; its operations end with the code */
 bool tcp_out_empty(const struct tcp_ep *);
-void tcp_settled(struct tcp_ep *, bool ready); /* does something wait to be sent, now that the state is what it is? */
+void tcp_settled(struct tcp_ep *, bool ready); /* sets `ready` and `waits`; `ready`: nothing waits to be sent */
 
-/* The next pieces of what waits; how many, and their bytes. tcp_sent: n of them need not be kept any more.
- * tcp_not_sent: sending failed with this errno. */
+/* tcp_gather: the next pieces of what waits to be sent; how many, and their bytes. tcp_sent: n bytes of them have been
+ * sent. tcp_not_sent: sending failed with this errno. */
 #define TCP_PIECES 16
 int tcp_gather(struct tcp_out *, struct iovec[TCP_PIECES], size_t *bytes);
 void tcp_sent(struct tcp_out *, size_t n);
@@ -306,7 +308,7 @@ int tcp_keep(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, str
 
 /* ---- in.c ---- */
 
-int tcp_recv(struct tcp_ep *, int budget);   /* messages delivered; *e may be lost or have left after it */
+int tcp_recv(struct tcp_ep *, int budget); /* how many messages were delivered; the peer may have ended by then */
 int tcp_deliver_held(int budget);
 void tcp_in_drop(struct tcp_ep *);
 /* For bytes that come in another way than by reads of in.c: where the next `n` go, and then takes them from there.
