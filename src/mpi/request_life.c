@@ -20,7 +20,7 @@ int bad_request(const char *call, MPI_Request h, int at)
 int request_tell(struct request *r, MPI_Status *status)
 {
     if (unlikely(is_grequest(r))) return grequest_query(r, status);
-    status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    status_set(status, &r->result, r->result.cancelled);
     return 0;
 }
 

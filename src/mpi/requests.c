@@ -31,7 +31,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
         *h = MPI_REQUEST_NULL;
         return grequest_retire(r, status);
     }
-    status_set(status, &r->result, (r->flags & REQ_CANCELLED) != 0);
+    status_set(status, &r->result, r->result.cancelled);
     int error = r->result.error;
     if (unlikely(error)) recall(r);
     if (r->flags & REQ_PERSISTENT) {

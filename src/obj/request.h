@@ -26,15 +26,14 @@ enum request_flag {
     REQ_HEAP = 4,       /* came from request_new (a stack request is never freed) */
     REQ_DETACHED = 8,   /* MPI_Request_free was called: freed at completion */
     REQ_SHARED = 16,    /* the shared, always complete request */
-    REQ_CANCELLED = 32, /* cancelled with success */
-    REQ_CANCELLING = 64, /* a cancel is under way */
-    REQ_INTERNAL = 128, /* not seen by users */
-    REQ_LAST_WORD = 256, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
-    REQ_ANNOUNCED = 512, /* a send whose signature has gone out (pt2pt/check.h) */
-    REQ_HOOKED = 1024,   /* has hooks */
-    REQ_BACKGROUND = 2048, /* counted in lane.background (pt2pt/lane.h) until its end */
-    REQ_DRIVEN = 4096,     /* a collective without a frame that a helper thread can go on with all the same */
-    REQ_KEPT = 8192        /* hooks->keep takes it back */
+    REQ_CANCELLING = 32, /* a cancel is under way */
+    REQ_INTERNAL = 64, /* not seen by users */
+    REQ_LAST_WORD = 128, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
+    REQ_ANNOUNCED = 256, /* a send whose signature has gone out (pt2pt/check.h) */
+    REQ_HOOKED = 512,   /* has hooks */
+    REQ_BACKGROUND = 1024, /* counted in lane.background (pt2pt/lane.h) until its end */
+    REQ_DRIVEN = 2048,     /* a collective without a frame that a helper thread can go on with all the same */
+    REQ_KEPT = 4096        /* hooks->keep takes it back */
 };
 
 struct request;
@@ -53,6 +52,7 @@ struct request_result {
     int32_t source, tag;
     int64_t bytes; /* received */
     int32_t error; /* enum tern_err */
+    bool cancelled; /* with success */
 };
 
 struct request {

@@ -127,7 +127,8 @@ static inline void pt_prepare(struct request *r, uint8_t kind, struct comm *c, e
     r->peer = NULL;
     r->xfer = NULL;
     r->id = 0;
-    r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
+    r->flags &= (uint16_t)~REQ_CANCELLING;
+    r->result.cancelled = false;
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
 }
 void pt_send_start(struct request *);
@@ -171,7 +172,7 @@ int pt_mprobe(struct comm *, int source, int tag, bool blocking, bool *found_p, 
               struct request_result *);
 int pt_imrecv(struct pt_message *, void *buf, int64_t count, struct type *, struct request **req_p); /* eats the message */
 
-/* ---- cancel: marks the request; completion tells whether it succeeded (REQ_CANCELLED) ---- */
+/* ---- cancel: marks the request; completion tells whether it succeeded (result.cancelled) ---- */
 int pt_cancel(struct request *);
 void pt_cancel_locked(struct request *);
 

@@ -27,6 +27,7 @@
 static struct {
     pthread_t thread;
     struct lane *lane;
+    cpu_set_t cpus; /* where it runs; empty: where its process does */
     _Atomic bool stop;
     uint64_t look_ns, look_max_ns; /* learnt, as in wait.c; 0: there is no core to spare for it */
     uint64_t nap_ns;
@@ -218,12 +219,12 @@ static void *run(void *arg)
 /* ---- life ---- */
 
 /* Is there a core for it where its process does not run? */
-static bool runs_apart(cpu_set_t *cpus)
+static bool runs_apart(void)
 {
     cpu_set_t own;
     if (sched_getaffinity(0, sizeof own, &own)) return false;
-    if (!CPU_COUNT(cpus)) return !helper_shares_cores && CPU_COUNT(&own) > 1;
-    CPU_AND(&own, &own, cpus);
+    if (!CPU_COUNT(&helper.cpus)) return !helper_shares_cores && CPU_COUNT(&own) > 1;
+    CPU_AND(&own, &own, &helper.cpus);
     return !CPU_COUNT(&own);
 }
 
@@ -248,7 +249,16 @@ static int create(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc) return err_set(TERN_ERR_SYSTEM, "the helper thread cannot be made: %s", strerror(rc));
     pthread_setname_np(helper.thread, "tern-helper");
+    if (CPU_COUNT(&helper.cpus)) pthread_setaffinity_np(helper.thread, sizeof helper.cpus, &helper.cpus);
     return 0;
+}
+
+static void end_thread(void)
+{
+    atomic_store_explicit(&helper.stop, true, memory_order_release); /* pairs with the acquire in run */
+    helper_wake(wires_bell());
+    pthread_join(helper.thread, NULL);
+    atomic_store_explicit(&helper.stop, false, memory_order_relaxed); /* ordered by the next pthread_create */
 }
 
 static void give_up(struct lane *l)
@@ -256,45 +266,40 @@ static void give_up(struct lane *l)
     set_helped(l, false);
     bell_set_helped(wires_bell(), false);
     helper_sleep_close();
+    helper_shares_cores = helper_apart = false;
 }
 
 int helper_start(void)
 {
     static bool watched;
     struct lane *l = &lane0;
-    cpu_set_t cpus;
     if (lane_helped(l)) return 0;
-    int rc = helper_cpus(&cpus);
+    int rc = helper_cpus(&helper.cpus);
     if (!rc) rc = peer_short_prepare();
     if (!rc) rc = helper_sleep_open(wires_bell());
     if (rc) return rc;
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
     helper.lane = l;
     helper_shares_cores = proc_self()->usable_cpus < 2 * proc_self()->local_size;
-    helper_apart = runs_apart(&cpus);
+    helper_apart = runs_apart();
     helper.look_max_ns = helper_shares_cores ? 0 : LOOK_MAX_NS;
     helper.look_ns = helper.look_max_ns;
     helper.nap_ns = NAP_MIN_NS;
-    atomic_store_explicit(&helper.stop, false, memory_order_relaxed);
     handle_set_threaded(true);
     request_share();
     set_helped(l, true);
     bell_set_helped(wires_bell(), true);
     rc = create();
     if (rc) give_up(l);
-    else if (CPU_COUNT(&cpus)) pthread_setaffinity_np(helper.thread, sizeof cpus, &cpus);
     return rc;
 }
 
 void helper_stop(void)
 {
     if (!lane_helped(&lane0)) return;
-    atomic_store_explicit(&helper.stop, true, memory_order_release); /* pairs with the acquire in run */
-    helper_wake(wires_bell());
-    pthread_join(helper.thread, NULL);
+    end_thread();
     give_up(&lane0);
     lane0.may_be_armed = false;
-    helper_shares_cores = helper_apart = false;
 }
 
 /* ---- for the layers above ---- */
@@ -324,12 +329,23 @@ void pt_progress_close(struct progress_source *s)
     if (helped) (void)helper_start();
 }
 
-/* The helper has its own way into a lane that is not shared: it is out meanwhile. */
+/* Another thread takes the place of the one that has ended; if none can be made, callers make all the progress. The wake-up
+ * is for what came in between. */
+static void resume(struct lane *l)
+{
+    lane_enter(l);
+    if (create()) give_up(l);
+    else helper_wake(wires_bell());
+    lane_leave(l);
+}
+
+/* The helper has its own way into a lane that is not shared: its thread is out meanwhile. What callers know of the helper
+ * stays as it is, since the owner, who takes no lock yet, may be reading it. */
 int pt_share(void)
 {
     bool helped = lane_helped(&lane0);
-    helper_stop();
-    int rc = lane_share(&lane0);
-    if (helped) (void)helper_start(); /* if it cannot be made again, callers make all the progress */
+    if (helped) end_thread();
+    int rc = lane_share(&lane0); /* with a helper it cannot fail: what it allocates is there */
+    if (helped) resume(&lane0);
     return rc;
 }

@@ -154,7 +154,8 @@ int pt_start(struct request *r)
 {
     if (r->flags & REQ_HOOKED) return r->hooks->start(r);
     r->flags |= REQ_ACTIVE;
-    r->flags &= (uint16_t)~(REQ_CANCELLED | REQ_CANCELLING);
+    r->flags &= (uint16_t)~REQ_CANCELLING;
+    r->result.cancelled = false;
     r->xfer = NULL;
     if (r->rank == MPI_PROC_NULL) {
         r->result = (struct request_result){.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
@@ -220,8 +221,7 @@ static void cancel_recv(struct request *r)
 {
     struct match *m = &r->comm->pt->match[r->ctx & CTX_COLL];
     if (!match_cancel(m, r)) return; /* matched: it will complete */
-    r->flags |= REQ_CANCELLED;
-    r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
+    r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG, .cancelled = true};
     lane_finish(r, 0);
 }
 
@@ -232,7 +232,7 @@ static void cancel_send(struct request *r)
     list_each(l, next, &p->pending_head)
         if (l == &r->link) {
             list_remove(l);
-            r->flags |= REQ_CANCELLED;
+            r->result.cancelled = true;
             if (r->xfer) pt_offer_discard(r); /* no offer was made yet */
             else p->credit += eager_cost((size_t)r->bytes);
             lane_finish(r, 0);
@@ -247,7 +247,7 @@ static void cancel_send(struct request *r)
 
 void pt_cancel_locked(struct request *r)
 {
-    if (request_is_complete(r) || (r->flags & (REQ_CANCELLED | REQ_CANCELLING))) return;
+    if (request_is_complete(r) || r->flags & REQ_CANCELLING) return;
     if (r->kind == REQ_RECV) cancel_recv(r);
     else if (r->kind == REQ_SEND) cancel_send(r);
 }
@@ -310,7 +310,7 @@ void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *da
         if (!r) ids_free(&lane0.ids, e);
         return;
     }
-    r->flags |= REQ_CANCELLED;
+    r->result.cancelled = true; /* no flag: a waiter reads those without the lock */
     pt_offer_withdraw(r);
     lane_finish(r, 0);
 }

@@ -352,7 +352,7 @@ static void a_send_that_is_being_cancelled_goes_on(void **state)
     doubt(r);
     assert_false(request_is_complete(r));
     pt_on_cancelled(other, id, 1, NULL, 0);
-    assert_true(request_is_complete(r) && r->flags & REQ_CANCELLED);
+    assert_true(request_is_complete(r) && r->result.cancelled);
     pt_release(r);
 }
 

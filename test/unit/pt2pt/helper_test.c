@@ -280,6 +280,38 @@ static void survives_sharing(void **state)
     close_job();
 }
 
+static void *shares(void *done)
+{
+    int rc = pt_share();
+    atomic_store_explicit((_Atomic bool *)done, true, memory_order_relaxed);
+    return rc ? done : NULL;
+}
+
+/* Another thread makes the lane shared while the owner, who takes no lock yet, looks at what it knows of the helper: that
+ * stays as it is. (It was cleared and set again without a lock, and the sets that the helper sleeps on were closed.) */
+static void sharing_changes_nothing_under_the_owner(void **state)
+{
+    static struct pair_of p;
+    static _Atomic bool done;
+    pthread_t t;
+    void *failed;
+    long changes = 0;
+    (void)state;
+    open_job(false);
+    bool shares_cores = helper_shares_cores, apart = helper_apart;
+    assert_int_equal(pthread_create(&t, NULL, shares, &done), 0);
+    while (!atomic_load_explicit(&done, memory_order_relaxed))
+        changes += !lane_helped(&lane0) || helper_shares_cores != shares_cores || helper_apart != apart;
+    pthread_join(t, &failed);
+    assert_null(failed);
+    assert_int_equal(changes, 0);
+    await_helpers(1);
+    begin(&p, 1, LARGE, 1);
+    assert_true(ends_by_itself(&p));
+    finish(&p, LARGE, 1);
+    close_job();
+}
+
 /* A child of fork has no helper, and is not kept from its exit. */
 static void fork_leaves_it_behind(void **state)
 {
@@ -337,6 +369,7 @@ int main(void)
         cmocka_unit_test_teardown(idle_helper_sleeps, job_clean),
         cmocka_unit_test_teardown(comes_and_goes, job_clean),
         cmocka_unit_test_teardown(survives_sharing, job_clean),
+        cmocka_unit_test_teardown(sharing_changes_nothing_under_the_owner, job_clean),
         cmocka_unit_test_teardown(fork_leaves_it_behind, job_clean),
         cmocka_unit_test(lists_of_cpus),
         cmocka_unit_test_teardown(wrong_cpus_are_refused, job_clean),

@@ -127,7 +127,7 @@ static bool runs_through(const struct mock_script *script, uint32_t when)
     for (int i = 0; i < MESSAGES; i++) {
         check_end(out_req[i]);
         check_end(in_req[i]);
-        if (!in_req[i]->result.error && !(in_req[i]->flags & REQ_CANCELLED)) check_data(i);
+        if (!in_req[i]->result.error && !in_req[i]->result.cancelled) check_data(i);
         pt_release(out_req[i]);
         pt_release(in_req[i]);
     }

@@ -63,7 +63,7 @@ static void matched_message_is_not_received_by_others(void **state)
             assert_int_equal(pt_wait(s), 0);
             assert_false(request_is_complete(other));
             assert_int_equal(pt_cancel(other), 0);
-            assert_true(other->flags & REQ_CANCELLED);
+            assert_true(other->result.cancelled);
             pt_release(other);
             pt_release(r);
             pt_release(s);

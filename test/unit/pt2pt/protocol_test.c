@@ -92,7 +92,7 @@ static void end_all(struct comm *c)
     int received = 0;
     job_settle();
     for (int i = 0; i < nreceipts; i++) pt_cancel(receipt[i].req);
-    for (int i = 0; i < nreceipts; i++) received += !(receipt[i].req->flags & REQ_CANCELLED);
+    for (int i = 0; i < nreceipts; i++) received += !receipt[i].req->result.cancelled;
     while (received++ < MESSAGES) receive_one(c, TAGS, false);
     for (int i = 0; i < nreceipts; i++) all[i] = receipt[i].req;
     pt_wait_many(nreceipts, all, true);
@@ -127,7 +127,7 @@ static void check_all(void)
     int last[TAGS] = {-1, -1, -1}, count[TAGS] = {0};
     for (int i = 0; i < nreceipts; i++) {
         const struct request *r = receipt[i].req;
-        if (r->flags & REQ_CANCELLED) continue;
+        if (r->result.cancelled) continue;
         assert_int_equal(r->result.error, 0);
         if (receipt[i].tag < TAGS) assert_int_equal(r->result.tag, receipt[i].tag);
         int number = check_content(&receipt[i]);

@@ -93,14 +93,14 @@ static void cancelled_receive(void **state)
     (void)state;
     assert_int_equal(pt_cancel(r), 0);
     assert_int_equal(pt_wait(r), 0);
-    assert_true(r->flags & REQ_CANCELLED);
+    assert_true(r->result.cancelled);
     pt_release(r);
     r = irecv(c, 8, 1); /* the cancelled one does not take its message */
     isend(c, 8, 1, PT_STANDARD);
     assert_int_equal(pt_wait(r), 0);
-    assert_false(r->flags & REQ_CANCELLED);
+    assert_false(r->result.cancelled);
     assert_int_equal(pt_cancel(r), 0); /* too late */
-    assert_false(r->flags & REQ_CANCELLED);
+    assert_false(r->result.cancelled);
     pt_release(r);
     job_close();
 }
@@ -116,7 +116,7 @@ static void taken_back(struct comm *c, int64_t n, enum pt_mode mode, bool settle
     assert_int_equal(pt_cancel(s), 0);
     assert_int_equal(pt_cancel(s), 0); /* twice does no harm */
     assert_int_equal(pt_wait(s), 0);
-    assert_true(s->flags & REQ_CANCELLED);
+    assert_true(s->result.cancelled);
     pt_release(s);
     job_settle();
     assert_int_equal(pt_probe(c, 0, 1, false, &found, &res), 0);
@@ -183,7 +183,7 @@ static void cancelled_too_late(void **state)
                 assert_int_equal(pt_cancel(s), 0);
                 assert_int_equal(pt_wait(s), 0);
                 assert_int_equal(pt_wait(r), 0);
-                assert_false(s->flags & REQ_CANCELLED);
+                assert_false(s->result.cancelled);
                 assert_true(filled(in, (size_t)sizes[i], (uint64_t)sizes[i]));
                 pt_release(r);
                 pt_release(s);
@@ -214,9 +214,9 @@ static void cancel_races_with_a_receive(void **state)
         if (!first) pt_cancel(s);
         assert_int_equal(pt_wait(s), 0);
         job_settle();
-        assert_int_equal(request_is_complete(r), !(s->flags & REQ_CANCELLED));
-        cancelled += (s->flags & REQ_CANCELLED) != 0;
-        received += !(s->flags & REQ_CANCELLED);
+        assert_int_equal(request_is_complete(r), !(s->result.cancelled));
+        cancelled += (s->result.cancelled) != 0;
+        received += !(s->result.cancelled);
         if (!request_is_complete(r)) pt_cancel(r);
         pt_release(r);
         pt_release(s);
