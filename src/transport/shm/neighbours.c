@@ -37,18 +37,22 @@ static void unmap(const struct neighbour *n)
     if (n->head) shm_memory_unmap(n->head, SHM_HEAD_BYTES);
 }
 
-/* False: memory is out; or the watcher has no thread, and watcher_look finds the end when a wait lasts
- * (shm_wait_lasts). */
+/* Takes `head`. False: memory is out, and the caller tries again later; or the watcher has no thread, and watcher_look finds
+ * the end when a wait lasts (shm_wait_lasts). */
 static bool watch(uint32_t index, uint32_t pid, struct shm_segment *head)
 {
-    if (count == room) {
-        struct neighbour *more = realloc(all, (room + 32) * sizeof *all);
-        if (!more) return false;
-        all = more;
-        room += 32;
+    struct neighbour n = {index, head};
+    struct neighbour *more = count < room ? all : realloc(all, (room + 32) * sizeof *all);
+    if (!more) {
+        unmap(&n);
+        return false;
     }
-    all[count++] = (struct neighbour){index, head};
-    return !watcher_watch(index, (pid_t)pid);
+    if (count == room) room += 32;
+    all = more;
+    int rc = watcher_watch(index, (pid_t)pid);
+    if (rc == TERN_ERR_NOMEM) unmap(&n);
+    else all[count++] = n;
+    return !rc;
 }
 
 static bool watch_card(uint32_t index, const struct shm_card *c)
