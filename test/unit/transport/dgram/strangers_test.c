@@ -60,7 +60,7 @@ static void record_exchange(void)
     circle_run(10 * SECOND);
     net_tap = NULL;
     assert_true(circle_right());
-    assert_true(taped > 100);
+    assert_true(taped > 50);
 }
 
 static void replay(void **state)
@@ -71,7 +71,7 @@ static void replay(void **state)
     play(false);
     play(true);
     assert_true(circle_right()); /* nothing came twice */
-    assert_true(member_stats(1).twice > 100);
+    assert_true(member_stats(1).twice > taped / 2); /* how many of them acknowledge only depends on the seed */
     member_send_some(0, 1, 20, 10000); /* in the middle of other traffic */
     play(true);
     member_send_some(1, 0, 20, 10000);
