@@ -57,6 +57,15 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return start("MPI_Init_thread", required, provided);
 }
 
+static void end_world(void)
+{
+    world_running = false;
+    was_finalized = true;
+    comm_world_close();
+    life_leave();
+    life_close();
+}
+
 MPI_ALIAS(Finalize);
 int PMPI_Finalize(void)
 {
@@ -68,17 +77,12 @@ int PMPI_Finalize(void)
     bsend_drop(bsend_process());
     /* Everybody has received what was sent: the segments of this process may go. */
     pt_drain();
-    if (life_users() == 1) pt_finalize_begin(); /* sessions may go on */
+    pt_finalize_begin(life_users() == 1); /* sessions may go on */
     rc = coll_last_barrier(comm_world());
-    pt_finalize_end();
     int said = rc ? report_code(comm_world(), "MPI_Finalize", rc) : MPI_SUCCESS;
     /* a lost process, or one that calls something else, is told of, and keeps nobody from ending */
-    if (rc && !err_is_of_peer(rc) && rc != TERN_ERR_DISAGREE) return said;
-    world_running = false;
-    was_finalized = true;
-    comm_world_close();
-    life_leave();
-    life_close();
+    if (!rc || err_is_of_peer(rc) || rc == TERN_ERR_DISAGREE) end_world();
+    pt_finalize_end();
     return said;
 }
 

@@ -11,7 +11,7 @@
  * still there. The thread is made with the first watched process, so a process that watches none has no such thread.
  *
  * A process is named by its index (jobs.h), and is in the list once. The watcher does not know whether a process has
- * ended in order; the transport does (tp_ops.had_left).
+ * ended in order; the transport does (tp_ops.how_ended).
  *
  * Threads: any, but for watcher_close: no other function of this file is called while it runs. The lock is not held
  * while watcher_rings is called.

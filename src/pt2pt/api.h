@@ -63,9 +63,10 @@ void pt_progress_close(struct progress_source *);
  * the last barrier. */
 void pt_drain(void);
 
-/* MPI_Finalize begins, and ends: in between, peers that wait for something of this process that it has not begun are
- * told that it never will (doubt.h). */
-void pt_finalize_begin(void);
+/* The last barrier of MPI_Finalize begins, and the call ends: in between other processes may leave (lost.h). `over`: no session
+ * goes on, and peers that wait for something of this process that it has not begun are told that it never will
+ * (doubt.h). */
+void pt_finalize_begin(bool over);
 void pt_finalize_end(void);
 
 /* Sends a message of a layer above to the process with this index: `id` is the layer's (transport/am.h), n at most

@@ -133,7 +133,7 @@ void pt_call_log_doubt(struct comm *c, int rank)
     struct request r = {.kind = REQ_RECV, .ctx = c->ctx | CTX_COLL, .tag = MPI_ANY_TAG};
     if (!p) {
         pt_call_log_ask(c, rank);
-    } else {
+    } else if (pt_is_final(p)) {
         pt_call_log_give_up(c, pt_lost_words(&r, p));
     }
 }

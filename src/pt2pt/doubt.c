@@ -35,16 +35,25 @@ static bool is_connected(struct peer *p)
     if (!jobs_card_there(p->index)) return false;
     if (peer_connect(p->index)) return true;
     pt_hear_ends(); /* it may have been found dead */
-    if (p->lost) return false;
+    if (p->lost || p->flags & PEER_ENDED) return false;
     if (err_is_of_peer(err_code())) pt_leave(p);
     else p->flags |= PEER_ASKED;
     return false;
+}
+
+/* All messages of one that has died have been delivered, and of one whose connection says that it has left. One that never
+ * came has sent nothing. */
+bool pt_is_final(const struct peer *p)
+{
+    return !lane0.leaving || (p->lost && (p->ep.ops || !(p->flags & PEER_LEFT))) || jobs_never_came(p->index);
 }
 
 struct peer *pt_gone_by(uint32_t index)
 {
     struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
     if (!p || p->flags & PEER_CLOSING) return NULL;
+    if (lane0.leaving && (p->flags & PEER_ENDED || (p->lost && pt_is_final(p))) && pt_marked_have_died())
+        return NULL; /* the next turn of progress ends what waits */
     if (!p->lost && !(p->flags & (PEER_ASKED | PEER_OVER)) && is_connected(p)) {
         p->flags |= PEER_ASKED;
         lane_control(p, AM_ASK, 0, 0, NULL, 0);
@@ -76,9 +85,8 @@ void pt_on_over(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
 }
 
 /* What others have said is over with our own end: they may open sessions afterwards. */
-void pt_finalize_begin(void)
+static void be_over(void)
 {
-    lane_enter(&lane0);
     lane0.over = true;
     for (uint32_t i = 0; i < peer_count; i++) {
         struct peer *p = peer_table[i];
@@ -86,13 +94,20 @@ void pt_finalize_begin(void)
         p->flags &= ~(uint32_t)(PEER_OVER | PEER_ASKED);
         if (p->flags & PEER_ASKS) say_over(p);
     }
+}
+
+void pt_finalize_begin(bool over)
+{
+    lane_enter(&lane0);
+    lane0.leaving = true;
+    if (over) be_over();
     lane_leave(&lane0);
 }
 
 void pt_finalize_end(void)
 {
     lane_enter(&lane0);
-    lane0.over = false;
+    lane0.over = lane0.leaving = false;
     lane_leave(&lane0);
 }
 
@@ -178,10 +193,6 @@ struct walk {
     int asked; /* the rank that was asked last, plus 1: there may be many receives from it */
 };
 
-/* At the end of this process the others end as well, and what they have sent before may be on its way. A rank that never
- * came has sent nothing. */
-static bool is_final(const struct peer *p) { return !lane0.over || jobs_never_came(p->index); }
-
 static void doubt_receive(void *what, int src, int tag, void *arg)
 {
     struct walk *w = arg;
@@ -191,7 +202,7 @@ static void doubt_receive(void *what, int src, int tag, void *arg)
     if (!p) {
         pt_call_log_ask(w->pt->comm, src);
         w->asked = src + 1;
-    } else if (is_final(p)) {
+    } else if (pt_is_final(p)) {
         w->peer = p;
         w->found = what;
     }
@@ -218,7 +229,7 @@ static void doubt_sends(struct lane *l)
         struct request *r = e->request;
         if (!r || r->kind != REQ_SEND || !(r->ctx & CTX_COLL)) continue;
         struct peer *p = partner_gone(r);
-        if (p && is_final(p))
+        if (p && pt_is_final(p))
             end(r, p);
         else if (!p && is_unmatched(r))
             pt_call_log_ask(r->comm, r->rank);

@@ -39,8 +39,12 @@
  * their receives whose messages will not come. */
 void pt_doubt(struct lane *) TERN_COLD;
 
+/* Nothing that is awaited of a peer that pt_gone_by returns will come. In the last barrier of MPI_Finalize all others
+ * are over as well, and what they have sent before may be on its way. */
+bool pt_is_final(const struct peer *) TERN_COLD;
+
 /* The peer if it has left, is lost or is over: it begins nothing more. NULL: that is not known, and it is asked.
- * Delivers nothing. */
+ * The caller has just seen that something is awaited of it. Delivers nothing. */
 struct peer *pt_gone_by(uint32_t index) TERN_COLD;
 
 /* A thread waits for these requests (NULL: no entry), for all or for one of them: asks their peers, and ends those

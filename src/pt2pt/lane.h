@@ -121,6 +121,7 @@ struct lane {
     bool looking;         /* one is being looked at: what it does may come back to lane_pollers_look */
     struct link chores;   /* requests: local work put off, which `done` does (lane_puts_off) */
     bool over;            /* in MPI_Finalize: whoever asks is told that nothing more comes (doubt.h) */
+    bool leaving;         /* in MPI_Finalize, from the last barrier on: others may have left (lost.h) */
     struct link deferred; /* requests that have ended but for `done`, which would run what the helper must not */
 
     uint64_t spin_ns;     /* learnt: how long polling pays before a sleep (wait.c) */

@@ -71,31 +71,52 @@ void pt_take_last(void)
     for (int i = 0; i < LAST_TURNS && wires_progress(LAST_TURNS) > 0; i++) continue;
 }
 
+static void lose_dead(struct peer *p)
+{
+    p->flags &= ~(uint32_t)PEER_ENDED;
+    jobs_note_loss(p->index);
+    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(p->index));
+    pt_lose(p);
+}
+
 /* What it has sent whole is delivered first. One that has taken its leave is no loss. */
-static void hear(uint32_t index)
+static void hear(uint32_t index, enum tp_end end)
 {
     struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
     if (!p || p->lost) return;
     pt_take_last();
     if (p->lost) return; /* its connection has said so */
-    jobs_note_loss(index);
-    err_set(TERN_ERR_PEER, "%s has died", jobs_long_words(index));
-    pt_lose(p);
+    if (end == TP_END_UNKNOWN && lane0.leaving) p->flags |= PEER_ENDED;
+    else lose_dead(p);
+}
+
+bool pt_marked_have_died(void)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < peer_count; i++) {
+        struct peer *p = peer_table[i];
+        if (!p || p->lost || !(p->flags & PEER_ENDED)) continue;
+        lose_dead(p);
+        any = true;
+    }
+    return any;
 }
 
 int pt_hear_deaths(struct lane *l)
 {
     int n = 0;
     while (l->deaths_heard != atomic_load_explicit(l->deaths.count, memory_order_acquire)) /* pairs with proc_deaths */
-        hear(atomic_load_explicit(&l->deaths.rank[l->deaths_heard++], memory_order_relaxed)), n++;
+        hear(atomic_load_explicit(&l->deaths.rank[l->deaths_heard++], memory_order_relaxed), TP_END_DIED), n++;
     return n;
 }
 
 int pt_hear_ends(void)
 {
     int n = 0;
-    for (uint32_t index; watcher_next(&index); n++)
-        if (!wires_had_left(index)) hear(index);
+    for (uint32_t index; watcher_next(&index); n++) {
+        enum tp_end end = wires_how_ended(index);
+        if (end != TP_END_LEFT) hear(index, end);
+    }
     return n;
 }
 
@@ -111,7 +132,7 @@ void pt_lost_close(void)
         struct peer *p = peer_table[i];
         if (!p || !p->lost) continue;
         free_words(p);
-        p->flags &= ~(uint32_t)(PEER_LEFT | PEER_ASKED | PEER_ASKS | PEER_OVER);
+        p->flags &= ~(uint32_t)(PEER_LEFT | PEER_ASKED | PEER_ASKS | PEER_OVER | PEER_ENDED);
     }
 }
 

@@ -29,6 +29,13 @@
  * (pt_hear_ends). The latter two also tell of processes without a connection that could break: a process may wait for a
  * process that it has no connection to, or that it shares memory with.
  *
+ * The system does not say how a process has ended. Its transport does (tp_ops.how_ended), but not of one that had ended
+ * before its memory was mapped here. That one has died: nobody leaves in order before all have come to the last
+ * barrier of MPI_Finalize. From there on it may have done either. It is not lost then, but marked (PEER_ENDED), and
+ * all that it has sent is delivered. If its part of the barrier is there, it has left. If a wait that lasts (doubt.h)
+ * finds that its part is missing, or that of one that has left since its own barrier failed, then those that are marked
+ * have died.
+ *
  * A peer that has left in order is gone as well, but the others may go on: sends to it, and large messages that it had
  * not finished, end in the same way. Receives that name it end when a thread waits for them (doubt.h), since the
  * program may still cancel them. Receives from any source, and collectives, are not ended.
@@ -58,6 +65,9 @@ int pt_hear_deaths(struct lane *) TERN_COLD;
 /* The same for processes that have ended without taking their leave, as the watcher tells (proc/watcher.h). How many
  * ends have been looked at, those in order included. */
 int pt_hear_ends(void) TERN_COLD;
+
+/* The last barrier cannot be completed: the peers marked PEER_ENDED are lost. False: there are none. */
+bool pt_marked_have_died(void) TERN_COLD;
 
 /* Delivers what has come: at most 100 turns of progress, in which peers may be lost as well. */
 void pt_take_last(void) TERN_COLD;

@@ -33,6 +33,7 @@ enum peer_flag {
     PEER_QUOTA_KNOWN = 16, /* the first quota of this process at the peer is in `credit` and `quota_there` */
     PEER_CLOSING = 32,     /* peer_close has been called, or will be: nothing more is sent to the peer */
     PEER_SAID_LAST = 64,   /* the transport has seen the peer's last message: more of it is of a new connection */
+    PEER_ENDED = 4096,     /* its process has ended during MPI_Finalize here, and it is not known how (pt2pt/lost.h) */
     /* pt2pt/closing.h */
     PEER_IDLE = 128,            /* this side has said IDLE */
     PEER_RESUMING = 256,        /* and after that RESUME, which is not answered yet */

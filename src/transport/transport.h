@@ -128,6 +128,13 @@ struct tp_cost {
     int64_t bulk_min;
 };
 
+/* Of a process that has ended. */
+enum tp_end {
+    TP_END_UNKNOWN,
+    TP_END_LEFT, /* it had taken its leave in order */
+    TP_END_DIED,
+};
+
 struct tp_ops {
     const char *name;
     struct tp_cost cost;
@@ -259,9 +266,8 @@ struct tp_ops {
      * them are not there yet. NULL: connections of this transport break when a process dies. */
     bool (*watch)(struct tp_dom *);
 
-    /* The watcher has told of the end of the process with this index: had it taken its leave in order? NULL, or false
-     * if no transport knows it: it counts as died. */
-    bool (*had_left)(struct tp_dom *, uint32_t index);
+    /* The watcher has told of the end of the process with this index. NULL: how it ended is not known. */
+    enum tp_end (*how_ended)(struct tp_dom *, uint32_t index);
 
     /* A descriptor that is readable while progress has something to do (an epoll, say), for transports whose events come
      * by descriptors; a sleeper polls it together with its doorbell. NULL: none. The same one from open to close. It already

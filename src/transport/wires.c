@@ -528,11 +528,12 @@ void wires_watch(void)
     err_set(code, "%s", words);
 }
 
-bool wires_had_left(uint32_t index)
+enum tp_end wires_how_ended(uint32_t index)
 {
-    for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops->had_left && doms[i].ops->had_left(doms[i].dom, index)) return true;
-    return false;
+    enum tp_end end = TP_END_UNKNOWN;
+    for (int i = 0; i < dom_count && end == TP_END_UNKNOWN; i++)
+        if (doms[i].ops->how_ended) end = doms[i].ops->how_ended(doms[i].dom, index);
+    return end;
 }
 
 bool wires_drained(void)

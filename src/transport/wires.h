@@ -83,10 +83,10 @@ void wires_wait_lasts(void) TERN_COLD; /* see tp_ops.wait_lasts */
 
 /* Where the launcher does not tell of deaths (death.md). wires_unwatched: there are processes of this job on this node
  * that the watcher has not been given yet. wires_watch gives it those whose cards are there (tp_ops.watch), and leaves
- * the words of the last failure as they are. wires_had_left: see tp_ops.had_left. */
+ * the words of the last failure as they are. wires_how_ended: see tp_ops.how_ended. */
 extern TERN_HIDDEN bool wires_unwatched;
 void wires_watch(void) TERN_COLD;
-bool wires_had_left(uint32_t index) TERN_COLD;
+enum tp_end wires_how_ended(uint32_t index) TERN_COLD;
 
 /* Sleeps as bell_announce said: until the bell rings after `ticket`, one of the gates in `words` opens, or a socket has
  * something; at most for most_ns. Without the lane's lock. */

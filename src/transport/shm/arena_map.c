@@ -34,7 +34,10 @@ static int open_arena(const struct shm_ep *e)
     if (!told) return -1;
     uint64_t file = memfile_key(atomic_load_explicit(&note->id, memory_order_relaxed));
     if (file == shm_dom.file) return shm_open_node();
-    return shm_open_foreign(e->peer->index, e->open_to_us ? (uint32_t)e->pid : 0, told - 1, file, e->near);
+    uint32_t pid = e->open_to_us ? (uint32_t)e->pid : 0;
+    int fd = shm_open_foreign(e->peer->index, pid, told - 1, file, e->near);
+    if (fd < 0) shm_note_end(e->peer->index, pid);
+    return fd;
 }
 
 static void *address_space(uint64_t range)

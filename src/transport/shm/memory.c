@@ -282,8 +282,6 @@ int shm_open_foreign(uint32_t index, uint32_t pid, uint32_t fd, uint64_t file, b
     if (own >= 0) return own;
     const char *by_proc = pid ? strerror(errno) : "not possible between these two";
     if (pid && proc_has_ended((pid_t)pid)) {
-        jobs_note_loss(index);
-        if (!jobs_is_own(index) || !proc_tells_deaths()) watcher_note(index);
         err_set(TERN_ERR_PEER, "%s has ended", jobs_words(index));
     } else {
         char words[300];
@@ -296,11 +294,20 @@ int shm_open_foreign(uint32_t index, uint32_t pid, uint32_t fd, uint64_t file, b
     return -1;
 }
 
+void shm_note_end(uint32_t index, uint32_t pid)
+{
+    if (!pid || !proc_has_ended((pid_t)pid)) return;
+    jobs_note_loss(index);
+    if (!jobs_is_own(index) || !proc_tells_deaths()) watcher_note(index);
+}
+
+static uint32_t pid_of(const struct shm_card *c) { return shm_is_open_to(c) ? c->pid : 0; }
+
 static int map_single(const struct shm_card *c, uint32_t index, struct shm_segment **s)
 {
     bool same = c->file == shm_dom.file;
     int fd = same ? shm_open_node()
-                  : shm_open_foreign(index, shm_is_open_to(c) ? c->pid : 0, c->fd, c->file, shm_is_near(c));
+                  : shm_open_foreign(index, pid_of(c), c->fd, c->file, shm_is_near(c));
     if (fd < 0)
         return same ? err_sys("cannot open the shared memory of %s (descriptor %d of this process: does a program close "
                               "descriptors that it did not open?)",
@@ -333,7 +340,10 @@ int shm_memory_map(const struct shm_card *c, uint32_t index, struct shm_segment 
         *s = (struct shm_segment *)(node_memory + c->offset);
     else
         rc = map_single(c, index, s);
-    if (rc) return rc;
+    if (rc) {
+        shm_note_end(index, pid_of(c));
+        return rc;
+    }
     if (is_of(*s, c, index)) return 0;
     shm_memory_unmap(*s, c->bytes);
     return err_set(TERN_ERR_ABSENT, "the shared memory of %s is not what its card says", jobs_words(index));

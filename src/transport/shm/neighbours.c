@@ -6,8 +6,8 @@
  * on a message from any source, without a connection. A process of another job is watched from the connection on.
  *
  * The watcher says that a process has ended. A word in that process's segment (shm_segment.left) says whether it had
- * taken its leave in order. The head of the segment is mapped here when the process is handed to the watcher. If that
- * fails, since the process had ended already, it counts as died.
+ * taken its leave in order. The head of the segment is mapped here when the process is handed to the watcher. If the
+ * process has ended before that, how it ended is not known (pt2pt/lost.h says what follows).
  */
 #include "base/err.h"
 #include "proc/jobs.h"
@@ -114,14 +114,15 @@ void shm_neighbour_close(uint32_t index)
     *n = all[--count];
 }
 
-bool shm_had_left(struct tp_dom *dom, uint32_t index)
+enum tp_end shm_how_ended(struct tp_dom *dom, uint32_t index)
 {
     const struct peer *p = index < peer_count ? peer_table[index] : NULL;
     const struct neighbour *n = find(index);
     const struct shm_segment *s = n ? n->head : NULL;
     (void)dom;
     if (p && p->ep.ops == &tp_shm) s = ((const struct shm_ep *)p->ep.priv)->segment;
-    return s && atomic_load_explicit(&s->left, memory_order_acquire); /* pairs with the release in shm_close */
+    if (!s) return TP_END_UNKNOWN;
+    return atomic_load_explicit(&s->left, memory_order_acquire) ? TP_END_LEFT : TP_END_DIED; /* pairs with shm_close */
 }
 
 void shm_neighbours_close(void)

@@ -253,5 +253,5 @@ const struct tp_ops tp_shm = {
     .idle = shm_idle,
     .wait_lasts = shm_wait_lasts,
     .watch = shm_watch,
-    .had_left = shm_had_left,
+    .how_ended = shm_how_ended,
 };

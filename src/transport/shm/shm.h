@@ -102,11 +102,12 @@ int shm_memory_open(void);
 void shm_memory_close(void);
 bool shm_memory_reaches(const struct shm_card *);
 
-/* The segment of the process with this index, which says so itself; shm_memory_unmap ends that. 0, or a code with words. */
+/* The segment of the process with this index, which says so itself; shm_memory_unmap ends that. 0, or a code with words;
+ * if the process has ended, that is noted (shm_note_end). */
 int shm_memory_map(const struct shm_card *, uint32_t index, struct shm_segment **);
 void shm_memory_unmap(void *, size_t bytes);
 
-/* The same for its first SHM_HEAD_BYTES alone. */
+/* The same for its first SHM_HEAD_BYTES alone. An end is not noted. */
 #define SHM_HEAD_BYTES ((size_t)4096)
 int shm_memory_map_head(const struct shm_card *, uint32_t index, struct shm_segment **);
 
@@ -121,6 +122,10 @@ static inline bool shm_is_near(const struct shm_card *c) { return c->near && c->
 /* A new descriptor of a peer's `fd`, by its launcher if it is `near`, else or after that by /proc if its process id is not
  * 0: open to us. -1 with words if it is not the file `file` (as on the card), which is seen before it is opened. */
 int shm_open_foreign(uint32_t index, uint32_t pid, uint32_t fd, uint64_t file, bool near);
+
+/* The process cannot be reached: if it has ended, the layers above hear of that in the next turn of progress, unless
+ * its launcher tells of deaths. `pid` 0: it is not known. */
+void shm_note_end(uint32_t index, uint32_t pid) TERN_COLD;
 
 /* ---- senders.c ---- */
 
@@ -167,7 +172,7 @@ void shm_neighbour_open(const struct shm_ep *);
 void shm_neighbour_close(uint32_t index);
 void shm_neighbours_close(void);
 bool shm_watch(struct tp_dom *) TERN_COLD; /* see tp_ops */
-bool shm_had_left(struct tp_dom *, uint32_t index) TERN_COLD;
+enum tp_end shm_how_ended(struct tp_dom *, uint32_t index) TERN_COLD;
 
 /* ---- ring.c and kept.c ---- */
 

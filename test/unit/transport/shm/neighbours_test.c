@@ -47,7 +47,7 @@ static bool ranks_end(bool connected)
         _exit(0);
     }
     PARTY_AWAIT(both_told());
-    PARTY_CHECK(wires_had_left(1) && !wires_had_left(2));
+    PARTY_CHECK(wires_how_ended(1) == TP_END_LEFT && wires_how_ended(2) == TP_END_DIED);
     return leave();
 }
 
@@ -71,11 +71,11 @@ static bool ends_early(void)
     usleep(100000);
     PARTY_CHECK(tp_shm.watch(NULL));
     while (!watcher_next(&index)) party_look();
-    PARTY_CHECK(index == 1 && !wires_had_left(1));
+    PARTY_CHECK(index == 1 && wires_how_ended(1) == TP_END_UNKNOWN);
     return leave();
 }
 
-static void an_end_before_the_watch_is_a_death(void **state)
+static void an_end_before_the_watch_cannot_be_explained(void **state)
 {
     (void)state;
     assert_true(party_run(2, ends_early));
@@ -92,7 +92,7 @@ static bool other_job_ends(void)
     party_meet();
     if (party_job == 1) _exit(0);
     while (!watcher_next(&index)) party_look();
-    PARTY_CHECK(index == p->index && !wires_had_left(index));
+    PARTY_CHECK(index == p->index && wires_how_ended(index) == TP_END_DIED);
     job_unref(job);
     return leave();
 }
@@ -108,7 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_end_is_told_whether_connected_or_not),
-        cmocka_unit_test(an_end_before_the_watch_is_a_death),
+        cmocka_unit_test(an_end_before_the_watch_cannot_be_explained),
         cmocka_unit_test(processes_of_other_jobs_are_watched_once_connected),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
