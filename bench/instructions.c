@@ -14,9 +14,12 @@
  * MPI_Init is counted with what the dynamic linker does in it; MPI_Test and MPI_Iprobe while nothing comes; measured_deep is
  * the receive behind DEEP posted ones of the same source.
  *
+ * With --multiple, and rank 0 under locked.c: sends and receives with MPI_THREAD_MULTIPLE between marks (int3), and nothing else.
+ * With --serialized, the same with MPI_THREAD_SERIALIZED.
  * With --start, on any number of ranks: the page faults of MPI_Init, on average, and nothing else.
  */
 #include <mpi.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,6 +73,50 @@ static void receive_batches(int n)
         MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
         for (int done = 0; !done; sched_yield()) MPI_Testall(BATCH, request, &done, MPI_STATUSES_IGNORE);
     }
+}
+
+/* ---- with MPI_THREAD_MULTIPLE ---- */
+
+static void mark(void)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("int3");
+#endif
+}
+
+static void marked_send(void)
+{
+    mark();
+    measured_send();
+    mark();
+}
+
+static void marked_isend(void)
+{
+    mark();
+    measured_isend();
+    mark();
+}
+
+static void *asleep(void *nothing)
+{
+    pause();
+    return nothing;
+}
+
+/* With a second thread, as the C library locks nothing in a process that has one. */
+static int multiple(int rank, int isend)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, asleep, NULL)) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (rank == 0) {
+        send_batches(warm_up, 1);
+        send_batches(isend ? marked_isend : marked_send, BATCHES);
+    } else {
+        receive_batches(1 + BATCHES);
+    }
+    MPI_Finalize();
+    return 0;
 }
 
 /* ---- a receive, duplicates of a communicator ---- */
@@ -261,9 +308,11 @@ static void collective(int rank, void (*measured)(void), void (*start)(MPI_Reque
 
 int main(int argc, char **argv)
 {
-    int rank, size;
+    int rank, size, level, threads = argc > 2 && !strcmp(argv[1], "--multiple");
     long faults = page_faults();
-    measured_init(&argc, &argv);
+    if (threads) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    else if (argc > 1 && !strcmp(argv[1], "--serialized")) MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    else measured_init(&argc, &argv);
     faults = page_faults() - faults;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -272,6 +321,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "instructions: needs 2 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
+    if (threads) return multiple(rank, !strcmp(argv[2], "isend"));
     if (rank == 0) {
         send_batches(warm_up, 1);
         send_batches(measured_send, BATCHES);

@@ -11,6 +11,9 @@
 #   init            MPI_Init, with the dynamic linker's part
 #   test, iprobe    MPI_Test and MPI_Iprobe that find nothing, with their turn of progress
 #   deep            MPI_Irecv behind 4,096 others posted for the same source
+#   serialized_...  some of these with MPI_THREAD_SERIALIZED
+#   multiple_send, multiple_isend   MPI_Send and MPI_Isend of 8 bytes with MPI_THREAD_MULTIPLE, by bench/locked: instructions and
+#                   those of them that lock memory
 #   operation       the interpreter of schedules, for each operation, not counting what that does
 #
 #     bench/instructions.sh BUILD [FOLDER]
@@ -40,7 +43,7 @@ print()
 {
     callgrind_annotate --threshold=100 --auto=no "$out/$1.callgrind" >"$out/$1.txt" || return
     awk -v name="$1" '
-        BEGIN { count = name ~ /_early$|^recv$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
+        BEGIN { count = name ~ /_early$|^(serialized_)?recv$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
         FNR == NR { if ($1 ~ count && !n) n = $2; next }
         !/^ *[0-9][0-9,]* (\( *[0-9.]*%\) )?.*:/ || /PROGRAM TOTALS/ { next }
         {
@@ -60,15 +63,23 @@ print()
         }' "$out/$1.out" "$out/$1.txt"
 }
 
-# count_call CALL [OPTION...]: with rank 0 of two under callgrind.
+# count_call CALL [OPTION...]: with rank 0 of two under callgrind, by the figure's name $level$CALL.
 count_call()
 {
     program=$build/bench/instructions
-    call=$1
+    option=${level:+--${level%_}}
+    name=$level$1
+    function=measured_$1$pattern
     shift
-    rm -f "$out/$call".*
+    rm -f "$out/$name".*
     "$build/bin/mpiexec" --timeout 120 "$@" \
-        -n 1 $(watched "$call" "measured_$call$pattern") "$program" : -n 1 "$program" >"$out/$call.out" && print "$call"
+        -n 1 $(watched "$name" "$function") "$program" $option : -n 1 "$program" $option >"$out/$name.out" && print "$name"
+}
+
+# count_each CALL...
+count_each()
+{
+    for each; do count_call "$each" || return; done
 }
 
 count_operations()
@@ -76,10 +87,18 @@ count_operations()
     $(watched operation measured_run) "$build/bench/goal_bench" --count >"$out/operation.out" && print operation
 }
 
+# count_locked CALL: the batches are those of instructions.c.
+count_locked()
+{
+    "$build/bin/mpiexec" --timeout 120 -n 1 "$build/bench/locked" "multiple_$1" 128 "$build/bench/instructions" --multiple "$1" : \
+        -n 1 "$build/bench/instructions" --multiple "$1" >"$out/$1.locked" && cat "$out/$1.locked" && echo
+}
+
+level=   # of thread support, before the name of the figure
 pattern= # behind the name of the function
 by_messages="-x TERN_COLL_NODE=0"
-count_call init && count_call test && count_call iprobe && count_call deep &&
-    count_call send && count_call isend && count_call recv && count_call dup &&
-    count_call allreduce $by_messages && count_operations &&
-    count_call iallreduce && count_call ibarrier && count_call ialltoall &&
-    pattern='_*' && count_call iallreduce_early && count_call ibarrier_early && count_call ialltoall_early
+count_each init test iprobe deep send isend recv dup && count_call allreduce $by_messages && count_operations &&
+    count_each iallreduce ibarrier ialltoall &&
+    pattern='_*' && count_each iallreduce_early ibarrier_early ialltoall_early && pattern= &&
+    level=serialized_ && count_each send isend recv iallreduce ibarrier ialltoall && level= &&
+    count_locked send && count_locked isend

@@ -20,6 +20,7 @@ SUITE = [Launch(*row) for row in (
     ("msgrate", "pair", 2, "msgrate", "", 60),
     ("msgrate", "pair", 2, "msgrate", "-t", 90),
     ("msgrate.tcp", "pair_tcp", 2, "msgrate", "", 60),
+    ("threads", "free", 2, "threads", "", 120),
     ("pack", "pair", 1, "pack", "", 120),
     ("smb", "pair", 2, "smb_overhead", "", 120),
     ("smb.tcp", "pair_tcp", 2, "smb_overhead", "", 120),
@@ -67,8 +68,8 @@ SUITE = [Launch(*row) for row in (
     ("inter", "free", 2, "intercomm_latency", "", 120),
 )]
 
-# words, key, "ratio" (Tern's median to the better of the other MPIs), "socket" (to the bare socket's) or "value"
-# (Tern's median), "<=" or ">=", bound. "median" and "worst": of the ratios of all figures that the key, a regular
+# words, key, "ratio" (Tern's median to the better of the other MPIs), "socket" (to the bare socket's), "value"
+# (Tern's median) or "own" (of the two keys in "one / other", Tern's medians), "<=" or ">=", bound. "median" and "worst": of the ratios of all figures that the key, a regular
 # expression, fits.
 # With "<=" less is better, and the better of the others is the smaller one.
 Goal = namedtuple("Goal", "words key kind sense bound")
@@ -77,6 +78,13 @@ GOALS = [Goal(*row) for row in (
     ("latency, 8 bytes", "p2p.lat_8_us", "ratio", "<=", 0.9),
     ("message rate, one way", "msgrate.uni_Mmsgs", "ratio", ">=", 1.2),
     ("message rate, both ways", "msgrate.bidir_Mmsgs", "ratio", ">=", 1.2),
+    ("one thread with MPI_THREAD_MULTIPLE to MPI_THREAD_SINGLE", "msgrate.single_threadmultiple_Mmsgs / msgrate.bidir_Mmsgs",
+     "own", ">=", 0.8),
+    ("two threads a rank on communicators of their own to one thread", "threads.t2_own_to_one", "value", ">=", 1.0),
+    ("the same, 8 threads a rank", "threads.t8_own_to_one", "value", ">=", 0.8),
+    ("the slowest of 8 threads to their mean", "threads.t8_own_slowest", "value", ">=", 0.5),
+    ("the same, all on one communicator", "threads.t8_shared_slowest", "value", ">=", 0.5),
+    ("message rate of 8 threads on communicators of their own", "threads.t8_own_Mmsgs", "ratio", ">=", 1.0),
     ("bandwidth, 64 KB", "p2p.bw_64K_MBs", "ratio", ">=", 1.0),
     ("bandwidth, 256 KB", "p2p.bw_256K_MBs", "ratio", ">=", 1.0),
     ("bandwidth, 1 MB", "p2p.bw_1M_MBs", "ratio", ">=", 1.0),

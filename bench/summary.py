@@ -35,6 +35,16 @@ def judge(goal, by_peer):
     return ours, better, result, "met" if met else "MISSED"
 
 
+def judge_own(goal, data):
+    """Tern's medians of the two figures that the key names, "one / other": as judge."""
+    medians = [data.get(key, {}).get(OURS) for key in goal.key.split(" / ")]
+    one, other = (statistics.median(values) if values else None for values in medians)
+    if one is None or not other:
+        return one, other, None, "no figure"
+    met = one / other <= goal.bound if goal.sense == "<=" else one / other >= goal.bound
+    return one, other, one / other, "met" if met else "MISSED"
+
+
 def judge_many(goal, data):
     """(how many figures, the worst one's name, the median or the worst of their ratios, the verdict)."""
     ratios = []
@@ -61,7 +71,7 @@ def rows(data):
             bound = "%s %s %g" % (goal.kind, goal.sense, goal.bound)
             yield goal.words, worst or goal.key, "%s figures" % (count or 0), "-", number(result), bound, verdict
             continue
-        ours, better, result, verdict = judge(goal, data.get(goal.key, {}))
+        ours, better, result, verdict = judge_own(goal, data) if goal.kind == "own" else judge(goal, data.get(goal.key, {}))
         bound = "%s %s %g" % (goal.kind, goal.sense, goal.bound)
         yield goal.words, goal.key, number(ours), number(better), number(result), bound, verdict
 

@@ -103,6 +103,8 @@ void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
     syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ns ? &t : NULL, NULL, 0);
 }
 
+void futex_wake_one(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0); }
+
 void futex_wake_all(_Atomic uint32_t *word) { syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); }
 
 /* The set of the futex that the helper waits in; all others wait in both. */

@@ -176,8 +176,10 @@ static inline bool gate_check(struct gate *g, bool fence)
     return unlikely(atomic_load_explicit(&g->sleepers, memory_order_relaxed)) && gate_open(g);
 }
 
-/* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers. */
+/* Plain futex on a shared word: sleep while it has `value` (timeout 0 = without end), wake all sleepers, or the one that
+ * has slept longest. */
 void futex_sleep(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+void futex_wake_one(_Atomic uint32_t *word);
 void futex_wake_all(_Atomic uint32_t *word);
 
 #endif

@@ -26,6 +26,7 @@
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
+#include "transport/wire_lock.h"
 #include "type/cursor.h"
 #include "type/op.h"
 #include <stdlib.h>
@@ -88,13 +89,31 @@ static int port_copy(struct goal_frame *f, const struct goal_buf *from, const st
 
 static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->index == OP_USER; }
 
+static TERN_COLD bool leave_to_a_turn(struct lane *l, struct request *r)
+{
+    if (lane_is_no_caller(l)) lane_defer(l, r);
+    else if (wire_is_inside()) lane_do_later(l, r);
+    else return false;
+    return true;
+}
+
+/*
+ * What follows the end of a request may be a user's operator. It does not run in the helper of a program without threads,
+ * nor in a thread that has a wire's lock: it may take long, and would hold up messages for all others. True: `done` is called
+ * again, in a turn of the lane, where it may.
+ */
+static inline bool ends_later(const struct coll_frame *c, struct request *r)
+{
+    if (likely(!lane_helping && !wires_threaded) || !has_user_op(c->goal)) return false;
+    return leave_to_a_turn(c->comm->lane, r);
+}
+
 /* A copy that was put off, in the lane's turn. */
 static void copy_done(struct request *r)
 {
     struct message *m = container_of(r, struct message, req);
     struct coll_frame *c = r->owner;
-    if (lane_is_no_caller(c->comm->lane) && has_user_op(c->goal)) lane_defer(c->comm->lane, r); /* what follows may be one */
-    else goal_op_done(c->goal, m->op, goal_copy_now(c->goal, m->op));
+    if (!ends_later(c, r)) goal_op_done(c->goal, m->op, goal_copy_now(c->goal, m->op));
 }
 
 /* Behind a message that is under way: it brings somebody here. */
@@ -179,10 +198,7 @@ static void message_done(struct request *r)
 {
     struct message *m = container_of(r, struct message, req);
     struct coll_frame *c = r->owner;
-    if (lane_is_no_caller(c->comm->lane) && has_user_op(c->goal)) {
-        lane_defer(c->comm->lane, r);
-        return;
-    }
+    if (ends_later(c, r)) return;
     r->done = NULL; /* what still has one is pending, for port_cancel */
     if (unlikely(m->bounce)) unbounce(c->goal, m);
     goal_op_done(c->goal, m->op, r->result.error);

@@ -18,7 +18,7 @@ struct request;
 struct info;
 
 /* All return 0 or a code with words; *out is NULL for processes that are not members. */
-int comm_dup(struct comm *parent, struct comm **out);
+int comm_dup(struct comm *parent, struct info *hints, struct comm **out); /* hints (NULL: none) of the new one: those that are taken */
 int comm_split(struct comm *parent, int color, int key, struct comm **out); /* color MPI_UNDEFINED: not a member */
 /* `type`: MPI_UNDEFINED, or a MPI_COMM_TYPE_. `info` (may be NULL): what it guides; an unguided split names its level there. */
 int comm_split_type(struct comm *parent, int type, int key, struct info *info, struct comm **out);

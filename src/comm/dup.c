@@ -11,6 +11,7 @@
 #include "comm/agree.h"
 #include "comm/create.h"
 #include "comm/talk.h"
+#include "obj/hints.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
 
@@ -38,9 +39,7 @@ static int found(struct dup *d)
     struct comm *made = d->made;
     if (d->news.rc) return err_set(d->news.rc, "the leaders of the two groups could not agree on a context");
     if (!made) return 0;
-    int rc = 0;
-    if (made->inter) rc = comm_new(d->news.within, rankmap_ref(made->local), NULL, d->parent, &made->within);
-    return rc ? rc : comm_found(made, d->news.ctx);
+    return made->inter ? comm_found_inter(made, d->news.ctx, d->news.within) : comm_found(made, d->news.ctx);
 }
 
 /* The broadcast has ended. Lock held. */
@@ -128,11 +127,19 @@ int comm_dup_start(struct comm *parent, struct comm *made, struct request **req_
 
 /* ---- now ---- */
 
-static int inter_dup(struct comm *parent, struct comm **out)
+static int reserve(struct comm *parent, struct info *hints, struct comm **made_p)
+{
+    int rc = comm_dup_reserve(parent, made_p);
+    if (rc || !hints || !(rc = comm_hints_set(*made_p, hints))) return rc;
+    comm_discard(*made_p);
+    return rc;
+}
+
+static int inter_dup(struct comm *parent, struct info *hints, struct comm **out)
 {
     struct request *r;
     struct comm *made;
-    int rc = comm_dup_reserve(parent, &made);
+    int rc = reserve(parent, hints, &made);
     if (!rc) rc = comm_dup_start(parent, made, &r);
     if (rc) return rc;
     rc = pt_wait(r);
@@ -141,11 +148,16 @@ static int inter_dup(struct comm *parent, struct comm **out)
     return rc;
 }
 
-int comm_dup(struct comm *parent, struct comm **out)
+int comm_dup(struct comm *parent, struct info *hints, struct comm **out)
 {
-    if (parent->inter) return inter_dup(parent, out);
+    if (parent->inter) return inter_dup(parent, hints, out);
     uint64_t ctx = parent->rank == 0 ? comm_fresh_ctx_of(parent) : 0;
     int rc = coll_bcast(parent, &ctx, sizeof ctx, type_of(MPI_BYTE), 0);
+    struct comm *made;
+    if (!rc) rc = reserve(parent, hints, &made);
     if (rc) return rc;
-    return comm_new(ctx, rankmap_ref(parent->local), NULL, parent, out);
+    rc = comm_found(made, ctx);
+    if (rc) comm_discard(made);
+    else *out = made;
+    return rc;
 }

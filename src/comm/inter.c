@@ -60,14 +60,9 @@ static int swap_groups(struct comm *local, struct comm *peer, int remote_leader,
 /* Every member: the communicator from what the leader told. */
 static int make_inter(struct comm *local, const struct news *n, const void *theirs, struct comm **out)
 {
-    struct comm *inter = NULL;
     struct rankmap *remote = rankmap_unpack(&n->remote.form, theirs);
     if (!remote) return err_code();
-    int rc = comm_new(n->ctx, rankmap_ref(local->local), remote, local, &inter);
-    if (!rc) rc = comm_new(n->within, rankmap_ref(local->local), NULL, local, &inter->within);
-    if (rc && inter) comm_unref(inter);
-    if (!rc) *out = inter;
-    return rc;
+    return comm_new_inter(n->ctx, n->within, rankmap_ref(local->local), remote, local, out);
 }
 
 /* Every member: the other group's list from the leader, who has it, and the communicator. */

@@ -88,14 +88,8 @@ static int choose(const struct vote *votes, const struct rankmap *group, int64_t
 static int join(struct comm *parent, struct rankmap *local, const struct vote *ours, struct rankmap *remote,
                 const struct vote *theirs, struct comm **out)
 {
-    struct comm *made = NULL;
     uint64_t ctx = jobs_before(rankmap_at(local, 0), rankmap_at(remote, 0)) ? ours->ctx : theirs->ctx;
-    int rc = comm_new(ctx, rankmap_ref(local), remote, parent, &made);
-    if (!rc) rc = comm_new(ours->within, rankmap_ref(local), NULL, parent, &made->within);
-    if (rc && made) comm_unref(made);
-    if (!rc) *out = made;
-    rankmap_unref(local);
-    return rc;
+    return comm_new_inter(ctx, ours->within, local, remote, parent, out);
 }
 
 int split_make(struct comm *parent, const struct vote *ours, const struct vote *theirs, struct comm **out)

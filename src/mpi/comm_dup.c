@@ -32,7 +32,7 @@ static int dup(const char *call, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm
     if (!c) return bad_comm(call, comm);
     if (!newcomm) return bad_null(c, call, "newcomm");
     if (!info_given(info, &hints)) return bad_info(c, call, info);
-    int rc = comm_dup(c, &made);
+    int rc = comm_dup(c, hints, &made);
     if (rc) return report_code(c, call, rc);
     rc = furnish(c, made, hints);
     if (rc) comm_unref(made); /* one callback's refusal undoes the whole at this process (7.4.2) */

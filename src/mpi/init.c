@@ -26,7 +26,7 @@ static int start(const char *call, int required, int *provided)
                 : required <= MPI_THREAD_FUNNELED   ? MPI_THREAD_FUNNELED
                 : required <= MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED
                                                     : MPI_THREAD_MULTIPLE;
-    int rc = life_open(level > MPI_THREAD_FUNNELED);
+    int rc = life_open(level);
     if (rc) return report_code(NULL, call, rc);
     rc = life_help(level, NULL);
     if (!rc) rc = comm_world_open(proc_self()->size);

@@ -12,6 +12,7 @@
 #include "proc/pset.h"
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
+#include "pt2pt/stats.h"
 #include "topo/topo.h"
 #include "transport/peer.h"
 
@@ -23,7 +24,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 static bool shared;     /* threads share the library: it takes locks */
-static pthread_t owner; /* as long as they do not: the thread that all users belong to */
+/* As long as they do not: the thread that all users belong to, or there is one user, whose threads take turns. */
+static pthread_t owner;
+static bool serialized;
 static bool leaving;    /* MPI_Finalize was called */
 static pid_t opener;    /* the process in which the layers are open: a child of fork has them not; 0: they are closed */
 
@@ -45,14 +48,13 @@ static void close_facts(void)
 
 static int open_lane(void) { return pt_open(false); }
 static int open_comms(void) { return comm_open(proc_self()->rank); }
-static void nothing(void) {}
 
 /* From below to above. One that fails to open bears being closed; one that was not begun need not. */
 static const struct layer {
     int (*open)(void);
     void (*close)(void);
 } layers[] = {
-    {var_open, var_close},   {proc_open, proc_close},  {open_facts, close_facts}, {request_open, nothing},
+    {var_open, var_close},   {proc_open, proc_close},  {open_facts, close_facts}, {request_open, request_close},
     {type_open, type_close}, {op_open, op_close},      {coll_choose_open, coll_choose_close},
     {pt_register, pt_unregister}, {peers_open, peers_close}, {open_lane, pt_close},
     {coll_open, coll_close}, {open_comms, comm_close},
@@ -81,23 +83,25 @@ static int first_open(void)
     return rc;
 }
 
-/* The library takes locks from now on if it must: for threads, or for a second one of those that each are alone. */
-static int settle_threads(bool threads)
+/* The library takes locks from now on if it must: for threads, or for a second user unless all of them are one thread's. */
+static int settle_threads(int level)
 {
+    bool own = users && !serialized && pthread_equal(owner, pthread_self()); /* all users are this thread's */
     if (!users) {
         owner = pthread_self();
-        pt_own();
+        serialized = level == MPI_THREAD_SERIALIZED;
+        if (serialized) request_of_threads();
     }
-    if (shared || (!threads && pthread_equal(owner, pthread_self()))) return 0;
-    int rc = pt_share();
+    if (shared || (users ? own && level < MPI_THREAD_SERIALIZED : level < MPI_THREAD_MULTIPLE)) return 0;
+    int rc = pt_share(users && !own);
     shared = !rc;
     return rc;
 }
 
-static int open_locked(bool threads)
+static int open_locked(int level)
 {
     int rc = first_open();
-    if (!rc) rc = settle_threads(threads);
+    if (!rc) rc = settle_threads(level);
     if (rc) return rc;
     if (!users++) {
         proc_state(JOB_LIFE_INITIALISED);
@@ -106,10 +110,10 @@ static int open_locked(bool threads)
     return 0;
 }
 
-int life_open(bool threads)
+int life_open(int level)
 {
     pthread_mutex_lock(&lock);
-    int rc = open_locked(threads);
+    int rc = open_locked(level);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -145,6 +149,7 @@ static void last_close(void)
     bsend_drop(bsend_process());
     comm_drop_left();
     coll_settle();
+    stats_say();
     mpi_running = false;
     proc_state(JOB_LIFE_FINALISED);
     if (leaving) proc_leave();

@@ -17,11 +17,12 @@
 #include "base/compiler.h"
 
 /*
- * One more user. `threads`: others than the calling thread may call MPI on its behalf while it does. The library takes
- * no locks as long as all its users are one thread's and said no; the first that is not makes it take them, for good.
- * 0 or a code with words.
+ * One more user. `level`: MPI_THREAD_SINGLE or MPI_THREAD_FUNNELED, only the calling thread calls MPI on its behalf;
+ * MPI_THREAD_SERIALIZED, threads do, one after another; MPI_THREAD_MULTIPLE, at the same time. The library takes no locks as
+ * long as all its users are one thread's, or the only one's threads take turns: the levels below MPI_THREAD_MULTIPLE cost
+ * the same. A further user makes it take them, for good. 0 or a code with words.
  */
-int life_open(bool threads);
+int life_open(int level);
 
 /*
  * Decides about the helper thread (pt2pt/helper.h) for a user of the library: by TERN_PROGRESS, else by `word`, the value of

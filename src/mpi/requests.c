@@ -167,9 +167,19 @@ static int retire_all(const char *call, struct set *s, MPI_Request h[], MPI_Stat
     return unlikely(failed) ? in_status(call) : MPI_SUCCESS;
 }
 
+/* Waits for those behind entry i that can be waited for, the last one first: most often it ends last, and a thread that sleeps
+ * is woken once and not for each. */
+static TERN_COLD void wait_from_last(int i, int count, MPI_Request h[])
+{
+    for (int k = count - 1; k > i; k--) {
+        struct request *r = handle_at(h[k]);
+        if (handle_is(r, HANDLE_REQUEST) && !is_idle(r) && !request_is_complete(r)) pt_wait(r);
+    }
+}
+
 /* Waits for one entry of MPI_Waitall and retires it; *failed collects errors. In order, one pass: by the time the first
  * is complete most others are. */
-static inline int wait_at(int i, MPI_Request h[], MPI_Status *status, int *failed)
+static inline int wait_at(int i, int count, MPI_Request h[], MPI_Status *status, int *failed)
 {
     struct request *r = handle_at(h[i]);
     if (unlikely(!handle_is(r, HANDLE_REQUEST))) {
@@ -181,7 +191,10 @@ static inline int wait_at(int i, MPI_Request h[], MPI_Status *status, int *faile
         status_empty(status);
         return MPI_SUCCESS;
     }
-    if (!request_is_complete(r)) pt_wait(r);
+    if (!request_is_complete(r)) {
+        if (pt_waits_among_threads()) wait_from_last(i, count, h);
+        pt_wait(r);
+    }
     int error = retire(r, &h[i], status);
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error);
     *failed |= error;
@@ -195,7 +208,7 @@ int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of
     if (unlikely(count < 0)) return bad_count(NULL, "MPI_Waitall", count);
     if (unlikely(count && !array_of_requests)) return bad_null(NULL, "MPI_Waitall", "array_of_requests");
     for (int i = 0; i < count; i++) {
-        int rc = wait_at(i, array_of_requests, status_at(array_of_statuses, i), &failed);
+        int rc = wait_at(i, count, array_of_requests, status_at(array_of_statuses, i), &failed);
         if (unlikely(rc)) return rc;
     }
     return unlikely(failed) ? in_status("MPI_Waitall") : MPI_SUCCESS;

@@ -13,7 +13,7 @@
 
 static int open_session(struct session *s, const char *progress, const char *call, MPI_Session *session)
 {
-    int rc = life_open(s->level > MPI_THREAD_SINGLE);
+    int rc = life_open(s->level);
     if (!rc && (rc = life_help(s->level, progress))) life_close();
     if (rc) {
         rc = report_code(s, call, rc);

@@ -132,7 +132,7 @@ void block_tell_death(struct block *b, uint32_t rank)
         if (atomic_load_explicit(&job_died(h)[i], memory_order_relaxed) == rank) return;
     if (n >= h->size) return;
     atomic_store_explicit(&job_died(h)[n], rank, memory_order_relaxed);
-    /* release: pairs with the acquire in pt_hear_deaths, after which the rank is read */
+    /* release: pairs with the acquire in hear_deaths, after which the rank is read */
     atomic_store_explicit(&h->deaths, n + 1, memory_order_release);
     futex_wake_all(&h->aborted); /* who has met the death by itself, and is about to fail (native_await_end) */
     for (uint32_t i = 0; i < h->local_size; i++) ring(b, &job_bells(h)[i]);

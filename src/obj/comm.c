@@ -163,6 +163,32 @@ int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const 
     return rc;
 }
 
+/* Together, so that the layers above can treat them as one. */
+int comm_found_inter(struct comm *c, uint64_t ctx, uint64_t within)
+{
+    struct comm *own;
+    int rc = comm_reserve(rankmap_ref(c->local), NULL, c, &own);
+    if (rc) return rc;
+    own->around = c;
+    rc = comm_found(own, within);
+    own->around = NULL;
+    if (rc) {
+        comm_discard(own);
+        return rc;
+    }
+    c->within = own; /* comm_discard lets it go, too */
+    return comm_found(c, ctx);
+}
+
+int comm_new_inter(uint64_t ctx, uint64_t within, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out)
+{
+    struct comm *c;
+    int rc = comm_reserve(local, remote, like, &c);
+    if (!rc && (rc = comm_found_inter(c, ctx, within))) comm_discard(c);
+    if (!rc) *out = c;
+    return rc;
+}
+
 void comm_destroy(struct comm *c)
 {
     if (c->within) comm_unref(c->within);

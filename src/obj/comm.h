@@ -54,6 +54,7 @@ struct comm {
     struct rankmap *map;  /* processes that ranks in calls name: the remote group's for intercommunicators */
     struct rankmap *local; /* the local group's; == map for intracommunicators */
     struct comm *within;   /* of an intercommunicator: the local group's own, for its part of collective work */
+    struct comm *around;   /* of that one, while it is being made: the intercommunicator; else NULL */
     struct coll_comm *coll; /* schedules and node-local memory (src/coll), NULL until the first collective */
     _Atomic bool collective;  /* there are `coll` and `calls`, they have not failed, and it has one group: the fast way in */
     struct pt_call_log *call_log; /* part of coll: the collectives called so far (src/pt2pt/call_log.h), or NULL */
@@ -112,13 +113,18 @@ void comm_drop_left(void);
  * and no session. */
 int comm_new(uint64_t ctx, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
 
+/* The same of an intercommunicator, with a communicator of its local group (comm.within), which has the context `within`. */
+int comm_new_inter(uint64_t ctx, uint64_t within, struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
+
 /*
  * The same in two steps, when the context is to be found out in between. comm_reserve makes the object and its handle,
  * which comm_of does not take for a communicator until comm_found has given it its context. One that is not wanted any
- * more before that, or that comm_found failed for, goes by comm_discard.
+ * more before that, or that comm_found failed for, goes by comm_discard. comm_found_inter is for intercommunicators, and makes
+ * comm.within.
  */
 int comm_reserve(struct rankmap *local, struct rankmap *remote, const struct comm *like, struct comm **out);
 int comm_found(struct comm *, uint64_t ctx);
+int comm_found_inter(struct comm *, uint64_t ctx, uint64_t within);
 void comm_discard(struct comm *);
 
 void comm_destroy(struct comm *) TERN_COLD; /* by comm_unref only */

@@ -2,6 +2,7 @@
 #include "obj/hints.h"
 #include "base/err.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,6 +10,7 @@ struct hint {
     const char *key;
     const char *standard; /* value when none was given; NULL: then it is not returned */
     bool (*valid)(const char *value); /* NULL: it is the library's to set */
+    bool at_first;        /* it can be given only while the communicator is being made */
 };
 
 static bool is_boolean(const char *v) { return !strcasecmp(v, "true") || !strcasecmp(v, "false"); }
@@ -40,17 +42,24 @@ bool memory_kinds_known(const char *list)
     }
 }
 
+static bool is_lane(const char *v)
+{
+    size_t n = strspn(v, "0123456789");
+    return !strcmp(v, "shared") || !strcmp(v, "own") || (n && n < 3 && !v[n] && atoi(v) < 64);
+}
+
 static bool is_progress(const char *v) { return !strcmp(v, "auto") || !strcmp(v, "caller") || !strcmp(v, "helper"); }
 
 static const struct hint table[] = {
-    {"tern_progress", NULL, is_progress}, /* who makes progress: see src/mpi/life.h */
-    {"mpi_assert_no_any_tag", "false", is_boolean},
-    {"mpi_assert_no_any_source", "false", is_boolean},
-    {"mpi_assert_exact_length", "false", is_boolean},
-    {"mpi_assert_allow_overtaking", "false", is_boolean},
-    {"mpi_assert_strict_persistent_collective_ordering", "false", is_boolean},
-    {"mpi_assert_memory_alloc_kinds", NULL, memory_kinds_known},
-    {"mpi_memory_alloc_kinds", MEMORY_KINDS, NULL},
+    {"tern_progress", NULL, is_progress, false}, /* who makes progress: see src/mpi/life.h */
+    {"tern_lane", NULL, is_lane, true},          /* the lane that it is in: see src/pt2pt/lanes.h */
+    {"mpi_assert_no_any_tag", "false", is_boolean, false},
+    {"mpi_assert_no_any_source", "false", is_boolean, false},
+    {"mpi_assert_exact_length", "false", is_boolean, false},
+    {"mpi_assert_allow_overtaking", "false", is_boolean, false},
+    {"mpi_assert_strict_persistent_collective_ordering", "false", is_boolean, false},
+    {"mpi_assert_memory_alloc_kinds", NULL, memory_kinds_known, false},
+    {"mpi_memory_alloc_kinds", MEMORY_KINDS, NULL, false},
 };
 
 static bool (*known_above)(const char *key, const char *value);
@@ -70,19 +79,19 @@ static const struct hint *find(const char *key)
 }
 
 /* Is this a hint that can be given, with a value that makes sense? */
-static bool accepted(const struct info_pair *p)
+static bool accepted(const struct comm *c, const struct info_pair *p)
 {
     const struct hint *h = find(p->key);
-    if (h) return h->valid && h->valid(p->value);
+    if (h) return h->valid && h->valid(p->value) && (!h->at_first || handle_is(c, HANDLE_COMM_RESERVED));
     return known_above && known_above(p->key, p->value);
 }
 
 /* Adds what is accepted of the given pairs. */
-static int add_accepted(struct info *hints, const struct info *given)
+static int add_accepted(const struct comm *c, struct info *hints, const struct info *given)
 {
     int rc = 0;
     for (int i = 0; !rc && i < given->n; i++)
-        if (accepted(&given->pair[i])) rc = info_set(hints, given->pair[i].key, given->pair[i].value);
+        if (accepted(c, &given->pair[i])) rc = info_set(hints, given->pair[i].key, given->pair[i].value);
     return rc;
 }
 
@@ -100,7 +109,7 @@ int comm_hints_set(struct comm *c, struct info *given)
 {
     if (!given) return 0;
     struct info *asked = info_snapshot(&given), *hints = info_snapshot(&c->info);
-    int rc = asked && hints ? add_accepted(hints, asked) : TERN_ERR_NOMEM;
+    int rc = asked && hints ? add_accepted(c, hints, asked) : TERN_ERR_NOMEM;
     info_free(asked);
     if (rc) {
         info_free(hints);

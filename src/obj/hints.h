@@ -8,6 +8,9 @@
  * communicator has none, whatever it was made from: the standard does not propagate
  * them, not even by MPI_Comm_dup.
  *
+ * tern_lane is taken only while the communicator is being made (comm_reserve): by MPI_Comm_dup_with_info and
+ * MPI_Comm_idup_with_info.
+ *
  * Threads: the hints of a communicator are set by one thread at a time, as the standard
  * wants of collective calls, and may be asked for by others meanwhile: the object is
  * replaced as a whole, so they get all of the old hints or all of the new ones.

@@ -31,9 +31,9 @@ enum request_flag {
     REQ_LAST_WORD = 128, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
     REQ_ANNOUNCED = 256, /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_HOOKED = 512,   /* has hooks */
-    REQ_BACKGROUND = 1024, /* counted in lane.background (pt2pt/lane.h) until its end */
+    REQ_BACKGROUND = 1024, /* counted in behind.count (pt2pt/behind.h) until its end */
     REQ_DRIVEN = 2048,     /* a collective without a frame that a helper thread can go on with all the same */
-    REQ_KEPT = 4096        /* hooks->keep takes it back */
+    REQ_KEPT = 4096        /* hooks->look and hooks->keep are there */
 };
 
 struct request;
@@ -41,11 +41,18 @@ struct request;
 /* What is done otherwise than for a persistent send or receive; of the layer that made the request. */
 struct request_hooks {
     int (*start)(struct request *); /* it is persistent and inactive; without the lane's lock. 0 or a code with words */
-    void (*look)(struct request *); /* somebody waits: it may be at its end, for which no turn of progress is needed. Lock held;
-                                     * not over yet; may be NULL */
+    void (*look)(struct request *); /* REQ_KEPT: somebody waits: it may be at its end, for which no turn of progress is needed,
+                                     * or over. Takes the lane's lock itself */
     void (*drop)(struct request *); /* it is over, and the user has let go: frees what hangs on it. Lock held; may be NULL */
     void (*keep)(struct request *); /* REQ_KEPT: in place of giving back its memory, dead until it is started anew; the
                                      * reference to its communicator is still there */
+};
+
+/* An operation that waits for room at a peer, which is in one list of them at a time (pt2pt/pending.h). */
+struct pending_ops;
+struct pending {
+    struct link link;
+    const struct pending_ops *ops; /* what is done with it */
 };
 
 struct request_result {
@@ -55,9 +62,11 @@ struct request_result {
     bool cancelled; /* with success */
 };
 
+enum { REQUEST_COMPLETE = 1 };
+
 struct request {
     struct handle h;
-    _Atomic uint32_t complete;
+    _Atomic uint32_t complete; /* 0, REQUEST_COMPLETE, or more: threads wait for the end (pt2pt/waits.h) */
     uint8_t kind;
     uint8_t mode; /* enum pt_mode of a send */
     uint16_t flags;
@@ -74,15 +83,23 @@ struct request {
     int32_t rank;    /* the other side, or MPI_ANY_SOURCE; in comm */
     int32_t tag;
     struct peer *peer;
-    struct link link;     /* in whatever list the operation waits */
     union {
-        uint64_t cookie[5];                /* the protocol's own */
-        const struct request_hooks *hooks; /* REQ_HOOKED */
+        struct pending pending; /* while it waits for room: its ops lie where cookie[0] does. None waits that has hooks */
+        struct {
+            struct link link; /* in whatever list the operation waits */
+            union {
+                uint64_t cookie[5];                /* the protocol's own */
+                const struct request_hooks *hooks; /* REQ_HOOKED */
+            };
+        };
     };
     uint64_t id;          /* by which the peer names it (pt2pt/ids.h), 0: it does not */
     void *xfer;           /* a large transfer in progress; of a collective: its frame */
     uint64_t ctx;         /* context it was started in */
 };
+
+static_assert(sizeof(struct request) == 192, "three lines");
+static_assert(offsetof(struct request, link) == offsetof(struct request, pending.link), "one link, by two names");
 
 static inline struct request *request_of(MPI_Request r) { return handle_get(r, HANDLE_REQUEST); }
 
@@ -94,12 +111,14 @@ void request_free(struct request *);       /* gives the memory back (heap reques
 extern TERN_HIDDEN struct request *request_done;
 int request_open(void);
 
-/* Threads will share the library: requests kept back for reuse go to the arena, whose lists have a lock. */
-void request_share(void);
+/* Threads take turns (MPI_THREAD_SERIALIZED): requests are given back by others than those that take them, so what each keeps
+ * for reuse is bounded as with handle_set_threaded. */
+void request_of_threads(void);
+void request_close(void); /* before the arena of handles goes: requests that threads keep for reuse go with it */
 
 static inline bool request_is_complete(const struct request *r)
 {
-    return atomic_load_explicit(&r->complete, memory_order_acquire); /* pairs with the release in request_finish */
+    return atomic_load_explicit(&r->complete, memory_order_acquire) == REQUEST_COMPLETE; /* pairs with the release in lane_finish */
 }
 
 #endif

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct proc_info self;
@@ -208,9 +210,31 @@ void proc_await_end(void)
     if (rank && boot && boot->await_end) boot->await_end(rank - 1);
 }
 
-void proc_abort(int code, const char *words)
+static void say(const char *words) { fprintf(stderr, "tern: %s\n", words); }
+
+#define LET_OUT_MS 200
+
+/* Waits until the launcher has read what this process has written to one of its pipes, for a moment at most. */
+static void let_out(int fd)
 {
+    struct stat st;
+    int unread;
+    if (fstat(fd, &st) || !S_ISFIFO(st.st_mode)) return;
+    for (int ms = 0; ms < LET_OUT_MS && !ioctl(fd, FIONREAD, &unread) && unread > 0; ms++) usleep(1000);
+}
+
+void proc_abort_by(const struct proc_boot *b, int code, const char *words)
+{
+    bool mute = b && b->mute && b->mute();
     fflush(NULL);
-    if (!boot || boot->abort(code, words)) fprintf(stderr, "tern: %s\n", words);
+    if (mute) {
+        say(words);
+        let_out(STDOUT_FILENO);
+        let_out(STDERR_FILENO);
+    }
+    bool first = !b || b->abort(code, words);
+    if (first && !mute) say(words);
     _exit(code & 0xff ? code & 0xff : 1);
 }
+
+void proc_abort(int code, const char *words) { proc_abort_by(boot, code, words); }

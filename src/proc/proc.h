@@ -92,6 +92,9 @@ struct proc_boot {
     int (*secret)(uint8_t key[32]);
     /* What the launcher has made for the processes of this node to share, NULL: nothing. */
     const struct proc_shared *(*shared)(void);
+    /* Does the launcher end the job at once, and without a word about why? Then the words are printed before `abort` tells
+     * it to. NULL: it does not. */
+    bool (*mute)(void);
     /* Tells the launcher that the job must end with `code`. True if this process is the first to say so, and the words are
      * still to be printed. */
     bool (*abort)(int code, const char *words);
@@ -167,6 +170,7 @@ void proc_await_end(void);
 /* Ends the whole job with exit code `code`: tells the launcher, prints `words` as one line on stderr unless another
  * process did so before, leaves. */
 _Noreturn void proc_abort(int code, const char *words);
+_Noreturn void proc_abort_by(const struct proc_boot *, int code, const char *words); /* the same by this bootstrap; NULL: none */
 
 /* A plain number that a launcher has put into the environment; -1: the variable is absent, or says something else. */
 long proc_env_number(const char *name);

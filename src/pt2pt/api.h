@@ -38,12 +38,10 @@ void pt_unregister(void);
 int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
 void pt_close(void);
 
-/* The calling thread is the only one that uses the library until pt_share; nobody is inside. */
-void pt_own(void);
-
-/* Threads use the library at the same time from now on. Called once, by any thread, also while the owner is inside. 0,
- * or TERN_ERR_NOMEM: then they must not. */
-int pt_share(void);
+/* Threads use the library at the same time from now on; until then one at a time does, and their calls are ordered. Called
+ * once, by any thread that is not inside. `others`: another one may be, which is waited for. 0, or a code with words: then
+ * threads must not. */
+int pt_share(bool others);
 
 /* A thread that makes progress while the callers compute (helper.h): from now on, if it is not there yet; and no more.
  * Neither is called while a thread is inside of the layer. pt_help: 0, or a code with words. */
@@ -55,23 +53,31 @@ struct tp_ops;
 const char *pt_ways(const struct tp_ops *, char *text, size_t room);
 
 /* progress_open and progress_close (transport/progress.h), by threads that are outside of the layer. */
-struct progress_source;
-int pt_progress_open(struct progress_source *);
-void pt_progress_close(struct progress_source *);
+struct step;
+int pt_progress_open(struct step *);
+void pt_progress_close(struct step *);
 
 /* Until nothing that this process has to send waits for room, goes out in fragments or is still with a transport: before
  * the last barrier. */
 void pt_drain(void);
 
-/* The last barrier of MPI_Finalize begins, and the call ends: in between other processes may leave (lost.h). `over`: no session
+/* The last barrier of MPI_Finalize begins, and the call ends: in between other processes may leave (lost.h). `alone`: no session
  * goes on, and peers that wait for something of this process that it has not begun are told that it never will
- * (doubt.h). */
-void pt_finalize_begin(bool over);
+ * (doubt.h). Processes that have ended meanwhile, nobody knows how, are lost from the end of the call on. */
+void pt_finalize_begin(bool alone);
 void pt_finalize_end(void);
 
-/* Sends a message of a layer above to the process with this index: `id` is the layer's (transport/am.h), n at most
- * PT_MESSAGE_MAX. It is copied; without room it waits here, and goes out in order. 0, or TERN_ERR_PEER in words. */
-#define PT_MESSAGE_MAX 32
+/*
+ * Sends a message of a layer above to the process with this index, n <= PT_MESSAGE_LARGEST bytes at `data`, which are
+ * copied. `id` is the layer's (transport/am.h), and its handler there is called once, with all of the message. Messages
+ * to one process go out in order with each other and with sends to it; without room, they wait here. One that waits when
+ * the connection is closed (closing.h) goes out by the next one; one that waits when the process is lost is dropped.
+ *
+ * 0; TERN_ERR_PEER in words: the process is lost, or cannot be reached; TERN_ERR_NOMEM; TERN_ERR_ARG: n is too large.
+ *
+ * Threads: takes the lock of the first lane; handlers may call it as well.
+ */
+#define PT_MESSAGE_LARGEST (1 << 20)
 int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 /* 0, or TERN_ERR_ABSENT in words: some member is out of reach of all transports. Costs a look where that cannot be. */
@@ -150,6 +156,7 @@ void pt_recall(const struct request *);        /* if it has failed by its peer: 
 void pt_recall_member(const struct comm *);    /* the same for an operation of all members, whoever of them was lost last */
 void pt_progress_once(struct comm *);          /* one turn of progress for a test that found nothing */
 /* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */
+bool pt_waits_among_threads(void); /* a thread that waits may sleep while another one looks at the wires (waits.h) */
 void pt_wait_many(int n, struct request *const req[], bool all);
 void pt_finish_all(struct comm *);             /* until all that was started on the communicator is complete */
 void pt_release(struct request *);             /* the user lets go: freed now or at completion */

@@ -2,6 +2,7 @@
 #include "pt2pt/bsend.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "base/lock.h"
 #include "obj/session.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
@@ -24,6 +25,7 @@ struct bsend_buffer {
     void *user;   /* as attached */
     int64_t size;
     bool automatic;
+    bool leaving; /* somebody detaches it, and waits for its messages */
     struct link segments;
     struct link flushes; /* requests that wait for messages to leave */
     uint64_t epoch;
@@ -34,8 +36,15 @@ struct bsend_buffer {
 
 static void *of_process;
 
-/* Places hold a struct bsend_buffer *, which the owner of the place does not look into. */
-static struct bsend_buffer *at(void **place) { return *place; }
+static struct lock lock; /* of all places, buffers and segments; no other is taken inside of it */
+
+/* Places hold a struct bsend_buffer *, which the owner of the place does not look into. A buffer that somebody detaches stays in
+ * its place until its messages have left, so that its memory cannot be attached again before; to others it is gone. */
+static struct bsend_buffer *in_use(void *there)
+{
+    struct bsend_buffer *b = there;
+    return b && !b->leaving ? b : NULL;
+}
 
 void **bsend_process(void) { return &of_process; }
 
@@ -58,13 +67,13 @@ int bsend_attach(void **place, void *buffer, int64_t size)
     if (b->automatic) b->size = 0;
     list_init(&b->segments);
     list_init(&b->flushes);
-    lane_enter(&lane0);
+    lock_take(&lock);
     bool taken = *place != NULL;
     if (!taken) {
         open_segments(b);
         *place = b;
     }
-    lane_leave(&lane0);
+    lock_give(&lock);
     if (!taken) return 0;
     free(b);
     return err_set(TERN_ERR_BUFFER, "a buffer is attached already; detach it first");
@@ -89,15 +98,6 @@ static struct segment *take_segment(struct bsend_buffer *b, size_t size)
         return s;
     }
     return NULL;
-}
-
-/* The messages that left make room only when somebody looks: so look, as long as that changes anything. */
-static struct segment *find_segment(struct bsend_buffer *b, struct lane *l, size_t size)
-{
-    struct segment *s;
-    while (!(s = take_segment(b, size)))
-        if (!lane_progress(l)) break;
-    return s;
 }
 
 static struct segment *new_segment(struct bsend_buffer *b, size_t size)
@@ -136,23 +136,24 @@ static void give_back(struct bsend_buffer *b, struct segment *s)
 
 enum { EPOCH, LEFT }; /* in request.cookie */
 
-static void tell_flushes(struct bsend_buffer *b, uint64_t epoch)
+/* Flushes that wait for nothing more go to `over`. */
+static void tell_flushes(struct bsend_buffer *b, uint64_t epoch, struct link *over)
 {
     list_each(l, next, &b->flushes) {
         struct request *f = container_of(l, struct request, link);
         if (epoch > f->cookie[EPOCH] || --f->cookie[LEFT]) continue;
         list_remove(l);
-        lane_finish(f, 0);
+        list_push(over, l);
     }
 }
 
-/* Starts a flush; the request's memory is the caller's. Lock held. */
+/* Starts a flush, which nobody else knows yet; the request's memory is the caller's. */
 static void start_flush(struct bsend_buffer *b, struct request *f)
 {
     f->cookie[EPOCH] = b->epoch++;
     f->cookie[LEFT] = (uint64_t)b->used;
     if (b->used) list_push(&b->flushes, &f->link);
-    else lane_finish(f, 0);
+    else atomic_store_explicit(&f->complete, 1, memory_order_relaxed);
 }
 
 static void prepare_flush(struct request *f)
@@ -167,11 +168,11 @@ int bsend_flush(void **place)
 {
     struct request f = {0};
     prepare_flush(&f);
-    lane_enter(&lane0);
-    bool attached = *place != NULL;
-    if (attached) start_flush(at(place), &f);
-    lane_leave(&lane0);
-    return attached ? pt_wait(&f) : no_buffer();
+    lock_take(&lock);
+    struct bsend_buffer *b = in_use(*place);
+    if (b) start_flush(b, &f);
+    lock_give(&lock);
+    return b ? pt_wait(&f) : no_buffer();
 }
 
 int bsend_iflush(void **place, struct request **req_p)
@@ -179,14 +180,13 @@ int bsend_iflush(void **place, struct request **req_p)
     struct request *f = request_new(REQ_FLUSH);
     if (!f) return TERN_ERR_NOMEM;
     prepare_flush(f);
-    lane_enter(&lane0);
-    bool attached = *place != NULL;
-    if (attached) {
-        comm_ref(f->comm);
-        start_flush(at(place), f);
-    }
-    lane_leave(&lane0);
-    if (!attached) {
+    comm_ref(f->comm);
+    lock_take(&lock);
+    struct bsend_buffer *b = in_use(*place);
+    if (b) start_flush(b, f);
+    lock_give(&lock);
+    if (!b) {
+        comm_unref(f->comm);
         request_free(f);
         return no_buffer();
     }
@@ -194,18 +194,23 @@ int bsend_iflush(void **place, struct request **req_p)
     return 0;
 }
 
-/* The buffer leaves its place first: whoever sends or detaches meanwhile finds none, and nothing is added any more. */
+/* From the beginning on whoever sends or detaches finds no buffer: nothing is added any more. */
 int bsend_detach(void **place, void **buffer_p, int64_t *size_p)
 {
     struct request f = {0};
     prepare_flush(&f);
-    lane_enter(&lane0);
-    struct bsend_buffer *b = at(place);
-    *place = NULL;
-    if (b) start_flush(b, &f);
-    lane_leave(&lane0);
+    lock_take(&lock);
+    struct bsend_buffer *b = in_use(*place);
+    if (b) {
+        b->leaving = true;
+        start_flush(b, &f);
+    }
+    lock_give(&lock);
     if (!b) return no_buffer();
     pt_wait(&f); /* which does not fail: it counts messages */
+    lock_take(&lock);
+    *place = NULL;
+    lock_give(&lock);
     *buffer_p = b->user;
     *size_p = b->size;
     free(b);
@@ -221,15 +226,19 @@ void bsend_drop(void **place)
 
 /* ---- sending ---- */
 
-/* The message has left its segment. Lock held. */
+/* The message has left its segment. In the lane. */
 static void message_gone(struct request *r)
 {
     struct segment *s = r->owner;
     struct bsend_buffer *b = s->buffer;
     uint64_t epoch = s->epoch;
+    struct link over = LIST_INIT(over);
+    lock_take(&lock);
     b->used--;
     give_back(b, s);
-    tell_flushes(b, epoch);
+    tell_flushes(b, epoch, &over);
+    lock_give(&lock);
+    for (struct link *a; (a = list_pop(&over));) lane_finish(container_of(a, struct request, link), 0);
 }
 
 static int no_room(const struct bsend_buffer *b, size_t size)
@@ -241,20 +250,46 @@ static int no_room(const struct bsend_buffer *b, size_t size)
                    size, (long long)b->size, (long long)b->used);
 }
 
-/* The message goes into the buffer, and from there on its way. Lock held. */
-static int send_locked(struct comm *c, struct bsend_buffer *b, struct type_cursor *data, int dest, int tag)
+/* A piece of the buffer that is attached for the communicator, for so many bytes of data. 0, or a code with words. */
+static int reserve(const struct comm *c, size_t bytes, struct segment **s_p)
 {
-    size_t size = round_up(sizeof(struct segment) + data->total, ALIGN);
+    size_t size = round_up(sizeof(struct segment) + bytes, ALIGN);
+    lock_take(&lock);
+    struct bsend_buffer *b = in_use(c->bsend);
+    if (!b && c->session) b = in_use(c->session->bsend);
+    if (!b) b = in_use(of_process);
+    struct segment *s = !b ? NULL : b->automatic ? new_segment(b, size) : take_segment(b, size);
+    if (s) {
+        s->used = true;
+        s->epoch = b->epoch;
+        b->used++;
+    }
+    int rc = s ? 0 : b ? no_room(b, bytes) : err_set(TERN_ERR_BUFFER, "no buffer is attached for buffered sends");
+    lock_give(&lock);
+    *s_p = s;
+    return rc;
+}
+
+/* The messages that left make room only when somebody looks: so look, as long as that changes anything. In the lane. */
+static int find_segment(const struct comm *c, size_t bytes, struct segment **s_p)
+{
+    int rc;
+    while ((rc = reserve(c, bytes, s_p)) == TERN_ERR_BUFFER)
+        if (!lane_progress(c->lane)) break;
+    return rc;
+}
+
+/* The message goes into the buffer, and from there on its way. In the lane. */
+static int send_locked(struct comm *c, struct type_cursor *data, int dest, int tag)
+{
+    struct segment *s;
     struct request *r = request_new(REQ_SEND);
     if (!r) return TERN_ERR_NOMEM;
-    struct segment *s = b->automatic ? new_segment(b, size) : find_segment(b, c->lane, size);
-    if (!s) {
+    int rc = find_segment(c, data->total, &s);
+    if (rc) {
         request_free(r);
-        return no_room(b, data->total);
+        return rc;
     }
-    s->used = true;
-    s->epoch = b->epoch;
-    b->used++;
     type_pack(data, s->data, data->total);
     r->flags |= REQ_DETACHED | REQ_INTERNAL; /* its end frees it */
     r->done = message_gone;
@@ -270,8 +305,7 @@ int bsend_send(struct comm *c, const void *buf, int64_t count, struct type *t, i
     if (dest == MPI_PROC_NULL) return 0;
     type_cursor_init(&data, t, count, buf);
     lane_enter(c->lane);
-    struct bsend_buffer *b = c->bsend ? c->bsend : c->session && c->session->bsend ? c->session->bsend : of_process;
-    int rc = b ? send_locked(c, b, &data, dest, tag) : err_set(TERN_ERR_BUFFER, "no buffer is attached for buffered sends");
+    int rc = send_locked(c, &data, dest, tag);
     lane_leave(c->lane);
     return rc;
 }

@@ -11,7 +11,7 @@
  * that sends it is the library's own, so nothing of the protocol lies in user's memory.
  * With MPI_BUFFER_AUTOMATIC segments come from the heap, one for each message.
  *
- * Threads: any; everything is under the lane's lock.
+ * Threads: any; there is a lock for all buffers.
  *
  * All results: 0 or a code with words. A place is where a buffer is attached: the
  * address of struct comm.bsend or struct session.bsend, or bsend_process().

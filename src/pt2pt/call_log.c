@@ -1,11 +1,15 @@
 /* call_log.c - see call_log.h. */
 #include "pt2pt/call_log.h"
 #include "base/err.h"
+#include "base/lock.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "pt2pt/dispatch.h"
 #include "pt2pt/doubt.h"
+#include "pt2pt/early.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/say.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,21 +39,21 @@ int pt_call_log_failed(const struct comm *c)
 
 /* ---- the end of a communicator's collectives ---- */
 
-static void send_clash(uint64_t ctx, const struct pt_clash *k, struct peer *p)
+static void send_clash(struct lane *l, uint64_t ctx, const struct pt_clash *k, struct peer *p)
 {
     struct wire_clash out = {{k->what[0], k->what[1]}, {k->bytes[0], k->bytes[1]}};
-    lane_control(p, AM_CLASH, ctx, (uint64_t)k->rank[0] << 32 | k->rank[1], &out, sizeof out);
+    lane_say(l, p, AM_CLASH, ctx, (uint64_t)k->rank[0] << 32 | k->rank[1], &out, sizeof out);
 }
 
 /* The one that asked, and the members that there is a connection to. The others find out when they wait. */
 static void tell_all(const struct comm *c, struct peer *from)
 {
-    send_clash(c->ctx, &c->call_log->clash, from);
+    send_clash(c->lane, c->ctx, &c->call_log->clash, from);
     for (int r = 0; r < comm_peers(c); r++) {
         uint32_t index = comm_index(c, r);
         struct peer *p = index < peer_count ? peer_table[index] : NULL;
-        if (p && p != from && !p->lost && p->ep.ops && index != proc_self()->rank)
-            send_clash(c->ctx, &c->call_log->clash, p);
+        if (p && p != from && !p->lost && peer_is_connected(p) && index != proc_self()->rank)
+            send_clash(c->lane, c->ctx, &c->call_log->clash, p);
     }
 }
 
@@ -57,8 +61,8 @@ static void finish(struct comm *c, int error)
 {
     atomic_store_explicit(&c->call_log->error, error, memory_order_release); /* pairs with pt_call_log_failed */
     atomic_store_explicit(&c->collective, false, memory_order_relaxed);
-    lane_note_end(&lane0);
-    if (lane0.sleepers) bell_ring(wires_bell());
+    step_tell(&c->lane->over);
+    lane_changed(c->lane);
 }
 
 void pt_call_log_give_up(struct comm *c, int error)
@@ -97,23 +101,32 @@ static int end_comm(struct pt_comm *pt)
     return 1;
 }
 
-int pt_call_log_end(struct lane *l)
+/* Ends the messages of collectives that are over. */
+static int end_messages(struct step *s)
 {
-    for (uint32_t i = 0; i <= l->ctx_mask; i++)
-        for (struct pt_comm *pt = l->ctx_table[i], *next; pt; pt = next) {
-            next = pt->next;
-            if (!end_comm(pt)) continue;
-            lane_note_end(l); /* the table may have changed; the others come in the next turn */
-            return 1;
-        }
+    struct lane *l = lane_of_step(s);
+    list_each(a, next, &l->contexts)
+    {
+        if (!end_comm(container_of(a, struct pt_comm, in_lane))) continue;
+        step_tell(s); /* the list may have changed; the others come in the next turn */
+        return 1;
+    }
     return 0;
+}
+
+static const struct step_ops over_ops = {.name = "collectives that are over", .poll = end_messages};
+
+void call_log_open(struct lane *l)
+{
+    l->over = (struct step){.ops = &over_ops};
+    step_add(&l->steps, &l->over);
 }
 
 /* ---- asking ---- */
 
 static void send_call(const struct comm *c, struct peer *p, uint32_t k, const struct wire_call *mine)
 {
-    lane_control(p, AM_CALL, c->ctx, k, mine, sizeof *mine);
+    lane_say(c->lane, p, AM_CALL, c->ctx, k, mine, sizeof *mine);
 }
 
 void pt_call_log_ask(struct comm *c, int rank)
@@ -122,14 +135,14 @@ void pt_call_log_ask(struct comm *c, int rank)
     struct wire_call mine;
     uint32_t index = comm_index(c, rank), k;
     struct peer *p = index < peer_count ? peer_table[index] : NULL;
-    if (!s || !p || p->lost || !p->ep.ops || index == proc_self()->rank) return;
+    if (!s || !p || p->lost || !peer_is_connected(p) || index == proc_self()->rank) return;
     k = atomic_load_explicit(&s->count, memory_order_relaxed);
     if (read_call(s, k, &mine)) send_call(c, p, k, &mine);
 }
 
 void pt_call_log_doubt(struct comm *c, int rank)
 {
-    struct peer *p = pt_gone_by(comm_index(c, rank));
+    struct peer *p = pt_gone_by(c->lane, comm_index(c, rank));
     struct request r = {.kind = REQ_RECV, .ctx = c->ctx | CTX_COLL, .tag = MPI_ANY_TAG};
     if (!p) {
         pt_call_log_ask(c, rank);
@@ -149,13 +162,29 @@ static struct gone {
     struct wire_call last;
 } gone[32];
 static uint32_t gone_next;
+static struct lock gone_lock; /* a leaf lock, of both: communicators may be in different lanes */
 
 void pt_call_log_gone(const struct comm *c)
 {
     struct gone g = {
         .ctx = c->ctx, .count = atomic_load_explicit(&c->call_log->count, memory_order_relaxed), .clash = c->call_log->clash};
     g.clashed = atomic_load_explicit(&c->call_log->error, memory_order_relaxed) == TERN_ERR_DISAGREE;
-    if (read_call(c->call_log, g.count, &g.last)) gone[gone_next++ % ARRAY_LEN(gone)] = g;
+    if (!read_call(c->call_log, g.count, &g.last)) return;
+    lock_take(&gone_lock);
+    gone[gone_next++ % ARRAY_LEN(gone)] = g;
+    lock_give(&gone_lock);
+}
+
+/* The one with this context; false: it is not known any more. */
+static bool find_gone(uint64_t ctx, struct gone *found)
+{
+    const struct gone *g = gone;
+    lock_take(&gone_lock);
+    while (g < gone + ARRAY_LEN(gone) && g->ctx != ctx) g++;
+    bool is_known = g < gone + ARRAY_LEN(gone);
+    if (is_known) *found = *g;
+    lock_give(&gone_lock);
+    return is_known;
 }
 
 static bool is_same(const struct wire_call *a, const struct wire_call *b)
@@ -165,31 +194,25 @@ static bool is_same(const struct wire_call *a, const struct wire_call *b)
 
 /* Its call k on a communicator that is not here: tells it if that was freed before that call, or behind another one.
  * What has come for it since is dropped, so that its sender does not wait for that. */
-static void answer_gone(struct peer *from, uint64_t ctx, uint32_t k, const struct wire_call *theirs)
+static void answer_gone(struct lane *l, struct peer *from, uint64_t ctx, uint32_t k, const struct wire_call *theirs)
 {
-    const struct gone *g = gone;
-    struct pt_comm *late = lane_known_ctx(&lane0, ctx);
-    if (late && late->comm) return;
-    while (g < gone + ARRAY_LEN(gone) && g->ctx != ctx) g++;
-    if (g == gone + ARRAY_LEN(gone) || (!g->clashed && (k < g->count || (k == g->count && is_same(&g->last, theirs)))))
-        return;
+    struct gone g;
+    if (!find_gone(ctx, &g) || (!g.clashed && (k < g.count || (k == g.count && is_same(&g.last, theirs))))) return;
     struct pt_clash found = {{proc_self()->rank, jobs_rank_of(from->index)}, {0, theirs->what}, {-1, theirs->bytes}};
-    if (k == g->count) found.what[0] = g->last.what, found.bytes[0] = g->last.bytes;
-    send_clash(ctx, g->clashed ? &g->clash : &found, from);
-    if (late) pt_end_collectives(late, TERN_ERR_DISAGREE);
+    if (k == g.count) found.what[0] = g.last.what, found.bytes[0] = g.last.bytes;
+    send_clash(l, ctx, g.clashed ? &g.clash : &found, from);
+    early_swallow(l, ctx);
 }
 
 /* ---- being asked ---- */
 
 /* The communicator that a member speaks of, if it is known here and collectives have been called on it. */
-static struct comm *comm_of_word(struct peer *from, uint64_t ctx, size_t n, size_t size)
+static struct comm *comm_of_word(const struct pt_comm *pt, struct peer *from, size_t n, size_t size)
 {
-    if (from->lost) return NULL;
     if (n != size) {
         pt_violation(from, "a word about a collective of %zu bytes", n);
         return NULL;
     }
-    struct pt_comm *pt = lane_known_ctx(&lane0, ctx);
     struct comm *c = pt ? pt->comm : NULL;
     return c && c->call_log && rankmap_find(c->map, from->index) >= 0 ? c : NULL;
 }
@@ -208,20 +231,20 @@ static void differs(struct comm *c, struct peer *from, uint32_t k, const struct 
         &(struct pt_clash){{proc_self()->rank, jobs_rank_of(from->index)}, {mine->what, theirs->what}, {mine->bytes, theirs->bytes}});
 }
 
-void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_call(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct wire_call mine, theirs;
     uint32_t k = (uint32_t)h1;
-    struct comm *c = comm_of_word(from, h0, n, sizeof theirs);
+    struct comm *c = comm_of_word(pt, from, n, sizeof theirs);
     if (n == sizeof theirs) memcpy(&theirs, data, sizeof theirs);
-    if (!c && n == sizeof theirs && !from->lost) answer_gone(from, h0, k, &theirs);
+    if (!pt && n == sizeof theirs) answer_gone(l, from, h0, k, &theirs);
     if (!c) return;
     int error = atomic_load_explicit(&c->call_log->error, memory_order_relaxed);
     uint32_t count = atomic_load_explicit(&c->call_log->count, memory_order_acquire);
     if (error) {
-        if (error == TERN_ERR_DISAGREE) send_clash(c->ctx, &c->call_log->clash, from);
+        if (error == TERN_ERR_DISAGREE) send_clash(c->lane, c->ctx, &c->call_log->clash, from);
         c->call_log->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
-        lane_note_end(&lane0);
+        step_tell(&c->lane->over);
     } else if (k > count) {
         if (read_call(c->call_log, count, &mine)) send_call(c, from, count, &mine);
     } else if (read_call(c->call_log, k, &mine)) {
@@ -229,13 +252,29 @@ void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
     }
 }
 
-void pt_on_clash(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static const struct pt_kind call = {AM_CALL, PT_ABOUT, on_call};
+
+void pt_on_call(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&call, from, h0, h1, data, n);
+}
+
+static void on_clash(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
+                     size_t n)
 {
     struct wire_clash in;
-    struct comm *c = comm_of_word(from, h0, n, sizeof in);
+    (void)l, (void)h0;
+    struct comm *c = comm_of_word(pt, from, n, sizeof in);
     if (!c) return;
     memcpy(&in, data, sizeof in);
     clash(
         c, from,
         &(struct pt_clash){{(uint32_t)(h1 >> 32), (uint32_t)h1}, {in.what[0], in.what[1]}, {in.bytes[0], in.bytes[1]}});
+}
+
+static const struct pt_kind clash_said = {AM_CLASH, PT_ABOUT, on_clash};
+
+void pt_on_clash(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&clash_said, from, h0, h1, data, n);
 }

@@ -83,6 +83,10 @@ static inline void pt_call_log_note(struct pt_call_log *s, uint64_t what, int64_
 
 /* 0, or the code for which collectives are over, with its words. */
 int pt_call_log_failed(const struct comm *) TERN_COLD;
+static inline bool pt_call_log_is_over(const struct comm *c) /* the same without words, by any thread */
+{
+    return atomic_load_explicit(&c->call_log->error, memory_order_relaxed);
+}
 static inline int pt_call_log_error(const struct comm *c)
 {
     return unlikely(atomic_load_explicit(&c->call_log->error, memory_order_relaxed)) ? pt_call_log_failed(c) : 0;
@@ -99,7 +103,7 @@ void pt_call_log_give_up(struct comm *, int error) TERN_COLD;
 /* The communicator goes: who asks later is told which call was the last one here. Lock held. */
 void pt_call_log_gone(const struct comm *);
 
-/* Ends the messages of collectives that are over. Called by progress, lock held. */
-int pt_call_log_end(struct lane *) TERN_COLD;
+struct lane;
+void call_log_open(struct lane *);
 
 #endif

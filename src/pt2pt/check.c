@@ -61,12 +61,12 @@ static void take(const void *key)
     free(k);
 }
 
-void pt_check_keep(const struct match_body *b)
+void pt_check_keep(const void *body)
 {
-    if (has_arrived) keep(b, &arrived);
+    if (has_arrived) keep(body, &arrived);
 }
 
-void pt_check_recall(const struct match_body *b) { take(b); }
+void pt_check_recall(const void *body) { take(body); }
 
 /* ---- the handlers: each message finds its signature, then is handled as ever ---- */
 

@@ -28,8 +28,8 @@ int pt_check_announce(struct request *send);
 
 /* The signature of the message that is being handled is kept with its body; and becomes that of the message being
  * handled again. */
-void pt_check_keep(const struct match_body *);
-void pt_check_recall(const struct match_body *);
+void pt_check_keep(const void *body);
+void pt_check_recall(const void *body);
 
 /* The message being handled, of `bytes` bytes, meets its receive: 0, or TERN_ERR_TYPE in words. */
 int pt_check_receive(const struct request *recv, int32_t source, int32_t tag, uint64_t bytes);

@@ -31,6 +31,10 @@
  *
  * A lost peer is closed without a message.
  *
+ * Communicators with members of other jobs are in the first lane (lanes_choose), and so is what is sent to those and
+ * under way with them. A connection may be closed only while all of that is known at once, for which the locks of several
+ * lanes would be needed together.
+ *
  * Nothing here fails: if a message cannot be sent, the peer is lost (pt_lose).
  *
  * Threads: under the lane's lock, except for pt_await_closed.
@@ -45,7 +49,7 @@
 enum closing_word { CLOSING_IDLE = 1, CLOSING_RESUME, CLOSING_RESUMED, CLOSING_CLOSE };
 
 void closing_open(struct lane *);
-void closing_close(struct lane *);
+void closing_close(void);
 
 /* A communicator with members of other jobs has come, or has gone, and is, or is no more, in the lane's table of
  * contexts: whether a peer is needed is counted by that. */
@@ -55,12 +59,6 @@ void closing_comm_gone(const struct comm *) TERN_COLD;
 /* Something has happened to a peer that is idle, or not needed: progress looks at it. Peers of the own job are left
  * out. */
 void closing_look(struct peer *) TERN_COLD;
-
-/* Does anything that is to be sent wait for the answer of a peer that is idle, or for a new connection? */
-bool closing_holds(void);
-
-/* Progress looks at peers that are to be closed: a sleeper wants room for what is to be said to them. */
-static inline bool closing_under_way(const struct lane *l) { return unlikely(!list_empty(&l->closing)); }
 
 bool closing_forget(struct peer *); /* peer_forgotten */
 

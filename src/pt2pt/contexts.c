@@ -1,90 +1,136 @@
 /*
- * contexts.c - the lane's table of contexts: the matching state of each communicator, made by its first message or by its
- * own making, whichever comes first.
+ * contexts.c - see contexts.h. The matching state of a communicator is made and dropped with it.
  */
+#include "pt2pt/contexts.h"
 #include "base/err.h"
 #include "pt2pt/api.h"
-#include "pt2pt/check.h"
 #include "pt2pt/closing.h"
+#include "pt2pt/early.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "transport/wire_lock.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t hash_ctx(uint64_t ctx) { return (uint32_t)((ctx >> 1) * 0x9e3779b97f4a7c15u >> 32); }
+struct lock contexts_lock;
 
-static bool grow_table(struct lane *l)
+static struct {
+    struct pt_comm **bucket; /* by hash of the context; chains */
+    uint32_t mask, count;
+    struct pt_comm *spare; /* one that was freed, or NULL */
+} table;
+
+static struct pt_comm none = {.ctx = CTX_COLL}; /* no context, as it is odd */
+struct pt_comm *context_last = &none;
+static bool no_last; /* it stays that */
+
+static struct pt_comm **bucket_of(uint64_t ctx)
 {
-    uint32_t size = l->ctx_table ? 2 * (l->ctx_mask + 1) : 16;
-    struct pt_comm **t = calloc(size, sizeof *t);
+    return &table.bucket[(uint32_t)((ctx >> 1) * 0x9e3779b97f4a7c15u >> 32) & table.mask];
+}
+
+static bool grow_table(void)
+{
+    uint32_t before = table.bucket ? table.mask + 1 : 0, size = before ? 2 * before : 16;
+    struct pt_comm **old = table.bucket, **t = calloc(size, sizeof *t);
     if (!t) return false;
-    for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
-        for (struct pt_comm *p = l->ctx_table[i], *next; p; p = next) {
+    table.bucket = t;
+    table.mask = size - 1;
+    for (uint32_t i = 0; i < before; i++)
+        for (struct pt_comm *p = old[i], *next; p; p = next) {
             next = p->next;
-            uint32_t h = hash_ctx(p->ctx) & (size - 1);
-            p->next = t[h];
-            t[h] = p;
+            p->next = *bucket_of(p->ctx);
+            *bucket_of(p->ctx) = p;
         }
-    free(l->ctx_table);
-    l->ctx_table = t;
-    l->ctx_mask = size - 1;
+    free(old);
     return true;
 }
 
 /* The one that was freed last is kept for the next: the system's aligned memory costs more than all else here. */
-static struct pt_comm *alloc_ctx(struct lane *l)
+static struct pt_comm *alloc_entry(void)
 {
-    struct pt_comm *p = l->ctx_spare;
-    l->ctx_spare = NULL;
+    struct pt_comm *p = table.spare;
+    table.spare = NULL;
     return p ? p : aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
 }
 
-static void free_ctx(struct lane *l, struct pt_comm *p)
+static struct pt_comm *new_entry(uint64_t ctx)
 {
-    free(l->ctx_spare);
-    l->ctx_spare = p;
-}
-
-static struct pt_comm *make_ctx(struct lane *l, uint64_t ctx)
-{
-    if ((!l->ctx_table || l->ctx_count > l->ctx_mask) && !grow_table(l)) return NULL;
-    struct pt_comm *p = alloc_ctx(l);
+    struct pt_comm *p = table.count <= table.mask || grow_table() ? alloc_entry() : NULL;
     if (!p) return NULL;
     memset(p, 0, sizeof *p);
     match_init(&p->match[PT_USER]);
     match_init(&p->match[PT_COLL]);
+    list_init(&p->takers);
     p->ctx = ctx;
-    uint32_t h = hash_ctx(ctx) & l->ctx_mask;
-    p->next = l->ctx_table[h];
-    l->ctx_table[h] = p;
-    l->ctx_count++;
-    l->ctx_early++;
     return p;
 }
 
-struct pt_comm *lane_known_ctx(struct lane *l, uint64_t ctx)
+struct pt_comm *context_add(struct lane *l, struct comm *c, uint64_t ctx)
 {
-    struct pt_comm *p = l->ctx_table ? l->ctx_table[hash_ctx(ctx & ~CTX_COLL) & l->ctx_mask] : NULL;
+    leaf_take(&contexts_lock);
+    struct pt_comm *p = new_entry(ctx);
+    if (p) {
+        p->comm = c;
+        p->lane = l;
+        p->next = *bucket_of(ctx);
+        *bucket_of(ctx) = p;
+        table.count++;
+        if (unlikely(early_contexts && wires_threaded)) early_post(p); /* before another thread finds the communicator */
+    }
+    leaf_give(&contexts_lock);
+    if (p) list_push(&l->contexts, &p->in_lane);
+    return p;
+}
+
+struct pt_comm *context_find_locked(uint64_t ctx)
+{
+    struct pt_comm *p = table.bucket ? *bucket_of(ctx) : NULL;
     while (p && p->ctx != (ctx & ~CTX_COLL)) p = p->next;
     return p;
 }
 
-struct pt_comm *lane_find_ctx(struct lane *l, uint64_t ctx)
+struct pt_comm *context_find(uint64_t ctx)
 {
-    struct pt_comm *p = lane_known_ctx(l, ctx);
-    if (!p) p = make_ctx(l, ctx);
-    if (p) l->last_ctx = p;
+    leaf_take(&contexts_lock);
+    struct pt_comm *p = context_find_locked(ctx);
+    if (p && !no_last) context_last = p;
+    leaf_give(&contexts_lock);
     return p;
+}
+
+struct lane *context_lane(uint64_t ctx)
+{
+    leaf_take(&contexts_lock);
+    const struct pt_comm *p = context_find_locked(ctx);
+    struct lane *l = p ? p->lane : NULL;
+    leaf_give(&contexts_lock);
+    return l;
+}
+
+struct pt_comm *context_in(struct lane *l, uint64_t ctx)
+{
+    struct pt_comm *p = l->last_context;
+    if (likely(p && p->ctx == (ctx & ~CTX_COLL))) return p;
+    p = context_find(ctx);
+    if (!p || p->lane != l) return NULL;
+    return l->last_context = p;
+}
+
+void contexts_no_last(void)
+{
+    no_last = true;
+    context_last = &none;
 }
 
 static void free_body(void *body, int src, int tag, void *lane)
 {
     (void)src;
     (void)tag;
-    (void)lane;
-    pt_drop_body(body);
+    pt_drop_body(lane, body);
 }
 
 /* Of a collective that not all have called alike: the sender does not wait for a communicator that is gone here. */
@@ -92,66 +138,85 @@ static void swallow_body(void *body, int src, int tag, void *lane)
 {
     (void)src;
     (void)tag;
-    (void)lane;
-    pt_swallow(body);
+    pt_swallow(lane, body);
 }
 
-void lane_drop_ctx(struct lane *l, struct pt_comm *p)
+static void forget(struct pt_comm *p)
 {
-    struct pt_comm **at = &l->ctx_table[hash_ctx(p->ctx) & l->ctx_mask];
+    struct pt_comm **at = bucket_of(p->ctx);
     while (*at != p) at = &(*at)->next;
     *at = p->next;
-    l->ctx_count--;
-    l->ctx_early -= !p->comm;
-    if (l->last_ctx == p) l->last_ctx = NULL;
-    for (int i = 0; i < 2; i++) {
-        match_each(&p->match[i].unexpected, i == PT_COLL && p->comm ? swallow_body : free_body, l);
-        match_fini(&p->match[i]);
-    }
-    free_ctx(l, p);
+    table.count--;
+    if (context_last == p) context_last = &none;
+}
+
+void context_drop(struct pt_comm *p)
+{
+    leaf_take(&contexts_lock);
+    forget(p);
+    leaf_give(&contexts_lock);
+    list_remove(&p->in_lane);
+    if (p->lane->last_context == p) p->lane->last_context = NULL;
+    match_each(&p->match[PT_USER].unexpected, free_body, p->lane);
+    match_each(&p->match[PT_COLL].unexpected, swallow_body, p->lane);
+    match_fini(&p->match[PT_USER]);
+    match_fini(&p->match[PT_COLL]);
+    leaf_take(&contexts_lock);
+    struct pt_comm *spare = table.spare;
+    table.spare = p;
+    leaf_give(&contexts_lock);
+    free(spare);
 }
 
 static int comm_made(struct comm *c)
 {
-    c->lane = &lane0;
-    lane_enter(&lane0);
-    struct pt_comm *p = lane_find_ctx(&lane0, c->ctx); /* maybe made before by early messages */
+    struct lane *l = lanes_choose(c);
+    c->lane = l;
+    lane_enter(l);
+    struct pt_comm *p = context_add(l, c, c->ctx);
     if (p) {
-        lane0.ctx_early -= !p->comm;
-        p->comm = c;
         if (unlikely(comm_has_others(c))) closing_comm_made(c);
-        pt_check_early(p);
-        if (unlikely(lane0.lost_count || peer_local_only())) pt_lost_members(p);
+        if (unlikely(!wires_threaded && early_contexts)) early_open(p);
+        if (unlikely(!inbox_is_empty(&l->inbox))) lane_drain(l);
+        if (unlikely(losses.count || peer_local_only())) pt_lost_members(p);
     }
-    lane_leave(&lane0);
+    lane_leave(l);
     c->pt = p;
     return p ? 0 : err_set(TERN_ERR_NOMEM, "no memory for the matching state of a communicator");
 }
 
 static void comm_gone(struct comm *c)
 {
-    lane_enter(&lane0);
-    lane_drop_ctx(&lane0, c->pt);
+    struct lane *l = c->lane;
+    lane_enter(l);
+    worklist_forget(&l->rndv.incoming, c);
+    worklist_forget(&l->rndv.outgoing, c);
+    context_drop(c->pt);
     if (unlikely(comm_has_others(c))) closing_comm_gone(c);
-    lane_leave(&lane0);
+    lane_leave(l);
     c->pt = NULL;
 }
 
 static const struct comm_hooks hooks = {comm_made, comm_gone};
 
-int contexts_open(struct lane *l)
+bool contexts_are_open(void) { return table.bucket != NULL; }
+uint32_t contexts_count(void) { return table.count; }
+
+int contexts_open(void)
 {
     comm_set_hooks(0, &hooks);
-    return grow_table(l) ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");
+    no_last = false;
+    return grow_table() ? 0 : err_set(TERN_ERR_NOMEM, "no memory for a table of communicators");
 }
 
-void contexts_close(struct lane *l)
+void contexts_close(void)
 {
-    for (uint32_t i = 0; l->ctx_table && i <= l->ctx_mask; i++)
-        while (l->ctx_table[i]) lane_drop_ctx(l, l->ctx_table[i]); /* of communicators never made here */
-    free(l->ctx_table);
-    free(l->ctx_spare);
-    l->ctx_table = NULL;
-    l->ctx_spare = NULL;
+    early_close();
+    for (uint32_t i = 0; table.bucket && i <= table.mask; i++)
+        while (table.bucket[i]) context_drop(table.bucket[i]);
+    free(table.bucket);
+    free(table.spare);
+    table.bucket = NULL;
+    table.spare = NULL;
     comm_set_hooks(0, NULL);
 }

@@ -5,8 +5,15 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/call_log.h"
+#include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/say.h"
+#include "transport/endpoint.h"
+
+static bool over;    /* in MPI_Finalize: whoever asks is told that nothing more comes */
+static bool leaving; /* in MPI_Finalize, from the last barrier on: others may have left (lost.h) */
 
 /* ---- asking ---- */
 
@@ -23,7 +30,7 @@ static void find_leavers(void)
 {
     for (uint32_t i = 0; i < peer_count; i++) {
         struct peer *p = peer_table[i];
-        if (p && !p->lost && p->ep.ops && p->ep.ops->left && p->ep.ops->left(&p->ep)) take_leave(p);
+        if (p && !p->lost && peer_is_connected(p) && ep_has_left(&p->ep)) take_leave(p);
     }
 }
 
@@ -31,7 +38,7 @@ static void find_leavers(void)
  * lost, unless this process lacks what it takes (then nothing is known, and it is not asked again). */
 static bool is_connected(struct peer *p)
 {
-    if (p->ep.ops) return true;
+    if (peer_is_connected(p)) return true;
     if (!jobs_card_there(p->index)) return false;
     if (peer_connect(p->index)) return true;
     pt_hear_ends(); /* it may have been found dead */
@@ -41,74 +48,108 @@ static bool is_connected(struct peer *p)
     return false;
 }
 
+bool pt_is_leaving(void) { return leaving; }
+
 /* All messages of one that has died have been delivered, and of one whose connection says that it has left. One that never
  * came has sent nothing. */
 bool pt_is_final(const struct peer *p)
 {
-    return !lane0.leaving || (p->lost && (p->ep.ops || !(p->flags & PEER_LEFT))) || jobs_never_came(p->index);
+    return !leaving || (p->lost && (peer_is_connected(p) || !(p->flags & PEER_LEFT))) || jobs_never_came(p->index);
 }
 
-struct peer *pt_gone_by(uint32_t index)
+struct peer *pt_gone_by(struct lane *l, uint32_t index)
 {
     struct peer *p = index != proc_self()->rank ? peer_of_sender(index) : NULL;
     if (!p || p->flags & PEER_CLOSING) return NULL;
-    if (lane0.leaving && (p->flags & PEER_ENDED || (p->lost && pt_is_final(p))) && pt_marked_have_died())
+    if (leaving && (p->flags & PEER_ENDED || (p->lost && pt_is_final(p))) && pt_marked_have_died())
         return NULL; /* the next turn of progress ends what waits */
     if (!p->lost && !(p->flags & (PEER_ASKED | PEER_OVER)) && is_connected(p)) {
         p->flags |= PEER_ASKED;
-        lane_control(p, AM_ASK, 0, 0, NULL, 0);
+        lane_say(l, p, AM_ASK, 0, 0, NULL, 0);
     }
     return p->lost || p->flags & PEER_OVER ? p : NULL;
 }
 
 /* ---- being asked ---- */
 
-static void say_over(struct peer *p)
+static struct step answers; /* peers may be told now that this process is over */
+
+/* It goes by the first lane, behind all that this process has sent before. What waits for room in other lanes is out
+ * first: until then the peer is not answered. */
+static void say_over(struct lane *l, struct peer *p)
 {
+    if (pending_elsewhere(p)) return;
     p->flags &= ~(uint32_t)PEER_ASKS;
-    lane_control(p, AM_OVER, 0, 0, NULL, 0);
+    lane_say(l, p, AM_OVER, 0, 0, NULL, 0);
 }
+
+static void on_ask(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)pt, (void)h0, (void)h1, (void)data, (void)n;
+    from->flags |= PEER_ASKS;
+    if (over) say_over(l, from);
+}
+
+static const struct pt_kind ask = {AM_ASK, PT_BY_PEER, on_ask};
 
 void pt_on_ask(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    (void)h0, (void)h1, (void)data, (void)n;
-    if (unlikely(from->lost)) return;
-    from->flags |= PEER_ASKS;
-    if (lane0.over) say_over(from);
+    dispatch(&ask, from, h0, h1, data, n);
 }
+
+static void on_over(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)l, (void)pt, (void)h0, (void)h1, (void)data, (void)n;
+    from->flags &= ~(uint32_t)PEER_ASKED;
+    if (!over) from->flags |= PEER_OVER;
+}
+
+static const struct pt_kind over_there = {AM_OVER, PT_BY_PEER, on_over};
 
 void pt_on_over(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    (void)h0, (void)h1, (void)data, (void)n;
-    from->flags &= ~(uint32_t)PEER_ASKED;
-    if (!lane0.over) from->flags |= PEER_OVER;
+    dispatch(&over_there, from, h0, h1, data, n);
 }
+
+static void answer_all(struct lane *l)
+{
+    for (uint32_t i = 0; i < peer_count; i++)
+        if (peer_table[i] && peer_table[i]->flags & PEER_ASKS) say_over(l, peer_table[i]);
+}
+
+static int poll_answers(struct step *s)
+{
+    if (over) answer_all(lane_of_step(s));
+    return 0;
+}
+
+void pt_answer_asked(void) { step_tell(&answers); }
 
 /* What others have said is over with our own end: they may open sessions afterwards. */
-static void be_over(void)
+static void be_over(struct lane *l)
 {
-    lane0.over = true;
-    for (uint32_t i = 0; i < peer_count; i++) {
-        struct peer *p = peer_table[i];
-        if (!p) continue;
-        p->flags &= ~(uint32_t)(PEER_OVER | PEER_ASKED);
-        if (p->flags & PEER_ASKS) say_over(p);
-    }
+    over = true;
+    for (uint32_t i = 0; i < peer_count; i++)
+        if (peer_table[i]) peer_table[i]->flags &= ~(uint32_t)(PEER_OVER | PEER_ASKED);
+    answer_all(l);
 }
 
-void pt_finalize_begin(bool over)
+void pt_finalize_begin(bool alone)
 {
-    lane_enter(&lane0);
-    lane0.leaving = true;
-    if (over) be_over();
-    lane_leave(&lane0);
+    struct lane *l = lanes_first();
+    lane_enter(l);
+    leaving = true;
+    if (alone) be_over(l);
+    lane_leave(l);
 }
 
 void pt_finalize_end(void)
 {
-    lane_enter(&lane0);
-    lane0.over = lane0.leaving = false;
-    lane_leave(&lane0);
+    struct lane *l = lanes_first();
+    lane_enter(l);
+    over = leaving = false;
+    pt_marked_have_died(); /* sessions that go on may wait for them */
+    lane_leave(l);
 }
 
 /* ---- what is waited for ---- */
@@ -138,7 +179,7 @@ static bool is_posted(const struct request *r)
 static bool is_unmatched(struct request *r)
 {
     const struct pt_offer *o = r->xfer;
-    uint32_t awaits = r->id ? ids_of(&lane0.ids, r)->awaits : 0;
+    uint32_t awaits = r->id ? ids_of(&lane_of(r)->ids, r)->awaits : 0;
     if (awaits & AWAIT_CANCELLED || !(awaits & (AWAIT_ACK | AWAIT_CTS))) return false;
     /* acquire: as in pt_outgoing_step */
     return !o || atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->state, memory_order_acquire) == OFFER_OPEN;
@@ -148,9 +189,9 @@ static bool is_unmatched(struct request *r)
 static struct peer *partner_gone(struct request *r)
 {
     if (request_is_complete(r)) return NULL;
-    if (r->kind == REQ_SEND) return is_unmatched(r) ? pt_gone_by(r->peer->index) : NULL;
+    if (r->kind == REQ_SEND) return is_unmatched(r) ? pt_gone_by(lane_of(r), r->peer->index) : NULL;
     bool named = r->kind == REQ_RECV && r->rank >= 0 && is_posted(r);
-    struct peer *p = named ? pt_gone_by(comm_index(r->comm, r->rank)) : NULL;
+    struct peer *p = named ? pt_gone_by(lane_of(r), comm_index(r->comm, r->rank)) : NULL;
     return p && is_posted(r) ? p : NULL; /* it may have met its message meanwhile */
 }
 
@@ -169,7 +210,7 @@ static void end(struct request *r, struct peer *p)
 void pt_doubt_requests(int n, struct request *const req[], bool all)
 {
     bool hope = false;
-    if (lane0.over) return;
+    if (over) return;
     for (int i = 0; i < n; i++) hope |= req[i] && !request_is_complete(req[i]) && !partner_gone(req[i]);
     for (int i = 0; i < n && (all || !hope); i++) {
         struct peer *p = req[i] ? partner_gone(req[i]) : NULL;
@@ -179,7 +220,7 @@ void pt_doubt_requests(int n, struct request *const req[], bool all)
 
 int pt_doubt_rank(struct comm *c, int source, int tag)
 {
-    struct peer *p = lane0.over ? NULL : pt_gone_by(comm_index(c, source));
+    struct peer *p = over ? NULL : pt_gone_by(c->lane, comm_index(c, source));
     struct request r = {.kind = REQ_RECV, .tag = tag};
     return p && !match_peek(&c->pt->match[PT_USER], source, tag) ? pt_lost_words(&r, p) : 0;
 }
@@ -198,7 +239,7 @@ static void doubt_receive(void *what, int src, int tag, void *arg)
     struct walk *w = arg;
     (void)tag;
     if (src < 0 || w->found || w->asked == src + 1) return;
-    struct peer *p = pt_gone_by(comm_index(w->pt->comm, src));
+    struct peer *p = pt_gone_by(w->pt->lane, comm_index(w->pt->comm, src));
     if (!p) {
         pt_call_log_ask(w->pt->comm, src);
         w->asked = src + 1;
@@ -212,7 +253,7 @@ static void doubt_receive(void *what, int src, int tag, void *arg)
  * communicators. */
 static void doubt_receives(struct pt_comm *pt, struct link *to_end)
 {
-    while (pt->comm) {
+    for (;;) {
         struct walk w = {.pt = pt};
         match_each(&pt->match[PT_COLL].posted, doubt_receive, &w);
         if (!w.found) return;
@@ -236,20 +277,42 @@ static void doubt_sends(struct lane *l)
     }
 }
 
-void pt_doubt(struct lane *l)
+static void doubt_lane(struct step *s)
 {
+    struct lane *l = lane_of_step(s);
     struct link to_end = LIST_INIT(to_end);
-    find_leavers();
-    list_each(b, next_b, &l->pollers)
-    {
-        struct lane_poller *p = container_of(b, struct lane_poller, link);
-        if (p->doubt) p->doubt(p);
-    }
-    for (uint32_t i = 0; i <= l->ctx_mask; i++)
-        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) doubt_receives(pt, &to_end);
+    list_each(a, next, &l->contexts) doubt_receives(container_of(a, struct pt_comm, in_lane), &to_end);
     for (struct link *a; (a = list_pop(&to_end));) {
         struct request *r = container_of(a, struct request, link);
         pt_end_lost(r, r->peer);
     }
     doubt_sends(l);
+}
+
+static const struct step_ops ops = {.name = "waits that last", .doubt = doubt_lane};
+
+void doubt_open(struct lane *l)
+{
+    l->doubts = (struct step){.ops = &ops}; /* never on */
+    step_add(&l->steps, &l->doubts);
+}
+
+/* ---- of the process ---- */
+
+static void doubt_process(struct step *s)
+{
+    (void)s;
+    find_leavers();
+}
+
+static const struct step_ops leavers_ops = {.name = "peers that have left", .doubt = doubt_process};
+static const struct step_ops answers_ops = {.name = "answers to peers that wait", .poll = poll_answers};
+
+void doubt_open_process(struct lane *first)
+{
+    static struct step leavers = {.ops = &leavers_ops}; /* never on; stays known */
+    over = false;
+    answers = (struct step){.ops = &answers_ops};
+    step_add(&progress_process, &leavers);
+    step_add(&first->steps, &answers);
 }

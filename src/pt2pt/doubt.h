@@ -35,9 +35,18 @@
 
 #include "pt2pt/lane.h"
 
-/* Any wait has lasted: finds out which peers have left, and ends sends to them; asks on behalf of collectives, and ends
- * their receives whose messages will not come. */
-void pt_doubt(struct lane *) TERN_COLD;
+/* Registers what is done when any wait has lasted (progress_doubt). In each lane: asks on behalf of collectives, and ends
+ * their receives whose messages will not come, and sends to peers that have left. For the process, and before that: finds
+ * out which peers have left. */
+void doubt_open_process(struct lane *first);
+void doubt_open(struct lane *);
+
+/* Fewer lanes have something waiting for a peer that has asked: a later turn looks whether it can be answered. By any
+ * thread. */
+void pt_answer_asked(void) TERN_COLD;
+
+/* This process is in MPI_Finalize, and others may have left (lost.h). */
+bool pt_is_leaving(void) TERN_COLD;
 
 /* Nothing that is awaited of a peer that pt_gone_by returns will come. In the last barrier of MPI_Finalize all others
  * are over as well, and what they have sent before may be on its way. */
@@ -45,7 +54,7 @@ bool pt_is_final(const struct peer *) TERN_COLD;
 
 /* The peer if it has left, is lost or is over: it begins nothing more. NULL: that is not known, and it is asked.
  * The caller has just seen that something is awaited of it. Delivers nothing. */
-struct peer *pt_gone_by(uint32_t index) TERN_COLD;
+struct peer *pt_gone_by(struct lane *, uint32_t index) TERN_COLD;
 
 /* A thread waits for these requests (NULL: no entry), for all or for one of them: asks their peers, and ends those
  * requests that can never complete. */

@@ -2,12 +2,15 @@
 #include "pt2pt/helper.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/quiet.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/helper_cpus.h"
 #include "pt2pt/helper_sleep.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/limits.h"
 #include "transport/progress.h"
+#include "transport/wire_lock.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -37,101 +40,58 @@ bool helper_shares_cores, helper_apart;
 
 /* ---- called by others ---- */
 
-static void add_background(struct lane *l, int by)
-{
-    uint32_t n = atomic_load_explicit(&l->background, memory_order_relaxed) + (uint32_t)by;
-    atomic_store_explicit(&l->background, n, memory_order_relaxed);
-}
+static void set_may_be_armed(bool armed) { atomic_store_explicit(&behind.may_be_armed, armed, memory_order_relaxed); }
 
-void lane_is_going(struct lane *l)
-{
-    if (helper_apart && !lane_helping) l->eager_now = limits_eager_least();
-}
-
-/* What nobody needs the helper for. Small messages come to their receives as well when the caller is back: they are over
- * for their sender. So are the deposits of a node's collectives. */
-static bool can_wait(const struct request *r)
-{
-    if (r->kind == REQ_COLL) return !r->xfer && !(r->flags & REQ_DRIVEN);
-    return r->kind == REQ_RECV && r->bytes <= limits_eager_least();
-}
-
-void lane_left_behind(struct lane *l, struct request *r)
-{
-    l->eager_now = INT64_MAX;
-    if (lane_helping || request_is_complete(r) || r->flags & REQ_BACKGROUND || can_wait(r)) return;
-    r->flags |= REQ_BACKGROUND;
-    add_background(l, 1);
-}
-
-/* The request keeps its flag: a waiter may be looking at the others, without the lock. */
-void lane_come_back(struct lane *l) { add_background(l, -1); }
-
-bool lane_left_work(struct lane *l)
-{
-    l->eager_now = INT64_MAX;
-    if (lane_helping || !lane_helped(l)) return false;
-    add_background(l, 1);
-    return true;
-}
-
-void lane_work_over(struct lane *l) { add_background(l, -1); }
-
-void helper_relieve(struct lane *l)
+void helper_relieve(void)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */
-    if (l->sleepers) return;
+    if (waits_sleepers()) return;
     helper_disarm(wires_bell());
-    l->may_be_armed = false;
+    set_may_be_armed(false);
 }
 
-static void arm_now(struct lane *l, struct bell *b)
+static void arm_now(struct bell *b)
 {
-    l->may_be_armed = true;
+    set_may_be_armed(true);
     helper_arm(b);
 }
-
-/* Is there something that this process may have brought about itself? Nobody rings for that. */
-static bool has_own_work(const struct lane *l) { return l->large || !list_empty(&l->pending); }
 
 /* Arms the helper, unless that has been done: from now on it is woken by what comes. True: something has come already,
  * or can be done now. Lock held. */
 static bool arm(struct lane *l, struct bell *b)
 {
     bool armed = helper_is_armed(b);
-    if (armed && !has_own_work(l)) return false;
+    if (armed && !progress_has_own(&l->steps)) return false; /* nobody rings for what this process brings about itself */
     /* What only has to be answered needs no other thread, nor that it is armed for that. What lies in a socket wakes the
      * helper when it is armed: on a core of its own that is no dearer than reading it here. */
     int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
     bool ours = false;
     if (!armed) {
-        arm_now(l, b);
-        ours = lane_pollers_armed(l);
+        arm_now(b);
+        ours = progress_armed(&l->steps);
     }
-    bool to_do = !list_empty(&l->streams) || !list_empty(&l->bulks) || !list_empty(&l->pending) || !list_empty(&l->chores);
-    return ours || (n && to_do) || !lane_still(l);
+    return ours || (n && progress_follows(&l->steps)) || !lane_still(l);
 }
 
-/* Others may come in now. Ends with a full barrier. */
+/* Leaves the lane so that the helper may come in. */
 static void open_lane(struct lane *l)
 {
-    bool lend = !lane_threaded(l);
-    lane_out(l);
-    if (lend) lane_lend(l);
-    else atomic_thread_fence(memory_order_seq_cst); /* as in lane_lend */
+    if (lane_mode(l)) lane_out(l);
+    else lane_leave_locked(l);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
 void lane_leave_behind(struct lane *l)
 {
     struct bell *b = wires_bell();
-    bool others = atomic_load_explicit(&l->waiters, memory_order_relaxed); /* they do it */
-    if (lane_helping || others || !lane_helped(l) || !lane_is_outermost(l)) {
+    bool others = atomic_load_explicit(&waits.waiting, memory_order_relaxed); /* they do it */
+    if (lane_helping || others || !behind_is_helped() || !lane_is_outermost(l)) {
         lane_out(l);
         return;
     }
     bool now = arm(l, b);
     open_lane(l);
-    if (lane_mode(l) & LANE_HELPER) return;
+    if (lane_has_helper(l)) return; /* it has come since, and sees what is left */
     if (!helper_is_armed(b)) helper_wake(b); /* it was woken since we armed it, and perhaps before it could come in */
     else if (now) bell_ring(b);
 }
@@ -141,7 +101,7 @@ void lane_leave_behind(struct lane *l)
 /* The helper arms itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
 static bool announce(struct lane *l, struct bell *b)
 {
-    arm_now(l, b);
+    arm_now(b);
     if (lane_idle(l)) return true;
     bell_stay(b);
     return false;
@@ -165,7 +125,7 @@ static bool work(struct lane *l, struct bell *b)
     uint64_t since = 0;
     for (;;) {
         int n = lane_short_turn(l);
-        if (lane_wanted(l) || !atomic_load_explicit(&l->background, memory_order_relaxed)) return false;
+        if (lane_wanted(l) || !behind_any()) return false;
         if (n) {
             since = 0;
             if (lane_threaded(l)) return true; /* nobody sees who waits for the lock */
@@ -175,13 +135,23 @@ static bool work(struct lane *l, struct bell *b)
     }
 }
 
-/* One stay in the lane; who is inside instead will arm it again. True: there is more to do. */
+/* Not while a thread waits: it makes the progress. */
+static bool come_in(struct lane *l)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in open_lane */
+    if (!lane_try(l)) return false;
+    if (!lane_wanted(l)) return true;
+    lane_out(l);
+    return false;
+}
+
+/* One stay in the lane; the thread that is inside instead arms it again. True: there is more to do. */
 static bool visit(struct lane *l, struct bell *b)
 {
-    if (!lane_claim(l)) return false;
+    if (!come_in(l)) return false;
     bell_stay(b); /* what was announced is not true any more; nobody else sleeps by it: that would be a waiter */
     bool more = work(l, b);
-    lane_release(l);
+    lane_out(l);
     return more;
 }
 
@@ -207,11 +177,12 @@ static void *run(void *arg)
     struct lane *l = helper.lane;
     struct bell *b = wires_bell();
     (void)arg;
+    lane_helping = true;
     for (;;) {
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);
         if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return NULL;
-        if (atomic_load_explicit(&l->background, memory_order_relaxed) && visit(l, b)) sched_yield();
+        if (behind_any() && visit(l, b)) sched_yield();
         else nap(b, ticket);
     }
 }
@@ -228,15 +199,15 @@ static bool runs_apart(void)
     return !CPU_COUNT(&own);
 }
 
-static void set_helped(struct lane *l, bool on) { atomic_store_explicit(&l->helped, on, memory_order_relaxed); }
+static void set_helped(bool on) { atomic_store_explicit(&behind.helped, on, memory_order_relaxed); }
 
 /* In a child of fork there is no helper, and no library. */
 static void forget(void)
 {
-    set_helped(&lane0, false);
-    lane0.may_be_armed = false;
-    atomic_store_explicit(&lane0.background, 0, memory_order_relaxed);
-    atomic_fetch_and_explicit(&lane0.mode, ~(uint32_t)(LANE_HELPER | LANE_AWAITED | LANE_LENT), memory_order_relaxed);
+    set_helped(false);
+    set_may_be_armed(false);
+    atomic_store_explicit(&behind.count, 0, memory_order_relaxed);
+    lane_forget_helper(lanes_first());
 }
 
 /* No signal of the program's is handled in the helper. */
@@ -261,9 +232,9 @@ static void end_thread(void)
     atomic_store_explicit(&helper.stop, false, memory_order_relaxed); /* ordered by the next pthread_create */
 }
 
-static void give_up(struct lane *l)
+static void give_up(void)
 {
-    set_helped(l, false);
+    set_helped(false);
     bell_set_helped(wires_bell(), false);
     helper_sleep_close();
     helper_shares_cores = helper_apart = false;
@@ -272,9 +243,10 @@ static void give_up(struct lane *l)
 int helper_start(void)
 {
     static bool watched;
-    struct lane *l = &lane0;
-    if (lane_helped(l)) return 0;
-    int rc = helper_cpus(&helper.cpus);
+    struct lane *l = lanes_first();
+    if (behind_is_helped()) return 0;
+    int rc = lanes_allow_helper();
+    if (!rc) rc = helper_cpus(&helper.cpus);
     if (!rc) rc = peer_short_prepare();
     if (!rc) rc = helper_sleep_open(wires_bell());
     if (rc) return rc;
@@ -286,20 +258,19 @@ int helper_start(void)
     helper.look_ns = helper.look_max_ns;
     helper.nap_ns = NAP_MIN_NS;
     handle_set_threaded(true);
-    request_share();
-    set_helped(l, true);
+    set_helped(true);
     bell_set_helped(wires_bell(), true);
     rc = create();
-    if (rc) give_up(l);
+    if (rc) give_up();
     return rc;
 }
 
 void helper_stop(void)
 {
-    if (!lane_helped(&lane0)) return;
+    if (!behind_is_helped()) return;
     end_thread();
-    give_up(&lane0);
-    lane0.may_be_armed = false;
+    give_up();
+    set_may_be_armed(false);
 }
 
 /* ---- for the layers above ---- */
@@ -308,24 +279,26 @@ int pt_help(void) { return helper_start(); }
 void pt_help_no_more(void) { helper_stop(); }
 
 /* The helper knows what it sleeps on from its start: it is out while that changes. */
-int pt_progress_open(struct progress_source *s)
+int pt_progress_open(struct step *s)
 {
-    bool helped = lane_helped(&lane0);
+    struct lane *l = lanes_first();
+    bool helped = behind_is_helped();
     helper_stop();
-    lane_enter(&lane0);
+    lane_enter(l);
     int rc = progress_open(s);
-    lane_leave(&lane0);
+    lane_leave(l);
     if (helped) (void)helper_start(); /* as in pt_share */
     return rc;
 }
 
-void pt_progress_close(struct progress_source *s)
+void pt_progress_close(struct step *s)
 {
-    bool helped = lane_helped(&lane0);
+    struct lane *l = lanes_first();
+    bool helped = behind_is_helped();
     helper_stop();
-    lane_enter(&lane0);
+    lane_enter(l);
     progress_close(s);
-    lane_leave(&lane0);
+    lane_leave(l);
     if (helped) (void)helper_start();
 }
 
@@ -334,18 +307,29 @@ void pt_progress_close(struct progress_source *s)
 static void resume(struct lane *l)
 {
     lane_enter(l);
-    if (create()) give_up(l);
+    if (create()) give_up();
     else helper_wake(wires_bell());
     lane_leave(l);
 }
 
 /* The helper has its own way into a lane that is not shared: its thread is out meanwhile. What callers know of the helper
- * stays as it is, since the owner, who takes no lock yet, may be reading it. */
-int pt_share(void)
+ * stays as it is, since a caller that takes no lock yet may be reading it. */
+int pt_share(bool others)
 {
-    bool helped = lane_helped(&lane0);
+    struct quiet *q = NULL;
+    struct lane *l = lanes_first();
+    bool helped = behind_is_helped();
+    int rc = peer_short_prepare();
+    if (!rc && others) rc = quiet_open(&q);
+    if (rc) return rc;
     if (helped) end_thread();
-    int rc = lane_share(&lane0); /* with a helper it cannot fail: what it allocates is there */
-    if (helped) resume(&lane0);
+    rc = lanes_share(q);
+    if (!rc) {
+        lane_enter(l); /* other threads are out of the transports */
+        rc = pt_share_wires();
+        lane_leave(l);
+    }
+    if (helped) resume(l);
+    if (q) quiet_close(q);
     return rc;
 }

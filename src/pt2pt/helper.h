@@ -1,26 +1,34 @@
 /*
  * helper.h - the helper: one thread of a process that makes progress while the program
- * computes. It drives the lane as any caller does, and keeps out of every caller's way.
+ * computes. It enters the lane by its lock, as any thread does, but only if no other has it.
  *
- * It is asleep in the kernel, by the process's doorbell, until a message comes for an
- * operation that a caller has left to go on by itself (lane.background): a nonblocking
- * one that has not ended when its call returns. Three words say who wakes whom:
+ * It sleeps in the kernel, by the process's doorbell, until a message comes for an
+ * operation in the background (behind.h): one that has not ended when the call that
+ * started it returns. Its states:
  *
- *     background   such operations; 0: nobody wakes the helper, whatever comes
- *     waiters      threads in lane_wait: they make the progress, the helper stays asleep
- *     bell.asleep  BELL_HELPER: the helper is armed (helper_sleep.h); senders ring
+ *     disarmed --(a caller leaves operations in the background)--> armed: asleep, senders ring
+ *     armed ----(a sender or a caller rings)---------------------> woken: enters the lane by lock_try
+ *     woken ----(finds nothing more to do, still inside)---------> armed
+ *     woken ----(finds the lane held, or a thread that waits)----> disarmed, asleep
+ *     armed ----(a thread begins to wait)------------------------> disarmed
  *
- * A caller that waits disarms the helper. The caller that leaves the lane last, with something in the
- * background, arms it again and looks for what came meanwhile; then it opens the lane
- * (lane_lend). The helper, if it wakes in between, finds it shut and goes back to sleep:
+ * Three words tell them:
  *
- *     caller                             helper, woken
- *     arms it, looks for work            (the waker has set asleep = 0)
- *     opens the lane, full barrier       full barrier, tries to come in
- *     asleep = 0: wakes it once more     the lane is shut: sleeps
+ *     behind.count such operations; 0: nobody wakes the helper, whatever comes
+ *     waiting      threads in lane_wait: they make the progress, the helper stays asleep
+ *     bell.asleep  BELL_HELPER: the helper is armed (helper_sleep.h)
  *
- * so that one of the two notices. Who finds the lane shut by somebody inside relies on
- * that one's leave. The helper arms itself before it sleeps, while it is still inside.
+ * The caller that leaves the lane last, with operations in the background, arms the helper and looks
+ * for what has come before. Then it gives the lock back. A helper that is woken in between finds the
+ * lane held and sleeps again, so the caller looks whether the helper is still armed:
+ *
+ *     caller, inside                         helper, woken
+ *     arms it, looks for work                (the waker has set asleep = 0)
+ *     gives the lock back, full barrier      full barrier, lock_try
+ *     asleep = 0: wakes it once more         the lane is held: sleeps
+ *
+ * One of the two sees the other. A helper that finds the lane held at any other time may sleep: the
+ * thread inside arms it when it leaves. Before it sleeps, the helper arms itself while it is still inside.
  *
  * What is found to be wrong becomes the result of the operation, for the thread that waits;
  * no error handler runs in the helper. Nor does a user's operator, while the program has said that
@@ -31,18 +39,14 @@
 
 #include "pt2pt/lane.h"
 
-/* Starts the helper, if there is none. By a thread that is the lane's owner, or shares it; nobody is in a section. 0, or
- * a code with words. */
+/* Starts the helper, if there is none. Nobody is in a section, or the lane is shared. 0, or a code with words. */
 int helper_start(void);
 
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* A thread begins to wait in the lane: senders need not wake the helper. Needed while lane.may_be_armed. Lock held. */
-void helper_relieve(struct lane *) TERN_COLD;
-
-/* An operation counted by lane_left_behind has ended. Lock held. */
-void lane_come_back(struct lane *) TERN_COLD;
+/* A thread begins to wait: senders need not wake the helper. Needed while behind.may_be_armed. Lock held. */
+void helper_relieve(void) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */
 extern TERN_HIDDEN bool helper_shares_cores;

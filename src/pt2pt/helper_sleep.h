@@ -18,8 +18,8 @@
 int helper_sleep_open(struct bell *); /* 0, or a code with words */
 void helper_sleep_close(void);
 
-/* Is the helper armed: has nothing woken it since? By who holds the lane, as helper_arm and helper_disarm; or by the
- * owner who has just lent it. */
+/* Is the helper armed: has nothing woken it since? By a thread that holds the lane, as helper_arm and helper_disarm, or
+ * that has just left it. */
 bool helper_is_armed(const struct bell *);
 
 /* From now on the helper is woken by what comes. With barrier (A) of sleep.h: look for what has come before. */

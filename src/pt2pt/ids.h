@@ -1,10 +1,10 @@
 /*
  * ids.h - the names under which the other side of a message knows our requests.
  *
- * What goes over a wire is never an address, but the number of an entry of this table
+ * What goes over a wire is never an address, but the number of an entry of this table, of which each lane has one,
  * and how often that entry had been used before:
  *
- *     id     | generation, 32 bits, never 0 | entry, 32 bits |
+ *     id     | generation, 32 bits, never 0 | number of the lane, 6 | entry, 26 |
  *
  *     entry  | request | peer | generation | awaits, request's next free |
  *
@@ -16,15 +16,19 @@
  * A send that is being cancelled may be over before the answer to the cancel comes: its entry then stays, without a
  * request, until that answer.
  *
- * Threads: under the lane's lock.
+ * Threads: under the lane's lock. Once threads share the transports (transport/wire_lock.h), entries come and go under a lock of
+ * the table as well, so that a thread that is in a wire, and in no lane, may look for one between ids_lock and ids_unlock:
+ * of the receives that fragments come to.
  */
 #ifndef TERN_PT2PT_IDS_H
 #define TERN_PT2PT_IDS_H
 
+#include "base/lock.h"
 #include "obj/request.h"
 
 #define IDS_FIRST 64 /* entries of block 0 */
-#define IDS_BLOCKS 24
+#define IDS_BITS 26   /* of the number of an entry */
+#define IDS_BLOCKS 20
 
 /* What the peer may still send about a request. */
 enum id_await {
@@ -47,9 +51,14 @@ static_assert(sizeof(struct id_entry) == 32, "two to a cache line");
 struct ids {
     struct id_entry *block[IDS_BLOCKS];
     uint32_t made, free, used; /* entries that exist; the first free one (UINT32_MAX: none); those in use */
+    uint32_t lane;             /* its number */
+    struct lock lock;          /* a leaf */
 };
 
-void ids_open(struct ids *);
+/* The number of the lane in an id. */
+static inline uint32_t ids_lane(uint64_t id) { return (uint32_t)id >> IDS_BITS; }
+
+void ids_open(struct ids *, uint32_t lane);
 void ids_close(struct ids *);
 
 /* Gives r an id (r->id), by which r->peer may send what `awaits` says; one that it has gets that besides. 0, or
@@ -64,6 +73,9 @@ void ids_await_no_more(struct ids *, const struct request *, uint32_t what);
 
 /* The entry with this id if `from` may send `what` about it, else NULL. */
 struct id_entry *ids_find(struct ids *, uint64_t id, const struct peer *from, uint32_t what);
+
+void ids_lock(struct ids *);
+void ids_unlock(struct ids *);
 
 /* That of a request which has one. */
 struct id_entry *ids_of(struct ids *, const struct request *);

@@ -3,15 +3,20 @@
 #include "base/var.h"
 #include "pt2pt/ways.h"
 #include "transport/find.h"
-#include "transport/wires.h"
+#include "transport/wire_lock.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define TRANSPORTS_MAX 16
 
+#define CHUNK_MAX ((size_t)1 << 30)
+
+struct limits_chunk limits_chunk;
+
 static struct limits table[TRANSPORTS_MAX];
 static size_t count;
+static struct lock lock; /* a leaf: of the table, whose rows do not change once they are there */
 
 static int64_t eager_max(const struct tp_cost *c)
 {
@@ -34,9 +39,16 @@ static void add(const struct tp_ops *ops)
     table[count++] = (struct limits){ops, eager_max(&ops->cost), ops->cost.bulk_min};
 }
 
+static int64_t chunk_size(enum var_id variable)
+{
+    int64_t n = var_int(variable);
+    return n > 4096 ? (int64_t)min_size((size_t)n, CHUNK_MAX) : 4096;
+}
+
 void limits_open(void)
 {
     const struct wire *w;
+    limits_chunk = (struct limits_chunk){chunk_size(VAR_CHUNK_CMA), chunk_size(VAR_CHUNK_STREAM)};
     count = 0;
     for (const struct tp_ops *const *t = tp_built_in; *t; t++) add(*t);
     for (int i = 0; (w = wires_at(i)); i++) add(w->ops);
@@ -52,9 +64,12 @@ int64_t limits_eager_least(void)
 
 const struct limits *limits_find(struct peer *p)
 {
-    add(p->ep.ops); /* one that was opened later */
-    p->limits = find(p->ep.ops);
     peer_learn_quota(p);
-    ways_learn(p);
-    return p->limits;
+    leaf_take(&lock);
+    add(p->ep.ops); /* one that was opened later */
+    const struct limits *found = find(p->ep.ops);
+    if (!p->limits) ways_learn(p);
+    __atomic_store_n(&p->limits, found, __ATOMIC_RELEASE); /* pairs with limits_of: ways and quota are there */
+    leaf_give(&lock);
+    return found;
 }

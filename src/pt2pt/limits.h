@@ -2,7 +2,7 @@
  * limits.h - which sizes go which way, by the transport that a peer is reached by, which
  * says what pays with it, or by which variable that is set (tp_ops.cost).
  *
- * Threads: under the lane's lock.
+ * Threads: limits_of and limits_find by any thread; the rest by one at a time.
  */
 #ifndef TERN_PT2PT_LIMITS_H
 #define TERN_PT2PT_LIMITS_H
@@ -15,6 +15,12 @@ struct limits {
     int64_t bulk_min;  /* bytes of the smallest one for the wire's own protocol (ways.h) */
 };
 
+/* Bytes of a large message that are copied (TERN_CHUNK_CMA), or sent as a fragment from where they lie (TERN_CHUNK_STREAM), at
+ * a time. */
+extern TERN_HIDDEN struct limits_chunk {
+    int64_t copied, streamed;
+} limits_chunk;
+
 void limits_open(void); /* reads the variables; after peers_open */
 
 /* The least eager_max of all, whether they are open or not. */
@@ -25,7 +31,8 @@ int64_t limits_eager_least(void);
 const struct limits *limits_find(struct peer *) TERN_COLD;
 static inline const struct limits *limits_of(struct peer *p)
 {
-    return likely(p->limits != NULL) ? p->limits : limits_find(p);
+    const struct limits *l = __atomic_load_n(&p->limits, __ATOMIC_ACQUIRE); /* pairs with the release in limits_find */
+    return likely(l != NULL) ? l : limits_find(p);
 }
 
 #endif

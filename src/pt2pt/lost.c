@@ -7,8 +7,13 @@
 #include "pt2pt/api.h"
 #include "pt2pt/call_log.h"
 #include "pt2pt/closing.h"
+#include "pt2pt/doubt.h"
+#include "pt2pt/lanes.h"
+#include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
-#include "transport/remote.h"
+#include "pt2pt/say.h"
+#include "transport/endpoint.h"
+#include "transport/wire_lock.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,6 +32,10 @@ static bool is_lost(const struct comm *c, int rank)
     return p && p->lost;
 }
 
+static struct step deaths, ends; /* told of, found by the watcher */
+
+struct losses losses;
+
 static char no_words[] = "a process of the job was lost (and there was no memory to keep the reason)";
 
 /* ---- at once ---- */
@@ -38,17 +47,48 @@ void pt_leave(struct peer *p)
     pt_lose(p);
 }
 
+/* What is coming in may have our buffers as its place. Another thread may be in the wire: then the next turn tries again. */
+static void sever(struct peer *p)
+{
+    if (ep_sever(&p->ep)) p->flags |= PEER_UNCUT;
+    else p->flags &= ~(uint32_t)PEER_UNCUT;
+}
+
+/* False: another thread has done so. */
+static bool note_loss(struct peer *p, char *words)
+{
+    leaf_take(&losses.lock);
+    bool first = !p->lost;
+    if (first) {
+        p->loss = atomic_load_explicit(&losses.number, memory_order_relaxed) + 1;
+        p->lost = words;
+        losses.count += !(p->flags & PEER_LEFT);
+        list_push(&losses.list, &p->in_lost);
+        /* release: pairs with the acquire in end_lost_peers */
+        atomic_store_explicit(&losses.number, p->loss, memory_order_release);
+    }
+    leaf_give(&losses.lock);
+    return first;
+}
+
+static void tell_lanes(void)
+{
+    struct lane *l;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) step_tell(&l->losses);
+}
+
 void pt_lose(struct peer *p)
 {
     if (p->lost) return;
-    p->lost = strdup(err_words());
-    if (!p->lost) p->lost = no_words;
-    p->short_max = -1;
-    lane0.lost_count += !(p->flags & PEER_LEFT);
-    list_push(&lane0.lost, &p->in_lost);
-    lane_note_end(&lane0);
-    closing_look(p);
-    if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep); /* what is coming in may have our buffers as its place */
+    char *words = strdup(err_words());
+    if (!note_loss(p, words ? words : no_words)) {
+        free(words);
+        return;
+    }
+    peer_set_short(p, -1);
+    if (!wires_threaded) contexts_no_last(); /* what it sends is dropped */
+    tell_lanes();
+    sever(p);
 }
 
 void pt_violation(struct peer *p, const char *fmt, ...)
@@ -66,8 +106,23 @@ void pt_violation(struct peer *p, const char *fmt, ...)
 /* More turns than a ring has messages. */
 #define LAST_TURNS 100
 
+/* Another thread may be polling: it has taken something that is to be delivered first. The calling thread may have a lane, for
+ * no thread that polls waits for one. */
+static void take_last_shared(void)
+{
+    for (int i = 0; wires_at(i); i++) {
+        if (wire_take(i, WIRE_POLL)) continue;
+        for (int turn = 0; turn < LAST_TURNS && wire_poll(i, LAST_TURNS) > 0; turn++) continue;
+        wire_give(i, WIRE_POLL);
+    }
+}
+
 void pt_take_last(void)
 {
+    if (unlikely(wires_threaded)) {
+        take_last_shared();
+        return;
+    }
     for (int i = 0; i < LAST_TURNS && wires_progress(LAST_TURNS) > 0; i++) continue;
 }
 
@@ -86,7 +141,7 @@ static void hear(uint32_t index, enum tp_end end)
     if (!p || p->lost) return;
     pt_take_last();
     if (p->lost) return; /* its connection has said so */
-    if (end == TP_END_UNKNOWN && lane0.leaving) p->flags |= PEER_ENDED;
+    if (end == TP_END_UNKNOWN && pt_is_leaving()) p->flags |= PEER_ENDED;
     else lose_dead(p);
 }
 
@@ -102,11 +157,19 @@ bool pt_marked_have_died(void)
     return any;
 }
 
-int pt_hear_deaths(struct lane *l)
+/* Those that the launcher has told of (proc_deaths). */
+static struct {
+    struct proc_deaths told;
+    uint32_t heard;
+} dead;
+
+/* The launcher has told of more deaths. */
+static int hear_deaths(struct step *s)
 {
     int n = 0;
-    while (l->deaths_heard != atomic_load_explicit(l->deaths.count, memory_order_acquire)) /* pairs with proc_deaths */
-        hear(atomic_load_explicit(&l->deaths.rank[l->deaths_heard++], memory_order_relaxed), TP_END_DIED), n++;
+    (void)s;
+    while (dead.heard != atomic_load_explicit(dead.told.count, memory_order_acquire)) /* pairs with proc_deaths */
+        hear(atomic_load_explicit(&dead.told.rank[dead.heard++], memory_order_relaxed), TP_END_DIED), n++;
     return n;
 }
 
@@ -120,6 +183,19 @@ int pt_hear_ends(void)
     return n;
 }
 
+static int hear_ends(struct step *s)
+{
+    (void)s;
+    return pt_hear_ends();
+}
+
+/* By the watcher's thread, too. */
+static void process_ended(void)
+{
+    step_tell(&ends);
+    bell_wake_all(wires_bell());
+}
+
 static void free_words(struct peer *p)
 {
     if (p->lost != no_words) free(p->lost);
@@ -128,6 +204,7 @@ static void free_words(struct peer *p)
 
 void pt_lost_close(void)
 {
+    watcher_rings = NULL;
     for (uint32_t i = 0; i < peer_count && peer_table; i++) {
         struct peer *p = peer_table[i];
         if (!p || !p->lost) continue;
@@ -138,7 +215,7 @@ void pt_lost_close(void)
 
 void pt_lost_forget(struct peer *p)
 {
-    lane0.lost_count -= p->lost && !(p->flags & PEER_LEFT);
+    losses.count -= p->lost && !(p->flags & PEER_LEFT);
     free_words(p);
 }
 
@@ -177,56 +254,12 @@ void pt_end_lost(struct request *r, struct peer *p)
     lane_finish(r, pt_lost_words(r, p));
 }
 
-/* What waited for room. */
-static void end_parked(struct peer *p)
-{
-    for (struct link *l; (l = list_pop(&p->pending_head));) {
-        struct request *r = container_of(l, struct request, link);
-        if (r->kind != REQ_SEND) {
-            request_free(r); /* an answer of ours */
-            continue;
-        }
-        pt_offer_discard(r);
-        pt_end_lost(r, p);
-    }
-    p->pending = NULL;
-    list_remove(&p->in_pending);
-}
-
-/* What the peer was to answer. */
-static void end_known(struct lane *l, struct peer *p)
+/* The answers to cancels of sends that were over before will not come. */
+static void end_ids(struct lane *l, struct peer *p)
 {
     uint32_t at = 0;
-    for (struct id_entry *e; (e = ids_next(&l->ids, p, &at)); at++) {
-        struct request *r = e->request;
-        if (!r) {
-            ids_free(&l->ids, e); /* the answer to a cancel will not come */
-        } else {
-            e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
-            if (e->awaits & AWAIT_BULK)
-                pt_bulk_abandon(r);
-            else if (r->kind == REQ_RECV)
-                pt_end_lost(r, p);
-            else if (e->awaits & (AWAIT_CTS | AWAIT_ACK))
-                pt_offer_abandon(r);
-            else
-                pt_stream_abandon(r);
-        }
-    }
-}
-
-/* Large receives through shared memory have no ids. */
-static void end_incoming(struct lane *l, struct peer *p)
-{
-    struct link mine = LIST_INIT(mine);
-    list_each(a, next, &l->incoming)
-    {
-        struct request *r = container_of(a, struct request, link);
-        if (r->peer != p) continue;
-        list_remove(a);
-        list_push(&mine, a);
-    }
-    for (struct link *a; (a = list_pop(&mine));) pt_incoming_abandon(container_of(a, struct request, link));
+    for (struct id_entry *e; (e = ids_next(&l->ids, p, &at)); at++)
+        if (!e->request) ids_free(&l->ids, e);
 }
 
 static void collect(void *what, int src, int tag, void *to_end)
@@ -250,13 +283,13 @@ static void collect_body(void *what, int src, int tag, void *bodies)
     all->end = &b->next;
 }
 
-void pt_swallow(struct match_body *b)
+void pt_swallow(struct lane *l, struct match_body *b)
 {
     struct pt_cts nothing = {0, 0, 0};
     struct peer *from = b->peer;
-    if (b->kind == BODY_OFFER) lane_control(from, AM_CTS, b->cookie[0], 0, &nothing, sizeof nothing);
-    if (b->kind == BODY_SYNC) lane_control(from, AM_ACK, b->cookie[0], 0, NULL, 0);
-    pt_free_body(b);
+    if (b->kind == BODY_OFFER) lane_say(l, from, AM_CTS, b->cookie[0], 0, &nothing, sizeof nothing);
+    if (b->kind == BODY_SYNC) lane_say(l, from, AM_ACK, b->cookie[0], 0, NULL, 0);
+    pt_free_body(l, b);
 }
 
 /* A message between two processes that live: back it goes. */
@@ -282,7 +315,7 @@ static void end_collectives(struct pt_comm *pt, struct link *to_end)
         if (!keep_receive(m, container_of(a, struct request, link))) list_push(to_end, a);
     for (struct match_body *b = bodies.first, *next; b; b = next) {
         next = b->next;
-        if (!keep_body(m, b)) pt_swallow(b);
+        if (!keep_body(m, b)) pt_swallow(pt->lane, b);
     }
 }
 
@@ -317,37 +350,129 @@ static void take_receives(struct pt_comm *pt, struct peer *p, struct link *to_en
     end_calls(c, p);
 }
 
+/* The receive that a message was just coming to, of which no more will come: the peer is cut off. */
+static void end_arriving(struct lane *l, struct peer *p)
+{
+    void **at = wires_threaded ? &p->sunk : &p->arriving;
+    struct request *r = *at;
+    if (!r || lane_of(r) != l) return;
+    *at = NULL;
+    pt_end_lost(r, p);
+}
+
 static void end_receives(struct lane *l, struct peer *p)
 {
     struct link to_end = LIST_INIT(to_end);
-    for (uint32_t i = 0; i <= l->ctx_mask && !(p->flags & PEER_LEFT); i++)
-        for (struct pt_comm *pt = l->ctx_table[i]; pt; pt = pt->next) take_receives(pt, p, &to_end);
+    if (!(p->flags & PEER_LEFT))
+        list_each(a, next, &l->contexts) take_receives(container_of(a, struct pt_comm, in_lane), p, &to_end);
     for (struct link *a; (a = list_pop(&to_end));) pt_end_lost(container_of(a, struct request, link), p);
-    struct request *r = p->arriving;
-    p->arriving = NULL;
-    if (r) pt_end_lost(r, p);
+    end_arriving(l, p);
 }
 
-int pt_end_lost_peers(struct lane *l)
+/* What concerns the process and not one lane. */
+static void end_in_first(struct peer *p)
 {
-    int n = 0;
-    for (struct link *a; (a = list_pop(&l->lost)); n++) {
+    pt_gather_drop(p);
+    progress_peer_end(&progress_process, p);
+}
+
+static void end_lost_peer(struct lane *l, struct peer *p)
+{
+    if (unlikely(p->flags & PEER_UNCUT)) sever(p); /* a step waits for the wire */
+    peer_set_short(p, -1);
+    pending_end_all(l, p);
+    if (l == lanes_first()) end_in_first(p);
+    progress_peer_end(&l->steps, p);
+    end_ids(l, p);
+    end_receives(l, p);
+    if (l == lanes_first()) closing_look(p);
+}
+
+/* The first that the lane has not seen, up to that number; NULL: it has seen all. */
+static struct peer *next_loss(const struct lane *l, uint32_t until)
+{
+    struct peer *found = NULL;
+    leaf_take(&losses.lock);
+    list_each(a, next, &losses.list)
+    {
         struct peer *p = container_of(a, struct peer, in_lost);
-        end_parked(p);
-        remote_lost(p);
-        end_known(l, p);
-        end_incoming(l, p);
-        end_receives(l, p);
+        if (p->loss <= l->losses_seen || p->loss > until) continue;
+        found = p;
+        break;
     }
-    if (l->sleepers) bell_ring(wires_bell()); /* threads of ours may be probing */
+    leaf_give(&losses.lock);
+    return found;
+}
+
+/* Out of the list goes what all lanes have seen. */
+static void forget_losses(void)
+{
+    struct lane *l;
+    uint32_t seen = UINT32_MAX;
+    leaf_take(&losses.lock);
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) seen = (uint32_t)min_size(seen, __atomic_load_n(&l->losses_seen, __ATOMIC_ACQUIRE));
+    list_each(a, next, &losses.list)
+        if (container_of(a, struct peer, in_lost)->loss <= seen) list_remove(a);
+    leaf_give(&losses.lock);
+}
+
+/* Ends the operations, in this lane, of the peers that were lost since the last call; how many peers. What they had sent
+ * before is in the inbox before the loss has its number. */
+static int end_lost_peers(struct step *s)
+{
+    struct lane *l = container_of(s, struct lane, losses);
+    uint32_t until = atomic_load_explicit(&losses.number, memory_order_acquire);
+    int n = 0;
+    if (unlikely(!inbox_is_empty(&l->inbox))) lane_drain(l);
+    for (struct peer *p; (p = next_loss(l, until)); n++) {
+        /* release: pairs with the acquire in forget_losses. Before the end: the loss is known, and mail of it is dropped */
+        __atomic_store_n(&l->losses_seen, p->loss, __ATOMIC_RELEASE);
+        end_lost_peer(l, p);
+    }
+    forget_losses();
+    lane_changed(l); /* threads of ours may be probing */
     return n;
+}
+
+bool lost_is_over(const struct peer *p)
+{
+    leaf_take(&losses.lock);
+    bool over = list_empty(&p->in_lost);
+    leaf_give(&losses.lock);
+    return over;
+}
+
+bool lost_is_known(const struct lane *l, const struct peer *p) { return p->lost && p->loss <= l->losses_seen; }
+
+static const struct step_ops deaths_ops = {.name = "deaths that the launcher tells of", .poll = hear_deaths};
+static const struct step_ops ends_ops = {.name = "ends of processes of the node", .poll = hear_ends};
+static const struct step_ops lost_ops = {.name = "lost peers", .poll = end_lost_peers};
+
+void lost_open(struct lane *l)
+{
+    l->losses = (struct step){.ops = &lost_ops};
+    l->losses_seen = losses.number; /* what comes into the lane knows of those (pt_lost_members) */
+    step_add(&l->steps, &l->losses);
+}
+
+void lost_open_process(struct lane *first)
+{
+    dead.told = proc_deaths();
+    dead.heard = 0;
+    deaths = (struct step){.ops = &deaths_ops, .word = dead.told.count};
+    ends = (struct step){.ops = &ends_ops};
+    losses.count = 0;
+    list_init(&losses.list);
+    step_add(&first->steps, &deaths);
+    step_add(&first->steps, &ends);
+    watcher_rings = process_ended;
 }
 
 /* ---- from then on ---- */
 
 static void note_lost(struct pt_comm *pt)
 {
-    for (uint32_t i = 0; i < peer_count && lane0.lost_count; i++) {
+    for (uint32_t i = 0; i < peer_count && losses.count; i++) {
         struct peer *p = peer_table[i];
         if (!p || !p->lost || p->flags & PEER_LEFT || !is_in(pt->comm, i)) continue;
         pt->lost = p;

@@ -18,6 +18,7 @@
  *   AM_CALL         context   number            struct wire_call: I have called that collective (call_log.h)
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
+ *   AM_PART         bytes     offset            a part of a long message of a layer above (gather.c)
  *
  * Ids are those of ids.h. Every handler checks that a message keeps to the protocol: lengths, ids, that
  * fragments follow each other within the bytes that were asked for, that the sender is the process that
@@ -43,6 +44,7 @@
 #define TERN_PT2PT_PROTOCOL_H
 
 #include "obj/request.h"
+#include "pt2pt/credit.h"
 #include "pt2pt/ids.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/match/body.h"
@@ -65,6 +67,7 @@ enum pt_am {
     AM_CALL,
     AM_CLASH,
     AM_CLOSING,
+    AM_PART,
     AM_PT2PT_END
 };
 static_assert((int)AM_PT2PT_END <= (int)TP_AM_COLL, "the ids of a layer are in its block");
@@ -73,6 +76,12 @@ static inline uint64_t env_pack(int32_t source, int32_t tag) { return (uint64_t)
 static inline int32_t env_source(uint64_t h1) { return (int32_t)(h1 >> 32); }
 static inline int32_t env_tag(uint64_t h1) { return (int32_t)h1; }
 
+/* Negative tags are the library's own (coll/port_pt2pt.c). */
+static inline bool env_possible(uint64_t ctx, uint64_t env)
+{
+    return env_source(env) >= 0 && (env_tag(env) >= 0 || (ctx & CTX_COLL));
+}
+
 struct pt_rts {
     uint64_t send;  /* id of the sender's request */
     uint64_t bytes; /* of the message */
@@ -80,6 +89,14 @@ struct pt_rts {
 };
 #define RTS_BULK 1 /* the wire's own protocol can be used as well (rndv/bulk.c) */
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
+
+/* What precedes the data of a long message (AM_PART). */
+struct pt_long {
+    uint64_t h0, h1;
+    uint32_t id;
+    uint32_t zero;
+};
+static_assert(sizeof(struct pt_long) == 24, "wire format");
 
 enum cts_way { BY_FRAGMENTS, BY_BULK };
 
@@ -114,30 +131,20 @@ static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) 
 
 enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER };
 
-/* What an eager message of n bytes costs its sender's credit. */
-static inline int64_t eager_cost(size_t n) { return (int64_t)n + 64; }
-
-/* ---- eager credit (credit.c) ---- */
-void pt_credit_open(struct lane *);
-void pt_credit_forget(const struct peer *); /* one that is freed next */
-void pt_give_credit(struct peer *) TERN_COLD;
-/* A message was offered, and its receive waited: was it for want of credit? */
-void pt_offered(struct peer *, uint64_t bytes);
-
-/* The peer's eager bytes have been consumed here; gives them back now and then. */
-static inline void pt_consumed(struct peer *p, size_t n)
-{
-    p->due -= eager_cost(n);
-    if (unlikely(p->due < 0)) pt_give_credit(p);
-}
+/* ---- waiting (request_ops.c) ---- */
+extern TERN_HIDDEN const struct awaiting pt_awaiting; /* lane_await for a request without hooks, until it is complete */
 
 /* ---- receive side (recv.c) ---- */
 int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD; /* TERN_ERR_TRUNCATE in words */
 void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
-void pt_free_body(struct match_body *);                   /* its eager bytes, if it has any, have been consumed */
-void pt_drop_body(struct match_body *);                   /* the same, and the sender is not told */
-void pt_check_early(struct pt_comm *); /* messages came before the communicator: did members of it send them? */
+void pt_free_body(struct lane *, struct match_body *);    /* its eager bytes, if it has any, have been consumed */
+void pt_drop_body(struct lane *, struct match_body *);    /* the same, and the sender is not told */
+bool pt_hand_over(struct pt_comm *, struct match_body *); /* to a thread that waits to take such a message; false: there is none */
+void pt_stranger(struct peer *, uint64_t env) TERN_COLD; /* a message whose envelope cannot be: its sender is lost */
+bool pt_is_too_much(struct peer *, size_t n); /* beside what the peer has unreceived here; if so, it is lost */
+
+void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to peer.sunk, in the handler of a wire */
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offers_close(void);             /* the shared heap goes, and with it what is left in it */
@@ -146,25 +153,20 @@ int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
 int pt_incoming_step(struct request *); /* > 0: something was moved */
 int pt_outgoing_step(struct request *);
-bool pt_outgoing_ready(const struct request *);
 void pt_offer_withdraw(struct request *); /* the descriptor of a send that is cancelled, or goes in fragments, goes */
 void pt_offer_discard(struct request *);  /* the same for one whose RTS has not left yet */
 void pt_offer_abandon(struct request *);  /* the receiver is lost: ends the send */
-void pt_incoming_abandon(struct request *); /* the sender is lost: ends the receive, which is in no list any more */
-int pt_stream_step(struct request *);
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
-void pt_stream_abandon(struct request *); /* the receiver is lost: ends the send as soon as its memory is free */
 void pt_bulk_ask(struct request *);       /* a receive that has met its message, of result.bytes */
 void pt_bulk_send(struct request *, const struct pt_cts *);
-int pt_bulk_step(struct request *);
-void pt_bulk_abandon(struct request *);   /* the peer is lost: ends the request as soon as its memory is free */
+
+/* ---- long messages of the layers above (gather.c) ---- */
+void pt_gather_drop(struct peer *); /* what has come of one: no more of it will */
 
 /* ---- small pieces (send.c) ---- */
 /* Sending to this peer is a system call that copies: for a helper, where there is one. */
 static inline bool pt_send_is_call(const struct peer *p) { return p->ep.ops->cost.send_ns >= TP_SYSTEM_CALL_NS; }
-int pt_send_attempt(struct request *); /* of a parked send */
-void pt_send_begin(struct request *);   /* the first one, unless others wait before it */
-void pt_send_failed(struct request *, int rc); /* an attempt did, for good: ends the send */
+void pt_send_begin(struct request *); /* the first attempt, unless others wait before it */
 
 /* ---- handlers, and where they want payloads (tp_sinks) ---- */
 void *pt_sink_eager(struct peer *, uint64_t h0, uint64_t h1, size_t n);
@@ -182,6 +184,7 @@ void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t
 void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_call(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_closing(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_part(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_clash(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 
 #endif

@@ -5,10 +5,14 @@
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/say.h"
+#include "transport/wire_lock.h"
 #include "type/cursor.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static TERN_COLD void deliver_general(struct request *r, const void *data, size_t n)
@@ -53,9 +57,6 @@ void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data
 
 /* ---- messages that come ---- */
 
-/* Contexts that messages have come for and no communicator was made for yet: many more than there can be honestly. */
-#define EARLY_MAX 65536
-
 /* Eager bytes of one peer that may lie here, in units of the credit. A peer that heeds its quota stays far below. */
 #define EXCESS 16
 
@@ -64,52 +65,30 @@ static bool is_member(const struct comm *c, const struct peer *from, int32_t sou
     return source < c->map->size && rankmap_at(c->map, source) == from->index;
 }
 
-/* Negative tags are the library's own (coll/port_pt2pt.c). */
-static inline bool env_possible(uint64_t ctx, uint64_t env)
+void pt_stranger(struct peer *from, uint64_t env)
 {
-    return env_source(env) >= 0 && (env_tag(env) >= 0 || (ctx & CTX_COLL));
+    pt_violation(from, "a message as if from rank %d of a communicator, with tag %d", env_source(env), env_tag(env));
 }
 
-/* The matching state for a message, NULL if it cannot be, or its sender was given up. */
-static TERN_COLD struct pt_comm *context_of_stranger(struct peer *from, struct pt_comm *pt, uint64_t ctx, uint64_t env)
+static TERN_COLD bool is_strange(const struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env)
 {
-    if (from->lost) return NULL;
-    if (!pt) lane_fatal("no memory for the messages of a communicator");
-    if (pt->comm && env_possible(ctx, env) && is_member(pt->comm, from, env_source(env))) return pt;
-    bool early = !pt->comm && env_possible(ctx, env); /* who sent it is checked in pt_check_early */
-    if (early && lane0.ctx_early <= EARLY_MAX) return pt;
-    if (early) pt_violation(from, "messages for %u unknown communicators", lane0.ctx_early);
-    else pt_violation(from, "a message as if from rank %d of a communicator, with tag %d", env_source(env), env_tag(env));
-    return NULL;
+    if (env_possible(ctx, env) && is_member(pt->comm, from, env_source(env))) return false;
+    pt_stranger(from, env);
+    return true;
 }
 
-static inline struct pt_comm *context(struct peer *from, uint64_t ctx, uint64_t env)
+/* False: the sender is lost. */
+static inline bool is_from_member(const struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env)
 {
-    struct pt_comm *pt = likely(!from->lost) ? lane_ctx(&lane0, ctx) : NULL;
-    bool good = pt && pt->comm && !(env & MATCH_HOLE) && is_member(pt->comm, from, env_source(env));
-    return likely(good) ? pt : context_of_stranger(from, pt, ctx, env);
+    bool good = !(env & MATCH_HOLE) && is_member(pt->comm, from, env_source(env));
+    return likely(good) || !is_strange(pt, from, ctx, env);
 }
 
-static void find_stranger(void *what, int src, int tag, void *arg)
+bool pt_is_too_much(struct peer *from, size_t n)
 {
-    struct pt_comm *pt = ((void **)arg)[0];
-    struct match_body *b = what, **found = &((struct match_body **)arg)[1];
-    (void)tag;
-    if (!is_member(pt->comm, b->peer, src)) *found = b;
-}
-
-void pt_check_early(struct pt_comm *pt)
-{
-    for (int half = 0; half < 2; half++)
-        for (;;) {
-            void *arg[2] = {pt, NULL};
-            match_each(&pt->match[half].unexpected, find_stranger, arg);
-            struct match_body *b = arg[1];
-            if (!b) break;
-            pt_violation(b->peer, "a message as if from rank %d of a communicator", b->src);
-            match_withdraw(&pt->match[half], b);
-            pt_drop_body(b);
-        }
+    if (likely(n <= UINT32_MAX && counter_get(&from->stored) / EXCESS <= eager_store.credit)) return false;
+    pt_violation(from, "%lld bytes of eager messages that nobody has received yet", (long long)counter_get(&from->stored) + (long long)n);
+    return true;
 }
 
 /* From so many bytes on the payload stays where the transport has it, if it can: it costs more to copy than to keep. */
@@ -118,66 +97,64 @@ void pt_check_early(struct pt_comm *pt)
 static void end_loan(void *kept) { tp_release(kept); }
 
 /* NULL: the payload is to be copied. */
-static struct match_body *lent_body(unsigned cookies, const void *data, size_t n)
+static struct match_body *lent_body(struct lane *l, unsigned cookies, const void *data, size_t n)
 {
     struct tp_kept *k = n < KEEP_LEAST || cookies > 1 ? NULL : tp_keep_in_place(data, n, TP_KEEP_LONG);
     if (!k) return NULL;
-    struct match_body *b = match_body_lend(&lane0.pool, cookies, (uint32_t)n, k->data, end_loan, k);
+    struct match_body *b = match_body_lend(&l->pool, cookies, (uint32_t)n, k->data, end_loan, k);
     if (!b) lane_fatal("no memory for an unexpected message");
     return b;
 }
 
-static struct match_body *copied_body(unsigned cookies, const void *data, size_t n)
+static struct match_body *copied_body(struct lane *l, unsigned cookies, const void *data, size_t n)
 {
-    struct match_body *b = match_body_new(&lane0.pool, cookies, (uint32_t)n);
+    struct match_body *b = match_body_new(&l->pool, cookies, (uint32_t)n);
     if (!b) lane_fatal("no memory for an unexpected message");
     if (n) copy_memory(match_body_payload(b), data, n);
     return b;
 }
 
-static TERN_COLD struct match_body *new_body(struct peer *from, uint64_t env, enum body_kind kind, const uint64_t cookie[3],
-                                             uint64_t length, const void *data, size_t n)
+static TERN_COLD struct match_body *new_body(struct lane *l, struct peer *from, uint64_t env, enum body_kind kind,
+                                             const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
 {
     unsigned cookies = kind == BODY_EAGER ? 0 : kind == BODY_SYNC ? 1 : 3;
-    struct match_body *b = lent_body(cookies, data, n);
-    if (!b) b = copied_body(cookies, data, n);
+    struct match_body *b = lent_body(l, cookies, data, n);
+    if (!b) b = copied_body(l, cookies, data, n);
     b->peer = from;
     b->src = env_source(env);
     b->tag = env_tag(env);
     b->length = length;
     b->kind = (uint8_t)kind;
     for (unsigned i = 0; i < b->cookies; i++) b->cookie[i] = cookie[i];
-    if (kind != BODY_OFFER) from->stored += eager_cost(n);
+    if (kind != BODY_OFFER) counter_add(&from->stored, eager_cost(n));
     return b;
 }
 
 static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env, enum body_kind kind,
                             const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
 {
-    if (n > UINT32_MAX || from->stored / EXCESS > lane0.credit) {
-        pt_violation(from, "%lld bytes of eager messages that nobody has received yet", (long long)from->stored + (long long)n);
-        return;
-    }
-    struct match_body *b = new_body(from, env, kind, cookie, length, data, n);
+    if (pt_is_too_much(from, n)) return;
+    struct match_body *b = new_body(pt->lane, from, env, kind, cookie, length, data, n);
     if (unlikely(pt->gone & PT_GONE_LOST) && (ctx & CTX_COLL) && !pt_tag_is_for_two(env_tag(env))) {
-        pt_swallow(b);
+        pt_swallow(pt->lane, b);
         return;
     }
     if (unlikely(pt_checking)) pt_check_keep(b);
+    if (unlikely(!list_empty(&pt->takers)) && !(ctx & CTX_COLL) && pt_hand_over(pt, b)) return;
     if (match_store(&pt->match[ctx & CTX_COLL], b->src, b->tag, b)) lane_fatal("no memory for an unexpected message");
-    lane_stored(&lane0);
+    lane_stored(pt->lane);
 }
 
-void pt_drop_body(struct match_body *b)
+void pt_drop_body(struct lane *l, struct match_body *b)
 {
-    if (b->kind != BODY_OFFER) ((struct peer *)b->peer)->stored -= eager_cost(b->held);
-    match_body_free(&lane0.pool, b);
+    if (b->kind != BODY_OFFER) counter_add(&((struct peer *)b->peer)->stored, -eager_cost(b->held));
+    match_body_free(&l->pool, b);
 }
 
-void pt_free_body(struct match_body *b)
+void pt_free_body(struct lane *l, struct match_body *b)
 {
-    if (b->kind != BODY_OFFER) pt_consumed(b->peer, b->held);
-    pt_drop_body(b);
+    if (b->kind != BODY_OFFER) pt_consumed(l, b->peer, b->held);
+    pt_drop_body(l, b);
 }
 
 /* The receive for a message: one that was found when its header came, or the first that fits. */
@@ -191,33 +168,109 @@ static inline struct request *receiver(struct pt_comm *pt, struct peer *from, ui
 
 /* Matches at once, so that the payload can go where it belongs; a receive that cannot take it as it is waits for the
  * handler all the same. From here on the receive cannot be cancelled, and ends with the message or with the peer. */
-void *pt_sink_eager(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
+static struct request *match_header(struct pt_comm *pt, const struct peer *from, uint64_t h0, uint64_t h1)
 {
-    struct pt_comm *pt = lane_known_ctx(&lane0, h0);
-    if (from->lost || !pt || !pt->comm || !env_possible(h0, h1) || !is_member(pt->comm, from, env_source(h1))) return NULL;
-    struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
-    from->arriving = r;
-    return r && r->type->contig && n <= (size_t)r->bytes ? (char *)r->buf + r->type->true_lb : NULL;
+    if (!env_possible(h0, h1) || !is_member(pt->comm, from, env_source(h1))) return NULL;
+    return match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
 }
 
-void pt_on_eager(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static char *place(const struct request *r) { return (char *)r->buf + r->type->true_lb; }
+
+static void *place_for(const struct request *r, size_t n)
 {
-    struct pt_comm *pt = context(from, h0, h1);
-    if (unlikely(!pt)) return;
+    return r && r->type->contig && n <= (size_t)r->bytes ? place(r) : NULL;
+}
+
+/* Not matched now if another thread is in the lane: the transport has room for what is eager. */
+static struct request *match_shared(struct peer *from, uint64_t h0, uint64_t h1)
+{
+    struct lane *l = context_lane(h0);
+    enum deliver_hold h = l ? deliver_begin(l, true) : HOLD_NONE;
+    if (!h) return NULL;
+    struct pt_comm *pt = context_in(l, h0);
+    struct request *r = pt ? match_header(pt, from, h0, h1) : NULL;
+    deliver_end(l, h);
+    return r;
+}
+
+void *pt_sink_eager(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
+{
+    if (from->lost) return NULL;
+    if (unlikely(wires_threaded)) return place_for(from->sunk = match_shared(from, h0, h1), n);
+    struct pt_comm *pt = context_of(h0);
+    struct request *r = pt ? match_header(pt, from, h0, h1) : NULL;
+    from->arriving = r;
+    return place_for(r, n);
+}
+
+/* A message whose receive was found when its header came. */
+struct arrived {
+    struct mail mail;
+    struct request *r;
+    struct peer *from;
+    uint64_t h1;
+    size_t n;
+    bool in_place;
+    char data[];
+};
+
+static void arrive(struct request *r, struct peer *from, uint64_t h1, const void *data, size_t n)
+{
+    pt_consumed(lane_of(r), from, n);
+    pt_deliver(r, env_source(h1), env_tag(h1), data, n);
+}
+
+static void open_arrived(struct lane *l, struct mail *mail)
+{
+    struct arrived *a = container_of(mail, struct arrived, mail);
+    (void)l;
+    arrive(a->r, a->from, a->h1, a->in_place ? place(a->r) : a->data, a->n);
+    free(a);
+}
+
+static void post_arrived(struct request *r, struct peer *from, uint64_t h1, const void *data, size_t n)
+{
+    bool in_place = data == place_for(r, n);
+    struct arrived *a = malloc(sizeof *a + (in_place ? 0 : n));
+    if (!a) lane_fatal("no memory for a message that waits");
+    *a = (struct arrived){.mail.open = open_arrived, .r = r, .from = from, .h1 = h1, .n = n, .in_place = in_place};
+    if (!in_place && n) memcpy(a->data, data, n);
+    deliver_post(lane_of(r), &a->mail);
+}
+
+void pt_arrived(struct peer *from, uint64_t h1, const void *data, size_t n)
+{
+    struct request *r = from->sunk;
+    struct lane *l = lane_of(r);
+    from->sunk = NULL;
+    enum deliver_hold h = deliver_begin(l, false);
+    if (!h) {
+        post_arrived(r, from, h1, data, n);
+        return;
+    }
+    arrive(r, from, h1, data, n);
+    deliver_end(l, h);
+}
+
+static inline __attribute__((always_inline)) void on_eager(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0,
+                                                           uint64_t h1, const void *data, size_t n)
+{
+    (void)l;
+    if (unlikely(!is_from_member(pt, from, h0, h1))) return;
     struct request *r = receiver(pt, from, h0, h1);
     if (unlikely(!r)) {
         store(pt, from, h0, h1, BODY_EAGER, NULL, n, data, n);
         return;
     }
-    pt_consumed(from, n);
+    pt_consumed(lane_of(r), from, n);
     pt_deliver(r, env_source(h1), env_tag(h1), data, n);
 }
 
-void pt_on_eager_sync(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_eager_sync(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
+                          size_t n)
 {
     uint64_t send[3] = {0};
-    struct pt_comm *pt = context(from, h0, h1);
-    if (unlikely(!pt)) return;
+    if (unlikely(!is_from_member(pt, from, h0, h1))) return;
     if (unlikely(n < sizeof send[0])) {
         pt_violation(from, "a synchronous message of %zu bytes", n);
         return;
@@ -230,16 +283,15 @@ void pt_on_eager_sync(struct peer *from, uint64_t h0, uint64_t h1, const void *d
         store(pt, from, h0, h1, BODY_SYNC, send, n, data, n);
         return;
     }
-    pt_consumed(from, n);
-    lane_control(from, AM_ACK, send[0], 0, NULL, 0);
+    pt_consumed(l, from, n);
+    lane_say(l, from, AM_ACK, send[0], 0, NULL, 0);
     pt_deliver(r, env_source(h1), env_tag(h1), data, n);
 }
 
-void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_rts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct pt_rts rts;
-    struct pt_comm *pt = context(from, h0, h1);
-    if (unlikely(!pt)) return;
+    if (unlikely(!is_from_member(pt, from, h0, h1))) return;
     if (likely(n == sizeof rts)) memcpy(&rts, data, sizeof rts);
     if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer % CACHE_LINE && rts.offer != RTS_BULK))) {
         pt_violation(from, "the offer of a large message, of %zu bytes", n);
@@ -248,30 +300,55 @@ void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (r) {
         pt_offer_matched(r, from, env_source(h1), env_tag(h1), &rts);
-        pt_offered(from, rts.bytes);
+        pt_offered(l, from, rts.bytes);
         return;
     }
     uint64_t cookie[3] = {rts.send, rts.bytes, rts.offer};
     store(pt, from, h0, h1, BODY_OFFER, cookie, rts.bytes, NULL, 0);
 }
 
+static const struct pt_kind eager = {AM_EAGER, PT_BY_CONTEXT, on_eager};
+static const struct pt_kind eager_sync = {AM_EAGER_SYNC, PT_BY_CONTEXT, on_eager_sync};
+static const struct pt_kind request_to_send = {AM_RTS, PT_BY_CONTEXT, on_rts};
+
+void pt_on_eager(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&eager, from, h0, h1, data, n);
+}
+
+void pt_on_eager_sync(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&eager_sync, from, h0, h1, data, n);
+}
+
+void pt_on_rts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&request_to_send, from, h0, h1, data, n);
+}
+
 /* ---- receives ---- */
+
+static __attribute__((noinline)) void take_offer(struct request *r, struct match_body *b)
+{
+    struct pt_rts rts = {b->cookie[0], b->cookie[1], b->cookie[2]};
+    struct peer *from = b->peer;
+    int32_t src = b->src, tag = b->tag;
+    pt_drop_body(lane_of(r), b);
+    pt_offer_matched(r, from, src, tag, &rts);
+}
 
 void pt_take_body(struct request *r, struct match_body *b)
 {
-    struct peer *from = b->peer;
+    struct lane *l = lane_of(r);
     if (unlikely(pt_checking)) pt_check_recall(b);
     if (b->kind == BODY_OFFER) {
-        struct pt_rts rts = {b->cookie[0], b->cookie[1], b->cookie[2]};
-        int32_t src = b->src, tag = b->tag;
-        pt_drop_body(b);
-        pt_offer_matched(r, from, src, tag, &rts);
+        take_offer(r, b);
         return;
     }
-    if (b->kind == BODY_SYNC) lane_control(from, AM_ACK, b->cookie[0], 0, NULL, 0);
-    pt_consumed(from, b->held);
+    if (b->kind == BODY_SYNC) lane_say(l, b->peer, AM_ACK, b->cookie[0], 0, NULL, 0);
+    pt_consumed(l, b->peer, b->held);
     pt_deliver(r, b->src, b->tag, match_body_payload(b), b->held);
-    pt_drop_body(b);
+    pt_drop_body(l, b);
 }
 
 /* A receive from any source is about to fail, as one of those that it may wait for is lost: not if its message has come.
@@ -279,7 +356,8 @@ void pt_take_body(struct request *r, struct match_body *b)
 static TERN_COLD bool take_after_all(struct request *r, struct match *m)
 {
     if (r->rank != MPI_ANY_SOURCE || r->ctx & CTX_COLL || !(r->comm->pt->gone & PT_GONE_SOURCE)) return false;
-    lane_progress(r->comm->lane);
+    if (wires_threaded) pt_take_last();
+    else lane_progress(r->comm->lane);
     struct match_body *b = match_take(m, r->rank, r->tag);
     if (b) pt_take_body(r, b);
     return b != NULL;
@@ -342,10 +420,12 @@ int pt_recv(struct comm *c, void *buf, int64_t count, struct type *t, int source
     r.flags = 0;
     r.done = NULL;
     pt_prepare(&r, REQ_RECV, c, PT_USER, buf, count, t, source, tag, PT_STANDARD);
-    lane_enter(c->lane);
+    struct lane *l = c->lane;
+    lane_enter(l);
     pt_recv_start(&r);
-    lane_leave(c->lane);
-    int rc = pt_wait(&r);
+    if (!request_is_complete(&r)) lane_await(l, &pt_awaiting, &r);
+    else lane_leave(l);
     *result = r.result;
-    return rc;
+    if (unlikely(r.result.error)) pt_recall(&r);
+    return r.result.error;
 }

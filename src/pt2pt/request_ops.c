@@ -4,28 +4,45 @@
 #include "base/err.h"
 #include "proc/jobs.h"
 #include "pt2pt/api.h"
+#include "pt2pt/dispatch.h"
 #include "pt2pt/doubt.h"
+#include "pt2pt/early.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/say.h"
 
 #include <string.h>
 
 /* ---- waiting ---- */
 
 static bool one_complete(void *arg) { return request_is_complete(arg); }
+static bool mark_one(void *arg, const struct waiter *w) { return waits_mark(arg, w); }
 static void doubt_one(void *arg) { pt_doubt_requests(1, (struct request *const *)&arg, true); }
+const struct awaiting pt_awaiting = {one_complete, mark_one, doubt_one};
 
-int pt_wait(struct request *r)
+/* The lane that a thread waits in for a request. A generalized one has no communicator. */
+static struct lane *lane_awaited(const struct request *r) { return likely(r->comm != NULL) ? lane_of(r) : lanes_first(); }
+
+static TERN_COLD int failure(const struct request *r)
 {
-    if (!request_is_complete(r)) {
-        struct lane *l = &lane0;
-        lane_enter(l);
-        if (r->flags & REQ_HOOKED && r->hooks->look && !request_is_complete(r)) r->hooks->look(r);
-        if (!request_is_complete(r)) lane_wait_doubting(l, one_complete, r, doubt_one);
-        lane_leave(l);
-    }
+    pt_recall(r);
+    return r->result.error;
+}
+
+static __attribute__((noinline)) int wait_long(struct request *r)
+{
+    if (r->flags & REQ_KEPT) r->hooks->look(r);
+    if (!request_is_complete(r)) lane_await_outside(lane_awaited(r), &pt_awaiting, r);
     if (unlikely(r->result.error)) pt_recall(r);
     return r->result.error;
+}
+
+/* Apart from the rest, which needs registers: most often the request is complete. */
+int pt_wait(struct request *r)
+{
+    if (!request_is_complete(r)) return wait_long(r);
+    return unlikely(r->result.error) ? failure(r) : 0;
 }
 
 /* Words are per thread, and this one may not be the one that found out, or have failed otherwise since. */
@@ -38,16 +55,24 @@ void pt_recall(const struct request *r)
 }
 
 struct many {
-    int n, from; /* the first `from` are known to be complete (all) */
+    int n, left; /* those behind the first `left` are known to be complete (all) */
     struct request *const *req;
-    bool all;
 };
 
+/* From the last one on, which most often ends last: of a thread that sleeps only the last open one is marked, and tells it. */
 static bool all_complete(void *arg)
 {
     struct many *m = arg;
-    while (m->from < m->n && (!m->req[m->from] || request_is_complete(m->req[m->from]))) m->from++;
-    return m->from == m->n;
+    while (m->left && (!m->req[m->left - 1] || request_is_complete(m->req[m->left - 1]))) m->left--;
+    return !m->left;
+}
+
+static bool mark_all(void *arg, const struct waiter *w)
+{
+    struct many *m = arg;
+    while (!all_complete(m))
+        if (!waits_mark(m->req[m->left - 1], w)) return false;
+    return true;
 }
 
 static bool any_complete(void *arg)
@@ -58,33 +83,69 @@ static bool any_complete(void *arg)
     return false;
 }
 
-static void doubt_many(void *arg)
+static bool mark_any(void *arg, const struct waiter *w)
 {
     const struct many *m = arg;
-    pt_doubt_requests(m->n, m->req, m->all);
+    for (int i = 0; i < m->n; i++)
+        if (m->req[i] && waits_mark(m->req[i], w)) return true;
+    return false;
+}
+
+static void doubt_all(void *arg)
+{
+    const struct many *m = arg;
+    pt_doubt_requests(m->n, m->req, true);
+}
+
+static void doubt_any(void *arg)
+{
+    const struct many *m = arg;
+    pt_doubt_requests(m->n, m->req, false);
+}
+
+static const struct awaiting await_all = {all_complete, mark_all, doubt_all};
+static const struct awaiting await_any = {any_complete, mark_any, doubt_any};
+
+/* Of requests of which one was not complete a moment ago; another thread may have ended it since. */
+static struct lane *lane_of_many(int n, struct request *const req[])
+{
+    const struct request *r = NULL;
+    for (int i = 0; i < n; i++) {
+        if (!req[i]) continue;
+        r = req[i];
+        if (!request_is_complete(r)) break;
+    }
+    return lane_awaited(r);
 }
 
 void pt_wait_many(int n, struct request *const req[], bool all)
 {
-    struct many m = {n, 0, req, all};
-    bool (*ready)(void *) = all ? all_complete : any_complete;
-    if (ready(&m)) return;
-    lane_enter(&lane0);
-    lane_wait_doubting(&lane0, ready, &m, doubt_many);
-    lane_leave(&lane0);
+    struct many m = {n, n, req};
+    const struct awaiting *what = all ? &await_all : &await_any;
+    if (!what->ready(&m)) lane_await_outside(lane_of_many(n, req), what, &m);
 }
+
+bool pt_waits_among_threads(void) { return waits_threaded(); }
 
 void pt_progress_once(struct comm *c)
 {
-    struct lane *l = c ? c->lane : &lane0;
-    lane_enter(l);
+    if (unlikely(!c)) {
+        lanes_look();
+        return;
+    }
+    struct lane *l = c->lane;
+    if (unlikely(lane_mode(l))) {
+        lane_poll_outside(l);
+        return;
+    }
+    lane_enter_alone(l);
     lane_poll(l);
     lane_leave(l);
 }
 
 /* ---- all of a communicator ---- */
 
-struct pending {
+struct awaited {
     struct comm *comm;
     struct request *r;
 };
@@ -97,19 +158,19 @@ static bool is_pending(const struct request *r, const struct comm *c)
 /* Complete, or completed and released by another thread that waited for it as well. */
 static bool no_more_pending(void *arg)
 {
-    const struct pending *p = arg;
+    const struct awaited *p = arg;
     return !is_pending(p->r, p->comm);
 }
 
-static void doubt_pending(void *arg) { doubt_one(((struct pending *)arg)->r); }
+static void doubt_pending(void *arg) { doubt_one(((struct awaited *)arg)->r); }
 
 /* Lock held. One that the user has let go would be freed at its completion; it is freed here instead. */
 static void finish(struct comm *c, struct request *r)
 {
-    struct pending p = {c, r};
+    struct awaited p = {c, r};
     bool let_go = r->flags & REQ_DETACHED;
     r->flags &= (uint16_t)~REQ_DETACHED;
-    if (r->flags & REQ_HOOKED && r->hooks->look) r->hooks->look(r);
+    if (r->flags & REQ_KEPT) r->hooks->look(r);
     lane_wait_doubting(c->lane, no_more_pending, &p, doubt_pending);
     if (let_go) pt_release(r);
 }
@@ -198,20 +259,22 @@ void pt_release(struct request *r)
 
 bool pt_general_complete(struct request *r)
 {
-    lane_enter(&lane0);
+    struct lane *l = lane_awaited(r);
+    lane_enter(l);
     bool alone = r->flags & REQ_DETACHED;
     if (alone) r->flags &= (uint16_t)~REQ_DETACHED; /* else a waiter may be looking at the flags, without the lock */
     lane_finish(r, 0); /* from here on a waiter may have disposed of it */
-    lane_leave(&lane0);
+    lane_leave(l);
     return alone;
 }
 
 bool pt_general_release(struct request *r)
 {
-    lane_enter(&lane0);
+    struct lane *l = lane_awaited(r);
+    lane_enter(l);
     bool over = request_is_complete(r);
     if (!over) r->flags |= REQ_DETACHED;
-    lane_leave(&lane0);
+    lane_leave(l);
     return over;
 }
 
@@ -229,20 +292,18 @@ static void cancel_recv(struct request *r)
 static void cancel_send(struct request *r)
 {
     struct peer *p = r->peer;
-    list_each(l, next, &p->pending_head)
-        if (l == &r->link) {
-            list_remove(l);
-            r->result.cancelled = true;
-            if (r->xfer) pt_offer_discard(r); /* no offer was made yet */
-            else p->credit += eager_cost((size_t)r->bytes);
-            lane_finish(r, 0);
-            return;
-        }
+    if (pending_withdraw(lane_of(r), p, &r->pending)) {
+        r->result.cancelled = true;
+        if (r->xfer) pt_offer_discard(r); /* no offer was made yet */
+        else credit_return(p, (size_t)r->bytes);
+        lane_finish(r, 0);
+        return;
+    }
     uint64_t send = r->id;
     if (p->lost) return; /* its end is near */
     r->flags |= REQ_CANCELLING;
-    ids_of(&lane0.ids, r)->awaits |= AWAIT_CANCELLED;
-    lane_control(p, AM_CANCEL, r->ctx, env_pack(r->comm->rank, r->tag), &send, sizeof send);
+    ids_of(&lane_of(r)->ids, r)->awaits |= AWAIT_CANCELLED;
+    lane_say(lane_of(r), p, AM_CANCEL, r->ctx, env_pack(r->comm->rank, r->tag), &send, sizeof send);
 }
 
 void pt_cancel_locked(struct request *r)
@@ -275,31 +336,42 @@ static void look_for_send(void *what, int src, int tag, void *arg)
     if (b->kind != BODY_EAGER && b->peer == s->from && b->cookie[0] == s->send) s->found = b;
 }
 
-void pt_on_cancel(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static bool withdraw(struct lane *l, struct match *m, struct search *s)
+{
+    match_each(&m->unexpected, look_for_send, s);
+    bool gone = s->found && match_withdraw(m, s->found);
+    if (gone) pt_free_body(l, s->found);
+    return gone;
+}
+
+static void on_cancel(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
+                      size_t n)
 {
     struct search s = {.from = from};
     (void)h1;
-    if (unlikely(from->lost)) return;
     if (unlikely(n != sizeof s.send)) {
         pt_violation(from, "a cancel of %zu bytes", n);
         return;
     }
     memcpy(&s.send, data, sizeof s.send);
-    struct pt_comm *pt = lane_known_ctx(&lane0, h0);
-    struct match *m = pt ? &pt->match[h0 & CTX_COLL] : NULL;
-    if (m) match_each(&m->unexpected, look_for_send, &s);
-    bool gone = s.found && match_withdraw(m, s.found);
-    if (gone) pt_free_body(s.found);
-    lane_control(from, AM_CANCELLED, s.send, gone, NULL, 0);
+    bool gone = pt ? withdraw(l, &pt->match[h0 & CTX_COLL], &s) : early_cancel(l, from, h0, s.send);
+    lane_say(l, from, AM_CANCELLED, s.send, gone, NULL, 0);
+}
+
+static const struct pt_kind cancel = {AM_CANCEL, PT_ABOUT, on_cancel};
+
+void pt_on_cancel(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&cancel, from, h0, h1, data, n);
 }
 
 /* A reply of "no" comes behind the message that completed the send (ACK, CTS) or with the offer already matched; the
  * request may then be over. */
-void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_cancelled(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
+                         size_t n)
 {
-    (void)data, (void)n;
-    if (unlikely(from->lost)) return;
-    struct id_entry *e = ids_find(&lane0.ids, h0, from, AWAIT_CANCELLED);
+    (void)pt, (void)data, (void)n;
+    struct id_entry *e = ids_find(&l->ids, h0, from, AWAIT_CANCELLED);
     if (!e || h1 > 1 || (h1 && !(e->awaits & (AWAIT_ACK | AWAIT_CTS)))) {
         pt_violation(from, "the answer to a cancel that was not asked for");
         return;
@@ -307,10 +379,17 @@ void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *da
     struct request *r = e->request;
     e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
     if (!h1) {
-        if (!r) ids_free(&lane0.ids, e);
+        if (!r) ids_free(&l->ids, e);
         return;
     }
     r->result.cancelled = true; /* no flag: a waiter reads those without the lock */
     pt_offer_withdraw(r);
     lane_finish(r, 0);
+}
+
+static const struct pt_kind cancelled = {AM_CANCELLED, PT_BY_ID, on_cancelled};
+
+void pt_on_cancelled(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&cancelled, from, h0, h1, data, n);
 }

@@ -1,13 +1,25 @@
 /*
  * send.c - sending. Small contiguous messages go from the entry point to the ring
  * in one piece, without a request; all others become a request first.
+ *
+ * This short way takes no lock, also if threads send at the same time. While one thread at a time does, peers
+ * are in peer_short_table, and a message costs plain loads and stores. Threads find the peers in peer_shared_table. A thread
+ * takes its credit by one atomic subtraction, and the place of the message as the transport says (shm/writers.c: one
+ * compare-and-swap).
+ *
+ * The order of messages is that of the program: an operation that has to wait closes the short way (peer.short_max) before
+ * the call returns that parks it, and the way opens when the last of them is out. So a send that the program orders behind a
+ * parked one finds the way closed, or the other one gone. Threads that the program does not order may overtake.
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/dispatch.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "transport/endpoint.h"
 #include "type/cursor.h"
 
 #include <stdlib.h>
@@ -16,11 +28,28 @@
 /* The peer behind a rank of a communicator; NULL with words when it cannot be reached. */
 static inline struct peer *peer_for(struct comm *c, int rank) { return peer_get(comm_index(c, rank)); }
 
+/* Threads share the library, or there is no such peer yet. */
+static __attribute__((noinline)) int send_short_shared(const void *buf, int64_t n, const struct type *t, uint32_t index, int tag,
+                                                       struct comm *c)
+{
+    struct peer **table = atomic_load_explicit(&peer_shared_table, memory_order_acquire); /* pairs with wires_share */
+    struct peer *p = likely(table) ? __atomic_load_n(&table[index], __ATOMIC_ACQUIRE) : NULL; /* as in peer_get */
+    /* acquire: pairs with peer_set_short */
+    if (unlikely(!p || !t->contig || n > __atomic_load_n(&p->short_max, __ATOMIC_ACQUIRE))) return PT_LONG_WAY;
+    int64_t cost = eager_cost((size_t)n);
+    if (unlikely(__atomic_fetch_sub(&p->credit, cost, __ATOMIC_RELAXED) < cost)) {
+        __atomic_fetch_add(&p->credit, cost, __ATOMIC_RELAXED);
+        return PT_LONG_WAY;
+    }
+    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
+}
+
 static inline int send_short(const void *buf, int64_t count, const struct type *t, uint32_t index, int tag, struct comm *c)
 {
     struct peer *p = atomic_load_explicit(&peer_short_table, memory_order_acquire)[index];
     int64_t n = count * t->size;
-    if (unlikely(!p || !t->contig || n > p->short_max)) return PT_LONG_WAY;
+    if (unlikely(!p)) return send_short_shared(buf, n, t, index, tag, c);
+    if (unlikely(!t->contig || n > p->short_max)) return PT_LONG_WAY;
     int64_t credit = p->credit - eager_cost((size_t)n);
     if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
@@ -40,11 +69,11 @@ int pt_send_short(const void *buf, int64_t count, const struct type *t, int dest
     return send_short(buf, count, t, rankmap_at_line(c->map, dest), tag, c);
 }
 
-/* The ring was full: the credit that pt_send_short took is not used. */
+/* The ring was full: the credit that pt_send_short took is not used. A helper may be in the lane. */
 static void refund(struct comm *c, int64_t count, const struct type *t, int dest)
 {
     lane_enter(c->lane);
-    peer_table[comm_index(c, dest)]->credit += eager_cost((size_t)(count * t->size));
+    credit_return(peer_table[comm_index(c, dest)], (size_t)(count * t->size));
     lane_leave(c->lane);
 }
 
@@ -80,7 +109,7 @@ static int send_bounced(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, t
 /* Hands `n` bytes of pack's to the transport. */
 static int send_packed(struct peer *p, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
 {
-    if (p->ep.caps & TP_CAP_BCOPY) return p->ep.ops->am_bcopy(&p->ep, id, h0, h1, pack, arg, n);
+    if (p->ep.caps & TP_CAP_BCOPY) return ep_bcopy(&p->ep, id, h0, h1, pack, arg, n);
     return send_bounced(p, id, h0, h1, pack, arg, n);
 }
 
@@ -92,9 +121,9 @@ static int eager_attempt(struct request *r)
     type_cursor_init(&s.cursor, r->type, r->count, r->buf);
     int rc;
     if (r->mode == PT_SYNC) {
-        ids_await(&lane0.ids, r, AWAIT_ACK);
+        ids_await(&lane_of(r)->ids, r, AWAIT_ACK);
         rc = send_packed(p, AM_EAGER_SYNC, r->ctx, env, pack_sync, &s, (size_t)r->bytes + sizeof s.send);
-        if (rc) ids_await_no_more(&lane0.ids, r, AWAIT_ACK);
+        if (rc) ids_await_no_more(&lane_of(r)->ids, r, AWAIT_ACK);
     } else if (r->type->contig)
         rc = p->ep.am_short(&p->ep, AM_EAGER, r->ctx, env, s.cursor.buf, (size_t)r->bytes);
     else
@@ -105,29 +134,31 @@ static int eager_attempt(struct request *r)
 }
 
 /* Bytes of the largest eager message to this peer at this moment. */
-static inline int64_t eager_max_now(struct peer *p)
+static inline int64_t eager_max_now(const struct lane *l, struct peer *p)
 {
     int64_t most = limits_of(p)->eager_max;
-    return likely(most <= lane0.eager_now) || !pt_send_is_call(p) ? most : lane0.eager_now;
+    return likely(most <= l->eager_now) || !pt_send_is_call(p) ? most : l->eager_now;
 }
 
+/* As far as its size goes. */
 static bool fits_eager(const struct request *r)
 {
     struct peer *p = r->peer;
     int64_t room = (int64_t)p->ep.max_short;
     if (!(p->ep.caps & TP_CAP_BCOPY) && room > BOUNCE_MAX) room = BOUNCE_MAX;
     room -= (int64_t)sizeof(uint64_t); /* synchronous sends put their request in front */
-    return r->bytes <= eager_max_now(p) && r->bytes <= room && p->credit >= eager_cost((size_t)r->bytes);
+    return r->bytes <= eager_max_now(lane_of(r), p) && r->bytes <= room;
 }
 
-int pt_send_attempt(struct request *r)
+static int attempt(struct request *r)
 {
     int rc = unlikely(pt_checking) ? pt_check_announce(r) : 0;
     if (rc) return rc;
     return r->xfer ? pt_offer_send_rts(r) : eager_attempt(r);
 }
 
-void pt_send_failed(struct request *r, int rc)
+/* An attempt failed for good. */
+static TERN_COLD void failed(struct request *r, int rc)
 {
     struct peer *p = r->peer;
     if (rc != TERN_ERR_NOMEM) pt_lose(p); /* without memory nothing was sent, and nothing is wrong with the peer */
@@ -135,12 +166,60 @@ void pt_send_failed(struct request *r, int rc)
     lane_finish(r, rc);
 }
 
+/* ---- one that waits for room ---- */
+
+static struct request *send_of(struct pending *op) { return container_of(op, struct request, pending); }
+
+static bool attempt_parked(struct lane *l, struct peer *p, struct pending *op)
+{
+    (void)l, (void)p;
+    int rc = attempt(send_of(op));
+    if (rc && rc != TERN_AGAIN) failed(send_of(op), rc);
+    return rc != TERN_AGAIN;
+}
+
+static void end_parked(struct lane *l, struct peer *p, struct pending *op)
+{
+    (void)l;
+    pt_offer_discard(send_of(op));
+    pt_end_lost(send_of(op), p);
+}
+
+static void park(struct lane *l, struct request *r);
+
+/* It goes out by the new connection. */
+static void park_anew(struct lane *l, uint32_t index, struct pending *op)
+{
+    struct request *r = send_of(op);
+    struct peer *p = peer_get(index);
+    if (!p || p->lost) {
+        int rc = p ? pt_lost_words(r, p) : TERN_ERR_PEER;
+        pt_offer_discard(r);
+        lane_finish(r, rc);
+        return;
+    }
+    r->peer = p;
+    if (r->id) ids_of(&l->ids, r)->peer = p;
+    if (!r->xfer) counter_add(&p->credit, -eager_cost((size_t)r->bytes));
+    park(l, r);
+}
+
+static const struct pending_ops parked = {.attempt = attempt_parked, .end = end_parked, .anew = park_anew};
+
+static void park(struct lane *l, struct request *r)
+{
+    int rc = pending_park(l, r->peer, &r->pending, &parked);
+    if (likely(!rc)) return;
+    if (!r->xfer) credit_return(r->peer, (size_t)r->bytes);
+    failed(r, rc);
+}
+
 void pt_send_begin(struct request *r)
 {
-    struct peer *p = r->peer;
-    int rc = p->pending ? TERN_AGAIN : pt_send_attempt(r);
-    if (rc == TERN_AGAIN) lane_park(&lane0, p, r);
-    else if (rc) pt_send_failed(r, rc);
+    struct lane *l = lane_of(r);
+    int rc = pending_is_clear(l, r->peer) ? attempt(r) : TERN_AGAIN;
+    if (rc == TERN_AGAIN) park(l, r);
+    else if (rc) failed(r, rc);
 }
 
 static TERN_COLD void unreachable(struct request *r)
@@ -161,27 +240,40 @@ void pt_send_start(struct request *r)
         return;
     }
     lane_open_short(l, r->peer);
-    bool eager = fits_eager(r);
-    if (!eager) {
+    if (!fits_eager(r) || !credit_take(r->peer, (size_t)r->bytes)) {
         pt_offer_start(r);
         return;
     }
     int rc = r->mode == PT_SYNC ? ids_give(&l->ids, r, 0) : 0;
     if (unlikely(rc)) {
+        credit_return(r->peer, (size_t)r->bytes);
         lane_finish(r, rc);
         return;
     }
-    r->peer->credit -= eager_cost((size_t)r->bytes);
     pt_send_begin(r);
 }
 
 void pt_look_again(struct comm *c, int rank) { peer_look_again(peer_table[comm_index(c, rank)]); }
 
+static __attribute__((noinline)) int send_quick_shared(struct comm *c, const void *buf, size_t n, uint32_t index, int tag)
+{
+    struct peer *p = __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE);
+    if (unlikely(!p || (int64_t)n > __atomic_load_n(&p->short_max, __ATOMIC_ACQUIRE))) return PT_LONG_WAY; /* as in send_short_shared */
+    if (unlikely((int64_t)n > c->lane->eager_now) && pt_send_is_call(p)) return PT_LONG_WAY;
+    if (unlikely(!credit_take(p, n))) return PT_LONG_WAY;
+    int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx | PT_COLL, c->rank_high | (uint32_t)tag, buf, n);
+    if (likely(!rc)) return 0;
+    credit_return(p, n);
+    return PT_LONG_WAY;
+}
+
 int pt_send_quick(struct comm *c, const void *buf, size_t n, int dest, int tag)
 {
-    struct peer *p = peer_table[comm_index(c, dest)];
-    if (unlikely(!p || !p->ep.ops || p->pending || p->lost || pt_checking)) return PT_LONG_WAY;
-    if (n > p->ep.max_short || (int64_t)n > eager_max_now(p) || p->credit < eager_cost(n)) return PT_LONG_WAY;
+    uint32_t index = comm_index(c, dest);
+    if (unlikely(wires_threaded)) return send_quick_shared(c, buf, n, index, tag);
+    struct peer *p = peer_table[index];
+    if (unlikely(!p || !p->ep.ops || p->waiting || p->lost || pt_checking)) return PT_LONG_WAY;
+    if (n > p->ep.max_short || (int64_t)n > eager_max_now(c->lane, p) || p->credit < eager_cost(n)) return PT_LONG_WAY;
     p->credit -= eager_cost(n);
     int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx | PT_COLL, c->rank_high | (uint32_t)tag, buf, n);
     if (likely(!rc)) return 0;
@@ -203,10 +295,13 @@ static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, s
 {
     struct request r = {0};
     pt_prepare(&r, REQ_SEND, c, PT_USER, buf, count, t, dest, tag, mode);
-    lane_enter(c->lane);
+    struct lane *l = c->lane;
+    lane_enter(l);
     pt_send_start(&r);
-    lane_leave(c->lane);
-    return pt_wait(&r);
+    if (!request_is_complete(&r)) lane_await(l, &pt_awaiting, &r);
+    else lane_leave(l);
+    if (unlikely(r.result.error)) pt_recall(&r);
+    return r.result.error;
 }
 
 /* `tried`: what pt_send_short said. */
@@ -280,11 +375,17 @@ int pt_isend(struct comm *c, const void *buf, int64_t count, struct type *t, int
 
 /* ---- what comes back ---- */
 
-void pt_on_ack(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_ack(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    (void)h1, (void)data, (void)n;
-    if (unlikely(from->lost)) return;
-    struct id_entry *e = ids_find(&lane0.ids, h0, from, AWAIT_ACK);
+    (void)pt, (void)h1, (void)data, (void)n;
+    struct id_entry *e = ids_find(&l->ids, h0, from, AWAIT_ACK);
     if (likely(e != NULL)) lane_finish(e->request, 0);
     else pt_violation(from, "it says that a synchronous message was matched, of which there is none");
+}
+
+static const struct pt_kind acknowledgement = {AM_ACK, PT_BY_ID, on_ack};
+
+void pt_on_ack(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&acknowledgement, from, h0, h1, data, n);
 }

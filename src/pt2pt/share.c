@@ -1,46 +1,34 @@
 /*
- * share.c - who may be in a lane: its lock, the helper's way in (drawn in lane.h), and how
- * a lane that one thread used without the lock becomes one that threads share, while that
- * thread, the owner, may be anywhere: outside, in the middle of a call, or asleep in a
- * receive.
+ * share.c - which threads may be in a lane: its lock, the helper's way in (drawn in lane.h), and how
+ * a lane that one thread at a time used without the lock becomes one that threads share, while a
+ * thread may be anywhere: outside, in the middle of a call, or asleep in a receive.
  *
  * LANE_THREADED is set in lane.mode; from then on all threads take the lock. Sends on the
- * short way, which takes no lock, find no peers any more. What the owner began before goes
+ * short way, which takes no lock, find no peers any more. What a thread began before goes
  * on without the lock, and no other thread may begin until it is over. Two things tell that:
  *
- *   inside   counts the sections (lane_enter) that the owner is in; one that waits
- *            notices, and takes the lock from there on (lane_catch_up)
  *   quiet    what is outside of sections - a short send, a reference counted - is a few
- *            hundred instructions without a loop: it is over when the owner has run for
- *            a millisecond since, or sleeps
+ *            hundred instructions without a loop (base/quiet.h)
+ *   inside   counts the sections (lane_enter) that the thread is in; one that waits
+ *            notices, and takes the lock from there on (lane_catch_up)
  *
- * This happens once in a process, and only when a second thread opens a session while
- * the first one said that it is alone (MPI_THREAD_SINGLE or FUNNELED).
+ * Until then nobody else comes in, so a thread that finds `inside` set is the one it counts.
+ *
+ * This happens once in a process, and only when threads come that call at the same time
+ * (a session, most of the time) after others said that they do not
+ * (MPI_THREAD_SINGLE, FUNNELED or SERIALIZED).
  */
+#include "base/quiet.h"
 #include "base/sleep.h"
 #include "pt2pt/lane.h"
+#include "transport/wire_lock.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-static int owner_tid;
+/* ---- the lock ---- */
 
-void lane_own(struct lane *l, int tid)
-{
-    l->owner = pthread_self();
-    owner_tid = tid;
-}
-
-/* ---- the lock, for a lane that is shared ---- */
-
-/* The owner, in a section that it entered before the lane was shared. */
-static bool goes_without(const struct lane *l)
-{
-    return unlikely(atomic_load_explicit(&l->inside, memory_order_relaxed)) && pthread_equal(l->owner, pthread_self());
-}
+/* The calling thread is in a section that it entered without the lock. */
+static bool goes_without(const struct lane *l) { return unlikely(atomic_load_explicit(&l->inside, memory_order_relaxed)); }
 
 static void count(struct lane *l, int by)
 {
@@ -50,65 +38,119 @@ static void count(struct lane *l, int by)
 
 _Thread_local bool lane_helping;
 
-/* Looks before the owner sleeps: the helper, if it runs, is out after a message or a chunk. */
-#define LOOKS 300
+/* Sections lie in each other: the last reference to a communicator may go while its lane is held. A thread is named by the
+ * address of a variable of its own. Relaxed: a thread finds its own name only if it has written it. */
+static void set_holder(struct lane *l, const void *thread) { atomic_store_explicit(&l->holder, thread, memory_order_relaxed); }
+static bool holds(struct lane *l) { return atomic_load_explicit(&l->holder, memory_order_relaxed) == &lane_helping; }
 
-static void await_helper(struct lane *l)
+/* Where one thread at a time calls, only the helper can have the lock, and makes way if it finds that it is wanted. Threads
+ * that share the lane do not ask: the helper gives up the lock after each turn (helper.c). */
+static void take_lock(struct lane *l)
 {
-    uint32_t mode;
-    for (int i = 0; i < LOOKS; i++) {
-        if (!(atomic_load_explicit(&l->mode, memory_order_acquire) & LANE_HELPER)) return;
-        cpu_relax();
-    }
-    while ((mode = atomic_load_explicit(&l->mode, memory_order_acquire)) & LANE_HELPER) /* pairs with lane_release */
-        if (mode & LANE_AWAITED ||
-            atomic_compare_exchange_weak_explicit(&l->mode, &mode, mode | LANE_AWAITED, memory_order_relaxed, memory_order_relaxed))
-            futex_sleep(&l->mode, mode | LANE_AWAITED, 0);
+    if (lane_threaded(l)) lock_take(&l->lock);
+    else if (!lock_try(&l->lock) && !lock_note(&l->lock)) lock_take(&l->lock);
 }
 
-static void take_back(struct lane *l)
+static void give_lock(struct lane *l)
 {
-    /* acquire: pairs with lane_release, also of a helper that is out already */
-    if (atomic_fetch_and_explicit(&l->mode, ~(uint32_t)LANE_LENT, memory_order_acquire) & LANE_HELPER) await_helper(l);
-    peer_short_open(true);
+    while (!lock_give(&l->lock)) continue; /* what was left for the holder says that the lock is wanted, as there is no mail */
 }
 
-void lane_lend(struct lane *l)
+/* With the lock: what was left before is seen first. */
+static void come_in(struct lane *l, int32_t depth)
 {
-    peer_short_open(false);
-    /* release: pairs with the acquire in claim_from_owner */
-    atomic_fetch_or_explicit(&l->mode, LANE_LENT, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in lane_claim, see helper.h */
+    set_holder(l, &lane_helping);
+    l->depth = depth;
+    if (unlikely(!inbox_is_empty(&l->inbox))) lane_drain(l);
 }
 
-/* What the helper calls from inside the lane may enter it again: it has it. */
-void lane_lock(struct lane *l)
+static void take(struct lane *l, int32_t depth)
 {
-    if (lane_helping) return;
-    if (lane_threaded(l) && !goes_without(l)) {
-        pthread_mutex_lock(&l->lock);
-        l->depth++;
+    if (holds(l)) {
+        l->depth += depth;
         return;
     }
-    count(l, 1); /* the helper sees that somebody wants the lane */
-    if (lane_mode(l) & LANE_LENT) take_back(l);
+    take_lock(l);
+    come_in(l, depth);
+}
+
+/* This thread leaves nothing to a helper. The helper itself cannot tell: the caller looks at `mode` without the lock. */
+static bool can_go_without(const struct lane *l)
+{
+    return lane_mode(l) == LANE_LOCKED && !lane_helping && !(behind_any() && behind_is_helped());
+}
+
+/* For threads that wait, before the lane is given back: their conditions are looked at here, and they are told when the lock
+ * is free. The listener hears of steps that were turned on while it sleeps. */
+static void look_for_waiters(struct lane *l, struct link *over)
+{
+    if (l->changed) {
+        l->changed = false;
+        waits_look(&l->waiters, over);
+    }
+    if (unlikely(waits_at_bell()) && l->steps.active.prev != l->slept_with && !list_empty(&l->steps.active)) {
+        l->slept_with = l->steps.active.prev;
+        bell_ring(wires_bell());
+    }
+}
+
+static bool try_give(struct lane *l, struct link *over)
+{
+    look_for_waiters(l, over);
+    atomic_store_explicit(&l->working, !list_empty(&l->steps.active), memory_order_relaxed); /* hints */
+    atomic_store_explicit(&l->waited_in, !list_empty(&l->waiters), memory_order_relaxed);
+    l->depth = 0;
+    set_holder(l, NULL);
+    return lock_give(&l->lock);
+}
+
+/* Mail may have come until the last moment. */
+static void give_shared(struct lane *l)
+{
+    struct link over = LIST_INIT(over);
+    while (!try_give(l, &over)) {
+        set_holder(l, &lane_helping);
+        l->depth = 1;
+        lane_drain(l);
+    }
+    waits_tell_all(&over);
+}
+
+static void give(struct lane *l)
+{
+    if (l->depth > 1) {
+        l->depth--;
+        return;
+    }
+    if (likely(lane_threaded(l))) {
+        give_shared(l);
+        return;
+    }
+    l->depth = 0;
+    set_holder(l, NULL);
+    if (can_go_without(l)) {
+        /* relaxed: the helper looks with the lock, which is given back behind it; no other thread does */
+        atomic_fetch_and_explicit(&l->mode, ~(uint32_t)LANE_LOCKED, memory_order_relaxed);
+        peer_short_open(true);
+    }
+    give_lock(l);
+}
+
+void lane_lock(struct lane *l)
+{
+    if (goes_without(l)) count(l, 1);
+    else take(l, 1);
 }
 
 void lane_unlock(struct lane *l)
 {
-    if (lane_helping) return;
-    if (!lane_threaded(l) || goes_without(l)) {
-        count(l, -1);
-        return;
-    }
-    l->depth--;
-    pthread_mutex_unlock(&l->lock);
+    if (goes_without(l)) count(l, -1);
+    else give(l);
 }
 
 bool lane_is_outermost(const struct lane *l)
 {
-    bool counted = !lane_threaded(l) || goes_without(l);
-    return (counted ? atomic_load_explicit(&l->inside, memory_order_relaxed) : l->depth) == 1;
+    return goes_without(l) ? atomic_load_explicit(&l->inside, memory_order_relaxed) == 1 : l->depth == 1;
 }
 
 bool lane_catch_up(struct lane *l)
@@ -116,88 +158,99 @@ bool lane_catch_up(struct lane *l)
     if (!goes_without(l)) return false;
     int32_t depth = atomic_load_explicit(&l->inside, memory_order_relaxed);
     count(l, -depth);
-    for (int32_t i = 0; i < depth; i++) pthread_mutex_lock(&l->lock); /* once for each lane_leave to come */
-    l->depth += depth;
+    take(l, depth); /* a lane_leave will come for each */
     return true;
 }
 
-/* ---- the helper ---- */
+/* ---- the helper's way in ---- */
 
-static bool claim_from_owner(struct lane *l)
+void lane_leave_locked(struct lane *l)
 {
-    uint32_t mode = LANE_LENT;
-    /* acquire: pairs with lane_lend */
-    return atomic_compare_exchange_strong_explicit(&l->mode, &mode, LANE_LENT | LANE_HELPER, memory_order_acquire, memory_order_relaxed);
+    count(l, -1);
+    peer_short_open(false);
+    /* release: pairs with the acquire in lane_try */
+    atomic_fetch_or_explicit(&l->mode, LANE_LOCKED, memory_order_release);
 }
 
-static void give_back(struct lane *l)
+bool lane_try(struct lane *l)
 {
-    /* release: pairs with take_back and await_helper */
-    uint32_t mode = atomic_fetch_and_explicit(&l->mode, ~(uint32_t)(LANE_HELPER | LANE_AWAITED), memory_order_release);
-    if (mode & LANE_AWAITED) futex_wake_all(&l->mode);
+    if (!lock_try(&l->lock)) return false;
+    if (!atomic_load_explicit(&l->mode, memory_order_acquire)) {
+        give_lock(l);
+        return false;
+    }
+    come_in(l, 1);
+    return true;
 }
 
-bool lane_claim(struct lane *l)
+bool lane_note(struct lane *l)
 {
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with lane_lend */
-    if (lane_wanted(l)) return false;
-    if (lane_threaded(l) ? pthread_mutex_trylock(&l->lock) : !claim_from_owner(l)) return false;
-    lane_helping = true;
-    if (!lane_wanted(l)) return true;
-    lane_release(l);
-    return false;
+    if (!lock_note(&l->lock)) return false;
+    come_in(l, 1);
+    return true;
 }
 
-void lane_release(struct lane *l)
+bool lane_is_mine(struct lane *l) { return goes_without(l) || holds(l); }
+
+void lane_forget_helper(struct lane *l)
 {
-    lane_helping = false;
-    if (lane_threaded(l)) pthread_mutex_unlock(&l->lock);
-    else give_back(l);
+    if (lane_threaded(l) || holds(l)) return;
+    l->lock = (struct lock)LOCK_INIT;
+    l->depth = 0;
+    set_holder(l, NULL);
+    atomic_store_explicit(&l->mode, 0, memory_order_relaxed);
 }
 
-/* ---- quiet ---- */
+/* ---- from one thread at a time to threads ---- */
 
-/* Nanoseconds that a thread has run; -1 if it is no more. */
-static int64_t ran(int tid)
+/* Inside, or asleep in a wait (wait.c). */
+static bool is_inside(struct lane *l)
 {
-    struct timespec t;
-    clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6); /* the kernel's number of a thread's own clock */
-    return clock_gettime(clock, &t) ? -1 : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return atomic_load_explicit(&l->inside, memory_order_acquire) || atomic_load_explicit(&waits.sleepers, memory_order_acquire);
 }
 
-/* Asleep in the kernel (not merely waiting for a page), or gone. */
-static bool sleeps(int tid)
+/* Until what other threads began without the lock is over, or they have the lock. */
+static void await_others(struct lane *l, struct quiet *q)
 {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return true;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *state = strrchr(text, ')'); /* "tid (name) S ..." */
-    return !state || state[1] != ' ' || state[2] == 'S';
+    quiet_await(q);
+    while (is_inside(l)) {
+        bell_ring(wires_bell()); /* asleep in a section? then it notices when it gets up */
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
 }
 
-static bool is_out(struct lane *l) { return !atomic_load_explicit(&l->inside, memory_order_acquire); }
+void lane_share(struct lane *l, struct quiet *q)
+{
+    atomic_fetch_or_explicit(&l->mode, LANE_THREADED, memory_order_seq_cst);
+    handle_set_threaded(true);
+    atomic_store_explicit(&waits.threaded, true, memory_order_relaxed); /* seen by others behind the quiet */
+    peer_short_open(false);
+    if (!q) return;
+    await_others(l, q);
+    peer_short_open(false); /* a thread may just have taken LANE_LOCKED away */
+}
 
-#define QUIET_NS 1000000
+/* The receive that a message is just coming to. Its place says who may look there (transport/peer.h). */
+static void move_arriving(bool shared)
+{
+    for (uint32_t i = 0; i < peer_count; i++) {
+        struct peer *p = peer_table[i];
+        if (!p) continue;
+        void *r = shared ? p->arriving : p->sunk;
+        p->arriving = shared ? NULL : r;
+        p->sunk = shared ? r : NULL;
+    }
+}
 
-int lane_share(struct lane *l)
+/* Others may poll as soon as the wires are shared: so all else is done before. */
+int pt_share_wires(void)
 {
     int rc = peer_short_prepare();
     if (rc) return rc;
-    bool mine = pthread_equal(l->owner, pthread_self());
-    atomic_fetch_or_explicit(&l->mode, LANE_THREADED, memory_order_seq_cst);
-    handle_set_threaded(true);
-    peer_short_open(false);
-    int64_t start = mine ? -1 : ran(owner_tid), now = start;
-    while (start >= 0 && now >= 0 && !(is_out(l) && (now - start > QUIET_NS || sleeps(owner_tid)))) {
-        bell_ring(wires_bell()); /* asleep in a section? then it notices when it gets up */
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-        now = ran(owner_tid);
-    }
-    peer_short_open(false); /* the owner may just have taken the lane back */
-    request_share();
-    return 0;
+    peer_short_open(false); /* sends without a lock find their peers in peer_shared_table from now on */
+    contexts_no_last();
+    move_arriving(true);
+    rc = wires_share();
+    if (rc) move_arriving(false);
+    return rc;
 }

@@ -1,5 +1,5 @@
 /*
- * wait.c - the one place where the library waits.
+ * wait.c - waiting while one thread at a time calls. Where threads share the library, wait_threads.c does it.
  *
  * Poll while that pays, then sleep in the kernel until a doorbell rings. How long
  * polling pays is learnt: a wait that ended while polling keeps the budget near
@@ -15,243 +15,142 @@
  * Where each rank could have a core of its own, the scheduler may still leave two ranks on
  * one. A wait that lasts looks for that (cores.h), and yields as long as it is so.
  */
-#include "base/clock.h"
-#include "base/var.h"
-#include "proc/proc.h"
-#include "pt2pt/cores.h"
-#include "pt2pt/doubt.h"
-#include "pt2pt/helper.h"
+#include "pt2pt/api.h"
+#include "pt2pt/lanes.h"
+#include "pt2pt/wait_policy.h"
+#include "pt2pt/wait_threads.h"
+#include "transport/wire_lock.h"
 
 #include <sched.h>
-#include <string.h>
 
-static struct {
-    uint32_t polls;  /* looks before the clock is read or the core is given up */
-    uint32_t stride; /* looks between two readings of the clock after that */
-    bool yield;      /* give up the core after each look: another rank needs it */
-} policy;
-
-/* Where the launcher does not tell of deaths, the processes of the node are watched from the first wait on that lasts so
- * long; most waits are over by then. Those that are not known then are tried after twice the time, and so on. */
-#define WATCH_NS 20000000u
-#define WATCH_MAX_NS 1000000000u
-
-/* When that was tried last, and how long a wait lasts until it is tried. With the lock. */
-static uint64_t watch_tried, watch_after = WATCH_NS;
-
-static void set_policy(bool shared)
-{
-    policy.yield = shared;
-    policy.polls = shared ? 8 : 64; /* about 0.2 us, 1 us */
-    policy.stride = shared ? 1 : 16;
-}
-
-void wait_open(struct lane *l)
-{
-    const char *spin = var_text(VAR_SPIN);
-    bool shared = proc_self()->oversubscribed;
-    set_policy(shared);
-    int64_t max_us = var_int(shared ? VAR_YIELD_MAX : VAR_SPIN_MAX);
-    l->spin_max_ns = max_us > 0 ? (uint64_t)max_us * 1000u : 0;
-    if (!strcmp(spin, "never")) l->spin_max_ns = 0;
-    if (!strcmp(spin, "always")) l->spin_max_ns = UINT64_MAX;
-    l->spin_ns = l->spin_max_ns; /* until waits teach otherwise */
-    watch_after = WATCH_NS;
-    cores_open(!shared && l->spin_max_ns && l->spin_max_ns != UINT64_MAX && proc_self()->local_size > 1);
-}
-
-uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
-{
-    if (most == UINT64_MAX || !most) return spin;
-    if (!slept) {
-        uint64_t want = 2 * waited + 1000;
-        spin += want > spin ? (want - spin) / 4 : 0;
-    } else if (waited < most) {
-        spin = 2 * spin + 1000;
-    } else {
-        spin -= spin / 4;
-    }
-    return spin < most ? spin : most;
-}
-
-/* Sleeps unless there is something to do. The last thread to get up withdraws the announcement that all sleep by. True:
- * the wait is over, for `ready` has said so, and the lock has not been given up since. */
+/* Sleeps unless there is something to do. True: the wait is over, for `ready` has said so, and the lane has not been left
+ * since. Threads may come to share the lane meanwhile, but none waits before this one is back inside (share.c). */
 static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, uint64_t most_ns)
 {
     struct bell *bell = wires_bell();
     struct sleep_words words;
     words.n = 0; /* the rest is not read */
     uint32_t counted = gate ? gate_enter(gate, bell, 0, &words) : 0;
-    lane_pollers_sleep(l, &words);
+    lanes_sleep(&words);
     cores_before_sleep(gate);
     uint32_t ticket = bell_announce(bell);
     bool over = ready(arg);
     if (!over && lane_idle(l)) {
-        l->sleepers++;
+        atomic_fetch_add_explicit(&waits.sleepers, 1, memory_order_relaxed);
         lane_leave(l);
         wires_sleep(bell, ticket, &words, most_ns);
         lane_enter(l);
-        l->sleepers--;
+        /* release: pairs with the acquire in share.c: from now on the thread is inside */
+        atomic_fetch_sub_explicit(&waits.sleepers, 1, memory_order_release);
     }
-    if (!l->sleepers) {
-        bell_stay(bell);
-        lane_pollers_wake(l);
-    }
+    bell_stay(bell);
+    lanes_wake();
     if (gate) gate_leave(gate, counted);
     return over;
 }
 
-/* Other threads may wait for this lane: they have the lock for a moment. */
-static TERN_COLD void share(struct lane *l)
-{
-    if (lane_catch_up(l)) return;
-    lane_leave(l);
-    sched_yield();
-    lane_enter(l);
-}
-
-/* How often who waits lets helper threads run that may have to run here. */
-#define COURTESY_NS 4000u
-
-/* A look at `now` found nothing: shall the core be given up for a moment? */
-static bool give_way(uint64_t *last, uint64_t now)
-{
-    if (likely(!helper_shares_cores)) return policy.yield;
-    if (!policy.yield && now - *last < COURTESY_NS) return false;
-    *last = now;
-    return true;
-}
-
-/* The time in ns that a wait polls before it compares cores, unless it gives up the core anyway: about what it costs to
- * be woken. It compares again when it has lasted twice as long. */
-#define PATIENCE_NS 4000u
-
-/* Of one wait: when cores are compared next, and whether a peer has been found on this one. */
-struct core_looks {
-    uint64_t due;
-    bool shared;
-};
-
-static TERN_COLD void compare_cores(uint64_t now, bool gate)
-{
-    bool shared = cores_find_peer(now, gate);
-    if (shared != policy.yield) set_policy(shared);
-}
-
-/* The wait has found nothing since `idle_since`. */
-static inline void watch_core(struct core_looks *c, uint64_t idle_since, uint64_t now, bool gate)
-{
-    uint64_t idle = now - idle_since;
-    bool yields = policy.yield || helper_shares_cores; /* and so lets a peer run before it has waited for long */
-    if (now < c->due || !cores_compared || (idle < PATIENCE_NS && !yields)) return;
-    c->due = now + (idle > PATIENCE_NS ? idle : PATIENCE_NS);
-    compare_cores(now, gate);
-    c->shared |= policy.yield;
-}
-
-/* When a wait gives rise to doubts, ns after its beginning, and how much later again at most. */
-#define DOUBT_NS 500000000u
-#define DOUBT_MAX_NS 8000000000u
-
-/* The wait has lasted until `now`; `due`: when it is doubted next, 0: not set yet. */
-static void doubts(struct lane *l, void (*doubt)(void *), void *arg, uint64_t start, uint64_t now, uint64_t *due)
-{
-    if (likely(now < *due)) return;
-    if (*due) {
-        wires_wait_lasts();
-        pt_doubt(l);
-        if (doubt) doubt(arg);
-    }
-    uint64_t lasted = now - start;
-    *due = now + (lasted < DOUBT_NS ? DOUBT_NS : lasted < DOUBT_MAX_NS ? lasted : DOUBT_MAX_NS);
-}
-
-/* Something has been waited for since `start`. */
-static TERN_COLD void watch_in_time(uint64_t start, uint64_t now)
-{
-    if (now - (start > watch_tried ? start : watch_tried) < watch_after) return;
-    watch_tried = now;
-    wires_watch();
-    watch_after = min_size(2 * watch_after, WATCH_MAX_NS);
-}
-
-/* How long a wait may sleep that is doubted at `due`. */
-static uint64_t longest_nap(uint64_t now, uint64_t due)
-{
-    uint64_t most = due > now ? due - now : DOUBT_NS;
-    return unlikely(wires_unwatched) && most > watch_after ? watch_after : most;
-}
-
-static inline void wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
+/* True: threads share the lane now, and the wait has not ended. */
+static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
     uint64_t start = 0, idle_since = 0, yielded = 0, due = 0;
     uint32_t polls = 0;
     bool slept = false;
     struct core_looks looks = {0};
     while (!ready(arg)) {
+        if (unlikely(lane_threaded(l))) return true;
         int n = lane_progress(l);
-        if (unlikely(lane_threaded(l))) share(l);
         if (n) {
             polls = 0;
             idle_since = 0;
             continue;
         }
-        if (++polls < policy.polls || polls % policy.stride) {
+        if (++polls < wait_polls() || polls % wait_stride()) {
             cpu_relax();
             continue;
         }
         uint64_t now = clock_ns();
         if (!start) start = now;
         if (!idle_since) idle_since = now;
-        doubts(l, doubt, arg, start, now, &due);
-        if (unlikely(wires_unwatched)) watch_in_time(start, now);
-        watch_core(&looks, idle_since, now, gate);
-        if (now - idle_since < l->spin_ns) {
-            if (give_way(&yielded, now)) sched_yield();
+        wait_doubts(doubt, arg, start, now, &due);
+        if (unlikely(wires_unwatched)) wait_watches(start, now);
+        if (wait_should_compare(&looks, idle_since, now)) {
+            wait_compare_cores(now, gate);
+            looks.shared |= wait_yields();
+        }
+        if (now - idle_since < wait_spin_ns()) {
+            if (wait_gives_way(&yielded, now)) sched_yield();
             continue;
         }
         slept = true;
-        if (nap(l, ready, arg, gate, longest_nap(now, due))) break;
+        if (nap(l, ready, arg, gate, wait_longest_nap(now, due))) break;
         idle_since = 0;
         polls = 0;
     }
     /* The time that a rank waits on a shared core does not say how long polling pays. */
-    if (start && !looks.shared) l->spin_ns = wait_learn(l->spin_ns, l->spin_max_ns, clock_ns() - start, slept);
+    if (start && !looks.shared) wait_teaches(start, slept);
+    return false;
 }
 
-static void count_waiter(struct lane *l, int by)
+/* By one thread at a time. */
+static void count_waiter(int by)
 {
-    int32_t n = atomic_load_explicit(&l->waiters, memory_order_relaxed) + by;
-    atomic_store_explicit(&l->waiters, n, memory_order_relaxed);
+    int32_t n = atomic_load_explicit(&waits.waiting, memory_order_relaxed) + by;
+    atomic_store_explicit(&waits.waiting, n, memory_order_relaxed);
 }
 
-static inline void begin(struct lane *l)
+static inline void begin(void)
 {
-    count_waiter(l, 1);
-    if (unlikely(l->may_be_armed)) helper_relieve(l);
+    count_waiter(1);
+    if (unlikely(behind_may_be_armed())) helper_relieve();
 }
 
-void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+/* The thread goes on among others. It is counted already. */
+static TERN_COLD void go_on(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
-    if (ready(arg)) return;
-    begin(l);
-    wait(l, ready, arg, gate, NULL);
-    count_waiter(l, -1);
+    lane_catch_up(l);
+    threads_wait(l, ready, arg, gate, doubt, true);
 }
 
 void lane_wait_at(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *arg))
 {
-    begin(l);
-    wait(l, ready, arg, gate, doubt);
-    count_waiter(l, -1);
+    if (unlikely(lane_threaded(l))) {
+        threads_wait(l, ready, arg, gate, doubt, false);
+        return;
+    }
+    begin();
+    if (unlikely(wait(l, ready, arg, gate, doubt))) go_on(l, ready, arg, gate, doubt);
+    else count_waiter(-1);
+}
+
+void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
+{
+    if (!ready(arg)) lane_wait_at(l, ready, arg, gate, NULL);
 }
 
 void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (*doubt)(void *arg))
 {
-    if (ready(arg)) return;
-    begin(l);
-    wait(l, ready, arg, NULL, doubt);
-    count_waiter(l, -1);
+    if (!ready(arg)) lane_wait_at(l, ready, arg, NULL, doubt);
+}
+
+void lane_await(struct lane *l, const struct awaiting *what, void *arg)
+{
+    if (unlikely(lane_threaded(l))) {
+        lane_leave(l);
+        threads_await(l, what, arg);
+        return;
+    }
+    lane_wait_at(l, what->ready, arg, NULL, what->doubt);
+    lane_leave(l);
+}
+
+void lane_await_outside(struct lane *l, const struct awaiting *what, void *arg)
+{
+    if (unlikely(lane_threaded(l))) {
+        threads_await(l, what, arg);
+        return;
+    }
+    lane_enter(l);
+    lane_await(l, what, arg);
 }
 
 /* Looks without success before the core is given up: about a microsecond. */
@@ -266,19 +165,46 @@ static TERN_COLD void watch_while_looking(void)
     static uint64_t since; /* with the lock */
     uint64_t now = clock_ns();
     if (!since) since = now;
-    watch_in_time(since, now);
+    wait_watches(since, now);
 }
 
-/* To other ranks that need the core, or other threads of this one. */
-static TERN_COLD void give_way_to_others(const struct lane *l)
+/* To other ranks that need the core, or other threads of this one, which need the lane as well. */
+static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
 {
     if (unlikely(wires_unwatched)) watch_while_looking();
-    if (cores_compared && l->fruitless % LOOKS_A_CORE == 0) compare_cores(clock_ns(), false);
-    if (policy.yield || lane_threaded(l)) sched_yield();
+    if (cores_compared && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
+    if (lane_threaded(l) && lane_is_outermost(l)) {
+        lane_leave(l);
+        sched_yield();
+        lane_enter(l);
+    } else if (wait_yields()) {
+        sched_yield();
+    }
+}
+
+bool lane_poll_outside(struct lane *l)
+{
+    static _Thread_local uint32_t fruitless __attribute__((tls_model("initial-exec")));
+    if (!wires_are_shared()) {
+        lane_enter(l);
+        lane_poll(l);
+        lane_leave(l);
+        return false;
+    }
+    if (lanes_look_around()) fruitless = 0;
+    else if (++fruitless % LOOKS_A_YIELD == 0) sched_yield();
+    if (unlikely(behind_any() || wires_unwatched)) { /* the helper is armed; ends are looked for */
+        lane_enter(l);
+        if (wires_unwatched) watch_while_looking();
+        lane_leave(l);
+    }
+    return true;
 }
 
 void lane_poll(struct lane *l)
 {
-    if (lane_progress(l)) l->fruitless = 0;
-    else if (++l->fruitless % LOOKS_A_YIELD == 0) give_way_to_others(l);
+    uint32_t fruitless = lane_progress(l) ? 0 : atomic_load_explicit(&waits.fruitless, memory_order_relaxed) + 1;
+    atomic_store_explicit(&waits.fruitless, fruitless, memory_order_relaxed);
+    if (!fruitless) lane_changed(l);
+    else if (fruitless % LOOKS_A_YIELD == 0) give_way_to_others(l, fruitless);
 }

@@ -36,7 +36,7 @@ static bool is_there(const struct peer *p, enum way w) { return p->ways >> w & 1
 
 bool ways_has(struct peer *p, enum way w)
 {
-    if (!p->ep.ops && !peer_connect(p->index)) return false;
+    if (!peer_is_connected(p) && !peer_connect(p->index)) return false;
     limits_of(p);
     return is_there(p, w);
 }

@@ -8,8 +8,8 @@
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "transport/endpoint.h"
 #include "transport/shared.h"
-#include "transport/wires.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ void (*tp_lost)(struct peer *, int code);
 void (*tp_left)(struct peer *);
 struct peer **peer_table;
 struct peer **_Atomic peer_short_table;
+struct peer **_Atomic peer_shared_table;
 static struct peer **nobody; /* a table like peer_table, without peers */
+static struct lock table_lock; /* a leaf: new peers and their quotas */
 uint32_t peer_count;
 int64_t peer_other_quotas;
 bool (*peer_forgotten)(struct peer *);
@@ -86,9 +88,11 @@ int peers_open(void)
 /* What it has of a transport goes, and its place in the table. */
 static void take_out(struct peer *p)
 {
-    peer_table[p->index] = NULL;
+    __atomic_store_n(&peer_table[p->index], NULL, __ATOMIC_RELAXED); /* no thread sends to it any more */
     if (p->ep.ops) wires_ep_close(&p->ep);
-    if (!jobs_is_own(p->index)) peer_other_quotas -= peer_first_quota();
+    leaf_take(&table_lock);
+    if (!jobs_is_own(p->index)) __atomic_fetch_sub(&peer_other_quotas, peer_first_quota(), __ATOMIC_RELAXED);
+    leaf_give(&table_lock);
 }
 
 void peer_free(struct peer *p)
@@ -98,6 +102,11 @@ void peer_free(struct peer *p)
         job_unref(job);
         job_unref(job); /* that of the peer */
     }
+    for (struct peer_lane *w = p->first.next, *next; w; w = next) {
+        next = w->next;
+        free(w);
+    }
+    free(p->gather);
     free(p);
 }
 
@@ -113,6 +122,7 @@ void peers_close(void)
     if (nobody) munmap(nobody, table_bytes());
     peer_table = nobody = NULL;
     peer_count = 0;
+    wires_unshare();
     wires_close();
 }
 
@@ -128,6 +138,29 @@ static struct peer *no_peer(uint32_t index)
     return NULL;
 }
 
+static void peer_lane_init(struct peer_lane *w, struct peer *p, uint32_t lane)
+{
+    *w = (struct peer_lane){.peer = p, .lane = lane};
+    list_init(&w->ops);
+    list_init(&w->in_lane);
+    list_init(&w->streams_waiting);
+}
+
+struct peer_lane *peer_lane_add(struct peer *p, uint32_t lane)
+{
+    struct peer_lane *w = malloc(sizeof *w);
+    if (!w) {
+        err_set(TERN_ERR_NOMEM, "no memory for what waits for room at %s", jobs_long_words(p->index));
+        return NULL;
+    }
+    peer_lane_init(w, p, lane);
+    leaf_take(&table_lock);
+    w->next = p->first.next;
+    __atomic_store_n(&p->first.next, w, __ATOMIC_RELEASE); /* pairs with the acquire in peer_lane_of */
+    leaf_give(&table_lock);
+    return w;
+}
+
 static struct peer *make_peer(uint32_t index)
 {
     struct peer *p = aligned_alloc(CACHE_LINE, round_up(sizeof *p, CACHE_LINE));
@@ -141,24 +174,42 @@ static struct peer *make_peer(uint32_t index)
     p->due = p->quota / 2;
     p->short_max = -1;
     p->comms = -1;
-    list_init(&p->pending_head);
-    list_init(&p->in_pending);
+    peer_lane_init(&p->first, p, 0);
     list_init(&p->in_lost);
     list_init(&p->in_closing);
-    list_init(&p->streams_waiting);
-    peer_table[index] = p;
-    if (index >= peer_count) peer_count = index + 1;
     return p;
+}
+
+static struct peer *find(uint32_t index)
+{
+    if (index >= __atomic_load_n(&peer_count, __ATOMIC_RELAXED)) return NULL;
+    return __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE); /* pairs with the release in enter */
+}
+
+/* A new peer enters the table, unless another thread was faster, whose peer it then is. */
+static struct peer *enter(struct peer *p, int64_t of_others)
+{
+    leaf_take(&table_lock);
+    struct peer *there = peer_table[p->index];
+    if (!there) {
+        __atomic_store_n(&peer_table[p->index], p, __ATOMIC_RELEASE); /* made, and its job is known */
+        if (p->index >= peer_count) __atomic_store_n(&peer_count, p->index + 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&peer_other_quotas, of_others, __ATOMIC_RELAXED);
+    }
+    leaf_give(&table_lock);
+    if (!there) return p;
+    free(p);
+    return there;
 }
 
 struct peer *peer_of_sender(uint32_t index)
 {
-    if (index < peer_count && peer_table[index]) return peer_table[index];
-    if (jobs_is_own(index)) return make_peer(index);
-    struct job_entry *job = jobs_of_index(index); /* the reference is the peer's */
-    struct peer *p = job ? make_peer(index) : no_peer(index);
-    if (p) peer_other_quotas += p->quota;
-    else if (job) job_unref(job);
+    struct peer *p = find(index);
+    if (p) return p;
+    struct job_entry *job = jobs_is_own(index) ? NULL : jobs_of_index(index); /* the reference is the peer's */
+    struct peer *made = job || jobs_is_own(index) ? make_peer(index) : no_peer(index);
+    if (made) p = enter(made, job ? peer_first_quota() : 0);
+    if (job && (!made || p != made)) job_unref(job);
     return p;
 }
 
@@ -169,23 +220,32 @@ int peer_add(struct job_entry *job, uint32_t rank, const void *card, size_t n, u
     return rc;
 }
 
-static bool is_quiet(const struct peer *p)
+static bool any_stream(const struct peer *p)
 {
-    return !p->pending && !p->arriving && !p->streams && list_empty(&p->in_lost) && list_empty(&p->streams_waiting);
+    bool some = false;
+    for (const struct peer_lane *w = &p->first; w; w = w->next) some |= w->streams || !list_empty(&w->streams_waiting);
+    return some;
 }
+
+static bool is_quiet(const struct peer *p) { return !p->waiting && !p->arriving && !any_stream(p) && list_empty(&p->in_lost); }
 
 int peer_close(uint32_t index)
 {
     struct peer *p = index < peer_count ? peer_table[index] : NULL;
     if (!p) return 0;
+    if (wire_is_inside()) return TERN_AGAIN;
     if (!is_quiet(p)) return err_set(TERN_ERR_PENDING, "something is under way to or from %s", jobs_long_words(index));
     p->flags |= PEER_CLOSING;
-    p->short_max = -1;
+    peer_set_short(p, -1);
     int rc = wires_peer_close(p);
     if (rc) return rc;
     take_out(p);
     if (!peer_forgotten || !peer_forgotten(p)) peer_free(p);
-    while (peer_count > proc_self()->size && !peer_table[peer_count - 1]) peer_count--;
+    leaf_take(&table_lock);
+    uint32_t count = peer_count;
+    while (count > proc_self()->size && !peer_table[count - 1]) count--;
+    __atomic_store_n(&peer_count, count, __ATOMIC_RELAXED);
+    leaf_give(&table_lock);
     jobs_look_again();
     return 0;
 }
@@ -222,7 +282,7 @@ bool peer_may_be_beyond(uint32_t index)
 int peer_beyond(uint32_t index)
 {
     uint8_t card[PEER_CARD_MAX];
-    if (!peer_may_be_beyond(index) || (peer_table[index] && peer_table[index]->ep.ops)) return 0;
+    if (!peer_may_be_beyond(index) || (peer_table[index] && peer_is_connected(peer_table[index]))) return 0;
     struct wire_path best;
     int n = jobs_card_get(index, card, sizeof card);
     return n < 0 ? n : wires_best(card, (size_t)n, &best) ? 0 : out_of_reach(index);
@@ -240,10 +300,13 @@ static bool settings_on(const uint8_t *card, size_t n, struct settings *s)
 static void learn_quota(struct peer *p, const uint8_t *card, size_t n)
 {
     struct settings s;
-    if (p->flags & PEER_QUOTA_KNOWN || !settings_on(card, n, &s)) return;
-    p->flags |= PEER_QUOTA_KNOWN;
-    p->quota_there += s.first_quota;
-    p->credit += s.first_quota;
+    leaf_take(&table_lock);
+    if (!(p->flags & PEER_QUOTA_KNOWN) && settings_on(card, n, &s)) {
+        p->flags |= PEER_QUOTA_KNOWN;
+        __atomic_fetch_add(&p->quota_there, s.first_quota, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&p->credit, s.first_quota, __ATOMIC_RELAXED);
+    }
+    leaf_give(&table_lock);
 }
 
 void peer_learn_quota(struct peer *p)
@@ -251,6 +314,28 @@ void peer_learn_quota(struct peer *p)
     uint8_t card[PEER_CARD_MAX];
     int n = p->flags & PEER_QUOTA_KNOWN ? 0 : jobs_card_get(p->index, card, sizeof card);
     if (n > 0) learn_quota(p, card, (size_t)n);
+}
+
+/* Makes the way, unless another thread has made it. False with words. */
+static bool open_way(struct peer *p, const struct wire_path *way)
+{
+    const struct wire *w = way->wire;
+    int number = (int)(w - wires_at(0));
+    struct tp_ep ep = {0};
+    if (wire_take(number, WIRE_CALL)) {
+        err_set(TERN_ERR_PENDING, "%s cannot be connected now: another thread uses %s", jobs_long_words(p->index), w->name);
+        return false;
+    }
+    int rc = p->ep.ops ? 0 : w->ops->ep_open(w->dom, p, way->card, way->n, &ep);
+    if (ep.ops && !rc) {
+        const struct tp_ops *ops = ep.ops;
+        ep.am_short = wire_short(ops, ep.am_short);
+        ep.ops = NULL;
+        p->ep = ep;
+        __atomic_store_n(&p->ep.ops, ops, __ATOMIC_RELEASE); /* pairs with peer_get: the rest is there */
+    }
+    wire_give(number, WIRE_CALL);
+    return !rc;
 }
 
 struct peer *peer_connect(uint32_t index)
@@ -273,7 +358,7 @@ struct peer *peer_connect(uint32_t index)
         out_of_reach(index);
         return NULL;
     }
-    if (way.wire->ops->ep_open(way.wire->dom, p, way.card, way.n, &p->ep)) return NULL;
+    if (!open_way(p, &way)) return NULL;
     learn_quota(p, card, (size_t)n);
     return p;
 }
@@ -315,7 +400,7 @@ bool peer_is_mappable(uint32_t index)
  * or have left: only the peer knows. If it cannot be connected, the caller has not failed: its error is kept. */
 static TERN_COLD struct peer *connect_to_wake(uint32_t index)
 {
-    struct peer *p = peer_table[index];
+    struct peer *p = find(index);
     char words[512];
     int code = err_code();
     if (p && p->lost) return NULL;
@@ -327,15 +412,15 @@ static TERN_COLD struct peer *connect_to_wake(uint32_t index)
 
 void peer_wake(uint32_t index)
 {
-    struct peer *p = peer_table[index];
-    if (unlikely(!p || !p->ep.ops)) p = connect_to_wake(index);
+    struct peer *p = find(index);
+    if (unlikely(!p || !peer_is_connected(p))) p = connect_to_wake(index);
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }
 
 bool peer_is_helped(uint32_t index)
 {
     struct peer *p = peer_get(index);
-    return p && p->ep.ops->helped && p->ep.ops->helped(&p->ep);
+    return p && ep_is_helped(&p->ep);
 }
 
 void *peer_shared_alloc(size_t bytes, uint64_t *offset) { return shared_alloc(bytes, offset); }

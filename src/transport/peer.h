@@ -15,7 +15,9 @@
  *
  * Functions that can fail return a code with words, unless something else is said.
  *
- * Threads: under the lane's lock; peers_open and peers_close by one thread, while there is no other.
+ * Threads: peer_get, peer_connect, peer_of_sender, peer_learn_quota and peer_wake by any thread, once threads share the
+ * transports (wire_lock.h): a peer that two of them need is made once, and connected once. Before that, and all others,
+ * under the lane's lock; peers_open and peers_close by one thread, while there is no other.
  */
 #ifndef TERN_TRANSPORT_PEER_H
 #define TERN_TRANSPORT_PEER_H
@@ -33,6 +35,7 @@ enum peer_flag {
     PEER_QUOTA_KNOWN = 16, /* the first quota of this process at the peer is in `credit` and `quota_there` */
     PEER_CLOSING = 32,     /* peer_close has been called, or will be: nothing more is sent to the peer */
     PEER_SAID_LAST = 64,   /* the transport has seen the peer's last message: more of it is of a new connection */
+    PEER_UNCUT = 8192,     /* with `lost`: the transport has not been told yet (tp_ops.sever) */
     PEER_ENDED = 4096,     /* its process has ended during MPI_Finalize here, and it is not known how (pt2pt/lost.h) */
     /* pt2pt/closing.h */
     PEER_IDLE = 128,            /* this side has said IDLE */
@@ -42,47 +45,67 @@ enum peer_flag {
     PEER_CLOSE_AWAITED = 2048,  /* a thread of this process waits until the peer is closed (pt_await_closed) */
 };
 
+/* What one lane has to send to a peer and cannot yet (pt2pt/pending.h). */
+struct peer_lane {
+    struct link ops;             /* operations that wait for room */
+    struct link in_lane;         /* in the lane's list, while `waits` */
+    struct link streams_waiting; /* large sends that may go out in fragments after others (pt2pt/rndv/stream.c) */
+    struct peer *peer;
+    struct peer_lane *next;      /* the same of another lane; NULL: there is none */
+    uint32_t lane;               /* its number */
+    uint32_t streams;            /* large sends that go out in fragments now */
+    bool waits;                  /* `ops` is attempted in each turn; counted in peer.waiting */
+};
+
 struct peer {
     /* line 0: all that a small send reads */
     struct tp_ep ep;
-    int64_t credit;       /* eager bytes that may still go out before the peer gives some back */
-    struct link *pending; /* not NULL: operations wait for room, so new ones queue behind them */
-    int64_t short_max;    /* eager messages up to this go straight out; -1: not connected, or `pending` */
+    int64_t credit;    /* eager bytes that may still go out before the peer gives some back (pt2pt/credit.h) */
+    int64_t waiting;   /* lanes in which operations wait for room, and one more while the peer is held (pt2pt/pending.h) */
+    int64_t short_max; /* eager messages up to this go straight out; -1: not connected, or `waiting` */
 
-    /* line 1 */
+    /* line 1: what the others and received messages read besides */
     TERN_ALIGNED(CACHE_LINE) uint32_t index;
-    uint32_t flags;         /* enum peer_flag */
+    _Atomic uint32_t flags; /* enum peer_flag */
     int64_t due;            /* eager bytes of the peer still to be consumed here until it is given credit */
-    struct link pending_head;
-    struct link in_pending; /* in the lane's list of peers with pending operations */
-    char *lost;             /* not NULL: nothing goes to or comes from it any more, and why in words (pt2pt/lost.h) */
+    char *_Atomic lost;     /* not NULL: nothing goes to or comes from it any more, and why in words (pt2pt/lost.h) */
     void *arriving;         /* the receive that the message just coming in goes to (tp_sinks), else NULL */
-
-    /* line 2 */
     const struct limits *limits; /* of its transport (pt2pt/limits.h), NULL: not connected yet */
     int64_t stored;         /* eager bytes of the peer that lie here unreceived */
     int64_t quota;          /* what it may have sent us and we have not consumed (pt2pt/credit.c) */
-    int64_t quota_there;   /* the same of ours, at the peer: `credit` is never more */
-    struct link in_lost;    /* in the lane's list of peers whose operations are to be ended */
-    struct link streams_waiting; /* large sends to it that may go out in fragments after others (pt2pt/rndv/stream.c) */
-    uint32_t streams;            /* that do so now */
-    uint32_t ways;               /* that large messages can go (pt2pt/ways.h), once `limits` is known */
+    uint32_t ways;          /* that large messages can go (pt2pt/ways.h), once `limits` is known */
+    uint32_t loss;          /* with `lost`: its number (pt2pt/lost.h) */
+
+    /* line 2 */
+    int64_t quota_there;   /* of ours, at the peer: `credit` is never more */
+    void *sunk;             /* as `arriving`, once threads share the transports: with the lock of the peer's wire */
+    struct link in_lost;    /* in the list of peers whose operations are to be ended (pt2pt/lost.h) */
+    struct peer_lane first; /* of the first lane; those of others follow as they are needed */
     int32_t comms;               /* communicators that it is a member of, for one of another job; -1: not counted yet */
-    struct link in_closing;      /* in the lane's list of peers that are to be closed, or that have been (pt2pt/closing.h) */
+    bool held;                   /* nothing goes out in whatever lane (pending_hold) */
+    struct link in_closing;      /* in the list of peers that are to be closed, or that have been (pt2pt/closing.h) */
+    void *gather;                /* a long message that is coming in parts (pt2pt/gather.c), freed with the peer; NULL: none */
     struct emulate_state *emulate; /* operations on remote memory by messages (transport/emulate/emulate.h), NULL: none so far */
 };
-static_assert(offsetof(struct peer, limits) == 2 * CACHE_LINE, "what messages touch is in two lines");
+static_assert(offsetof(struct peer, quota_there) == 2 * CACHE_LINE, "what messages touch is in two lines");
 static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
 extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
 extern TERN_HIDDEN int64_t peer_other_quotas; /* first quotas of the peers of other jobs, in all */
 
-/* What sends without the lock look their peer up in: peer_table, or one that has none: for a while, or once
- * threads share the peers, which must not be looked at without the lock then. Acquire: pairs with peer_short_open. */
+/* What sends without the lock look their peer up in while one thread at a time sends: peer_table, or one that has none: for
+ * a while, or once threads share the peers. Acquire: pairs with peer_short_open. */
 extern TERN_HIDDEN struct peer **_Atomic peer_short_table;
 void peer_short_open(bool open); /* false: no new send finds a peer. Needs peer_short_prepare */
 int peer_short_prepare(void);
+
+/* The same for threads that send at the same time: peer_table from wires_share on, before that NULL. The transports that
+ * they find there are those for threads. Acquire: pairs with the release in wires_share. */
+extern TERN_HIDDEN struct peer **_Atomic peer_shared_table;
+
+/* Do threads share the transports? For a thread in no lane, perhaps while another one is in wires_share. */
+static inline bool wires_are_shared(void) { return atomic_load_explicit(&peer_shared_table, memory_order_acquire); }
 
 /* The quota of a new peer here: its share of half of TERN_EAGER_STORE, at most TERN_EAGER_CREDIT. The card says it,
  * since the variables of the peer may be other ones. */
@@ -122,7 +145,8 @@ int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint
 /*
  * Closes one peer: what it has of memory, descriptors, mappings and rings is given back, here and at the other side, and
  * its index may mean another process once its job is unknown (job_unref). 0: there is no such peer any more. TERN_AGAIN:
- * the other side has not closed it yet; what it still sends is delivered, and the call is to be repeated after progress.
+ * the other side has not closed it yet; what it still sends is delivered, and the call is to be repeated after progress;
+ * or the calling thread is in a transport (wire_lock.h).
  * TERN_ERR_PENDING with words: something is under way to or from it.
  */
 int peer_close(uint32_t index) TERN_COLD;
@@ -133,7 +157,8 @@ extern TERN_HIDDEN bool (*peer_forgotten)(struct peer *);
 void peer_free(struct peer *);
 
 /* The peer with this index, connected by the path with the least latency (wires_best). Waits until the process's card
- * is there, if it is of the own job. NULL with words when it cannot be reached, is being closed, or memory is out. */
+ * is there, if it is of the own job. NULL with words when it cannot be reached, is being closed, or memory is out; or, with
+ * TERN_ERR_PENDING, in a handler of one wire while another thread is in the one that it would be connected by. */
 struct peer *peer_connect(uint32_t index) TERN_COLD;
 
 /* The peer that a message came from: its struct is made if there is none, and is not connected. NULL with words: no
@@ -155,10 +180,31 @@ int peer_beyond(uint32_t index) TERN_COLD;
 /* Can memory of this process be mapped by that one (TP_CAP_MAP), once they are connected? Waits for its card. */
 bool peer_is_mappable(uint32_t index);
 
+/* acquire: a thread that finds a connection finds all of `ep` (peer.c, tcp.c) */
+static inline bool peer_is_connected(const struct peer *p) { return __atomic_load_n(&p->ep.ops, __ATOMIC_ACQUIRE); }
+
+/* The send itself runs the handler, in the sender's thread. */
+static inline bool peer_delivers_at_once(const struct peer *p) { return !p->ep.ops->progress; }
+
+/* Sets peer.short_max. release: a thread that may send finds the endpoint, and what has gone out before; pairs with
+ * send_short_shared. */
+static inline void peer_set_short(struct peer *p, int64_t most) { __atomic_store_n(&p->short_max, most, __ATOMIC_RELEASE); }
+
+/* What the lane with this number has waiting for the peer; NULL: nothing so far. peer_lane_add makes the entry of a lane
+ * that has none, which stays as long as the peer; NULL with words: memory is out. By a thread that has the lane. */
+struct peer_lane *peer_lane_add(struct peer *, uint32_t lane) TERN_COLD;
+static inline struct peer_lane *peer_lane_of(struct peer *p, uint32_t lane)
+{
+    struct peer_lane *w = &p->first;
+    while (unlikely(w && w->lane != lane)) w = __atomic_load_n(&w->next, __ATOMIC_ACQUIRE); /* pairs with peer_lane_add */
+    return w;
+}
+
 static inline struct peer *peer_get(uint32_t index)
 {
-    struct peer *p = peer_table[index];
-    return likely(p && p->ep.ops) ? p : peer_connect(index);
+    /* acquire: a thread that finds a peer finds it complete */
+    struct peer *p = __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE);
+    return likely(p && peer_is_connected(p)) ? p : peer_connect(index);
 }
 
 /* After a message for which the peer's helper thread may be needed: looks again whether that sleeps (sleep.h,

@@ -1,159 +1,270 @@
 /*
- * progress.c - the table of progress sources, and their timer; the list of retries.
+ * progress.c - sets of steps: turns, and what waits and ends ask them. Open steps are in progress_open.c.
+ *
+ * A callback may turn any step on or off, and may add and remove steps. So a walk keeps its place by a step of its own in
+ * the list, which does nothing: other walks may find it there.
  */
 #include "transport/progress.h"
-#include "base/clock.h"
-#include "base/err.h"
 #include "transport/wires.h"
 
-#include <sys/timerfd.h>
-#include <unistd.h>
+struct progress progress_process = {.active = LIST_INIT(progress_process.active),
+                                    .known = LIST_INIT(progress_process.known),
+                                    .watched = LIST_INIT(progress_process.watched)};
 
-#define NEVER UINT64_MAX
-
-static struct progress_source *sources[PROGRESS_SOURCES]; /* NULL: free */
-static int source_count;
-
-/* The descriptor of each of them, and behind them the timer's; relaxed: wires_wake_all orders them. */
-static _Atomic int fds[PROGRESS_FDS] = {-1, -1, -1, -1, -1};
-static_assert(PROGRESS_FDS == 5, "no descriptor is -1");
-#define TIMER PROGRESS_SOURCES
-
-static uint64_t armed = NEVER; /* the time to which the timer is set; it is readable if that is over */
-
-static int get_fd(int i) { return atomic_load_explicit(&fds[i], memory_order_relaxed); }
-static void set_fd(int i, int fd) { atomic_store_explicit(&fds[i], fd, memory_order_relaxed); }
-
-/* ---- the timer ---- */
-
-/* The timer is not readable until then. All zeros would stop it. */
-static void set_timer(uint64_t when)
+static int poll_nothing(struct step *s)
 {
-    struct itimerspec t = {.it_value = {0, 0}};
-    if (when != NEVER) t.it_value = (struct timespec){(time_t)(when / 1000000000u), (long)(when % 1000000000u) + !when};
-    timerfd_settime(get_fd(TIMER), TFD_TIMER_ABSTIME, &t, NULL);
-    armed = when;
-}
-
-static uint64_t first_due(void)
-{
-    uint64_t first = NEVER;
-    for (int i = 0; i < PROGRESS_SOURCES; i++) {
-        uint64_t due = sources[i] ? sources[i]->due(sources[i]) : NEVER;
-        if (due < first) first = due;
-    }
-    return first;
-}
-
-/* ---- open and close ---- */
-
-static int slot_of(const struct progress_source *s)
-{
-    int i = 0;
-    while (i < PROGRESS_SOURCES && sources[i] != s) i++;
-    return i;
-}
-
-/* The first source brings the timer, and sleeps by descriptors if there were none to sleep on. */
-static int start(void)
-{
-    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (timer < 0) return err_sys("cannot make the timer of progress");
-    int rc = wires_poll_start();
-    if (rc) {
-        close(timer);
-        return rc;
-    }
-    set_fd(TIMER, timer);
-    armed = NEVER;
+    (void)s;
     return 0;
 }
 
-int progress_open(struct progress_source *s)
+static const struct step_ops place_ops = {.name = "a place in a walk", .poll = poll_nothing};
+
+static struct step *step_of(struct link *l) { return container_of(l, struct step, link); }
+static struct step *known_of(struct link *l) { return container_of(l, struct step, known_link); }
+
+void progress_init(struct progress *p)
 {
-    int i = slot_of(NULL);
-    if (i == PROGRESS_SOURCES) return err_set(TERN_ERR_INTERN, "more than %d progress sources", PROGRESS_SOURCES);
-    int rc = source_count ? 0 : start();
-    if (rc) return rc;
-    sources[i] = s;
-    source_count++;
-    set_fd(i, s->fd);
-    wires_wake_all();
-    return 0;
+    *p = (struct progress){.turning = false};
+    list_init(&p->active);
+    list_init(&p->known);
+    list_init(&p->watched);
 }
 
-void progress_close(struct progress_source *s)
+/* ---- in and out ---- */
+
+void step_add(struct progress *p, struct step *s)
 {
-    int i = slot_of(s), timer = get_fd(TIMER);
-    bool last = source_count == 1;
-    if (i == PROGRESS_SOURCES) return;
-    sources[i] = NULL;
-    source_count--;
-    set_fd(i, -1);
-    if (last) set_fd(TIMER, -1);
-    wires_wake_all();
-    if (!last) return;
-    wires_poll_stop();
-    close(timer);
+    if (s->known) return;
+    s->known = true;
+    s->of = p;
+    list_push(&p->known, &s->known_link);
+    if (s->word) list_push(&p->watched, &s->link);
 }
 
-/* ---- progress ---- */
-
-int progress_look(void)
+void step_remove(struct step *s)
 {
-    if (likely(!source_count)) return 0;
-    uint64_t now = clock_ns();
-    int n = 0;
-    for (int i = 0; i < PROGRESS_SOURCES; i++)
-        if (sources[i]) n += sources[i]->progress(sources[i], now);
-    if (!source_count) return n; /* one has closed itself, and was the last */
-    uint64_t due = first_due();
-    if (due < armed || armed <= now) set_timer(due);
-    if (n) wires_wake_others();
-    return n;
+    step_off(s);
+    if (!s->known) return;
+    s->known = false;
+    list_remove(&s->known_link);
+    if (s->word) list_remove(&s->link);
 }
 
-bool progress_idle(void)
+static void leave_gates(struct step *s)
 {
-    uint64_t due = source_count ? first_due() : NEVER;
-    if (due != NEVER && due <= clock_ns()) return false;
-    if (source_count && due != armed) set_timer(due);
+    for (int i = 0; i < 2 && s->gate[i]; i++) {
+        gate_leave(s->gate[i], s->counted[i]);
+        s->counted[i] = 0;
+    }
+}
+
+void step_off(struct step *s)
+{
+    if (!s->on) return;
+    s->on = false;
+    list_remove(&s->link);
+    leave_gates(s);
+}
+
+void step_tell(struct step *s)
+{
+    /* release: pairs with the acquire in hear_one, that of `news` with progress_hear */
+    atomic_store_explicit(&s->told, 1, memory_order_release);
+    atomic_fetch_add_explicit(&s->of->news, 1, memory_order_release);
+}
+
+bool step_waits(struct step *s)
+{
+    (void)s;
     return true;
 }
 
-void progress_hurry(const struct progress_source *s)
-{
-    if (slot_of(s) < PROGRESS_SOURCES) set_timer(0);
-}
+bool step_is_off(const struct step *s) { return !s->on; }
 
-int progress_fds(int *to)
+/* ---- turns ---- */
+
+/* A step is polled once a turn. Those that are turned on meanwhile are polled in the next one. */
+static int poll_all(struct progress *p, bool only_without_idle)
 {
+    struct step place = {.ops = &place_ops};
     int n = 0;
-    for (int i = 0; i < PROGRESS_FDS; i++)
-        if ((to[n] = get_fd(i)) >= 0) n++;
-    return n;
-}
-
-/* ---- retries ---- */
-
-struct link progress_waiting = LIST_INIT(progress_waiting);
-
-void progress_await(struct progress_retry *r)
-{
-    if (list_empty(&r->link)) list_push(&progress_waiting, &r->link);
-}
-
-void progress_await_no_more(struct progress_retry *r) { list_remove(&r->link); }
-
-/* Those that wait again have their next try in the next turn. */
-int progress_retries(void)
-{
-    struct link now = LIST_INIT(now);
-    int n = 0;
-    for (struct link *l; (l = list_pop(&progress_waiting));) list_push(&now, l);
-    for (struct link *l; (l = list_pop(&now));) {
-        struct progress_retry *r = container_of(l, struct progress_retry, link);
-        n += r->retry(r);
+    p->turn++;
+    list_insert(&p->active, &place.link);
+    while (place.link.next != &p->active) {
+        struct step *s = step_of(place.link.next);
+        list_remove(&place.link);
+        list_insert(&s->link, &place.link);
+        if (s->turn == p->turn || (only_without_idle && s->ops->idle)) continue;
+        s->turn = p->turn;
+        n += s->ops->poll(s);
     }
+    list_remove(&place.link);
     return n;
 }
+
+int progress_run(struct progress *p)
+{
+    struct link *first = p->active.next;
+    if (unlikely(p->turning || first == &p->active)) return 0;
+    p->turning = true;
+    int n = likely(first->next == &p->active) ? step_of(first)->ops->poll(step_of(first)) : poll_all(p, false);
+    p->turning = false;
+    return n;
+}
+
+/* acquire: pairs with the release of whoever told the step, or changed its word */
+static int hear_one(struct step *s)
+{
+    bool told = atomic_exchange_explicit(&s->told, 0, memory_order_acquire);
+    uint32_t now = s->word ? atomic_load_explicit(s->word, memory_order_acquire) : s->seen;
+    if (!told && now == s->seen) return 0;
+    s->seen = now;
+    return s->ops->poll(s);
+}
+
+/* Calls `visit` for every known step until it says true. */
+static bool each_known(struct progress *p, bool (*visit)(struct step *, void *), void *arg)
+{
+    struct step place = {.ops = &place_ops};
+    bool over = false;
+    list_insert(&p->known, &place.known_link);
+    while (!over && place.known_link.next != &p->known) {
+        struct step *s = known_of(place.known_link.next);
+        list_remove(&place.known_link);
+        list_insert(&s->known_link, &place.known_link);
+        over = visit(s, arg);
+    }
+    list_remove(&place.known_link);
+    return over;
+}
+
+/* And for those that are on, but not known. */
+static bool each(struct progress *p, bool (*visit)(struct step *, void *), void *arg)
+{
+    struct step place = {.ops = &place_ops};
+    bool over = each_known(p, visit, arg);
+    list_insert(&p->active, &place.link);
+    while (!over && place.link.next != &p->active) {
+        struct step *s = step_of(place.link.next);
+        list_remove(&place.link);
+        list_insert(&s->link, &place.link);
+        if (!s->known) over = visit(s, arg);
+    }
+    list_remove(&place.link);
+    return over;
+}
+
+static bool hear_visited(struct step *s, void *n)
+{
+    *(int *)n += hear_one(s);
+    return false;
+}
+
+int progress_hear(struct progress *p)
+{
+    int n = 0;
+    atomic_exchange_explicit(&p->news, 0, memory_order_acquire); /* what is told from now on is heard in the next turn */
+    each_known(p, hear_visited, &n);
+    return n;
+}
+
+/* ---- waits ---- */
+
+bool progress_still(const struct progress *p)
+{
+    if (progress_has_news(p)) return false;
+    list_each(a, next, &p->active)
+    {
+        struct step *s = step_of(a);
+        if (s->ops->idle && !s->ops->idle(s)) return false;
+    }
+    return true;
+}
+
+bool progress_idle(struct progress *p)
+{
+    int n = 0;
+    if (!list_empty(&p->active) && !p->turning) {
+        p->turning = true;
+        n = poll_all(p, true);
+        p->turning = false;
+    }
+    return !n && progress_still(p);
+}
+
+bool progress_waits(const struct progress *p)
+{
+    bool some = false;
+    list_each(a, next, &p->active) some |= step_of(a)->ops->room;
+    return some;
+}
+
+bool progress_follows(const struct progress *p)
+{
+    bool some = false;
+    list_each(a, next, &p->active) some |= step_of(a)->ops->room || step_of(a)->ops->follows;
+    return some;
+}
+
+bool progress_has_own(const struct progress *p)
+{
+    bool some = false;
+    list_each(a, next, &p->active) some |= step_of(a)->ops->idle != NULL;
+    return some;
+}
+
+void progress_sleep(struct progress *p, struct sleep_words *words)
+{
+    list_each(a, next, &p->active)
+    {
+        struct step *s = step_of(a);
+        for (int i = 0; i < 2 && s->gate[i]; i++) s->counted[i] = gate_enter(s->gate[i], wires_bell(), s->counted[i], words);
+    }
+}
+
+void progress_wake(struct progress *p)
+{
+    list_each(a, next, &p->active) leave_gates(step_of(a));
+}
+
+bool progress_armed(struct progress *p)
+{
+    bool now = false;
+    list_each(a, next, &p->active)
+    {
+        struct step *s = step_of(a);
+        if (s->ops->armed) now |= s->ops->armed(s);
+    }
+    return now;
+}
+
+static bool doubt(struct step *s, void *none)
+{
+    (void)none;
+    if (s->ops->doubt) s->ops->doubt(s);
+    return false;
+}
+
+void progress_doubt(struct progress *p) { each(p, doubt, NULL); }
+
+/* ---- ends ---- */
+
+static bool is_held(struct step *s, void *none)
+{
+    (void)none;
+    return s->ops->drained && !s->ops->drained(s);
+}
+
+bool progress_drained(struct progress *p) { return !each(p, is_held, NULL); }
+
+static bool is_busy(struct step *s, void *peer) { return s->ops->busy_with && s->ops->busy_with(s, peer); }
+
+bool progress_busy_with(struct progress *p, const struct peer *peer) { return each(p, is_busy, (void *)(uintptr_t)peer); }
+
+static bool end_peer(struct step *s, void *peer)
+{
+    if (s->ops->peer_end) s->ops->peer_end(s, peer);
+    return false;
+}
+
+void progress_peer_end(struct progress *p, struct peer *peer) { each(p, end_peer, peer); }

@@ -15,8 +15,8 @@
 #include "proc/jobs.h"
 #include "transport/amo.h"
 #include "transport/emulate/emulate.h"
+#include "transport/endpoint.h"
 #include "transport/peer.h"
-#include "transport/wires.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -36,6 +36,7 @@ bool remote_by_wires = true;
 static struct remote_mem **slots;
 static uint32_t slot_count;
 static struct remote_mem *unused; /* slots */
+static struct lock table_lock;    /* a leaf: slots, and whether they are used */
 
 /* ---- the table ---- */
 
@@ -54,16 +55,28 @@ void remote_close(void)
 static uint32_t slot_of(uint64_t id) { return (uint32_t)id; }
 static uint32_t use_of(uint64_t id) { return (uint32_t)(id >> 32); }
 
-struct remote_mem *remote_find(uint64_t id)
+/* The slot's, if its memory is registered by this id; with the lock. */
+static struct remote_mem *find(uint64_t id)
 {
     struct remote_mem *m = slot_of(id) < slot_count ? slots[slot_of(id)] : NULL;
     return m && m->id == id && atomic_load_explicit(&m->live, memory_order_relaxed) == id ? m : NULL;
 }
 
+struct remote_mem *remote_find(uint64_t id)
+{
+    leaf_take(&table_lock);
+    struct remote_mem *m = find(id);
+    leaf_give(&table_lock);
+    return m;
+}
+
 bool remote_was(uint64_t id)
 {
+    leaf_take(&table_lock);
     const struct remote_mem *m = slot_of(id) < slot_count ? slots[slot_of(id)] : NULL;
-    return m && use_of(id) && use_of(id) <= use_of(m->id) && !remote_find(id);
+    bool was = m && use_of(id) && use_of(id) <= use_of(m->id) && !find(id);
+    leaf_give(&table_lock);
+    return was;
 }
 
 static struct remote_mem *add_slot(void)
@@ -83,7 +96,7 @@ static struct remote_mem *add_slot(void)
     return m;
 }
 
-static struct remote_mem *take_slot(void)
+static struct remote_mem *unused_slot(void)
 {
     struct remote_mem *m = unused;
     if (!m) return add_slot();
@@ -91,43 +104,71 @@ static struct remote_mem *take_slot(void)
     return m;
 }
 
+/* A slot for this memory, which counts as registered from now on: peers that use it are told of it by a message. */
+static struct remote_mem *take_slot(void *base, size_t bytes, uint32_t access)
+{
+    leaf_take(&table_lock);
+    struct remote_mem *m = unused_slot();
+    if (m) {
+        m->id = (uint64_t)(use_of(m->id) + 1) << 32 | m->slot;
+        m->base = base;
+        m->bytes = bytes;
+        m->access = access;
+        atomic_store_explicit(&m->live, m->id, memory_order_relaxed);
+    }
+    leaf_give(&table_lock);
+    return m;
+}
+
+static void give_slot_back(struct remote_mem *m)
+{
+    leaf_take(&table_lock);
+    m->unused = unused;
+    unused = m;
+    leaf_give(&table_lock);
+}
+
 /* ---- the owner ---- */
 
-static int register_with(const struct wire *w, struct remote_mem *m, void **state)
+/* The thread is in no wire, so none refuses it. */
+static int register_with(int number, struct remote_mem *m)
 {
-    *state = NULL;
+    const struct wire *w = wires_at(number);
+    m->wire[number] = NULL;
     if (!w->ops->remote) return 0;
-    int rc = w->ops->remote->mem_reg(w->dom, m->id, m->base, m->bytes, m->access, state);
+    wire_take(number, WIRE_CALL);
+    int rc = w->ops->remote->mem_reg(w->dom, m->id, m->base, m->bytes, m->access, &m->wire[number]);
+    wire_give(number, WIRE_CALL);
     return rc == TERN_ERR_UNSUPPORTED ? 0 : rc;
+}
+
+static void deregister_with(int number, struct remote_mem *m)
+{
+    const struct wire *w = wires_at(number);
+    if (!m->wire[number]) return;
+    wire_take(number, WIRE_CALL);
+    w->ops->remote->mem_dereg(w->dom, m->wire[number]);
+    wire_give(number, WIRE_CALL);
 }
 
 static void deregister(struct remote_mem *m)
 {
-    const struct wire *w;
     atomic_store_explicit(&m->live, 0, memory_order_relaxed);
-    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && (w = wires_at(i)); i++)
-        if (m->wire[i]) w->ops->remote->mem_dereg(w->dom, m->wire[i]);
+    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && wires_at(i); i++) deregister_with(i, m);
     memset(m->wire, 0, sizeof m->wire);
-    m->unused = unused;
-    unused = m;
+    give_slot_back(m);
 }
 
 int remote_reg(void *base, size_t bytes, uint32_t access, struct remote_mem **mem)
 {
-    const struct wire *w;
     if (bytes > REMOTE_BYTES_MAX || (uintptr_t)base > UINTPTR_MAX - bytes)
         return err_set(TERN_ERR_ARG, "memory of %zu bytes at %p cannot be registered: it is no memory", bytes, base);
     if (access & ~(uint32_t)(REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC))
         return err_set(TERN_ERR_INTERN, "memory is registered for unknown uses (%#x)", access);
-    struct remote_mem *m = take_slot();
-    if (!m) return err_set(TERN_ERR_NOMEM, "no memory to register memory (%u are registered)", slot_count);
-    m->id = (uint64_t)(use_of(m->id) + 1) << 32 | m->slot;
-    m->base = base;
-    m->bytes = bytes;
-    m->access = access;
-    atomic_store_explicit(&m->live, m->id, memory_order_relaxed); /* peers that use it are told of it by a message */
-    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && (w = wires_at(i)); i++) {
-        int rc = register_with(w, m, &m->wire[i]);
+    struct remote_mem *m = take_slot(base, bytes, access);
+    if (!m) return err_set(TERN_ERR_NOMEM, "no memory to register memory");
+    for (int i = 0; i < (int)ARRAY_LEN(m->wire) && wires_at(i); i++) {
+        int rc = register_with(i, m);
         if (!rc) continue;
         deregister(m);
         return rc;
@@ -195,7 +236,10 @@ static int open_by_wire(struct remote_key *k, const uint8_t *parts, size_t n)
     if (!ops->remote || !(k->peer->ep.caps & TP_CAP_REMOTE) || !remote_by_wires) return 0;
     const uint8_t *part = wires_card_part(parts, n, ops->name, &len);
     if (!part) return 0;
-    int rc = ops->remote->key_open(&k->peer->ep, part, len, k);
+    int rc = wire_enter(&k->peer->ep, 0);
+    if (rc) return rc;
+    rc = ops->remote->key_open(&k->peer->ep, part, len, k);
+    wire_leave(&k->peer->ep, 0);
     k->opened = !rc;
     return rc == TERN_ERR_UNSUPPORTED ? 0 : rc;
 }
@@ -205,7 +249,7 @@ int remote_key_open(struct peer *p, const void *packed, size_t n, struct remote_
     struct remote_key k;
     int rc = unpack(p, packed, n, &k);
     if (rc) return rc;
-    if (!p->ep.ops && !peer_connect(p->index)) return err_code();
+    if (!peer_is_connected(p) && !peer_connect(p->index)) return err_code();
     struct remote_key *made = malloc(sizeof *made);
     if (!made) return err_set(TERN_ERR_NOMEM, "no memory for a key of memory of %s", jobs_words(p->index));
     rc = open_by_wire(&k, (const uint8_t *)packed + sizeof(struct packed), n - sizeof(struct packed));
@@ -221,7 +265,10 @@ int remote_key_open(struct peer *p, const void *packed, size_t n, struct remote_
 void remote_key_close(struct remote_key *k)
 {
     const struct tp_ops *ops = k->peer->ep.ops;
-    if (k->opened && ops && ops->remote && ops->remote->key_close) ops->remote->key_close(&k->peer->ep, k);
+    if (k->opened && ops && ops->remote && ops->remote->key_close && !wire_enter(&k->peer->ep, 0)) {
+        ops->remote->key_close(&k->peer->ep, k);
+        wire_leave(&k->peer->ep, 0);
+    }
     free(k);
 }
 
@@ -271,7 +318,10 @@ int remote_put(struct remote_key *k, uint64_t offset, const void *local, size_t 
     }
     if (!n) return TERN_DONE;
     if (k->direct) {
+        rc = wire_enter(&k->peer->ep, 0);
+        if (unlikely(rc)) return rc;
         rc = k->peer->ep.ops->remote->put(&k->peer->ep, k, offset, local, n, op);
+        wire_leave(&k->peer->ep, 0);
         if (!withdrawn(&k->direct, rc)) return rc;
     }
     return emulate_put(k, offset, local, n, op);
@@ -287,7 +337,10 @@ int remote_get(struct remote_key *k, uint64_t offset, void *local, size_t n, str
     }
     if (!n) return TERN_DONE;
     if (k->direct) {
+        rc = wire_enter(&k->peer->ep, 0);
+        if (unlikely(rc)) return rc;
         rc = k->peer->ep.ops->remote->get(&k->peer->ep, k, offset, local, n, op);
+        wire_leave(&k->peer->ep, 0);
         if (!withdrawn(&k->direct, rc)) return rc;
     }
     return emulate_get(k, offset, local, n, op);
@@ -313,7 +366,10 @@ int remote_amo(struct remote_key *k, uint64_t offset, const struct remote_amo *a
         return TERN_DONE;
     }
     if (k->direct_amo) {
+        rc = wire_enter(&k->peer->ep, 0);
+        if (unlikely(rc)) return rc;
         rc = k->peer->ep.ops->remote->amo(&k->peer->ep, k, offset, a, result, op);
+        wire_leave(&k->peer->ep, 0);
         if (!withdrawn(&k->direct_amo, rc)) return rc;
     }
     return emulate_amo(k, offset, a, result, op);
@@ -326,8 +382,12 @@ int remote_flush(struct peer *p, struct tp_op *op)
     atomic_thread_fence(memory_order_seq_cst);
     int rc = emulate_flush(p, op);
     const struct tp_remote *wire = p->ep.ops ? p->ep.ops->remote : NULL;
-    return rc == TERN_DONE && wire && wire->flush ? wire->flush(&p->ep, op) : rc;
+    if (rc != TERN_DONE || !wire || !wire->flush) return rc;
+    rc = wire_enter(&p->ep, 0);
+    if (unlikely(rc)) return rc;
+    rc = wire->flush(&p->ep, op);
+    wire_leave(&p->ep, 0);
+    return rc;
 }
 
-void remote_lost(struct peer *p) { emulate_lost(p); }
 void remote_forget(struct peer *p) { emulate_forget(p); }

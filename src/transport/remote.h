@@ -47,8 +47,8 @@
  * When the peer is lost, operations under way end with TERN_ERR_PEER, and so do operations that are started later. On
  * mapped memory only the next flush ends so.
  *
- * Threads: under the lane's lock, as all of a transport; loads, stores and atomic instructions at remote_at: any
- * thread.
+ * Threads: remote_find and remote_was, and loads, stores and atomic instructions at remote_at: any thread. The rest under
+ * the lane's lock.
  */
 #ifndef TERN_TRANSPORT_REMOTE_H
 #define TERN_TRANSPORT_REMOTE_H
@@ -142,9 +142,6 @@ static inline void *remote_at(const struct remote_key *k, uint64_t offset, size_
 {
     return k->at && offset <= k->bytes && n <= k->bytes - offset ? k->at + offset : NULL;
 }
-
-/* The peer is lost (peer.lost has the words): operations under way to it end with TERN_ERR_PEER. Called by progress. */
-void remote_lost(struct peer *);
 
 /* ---- for the rest of the transport layer ---- */
 

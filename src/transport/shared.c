@@ -1,6 +1,7 @@
-/* shared.c - a bump allocator with a free list for each power of two, over the heap of the segment. */
+/* shared.c - a bump allocator with a free list for each power of two, over the heap of the segment. A leaf lock guards both. */
 #include "transport/shared.h"
 #include "base/err.h"
+#include "transport/wire_lock.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +13,7 @@ static uint64_t next_off, end_off;
 static bool is_private;
 static uint64_t node_base; /* see shared_in_node, plus 1; 0: the segment does not lie there */
 static void *freed[CLASSES];    /* first word of a free block: the next one */
+static struct lock lock;
 
 int shared_open(char *segment, uint64_t off, uint64_t bytes)
 {
@@ -51,19 +53,27 @@ static unsigned class_of(size_t bytes)
     return c;
 }
 
-void *shared_alloc(size_t bytes, uint64_t *offset)
+/* A block of this class; NULL: there is none. */
+static char *take(unsigned c)
 {
-    unsigned c = class_of(bytes);
     size_t size = (size_t)CACHE_LINE << c;
-    char *p = NULL;
-    if (c >= CLASSES) return NULL;
-    if (freed[c]) {
-        p = freed[c];
+    char *p = freed[c];
+    if (p) {
         memcpy(&freed[c], p, sizeof freed[c]);
     } else if (size <= end_off - next_off) {
         p = base + next_off;
         next_off += size;
     }
+    return p;
+}
+
+void *shared_alloc(size_t bytes, uint64_t *offset)
+{
+    unsigned c = class_of(bytes);
+    if (c >= CLASSES) return NULL;
+    leaf_take(&lock);
+    char *p = take(c);
+    leaf_give(&lock);
     if (!p) return NULL;
     memset(p, 0, bytes);
     *offset = (uint64_t)(p - base);
@@ -73,11 +83,19 @@ void *shared_alloc(size_t bytes, uint64_t *offset)
 void shared_free(void *block, size_t bytes)
 {
     unsigned c = class_of(bytes);
+    leaf_take(&lock);
     memcpy(block, &freed[c], sizeof freed[c]);
     freed[c] = block;
+    leaf_give(&lock);
 }
 
-void *shared_at(uint64_t offset) { return offset < next_off ? base + offset : NULL; }
+void *shared_at(uint64_t offset)
+{
+    leaf_take(&lock);
+    bool known = offset < next_off;
+    leaf_give(&lock);
+    return known ? base + offset : NULL;
+}
 
 bool shared_is_open(void) { return base; }
 

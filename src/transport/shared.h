@@ -4,7 +4,8 @@
  * allocates and frees. Without a segment (no shm transport) the heap is private
  * memory and only this process itself can use the offsets.
  *
- * Threads: under the lane's lock.
+ * Threads: shared_alloc, shared_free and shared_at by any thread, once threads share the transports (wire_lock.h); the rest,
+ * and before that all, by one at a time.
  */
 #ifndef TERN_TRANSPORT_SHARED_H
 #define TERN_TRANSPORT_SHARED_H

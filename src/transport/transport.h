@@ -19,9 +19,11 @@
  * or as a module, without any change of the library (env.h, test/wire/unix.c).
  *
  * Rules for all members, unless said otherwise there:
- *   who      called by the protocol layer with the lane's lock held
+ *   who      called by one thread at a time: by the protocol layer with the lane's lock held; once threads share the
+ *            transports (wires_share), under locks that the library has for each wire (wire_lock.h), or by any thread,
+ *            as tp_ops.threads says
  *   block    never; TERN_AGAIN means "not now": nothing was reserved, nothing sent,
- *            and the caller queues the operation in the peer's pending list (lane_park)
+ *            and the caller queues the operation in the peer's pending list (pending_park, pt2pt/pending.h)
  *   memory   arguments are the caller's and are not kept after return
  *   errors   0, TERN_AGAIN, or a fatal code with words (the peer is then lost). The codes are in base/err.h
  *
@@ -99,6 +101,18 @@ struct tp_ep {
 /* Which processes a transport reaches at most: this one, those of the node, those of other hosts as well. */
 enum tp_locality { TP_PROCESS, TP_NODE, TP_NETWORK };
 
+/* Members that any thread may be in at any time, once `share` has been called. Card, reach and cost_to, which read what
+ * `open` and `others` have set, nudge and wait_fd are such members of every transport. All others exclude each other. */
+enum tp_threads {
+    TP_THREADS_SEND = 1 << 0, /* am_short, am_bcopy: each thread's messages arrive in the order that it sent them */
+    TP_THREADS_COPY = 1 << 1, /* get, put */
+    TP_THREADS_LOOK = 1 << 2, /* map, left, helped */
+
+    /* progress, idle, keep and peer_close exclude each other only, and may run beside all other members but ep_close. The
+     * other members call nothing of the layers above but pack. */
+    TP_THREADS_POLL = 1 << 3,
+};
+
 /* Bytes of the name of a domain, the zero included. */
 #define TP_DOMAIN_NAME 16
 
@@ -172,6 +186,15 @@ struct tp_ops {
     int (*peer_close)(struct tp_dom *, struct peer *);
 
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+
+    /* enum tp_threads. 0: one thread at a time is in the domain, progress and handlers included. */
+    uint32_t threads;
+
+    /* Threads use the transport from now on, as `threads` says. Called once, while no thread is in it: with wires_share, or
+     * behind `open` if threads share the others then. Changes
+     * tp_ep.am_short of its endpoints if threads send by another function; ep_open fills in that one from then on. 0, or
+     * a code with words. NULL: nothing has to be done. */
+    int (*share)(struct tp_dom *);
 
     /* The layer above has lost the peer (pt_lose): the transport cuts the connection, and delivers nothing more from
      * the peer. Operations under way end by done with a code, from progress; tp_lost is not called. May be called by a
@@ -250,7 +273,8 @@ struct tp_ops {
 
     /* Called between bell_announce and the sleep: true if the transport has nothing to deliver and its senders
      * know that they must ring. `want_room`: this process is also to be woken when it can send again what found no
-     * room. */
+     * room before bell_announce. A thread whose send finds none while another one sleeps rings the bell of this process,
+     * so that the sleeper announces its sleep again. */
     bool (*idle)(struct tp_dom *, bool want_room);
 
     /* Adds the cores that connected peers have published, unless they sleep or have ended (bell_core, also for

@@ -11,6 +11,7 @@
 #include "transport/progress.h"
 #include "transport/remote.h"
 #include "transport/shared.h"
+#include "transport/wire_lock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,12 +26,11 @@ bool wires_unwatched;
 static struct wire cheap[WIRES_MAX], costly[WIRES_MAX];
 static int cheap_count, costly_count;
 static const struct wire *delivering; /* the one that is looked at now, or was last */
-static bool look_costly; /* costly ones or progress sources are to be looked at */
+static bool look_costly; /* costly ones or open steps are to be looked at */
 
 /* Looks at the cheap ones that find nothing before the costly ones have their turn: as long as a look at those takes. */
 static uint32_t costly_turn;
 #define COSTLY_TURN_MAX 64
-#define SOURCE_POLL_NS 320 /* what a look at a progress source takes that finds nothing, as at a socket */
 
 #define MESSAGES "am"
 static uint64_t messages; /* the ids that this process has, as on its card */
@@ -46,6 +46,8 @@ static bool is_open(const struct tp_ops *ops)
         if (doms[i].ops == ops) return true;
     return false;
 }
+
+static bool is_costly(const struct tp_ops *ops) { return ops->cost.poll_ns >= TP_SYSTEM_CALL_NS; }
 
 /* The domain of this name, NULL: the only one. Domains of one transport share its bell. */
 static int open_dom(const struct tp_ops *ops, const char *domain)
@@ -66,13 +68,17 @@ static int open_dom(const struct tp_ops *ops, const char *domain)
         return 0;
     }
     if (rc) return rc;
+    rc = wires_threaded && ops->share ? ops->share(d->dom) : 0;
+    if (rc) {
+        ops->close(d->dom);
+        return rc;
+    }
     d->ops = ops;
     d->name = dom_names[dom_count];
     dom_count++;
     if (ops->bell && first) bell = ops->bell(d->dom);
-    if (ops->progress && ops->cost.poll_ns >= TP_SYSTEM_CALL_NS) costly[costly_count++] = *d;
+    if (ops->progress && is_costly(ops)) costly[costly_count++] = *d;
     else if (ops->progress) cheap[cheap_count++] = *d;
-    look_costly = costly_count;
     return 0;
 }
 
@@ -108,13 +114,15 @@ static uint32_t poll_ns(const struct wire *w, int n)
     return sum;
 }
 
-static void open_turns(void)
+void wires_turns(void)
 {
-    uint32_t all = poll_ns(cheap, cheap_count), looks = poll_ns(costly, costly_count);
-    if (!looks) looks = SOURCE_POLL_NS;
-    costly_turn = all ? looks / all : 1;
-    if (costly_turn < 1) costly_turn = 1;
-    if (costly_turn > COSTLY_TURN_MAX) costly_turn = COSTLY_TURN_MAX;
+    uint32_t all = poll_ns(cheap, cheap_count), looks = poll_ns(costly, costly_count) + progress_open_ns();
+    uint32_t turn = all ? looks / all : 1;
+    if (turn < 1) turn = 1;
+    if (turn > COSTLY_TURN_MAX) turn = COSTLY_TURN_MAX;
+    /* relaxed: other threads may be polling, and have either value for a moment */
+    __atomic_store_n(&look_costly, looks, __ATOMIC_RELAXED);
+    __atomic_store_n(&costly_turn, turn, __ATOMIC_RELAXED);
 }
 
 static bool any_descriptor(void)
@@ -191,7 +199,7 @@ int wires_open(void)
     rc = open_listed(var_text(VAR_TRANSPORTS));
     if (rc) return rc;
     if (!shared_is_open()) rc = shared_open(NULL, 0, (uint64_t)64 << 20);
-    open_turns();
+    wires_turns();
     if (!rc) rc = open_bell();
     wires_unwatched = !proc_tells_deaths() && proc_self()->local_size > 1;
     return rc;
@@ -220,7 +228,10 @@ static int widen(void)
 {
     int rc = 0;
     for (int i = 0; i < dom_count && !rc; i++)
-        if (doms[i].ops->others) rc = doms[i].ops->others(doms[i].dom);
+        if (doms[i].ops->others && !(rc = wire_take(i, WIRE_CALL))) {
+            rc = doms[i].ops->others(doms[i].dom);
+            wire_give(i, WIRE_CALL);
+        }
     return rc;
 }
 
@@ -236,7 +247,7 @@ int wires_open_for_others(void)
     if (!rc) rc = for_listed(var_text(VAR_TRANSPORTS), open_missing);
     wires_others = !rc;
     if (dom_count == before) return rc;
-    open_turns();
+    wires_turns();
     int bell_rc = any_descriptor() && !bell_has_socket(bell) ? bell_open_socket(bell) : 0;
     tell_bell();
     wires_wake_all();
@@ -267,7 +278,9 @@ void wires_ep_close(struct tp_ep *ep)
     remote_forget(container_of(ep, struct peer, ep));
     for (int d = 0; d < dom_count; d++)
         if (doms[d].ops == ep->ops && (!ep->dom || ep->dom == doms[d].dom)) {
+            wire_take(d, WIRE_ALL); /* the caller is in no wire */
             doms[d].ops->ep_close(doms[d].dom, ep);
+            wire_give(d, WIRE_ALL);
             return;
         }
 }
@@ -275,8 +288,13 @@ void wires_ep_close(struct tp_ep *ep)
 int wires_peer_close(struct peer *p)
 {
     int rc = 0;
-    for (int d = 0; d < dom_count && !rc; d++)
-        if (doms[d].ops->peer_close) rc = doms[d].ops->peer_close(doms[d].dom, p);
+    for (int d = 0; d < dom_count && !rc; d++) {
+        if (!doms[d].ops->peer_close) continue;
+        rc = wire_take(d, WIRE_ALL);
+        if (rc) return rc;
+        rc = doms[d].ops->peer_close(doms[d].dom, p);
+        wire_give(d, WIRE_ALL);
+    }
     return rc;
 }
 
@@ -296,7 +314,7 @@ bool wires_all_map(void)
 
 const struct wire *wires_at(int i) { return i < dom_count ? &doms[i] : NULL; }
 
-const struct wire *wires_delivering(void) { return delivering; }
+const struct wire *wires_delivering(void) { return wires_threaded ? wire_polled() : delivering; }
 
 const char *wires_absent(void) { return absent; }
 
@@ -420,40 +438,106 @@ static inline int progress_cheap(int budget)
     return n;
 }
 
-static inline int with_retries(int n) { return likely(!progress_waits()) ? n : n + progress_retries(); }
+/* ---- the same by threads that share them ---- */
 
-int wires_progress_cheap(int budget) { return with_retries(progress_cheap(budget)); }
+/* Other threads count too: that some looks are not counted changes little. */
+static bool is_turn(_Atomic uint32_t *looks)
+{
+    uint32_t n = atomic_load_explicit(looks, memory_order_relaxed) + 1;
+    atomic_store_explicit(looks, n, memory_order_relaxed);
+    return n % __atomic_load_n(&costly_turn, __ATOMIC_RELAXED) == 0;
+}
+
+static int poll_those(bool costly_ones, int budget)
+{
+    int n = 0;
+    for (int i = 0, end = dom_count; i < end; i++)
+        if (is_costly(doms[i].ops) == costly_ones) n += wire_poll(i, budget);
+    return n;
+}
+
+int wires_poll(int budget, bool all)
+{
+    static _Atomic uint32_t fruitless, fruitful;
+    int n = poll_those(false, budget);
+    if (!all || !__atomic_load_n(&look_costly, __ATOMIC_RELAXED) || !is_turn(n ? &fruitful : &fruitless)) return n;
+    return n + poll_those(true, budget);
+}
+
+int wires_steps(bool all)
+{
+    static _Atomic uint32_t looks;
+    int n = all && __atomic_load_n(&look_costly, __ATOMIC_RELAXED) && is_turn(&looks) ? progress_look() : 0;
+    return n + progress_turn(&progress_process);
+}
+
+bool wires_quiet(bool want_room)
+{
+    for (int i = 0, end = dom_count; i < end; i++)
+        if (!wire_idle(i, want_room)) return false;
+    return true;
+}
+
+/* Apart from the usual way, which would save registers around the calls. */
+static __attribute__((noinline)) int progress_shared(int budget, bool all)
+{
+    int n = wires_poll(budget, all);
+    return n + wires_steps(all);
+}
+
+/* ---- with the steps of the process ---- */
+
+/* They come behind the wires, which may have made room. */
+int wires_progress_cheap(int budget)
+{
+    if (unlikely(wires_threaded)) return progress_shared(budget, false);
+    int n = progress_cheap(budget);
+    return n + progress_turn(&progress_process);
+}
 
 int wires_progress(int budget)
 {
+    if (unlikely(wires_threaded)) return progress_shared(budget, true);
     int n = progress_cheap(budget);
-    return with_retries(likely(!look_costly) ? n : progress_costly(budget, n));
+    if (unlikely(look_costly)) n = progress_costly(budget, n);
+    return n + progress_turn(&progress_process);
 }
 
 void wires_cores(bool gates, cpu_set_t *cores)
 {
     for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops->cores) doms[i].ops->cores(doms[i].dom, gates, cores);
+        if (doms[i].ops->cores && !wire_take(i, WIRE_CALL)) {
+            doms[i].ops->cores(doms[i].dom, gates, cores);
+            wire_give(i, WIRE_CALL);
+        }
 }
 
 struct bell *wires_bell(void) { return bell; }
 
-bool wires_idle(bool want_room)
+static bool idle_alone(bool want_room)
 {
-    want_room |= progress_waits();
     for (int i = 0; i < cheap_count; i++)
         if (!cheap[i].ops->idle(cheap[i].dom, want_room)) return false;
     for (int i = 0; i < costly_count; i++)
         if (!costly[i].ops->idle(costly[i].dom, want_room)) return false;
-    return progress_idle();
+    return true;
+}
+
+bool wires_idle(bool want_room)
+{
+    want_room |= progress_waits(&progress_process);
+    bool idle = unlikely(wires_threaded) ? wires_quiet(want_room) : idle_alone(want_room);
+    return idle && progress_idle(&progress_process) && progress_timer_idle();
 }
 
 /* ---- sleeping ---- */
 
 static_assert(WIRES_MAX + PROGRESS_FDS <= BELL_FDS_MAX, "a sleeper polls all descriptors");
 
-/* Threads in bell_poll, or about to. What they poll is closed only when there are none (wires_poll_stop). */
+/* Threads in bell_poll, or about to. What they poll is closed only when there are none (wires_poll_stop). A futex word: the last
+ * one wakes the thread that waits for that (POLLERS_AWAITED). */
 static _Atomic uint32_t pollers;
+#define POLLERS_AWAITED 0x80000000u
 
 int wires_wait_fds(int *fds)
 {
@@ -473,14 +557,17 @@ void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *word
     atomic_fetch_add_explicit(&pollers, 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in wires_wake_all */
     bell_poll(b, ticket, fds, wires_wait_fds(fds), most_ns); /* who opens the gate rings the bell too */
-    atomic_fetch_sub_explicit(&pollers, 1, memory_order_release);
+    /* release: pairs with the acquire in wires_wake_all */
+    if (atomic_fetch_sub_explicit(&pollers, 1, memory_order_release) == (POLLERS_AWAITED | 1)) futex_wake_one(&pollers);
 }
 
 void wires_wake_all(void)
 {
     bell_wake_all(bell);
     atomic_thread_fence(memory_order_seq_cst); /* who begins to sleep after this sees that the bell has rung */
-    while (atomic_load_explicit(&pollers, memory_order_acquire)) sched_yield();
+    uint32_t n = atomic_fetch_or_explicit(&pollers, POLLERS_AWAITED, memory_order_acquire) | POLLERS_AWAITED;
+    for (; n != POLLERS_AWAITED; n = atomic_load_explicit(&pollers, memory_order_acquire)) futex_sleep(&pollers, n, 0);
+    atomic_fetch_and_explicit(&pollers, ~POLLERS_AWAITED, memory_order_relaxed);
 }
 
 void wires_wake_others(void)
@@ -492,13 +579,11 @@ int wires_poll_start(void)
 {
     int rc = bell_has_socket(bell) ? 0 : bell_open_socket(bell);
     if (!rc) tell_bell();
-    look_costly = !rc || costly_count;
     return rc;
 }
 
 void wires_poll_stop(void)
 {
-    look_costly = costly_count;
     if (any_descriptor()) return;
     bell_close(bell);
     tell_bell();
@@ -507,14 +592,26 @@ void wires_poll_stop(void)
 void wires_wait_lasts(void)
 {
     for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops->wait_lasts) doms[i].ops->wait_lasts(doms[i].dom);
+        if (doms[i].ops->wait_lasts && !wire_take(i, WIRE_CALL)) {
+            doms[i].ops->wait_lasts(doms[i].dom);
+            wire_give(i, WIRE_CALL);
+        }
+}
+
+static bool watch_one(int number)
+{
+    const struct wire *w = &doms[number];
+    if (!w->ops->watch) return true;
+    if (wire_take(number, WIRE_CALL)) return false;
+    bool all = w->ops->watch(w->dom);
+    wire_give(number, WIRE_CALL);
+    return all;
 }
 
 static bool watch_all(void)
 {
     bool all = true;
-    for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops->watch) all &= doms[i].ops->watch(doms[i].dom);
+    for (int i = 0; i < dom_count; i++) all &= watch_one(i);
     return all;
 }
 
@@ -532,15 +629,28 @@ enum tp_end wires_how_ended(uint32_t index)
 {
     enum tp_end end = TP_END_UNKNOWN;
     for (int i = 0; i < dom_count && end == TP_END_UNKNOWN; i++)
-        if (doms[i].ops->how_ended) end = doms[i].ops->how_ended(doms[i].dom, index);
+        if (doms[i].ops->how_ended && !wire_take(i, WIRE_CALL)) {
+            end = doms[i].ops->how_ended(doms[i].dom, index);
+            wire_give(i, WIRE_CALL);
+        }
     return end;
+}
+
+static bool is_drained(int number)
+{
+    const struct wire *w = &doms[number];
+    if (!w->ops->drained) return true;
+    if (wire_take(number, WIRE_CALL)) return false;
+    bool drained = w->ops->drained(w->dom);
+    wire_give(number, WIRE_CALL);
+    return drained;
 }
 
 bool wires_drained(void)
 {
-    if (progress_waits()) return false;
+    if (!progress_drained(&progress_process)) return false;
     for (int i = 0; i < dom_count; i++)
-        if (doms[i].ops->drained && !doms[i].ops->drained(doms[i].dom)) return false;
+        if (!is_drained(i)) return false;
     return true;
 }
 

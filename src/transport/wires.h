@@ -3,7 +3,7 @@
  * together, and compared to find the best path to a peer.
  *
  * Progress polls transports that need loads only in every turn. A look at others is a system call, so they have their
- * turn more rarely (tp_ops.cost), and progress sources (progress.h) with them. What waits for room is tried after all
+ * turn more rarely (tp_ops.cost), and open steps (progress.h) with them. Other steps of the process are polled after all
  * of them. Some transports wake sleepers by a doorbell, others by a descriptor.
  *
  * A card has a part for each wire, with the wire's name; a name length of 0 ends it:
@@ -12,7 +12,7 @@
  * one by NAME:DOMAIN. Two parts belong to no transport: "am", a number for the ids of messages (am.h), and "set",
  * settings that processes compare (peer.c).
  *
- * Threads: under the lane's lock, except for wires_sleep, wires_wait_fds and wires_wake_others.
+ * Threads: under the lane's lock, except for wires_sleep, wires_wait_fds, wires_wake_others, and what says so.
  */
 #ifndef TERN_TRANSPORT_WIRES_H
 #define TERN_TRANSPORT_WIRES_H
@@ -73,8 +73,21 @@ bool wires_same_messages(const uint8_t *card, size_t n);
  * False: none reaches the process. */
 bool wires_best(const uint8_t *card, size_t n, struct wire_path *);
 
-int wires_progress(int budget);      /* messages delivered */
+/* All wires, and the steps of the process: messages delivered, and what else happened. */
+int wires_progress(int budget);
 int wires_progress_cheap(int budget); /* the same without those that need system calls */
+
+/*
+ * The two halves of it, once threads share the transports (wire_lock.h).
+ *   wires_poll   each wire that no other thread polls; by any thread, and 0 in a handler. `all`: also those that need system
+ *                calls, in turns
+ *   wires_steps  the steps of the process; `all`: also open ones, in turns. Under the lane's lock
+ *   wires_quiet  wires_idle without the steps; by any thread. False also if another thread is polling
+ */
+int wires_poll(int budget, bool all);
+int wires_steps(bool all);
+bool wires_quiet(bool want_room);
+
 void wires_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
 struct bell *wires_bell(void);       /* the doorbell of this process */
 bool wires_idle(bool want_room);     /* see tp_ops.idle */
@@ -102,9 +115,10 @@ void wires_wake_all(void) TERN_COLD;
 /* A thread of this process has taken something that another, sleeping thread may wait for: wakes the latter. */
 void wires_wake_others(void);
 
-/* For progress.c. wires_poll_start: from now on sleepers poll descriptors; call wires_wake_all after it. 0, or a code
+/* For progress_open.c. wires_turns: the steps that are open have changed. wires_poll_start: from now on sleepers poll descriptors; call wires_wake_all after it. 0, or a code
  * with words: there is no socket for the bell. wires_poll_stop: sleepers poll only if a transport has a descriptor;
  * call wires_wake_all before it. */
+void wires_turns(void);
 int wires_poll_start(void);
 void wires_poll_stop(void);
 

@@ -15,6 +15,8 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/doubt.h"
+#include "pt2pt/early.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "transport/tcp/tcp.h"
@@ -38,6 +40,7 @@
 #define GUARD_BYTE 0xA5
 
 enum { MAD = 1, HONEST = 2, RANKS = 3 };
+enum { AM_ABOVE = TP_AM_TESTS }; /* a message of a layer above */
 
 struct task {
     struct request *r;
@@ -71,10 +74,22 @@ static bool calm;       /* and has bright moments */
 static uint8_t data[BYTES];
 
 static struct count {
-    uint64_t frames, taken, lost, left, parked, ended;
+    uint64_t frames, taken, lost, left, parked, ended, heard;
 } * count;
 
 /* ---- rank 0's side ---- */
+
+/* A long message has come in parts: all of it can be read. */
+static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *text, size_t n)
+{
+    static volatile uint8_t sum;
+    (void)h0, (void)h1;
+    FUZZ_RULE(from == mad && n <= PT_MESSAGE_LARGEST, "a message of a layer above is no longer than it may be");
+    for (size_t i = 0; i < n; i++) sum = (uint8_t)(sum + ((const uint8_t *)text)[i]);
+    count->heard++;
+}
+
+static const struct tp_am above = {AM_ABOVE, "of a layer above", hear, NULL, false, 0};
 
 static uint8_t *guarded(size_t room)
 {
@@ -119,11 +134,11 @@ static void fill_connection(void)
     int small = 4096;
     struct request *r;
     setsockopt(ep->src.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    for (int i = 0; i < 20 && !mad->pending; i++) {
+    for (int i = 0; i < 20 && !mad->waiting; i++) {
         if (pt_isend(world, data, 60000, type_of(MPI_BYTE), MAD, 9, PT_STANDARD, &r)) abort();
         pt_release(r);
     }
-    count->parked += mad->pending != NULL;
+    count->parked += mad->waiting != 0;
 }
 
 static int adopt(struct peer *p, struct tcp_ep **e_p)
@@ -154,7 +169,7 @@ static void turn(void)
 {
     static uint8_t sink[65536];
     if (fuzz_below(2)) wires_progress(1 + (int)fuzz_below(4));
-    lane_progress(&lane0);
+    lane_progress(lanes_first());
     while (reads && recv(far, sink, sizeof sink, MSG_DONTWAIT) > 0) {
     }
 }
@@ -163,20 +178,17 @@ static void drop_bodies(void)
 {
     struct match_body *b;
     for (int half = 0; half < 2; half++)
-        while ((b = match_take(&world->pt->match[half], MATCH_ANY_SOURCE, MATCH_ANY_TAG))) pt_drop_body(b);
-    for (uint32_t i = 0; i <= lane0.ctx_mask; i++)
-        for (struct pt_comm *p = lane0.ctx_table[i], *next; p; p = next) {
-            next = p->next;
-            if (!p->comm) lane_drop_ctx(&lane0, p);
-        }
+        while ((b = match_take(&world->pt->match[half], MATCH_ANY_SOURCE, MATCH_ANY_TAG))) pt_drop_body(lanes_first(), b);
+    early_close();
 }
 
 static void check_nothing_left(void)
 {
-    FUZZ_RULE(lane0.ids.used == ARRAY_LEN(honest) && lane0.ids.made <= 4 * IDS_FIRST, "ids are given back");
-    FUZZ_RULE(!lane0.large && list_empty(&lane0.streams) && list_empty(&lane0.pending), "no transfer is left");
-    FUZZ_RULE(!lane0.pool.bodies && !lane0.pool.used && !mad->stored && !mad->arriving, "no message is left");
-    FUZZ_RULE(!lane0.ctx_early && !tcp_dom.held && !tcp_dom.unsettled, "no state is left");
+    FUZZ_RULE(lanes_first()->ids.used == ARRAY_LEN(honest) && lanes_first()->ids.made <= 4 * IDS_FIRST, "ids are given back");
+    FUZZ_RULE(list_empty(&lanes_first()->steps.active) && list_empty(&lanes_first()->rndv.streams.requests) && list_empty(&lanes_first()->pending), "no transfer is left");
+    FUZZ_RULE(!lanes_first()->pool.bodies && !lanes_first()->pool.used && !mad->stored && !mad->arriving, "no message is left");
+    FUZZ_RULE(!mad->gather, "nothing of a long message is left");
+    FUZZ_RULE(!early_contexts && !tcp_dom.held && !tcp_dom.unsettled, "no state is left");
     for (size_t i = 0; i < ARRAY_LEN(honest); i++)
         FUZZ_RULE(!request_is_complete(honest[i].r), "operations with others go on");
 }
@@ -218,17 +230,17 @@ static void give_up(void)
 static void end_mad(void)
 {
     close(far);
-    for (int i = 0; i < 1000 && ep->state == TCP_OPEN; i++) lane_progress(&lane0);
+    for (int i = 0; i < 1000 && ep->state == TCP_OPEN; i++) lane_progress(lanes_first());
     FUZZ_RULE(ep->state >= TCP_LEFT && ep->src.fd < 0, "a connection ends with its peer");
     FUZZ_RULE(ep->state == TCP_LEFT || (mad->lost && *mad->lost), "a loss has words");
     count->left += ep->state == TCP_LEFT;
     count->lost += ep->state == TCP_LOST;
-    for (int i = 0; i < 3; i++) lane_progress(&lane0);
+    for (int i = 0; i < 3; i++) lane_progress(lanes_first());
     if (ep->state == TCP_LEFT) give_up();
     end_operations();
     drop_bodies();
     pt_lost_close();
-    lane0.lost_count = 0;
+    losses.count = 0;
     world->pt->lost = NULL;
     world->pt->gone = 0;
     mad->credit = mad->quota_there;
@@ -327,7 +339,7 @@ static const struct request *asked(uint32_t awaits)
 {
     for (int i = 0, first = (int)fuzz_below(OPS); i < OPS; i++) {
         const struct request *r = task[(first + i) % OPS].r;
-        if (r->id && (ids_of(&lane0.ids, r)->awaits & awaits)) return r;
+        if (r->id && (ids_of(&lanes_first()->ids, r)->awaits & awaits)) return r;
     }
     return NULL;
 }
@@ -340,6 +352,20 @@ static void make_answer(struct tcp_frame *f)
         f->h0 = r->id;
     else if (!r && !odd(8))
         f->id = AM_RTS; /* there is nothing to answer */
+}
+
+/* What the next part of a long message says, if all parts before it were taken. */
+static void next_part(struct tcp_frame *f)
+{
+    static uint64_t bytes, there;
+    if (!mad->gather || !bytes) {
+        bytes = sizeof(struct pt_long) + fuzz_below(5000);
+        there = 0;
+    }
+    f->h0 = bytes;
+    f->h1 = there;
+    f->bytes = (uint32_t)min_size(f->bytes, bytes - there);
+    there += f->bytes;
 }
 
 /* The fields that such a message should have. */
@@ -356,6 +382,7 @@ static void make_likely(struct tcp_frame *f)
     if (f->id == AM_CANCELLED) f->h1 = fuzz_below(2);
     if (f->id == AM_CREDIT) f->h0 = fuzz_below(2) ? 0 : (uint64_t)(mad->quota_there - mad->credit) + odd(4);
     if (f->id == AM_EAGER_SYNC && f->bytes < 8) f->bytes += 8;
+    if (f->id == AM_PART) next_part(f);
 }
 
 static size_t put_frame(const struct tcp_frame *f)
@@ -366,6 +393,7 @@ static size_t put_frame(const struct tcp_frame *f)
     bool likely_body = !odd(8); /* bytes, of which there are not too many, and so on */
     for (size_t i = 0; i < 4 && 8 * i < n; i++) {
         uint64_t word = likely_body && i ? (f->id == AM_RTS ? i == 1 : 1) * fuzz_below(BYTES) : some_word();
+        if (likely_body && f->id == AM_PART && i == 2) word = AM_ABOVE; /* as in struct pt_long */
         word = htole64(word);
         memcpy(frame + sizeof wire + 8 * i, &word, 8);
     }
@@ -376,7 +404,7 @@ static size_t make_frame(void)
 {
     static const uint8_t ids[] = {AM_EAGER,  AM_EAGER,     AM_EAGER_SYNC, AM_RTS,  AM_RTS, AM_CTS,
                                   AM_CTS,    AM_FRAG,      AM_FRAG,       AM_FRAG, AM_ACK, AM_CREDIT,
-                                  AM_CANCEL, AM_CANCELLED, AM_ASK,        AM_OVER, AM_SIGNATURE, AM_PAD};
+                                  AM_CANCEL, AM_CANCELLED, AM_ASK,        AM_OVER, AM_PART, AM_PART, AM_SIGNATURE, AM_PAD};
     struct tcp_frame f = {
         .id = ids[fuzz_below(ARRAY_LEN(ids) - !!fuzz_below(4) * 2)], .h0 = some_word(), .h1 = some_word()};
     f.bytes = (uint32_t)some_length();
@@ -470,7 +498,7 @@ static void say_honest(unsigned id, uint64_t h0, uint64_t h1, const void *p, siz
     struct tcp_frame f = {htole32((uint32_t)n), (uint8_t)id, 0, htole16(count_honest++), htole64(h0), htole64(h1)};
     struct iovec v[2] = {{&f, sizeof f}, {(void *)(uintptr_t)p, n}};
     if (n % 8 || writev(far_honest, v, 2) != (ssize_t)(sizeof f + n)) abort();
-    for (int i = 0; i < 10; i++) lane_progress(&lane0);
+    for (int i = 0; i < 10; i++) lane_progress(lanes_first());
 }
 
 static void meet_honest(void)
@@ -497,7 +525,7 @@ static void part_from_honest(void)
     for (int i = 0; i < 1000 && !request_is_complete(honest[2].r); i++) {
         while (recv(far_honest, sink, sizeof sink, MSG_DONTWAIT) > 0) {
         }
-        lane_progress(&lane0);
+        lane_progress(lanes_first());
     }
     FUZZ_RULE(!memcmp(honest[0].mem + GUARD, data, 40000), "what comes from others is right");
     for (size_t i = 0; i < ARRAY_LEN(honest); i++) {
@@ -517,7 +545,7 @@ static bool open_layers(void)
     if (var_open() || proc_open()) return false;
     errh_open();
     group_open(0);
-    if (request_open() || type_open() || pt_register() || peers_open() || pt_open(false) || comm_open(0) ||
+    if (request_open() || type_open() || pt_register() || tp_am_register(&above, 1) || peers_open() || pt_open(false) || comm_open(0) ||
         comm_world_open(RANKS))
         return false;
     world = comm_world();
@@ -574,10 +602,10 @@ static void job(void) { fuzz_fork(play, "rank 0 lives on"); }
 static void reached(void)
 {
     printf("# %llu frames, %llu taken by the transport; %llu losses, %llu farewells; %llu operations done, %llu times "
-           "others waited\n",
+           "others waited, %llu long messages\n",
            (unsigned long long)count->frames, (unsigned long long)count->taken, (unsigned long long)count->lost,
-           (unsigned long long)count->left, (unsigned long long)count->ended, (unsigned long long)count->parked);
-    FUZZ_RULE(count->taken > count->frames / 4 && count->lost > count->frames / 50 && count->ended > count->frames / 50,
+           (unsigned long long)count->left, (unsigned long long)count->ended, (unsigned long long)count->parked, (unsigned long long)count->heard);
+    FUZZ_RULE(count->taken > count->frames / 4 && count->lost > count->frames / 50 && count->ended > count->frames / 50 && count->heard > count->frames / 1000,
               "frames get to where they are judged");
 }
 

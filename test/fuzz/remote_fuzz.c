@@ -183,11 +183,11 @@ static void end_mad(void)
         lost = true;
         mad->ep.ops->sever(&mad->ep);
         err_set(TERN_ERR_PEER, "the peer is gone");
-        remote_lost(mad);
+        progress_peer_end(&progress_process, mad);
     }
     wires_progress(64); /* of a peer that is severed the wire gives back what it has */
     for (int i = 0; i < OPS; i++) FUZZ_RULE(!operation[i].going, "the loss of a peer ends all that is with it");
-    FUZZ_RULE(!progress_waits(), "nothing waits for the way to a peer that is lost");
+    FUZZ_RULE(!progress_waits(&progress_process), "nothing waits for the way to a peer that is lost");
     remote_key_close(key);
     wires_ep_close(&mad->ep);
 }

@@ -438,10 +438,13 @@ static bool kin(void)
     CHECK(!proc_lookup(parent ? "the child's key" : "the parent's key", 20000, key, sizeof key) && !strcmp(own, key));
     snprintf(card, sizeof card, "card of 0 of %s", other);
     CHECK(proc_job_card(other, 0, got, sizeof got) == (int)strlen(card) + 1 && !strcmp(got, card));
-    if (parent) CHECK(!proc_lookup("the child is done", 20000, key, sizeof key)); /* first: its names go with the child */
-    CHECK(!proc_publish(parent ? "the parent is done" : "the child is done", ""));
-    if (!parent) CHECK(!proc_lookup("the parent is done", 20000, key, sizeof key));
+    if (!parent) { /* which ends last: its names go with it, and it is connected for as long as it lives */
+        CHECK(!proc_publish("the child is done", ""));
+        CHECK(!proc_lookup("the parent is done", 20000, key, sizeof key));
+    } else
+        CHECK(!proc_lookup("the child is done", 20000, key, sizeof key));
     CHECK(!proc_disconnect(other) && proc_disconnect(other) == TERN_ERR_NOT_FOUND);
+    if (parent) CHECK(!proc_publish("the parent is done", ""));
     return parent && getenv(JOB_ENV_RANK) ? await_job(other) : true; /* its names go with it; others tell of no ends */
 }
 

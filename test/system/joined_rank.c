@@ -15,6 +15,7 @@
 #include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 
@@ -119,10 +120,10 @@ static bool is_first(void) { return strcmp(self, other) < 0; }
 static void tell(int round, struct head *mine)
 {
     uint8_t card[PEER_CARD_MAX];
-    lane_enter(&lane0);
+    lane_enter(lanes_first());
     CHECK(!peers_meet_others());
     int n = peer_card(card, sizeof card);
-    lane_leave(&lane0);
+    lane_leave(lanes_first());
     CHECK(n > 0);
     put(self, "card", rank, round, card, (size_t)n);
     MPI_Barrier(MPI_COMM_WORLD); /* all cards are there before the head */

@@ -3,7 +3,7 @@
  *
  *     prepared -> launched: waits for the block and its slots -> put: waits for the others -> ended
  *
- * They are looked at by the lane's progress, as one poller for each node. What can be
+ * They are looked at by the lane's progress, as one step for each node. What can be
  * done at the start is: the contribution lies there when the call returns, unless slots
  * are not free yet or the block is being made.
  */
@@ -96,7 +96,7 @@ static void end(struct node_background *f)
     if (unlikely(f->rest)) node_drop_rest(f);
     if (!r) {
         f->ended = true;
-        if (unlikely(lane0.sleepers)) bell_ring(wires_bell()); /* another thread of ours waits for it */
+        lane_changed(f->wait.n->comm->lane); /* a thread waits for it */
     } else if (unlikely(f->lost)) {
         detour(f);
     } else if (likely(f->kept)) {
@@ -153,27 +153,21 @@ static int collect(struct node *n, struct link *ended)
 static TERN_COLD bool finish_making(struct node *n)
 {
     if (!node_told(n)) return false;
-    lane_poller_remove(n->comm->lane, &n->poller);
+    step_off(&n->step);
     node_make(n);
-    lane_poller_add(n->comm->lane, &n->poller);
+    lane_step_on(n->comm->lane, &n->step);
     return true;
 }
 
-/* The next turn of progress that finds nothing pending does that: another operation may come first. */
-void node_look_no_more(struct node *n)
+/* The turn that finds nothing pending turns the step off: another operation may come before it. */
+static int look(struct step *s)
 {
-    n->polled = false;
-    lane_poller_remove(n->comm->lane, &n->poller);
-}
-
-int node_poll(struct lane_poller *p)
-{
-    struct node *n = container_of(p, struct node, poller);
+    struct node *n = container_of(s, struct node, step);
     struct link ended = LIST_INIT(ended);
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
     int count = collect(n, &ended);
     if (list_empty(&n->background)) {
-        node_look_no_more(n);
+        step_off(s);
         node_background_none(n);
     }
     for (struct link *a; (a = list_pop(&ended));) end(container_of(a, struct node_background, link));
@@ -182,9 +176,9 @@ int node_poll(struct lane_poller *p)
 
 /* A wait lasts, perhaps for something else. For an operation that still needs contributions, only the ranks whose
  * contribution has not come are asked; for any other, the ranks that have not finished all operations. */
-void node_doubt_background(struct lane_poller *p)
+static void doubt(struct step *s)
 {
-    struct node *n = container_of(p, struct node, poller);
+    struct node *n = container_of(s, struct node, step);
     bool all = n->state != NODE_READY;
     list_each(a, next, &n->background)
     {
@@ -203,9 +197,9 @@ void node_doubt_background(struct lane_poller *p)
  * wakes a helper. A rank that is awake arms its helper later, or waits and copies itself. A rank without a helper may
  * do neither: it may just compute.
  */
-bool node_wake_others(struct lane_poller *p)
+static bool wake_others(struct step *s)
 {
-    struct node *n = container_of(p, struct node, poller);
+    struct node *n = container_of(s, struct node, step);
     bool copies = false, ours = false;
     list_each(a, next, &n->background)
     {
@@ -217,6 +211,8 @@ bool node_wake_others(struct lane_poller *p)
         if (r != n->rank) peer_wake(comm_index(n->comm, r));
     return ours;
 }
+
+const struct step_ops node_background_ops = {.name = "collectives inside a node", .poll = look, .armed = wake_others, .doubt = doubt};
 
 /* ---- starting them ---- */
 

@@ -59,18 +59,13 @@ static inline void node_background_add(struct node_background *f)
     struct node *n = f->wait.n;
     list_push(&n->background, &f->link);
     atomic_store_explicit(&n->pending, 1, memory_order_relaxed);
-    if (n->polled) return;
-    n->polled = true;
-    lane_poller_add(n->comm->lane, &n->poller);
+    lane_step_on(n->comm->lane, &n->step);
 }
 
 static inline void node_background_none(struct node *n)
 {
     atomic_store_explicit(&n->pending, 0, memory_order_release); /* pairs with the acquire in node_has_background */
 }
-
-/* Progress forgets the node until the next of them: when a turn finds none. Another operation may come before that. */
-void node_look_no_more(struct node *);
 
 /* The result, when everything that it needs is there. */
 static inline void node_background_take(struct node_background *f)
@@ -83,9 +78,10 @@ static inline void node_background_take(struct node_background *f)
 
 /* A kept one is over. Its request brings it back, now or when the user has waited. */
 void node_drop_arrays(struct node_background *) TERN_COLD;
+void node_let_go_of(struct node_background *) TERN_COLD;
 static inline void node_end_kept(struct node_background *f)
 {
-    if (unlikely(f->holds)) node_let_go(&f->call, f->wait.n->size);
+    if (unlikely(f->holds)) node_let_go_of(f);
     if (unlikely(f->arrays)) node_drop_arrays(f);
     lane_finish_plain(f->req, f->rc);
 }

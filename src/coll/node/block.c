@@ -1,13 +1,10 @@
 /*
- * block.c - making and giving back a communicator's node-local block.
+ * block.c - making a communicator's node-local block; it is given back by retire.c.
  *
  * Rank 0 of the communicator takes it from its shared heap and tells the others
  * where, by a broadcast of messages that goes on in the background: what was started
  * in the meantime waits for it. If there is no memory that all can map, that goes by messages, under the
- * numbers that it has taken. When the communicator goes, other ranks may
- * still be reading: the block is kept until all have said that they finished the
- * last operation, which is looked at when the next block is made, and waited for when
- * the last user of the library goes: who exits takes the memory along.
+ * numbers that it has taken.
  */
 #include "coll/node/block.h"
 #include "base/err.h"
@@ -15,21 +12,20 @@
 #include "coll/node/node.h"
 #include "coll/node/pairs_own.h"
 #include "coll/node/v.h"
-#include "coll/node/wide.h"
 #include "obj/request.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
+#include "transport/endpoint.h"
 #include "transport/wires.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct node none; /* coll_comm.node of a communicator that cannot have one */
 
-static size_t layout(struct node *n, char *base)
+size_t node_layout(struct node *n, char *base)
 {
     size_t at = 0, p = (size_t)n->size;
     n->head = (struct node_head *)(base + at);
@@ -45,94 +41,15 @@ static size_t layout(struct node *n, char *base)
     return at + node_pairs_layout(n, base + at);
 }
 
-/* ---- blocks that wait for their last readers ---- */
-
-struct retired {
-    struct retired *next;
-    struct node node;
-    struct rankmap *members; /* its communicator is gone */
-};
-static struct retired *retired; /* under the lane's lock */
-
-static bool is_done(struct node *n, int r)
-{
-    return atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) == n->seq &&
-           !atomic_load_explicit(&node_done(n, r)->aids, memory_order_acquire);
-}
-
-/* One that has died reads no more. */
-static bool all_done(struct node *n, const struct rankmap *members)
-{
-    for (int r = 0; r < n->size; r++) {
-        const struct peer *p = is_done(n, r) ? NULL : peer_table[rankmap_at(members, r)];
-        if (!is_done(n, r) && !(p && p->lost)) return false;
-    }
-    return true;
-}
-
-static void forget(struct retired *r)
-{
-    rankmap_unref(r->members);
-    free(r);
-}
-
-static void reclaim(void)
-{
-    for (struct retired **at = &retired, *r; (r = *at);) {
-        if (all_done(&r->node, r->members)) {
-            *at = r->next;
-            node_wide_free(&r->node);
-            peer_shared_free(r->node.block, r->node.bytes);
-            forget(r);
-        } else {
-            at = &r->next;
-        }
-    }
-}
-
-/* Of a communicator that goes: by a thread of the user's, or by one that ended an operation and holds the lane's lock.
- */
+/* Of a communicator that goes: by a thread of the user's, or by one that ended an operation and holds the lane's lock. */
 static void node_free(void *node)
 {
     if (node == &none) return;
     struct node *n = node;
-    node_free_background(n);
-    lane_enter(n->comm->lane);
-    node_own_forget(n);
-    lane_leave(n->comm->lane);
-    /* Without memory the block is lost until the end; so is one that not all ranks come to an end with. */
-    struct retired *r = n->block && !node_failed(n) ? malloc(sizeof *r) : NULL;
-    if (r) {
-        r->node = *n;
-        r->members = rankmap_ref(n->comm->map);
-        lane_enter(n->comm->lane);
-        r->next = retired;
-        retired = r;
-        lane_leave(n->comm->lane);
-    }
+    node_free_background(n); /* leaves the gates */
+    node_own_end(n);
+    node_retire(n);
     free(n);
-}
-
-/* How long a rank that failed in the middle of an operation is waited for, in looks 100 us apart. */
-#define SETTLE_LOOKS 20000
-
-void node_settle(void)
-{
-    for (int i = 0; i < SETTLE_LOOKS; i++) {
-        reclaim();
-        if (!retired) return;
-        pt_progress_once(NULL); /* hears of deaths */
-        usleep(100);
-    }
-}
-
-void node_forget_retired(void)
-{
-    while (retired) {
-        struct retired *r = retired;
-        retired = r->next;
-        forget(r);
-    }
 }
 
 /* ---- making one ---- */
@@ -158,7 +75,7 @@ static uint64_t take_block(struct node *n)
     uint64_t off = 0;
     if (!all_can_map(n->comm)) return 0;
     lane_enter(n->comm->lane);
-    reclaim();
+    node_reclaim();
     n->block = peer_shared_alloc(n->bytes, &off);
     lane_leave(n->comm->lane);
     return n->block ? off : 0;
@@ -172,7 +89,7 @@ static int map_block(struct node *n, uint64_t off, char **base_p)
     lane_enter(n->comm->lane);
     struct peer *p = peer_get(comm_index(n->comm, 0));
     int rc = p ? 0 : err_code();
-    *base_p = p && (p->ep.caps & TP_CAP_MAP) ? p->ep.ops->map(&p->ep, off, layout(n, NULL)) : NULL;
+    *base_p = p && (p->ep.caps & TP_CAP_MAP) ? ep_map(&p->ep, off, node_layout(n, NULL)) : NULL;
     lane_leave(n->comm->lane);
     return *base_p || rc ? rc : err_set(TERN_ERR_SYSTEM, "it does not lie in the shared memory that was mapped");
 }
@@ -184,22 +101,25 @@ static int attach(struct node *n)
     char *base;
     int rc = map_block(n, n->place - 1, &base);
     if (rc) return err_set(rc, "the memory for collectives inside the node cannot be mapped: %s", err_words());
-    layout(n, base);
+    node_layout(n, base);
     n->safe = NODE_K;
     if (atomic_load_explicit(&wires_bell()->fenced, memory_order_relaxed))
         atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
     n->counted = node_counts();
-    n->poller.gate[0] = &n->head->gate;
-    n->poller.gate[1] = &n->head->room;
+    n->step.gate[0] = &n->head->gate;
+    n->step.gate[1] = &n->head->room;
     return 0;
 }
 
-/* v-collectives have more to look at. */
+/* v-collectives have more to look at. Lane held: the block may be made by any thread that makes progress, while the
+ * communicator's thread settles it. */
 static void open_quick_way(struct node *n)
 {
+    uint32_t kinds = 0;
     if (!n->settled || n->state != NODE_READY) return;
     for (int k = 0; k < COLL_KINDS; k++)
-        if (node_can(k) && !node_v_is(k) && !coll_has_blocks(k)) n->quick |= 1u << k;
+        if (node_can(k) && !node_v_is(k) && !coll_has_blocks(k)) kinds |= 1u << k;
+    atomic_store_explicit(&n->quick, kinds, memory_order_release); /* pairs with node_is_quick */
 }
 
 void node_make(struct node *n)
@@ -212,8 +132,10 @@ void node_make(struct node *n)
 
 void node_settled(struct node *n)
 {
+    lane_enter(n->comm->lane);
     n->settled = true;
     open_quick_way(n);
+    lane_leave(n->comm->lane);
 }
 
 /* The broadcast is over here. Whoever looks at the node next goes on (node_make): this is called from inside of
@@ -241,12 +163,10 @@ static int begin(struct comm *c, struct node *n)
     n->size = c->size;
     n->big_bytes = round_up((size_t)node_limit(n->size) + NODE_V_PREFIX * (size_t)n->size, CACHE_LINE);
     node_v_shares(n);
-    n->bytes = layout(n, NULL);
+    n->bytes = node_layout(n, NULL);
     list_init(&n->background);
     list_init(&n->spare);
-    n->poller.poll = node_poll;
-    n->poller.armed = node_wake_others;
-    n->poller.doubt = node_doubt_background;
+    n->step.ops = &node_background_ops;
     if (c->rank == 0) n->place = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);
     if (rc) return rc;

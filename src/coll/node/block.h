@@ -38,6 +38,7 @@ struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
     _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
     _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
+    _Atomic uint32_t left; /* it touches the block no more, nor sleeps at its gates: the block may go (retire.c) */
 };
 static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
 
@@ -90,7 +91,7 @@ struct node {
     struct node_tally *tallies; /* [places][P] */
     struct node_own *own;       /* [places][P]; see pairs_own.h */
     int rank, size;
-    uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
+    _Atomic uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */
     uint32_t seq;   /* the last operation begun */
     uint64_t flag[NODE_K]; /* of the operations whose slots this rank may write, by number (node_take_sign) */
@@ -110,8 +111,7 @@ struct node {
     struct link background;
     struct link spare; /* records to be used again, with their requests */
     _Atomic uint32_t pending; /* there are some. 0 is a release: who acquires it is alone with the node */
-    bool polled;               /* the poller is in the lane's list */
-    struct lane_poller poller;
+    struct step step;
 
     /* large ones (pairs.c) */
     uint32_t places; /* operations whose pairs exist at the same time */
@@ -121,8 +121,9 @@ struct node {
     bool aiding;     /* others are helped with what they have for themselves (pairs_own.c), */
     int aids;        /* in so many operations, */
     uint32_t aid[NODE_BIG_K];
+    char *carrier; /* NODE_OWN_CHUNK bytes that their data go through; NULL: no others have been helped yet */
     uint32_t moved_before; /* when `moved` stands still */
-    struct lane_poller aide;
+    struct step aide;
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -175,6 +176,17 @@ void node_make(struct node *);
 /* A blocking operation has come behind the making. */
 void node_settled(struct node *) TERN_COLD;
 
+/* The parts of the block of a node whose size and big_bytes are set, from `base` on, or NULL to measure; bytes. */
+size_t node_layout(struct node *, char *base);
+
+/* ---- giving back (retire.c) ---- */
+
+/* This rank has used the block for the last time, and its communicator goes. The node is the caller's. Any thread. */
+void node_retire(struct node *);
+
+/* Gives back the blocks of this process that all ranks have left. Lock held, or no other thread is in the library. */
+void node_reclaim(void);
+
 /* ---- which way (call.c) ---- */
 
 /* With blocks of one length that are small enough for the slots, on a node whose outcome is known: most calls. */
@@ -183,7 +195,8 @@ static inline bool node_is_quick(const struct comm *c, const struct node *n, con
     enum { FOR_EACH = 1u << COLL_ALLTOALL | 1u << COLL_REDUCE_SCATTER_BLOCK };
     int64_t amount = FOR_EACH >> a->kind & 1 ? bytes * n->size : bytes;
     *big_p = amount > NODE_MIDDLE;
-    return likely(n->quick >> a->kind & 1 && amount <= c->coll->slot_max) &&
+    /* acquire: pairs with open_quick_way, of whichever thread has made the block */
+    return likely(atomic_load_explicit(&n->quick, memory_order_acquire) >> a->kind & 1 && amount <= c->coll->slot_max) &&
            (!coll_reduces(a->kind) || likely(a->rtype->contig && a->rtype->size > 0));
 }
 
@@ -211,6 +224,9 @@ static inline uint64_t node_flag(const struct node *n, uint32_t seq) { return n-
 
 /* 0, or the code for which collectives of the communicator are over, with words. */
 static inline int node_failed(const struct node *n) { return pt_call_log_error(n->comm); }
+
+/* The same for the condition of a wait, which another thread may look at: no words. */
+static inline bool node_is_over(const struct node *n) { return pt_call_log_is_over(n->comm); }
 
 /* Whose contribution an operation needs at this rank, besides ranks. */
 enum { NODE_ALL = -1, NODE_NOBODY = -2, NODE_LOWER = -3 /* those of all lower ranks */ };
@@ -309,9 +325,7 @@ static inline void node_contribute(struct node *n, uint32_t seq)
 /* ---- in the background (background.c, start.c) ---- */
 
 void node_free_background(struct node *); /* none is under way */
-void node_doubt_background(struct lane_poller *) TERN_COLD; /* as lane_poller.doubt */
-int node_poll(struct lane_poller *); /* one look at what is pending */
-bool node_wake_others(struct lane_poller *); /* as lane_poller.armed */
+extern TERN_HIDDEN const struct step_ops node_background_ops; /* of node.step, which is on while something is pending */
 
 /* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
  * unless *rc_p is a code. */

@@ -140,6 +140,8 @@ static TERN_COLD void agree(struct node *n)
     n->agreed = true;
 }
 
+/* Once the node is settled its state does not change, and is read without the lane: the operation that settled it was waited
+ * for in the lane, behind the making. */
 static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     bool big;

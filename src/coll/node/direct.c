@@ -9,6 +9,7 @@
 #include "base/var.h"
 #include "copy/copy.h"
 #include "pt2pt/api.h"
+#include "transport/endpoint.h"
 #include "type/cursor.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static int move(struct node *n, int rank, uint64_t there, char *here, size_t byt
         if (!(p->ep.caps & TP_CAP_GETPUT))
             rc = TERN_ERR_UNSUPPORTED;
         else
-            rc = store ? p->ep.ops->put(&p->ep, &mine, 1, &its, 1) : p->ep.ops->get(&p->ep, &mine, 1, &its, 1);
+            rc = store ? ep_put(&p->ep, &mine, 1, &its, 1) : ep_get(&p->ep, &mine, 1, &its, 1);
     }
     lane_leave(l);
     return rc == TERN_ERR_UNSUPPORTED

@@ -52,6 +52,8 @@ bool node_keep_arrays(struct node_background *f)
     return true;
 }
 
+void node_let_go_of(struct node_background *f) { node_let_go(&f->call, f->wait.n->size); }
+
 void node_drop_arrays(struct node_background *f)
 {
     free(f->arrays);

@@ -38,7 +38,7 @@ static void doubt_wait(void *wait) { node_doubt(wait); }
 static bool is_there_or_over(void *wait)
 {
     const struct node_wait *w = wait;
-    return node_is_there(wait) || node_failed(w->n);
+    return node_is_there(wait) || node_is_over(w->n);
 }
 
 int node_wait_for(struct node *n, uint32_t seq, int rank)
@@ -85,7 +85,7 @@ struct wait_free {
 static bool half_is_free(void *wait)
 {
     const struct wait_free *w = wait;
-    return node_failed(w->n) || node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
+    return node_is_over(w->n) || node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
 }
 
 static void doubt_free(void *wait) { node_doubt_all(((struct wait_free *)wait)->n); }

@@ -11,6 +11,8 @@
 #include "coll/node/v.h"
 #include "pt2pt/check.h"
 #include "pt2pt/helper.h"
+#include "pt2pt/limits.h"
+#include "transport/endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +86,7 @@ void node_pairs_free(struct node_pairs *p)
 /* Bytes of a chunk: large transfers in pieces so that both sides get some, small ones in two. */
 static uint32_t chunk_of(uint64_t bytes)
 {
-    uint64_t half = round_up(bytes / 2, 4096), most = (uint64_t)lane0.chunk;
+    uint64_t half = round_up(bytes / 2, 4096), most = (uint64_t)limits_chunk.copied;
     return (uint32_t)(half > most ? most : half ? half : 4096);
 }
 
@@ -170,7 +172,7 @@ void node_pairs_wake(struct node_pairs *p)
 {
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
     /* Ours was called for what was there before: the caller will look on leaving whether it has to be woken. */
-    if (unlikely(lane0.may_be_armed) && !lane_helping && node_pairs_are_ours(p)) helper_relieve(&lane0);
+    if (unlikely(behind.may_be_armed) && !lane_helping && node_pairs_are_ours(p)) helper_relieve();
 }
 
 static void publish(struct node_pairs *p)
@@ -230,7 +232,7 @@ static int copy(const struct node_pairs *p, const struct turn *t, uint64_t at, u
     if (!peer) return err_code();
     struct tp_ep *ep = &peer->ep;
     if (ep->caps & TP_CAP_GETPUT)
-        rc = t->sending ? ep->ops->put(ep, &from, 1, &to, 1) : ep->ops->get(ep, &to, 1, &from, 1);
+        rc = t->sending ? ep_put(ep, &from, 1, &to, 1) : ep_get(ep, &to, 1, &from, 1);
     if (rc != TERN_ERR_UNSUPPORTED) return rc;
     return err_set(TERN_ERR_SYSTEM, "the system no longer lets the memory of rank %d be reached", t->other);
 }

@@ -2,7 +2,11 @@
 #include "coll/node/pairs_own.h"
 #include "base/err.h"
 #include "copy/copy.h"
+#include "pt2pt/limits.h"
+#include "transport/endpoint.h"
 #include "type/cursor.h"
+
+#include <stdlib.h>
 
 size_t node_own_layout(struct node *n, char *base)
 {
@@ -57,7 +61,7 @@ static void settle(struct node *n, struct node_own *o, uint32_t seq, int rank, u
 static bool copy_plain(struct node *n, uint32_t seq)
 {
     struct node_own *o = line(n, seq, n->rank);
-    uint32_t most = (uint32_t)((uint64_t)n->comm->lane->chunk / o->chunk), first = 0;
+    uint32_t most = (uint32_t)((uint64_t)limits_chunk.copied / o->chunk), first = 0;
     uint32_t claimed = node_own_claim(o, seq, most ? most : 1, &first);
     if (!claimed) return false;
     uint64_t at = first * o->chunk;
@@ -82,15 +86,14 @@ bool node_own_copy(struct node *n, uint32_t seq, const struct node_ends *e)
 /* From a rank's memory to its memory, by way of a buffer here. */
 static int carry(struct node *n, int rank, uint64_t from, uint64_t to, uint64_t bytes)
 {
-    static TERN_ALIGNED(CACHE_LINE) char buf[NODE_OWN_CHUNK]; /* under the lane's lock */
     struct peer *p = peer_get(comm_index(n->comm, rank));
     if (!p) return err_code();
-    for (uint64_t at = 0; at < bytes; at += sizeof buf) {
-        size_t part = min_size(sizeof buf, bytes - at);
-        struct iovec here = {buf, part}, out = {(void *)(uintptr_t)(from + at), part},
+    for (uint64_t at = 0; at < bytes; at += NODE_OWN_CHUNK) {
+        size_t part = min_size(NODE_OWN_CHUNK, bytes - at);
+        struct iovec here = {n->carrier, part}, out = {(void *)(uintptr_t)(from + at), part},
                      in = {(void *)(uintptr_t)(to + at), part};
-        int rc = p->ep.caps & TP_CAP_GETPUT ? p->ep.ops->get(&p->ep, &here, 1, &out, 1) : TERN_ERR_UNSUPPORTED;
-        if (!rc) rc = p->ep.ops->put(&p->ep, &here, 1, &in, 1);
+        int rc = p->ep.caps & TP_CAP_GETPUT ? ep_get(&p->ep, &here, 1, &out, 1) : TERN_ERR_UNSUPPORTED;
+        if (!rc) rc = ep_put(&p->ep, &here, 1, &in, 1);
         if (rc) return rc;
     }
     return 0;
@@ -119,10 +122,20 @@ static void say_aids(struct node *n, uint32_t aids)
     atomic_store_explicit(&node_done(n, n->rank)->aids, aids, memory_order_release);
 }
 
-/* A look: a chunk, unless something of this rank's own has been moved since the last one. */
-static int look(struct lane_poller *p)
+/* No more of that: nobody has anything left, or the node goes. */
+static void forget(struct node *n)
 {
-    struct node *n = container_of(p, struct node, aide);
+    if (!n->aiding) return;
+    step_off(&n->aide);
+    n->aiding = false;
+    n->aids = 0;
+    say_aids(n, 0);
+}
+
+/* A look: a chunk, unless something of this rank's own has been moved since the last one. */
+static int look(struct step *s)
+{
+    struct node *n = container_of(s, struct node, aide);
     if (lane_helping) return 0;
     if (n->moved != n->moved_before) {
         n->moved_before = n->moved;
@@ -133,16 +146,19 @@ static int look(struct lane_poller *p)
         n->moved_before = n->moved;
         return 1;
     }
-    node_own_forget(n);
+    forget(n);
     return 0;
 }
 
+static const struct step_ops aide_ops = {.name = "copies of other ranks", .poll = look};
+
 void node_own_aid(struct node *n, uint32_t seq)
 {
-    if (n->aids == NODE_BIG_K) return;
+    if (!n->carrier) n->carrier = aligned_alloc(CACHE_LINE, NODE_OWN_CHUNK);
+    if (n->aids == NODE_BIG_K || !n->carrier) return; /* nobody needs the help to come to an end */
     if (!n->aids) {
-        n->aide.poll = look;
-        lane_poller_add(n->comm->lane, &n->aide);
+        n->aide.ops = &aide_ops;
+        lane_step_on(n->comm->lane, &n->aide);
         say_aids(n, 1); /* before the operation is finished here */
         n->aiding = true;
     }
@@ -150,11 +166,10 @@ void node_own_aid(struct node *n, uint32_t seq)
     n->moved_before = n->moved;
 }
 
-void node_own_forget(struct node *n)
+void node_own_end(struct node *n)
 {
-    if (!n->aiding) return;
-    lane_poller_remove(n->comm->lane, &n->aide);
-    n->aiding = false;
-    n->aids = 0;
-    say_aids(n, 0);
+    lane_enter(n->comm->lane);
+    forget(n);
+    lane_leave(n->comm->lane);
+    free(n->carrier);
 }

@@ -77,7 +77,7 @@ bool node_own_copy(struct node *, uint32_t seq, const struct node_ends *);
 /* Operation seq is about to be finished here: from now on others are helped with theirs. Lock held. */
 void node_own_aid(struct node *, uint32_t seq);
 
-/* The node goes: no more of that. */
-void node_own_forget(struct node *);
+/* The node goes: no more of that. Takes the lock. */
+void node_own_end(struct node *);
 
 #endif

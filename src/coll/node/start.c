@@ -14,9 +14,8 @@
 
 /* ---- records with their requests ---- */
 
-static void look(struct request *r)
+static inline void take_if_there(struct node_background *f)
 {
-    struct node_background *f = r->buf;
     struct node *n = f->wait.n;
     if (!node_is_there(&f->wait)) return;
     node_background_take(f);
@@ -24,6 +23,14 @@ static void look(struct request *r)
     list_remove(&f->link);
     if (list_empty(&n->background)) node_background_none(n);
     node_end_kept(f);
+}
+
+static void look(struct request *r)
+{
+    struct node_background *f = r->buf;
+    lane_enter(r->comm->lane);
+    if (likely(!request_is_complete(r))) take_if_there(f);
+    lane_leave(f->wait.n->comm->lane); /* the same: read again rather than kept in a register */
 }
 
 static void keep(struct request *r)
@@ -58,7 +65,7 @@ static TERN_COLD struct node_background *new_kept(struct node *n)
 void node_free_background(struct node *n)
 {
     lane_enter(n->comm->lane);
-    if (n->polled) node_look_no_more(n);
+    step_off(&n->step);
     lane_leave(n->comm->lane);
     for (struct link *l; (l = list_pop(&n->spare));) {
         struct node_background *f = container_of(l, struct node_background, link);
@@ -172,7 +179,7 @@ static inline struct request *start(struct node *n, const struct coll_call *a, u
 static inline bool is_alone(const struct node *n)
 {
     const struct lane *l = n->comm->lane;
-    return !node_has_background(n) || (!lane_threaded(l) && !lane_helped(l));
+    return !node_has_background(n) || (!lane_threaded(l) && !behind_is_helped());
 }
 
 /* Blocks of lengths that not all know, or not by one number. */

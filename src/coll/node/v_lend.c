@@ -38,7 +38,7 @@ static bool is_back(void *node)
     return !atomic_load_explicit(&node_done(n, n->rank)->lent, memory_order_acquire);
 }
 
-static bool is_back_or_over(void *node) { return is_back(node) || node_failed(node); }
+static bool is_back_or_over(void *node) { return is_back(node) || node_is_over(node); }
 static void doubt_return(void *node) { node_doubt_all(node); }
 
 static void await_return(struct node *n)

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node/wide_in.h"
+#include "transport/endpoint.h"
 #include "transport/peer.h"
 
 #define SLICE_LEAST 256 /* bytes; less is not worth a switch */
@@ -30,7 +31,17 @@ static const struct wide_shape *shape(void) { return node_counts() ? &shared_cor
  * need. */
 #define WHOLE_MOST ((size_t)32 << 20)
 
-static size_t whole_taken; /* under the lane's lock */
+static _Atomic size_t whole_taken; /* on different lanes perhaps; a mere sum, so relaxed */
+
+/* False: that would be too much. */
+static bool take_share(size_t bytes)
+{
+    if (atomic_fetch_add_explicit(&whole_taken, bytes, memory_order_relaxed) + bytes <= WHOLE_MOST) return true;
+    atomic_fetch_sub_explicit(&whole_taken, bytes, memory_order_relaxed);
+    return false;
+}
+
+static void give_share(size_t bytes) { atomic_fetch_sub_explicit(&whole_taken, bytes, memory_order_relaxed); }
 
 static size_t slot_bytes(int ranks)
 {
@@ -41,10 +52,11 @@ static size_t slot_bytes(int ranks)
 static uint64_t take_memory(struct node *n, size_t bytes)
 {
     uint64_t off = 0;
+    if (!take_share(bytes)) return 0;
     lane_enter(n->comm->lane);
-    if (bytes <= WHOLE_MOST - whole_taken) n->wide.block = peer_shared_alloc(bytes, &off);
-    if (n->wide.block) whole_taken += bytes;
+    n->wide.block = peer_shared_alloc(bytes, &off);
     lane_leave(n->comm->lane);
+    if (!n->wide.block) give_share(bytes);
     n->wide.at = n->wide.block;
     return n->wide.block ? off + 1 : 0;
 }
@@ -53,7 +65,7 @@ static char *map_memory(struct node *n, uint64_t off, size_t bytes)
 {
     lane_enter(n->comm->lane);
     struct peer *p = peer_get(comm_index(n->comm, 0));
-    char *at = p && (p->ep.caps & TP_CAP_MAP) ? p->ep.ops->map(&p->ep, off, bytes) : NULL;
+    char *at = p && (p->ep.caps & TP_CAP_MAP) ? ep_map(&p->ep, off, bytes) : NULL;
     lane_leave(n->comm->lane);
     return at;
 }
@@ -77,7 +89,7 @@ void node_wide_free(struct node *n)
 {
     if (!n->wide.block) return;
     peer_shared_free(n->wide.block, n->wide.whole);
-    whole_taken -= n->wide.whole;
+    give_share(n->wide.whole);
 }
 
 /* ---- slots ---- */
@@ -89,7 +101,7 @@ static bool next_is_free(void *node)
     return node_free_slots(n, n->seq + NODE_K - n->wide.sets, false);
 }
 
-static bool is_free_or_over(void *node) { return next_is_free(node) || node_failed(node); }
+static bool is_free_or_over(void *node) { return next_is_free(node) || node_is_over(node); }
 static void doubt_free(void *node) { node_doubt_all(node); }
 
 /* As node_begin. The length is part of the sign: ranks that do not agree on it have different slices. */

@@ -204,11 +204,13 @@ static int boot_open(struct proc_info *p)
     return code;
 }
 
-/* Launchers other than Tern's end the job without a word about why: then the words are ours to say. */
+/* Launchers other than Tern's say nothing, and some have killed this process before PMIx_Abort returns. */
+static bool is_mute(void) { return !pmix_by_tern(); }
+
 static bool boot_abort(int code, const char *words)
 {
     PMIx_Abort(code, words, NULL, 0);
-    return !pmix_by_tern();
+    return false;
 }
 
 /* ---- cards ---- */
@@ -416,6 +418,7 @@ const struct proc_boot tern_proc_pmix = {
     .card_there = boot_card_there,
     .node_of = boot_node_of,
     .secret = pmix_own_secret,
+    .mute = is_mute,
     .abort = boot_abort,
     .deaths = pmix_deaths,
     .bell = pmix_bell,

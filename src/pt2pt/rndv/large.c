@@ -6,14 +6,19 @@
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
+#include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
 #include "pt2pt/ways.h"
 #include "transport/arena.h"
+#include "transport/endpoint.h"
 #include "type/cursor.h"
 
 #include <string.h>
 
+/* r->cookie of a send until its CTS: what the RTS says of the descriptor. Not [0], see request.pending */
+enum { OFFER = 1 };
 /* r->cookie of a receive, see also stream.c */
 enum { FAULT = 1, SENDER = 3 }; /* FAULT: what is wrong with the message, minus a code */
 
@@ -66,31 +71,28 @@ static void make_offer(struct request *r)
         o->from_place = arena_place((void *)(uintptr_t)o->from, (size_t)r->bytes);
     }
     r->xfer = o ? o : &no_offer;
-    r->cookie[0] = off;
+    r->cookie[OFFER] = off;
 }
 
 int pt_offer_send_rts(struct request *r)
 {
-    struct pt_rts rts = {r->id, (uint64_t)r->bytes, r->cookie[0]};
+    struct pt_rts rts = {r->id, (uint64_t)r->bytes, r->cookie[OFFER]};
+    struct lane *l = lane_of(r);
     bool offered = r->xfer != &no_offer;
-    if (offered) { /* before the call: a message to ourselves is answered during it */
-        list_push(&lane0.outgoing, &r->link);
-        lane0.large++;
-    }
-    ids_await(&lane0.ids, r, AWAIT_CTS);
+    /* before the call: a message to ourselves is answered during it */
+    if (offered) worklist_push(&l->steps, &l->rndv.outgoing, r);
+    ids_await(&l->ids, r, AWAIT_CTS);
     int rc = r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env_pack(r->comm->rank, r->tag), &rts, sizeof rts);
-    if (rc) ids_await_no_more(&lane0.ids, r, AWAIT_CTS);
+    if (rc) ids_await_no_more(&l->ids, r, AWAIT_CTS);
     else peer_look_again(r->peer);
-    if (rc && offered) {
-        list_remove(&r->link);
-        lane0.large--;
-    }
+    if (rc && offered) worklist_remove(&l->rndv.outgoing, r);
     return rc;
 }
 
 void pt_offer_start(struct request *r)
 {
-    int rc = ids_give(&lane0.ids, r, 0);
+    int rc = ids_give(&lane_of(r)->ids, r, 0);
+    if (!rc) rc = pending_prepare(lane_of(r), r->peer); /* it may wait for its turn among others (stream.c) */
     if (unlikely(rc)) {
         lane_finish(r, rc);
         return;
@@ -107,10 +109,7 @@ void pt_offer_discard(struct request *r)
 
 void pt_offer_withdraw(struct request *r)
 {
-    if (r->xfer && r->xfer != &no_offer) {
-        list_remove(&r->link);
-        lane0.large--;
-    }
+    if (r->xfer && r->xfer != &no_offer) worklist_remove(&lane_of(r)->rndv.outgoing, r);
     pt_offer_discard(r);
 }
 
@@ -120,8 +119,7 @@ void pt_offer_abandon(struct request *r)
     struct pt_offer *o = r->xfer;
     struct peer *p = r->peer;
     if (o && o != &no_offer) {
-        list_remove(&r->link);
-        lane0.large--;
+        worklist_remove(&lane_of(r)->rndv.outgoing, r);
         retire(o, OFFER_DONE);
     }
     r->xfer = NULL;
@@ -167,14 +165,14 @@ static bool can_reach(const struct tp_ep *ep, uint64_t place)
 static int copy_piece(struct tp_ep *ep, const struct pt_offer *o, bool sending, uint64_t at, uint64_t n)
 {
     uint64_t place = sending ? o->to_place : o->from_place;
-    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep->ops->map_arena(ep, place + at, n) : NULL;
+    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep_map_arena(ep, place + at, n) : NULL;
     struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
     if (there) {
         copy_memory(sending ? there : dst.iov_base, sending ? src.iov_base : there, n);
         return 0;
     }
     if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no arena after all */
-    return sending ? ep->ops->put(ep, &src, 1, &dst, 1) : ep->ops->get(ep, &dst, 1, &src, 1);
+    return sending ? ep_put(ep, &src, 1, &dst, 1) : ep_get(ep, &dst, 1, &src, 1);
 }
 
 /* This side can copy nothing, or no more. The other one does it all if it can; else the receiver changes the way, see
@@ -199,7 +197,7 @@ static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
     return add_done(o, ep, likely(!rc) ? n : give_up(o, rc, n));
 }
 
-bool pt_outgoing_ready(const struct request *r)
+static bool is_ready(const struct request *r)
 {
     struct pt_offer *o = offer_of(r);
     uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire); /* as in pt_outgoing_step */
@@ -219,13 +217,41 @@ int pt_outgoing_step(struct request *r)
     if (state < OFFER_DONE) return 0;
     int error = error_of(o);
     if (error == TERN_ERR_UNSUPPORTED) return 0; /* the receiver will ask for fragments */
-    list_remove(&r->link);
-    lane0.large--;
+    worklist_remove(&lane_of(r)->rndv.outgoing, r);
     r->xfer = NULL;
     retire(o, state);
     lane_finish(r, error);
     return 1;
 }
+
+/* Sends that nothing may have happened to: so many are looked at in a turn. */
+#define OUTGOING_TURN 64
+
+static int outgoing_poll(struct step *s) { return worklist_some(worklist_of(s), pt_outgoing_step, OUTGOING_TURN); }
+
+static bool outgoing_idle(struct step *s)
+{
+    list_each(a, next, &worklist_of(s)->requests)
+        if (is_ready(container_of(a, struct request, link))) return false;
+    return true;
+}
+
+/* Sends that wait to be matched, offered or synchronous; those that had been matched are in no list. */
+static void outgoing_end(struct step *s, struct peer *p)
+{
+    uint32_t at = 0;
+    for (struct id_entry *e; (e = ids_next(&lane_of_step(s)->ids, p, &at)); at++) {
+        if (!e->request || !(e->awaits & (AWAIT_CTS | AWAIT_ACK))) continue;
+        e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
+        pt_offer_abandon(e->request);
+    }
+}
+
+static const struct step_ops outgoing_ops = {.name = "large sends offered",
+                                             .poll = outgoing_poll,
+                                             .idle = outgoing_idle,
+                                             .busy_with = worklist_has,
+                                             .peer_end = outgoing_end};
 
 /* ---- the receiver ---- */
 
@@ -233,14 +259,15 @@ int pt_outgoing_step(struct request *r)
 static uint32_t chunk_of(uint64_t bytes)
 {
     uint64_t half = round_up(bytes / 2, 4096);
-    return (uint32_t)(half < (uint64_t)lane0.chunk ? (half ? half : 4096) : (uint64_t)lane0.chunk);
+    uint64_t most = (uint64_t)limits_chunk.copied;
+    return (uint32_t)(half < most ? (half ? half : 4096) : most);
 }
 
 static struct pt_offer *map_offer(struct peer *p, uint64_t off)
 {
-    if (!off || off == RTS_BULK || (!p->ep.ops && !peer_connect(p->index))) return NULL;
+    if (!off || off == RTS_BULK || (!peer_is_connected(p) && !peer_connect(p->index))) return NULL;
     if (!(p->ep.caps & TP_CAP_MAP)) return NULL;
-    return p->ep.ops->map(&p->ep, off, sizeof(struct pt_offer));
+    return ep_map(&p->ep, off, sizeof(struct pt_offer));
 }
 
 /* The end of an offer that needs no copying by us any more. */
@@ -280,8 +307,7 @@ static void accept_offer(struct request *r, struct pt_offer *o)
     }
     atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */
     r->peer->ep.ops->nudge(&r->peer->ep);
-    list_push(&lane0.incoming, &r->link);
-    lane0.large++;
+    worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.incoming, r);
 }
 
 void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int32_t tag, const struct pt_rts *rts)
@@ -313,17 +339,45 @@ int pt_incoming_step(struct request *r)
     uint64_t n = copy_chunk(r, o, false);
     /* acquire: pairs with the release of DONE: the sender's copies are in our memory */
     if (atomic_load_explicit(&o->state, memory_order_acquire) != OFFER_DONE) return n > 0;
-    list_remove(&r->link);
-    lane0.large--;
+    worklist_remove(&lane_of(r)->rndv.incoming, r);
     end_incoming(r, o);
     return 1;
 }
 
+static int incoming_poll(struct step *s) { return worklist_all(worklist_of(s), pt_incoming_step); }
+
+/* This side has a chunk to copy, or all is done. */
+static bool has_to_do(struct pt_offer *o)
+{
+    if (o->receiver_copies && atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes) return true;
+    return atomic_load_explicit(&o->done, memory_order_acquire) >= o->bytes; /* as in pt_incoming_step */
+}
+
+static bool incoming_idle(struct step *s)
+{
+    list_each(a, next, &worklist_of(s)->requests)
+        if (has_to_do(offer_of(container_of(a, struct request, link)))) return false;
+    return true;
+}
+
 /* Chunks that the sender has not claimed it gets no more. */
-void pt_incoming_abandon(struct request *r)
+static void abandon(struct request *r)
 {
     give_up(r->xfer, TERN_ERR_PEER, 0);
     r->xfer = NULL;
-    lane0.large--;
     pt_end_lost(r, r->peer);
+}
+
+static void incoming_end(struct step *s, struct peer *p) { worklist_end(worklist_of(s), p, abandon); }
+
+static const struct step_ops incoming_ops = {.name = "large receives",
+                                             .poll = incoming_poll,
+                                             .idle = incoming_idle,
+                                             .busy_with = worklist_has,
+                                             .peer_end = incoming_end};
+
+void large_open(struct lane *l)
+{
+    worklist_open(&l->steps, &l->rndv.incoming, &incoming_ops);
+    worklist_open(&l->steps, &l->rndv.outgoing, &outgoing_ops);
 }

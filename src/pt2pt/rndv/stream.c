@@ -15,20 +15,27 @@
 #include "base/err.h"
 #include "copy/copy.h"
 #include "pt2pt/api.h"
+#include "pt2pt/dispatch.h"
+#include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/say.h"
 #include "pt2pt/ways.h"
+#include "transport/endpoint.h"
 #include "type/cursor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* r->cookie of a send that streams; GOING: it is in lane.streams, and not in peer.streams_waiting */
+/* r->cookie of a send that was offered, as in large.c */
+enum { OFFER = 1 };
+/* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting */
 enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4 };
-/* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived */
-enum { FAULT = 1, ARRIVED = 2 };
+/* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived; [4] bytes of which
+ * the headers were seen, with the locks of the peer's wire and of the ids, once threads share the transports */
+enum { FAULT = 1, ARRIVED = 2, SEEN = 4 };
 
-/* Streams to one peer at a time. They share what the way to it takes, and each has its turn in every turn of progress:
+/* Streams to one peer at a time, of a lane. They share what the way to it takes, and each has its turn in every turn of progress:
  * with thousands of them a turn would take longer than the way takes to be free again. */
 #define STREAMS_MAX 16
 
@@ -46,6 +53,8 @@ struct stream {
     struct request *request;
     struct stream_part {
         struct tp_op op;
+        struct mail mail; /* that it is free again */
+        int rc;           /* and how it ended */
         struct stream *of;
         bool busy;
     } part[WINDOW];
@@ -60,34 +69,39 @@ struct stream {
 static struct stream *stream_of(const struct request *r) { return r->xfer; }
 
 /* Bytes of a fragment that goes out from where it lies. */
-static size_t most_of(const struct request *r) { return min_size((size_t)lane0.chunk_stream, r->cookie[MOST]); }
+static size_t most_of(const struct request *r) { return min_size((size_t)limits_chunk.streamed, r->cookie[MOST]); }
+
+/* It is there: pt_offer_start has seen to that. */
+static struct peer_lane *entry_of(const struct request *r) { return peer_lane_of(r->peer, lane_of(r)->number); }
 
 static void let_go(struct request *r)
 {
     r->cookie[GOING] = true;
-    r->peer->streams++;
-    list_push(&lane0.streams, &r->link);
+    entry_of(r)->streams++;
+    worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.streams, r);
 }
 
 static void enlist(struct request *r)
 {
-    lane0.large++;
+    struct peer_lane *w = entry_of(r);
     r->cookie[GOING] = false;
-    if (r->peer->streams < STREAMS_MAX)
+    if (w->streams < STREAMS_MAX)
         let_go(r);
     else
-        list_push(&r->peer->streams_waiting, &r->link);
+        list_push(&w->streams_waiting, &r->link);
 }
 
 /* The next one takes its place. */
 static void delist(struct request *r)
 {
-    struct peer *p = r->peer;
-    lane0.large--;
-    list_remove(&r->link);
-    if (!r->cookie[GOING]) return;
-    p->streams--;
-    if (!list_empty(&p->streams_waiting)) let_go(container_of(list_pop(&p->streams_waiting), struct request, link));
+    struct peer_lane *w = entry_of(r);
+    if (!r->cookie[GOING]) {
+        list_remove(&r->link);
+        return;
+    }
+    worklist_remove(&lane_of(r)->rndv.streams, r);
+    w->streams--;
+    if (!list_empty(&w->streams_waiting)) let_go(container_of(list_pop(&w->streams_waiting), struct request, link));
 }
 
 static void start_stream(struct request *r)
@@ -111,18 +125,18 @@ static void stop_stream(struct request *r)
     delist(r);
 }
 
-void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_cts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct pt_cts cts = {0, 0, 0};
-    if (unlikely(from->lost)) return;
-    struct id_entry *e = n == sizeof cts ? ids_find(&lane0.ids, h0, from, AWAIT_CTS) : NULL;
+    (void)pt;
+    struct id_entry *e = n == sizeof cts ? ids_find(&l->ids, h0, from, AWAIT_CTS) : NULL;
     if (likely(e != NULL)) memcpy(&cts, data, sizeof cts);
     if (unlikely(!e || cts.bytes > (uint64_t)e->request->bytes)) {
         pt_violation(from, "it asks for %llu bytes of a message that was not offered", (unsigned long long)cts.bytes);
         return;
     }
     struct request *r = e->request;
-    if (unlikely(h1 && (h1 != BY_BULK || r->cookie[0] != RTS_BULK || !cts.bytes))) {
+    if (unlikely(h1 && (h1 != BY_BULK || r->cookie[OFFER] != RTS_BULK || !cts.bytes))) {
         pt_violation(from, "it asks for a message by a way that was not offered");
         return;
     }
@@ -143,6 +157,13 @@ void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
     start_stream(r);
 }
 
+static const struct pt_kind clear_to_send = {AM_CTS, PT_BY_ID, on_cts};
+
+void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&clear_to_send, from, h0, h1, data, n);
+}
+
 static size_t pack_cursor(void *arg, void *to, size_t max) { return type_pack(arg, to, max); }
 
 /* Of a message that is packed, or copied by the transport. */
@@ -155,7 +176,7 @@ static int send_fragment(struct request *r, struct type_cursor *c, size_t n)
     if (r->type->contig) {
         rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, c->buf + at, n);
     } else if (ep->caps & TP_CAP_BCOPY) {
-        rc = ep->ops->am_bcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, pack_cursor, c, n);
+        rc = ep_bcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, pack_cursor, c, n);
     } else {
         char buf[4096];
         n = type_pack(c, buf, min_size(n, sizeof buf));
@@ -198,9 +219,8 @@ static void end_stream(struct request *r)
 
 /* A fragment's memory is free again. During the call that sends it the step goes on, and looks itself: it has not
  * counted the fragment yet, so that all cannot be gone. */
-static void part_done(struct tp_op *op, int rc)
+static void part_is_over(struct stream_part *part, int rc)
 {
-    struct stream_part *part = container_of(op, struct stream_part, op);
     struct stream *s = part->of;
     struct request *r = s->request;
     part->busy = false;
@@ -216,6 +236,35 @@ static void part_done(struct tp_op *op, int rc)
     }
 }
 
+static void open_part(struct lane *l, struct mail *m)
+{
+    struct stream_part *part = container_of(m, struct stream_part, mail);
+    (void)l;
+    part_is_over(part, part->rc);
+}
+
+/* By a thread that need not be in the lane: the fragment stays busy until its mail is opened. */
+static TERN_COLD void post_part(struct stream_part *part, int rc)
+{
+    struct lane *l = lane_of(part->of->request);
+    enum deliver_hold h = deliver_begin(l, false);
+    if (h) {
+        part_is_over(part, rc);
+        deliver_end(l, h);
+        return;
+    }
+    part->rc = rc;
+    part->mail.open = open_part;
+    deliver_post(l, &part->mail);
+}
+
+static void part_done(struct tp_op *op, int rc)
+{
+    struct stream_part *part = container_of(op, struct stream_part, op);
+    if (unlikely(wires_threaded)) post_part(part, rc);
+    else part_is_over(part, rc);
+}
+
 static int send_part(struct request *r, struct stream *s, struct stream_part *part)
 {
     struct tp_ep *ep = &r->peer->ep;
@@ -224,7 +273,7 @@ static int send_part(struct request *r, struct stream *s, struct stream_part *pa
     *part = (struct stream_part){.op.done = part_done, .of = s, .busy = true};
     s->under_way++;
     const char *from = (const char *)r->buf + r->type->true_lb + at;
-    int rc = ep->ops->am_zcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, from, n, &part->op);
+    int rc = ep_zcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, from, n, &part->op);
     if (!rc) {
         r->cookie[SENT] = at + n;
         return 0;
@@ -259,12 +308,12 @@ static TERN_COLD int broken(const struct peer *p)
                    jobs_long_words(p->index));
 }
 
-int pt_stream_step(struct request *r)
+static int go_on(struct request *r)
 {
     struct stream *s = stream_of(r);
     struct peer *p = r->peer;
     int moved = 0, rc = 0;
-    if (unlikely(p->lost)) return 0; /* pt_end_lost_peers comes next */
+    if (unlikely(p->lost)) return 0; /* lost.c ends it next */
     if (unlikely(s && s->broken)) rc = broken(p);
     if (!rc) rc = s ? send_in_place(r, s, &moved) : send_copied(r, &moved);
     if (unlikely(rc && rc != TERN_AGAIN)) {
@@ -276,7 +325,8 @@ int pt_stream_step(struct request *r)
     return 1;
 }
 
-void pt_stream_abandon(struct request *r)
+/* The receiver is lost: ends the send as soon as its memory is free. */
+static void abandon(struct request *r)
 {
     struct stream *s = stream_of(r);
     if (!s || !s->under_way) {
@@ -288,24 +338,57 @@ void pt_stream_abandon(struct request *r)
     delist(r);
 }
 
+/* ---- the step ---- */
+
+static int poll(struct step *s) { return worklist_all(worklist_of(s), go_on); }
+
+static bool is_busy_with(const struct step *s, const struct peer *p)
+{
+    const struct peer_lane *w = peer_lane_of((struct peer *)(uintptr_t)p, lane_of_step(s)->number);
+    return w && (w->streams || !list_empty(&w->streams_waiting));
+}
+
+/* Sends of which nothing more is said, and receives that fragments come to. */
+static void end_peer(struct step *s, struct peer *p)
+{
+    uint32_t at = 0;
+    for (struct id_entry *e; (e = ids_next(&lane_of_step(s)->ids, p, &at)); at++) {
+        struct request *r = e->request;
+        if (!r || e->awaits & (AWAIT_BULK | AWAIT_CTS | AWAIT_ACK)) continue;
+        e->awaits &= ~(uint32_t)AWAIT_CANCELLED;
+        if (r->kind == REQ_RECV) pt_end_lost(r, p);
+        else abandon(r);
+    }
+}
+
+static const struct step_ops ops = {.name = "large messages in fragments",
+                                    .poll = poll,
+                                    .room = true,
+                                    .idle = step_waits,
+                                    .drained = worklist_is_empty,
+                                    .busy_with = is_busy_with,
+                                    .peer_end = end_peer};
+
+void stream_open(struct lane *l) { worklist_open(&l->steps, &l->rndv.streams, &ops); }
+
 /* ---- the receiver ---- */
 
 void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t bytes)
 {
     struct pt_cts cts = {0, bytes, r->type->contig ? UINT64_MAX : GAPS_CHUNK};
-    r->cookie[ARRIVED] = 0;
+    r->cookie[ARRIVED] = r->cookie[SEEN] = 0;
     if (bytes) {
-        if (ids_give(&lane0.ids, r, AWAIT_FRAG)) lane_fatal("a large message cannot be received");
+        if (ids_give(&lane_of(r)->ids, r, AWAIT_FRAG)) lane_fatal("a large message cannot be received");
         cts.recv = r->id;
     }
-    lane_control(from, AM_CTS, send, 0, &cts, sizeof cts);
+    lane_say(lane_of(r), from, AM_CTS, send, 0, &cts, sizeof cts);
     if (!bytes) lane_finish(r, -(int)r->cookie[FAULT]);
 }
 
 /* The receive that this fragment is the next one of, NULL: there is none. */
-static struct request *next_of(struct peer *from, uint64_t id, uint64_t offset, size_t n)
+static struct request *next_of(struct lane *l, struct peer *from, uint64_t id, uint64_t offset, size_t n)
 {
-    struct id_entry *e = ids_find(&lane0.ids, id, from, AWAIT_FRAG);
+    struct id_entry *e = ids_find(&l->ids, id, from, AWAIT_FRAG);
     struct request *r = e ? e->request : NULL;
     if (unlikely(!r || !n || offset != r->cookie[ARRIVED])) return NULL;
     return n <= (uint64_t)r->result.bytes - offset ? r : NULL;
@@ -316,9 +399,32 @@ static char *place_of(const struct request *r, uint64_t offset)
     return r->type->contig ? (char *)r->buf + r->type->true_lb + offset : NULL;
 }
 
+/* The same, for a thread that is in the wire only. With the lock of the ids, which the request's end takes. */
+static struct request *next_seen(struct lane *l, struct peer *from, uint64_t id, uint64_t offset, size_t n)
+{
+    struct id_entry *e = ids_find(&l->ids, id, from, AWAIT_FRAG);
+    struct request *r = e ? e->request : NULL;
+    if (unlikely(!r || !n || offset != r->cookie[SEEN])) return NULL;
+    return n <= (uint64_t)r->result.bytes - offset ? r : NULL;
+}
+
+/* NULL: the fragment has no place of its own, or cannot be. `over`: its handler has been called, and the next one follows. */
+static void *see(struct peer *from, uint64_t id, uint64_t offset, size_t n, bool over)
+{
+    struct lane *l = lanes_of_id(id);
+    ids_lock(&l->ids);
+    struct request *r = next_seen(l, from, id, offset, n);
+    void *to = r ? place_of(r, offset) : NULL;
+    if (r && over) r->cookie[SEEN] += n;
+    ids_unlock(&l->ids);
+    return to;
+}
+
 void *pt_sink_frag(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
 {
-    const struct request *r = from->lost ? NULL : next_of(from, h0, h1, n);
+    if (from->lost) return NULL;
+    if (unlikely(wires_threaded)) return see(from, h0, h1, n, false);
+    const struct request *r = next_of(lanes_of_id(h0), from, h0, h1, n);
     return r ? place_of(r, h1) : NULL;
 }
 
@@ -330,10 +436,10 @@ static void unpack(struct request *r, uint64_t offset, const void *data, size_t 
     type_unpack(&c, data, n);
 }
 
-void pt_on_frag(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static void on_frag(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    if (unlikely(from->lost)) return;
-    struct request *r = next_of(from, h0, h1, n);
+    (void)pt;
+    struct request *r = next_of(l, from, h0, h1, n);
     if (unlikely(!r)) {
         pt_violation(from, "%zu bytes at %llu of a message that they are not the next ones of", n,
                      (unsigned long long)h1);
@@ -346,4 +452,19 @@ void pt_on_frag(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
         copy_memory(to, data, n);
     r->cookie[ARRIVED] += n;
     if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[FAULT]);
+}
+
+static const struct pt_kind fragment = {AM_FRAG, PT_BY_ID, on_frag};
+
+/* What has gone to where it belongs need not be copied until the lane is free. */
+static void deliver_frag(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    if (from->lost) return;
+    deliver_message(&fragment, from, h0, h1, data, n, see(from, h0, h1, n, true) == data);
+}
+
+void pt_on_frag(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    if (unlikely(wires_threaded)) deliver_frag(from, h0, h1, data, n);
+    else dispatch(&fragment, from, h0, h1, data, n);
 }

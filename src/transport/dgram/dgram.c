@@ -17,6 +17,7 @@
  */
 #include "transport/dgram/state.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "transport/dgram/faults.h"
@@ -66,20 +67,21 @@ static void begin(struct dgram *ep, const struct dgram_params *params)
     past_open(&ep->past);
 }
 
-static int source_progress(struct progress_source *s, uint64_t now)
+static int step_poll(struct step *s)
 {
-    struct dgram *ep = container_of(s, struct dgram, source);
+    struct dgram *ep = container_of(s, struct dgram, step);
+    uint64_t now = clock_ns();
     uint64_t taken = ep->stats.messages;
     bool late = dgram_next_timeout(ep) <= now; /* then a message or a peer may end without a datagram */
     return dgram_progress(ep, now) + (int)(ep->stats.messages - taken) + late;
 }
 
-static uint64_t source_due(const struct progress_source *s)
-{
-    return dgram_next_timeout(container_of(s, struct dgram, source));
-}
+static uint64_t step_due(const struct step *s) { return dgram_next_timeout(container_of(s, struct dgram, step)); }
 
-struct progress_source *dgram_source(struct dgram *ep) { return &ep->source; }
+/* A look takes what a look at any socket takes. */
+static const struct step_ops dgram_steps = {.name = "datagrams", .poll = step_poll, .poll_ns = 320, .due = step_due};
+
+struct step *dgram_step(struct dgram *ep) { return &ep->step; }
 
 int dgram_open(struct dgram **ep_p, const struct dgram_params *params)
 {
@@ -94,7 +96,7 @@ int dgram_open(struct dgram **ep_p, const struct dgram_params *params)
     }
     begin(ep, params);
     ep->wire = wire;
-    ep->source = (struct progress_source){wire->fd, source_progress, source_due};
+    ep->step = (struct step){.ops = &dgram_steps, .fd = wire->fd};
     *ep_p = ep;
     return 0;
 }

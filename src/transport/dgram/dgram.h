@@ -25,7 +25,7 @@
  *
  * Nothing runs by itself: dgram_progress does all the work. The owner calls it when the
  * carrier's descriptor is readable (dgram_wire.fd) and at dgram_next_timeout, or leaves that to
- * the progress of the library (dgram_source).
+ * the progress of the library (dgram_step).
  *
  * Why so, and what was measured: doc/decisions/datagrams.md.
  *
@@ -114,10 +114,10 @@ int dgram_progress(struct dgram *, uint64_t now);
 /* When dgram_progress is to be called though nothing came; UINT64_MAX: never; 0: at once. */
 uint64_t dgram_next_timeout(const struct dgram *);
 
-/* The endpoint as a progress source: from progress_open of it to progress_close, whoever makes progress or sleeps in this
+/* The endpoint as a step of progress: from progress_open of it to progress_close, whoever makes progress or sleeps in this
  * process drives the endpoint, which is under the lane's lock then, and the owner need not call dgram_progress. A
  * `deliver` that takes messages again after it has refused one calls progress_hurry. Closed before the endpoint is. */
-struct progress_source *dgram_source(struct dgram *);
+struct step *dgram_step(struct dgram *);
 
 /* Is everything that was sent acknowledged, and has no packet come since `since`? A process that is about to end should
  * wait until then, with `since` a few round trips ago: its last acknowledgement may have been lost. */

@@ -67,7 +67,7 @@ int dgram_send(struct dgram_peer *p, struct dgram_message *m)
         p->cut = 0;
     }
     dgram_peer_busy(p);
-    if (!p->ep->inside) progress_hurry(&p->ep->source);
+    if (!p->ep->inside) progress_hurry(&p->ep->step);
     return 0;
 }
 

@@ -90,7 +90,7 @@ struct dgram_peer {
 };
 
 struct dgram {
-    struct progress_source source;
+    struct step step;
     struct dgram_wire *wire;
     const struct crypto *crypto;
     uint8_t key[CRYPTO_KEY];

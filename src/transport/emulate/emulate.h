@@ -52,9 +52,6 @@ int emulate_flush(struct peer *, struct tp_op *);
 /* The memory with this id has been deregistered. A peer whose data a transport is just writing there is lost. */
 void emulate_deregistered(uint64_t id);
 
-/* The peer is lost: its operations end with TERN_ERR_PEER in its words. From progress. */
-void emulate_lost(struct peer *);
-
 /* The peer is closed: frees what is kept of it. No operation is under way. */
 void emulate_forget(struct peer *);
 

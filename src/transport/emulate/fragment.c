@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "proc/jobs.h"
 #include "transport/emulate/side.h"
+#include "transport/endpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,16 @@ struct link emulate_sides = LIST_INIT(emulate_sides);
 
 /* ---- what is kept of a peer ---- */
 
-static int retry(struct progress_retry *r)
+static int retry(struct step *step)
 {
-    struct emulate_state *s = container_of(r, struct emulate_state, waits);
+    struct emulate_state *s = container_of(step, struct emulate_state, waits);
     int n = emulate_answer_waiting(s) + emulate_send_waiting(s);
     emulate_note_waiting(s);
     return n;
 }
+
+static const struct step_ops waiting = {
+    .name = "operations on remote memory", .poll = retry, .room = true, .idle = step_waits, .drained = step_is_off};
 
 struct emulate_state *emulate_state_make(struct peer *p)
 {
@@ -36,8 +40,7 @@ struct emulate_state *emulate_state_make(struct peer *p)
         return NULL;
     }
     s->peer = p;
-    list_init(&s->waits.link);
-    s->waits.retry = retry;
+    s->waits.ops = &waiting;
     list_push(&emulate_sides, &s->in_all);
     p->emulate = s;
     return s;
@@ -60,7 +63,7 @@ void emulate_forget(struct peer *p)
 {
     struct emulate_state *s = p->emulate;
     if (!s) return;
-    progress_await_no_more(&s->waits);
+    step_off(&s->waits);
     list_remove(&s->in_all);
     p->emulate = NULL;
     s->peer = NULL;
@@ -86,15 +89,17 @@ void emulate_end_all(struct emulate_state *s, const char *why)
     s->putting = 0;
     s->unsent = s->end;
     s->owed_first = s->owed_end;
-    progress_await_no_more(&s->waits);
+    step_off(&s->waits);
     for (uint32_t i = s->first; i != s->end; i++) {
         struct asked *a = asked_at(s, i);
         if (a->kind && !a->fragments) emulate_finish(s, a, err_set(TERN_ERR_PEER, "%s", words));
     }
 }
 
-void emulate_lost(struct peer *p)
+/* The peer is lost: operations under way to it end with TERN_ERR_PEER, in its words. */
+static void end_peer(struct step *s, struct peer *p)
 {
+    (void)s;
     if (p->emulate) emulate_end_all(p->emulate, p->lost ? p->lost : err_words());
 }
 
@@ -103,7 +108,7 @@ void emulate_give_up(struct emulate_state *s, const char *words)
     struct peer *p = s->peer;
     if (s->broken) return;
     s->broken = true;
-    if (p->ep.ops && p->ep.ops->sever) p->ep.ops->sever(&p->ep);
+    (void)ep_sever(&p->ep); /* not now: who is told of the loss does it (tp_lost) */
     emulate_end_all(s, words);
     if (tp_lost) tp_lost(p, err_set(TERN_ERR_PEER, "%s", words));
 }
@@ -177,7 +182,7 @@ static int send_in_place(struct emulate_state *s, struct data_way *w, unsigned i
     *n = min_size(w->bytes, left);
     struct fragment *f = take_fragment(s, w, put);
     if (!f) return TERN_AGAIN;
-    int rc = ep->ops->am_zcopy(ep, id, h0, h1, from, *n, &f->op);
+    int rc = ep_zcopy(ep, id, h0, h1, from, *n, &f->op);
     if (rc) fragment_over(f, rc);
     return rc;
 }
@@ -198,10 +203,19 @@ static const struct tp_am messages[] = {
     {.id = AM_REMOTE_BACK, .name = "answer of remote memory", .handler = emulate_on_back, .sink = emulate_back_sink},
 };
 
-int emulate_open(void) { return tp_am_register(messages, ARRAY_LEN(messages)); }
+static const struct step_ops all_ops = {.name = "remote memory of lost peers", .peer_end = end_peer};
+static struct step all = {.ops = &all_ops}; /* never on */
+
+int emulate_open(void)
+{
+    int rc = tp_am_register(messages, ARRAY_LEN(messages));
+    if (!rc) step_add(&progress_process, &all);
+    return rc;
+}
 
 void emulate_close(void)
 {
+    step_remove(&all);
     emulate_owner_close();
     tp_am_unregister(messages, ARRAY_LEN(messages));
 }

@@ -8,6 +8,7 @@
 #include "proc/jobs.h"
 #include "transport/amo.h"
 #include "transport/emulate/side.h"
+#include "transport/endpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -205,7 +206,11 @@ static void finish_flush(struct emulate_state *s, struct asked *a, bool refused)
         return;
     }
     struct tp_op *op = a->done;
-    int rc = wire->flush(&s->peer->ep, op);
+    int rc = wire_enter(&s->peer->ep, 0); /* the answer has come by this wire: not refused */
+    if (!rc) {
+        rc = wire->flush(&s->peer->ep, op);
+        wire_leave(&s->peer->ep, 0);
+    }
     if (rc)
         emulate_finish(s, a, rc == TERN_DONE ? 0 : rc);
     else

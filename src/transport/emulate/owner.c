@@ -83,7 +83,7 @@ static void answer(struct emulate_state *s, const struct owed *o)
         emulate_violation(s, "more than may be asked for at once");
         return;
     }
-    if (unlikely(!s->peer->ep.ops) && !peer_connect(s->peer->index)) {
+    if (unlikely(!peer_is_connected(s->peer)) && !peer_connect(s->peer->index)) {
         char words[300];
         snprintf(words, sizeof words, "%s cannot be answered: %s", jobs_long_words(s->peer->index), err_words());
         emulate_give_up(s, words);

@@ -71,7 +71,7 @@ struct data_way {
 struct emulate_state {
     struct peer *peer;           /* NULL: forgotten, and freed when no fragment is under way */
     struct link in_all;          /* sides */
-    struct progress_retry waits; /* for room */
+    struct step waits;           /* on while something waits for room */
     bool broken;                 /* the peer broke the protocol, or is lost */
     bool unflushed;              /* puts and silent amos went out since the last flush */
     bool refused;                /* a put or silent amo of the peer's was refused, since its last flush */
@@ -103,9 +103,9 @@ static inline void emulate_note_waiting(struct emulate_state *s)
 {
     bool waits = !s->broken && (s->unsent != s->end || s->owed_first != s->owed_end);
     if (unlikely(waits))
-        progress_await(&s->waits);
-    else if (unlikely(!list_empty(&s->waits.link)))
-        progress_await_no_more(&s->waits);
+        step_on(&progress_process, &s->waits);
+    else if (unlikely(s->waits.on))
+        step_off(&s->waits);
 }
 
 /*

@@ -54,7 +54,8 @@ struct mock_script {
 
 struct mock_count {
     uint64_t sent[TP_AM_MAX]; /* by id, accepted */
-    uint64_t refused, delivered, copies, arena_maps, nudges;
+    uint64_t refused, delivered, copies, arena_maps;
+    _Atomic uint64_t nudges;
     uint64_t sinks, sunk; /* sinks asked for, and given */
     uint64_t severed, kept, asked_to_keep; /* the last: of either domain */
     uint64_t bulk; /* transfers that both sides have begun */

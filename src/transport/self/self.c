@@ -133,6 +133,7 @@ const struct tp_ops tp_self = {
     .reach = self_reach,
     .ep_open = self_ep_open,
     .ep_close = self_ep_close,
+    .threads = TP_THREADS_SEND | TP_THREADS_COPY | TP_THREADS_LOOK,
     .am_short = self_am_short,
     .get = self_get,
     .put = self_put,

@@ -14,6 +14,7 @@
 #include "transport/shm/shm.h"
 #include "base/err.h"
 #include "proc/jobs.h"
+#include "transport/shm/copy_line.h"
 
 #include <string.h>
 
@@ -33,6 +34,14 @@ static void end_lap(struct shm_ep *e, uint32_t rest)
     e->next = e->ring;
 }
 
+void shm_mark_full(struct shm_ep *e, bool full)
+{
+    atomic_store_explicit(&e->full, full, memory_order_relaxed);
+    if (atomic_load_explicit(&shm_dom.segment->bell.helped, memory_order_relaxed))
+        atomic_store_explicit(&e->box->fenced, 1, memory_order_relaxed);
+    atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
+}
+
 /* The record does not fit before `stop`: moves that, or begins another lap. False, with the box marked, when the ring is full. */
 static TERN_COLD bool make_room(struct shm_ep *e, uint32_t need)
 {
@@ -41,13 +50,11 @@ static TERN_COLD bool make_room(struct shm_ep *e, uint32_t need)
     /* acquire: pairs with the release in give_back; the lines below head are zeroed and ours */
     e->limit = atomic_load_explicit(&e->box->head, memory_order_acquire) + size;
     if (e->limit - tail_of(e) < need + (wraps ? rest : 0)) {
-        e->full = !e->common;
         if (e->common) e->box->blocker = (uint32_t)(e->from >> 32);
-        e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.helped, memory_order_relaxed);
-        atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
+        shm_mark_full(e, !e->common);
         return false;
     }
-    e->full = false;
+    atomic_store_explicit(&e->full, false, memory_order_relaxed);
     if (wraps) end_lap(e, rest);
     e->stop = e->next + min_size(e->limit - tail_of(e), size - (uint32_t)(e->next - e->ring));
     return true;
@@ -62,28 +69,6 @@ static inline void publish(struct shm_ep *e, uint64_t word, uint32_t need)
     atomic_store_explicit((_Atomic uint64_t *)e->next, word | e->from, memory_order_release);
     e->next += need;
     bell_check(e->bell, e->fence);
-}
-
-/* Payload of at most a line's, without a call: the lengths that programs use most come first. */
-static inline void copy_small(uint64_t *to, const void *p, size_t n)
-{
-    const char *from = p;
-    char *end = (char *)to + n;
-    if (likely(n == 8)) {
-        memcpy(to, from, 8);
-    } else if (n >= 16) {
-        memcpy(to, from, 16);
-        if (n > 32) memcpy(to + 2, from + 16, 16);
-        memcpy(end - 16, from + n - 16, 16);
-    } else if (n >= 4) {
-        size_t half = n >= 8 ? 8 : 4;
-        if (half == 8) memcpy(to, from, 8), memcpy(end - 8, from + n - 8, 8);
-        else memcpy(to, from, 4), memcpy(end - 4, from + n - 4, 4);
-    } else if (n) {
-        ((char *)to)[0] = from[0];
-        ((char *)to)[n / 2] = from[n / 2];
-        end[-1] = from[n - 1];
-    }
 }
 
 /* Messages of several lines, and those that do not fit before `stop`. */
@@ -106,7 +91,7 @@ int shm_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const 
     uint64_t *w = (uint64_t *)e->next;
     w[1] = h0;
     w[2] = h1;
-    copy_small(w + 3, p, n);
+    copy_line(w + 3, p, n);
     publish(e, shm_word(n, id), CACHE_LINE);
     return 0;
 }
@@ -114,6 +99,7 @@ int shm_am_short(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const 
 int shm_am_bcopy(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n)
 {
     struct shm_ep *e = ep->priv;
+    if (unlikely(shm_dom.threads)) return shm_am_bcopy_shared(ep, id, h0, h1, pack, arg, n);
     uint32_t need = shm_record_bytes(n);
     if (!fits(e, need) && !make_room(e, need)) return TERN_AGAIN;
     uint64_t *w = (uint64_t *)e->next;
@@ -136,7 +122,7 @@ void shm_common_unlock(struct shm_ep *e) { atomic_store_explicit(&e->box->lock, 
 int shm_am_common(struct tp_ep *ep, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n)
 {
     struct shm_ep *e = ep->priv;
-    if (unlikely(!e->admitted) && !shm_sender_admitted(e)) return TERN_AGAIN;
+    if (unlikely(!atomic_load_explicit(&e->admitted, memory_order_relaxed)) && !shm_sender_admitted(e)) return TERN_AGAIN;
     if (!shm_common_lock(e)) return TERN_AGAIN;
     e->lap = e->box->tail & ~e->mask;
     e->next = e->stop = e->ring + (e->box->tail & e->mask); /* nothing is known to be free: others wrote since */
@@ -151,7 +137,7 @@ static inline bool is_common(const struct shm_rx *r) { return r == &shm_dom.rx[s
 int shm_leave(struct tp_ep *ep)
 {
     const struct shm_ep *e = ep->priv;
-    return (e->common ? shm_am_common : shm_am_short)(ep, AM_PAD, SHM_NOTE_LEAVE, 0, NULL, 0);
+    return shm_way_of(e)(ep, AM_PAD, SHM_NOTE_LEAVE, 0, NULL, 0);
 }
 
 /* The sender waits for room: wake it. */
@@ -168,7 +154,8 @@ void shm_give_back(struct shm_rx *r, uint32_t head)
     /* release: the line starts are zeroed before the sender may write there again */
     atomic_store_explicit(&r->box->head, head, memory_order_release);
     r->given = head;
-    if (r->box->fenced) atomic_thread_fence(memory_order_seq_cst); /* pairs with bell_announce of the sender */
+    if (atomic_load_explicit(&r->box->fenced, memory_order_relaxed))
+        atomic_thread_fence(memory_order_seq_cst); /* pairs with bell_announce of the sender */
     if (unlikely(atomic_load_explicit(&r->box->blocked, memory_order_relaxed))) unblock(r);
 }
 
@@ -320,6 +307,35 @@ int shm_progress(struct tp_dom *dom, int budget)
     return r < end ? poll_boxes(r, end, budget) : 0;
 }
 
+/* The ring was full. True: it may not be so any more, or its receiver is only now asked to wake this process. */
+static bool has_room(struct shm_ep *e)
+{
+    uint32_t limit = shm_dom.threads ? (uint32_t)atomic_load_explicit(&e->allowed, memory_order_relaxed) : e->limit;
+    /* Room came after the mark was set: the receiver may not have seen the mark. */
+    if (atomic_load_explicit(&e->box->head, memory_order_acquire) + e->mask + 1 != limit) {
+        if (shm_dom.threads) atomic_store_explicit(&e->full, false, memory_order_relaxed); /* writers.c */
+        return true;
+    }
+    /* The receiver, answering an earlier mark, may wipe this one out: it clears the mark, then looks whether we
+     * sleep; we announced the sleep, and look at the mark. One of the two sees the other. */
+    return !atomic_exchange_explicit(&e->box->blocked, 1, memory_order_relaxed);
+}
+
+/* Nothing that was refused for want of room could be sent now, and receivers wake this process when it can. */
+static bool all_full(void)
+{
+    bool full = true;
+    shm_eps_lock();
+    for (struct link *l = shm_dom.eps.next; full && l != &shm_dom.eps; l = l->next) {
+        struct shm_ep *e = container_of(l, struct shm_ep, in_all);
+        if (e->peer->lost || e->said_last) continue; /* nothing waits for room there any more */
+        /* A common box may change hands at any time: its senders do not sleep while they want room. */
+        full = !e->common && !(atomic_load_explicit(&e->full, memory_order_relaxed) && has_room(e));
+    }
+    shm_eps_unlock();
+    return full;
+}
+
 bool shm_idle(struct tp_dom *dom, bool want_room)
 {
     (void)dom;
@@ -330,18 +346,5 @@ bool shm_idle(struct tp_dom *dom, bool want_room)
         if (has_record(r, shm_dom.mask) && r->unknown != jobs_news()) return false;
         if (unlikely(r->keeps) && shm_kept_waits(r)) return false;
     }
-    if (!want_room) return true;
-    list_each(l, next, &shm_dom.eps) {
-        struct shm_ep *e = container_of(l, struct shm_ep, in_all);
-        if (e->peer->lost || e->said_last) continue; /* nothing waits for room there any more */
-        /* A common box may change hands at any time: its senders do not sleep while they want room. */
-        if (e->common) return false;
-        if (!e->full) continue;
-        /* Room came after the mark was set: the receiver may not have seen the mark. */
-        if (atomic_load_explicit(&e->box->head, memory_order_acquire) + e->mask + 1 != e->limit) return false;
-        /* The receiver, answering an earlier mark, may wipe this one out: it clears the mark, then looks whether we
-         * sleep; we announced the sleep, and look at the mark. One of the two sees the other. */
-        if (!atomic_exchange_explicit(&e->box->blocked, 1, memory_order_relaxed)) return false;
-    }
-    return true;
+    return !want_room || all_full();
 }

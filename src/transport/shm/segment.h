@@ -21,7 +21,7 @@
  *
  *     | word (8): bytes of payload, id, sender | h0 (8) | h1 (8) | payload ... |
  *
- * One writer, one reader. The reader polls the word of the line where the next
+ * One writer, or several threads of one process (writers.c), and one reader. The reader polls the word of the line where the next
  * record will start. Invariant: in the free part of a ring the first 8 bytes of
  * every line are zero, so a line is "not yet written" until the writer stores the
  * word (release), last; the reader zeroes the line starts of a record it has
@@ -94,7 +94,7 @@ struct shm_box {
     /* written by the sender (or under `lock`) */
     _Atomic uint32_t blocked; /* 1: the sender found the ring full; wake it when there is room */
     uint32_t blocker;         /* common box only: entry of the last sender that found it full */
-    uint32_t fenced;          /* the owner's bell.fenced, or that it has a helper */
+    _Atomic uint32_t fenced;  /* the owner's bell.fenced, or that it has a helper */
     _Atomic uint32_t lock;    /* common box only: entry of the sender that is writing, plus 1; 0: nobody */
     uint32_t tail;            /* common box only: where the next record goes */
     struct shm_sender sender; /* not in the common box; a line that the connection touches anyway */

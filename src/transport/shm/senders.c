@@ -43,8 +43,17 @@ static uint32_t take_fresh(struct shm_segment *s)
     return try_entry(s, i, SHM_FRESH) ? i : s->senders;
 }
 
-static void sign(struct shm_segment *s, uint32_t i)
+/* The receiver may be asleep, while this process waits until it is let in, and does not sleep. */
+static void ask(const struct shm_ep *e)
 {
+    /* release: pairs with the acquire in shm_senders_admit */
+    atomic_fetch_add_explicit(&e->segment->asked, 1, memory_order_release);
+    bell_check(e->bell, e->fence);
+}
+
+static void sign(const struct shm_ep *e, uint32_t i)
+{
+    struct shm_segment *s = e->segment;
     struct shm_sender *at = shm_sender_at(s, i);
     bool of_other = s->name.job != jobs_own_name().job;
     at->pid = (uint32_t)getpid();
@@ -52,7 +61,7 @@ static void sign(struct shm_segment *s, uint32_t i)
     at->name = jobs_own_name();
     /* release: pairs with the acquire in shm_sender_peer. Processes of one job know each other. */
     atomic_store_explicit(&at->state, of_other ? SHM_HELD : SHM_ADMITTED, memory_order_release);
-    if (of_other && i >= s->boxes) atomic_fetch_add_explicit(&s->asked, 1, memory_order_release);
+    if (of_other && i >= s->boxes) ask(e);
 }
 
 int shm_sender_enter(struct shm_ep *e)
@@ -72,16 +81,18 @@ int shm_sender_enter(struct shm_ep *e)
     e->limit = s->box_bytes;
     e->next = e->ring;
     e->stop = e->ring + s->box_bytes;
-    e->box->fenced |= atomic_load_explicit(&shm_dom.segment->bell.fenced, memory_order_relaxed);
-    sign(s, i);
+    if (atomic_load_explicit(&shm_dom.segment->bell.fenced, memory_order_relaxed))
+        atomic_store_explicit(&e->box->fenced, 1, memory_order_relaxed);
+    sign(e, i);
     return 0;
 }
 
 bool shm_sender_admitted(struct shm_ep *e)
 {
     const struct shm_sender *at = shm_sender_at(e->segment, (uint32_t)(e->from >> 32));
-    e->admitted = atomic_load_explicit(&at->state, memory_order_relaxed) == SHM_ADMITTED;
-    return e->admitted;
+    bool admitted = atomic_load_explicit(&at->state, memory_order_relaxed) == SHM_ADMITTED;
+    atomic_store_explicit(&e->admitted, admitted, memory_order_relaxed);
+    return admitted;
 }
 
 /* ---- the receiver's side ---- */
@@ -155,7 +166,7 @@ void shm_senders_admit(void)
 {
     struct shm_segment *s = shm_dom.segment;
     uint32_t index;
-    shm_dom.asked = atomic_load_explicit(&s->asked, memory_order_acquire); /* pairs with the release in sign */
+    shm_dom.asked = atomic_load_explicit(&s->asked, memory_order_acquire); /* pairs with the release in ask */
     shm_dom.news = jobs_news();
     for (uint32_t i = shm_dom.boxes; i < entries_in_use(); i++) {
         struct shm_sender *at = shm_sender_at(s, i);
@@ -175,7 +186,7 @@ static void reset_ring(uint32_t box)
     r->peer = NULL;
     r->unknown = 0;
     r->ends = false;
-    r->box->fenced = 0;
+    atomic_store_explicit(&r->box->fenced, 0, memory_order_relaxed);
     atomic_store_explicit(&r->box->blocked, 0, memory_order_relaxed);
     atomic_store_explicit(&r->box->head, 0, memory_order_relaxed); /* the state passes it on */
     madvise(r->ring, shm_dom.mask + 1, MADV_REMOVE);

@@ -139,17 +139,20 @@ static int shm_ep_open(struct tp_dom *dom, struct peer *peer, const void *card, 
     e->open_to_us = shm_is_open_to(&c);
     e->near = shm_is_near(&c);
     e->peer = peer;
+    e->bell = &e->segment->bell;
+    e->fence = atomic_load_explicit(&e->bell->fenced, memory_order_relaxed) || !sleep_membarrier_open();
     rc = shm_sender_enter(e);
     if (rc) {
         shm_memory_unmap(e->segment, e->mapped);
         free(e);
         return rc;
     }
-    e->bell = &e->segment->bell;
-    e->fence = atomic_load_explicit(&e->bell->fenced, memory_order_relaxed) || !sleep_membarrier_open();
+    if (shm_dom.threads) shm_share_ep(e);
+    shm_eps_lock();
     list_push(&shm_dom.eps, &e->in_all);
+    shm_eps_unlock();
     ep->ops = &tp_shm;
-    ep->am_short = e->common ? shm_am_common : shm_am_short;
+    ep->am_short = shm_way_of(e);
     ep->priv = e;
     ep->max_short = e->segment->box_bytes / 2 - SHM_RECORD_HEAD;
     ep->caps = TP_CAP_MAP | TP_CAP_ARENA | TP_CAP_REMOTE | TP_CAP_KEEP | (e->common ? 0 : TP_CAP_BCOPY);
@@ -162,7 +165,9 @@ static void shm_ep_close(struct tp_dom *dom, struct tp_ep *ep)
 {
     (void)dom;
     struct shm_ep *e = ep->priv;
+    shm_eps_lock();
     list_remove(&e->in_all);
+    shm_eps_unlock();
     if (!jobs_is_own(e->peer->index)) shm_neighbour_close(e->peer->index);
     shm_leaving(e, false);
     shm_arena_unmap(e);
@@ -205,12 +210,27 @@ static bool has_ended(const struct shm_ep *e)
 static void shm_cores(struct tp_dom *dom, bool gates, cpu_set_t *cores)
 {
     (void)dom;
+    shm_eps_lock();
     list_each(a, next, &shm_dom.eps)
     {
         const struct shm_ep *e = container_of(a, struct shm_ep, in_all);
         int core = has_ended(e) ? -1 : bell_core(e->bell, gates);
         if (core >= 0 && core < CPU_SETSIZE) CPU_SET((size_t)core, cores);
     }
+    shm_eps_unlock();
+}
+
+static int shm_share(struct tp_dom *dom)
+{
+    (void)dom;
+    shm_dom.threads = true;
+    list_each(a, next, &shm_dom.eps)
+    {
+        struct shm_ep *e = container_of(a, struct shm_ep, in_all);
+        shm_share_ep(e);
+        e->peer->ep.am_short = shm_way_of(e);
+    }
+    return 0;
 }
 
 static struct bell *shm_bell(struct tp_dom *dom)
@@ -236,6 +256,8 @@ const struct tp_ops tp_shm = {
     .ep_open = shm_ep_open,
     .ep_close = shm_ep_close,
     .peer_close = shm_peer_close,
+    .threads = TP_THREADS_SEND | TP_THREADS_COPY | TP_THREADS_LOOK | TP_THREADS_POLL,
+    .share = shm_share,
     .am_short = shm_am_short,
     .am_bcopy = shm_am_bcopy,
     .get = shm_get,

@@ -5,6 +5,7 @@
  *   memory.c      where segments lie, and how those of peers are mapped
  *   senders.c     entries of senders in a segment, and closing a peer
  *   ring.c        sending and receiving messages
+ *   writers.c     sending by several threads
  *   kept.c        messages that are kept beyond their handlers
  *   trim.c        giving the pages of rings back
  *   cma.c         single copies between processes (cross-memory attach)
@@ -14,11 +15,18 @@
  *
  * segment.h draws the shared memory.
  *
- * Threads: under the lane's lock.
+ * Threads: one at a time, until `share` is called. From then on (tp_ops.threads):
+ *
+ *   any thread    am_short, am_bcopy, get, put, map, nudge, left, helped: what they read of a shm_ep does not change, but
+ *                 for `reserved`, `allowed` and the atomic marks
+ *   poll lock     the receiving side: shm_rx, entries of senders, kept records, `leaving`, what has been said last
+ *   call lock     connecting, mapping, neighbours
+ *   eps_lock      the list of endpoints, which idle walks and connecting changes; a leaf
  */
 #ifndef TERN_TRANSPORT_SHM_H
 #define TERN_TRANSPORT_SHM_H
 
+#include "base/lock.h"
 #include "transport/peer.h"
 #include "transport/remote.h"
 #include "transport/shm/segment.h"
@@ -36,25 +44,31 @@ static_assert(sizeof(struct shm_card) == 64, "wire format");
 
 /* The sending side towards one peer (tp_ep.priv). */
 struct shm_ep {
-    char *next;     /* where the next record goes ... */
-    char *stop;     /* ... if it ends here at the latest: the head last seen, or the end of the ring */
+    union { /* one writer; or several threads: bytes since the beginning (writers.c) */
+        char *next;                /* where the next record goes ... */
+        _Atomic uint64_t reserved; /* what threads have taken to write to */
+    };
+    union {
+        char *stop;               /* ... if it ends here at the latest: the head last seen, or the end of the ring */
+        _Atomic uint64_t allowed; /* up to where they may: with the head last seen */
+    };
     uint64_t from;  /* the entry of this process there in the upper half, as in the word of a record */
     struct bell *bell;
     bool fence; /* what bell_check is told */
     bool common;
-    bool full;      /* the last send found no room */
-    bool admitted;  /* common: it may be written to */
+    _Atomic bool full;     /* the last send found no room; threads: one did since idle looked last */
+    _Atomic bool admitted; /* common: it may be written to */
     bool leaving;   /* the last record waits for room; counted in shm_dom.leaving ... */
     bool said_last; /* ... or has been written */
     bool open_to_us; /* pid is its number here too, and we may open its descriptors */
     bool near;       /* its launcher hands them out */
     uint32_t mask;  /* ring bytes - 1 */
-    uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32 */
+    uint32_t lap;   /* bytes sent before this lap of the ring began, modulo 2^32; one writer, as `limit` */
     char *ring;
     uint32_t limit; /* bytes that may have been sent with the head last seen */
     pid_t pid;
     struct shm_box *box;
-    const struct peer *peer;
+    struct peer *peer;
     struct shm_segment *segment;
     size_t mapped;
     struct shm_arena_map *arena_map; /* the peer's arena mapped (arena_map.c), NULL until it is needed */
@@ -93,9 +107,20 @@ struct shm_dom {
     uint32_t keeps; /* of all boxes */
     uint32_t asked, news; /* when shm_senders_admit looked last: shm_segment.asked, jobs_news */
     struct link eps;
+    struct lock eps_lock; /* taken once threads use this */
+    bool threads;         /* they do, see tp_ops.share */
 };
 
 extern TERN_HIDDEN struct shm_dom shm_dom;
+
+static inline void shm_eps_lock(void)
+{
+    if (unlikely(shm_dom.threads)) lock_take(&shm_dom.eps_lock);
+}
+static inline void shm_eps_unlock(void)
+{
+    if (unlikely(shm_dom.threads)) lock_give(&shm_dom.eps_lock);
+}
 
 /* memory.c: makes the segment (shm_dom.segment, file, offset, host). 0, or a code with words. */
 int shm_memory_open(void);
@@ -129,7 +154,7 @@ void shm_note_end(uint32_t index, uint32_t pid) TERN_COLD;
 
 /* ---- senders.c ---- */
 
-/* Takes an entry in the peer's segment: e->box, ring and so on. 0, or a code with words. */
+/* Takes an entry in the peer's segment: e->box, ring and so on; e->segment and e->bell are set. 0, or a code with words. */
 int shm_sender_enter(struct shm_ep *);
 bool shm_sender_admitted(struct shm_ep *); /* common ring: may it be written to? */
 
@@ -157,6 +182,7 @@ int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAI
 int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 int shm_am_common(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 int shm_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
+void shm_mark_full(struct shm_ep *, bool full) TERN_COLD; /* the receiver wakes this process when it gives space back */
 int shm_progress(struct tp_dom *, int budget);
 bool shm_idle(struct tp_dom *, bool want_room);
 void shm_trim(struct tp_dom *);
@@ -164,6 +190,20 @@ void shm_trim(struct tp_dom *);
 /* More entries have been given out than `ready`: fills in the receiving sides of their boxes, and that of the common one
  * when they are more. */
 void shm_boxes_more(uint32_t given) TERN_COLD;
+
+/* ---- writers.c ---- */
+
+/* The members of an endpoint for threads, and what makes it one of theirs, before any of them uses it. */
+int shm_am_shared(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
+int shm_am_bcopy_shared(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);
+void shm_share_ep(struct shm_ep *);
+
+/* How messages to it are sent now. */
+static inline int (*shm_way_of(const struct shm_ep *e))(struct tp_ep *, unsigned, uint64_t, uint64_t, const void *, size_t)
+{
+    if (e->common) return shm_am_common;
+    return shm_dom.threads ? shm_am_shared : shm_am_short;
+}
 
 /* ---- neighbours.c ---- */
 

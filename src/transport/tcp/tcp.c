@@ -14,6 +14,7 @@
 #include "proc/module.h"
 #include "proc/proc.h"
 #include "transport/find.h"
+#include "transport/wire_lock.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -260,11 +261,11 @@ struct tcp_ep *tcp_ep_fill(struct peer *peer, struct tp_ep *ep)
 {
     struct tcp_ep *e = tcp_ep_new(peer);
     if (!e) return NULL;
-    ep->ops = &tp_tcp;
-    ep->am_short = tcp_am_short;
+    ep->am_short = wire_short(&tp_tcp, tcp_am_short);
     ep->priv = e;
     ep->max_short = TCP_SHORT;
     ep->caps = TP_CAP_BCOPY | TP_CAP_ZCOPY | TP_CAP_KEEP;
+    __atomic_store_n(&ep->ops, &tp_tcp, __ATOMIC_RELEASE); /* pairs with peer_get: the rest is there */
     return e;
 }
 

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 enum { THREADS = 4, TURNS = 500 };
 
@@ -352,16 +353,27 @@ static void commits(void)
 
 /* ---- a buffer is attached and detached ---- */
 
-static char buffer[2 * (1000 + MPI_BSEND_OVERHEAD)];
+/* Memory is attached again only when the call that has detached it has returned: until then a message may lie in it. So it
+ * belongs to the thread of that call, which may not be the one that has attached it. */
+static char buffer[THREADS][2 * (1000 + MPI_BSEND_OVERHEAD)];
+
+static bool is_buffer(const void *p)
+{
+    bool is = false;
+    for (int i = 0; i < THREADS; i++) is |= p == buffer[i];
+    return is;
+}
 
 static void *attach(void *number)
 {
-    void *was;
-    for (int i = 0, size; i < TURNS / 2; i++) {
-        int code = MPI_Comm_attach_buffer(comm, buffer, sizeof buffer);
+    void *own[THREADS] = {buffer[(long)number]}, *was;
+    for (int i = 0, n = 1, size; i < TURNS / 2; i++) {
+        int code = n ? MPI_Comm_attach_buffer(comm, own[n - 1], sizeof buffer[0]) : MPI_ERR_BUFFER;
         bad += code != MPI_SUCCESS && code != MPI_ERR_BUFFER; /* another thread's is there */
+        n -= !code;
         code = MPI_Comm_detach_buffer(comm, &was, &size);
-        bad += code ? code != MPI_ERR_BUFFER : was != buffer || size != (int)sizeof buffer;
+        bad += code ? code != MPI_ERR_BUFFER : !is_buffer(was) || size != (int)sizeof buffer[0];
+        if (!code) own[n++] = was;
     }
     return number;
 }
@@ -380,6 +392,34 @@ static void *send_buffered(void *number)
     return number;
 }
 
+static char large[(1 << 20) + 4 * MPI_BSEND_OVERHEAD];
+
+static void *detach(void *size)
+{
+    void *was;
+    if (MPI_Comm_detach_buffer(comm, &was, size) || was != large) bad++;
+    return NULL;
+}
+
+/* The memory is the library's until MPI_Comm_detach_buffer returns. */
+static void attached_anew_while_it_is_detached(void)
+{
+    static char in[1 << 20];
+    int size = 0, code;
+    pthread_t other;
+    CHECK(MPI_Comm_attach_buffer(comm, large, sizeof large) == MPI_SUCCESS, "attached");
+    CHECK(MPI_Bsend(in, sizeof in, MPI_CHAR, 0, 10, comm) == MPI_SUCCESS, "a large message is sent");
+    pthread_create(&other, NULL, detach, &size);
+    while ((code = MPI_Bsend(in, 1, MPI_CHAR, 0, 11, comm)) == MPI_SUCCESS)
+        MPI_Recv(in, 1, MPI_CHAR, 0, 11, comm, MPI_STATUS_IGNORE);
+    CHECK(code == MPI_ERR_BUFFER, "code %d", code); /* the other thread detaches */
+    code = MPI_Comm_attach_buffer(comm, large, sizeof large);
+    CHECK(code == MPI_ERR_BUFFER, "attached in between: code %d", code);
+    MPI_Recv(in, sizeof in, MPI_CHAR, 0, 10, comm, MPI_STATUS_IGNORE);
+    pthread_join(other, NULL);
+    CHECK(bad == 0 && size == (int)sizeof large, "detached, %d bytes", size);
+}
+
 int main(int argc, char **argv)
 {
     check_start_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
@@ -395,6 +435,7 @@ int main(int argc, char **argv)
         all_do("what comes and goes", come_and_go, come_and_go);
         commits();
         all_do("attached buffer", attach, send_buffered);
+        attached_anew_while_it_is_detached();
         CHECK_OK(MPI_Comm_free(&comm));
     } while (rounds_more(end));
     return check_done();

@@ -58,9 +58,8 @@ bool two_make(uint64_t number, MPI_Comm *inter)
     struct job_entry *job = party_learn();
     PARTY_CHECK(job);
     struct rankmap *theirs = rankmap_line(two_others, job_index(job, 0), 1);
-    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32), rankmap_ref(world->map), theirs, world, &made) == 0);
-    PARTY_CHECK(comm_new(comm_meeting_ctx(number << 32 | 256u << party_job), rankmap_ref(world->map), NULL, world,
-                         &made->within) == 0);
+    PARTY_CHECK(comm_new_inter(comm_meeting_ctx(number << 32), comm_meeting_ctx(number << 32 | 256u << party_job),
+                               rankmap_ref(world->map), theirs, world, &made) == 0);
     job_unref(job);
     *inter = comm_handle(made);
     return true;

@@ -73,9 +73,9 @@ static int yields_of_a_wait(void)
 {
     int left = 3000;
     yields = 0;
-    lane_enter(&lane0);
-    lane_wait(&lane0, countdown, &left, NULL);
-    lane_leave(&lane0);
+    lane_enter(lanes_first());
+    lane_wait(lanes_first(), countdown, &left, NULL);
+    lane_leave(lanes_first());
     return yields;
 }
 
@@ -96,13 +96,13 @@ static void a_wait_polls_again_when_the_peer_has_gone(void **state)
 {
     (void)state;
     open_job("yield", 4, 0);
-    uint64_t spin = lane0.spin_ns;
+    uint64_t spin = waits.spin_ns;
     yields_of_a_wait();
-    assert_true(lane0.spin_ns == spin);
+    assert_true(waits.spin_ns == spin);
     mock_script.core = 1;
     assert_in_range(yields_of_a_wait(), 0, 1);
     assert_int_equal(yields_of_a_wait(), 0);
-    assert_true(lane0.spin_ns == spin);
+    assert_true(waits.spin_ns == spin);
     job_close();
 }
 
@@ -152,14 +152,14 @@ static void looking_without_waiting_gives_up_the_core(void **state)
 {
     (void)state;
     open_job("yield", 4, 0);
-    lane_enter(&lane0);
-    for (int i = 0; i < 640; i++) lane_poll(&lane0);
+    lane_enter(lanes_first());
+    for (int i = 0; i < 640; i++) lane_poll(lanes_first());
     assert_in_range(yields, 20, 40);
     mock_script.core = 2;
-    for (int i = 0; i < 64; i++) lane_poll(&lane0);
+    for (int i = 0; i < 64; i++) lane_poll(lanes_first());
     yields = 0;
-    for (int i = 0; i < 640; i++) lane_poll(&lane0);
-    lane_leave(&lane0);
+    for (int i = 0; i < 640; i++) lane_poll(lanes_first());
+    lane_leave(lanes_first());
     assert_int_equal(yields, 0);
     job_close();
 }

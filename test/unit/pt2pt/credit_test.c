@@ -11,8 +11,8 @@ static char out[8192], in[8192];
 static void check_sum(void)
 {
     const struct peer *p = job_peer();
-    assert_int_equal(p->quota + lane0.spare, lane0.store);
-    assert_true(p->quota <= lane0.credit && p->credit <= p->quota_there);
+    assert_int_equal(p->quota + eager_store.spare, eager_store.bytes);
+    assert_true(p->quota <= eager_store.credit && p->credit <= p->quota_there);
 }
 
 static void exchange(struct comm *c, size_t n, uint64_t seed)
@@ -73,7 +73,7 @@ static void offers_for_want_of_credit_widen_the_quota(void **state)
     (void)state;
     job_peer()->credit = job_peer()->quota = job_peer()->quota_there = 2048;
     job_peer()->due = 1024;
-    lane0.spare = lane0.store - 2048;
+    eager_store.spare = eager_store.bytes - 2048;
     for (uint64_t k = 0; k < 50; k++) exchange(c, 8000, k);
     assert_in_range(mock_count.sent[AM_RTS], 1, 5);
     assert_in_range(mock_count.sent[AM_EAGER], 45, 49);
@@ -112,10 +112,10 @@ static void wide_quotas_shrink_when_little_is_spare(void **state)
     (void)state;
     p->credit = p->quota = p->quota_there = 1 << 20;
     p->due = p->quota / 2;
-    lane0.spare = 0; /* all is in quotas */
-    lane0.store = p->quota;
+    eager_store.spare = 0; /* all is in quotas */
+    eager_store.bytes = p->quota;
     for (uint64_t k = 0; k < 2000; k++) exchange(c, 1000, k);
-    assert_true(lane0.spare >= lane0.store / 16);
+    assert_true(eager_store.spare >= eager_store.bytes / 16);
     assert_true(p->quota < 1 << 20 && p->quota >= 2 * peer_first_quota());
     assert_int_equal(mock_count.sent[AM_RTS], 0);
     job_close();

@@ -62,7 +62,7 @@ static void dies(void)
 {
     err_set(TERN_ERR_PEER, "the other has died");
     pt_lose(other);
-    lane_progress(&lane0);
+    lane_progress(lanes_first());
 }
 
 static struct request *receive(int rank, int tag)
@@ -107,18 +107,18 @@ static void drop(struct request *r)
 static void it_is_asked_once_until_it_answers(void **state)
 {
     (void)state;
-    assert_null(pt_gone_by(OTHER));
-    assert_null(pt_gone_by(OTHER));
+    assert_null(pt_gone_by(lanes_first(), OTHER));
+    assert_null(pt_gone_by(lanes_first(), OTHER));
     assert_int_equal(asked(), 1);
     is_over();
-    assert_ptr_equal(pt_gone_by(OTHER), other);
+    assert_ptr_equal(pt_gone_by(lanes_first(), OTHER), other);
     assert_int_equal(asked(), 1);
 }
 
 static void this_process_is_not_asked(void **state)
 {
     (void)state;
-    assert_null(pt_gone_by(0));
+    assert_null(pt_gone_by(lanes_first(), 0));
     assert_int_equal(asked(), 0);
 }
 
@@ -126,7 +126,7 @@ static void a_peer_that_is_closed_is_not_asked(void **state)
 {
     (void)state;
     other->flags |= PEER_CLOSING;
-    assert_null(pt_gone_by(OTHER));
+    assert_null(pt_gone_by(lanes_first(), OTHER));
     assert_int_equal(asked(), 0);
     other->flags &= ~(uint32_t)PEER_CLOSING;
 }
@@ -135,7 +135,7 @@ static void the_lost_are_gone_and_not_asked(void **state)
 {
     (void)state;
     dies();
-    assert_ptr_equal(pt_gone_by(OTHER), other);
+    assert_ptr_equal(pt_gone_by(lanes_first(), OTHER), other);
     assert_int_equal(asked(), 0);
 }
 
@@ -143,10 +143,10 @@ static void without_a_card_it_is_asked_when_that_is_there(void **state)
 {
     uint32_t index;
     (void)state;
-    assert_null(pt_gone_by(LATE));
+    assert_null(pt_gone_by(lanes_first(), LATE));
     assert_int_equal(asked(), 0);
     assert_int_equal(peer_add(job, 1, card, card_bytes, &index), 0);
-    assert_null(pt_gone_by(LATE));
+    assert_null(pt_gone_by(lanes_first(), LATE));
     assert_int_equal(asked(), 1);
 }
 
@@ -155,7 +155,7 @@ static void out_of_reach_it_is_gone(void **state)
     uint32_t index;
     (void)state;
     assert_int_equal(peer_add(job, 1, "no card", 7, &index), 0);
-    struct peer *late = pt_gone_by(LATE);
+    struct peer *late = pt_gone_by(lanes_first(), LATE);
     assert_non_null(late);
     assert_non_null(late->lost);
     assert_non_null(strstr(late->lost, "rank 1 of job the other one"));
@@ -170,10 +170,10 @@ static void without_memory_to_connect_nothing_is_known(void **state)
     assert_int_equal(peer_add(job, 1, card, card_bytes, &index), 0);
     assert_non_null(peer_of_sender(LATE));
     no_memory = true;
-    struct peer *late = pt_gone_by(LATE);
+    struct peer *late = pt_gone_by(lanes_first(), LATE);
     no_memory = false;
     assert_null(late);
-    assert_null(pt_gone_by(LATE));
+    assert_null(pt_gone_by(lanes_first(), LATE));
     assert_int_equal(asked(), 0);
     assert_null(peer_of_sender(LATE)->lost);
 }
@@ -213,7 +213,7 @@ static void a_question_with_data_is_a_question(void **state)
     (void)state;
     pt_on_ask(other, UINT64_MAX, UINT64_MAX, "data", 4);
     pt_on_over(other, UINT64_MAX, UINT64_MAX, "data", 4);
-    assert_ptr_equal(pt_gone_by(OTHER), other);
+    assert_ptr_equal(pt_gone_by(lanes_first(), OTHER), other);
     pt_finalize_begin(true);
     assert_int_equal(answered(), 1);
     pt_finalize_end();
@@ -227,7 +227,7 @@ static void what_others_said_is_forgotten_at_the_own_end(void **state)
     pt_finalize_begin(true);
     is_over(); /* too late to mean anything */
     pt_finalize_end();
-    assert_null(pt_gone_by(OTHER));
+    assert_null(pt_gone_by(lanes_first(), OTHER));
     assert_int_equal(asked(), 1);
 }
 
@@ -265,7 +265,7 @@ static void what_nobody_waits_for_stays(void **state)
     is_over();
     doubt(r);
     assert_ended(r, "tag 2");
-    pt_doubt(&lane0);
+    lanes_doubt();
     drop(control);
 }
 
@@ -404,11 +404,11 @@ static void messages_of_collectives_end(void **state)
     }
     pt_prepare(&out, REQ_SEND, comm, PT_COLL, data, 8, type_of(MPI_BYTE), OTHER, 9, PT_SYNC);
     pt_send_start(&out);
-    pt_doubt(&lane0);
+    lanes_doubt();
     assert_false(request_is_complete(&in[0]) || request_is_complete(&in[1]) || request_is_complete(&out));
     assert_int_equal(asked(), 1);
     is_over();
-    pt_doubt(&lane0);
+    lanes_doubt();
     assert_int_equal(in[0].result.error, TERN_ERR_ABSENT);
     assert_int_equal(in[1].result.error, TERN_ERR_ABSENT);
     assert_int_equal(out.result.error, TERN_ERR_ABSENT);
@@ -435,10 +435,10 @@ static void who_has_left_is_found_out(void **state)
     other->ep.ops = &leaving;
     has_left = false;
     struct request *r = receive(OTHER, ANY);
-    pt_doubt(&lane0);
+    lanes_doubt();
     assert_null(other->lost);
     has_left = true;
-    pt_doubt(&lane0);
+    lanes_doubt();
     assert_string_equal(other->lost, "rank 0 of job the other one has left the job");
     assert_true(other->flags & PEER_LEFT);
     other->ep.ops = were;
@@ -452,7 +452,7 @@ static void who_has_left_is_found_out(void **state)
 static void ends(uint32_t index)
 {
     watcher_note(index);
-    lane_progress(&lane0);
+    lane_progress(lanes_first());
 }
 
 static void await_part(struct request *r, int rank)
@@ -477,7 +477,7 @@ static void an_end_in_the_last_barrier_is_no_news(void **state)
     pt_finalize_begin(true);
     await_part(&r, 0);
     ends(OTHER);
-    pt_doubt(&lane0);
+    lanes_doubt();
     assert_null(other->lost);
     assert_false(request_is_complete(&r));
     pt_finalize_end();
@@ -492,8 +492,8 @@ static void it_is_a_death_if_its_part_is_missing(void **state)
     await_part(&r, OTHER);
     ends(OTHER);
     assert_false(request_is_complete(&r));
-    pt_doubt(&lane0);
-    lane_progress(&lane0);
+    lanes_doubt();
+    lane_progress(lanes_first());
     assert_true(request_is_complete(&r));
     assert_int_equal(r.result.error, TERN_ERR_PEER);
     assert_string_equal(other->lost, "rank 0 of job the other one has died");
@@ -508,17 +508,45 @@ static void it_is_a_death_if_others_left_without_their_part(void **state)
     pt_finalize_begin(true);
     await_part(&r, OTHER);
     ends(LATE);
-    pt_doubt(&lane0);
+    lanes_doubt();
     assert_null(peer_of_sender(LATE)->lost);
     assert_false(request_is_complete(&r));
     err_set(TERN_ERR_ABSENT, "the other has left");
     pt_leave(other);
-    pt_doubt(&lane0);
-    lane_progress(&lane0);
+    lanes_doubt();
+    lane_progress(lanes_first());
     assert_true(request_is_complete(&r));
     assert_non_null(strstr(peer_of_sender(LATE)->lost, "has died"));
     assert_int_equal(r.result.error, TERN_ERR_PEER);
     pt_finalize_end();
+}
+
+static void assert_died(struct request *r)
+{
+    assert_true(request_is_complete(r));
+    assert_int_equal(r->result.error, TERN_ERR_PEER);
+    err_clear();
+    pt_recall(r);
+    assert_non_null(strstr(err_words(), "rank 0 of job the other one has died"));
+    pt_release(r);
+}
+
+/* Sessions go on behind MPI_Finalize, and nobody tells of the end a second time. */
+static void an_end_in_the_last_barrier_is_a_death_for_those_that_go_on(void **state)
+{
+    struct request *named = receive(OTHER, 1), *any = receive(MPI_ANY_SOURCE, 2), *other_one = receive(0, 3);
+    (void)state;
+    pt_finalize_begin(false);
+    ends(OTHER);
+    assert_null(other->lost);
+    assert_false(request_is_complete(named) || request_is_complete(any));
+    pt_finalize_end();
+    lane_progress(lanes_first());
+    assert_died(named);
+    assert_died(any);
+    assert_died(receive(OTHER, 1)); /* begun behind it */
+    assert_died(receive(MPI_ANY_SOURCE, 2));
+    drop(other_one);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_other, close_other)
@@ -554,6 +582,7 @@ int main(void)
         TEST(an_end_in_the_last_barrier_is_no_news),
         TEST(it_is_a_death_if_its_part_is_missing),
         TEST(it_is_a_death_if_others_left_without_their_part),
+        TEST(an_end_in_the_last_barrier_is_a_death_for_those_that_go_on),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

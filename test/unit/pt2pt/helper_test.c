@@ -25,15 +25,14 @@ static struct comm *world;
 static void open_job(bool threaded)
 {
     world = threaded ? job_open_threaded() : job_open(NULL);
-    pt_own();
     assert_int_equal(pt_help(), 0);
 }
 
 static void close_job(void)
 {
     pt_help_no_more();
-    assert_int_equal(atomic_load(&lane0.background), 0);
-    assert_int_equal(atomic_load(&lane0.waiters), 0);
+    assert_int_equal(atomic_load(&behind.count), 0);
+    assert_int_equal(atomic_load(&waits.waiting), 0);
     job_close();
 }
 
@@ -45,17 +44,18 @@ static _Atomic long visits;
 
 static void *visitor(void *none)
 {
+    lane_helping = true;
     for (int tries = 0; !atomic_load_explicit(&over, memory_order_relaxed); tries++) {
         if (tries % 64 == 0) usleep(1); /* where cores are busy, an owner who finds it inside waits for a turn of theirs */
-        if (!lane_claim(&lane0)) continue;
+        if (!lane_try(lanes_first())) continue;
         if (guarded[0] != guarded[1]) abort();
         guarded[0]++;
-        lane_enter(&lane0); /* what it calls may enter again */
+        lane_enter(lanes_first()); /* what it calls may enter again */
         visits++;
-        lane_leave(&lane0);
+        lane_leave(lanes_first());
         guarded[1]++;
-        for (int i = 0; i < 20 && !lane_wanted(&lane0); i++) cpu_relax();
-        lane_release(&lane0);
+        for (int i = 0; i < 20 && !lane_wanted(lanes_first()); i++) cpu_relax();
+        lane_out(lanes_first());
     }
     return none;
 }
@@ -68,8 +68,8 @@ static void owner_and_helper_exclude_each_other(void **state)
     pthread_t t;
     open_job(false);
     pt_help_no_more();
-    atomic_store(&lane0.helped, true); /* the visitor takes its place, and there is always something for it */
-    atomic_store(&lane0.background, 1);
+    atomic_store(&behind.helped, true); /* the visitor takes its place, and there is always something for it */
+    atomic_store(&behind.count, 1);
     over = false;
     visits = 0;
     guarded[0] = guarded[1] = 0;
@@ -84,19 +84,19 @@ static void owner_and_helper_exclude_each_other(void **state)
             assert_int_equal(got, value);
         }
         int depth = 1 + (int)((r >> 8) % 3);
-        for (int d = 0; d < depth; d++) lane_enter(&lane0);
+        for (int d = 0; d < depth; d++) lane_enter(lanes_first());
         assert_int_equal(guarded[0], guarded[1]);
         guarded[0]++;
         for (int k = (int)((r >> 16) % 64); k > 0; k--) cpu_relax();
         guarded[1]++;
-        for (int d = 0; d < depth; d++) lane_leave(&lane0);
+        for (int d = 0; d < depth; d++) lane_leave(lanes_first());
         for (int k = (int)((r >> 24) % 256); k > 0; k--) cpu_relax();
         if (r % 1024 == 0) sched_yield();
     }
     atomic_store(&over, true);
     pthread_join(t, NULL);
-    atomic_store(&lane0.helped, false);
-    atomic_store(&lane0.background, 0);
+    atomic_store(&behind.helped, false);
+    atomic_store(&behind.count, 0);
     assert_true(visits >= 100);
     assert_int_equal(guarded[0], guarded[1]);
     job_close();
@@ -249,7 +249,6 @@ static void comes_and_goes(void **state)
     static struct pair_of p;
     (void)state;
     world = job_open(NULL);
-    pt_own();
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(pt_help(), 0);
         assert_int_equal(pt_help(), 0); /* there is one */
@@ -271,8 +270,8 @@ static void survives_sharing(void **state)
     static struct pair_of p;
     (void)state;
     open_job(false);
-    pt_share();
-    assert_true(lane_threaded(&lane0));
+    assert_int_equal(pt_share(false), 0);
+    assert_true(lane_threaded(lanes_first()));
     assert_int_equal(helpers(), 1);
     begin(&p, 1, LARGE, 1);
     assert_true(ends_by_itself(&p));
@@ -282,7 +281,7 @@ static void survives_sharing(void **state)
 
 static void *shares(void *done)
 {
-    int rc = pt_share();
+    int rc = pt_share(true);
     atomic_store_explicit((_Atomic bool *)done, true, memory_order_relaxed);
     return rc ? done : NULL;
 }
@@ -301,7 +300,7 @@ static void sharing_changes_nothing_under_the_owner(void **state)
     bool shares_cores = helper_shares_cores, apart = helper_apart;
     assert_int_equal(pthread_create(&t, NULL, shares, &done), 0);
     while (!atomic_load_explicit(&done, memory_order_relaxed))
-        changes += !lane_helped(&lane0) || helper_shares_cores != shares_cores || helper_apart != apart;
+        changes += !behind_is_helped() || helper_shares_cores != shares_cores || helper_apart != apart;
     pthread_join(t, &failed);
     assert_null(failed);
     assert_int_equal(changes, 0);
@@ -325,7 +324,7 @@ static void fork_leaves_it_behind(void **state)
     if (!child) {
         alarm(20);
         pt_help_no_more();
-        _exit(lane_helped(&lane0) || helpers() ? 1 : 7);
+        _exit(behind_is_helped() || helpers() ? 1 : 7);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
@@ -352,10 +351,9 @@ static void wrong_cpus_are_refused(void **state)
     (void)state;
     setenv("TERN_HELPER_CPUS", "0-", 1);
     world = job_open(NULL);
-    pt_own();
     assert_int_equal(pt_help(), TERN_ERR_ARG);
     assert_non_null(strstr(err_words(), "TERN_HELPER_CPUS"));
-    assert_false(lane_helped(&lane0));
+    assert_false(behind_is_helped());
     job_close();
     unsetenv("TERN_HELPER_CPUS");
 }

@@ -18,6 +18,21 @@ static struct request *req[REQUESTS];
 static char *buf[REQUESTS];
 static uint64_t was_id; /* of an operation that is over */
 
+/* ---- a message of a layer above ---- */
+
+enum { AM_ABOVE = TP_AM_TESTS };
+static unsigned heard;
+static volatile unsigned char sum; /* every byte is read */
+
+static void hear(struct peer *p, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)p, (void)h0, (void)h1;
+    for (size_t i = 0; i < n; i++) sum = (unsigned char)(sum + ((const unsigned char *)data)[i]);
+    heard++;
+}
+
+static const struct tp_am above = {AM_ABOVE, "of a layer above", hear, NULL, false, 0};
+
 /* ---- operations for messages to be about ---- */
 
 static void start_requests(void)
@@ -51,16 +66,16 @@ static void end_requests(void)
 static void forgive(void)
 {
     end_requests();
-    assert_int_equal(lane0.ids.used, 0);
-    assert_int_equal(lane0.large, 0);
+    assert_int_equal(lanes_first()->ids.used, 0);
+    assert_true(list_empty(&lanes_first()->steps.active));
     pt_lost_close();
-    lane0.lost_count = 0;
+    losses.count = 0;
     world->pt->lost = NULL;
     world->pt->gone = 0;
     from->credit = from->quota_there;
     from->due = from->quota / 2;
     for (struct match_body *b; (b = match_take(&world->pt->match[PT_USER], MATCH_ANY_SOURCE, MATCH_ANY_TAG));)
-        pt_drop_body(b);
+        pt_drop_body(lanes_first(), b);
 }
 
 /* ---- made-up messages ---- */
@@ -109,7 +124,21 @@ struct made {
 
 static const unsigned ids[] = {AM_EAGER, AM_EAGER_SYNC, AM_RTS,    AM_CTS,      AM_FRAG,
                                AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED, AM_ASK, AM_OVER,
-                               AM_CLOSING};
+                               AM_CLOSING, AM_PART};
+
+/* A part that may be the next one of a long message: of one that has begun, the sizes of which the last part said. */
+static void make_part(struct made *m, uint64_t *seed)
+{
+    static uint64_t bytes, there;
+    if (!from->gather || !bytes) {
+        bytes = sizeof(struct pt_long) + random_next(seed) % 5000;
+        there = 0;
+    }
+    m->h0 = bytes;
+    m->h1 = there;
+    m->n = m->n < bytes - there ? m->n : (size_t)(bytes - there);
+    there += m->n;
+}
 
 /* Some are nearly right: the envelope, the id or the length that they should have. */
 static struct made make(uint64_t *seed)
@@ -127,10 +156,13 @@ static struct made make(uint64_t *seed)
         if (m.id == AM_CTS) m.h1 = random_next(seed) % 8 == 0;
         if (m.id == AM_CANCELLED) m.h1 = random_next(seed) % 2;
         if (m.id == AM_CREDIT) m.h0 = random_next(seed) % 100;
+        if (m.id == AM_PART) make_part(&m, seed);
     }
     m.data = malloc(m.n + !m.n);
     assert_non_null(m.data);
     for (size_t i = 0; i < m.n / 8; i++) m.data[i] = i < 3 ? some_word(seed) : 0;
+    const struct pt_long head = {1, 2, AM_ABOVE, 0};
+    if (m.id == AM_PART && m.n >= sizeof head && random_next(seed) % 4) memcpy(m.data, &head, sizeof head);
     if (m.n % 8) memset((char *)m.data + m.n / 8 * 8, 1, m.n % 8);
     return m;
 }
@@ -152,6 +184,7 @@ static void random_messages(void **state)
     script.caps = TP_CAP_BCOPY | TP_CAP_ZCOPY;
     script.room = 1000;
     script.sever_counts = true;
+    assert_int_equal(tp_am_register(&above, 1), 0);
     world = job_open(&script);
     from = job_peer();
     start_requests();
@@ -161,7 +194,7 @@ static void random_messages(void **state)
         if (r->id) was_id = r->id;
         deliver(&m, random_next(&seed) % 2);
         free(m.data);
-        if (random_next(&seed) % 4 == 0) lane_progress(&lane0);
+        if (random_next(&seed) % 4 == 0) lane_progress(lanes_first());
         if (from->lost) assert_non_null(strstr(from->lost, "cannot be"));
         given_up += from->lost != NULL;
         borne += !from->lost;
@@ -170,7 +203,7 @@ static void random_messages(void **state)
         start_requests();
     }
     printf("# %u messages borne, %u the end of a peer\n", borne, given_up);
-    assert_true(borne > 1000 && given_up > 1000);
+    assert_true(borne > 1000 && given_up > 1000 && heard > 10);
     assert_int_equal(mock_count.severed >= given_up / 2, 1);
     forgive();
     for (int i = 0; i < REQUESTS; i++) {
@@ -178,6 +211,7 @@ static void random_messages(void **state)
         buf[i] = NULL;
     }
     job_abandon();
+    tp_am_unregister(&above, 1);
 }
 
 /* ---- one of each kind, with its words ---- */
@@ -214,6 +248,13 @@ static void each_in_words(void **state)
     expect_given_up(AM_CANCEL, 0, 0, zero, 9, "a cancel of 9 bytes");
     expect_given_up(AM_CANCELLED, 5, 0, zero, 0, "not asked for");
     expect_given_up(AM_CLOSING, 1, 0, zero, 0, "a word about the end of the connection that cannot be now: 1");
+    expect_given_up(AM_PART, sizeof(struct pt_long) - 1, 0, zero, 8, "8 bytes at 0 of 23 of a long message");
+    expect_given_up(AM_PART, sizeof(struct pt_long) + PT_MESSAGE_LARGEST + 1, 0, zero, 8, "8 bytes at 0 of 1048601 of");
+    expect_given_up(AM_PART, UINT64_MAX, 0, zero, 8, "of a long message");
+    expect_given_up(AM_PART, 0, 0, zero, 0, "of a long message");
+    expect_given_up(AM_PART, 100, 8, zero, 8, "8 bytes at 8 of 100 of a long message, which are not the next ones");
+    expect_given_up(AM_PART, 24, 0, zero, 25, "25 bytes at 0 of 24");
+    expect_given_up(AM_PART, 24, 0, zero, 24, "a long message with the id 0");
 }
 
 /* The way that is asked for is one that the sender has offered. */
@@ -278,10 +319,72 @@ static void fragments_in_order(void **state)
         assert_ptr_equal(sink, second[i].good ? to + second[i].at : NULL);
         tp_handlers[AM_FRAG](from, r->id, second[i].at, data, second[i].n);
         assert_int_equal(from->lost == NULL, second[i].good);
+        if (second[i].good) { /* the answer that waits here goes with the peer */
+            mock_script.sever_counts = false;
+            err_set(TERN_ERR_PEER, "the test ends");
+            pt_lose(from);
+        }
         job_settle();
-        if (!second[i].good) assert_int_equal(pt_wait(r), TERN_ERR_PEER);
+        assert_int_equal(pt_wait(r), second[i].at + second[i].n == BYTES && second[i].good ? 0 : TERN_ERR_PEER);
         job_abandon();
     }
+}
+
+/* Parts of a long message follow each other, and say the same of it. */
+static void parts_in_order(void **state)
+{
+    enum { WHOLE = 20000 };
+    static const struct {
+        uint64_t bytes, at;
+        size_t n;
+        bool good;
+    } second[] = {{WHOLE, 100, 100, true},    {WHOLE, 100, WHOLE - 100, true}, {WHOLE, 0, 100, false},
+                  {WHOLE, 99, 100, false},    {WHOLE, 101, 100, false},        {WHOLE, 100, 0, false},
+                  {WHOLE, 100, WHOLE - 99, false}, {WHOLE + 1, 100, 100, false},    {WHOLE - 1, 100, 100, false},
+                  {100, 0, 100, false},       {WHOLE, UINT64_MAX, 100, false}};
+    static char data[WHOLE];
+    (void)state;
+    assert_int_equal(tp_am_register(&above, 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(second); i++) {
+        const struct pt_long head = {1, 2, AM_ABOVE, 0};
+        memcpy(data, &head, sizeof head);
+        world = job_open(NULL);
+        from = job_peer();
+        heard = 0;
+        tp_handlers[AM_PART](from, WHOLE, 0, data, 100);
+        assert_true(!from->lost && from->gather);
+        tp_handlers[AM_PART](from, second[i].bytes, second[i].at, data + 100, second[i].n);
+        assert_int_equal(from->lost == NULL, second[i].good);
+        assert_int_equal(heard, second[i].good && second[i].n == WHOLE - 100);
+        job_settle();
+        assert_int_equal(from->gather != NULL, second[i].good && !heard); /* a lost peer keeps no memory */
+        job_abandon();
+    }
+    tp_am_unregister(&above, 1);
+}
+
+/* Only messages of layers above come in parts: those of this layer are short, and are counted against the credit. */
+static void no_other_message_comes_in_parts(void **state)
+{
+    static const uint32_t wrong[][2] = {{AM_EAGER, 0}, {AM_PART, 0}, {TP_AM_TRANSPORT, 0}, {TP_AM_COLL, 0}, {TP_AM_MAX, 0}, {UINT32_MAX, 0}, {AM_ABOVE, 1}};
+    (void)state;
+    assert_int_equal(tp_am_register(&above, 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct {
+            struct pt_long head;
+            char data[8];
+        } whole = {{0, env_pack(0, 1), wrong[i][0], wrong[i][1]}, "1234567"};
+        world = job_open(NULL);
+        from = job_peer();
+        whole.head.h0 = world->ctx;
+        heard = 0;
+        tp_handlers[AM_PART](from, sizeof whole, 0, &whole, sizeof whole);
+        assert_non_null(strstr(from->lost, "a long message with the id"));
+        assert_int_equal(heard + match_unexpected_count(&world->pt->match[PT_USER]), 0);
+        job_settle();
+        job_abandon();
+    }
+    tp_am_unregister(&above, 1);
 }
 
 /* Ids can be guessed: an answer to what still waits for room here must not end it, it is in a queue. */
@@ -298,14 +401,14 @@ static void answered_before_it_was_asked(void **state)
         from = job_peer();
         mock_script.room = 0;
         assert_int_equal(pt_isend(world, data, large ? BYTES : 50, type_of(MPI_BYTE), 0, 1, PT_SYNC, &r), 0);
-        assert_true(r->id && from->pending);
+        assert_true(r->id && from->waiting);
         if (large) tp_handlers[AM_CTS](from, r->id, 0, &cts, sizeof cts);
         else tp_handlers[AM_ACK](from, r->id, 0, NULL, 0);
         assert_non_null(from->lost);
         assert_false(request_is_complete(r));
         job_settle();
         assert_int_equal(pt_wait(r), TERN_ERR_PEER);
-        assert_null(from->pending);
+        assert_false(from->waiting);
         job_abandon();
     }
 }
@@ -339,7 +442,7 @@ static void memory_is_bounded(void **state)
     for (int i = 0; i < 1000 && !from->lost; i++)
         tp_handlers[AM_EAGER](from, world->ctx, env_pack(0, 1), data, sizeof data);
     assert_non_null(strstr(from->lost, "nobody has received"));
-    assert_true(lane0.pool.used < 2 << 20);
+    assert_true(lanes_first()->pool.used < 2 << 20);
     job_abandon();
     world = job_open(NULL);
     from = job_peer();
@@ -355,6 +458,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(each_in_words, job_clean),   cmocka_unit_test_teardown(ways_that_were_not_offered, job_clean),
         cmocka_unit_test_teardown(fragments_in_order, job_clean),
+        cmocka_unit_test_teardown(parts_in_order, job_clean),
+        cmocka_unit_test_teardown(no_other_message_comes_in_parts, job_clean),
         cmocka_unit_test_teardown(answered_before_it_was_asked, job_clean),
         cmocka_unit_test_teardown(early_stranger, job_clean),  cmocka_unit_test_teardown(memory_is_bounded, job_clean),
         cmocka_unit_test_teardown(random_messages, job_clean),

@@ -12,7 +12,7 @@ static void an_id_is_for_one_peer_and_purpose(void **state)
     struct ids t;
     struct request r = {.peer = some};
     (void)state;
-    ids_open(&t);
+    ids_open(&t, 0);
     assert_null(ids_find(&t, 0, some, AWAIT_ACK));
     assert_int_equal(ids_give(&t, &r, AWAIT_ACK), 0);
     assert_true(r.id != 0);
@@ -30,13 +30,33 @@ static void an_id_is_for_one_peer_and_purpose(void **state)
     ids_close(&t);
 }
 
+/* An id says whose table it is of, and is none of another one's. */
+static void an_id_says_its_lane(void **state)
+{
+    struct ids t, u;
+    struct request r = {.peer = some}, q = {.peer = some};
+    (void)state;
+    ids_open(&t, 5);
+    ids_open(&u, 63);
+    assert_int_equal(ids_give(&t, &r, AWAIT_ACK), 0);
+    assert_int_equal(ids_give(&u, &q, AWAIT_ACK), 0);
+    assert_int_equal(ids_lane(r.id), 5);
+    assert_int_equal(ids_lane(q.id), 63);
+    assert_ptr_equal(ids_find(&t, r.id, some, AWAIT_ACK)->request, &r);
+    assert_ptr_equal(ids_find(&u, q.id, some, AWAIT_ACK)->request, &q);
+    assert_null(ids_find(&u, r.id, some, AWAIT_ACK));
+    assert_null(ids_find(&t, q.id, some, AWAIT_ACK));
+    ids_close(&t);
+    ids_close(&u);
+}
+
 /* The answer to a cancel may come when the send is over: until then the number is not given out again. */
 static void a_cancelled_one_stays_until_its_answer(void **state)
 {
     struct ids t;
     struct request r = {.peer = some}, q = {.peer = some};
     (void)state;
-    ids_open(&t);
+    ids_open(&t, 0);
     assert_int_equal(ids_give(&t, &r, AWAIT_CTS | AWAIT_CANCELLED), 0);
     uint64_t id = r.id;
     ids_drop(&t, &r);
@@ -62,7 +82,7 @@ static void random_life(void **state)
     uint64_t seed = random_open();
     uint32_t used = 0;
     (void)state;
-    ids_open(&t);
+    ids_open(&t, 0);
     memset(r, 0, sizeof r);
     for (int step = 0; step < STEPS; step++) {
         int i = (int)(random_next(&seed) % N);
@@ -92,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_is_for_one_peer_and_purpose),
+        cmocka_unit_test(an_id_says_its_lane),
         cmocka_unit_test(a_cancelled_one_stays_until_its_answer),
         cmocka_unit_test(random_life),
     };

@@ -1,6 +1,7 @@
-/* lane_test.c - contexts, messages that are early, control messages that wait, the lists of large transfers. */
+/* lane_test.c - contexts, control messages that wait, the lists of large transfers. */
 #include "mock_job.h"
 #include "base/err.h"
+#include "pt2pt/say.h"
 
 #include <string.h>
 
@@ -8,40 +9,22 @@ static void contexts_are_found_again(void **state)
 {
     enum { N = 2000 };
     static struct pt_comm *at[N];
-    job_open(NULL);
+    struct comm *world = job_open(NULL);
+    uint32_t count = contexts_count();
     (void)state;
     for (uint64_t i = 0; i < N; i++) {
-        at[i] = lane_find_ctx(&lane0, 1000 + 2 * i);
+        at[i] = context_add(lanes_first(), world, 1000 + 2 * i);
         assert_non_null(at[i]);
         assert_int_equal(at[i]->ctx, 1000 + 2 * i);
     }
     for (uint64_t i = N; i-- > 0;) {
-        assert_ptr_equal(lane_ctx(&lane0, 1000 + 2 * i), at[i]);
-        assert_ptr_equal(lane_ctx(&lane0, (1000 + 2 * i) | CTX_COLL), at[i]); /* both halves */
+        assert_ptr_equal(context_of(1000 + 2 * i), at[i]);
+        assert_ptr_equal(context_of((1000 + 2 * i) | CTX_COLL), at[i]); /* both halves */
     }
-    uint32_t count = lane0.ctx_count;
-    for (int i = 0; i < N; i++) lane_drop_ctx(&lane0, at[i]);
-    assert_int_equal(lane0.ctx_count, count - N);
-    job_close();
-}
-
-/* A message may come before this process has made the communicator it belongs to. */
-static void early_messages_wait_for_their_communicator(void **state)
-{
-    struct comm *c = job_open(NULL), *d = NULL;
-    uint64_t ctx = comm_fresh_ctx();
-    struct request_result res;
-    int value = 77;
-    (void)state;
-    struct peer *p = job_peer();
-    p->credit -= eager_cost(sizeof value);
-    assert_int_equal(p->ep.am_short(&p->ep, AM_EAGER, ctx, env_pack(0, 5), &value, sizeof value), 0);
-    job_settle();
-    assert_int_equal(comm_new(ctx, rankmap_ref(c->map), NULL, c, &d), 0);
-    value = 0;
-    assert_int_equal(pt_recv(d, &value, 1, type_of(MPI_INT), 0, 5, &res), 0);
-    assert_int_equal(value, 77);
-    comm_unref(d);
+    assert_int_equal(contexts_count(), count + N);
+    for (int i = 0; i < N; i++) context_drop(at[i]);
+    assert_int_equal(contexts_count(), count);
+    assert_null(context_of(1000));
     job_close();
 }
 
@@ -55,14 +38,14 @@ static void control_messages_wait_in_order(void **state)
     int64_t credit = p->credit;
     (void)state;
     p->credit -= 99 * 100 / 2; /* was taken before */
-    for (uint64_t i = 0; i < 100; i++) lane_control(p, AM_CREDIT, i, 0, NULL, 0);
-    assert_non_null(p->pending);
+    for (uint64_t i = 0; i < 100; i++) lane_say(lanes_first(), p, AM_CREDIT, i, 0, NULL, 0);
+    assert_true(p->waiting);
     job_settle();
     assert_int_equal(p->credit, credit - 99 * 100 / 2);
     mock_script.room = 7;
     mock_script.again_every = 3;
     job_settle();
-    assert_null(p->pending);
+    assert_false(p->waiting);
     assert_int_equal(mock_count.sent[AM_CREDIT], 100);
     assert_int_equal(p->credit, credit);
     job_close();
@@ -70,6 +53,7 @@ static void control_messages_wait_in_order(void **state)
 
 /* ---- messages of a layer above ---- */
 
+enum { SMALL = 32 };
 static uint64_t heard;
 
 static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
@@ -77,7 +61,7 @@ static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
     assert_ptr_equal(from, job_peer());
     assert_int_equal(h0, heard);
     assert_int_equal(h1, 5 * h0);
-    assert_int_equal(n, h0 % (PT_MESSAGE_MAX + 1));
+    assert_int_equal(n, h0 % (SMALL + 1));
     for (size_t i = 0; i < n; i++) assert_int_equal(((const char *)data)[i], (char)(h0 + i));
     heard++;
 }
@@ -87,14 +71,14 @@ static void a_layer_above_has_messages_of_its_own(void **state)
 {
     static const struct tp_am own = {TP_AM_MAX - 1, "greeting", hear, NULL, false, 0};
     struct mock_script script = MOCK_SCRIPT;
-    char data[PT_MESSAGE_MAX];
+    char data[SMALL];
     script.room = 20;
     (void)state;
     heard = 0;
     assert_int_equal(tp_am_register(&own, 1), 0);
     job_open(&script);
     for (uint64_t k = 0; k < 100; k++) {
-        size_t n = k % (PT_MESSAGE_MAX + 1);
+        size_t n = k % (SMALL + 1);
         for (size_t i = 0; i < n; i++) data[i] = (char)(k + i);
         assert_int_equal(pt_message(0, own.id, k, 5 * k, data, n), 0);
     }
@@ -165,21 +149,21 @@ static void idle_means_idle(void **state)
     struct request *s = NULL, *r = NULL;
     int value = 1;
     (void)state;
-    assert_true(lane_idle(&lane0));
+    assert_true(lane_idle(lanes_first()));
     r = job_irecv(c, in[0], 30000, 1);
-    assert_true(lane_idle(&lane0)); /* a receive is not work */
+    assert_true(lane_idle(lanes_first())); /* a receive is not work */
     s = job_isend(c, out, 30000, 1, PT_STANDARD);
-    assert_false(lane_idle(&lane0)); /* a message to deliver */
+    assert_false(lane_idle(lanes_first())); /* a message to deliver */
     wires_progress(1);
-    assert_false(lane_idle(&lane0)); /* chunks to copy */
+    assert_false(lane_idle(lanes_first())); /* chunks to copy */
     job_settle();
     assert_true(request_is_complete(r) && request_is_complete(s));
-    assert_true(lane_idle(&lane0));
+    assert_true(lane_idle(lanes_first()));
     pt_release(r);
     pt_release(s);
     mock_script.room = 0;
     s = job_isend(c, &value, 4, 1, PT_STANDARD);
-    assert_false(lane_idle(&lane0)); /* a message that waits for room */
+    assert_false(lane_idle(lanes_first())); /* a message that waits for room */
     pt_cancel(s);
     pt_release(s);
     job_settle();
@@ -190,7 +174,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(contexts_are_found_again, job_clean),
-        cmocka_unit_test_teardown(early_messages_wait_for_their_communicator, job_clean),
         cmocka_unit_test_teardown(control_messages_wait_in_order, job_clean),
         cmocka_unit_test_teardown(a_layer_above_has_messages_of_its_own, job_clean),
         cmocka_unit_test_teardown(ends_that_start_others, job_clean),

@@ -6,7 +6,10 @@
 #include "mock_job.h"
 #include "pt2pt/lost.h"
 #include "transport/remote.h"
+#include "transport/wire_lock.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,11 +86,11 @@ static void check_lost(struct comm *c)
     char byte = 0;
     bool found = false;
     struct request *r = NULL;
-    assert_true(list_empty(&lane0.pending) && list_empty(&lane0.incoming) && list_empty(&lane0.outgoing));
-    assert_true(list_empty(&lane0.streams) && list_empty(&lane0.lost));
-    assert_true(list_empty(&lane0.bulks) && !lane0.bulks_under_way);
-    assert_int_equal(lane0.large, 0);
-    assert_int_equal(lane0.ids.used, 0);
+    assert_true(list_empty(&lanes_first()->pending) && list_empty(&lanes_first()->rndv.incoming.requests) && list_empty(&lanes_first()->rndv.outgoing.requests));
+    assert_true(list_empty(&lanes_first()->rndv.streams.requests) && list_empty(&losses.list));
+    assert_true(list_empty(&lanes_first()->rndv.bulks.requests) && !lanes_first()->rndv.bulks_under_way);
+    assert_true(list_empty(&lanes_first()->steps.active));
+    assert_int_equal(lanes_first()->ids.used, 0);
     assert_int_equal(match_posted_count(&c->pt->match[PT_USER]), 0);
     assert_int_equal(pt_send(c, &byte, 1, type_of(MPI_BYTE), 0, 99, PT_STANDARD), TERN_ERR_PEER);
     assert_string_equal(err_words(), "mock: the peer is gone");
@@ -110,12 +113,12 @@ static bool runs_through(const struct mock_script *script, uint32_t when)
     gaps = gaps_type();
     mock_script.lose = when;
     for (int i = 0; i < MESSAGES; i++) start(c, i);
-    for (int i = 0; i < 3 * MESSAGES; i++) lane_progress(&lane0);
+    for (int i = 0; i < 3 * MESSAGES; i++) lane_progress(lanes_first());
     for (int i = 0; i < MESSAGES; i++)
         if (!message[i].posted) post(c, i);
     job_settle();
     for (int i = 0; i < MESSAGES; i++) { /* whose message was cancelled, or that may wait for others */
-        bool may_wait = message[i].cancel || (lane0.lost_count && message[i].any && !message[i].posted);
+        bool may_wait = message[i].cancel || (losses.count && message[i].any && !message[i].posted);
         if (may_wait && !request_is_complete(in_req[i])) pt_cancel(in_req[i]);
     }
     for (int i = 0; i < MESSAGES; i++) {
@@ -123,7 +126,7 @@ static bool runs_through(const struct mock_script *script, uint32_t when)
         ended[2 * i + 1] = out_req[i];
     }
     pt_wait_many(2 * MESSAGES, ended, true);
-    bool lost = lane0.lost_count;
+    bool lost = losses.count;
     for (int i = 0; i < MESSAGES; i++) {
         check_end(out_req[i]);
         check_end(in_req[i]);
@@ -226,7 +229,7 @@ static void complete_messages_stay(void **state)
     assert_int_equal(pt_recv(c, big, sizeof big, type_of(MPI_BYTE), 0, 3, &res), TERN_ERR_PEER);
     pt_release(s);
     pt_release(q);
-    assert_int_equal(lane0.pool.bodies, 0);
+    assert_int_equal(lanes_first()->pool.bodies, 0);
     job_abandon();
 }
 
@@ -243,7 +246,7 @@ static void words_are_known_at_once(void **state)
     pt_recall_member(c);
     assert_int_equal(err_code(), TERN_ERR_PEER);
     assert_string_equal(err_words(), "mock: the peer is gone");
-    lane_progress(&lane0);
+    lane_progress(lanes_first());
     check_lost(c);
     job_close();
 }
@@ -299,7 +302,7 @@ static void collectives_fail_rather_than_hang(void **state)
     job_settle();
     assert_int_equal(pt_wait(&r), TERN_ERR_PEER);
     assert_int_equal(pt_wait(&s), TERN_ERR_PEER);
-    assert_int_equal(lane0.pool.bodies, 0); /* the offer was swallowed */
+    assert_int_equal(lanes_first()->pool.bodies, 0); /* the offer was swallowed */
     pt_prepare(&late, REQ_RECV, c, PT_COLL, big, 1, type_of(MPI_BYTE), 0, 9, PT_STANDARD);
     pt_recv_start(&late);
     assert_int_equal(pt_wait(&late), TERN_ERR_PEER);
@@ -308,7 +311,7 @@ static void collectives_fail_rather_than_hang(void **state)
     pt_send_start(&s);
     assert_int_equal(pt_wait(&s), 0); /* nobody will receive it: it is let go all the same */
     job_settle();
-    assert_int_equal(lane0.pool.bodies, 0);
+    assert_int_equal(lanes_first()->pool.bodies, 0);
     for (int first = 0; first < 2; first++) { /* a message between two that live goes on, whichever side comes first */
         char three[] = "for", here[4] = "";
         pt_prepare(&s, REQ_SEND, c, PT_COLL, three, 4, type_of(MPI_BYTE), 0, PT_FOR_TWO | first, PT_STANDARD);
@@ -321,7 +324,7 @@ static void collectives_fail_rather_than_hang(void **state)
         assert_int_equal(pt_wait(&r), 0);
         assert_string_equal(here, "for");
     }
-    assert_int_equal(lane0.ids.used, 0);
+    assert_int_equal(lanes_first()->ids.used, 0);
     job_abandon();
 }
 
@@ -338,6 +341,59 @@ static void who_is_lost_is_cut_off(void **state)
     pt_lose(job_peer());
     assert_int_equal(mock_count.severed, 1);
     job_abandon();
+}
+
+static _Atomic int sign;
+
+/* Is in the wire of the peer from sign 1 to sign 2. */
+static void *use_the_wire(void *arg)
+{
+    (void)arg;
+    if (wire_take(0, WIRE_CALL)) return NULL;
+    atomic_store(&sign, 1);
+    while (atomic_load(&sign) != 2) sched_yield();
+    wire_give(0, WIRE_CALL);
+    return NULL;
+}
+
+/* A handler of one wire loses a peer of another, which a thread is in: the next turn cuts it off, before it ends a receive. */
+static void a_loss_in_a_busy_wire_is_told_later(void **state)
+{
+    struct comm *c = job_open_threaded();
+    char byte = 0;
+    pthread_t t;
+    (void)state;
+    struct peer *p = job_peer();
+    struct request *r = job_irecv(c, &byte, 1, 3);
+    assert_ptr_equal(p->ep.dom, wires_at(0)->dom);
+    atomic_store(&sign, 0);
+    assert_int_equal(pthread_create(&t, NULL, use_the_wire, NULL), 0);
+    while (atomic_load(&sign) != 1) sched_yield();
+    lane_enter(c->lane);
+    assert_int_equal(wire_take(1, WIRE_POLL), 0);
+    err_set(TERN_ERR_PEER, "mock: the peer is gone");
+    pt_lose(p);
+    wire_give(1, WIRE_POLL);
+    assert_true(mock_count.severed == 0 && p->flags & PEER_UNCUT && !request_is_complete(r));
+    atomic_store(&sign, 2);
+    assert_int_equal(pthread_join(t, NULL), 0);
+    lane_progress(c->lane);
+    assert_true(mock_count.severed == 1 && !(p->flags & PEER_UNCUT) && request_is_complete(r));
+    lane_leave(c->lane);
+    job_end(r, TERN_ERR_PEER);
+    job_abandon();
+}
+
+static int two_domains(void **state)
+{
+    (void)state;
+    return setenv("TERN_MOCK_DOMAINS", "2", 1);
+}
+
+static int one_domain(void **state)
+{
+    unsetenv("TERN_MOCK_DOMAINS");
+    return job_clean(state);
 }
 
 static int memory_ends, memory_code;
@@ -390,6 +446,7 @@ int main(void)
         cmocka_unit_test_teardown(words_are_known_at_once, job_clean),
         cmocka_unit_test_teardown(collectives_fail_rather_than_hang, job_clean),
         cmocka_unit_test_teardown(who_is_lost_is_cut_off, job_clean),
+        cmocka_unit_test_setup_teardown(a_loss_in_a_busy_wire_is_told_later, two_domains, one_domain),
         cmocka_unit_test_teardown(operations_on_memory_end, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

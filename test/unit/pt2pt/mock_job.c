@@ -45,7 +45,7 @@ struct peer *job_peer(void) { return peer_get(0); }
 void job_settle(void)
 {
     for (int quiet = 0; quiet < 20; quiet++)
-        if (lane_progress(&lane0)) quiet = 0;
+        if (lane_progress(lanes_first())) quiet = 0;
 }
 
 struct request *job_isend(struct comm *c, const void *data, int64_t n, int tag, enum pt_mode mode)
@@ -79,6 +79,7 @@ static void close_layers(void)
     type_close();
     group_close();
     proc_close();
+    request_close();
     var_close();
     handle_set_threaded(false);
     handle_close();
@@ -87,17 +88,28 @@ static void close_layers(void)
 
 void job_abandon(void) { close_layers(); }
 
+static void check_lane(const struct lane *l)
+{
+    assert_true(list_empty(&l->pending));
+    assert_true(list_empty(&l->rndv.incoming.requests));
+    assert_true(list_empty(&l->rndv.outgoing.requests));
+    assert_true(list_empty(&l->rndv.streams.requests));
+    assert_true(list_empty(&l->rndv.bulks.requests) && !l->rndv.bulks_under_way);
+    const struct link *a = l->steps.active.next;
+    if (lanes_are_several()) {
+        assert_ptr_equal(a, &l->others.link);
+        a = a->next;
+    }
+    assert_ptr_equal(a, &l->steps.active);
+    assert_int_equal(l->pool.bodies, 0);
+    assert_int_equal(l->ids.used, 0);
+}
+
 void job_close(void)
 {
+    struct lane *l;
     job_settle();
-    assert_true(list_empty(&lane0.pending));
-    assert_true(list_empty(&lane0.incoming));
-    assert_true(list_empty(&lane0.outgoing));
-    assert_true(list_empty(&lane0.streams));
-    assert_true(list_empty(&lane0.bulks) && !lane0.bulks_under_way);
-    assert_int_equal(lane0.large, 0);
-    assert_int_equal(lane0.pool.bodies, 0);
-    assert_int_equal(lane0.ids.used, 0);
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) check_lane(l);
     struct peer *p = peer_table[0];
     if (p)
         assert_int_equal(p->credit + p->quota / 2 - p->due,
@@ -110,7 +122,8 @@ int job_clean(void **state)
 {
     static const char *const variables[] = {"TERN_TRANSPORTS",   "TERN_BOOTSTRAP",   "TERN_EAGER_SHM",
                                             "TERN_EAGER_CREDIT", "TERN_EAGER_STORE", "TERN_CHUNK_CMA",
-                                            "TERN_CHUNK_STREAM", "TERN_EAGER_TCP",   "TERN_SPIN",      "TERN_BULK"};
+                                            "TERN_CHUNK_STREAM", "TERN_EAGER_TCP",   "TERN_SPIN",      "TERN_BULK",
+                                            "TERN_LANES"};
     (void)state;
     close_layers();
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) unsetenv(variables[i]);

@@ -8,6 +8,7 @@
 
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/protocol.h"
 #include "transport/mock/mock.h"
 
@@ -20,7 +21,7 @@
 struct comm *job_open(const struct mock_script *script);
 struct comm *job_open_threaded(void);
 
-/* Checks that nothing is left in the lane (no parked, large or streaming operation, no unexpected message, no memory of
+/* Checks that nothing is left in any lane (no parked, large or streaming operation, no unexpected message, no memory of
  * the shared heap in use) and closes. */
 void job_close(void);
 

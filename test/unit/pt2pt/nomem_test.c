@@ -55,13 +55,25 @@ int __wrap_mprotect(void *at, size_t n, int prot) { return refuse() ? -1 : __rea
 enum { BYTES = 40000 };
 static char out[BYTES], in[BYTES];
 
+/* Messages of a layer above. */
+enum { AM_ABOVE = TP_AM_TESTS };
+static int heard;
+
+static void hear(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)from;
+    heard = h0 == n && filled(data, n, h1) ? heard + 1 : -1000;
+}
+
+static const struct tp_am above = {AM_ABOVE, "of a layer above", hear, NULL, false, 0};
+
 static int start_layers(void)
 {
     int rc;
     if ((rc = var_open()) || (rc = proc_open())) return rc;
     errh_open();
     group_open(0);
-    if ((rc = request_open()) || (rc = type_open()) || (rc = pt_register()) || (rc = peers_open()) || (rc = pt_open(false))) return rc;
+    if ((rc = request_open()) || (rc = type_open()) || (rc = pt_register()) || (rc = tp_am_register(&above, 1)) || (rc = peers_open()) || (rc = pt_open(false))) return rc;
     return (rc = comm_open(0)) ? rc : comm_world_open(1);
 }
 
@@ -72,7 +84,7 @@ static int message(struct comm *c, int64_t n, bool expected, enum pt_mode mode)
     if (rc) return rc;
     fill(out, (size_t)n, (uint64_t)n);
     if ((rc = pt_isend(c, out, n, type_of(MPI_BYTE), 0, 1, mode, &s))) return rc;
-    lane_progress(&lane0);
+    lane_progress(lanes_first());
     if (!expected && (rc = pt_irecv(c, in, BYTES, type_of(MPI_BYTE), 0, 1, &r))) return rc;
     if ((rc = pt_wait(s)) || (rc = pt_wait(r))) return rc;
     if (r->result.bytes != n || !filled(in, (size_t)n, (uint64_t)n)) return TERN_ERR_INTERN;
@@ -95,6 +107,21 @@ static int matched_probe(struct comm *c)
     return rc;
 }
 
+/* More than there is room for, so that some wait; one long one in parts. */
+static int messages_above(void)
+{
+    static const size_t sizes[] = {8, 3000, BYTES, 100, 0, 20};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        fill(out, sizes[i], i);
+        int rc = pt_message(0, AM_ABOVE, sizes[i], i, out, sizes[i]);
+        if (rc) return rc;
+    }
+    for (int i = 0; i < 100; i++) lane_progress(lanes_first());
+    const char *lost = peer_table[0]->lost;
+    if (lost) return err_set(TERN_ERR_PEER, "%s", lost);
+    return heard == ARRAY_LEN(sizes) ? 0 : TERN_ERR_INTERN;
+}
+
 static int scenario(uint32_t caps)
 {
     struct comm *d = NULL;
@@ -110,7 +137,7 @@ static int scenario(uint32_t caps)
             for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
                 if ((rc = message(c, sizes[i], expected, mode))) return rc;
         }
-    if ((rc = matched_probe(c))) return rc;
+    if ((rc = matched_probe(c)) || (rc = messages_above())) return rc;
     if ((rc = comm_new(comm_fresh_ctx(), rankmap_line(1, 0, 1), NULL, c, &d))) return rc;
     comm_unref(d);
     return 0;

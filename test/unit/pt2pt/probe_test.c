@@ -1,7 +1,10 @@
 /* probe_test.c - probing tells what a receive would get; a matched message is out of everybody's reach (MPI-5.0 3.8). */
 #include "mock_job.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char out[30000], in[30000];
 
@@ -71,6 +74,77 @@ static void matched_message_is_not_received_by_others(void **state)
     job_close();
 }
 
+/* ---- several threads ---- */
+
+struct taker {
+    pthread_t id;
+    struct comm *comm;
+    int tag;
+    struct pt_message *message;
+    struct request_result res;
+};
+
+static void *take(void *arg)
+{
+    struct taker *t = arg;
+    bool found;
+    if (pt_mprobe(t->comm, MPI_ANY_SOURCE, t->tag, true, &found, &t->message, &t->res) || !found) abort();
+    return NULL;
+}
+
+static int waiting(struct comm *c)
+{
+    int n = 0;
+    lane_enter(c->lane);
+    list_each(a, next, &c->pt->takers) n++;
+    lane_leave(c->lane);
+    return n;
+}
+
+/* Returns when it waits behind those before it. */
+static void begin_to_take(struct taker *t, struct comm *c, int tag)
+{
+    int before = waiting(c);
+    *t = (struct taker){.comm = c, .tag = tag};
+    assert_int_equal(pthread_create(&t->id, NULL, take, t), 0);
+    while (waiting(c) == before) usleep(100);
+}
+
+/* It has the message that was sent with this seed. */
+static void has_taken(struct taker *t, uint64_t seed)
+{
+    struct request *r;
+    pthread_join(t->id, NULL);
+    assert_int_equal(t->res.bytes, 100);
+    assert_int_equal(pt_imrecv(t->message, in, 100, type_of(MPI_BYTE), &r), 0);
+    job_end(r, 0);
+    assert_true(filled(in, 100, seed));
+}
+
+/* Of threads that wait in MPI_Mprobe the one that came first has the first message that suits it, and none is left to a thread
+ * that comes later. (A thread that came back at once took nearly all of 3,000, and the others none.) */
+static void waiting_threads_take_in_their_order(void **state)
+{
+    enum { TAKERS = 6 };
+    static struct taker t[TAKERS];
+    static const int served[TAKERS] = {0, 1, 3, 4, 2, 5}; /* by the messages' tags: the third one waits for another */
+    struct comm *c = job_open_threaded();
+    (void)state;
+    for (int i = 0; i < TAKERS; i++) begin_to_take(&t[i], c, i == 2 ? 5 : 4);
+    for (int i = 0; i < TAKERS; i++) {
+        struct pt_message *m;
+        struct request_result res;
+        bool found = true;
+        fill(out, 100, (uint64_t)i);
+        job_end(job_isend(c, out, 100, served[i] == 2 ? 5 : 4, PT_STANDARD), 0);
+        has_taken(&t[served[i]], (uint64_t)i);
+        assert_int_equal(waiting(c), TAKERS - 1 - i);
+        assert_int_equal(pt_mprobe(c, MPI_ANY_SOURCE, MPI_ANY_TAG, false, &found, &m, &res), 0);
+        assert_false(found);
+    }
+    job_close();
+}
+
 static void nothing_there(void **state)
 {
     struct comm *c = job_open(NULL);
@@ -92,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(probe_tells_and_leaves, job_clean),
         cmocka_unit_test_teardown(matched_message_is_not_received_by_others, job_clean),
+        cmocka_unit_test_teardown(waiting_threads_take_in_their_order, job_clean),
         cmocka_unit_test_teardown(nothing_there, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -168,7 +168,7 @@ static void play(uint64_t *seed)
         if (what < 2 && nsent < MESSAGES) send_one(c, seed);
         else if (what < 4 && nreceipts < MESSAGES)
             receive_one(c, (int)(random_next(seed) % (TAGS + 1)), random_next(seed) % 3 == 0);
-        else lane_progress(&lane0);
+        else lane_progress(lanes_first());
     }
     end_all(c);
     check_all();

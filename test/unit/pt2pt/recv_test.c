@@ -32,7 +32,7 @@ static void receive_first(void **state)
         assert_int_equal((unsigned char)in[sizes[i]], 0xee);
         pt_release(r);
     }
-    assert_int_equal(lane0.pool.peak, 0); /* nothing was unexpected */
+    assert_int_equal(lanes_first()->pool.peak, 0); /* nothing was unexpected */
     job_close();
 }
 
@@ -171,7 +171,7 @@ static void unexpected_messages_stay_where_they_are(void **state)
             assert_true(!memcmp(got, sent[i], n) && (n == BYTES || !got[n]));
         }
     }
-    assert_int_equal(lane0.pool.used, 0);
+    assert_int_equal(lanes_first()->pool.used, 0);
     job_close();
 }
 
@@ -185,13 +185,13 @@ static void deep_unexpected_queue(void **state)
         send_bytes(c, 4, i, (uint64_t)i);
         job_settle();
     }
-    assert_int_equal(lane0.pool.bodies, N);
+    assert_int_equal(lanes_first()->pool.bodies, N);
     for (int i = N; i-- > 0;) {
         struct request_result res;
         assert_int_equal(pt_recv(c, in, 4, type_of(MPI_BYTE), 0, i, &res), 0);
         assert_true(filled(in, 4, (uint64_t)i));
     }
-    assert_int_equal(lane0.pool.bodies, 0);
+    assert_int_equal(lanes_first()->pool.bodies, 0);
     job_close();
 }
 

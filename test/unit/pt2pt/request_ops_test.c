@@ -1,6 +1,8 @@
 /* request_ops_test.c - waiting for several, persistent requests, letting go, cancelling at every stage. */
 #include "mock_job.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 static char out[30000], in[30000];
@@ -32,6 +34,43 @@ static void any_and_all(void **state)
         assert_true(request_is_complete(r[i]));
         pt_release(r[i]);
     }
+    job_close();
+}
+
+enum { MEETINGS = 20000 };
+static struct request only;
+static _Atomic int meeting;
+static uint64_t meeting_seed;
+
+/* Ends the request of each meeting, a moment after it has begun. */
+static void *ends_it(void *none)
+{
+    for (int i = 1; i <= MEETINGS; i++) {
+        for (int looks = 1; atomic_load(&meeting) < i; looks++)
+            if (looks % 1000 == 0) sched_yield();
+        for (uint64_t n = random_next(&meeting_seed) % 100; n; n--) atomic_signal_fence(memory_order_seq_cst);
+        atomic_store_explicit(&only.complete, 1, memory_order_release);
+    }
+    return none;
+}
+
+/* Another thread ends the only request while the wait begins: the lane was taken from the last entry, which is empty. */
+static void wait_for_any_meets_the_end_of_the_only_one(void **state)
+{
+    struct request *r[3] = {NULL, &only, NULL};
+    pthread_t t;
+    (void)state;
+    meeting_seed = random_open();
+    only = (struct request){.comm = job_open_threaded()};
+    atomic_store(&meeting, 0);
+    assert_int_equal(pthread_create(&t, NULL, ends_it, NULL), 0);
+    for (int i = 1; i <= MEETINGS; i++) {
+        atomic_store(&only.complete, 0);
+        atomic_store(&meeting, i);
+        pt_wait_many(3, r, false);
+        assert_true(request_is_complete(&only));
+    }
+    pthread_join(t, NULL);
     job_close();
 }
 
@@ -153,7 +192,7 @@ static void cancelled_while_parked(void **state)
             int64_t credit = job_peer()->credit;
             taken_back(c, sizes[i], mode, true);
             assert_int_equal(job_peer()->credit, credit);
-            assert_int_equal(lane0.large, 0);
+            assert_true(list_empty(&lanes_first()->steps.active));
         }
     mock_script.room = 8;
     struct request *r = irecv(c, 25000, 1), *s = isend(c, 25000, 1, PT_STANDARD);
@@ -205,12 +244,12 @@ static void cancel_races_with_a_receive(void **state)
         script.seed = random_next(&seed);
         struct comm *c = job_open(&script);
         struct request *s = isend(c, random_next(&seed) % 2 ? 100 : 20000, 1, PT_SYNC);
-        for (uint64_t n = random_next(&seed) % 4; n; n--) lane_progress(&lane0);
+        for (uint64_t n = random_next(&seed) % 4; n; n--) lane_progress(lanes_first());
         bool first = random_next(&seed) % 2;
         if (first) pt_cancel(s);
-        for (uint64_t n = random_next(&seed) % 4; n; n--) lane_progress(&lane0);
+        for (uint64_t n = random_next(&seed) % 4; n; n--) lane_progress(lanes_first());
         struct request *r = irecv(c, 20000, 1);
-        for (uint64_t n = random_next(&seed) % 4; n; n--) lane_progress(&lane0);
+        for (uint64_t n = random_next(&seed) % 4; n; n--) lane_progress(lanes_first());
         if (!first) pt_cancel(s);
         assert_int_equal(pt_wait(s), 0);
         job_settle();
@@ -229,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(any_and_all, job_clean),
+        cmocka_unit_test_teardown(wait_for_any_meets_the_end_of_the_only_one, job_clean),
         cmocka_unit_test_teardown(persistent_requests_run_many_times, job_clean),
         cmocka_unit_test_teardown(detached_requests_end, job_clean),
         cmocka_unit_test_teardown(cancelled_receive, job_clean),

@@ -104,7 +104,7 @@ static void credit_bounds_what_lies_unreceived(void **state)
     }
     job_settle();
     assert_in_range(mock_count.sent[AM_EAGER], 10 * 1024 / (BYTES + 64), 10 * 1024 / (BYTES + 64));
-    assert_true(lane0.pool.used < 64 * 1024);
+    assert_true(lanes_first()->pool.used < 64 * 1024);
     for (int i = 0; i < N; i++) receive(c, BYTES, 9, (uint64_t)i);
     for (int i = 0; i < N; i++) {
         if (r[i] == request_done) continue;
@@ -150,7 +150,7 @@ static void parked_sends_keep_their_order(void **state)
         assert_int_equal(pt_isend(c, &value[i], 1, type_of(MPI_INT), 0, 2, i % 3 ? PT_STANDARD : PT_SYNC, &r[i]), 0);
     }
     assert_true(mock_count.refused > 0);
-    assert_false(list_empty(&lane0.pending));
+    assert_false(list_empty(&lanes_first()->pending));
     for (int i = 0; i < N; i++) {
         struct request_result res;
         int got = -1;
@@ -227,8 +227,8 @@ static void failing_wire_ends_parked_sends(void **state)
     for (int i = 0; i < N; i++) {
         job_end(r[i], TERN_ERR_PEER);
     }
-    assert_true(list_empty(&lane0.pending));
-    assert_int_equal(lane0.large, 0);
+    assert_true(list_empty(&lanes_first()->pending));
+    assert_true(list_empty(&lanes_first()->steps.active));
     job_abandon();
 }
 

@@ -93,10 +93,16 @@ static bool at_once(void *calls) { return ++*(int *)calls > 3; }
 static void await_sleeper(void)
 {
     for (bool asleep = false; !asleep; usleep(1000)) {
-        lane_enter(&lane0);
-        asleep = lane0.sleepers == 1;
-        lane_leave(&lane0);
+        lane_enter(lanes_first());
+        asleep = waits.sleepers == 1;
+        lane_leave(lanes_first());
     }
+}
+
+/* Until the thread that listens sleeps, and has said so to other processes. */
+static void await_listener(void)
+{
+    while (!waits_at_bell() || atomic_load(&wires_bell()->asleep) != BELL_FUTEX) usleep(100);
 }
 
 /* Regression: a thread that found its work just before it would sleep withdrew the announcement that another thread
@@ -109,12 +115,12 @@ static void announcement_stands_while_another_sleeps(void **state)
     (void)state;
     open_job(true);
     assert_int_equal(pthread_create(&t, NULL, receive, (void *)1), 0);
-    await_sleeper();
+    await_listener();
     usleep(5000);
-    lane_enter(&lane0);
-    lane_wait(&lane0, at_once, &calls, NULL);
-    lane_leave(&lane0);
-    assert_int_equal(atomic_load(&wires_bell()->asleep), 1);
+    lane_enter(lanes_first());
+    lane_wait(lanes_first(), at_once, &calls, NULL);
+    lane_leave(lanes_first());
+    await_listener();
     assert_int_equal(pt_send(world, &value, 1, type_of(MPI_INT), 0, 1, PT_STANDARD), 0);
     pthread_join(t, &got);
     assert_non_null(got);
@@ -141,9 +147,9 @@ static void ready_is_not_asked_again(void **state)
     open_job(true);
     for (int at = 1; at <= 300; at++) {
         struct taker t = {.at = at};
-        lane_enter(&lane0);
-        lane_wait(&lane0, take_at, &t, NULL);
-        lane_leave(&lane0);
+        lane_enter(lanes_first());
+        lane_wait(lanes_first(), take_at, &t, NULL);
+        lane_leave(lanes_first());
         assert_int_equal(t.calls, at);
     }
     job_close();
@@ -167,13 +173,13 @@ static void prober_is_woken_by_what_another_thread_reads(void **state)
     (void)state;
     open_job(true);
     assert_int_equal(pthread_create(&t, NULL, probe, (void *)1), 0);
-    await_sleeper();
-    lane_enter(&lane0);
+    await_listener();
+    lane_enter(lanes_first());
     uint32_t rings = atomic_load(&wires_bell()->ring);
     job_peer()->credit -= eager_cost(sizeof value); /* it is this process that sends */
     tp_handlers[AM_EAGER](job_peer(), world->ctx, env_pack(0, 1), &value, sizeof value);
+    lane_leave(lanes_first());
     assert_int_not_equal(atomic_load(&wires_bell()->ring), rings);
-    lane_leave(&lane0);
     pthread_join(t, &got);
     assert_non_null(got);
     assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
@@ -205,9 +211,9 @@ static void gate_ends_a_wait(void **state)
         open_job(never);
         atomic_store(&opened, 0);
         assert_int_equal(pthread_create(&t, NULL, open_later, NULL), 0);
-        lane_enter(&lane0);
-        lane_wait(&lane0, is_opened, NULL, &gate);
-        lane_leave(&lane0);
+        lane_enter(lanes_first());
+        lane_wait(lanes_first(), is_opened, NULL, &gate);
+        lane_leave(lanes_first());
         pthread_join(t, NULL);
         assert_int_equal(atomic_load(&gate.sleepers), 0);
         job_close();
@@ -240,7 +246,7 @@ static void *send_to_sleeper(void *none)
 {
     int value = 5;
     await_sleeper();
-    usleep((unsigned)(lane0.spin_max_ns / 500)); /* twice as long as polling pays */
+    usleep((unsigned)(waits.spin_max_ns / 500)); /* twice as long as polling pays */
     pt_send(world, &value, 1, type_of(MPI_INT), 0, 1, PT_STANDARD);
     return none;
 }
@@ -253,12 +259,12 @@ static void a_long_sleep_teaches(void **state)
     struct request_result res;
     (void)state;
     open_job(false);
-    assert_in_range(lane0.spin_max_ns, 1, 100 * MS);
-    lane0.spin_ns = lane0.spin_max_ns;
+    assert_in_range(waits.spin_max_ns, 1, 100 * MS);
+    waits.spin_ns = waits.spin_max_ns;
     assert_int_equal(pthread_create(&t, NULL, send_to_sleeper, NULL), 0);
     assert_int_equal(pt_recv(world, &value, 1, type_of(MPI_INT), 0, 1, &res), 0);
     pthread_join(t, NULL);
-    assert_true(lane0.spin_ns < lane0.spin_max_ns);
+    assert_true(waits.spin_ns < waits.spin_max_ns);
     job_close();
 }
 

@@ -33,6 +33,13 @@ bool bulk_sudden_death(void);
 bool bulk_then_leave(void);
 bool bulk_severed(void);
 
+/* conform_threads.c: cases. */
+bool threads_send(void);
+bool threads_connect(void);
+bool threads_answer(void);
+bool threads_send_from_memory(void);
+bool threads_copy(void);
+
 /* conform_remote.c: cases. Each is run by all processes of a party. */
 bool remote_model(void);
 bool remote_rights_and_ranges(void);

@@ -4,6 +4,7 @@
  */
 #include "base/err.h"
 #include "conform.h"
+#include "transport/progress.h"
 #include "transport/arena.h"
 #include "transport/mock/mock.h"
 #include "transport/remote.h"
@@ -390,7 +391,7 @@ bool remote_deregistered(void)
 static void lost(struct peer *p, int code)
 {
     (void)code;
-    remote_lost(p);
+    progress_peer_end(&progress_process, p);
 }
 
 /* What is under way when the peer ends, ends with a code, once; so does what is started later. */

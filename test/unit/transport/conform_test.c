@@ -111,6 +111,8 @@ static bool flags_and_members(void)
     PARTY_CHECK(o->cost.latency_ns >= o->cost.send_ns && o->cost.send_ns && o->cost.mb_per_s && o->cost.eager_max > 0);
     PARTY_CHECK(!o->progress == !o->cost.poll_ns);
     PARTY_CHECK(!o->map || o->cost.locality != TP_NETWORK);
+    PARTY_CHECK(!(o->threads & ~(uint32_t)(TP_THREADS_SEND | TP_THREADS_COPY | TP_THREADS_LOOK | TP_THREADS_POLL)));
+    PARTY_CHECK(!o->share || o->threads);
     return true;
 }
 
@@ -477,6 +479,11 @@ CASE(bulk_of_another_length)
 CASE(bulk_sudden_death)
 CASE(bulk_then_leave)
 CASE(bulk_severed)
+CASE(threads_send)
+CASE(threads_connect)
+CASE(threads_answer)
+CASE(threads_send_from_memory)
+CASE(threads_copy)
 CASE(remote_model)
 CASE(remote_rights_and_ranges)
 CASE(remote_deregistered)
@@ -502,6 +509,9 @@ int main(void)
         cmocka_unit_test(test_bulk_sudden_death),
         cmocka_unit_test(test_bulk_then_leave),
         cmocka_unit_test(test_bulk_severed),
+        cmocka_unit_test(test_threads_send),      cmocka_unit_test(test_threads_connect),
+        cmocka_unit_test(test_threads_answer),    cmocka_unit_test(test_threads_send_from_memory),
+        cmocka_unit_test(test_threads_copy),
         cmocka_unit_test(test_remote_model),      cmocka_unit_test(test_remote_rights_and_ranges),
         cmocka_unit_test(test_remote_deregistered), cmocka_unit_test(test_remote_peer_ends),
         cmocka_unit_test(test_remote_memory_grows), cmocka_unit_test(test_remote_many_origins),

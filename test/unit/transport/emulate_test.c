@@ -6,6 +6,7 @@
  */
 #include "party.h"
 #include "base/err.h"
+#include "transport/progress.h"
 #include "transport/emulate/emulate.h"
 #include "transport/mock/mock.h"
 #include "transport/peer.h"
@@ -376,7 +377,7 @@ static int ends_when_lost;
 static void lost_and_told(struct peer *p, int code)
 {
     lost(p, code);
-    remote_lost(p);
+    progress_peer_end(&progress_process, p);
     ends_when_lost = ends;
 }
 

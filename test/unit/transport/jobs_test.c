@@ -387,6 +387,45 @@ static void an_entry_barred_before_it_was_admitted_comes_back(void **state)
     unsetenv("TERN_SHM_BOXES");
 }
 
+/* ---- asleep ---- */
+
+/* Regression: a sender of another job that came to the common ring did not wake its receiver, who had to let it in. */
+static bool comes_to_a_sleeper(void)
+{
+    PARTY_CHECK(open_wires());
+    struct job_entry *job = party_connect();
+    PARTY_CHECK(job);
+    if (party_job == 0) {
+        party_meet();
+        struct peer *p = peer_get(job_index(job, 0));
+        PARTY_CHECK(p && !shm_sender_admitted(p->ep.priv));
+        party_meet();
+        PARTY_AWAIT(shm_sender_admitted(p->ep.priv));
+    } else {
+        struct bell *bell = wires_bell();
+        bell_announce(bell);
+        PARTY_CHECK(wires_idle(false) && atomic_load(&bell->asleep) == BELL_FUTEX);
+        party_meet();
+        party_meet();
+        PARTY_CHECK(atomic_load(&bell->asleep) == BELL_AWAKE && entries_of(SHM_HELD) == 1);
+        wires_progress(64);
+        PARTY_CHECK(entries_of(SHM_ADMITTED) == 1);
+    }
+    party_meet_looking();
+    PARTY_CHECK(close_job(job));
+    job_unref(job);
+    return true;
+}
+
+static void who_comes_to_the_common_ring_wakes_the_receiver(void **state)
+{
+    (void)state;
+    wires = "self,shm";
+    setenv("TERN_SHM_BOXES", "0", 1);
+    assert_true(party_run_two((const uint32_t[]){1, 1}, comes_to_a_sleeper));
+    unsetenv("TERN_SHM_BOXES");
+}
+
 /* ---- left ---- */
 
 /* Regression: a sender that had left its ring, and waited for the end of the connection, gave the pages of the ring
@@ -561,6 +600,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_dead_leave_nothing),
         cmocka_unit_test(rings_of_those_given_up_come_back),
         cmocka_unit_test(an_entry_barred_before_it_was_admitted_comes_back),
+        cmocka_unit_test(who_comes_to_the_common_ring_wakes_the_receiver),
         cmocka_unit_test(a_ring_that_was_left_is_the_next_senders),
         cmocka_unit_test(a_full_ring_that_was_left_keeps_nobody_awake),
         cmocka_unit_test(what_is_kept_outlives_the_connection),

@@ -11,6 +11,7 @@
 #include "obj/request.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 #include "transport/dgram/dgram.h"
 #include "transport/dgram/faults.h"
 #include "transport/dgram/udp.h"
@@ -75,9 +76,9 @@ static bool send_number(uint64_t i)
     struct dgram_message *m = malloc(sizeof *m + length_of(i));
     *m = (struct dgram_message){.data = m + 1, .n = length_of(i), .done = done};
     write_message((uint8_t *)(m + 1), i);
-    lane_enter(&lane0);
+    lane_enter(lanes_first());
     int rc = dgram_send(me.peer, m);
-    lane_leave(&lane0);
+    lane_leave(lanes_first());
     PARTY_CHECK(!rc);
     return true;
 }
@@ -90,18 +91,18 @@ static bool other_is_over(void *n) { return atomic_load(&party->sign[OVER + othe
 
 static void wait_for(bool (*ready)(void *), uint64_t n)
 {
-    lane_enter(&lane0);
-    lane_wait(&lane0, ready, &n, NULL);
-    lane_leave(&lane0);
+    lane_enter(lanes_first());
+    lane_wait(lanes_first(), ready, &n, NULL);
+    lane_leave(lanes_first());
 }
 
 /* Tells the other one by its doorbell, and waits for the other's, while the datagram layer answers for what was lost. */
 static void part(uint64_t n)
 {
     atomic_store(&party->sign[OVER + party_rank], n);
-    lane_enter(&lane0);
+    lane_enter(lanes_first());
     peer_wake(other());
-    lane_leave(&lane0);
+    lane_leave(lanes_first());
     wait_for(other_is_over, n);
 }
 
@@ -129,7 +130,7 @@ static bool open_endpoint(void)
     PARTY_CHECK(!udp_open("127.0.0.1", 0, 0, 0, &params.wire));
     PARTY_CHECK(!faults_wrap(&params.wire, *faults ? words : ""));
     PARTY_CHECK(!dgram_open(&me.ep, &params));
-    PARTY_CHECK(!pt_progress_open(dgram_source(me.ep)));
+    PARTY_CHECK(!pt_progress_open(dgram_step(me.ep)));
     return true;
 }
 
@@ -147,7 +148,7 @@ static bool meet(void)
 
 static void close_endpoint(void)
 {
-    pt_progress_close(dgram_source(me.ep));
+    pt_progress_close(dgram_step(me.ep));
     dgram_close(me.ep);
 }
 

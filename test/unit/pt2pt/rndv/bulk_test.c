@@ -168,7 +168,7 @@ static void many_and_let_go(void **state)
         pt_release(job_isend(c, from, EACH, i, PT_STANDARD));
     }
     pt_drain();
-    assert_true(list_empty(&lane0.bulks) && !lane0.bulks_under_way);
+    assert_true(list_empty(&lanes_first()->rndv.bulks.requests) && !lanes_first()->rndv.bulks_under_way);
     for (int i = 0; i < MANY; i++) {
         job_end(r[i], 0);
         assert_true(filled(to + (size_t)i * EACH, EACH, 3));
@@ -208,8 +208,8 @@ static void lengths_that_differ(void **state)
         pt_release(s);
         assert_non_null(job_peer()->lost);
         job_settle();
-        assert_int_equal(lane0.ids.used, 0);
-        assert_true(!lane0.large && !lane0.bulks_under_way);
+        assert_int_equal(lanes_first()->ids.used, 0);
+        assert_true(list_empty(&lanes_first()->steps.active) && !lanes_first()->rndv.bulks_under_way);
         job_abandon();
     }
 }
@@ -230,7 +230,7 @@ static void wire_will_not(void **state)
     job_end(s, TERN_ERR_PEER);
     assert_string_equal(err_words(), "mock: no bulk transfers");
     job_end(r, TERN_ERR_PEER);
-    assert_int_equal(lane0.ids.used, 0);
+    assert_int_equal(lanes_first()->ids.used, 0);
     job_abandon();
 }
 

@@ -247,6 +247,22 @@ static void an_arena_is_copied_through_its_mapping(void **state)
     arena_publish(NULL);
 }
 
+/* A freed send that nobody has received: MPI_Finalize ends its communicator, and progress is still made behind that. */
+static void an_offer_does_not_outlive_its_communicator(void **state)
+{
+    struct comm *c = job_open(NULL);
+    struct lane *l = c->lane;
+    (void)state;
+    struct request *s = offer(c, BYTES, 5);
+    job_settle();
+    assert_false(request_is_complete(s) || list_empty(&l->rndv.outgoing.requests));
+    comm_drop_left();
+    assert_true(list_empty(&l->rndv.outgoing.requests));
+    assert_int_equal(l->ids.used, 0);
+    job_settle();
+    job_abandon();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +276,7 @@ int main(void)
         cmocka_unit_test_teardown(no_descriptor_left, job_clean),
         cmocka_unit_test_teardown(many_transfers, job_clean),
         cmocka_unit_test_teardown(an_arena_is_copied_through_its_mapping, job_clean),
+        cmocka_unit_test_teardown(an_offer_does_not_outlive_its_communicator, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
