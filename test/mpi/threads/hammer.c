@@ -13,9 +13,10 @@
  *     objects  communicators made and freed, attributes, datatypes, info objects, groups
  *     hang     receives what nobody sends: to see that a thread that hangs is told of. Only if named
  *
- * All data are checked. Rank 0 prints how many rounds each thread did. The program fails if the slowest thread of a
- * kind did less than half of the mean of its kind (starvation). A thread that is in one call for HAMMER_STUCK seconds
- * ends the job: each rank then prints where its threads are.
+ * All data are checked. Rank 0 prints how many rounds each thread did. The program fails if a thread starved: if the
+ * slowest of a kind did less than half of the mean of its kind, or in a run of less than JUDGED_S seconds, in which the
+ * system's own scheduler decides who is ahead, less than a tenth. A thread that is in one call for HAMMER_STUCK seconds ends
+ * the job: each rank then prints where its threads are.
  */
 #include "hammer.h"
 
@@ -23,6 +24,9 @@
 #include <unistd.h>
 
 enum { THREADS_MAX = 256, JUDGED = 20 /* rounds; fewer say nothing about fairness */ };
+/* Seconds. With three jobs on two cores for 2 s, 5 runs of 75 had a thread with 0.36 to 0.49 of the mean; alone, the least
+ * of 40 was 0.88. */
+enum { JUDGED_S = 20 };
 
 int hammer_rank, hammer_size;
 static void hang(struct thread *t)
@@ -167,8 +171,8 @@ static void prepare(uint64_t seed)
     }
 }
 
-/* Prints how much each thread of a kind did, and checks that none starved. */
-static void report(const struct kind *k)
+/* Prints how much each thread of a kind did, and checks that the slowest did as much as `bound` times the mean. */
+static void report(const struct kind *k, double bound)
 {
     long least = -1, sum = 0, n = 0;
     for (int i = 0; i < count; i++) {
@@ -183,7 +187,7 @@ static void report(const struct kind *k)
             printf("thread %2d, %-8s %7ld rounds, %.2f of the mean\n", i, k->name, threads[i].rounds,
                    (double)threads[i].rounds / mean);
     if (mean >= JUDGED)
-        CHECK((double)least >= 0.5 * mean, "%s: the slowest thread did %ld rounds, the mean is %.0f", k->name, least,
+        CHECK((double)least >= bound * mean, "%s: the slowest thread did %ld rounds, the mean is %.0f", k->name, least,
               mean);
     else if (hammer_rank == 0)
         printf("%s: %.0f rounds a thread are too few to tell whether one starved\n", k->name, mean);
@@ -232,7 +236,7 @@ int main(int argc, char **argv)
         free(t->out);
         free(t->in);
     }
-    for (int k = 0; k < KINDS; k++) report(all_kinds[k]);
+    for (int k = 0; k < KINDS; k++) report(all_kinds[k], seconds < JUDGED_S ? 0.1 : 0.5);
     MPI_Comm_free(&kind_shared.common);
     MPI_Comm_free(&kind_crowd.common);
     MPI_Buffer_detach(&detached, &size);
