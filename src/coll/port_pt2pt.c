@@ -104,7 +104,7 @@ static TERN_COLD bool leave_to_a_turn(struct lane *l, struct request *r)
  */
 static inline bool ends_later(const struct coll_frame *c, struct request *r)
 {
-    if (likely(!lane_helping && !wires_threaded) || !has_user_op(c->goal)) return false;
+    if (likely(!this_is_the_helper && !wires_threaded) || !has_user_op(c->goal)) return false;
     return leave_to_a_turn(c->comm->lane, r);
 }
 

@@ -83,7 +83,7 @@ static void run_over(struct goal_frame *f)
 {
     struct schedule_run *r = f->owner;
     GOAL_Request *request = r->request;
-    if (r->left) behind_over();
+    if (r->left) background_over();
     r->left = false;
     request->error = f->status;
     if (f->status) {

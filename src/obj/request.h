@@ -31,7 +31,7 @@ enum request_flag {
     REQ_LAST_WORD = 128, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
     REQ_ANNOUNCED = 256, /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_HOOKED = 512,   /* has hooks */
-    REQ_BACKGROUND = 1024, /* counted in behind.count (pt2pt/behind.h) until its end */
+    REQ_BACKGROUND = 1024, /* counted in background.count (pt2pt/background.h) until its end */
     REQ_DRIVEN = 2048,     /* a collective without a frame that a helper thread can go on with all the same */
     REQ_KEPT = 4096        /* hooks->look and hooks->keep are there */
 };

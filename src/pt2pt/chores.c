@@ -25,7 +25,7 @@ static int do_chore(struct step *s)
 static int end_deferred(struct step *s)
 {
     int n = 0;
-    for (; !lane_helping && !list_empty(&worklist_of(s)->requests); n++) {
+    for (; !this_is_the_helper && !list_empty(&worklist_of(s)->requests); n++) {
         struct request *r = pop(worklist_of(s));
         r->done(r);
     }

@@ -40,7 +40,7 @@ bool helper_shares_cores, helper_apart;
 
 /* ---- called by others ---- */
 
-static void set_may_be_armed(bool armed) { atomic_store_explicit(&behind.may_be_armed, armed, memory_order_relaxed); }
+static void set_may_be_armed(bool armed) { atomic_store_explicit(&background.may_be_armed, armed, memory_order_relaxed); }
 
 void helper_relieve(void)
 {
@@ -81,11 +81,11 @@ static void open_lane(struct lane *l)
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
-void lane_leave_behind(struct lane *l)
+void lane_leave_and_arm(struct lane *l)
 {
     struct bell *b = wires_bell();
     bool others = atomic_load_explicit(&waits.waiting, memory_order_relaxed); /* they do it */
-    if (lane_helping || others || !behind_is_helped() || !lane_is_outermost(l)) {
+    if (this_is_the_helper || others || !background_is_helped() || !lane_is_outermost(l)) {
         lane_out(l);
         return;
     }
@@ -125,7 +125,7 @@ static bool work(struct lane *l, struct bell *b)
     uint64_t since = 0;
     for (;;) {
         int n = lane_short_turn(l);
-        if (lane_wanted(l) || !behind_any()) return false;
+        if (lane_wanted(l) || !background_any()) return false;
         if (n) {
             since = 0;
             if (lane_threaded(l)) return true; /* nobody sees who waits for the lock */
@@ -177,12 +177,12 @@ static void *run(void *arg)
     struct lane *l = helper.lane;
     struct bell *b = wires_bell();
     (void)arg;
-    lane_helping = true;
+    this_is_the_helper = true;
     for (;;) {
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);
         if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return NULL;
-        if (behind_any() && visit(l, b)) sched_yield();
+        if (background_any() && visit(l, b)) sched_yield();
         else nap(b, ticket);
     }
 }
@@ -199,14 +199,14 @@ static bool runs_apart(void)
     return !CPU_COUNT(&own);
 }
 
-static void set_helped(bool on) { atomic_store_explicit(&behind.helped, on, memory_order_relaxed); }
+static void set_helped(bool on) { atomic_store_explicit(&background.helped, on, memory_order_relaxed); }
 
 /* In a child of fork there is no helper, and no library. */
 static void forget(void)
 {
     set_helped(false);
     set_may_be_armed(false);
-    atomic_store_explicit(&behind.count, 0, memory_order_relaxed);
+    atomic_store_explicit(&background.count, 0, memory_order_relaxed);
     lane_forget_helper(lanes_first());
 }
 
@@ -244,7 +244,7 @@ int helper_start(void)
 {
     static bool watched;
     struct lane *l = lanes_first();
-    if (behind_is_helped()) return 0;
+    if (background_is_helped()) return 0;
     int rc = lanes_allow_helper();
     if (!rc) rc = helper_cpus(&helper.cpus);
     if (!rc) rc = peer_short_prepare();
@@ -267,7 +267,7 @@ int helper_start(void)
 
 void helper_stop(void)
 {
-    if (!behind_is_helped()) return;
+    if (!background_is_helped()) return;
     end_thread();
     give_up();
     set_may_be_armed(false);
@@ -282,7 +282,7 @@ void pt_help_no_more(void) { helper_stop(); }
 int pt_progress_open(struct step *s)
 {
     struct lane *l = lanes_first();
-    bool helped = behind_is_helped();
+    bool helped = background_is_helped();
     helper_stop();
     lane_enter(l);
     int rc = progress_open(s);
@@ -294,7 +294,7 @@ int pt_progress_open(struct step *s)
 void pt_progress_close(struct step *s)
 {
     struct lane *l = lanes_first();
-    bool helped = behind_is_helped();
+    bool helped = background_is_helped();
     helper_stop();
     lane_enter(l);
     progress_close(s);
@@ -318,7 +318,7 @@ int pt_share(bool others)
 {
     struct quiet *q = NULL;
     struct lane *l = lanes_first();
-    bool helped = behind_is_helped();
+    bool helped = background_is_helped();
     int rc = peer_short_prepare();
     if (!rc && others) rc = quiet_open(&q);
     if (rc) return rc;

@@ -3,7 +3,7 @@
  * computes. It enters the lane by its lock, as any thread does, but only if no other has it.
  *
  * It sleeps in the kernel, by the process's doorbell, until a message comes for an
- * operation in the background (behind.h): one that has not ended when the call that
+ * operation in the background (background.h): one that has not ended when the call that
  * started it returns. Its states:
  *
  *     disarmed --(a caller leaves operations in the background)--> armed: asleep, senders ring
@@ -14,7 +14,7 @@
  *
  * Three words tell them:
  *
- *     behind.count such operations; 0: nobody wakes the helper, whatever comes
+ *     background.count such operations; 0: nobody wakes the helper, whatever comes
  *     waiting      threads in lane_wait: they make the progress, the helper stays asleep
  *     bell.asleep  BELL_HELPER: the helper is armed (helper_sleep.h)
  *
@@ -45,7 +45,7 @@ int helper_start(void);
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* A thread begins to wait: senders need not wake the helper. Needed while behind.may_be_armed. Lock held. */
+/* A thread begins to wait: senders need not wake the helper. Needed while background.may_be_armed. Lock held. */
 void helper_relieve(void) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */

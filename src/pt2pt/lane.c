@@ -61,7 +61,7 @@ void lane_finish(struct request *r, int error)
     bool free_it = r->flags & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
-    if (unlikely(r->flags & REQ_BACKGROUND)) behind_over();
+    if (unlikely(r->flags & REQ_BACKGROUND)) background_over();
     if (unlikely(r->id)) ids_drop(&lane_of(r)->ids, r);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */

@@ -35,7 +35,7 @@
 #include "obj/comm.h"
 #include "obj/request.h"
 #include "proc/proc.h"
-#include "pt2pt/behind.h"
+#include "pt2pt/background.h"
 #include "pt2pt/contexts.h"
 #include "pt2pt/deliver.h"
 #include "pt2pt/ids.h"
@@ -99,11 +99,11 @@ static inline uint32_t lane_mode(const struct lane *l) { return atomic_load_expl
 static inline bool lane_threaded(const struct lane *l) { return lane_mode(l) & LANE_THREADED; }
 
 /* This thread is the helper. */
-extern TERN_HIDDEN _Thread_local bool lane_helping __attribute__((tls_model("initial-exec")));
+extern TERN_HIDDEN _Thread_local bool this_is_the_helper __attribute__((tls_model("initial-exec")));
 
 void lane_lock(struct lane *) TERN_COLD;
 void lane_unlock(struct lane *) TERN_COLD;
-void lane_leave_behind(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
+void lane_leave_and_arm(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
 
 /* lane_enter while `mode` is 0. */
 static inline void lane_enter_alone(struct lane *l)
@@ -128,7 +128,7 @@ static inline void lane_out(struct lane *l)
 
 static inline void lane_leave(struct lane *l)
 {
-    if (unlikely(behind_any())) lane_leave_behind(l);
+    if (unlikely(background_any())) lane_leave_and_arm(l);
     else lane_out(l);
 }
 
@@ -163,7 +163,7 @@ static inline bool lane_wanted(const struct lane *l)
 void lane_forget_helper(struct lane *);
 
 /* This thread is the helper, and should make way for another one that wants the lane. */
-static inline bool lane_in_the_way(const struct lane *l) { return unlikely(lane_helping) && lane_wanted(l); }
+static inline bool lane_in_the_way(const struct lane *l) { return unlikely(this_is_the_helper) && lane_wanted(l); }
 
 /* Should local work on so many bytes be left to the helper, which has a core of its own, as such data are? It is done behind
  * the messages of a later turn; nobody is woken for that. Lock held. */
@@ -172,7 +172,7 @@ void lane_do_later(struct lane *, struct request *); /* `done` is called in a tu
 
 /* This thread must not run the user's code: it is the helper, and the program has said that it has no threads. A `done`
  * that would do so hands its request (REQ_LAST_WORD) to lane_defer: it is called again, by a caller. */
-static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(lane_helping) && !lane_threaded(l); }
+static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(this_is_the_helper) && !lane_threaded(l); }
 void lane_defer(struct lane *, struct request *);
 void chores_open(struct lane *);
 

@@ -127,7 +127,7 @@ static TERN_COLD struct lane *choose(const struct comm *c)
     if (pt_checking || comm_has_others(whole)) return &first; /* checking: a signature precedes its message */
     if (c->predefined == (uintptr_t)MPI_COMM_SELF) return &first; /* it is made before it is known whether threads call */
     if (c->within) return c->within->lane;
-    if (sleeps_for_one_lane && behind_is_helped()) return &first;
+    if (sleeps_for_one_lane && background_is_helped()) return &first;
     struct lane *l = with_number(number_for(whole->info ? info_get(whole->info, "tern_lane") : NULL, c->ctx));
     atomic_fetch_add_explicit(&l->chosen, 1, memory_order_relaxed);
     return l;

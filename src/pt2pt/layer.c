@@ -51,7 +51,7 @@ static void (*const steps[])(struct lane *) = {lost_open_process, doubt_open_pro
 
 int pt_open(bool threaded)
 {
-    behind_open();
+    background_open();
     pt_credit_open();
     limits_open();
     int rc = lanes_open(threaded);

@@ -36,12 +36,13 @@ static void count(struct lane *l, int by)
     atomic_store_explicit(&l->inside, n, memory_order_release); /* see lane_out */
 }
 
-_Thread_local bool lane_helping;
+_Thread_local bool this_is_the_helper;
 
 /* Sections lie in each other: the last reference to a communicator may go while its lane is held. A thread is named by the
  * address of a variable of its own. Relaxed: a thread finds its own name only if it has written it. */
 static void set_holder(struct lane *l, const void *thread) { atomic_store_explicit(&l->holder, thread, memory_order_relaxed); }
-static bool holds(struct lane *l) { return atomic_load_explicit(&l->holder, memory_order_relaxed) == &lane_helping; }
+static const void *this_thread(void) { return &this_is_the_helper; }
+static bool holds(struct lane *l) { return atomic_load_explicit(&l->holder, memory_order_relaxed) == this_thread(); }
 
 /* Where one thread at a time calls, only the helper can have the lock, and makes way if it finds that it is wanted. Threads
  * that share the lane do not ask: the helper gives up the lock after each turn (helper.c). */
@@ -59,7 +60,7 @@ static void give_lock(struct lane *l)
 /* With the lock: what was left before is seen first. */
 static void come_in(struct lane *l, int32_t depth)
 {
-    set_holder(l, &lane_helping);
+    set_holder(l, this_thread());
     l->depth = depth;
     if (unlikely(!inbox_is_empty(&l->inbox))) lane_drain(l);
 }
@@ -77,7 +78,7 @@ static void take(struct lane *l, int32_t depth)
 /* This thread leaves nothing to a helper. The helper itself cannot tell: the caller looks at `mode` without the lock. */
 static bool can_go_without(const struct lane *l)
 {
-    return lane_mode(l) == LANE_LOCKED && !lane_helping && !(behind_any() && behind_is_helped());
+    return lane_mode(l) == LANE_LOCKED && !this_is_the_helper && !(background_any() && background_is_helped());
 }
 
 /* For threads that wait, before the lane is given back: their conditions are looked at here, and they are told when the lock
@@ -109,7 +110,7 @@ static void give_shared(struct lane *l)
 {
     struct link over = LIST_INIT(over);
     while (!try_give(l, &over)) {
-        set_holder(l, &lane_helping);
+        set_holder(l, this_thread());
         l->depth = 1;
         lane_drain(l);
     }

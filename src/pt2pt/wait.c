@@ -101,7 +101,7 @@ static void count_waiter(int by)
 static inline void begin(void)
 {
     count_waiter(1);
-    if (unlikely(behind_may_be_armed())) helper_relieve();
+    if (unlikely(background_may_be_armed())) helper_relieve();
 }
 
 /* The thread goes on among others. It is counted already. */
@@ -193,7 +193,7 @@ bool lane_poll_outside(struct lane *l)
     }
     if (lanes_look_around()) fruitless = 0;
     else if (++fruitless % LOOKS_A_YIELD == 0) sched_yield();
-    if (unlikely(behind_any() || wires_unwatched)) { /* the helper is armed; ends are looked for */
+    if (unlikely(background_any() || wires_unwatched)) { /* the helper is armed; ends are looked for */
         lane_enter(l);
         if (wires_unwatched) watch_while_looking();
         lane_leave(l);

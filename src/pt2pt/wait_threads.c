@@ -256,7 +256,7 @@ static void count_waiter(int by) { atomic_fetch_add_explicit(&waits.waiting, by,
 void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *), bool counted)
 {
     if (!counted) count_waiter(1);
-    if (unlikely(behind_may_be_armed())) helper_relieve();
+    if (unlikely(background_may_be_armed())) helper_relieve();
     if (!ready(arg)) {
         struct wait t = {.lane = l, .arg = arg, .doubt = doubt, .self = waits_mine()};
         t.self->ready = ready;
@@ -273,7 +273,7 @@ void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate 
 }
 
 /* Operations that are left behind are the helper's when no thread waits any more: whoever leaves the lane arms it. */
-static TERN_COLD void leave_behind(struct lane *l)
+static TERN_COLD void arm_for_the_rest(struct lane *l)
 {
     lane_enter(l);
     lane_leave(l);
@@ -282,7 +282,7 @@ static TERN_COLD void leave_behind(struct lane *l)
 static TERN_COLD void relieve(struct lane *l)
 {
     lane_enter(l);
-    if (behind_may_be_armed()) helper_relieve();
+    if (background_may_be_armed()) helper_relieve();
     lane_leave(l);
 }
 
@@ -292,8 +292,8 @@ void threads_await(struct lane *l, const struct awaiting *what, void *arg)
     t.self->gate = NULL;
     atomic_store_explicit(&t.self->state, 0, memory_order_relaxed); /* ordered by the first mark */
     count_waiter(1);
-    if (unlikely(behind_may_be_armed())) relieve(l);
+    if (unlikely(background_may_be_armed())) relieve(l);
     wait(&t);
     count_waiter(-1);
-    if (unlikely(behind_any())) leave_behind(l);
+    if (unlikely(background_any())) arm_for_the_rest(l);
 }

@@ -333,7 +333,7 @@ bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, 
 
 /* Does an operation behind others that are pending, or while the block is being made, or one with blocks that need
  * messages (v.h), which have that number. False: use messages, see there. */
-bool node_run_behind(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
+bool node_run_in_background(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
 
 /* After one of v.h whose take failed, without messages of its own. */
 void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;

@@ -80,7 +80,7 @@ static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, e
                                     uint32_t number, int *rc_p)
 {
     node_settled(n);
-    bool done = node_run_behind(n, a, way, big, number, rc_p);
+    bool done = node_run_in_background(n, a, way, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
@@ -127,7 +127,7 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     if (unlikely(*rc_p)) return true;
     bool has_long = node_v_long(n, a);
     if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
-    if (has_long || node_has_background(n)) return node_run_behind(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
+    if (has_long || node_has_background(n)) return node_run_in_background(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
     if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, number);
     return true;
@@ -151,7 +151,7 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    if (unlikely(node_has_background(n))) return node_run_behind(n, a, NODE_BY_SLOTS, big, 0, rc_p);
+    if (unlikely(node_has_background(n))) return node_run_in_background(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     *rc_p = run(n, a, big);
     return true;
 }

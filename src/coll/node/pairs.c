@@ -172,7 +172,7 @@ void node_pairs_wake(struct node_pairs *p)
 {
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
     /* Ours was called for what was there before: the caller will look on leaving whether it has to be woken. */
-    if (unlikely(behind.may_be_armed) && !lane_helping && node_pairs_are_ours(p)) helper_relieve();
+    if (unlikely(background.may_be_armed) && !this_is_the_helper && node_pairs_are_ours(p)) helper_relieve();
 }
 
 static void publish(struct node_pairs *p)

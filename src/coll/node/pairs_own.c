@@ -136,7 +136,7 @@ static void forget(struct node *n)
 static int look(struct step *s)
 {
     struct node *n = container_of(s, struct node, aide);
-    if (lane_helping) return 0;
+    if (this_is_the_helper) return 0;
     if (n->moved != n->moved_before) {
         n->moved_before = n->moved;
         return 0;

@@ -31,7 +31,7 @@ static void open_job(bool threaded)
 static void close_job(void)
 {
     pt_help_no_more();
-    assert_int_equal(atomic_load(&behind.count), 0);
+    assert_int_equal(atomic_load(&background.count), 0);
     assert_int_equal(atomic_load(&waits.waiting), 0);
     job_close();
 }
@@ -44,7 +44,7 @@ static _Atomic long visits;
 
 static void *visitor(void *none)
 {
-    lane_helping = true;
+    this_is_the_helper = true;
     for (int tries = 0; !atomic_load_explicit(&over, memory_order_relaxed); tries++) {
         if (tries % 64 == 0) usleep(1); /* where cores are busy, an owner who finds it inside waits for a turn of theirs */
         if (!lane_try(lanes_first())) continue;
@@ -68,8 +68,8 @@ static void owner_and_helper_exclude_each_other(void **state)
     pthread_t t;
     open_job(false);
     pt_help_no_more();
-    atomic_store(&behind.helped, true); /* the visitor takes its place, and there is always something for it */
-    atomic_store(&behind.count, 1);
+    atomic_store(&background.helped, true); /* the visitor takes its place, and there is always something for it */
+    atomic_store(&background.count, 1);
     over = false;
     visits = 0;
     guarded[0] = guarded[1] = 0;
@@ -95,8 +95,8 @@ static void owner_and_helper_exclude_each_other(void **state)
     }
     atomic_store(&over, true);
     pthread_join(t, NULL);
-    atomic_store(&behind.helped, false);
-    atomic_store(&behind.count, 0);
+    atomic_store(&background.helped, false);
+    atomic_store(&background.count, 0);
     assert_true(visits >= 100);
     assert_int_equal(guarded[0], guarded[1]);
     job_close();
@@ -300,7 +300,7 @@ static void sharing_changes_nothing_under_the_owner(void **state)
     bool shares_cores = helper_shares_cores, apart = helper_apart;
     assert_int_equal(pthread_create(&t, NULL, shares, &done), 0);
     while (!atomic_load_explicit(&done, memory_order_relaxed))
-        changes += !behind_is_helped() || helper_shares_cores != shares_cores || helper_apart != apart;
+        changes += !background_is_helped() || helper_shares_cores != shares_cores || helper_apart != apart;
     pthread_join(t, &failed);
     assert_null(failed);
     assert_int_equal(changes, 0);
@@ -324,7 +324,7 @@ static void fork_leaves_it_behind(void **state)
     if (!child) {
         alarm(20);
         pt_help_no_more();
-        _exit(behind_is_helped() || helpers() ? 1 : 7);
+        _exit(background_is_helped() || helpers() ? 1 : 7);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
@@ -353,7 +353,7 @@ static void wrong_cpus_are_refused(void **state)
     world = job_open(NULL);
     assert_int_equal(pt_help(), TERN_ERR_ARG);
     assert_non_null(strstr(err_words(), "TERN_HELPER_CPUS"));
-    assert_false(behind_is_helped());
+    assert_false(background_is_helped());
     job_close();
     unsetenv("TERN_HELPER_CPUS");
 }

@@ -514,7 +514,7 @@ static void the_helper_drives_steps(void **state)
             lane_out(lanes_first());
         }
         lane_enter(lanes_first());
-        behind_over();
+        background_over();
         lane_leave(lanes_first());
         assert_true(circle_right());
         close_steps();

@@ -1,11 +1,11 @@
 /*
- * behind.h - operations in the background: those that have not ended when the call that started them returns. Where there
+ * background.h - operations in the background: those that have not ended when the call that started them returns. Where there
  * is a helper thread, it goes on with them (helper.h).
  *
  * Threads: under the lane's lock; `count` and `helped` are read without it.
  */
-#ifndef TERN_PT2PT_BEHIND_H
-#define TERN_PT2PT_BEHIND_H
+#ifndef TERN_PT2PT_BACKGROUND_H
+#define TERN_PT2PT_BACKGROUND_H
 
 #include "base/compiler.h"
 
@@ -15,17 +15,17 @@
 struct lane;
 struct request;
 
-extern TERN_HIDDEN struct behind {
+extern TERN_HIDDEN struct background {
     _Atomic uint32_t count; /* operations that callers have left to go on by themselves */
     _Atomic bool helped;    /* there is a helper thread */
     _Atomic bool may_be_armed; /* it has been armed, and not disarmed since (helper_relieve). Written under the lane's lock */
-} behind;
+} background;
 
-void behind_open(void); /* there is nothing, and no helper */
+void background_open(void); /* there is nothing, and no helper */
 
-static inline bool behind_is_helped(void) { return atomic_load_explicit(&behind.helped, memory_order_relaxed); }
-static inline bool behind_may_be_armed(void) { return atomic_load_explicit(&behind.may_be_armed, memory_order_relaxed); }
-static inline bool behind_any(void) { return atomic_load_explicit(&behind.count, memory_order_relaxed); }
+static inline bool background_is_helped(void) { return atomic_load_explicit(&background.helped, memory_order_relaxed); }
+static inline bool background_may_be_armed(void) { return atomic_load_explicit(&background.may_be_armed, memory_order_relaxed); }
+static inline bool background_any(void) { return atomic_load_explicit(&background.count, memory_order_relaxed); }
 
 /*
  * Around the start of an operation that is left to itself. The caller will go away: data that a helper can take to the
@@ -33,20 +33,20 @@ static inline bool behind_any(void) { return atomic_load_explicit(&behind.count,
  * ended, which may need somebody to go on with it. Lock held.
  */
 void lane_is_going(struct lane *) TERN_COLD;
-void lane_left_behind(struct lane *, struct request *) TERN_COLD;
+void lane_in_background(struct lane *, struct request *) TERN_COLD;
 static inline void lane_going(struct lane *l)
 {
-    if (unlikely(behind_is_helped())) lane_is_going(l);
+    if (unlikely(background_is_helped())) lane_is_going(l);
 }
 static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 {
-    if (unlikely(behind_is_helped())) lane_left_behind(l, r);
+    if (unlikely(background_is_helped())) lane_in_background(l, r);
 }
 
-/* The same for work that has no request: true if it is counted, and then behind_over follows it. Lock held. */
+/* The same for work that has no request: true if it is counted, and then background_over follows it. Lock held. */
 bool lane_left_work(struct lane *);
 
 /* What was counted is over. Lock held. */
-void behind_over(void) TERN_COLD;
+void background_over(void) TERN_COLD;
 
 #endif
