@@ -250,10 +250,11 @@ static void served(const char *what, void *(*disturb)(void *), MPI_Comm comm)
     if (check_rank == 0)
         printf("%-24s %7ld round trips beside %ld calls of %d threads\n", what, p.rounds, (long)looks, DISTURBERS);
     CHECK(p.bad == 0 && looks > 0, "%s: %ld answers are wrong", what, p.bad);
-    /* One that gives up the core to the others at each look comes to some 10 round trips for a million of their calls.
+    /* One that gives up the core to the others at each look comes to some 10 round trips for a million of their calls; otherwise
+     * it is from 34, with three jobs on two cores.
      * Where polling pays, waits do that while ranks are on one core (cores.h). */
     if (never_spins)
-        CHECK(p.rounds * 20000 >= looks, "%s: %ld round trips while %ld calls were made", what, p.rounds, (long)looks);
+        CHECK(p.rounds * 40000 >= looks, "%s: %ld round trips while %ld calls were made", what, p.rounds, (long)looks);
 }
 
 int main(int argc, char **argv)
