@@ -65,7 +65,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
         return NULL;
     }
     cc->slot_max = node_slot_max(c);
-    c->call_log = &cc->call_log;
+    __atomic_store_n(&c->call_log, &cc->call_log, __ATOMIC_RELEASE); /* pairs with the acquire in comm_of_word (call_log.c) */
     atomic_store_explicit(&c->collective, !c->inter, memory_order_relaxed);
     c->coll = cc;
     pt_lost_calls(c);

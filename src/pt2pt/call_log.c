@@ -92,7 +92,7 @@ static void clash(struct comm *c, struct peer *from, const struct pt_clash *k)
 
 static int end_comm(struct pt_comm *pt)
 {
-    struct pt_call_log *s = pt->comm ? pt->comm->call_log : NULL;
+    struct pt_call_log *s = pt->comm ? __atomic_load_n(&pt->comm->call_log, __ATOMIC_ACQUIRE) : NULL;
     int error = s ? atomic_load_explicit(&s->error, memory_order_relaxed) : 0;
     if (!error || s->ended) return 0;
     s->ended = true;
@@ -214,7 +214,8 @@ static struct comm *comm_of_word(const struct pt_comm *pt, struct peer *from, si
         return NULL;
     }
     struct comm *c = pt ? pt->comm : NULL;
-    return c && c->call_log && rankmap_find(c->map, from->index) >= 0 ? c : NULL;
+    /* acquire: the thread that calls the first collective sets it, without the lane */
+    return c && __atomic_load_n(&c->call_log, __ATOMIC_ACQUIRE) && rankmap_find(c->map, from->index) >= 0 ? c : NULL;
 }
 
 /* Call k differs, or an earlier one, which is looked for if it is still known. */
