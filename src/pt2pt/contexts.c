@@ -168,11 +168,21 @@ void context_drop(struct pt_comm *p)
     free(spare);
 }
 
+/* The one that is chosen; or, for a thread that is in another lane (MPI_Comm_idup), that one if the chosen one is busy. */
+static struct lane *enter_chosen(const struct comm *c)
+{
+    struct lane *l = lanes_choose(c), *here = lane_here();
+    if (unlikely(here && !lane_is_mine(l))) {
+        if (lane_try(l)) return l;
+        l = here;
+    }
+    lane_enter(l);
+    return l;
+}
+
 static int comm_made(struct comm *c)
 {
-    struct lane *l = lanes_choose(c);
-    c->lane = l;
-    lane_enter(l);
+    struct lane *l = c->lane = enter_chosen(c);
     struct pt_comm *p = context_add(l, c, c->ctx);
     if (p) {
         if (unlikely(comm_has_others(c))) closing_comm_made(c);

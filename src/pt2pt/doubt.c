@@ -207,15 +207,32 @@ static void end(struct request *r, struct peer *p)
 
 /* ---- who waits ---- */
 
+static struct lane *lane_of_any(const struct request *r) { return r->comm ? lane_of(r) : lanes_first(); }
+
+static bool is_hopeful(struct request *r)
+{
+    lane_enter(lane_of_any(r));
+    bool hope = !request_is_complete(r) && !partner_gone(r);
+    lane_leave(lane_of_any(r));
+    return hope;
+}
+
+static void end_hopeless(struct request *r)
+{
+    struct lane *l = lane_of_any(r);
+    lane_enter(l);
+    struct peer *p = partner_gone(r);
+    if (p) end(r, p);
+    lane_leave(l);
+}
+
 void pt_doubt_requests(int n, struct request *const req[], bool all)
 {
     bool hope = false;
     if (over) return;
-    for (int i = 0; i < n; i++) hope |= req[i] && !request_is_complete(req[i]) && !partner_gone(req[i]);
-    for (int i = 0; i < n && (all || !hope); i++) {
-        struct peer *p = req[i] ? partner_gone(req[i]) : NULL;
-        if (p) end(req[i], p);
-    }
+    for (int i = 0; i < n; i++) hope |= req[i] && is_hopeful(req[i]);
+    for (int i = 0; i < n && (all || !hope); i++)
+        if (req[i]) end_hopeless(req[i]);
 }
 
 int pt_doubt_rank(struct comm *c, int source, int tag)

@@ -57,7 +57,7 @@ bool pt_is_final(const struct peer *) TERN_COLD;
 struct peer *pt_gone_by(struct lane *, uint32_t index) TERN_COLD;
 
 /* A thread waits for these requests (NULL: no entry), for all or for one of them: asks their peers, and ends those
- * requests that can never complete. */
+ * requests that can never complete. The caller is in no lane, or all of them are in one. */
 void pt_doubt_requests(int n, struct request *const req[], bool all) TERN_COLD;
 
 /* A probe waits for a message from this rank: 0, or TERN_ERR_PEER or TERN_ERR_ABSENT in words when none will come. */

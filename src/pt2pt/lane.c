@@ -4,6 +4,7 @@
 #include "base/var.h"
 #include "pt2pt/call_log.h"
 #include "pt2pt/doubt.h"
+#include "pt2pt/listen.h"
 #include "pt2pt/lost.h"
 #include "type/type.h"
 
@@ -27,6 +28,7 @@ void lane_open(struct lane *l, uint32_t number, bool threaded)
     ids_open(&l->ids, number);
     progress_init(&l->steps);
     deliver_open(l);
+    listen_open(l);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) steps[i](l);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
 }

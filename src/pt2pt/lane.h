@@ -82,6 +82,8 @@ struct lane {
     struct link waiters;  /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
     bool changed;         /* what they wait for may have come about in this section */
     struct link *slept_with; /* the last step that was on when the listener went to sleep */
+    struct mail ring;        /* the holder rings the bell when it leaves (listen.c) */
+    _Atomic bool to_ring;    /* it is in the inbox */
 
     struct step losses, over, doubts; /* lost.c, call_log.c, doubt.c */
     uint32_t losses_seen;             /* up to this one the operations in this lane have been ended */
@@ -144,8 +146,10 @@ bool lane_try(struct lane *);
 /* Something is in the inbox. True: nobody was inside, so the calling thread is now, and has opened it. */
 bool lane_note(struct lane *);
 
-/* This thread is inside. */
+/* This thread is inside. lane_here: the lane that it entered first, with the lock; NULL: none. A thread in a lane does not wait for
+ * another one: it tries. */
 bool lane_is_mine(struct lane *);
+struct lane *lane_here(void);
 
 /* The helper is inside, and no thread shares the lane with the calling one. Relaxed: a hint, ordered by the caller's fence. */
 static inline bool lane_has_helper(const struct lane *l)
@@ -230,7 +234,7 @@ void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*
 struct awaiting {
     bool (*ready)(void *arg);
     bool (*mark)(void *arg, const struct waiter *);
-    void (*doubt)(void *arg); /* with the lane */
+    void (*doubt)(void *arg); /* takes the lanes that it needs */
 };
 void lane_await(struct lane *, const struct awaiting *, void *arg);
 void lane_await_outside(struct lane *, const struct awaiting *, void *arg);

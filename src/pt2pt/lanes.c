@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The thread that listens (wait_threads.c), and the helper, go to sleep with the steps, gates and waiters of one lane only. So where
- * there are several lanes only one thread may be at work: neither other callers nor a helper. */
-static const bool sleeps_for_one_lane = true;
+/* The helper works on one lane only: where there are several there is none. */
+static const bool helper_has_one_lane = true;
+
+/* Threads have several lanes only if the program's user says so. */
+static const bool threads_have_one_lane = true;
 
 static struct lane first;
 static struct lane *by_number[LANES_MAX]; /* the first one in place of those that have not been made */
@@ -26,7 +28,7 @@ struct lane *lanes_first(void) { return &first; }
 
 int lanes_allow_helper(void)
 {
-    if (!sleeps_for_one_lane || !lanes_are_several()) return 0;
+    if (!helper_has_one_lane || !lanes_are_several()) return 0;
     return err_set(TERN_ERR_ARG, "a helper thread cannot begin to work on %u lanes; TERN_LANES=1 is needed for that, or "
                    "TERN_PROGRESS=helper from the start", most);
 }
@@ -80,8 +82,10 @@ static struct lane *make(uint32_t number)
     struct lane *l = aligned_alloc(CACHE_LINE, round_up(sizeof *l, CACHE_LINE));
     if (!l) return &first;
     lane_open(l, number, lane_threaded(&first));
-    if (!lanes_are_several()) know_others(&first);
-    know_others(l);
+    if (!lane_threaded(&first)) { /* threads look at all of them outside (lanes_turn) */
+        if (!lanes_are_several()) know_others(&first);
+        know_others(l);
+    }
     enter(l);
     __atomic_store_n(&by_number[number], l, __ATOMIC_RELEASE);
     return l;
@@ -127,7 +131,7 @@ static TERN_COLD struct lane *choose(const struct comm *c)
     if (pt_checking || comm_has_others(whole)) return &first; /* checking: a signature precedes its message */
     if (c->predefined == (uintptr_t)MPI_COMM_SELF) return &first; /* it is made before it is known whether threads call */
     if (c->within) return c->within->lane;
-    if (sleeps_for_one_lane && background_is_helped()) return &first;
+    if (helper_has_one_lane && background_is_helped()) return &first;
     struct lane *l = with_number(number_for(whole->info ? info_get(whole->info, "tern_lane") : NULL, c->ctx));
     atomic_fetch_add_explicit(&l->chosen, 1, memory_order_relaxed);
     return l;
@@ -184,14 +188,6 @@ void lanes_doubt(void)
     for (uint32_t i = 0; (l = lanes_at(i)); i++) progress_doubt(&l->steps);
 }
 
-bool lanes_drained(void)
-{
-    struct lane *l;
-    bool all = true;
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) all &= progress_drained(&l->steps);
-    return all;
-}
-
 /* ---- life ---- */
 
 /* For threads: 2 lanes a core, so that two of their communicators seldom share one; more would not be used at a time. */
@@ -216,8 +212,7 @@ static int read_variable(uint32_t *n_p)
 
 static void set_most(uint32_t wanted, bool threaded)
 {
-    most = wanted ? wanted : threaded ? for_threads() : 1;
-    if (sleeps_for_one_lane && threaded) most = 1;
+    most = wanted ? wanted : threaded && !threads_have_one_lane ? for_threads() : 1;
 }
 
 int lanes_share(struct quiet *others)
@@ -226,7 +221,7 @@ int lanes_share(struct quiet *others)
     uint32_t wanted = 0;
     int rc = read_variable(&wanted);
     if (rc) return rc;
-    if (sleeps_for_one_lane && lanes_are_several())
+    if (lanes_are_several())
         return err_set(TERN_ERR_ARG, "threads cannot begin to share %u lanes; TERN_LANES=1 is needed for a program that does not "
                        "ask for MPI_THREAD_MULTIPLE at first", most);
     for (uint32_t i = 0; (l = lanes_at(i)); i++) lane_share(l, others);
@@ -244,7 +239,7 @@ int lanes_open(bool threaded)
     int rc = read_variable(&wanted);
     if (rc) return rc;
     set_most(wanted, threaded);
-    if (sleeps_for_one_lane && !strcmp(var_text(VAR_PROGRESS), "helper")) most = 1;
+    if (helper_has_one_lane && !strcmp(var_text(VAR_PROGRESS), "helper")) most = 1;
     return 0;
 }
 

@@ -74,24 +74,34 @@ void pt_close(void)
     closing_close();
     lanes_close();
     pt_check_close();
-    pt_offers_close();
     pt_lost_close();
     tp_lost = NULL;
     tp_left = NULL;
     peer_forgotten = NULL;
 }
 
-static bool drained(void *none)
+static bool is_drained(void *lane)
 {
-    (void)none;
-    return lanes_drained() && wires_drained();
+    struct lane *l = lane;
+    return progress_drained(&l->steps) && (l != lanes_first() || wires_drained());
+}
+
+/* True: it had to be waited for, and the others may have something to do since. */
+static bool drain(struct lane *l)
+{
+    lane_enter(l);
+    bool lasts = !is_drained(l);
+    if (lasts) lane_wait(l, is_drained, l, NULL);
+    lane_leave(l);
+    return lasts;
 }
 
 /* Without a limit of time: who has what is to be sent may compute for hours, and who is dead is found out (lost.h). */
 void pt_drain(void)
 {
-    struct lane *l = lanes_first();
-    lane_enter(l);
-    lane_wait(l, drained, NULL, NULL);
-    lane_leave(l);
+    struct lane *l;
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t i = 0; (l = lanes_at(i)); i++) again |= drain(l);
+    }
 }

@@ -21,12 +21,21 @@ static struct peer_lane *entry_of(const struct lane *l, struct peer *p) { return
 
 /* ---- the short way ---- */
 
-void lane_open_short(struct lane *l, struct peer *p)
+static void open_short(struct lane *l, struct peer *p)
 {
     if (p->waiting || p->lost || pt_checking || (lane_threaded(l) && peer_delivers_at_once(p))) return;
     int64_t most = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
     if (unlikely(helper_apart) && pt_send_is_call(p)) most = min_int64(most, limits_eager_least());
     if (p->short_max != most) peer_set_short(p, most);
+}
+
+/* Something may begin to wait for the peer in another lane. */
+void lane_open_short(struct lane *l, struct peer *p)
+{
+    bool shared = lane_threaded(l);
+    if (shared) leaf_take(&short_way);
+    open_short(l, p);
+    if (shared) leaf_give(&short_way);
 }
 
 static void count_up(struct peer *p)
@@ -42,7 +51,7 @@ static void count_down(struct lane *l, struct peer *p)
 {
     leaf_take(&short_way);
     bool last = !--p->waiting;
-    if (last) lane_open_short(l, p);
+    if (last) open_short(l, p);
     leaf_give(&short_way);
     if (unlikely(p->flags & PEER_ASKS)) pt_answer_asked();
 }

@@ -147,7 +147,6 @@ bool pt_is_too_much(struct peer *, size_t n); /* beside what the peer has unrece
 void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to peer.sunk, in the handler of a wire */
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
-void pt_offers_close(void);             /* the shared heap goes, and with it what is left in it */
 void pt_offer_start(struct request *);  /* send side: RTS */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);

@@ -57,9 +57,14 @@ static void give_lock(struct lane *l)
     while (!lock_give(&l->lock)) continue; /* what was left for the holder says that the lock is wanted, as there is no mail */
 }
 
+static _Thread_local struct lane *here __attribute__((tls_model("initial-exec")));
+
+struct lane *lane_here(void) { return here; }
+
 /* With the lock: what was left before is seen first. */
 static void come_in(struct lane *l, int32_t depth)
 {
+    if (!here) here = l;
     set_holder(l, this_thread());
     l->depth = depth;
     if (unlikely(!inbox_is_empty(&l->inbox))) lane_drain(l);
@@ -102,7 +107,9 @@ static bool try_give(struct lane *l, struct link *over)
     atomic_store_explicit(&l->waited_in, !list_empty(&l->waiters), memory_order_relaxed);
     l->depth = 0;
     set_holder(l, NULL);
-    return lock_give(&l->lock);
+    if (!lock_give(&l->lock)) return false;
+    if (here == l) here = NULL;
+    return true;
 }
 
 /* Mail may have come until the last moment. */
@@ -129,6 +136,7 @@ static void give(struct lane *l)
     }
     l->depth = 0;
     set_holder(l, NULL);
+    if (here == l) here = NULL;
     if (can_go_without(l)) {
         /* relaxed: the helper looks with the lock, which is given back behind it; no other thread does */
         atomic_fetch_and_explicit(&l->mode, ~(uint32_t)LANE_LOCKED, memory_order_relaxed);

@@ -30,7 +30,11 @@ static void say_lane(struct lane *l)
     stats_line("lane %u: sections waited for its lock %u times, %.3f ms in all", l->ids.lane, times, ms(ns));
 }
 
-static void say_lanes(void) { say_lane(lanes_first()); }
+static void say_lanes(void)
+{
+    struct lane *l;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) say_lane(l);
+}
 
 /* Until threads share the transports these have no locks. */
 static void say_wires(void)

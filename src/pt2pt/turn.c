@@ -23,7 +23,14 @@ void lane_step_on(struct lane *l, struct step *s)
     if (unlikely(waits_at_bell())) bell_ring(wires_bell()); /* the listener does not look at this one yet */
 }
 
-int lane_progress(struct lane *l) { return turn(l, BUDGET); }
+/* The steps of the process are the first lane's. */
+static __attribute__((noinline)) int turn_among_threads(struct lane *l)
+{
+    int n = wires_poll(BUDGET, true);
+    return n + lane_steps(l);
+}
+
+int lane_progress(struct lane *l) { return unlikely(wires_threaded) ? turn_among_threads(l) : turn(l, BUDGET); }
 int lane_short_turn(struct lane *l) { return turn(l, SHORT_BUDGET); }
 
 /* ---- once threads share the transports ---- */

@@ -171,8 +171,10 @@ static TERN_COLD void watch_while_looking(void)
 /* To other ranks that need the core, or other threads of this one, which need the lane as well. */
 static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
 {
-    if (unlikely(wires_unwatched)) watch_while_looking();
-    if (cores_compared && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
+    if (!lane_threaded(l) || l == lanes_first()) { /* it is about the process */
+        if (unlikely(wires_unwatched)) watch_while_looking();
+        if (cores_compared && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
+    }
     if (lane_threaded(l) && lane_is_outermost(l)) {
         lane_leave(l);
         sched_yield();
@@ -194,9 +196,9 @@ bool lane_poll_outside(struct lane *l)
     if (lanes_look_around()) fruitless = 0;
     else if (++fruitless % LOOKS_A_YIELD == 0) sched_yield();
     if (unlikely(background_any() || wires_unwatched)) { /* the helper is armed; ends are looked for */
-        lane_enter(l);
+        lane_enter(lanes_first());
         if (wires_unwatched) watch_while_looking();
-        lane_leave(l);
+        lane_leave(lanes_first());
     }
     return true;
 }

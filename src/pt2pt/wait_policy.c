@@ -83,16 +83,21 @@ void wait_compare_cores(uint64_t now, bool gate)
     if (shared != wait_yields()) set_policy(shared);
 }
 
-void wait_doubts(void (*doubt)(void *), void *arg, uint64_t start, uint64_t now, uint64_t *due)
+bool wait_is_doubted(uint64_t start, uint64_t now, uint64_t *due)
 {
-    if (likely(now < *due)) return;
-    if (*due) {
-        wires_wait_lasts();
-        lanes_doubt();
-        if (doubt) doubt(arg);
-    }
+    if (likely(now < *due)) return false;
+    bool first = !*due;
     uint64_t lasted = now - start;
     *due = now + (lasted < DOUBT_NS ? DOUBT_NS : lasted < DOUBT_MAX_NS ? lasted : DOUBT_MAX_NS);
+    return !first;
+}
+
+void wait_doubts(void (*doubt)(void *), void *arg, uint64_t start, uint64_t now, uint64_t *due)
+{
+    if (likely(!wait_is_doubted(start, now, due))) return;
+    wires_wait_lasts();
+    lanes_doubt();
+    if (doubt) doubt(arg);
 }
 
 void wait_watches(uint64_t start, uint64_t now)

@@ -57,6 +57,9 @@ static inline bool wait_should_compare(struct core_looks *c, uint64_t idle_since
 /* The wait has lasted from `start` until `now`; `due`: when it is doubted next, 0: not set yet. */
 void wait_doubts(void (*doubt)(void *), void *arg, uint64_t start, uint64_t now, uint64_t *due);
 
+/* The same, and no more: is it doubted now? */
+bool wait_is_doubted(uint64_t start, uint64_t now, uint64_t *due);
+
 /* Something has been waited for since `start`: watches the processes of the node from time to time (death.md). Where
  * wires_unwatched. */
 void wait_watches(uint64_t start, uint64_t now) TERN_COLD;

@@ -8,6 +8,7 @@
  */
 #include "pt2pt/wait_threads.h"
 #include "pt2pt/lanes.h"
+#include "pt2pt/listen.h"
 #include "pt2pt/wait_policy.h"
 
 #include <sched.h>
@@ -52,79 +53,6 @@ static bool is_over(struct wait *t)
 
 /* ---- the listener ---- */
 
-/* What waiters of a lane wait for may come about without a message (gates). A lane that another thread is in is looked at by that. */
-static void look_for_gates(struct lane *l)
-{
-    if (!atomic_load_explicit(&l->waited_in, memory_order_relaxed) || !lane_try(l)) return;
-    l->changed = true;
-    lane_leave(l);
-}
-
-/* One look at the wires and the steps, by a thread that holds nothing. How much happened. */
-static int look(struct lane *l)
-{
-    int n = lanes_turn(LANES_BUDGET);
-    look_for_gates(l);
-    return n;
-}
-
-/* Counts this process in the gates that threads wait at, asleep or not; true if there are any. Lane held. */
-static bool enter_gates(struct lane *l, struct bell *b, struct sleep_words *words)
-{
-    bool some = false;
-    list_each(a, next, &l->waiters)
-    {
-        struct waiter *w = container_of(a, struct waiter, in_lane);
-        if (w->gate) w->counted = gate_enter(w->gate, b, w->counted, words);
-        some |= w->gate != NULL;
-    }
-    return some;
-}
-
-static void leave_gates(struct lane *l)
-{
-    list_each(a, next, &l->waiters)
-    {
-        struct waiter *w = container_of(a, struct waiter, in_lane);
-        if (w->counted) gate_leave(w->gate, w->counted);
-        w->counted = 0;
-    }
-}
-
-/* Says that the listener sleeps by the bell, to other processes and to the threads of this one; false if there is something to
- * do. The lane is left. `ready` of the lane's waiters is called once more when that has been said. */
-static bool announce(struct wait *t, struct bell *b, struct sleep_words *words, uint32_t *ticket_p)
-{
-    struct lane *l = t->lane;
-    uint32_t none = 0;
-    lane_enter(l);
-    bool gates = enter_gates(l, b, words);
-    lanes_sleep(words);
-    cores_before_sleep(gates);
-    *ticket_p = bell_announce(b);
-    atomic_store_explicit(&waits.at_bell, 1, memory_order_relaxed); /* ordered by the lane's lock: 4. in waits.h */
-    /* release: see 3. in waits.h */
-    bool alone = atomic_compare_exchange_strong_explicit(&t->self->state, &none, WAITER_AT_BELL, memory_order_acq_rel,
-                                                         memory_order_acquire);
-    bool idle = alone && lane_idle(l);
-    l->slept_with = l->steps.active.prev;
-    l->changed = true;
-    lane_leave(l);
-    return idle && atomic_load_explicit(&t->self->state, memory_order_acquire) == WAITER_AT_BELL;
-}
-
-static void get_up(struct wait *t, struct bell *b)
-{
-    struct lane *l = t->lane;
-    lane_enter(l);
-    atomic_store_explicit(&waits.at_bell, 0, memory_order_relaxed);
-    bell_stay(b);
-    lanes_wake();
-    leave_gates(l);
-    lane_leave(l);
-    atomic_fetch_and_explicit(&t->self->state, WAITER_READY, memory_order_acquire);
-}
-
 static void sleep_by_bell(struct wait *t, uint64_t most_ns)
 {
     struct bell *b = wires_bell();
@@ -135,24 +63,34 @@ static void sleep_by_bell(struct wait *t, uint64_t most_ns)
     if (t->requests && t->requests->mark(t->arg, t->self)) return;
     t->slept = true;
     atomic_fetch_add_explicit(&waits.sleepers, 1, memory_order_relaxed);
-    if (announce(t, b, &words, &ticket)) wires_sleep(b, ticket, &words, most_ns);
+    if (listen_announce(t->self, &words, &ticket)) wires_sleep(b, ticket, &words, most_ns);
     atomic_fetch_sub_explicit(&waits.sleepers, 1, memory_order_relaxed);
-    get_up(t, b);
+    listen_get_up(t->self);
 }
 
 /* ---- waits that last ---- */
 
-/* The lane's waiters look again: doubts may have ended what they wait for. */
+/* For a state of a lane: doubted with the lane, unless it has come about. */
+static void doubt_state(struct wait *t)
+{
+    lane_enter(t->lane);
+    if (t->doubt && !is_over(t)) t->doubt(t->arg);
+    t->lane->changed = true;
+    lane_leave(t->lane);
+}
+
 static TERN_COLD void lasts(struct wait *t, uint64_t now)
 {
-    struct lane *l = t->lane;
-    lane_enter(l);
-    if (!is_over(t)) {
-        wait_doubts(t->doubt, t->arg, t->start, now, &t->due);
-        if (wires_unwatched) wait_watches(t->start, now);
+    if (is_over(t)) return;
+    if (wait_is_doubted(t->start, now, &t->due)) {
+        listen_doubt();
+        if (!t->requests) doubt_state(t);
+        else if (t->doubt) t->doubt(t->arg);
     }
-    l->changed = true;
-    lane_leave(l);
+    if (!wires_unwatched) return;
+    lane_enter(lanes_first());
+    wait_watches(t->start, now);
+    lane_leave(lanes_first());
 }
 
 /* It has found nothing until `now`. */
@@ -166,17 +104,17 @@ static void count_time(struct wait *t, uint64_t now)
 
 static TERN_COLD void compare_cores(struct wait *t, uint64_t now)
 {
-    lane_enter(t->lane);
+    lane_enter(lanes_first());
     wait_compare_cores(now, t->self->gate);
     t->looks.shared |= wait_yields();
-    lane_leave(t->lane);
+    lane_leave(lanes_first());
 }
 
 /* ---- the two ways to wait ---- */
 
 static void listen(struct wait *t)
 {
-    if (look(t->lane)) {
+    if (listen_look()) {
         t->polls = 0;
         t->idle_since = 0;
         return;

@@ -55,6 +55,9 @@
  *         takes the lane, looks at steps and waiters        looks at waits.at_bell: rings
  *         gives the lane back, sleeps                       gives the lane back
  *
+ *     The listener does so in each lane in turn. Where another thread is in the lane, it leaves mail for that thread, which rings
+ *     when it gives the lane back (listen.c).
+ *
  * Other processes wake the listener by the bell and by gates, as sleep.h says.
  *
  * Memory of waiters is never given back: a thread may tell a waiter whose wait is over, or whose thread has ended. The next

@@ -222,6 +222,17 @@ void progress_sleep(struct progress *p, struct sleep_words *words)
     }
 }
 
+bool progress_is_counted(const struct progress *p)
+{
+    bool all = true;
+    list_each(a, next, &p->active)
+    {
+        const struct step *s = step_of(a);
+        for (int i = 0; i < 2 && s->gate[i]; i++) all &= s->counted[i] != 0;
+    }
+    return all;
+}
+
 void progress_wake(struct progress *p)
 {
     list_each(a, next, &p->active) leave_gates(step_of(a));

@@ -179,6 +179,9 @@ bool progress_has_own(const struct progress *); /* a step is on that this proces
 void progress_sleep(struct progress *, struct sleep_words *) TERN_COLD;
 void progress_wake(struct progress *) TERN_COLD;
 
+/* No step has been turned on, or again, since progress_sleep. */
+bool progress_is_counted(const struct progress *) TERN_COLD;
+
 bool progress_armed(struct progress *) TERN_COLD; /* true: the helper has something to do */
 void progress_doubt(struct progress *) TERN_COLD;
 

@@ -29,42 +29,37 @@ static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 /* Marks a send that has no descriptor: it goes out by another way. */
 static struct pt_offer no_offer;
 
-/* Descriptors of sends that are over, which their receivers have not closed. First in, first out: a look at the oldest
- * two whenever a new one is made keeps their number near that of transfers in progress. */
-static struct pt_offer *retired_head, *retired_tail;
-
-/* A send is over; the receiver may still have to see that: its descriptor is kept until then. */
-static void retire(struct pt_offer *o, uint32_t state)
+/* A send is over; the receiver may still have to see that: its descriptor is kept until then. First in, first out: a look at the
+ * oldest two of the lane whenever a new one is made keeps their number near that of transfers in progress. */
+static void retire(struct rndv *of, struct pt_offer *o, uint32_t state)
 {
     if (state == OFFER_CLOSED) {
         peer_shared_free(o, sizeof *o);
         return;
     }
     o->next_retired = NULL;
-    *(retired_tail ? &retired_tail->next_retired : &retired_head) = o;
-    retired_tail = o;
+    *(of->retired_tail ? &of->retired_tail->next_retired : &of->retired_head) = o;
+    of->retired_tail = o;
 }
 
-static void free_retired(void)
+static void free_retired(struct rndv *of)
 {
-    for (int i = 0; i < 2 && retired_head; i++) {
-        struct pt_offer *o = retired_head;
+    for (int i = 0; i < 2 && of->retired_head; i++) {
+        struct pt_offer *o = of->retired_head;
         /* acquire: the receiver's last look comes before we use the memory again */
         bool closed = atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_CLOSED;
-        retired_head = o->next_retired;
-        if (!retired_head) retired_tail = NULL;
-        retire(o, closed ? OFFER_CLOSED : OFFER_DONE);
+        of->retired_head = o->next_retired;
+        if (!of->retired_head) of->retired_tail = NULL;
+        retire(of, o, closed ? OFFER_CLOSED : OFFER_DONE);
     }
 }
-
-void pt_offers_close(void) { retired_head = retired_tail = NULL; }
 
 static void make_offer(struct request *r)
 {
     enum way way = ways_best(r->peer, WAY_MAPPED, r->type->contig, r->bytes);
     uint64_t off = way == WAY_BULK ? RTS_BULK : 0;
     struct pt_offer *o = NULL;
-    free_retired();
+    free_retired(&lane_of(r)->rndv);
     if (way == WAY_MAPPED || way == WAY_DIRECT) o = peer_shared_alloc(sizeof *o, &off);
     if (o) {
         o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
@@ -120,7 +115,7 @@ void pt_offer_abandon(struct request *r)
     struct peer *p = r->peer;
     if (o && o != &no_offer) {
         worklist_remove(&lane_of(r)->rndv.outgoing, r);
-        retire(o, OFFER_DONE);
+        retire(&lane_of(r)->rndv, o, OFFER_DONE);
     }
     r->xfer = NULL;
     pt_end_lost(r, p);
@@ -219,7 +214,7 @@ int pt_outgoing_step(struct request *r)
     if (error == TERN_ERR_UNSUPPORTED) return 0; /* the receiver will ask for fragments */
     worklist_remove(&lane_of(r)->rndv.outgoing, r);
     r->xfer = NULL;
-    retire(o, state);
+    retire(&lane_of(r)->rndv, o, state);
     lane_finish(r, error);
     return 1;
 }

@@ -49,6 +49,14 @@ static void make_two(struct comm **a, struct comm **b)
     assert_int_equal((*b)->lane->number, 2);
 }
 
+static bool are_drained(void)
+{
+    struct lane *l;
+    bool all = true;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) all &= progress_drained(&l->steps);
+    return all;
+}
+
 /* ---- the choice ---- */
 
 static void there_is_one_lane_by_default(void **state)
@@ -181,17 +189,47 @@ static void an_early_message_goes_to_the_lane_of_its_communicator(void **state)
 }
 
 /* Neither is safe as long as one thread delivers to all lanes. */
-static void threads_and_a_helper_have_one_lane(void **state)
+static void threads_have_the_lanes_that_are_asked_for(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        if (asked) setenv("TERN_LANES", "4", 1);
+        world = job_open_threaded();
+        struct comm *c = make_hinted("3");
+        assert_int_equal(c->lane->number, asked ? 3 : 0);
+        comm_unref(c);
+        job_close();
+    }
+}
+
+/* Another thread has the lane that is chosen, and this one is in a lane already. */
+static void a_thread_in_a_lane_waits_for_no_other(void **state)
 {
     (void)state;
     setenv("TERN_LANES", "4", 1);
     world = job_open_threaded();
+    struct comm *three = make_hinted("3");
+    assert_null(lane_here());
+    lane_enter(lanes_first());
+    assert_ptr_equal(lane_here(), lanes_first());
+    assert_true(lock_try(&three->lane->lock)); /* by nobody that the lane knows */
     struct comm *c = make_hinted("3");
     assert_ptr_equal(c->lane, lanes_first());
-    comm_unref(c);
+    assert_true(lock_give(&three->lane->lock));
+    struct comm *free = make_hinted("3");
+    assert_ptr_equal(free->lane, three->lane);
+    lane_leave(lanes_first());
+    assert_null(lane_here());
+    struct comm *all[] = {three, c, free};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) comm_unref(all[i]);
     job_close();
+}
+
+static void a_helper_has_one_lane(void **state)
+{
+    (void)state;
     open_lanes("4", NULL);
-    c = make_hinted("3");
+    struct comm *c = make_hinted("3");
     assert_int_equal(c->lane->number, 3);
     assert_int_equal(pt_help(), TERN_ERR_ARG);
     assert_non_null(strstr(err_words(), "TERN_LANES=1"));
@@ -402,14 +440,14 @@ static void the_drain_asks_all_lanes(void **state)
     struct probe q;
     (void)state;
     make_two(&a, &b);
-    assert_true(lanes_drained());
+    assert_true(are_drained());
     park(&q, b, p);
-    assert_false(lanes_drained());
+    assert_false(are_drained());
     assert_true(lanes_wait_for_room());
     assert_true(lanes_idle());
     q.goes = true;
     pt_drain();
-    assert_true(lanes_drained() && q.attempts);
+    assert_true(are_drained() && q.attempts);
     comm_unref(a);
     comm_unref(b);
     job_close();
@@ -427,7 +465,9 @@ int main(void)
         TEST(a_hint_for_one_that_is_made_is_ignored),
         TEST(an_intercommunicator_and_its_group_are_in_one_lane),
         TEST(an_early_message_goes_to_the_lane_of_its_communicator),
-        TEST(threads_and_a_helper_have_one_lane),
+        TEST(threads_have_the_lanes_that_are_asked_for),
+        TEST(a_thread_in_a_lane_waits_for_no_other),
+        TEST(a_helper_has_one_lane),
         TEST(two_lanes_wait_for_one_peer),
         TEST(who_asks_is_told_behind_what_waits_in_all_lanes),
         TEST(a_lost_peer_ends_what_waits_in_all_lanes),

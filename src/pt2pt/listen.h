@@ -1,0 +1,31 @@
+/*
+ * listen.h - the listener: the one of the threads that wait which looks at the wires and at all lanes, and sleeps by the bell
+ * of the process. Who it is, and how it is told what, is in waits.h.
+ *
+ * It waits for the first lane, and for no other one: where a thread is in one of those, that thread rings when it leaves.
+ */
+#ifndef TERN_PT2PT_LISTEN_H
+#define TERN_PT2PT_LISTEN_H
+
+#include "pt2pt/waits.h"
+
+/* All by the listener, in no lane. */
+
+/* One look at the wires, the steps of all lanes, and the gates. How much happened. */
+int listen_look(void);
+
+/*
+ * Says that the listener sleeps by the bell, to other processes and to the threads of this one, and looks once more. False: there
+ * is something to do. Then, asleep or not, listen_get_up. `state` of the waiter is 0 but for READY.
+ */
+bool listen_announce(struct waiter *self, struct sleep_words *words, uint32_t *ticket_p);
+void listen_get_up(struct waiter *self);
+
+/* A wait lasts: asks those whom the process and its lanes wait for. */
+void listen_doubt(void) TERN_COLD;
+
+/* For lane_open. */
+struct lane;
+void listen_open(struct lane *);
+
+#endif
