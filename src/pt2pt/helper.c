@@ -324,11 +324,6 @@ int pt_share(bool others)
     if (rc) return rc;
     if (helped) end_thread();
     rc = lanes_share(q);
-    if (!rc) {
-        lane_enter(l); /* other threads are out of the transports */
-        rc = pt_share_wires();
-        lane_leave(l);
-    }
     if (helped) resume(l);
     if (q) quiet_close(q);
     return rc;

@@ -4,8 +4,8 @@
  * this process that holds the lock can work on it: a caller, or the helper thread (helper.h).
  *
  * While one thread at a time uses the library and `mode` is 0, sections do not take the lock:
- * one predictable branch, and a count that says that the thread is inside, for whoever makes
- * the lane shared meanwhile (share.c). The program orders the calls of different threads
+ * one predictable branch, and a count (lane_inside) that says that the thread is in a lane, for whoever
+ * makes the lanes shared meanwhile (share.c). The program orders the calls of different threads
  * (MPI_THREAD_SERIALIZED).
  *
  * A thread that leaves its outermost section with operations in the background, for which there is a helper,
@@ -50,13 +50,12 @@
 #include <pthread.h>
 
 enum lane_mode {
-    LANE_THREADED = 1, /* never goes away; relaxed, ordered by the quiet that lane_share waits for */
+    LANE_THREADED = 1, /* never goes away; relaxed, ordered by the quiet that share_await waits for */
     LANE_LOCKED = 2    /* the helper may come in */
 };
 
 struct lane {
     _Atomic uint32_t mode;   /* enum lane_mode; not 0: sections take the lock */
-    _Atomic int32_t inside;  /* sections that the one thread is in without the lock; written by it alone */
     struct lock lock;        /* fair, so that no thread starves */
     _Atomic(const void *) holder; /* the thread that is inside with the lock (share.c) */
     int32_t depth;           /* sections that the holder is in */
@@ -100,6 +99,9 @@ static inline struct lane *lane_of_step(const struct step *s) { return container
 static inline uint32_t lane_mode(const struct lane *l) { return atomic_load_explicit(&l->mode, memory_order_relaxed); }
 static inline bool lane_threaded(const struct lane *l) { return lane_mode(l) & LANE_THREADED; }
 
+/* Sections that the one thread is in without a lock, in whatever lanes; written by it alone. */
+extern TERN_HIDDEN _Atomic int32_t lane_inside;
+
 /* This thread is the helper. */
 extern TERN_HIDDEN _Thread_local bool this_is_the_helper __attribute__((tls_model("initial-exec")));
 
@@ -108,16 +110,16 @@ void lane_unlock(struct lane *) TERN_COLD;
 void lane_leave_and_arm(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
 
 /* lane_enter while `mode` is 0. */
-static inline void lane_enter_alone(struct lane *l)
+static inline void lane_enter_alone(void)
 {
-    atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(&lane_inside, atomic_load_explicit(&lane_inside, memory_order_relaxed) + 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void lane_enter(struct lane *l)
 {
     if (unlikely(lane_mode(l))) lane_lock(l);
-    else lane_enter_alone(l);
+    else lane_enter_alone();
 }
 
 /* lane_leave without its look at what is left behind. */
@@ -125,7 +127,7 @@ static inline void lane_out(struct lane *l)
 {
     if (unlikely(lane_mode(l))) lane_unlock(l);
     else /* release: pairs with the acquire of the thread that waits until this one is out */
-        atomic_store_explicit(&l->inside, atomic_load_explicit(&l->inside, memory_order_relaxed) - 1, memory_order_release);
+        atomic_store_explicit(&lane_inside, atomic_load_explicit(&lane_inside, memory_order_relaxed) - 1, memory_order_release);
 }
 
 static inline void lane_leave(struct lane *l)
@@ -180,16 +182,8 @@ static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(thi
 void lane_defer(struct lane *, struct request *);
 void chores_open(struct lane *);
 
-/* From now on threads share the lane. If `others` is not NULL another thread may be inside: returns when it is out, or takes
- * the lock as others do. The caller is not inside, nor is the helper. Needs peer_short_prepare. */
-struct quiet;
-void lane_share(struct lane *, struct quiet *others);
-
-/* And, with the lock of all lanes, the transports (wires_share): what comes is delivered by deliver.h. 0, or a code with words. */
-int pt_share_wires(void);
-
-/* In lane_wait, when the lane has become shared: the caller takes the lock that it has gone without so far. True if so. */
-bool lane_catch_up(struct lane *);
+/* In lane_wait, when the lane has become shared: the caller takes the lock that it has gone without so far. */
+void lane_catch_up(struct lane *);
 
 /* One turn: deliver messages, and look at the steps. Returns how much happened. Lock held. Once threads share the transports
  * that is for threads that need all of it within the section: others look at the wires outside (lanes_turn). */

@@ -6,6 +6,7 @@
 #include "proc/proc.h"
 #include "pt2pt/check.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/share.h"
 #include "transport/wire_lock.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static struct lane first;
 static struct lane *by_number[LANES_MAX]; /* the first one in place of those that have not been made */
 static _Atomic(struct lane *) made[LANES_MAX]; /* in the order in which they were made */
 static _Atomic uint32_t made_count;
-static uint32_t most;                     /* lanes that there may be */
+static _Atomic uint32_t most;             /* lanes that there may be. Relaxed: any value that it has had will do */
 static struct lock making;                /* a leaf */
 
 struct lane *lanes_first(void) { return &first; }
@@ -91,12 +92,16 @@ static struct lane *make(uint32_t number)
     return l;
 }
 
+/* One thread is inside meanwhile, so that threads which begin to share the lanes find this one. */
 static struct lane *with_number(uint32_t number)
 {
+    bool alone = !lane_mode(&first);
+    if (alone) lane_enter_alone();
     leaf_take(&making);
     struct lane *l = by_number[number];
     if (number && l == &first) l = make(number);
     leaf_give(&making);
+    if (alone) lane_out(&first);
     return l;
 }
 
@@ -147,7 +152,7 @@ void lanes_look(void)
         lane_poll_outside(&first);
         return;
     }
-    lane_enter_alone(&first);
+    lane_enter_alone();
     lane_poll(&first);
     lane_leave(&first);
 }
@@ -215,17 +220,36 @@ static void set_most(uint32_t wanted, bool threaded)
     most = wanted ? wanted : threaded && !threads_have_one_lane ? for_threads() : 1;
 }
 
+/* Each lane looks at its own steps, once threads look at all lanes. */
+static void come_into_all(void)
+{
+    struct lane *l;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) {
+        lane_was_shared(l);
+        step_off(&l->others);
+    }
+}
+
+static void leave_all(void)
+{
+    struct lane *l;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) lane_out(l);
+}
+
 int lanes_share(struct quiet *others)
 {
     struct lane *l;
-    uint32_t wanted = 0;
+    uint32_t wanted = 0, n = 0;
     int rc = read_variable(&wanted);
     if (rc) return rc;
-    if (lanes_are_several())
-        return err_set(TERN_ERR_ARG, "threads cannot begin to share %u lanes; TERN_LANES=1 is needed for a program that does not "
-                       "ask for MPI_THREAD_MULTIPLE at first", most);
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) lane_share(l, others);
+    while (lanes_at(n)) { /* a thread that is still inside may be making one more */
+        for (; (l = lanes_at(n)); n++) lane_share(l);
+        share_await(others);
+    }
+    come_into_all();
+    share_wires();
     set_most(wanted, true);
+    leave_all();
     return 0;
 }
 

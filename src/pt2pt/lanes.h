@@ -76,7 +76,8 @@ int lanes_open(bool threaded);
 /* 0, or a code with words: a helper thread must not begin, as there are several lanes. */
 int lanes_allow_helper(void);
 
-/* lane_share for all lanes. 0, or a code with words: threads must not share them. */
+/* From now on threads share the lanes and the transports. `others`: another thread may be anywhere in the library; NULL: there is
+ * none. The caller is in no lane. 0, or a code with words: TERN_LANES is no number of lanes. Needs peer_short_prepare. */
 struct quiet;
 int lanes_share(struct quiet *others);
 void lanes_close(void);

@@ -11,6 +11,7 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/share.h"
 #include "transport/wire_lock.h"
 
 static void peer_lost(struct peer *p, int code)
@@ -64,7 +65,9 @@ int pt_open(bool threaded)
     peer_forgotten = closing_forget;
     rc = pt_check_open();
     if (!rc) rc = contexts_open();
-    return rc || !threaded ? rc : pt_share_wires();
+    if (!rc && threaded) rc = peer_short_prepare();
+    if (!rc && threaded) share_wires();
+    return rc;
 }
 
 void pt_close(void)

@@ -138,7 +138,7 @@ void pt_progress_once(struct comm *c)
         lane_poll_outside(l);
         return;
     }
-    lane_enter_alone(l);
+    lane_enter_alone();
     lane_poll(l);
     lane_leave(l);
 }

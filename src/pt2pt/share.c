@@ -3,16 +3,17 @@
  * a lane that one thread at a time used without the lock becomes one that threads share, while a
  * thread may be anywhere: outside, in the middle of a call, or asleep in a receive.
  *
- * LANE_THREADED is set in lane.mode; from then on all threads take the lock. Sends on the
- * short way, which takes no lock, find no peers any more. What a thread began before goes
- * on without the lock, and no other thread may begin until it is over. Two things tell that:
+ * The thread that makes the lanes shared takes the locks of all, and sets LANE_THREADED in their modes; from then
+ * on all threads take the lock. Sends on the short way, which takes no lock, find no peers any more. What a thread
+ * began before goes on without the lock, and the locks are not given back until it is over. Two things tell that:
  *
- *   quiet    what is outside of sections - a short send, a reference counted - is a few
- *            hundred instructions without a loop (base/quiet.h)
- *   inside   counts the sections (lane_enter) that the thread is in; one that waits
- *            notices, and takes the lock from there on (lane_catch_up)
+ *   quiet        what is outside of sections - a short send, a reference counted - is a few
+ *                hundred instructions without a loop (base/quiet.h)
+ *   lane_inside  counts the sections (lane_enter) that the thread is in, whatever their lanes; one that waits
+ *                notices, and queues for the lock (lane_catch_up)
  *
- * Until then nobody else comes in, so a thread that finds `inside` set is the one it counts.
+ * Until then nobody else comes in, so a thread that finds `lane_inside` set is the one it counts. A thread asleep in
+ * a wait is not inside. It is woken, and finds that its announcement and its places in gates have been taken back for it.
  *
  * This happens once in a process, and only when threads come that call at the same time
  * (a session, most of the time) after others said that they do not
@@ -21,19 +22,22 @@
 #include "base/quiet.h"
 #include "base/sleep.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/share.h"
 #include "transport/wire_lock.h"
 
 #include <time.h>
 
 /* ---- the lock ---- */
 
-/* The calling thread is in a section that it entered without the lock. */
-static bool goes_without(const struct lane *l) { return unlikely(atomic_load_explicit(&l->inside, memory_order_relaxed)); }
+_Atomic int32_t lane_inside;
 
-static void count(struct lane *l, int by)
+/* The calling thread is in a section that it entered without a lock, and so is in any lane that it enters within. */
+static bool goes_without(void) { return unlikely(atomic_load_explicit(&lane_inside, memory_order_relaxed)); }
+
+static void count(int by)
 {
-    int32_t n = atomic_load_explicit(&l->inside, memory_order_relaxed) + by;
-    atomic_store_explicit(&l->inside, n, memory_order_release); /* see lane_out */
+    int32_t n = atomic_load_explicit(&lane_inside, memory_order_relaxed) + by;
+    atomic_store_explicit(&lane_inside, n, memory_order_release); /* see lane_out */
 }
 
 _Thread_local bool this_is_the_helper;
@@ -147,35 +151,34 @@ static void give(struct lane *l)
 
 void lane_lock(struct lane *l)
 {
-    if (goes_without(l)) count(l, 1);
+    if (goes_without()) count(1);
     else take(l, 1);
 }
 
 void lane_unlock(struct lane *l)
 {
-    if (goes_without(l)) count(l, -1);
+    if (goes_without()) count(-1);
     else give(l);
 }
 
 bool lane_is_outermost(const struct lane *l)
 {
-    return goes_without(l) ? atomic_load_explicit(&l->inside, memory_order_relaxed) == 1 : l->depth == 1;
+    return goes_without() ? atomic_load_explicit(&lane_inside, memory_order_relaxed) == 1 : l->depth == 1;
 }
 
-bool lane_catch_up(struct lane *l)
+void lane_catch_up(struct lane *l)
 {
-    if (!goes_without(l)) return false;
-    int32_t depth = atomic_load_explicit(&l->inside, memory_order_relaxed);
-    count(l, -depth);
+    if (!goes_without()) return;
+    int32_t depth = atomic_load_explicit(&lane_inside, memory_order_relaxed);
+    count(-depth);
     take(l, depth); /* a lane_leave will come for each */
-    return true;
 }
 
 /* ---- the helper's way in ---- */
 
 void lane_leave_locked(struct lane *l)
 {
-    count(l, -1);
+    count(-1);
     peer_short_open(false);
     /* release: pairs with the acquire in lane_try */
     atomic_fetch_or_explicit(&l->mode, LANE_LOCKED, memory_order_release);
@@ -199,7 +202,7 @@ bool lane_note(struct lane *l)
     return true;
 }
 
-bool lane_is_mine(struct lane *l) { return goes_without(l) || holds(l); }
+bool lane_is_mine(struct lane *l) { return goes_without() || holds(l); }
 
 void lane_forget_helper(struct lane *l)
 {
@@ -212,54 +215,49 @@ void lane_forget_helper(struct lane *l)
 
 /* ---- from one thread at a time to threads ---- */
 
-/* Inside, or asleep in a wait (wait.c). */
-static bool is_inside(struct lane *l)
+/* Nobody has the lock of a lane that goes without, so it is taken before anybody may look for it. Where a helper has been, the
+ * thread that is inside may have it, and gives it back when it leaves, or waits. */
+void lane_share(struct lane *l)
 {
-    return atomic_load_explicit(&l->inside, memory_order_acquire) || atomic_load_explicit(&waits.sleepers, memory_order_acquire);
-}
-
-/* Until what other threads began without the lock is over, or they have the lock. */
-static void await_others(struct lane *l, struct quiet *q)
-{
-    quiet_await(q);
-    while (is_inside(l)) {
-        bell_ring(wires_bell()); /* asleep in a section? then it notices when it gets up */
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    }
-}
-
-void lane_share(struct lane *l, struct quiet *q)
-{
+    bool mine = lock_try(&l->lock);
     atomic_fetch_or_explicit(&l->mode, LANE_THREADED, memory_order_seq_cst);
+    if (!mine) lock_take(&l->lock);
     handle_set_threaded(true);
     atomic_store_explicit(&waits.threaded, true, memory_order_relaxed); /* seen by others behind the quiet */
     peer_short_open(false);
-    if (!q) return;
-    await_others(l, q);
+}
+
+void share_await(struct quiet *others)
+{
+    if (!others) return;
+    quiet_await(others);
+    while (atomic_load_explicit(&lane_inside, memory_order_acquire)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     peer_short_open(false); /* a thread may just have taken LANE_LOCKED away */
 }
 
+void lane_was_shared(struct lane *l)
+{
+    come_in(l, 1);
+    progress_wake(&l->steps); /* for a thread asleep (wait.c) */
+    bell_ring(wires_bell());
+}
+
 /* The receive that a message is just coming to. Its place says who may look there (transport/peer.h). */
-static void move_arriving(bool shared)
+static void move_arriving(void)
 {
     for (uint32_t i = 0; i < peer_count; i++) {
         struct peer *p = peer_table[i];
         if (!p) continue;
-        void *r = shared ? p->arriving : p->sunk;
-        p->arriving = shared ? NULL : r;
-        p->sunk = shared ? r : NULL;
+        p->sunk = p->arriving;
+        p->arriving = NULL;
     }
 }
 
 /* Others may poll as soon as the wires are shared: so all else is done before. */
-int pt_share_wires(void)
+void share_wires(void)
 {
-    int rc = peer_short_prepare();
-    if (rc) return rc;
     peer_short_open(false); /* sends without a lock find their peers in peer_shared_table from now on */
     contexts_no_last();
-    move_arriving(true);
-    rc = wires_share();
-    if (rc) move_arriving(false);
-    return rc;
+    move_arriving();
+    wires_share();
 }

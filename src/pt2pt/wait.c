@@ -24,7 +24,7 @@
 #include <sched.h>
 
 /* Sleeps unless there is something to do. True: the wait is over, for `ready` has said so, and the lane has not been left
- * since. Threads may come to share the lane meanwhile, but none waits before this one is back inside (share.c). */
+ * since. Threads may come to share the lane meanwhile: then what this one has announced is taken back already (share.c). */
 static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, uint64_t most_ns)
 {
     struct bell *bell = wires_bell();
@@ -40,16 +40,17 @@ static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
         lane_leave(l);
         wires_sleep(bell, ticket, &words, most_ns);
         lane_enter(l);
-        /* release: pairs with the acquire in share.c: from now on the thread is inside */
-        atomic_fetch_sub_explicit(&waits.sleepers, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&waits.sleepers, 1, memory_order_relaxed);
     }
-    bell_stay(bell);
-    lanes_wake();
+    if (likely(!lane_threaded(l))) {
+        bell_stay(bell);
+        lanes_wake();
+    }
     if (gate) gate_leave(gate, counted);
     return over;
 }
 
-/* True: threads share the lane now, and the wait has not ended. */
+/* False: threads share the lane now, and the wait has not ended. */
 static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
     uint64_t start = 0, idle_since = 0, yielded = 0, due = 0;
@@ -57,7 +58,7 @@ static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct
     bool slept = false;
     struct core_looks looks = {0};
     while (!ready(arg)) {
-        if (unlikely(lane_threaded(l))) return true;
+        if (unlikely(lane_threaded(l))) return false;
         int n = lane_progress(l);
         if (n) {
             polls = 0;
@@ -88,38 +89,39 @@ static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct
     }
     /* The time that a rank waits on a shared core does not say how long polling pays. */
     if (start && !looks.shared) wait_teaches(start, slept);
-    return false;
+    return true;
 }
 
-/* By one thread at a time. */
-static void count_waiter(int by)
+/* By one thread at a time, until others may count themselves. */
+static void count_waiter(int by, bool threaded)
 {
+    if (unlikely(threaded)) {
+        atomic_fetch_add_explicit(&waits.waiting, by, memory_order_relaxed);
+        return;
+    }
     int32_t n = atomic_load_explicit(&waits.waiting, memory_order_relaxed) + by;
     atomic_store_explicit(&waits.waiting, n, memory_order_relaxed);
 }
 
-static inline void begin(void)
+/* False: threads share the lane now, and the wait has not ended. */
+static inline bool wait_alone(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
-    count_waiter(1);
+    count_waiter(1, false);
     if (unlikely(background_may_be_armed())) helper_relieve();
-}
-
-/* The thread goes on among others. It is counted already. */
-static TERN_COLD void go_on(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
-{
-    lane_catch_up(l);
-    threads_wait(l, ready, arg, gate, doubt, true);
+    bool over = wait(l, ready, arg, gate, doubt);
+    count_waiter(-1, lane_threaded(l));
+    return over;
 }
 
 void lane_wait_at(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *arg))
 {
     if (unlikely(lane_threaded(l))) {
-        threads_wait(l, ready, arg, gate, doubt, false);
+        threads_wait(l, ready, arg, gate, doubt);
         return;
     }
-    begin();
-    if (unlikely(wait(l, ready, arg, gate, doubt))) go_on(l, ready, arg, gate, doubt);
-    else count_waiter(-1);
+    if (likely(wait_alone(l, ready, arg, gate, doubt))) return;
+    lane_catch_up(l);
+    threads_wait(l, ready, arg, gate, doubt);
 }
 
 void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
@@ -134,13 +136,10 @@ void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (
 
 void lane_await(struct lane *l, const struct awaiting *what, void *arg)
 {
-    if (unlikely(lane_threaded(l))) {
-        lane_leave(l);
-        threads_await(l, what, arg);
-        return;
-    }
-    lane_wait_at(l, what->ready, arg, NULL, what->doubt);
+    bool over = likely(!lane_threaded(l)) && likely(wait_alone(l, what->ready, arg, NULL, what->doubt));
+    if (unlikely(!over)) lane_catch_up(l);
     lane_leave(l);
+    if (unlikely(!over)) threads_await(l, what, arg);
 }
 
 void lane_await_outside(struct lane *l, const struct awaiting *what, void *arg)

@@ -191,9 +191,9 @@ static void count_waiter(int by) { atomic_fetch_add_explicit(&waits.waiting, by,
 
 /* ---- for wait.c ---- */
 
-void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *), bool counted)
+void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
-    if (!counted) count_waiter(1);
+    count_waiter(1);
     if (unlikely(background_may_be_armed())) helper_relieve();
     if (!ready(arg)) {
         struct wait t = {.lane = l, .arg = arg, .doubt = doubt, .self = waits_mine()};

@@ -6,8 +6,8 @@
 
 #include "pt2pt/lane.h"
 
-/* As lane_wait_at. `counted`: the thread is one of waits.waiting already. */
-void threads_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *), bool counted) TERN_COLD;
+/* As lane_wait_at. */
+void threads_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *)) TERN_COLD;
 
 /* As lane_await_outside. */
 void threads_await(struct lane *, const struct awaiting *, void *arg) TERN_COLD;

@@ -13,7 +13,7 @@
 #include "transport/am.h"
 
 /* The number of the contract, one more for every change of what a module sees. */
-#define TP_CONTRACT 4
+#define TP_CONTRACT 5
 
 struct tp_env {
     /* Messages, by id (am.h). A message whose id has no handler breaks the protocol. */

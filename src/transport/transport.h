@@ -191,10 +191,9 @@ struct tp_ops {
     uint32_t threads;
 
     /* Threads use the transport from now on, as `threads` says. Called once, while no thread is in it: with wires_share, or
-     * behind `open` if threads share the others then. Changes
-     * tp_ep.am_short of its endpoints if threads send by another function; ep_open fills in that one from then on. 0, or
-     * a code with words. NULL: nothing has to be done. */
-    int (*share)(struct tp_dom *);
+     * behind `open` if threads share the others then. Changes tp_ep.am_short of its endpoints if threads send by another
+     * function; ep_open fills in that one from then on. Cannot fail. NULL: nothing has to be done. */
+    void (*share)(struct tp_dom *);
 
     /* The layer above has lost the peer (pt_lose): the transport cuts the connection, and delivers nothing more from
      * the peer. Operations under way end by done with a code, from progress; tp_lost is not called. May be called by a

@@ -182,19 +182,17 @@ static void share_peer(struct peer *p)
     if (peer_delivers_at_once(p)) peer_set_short(p, -1);
 }
 
-int wires_share(void)
+void wires_share(void)
 {
     const struct wire *w;
-    int rc = 0;
-    if (wires_threaded) return 0;
-    for (int i = 0; (w = wires_at(i)) && !rc; i++) rc = w->ops->share ? w->ops->share(w->dom) : 0;
-    if (rc) return rc;
+    if (wires_threaded) return;
+    for (int i = 0; (w = wires_at(i)); i++)
+        if (w->ops->share) w->ops->share(w->dom);
     wires_threaded = true;
     for (uint32_t i = 0; i < peer_count; i++)
         if (peer_table[i] && peer_table[i]->ep.ops) share_peer(peer_table[i]);
     /* release: a thread that finds the table finds how the transports are used; pairs with send_short_shared */
     atomic_store_explicit(&peer_shared_table, peer_table, memory_order_release);
-    return 0;
 }
 
 void wires_unshare(void)

@@ -27,8 +27,8 @@
 extern TERN_HIDDEN bool wires_threaded;
 
 /* From now on threads use the transports, those that are open and those that open later. By one thread, while no other is
- * in a transport or sends. 0, or a code with words: then no second thread may come. */
-int wires_share(void) TERN_COLD;
+ * in a transport or sends. */
+void wires_share(void) TERN_COLD;
 void wires_unshare(void); /* the transports are closed */
 
 /*

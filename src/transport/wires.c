@@ -68,11 +68,7 @@ static int open_dom(const struct tp_ops *ops, const char *domain)
         return 0;
     }
     if (rc) return rc;
-    rc = wires_threaded && ops->share ? ops->share(d->dom) : 0;
-    if (rc) {
-        ops->close(d->dom);
-        return rc;
-    }
+    if (wires_threaded && ops->share) ops->share(d->dom);
     d->ops = ops;
     d->name = dom_names[dom_count];
     dom_count++;

@@ -220,7 +220,7 @@ static void shm_cores(struct tp_dom *dom, bool gates, cpu_set_t *cores)
     shm_eps_unlock();
 }
 
-static int shm_share(struct tp_dom *dom)
+static void shm_share(struct tp_dom *dom)
 {
     (void)dom;
     shm_dom.threads = true;
@@ -230,7 +230,6 @@ static int shm_share(struct tp_dom *dom)
         shm_share_ep(e);
         e->peer->ep.am_short = shm_way_of(e);
     }
-    return 0;
 }
 
 static struct bell *shm_bell(struct tp_dom *dom)

@@ -4,6 +4,8 @@
  * before, and threads end and are made anew. Everything that the library keeps for a thread has to be right then. By
  * random numbers with a seed.
  *
+ * Requests are on two communicators, which are in two lanes where there are several.
+ *
  * TURNS=join: meanwhile another thread opens a session, and uses it at the same time: with MPI_THREAD_MULTIPLE, or alone.
  */
 #include "../rounds.h"
@@ -17,6 +19,9 @@ enum { THREADS = 5, MANY = 40, LARGEST = 300000, TAG = 5, JOINER_ROUNDS = 200 };
 static uint64_t seed;
 static int left, right;
 static MPI_Comm world; /* a duplicate of MPI_COMM_WORLD, errors return */
+static MPI_Comm apart; /* one more, in a lane of its own if there are several */
+
+static MPI_Comm one_of_two(int i) { return i % 2 ? apart : world; }
 
 static int number(int n) { return (int)(check_random(&seed) % (uint64_t)n); }
 
@@ -48,11 +53,11 @@ static void compare(const char *what)
 static void post(void)
 {
     choose(MANY);
-    for (int i = 0; i < count; i++) CHECK_OK(MPI_Irecv(in[i], length[i], MPI_BYTE, left, TAG + i, world, &r[i]));
+    for (int i = 0; i < count; i++) CHECK_OK(MPI_Irecv(in[i], length[i], MPI_BYTE, left, TAG + i, one_of_two(i), &r[i]));
 }
 static void isend(void)
 {
-    for (int i = 0; i < count; i++) CHECK_OK(MPI_Isend(out[i], length[i], MPI_BYTE, right, TAG + i, world, &r[count + i]));
+    for (int i = 0; i < count; i++) CHECK_OK(MPI_Isend(out[i], length[i], MPI_BYTE, right, TAG + i, one_of_two(i), &r[count + i]));
 }
 static void wait_all(void)
 {
@@ -112,8 +117,8 @@ static void persist(void)
 {
     choose(MANY);
     for (int i = 0; i < count; i++) {
-        CHECK_OK(MPI_Recv_init(in[i], length[i], MPI_BYTE, left, TAG + i, world, &r[i]));
-        CHECK_OK(MPI_Send_init(out[i], length[i], MPI_BYTE, right, TAG + i, world, &r[count + i]));
+        CHECK_OK(MPI_Recv_init(in[i], length[i], MPI_BYTE, left, TAG + i, one_of_two(i), &r[i]));
+        CHECK_OK(MPI_Send_init(out[i], length[i], MPI_BYTE, right, TAG + i, one_of_two(i), &r[count + i]));
     }
 }
 static void start_all(void) { CHECK_OK(MPI_Startall(2 * count, r)); }
@@ -147,14 +152,14 @@ static void send_and_forget(void)
 {
     choose(MANY);
     for (int i = 0; i < count; i++) {
-        CHECK_OK(MPI_Isend(out[i], length[i], MPI_BYTE, right, TAG + i, world, &r[i]));
+        CHECK_OK(MPI_Isend(out[i], length[i], MPI_BYTE, right, TAG + i, one_of_two(i), &r[i]));
         CHECK_OK(MPI_Request_free(&r[i]));
     }
 }
 static void receive_all(void)
 {
     for (int i = 0; i < count; i++)
-        CHECK_OK(MPI_Recv(in[i], length[i], MPI_BYTE, left, TAG + i, world, MPI_STATUS_IGNORE));
+        CHECK_OK(MPI_Recv(in[i], length[i], MPI_BYTE, left, TAG + i, one_of_two(i), MPI_STATUS_IGNORE));
     compare("of sends that nobody waits for");
     CHECK_OK(MPI_Barrier(world)); /* what was sent may be written again */
 }
@@ -343,8 +348,14 @@ int main(int argc, char **argv)
     seed = check_seed();
     left = (check_rank + check_size - 1) % check_size;
     right = (check_rank + 1) % check_size;
+    MPI_Info own;
+    MPI_Info_create(&own);
+    MPI_Info_set(own, "tern_lane", "own");
     MPI_Comm_dup(MPI_COMM_WORLD, &world);
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, own, &apart);
+    MPI_Info_free(&own);
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(apart, MPI_ERRORS_RETURN);
     for (int i = 0; i < MANY; i++) {
         in[i] = malloc(LARGEST);
         out[i] = malloc(LARGEST);
@@ -361,6 +372,7 @@ int main(int argc, char **argv)
         free(in[i]);
         free(out[i]);
     }
+    MPI_Comm_free(&apart);
     MPI_Comm_free(&world);
     return check_done();
 }

@@ -233,9 +233,6 @@ static void a_helper_has_one_lane(void **state)
     assert_int_equal(c->lane->number, 3);
     assert_int_equal(pt_help(), TERN_ERR_ARG);
     assert_non_null(strstr(err_words(), "TERN_LANES=1"));
-    assert_int_equal(pt_share(false), TERN_ERR_ARG);
-    assert_non_null(strstr(err_words(), "TERN_LANES=1"));
-    assert_false(lane_threaded(lanes_first()));
     comm_unref(c);
     job_close();
 }

@@ -94,8 +94,8 @@ static bool open_wire(tp_handler_fn handler, bool connect_first)
     PARTY_CHECK(party_takes(handler, NULL));
     PARTY_CHECK(party_open(conform_wire->name));
     if (connect_first) PARTY_CHECK(conform_other() != NULL);
-    PARTY_CHECK(wires_share() == 0);
-    PARTY_CHECK(wires_share() == 0); /* again, which changes nothing */
+    wires_share();
+    wires_share(); /* again, which changes nothing */
     return true;
 }
 

