@@ -1,6 +1,6 @@
 /*
  * sanitizer.h - what the thread sanitizer cannot see: an order between two threads of this process that comes about
- * through another process, in memory that both have mapped.
+ * by the quiet of one of them (quiet.h), or through another process, in memory that both have mapped.
  *
  *     thread A               the other process        thread B
  *     release of a word  ->  acquire, release     ->  acquire of another word

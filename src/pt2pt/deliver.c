@@ -262,19 +262,19 @@ void dispatch_looked_up(const struct pt_kind *k, struct peer *from, uint64_t h0,
 
 /* ---- life ---- */
 
-void deliver_open(struct lane *l)
+void deliver_open(void)
 {
     const char *every = getenv("TERN_TEST_BUSY_LANES");
-    l->inbox = (struct inbox){.opening = false};
     deliver_busy_every = every ? (uint32_t)strtoul(every, NULL, 10) : 0;
     wire_poll_over = deliver_over;
 }
 
-void deliver_close(struct lane *l)
+void deliver_close(void) { wire_poll_over = NULL; }
+
+void inbox_drop(struct lane *l)
 {
     for (struct mail *m = take_all(l), *next; m; m = next) {
         next = m->next;
         if (m->open == open_message) free(container_of(m, struct kept_message, mail));
     }
-    wire_poll_over = NULL;
 }

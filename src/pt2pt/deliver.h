@@ -101,8 +101,10 @@ struct kept_message *kept_message_new(const struct pt_kind *, struct peer *from,
 /* Puts one that has waited elsewhere into the inbox, and no more: its holder sees to it. */
 void deliver_push(struct lane *, struct kept_message *);
 
-void deliver_open(struct lane *);  /* its inbox is empty */
-void deliver_close(struct lane *); /* drops what is there. No other thread is inside */
+void inbox_drop(struct lane *); /* drops what is there. No other thread is inside */
+
+void deliver_open(void);
+void deliver_close(void);
 
 /* For tests: every n-th lane that deliver_begin asks for counts as held by another thread; 0: none. Read from TERN_TEST_BUSY_LANES by
  * deliver_open. */

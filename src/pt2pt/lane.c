@@ -27,7 +27,6 @@ void lane_open(struct lane *l, uint32_t number, bool threaded)
     list_init(&l->waiters);
     ids_open(&l->ids, number);
     progress_init(&l->steps);
-    deliver_open(l);
     listen_open(l);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) steps[i](l);
     match_pool_init(&l->pool, SIZE_MAX, (size_t)var_int(VAR_MATCH_HEAD)); /* bounded by the peers' credits */
@@ -35,7 +34,7 @@ void lane_open(struct lane *l, uint32_t number, bool threaded)
 
 void lane_close(struct lane *l)
 {
-    deliver_close(l);
+    inbox_drop(l);
     match_pool_fini(&l->pool);
     ids_close(&l->ids);
 }

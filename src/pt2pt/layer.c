@@ -5,6 +5,7 @@
 #include "pt2pt/check.h"
 #include "pt2pt/closing.h"
 #include "pt2pt/contexts.h"
+#include "pt2pt/deliver.h"
 #include "pt2pt/doubt.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/lanes.h"
@@ -55,6 +56,7 @@ int pt_open(bool threaded)
     background_open();
     pt_credit_open();
     limits_open();
+    deliver_open();
     int rc = lanes_open(threaded);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) steps[i](lanes_first());
     if (!rc) rc = match_open();
@@ -76,6 +78,7 @@ void pt_close(void)
     contexts_close();
     closing_close();
     lanes_close();
+    deliver_close();
     pt_check_close();
     pt_lost_close();
     tp_lost = NULL;

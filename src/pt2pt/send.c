@@ -12,6 +12,7 @@
  * parked one finds the way closed, or the other one gone. Threads that the program does not order may overtake.
  */
 #include "base/err.h"
+#include "base/sanitizer.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
 #include "pt2pt/dispatch.h"
@@ -53,7 +54,9 @@ static inline int send_short(const void *buf, int64_t count, const struct type *
     int64_t credit = p->credit - eager_cost((size_t)n);
     if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
-    return p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
+    int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
+    sanitizer_released(&peer_short_table); /* to share_await */
+    return rc;
 }
 
 /* For ranks that have to be looked up. Apart from the usual way, which would save registers around the look-up's call. */

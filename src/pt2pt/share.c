@@ -20,6 +20,7 @@
  * (MPI_THREAD_SINGLE, FUNNELED or SERIALIZED).
  */
 #include "base/quiet.h"
+#include "base/sanitizer.h"
 #include "base/sleep.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/share.h"
@@ -215,8 +216,8 @@ void lane_forget_helper(struct lane *l)
 
 /* ---- from one thread at a time to threads ---- */
 
-/* Nobody has the lock of a lane that goes without, so it is taken before anybody may look for it. Where a helper has been, the
- * thread that is inside may have it, and gives it back when it leaves, or waits. */
+/* Nobody has the lock of a lane that goes without, so it is taken before anybody may look for it. Where a helper has been,
+ * the thread that is inside may have it, and gives it back when it leaves, or waits. */
 void lane_share(struct lane *l)
 {
     bool mine = lock_try(&l->lock);
@@ -231,6 +232,7 @@ void share_await(struct quiet *others)
 {
     if (!others) return;
     quiet_await(others);
+    sanitizer_acquired(&peer_short_table); /* from short sends */
     while (atomic_load_explicit(&lane_inside, memory_order_acquire)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     peer_short_open(false); /* a thread may just have taken LANE_LOCKED away */
 }

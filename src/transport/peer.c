@@ -328,11 +328,10 @@ static bool open_way(struct peer *p, const struct wire_path *way)
     }
     int rc = p->ep.ops ? 0 : w->ops->ep_open(w->dom, p, way->card, way->n, &ep);
     if (ep.ops && !rc) {
-        const struct tp_ops *ops = ep.ops;
-        ep.am_short = wire_short(ops, ep.am_short);
-        ep.ops = NULL;
-        p->ep = ep;
-        __atomic_store_n(&p->ep.ops, ops, __ATOMIC_RELEASE); /* pairs with peer_get: the rest is there */
+        ep.am_short = wire_short(ep.ops, ep.am_short);
+        /* All but ops, which others read. */
+        memcpy((char *)&p->ep + sizeof ep.ops, (char *)&ep + sizeof ep.ops, sizeof ep - sizeof ep.ops);
+        __atomic_store_n(&p->ep.ops, ep.ops, __ATOMIC_RELEASE); /* pairs with peer_get: the rest is there */
     }
     wire_give(number, WIRE_CALL);
     return !rc;

@@ -89,7 +89,7 @@ typedef size_t (*tp_pack_fn)(void *arg, void *to, size_t max);
 
 /* The way to one peer. Lies in the peer's first cache line, filled by ep_open. */
 struct tp_ep {
-    const struct tp_ops *ops; /* NULL until connected */
+    const struct tp_ops *ops; /* NULL until connected; the first member (peer.c) */
     /* Hot copy of ops->am_short: contiguous payload of at most max_short bytes; copied on return. */
     int (*am_short)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
     void *priv;         /* the transport's own, e.g. the ring */
