@@ -91,7 +91,7 @@ static bool has_user_op(const struct goal_frame *f) { return f->op && f->op->ind
 
 static TERN_COLD bool leave_to_a_turn(struct lane *l, struct request *r)
 {
-    if (lane_is_no_caller(l)) lane_defer(l, r);
+    if (lane_is_no_caller()) lane_defer(l, r);
     else if (wire_is_inside()) lane_do_later(l, r);
     else return false;
     return true;

@@ -9,6 +9,10 @@ void background_open(void) { background = (struct background){0}; }
 
 static void count(int by)
 {
+    if (lane_threaded()) {
+        atomic_fetch_add_explicit(&background.count, (uint32_t)by, memory_order_relaxed);
+        return;
+    }
     uint32_t n = atomic_load_explicit(&background.count, memory_order_relaxed) + (uint32_t)by;
     atomic_store_explicit(&background.count, n, memory_order_relaxed);
 }
@@ -33,6 +37,7 @@ void lane_in_background(struct lane *l, struct request *r)
     if (this_is_the_helper || request_is_complete(r) || r->flags & REQ_BACKGROUND || can_wait(r)) return;
     r->flags |= REQ_BACKGROUND;
     count(1);
+    l->left_more = true;
 }
 
 bool lane_left_work(struct lane *l)
@@ -40,7 +45,15 @@ bool lane_left_work(struct lane *l)
     l->eager_now = INT64_MAX;
     if (this_is_the_helper || !background_is_helped()) return false;
     count(1);
+    l->left_more = true;
     return true;
+}
+
+void lane_leaves_more(struct lane *l)
+{
+    if (this_is_the_helper) return;
+    l->left_more = true;
+    if (!lane_threaded() && background_may_be_armed()) helper_relieve();
 }
 
 void background_over(void) { count(-1); }

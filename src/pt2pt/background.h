@@ -2,7 +2,7 @@
  * background.h - operations in the background: those that have not ended when the call that started them returns. Where there
  * is a helper thread, it goes on with them (helper.h).
  *
- * Threads: under the lane's lock; `count` and `helped` are read without it.
+ * Threads: under the lock of the request's lane; `count` and `helped` are read without it.
  */
 #ifndef TERN_PT2PT_BACKGROUND_H
 #define TERN_PT2PT_BACKGROUND_H
@@ -18,7 +18,7 @@ struct request;
 extern TERN_HIDDEN struct background {
     _Atomic uint32_t count; /* operations that callers have left to go on by themselves */
     _Atomic bool helped;    /* there is a helper thread */
-    _Atomic bool may_be_armed; /* it has been armed, and not disarmed since (helper_relieve). Written under the lane's lock */
+    _Atomic bool may_be_armed; /* while threads do not share the lanes: it has been armed, and not disarmed since (helper_relieve) */
 } background;
 
 void background_open(void); /* there is nothing, and no helper */
@@ -45,6 +45,10 @@ static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 
 /* The same for work that has no request: true if it is counted, and then background_over follows it. Lock held. */
 bool lane_left_work(struct lane *);
+
+/* There is more to do for what is in the background than the helper was armed for. Whoever leaves the lane sees whether it has to
+ * be woken. Lock held. */
+void lane_leaves_more(struct lane *) TERN_COLD;
 
 /* What was counted is over. Lock held. */
 void background_over(void) TERN_COLD;

@@ -1,12 +1,13 @@
 /* helper.c - see helper.h. */
 #include "pt2pt/helper.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/quiet.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/helper_cpus.h"
+#include "pt2pt/helper_pace.h"
 #include "pt2pt/helper_sleep.h"
+#include "pt2pt/helper_threads.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/limits.h"
 #include "transport/progress.h"
@@ -17,23 +18,13 @@
 #include <signal.h>
 #include <string.h>
 
-/* How long the helper goes on looking after it found something, at most: about what it costs to be woken. */
-#define LOOK_MAX_NS 20000u
-
-/* It gets up by itself, after twice the time as before as long as that was for nothing, should anything have been missed. */
-#define NAP_MIN_NS 50000000u
-#define NAP_MAX_NS 1000000000u
-
 /* Messages that a caller takes before it arms the helper. */
 #define GREETINGS 8
 
 static struct {
     pthread_t thread;
-    struct lane *lane;
     cpu_set_t cpus; /* where it runs; empty: where its process does */
     _Atomic bool stop;
-    uint64_t look_ns, look_max_ns; /* learnt, as in wait.c; 0: there is no core to spare for it */
-    uint64_t nap_ns;
 } helper;
 
 bool helper_shares_cores, helper_apart;
@@ -57,134 +48,114 @@ static void arm_now(struct bell *b)
 }
 
 /* Arms the helper, unless that has been done: from now on it is woken by what comes. True: something has come already,
- * or can be done now. Lock held. */
-static bool arm(struct lane *l, struct bell *b)
+ * or can be done now. Inside. */
+static bool arm(struct bell *b)
 {
     bool armed = helper_is_armed(b);
-    if (armed && !progress_has_own(&l->steps)) return false; /* nobody rings for what this process brings about itself */
+    if (armed && !lanes_have_own()) return false; /* nobody rings for what this process brings about itself */
     /* What only has to be answered needs no other thread, nor that it is armed for that. What lies in a socket wakes the
      * helper when it is armed: on a core of its own that is no dearer than reading it here. */
     int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
     bool ours = false;
     if (!armed) {
         arm_now(b);
-        ours = progress_armed(&l->steps);
+        ours = lanes_armed();
     }
-    return ours || (n && progress_follows(&l->steps)) || !lane_still(l);
+    return ours || (n && lanes_follow()) || !lane_still();
 }
 
 /* Leaves the lane so that the helper may come in. */
 static void open_lane(struct lane *l)
 {
-    if (lane_mode(l)) lane_out(l);
-    else lane_leave_locked(l);
+    if (lane_mode()) lane_out(l);
+    else lane_leave_locked();
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
+}
+
+static void leave_alone(struct lane *l)
+{
+    struct bell *b = wires_bell();
+    bool waits_itself = atomic_load_explicit(&waits.waiting, memory_order_relaxed); /* it is going to sleep by the bell */
+    if (this_is_the_helper || waits_itself || !background_is_helped() || !lane_is_outermost(l)) {
+        lane_out(l);
+        return;
+    }
+    bool now = arm(b);
+    open_lane(l);
+    if (lanes_have_helper()) return; /* it has come since, and sees what is left */
+    if (!helper_is_armed(b)) helper_wake(b); /* it was woken since we armed it, and perhaps before it could come in */
+    else if (now) bell_ring(b);
 }
 
 void lane_leave_and_arm(struct lane *l)
 {
-    struct bell *b = wires_bell();
-    bool others = atomic_load_explicit(&waits.waiting, memory_order_relaxed); /* they do it */
-    if (this_is_the_helper || others || !background_is_helped() || !lane_is_outermost(l)) {
-        lane_out(l);
-        return;
-    }
-    bool now = arm(l, b);
-    open_lane(l);
-    if (lane_has_helper(l)) return; /* it has come since, and sees what is left */
-    if (!helper_is_armed(b)) helper_wake(b); /* it was woken since we armed it, and perhaps before it could come in */
-    else if (now) bell_ring(b);
+    if (lane_threaded()) helper_leave_among_threads(l);
+    else leave_alone(l);
 }
 
 /* ---- the thread ---- */
 
 /* The helper arms itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
-static bool announce(struct lane *l, struct bell *b)
+static bool announce(struct bell *b)
 {
     arm_now(b);
-    if (lane_idle(l)) return true;
+    if (lane_idle()) return true;
     bell_stay(b);
     return false;
 }
 
-/* A look found nothing: shall it be followed by another? */
-static bool look_on(uint64_t *since)
-{
-    if (!helper.look_ns) return false;
-    uint64_t now = clock_ns();
-    if (!*since) *since = now;
-    cpu_relax();
-    return now - *since < helper.look_ns;
-}
-
 /* Works until there is nothing more to do, and the helper has armed itself; until somebody else wants the lane, who will
- * arm it on leaving; or until nothing is in the background. True: it only makes way for others, who may not have seen that
- * it was inside. Lock held. */
-static bool work(struct lane *l, struct bell *b)
+ * arm it on leaving; or until nothing is in the background. Inside. */
+static void work(struct lane *first, struct bell *b)
 {
     uint64_t since = 0;
     for (;;) {
-        int n = lane_short_turn(l);
-        if (lane_wanted(l) || !background_any()) return false;
-        if (n) {
-            since = 0;
-            if (lane_threaded(l)) return true; /* nobody sees who waits for the lock */
-        } else if (!look_on(&since) && announce(l, b)) {
-            return false;
-        }
+        int n = lane_short_turn(first);
+        if (lane_wanted(first) || !background_any()) return;
+        if (n) since = 0;
+        else if (!helper_looks_on(&since) && announce(b)) return;
     }
 }
 
 /* Not while a thread waits: it makes the progress. */
-static bool come_in(struct lane *l)
+static bool come_in(struct lane *first)
 {
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in open_lane */
-    if (!lane_try(l)) return false;
-    if (!lane_wanted(l)) return true;
-    lane_out(l);
+    if (!lane_try(first)) return false;
+    if (!lane_wanted(first)) return true;
+    lane_out(first);
     return false;
 }
 
-/* One stay in the lane; the thread that is inside instead arms it again. True: there is more to do. */
-static bool visit(struct lane *l, struct bell *b)
+/* One stay inside; the thread that is inside instead arms it again. */
+static void visit(struct bell *b)
 {
-    if (!come_in(l)) return false;
+    struct lane *first = lanes_first();
+    if (!come_in(first)) return;
     bell_stay(b); /* what was announced is not true any more; nobody else sleeps by it: that would be a waiter */
-    bool more = work(l, b);
-    lane_out(l);
-    return more;
+    work(first, b);
+    lane_out(first);
 }
 
-/* What a sleep of `slept` ns teaches. */
-static void learn(uint64_t slept)
+static void run_alone(void)
 {
-    helper.nap_ns = slept < helper.nap_ns ? NAP_MIN_NS : 2 * helper.nap_ns;
-    if (helper.nap_ns > NAP_MAX_NS) helper.nap_ns = NAP_MAX_NS;
-    if (slept < 2 * helper.look_max_ns) helper.look_ns = 2 * helper.look_ns + 1000;
-    else helper.look_ns -= helper.look_ns / 4;
-    if (helper.look_ns > helper.look_max_ns) helper.look_ns = helper.look_max_ns;
-}
-
-static void nap(struct bell *b, uint32_t ticket)
-{
-    uint64_t since = clock_ns();
-    helper_sleep(b, ticket, helper.nap_ns);
-    learn(clock_ns() - since);
-}
-
-static void *run(void *arg)
-{
-    struct lane *l = helper.lane;
     struct bell *b = wires_bell();
-    (void)arg;
-    this_is_the_helper = true;
     for (;;) {
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);
-        if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return NULL;
-        if (background_any() && visit(l, b)) sched_yield();
-        else nap(b, ticket);
+        if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return;
+        if (background_any()) visit(b);
+        helper_nap(b, ticket);
     }
+}
+
+/* It is not there while threads begin to share the lanes (pt_share). */
+static void *run(void *arg)
+{
+    this_is_the_helper = true;
+    if (lane_threaded()) helper_run_among_threads(&helper.stop);
+    else run_alone();
+    return arg;
 }
 
 /* ---- life ---- */
@@ -207,7 +178,7 @@ static void forget(void)
     set_helped(false);
     set_may_be_armed(false);
     atomic_store_explicit(&background.count, 0, memory_order_relaxed);
-    lane_forget_helper(lanes_first());
+    lanes_forget_helper();
 }
 
 /* No signal of the program's is handled in the helper. */
@@ -243,20 +214,15 @@ static void give_up(void)
 int helper_start(void)
 {
     static bool watched;
-    struct lane *l = lanes_first();
     if (background_is_helped()) return 0;
-    int rc = lanes_allow_helper();
-    if (!rc) rc = helper_cpus(&helper.cpus);
+    int rc = helper_cpus(&helper.cpus);
     if (!rc) rc = peer_short_prepare();
     if (!rc) rc = helper_sleep_open(wires_bell());
     if (rc) return rc;
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
-    helper.lane = l;
     helper_shares_cores = proc_self()->usable_cpus < 2 * proc_self()->local_size;
     helper_apart = runs_apart();
-    helper.look_max_ns = helper_shares_cores ? 0 : LOOK_MAX_NS;
-    helper.look_ns = helper.look_max_ns;
-    helper.nap_ns = NAP_MIN_NS;
+    helper_pace_open(!helper_shares_cores);
     handle_set_threaded(true);
     set_helped(true);
     bell_set_helped(wires_bell(), true);
@@ -269,8 +235,8 @@ void helper_stop(void)
 {
     if (!background_is_helped()) return;
     end_thread();
+    if (!lane_threaded()) helper_relieve(); /* else it has disarmed itself */
     give_up();
-    set_may_be_armed(false);
 }
 
 /* ---- for the layers above ---- */

@@ -1,6 +1,7 @@
 /*
  * helper.h - the helper: one thread of a process that makes progress while the program
- * computes. It enters the lane by its lock, as any thread does, but only if no other has it.
+ * computes. Where threads share the lanes it does what a thread that waits would do (helper_threads.h). The rest of this text
+ * is about a process in which one thread at a time calls: the helper enters by the lock (lane.h), and is in all lanes then.
  *
  * It sleeps in the kernel, by the process's doorbell, until a message comes for an
  * operation in the background (background.h): one that has not ended when the call that
@@ -18,7 +19,7 @@
  *     waiting      threads in lane_wait: they make the progress, the helper stays asleep
  *     bell.asleep  BELL_HELPER: the helper is armed (helper_sleep.h)
  *
- * The caller that leaves the lane last, with operations in the background, arms the helper and looks
+ * The caller that leaves its outermost section, with operations in the background, arms the helper and looks
  * for what has come before. Then it gives the lock back. A helper that is woken in between finds the
  * lane held and sleeps again, so the caller looks whether the helper is still armed:
  *
@@ -39,13 +40,13 @@
 
 #include "pt2pt/lane.h"
 
-/* Starts the helper, if there is none. Nobody is in a section, or the lane is shared. 0, or a code with words. */
+/* Starts the helper, if there is none. Nobody is in a section, or threads share the lanes. 0, or a code with words. */
 int helper_start(void);
 
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* A thread begins to wait: senders need not wake the helper. Needed while background.may_be_armed. Lock held. */
+/* The caller begins to wait: senders need not wake the helper. Needed while background.may_be_armed. Inside. */
 void helper_relieve(void) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */

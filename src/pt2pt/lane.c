@@ -17,10 +17,9 @@
 static void (*const steps[])(struct lane *) = {pending_open, large_open, stream_open, bulk_open,
                                                chores_open,  lost_open,  call_log_open, doubt_open};
 
-void lane_open(struct lane *l, uint32_t number, bool threaded)
+void lane_open(struct lane *l, uint32_t number)
 {
     memset(l, 0, sizeof *l);
-    atomic_store_explicit(&l->mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
     l->eager_now = INT64_MAX;
     list_init(&l->contexts);
     l->number = number;

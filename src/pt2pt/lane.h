@@ -3,14 +3,15 @@
  * the communicators mapped to it needs (lanes.h). Data only; any thread of
  * this process that holds the lock can work on it: a caller, or the helper thread (helper.h).
  *
- * While one thread at a time uses the library and `mode` is 0, sections do not take the lock:
+ * While one thread at a time uses the library and the mode of the lanes is 0, sections do not take the lock:
  * one predictable branch, and a count (lane_inside) that says that the thread is in a lane, for whoever
  * makes the lanes shared meanwhile (share.c). The program orders the calls of different threads
  * (MPI_THREAD_SERIALIZED).
  *
  * A thread that leaves its outermost section with operations in the background, for which there is a helper,
- * sets LANE_LOCKED. From then on all sections take the lock, and so does the helper. The same thread, not
- * the helper, takes LANE_LOCKED away when it leaves with nothing in the background:
+ * sets LANE_LOCKED. From then on all sections, of whatever lane, take the lock of the first lane, and so does the helper,
+ * which is in all lanes then. The same thread, not the helper, takes LANE_LOCKED away when it leaves with nothing in the
+ * background:
  *
  *     caller                                  helper
  *     inside--
@@ -55,7 +56,6 @@ enum lane_mode {
 };
 
 struct lane {
-    _Atomic uint32_t mode;   /* enum lane_mode; not 0: sections take the lock */
     struct lock lock;        /* fair, so that no thread starves */
     _Atomic(const void *) holder; /* the thread that is inside with the lock (share.c) */
     int32_t depth;           /* sections that the holder is in */
@@ -80,7 +80,8 @@ struct lane {
 
     struct link waiters;  /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
     bool changed;         /* what they wait for may have come about in this section */
-    struct link *slept_with; /* the last step that was on when the listener went to sleep */
+    struct link *slept_with; /* the last step that was on when the listener, or the helper, went to sleep */
+    bool left_more;          /* in the background, since a thread left the lane (lane_leaves_more) */
     struct mail ring;        /* the holder rings the bell when it leaves (listen.c) */
     _Atomic bool to_ring;    /* it is in the inbox */
 
@@ -96,10 +97,12 @@ struct lane {
 static inline struct lane *lane_of(const struct request *r) { return r->comm->lane; }
 static inline struct lane *lane_of_step(const struct step *s) { return container_of(s->of, struct lane, steps); }
 
-static inline uint32_t lane_mode(const struct lane *l) { return atomic_load_explicit(&l->mode, memory_order_relaxed); }
-static inline bool lane_threaded(const struct lane *l) { return lane_mode(l) & LANE_THREADED; }
+/* Of all lanes: enum lane_mode; not 0: sections take a lock. */
+extern TERN_HIDDEN _Atomic uint32_t lanes_mode;
+static inline uint32_t lane_mode(void) { return atomic_load_explicit(&lanes_mode, memory_order_relaxed); }
+static inline bool lane_threaded(void) { return lane_mode() & LANE_THREADED; }
 
-/* Sections that the one thread is in without a lock, in whatever lanes; written by it alone. */
+/* Sections that the one thread is in, in whatever lanes, while threads do not share them; written by it alone. */
 extern TERN_HIDDEN _Atomic int32_t lane_inside;
 
 /* This thread is the helper. */
@@ -118,14 +121,14 @@ static inline void lane_enter_alone(void)
 
 static inline void lane_enter(struct lane *l)
 {
-    if (unlikely(lane_mode(l))) lane_lock(l);
+    if (unlikely(lane_mode())) lane_lock(l);
     else lane_enter_alone();
 }
 
 /* lane_leave without its look at what is left behind. */
 static inline void lane_out(struct lane *l)
 {
-    if (unlikely(lane_mode(l))) lane_unlock(l);
+    if (unlikely(lane_mode())) lane_unlock(l);
     else /* release: pairs with the acquire of the thread that waits until this one is out */
         atomic_store_explicit(&lane_inside, atomic_load_explicit(&lane_inside, memory_order_relaxed) - 1, memory_order_release);
 }
@@ -139,7 +142,7 @@ static inline void lane_leave(struct lane *l)
 bool lane_is_outermost(const struct lane *); /* this section lies in no other. Lock held */
 
 /* Leaves the outermost section, and lets the helper in: from then on sections take the lock. */
-void lane_leave_locked(struct lane *) TERN_COLD;
+void lane_leave_locked(void) TERN_COLD;
 
 /* Enters the lane unless another thread is inside, and opens its inbox. Not where sections go without the lock: then it is
  * false, too. Not by a thread that is inside. Ended by lane_out. */
@@ -153,20 +156,14 @@ bool lane_note(struct lane *);
 bool lane_is_mine(struct lane *);
 struct lane *lane_here(void);
 
-/* The helper is inside, and no thread shares the lane with the calling one. Relaxed: a hint, ordered by the caller's fence. */
-static inline bool lane_has_helper(const struct lane *l)
-{
-    return !lane_threaded(l) && atomic_load_explicit(&l->holder, memory_order_relaxed);
-}
+/* While threads do not share the lanes: the helper is inside. By a thread that is not. A hint, ordered by the caller's fence. */
+bool lanes_have_helper(void);
 
 /* Another thread wants the lane that the helper is in, or waits and makes the progress itself. */
-static inline bool lane_wanted(const struct lane *l)
-{
-    return lock_is_wanted(&l->lock) || atomic_load_explicit(&waits.waiting, memory_order_relaxed);
-}
+bool lane_wanted(const struct lane *);
 
-/* After fork, in the child, which has no helper: the lane is not held by it. */
-void lane_forget_helper(struct lane *);
+/* After fork, in the child, which has no helper: no lane is held by it. */
+void lanes_forget_helper(void);
 
 /* This thread is the helper, and should make way for another one that wants the lane. */
 static inline bool lane_in_the_way(const struct lane *l) { return unlikely(this_is_the_helper) && lane_wanted(l); }
@@ -178,7 +175,7 @@ void lane_do_later(struct lane *, struct request *); /* `done` is called in a tu
 
 /* This thread must not run the user's code: it is the helper, and the program has said that it has no threads. A `done`
  * that would do so hands its request (REQ_LAST_WORD) to lane_defer: it is called again, by a caller. */
-static inline bool lane_is_no_caller(const struct lane *l) { return unlikely(this_is_the_helper) && !lane_threaded(l); }
+static inline bool lane_is_no_caller(void) { return unlikely(this_is_the_helper) && !lane_threaded(); }
 void lane_defer(struct lane *, struct request *);
 void chores_open(struct lane *);
 
@@ -193,8 +190,8 @@ int lane_short_turn(struct lane *); /* the same for the helper: less at a time, 
 
 /* True if there is nothing that this process could do by itself; lane_still: but for steps that only a look could tell of
  * (progress_still). */
-bool lane_idle(struct lane *);
-bool lane_still(struct lane *);
+bool lane_idle(void);
+bool lane_still(void);
 
 /*
  * The one place where the library waits (wait.c, wait_threads.c): until ready(arg), polling as long as that pays and then
@@ -276,11 +273,11 @@ static inline void lane_stored(struct lane *l) { lane_changed(l); }
 
 /* The peer is connected and nothing waits: small messages may go straight out (peer.short_max), without the lock. Not by
  * threads to a peer whose messages are delivered by the send, as the handler needs the lane. */
-void lane_open_short(struct lane *, struct peer *);
+void lane_open_short(struct peer *);
 
 void pending_open(struct lane *);
 
-void lane_open(struct lane *, uint32_t number, bool threaded);
+void lane_open(struct lane *, uint32_t number);
 void lane_close(struct lane *);
 
 /* The one way to report that the library cannot go on (memory is out in a handler): words on stderr, the job ends. */

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The helper works on one lane only: where there are several there is none. */
-static const bool helper_has_one_lane = true;
-
 /* Threads have several lanes only if the program's user says so. */
 static const bool threads_have_one_lane = true;
 
@@ -26,13 +23,6 @@ static _Atomic uint32_t most;             /* lanes that there may be. Relaxed: a
 static struct lock making;                /* a leaf */
 
 struct lane *lanes_first(void) { return &first; }
-
-int lanes_allow_helper(void)
-{
-    if (!helper_has_one_lane || !lanes_are_several()) return 0;
-    return err_set(TERN_ERR_ARG, "a helper thread cannot begin to work on %u lanes; TERN_LANES=1 is needed for that, or "
-                   "TERN_PROGRESS=helper from the start", most);
-}
 
 /* acquire: pairs with the release in enter */
 struct lane *lanes_at(uint32_t i)
@@ -63,7 +53,7 @@ static int look_at_others(struct step *s)
     return n;
 }
 
-static const struct step_ops others_ops = {.name = "steps of other lanes", .poll = look_at_others, .idle = step_waits};
+static const struct step_ops others_ops = {.name = "steps of other lanes", .poll = look_at_others};
 
 static void know_others(struct lane *l)
 {
@@ -82,8 +72,8 @@ static struct lane *make(uint32_t number)
 {
     struct lane *l = aligned_alloc(CACHE_LINE, round_up(sizeof *l, CACHE_LINE));
     if (!l) return &first;
-    lane_open(l, number, lane_threaded(&first));
-    if (!lane_threaded(&first)) { /* threads look at all of them outside (lanes_turn) */
+    lane_open(l, number);
+    if (!lane_threaded()) { /* threads look at all of them outside (lanes_turn) */
         if (!lanes_are_several()) know_others(&first);
         know_others(l);
     }
@@ -95,7 +85,7 @@ static struct lane *make(uint32_t number)
 /* One thread is inside meanwhile, so that threads which begin to share the lanes find this one. */
 static struct lane *with_number(uint32_t number)
 {
-    bool alone = !lane_mode(&first);
+    bool alone = !lane_mode();
     if (alone) lane_enter_alone();
     leaf_take(&making);
     struct lane *l = by_number[number];
@@ -136,7 +126,6 @@ static TERN_COLD struct lane *choose(const struct comm *c)
     if (pt_checking || comm_has_others(whole)) return &first; /* checking: a signature precedes its message */
     if (c->predefined == (uintptr_t)MPI_COMM_SELF) return &first; /* it is made before it is known whether threads call */
     if (c->within) return c->within->lane;
-    if (helper_has_one_lane && background_is_helped()) return &first;
     struct lane *l = with_number(number_for(whole->info ? info_get(whole->info, "tern_lane") : NULL, c->ctx));
     atomic_fetch_add_explicit(&l->chosen, 1, memory_order_relaxed);
     return l;
@@ -148,7 +137,7 @@ struct lane *lanes_choose(const struct comm *c) { return likely(most == 1) ? &fi
 
 void lanes_look(void)
 {
-    if (unlikely(lane_mode(&first))) {
+    if (unlikely(lane_mode())) {
         lane_poll_outside(&first);
         return;
     }
@@ -162,8 +151,7 @@ bool lanes_idle(void)
     struct lane *l;
     bool idle = true; /* in this order: a look may have ended something */
     for (uint32_t i = 0; (l = lanes_at(i)); i++) idle &= progress_idle(&l->steps);
-    for (uint32_t i = 0; idle && (l = lanes_at(i)); i++) idle &= progress_still(&l->steps);
-    return idle;
+    return idle && lanes_still();
 }
 
 bool lanes_wait_for_room(void)
@@ -172,6 +160,38 @@ bool lanes_wait_for_room(void)
     bool some = false;
     for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= progress_waits(&l->steps);
     return some;
+}
+
+bool lanes_still(void)
+{
+    struct lane *l;
+    bool still = true;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) still &= progress_still(&l->steps);
+    return still;
+}
+
+bool lanes_have_own(void)
+{
+    struct lane *l;
+    bool some = false;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= progress_has_own(&l->steps);
+    return some;
+}
+
+bool lanes_follow(void)
+{
+    struct lane *l;
+    bool some = false;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= progress_follows(&l->steps);
+    return some;
+}
+
+bool lanes_armed(void)
+{
+    struct lane *l;
+    bool now = false;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) now |= progress_armed(&l->steps);
+    return now;
 }
 
 void lanes_sleep(struct sleep_words *words)
@@ -236,14 +256,28 @@ static void leave_all(void)
     for (uint32_t i = 0; (l = lanes_at(i)); i++) lane_out(l);
 }
 
-int lanes_share(struct quiet *others)
+/* Of the lanes from this one on; how many there are. Nobody has the lock of a lane that is not shared, so it is taken before
+ * anybody may look for it. Where a helper has been, the thread that is inside may have the first one, and gives it back when it
+ * leaves, or waits. */
+static uint32_t take_locks(uint32_t from)
 {
     struct lane *l;
+    bool mine[LANES_MAX];
+    uint32_t n = from;
+    for (; (l = lanes_at(n)); n++) mine[n] = lock_try(&l->lock);
+    share_begin();
+    for (uint32_t i = from; i < n; i++)
+        if (!mine[i]) lock_take(&lanes_at(i)->lock);
+    return n;
+}
+
+int lanes_share(struct quiet *others)
+{
     uint32_t wanted = 0, n = 0;
     int rc = read_variable(&wanted);
     if (rc) return rc;
     while (lanes_at(n)) { /* a thread that is still inside may be making one more */
-        for (; (l = lanes_at(n)); n++) lane_share(l);
+        n = take_locks(n);
         share_await(others);
     }
     come_into_all();
@@ -258,12 +292,12 @@ int lanes_open(bool threaded)
     uint32_t wanted = 0;
     for (uint32_t i = 0; i < LANES_MAX; i++) by_number[i] = &first;
     most = 1;
-    lane_open(&first, 0, threaded);
+    atomic_store_explicit(&lanes_mode, threaded ? LANE_THREADED : 0, memory_order_relaxed);
+    lane_open(&first, 0);
     enter(&first);
     int rc = read_variable(&wanted);
     if (rc) return rc;
     set_most(wanted, threaded);
-    if (helper_has_one_lane && !strcmp(var_text(VAR_PROGRESS), "helper")) most = 1;
     return 0;
 }
 

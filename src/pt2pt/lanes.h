@@ -6,8 +6,8 @@
  *                                   use, 4 to 16 in all
  *     TERN_LANES=N                  N lanes, in the same way, whoever calls
  *
- * A process with a helper thread has one lane, and so have threads where TERN_LANES does not say how many (helper_has_one_lane,
- * threads_have_one_lane in lanes.c). A thread that is in a lane never waits for another one.
+ * Threads have one lane where TERN_LANES does not say how many (threads_have_one_lane in lanes.c). A thread that is in a lane never
+ * waits for another one.
  *
  * A communicator's lane is chosen when it is made here, and never changes. Each process chooses for itself. The info key
  * tern_lane of a new communicator goes before the context: "shared" is the first lane, "own" the one that was
@@ -62,19 +62,19 @@ int lanes_look_around(void);
 /* Do several lanes exist? */
 bool lanes_are_several(void);
 
-/* For a wait, with what it does for its own lane: nothing could be done in any of them; a step of one of them waits for room;
- * sleepers are counted in the gates of all (progress_sleep, progress_wake); the wait lasts. One thread at a time calls. */
+/* While one thread at a time calls: the questions of progress.h, asked of the steps of all lanes. */
 bool lanes_idle(void);
+bool lanes_still(void);
 bool lanes_wait_for_room(void);
+bool lanes_have_own(void);
+bool lanes_follow(void);
+bool lanes_armed(void);
 void lanes_sleep(struct sleep_words *);
 void lanes_wake(void);
 void lanes_doubt(void);
 
 /* 0, or a code with words: TERN_LANES is no number of lanes. */
 int lanes_open(bool threaded);
-
-/* 0, or a code with words: a helper thread must not begin, as there are several lanes. */
-int lanes_allow_helper(void);
 
 /* From now on threads share the lanes and the transports. `others`: another thread may be anywhere in the library; NULL: there is
  * none. The caller is in no lane. 0, or a code with words: TERN_LANES is no number of lanes. Needs peer_short_prepare. */

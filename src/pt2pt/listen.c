@@ -1,6 +1,7 @@
 /* listen.c - see listen.h. */
 #include "pt2pt/listen.h"
 #include "pt2pt/cores.h"
+#include "pt2pt/helper_sleep.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
 
@@ -121,17 +122,18 @@ static void leave_others(void)
  * waiters look once more when it is left. Lane held. */
 static bool look_last(struct lane *l, bool *room)
 {
-    bool idle = is_counted(l) && progress_idle(&l->steps);
+    bool idle = (this_is_the_helper || is_counted(l)) && progress_idle(&l->steps); /* gates do not wake the helper */
     *room |= progress_waits(&l->steps);
     l->slept_with = l->steps.active.prev;
     l->changed = true;
     return idle;
 }
 
-static bool look_last_at_others(bool *room)
+/* At all lanes; the first one is held. */
+static bool look_last_at_all(bool *room)
 {
     struct lane *l;
-    bool idle = true;
+    bool idle = look_last(lanes_first(), room);
     for (uint32_t i = 1; (l = lanes_at(i)); i++) {
         if (!lane_try(l)) {
             leave_word(l);
@@ -142,6 +144,9 @@ static bool look_last_at_others(bool *room)
     }
     return idle;
 }
+
+/* Relaxed: ordered by the locks of the lanes, see 4. in waits.h. */
+static void set_at_bell(enum at_bell who) { atomic_store_explicit(&waits.at_bell, who, memory_order_relaxed); }
 
 bool listen_announce(struct waiter *self, struct sleep_words *words, uint32_t *ticket_p)
 {
@@ -154,12 +159,11 @@ bool listen_announce(struct waiter *self, struct sleep_words *words, uint32_t *t
     gates |= enter_others(b, words);
     cores_before_sleep(gates);
     *ticket_p = bell_announce(b);
-    atomic_store_explicit(&waits.at_bell, 1, memory_order_relaxed); /* ordered by the locks of the lanes: 4. in waits.h */
+    set_at_bell(AT_BELL_LISTENER);
     /* release: see 3. in waits.h */
     bool alone = atomic_compare_exchange_strong_explicit(&self->state, &none, WAITER_AT_BELL, memory_order_acq_rel,
                                                          memory_order_acquire);
-    bool idle = look_last_at_others(&room);
-    idle &= look_last(first, &room);
+    bool idle = look_last_at_all(&room);
     idle = alone && idle && wires_idle(room);
     lane_leave(first);
     return idle && atomic_load_explicit(&self->state, memory_order_acquire) == WAITER_AT_BELL;
@@ -170,10 +174,39 @@ void listen_get_up(struct waiter *self)
     struct lane *first = lanes_first();
     struct bell *b = wires_bell();
     lane_enter(first);
-    atomic_store_explicit(&waits.at_bell, 0, memory_order_relaxed);
+    set_at_bell(AT_BELL_NOBODY);
     bell_stay(b);
     leave_gates(first);
     leave_others();
     lane_leave(first);
     atomic_fetch_and_explicit(&self->state, WAITER_READY, memory_order_acquire);
+}
+
+/* ---- the helper ---- */
+
+static bool nobody_waits(void) { return !atomic_load_explicit(&waits.waiting, memory_order_relaxed); }
+
+/* Threads that begin to wait are counted first, and then look who is at the bell: 2. in helper_threads.h. */
+bool listen_arm(void)
+{
+    struct lane *first = lanes_first();
+    bool room = false;
+    lane_enter(first);
+    bool armed = nobody_waits();
+    if (armed) {
+        set_at_bell(AT_BELL_HELPER);
+        helper_arm(wires_bell()); /* with a full barrier */
+        armed = nobody_waits() && look_last_at_all(&room) && wires_idle(room);
+        if (!armed) listen_disarm();
+    }
+    lane_out(first);
+    return armed;
+}
+
+void listen_disarm(void)
+{
+    if (waits_at_bell() != AT_BELL_HELPER) return;
+    set_at_bell(AT_BELL_NOBODY);
+    helper_disarm(wires_bell());
+    bell_stay(wires_bell());
 }

@@ -9,7 +9,7 @@
 
 #include "pt2pt/waits.h"
 
-/* All by the listener, in no lane. */
+/* All by the listener, in no lane, but for listen_doubt, which any thread that waits calls. */
 
 /* One look at the wires, the steps of all lanes, and the gates. How much happened. */
 int listen_look(void);
@@ -20,6 +20,14 @@ int listen_look(void);
  */
 bool listen_announce(struct waiter *self, struct sleep_words *words, uint32_t *ticket_p);
 void listen_get_up(struct waiter *self);
+
+/*
+ * The helper does the same while no thread waits (helper_threads.h). listen_arm: arms it, and says so to the threads of this process. True: and
+ * there is nothing to do. False: it is not armed. listen_disarm: it gets up, or a thread begins to wait; by any thread, in the
+ * first lane.
+ */
+bool listen_arm(void);
+void listen_disarm(void);
 
 /* A wait lasts: asks those whom the process and its lanes wait for. */
 void listen_doubt(void) TERN_COLD;

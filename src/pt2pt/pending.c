@@ -21,20 +21,20 @@ static struct peer_lane *entry_of(const struct lane *l, struct peer *p) { return
 
 /* ---- the short way ---- */
 
-static void open_short(struct lane *l, struct peer *p)
+static void open_short(struct peer *p)
 {
-    if (p->waiting || p->lost || pt_checking || (lane_threaded(l) && peer_delivers_at_once(p))) return;
+    if (p->waiting || p->lost || pt_checking || (lane_threaded() && peer_delivers_at_once(p))) return;
     int64_t most = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
     if (unlikely(helper_apart) && pt_send_is_call(p)) most = min_int64(most, limits_eager_least());
     if (p->short_max != most) peer_set_short(p, most);
 }
 
 /* Something may begin to wait for the peer in another lane. */
-void lane_open_short(struct lane *l, struct peer *p)
+void lane_open_short(struct peer *p)
 {
-    bool shared = lane_threaded(l);
+    bool shared = lane_threaded();
     if (shared) leaf_take(&short_way);
-    open_short(l, p);
+    open_short(p);
     if (shared) leaf_give(&short_way);
 }
 
@@ -47,11 +47,11 @@ static void count_up(struct peer *p)
 }
 
 /* The last one opens the short way. */
-static void count_down(struct lane *l, struct peer *p)
+static void count_down(struct peer *p)
 {
     leaf_take(&short_way);
     bool last = !--p->waiting;
-    if (last) open_short(l, p);
+    if (last) open_short(p);
     leaf_give(&short_way);
     if (unlikely(p->flags & PEER_ASKS)) pt_answer_asked();
 }
@@ -64,11 +64,11 @@ static void begin(struct lane *l, struct peer_lane *w)
     lane_step_on(l, &l->retry); /* threads that sleep have not asked to be woken for room (tp_ops.idle) */
 }
 
-static void end(struct lane *l, struct peer_lane *w)
+static void end(struct peer_lane *w)
 {
     w->waits = false;
     list_remove(&w->in_lane);
-    count_down(l, w->peer);
+    count_down(w->peer);
 }
 
 /* ---- in and out ---- */
@@ -110,7 +110,7 @@ void pending_end_all(struct lane *l, struct peer *p)
     struct peer_lane *w = entry_of(l, p);
     if (!w) return;
     for (struct pending *op; (op = first_of(&w->ops));) op->ops->end(l, p, op);
-    if (w->waits) end(l, w);
+    if (w->waits) end(w);
 }
 
 /* ---- a peer is held ---- */
@@ -126,7 +126,7 @@ void pending_let_go(struct lane *l, struct peer *p)
     if (!p->held) return;
     p->held = false;
     if (pending_any(p) && !p->first.waits) begin(l, &p->first);
-    count_down(l, p);
+    count_down(p);
 }
 
 static void move_all(struct link *from, struct link *to)
@@ -166,7 +166,7 @@ static int retry_peer(struct lane *l, struct peer_lane *w)
         }
         n++;
     }
-    if (!p->lost) end(l, w); /* else lost.c ends what is left */
+    if (!p->lost) end(w); /* else lost.c ends what is left */
     return n;
 }
 

@@ -134,7 +134,7 @@ void pt_progress_once(struct comm *c)
         return;
     }
     struct lane *l = c->lane;
-    if (unlikely(lane_mode(l))) {
+    if (unlikely(lane_mode())) {
         lane_poll_outside(l);
         return;
     }

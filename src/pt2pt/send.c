@@ -242,7 +242,7 @@ void pt_send_start(struct request *r)
         unreachable(r);
         return;
     }
-    lane_open_short(l, r->peer);
+    lane_open_short(r->peer);
     if (!fits_eager(r) || !credit_take(r->peer, (size_t)r->bytes)) {
         pt_offer_start(r);
         return;

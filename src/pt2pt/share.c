@@ -23,17 +23,24 @@
 #include "base/sanitizer.h"
 #include "base/sleep.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/share.h"
 #include "transport/wire_lock.h"
 
 #include <time.h>
 
-/* ---- the lock ---- */
+/* ---- who is inside ---- */
 
+_Atomic uint32_t lanes_mode;
 _Atomic int32_t lane_inside;
 
-/* The calling thread is in a section that it entered without a lock, and so is in any lane that it enters within. */
-static bool goes_without(void) { return unlikely(atomic_load_explicit(&lane_inside, memory_order_relaxed)); }
+_Thread_local bool this_is_the_helper;
+
+/* Threads do not share the lanes, and the calling one is in a section: so it is in all that it enters within. */
+static bool is_alone_inside(void)
+{
+    return unlikely(atomic_load_explicit(&lane_inside, memory_order_relaxed)) && !this_is_the_helper;
+}
 
 static void count(int by)
 {
@@ -41,26 +48,68 @@ static void count(int by)
     atomic_store_explicit(&lane_inside, n, memory_order_release); /* see lane_out */
 }
 
-_Thread_local bool this_is_the_helper;
-
 /* Sections lie in each other: the last reference to a communicator may go while its lane is held. A thread is named by the
  * address of a variable of its own. Relaxed: a thread finds its own name only if it has written it. */
 static void set_holder(struct lane *l, const void *thread) { atomic_store_explicit(&l->holder, thread, memory_order_relaxed); }
 static const void *this_thread(void) { return &this_is_the_helper; }
-static bool holds(struct lane *l) { return atomic_load_explicit(&l->holder, memory_order_relaxed) == this_thread(); }
+static bool holds(const struct lane *l) { return atomic_load_explicit(&l->holder, memory_order_relaxed) == this_thread(); }
 
-/* Where one thread at a time calls, only the helper can have the lock, and makes way if it finds that it is wanted. Threads
- * that share the lane do not ask: the helper gives up the lock after each turn (helper.c). */
-static void take_lock(struct lane *l)
+/* ---- one thread and the helper: the lock of the first lane is that of all ---- */
+
+static void give_lock(struct lane *first)
 {
-    if (lane_threaded(l)) lock_take(&l->lock);
-    else if (!lock_try(&l->lock) && !lock_note(&l->lock)) lock_take(&l->lock);
+    set_holder(first, NULL);
+    while (!lock_give(&first->lock)) continue; /* what was left for the holder says that the lock is wanted, as there is no mail */
 }
 
-static void give_lock(struct lane *l)
+/* Only the other one of the two can have the lock; the helper makes way if it finds that it is wanted. False: threads share the
+ * lanes by now. */
+static bool take_from_helper(void)
 {
-    while (!lock_give(&l->lock)) continue; /* what was left for the holder says that the lock is wanted, as there is no mail */
+    struct lane *first = lanes_first();
+    if (!lock_try(&first->lock) && !lock_note(&first->lock)) lock_take(&first->lock);
+    bool alone = !lane_threaded();
+    if (likely(alone)) set_holder(first, this_thread());
+    else give_lock(first);
+    return alone;
 }
+
+/* True: the section is one of a process in which threads do not share the lanes. */
+static bool come_in_alone(void)
+{
+    if (this_is_the_helper) { /* within the section that lane_try began */
+        if (lane_threaded()) return false;
+        lanes_first()->depth++;
+        return true;
+    }
+    if (!is_alone_inside() && (lane_threaded() || !take_from_helper())) return false;
+    count(1);
+    return true;
+}
+
+/* This thread leaves nothing to a helper. */
+static bool can_go_without(void) { return lane_mode() == LANE_LOCKED && !(background_any() && background_is_helped()); }
+
+static void caller_leaves(void)
+{
+    struct lane *first = lanes_first();
+    bool last = atomic_load_explicit(&lane_inside, memory_order_relaxed) == 1, held = holds(first);
+    if (last && held && can_go_without()) {
+        /* relaxed: the helper looks with the lock, which is given back behind it; no other thread does */
+        atomic_fetch_and_explicit(&lanes_mode, ~(uint32_t)LANE_LOCKED, memory_order_relaxed);
+        peer_short_open(true);
+    }
+    count(-1);
+    if (last && held) give_lock(first);
+}
+
+static void leave_alone(void)
+{
+    if (!this_is_the_helper) caller_leaves();
+    else if (!--lanes_first()->depth) give_lock(lanes_first());
+}
+
+/* ---- threads: each lane has its lock ---- */
 
 static _Thread_local struct lane *here __attribute__((tls_model("initial-exec")));
 
@@ -81,14 +130,8 @@ static void take(struct lane *l, int32_t depth)
         l->depth += depth;
         return;
     }
-    take_lock(l);
+    lock_take(&l->lock);
     come_in(l, depth);
-}
-
-/* This thread leaves nothing to a helper. The helper itself cannot tell: the caller looks at `mode` without the lock. */
-static bool can_go_without(const struct lane *l)
-{
-    return lane_mode(l) == LANE_LOCKED && !this_is_the_helper && !(background_any() && background_is_helped());
 }
 
 /* For threads that wait, before the lane is given back: their conditions are looked at here, and they are told when the lock
@@ -118,9 +161,13 @@ static bool try_give(struct lane *l, struct link *over)
 }
 
 /* Mail may have come until the last moment. */
-static void give_shared(struct lane *l)
+static void give(struct lane *l)
 {
     struct link over = LIST_INIT(over);
+    if (l->depth > 1) {
+        l->depth--;
+        return;
+    }
     while (!try_give(l, &over)) {
         set_holder(l, this_thread());
         l->depth = 1;
@@ -129,71 +176,33 @@ static void give_shared(struct lane *l)
     waits_tell_all(&over);
 }
 
-static void give(struct lane *l)
-{
-    if (l->depth > 1) {
-        l->depth--;
-        return;
-    }
-    if (likely(lane_threaded(l))) {
-        give_shared(l);
-        return;
-    }
-    l->depth = 0;
-    set_holder(l, NULL);
-    if (here == l) here = NULL;
-    if (can_go_without(l)) {
-        /* relaxed: the helper looks with the lock, which is given back behind it; no other thread does */
-        atomic_fetch_and_explicit(&l->mode, ~(uint32_t)LANE_LOCKED, memory_order_relaxed);
-        peer_short_open(true);
-    }
-    give_lock(l);
-}
+/* ---- sections ---- */
+
+static bool is_shared(void) { return likely(lane_threaded()) && !is_alone_inside(); }
 
 void lane_lock(struct lane *l)
 {
-    if (goes_without()) count(1);
-    else take(l, 1);
+    if (is_shared() || !come_in_alone()) take(l, 1);
 }
 
 void lane_unlock(struct lane *l)
 {
-    if (goes_without()) count(-1);
-    else give(l);
+    if (is_shared()) give(l);
+    else leave_alone();
 }
 
 bool lane_is_outermost(const struct lane *l)
 {
-    return goes_without() ? atomic_load_explicit(&lane_inside, memory_order_relaxed) == 1 : l->depth == 1;
+    return is_alone_inside() ? atomic_load_explicit(&lane_inside, memory_order_relaxed) == 1 : l->depth == 1;
 }
 
 void lane_catch_up(struct lane *l)
 {
-    if (!goes_without()) return;
+    if (!is_alone_inside()) return;
     int32_t depth = atomic_load_explicit(&lane_inside, memory_order_relaxed);
     count(-depth);
+    if (holds(lanes_first())) give_lock(lanes_first());
     take(l, depth); /* a lane_leave will come for each */
-}
-
-/* ---- the helper's way in ---- */
-
-void lane_leave_locked(struct lane *l)
-{
-    count(-1);
-    peer_short_open(false);
-    /* release: pairs with the acquire in lane_try */
-    atomic_fetch_or_explicit(&l->mode, LANE_LOCKED, memory_order_release);
-}
-
-bool lane_try(struct lane *l)
-{
-    if (!lock_try(&l->lock)) return false;
-    if (!atomic_load_explicit(&l->mode, memory_order_acquire)) {
-        give_lock(l);
-        return false;
-    }
-    come_in(l, 1);
-    return true;
 }
 
 bool lane_note(struct lane *l)
@@ -203,26 +212,65 @@ bool lane_note(struct lane *l)
     return true;
 }
 
-bool lane_is_mine(struct lane *l) { return goes_without() || holds(l); }
-
-void lane_forget_helper(struct lane *l)
+/* The helper of a process in which threads do not share the lanes. */
+static bool try_all(struct lane *first)
 {
-    if (lane_threaded(l) || holds(l)) return;
-    l->lock = (struct lock)LOCK_INIT;
-    l->depth = 0;
-    set_holder(l, NULL);
-    atomic_store_explicit(&l->mode, 0, memory_order_relaxed);
+    if (!lock_try(&first->lock)) return false;
+    if (!atomic_load_explicit(&lanes_mode, memory_order_acquire)) {
+        give_lock(first);
+        return false;
+    }
+    set_holder(first, this_thread());
+    first->depth = 1;
+    return true;
+}
+
+bool lane_try(struct lane *l)
+{
+    if (unlikely(!lane_threaded())) return this_is_the_helper && try_all(lanes_first());
+    if (!lock_try(&l->lock)) return false;
+    come_in(l, 1);
+    return true;
+}
+
+bool lane_is_mine(struct lane *l) { return is_alone_inside() || holds(lane_threaded() ? l : lanes_first()); }
+
+/* ---- the helper and its caller, alone ---- */
+
+void lane_leave_locked(void)
+{
+    count(-1);
+    peer_short_open(false);
+    /* release: pairs with the acquire in try_all */
+    atomic_fetch_or_explicit(&lanes_mode, LANE_LOCKED, memory_order_release);
+}
+
+bool lanes_have_helper(void)
+{
+    return !lane_threaded() && atomic_load_explicit(&lanes_first()->holder, memory_order_relaxed);
+}
+
+bool lane_wanted(const struct lane *l)
+{
+    const struct lane *held = lane_threaded() ? l : lanes_first();
+    return lock_is_wanted(&held->lock) || atomic_load_explicit(&waits.waiting, memory_order_relaxed);
+}
+
+void lanes_forget_helper(void)
+{
+    struct lane *first = lanes_first();
+    if (lane_threaded() || holds(first)) return;
+    first->lock = (struct lock)LOCK_INIT;
+    first->depth = 0;
+    set_holder(first, NULL);
+    atomic_store_explicit(&lanes_mode, 0, memory_order_relaxed);
 }
 
 /* ---- from one thread at a time to threads ---- */
 
-/* Nobody has the lock of a lane that goes without, so it is taken before anybody may look for it. Where a helper has been,
- * the thread that is inside may have it, and gives it back when it leaves, or waits. */
-void lane_share(struct lane *l)
+void share_begin(void)
 {
-    bool mine = lock_try(&l->lock);
-    atomic_fetch_or_explicit(&l->mode, LANE_THREADED, memory_order_seq_cst);
-    if (!mine) lock_take(&l->lock);
+    atomic_fetch_or_explicit(&lanes_mode, LANE_THREADED, memory_order_seq_cst);
     handle_set_threaded(true);
     atomic_store_explicit(&waits.threaded, true, memory_order_relaxed); /* seen by others behind the quiet */
     peer_short_open(false);
@@ -234,7 +282,7 @@ void share_await(struct quiet *others)
     quiet_await(others);
     sanitizer_acquired(&peer_short_table); /* from short sends */
     while (atomic_load_explicit(&lane_inside, memory_order_acquire)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    peer_short_open(false); /* a thread may just have taken LANE_LOCKED away */
+    peer_short_open(false); /* the thread may just have taken LANE_LOCKED away */
 }
 
 void lane_was_shared(struct lane *l)

@@ -8,13 +8,13 @@
 struct lane;
 struct quiet;
 
-/* From now on threads share the lane: all take its lock, which the caller has on return. */
-void lane_share(struct lane *);
+/* From now on threads share the lanes, and enter each by its lock. The caller has, or takes now, those of all. */
+void share_begin(void);
 
 /* Returns when other threads are out of the lanes that they were in without a lock. NULL: there are none. */
 void share_await(struct quiet *others);
 
-/* The caller has come into a lane by lane_share, which nobody else is in any more. It leaves it by lane_out. */
+/* The caller has taken the lock of a lane, which nobody else is in any more. It leaves it by lane_out. */
 void lane_was_shared(struct lane *);
 
 /* Threads share the transports (wires_share): what comes is delivered by deliver.h. In all lanes, or before there are threads. */

@@ -85,7 +85,7 @@ static int look_at(struct lane *l, bool wait)
         lane_enter(l);
     }
     int n = lane_steps(l);
-    lane_out(l);
+    lane_leave(l);
     return n;
 }
 
@@ -127,13 +127,6 @@ int lanes_look_around(void)
 
 /* ---- before a sleep ---- */
 
-bool lane_still(struct lane *l)
-{
-    return progress_still(&l->steps) && wires_idle(progress_waits(&l->steps));
-}
+bool lane_still(void) { return lanes_still() && wires_idle(lanes_wait_for_room()); }
 
-bool lane_idle(struct lane *l)
-{
-    (void)l;
-    return lanes_idle() && wires_idle(lanes_wait_for_room());
-}
+bool lane_idle(void) { return lanes_idle() && wires_idle(lanes_wait_for_room()); }

@@ -35,14 +35,14 @@ static bool nap(struct lane *l, bool (*ready)(void *), void *arg, struct gate *g
     cores_before_sleep(gate);
     uint32_t ticket = bell_announce(bell);
     bool over = ready(arg);
-    if (!over && lane_idle(l)) {
+    if (!over && lane_idle()) {
         atomic_fetch_add_explicit(&waits.sleepers, 1, memory_order_relaxed);
         lane_leave(l);
         wires_sleep(bell, ticket, &words, most_ns);
         lane_enter(l);
         atomic_fetch_sub_explicit(&waits.sleepers, 1, memory_order_relaxed);
     }
-    if (likely(!lane_threaded(l))) {
+    if (likely(!lane_threaded())) {
         bell_stay(bell);
         lanes_wake();
     }
@@ -58,7 +58,7 @@ static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct
     bool slept = false;
     struct core_looks looks = {0};
     while (!ready(arg)) {
-        if (unlikely(lane_threaded(l))) return false;
+        if (unlikely(lane_threaded())) return false;
         int n = lane_progress(l);
         if (n) {
             polls = 0;
@@ -109,13 +109,13 @@ static inline bool wait_alone(struct lane *l, bool (*ready)(void *), void *arg, 
     count_waiter(1, false);
     if (unlikely(background_may_be_armed())) helper_relieve();
     bool over = wait(l, ready, arg, gate, doubt);
-    count_waiter(-1, lane_threaded(l));
+    count_waiter(-1, lane_threaded());
     return over;
 }
 
 void lane_wait_at(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *arg))
 {
-    if (unlikely(lane_threaded(l))) {
+    if (unlikely(lane_threaded())) {
         threads_wait(l, ready, arg, gate, doubt);
         return;
     }
@@ -136,7 +136,7 @@ void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (
 
 void lane_await(struct lane *l, const struct awaiting *what, void *arg)
 {
-    bool over = likely(!lane_threaded(l)) && likely(wait_alone(l, what->ready, arg, NULL, what->doubt));
+    bool over = likely(!lane_threaded()) && likely(wait_alone(l, what->ready, arg, NULL, what->doubt));
     if (unlikely(!over)) lane_catch_up(l);
     lane_leave(l);
     if (unlikely(!over)) threads_await(l, what, arg);
@@ -144,7 +144,7 @@ void lane_await(struct lane *l, const struct awaiting *what, void *arg)
 
 void lane_await_outside(struct lane *l, const struct awaiting *what, void *arg)
 {
-    if (unlikely(lane_threaded(l))) {
+    if (unlikely(lane_threaded())) {
         threads_await(l, what, arg);
         return;
     }
@@ -170,11 +170,11 @@ static TERN_COLD void watch_while_looking(void)
 /* To other ranks that need the core, or other threads of this one, which need the lane as well. */
 static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
 {
-    if (!lane_threaded(l) || l == lanes_first()) { /* it is about the process */
+    if (!lane_threaded() || l == lanes_first()) { /* it is about the process */
         if (unlikely(wires_unwatched)) watch_while_looking();
         if (cores_compared && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
     }
-    if (lane_threaded(l) && lane_is_outermost(l)) {
+    if (lane_threaded() && lane_is_outermost(l)) {
         lane_leave(l);
         sched_yield();
         lane_enter(l);
@@ -194,9 +194,9 @@ bool lane_poll_outside(struct lane *l)
     }
     if (lanes_look_around()) fruitless = 0;
     else if (++fruitless % LOOKS_A_YIELD == 0) sched_yield();
-    if (unlikely(background_any() || wires_unwatched)) { /* the helper is armed; ends are looked for */
+    if (unlikely(wires_unwatched)) {
         lane_enter(lanes_first());
-        if (wires_unwatched) watch_while_looking();
+        watch_while_looking();
         lane_leave(lanes_first());
     }
     return true;

@@ -7,6 +7,7 @@
  * end its wait; and those that do not listen sleep soon, since each of them that is awake delays the others.
  */
 #include "pt2pt/wait_threads.h"
+#include "pt2pt/helper_threads.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/listen.h"
 #include "pt2pt/wait_policy.h"
@@ -187,14 +188,19 @@ static void wait(struct wait *t)
     if (t->start && !t->looks.shared && !t->crowded) wait_teaches(t->start, t->slept);
 }
 
-static void count_waiter(int by) { atomic_fetch_add_explicit(&waits.waiting, by, memory_order_relaxed); }
+static void count_waiter(int by) { atomic_fetch_add_explicit(&waits.waiting, by, memory_order_seq_cst); }
+
+/* It makes the progress now. Behind count_waiter: 2. in helper_threads.h. */
+static inline void relieve(void)
+{
+    if (unlikely(waits_at_bell() == AT_BELL_HELPER)) helper_relieve_among_threads();
+}
 
 /* ---- for wait.c ---- */
 
 void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
     count_waiter(1);
-    if (unlikely(background_may_be_armed())) helper_relieve();
     if (!ready(arg)) {
         struct wait t = {.lane = l, .arg = arg, .doubt = doubt, .self = waits_mine()};
         t.self->ready = ready;
@@ -204,6 +210,7 @@ void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate 
         list_push(&l->waiters, &t.self->in_lane);
         if (unlikely(waits_at_bell())) bell_ring(wires_bell()); /* the listener looks for this one, too */
         lane_leave(l);
+        relieve();
         wait(&t);
         lane_enter(l);
     }
@@ -217,20 +224,13 @@ static TERN_COLD void arm_for_the_rest(struct lane *l)
     lane_leave(l);
 }
 
-static TERN_COLD void relieve(struct lane *l)
-{
-    lane_enter(l);
-    if (background_may_be_armed()) helper_relieve();
-    lane_leave(l);
-}
-
 void threads_await(struct lane *l, const struct awaiting *what, void *arg)
 {
     struct wait t = {.lane = l, .requests = what, .arg = arg, .doubt = what->doubt, .self = waits_mine()};
     t.self->gate = NULL;
     atomic_store_explicit(&t.self->state, 0, memory_order_relaxed); /* ordered by the first mark */
     count_waiter(1);
-    if (unlikely(background_may_be_armed())) relieve(l);
+    relieve();
     wait(&t);
     count_waiter(-1);
     if (unlikely(background_any())) arm_for_the_rest(l);

@@ -51,7 +51,7 @@
  *     see (lane.waiters), while the listener is about to sleep. Both do it under the lane:
  *
  *         listener, after the announcement                  the thread
- *         waits.at_bell = 1                                 takes the lane, changes it
+ *         waits.at_bell = LISTENER                          takes the lane, changes it
  *         takes the lane, looks at steps and waiters        looks at waits.at_bell: rings
  *         gives the lane back, sleeps                       gives the lane back
  *
@@ -79,6 +79,9 @@ enum waiter_state {
     WAITER_CALLED = 16  /* nobody listens: become the listener, or see that somebody does */
 };
 
+/* Written under the first lane. */
+enum at_bell { AT_BELL_NOBODY, AT_BELL_LISTENER, AT_BELL_HELPER };
+
 /* A thread that waits. One for each thread, from its first wait on. */
 struct waiter {
     _Atomic uint32_t state; /* enum waiter_state; a futex word */
@@ -96,7 +99,7 @@ extern TERN_HIDDEN struct waits {
     _Atomic int32_t waiting;    /* threads that wait, asleep or not: they make the progress */
     _Atomic uint32_t sleepers;  /* those of them that are asleep, or about to be */
     _Atomic uint32_t listened;  /* WAITS_LISTENER, and WAITS_SLEEPER for each thread in `asleep` */
-    _Atomic uint32_t at_bell;   /* the listener sleeps by the bell, or is about to */
+    _Atomic uint32_t at_bell;   /* enum at_bell: who sleeps by the bell of the process, or is about to */
     _Atomic uint32_t woken;     /* how often a thread was woken by its own word: for tests */
     struct lock lock;
     struct link asleep;         /* struct waiter, in the order in which they went to sleep */
@@ -113,7 +116,7 @@ void waits_open(bool threaded);
 
 static inline bool waits_threaded(void) { return atomic_load_explicit(&waits.threaded, memory_order_relaxed); }
 static inline uint32_t waits_sleepers(void) { return atomic_load_explicit(&waits.sleepers, memory_order_relaxed); }
-static inline bool waits_at_bell(void) { return atomic_load_explicit(&waits.at_bell, memory_order_relaxed); }
+static inline enum at_bell waits_at_bell(void) { return (enum at_bell)atomic_load_explicit(&waits.at_bell, memory_order_relaxed); }
 
 /* That of the calling thread, for as long as the thread lives. When memory is out the job ends. */
 struct waiter *waits_mine(void);

@@ -122,7 +122,7 @@ static void launch(struct node_background *f)
 static bool leave_alone(const struct node_background *f, uint32_t moved)
 {
     const struct lane *l = f->wait.n->comm->lane;
-    return lane_is_no_caller(l) && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
+    return lane_is_no_caller() && (!f->pairs || (f->wait.n->moved != moved && lane_wanted(l)));
 }
 
 /* Messages that go along with it have to be over before it may go. */

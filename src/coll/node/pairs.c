@@ -171,8 +171,8 @@ bool node_pairs_are_ours(const struct node_pairs *p)
 void node_pairs_wake(struct node_pairs *p)
 {
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
-    /* Ours was called for what was there before: the caller will look on leaving whether it has to be woken. */
-    if (unlikely(background.may_be_armed) && !this_is_the_helper && node_pairs_are_ours(p)) helper_relieve();
+    /* Ours was called for what was there before. */
+    if (unlikely(background_any()) && node_pairs_are_ours(p)) lane_leaves_more(p->n->comm->lane);
 }
 
 static void publish(struct node_pairs *p)

@@ -178,8 +178,7 @@ static inline struct request *start(struct node *n, const struct coll_call *a, u
 /* Others that are pending may be looked at by other threads, or by the helper. */
 static inline bool is_alone(const struct node *n)
 {
-    const struct lane *l = n->comm->lane;
-    return !node_has_background(n) || (!lane_threaded(l) && !background_is_helped());
+    return !node_has_background(n) || (!lane_threaded() && !background_is_helped());
 }
 
 /* Blocks of lengths that not all know, or not by one number. */

@@ -20,12 +20,21 @@
 #define MS 1000000u
 enum { LARGE = 40000 };
 
-static struct comm *world;
+static struct comm *world, *talk; /* messages go by the second, which may be in another lane */
 
 static void open_job(bool threaded)
 {
-    world = threaded ? job_open_threaded() : job_open(NULL);
+    world = talk = threaded ? job_open_threaded() : job_open(NULL);
     assert_int_equal(pt_help(), 0);
+}
+
+/* What the helper has to do is in the last of several lanes. */
+static void open_job_of_lanes(bool threaded)
+{
+    setenv("TERN_LANES", "4", 1);
+    open_job(threaded);
+    talk = job_comm_in(world, "3");
+    assert_int_equal(talk->lane->number, 3);
 }
 
 static void close_job(void)
@@ -33,6 +42,7 @@ static void close_job(void)
     pt_help_no_more();
     assert_int_equal(atomic_load(&background.count), 0);
     assert_int_equal(atomic_load(&waits.waiting), 0);
+    if (talk != world) comm_unref(talk);
     job_close();
 }
 
@@ -113,8 +123,8 @@ static void begin(struct pair_of *p, int tag, size_t n, uint64_t seed)
 {
     fill(p->out, n, seed);
     memset(p->in, 0, n);
-    p->recv = job_irecv(world, p->in, (int64_t)n, tag);
-    p->send = job_isend(world, p->out, (int64_t)n, tag, PT_STANDARD);
+    p->recv = job_irecv(talk, p->in, (int64_t)n, tag);
+    p->send = job_isend(talk, p->out, (int64_t)n, tag, PT_STANDARD);
 }
 
 static bool both_complete(const struct pair_of *p) { return request_is_complete(p->send) && request_is_complete(p->recv); }
@@ -143,8 +153,8 @@ static void large_messages_end_without_a_call(void **state)
     static struct pair_of p;
     uint64_t seed = random_open();
     (void)state;
-    for (int threaded = 0; threaded < 2; threaded++) {
-        open_job(threaded);
+    for (int k = 0; k < 4; k++) {
+        (k & 1 ? open_job_of_lanes : open_job)(k & 2);
         for (int i = 0; i < 3000; i++) {
             uint64_t r = random_next(&seed);
             begin(&p, i, LARGE, r);
@@ -165,14 +175,14 @@ static void random_traffic(void **state)
     static uint64_t mark[N];
     uint64_t seed = random_open();
     (void)state;
-    for (int threaded = 0; threaded < 2; threaded++) {
+    for (int k = 0; k < 4; k++) {
         bool live[N] = {false};
-        open_job(threaded);
+        (k & 1 ? open_job_of_lanes : open_job)(k & 2);
         for (int i = 0; i < 20000; i++) {
             uint64_t r = random_next(&seed);
             int at = (int)((r >> 32) % N);
             if (live[at]) {
-                if (r % 3 == 0) pt_progress_once(world);
+                if (r % 3 == 0) pt_progress_once(talk);
                 if (r % 3 == 1 || both_complete(&p[at])) {
                     finish(&p[at], size[at], mark[at]);
                     live[at] = false;
@@ -205,19 +215,21 @@ static void idle_helper_sleeps(void **state)
     static char in[LARGE];
     struct request *r = NULL;
     (void)state;
-    open_job(false);
-    for (int pending = 0; pending < 2; pending++) {
-        if (pending) r = job_irecv(world, in, LARGE, 9);
-        usleep(20000);
-        uint64_t before = cpu_ns();
-        usleep(200000);
-        assert_true(cpu_ns() - before < 20 * MS);
-        assert_int_equal(atomic_load(&wires_bell()->asleep), pending ? BELL_HELPER : BELL_AWAKE);
+    for (int k = 0; k < 4; k++) {
+        (k & 1 ? open_job_of_lanes : open_job)(k & 2);
+        for (int pending = 0; pending < 2; pending++) {
+            if (pending) r = job_irecv(talk, in, LARGE, 9);
+            usleep(20000);
+            uint64_t before = cpu_ns();
+            usleep(200000);
+            assert_true(cpu_ns() - before < 20 * MS);
+            assert_int_equal(atomic_load(&wires_bell()->asleep), pending ? BELL_HELPER : BELL_AWAKE);
+        }
+        assert_int_equal(pt_cancel(r), 0);
+        pt_wait(r);
+        pt_release(r);
+        close_job();
     }
-    assert_int_equal(pt_cancel(r), 0);
-    pt_wait(r);
-    pt_release(r);
-    close_job();
 }
 
 /* Threads of this process with the helper's name. */
@@ -248,7 +260,7 @@ static void comes_and_goes(void **state)
 {
     static struct pair_of p;
     (void)state;
-    world = job_open(NULL);
+    world = talk = job_open(NULL);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(pt_help(), 0);
         assert_int_equal(pt_help(), 0); /* there is one */
@@ -269,14 +281,16 @@ static void survives_sharing(void **state)
 {
     static struct pair_of p;
     (void)state;
-    open_job(false);
-    assert_int_equal(pt_share(false), 0);
-    assert_true(lane_threaded(lanes_first()));
-    assert_int_equal(helpers(), 1);
-    begin(&p, 1, LARGE, 1);
-    assert_true(ends_by_itself(&p));
-    finish(&p, LARGE, 1);
-    close_job();
+    for (int k = 0; k < 2; k++) {
+        (k ? open_job_of_lanes : open_job)(false);
+        assert_int_equal(pt_share(false), 0);
+        assert_true(lane_threaded());
+        assert_int_equal(helpers(), 1);
+        begin(&p, 1, LARGE, 1);
+        assert_true(ends_by_itself(&p));
+        finish(&p, LARGE, 1);
+        close_job();
+    }
 }
 
 static void *shares(void *done)
@@ -350,7 +364,7 @@ static void wrong_cpus_are_refused(void **state)
 {
     (void)state;
     setenv("TERN_HELPER_CPUS", "0-", 1);
-    world = job_open(NULL);
+    world = talk = job_open(NULL);
     assert_int_equal(pt_help(), TERN_ERR_ARG);
     assert_non_null(strstr(err_words(), "TERN_HELPER_CPUS"));
     assert_false(background_is_helped());

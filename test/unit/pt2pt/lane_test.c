@@ -149,21 +149,21 @@ static void idle_means_idle(void **state)
     struct request *s = NULL, *r = NULL;
     int value = 1;
     (void)state;
-    assert_true(lane_idle(lanes_first()));
+    assert_true(lane_idle());
     r = job_irecv(c, in[0], 30000, 1);
-    assert_true(lane_idle(lanes_first())); /* a receive is not work */
+    assert_true(lane_idle()); /* a receive is not work */
     s = job_isend(c, out, 30000, 1, PT_STANDARD);
-    assert_false(lane_idle(lanes_first())); /* a message to deliver */
+    assert_false(lane_idle()); /* a message to deliver */
     wires_progress(1);
-    assert_false(lane_idle(lanes_first())); /* chunks to copy */
+    assert_false(lane_idle()); /* chunks to copy */
     job_settle();
     assert_true(request_is_complete(r) && request_is_complete(s));
-    assert_true(lane_idle(lanes_first()));
+    assert_true(lane_idle());
     pt_release(r);
     pt_release(s);
     mock_script.room = 0;
     s = job_isend(c, &value, 4, 1, PT_STANDARD);
-    assert_false(lane_idle(lanes_first())); /* a message that waits for room */
+    assert_false(lane_idle()); /* a message that waits for room */
     pt_cancel(s);
     pt_release(s);
     job_settle();

@@ -27,18 +27,7 @@ static struct comm *make(void)
     return c;
 }
 
-/* With this value of tern_lane. */
-static struct comm *make_hinted(const char *value)
-{
-    struct comm *c = NULL;
-    struct info *hints = info_new();
-    assert_int_equal(info_set(hints, "tern_lane", value), 0);
-    assert_int_equal(comm_reserve(rankmap_ref(world->map), NULL, world, &c), 0);
-    assert_int_equal(comm_hints_set(c, hints), 0);
-    assert_int_equal(comm_found(c, comm_fresh_ctx()), 0);
-    info_free(hints);
-    return c;
-}
+static struct comm *make_hinted(const char *value) { return job_comm_in(world, value); }
 
 /* Two in lanes that are neither the first nor the same. */
 static void make_two(struct comm **a, struct comm **b)
@@ -222,18 +211,6 @@ static void a_thread_in_a_lane_waits_for_no_other(void **state)
     assert_null(lane_here());
     struct comm *all[] = {three, c, free};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) comm_unref(all[i]);
-    job_close();
-}
-
-static void a_helper_has_one_lane(void **state)
-{
-    (void)state;
-    open_lanes("4", NULL);
-    struct comm *c = make_hinted("3");
-    assert_int_equal(c->lane->number, 3);
-    assert_int_equal(pt_help(), TERN_ERR_ARG);
-    assert_non_null(strstr(err_words(), "TERN_LANES=1"));
-    comm_unref(c);
     job_close();
 }
 
@@ -464,7 +441,6 @@ int main(void)
         TEST(an_early_message_goes_to_the_lane_of_its_communicator),
         TEST(threads_have_the_lanes_that_are_asked_for),
         TEST(a_thread_in_a_lane_waits_for_no_other),
-        TEST(a_helper_has_one_lane),
         TEST(two_lanes_wait_for_one_peer),
         TEST(who_asks_is_told_behind_what_waits_in_all_lanes),
         TEST(a_lost_peer_ends_what_waits_in_all_lanes),

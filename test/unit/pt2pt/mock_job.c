@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "obj/group.h"
+#include "obj/hints.h"
 #include "proc/proc.h"
 #include "type/op.h"
 
@@ -96,13 +97,25 @@ static void check_lane(const struct lane *l)
     assert_true(list_empty(&l->rndv.streams.requests));
     assert_true(list_empty(&l->rndv.bulks.requests) && !l->rndv.bulks_under_way);
     const struct link *a = l->steps.active.next;
-    if (lanes_are_several() && !lane_threaded(l)) {
+    if (lanes_are_several() && !lane_threaded()) {
         assert_ptr_equal(a, &l->others.link);
         a = a->next;
     }
     assert_ptr_equal(a, &l->steps.active);
     assert_int_equal(l->pool.bodies, 0);
     assert_int_equal(l->ids.used, 0);
+}
+
+struct comm *job_comm_in(struct comm *world, const char *lane)
+{
+    struct comm *c = NULL;
+    struct info *hints = info_new();
+    assert_int_equal(info_set(hints, "tern_lane", lane), 0);
+    assert_int_equal(comm_reserve(rankmap_ref(world->map), NULL, world, &c), 0);
+    assert_int_equal(comm_hints_set(c, hints), 0);
+    assert_int_equal(comm_found(c, comm_fresh_ctx()), 0);
+    info_free(hints);
+    return c;
 }
 
 void job_close(void)

@@ -21,6 +21,9 @@
 struct comm *job_open(const struct mock_script *script);
 struct comm *job_open_threaded(void);
 
+/* One of the same processes in the lane that this value of tern_lane says. */
+struct comm *job_comm_in(struct comm *world, const char *lane);
+
 /* Checks that nothing is left in any lane (no parked, large or streaming operation, no unexpected message, no memory of
  * the shared heap in use) and closes. */
 void job_close(void);

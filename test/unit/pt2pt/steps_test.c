@@ -46,9 +46,9 @@ static void is_looked_at_until_it_leaves(void **state)
     lane_enter(lanes_first());
     assert_int_equal(lane_progress(lanes_first()), 0);
     assert_int_equal(shared.looks, 1);
-    assert_true(lane_idle(lanes_first()));
+    assert_true(lane_idle());
     atomic_store_explicit(&shared.flag, 1, memory_order_release);
-    assert_false(lane_idle(lanes_first())); /* it looks, too */
+    assert_false(lane_idle()); /* it looks, too */
     assert_true(shared.seen);
     int looks = shared.looks;
     lane_progress(lanes_first());
@@ -211,10 +211,10 @@ static void a_told_step_is_polled_in_the_next_turn(void **state)
     assert_int_equal(lane_progress(lanes_first()), 0);
     assert_int_equal(pthread_create(&t, NULL, tell, &c.step), 0);
     pthread_join(t, NULL);
-    assert_false(lane_idle(lanes_first()));
+    assert_false(lane_idle());
     assert_int_equal(lane_progress(lanes_first()), 1);
     assert_int_equal(lane_progress(lanes_first()), 0);
-    assert_true(lane_idle(lanes_first()));
+    assert_true(lane_idle());
     assert_int_equal(c.looks, 1);
     step_remove(&c.step);
     lane_leave(lanes_first());
@@ -231,7 +231,7 @@ static void a_step_is_polled_when_its_word_has_changed(void **state)
     lane_enter(lanes_first());
     assert_int_equal(lane_progress(lanes_first()), 0);
     word = 9;
-    assert_false(lane_idle(lanes_first()));
+    assert_false(lane_idle());
     assert_int_equal(lane_progress(lanes_first()), 1);
     assert_int_equal(lane_progress(lanes_first()), 0);
     step_remove(&c.step);
