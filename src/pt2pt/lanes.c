@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads have several lanes only if the program's user says so. */
-static const bool threads_have_one_lane = true;
-
 static struct lane first;
 static struct lane *by_number[LANES_MAX]; /* the first one in place of those that have not been made */
 static _Atomic(struct lane *) made[LANES_MAX]; /* in the order in which they were made */
@@ -237,7 +234,7 @@ static int read_variable(uint32_t *n_p)
 
 static void set_most(uint32_t wanted, bool threaded)
 {
-    most = wanted ? wanted : threaded && !threads_have_one_lane ? for_threads() : 1;
+    most = wanted ? wanted : threaded ? for_threads() : 1;
 }
 
 /* Each lane looks at its own steps, once threads look at all lanes. */

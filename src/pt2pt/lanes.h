@@ -6,8 +6,7 @@
  *                                   use, 4 to 16 in all
  *     TERN_LANES=N                  N lanes, in the same way, whoever calls
  *
- * Threads have one lane where TERN_LANES does not say how many (threads_have_one_lane in lanes.c). A thread that is in a lane never
- * waits for another one.
+ * A thread that is in a lane never waits for another one.
  *
  * A communicator's lane is chosen when it is made here, and never changes. Each process chooses for itself. The info key
  * tern_lane of a new communicator goes before the context: "shared" is the first lane, "own" the one that was

@@ -61,7 +61,7 @@ struct peer {
     /* line 0: all that a small send reads */
     struct tp_ep ep;
     int64_t credit;    /* eager bytes that may still go out before the peer gives some back (pt2pt/credit.h) */
-    int64_t waiting;   /* lanes in which operations wait for room, and one more while the peer is held (pt2pt/pending.h) */
+    _Atomic int64_t waiting; /* lanes in which operations wait for room, and one more while the peer is held (pt2pt/pending.h) */
     int64_t short_max; /* eager messages up to this go straight out; -1: not connected, or `waiting` */
 
     /* line 1: what the others and received messages read besides */
@@ -189,6 +189,9 @@ static inline bool peer_delivers_at_once(const struct peer *p) { return !p->ep.o
 /* Sets peer.short_max. release: a thread that may send finds the endpoint, and what has gone out before; pairs with
  * send_short_shared. */
 static inline void peer_set_short(struct peer *p, int64_t most) { __atomic_store_n(&p->short_max, most, __ATOMIC_RELEASE); }
+
+/* Relaxed: a lane knows itself whether it is counted. */
+static inline int64_t peer_waiting(const struct peer *p) { return atomic_load_explicit(&p->waiting, memory_order_relaxed); }
 
 /* What the lane with this number has waiting for the peer; NULL: nothing so far. peer_lane_add makes the entry of a lane
  * that has none, which stays as long as the peer; NULL with words: memory is out. By a thread that has the lane. */
