@@ -14,13 +14,15 @@
  * MPI_Init is counted with what the dynamic linker does in it; MPI_Test and MPI_Iprobe while nothing comes; measured_deep is
  * the receive behind DEEP posted ones of the same source.
  *
- * With --multiple, and rank 0 under locked.c: sends and receives with MPI_THREAD_MULTIPLE between marks (int3), and nothing else.
- * With --serialized, the same with MPI_THREAD_SERIALIZED.
+ * With --multiple, and rank 0 under locked.c: sends and receives with MPI_THREAD_MULTIPLE, of which two threads of each rank have
+ * made use, between marks (int3), and nothing else.
+ * With --serialized or --alone, all as without: with MPI_THREAD_SERIALIZED, or with MPI_THREAD_MULTIPLE and one thread that calls.
  * With --start, on any number of ranks: the page faults of MPI_Init, on average, and nothing else.
  */
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -98,17 +100,24 @@ static void marked_isend(void)
     mark();
 }
 
-static void *asleep(void *nothing)
+static sem_t come;
+
+/* A thread that calls MPI once. */
+static void *call_once(void *nothing)
 {
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    sem_post(&come);
     pause();
     return nothing;
 }
 
-/* With a second thread, as the C library locks nothing in a process that has one. */
+/* The second thread stays, as the C library locks nothing in a process that has one. */
 static int multiple(int rank, int isend)
 {
     pthread_t other;
-    if (pthread_create(&other, NULL, asleep, NULL)) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (sem_init(&come, 0, 0) || pthread_create(&other, NULL, call_once, NULL)) MPI_Abort(MPI_COMM_WORLD, 2);
+    sem_wait(&come);
     if (rank == 0) {
         send_batches(warm_up, 1);
         send_batches(isend ? marked_isend : marked_send, BATCHES);
@@ -308,15 +317,16 @@ static void collective(int rank, void (*measured)(void), void (*start)(MPI_Reque
 
 int main(int argc, char **argv)
 {
-    int rank, size, level, threads = argc > 2 && !strcmp(argv[1], "--multiple");
+    const char *option = argc > 1 ? argv[1] : "";
+    int rank, size, level, threads = argc > 2 && !strcmp(option, "--multiple");
     long faults = page_faults();
-    if (threads) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    else if (argc > 1 && !strcmp(argv[1], "--serialized")) MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
+    if (threads || !strcmp(option, "--alone")) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    else if (!strcmp(option, "--serialized")) MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     else measured_init(&argc, &argv);
     faults = page_faults() - faults;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc > 1 && !strcmp(argv[1], "--start")) return start_only(faults, rank, size);
+    if (!strcmp(option, "--start")) return start_only(faults, rank, size);
     if (size != 2) {
         fprintf(stderr, "instructions: needs 2 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);

@@ -12,8 +12,9 @@
 #   test, iprobe    MPI_Test and MPI_Iprobe that find nothing, with their turn of progress
 #   deep            MPI_Irecv behind 4,096 others posted for the same source
 #   serialized_...  some of these with MPI_THREAD_SERIALIZED
-#   multiple_send, multiple_isend   MPI_Send and MPI_Isend of 8 bytes with MPI_THREAD_MULTIPLE, by bench/locked: instructions and
-#                   those of them that lock memory
+#   alone_...       some of these with MPI_THREAD_MULTIPLE, while one thread has called
+#   multiple_send, multiple_isend   MPI_Send and MPI_Isend of 8 bytes with MPI_THREAD_MULTIPLE, when two threads have called, by
+#                   bench/locked: instructions and those of them that lock memory
 #   operation       the interpreter of schedules, for each operation, not counting what that does
 #
 #     bench/instructions.sh BUILD [FOLDER]
@@ -43,7 +44,7 @@ print()
 {
     callgrind_annotate --threshold=100 --auto=no "$out/$1.callgrind" >"$out/$1.txt" || return
     awk -v name="$1" '
-        BEGIN { count = name ~ /_early$|^(serialized_)?recv$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
+        BEGIN { count = name ~ /_early$|^((serialized|alone)_)?recv$/ ? "^early_measured$" : name ~ /^(init|deep)$/ ? "^once_measured$" : "_measured$" }
         FNR == NR { if ($1 ~ count && !n) n = $2; next }
         !/^ *[0-9][0-9,]* (\( *[0-9.]*%\) )?.*:/ || /PROGRAM TOTALS/ { next }
         {
@@ -100,5 +101,6 @@ by_messages="-x TERN_COLL_NODE=0"
 count_each init test iprobe deep send isend recv dup && count_call allreduce $by_messages && count_operations &&
     count_each iallreduce ibarrier ialltoall &&
     pattern='_*' && count_each iallreduce_early ibarrier_early ialltoall_early && pattern= &&
-    level=serialized_ && count_each send isend recv iallreduce ibarrier ialltoall && level= &&
+    level=serialized_ && count_each send isend recv iallreduce ibarrier ialltoall &&
+    level=alone_ && count_each send isend recv test iallreduce && level= &&
     count_locked send && count_locked isend

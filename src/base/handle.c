@@ -15,6 +15,8 @@
 struct handle *handle_predefined[1024];
 struct handle handle_none;
 _Atomic uintptr_t handle_base, handle_used;
+_Thread_local struct handle_bounds handle_bounds = {.odd = UINTPTR_MAX};
+void (*handle_thread_came)(void);
 
 struct slot {
     struct handle h;
@@ -70,6 +72,7 @@ void *handle_alloc(uint32_t kind, size_t size)
 {
     size_t lines = lines_of(size);
     assert(lines <= CLASSES);
+    handle_know_thread();
     pthread_mutex_lock(&lock);
     struct slot *s = take(lines);
     pthread_mutex_unlock(&lock);
@@ -89,6 +92,24 @@ void handle_release(void *object, size_t size)
     s->next = freed[lines];
     freed[lines] = s;
     pthread_mutex_unlock(&lock);
+}
+
+void handle_thread_is_own(void)
+{
+    handle_bounds = (struct handle_bounds){ARRAY_LEN(handle_predefined), handle_predefined, HANDLE_SLOT - 1};
+}
+
+void handle_thread_comes(void)
+{
+    handle_thread_is_own(); /* before: what is called looks up handles itself */
+    if (handle_thread_came) handle_thread_came();
+}
+
+void *handle_get_anew(const void *h, uint32_t kind)
+{
+    handle_know_thread();
+    struct handle *o = handle_at(h);
+    return o->kind == kind ? o : NULL;
 }
 
 void *handle_next(uint32_t kind, uintptr_t *at)

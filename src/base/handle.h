@@ -17,6 +17,9 @@
  * how many there will be (a lock inside). References are atomic from
  * handle_set_threaded on: ref is relaxed (who refs already owns one), unref is
  * acq_rel so that the last owner sees all writes of the others.
+ *
+ * A look-up is also where a thread is noticed that calls the library for the first time, without an instruction for it: what
+ * a look-up compares with is the thread's own, and nothing is a handle until the thread is known (handle_know_thread).
  */
 #ifndef TERN_BASE_HANDLE_H
 #define TERN_BASE_HANDLE_H
@@ -55,6 +58,26 @@ extern TERN_HIDDEN struct handle handle_none;              /* dead for ever: sta
 extern TERN_HIDDEN _Atomic uintptr_t handle_base; /* start of the reserved range, 0 before first use */
 extern TERN_HIDDEN _Atomic uintptr_t handle_used; /* bytes of it that hold slots, live or dead */
 
+/* What handle_at compares with, in each thread: until the thread is known no value passes. */
+struct handle_bounds {
+    uintptr_t predefined;  /* values below are in the table: its length, or 0 */
+    struct handle **table; /* handle_predefined: hot code has it in a register as cheaply as the bound */
+    uintptr_t odd;         /* an address that has one of these bits is no slot: those below HANDLE_SLOT, or all */
+};
+extern TERN_HIDDEN _Thread_local struct handle_bounds handle_bounds __attribute__((tls_model("initial-exec")));
+
+/*
+ * The thread becomes known, if it is not. handle_thread_came, which a layer above may set while the library is loaded, is
+ * called once by each thread, in no lane and with no lock held. A thread of the library's own calls handle_thread_is_own
+ * instead, and nobody is told. handle_get and handle_alloc do the first by themselves; handle_at does not.
+ */
+extern TERN_HIDDEN void (*handle_thread_came)(void);
+void handle_thread_comes(void) TERN_COLD;
+void handle_thread_is_own(void);
+static inline void handle_know_thread(void)
+{
+    if (unlikely(!handle_bounds.predefined)) handle_thread_comes();
+}
 
 /* A zeroed object of `size` bytes with kind set and one reference; NULL when memory is out. */
 void *handle_alloc(uint32_t kind, size_t size);
@@ -83,15 +106,17 @@ void handle_close(void);
 void handle_set_threaded(bool threaded);
 
 /* What lies behind the user's value `h`: never NULL, never faults; the kind tells what it is, HANDLE_DEAD that it is
- * nothing. For hot code, which compares the kind itself. */
+ * nothing. For hot code, which compares the kind itself, and asks handle_get before it says that something is no handle: the
+ * thread may not be known yet. */
 static inline void *handle_at(const void *h)
 {
     uintptr_t v = (uintptr_t)h;
-    if (likely(v < ARRAY_LEN(handle_predefined))) return handle_predefined[v];
+    struct handle **table = handle_bounds.table;
+    if (likely(v < handle_bounds.predefined)) return table[v];
     /* the rest of the predefined values is below the range, too */
     uintptr_t at = v - atomic_load_explicit(&handle_base, memory_order_relaxed);
-    return likely(at < atomic_load_explicit(&handle_used, memory_order_relaxed) && !(v & 63)) ? (void *)v
-                                                                                              : &handle_none;
+    return likely(at < atomic_load_explicit(&handle_used, memory_order_relaxed) && !(v & handle_bounds.odd)) ? (void *)v
+                                                                                                             : &handle_none;
 }
 
 /* Is what handle_at found of that kind? Looked at as a bare header: it may be an object of another kind. */
@@ -101,10 +126,11 @@ static inline bool handle_is(const void *object, uint32_t kind)
 }
 
 /* The object behind the user's value `h` if it is a live one of `kind`, else NULL. */
+void *handle_get_anew(const void *h, uint32_t kind) TERN_COLD; /* the same, for one that handle_at has not found */
 static inline void *handle_get(const void *h, uint32_t kind)
 {
     struct handle *o = handle_at(h);
-    return likely(o->kind == kind) ? o : NULL;
+    return likely(o->kind == kind) ? o : handle_get_anew(h, kind);
 }
 
 #define HANDLE_SLOT ((uintptr_t)64)                 /* bytes that objects are aligned to */

@@ -23,8 +23,10 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
-static bool shared;     /* threads share the library: it takes locks */
-/* As long as they do not: the thread that all users belong to, or there is one user, whose threads take turns. */
+static int threads;     /* that have called so far, also while the library was closed */
+static bool watched;    /* threads may call at the same time: the second one that calls makes the library take locks */
+static bool shared;     /* it takes locks */
+/* As long as threads may not: the thread that all users belong to, or there is one user, whose threads take turns. */
 static pthread_t owner;
 static bool serialized;
 static bool leaving;    /* MPI_Finalize was called */
@@ -83,7 +85,26 @@ static int first_open(void)
     return rc;
 }
 
-/* The library takes locks from now on if it must: for threads, or for a second user unless all of them are one thread's. */
+static int share(bool others)
+{
+    int rc = pt_share(others);
+    shared = !rc;
+    return rc;
+}
+
+/* A thread calls for the first time: if the one that called so far is not to be alone any more, it may be anywhere. */
+static void thread_came(void)
+{
+    pthread_mutex_lock(&lock);
+    threads++;
+    if (watched && !shared && share(true)) proc_abort(1, err_words());
+    pthread_mutex_unlock(&lock);
+}
+
+static __attribute__((constructor)) void notice_threads(void) { handle_thread_came = thread_came; }
+
+/* The library takes locks from now on if it must: for threads that call at the same time, or for a second user unless all of
+ * them are one thread's. As long as one thread has called, it only makes ready. */
 static int settle_threads(int level)
 {
     bool own = users && !serialized && pthread_equal(owner, pthread_self()); /* all users are this thread's */
@@ -92,9 +113,9 @@ static int settle_threads(int level)
         serialized = level == MPI_THREAD_SERIALIZED;
         if (serialized) request_of_threads();
     }
-    if (shared || (users ? own && level < MPI_THREAD_SERIALIZED : level < MPI_THREAD_MULTIPLE)) return 0;
-    int rc = pt_share(users && !own);
-    shared = !rc;
+    if (shared || watched || (users ? own && level < MPI_THREAD_SERIALIZED : level < MPI_THREAD_MULTIPLE)) return 0;
+    int rc = threads == 1 ? pt_share_prepare() : share(users && !own);
+    watched = !rc;
     return rc;
 }
 
@@ -112,6 +133,7 @@ static int open_locked(int level)
 
 int life_open(int level)
 {
+    handle_know_thread();
     pthread_mutex_lock(&lock);
     int rc = open_locked(level);
     pthread_mutex_unlock(&lock);

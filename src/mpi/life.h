@@ -20,7 +20,8 @@
  * One more user. `level`: MPI_THREAD_SINGLE or MPI_THREAD_FUNNELED, only the calling thread calls MPI on its behalf;
  * MPI_THREAD_SERIALIZED, threads do, one after another; MPI_THREAD_MULTIPLE, at the same time. The library takes no locks as
  * long as all its users are one thread's, or the only one's threads take turns: the levels below MPI_THREAD_MULTIPLE cost
- * the same. A further user makes it take them, for good. 0 or a code with words.
+ * the same, and so does that one as long as one thread has called. A further user, or the second thread, makes it take them, for
+ * good. 0 or a code with words.
  */
 int life_open(int level);
 

@@ -37,11 +37,15 @@ static inline bool recv_ok(const struct comm *c, const void *buf, int64_t count,
     return data_ok(buf, count, t) && envelope_ok(c, source, tag);
 }
 
-/* What recv_ok did not let through is right all the same: data_of_nobody. */
-static TERN_COLD bool nothing_to_receive(const struct comm *c, int64_t count, MPI_Datatype datatype, int source,
-                                         int tag)
+/* What recv_ok did not let through: it is wrong, right all the same (data_of_nobody), or the first call of a thread. The type
+ * if it is right, else NULL. */
+static TERN_COLD struct type *look_closer(const void *buf, int64_t count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm)
 {
-    return handle_is(c, HANDLE_COMM) && envelope_ok(c, source, tag) && data_of_nobody(count, datatype, source);
+    struct comm *c = comm_of(comm);
+    struct type *t = type_of(datatype);
+    if (!c) return NULL;
+    if (data_of_nobody(count, datatype, source)) t = type_of(MPI_BYTE);
+    return t && recv_ok(c, buf, count, t, source, tag) ? t : NULL;
 }
 
 static inline int recv(const char *call, void *buf, int64_t count, MPI_Datatype datatype, int source, int tag,
@@ -51,9 +55,9 @@ static inline int recv(const char *call, void *buf, int64_t count, MPI_Datatype 
     struct type *t = handle_at(datatype);
     struct request_result res;
     if (unlikely(!recv_ok(c, buf, count, t, source, tag))) {
-        if (!nothing_to_receive(c, count, datatype, source, tag))
-            return bad_recv(call, count, datatype, source, tag, comm, buf);
-        t = type_of(MPI_BYTE);
+        t = look_closer(buf, count, datatype, source, tag, comm);
+        if (!t) return bad_recv(call, count, datatype, source, tag, comm, buf);
+        c = handle_at(comm);
     }
     int rc = pt_recv(c, buf, count, t, source, tag, &res);
     status_set(status, &res, false);
@@ -69,9 +73,9 @@ static inline int begin(const char *call, start_fn *fn, void *buf, int64_t count
     struct type *t = handle_at(datatype);
     struct request *r;
     if (unlikely(!recv_ok(c, buf, count, t, source, tag))) {
-        if (!nothing_to_receive(c, count, datatype, source, tag))
-            return bad_recv(call, count, datatype, source, tag, comm, buf);
-        t = type_of(MPI_BYTE);
+        t = look_closer(buf, count, datatype, source, tag, comm);
+        if (!t) return bad_recv(call, count, datatype, source, tag, comm, buf);
+        c = handle_at(comm);
     }
     if (unlikely(!request)) return bad_null(c, call, "request");
     int rc = fn(c, buf, count, t, source, tag, &r);
@@ -122,7 +126,6 @@ static inline int probe(const char *call, int source, int tag, MPI_Comm comm, bo
 {
     struct request_result res;
     bool found;
-    check_running(call);
     struct comm *c = comm_of(comm);
     if (unlikely(!c)) return bad_comm(call, comm);
     if (unlikely(!envelope_ok(c, source, tag))) return bad_envelope(call, c, source, tag);

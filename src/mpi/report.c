@@ -125,6 +125,7 @@ static struct errhandler *handler_of(const void *on, void **handle_p)
 static int handle(const void *on, const char *call, int klass, const char *words, bool lost)
 {
     void *object;
+    handle_know_thread();
     struct errhandler *e = handler_of(on, &object);
     int code = klass;
     last.klass = klass;

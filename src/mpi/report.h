@@ -52,17 +52,20 @@ int error_class(int code);
 const char *error_name(int klass);
 const char *error_sentence(int klass);
 
-/* The library is open: between MPI_Init and MPI_Finalize, or in a session; otherwise words, and the job ends. */
+/* The library is open: between MPI_Init and MPI_Finalize, or in a session; otherwise words, and the job ends. A thread that calls
+ * for the first time is noticed, as calls without a handle need. */
 extern TERN_HIDDEN bool mpi_running;
 extern TERN_HIDDEN bool world_running; /* between MPI_Init and MPI_Finalize */
 _Noreturn void not_running(const char *call) TERN_COLD;
 static inline void check_running(const char *call)
 {
     if (unlikely(!mpi_running)) not_running(call);
+    handle_know_thread();
 }
 static inline void check_world(const char *call)
 {
     if (unlikely(!world_running)) not_running(call);
+    handle_know_thread();
 }
 
 /* ---- shared argument checks: 0, or the reported class ---- */

@@ -183,9 +183,8 @@ static inline int wait_at(int i, int count, MPI_Request h[], MPI_Status *status,
 {
     struct request *r = handle_at(h[i]);
     if (unlikely(!handle_is(r, HANDLE_REQUEST))) {
-        if (h[i] != MPI_REQUEST_NULL) return bad_request("MPI_Waitall", h[i], i);
-        status_empty(status);
-        return MPI_SUCCESS;
+        r = request_of(h[i]);
+        if (!r && h[i] != MPI_REQUEST_NULL) return bad_request("MPI_Waitall", h[i], i);
     }
     if (unlikely(is_idle(r))) {
         status_empty(status);

@@ -28,34 +28,58 @@ INLINE bool short_ok(const struct comm *c, const void *buf, int64_t count, const
     return likely(tag >= 0) && data_ok(buf, count, t);
 }
 
-/* What short_ok did not let through is right all the same: data_of_nobody. */
-static TERN_COLD bool nothing_to_send(const struct comm *c, int64_t count, MPI_Datatype datatype, int dest, int tag)
-{
-    return handle_is(c, HANDLE_COMM) && tag >= 0 && data_of_nobody(count, datatype, dest);
-}
-
 INLINE bool rank_ok(const struct comm *c, int dest) { return likely((uint32_t)dest < (uint32_t)comm_peers(c)); }
 
 /* Checked before the long way, in addition. */
 static bool long_ok(const struct comm *c, int dest) { return rank_ok(c, dest) || dest == MPI_PROC_NULL; }
 
-/* Behind the short way the handles are taken from the objects: the user's own need not be kept in registers across it.
- */
+/* What short_ok did not let through: it is wrong, right all the same (data_of_nobody), or the first call of a thread. The type
+ * if it is right, else NULL. */
+static TERN_COLD struct type *look_closer(const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    struct comm *c = comm_of(comm);
+    struct type *t = type_of(datatype);
+    if (!c) return NULL;
+    if (data_of_nobody(count, datatype, dest)) t = type_of(MPI_BYTE);
+    return t && short_ok(c, buf, count, t, tag) ? t : NULL;
+}
+
+static TERN_COLD int send_closely(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag,
+                                  MPI_Comm comm, enum pt_mode mode)
+{
+    struct type *t = look_closer(buf, count, datatype, dest, tag, comm);
+    struct comm *c = comm_of(comm);
+    if (!t || !long_ok(c, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    return report_if(c, call, pt_send(c, buf, count, t, dest, tag, mode));
+}
+
+static TERN_COLD int isend_closely(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag,
+                                   MPI_Comm comm, enum pt_mode mode, MPI_Request *request)
+{
+    struct type *t = look_closer(buf, count, datatype, dest, tag, comm);
+    struct comm *c = comm_of(comm);
+    struct request *r;
+    if (!t || !long_ok(c, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (!request) return bad_null(c, call, "request");
+    *request = MPI_REQUEST_NULL;
+    int rc = pt_isend(c, buf, count, t, dest, tag, mode, &r);
+    if (rc) return report_code(c, call, rc);
+    *request = (MPI_Request)r;
+    return MPI_SUCCESS;
+}
+
+/* Behind the short way one of handle and object is taken from the other: only one is kept in a register across it. */
 INLINE int send(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                 enum pt_mode mode)
 {
     struct comm *c = handle_at(comm);
     struct type *t = handle_at(datatype);
     int rc = PT_LONG_WAY;
-    if (unlikely(!short_ok(c, buf, count, t, tag))) {
-        if (!nothing_to_send(c, count, datatype, dest, tag))
-            return bad_send(call, buf, count, datatype, dest, tag, comm);
-        t = type_of(MPI_BYTE);
-    }
+    if (unlikely(!short_ok(c, buf, count, t, tag))) return send_closely(call, buf, count, datatype, dest, tag, comm, mode);
     if (mode != PT_SYNC && rank_ok(c, dest)) rc = pt_send_short(buf, count, t, dest, tag, c);
     if (likely(!rc)) return MPI_SUCCESS;
-    if (!long_ok(c, dest)) return bad_send(call, buf, count, type_handle(t), dest, tag, comm_handle(c));
-    return report_if(c, call, pt_send_long(c, buf, count, t, dest, tag, mode, rc));
+    if (!long_ok(c, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm_handle(c));
+    return report_if(c, call, pt_send_long(c, buf, count, handle_at(datatype), dest, tag, mode, rc));
 }
 
 INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -65,20 +89,17 @@ INLINE int isend(const char *call, const void *buf, int64_t count, MPI_Datatype 
     struct type *t = handle_at(datatype);
     struct request *r;
     int rc = PT_LONG_WAY;
-    if (unlikely(!short_ok(c, buf, count, t, tag))) {
-        if (!nothing_to_send(c, count, datatype, dest, tag))
-            return bad_send(call, buf, count, datatype, dest, tag, comm);
-        t = type_of(MPI_BYTE);
-    }
+    if (unlikely(!short_ok(c, buf, count, t, tag)))
+        return isend_closely(call, buf, count, datatype, dest, tag, comm, mode, request);
     if (unlikely(!request)) return bad_null(c, call, "request");
     if (mode != PT_SYNC && rank_ok(c, dest)) rc = pt_send_short(buf, count, t, dest, tag, c);
     if (likely(!rc)) {
         *request = (MPI_Request)request_done;
         return MPI_SUCCESS;
     }
-    if (!long_ok(c, dest)) return bad_send(call, buf, count, type_handle(t), dest, tag, comm_handle(c));
+    if (!long_ok(c, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm_handle(c));
     *request = MPI_REQUEST_NULL; /* what a program waits for that goes on after an error */
-    rc = pt_isend_long(c, buf, count, t, dest, tag, mode, rc, &r);
+    rc = pt_isend_long(c, buf, count, handle_at(datatype), dest, tag, mode, rc, &r);
     if (rc) return report_code(c, call, rc);
     *request = (MPI_Request)r;
     return MPI_SUCCESS;
@@ -88,11 +109,9 @@ static int send_init(const char *call, const void *buf, int64_t count, MPI_Datat
                      MPI_Comm comm, enum pt_mode mode, MPI_Request *request)
 {
     struct comm *c = comm_of(comm);
-    struct type *t = type_of(datatype);
+    struct type *t = look_closer(buf, count, datatype, dest, tag, comm);
     struct request *r;
-    if (c && nothing_to_send(c, count, datatype, dest, tag)) t = type_of(MPI_BYTE);
-    if (!c || !t || !short_ok(c, buf, count, t, tag) || !long_ok(c, dest))
-        return bad_send(call, buf, count, datatype, dest, tag, comm);
+    if (!t || !long_ok(c, dest)) return bad_send(call, buf, count, datatype, dest, tag, comm);
     if (!request) return bad_null(c, call, "request");
     int rc = pt_send_init(c, buf, count, t, dest, tag, mode, &r);
     if (rc) return report_code(c, call, rc);

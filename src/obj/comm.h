@@ -79,8 +79,8 @@ static inline struct comm *comm_of(MPI_Comm c) { return handle_get(c, HANDLE_COM
  */
 static inline struct comm *comm_of_local(MPI_Comm c)
 {
-    void *o = handle_at(c);
-    return handle_is(o, HANDLE_COMM) || handle_is(o, HANDLE_COMM_RESERVED) ? o : NULL;
+    struct comm *made = handle_get(c, HANDLE_COMM);
+    return likely(made != NULL) ? made : handle_get(c, HANDLE_COMM_RESERVED);
 }
 static inline MPI_Comm comm_handle(struct comm *c)
 {

@@ -40,8 +40,9 @@ void pt_close(void);
 
 /* Threads use the library at the same time from now on; until then one at a time does, and their calls are ordered. Called
  * once, by any thread that is not inside. `others`: another one may be, which is waited for. 0, or a code with words: then
- * threads must not. */
+ * threads must not. pt_share_prepare: does before all of it that can fail. */
 int pt_share(bool others);
+int pt_share_prepare(void);
 
 /* A thread that makes progress while the callers compute (helper.h): from now on, if it is not there yet; and no more.
  * Neither is called while a thread is inside of the layer. pt_help: 0, or a code with words. */

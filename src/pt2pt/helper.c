@@ -153,6 +153,7 @@ static void run_alone(void)
 static void *run(void *arg)
 {
     this_is_the_helper = true;
+    handle_thread_is_own();
     if (lane_threaded()) helper_run_among_threads(&helper.stop);
     else run_alone();
     return arg;
@@ -278,19 +279,28 @@ static void resume(struct lane *l)
     lane_leave(l);
 }
 
+/* For the wait until other threads are out. */
+static struct quiet *others_quiet;
+
+int pt_share_prepare(void)
+{
+    int rc = peer_short_prepare();
+    if (!rc) rc = lanes_prepare();
+    return rc || others_quiet ? rc : quiet_open(&others_quiet);
+}
+
 /* The helper has its own way into a lane that is not shared: its thread is out meanwhile. What callers know of the helper
  * stays as it is, since a caller that takes no lock yet may be reading it. */
 int pt_share(bool others)
 {
-    struct quiet *q = NULL;
     struct lane *l = lanes_first();
     bool helped = background_is_helped();
-    int rc = peer_short_prepare();
-    if (!rc && others) rc = quiet_open(&q);
+    int rc = others ? pt_share_prepare() : peer_short_prepare();
     if (rc) return rc;
     if (helped) end_thread();
-    rc = lanes_share(q);
+    rc = lanes_share(others ? others_quiet : NULL);
     if (helped) resume(l);
-    if (q) quiet_close(q);
+    if (others_quiet) quiet_close(others_quiet);
+    others_quiet = NULL;
     return rc;
 }

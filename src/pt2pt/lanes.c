@@ -82,8 +82,8 @@ static struct lane *make(uint32_t number)
 /* One thread is inside meanwhile, so that threads which begin to share the lanes find this one. */
 static struct lane *with_number(uint32_t number)
 {
-    bool alone = !lane_mode();
-    if (alone) lane_enter_alone();
+    bool alone = !lane_threaded();
+    if (alone) lane_enter(&first);
     leaf_take(&making);
     struct lane *l = by_number[number];
     if (number && l == &first) l = make(number);
@@ -237,6 +237,14 @@ static void set_most(uint32_t wanted, bool threaded)
     most = wanted ? wanted : threaded ? for_threads() : 1;
 }
 
+int lanes_prepare(void)
+{
+    uint32_t wanted = 0;
+    int rc = read_variable(&wanted);
+    if (!rc) set_most(wanted, true);
+    return rc;
+}
+
 /* Each lane looks at its own steps, once threads look at all lanes. */
 static void come_into_all(void)
 {
@@ -270,8 +278,8 @@ static uint32_t take_locks(uint32_t from)
 
 int lanes_share(struct quiet *others)
 {
-    uint32_t wanted = 0, n = 0;
-    int rc = read_variable(&wanted);
+    uint32_t n = 0;
+    int rc = lanes_prepare();
     if (rc) return rc;
     while (lanes_at(n)) { /* a thread that is still inside may be making one more */
         n = take_locks(n);
@@ -279,7 +287,6 @@ int lanes_share(struct quiet *others)
     }
     come_into_all();
     share_wires();
-    set_most(wanted, true);
     leave_all();
     return 0;
 }

@@ -2,7 +2,7 @@
  * lanes.h - the lanes of this process, and which one a communicator is in.
  *
  *     one thread calls at a time    one lane
- *     threads call                  by the context of the communicator, in turn: 2 lanes for each core that this process may
+ *     threads call, or may          by the context of the communicator, in turn: 2 lanes for each core that this process may
  *                                   use, 4 to 16 in all
  *     TERN_LANES=N                  N lanes, in the same way, whoever calls
  *
@@ -74,6 +74,9 @@ void lanes_doubt(void);
 
 /* 0, or a code with words: TERN_LANES is no number of lanes. */
 int lanes_open(bool threaded);
+
+/* Threads may come: communicators that are made from now on are dealt out to as many lanes as threads have. 0, or a code as above. */
+int lanes_prepare(void);
 
 /* From now on threads share the lanes and the transports. `others`: another thread may be anywhere in the library; NULL: there is
  * none. The caller is in no lane. 0, or a code with words: TERN_LANES is no number of lanes. Needs peer_short_prepare. */
