@@ -46,7 +46,8 @@ static inline struct pt_comm *context_of(uint64_t ctx)
 
 /*
  * For threads that share the transports: the lane of a context, NULL: it has no communicator here; by any thread. And, with the
- * lane held, the communicator if it is in that lane, else NULL. contexts_share: they share them from now on.
+ * lane held, the communicator if it is in that lane, else NULL. Each thread remembers the contexts that it was asked for last, and
+ * takes no lock for those. So the lane may be that of a communicator which has gone a moment ago; the communicator is there.
  */
 struct lane *context_lane(uint64_t ctx);
 struct pt_comm *context_in(struct lane *, uint64_t ctx);

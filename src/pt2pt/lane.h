@@ -65,7 +65,6 @@ struct lane {
     _Atomic uint32_t tries;  /* of threads that wanted to look at them, and found another one inside */
 
     struct link contexts;   /* struct pt_comm.in_lane: of the communicators that are in this lane */
-    struct pt_comm *last_context; /* that a message came for, once threads share the transports; or NULL */
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
 
