@@ -9,6 +9,7 @@
 #include "type/type.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- life ---- */
@@ -53,6 +54,7 @@ void lane_fatal(const char *what)
 static TERN_COLD void finish_among_threads(struct request *r, struct comm *c, bool gone)
 {
     if (c) c->lane->changed = true;
+    if (c && !lane_is_mine(c->lane)) abort(); /*TEMP*/
     if (!gone) waits_finish(r);
 }
 

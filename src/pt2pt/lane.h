@@ -37,6 +37,7 @@
 #include "proc/proc.h"
 #include "pt2pt/background.h"
 #include "pt2pt/contexts.h"
+#include "pt2pt/credit.h"
 #include "pt2pt/deliver.h"
 #include "pt2pt/ids.h"
 #include "pt2pt/match/match.h"
@@ -66,6 +67,7 @@ struct lane {
 
     struct link contexts;   /* struct pt_comm.in_lane: of the communicators that are in this lane */
     struct match_pool pool; /* bodies of unexpected messages */
+    struct tally tally;     /* of the peer that eager messages came from last, once threads share the transports */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
 
     struct ids ids;      /* requests that peers know of */
@@ -221,12 +223,13 @@ void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*
 /*
  * The same for the end of requests, which may be in several lanes. `ready` is read without a lane, by the thread that waits.
  * `mark` marks requests for a thread that is going to sleep (waits_mark), so that it is told at the latest when `ready` has
- * become true; it returns true if it is true already. lane_await: the lane, which is held, is left. lane_await_outside:
+ * become true. It returns true if the thread must look again instead: a request is complete, or the listener, which waits for no
+ * lane, has found that of a request held. lane_await: the lane, which is held, is left. lane_await_outside:
  * no lane is held. The lane is that of one of the requests.
  */
 struct awaiting {
     bool (*ready)(void *arg);
-    bool (*mark)(void *arg, const struct waiter *);
+    bool (*mark)(void *arg, const struct waiter *, bool listens);
     void (*doubt)(void *arg); /* takes the lanes that it needs */
 };
 void lane_await(struct lane *, const struct awaiting *, void *arg);
