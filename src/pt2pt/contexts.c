@@ -149,6 +149,29 @@ struct pt_comm *context_in(struct lane *l, uint64_t ctx)
     return likely(k && k->lane == l) ? k->pt : NULL;
 }
 
+#define REFS_AHEAD 256
+
+void context_refs_ahead(struct pt_comm *p)
+{
+    p->refs_ahead = p->let_go ? 1 : REFS_AHEAD;
+    handle_ref_many(&p->comm->h, p->refs_ahead);
+}
+
+void pt_let_go(struct comm *c)
+{
+    struct pt_comm *p = c->pt;
+    if (likely(!handle_is_threaded())) {
+        p->let_go = true;
+        return;
+    }
+    lane_enter(c->lane);
+    int32_t left = p->refs_ahead;
+    p->refs_ahead = 0;
+    p->let_go = true;
+    lane_leave(c->lane);
+    if (left) comm_unref_many(c, left); /* not the last: the caller has one */
+}
+
 void contexts_no_last(void)
 {
     no_last = true;

@@ -400,9 +400,9 @@ int pt_irecv(struct comm *c, void *buf, int64_t count, struct type *t, int sourc
     if (unlikely(source == MPI_PROC_NULL)) return irecv_null(req_p);
     struct request *r = request_new(REQ_RECV);
     if (unlikely(!r)) return TERN_ERR_NOMEM;
-    pt_prepare(r, REQ_RECV, comm_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
     type_ref(t);
     lane_enter(c->lane);
+    pt_prepare(r, REQ_RECV, context_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
     pt_recv_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

@@ -250,6 +250,23 @@ void pt_retire(struct request *r)
     comm_unref(c);
 }
 
+void pt_give_refs(struct pt_refs *refs)
+{
+    if (refs->n) comm_unref_many(refs->comm, refs->n);
+    refs->n = 0;
+}
+
+void pt_retire_counting(struct request *r, struct pt_refs *refs)
+{
+    if (unlikely(refs->comm != r->comm)) {
+        pt_give_refs(refs);
+        refs->comm = r->comm;
+    }
+    refs->n++;
+    type_unref(r->type);
+    request_free(r);
+}
+
 void pt_release(struct request *r)
 {
     if (r->flags & REQ_SHARED) return;
