@@ -97,7 +97,7 @@ static void look_for_waiters(struct lane *l, struct link *over)
 {
     if (l->changed) {
         l->changed = false;
-        waits_look(&l->waiters, over);
+        if (unlikely(!list_empty(&l->waiters))) waits_look(&l->waiters, over);
     }
     if (unlikely(waits_at_bell()) && l->steps.active.prev != l->slept_with && !list_empty(&l->steps.active)) {
         l->slept_with = l->steps.active.prev;
@@ -126,7 +126,7 @@ static void give_shared(struct lane *l)
         l->depth = 1;
         lane_drain(l);
     }
-    waits_tell_all(&over);
+    if (unlikely(!list_empty(&over))) waits_tell_all(&over);
 }
 
 static void give(struct lane *l)
