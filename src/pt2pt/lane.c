@@ -9,7 +9,6 @@
 #include "type/type.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- life ---- */
@@ -54,7 +53,6 @@ void lane_fatal(const char *what)
 static inline void finish_among_threads(struct request *r, struct comm *c, bool gone)
 {
     if (likely(c != NULL)) c->lane->changed = true;
-    if (c && !lane_is_mine(c->lane)) abort(); /*TEMP*/
     if (likely(!gone)) waits_finish(r);
 }
 

@@ -56,34 +56,39 @@ enum lane_mode {
 };
 
 struct lane {
-    _Atomic uint32_t mode;   /* enum lane_mode; not 0: sections take the lock */
-    struct lock lock;        /* fair, so that no thread starves */
+    /* line 0: written by each holder */
+    struct lock lock;             /* fair, so that no thread starves */
     _Atomic(const void *) holder; /* the thread that is inside with the lock (share.c) */
-    int32_t depth;           /* sections that the holder is in */
+    int32_t depth;                /* sections that the holder is in */
+    bool changed;                 /* what threads wait for may have come about in this section (lane_changed) */
+    struct tally tally;           /* of the peer that eager messages came from last, once threads share the transports */
+
+    /* line 1: what other threads look at, without the lock; seldom written */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t mode; /* enum lane_mode; not 0: sections take the lock */
+    _Atomic uint32_t tries;  /* of threads that wanted to look at the steps, and found another one inside */
     struct inbox inbox;      /* what threads without the lock have left for the holder (deliver.h) */
     _Atomic bool working;    /* steps are on, as the last holder has left it */
     _Atomic bool waited_in;  /* threads wait for something in the lane, as the last holder has left it */
-    _Atomic uint32_t tries;  /* of threads that wanted to look at them, and found another one inside */
+    _Atomic bool to_ring;    /* `ring` is in the inbox */
 
-    struct link contexts;   /* struct pt_comm.in_lane: of the communicators that are in this lane */
+    /* line 2: the same for `news` */
+    TERN_ALIGNED(CACHE_LINE) struct progress steps; /* what is looked at besides messages */
+
+    TERN_ALIGNED(CACHE_LINE) struct link contexts; /* struct pt_comm.in_lane: of the communicators that are in this lane */
     struct match_pool pool; /* bodies of unexpected messages */
-    struct tally tally;     /* of the peer that eager messages came from last, once threads share the transports */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
 
     struct ids ids;      /* requests that peers know of */
 
     struct link pending;   /* struct peer_lane.in_lane: operations wait for room */
-    struct progress steps; /* what is looked at besides messages */
     struct step retry;     /* of `pending` (pending.c) */
     struct rndv rndv;
     struct worklist chores;   /* local work put off, which `done` does (lane_puts_off) */
     struct worklist deferred; /* what has ended but for `done`, which would run what the helper must not */
 
-    struct link waiters;  /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
-    bool changed;         /* what they wait for may have come about in this section */
+    struct link waiters;     /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
     struct link *slept_with; /* the last step that was on when the listener went to sleep */
     struct mail ring;        /* the holder rings the bell when it leaves (listen.c) */
-    _Atomic bool to_ring;    /* it is in the inbox */
 
     struct step losses, over, doubts; /* lost.c, call_log.c, doubt.c */
     uint32_t losses_seen;             /* up to this one the operations in this lane have been ended */
@@ -92,6 +97,9 @@ struct lane {
     uint32_t number;            /* 0: the first lane */
     _Atomic uint32_t chosen;         /* how often: communicators that have been made in it */
 };
+
+static_assert(offsetof(struct lane, mode) == CACHE_LINE && offsetof(struct lane, steps) == (size_t)2 * CACHE_LINE,
+              "who looks at a lane takes no line from the holder");
 
 /* That of a request, and of a step of a lane. */
 static inline struct lane *lane_of(const struct request *r) { return r->comm->lane; }

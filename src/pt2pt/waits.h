@@ -93,18 +93,21 @@ struct waiter {
 };
 
 extern TERN_HIDDEN struct waits {
-    _Atomic bool threaded;      /* threads share the library. Set once */
-    _Atomic int32_t waiting;    /* threads that wait, asleep or not: they make the progress */
+    /* line 0: what each end of a request and of a section looks at; seldom written */
+    TERN_ALIGNED(CACHE_LINE) _Atomic bool threaded; /* threads share the library. Set once */
+    int32_t share;              /* cores for each rank of the node, at least 1 */
+    _Atomic uint32_t at_bell;   /* the listener sleeps by the bell, or is about to */
+    uint64_t spin_max_ns;
+
+    /* line 1: written by each wait */
+    TERN_ALIGNED(CACHE_LINE) _Atomic int32_t waiting; /* threads that wait, asleep or not: they make the progress */
     _Atomic uint32_t sleepers;  /* those of them that are asleep, or about to be */
     _Atomic uint32_t listened;  /* WAITS_LISTENER, and WAITS_SLEEPER for each thread in `asleep` */
-    _Atomic uint32_t at_bell;   /* the listener sleeps by the bell, or is about to */
     _Atomic uint32_t woken;     /* how often a thread was woken by its own word: for tests */
     struct lock lock;
     struct link asleep;         /* struct waiter, in the order in which they went to sleep */
     _Atomic uint32_t fruitless; /* looks without waiting, since one found something */
     _Atomic uint64_t spin_ns;   /* learnt: how long polling pays before a sleep (wait.c) */
-    uint64_t spin_max_ns;
-    int32_t share;              /* cores for each rank of the node, at least 1 */
 } waits;
 
 enum { WAITS_LISTENER = 1, WAITS_SLEEPER = 2 };
