@@ -53,30 +53,32 @@ static int64_t owed_to(const struct peer *p) { return p->quota / 2 - counter_get
 /* ---- tallies ---- */
 
 /* What is stored and what is consumed is told to the peer when it is more than the quota shifted by this. So as many lanes as there
- * can be (LANES_MAX) hold back an eighth of the quota of each. */
+ * can be hold back an eighth of the quota of each. */
 #define TALLY_SHIFT 9
 static_assert((1 << TALLY_SHIFT) / LANES_MAX == 8, "an eighth");
 
 /* The most that all lanes hold back of what is stored and consumed. */
 static int64_t held_back(const struct peer *p) { return wires_threaded ? p->quota / 4 : 0; }
 
+/* The lane has a new tally of that peer. The old one is told last, as that may send a message. */
+static void change_tally(struct lane *l, struct peer *p)
+{
+    struct tally old = l->tally;
+    l->tally = (struct tally){.of = p, .most = counter_get(&p->quota) >> TALLY_SHIFT};
+    if (old.stored) counter_add(&old.of->stored, old.stored);
+    if (old.consumed && counter_add(&old.of->due, -old.consumed) < 0) pt_give_credit(l, old.of);
+}
+
 void pt_settle_tally(struct lane *l)
 {
-    struct tally *t = &l->tally;
-    int64_t stored = t->stored, consumed = t->consumed;
-    if (!t->of) return;
-    t->stored = t->consumed = 0;
-    t->most = counter_get(&t->of->quota) >> TALLY_SHIFT;
-    if (stored) counter_add(&t->of->stored, stored);
-    if (consumed && counter_add(&t->of->due, -consumed) < 0) pt_give_credit(l, t->of);
+    if (l->tally.of) change_tally(l, l->tally.of);
 }
 
 /* NULL: the peer has none. */
 static TERN_COLD struct tally *begin_tally(struct lane *l, struct peer *p)
 {
     if (!jobs_is_own(p->index)) return NULL;
-    pt_settle_tally(l);
-    l->tally = (struct tally){.of = p, .most = counter_get(&p->quota) >> TALLY_SHIFT};
+    change_tally(l, p);
     return &l->tally;
 }
 

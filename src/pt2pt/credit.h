@@ -59,7 +59,7 @@ static inline void credit_return(struct peer *p, size_t n) { counter_add(&p->cre
 /* A message was offered, and its receive waited: was it for want of credit? */
 void pt_offered(struct lane *, struct peer *, uint64_t bytes);
 
-/* pt_consumed and pt_stored once threads share the library. `bytes`: of credit; pt_count_stored: they are stored, or, negative, no more. */
+/* pt_consumed and pt_stored once threads share the library; bytes of credit. */
 void pt_count_consumed(struct lane *, struct peer *, int64_t bytes);
 void pt_count_stored(struct lane *, struct peer *, int64_t bytes);
 

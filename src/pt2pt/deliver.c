@@ -3,7 +3,8 @@
  *
  * What this thread is doing, in `mine`:
  *
- *     held      a lane that it has taken for a message, and keeps until its look at the wire is over
+ *     held      a lane that it has taken for a message, and keeps until its look at the wire is over. The next message of the lane
+ *               goes straight to its handler (deliver_in_a_row)
  *     posted    a lane that it has posted to without saying so (lock_note): that follows at the end of the look as well, so
  *               that a batch costs one atomic operation
  *     inside    handlers that it is in, and inboxes that it opens: a handler may send a message to its own process, which
