@@ -15,9 +15,9 @@
  * the receive behind DEEP posted ones of the same source.
  *
  * With --multiple, and rank 0 under locked.c: sends or receives with MPI_THREAD_MULTIPLE between marks (int3), and nothing else.
- * A second thread has called MPI before. A receive is counted from MPI_Irecv to the end of the MPI_Waitall of its batch. "recv": all
- * receives are posted before the first message is sent, and all messages lie in the ring when MPI_Waitall is called. "stored":
- * all messages are stored in the process before the first receive is posted.
+ * A second thread has called MPI before. A receive is counted from MPI_Irecv to the end of the MPI_Waitall of its batch.
+ * "recv": all receives are posted before the first message is sent, and all messages lie in the ring when MPI_Waitall is
+ * called. "stored": all messages are stored in the process before the first receive is posted.
  * With --serialized, the same with MPI_THREAD_SERIALIZED.
  * With --start, on any number of ranks: the page faults of MPI_Init, on average, and nothing else.
  */

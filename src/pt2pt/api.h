@@ -171,8 +171,8 @@ struct pt_refs {
 void pt_retire_counting(struct request *, struct pt_refs *);
 void pt_give_refs(struct pt_refs *);
 
-/* The caller, who has a reference, is going to let the communicator go. References to it that were taken ahead for receives are given
- * back: from now on its references are those that are needed. */
+/* The caller, who has a reference, is going to let the communicator go. References to it that were taken ahead for receives are
+ * given back: from now on its references are those that are needed. */
 void pt_let_go(struct comm *);
 
 /* ---- generalized requests (REQ_GENERAL): what the library does not do itself ---- */

@@ -235,7 +235,8 @@ void deliver_message(const struct pt_kind *k, struct peer *from, uint64_t h0, ui
 }
 
 /* The next message of a batch: its lane is kept from the last one, and nothing older is in the inbox. False: otherwise. */
-static inline bool deliver_in_a_row(const struct pt_kind *k, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+static inline bool deliver_in_a_row(const struct pt_kind *k, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
+                                    size_t n)
 {
     struct lane *l = mine.held;
     if (!l || mine.inside || l->inbox.opening || !inbox_is_empty(&l->inbox)) return false;
