@@ -14,15 +14,16 @@
  * MPI_Init is counted with what the dynamic linker does in it; MPI_Test and MPI_Iprobe while nothing comes; measured_deep is
  * the receive behind DEEP posted ones of the same source.
  *
- * With --multiple, and rank 0 under locked.c: sends and receives with MPI_THREAD_MULTIPLE, of which two threads of each rank have
- * made use, between marks (int3), and nothing else.
+ * With --multiple, and rank 0 under locked.c: sends or receives with MPI_THREAD_MULTIPLE, of which two threads of each rank have
+ * made use, between marks (int3), and nothing else. A receive is counted from MPI_Irecv to the end of the MPI_Waitall of its batch.
+ * "recv": all receives are posted before the first message is sent, and all messages lie in the ring when MPI_Waitall is
+ * called. "stored": all messages are stored in the process before the first receive is posted.
  * With --serialized or --alone, all as without: with MPI_THREAD_SERIALIZED, or with MPI_THREAD_MULTIPLE and one thread that calls.
  * With --start, on any number of ranks: the page faults of MPI_Init, on average, and nothing else.
  */
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -79,10 +80,12 @@ static void receive_batches(int n)
 
 /* ---- with MPI_THREAD_MULTIPLE ---- */
 
+static int is_warm; /* no mark before */
+
 static void mark(void)
 {
 #if defined(__x86_64__)
-    __asm__ volatile("int3");
+    if (is_warm) __asm__ volatile("int3");
 #endif
 }
 
@@ -100,30 +103,98 @@ static void marked_isend(void)
     mark();
 }
 
-static sem_t come;
+static long batch_in[BATCH];
 
-/* A thread that calls MPI once. */
-static void *call_once(void *nothing)
+static void post_batch(void)
 {
-    int size;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    sem_post(&come);
+    for (int i = 0; i < BATCH; i++) MPI_Irecv(&batch_in[i], 8, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request[i]);
+}
+
+static void end_batch(void) { MPI_Waitall(BATCH, request, MPI_STATUSES_IGNORE); }
+
+static void marked_recv(void)
+{
+    mark();
+    post_batch();
+    mark();
+    MPI_Send(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    usleep(NAP_US);
+    mark();
+    end_batch();
+    mark();
+}
+
+static void marked_stored(void)
+{
+    MPI_Send(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* behind the batch */
+    mark();
+    post_batch();
+    end_batch();
+    mark();
+}
+
+static void serve_batches(int stored)
+{
+    for (int b = 0; b < 1 + BATCHES; b++) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < BATCH; i++) MPI_Send(&data, 8, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        if (stored) MPI_Send(NULL, 0, MPI_BYTE, 0, TAG + 1, MPI_COMM_WORLD);
+    }
+}
+
+static void *calls(void *nothing)
+{
+    int rank, found;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Iprobe(1 - rank, TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    return nothing;
+}
+
+static void *asleep(void *nothing)
+{
     pause();
     return nothing;
 }
 
-/* The second thread stays, as the C library locks nothing in a process that has one. */
-static int multiple(int rank, int isend)
+static void begin(pthread_t *thread, void *(*body)(void *))
 {
-    pthread_t other;
-    if (sem_init(&come, 0, 0) || pthread_create(&other, NULL, call_once, NULL)) MPI_Abort(MPI_COMM_WORLD, 2);
-    sem_wait(&come);
+    if (pthread_create(thread, NULL, body, NULL)) MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static void send_marked(int rank, void (*batch)(void))
+{
     if (rank == 0) {
         send_batches(warm_up, 1);
-        send_batches(isend ? marked_isend : marked_send, BATCHES);
+        is_warm = 1;
+        send_batches(batch, BATCHES);
     } else {
         receive_batches(1 + BATCHES);
     }
+}
+
+static void receive_marked(int rank, void (*batch)(void))
+{
+    if (rank) {
+        serve_batches(batch == marked_stored);
+        return;
+    }
+    batch();
+    is_warm = 1;
+    for (int b = 0; b < BATCHES; b++) batch();
+}
+
+/* A thread has called MPI, and another one stays, as the C library locks nothing in a process that has one thread. */
+static int multiple(int rank, const char *what)
+{
+    pthread_t other;
+    begin(&other, calls);
+    pthread_join(other, NULL);
+    begin(&other, asleep);
+    if (!strcmp(what, "send")) send_marked(rank, marked_send);
+    else if (!strcmp(what, "isend")) send_marked(rank, marked_isend);
+    else if (!strcmp(what, "recv")) receive_marked(rank, marked_recv);
+    else receive_marked(rank, marked_stored);
     MPI_Finalize();
     return 0;
 }
@@ -331,7 +402,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "instructions: needs 2 ranks\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (threads) return multiple(rank, !strcmp(argv[2], "isend"));
+    if (threads) return multiple(rank, argv[2]);
     if (rank == 0) {
         send_batches(warm_up, 1);
         send_batches(measured_send, BATCHES);

@@ -15,6 +15,8 @@
 #   alone_...       some of these with MPI_THREAD_MULTIPLE, while one thread has called
 #   multiple_send, multiple_isend   MPI_Send and MPI_Isend of 8 bytes with MPI_THREAD_MULTIPLE, when two threads have called, by
 #                   bench/locked: instructions and those of them that lock memory
+#   multiple_recv, multiple_stored   a receive of 8 bytes in the same way, from MPI_Irecv to the end of MPI_Waitall: posted before the
+#                   message comes, and after it has been stored
 #   operation       the interpreter of schedules, for each operation, not counting what that does
 #
 #     bench/instructions.sh BUILD [FOLDER]
@@ -103,4 +105,4 @@ count_each init test iprobe deep send isend recv dup && count_call allreduce $by
     pattern='_*' && count_each iallreduce_early ibarrier_early ialltoall_early && pattern= &&
     level=serialized_ && count_each send isend recv iallreduce ibarrier ialltoall &&
     level=alone_ && count_each send isend recv test iallreduce && level= &&
-    count_locked send && count_locked isend
+    count_locked send && count_locked isend && count_locked recv && count_locked stored

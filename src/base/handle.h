@@ -171,23 +171,25 @@ extern TERN_HIDDEN _Atomic bool handle_threaded;
 static inline bool handle_is_threaded(void) { return atomic_load_explicit(&handle_threaded, memory_order_relaxed); }
 
 /* Without threads a plain addition does, which costs a quarter of a locked one. */
-static inline void handle_ref(struct handle *h)
+static inline void handle_ref_many(struct handle *h, int32_t n)
 {
     if (unlikely(handle_is_threaded())) {
-        atomic_fetch_add_explicit(&h->refs, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&h->refs, n, memory_order_relaxed);
         return;
     }
     int32_t refs = atomic_load_explicit(&h->refs, memory_order_relaxed);
-    atomic_store_explicit(&h->refs, refs + 1, memory_order_relaxed);
+    atomic_store_explicit(&h->refs, refs + n, memory_order_relaxed);
 }
+static inline void handle_ref(struct handle *h) { handle_ref_many(h, 1); }
 
-/* True when that was the last reference: the caller destroys the object. */
-static inline bool handle_unref(struct handle *h)
+/* n at once. True when those were the last references: the caller destroys the object. */
+static inline bool handle_unref_many(struct handle *h, int32_t n)
 {
-    if (unlikely(handle_is_threaded())) return atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) == 1;
-    int32_t left = atomic_load_explicit(&h->refs, memory_order_relaxed) - 1;
+    if (unlikely(handle_is_threaded())) return atomic_fetch_sub_explicit(&h->refs, n, memory_order_acq_rel) == n;
+    int32_t left = atomic_load_explicit(&h->refs, memory_order_relaxed) - n;
     atomic_store_explicit(&h->refs, left, memory_order_relaxed);
     return !left;
 }
+static inline bool handle_unref(struct handle *h) { return handle_unref_many(h, 1); }
 
 #endif

@@ -8,6 +8,7 @@
 #include "comm/disconnect.h"
 #include "base/err.h"
 #include "coll/coll.h"
+#include "pt2pt/api.h"
 #include "pt2pt/closing.h"
 #include "type/op.h"
 
@@ -57,6 +58,7 @@ int comm_disconnect_agree(struct comm *c, bool goes, struct disconnecting *d)
     bool all = false;
     *d = (struct disconnecting){NULL, NULL};
     if (!comm_has_others(c)) return coll_barrier(c);
+    if (goes) pt_let_go(c);
     bool last = goes && is_last_reference(c) && is_last_reference(c->within) && !comm_exists(connects, c);
     int rc = ask_all(c, last, &all);
     if (rc || !all) return rc;

@@ -262,6 +262,7 @@ static int delete_attributes(const char *call, struct comm *c)
 static void let_go(struct comm *c, MPI_Comm *comm)
 {
     bsend_drop(&c->bsend);
+    pt_let_go(c);
     comm_unref(c);
     *comm = MPI_COMM_NULL;
 }

@@ -23,9 +23,9 @@ static TERN_COLD void recall(const struct request *r)
     else pt_recall(r);
 }
 
-/* Takes a completed request's result into `status`; the request goes, or becomes inactive. Returns its error, see
- * class_of. */
-static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
+/* Takes a completed request's result into `status`; the request goes, or becomes inactive. Its reference to its communicator
+ * goes to `refs`. Returns its error, see class_of. */
+static inline int retire_counting(struct request *r, MPI_Request *h, MPI_Status *status, struct pt_refs *refs)
 {
     if (unlikely(is_grequest(r))) {
         *h = MPI_REQUEST_NULL;
@@ -39,9 +39,14 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
         return error;
     }
     *h = MPI_REQUEST_NULL;
-    if (likely(!(r->flags & REQ_SHARED))) pt_retire(r);
+    if (likely(!(r->flags & REQ_SHARED))) {
+        if (refs) pt_retire_counting(r, refs);
+        else pt_retire(r);
+    }
     return error;
 }
+
+static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status) { return retire_counting(r, h, status, NULL); }
 
 /* Retires one request for a call that has a single one, and reports its error. */
 static int retire_one(const char *call, struct request *r, MPI_Request *h, MPI_Status *status)
@@ -95,6 +100,7 @@ int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 struct set {
     int n;
     struct request **req;
+    struct pt_refs refs; /* of those that were retired; given back by set_close */
     struct request *few[64];
 };
 
@@ -103,6 +109,7 @@ static int set_open(struct set *s, const char *call, const char *name, int n, co
 {
     s->n = n;
     s->req = s->few;
+    s->refs = (struct pt_refs){NULL, 0};
     if (unlikely(n < 0)) return bad_count_named(NULL, call, n, name);
     if (unlikely(n && !h)) return bad_null(NULL, call, "array_of_requests");
     if (n > (int)ARRAY_LEN(s->few) && !(s->req = malloc((size_t)n * sizeof *s->req)))
@@ -120,6 +127,7 @@ static int set_open(struct set *s, const char *call, const char *name, int n, co
 
 static void set_close(struct set *s)
 {
+    pt_give_refs(&s->refs);
     if (s->req != s->few) free(s->req);
 }
 
@@ -143,7 +151,7 @@ static MPI_Status *status_at(MPI_Status *array, int i) { return array == MPI_STA
 /* Retires entry i of a call with several statuses: MPI_ERROR is set, as MPI_ERR_IN_STATUS will be returned. */
 static int retire_at(struct set *s, int i, MPI_Request h[], MPI_Status *status)
 {
-    int error = retire(s->req[i], &h[i], status);
+    int error = retire_counting(s->req[i], &h[i], status, &s->refs);
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error);
     return error;
 }
@@ -177,9 +185,9 @@ static TERN_COLD void wait_from_last(int i, int count, MPI_Request h[])
     }
 }
 
-/* Waits for one entry of MPI_Waitall and retires it; *failed collects errors. In order, one pass: by the time the first
- * is complete most others are. */
-static inline int wait_at(int i, int count, MPI_Request h[], MPI_Status *status, int *failed)
+/* Waits for one entry of MPI_Waitall and retires it; *failed collects errors, *refs references. In order, one pass: by the time the
+ * first is complete most others are. */
+static inline int wait_at(int i, int count, MPI_Request h[], MPI_Status *status, int *failed, struct pt_refs *refs)
 {
     struct request *r = handle_at(h[i]);
     if (unlikely(!handle_is(r, HANDLE_REQUEST))) {
@@ -194,7 +202,7 @@ static inline int wait_at(int i, int count, MPI_Request h[], MPI_Status *status,
         if (pt_waits_among_threads()) wait_from_last(i, count, h);
         pt_wait(r);
     }
-    int error = retire(r, &h[i], status);
+    int error = retire_counting(r, &h[i], status, refs);
     if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = class_of(error);
     *failed |= error;
     return MPI_SUCCESS;
@@ -203,13 +211,14 @@ static inline int wait_at(int i, int count, MPI_Request h[], MPI_Status *status,
 MPI_ALIAS(Waitall);
 int PMPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
-    int failed = 0;
+    int failed = 0, rc = MPI_SUCCESS;
+    struct pt_refs refs = {NULL, 0};
     if (unlikely(count < 0)) return bad_count(NULL, "MPI_Waitall", count);
     if (unlikely(count && !array_of_requests)) return bad_null(NULL, "MPI_Waitall", "array_of_requests");
-    for (int i = 0; i < count; i++) {
-        int rc = wait_at(i, count, array_of_requests, status_at(array_of_statuses, i), &failed);
-        if (unlikely(rc)) return rc;
-    }
+    for (int i = 0; i < count && likely(!rc); i++)
+        rc = wait_at(i, count, array_of_requests, status_at(array_of_statuses, i), &failed, &refs);
+    pt_give_refs(&refs);
+    if (unlikely(rc)) return rc;
     return unlikely(failed) ? in_status("MPI_Waitall") : MPI_SUCCESS;
 }
 

@@ -133,6 +133,11 @@ static inline struct comm *comm_ref(struct comm *c)
     handle_ref(&c->h);
     return c;
 }
+/* References of several operations at once. */
+static inline void comm_unref_many(struct comm *c, int32_t n)
+{
+    if (unlikely(handle_unref_many(&c->h, n))) comm_destroy(c);
+}
 static inline void comm_unref(struct comm *c) /* frees with the last reference: operations pending hold one */
 {
     if (unlikely(handle_unref(&c->h))) comm_destroy(c);

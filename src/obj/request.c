@@ -35,6 +35,7 @@ static_assert(sizeof(struct request) % 16 == 0, "cleared by vectors of 16 bytes"
 /* Piece by piece: for the whole at once gcc takes a string instruction, which costs 8 ns before its first byte. */
 static inline void clear(struct request *r)
 {
+#pragma GCC unroll 12
     for (char *p = (char *)r; p < (char *)(r + 1); p += 16) {
         memset(p, 0, 16);
         atomic_signal_fence(memory_order_seq_cst); /* or the compiler makes the whole of it again */

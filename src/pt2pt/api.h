@@ -163,6 +163,19 @@ void pt_finish_all(struct comm *);             /* until all that was started on 
 void pt_release(struct request *);             /* the user lets go: freed now or at completion */
 void pt_retire(struct request *);              /* the same for one that is complete and not the shared one */
 
+/* References to a communicator that were those of retired requests, to be given back together. `n` is 0 at first; pt_give_refs
+ * follows. */
+struct pt_refs {
+    struct comm *comm;
+    int32_t n;
+};
+void pt_retire_counting(struct request *, struct pt_refs *);
+void pt_give_refs(struct pt_refs *);
+
+/* The caller, who has a reference, is going to let the communicator go. References to it that were taken ahead for receives are
+ * given back: from now on its references are those that are needed. */
+void pt_let_go(struct comm *);
+
 /* ---- generalized requests (REQ_GENERAL): what the library does not do itself ---- */
 bool pt_general_complete(struct request *); /* it is over; true if the user has let go: the caller disposes of it */
 bool pt_general_release(struct request *);  /* the user lets go; true if it is over: the caller disposes of it */

@@ -226,6 +226,33 @@ void bsend_drop(void **place)
 
 /* ---- sending ---- */
 
+/* A flush that is over. */
+struct over {
+    struct mail mail;
+    struct request *f;
+};
+
+static void open_over(struct lane *l, struct mail *m)
+{
+    struct over *o = container_of(m, struct over, mail);
+    (void)l;
+    lane_finish(o->f, 0);
+    free(o);
+}
+
+/* Its lane need not be that of the message. */
+static void end_flush(struct request *f)
+{
+    if (likely(lane_is_mine(lane_of(f)))) {
+        lane_finish(f, 0);
+        return;
+    }
+    struct over *o = malloc(sizeof *o);
+    if (!o) lane_fatal("no memory for the end of a flush");
+    *o = (struct over){.mail.open = open_over, .f = f};
+    lane_post(lane_of(f), &o->mail);
+}
+
 /* The message has left its segment. In the lane. */
 static void message_gone(struct request *r)
 {
@@ -238,7 +265,7 @@ static void message_gone(struct request *r)
     give_back(b, s);
     tell_flushes(b, epoch, &over);
     lock_give(&lock);
-    for (struct link *a; (a = list_pop(&over));) lane_finish(container_of(a, struct request, link), 0);
+    for (struct link *a; (a = list_pop(&over));) end_flush(container_of(a, struct request, link));
 }
 
 static int no_room(const struct bsend_buffer *b, size_t size)

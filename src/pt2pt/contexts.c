@@ -1,5 +1,9 @@
 /*
  * contexts.c - see contexts.h. The matching state of a communicator is made and dropped with it.
+ *
+ * What a thread remembers of a context is as good as the table while no communicator has gone since (table.gone). One that goes
+ * is counted with its lane held, so the thread that has a lane knows of all that have gone from it: what it remembers of that
+ * lane and finds unchanged is there.
  */
 #include "pt2pt/contexts.h"
 #include "base/err.h"
@@ -21,7 +25,20 @@ static struct {
     struct pt_comm **bucket; /* by hash of the context; chains */
     uint32_t mask, count;
     struct pt_comm *spare; /* one that was freed, or NULL */
-} table;
+    _Atomic uint64_t gone; /* entries that have gone so far, and 1. Changed with the lock, and the entry's lane */
+} table = {.gone = 1};
+
+/* A context that this thread has found in the table. */
+struct known {
+    uint64_t ctx;  /* even */
+    uint64_t gone; /* table.gone, when it was there; 0: nothing is known */
+    struct pt_comm *pt;
+    struct lane *lane;
+};
+
+/* By the low bits of the count in a context: duplicates of a communicator are numbered in turn. */
+#define KNOWN 8
+static _Thread_local struct known known[KNOWN] __attribute__((tls_model("initial-exec")));
 
 static struct pt_comm none = {.ctx = CTX_COLL}; /* no context, as it is odd */
 struct pt_comm *context_last = &none;
@@ -102,22 +119,57 @@ struct pt_comm *context_find(uint64_t ctx)
     return p;
 }
 
-struct lane *context_lane(uint64_t ctx)
+/* NULL: there is no such entry. */
+static TERN_COLD const struct known *learn(struct known *k, uint64_t ctx)
 {
     leaf_take(&contexts_lock);
-    const struct pt_comm *p = context_find_locked(ctx);
-    struct lane *l = p ? p->lane : NULL;
+    struct pt_comm *p = context_find_locked(ctx);
+    if (p) *k = (struct known){p->ctx, atomic_load_explicit(&table.gone, memory_order_relaxed), p, p->lane};
     leaf_give(&contexts_lock);
-    return l;
+    return p ? k : NULL;
+}
+
+/* relaxed: who has the lane that an entry went from has the lock under which that was counted */
+static inline const struct known *know(uint64_t ctx)
+{
+    struct known *k = &known[ctx >> 1 & (KNOWN - 1)];
+    bool is_good = k->ctx == (ctx & ~CTX_COLL) && k->gone == atomic_load_explicit(&table.gone, memory_order_relaxed);
+    return likely(is_good) ? k : learn(k, ctx);
+}
+
+struct lane *context_lane(uint64_t ctx)
+{
+    const struct known *k = know(ctx);
+    return likely(k != NULL) ? k->lane : NULL;
 }
 
 struct pt_comm *context_in(struct lane *l, uint64_t ctx)
 {
-    struct pt_comm *p = l->last_context;
-    if (likely(p && p->ctx == (ctx & ~CTX_COLL))) return p;
-    p = context_find(ctx);
-    if (!p || p->lane != l) return NULL;
-    return l->last_context = p;
+    const struct known *k = know(ctx);
+    return likely(k && k->lane == l) ? k->pt : NULL;
+}
+
+#define REFS_AHEAD 256
+
+void context_refs_ahead(struct pt_comm *p)
+{
+    p->refs_ahead = p->let_go ? 1 : REFS_AHEAD;
+    handle_ref_many(&p->comm->h, p->refs_ahead);
+}
+
+void pt_let_go(struct comm *c)
+{
+    struct pt_comm *p = c->pt;
+    if (likely(!handle_is_threaded())) {
+        p->let_go = true;
+        return;
+    }
+    lane_enter(c->lane);
+    int32_t left = p->refs_ahead;
+    p->refs_ahead = 0;
+    p->let_go = true;
+    lane_leave(c->lane);
+    if (left) comm_unref_many(c, left); /* not the last: the caller has one */
 }
 
 void contexts_no_last(void)
@@ -147,6 +199,7 @@ static void forget(struct pt_comm *p)
     while (*at != p) at = &(*at)->next;
     *at = p->next;
     table.count--;
+    atomic_fetch_add_explicit(&table.gone, 1, memory_order_relaxed);
     if (context_last == p) context_last = &none;
 }
 
@@ -156,7 +209,6 @@ void context_drop(struct pt_comm *p)
     forget(p);
     leaf_give(&contexts_lock);
     list_remove(&p->in_lane);
-    if (p->lane->last_context == p) p->lane->last_context = NULL;
     match_each(&p->match[PT_USER].unexpected, free_body, p->lane);
     match_each(&p->match[PT_COLL].unexpected, swallow_body, p->lane);
     match_fini(&p->match[PT_USER]);

@@ -24,6 +24,8 @@ struct pt_comm {
     struct pt_comm *next; /* in the same bucket */
     struct peer *lost;    /* a member that was lost last, NULL: none (lost.h) */
     uint8_t gone;         /* enum pt_gone: what receives have to look at */
+    bool let_go;          /* no references are taken ahead any more (pt_let_go) */
+    int32_t refs_ahead;   /* to the communicator, for requests to come (context_ref) */
     struct link takers;   /* threads that wait in MPI_Mprobe, in the order in which they came (probe.c) */
 };
 
@@ -46,10 +48,26 @@ static inline struct pt_comm *context_of(uint64_t ctx)
 
 /*
  * For threads that share the transports: the lane of a context, NULL: it has no communicator here; by any thread. And, with the
- * lane held, the communicator if it is in that lane, else NULL. contexts_share: they share them from now on.
+ * lane held, the communicator if it is in that lane, else NULL. Each thread remembers the contexts that it was asked for last, and
+ * takes no lock for those. So the lane may be that of a communicator which has gone a moment ago; the communicator is there.
  */
 struct lane *context_lane(uint64_t ctx);
 struct pt_comm *context_in(struct lane *, uint64_t ctx);
+
+/*
+ * A reference to the communicator for a request on it, with the lane held. Once threads share the library these are taken many
+ * ahead, as an atomic operation for each would bring its cache line from one core to the other. pt_let_go (api.h) gives back
+ * those that are left.
+ */
+void context_refs_ahead(struct pt_comm *) TERN_COLD;
+static inline struct comm *context_ref(struct comm *c)
+{
+    struct pt_comm *p = c->pt;
+    if (likely(!handle_is_threaded())) return comm_ref(c);
+    if (unlikely(!p->refs_ahead)) context_refs_ahead(p);
+    p->refs_ahead--;
+    return c;
+}
 
 /* From now on no context is the last, so that each message is looked at by dispatch_looked_up: once threads share the transports,
  * or a peer was lost. The lane is held, or no other thread is inside. */

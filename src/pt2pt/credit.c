@@ -17,8 +17,10 @@
  */
 #include "pt2pt/credit.h"
 #include "base/var.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/dispatch.h"
+#include "pt2pt/lane.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
@@ -48,6 +50,64 @@ void pt_credit_forget(const struct peer *p)
 /* Eager bytes consumed here for which the peer has not been given credit yet. */
 static int64_t owed_to(const struct peer *p) { return p->quota / 2 - counter_get(&p->due); }
 
+/* ---- tallies ---- */
+
+/* What is stored and what is consumed is told to the peer when it is more than the quota shifted by this. So as many lanes as there
+ * can be hold back an eighth of the quota of each. */
+#define TALLY_SHIFT 9
+static_assert((1 << TALLY_SHIFT) / LANES_MAX == 8, "an eighth");
+
+/* The most that all lanes hold back of what is stored and consumed. */
+static int64_t held_back(const struct peer *p) { return wires_threaded ? p->quota / 4 : 0; }
+
+/* The lane has a new tally of that peer. The old one is told last, as that may send a message. */
+static void change_tally(struct lane *l, struct peer *p)
+{
+    struct tally old = l->tally;
+    l->tally = (struct tally){.of = p, .most = counter_get(&p->quota) >> TALLY_SHIFT};
+    if (old.stored) counter_add(&old.of->stored, old.stored);
+    if (old.consumed && counter_add(&old.of->due, -old.consumed) < 0) pt_give_credit(l, old.of);
+}
+
+void pt_settle_tally(struct lane *l)
+{
+    if (l->tally.of) change_tally(l, l->tally.of);
+}
+
+/* NULL: the peer has none. */
+static TERN_COLD struct tally *begin_tally(struct lane *l, struct peer *p)
+{
+    if (!jobs_is_own(p->index)) return NULL;
+    change_tally(l, p);
+    return &l->tally;
+}
+
+static struct tally *tally_of(struct lane *l, struct peer *p) { return likely(l->tally.of == p) ? &l->tally : begin_tally(l, p); }
+
+void pt_count_consumed(struct lane *l, struct peer *p, int64_t bytes)
+{
+    struct tally *t = tally_of(l, p);
+    if (likely(t != NULL)) {
+        t->consumed += bytes;
+        if (unlikely(t->consumed > t->most)) pt_settle_tally(l);
+    } else if (counter_add(&p->due, -bytes) < 0) {
+        pt_give_credit(l, p);
+    }
+}
+
+void pt_count_stored(struct lane *l, struct peer *p, int64_t bytes)
+{
+    struct tally *t = tally_of(l, p);
+    if (likely(t != NULL)) {
+        t->stored += bytes;
+        if (unlikely(t->stored > t->most || t->stored < -t->most)) pt_settle_tally(l);
+    } else {
+        counter_add(&p->stored, bytes);
+    }
+}
+
+/* ---- giving ---- */
+
 /* What the peer's quota grows by. */
 static int64_t growth(const struct peer *p)
 {
@@ -72,7 +132,7 @@ struct gift {
 static struct gift give(struct peer *p)
 {
     int64_t owed = owed_to(p), less = withheld(p, owed), change = less ? -less : growth(p);
-    p->quota += change;
+    counter_add(&p->quota, change);
     eager_store.spare -= change;
     counter_add(&p->due, p->quota / 2 - ((p->quota - change) / 2 - owed));
     return (struct gift){owed - less, change};
@@ -97,8 +157,9 @@ void pt_offered(struct lane *l, struct peer *p, uint64_t bytes)
 {
     struct gift g = {0, 0};
     if (p->lost || !peer_is_connected(p) || bytes > (uint64_t)limits_of(p)->eager_max) return;
+    if (wires_threaded) pt_settle_tally(l);
     leaf_take(&store_lock);
-    if (eager_cost(bytes) > p->quota - counter_get(&p->stored) - owed_to(p)) g = give(p);
+    if (eager_cost(bytes) > p->quota - counter_get(&p->stored) - owed_to(p) - held_back(p)) g = give(p);
     leaf_give(&store_lock);
     tell(l, p, g);
 }

@@ -4,6 +4,10 @@
  * Threads: pt_credit_open by one; the rest by any, with a lane. The counters of a peer (credit, due, stored) are plain while
  * one thread at a time uses the library. Once threads share it they are changed by atomic operations, as threads that send
  * on the short way hold no lock (send.c). The order is relaxed: they count bytes, and nothing else hangs on them.
+ *
+ * What has been stored and consumed is then counted in a tally of the lane first, plainly and for one peer at a time, and
+ * told to the peer's counters when it is more than a small part of the quota. So the counters are behind by a part of the
+ * quota that is bounded for all lanes together (TALLY_SHIFT). Peers of other jobs, whose memory may go, have no tally.
  */
 #ifndef TERN_PT2PT_CREDIT_H
 #define TERN_PT2PT_CREDIT_H
@@ -22,6 +26,13 @@ extern TERN_HIDDEN struct eager_store {
     int64_t bytes;  /* TERN_EAGER_STORE: of all peers */
     int64_t spare;  /* those that are in no peer's quota */
 } eager_store;
+
+/* Eager bytes of a peer that one lane has not told the peer's counters yet. The lane's lock. */
+struct tally {
+    struct peer *of;          /* of this job; NULL: none so far */
+    int64_t stored, consumed; /* `stored` may be negative: less than before */
+    int64_t most;             /* of each, either way */
+};
 
 void pt_credit_open(void); /* reads the variables; after peers_open */
 void pt_credit_forget(const struct peer *); /* one that is freed next */
@@ -48,10 +59,25 @@ static inline void credit_return(struct peer *p, size_t n) { counter_add(&p->cre
 /* A message was offered, and its receive waited: was it for want of credit? */
 void pt_offered(struct lane *, struct peer *, uint64_t bytes);
 
+/* pt_consumed and pt_stored once threads share the library; bytes of credit. */
+void pt_count_consumed(struct lane *, struct peer *, int64_t bytes);
+void pt_count_stored(struct lane *, struct peer *, int64_t bytes);
+
+/* The lane's tally goes to the counters of its peer. */
+void pt_settle_tally(struct lane *);
+
 /* The peer's eager bytes have been consumed here; gives them back now and then. */
 static inline void pt_consumed(struct lane *l, struct peer *p, size_t n)
 {
-    if (unlikely(counter_add(&p->due, -eager_cost(n)) < 0)) pt_give_credit(l, p);
+    if (unlikely(wires_threaded)) pt_count_consumed(l, p, eager_cost(n));
+    else if (unlikely((p->due -= eager_cost(n)) < 0)) pt_give_credit(l, p);
+}
+
+/* An eager message of the peer is stored until it is received (by 1), or has been (by -1). */
+static inline void pt_stored(struct lane *l, struct peer *p, size_t n, int by)
+{
+    if (unlikely(wires_threaded)) pt_count_stored(l, p, by * eager_cost(n));
+    else p->stored += by * eager_cost(n);
 }
 
 #endif

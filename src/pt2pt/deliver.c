@@ -3,7 +3,8 @@
  *
  * What this thread is doing, in `mine`:
  *
- *     held      a lane that it has taken for a message, and keeps until its look at the wire is over
+ *     held      a lane that it has taken for a message, and keeps until its look at the wire is over. The next message of the lane
+ *               goes straight to its handler (deliver_in_a_row)
  *     posted    a lane that it has posted to without saying so (lock_note): that follows at the end of the look as well, so
  *               that a batch costs one atomic operation
  *     inside    handlers that it is in, and inboxes that it opens: a handler may send a message to its own process, which
@@ -233,6 +234,21 @@ void deliver_message(const struct pt_kind *k, struct peer *from, uint64_t h0, ui
     }
 }
 
+/* The next message of a batch: its lane is kept from the last one, and nothing older is in the inbox. False: otherwise. */
+static inline bool deliver_in_a_row(const struct pt_kind *k, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
+                                    size_t n)
+{
+    struct lane *l = mine.held;
+    if (!l || mine.inside || l->inbox.opening || !inbox_is_empty(&l->inbox)) return false;
+    struct pt_comm *pt = context_in(l, h0);
+    if (unlikely(!pt)) return false;
+    mine.inside = 1;
+    k->handler(l, pt, from, h0, h1, data, n);
+    mine.inside = 0;
+    if (unlikely(lock_is_wanted(&l->lock))) give_held();
+    return true;
+}
+
 bool deliver_is_full(const struct lane *l)
 {
     return atomic_load_explicit(&l->inbox.bytes, memory_order_relaxed) > INBOX_MOST;
@@ -244,7 +260,8 @@ void dispatch_shared(const struct pt_kind *k, struct peer *from, uint64_t h0, ui
 {
     if (unlikely(from->lost)) return;
     if (unlikely(from->sunk && k->id == AM_EAGER)) pt_arrived(from, h1, data, n);
-    else deliver_message(k, from, h0, h1, data, n, false);
+    else if ((k->where != PT_BY_CONTEXT && k->where != PT_ABOUT) || !deliver_in_a_row(k, from, h0, h1, data, n))
+        deliver_message(k, from, h0, h1, data, n, false);
 }
 
 void dispatch_looked_up(const struct pt_kind *k, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)

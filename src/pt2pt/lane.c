@@ -49,10 +49,10 @@ void lane_fatal(const char *what)
 
 /* A thread may wait for the request, or for what its end brings about in its lane. In this order: the thread that waits may let
  * the communicator go. */
-static TERN_COLD void finish_among_threads(struct request *r, struct comm *c, bool gone)
+static inline void finish_among_threads(struct request *r, struct comm *c, bool gone)
 {
-    if (c) c->lane->changed = true;
-    if (!gone) waits_finish(r);
+    if (likely(c != NULL)) c->lane->changed = true;
+    if (likely(!gone)) waits_finish(r);
 }
 
 void lane_finish(struct request *r, int error)

@@ -38,6 +38,7 @@
 #include "proc/proc.h"
 #include "pt2pt/background.h"
 #include "pt2pt/contexts.h"
+#include "pt2pt/credit.h"
 #include "pt2pt/deliver.h"
 #include "pt2pt/ids.h"
 #include "pt2pt/match/match.h"
@@ -56,34 +57,39 @@ enum lane_mode {
 };
 
 struct lane {
-    struct lock lock;        /* fair, so that no thread starves */
+    /* line 0: written by each holder */
+    struct lock lock;             /* fair, so that no thread starves */
     _Atomic(const void *) holder; /* the thread that is inside with the lock (share.c) */
-    int32_t depth;           /* sections that the holder is in */
+    int32_t depth;                /* sections that the holder is in */
+    bool changed;                 /* what threads wait for may have come about in this section (lane_changed) */
+    struct tally tally;           /* of the peer that eager messages came from last, once threads share the transports */
+
+    /* line 1: what other threads look at, without the lock; seldom written */
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t tries; /* of threads that wanted to look at the steps, and found another one inside */
     struct inbox inbox;      /* what threads without the lock have left for the holder (deliver.h) */
     _Atomic bool working;    /* steps are on, as the last holder has left it */
     _Atomic bool waited_in;  /* threads wait for something in the lane, as the last holder has left it */
-    _Atomic uint32_t tries;  /* of threads that wanted to look at them, and found another one inside */
+    _Atomic bool to_ring;    /* `ring` is in the inbox */
 
-    struct link contexts;   /* struct pt_comm.in_lane: of the communicators that are in this lane */
-    struct pt_comm *last_context; /* that a message came for, once threads share the transports; or NULL */
+    /* line 2: the same for `news` */
+    TERN_ALIGNED(CACHE_LINE) struct progress steps; /* what is looked at besides messages */
+
+    TERN_ALIGNED(CACHE_LINE) struct link contexts; /* struct pt_comm.in_lane: of the communicators that are in this lane */
     struct match_pool pool; /* bodies of unexpected messages */
     int64_t eager_now;      /* bytes of eager messages at this moment, see lane_going */
 
     struct ids ids;      /* requests that peers know of */
 
     struct link pending;   /* struct peer_lane.in_lane: operations wait for room */
-    struct progress steps; /* what is looked at besides messages */
     struct step retry;     /* of `pending` (pending.c) */
     struct rndv rndv;
     struct worklist chores;   /* local work put off, which `done` does (lane_puts_off) */
     struct worklist deferred; /* what has ended but for `done`, which would run what the helper must not */
 
-    struct link waiters;  /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
-    bool changed;         /* what they wait for may have come about in this section */
+    struct link waiters;     /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
     struct link *slept_with; /* the last step that was on when the listener, or the helper, went to sleep */
     bool left_more;          /* in the background, since a thread left the lane (lane_leaves_more) */
     struct mail ring;        /* the holder rings the bell when it leaves (listen.c) */
-    _Atomic bool to_ring;    /* it is in the inbox */
 
     struct step losses, over, doubts; /* lost.c, call_log.c, doubt.c */
     uint32_t losses_seen;             /* up to this one the operations in this lane have been ended */
@@ -92,6 +98,9 @@ struct lane {
     uint32_t number;            /* 0: the first lane */
     _Atomic uint32_t chosen;         /* how often: communicators that have been made in it */
 };
+
+static_assert(offsetof(struct lane, tries) == CACHE_LINE && offsetof(struct lane, steps) == (size_t)2 * CACHE_LINE,
+              "who looks at a lane takes no line from the holder");
 
 /* That of a request, and of a step of a lane. */
 static inline struct lane *lane_of(const struct request *r) { return r->comm->lane; }
@@ -219,12 +228,13 @@ void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*
 /*
  * The same for the end of requests, which may be in several lanes. `ready` is read without a lane, by the thread that waits.
  * `mark` marks requests for a thread that is going to sleep (waits_mark), so that it is told at the latest when `ready` has
- * become true; it returns true if it is true already. lane_await: the lane, which is held, is left. lane_await_outside:
+ * become true. It returns true if the thread must look again instead: a request is complete, or the listener, which waits for no
+ * lane, has found that of a request held. lane_await: the lane, which is held, is left. lane_await_outside:
  * no lane is held. The lane is that of one of the requests.
  */
 struct awaiting {
     bool (*ready)(void *arg);
-    bool (*mark)(void *arg, const struct waiter *);
+    bool (*mark)(void *arg, const struct waiter *, bool listens);
     void (*doubt)(void *arg); /* takes the lanes that it needs */
 };
 void lane_await(struct lane *, const struct awaiting *, void *arg);

@@ -126,7 +126,7 @@ static TERN_COLD struct match_body *new_body(struct lane *l, struct peer *from, 
     b->length = length;
     b->kind = (uint8_t)kind;
     for (unsigned i = 0; i < b->cookies; i++) b->cookie[i] = cookie[i];
-    if (kind != BODY_OFFER) counter_add(&from->stored, eager_cost(n));
+    if (kind != BODY_OFFER) pt_stored(l, from, n, 1);
     return b;
 }
 
@@ -147,7 +147,7 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
 
 void pt_drop_body(struct lane *l, struct match_body *b)
 {
-    if (b->kind != BODY_OFFER) counter_add(&((struct peer *)b->peer)->stored, -eager_cost(b->held));
+    if (b->kind != BODY_OFFER) pt_stored(l, b->peer, b->held, -1);
     match_body_free(&l->pool, b);
 }
 
@@ -400,9 +400,9 @@ int pt_irecv(struct comm *c, void *buf, int64_t count, struct type *t, int sourc
     if (unlikely(source == MPI_PROC_NULL)) return irecv_null(req_p);
     struct request *r = request_new(REQ_RECV);
     if (unlikely(!r)) return TERN_ERR_NOMEM;
-    pt_prepare(r, REQ_RECV, comm_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
     type_ref(t);
     lane_enter(c->lane);
+    pt_prepare(r, REQ_RECV, context_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
     pt_recv_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

@@ -17,12 +17,22 @@
 /* ---- waiting ---- */
 
 static bool one_complete(void *arg) { return request_is_complete(arg); }
-static bool mark_one(void *arg, const struct waiter *w) { return waits_mark(arg, w); }
 static void doubt_one(void *arg) { pt_doubt_requests(1, (struct request *const *)&arg, true); }
-const struct awaiting pt_awaiting = {one_complete, mark_one, doubt_one};
 
-/* The lane that a thread waits in for a request. A generalized one has no communicator. */
+/* The lane that a request ends in. A generalized one has no communicator. */
 static struct lane *lane_awaited(const struct request *r) { return likely(r->comm != NULL) ? lane_of(r) : lanes_first(); }
+
+static bool mark_one(void *arg, const struct waiter *w, bool listens)
+{
+    struct lane *l = lane_awaited(arg);
+    if (!listens) lane_enter(l);
+    else if (!lane_try(l)) return true;
+    bool over = waits_mark(arg, w);
+    lane_out(l);
+    return over;
+}
+
+const struct awaiting pt_awaiting = {one_complete, mark_one, doubt_one};
 
 static TERN_COLD int failure(const struct request *r)
 {
@@ -67,12 +77,10 @@ static bool all_complete(void *arg)
     return !m->left;
 }
 
-static bool mark_all(void *arg, const struct waiter *w)
+static bool mark_all(void *arg, const struct waiter *w, bool listens)
 {
     struct many *m = arg;
-    while (!all_complete(m))
-        if (!waits_mark(m->req[m->left - 1], w)) return false;
-    return true;
+    return all_complete(m) || mark_one(m->req[m->left - 1], w, listens);
 }
 
 static bool any_complete(void *arg)
@@ -83,11 +91,11 @@ static bool any_complete(void *arg)
     return false;
 }
 
-static bool mark_any(void *arg, const struct waiter *w)
+static bool mark_any(void *arg, const struct waiter *w, bool listens)
 {
     const struct many *m = arg;
     for (int i = 0; i < m->n; i++)
-        if (m->req[i] && waits_mark(m->req[i], w)) return true;
+        if (m->req[i] && mark_one(m->req[i], w, listens)) return true;
     return false;
 }
 
@@ -240,6 +248,23 @@ void pt_retire(struct request *r)
     type_unref(r->type);
     request_free(r);
     comm_unref(c);
+}
+
+void pt_give_refs(struct pt_refs *refs)
+{
+    if (refs->n) comm_unref_many(refs->comm, refs->n);
+    refs->n = 0;
+}
+
+void pt_retire_counting(struct request *r, struct pt_refs *refs)
+{
+    if (unlikely(refs->comm != r->comm)) {
+        pt_give_refs(refs);
+        refs->comm = r->comm;
+    }
+    refs->n++;
+    type_unref(r->type);
+    request_free(r);
 }
 
 void pt_release(struct request *r)

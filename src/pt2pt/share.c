@@ -140,7 +140,7 @@ static void look_for_waiters(struct lane *l, struct link *over)
 {
     if (l->changed) {
         l->changed = false;
-        waits_look(&l->waiters, over);
+        if (unlikely(!list_empty(&l->waiters))) waits_look(&l->waiters, over);
     }
     if (unlikely(waits_at_bell()) && l->steps.active.prev != l->slept_with && !list_empty(&l->steps.active)) {
         l->slept_with = l->steps.active.prev;
@@ -148,11 +148,17 @@ static void look_for_waiters(struct lane *l, struct link *over)
     }
 }
 
+/* Other threads look at it: written only if it is another one. */
+static inline void hint(_Atomic bool *at, bool value)
+{
+    if (unlikely(atomic_load_explicit(at, memory_order_relaxed) != value)) atomic_store_explicit(at, value, memory_order_relaxed);
+}
+
 static bool try_give(struct lane *l, struct link *over)
 {
     look_for_waiters(l, over);
-    atomic_store_explicit(&l->working, !list_empty(&l->steps.active), memory_order_relaxed); /* hints */
-    atomic_store_explicit(&l->waited_in, !list_empty(&l->waiters), memory_order_relaxed);
+    hint(&l->working, !list_empty(&l->steps.active));
+    hint(&l->waited_in, !list_empty(&l->waiters));
     l->depth = 0;
     set_holder(l, NULL);
     if (!lock_give(&l->lock)) return false;
@@ -173,7 +179,7 @@ static void give(struct lane *l)
         l->depth = 1;
         lane_drain(l);
     }
-    waits_tell_all(&over);
+    if (unlikely(!list_empty(&over))) waits_tell_all(&over);
 }
 
 /* ---- sections ---- */

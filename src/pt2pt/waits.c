@@ -106,23 +106,20 @@ static TERN_COLD void tell_everybody(void)
 /* request.complete of one that threads wait for: the number of the thread behind the last of these. */
 enum { BY_SEVERAL = REQUEST_COMPLETE + 1, BY_ONE };
 
+/* acquire: what was done to a request that is complete is seen */
 bool waits_mark(struct request *r, const struct waiter *w)
 {
     uint32_t mark = BY_ONE + w->number, now = atomic_load_explicit(&r->complete, memory_order_acquire);
-    while (now != REQUEST_COMPLETE) {
-        uint32_t want = now && now != mark ? (uint32_t)BY_SEVERAL : mark;
-        if (now == want || atomic_compare_exchange_weak_explicit(&r->complete, &now, want, memory_order_acq_rel, memory_order_acquire))
-            return false;
-    }
-    return true;
+    if (now == REQUEST_COMPLETE) return true;
+    /* relaxed: read by threads in the lane; others look for REQUEST_COMPLETE only */
+    atomic_store_explicit(&r->complete, now && now != mark ? (uint32_t)BY_SEVERAL : mark, memory_order_relaxed);
+    return false;
 }
 
-void waits_finish(struct request *r)
+void waits_tell_marked(uint32_t was)
 {
-    /* release: everything done to the request is seen by who finds it complete; acquire: see 1. in waits.h */
-    uint32_t was = atomic_exchange_explicit(&r->complete, REQUEST_COMPLETE, memory_order_acq_rel);
     if (was >= BY_ONE) waits_tell_one(waiter_at(was - BY_ONE), WAITER_TOLD);
-    else if (unlikely(was == BY_SEVERAL)) tell_everybody();
+    else if (was == BY_SEVERAL) tell_everybody();
 }
 
 /* ---- the listener ---- */

@@ -16,16 +16,17 @@
  *
  * Wake-ups are not lost, since in each pair one side sees what the other did:
  *
- *  1. A request ends while a thread goes to sleep for it. Both change request.complete by a read-modify-write:
+ *  1. A request ends while a thread goes to sleep for it. Both have the request's lane when they change request.complete:
  *
  *         waiter                                            the thread that ends it
  *         state = 0
- *         complete: 0 -> own number (acq_rel)               complete = 1, by exchange (acq_rel)
- *         found 1: it is over                               found a number: state |= TOLD
+ *         in the lane: complete: 0 -> own number            in the lane: complete = 1 (release)
+ *         found 1: it is over                               it was a number: state |= TOLD
  *         state: 0 -> ASLEEP; found TOLD: looks again         found ASLEEP: futex_wake
  *
- *     The first in the order of `complete` is seen by the second; the same holds for `state`. A mark that was left by an
- *     earlier wait tells for nothing, which costs a look.
+ *     The one that has the lane first is seen by the second. `state` is changed by read-modify-writes. A mark that was left
+ *     by an earlier wait tells for nothing, which costs a look. The end of a request that no thread sleeps for, which is
+ *     nearly each, takes no atomic operation.
  *
  *  2. The listener leaves while a thread goes to sleep. Both change waits.listened by a read-modify-write, in which the
  *     sleepers are counted:
@@ -95,18 +96,21 @@ struct waiter {
 };
 
 extern TERN_HIDDEN struct waits {
-    _Atomic bool threaded;      /* threads share the library. Set once */
-    _Atomic int32_t waiting;    /* threads that wait, asleep or not: they make the progress */
+    /* line 0: what each end of a request and of a section looks at; seldom written */
+    TERN_ALIGNED(CACHE_LINE) _Atomic bool threaded; /* threads share the library. Set once */
+    int32_t share;              /* cores for each rank of the node, at least 1 */
+    _Atomic uint32_t at_bell;   /* enum at_bell: who sleeps by the bell of the process, or is about to */
+    uint64_t spin_max_ns;
+
+    /* line 1: written by each wait */
+    TERN_ALIGNED(CACHE_LINE) _Atomic int32_t waiting; /* threads that wait, asleep or not: they make the progress */
     _Atomic uint32_t sleepers;  /* those of them that are asleep, or about to be */
     _Atomic uint32_t listened;  /* WAITS_LISTENER, and WAITS_SLEEPER for each thread in `asleep` */
-    _Atomic uint32_t at_bell;   /* enum at_bell: who sleeps by the bell of the process, or is about to */
     _Atomic uint32_t woken;     /* how often a thread was woken by its own word: for tests */
     struct lock lock;
     struct link asleep;         /* struct waiter, in the order in which they went to sleep */
     _Atomic uint32_t fruitless; /* looks without waiting, since one found something */
     _Atomic uint64_t spin_ns;   /* learnt: how long polling pays before a sleep (wait.c) */
-    uint64_t spin_max_ns;
-    int32_t share;              /* cores for each rank of the node, at least 1 */
 } waits;
 
 enum { WAITS_LISTENER = 1, WAITS_SLEEPER = 2 };
@@ -125,12 +129,20 @@ struct waiter *waits_mine(void);
 void waits_tell_one(struct waiter *, uint32_t what);
 
 /* The calling thread is going to sleep for the request: true if it is complete, and the thread is not told of that. Else it
- * is told at the end. state is 0 before. Requests that another thread waits for as well tell all threads. */
+ * is told at the end. state is 0 before. Requests that another thread waits for as well tell all threads. The request's lane is
+ * held. */
 bool waits_mark(struct request *, const struct waiter *);
 
 /* Ends a request where threads share the library: sets `complete`, and tells who waits for that. The request may be gone on
- * return. */
-void waits_finish(struct request *);
+ * return. Its lane is held. */
+void waits_tell_marked(uint32_t was) TERN_COLD; /* what `complete` was: threads that sleep for the request are told */
+static inline void waits_finish(struct request *r)
+{
+    uint32_t was = atomic_load_explicit(&r->complete, memory_order_relaxed); /* of who had the lane before */
+    /* release: everything done to the request is seen by who finds it complete */
+    atomic_store_explicit(&r->complete, REQUEST_COMPLETE, memory_order_release);
+    if (unlikely(was)) waits_tell_marked(was);
+}
 
 /* ---- the listener ---- */
 

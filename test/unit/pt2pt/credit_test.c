@@ -104,6 +104,20 @@ static void quota_stays_while_messages_lie_here(void **state)
     job_close();
 }
 
+/* Where threads share the library lanes count before the peer does: the credit comes back all the same, to the last byte
+ * (job_close), and soon enough for the sender. */
+static void lanes_of_threads_give_back_all_credit(void **state)
+{
+    (void)state;
+    setenv("TERN_EAGER_CREDIT", "70K", 1);
+    setenv("TERN_EAGER_STORE", "128K", 1);
+    struct comm *c = job_open_threaded();
+    for (uint64_t k = 0; k < 1000; k++) exchange(c, k % 1000, k);
+    assert_int_equal(mock_count.sent[AM_RTS], 0);
+    assert_int_equal(job_peer()->quota, 70 << 10);
+    job_close();
+}
+
 /* Where nothing is spare a wide quota becomes narrower, down to twice a new peer's. */
 static void wide_quotas_shrink_when_little_is_spare(void **state)
 {
@@ -143,6 +157,7 @@ int main(void)
         cmocka_unit_test_teardown(quota_grows_while_the_receiver_keeps_up, job_clean),
         cmocka_unit_test_teardown(offers_for_want_of_credit_widen_the_quota, job_clean),
         cmocka_unit_test_teardown(quota_stays_while_messages_lie_here, job_clean),
+        cmocka_unit_test_teardown(lanes_of_threads_give_back_all_credit, job_clean),
         cmocka_unit_test_teardown(wide_quotas_shrink_when_little_is_spare, job_clean),
         cmocka_unit_test_teardown(more_than_the_sender_wants, job_clean),
     };

@@ -3,10 +3,12 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "obj/hints.h"
+#include "pt2pt/bsend.h"
 #include "pt2pt/early.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -429,6 +431,119 @@ static void the_drain_asks_all_lanes(void **state)
     job_close();
 }
 
+/* ---- threads ---- */
+
+static void open_lanes_of_threads(void)
+{
+    setenv("TERN_LANES", "4", 1);
+    world = job_open_threaded();
+}
+
+static bool ended_in_first;
+static void note_lane(struct request *r)
+{
+    (void)r;
+    ended_in_first = lane_is_mine(lanes_first());
+}
+
+/* A flush is a request of MPI_COMM_SELF. It was ended in the lane of the message that it waited for last, beside a thread that may
+ * have been in its own. */
+static void a_flush_ends_in_its_own_lane(void **state)
+{
+    static char buffer[8192];
+    struct comm *a, *b;
+    struct probe of_a;
+    struct request *f;
+    int value = 7, got = 0;
+    void *detached;
+    int64_t size;
+    (void)state;
+    open_lanes_of_threads();
+    make_two(&a, &b);
+    assert_int_equal(bsend_attach(bsend_process(), buffer, sizeof buffer), 0);
+    lane_enter(a->lane);
+    park(&of_a, a, job_peer());
+    lane_leave(a->lane);
+    assert_int_equal(bsend_send(a, &value, 1, type_of(MPI_INT), 0, 1), 0);
+    assert_int_equal(bsend_iflush(bsend_process(), &f), 0);
+    f->done = note_lane;
+    pt_progress_once(NULL);
+    assert_false(request_is_complete(f));
+    of_a.goes = true;
+    for (int i = 0; i < 1000 && !request_is_complete(f); i++) pt_progress_once(NULL);
+    assert_true(request_is_complete(f) && ended_in_first);
+    job_end(f, 0);
+    job_end(job_irecv(a, &got, sizeof got, 1), 0);
+    assert_int_equal(got, 7);
+    assert_int_equal(bsend_detach(bsend_process(), &detached, &size), 0);
+    comm_unref(a);
+    comm_unref(b);
+    job_close();
+}
+
+static int32_t refs_of(const struct comm *c) { return atomic_load(&c->h.refs); }
+
+/* Each receive has a reference to its communicator; many are taken at once, and none is left when the user lets it go. */
+static void references_taken_ahead_are_given_back(void **state)
+{
+    struct request *r[3];
+    int room[3];
+    (void)state;
+    open_lanes_of_threads();
+    uint32_t contexts = contexts_count();
+    struct comm *c = make();
+    for (int i = 0; i < 2; i++) r[i] = job_irecv(c, &room[i], sizeof room[i], 1);
+    assert_true(refs_of(c) > 3);
+    pt_let_go(c);
+    assert_int_equal(refs_of(c), 3);
+    r[2] = job_irecv(c, &room[2], sizeof room[2], 1);
+    assert_int_equal(refs_of(c), 4);
+    pt_let_go(c);
+    comm_unref(c);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(contexts_count(), contexts + 1);
+        assert_int_equal(pt_cancel(r[i]), 0);
+        job_end(r[i], 0);
+    }
+    assert_int_equal(contexts_count(), contexts);
+    job_close();
+}
+
+static void *let_go(void *c)
+{
+    comm_unref(c);
+    return NULL;
+}
+
+/* The same context again, in another lane: what a thread remembers of it is not used any more. */
+static void a_context_that_comes_again_is_looked_up_anew(void **state)
+{
+    static const char *const lanes[] = {"1", "2"};
+    uint64_t ctx = comm_meeting_ctx(12345);
+    (void)state;
+    open_lanes_of_threads();
+    for (int i = 0; i < 4; i++) {
+        struct comm *c = NULL;
+        struct info *hints = info_new();
+        int got = -1;
+        pthread_t t;
+        assert_int_equal(info_set(hints, "tern_lane", lanes[i % 2]), 0);
+        assert_int_equal(comm_reserve(rankmap_ref(world->map), NULL, world, &c), 0);
+        assert_int_equal(comm_hints_set(c, hints), 0);
+        assert_int_equal(comm_found(c, ctx), 0);
+        info_free(hints);
+        assert_int_equal(c->lane->number, 1 + i % 2);
+        job_end(job_isend(c, &i, sizeof i, 1, PT_STANDARD), 0);
+        while (!c->lane->pool.bodies) pt_progress_once(NULL);
+        struct request_result result;
+        assert_int_equal(pt_recv(c, &got, sizeof got, type_of(MPI_BYTE), 0, 1, &result), 0);
+        assert_int_equal(got, i);
+        assert_int_equal(pthread_create(&t, NULL, let_go, c), 0);
+        pthread_join(t, NULL);
+    }
+    job_close();
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, job_clean)
 
 int main(void)
@@ -449,6 +564,9 @@ int main(void)
         TEST(a_wait_in_one_lane_drives_the_others),
         TEST(requests_of_several_lanes_are_waited_for_together),
         TEST(the_drain_asks_all_lanes),
+        TEST(a_flush_ends_in_its_own_lane),
+        TEST(references_taken_ahead_are_given_back),
+        TEST(a_context_that_comes_again_is_looked_up_anew),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,10 @@ void job_close(void)
 {
     struct lane *l;
     job_settle();
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) check_lane(l);
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) {
+        check_lane(l);
+        pt_settle_tally(l);
+    }
     struct peer *p = peer_table[0];
     if (p)
         assert_int_equal(p->credit + p->quota / 2 - p->due,

@@ -46,11 +46,26 @@ static struct request awaited;
 
 static void reset(struct request *r) { atomic_store(&r->complete, 0); }
 
+static void end_in_lane(struct request *r)
+{
+    lane_enter(lanes_first());
+    waits_finish(r);
+    lane_leave(lanes_first());
+}
+
+static bool mark_in_lane(struct request *r, const struct waiter *w)
+{
+    lane_enter(lanes_first());
+    bool over = waits_mark(r, w);
+    lane_leave(lanes_first());
+    return over;
+}
+
 static void *end_requests(void *none)
 {
     for (uint32_t n = 1; n <= ROUNDS; n++) {
         meet(1, n);
-        waits_finish(&awaited);
+        end_in_lane(&awaited);
     }
     return none;
 }
@@ -67,7 +82,7 @@ static void the_end_of_a_request_wakes_the_thread_that_marked_it(void **state)
         reset(&awaited);
         atomic_store(&w->state, 0);
         meet(0, n);
-        while (!waits_mark(&awaited, w)) {
+        while (!mark_in_lane(&awaited, w)) {
             waits_sleep(w, LOST_NS);
             assert_true(clock_ns() - begin < LOST_NS);
             slept++;
@@ -128,7 +143,7 @@ static void *end_requests_slowly(void *none)
     for (uint32_t n = 1; n <= ROUNDS; n++) {
         meet(1, n);
         for (uint32_t i = 0; i < n * 7 % 2000; i++) cpu_relax(); /* as long as it takes to announce a sleep */
-        waits_finish(&awaited);
+        end_in_lane(&awaited);
     }
     return none;
 }
@@ -363,7 +378,7 @@ static void both_threads_that_marked_a_request_are_told(void **state)
         for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&t[i], NULL, wait_for_awaited, NULL), 0);
         if (n % 4) await_all_asleep(2);
         uint64_t begin = clock_ns();
-        waits_finish(&awaited);
+        end_in_lane(&awaited);
         for (int i = 0; i < 2; i++) {
             pthread_join(t[i], &failed);
             assert_null(failed);
