@@ -35,7 +35,7 @@ static inline int retire(struct request *r, MPI_Request *h, MPI_Status *status)
     int error = r->result.error;
     if (unlikely(error)) recall(r);
     if (r->flags & REQ_PERSISTENT) {
-        r->flags &= (uint16_t)~(REQ_ACTIVE | REQ_BACKGROUND);
+        r->flags &= (uint8_t)~REQ_ACTIVE;
         return error;
     }
     *h = MPI_REQUEST_NULL;
