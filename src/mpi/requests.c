@@ -9,17 +9,22 @@
 #include "mpi/grequest.h"
 #include "mpi/report.h"
 #include "pt2pt/api.h"
+#include "pt2pt/call_log.h"
 
 #include <stdlib.h>
 
 /* The class of a request's error: a code of the library's, or a positive one that a user's callback returned. */
 static int class_of(int error) { return error < 0 ? error_class(error) : error; }
 
-/* Of an error, the words if it is a loss: of the operation's peer, or of a member if all take part in it. */
+/* Of an error, the words if another thread may have found it out: that the collectives of the communicator have come to their end,
+ * or that a process is lost: the operation's peer, or a member if all take part in it. */
 static TERN_COLD void recall(const struct request *r)
 {
-    if (!err_is_of_peer(r->result.error)) return;
-    if (r->kind == REQ_COLL) pt_recall_member(r->comm);
+    int error = r->result.error;
+    bool of_all = r->kind == REQ_COLL;
+    if (of_all && error == TERN_ERR_DISAGREE) pt_call_log_failed(r->comm);
+    if (!err_is_of_peer(error)) return;
+    if (of_all) pt_recall_member(r->comm);
     else pt_recall(r);
 }
 
@@ -35,7 +40,7 @@ static inline int retire_counting(struct request *r, MPI_Request *h, MPI_Status 
     int error = r->result.error;
     if (unlikely(error)) recall(r);
     if (r->flags & REQ_PERSISTENT) {
-        r->flags &= (uint16_t)~(REQ_ACTIVE | REQ_BACKGROUND);
+        r->flags &= (uint8_t)~REQ_ACTIVE;
         return error;
     }
     *h = MPI_REQUEST_NULL;

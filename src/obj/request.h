@@ -20,20 +20,25 @@ struct peer;
 
 enum request_kind { REQ_NONE, REQ_SEND, REQ_RECV, REQ_COLL, REQ_BSEND, REQ_FLUSH, REQ_PAIR, REQ_GENERAL };
 
+/* What it is. Written before it is started and after its end, by the thread whose it is then; read by any. */
 enum request_flag {
     REQ_PERSISTENT = 1, /* survives completion, to be started again */
     REQ_ACTIVE = 2,     /* persistent: started and not yet waited for */
     REQ_HEAP = 4,       /* came from request_new (a stack request is never freed) */
-    REQ_DETACHED = 8,   /* MPI_Request_free was called: freed at completion */
-    REQ_SHARED = 16,    /* the shared, always complete request */
-    REQ_CANCELLING = 32, /* a cancel is under way */
-    REQ_INTERNAL = 64, /* not seen by users */
-    REQ_LAST_WORD = 128, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
-    REQ_ANNOUNCED = 256, /* a send whose signature has gone out (pt2pt/check.h) */
-    REQ_HOOKED = 512,   /* has hooks */
-    REQ_BACKGROUND = 1024, /* counted in background.count (pt2pt/background.h) until its end */
-    REQ_DRIVEN = 2048,     /* a collective without a frame that a helper thread can go on with all the same */
-    REQ_KEPT = 4096        /* hooks->look and hooks->keep are there */
+    REQ_SHARED = 8,     /* the shared, always complete request */
+    REQ_INTERNAL = 16,  /* not seen by users */
+    REQ_LAST_WORD = 32, /* done, if set, is the last that sees it: it may free it, and `complete` is not set */
+    REQ_HOOKED = 64,    /* has hooks */
+    REQ_KEPT = 128      /* hooks->look and hooks->keep are there */
+};
+
+/* What becomes of it while it is under way: with the lock of its lane, by any thread. */
+enum request_course {
+    REQ_DETACHED = 1,   /* MPI_Request_free was called: freed at completion */
+    REQ_CANCELLING = 2, /* a cancel is under way */
+    REQ_ANNOUNCED = 4,  /* a send whose signature has gone out (pt2pt/check.h) */
+    REQ_BACKGROUND = 8, /* counted in background.count (pt2pt/background.h) until its end */
+    REQ_DRIVEN = 16     /* a collective without a frame that a helper thread can go on with all the same */
 };
 
 struct request;
@@ -69,7 +74,8 @@ struct request {
     _Atomic uint32_t complete; /* 0, REQUEST_COMPLETE, or more: threads wait for the end (pt2pt/waits.h) */
     uint8_t kind;
     uint8_t mode; /* enum pt_mode of a send */
-    uint16_t flags;
+    uint8_t flags;  /* enum request_flag */
+    uint8_t course; /* enum request_course */
     struct request_result result;
     struct comm *comm;                 /* holds a reference while pending */
     void (*done)(struct request *);    /* called once at completion, before `complete` is set; may be NULL */

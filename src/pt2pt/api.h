@@ -135,7 +135,7 @@ static inline void pt_prepare(struct request *r, uint8_t kind, struct comm *c, e
     r->peer = NULL;
     r->xfer = NULL;
     r->id = 0;
-    r->flags &= (uint16_t)~REQ_CANCELLING;
+    r->course &= (uint8_t)~REQ_CANCELLING;
     r->result.cancelled = false;
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
 }

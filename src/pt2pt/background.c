@@ -26,16 +26,15 @@ void lane_is_going(struct lane *l)
  * for their sender. So are the deposits of a node's collectives. */
 static bool can_wait(const struct request *r)
 {
-    if (r->kind == REQ_COLL) return !r->xfer && !(r->flags & REQ_DRIVEN);
+    if (r->kind == REQ_COLL) return !r->xfer && !(r->course & REQ_DRIVEN);
     return r->kind == REQ_RECV && r->bytes <= limits_eager_least();
 }
 
-/* The request keeps its flag when it is over: a waiter may be looking at the others, without the lock. */
 void lane_in_background(struct lane *l, struct request *r)
 {
     l->eager_now = INT64_MAX;
-    if (this_is_the_helper || request_is_complete(r) || r->flags & REQ_BACKGROUND || can_wait(r)) return;
-    r->flags |= REQ_BACKGROUND;
+    if (this_is_the_helper || request_is_complete(r) || r->course & REQ_BACKGROUND || can_wait(r)) return;
+    r->course |= REQ_BACKGROUND;
     count(1);
     l->left_more = true;
 }

@@ -318,7 +318,8 @@ static int send_locked(struct comm *c, struct type_cursor *data, int dest, int t
         return rc;
     }
     type_pack(data, s->data, data->total);
-    r->flags |= REQ_DETACHED | REQ_INTERNAL; /* its end frees it */
+    r->flags |= REQ_INTERNAL;
+    r->course |= REQ_DETACHED; /* its end frees it */
     r->done = message_gone;
     r->owner = s;
     pt_prepare(r, REQ_SEND, comm_ref(c), PT_USER, s->data, (int64_t)data->total, type_of(MPI_BYTE), dest, tag, PT_STANDARD);

@@ -161,10 +161,10 @@ int pt_check_announce(struct request *r)
 {
     struct signature s = type_signature(r->type, r->count);
     struct pt_signature out = {s.hash, r->count * r->type->elements, r->count, r->type->untyped, ""};
-    if (r->flags & REQ_ANNOUNCED) return 0;
+    if (r->course & REQ_ANNOUNCED) return 0;
     describe(r->type, out.type, sizeof out.type);
     int rc = r->peer->ep.am_short(&r->peer->ep, AM_SIGNATURE, 0, 0, &out, sizeof out);
-    if (!rc) r->flags |= REQ_ANNOUNCED;
+    if (!rc) r->course |= REQ_ANNOUNCED;
     return rc;
 }
 

@@ -58,10 +58,13 @@ static inline void finish_among_threads(struct request *r, struct comm *c, bool 
 void lane_finish(struct request *r, int error)
 {
     r->result.error = error;
-    bool free_it = r->flags & REQ_DETACHED;
+    bool free_it = r->course & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
-    if (unlikely(r->flags & REQ_BACKGROUND)) background_over();
+    if (unlikely(r->course & REQ_BACKGROUND)) {
+        r->course &= (uint8_t)~REQ_BACKGROUND;
+        background_over();
+    }
     if (unlikely(r->id)) ids_drop(&lane_of(r)->ids, r);
     if (r->done) r->done(r);
     /* release: everything above is seen by who finds the request complete */

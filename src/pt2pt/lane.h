@@ -264,7 +264,7 @@ void lane_finish(struct request *, int error);
 /* The same for a request without `done` that no peer knows of. */
 static inline void lane_finish_plain(struct request *r, int error)
 {
-    if (unlikely(r->flags & (REQ_DETACHED | REQ_BACKGROUND) || waits_threaded())) {
+    if (unlikely(r->course & (REQ_DETACHED | REQ_BACKGROUND) || waits_threaded())) {
         lane_finish(r, error);
         return;
     }

@@ -53,7 +53,8 @@ static struct request *new_half(struct request *whole, uint8_t kind)
 {
     struct request *r = request_new(kind);
     if (!r) return NULL;
-    r->flags |= REQ_DETACHED | REQ_INTERNAL;
+    r->flags |= REQ_INTERNAL;
+    r->course |= REQ_DETACHED;
     r->done = half_done;
     r->owner = whole;
     return r;

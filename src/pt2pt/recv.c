@@ -417,7 +417,7 @@ int pt_recv(struct comm *c, void *buf, int64_t count, struct type *t, int source
         return 0;
     }
     struct request r;
-    r.flags = 0;
+    r.flags = r.course = 0;
     r.done = NULL;
     pt_prepare(&r, REQ_RECV, c, PT_USER, buf, count, t, source, tag, PT_STANDARD);
     struct lane *l = c->lane;

@@ -176,8 +176,8 @@ static void doubt_pending(void *arg) { doubt_one(((struct awaited *)arg)->r); }
 static void finish(struct comm *c, struct request *r)
 {
     struct awaited p = {c, r};
-    bool let_go = r->flags & REQ_DETACHED;
-    r->flags &= (uint16_t)~REQ_DETACHED;
+    bool let_go = r->course & REQ_DETACHED;
+    r->course &= (uint8_t)~REQ_DETACHED;
     if (r->flags & REQ_KEPT) r->hooks->look(r);
     lane_wait_doubting(c->lane, no_more_pending, &p, doubt_pending);
     if (let_go) pt_release(r);
@@ -223,7 +223,7 @@ int pt_start(struct request *r)
 {
     if (r->flags & REQ_HOOKED) return r->hooks->start(r);
     r->flags |= REQ_ACTIVE;
-    r->flags &= (uint16_t)~REQ_CANCELLING;
+    r->course &= (uint8_t)~REQ_CANCELLING;
     r->result.cancelled = false;
     r->xfer = NULL;
     if (r->rank == MPI_PROC_NULL) {
@@ -274,7 +274,7 @@ void pt_release(struct request *r)
     struct lane *l = c->lane;
     lane_enter(l);
     bool over = request_is_complete(r);
-    if (!over) r->flags |= REQ_DETACHED;
+    if (!over) r->course |= REQ_DETACHED;
     else if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
     lane_leave(l);
     if (over) pt_retire(r);
@@ -286,8 +286,8 @@ bool pt_general_complete(struct request *r)
 {
     struct lane *l = lane_awaited(r);
     lane_enter(l);
-    bool alone = r->flags & REQ_DETACHED;
-    if (alone) r->flags &= (uint16_t)~REQ_DETACHED; /* else a waiter may be looking at the flags, without the lock */
+    bool alone = r->course & REQ_DETACHED;
+    r->course &= (uint8_t)~REQ_DETACHED;
     lane_finish(r, 0); /* from here on a waiter may have disposed of it */
     lane_leave(l);
     return alone;
@@ -298,7 +298,7 @@ bool pt_general_release(struct request *r)
     struct lane *l = lane_awaited(r);
     lane_enter(l);
     bool over = request_is_complete(r);
-    if (!over) r->flags |= REQ_DETACHED;
+    if (!over) r->course |= REQ_DETACHED;
     lane_leave(l);
     return over;
 }
@@ -326,14 +326,14 @@ static void cancel_send(struct request *r)
     }
     uint64_t send = r->id;
     if (p->lost) return; /* its end is near */
-    r->flags |= REQ_CANCELLING;
+    r->course |= REQ_CANCELLING;
     ids_of(&lane_of(r)->ids, r)->awaits |= AWAIT_CANCELLED;
     lane_say(lane_of(r), p, AM_CANCEL, r->ctx, env_pack(r->comm->rank, r->tag), &send, sizeof send);
 }
 
 void pt_cancel_locked(struct request *r)
 {
-    if (request_is_complete(r) || r->flags & REQ_CANCELLING) return;
+    if (request_is_complete(r) || r->course & REQ_CANCELLING) return;
     if (r->kind == REQ_RECV) cancel_recv(r);
     else if (r->kind == REQ_SEND) cancel_send(r);
 }

@@ -236,7 +236,7 @@ void pt_send_start(struct request *r)
     struct lane *l = r->comm->lane;
     r->bytes = r->count * r->type->size;
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
-    r->flags &= (uint16_t)~REQ_ANNOUNCED;
+    r->course &= (uint8_t)~REQ_ANNOUNCED;
     r->peer = peer_for(r->comm, r->rank);
     if (unlikely(!r->peer || r->peer->lost)) {
         unreachable(r);

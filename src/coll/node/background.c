@@ -77,7 +77,7 @@ static void drop_record(struct node_background *f)
 static TERN_COLD void detour(struct node_background *f)
 {
     struct request *r = f->req;
-    r->flags |= REQ_DRIVEN;
+    r->course |= REQ_DRIVEN;
     lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
     f->rc = coll_by_messages(r, &f->call, f->number);
     node_let_go(&f->call, f->wait.n->size);
@@ -241,7 +241,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         free(f);
         return false;
     }
-    if (f->pairs || f->rest) r->flags |= REQ_DRIVEN;
+    if (f->pairs || f->rest) r->course |= REQ_DRIVEN;
     n->seq++;
     node_hold(&f->call, n->size);
     r->buf = f;

@@ -112,6 +112,7 @@ static inline struct request *hand_out(struct request *r)
 {
     r->h.kind = HANDLE_REQUEST;
     r->flags = REQ_HEAP | REQ_HOOKED | REQ_KEPT;
+    r->course = 0;
     atomic_store_explicit(&r->complete, 0, memory_order_relaxed);
     comm_ref(r->comm);
     return r;

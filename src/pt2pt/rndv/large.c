@@ -3,6 +3,7 @@
  * (protocol.h says how).
  */
 #include "base/err.h"
+#include "base/sanitizer.h"
 #include "copy/copy.h"
 #include "pt2pt/api.h"
 #include "pt2pt/check.h"
@@ -258,11 +259,22 @@ static uint32_t chunk_of(uint64_t bytes)
     return (uint32_t)(half < most ? (half ? half : 4096) : most);
 }
 
+/* The sender makes one descriptor after another at the same place, for receives in different lanes. It does so when it has
+ * heard that the receiver has done with the last one: what threads of the receiver do there is ordered through the sender
+ * (unmap_offer). */
 static struct pt_offer *map_offer(struct peer *p, uint64_t off)
 {
     if (!off || off == RTS_BULK || (!peer_is_connected(p) && !peer_connect(p->index))) return NULL;
     if (!(p->ep.caps & TP_CAP_MAP)) return NULL;
-    return ep_map(&p->ep, off, sizeof(struct pt_offer));
+    struct pt_offer *o = ep_map(&p->ep, off, sizeof *o);
+    if (o) sanitizer_acquired(o);
+    return o;
+}
+
+/* This process looks at it no more. The sender is told of that after this call. */
+static void unmap_offer(struct pt_offer *o)
+{
+    if (o) sanitizer_released(o);
 }
 
 /* The end of an offer that needs no copying by us any more. */
@@ -270,6 +282,7 @@ static void end_incoming(struct request *r, struct pt_offer *o)
 {
     int error = error_of(o);
     r->xfer = NULL;
+    unmap_offer(o);
     atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release); /* our last look; pairs with free_retired */
     if (error == TERN_ERR_UNSUPPORTED) { /* the system began to refuse the copying: all over again, another way */
         pt_stream_ask(r, r->peer, r->cookie[SENDER], (uint64_t)r->result.bytes);
@@ -324,8 +337,12 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
         return;
     }
     struct pt_offer *o = map_offer(from, rts->offer);
-    if (o && r->type->contig && one_can_copy(r, o)) accept_offer(r, o);
-    else pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
+    if (o && r->type->contig && one_can_copy(r, o)) {
+        accept_offer(r, o);
+        return;
+    }
+    unmap_offer(o);
+    pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
 }
 
 int pt_incoming_step(struct request *r)

@@ -12,7 +12,7 @@
 
 enum { STEPS = 100, LOOKS = 3200, LOOKS_A_YIELD = 32 };
 
-static long yields;
+static _Atomic long yields; /* other threads yield as well */
 
 /* In place of the C library's. */
 __attribute__((visibility("default"))) int sched_yield(void)
