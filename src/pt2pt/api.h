@@ -172,9 +172,13 @@ struct pt_refs {
 void pt_retire_counting(struct request *, struct pt_refs *);
 void pt_give_refs(struct pt_refs *);
 
-/* The caller, who has a reference, is going to let the communicator go. References to it that were taken ahead for receives are
- * given back: from now on its references are those that are needed. */
-void pt_let_go(struct comm *);
+/* The caller, who has a reference, is going to let the communicator go: references to it that were taken ahead for receives are
+ * given back (context_ref). Its references are those that are needed, until a receive is posted again. */
+void pt_give_back_ahead(struct comm *) TERN_COLD;
+static inline void pt_let_go(struct comm *c)
+{
+    if (unlikely(handle_is_threaded())) pt_give_back_ahead(c);
+}
 
 /* ---- generalized requests (REQ_GENERAL): what the library does not do itself ---- */
 bool pt_general_complete(struct request *); /* it is over; true if the user has let go: the caller disposes of it */

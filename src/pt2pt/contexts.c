@@ -153,21 +153,16 @@ struct pt_comm *context_in(struct lane *l, uint64_t ctx)
 
 void context_refs_ahead(struct pt_comm *p)
 {
-    p->refs_ahead = p->let_go ? 1 : REFS_AHEAD;
-    handle_ref_many(&p->comm->h, p->refs_ahead);
+    p->refs_ahead = REFS_AHEAD;
+    handle_ref_many(&p->comm->h, REFS_AHEAD);
 }
 
-void pt_let_go(struct comm *c)
+void pt_give_back_ahead(struct comm *c)
 {
     struct pt_comm *p = c->pt;
-    if (likely(!handle_is_threaded())) {
-        p->let_go = true;
-        return;
-    }
     lane_enter(c->lane);
     int32_t left = p->refs_ahead;
     p->refs_ahead = 0;
-    p->let_go = true;
     lane_leave(c->lane);
     if (left) comm_unref_many(c, left); /* not the last: the caller has one */
 }

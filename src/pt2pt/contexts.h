@@ -24,8 +24,7 @@ struct pt_comm {
     struct pt_comm *next; /* in the same bucket */
     struct peer *lost;    /* a member that was lost last, NULL: none (lost.h) */
     uint8_t gone;         /* enum pt_gone: what receives have to look at */
-    bool let_go;          /* no references are taken ahead any more (pt_let_go) */
-    int32_t refs_ahead;   /* to the communicator, for requests to come (context_ref) */
+    int32_t refs_ahead;     /* to the communicator, for requests to come (context_ref) */
     struct link takers;   /* threads that wait in MPI_Mprobe, in the order in which they came (probe.c) */
 };
 

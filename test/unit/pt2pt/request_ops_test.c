@@ -49,7 +49,9 @@ static void *ends_it(void *none)
         for (int looks = 1; atomic_load(&meeting) < i; looks++)
             if (looks % 1000 == 0) sched_yield();
         for (uint64_t n = random_next(&meeting_seed) % 100; n; n--) atomic_signal_fence(memory_order_seq_cst);
-        atomic_store_explicit(&only.complete, 1, memory_order_release);
+        lane_enter(only.comm->lane);
+        waits_finish(&only);
+        lane_leave(only.comm->lane);
     }
     return none;
 }
