@@ -1,6 +1,6 @@
 /*
- * second.c - MPI_THREAD_MULTIPLE: one thread of each rank calls MPI for a while, as if it were the only one, and then a second
- * one comes. SECOND says where the first one is then:
+ * second.c - MPI_THREAD_MULTIPLE: one thread of each rank calls MPI for a while, as if it were the only one, and then a
+ * second one comes. SECOND says where the first one is then:
  *
  *     computes    in no call
  *     sends       in MPI_Send, most of the time, again and again
@@ -10,8 +10,9 @@
  *     session     as `computes`; all is done in a session of the first thread's
  *     other       as `computes`; the first thread is not the one that main runs in
  *
- * The second thread's first call is any that a thread may begin with: each rank takes another one, from SECOND_CALL on, by
- * default any. Then both threads do the same things on communicators of their own and on shared ones, and a third one comes.
+ * The second thread's first call is any that a thread may begin with: each rank takes another one, from SECOND_CALL on,
+ * by default any. Then both threads do the same things on communicators of their own and on shared ones, and a third
+ * one comes.
  */
 #include "../check.h"
 
@@ -74,7 +75,8 @@ static void by_irecv(void)
 }
 static void by_sendrecv(void)
 {
-    right_code(__LINE__, MPI_Sendrecv(&word_out, 1, MPI_INT, right, TAG, &word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Sendrecv(&word_out, 1, MPI_INT, right, TAG, &word_in, 1, MPI_INT, left, TAG, own[1],
+                                      MPI_STATUS_IGNORE));
 }
 static void by_test(void)
 {
@@ -194,8 +196,9 @@ static void by_session(void)
 }
 
 static void (*const first_calls[])(void) = {
-    by_send,   by_isend,  by_irecv, by_sendrecv, by_test,    by_testall,      by_nothing, by_iprobe, by_proc_null, by_size,
-    by_info,   by_keyval, by_buffer, by_memory,   by_mistake, by_stray_handle, by_op,      by_level,  by_grequest,  by_session,
+    by_send,    by_isend,        by_irecv, by_sendrecv, by_test,     by_testall, by_nothing,
+    by_iprobe,  by_proc_null,    by_size,  by_info,     by_keyval,   by_buffer,  by_memory,
+    by_mistake, by_stray_handle, by_op,    by_level,    by_grequest, by_session,
 };
 enum { FIRST_CALLS = sizeof first_calls / sizeof *first_calls };
 
@@ -204,7 +207,8 @@ static void first_call(void)
     const char *wish = getenv("SECOND_CALL");
     unsigned from = wish ? (unsigned)atoi(wish) : (unsigned)(seed % FIRST_CALLS);
     unsigned which = (from + (unsigned)check_rank) % FIRST_CALLS;
-    if (first_calls[which] == by_stray_handle && world != MPI_COMM_WORLD) which = 0; /* its error goes to MPI_COMM_SELF */
+    if (first_calls[which] == by_stray_handle && world != MPI_COMM_WORLD)
+        which = 0; /* its error goes to MPI_COMM_SELF */
     word_out = 4711 + check_rank;
     first_calls[which]();
     right_value(__LINE__, word_in == 4711 + left);
@@ -299,7 +303,8 @@ static void sends(void)
     long n = 0, got = -1;
     int most = 3000;
     begin_second();
-    for (; !atomic_load(&second_came) && n < most; n++) right_code(__LINE__, MPI_Send(&n, 1, MPI_LONG, right, TAG + 2, world));
+    for (; !atomic_load(&second_came) && n < most; n++)
+        right_code(__LINE__, MPI_Send(&n, 1, MPI_LONG, right, TAG + 2, world));
     end_second();
     long last = -1;
     right_code(__LINE__, MPI_Send(&last, 1, MPI_LONG, right, TAG + 2, world));
@@ -340,7 +345,9 @@ static void collective(void)
     for (int r = 0, from; r < check_size && check_rank == 0; r++)
         right_code(__LINE__, MPI_Recv(&from, 1, MPI_INT, MPI_ANY_SOURCE, TAG + 1, world, MPI_STATUS_IGNORE));
     switch (seed % 5) {
-    case 0: right_code(__LINE__, MPI_Barrier(own[0])); break;
+    case 0:
+        right_code(__LINE__, MPI_Barrier(own[0]));
+        break;
     case 1:
         right_code(__LINE__, MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, own[0]));
         right_value(__LINE__, sum == (long)check_size * (check_size - 1) / 2);
@@ -380,7 +387,7 @@ static int copy(MPI_Comm c, int key, void *extra, void *value, void *copied, int
     meet_second();
     return MPI_SUCCESS;
 }
-static int delete(MPI_Comm c, int key, void *value, void *extra)
+static int delete (MPI_Comm c, int key, void *value, void *extra)
 {
     (void)c, (void)key, (void)extra, (void)value;
     meet_second();
@@ -432,8 +439,12 @@ static void callback(void)
     MPI_Errhandler handler;
     MPI_Request r;
     switch (seed % 4) {
-    case 0: attribute(copy, keep); break;
-    case 1: attribute(MPI_COMM_NULL_COPY_FN, delete); break;
+    case 0:
+        attribute(copy, keep);
+        break;
+    case 1:
+        attribute(MPI_COMM_NULL_COPY_FN, delete);
+        break;
     case 2:
         right_code(__LINE__, MPI_Comm_create_errhandler(handle_error, &handler));
         right_code(__LINE__, MPI_Comm_set_errhandler(own[0], handler));
@@ -477,7 +488,7 @@ static void meet(const char *where)
     static const struct {
         const char *name;
         void (*run)(void);
-    } places[] = {{"computes", computes}, {"sends", sends},       {"receives", receives}, {"collective", collective},
+    } places[] = {{"computes", computes}, {"sends", sends},      {"receives", receives}, {"collective", collective},
                   {"callback", callback}, {"session", computes}, {"other", computes}};
     for (unsigned i = 0; i < sizeof places / sizeof *places; i++)
         if (!strcmp(where, places[i].name)) places[i].run();
