@@ -61,7 +61,7 @@ extern TERN_HIDDEN _Atomic uintptr_t handle_used; /* bytes of it that hold slots
 /* What handle_at compares with, in each thread: until the thread is known no value passes. */
 struct handle_bounds {
     uintptr_t predefined;  /* values below are in the table: its length, or 0 */
-    struct handle **table; /* handle_predefined: hot code has it in a register as cheaply as the bound */
+    struct handle **table; /* handle_predefined, for code that looks up several constants: a register for all of them */
     uintptr_t odd;         /* an address that has one of these bits is no slot: those below HANDLE_SLOT, or all */
 };
 extern TERN_HIDDEN _Thread_local struct handle_bounds handle_bounds __attribute__((tls_model("initial-exec")));
@@ -108,16 +108,16 @@ void handle_set_threaded(bool threaded);
 /* What lies behind the user's value `h`: never NULL, never faults; the kind tells what it is, HANDLE_DEAD that it is
  * nothing. For hot code, which compares the kind itself, and asks handle_get before it says that something is no handle: the
  * thread may not be known yet. */
-static inline void *handle_at(const void *h)
+static TERN_INLINED void *handle_in(struct handle **table, const void *h)
 {
     uintptr_t v = (uintptr_t)h;
-    struct handle **table = handle_bounds.table;
     if (likely(v < handle_bounds.predefined)) return table[v];
     /* the rest of the predefined values is below the range, too */
     uintptr_t at = v - atomic_load_explicit(&handle_base, memory_order_relaxed);
     return likely(at < atomic_load_explicit(&handle_used, memory_order_relaxed) && !(v & handle_bounds.odd)) ? (void *)v
                                                                                                              : &handle_none;
 }
+static inline void *handle_at(const void *h) { return handle_in(handle_bounds.table, h); }
 
 /* Is what handle_at found of that kind? Looked at as a bare header: it may be an object of another kind. */
 static inline bool handle_is(const void *object, uint32_t kind)
@@ -129,7 +129,7 @@ static inline bool handle_is(const void *object, uint32_t kind)
 void *handle_get_anew(const void *h, uint32_t kind) TERN_COLD; /* the same, for one that handle_at has not found */
 static inline void *handle_get(const void *h, uint32_t kind)
 {
-    struct handle *o = handle_at(h);
+    struct handle *o = handle_in(handle_predefined, h);
     return likely(o->kind == kind) ? o : handle_get_anew(h, kind);
 }
 

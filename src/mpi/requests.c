@@ -66,12 +66,8 @@ MPI_ALIAS(Wait);
 int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     if (unlikely(!request)) return bad_null(NULL, "MPI_Wait", "request");
-    if (*request == MPI_REQUEST_NULL) {
-        status_empty(status);
-        return MPI_SUCCESS;
-    }
     struct request *r = request_of(*request);
-    if (unlikely(!r)) return bad_request("MPI_Wait", *request, -1);
+    if (unlikely(!r && *request != MPI_REQUEST_NULL)) return bad_request("MPI_Wait", *request, -1);
     if (unlikely(is_idle(r))) {
         status_empty(status);
         return MPI_SUCCESS;
@@ -87,7 +83,7 @@ MPI_ALIAS(Test);
 int PMPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     if (unlikely(!request || !flag)) return bad_null(NULL, "MPI_Test", request ? "flag" : "request");
-    struct request *r = *request == MPI_REQUEST_NULL ? NULL : request_of(*request);
+    struct request *r = request_of(*request);
     if (unlikely(!r && *request != MPI_REQUEST_NULL)) return bad_request("MPI_Test", *request, -1);
     if (is_idle(r)) {
         *flag = 1;

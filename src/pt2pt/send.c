@@ -55,7 +55,7 @@ static inline int send_short(const void *buf, int64_t count, const struct type *
     if (unlikely(credit < 0)) return PT_LONG_WAY;
     p->credit = credit; /* a TERN_AGAIN gives it back: refund */
     int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx, c->rank_high | (uint32_t)tag, (const char *)buf + t->true_lb, (size_t)n);
-    sanitizer_released(&peer_short_table); /* to share_await */
+    sanitizer_released(&lane_inside); /* to share_await. Not the table, whose next store would make the sanitizer forget it */
     return rc;
 }
 

@@ -20,7 +20,6 @@
  * (MPI_THREAD_SINGLE, FUNNELED or SERIALIZED).
  */
 #include "base/quiet.h"
-#include "base/sanitizer.h"
 #include "base/sleep.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
@@ -286,7 +285,7 @@ void share_await(struct quiet *others)
 {
     if (!others) return;
     quiet_await(others);
-    sanitizer_acquired(&peer_short_table); /* from short sends */
+    /* acquire: pairs with the release in lane_out and, as far as the sanitizer sees, behind a short send */
     while (atomic_load_explicit(&lane_inside, memory_order_acquire)) nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     peer_short_open(false); /* the thread may just have taken LANE_LOCKED away */
 }

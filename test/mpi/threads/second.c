@@ -1,6 +1,6 @@
 /*
- * second.c - MPI_THREAD_MULTIPLE: one thread of each rank calls MPI for a while, as if it were the only one, and then a second
- * one comes. SECOND says where the first one is then:
+ * second.c - MPI_THREAD_MULTIPLE: one thread of each rank calls MPI for a while, as if it were the only one, and then a
+ * second one comes. SECOND says where the first one is then:
  *
  *     computes    in no call
  *     sends       in MPI_Send, most of the time, again and again
@@ -10,8 +10,9 @@
  *     session     as `computes`; all is done in a session of the first thread's
  *     other       as `computes`; the first thread is not the one that main runs in
  *
- * The second thread's first call is any that a thread may begin with: each rank takes another one, from SECOND_CALL on, by
- * default any. Then both threads do the same things on communicators of their own and on shared ones, and a third one comes.
+ * The second thread's first call is any that a thread may begin with: each rank takes another one, from SECOND_CALL on,
+ * by default any. Then both threads do the same things on communicators of their own and on shared ones, and a third
+ * one comes.
  */
 #include "../check.h"
 
@@ -29,153 +30,175 @@ static MPI_Request early;     /* a receive that the first thread has posted */
 static int early_in;
 static char attached[1 << 16];
 
+/* ---- checks, by any thread ---- */
+
+static pthread_mutex_t checks = PTHREAD_MUTEX_INITIALIZER;
+
+static void right_value(int line, bool is)
+{
+    pthread_mutex_lock(&checks);
+    CHECK(is, "in line %d", line);
+    pthread_mutex_unlock(&checks);
+}
+
+static void right_code(int line, int code) { right_value(line, code == MPI_SUCCESS); }
+
+static void right_class(int line, int code, int class)
+{
+    int is = MPI_SUCCESS;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &is);
+    right_value(line, is == class);
+}
+
 /* ---- first calls: each has done what it should when it returns ---- */
 
 static int word_in, word_out;
 
 static void by_send(void)
 {
-    CHECK_OK(MPI_Send(&word_out, 1, MPI_INT, right, TAG, own[1]));
-    CHECK_OK(MPI_Recv(&word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Send(&word_out, 1, MPI_INT, right, TAG, own[1]));
+    right_code(__LINE__, MPI_Recv(&word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
 }
 static void by_isend(void)
 {
     MPI_Request r;
-    CHECK_OK(MPI_Isend(&word_out, 1, MPI_INT, right, TAG, own[1], &r));
-    CHECK_OK(MPI_Recv(&word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
-    CHECK_OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Isend(&word_out, 1, MPI_INT, right, TAG, own[1], &r));
+    right_code(__LINE__, MPI_Recv(&word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 static void by_irecv(void)
 {
     MPI_Request r;
-    CHECK_OK(MPI_Irecv(&word_in, 1, MPI_INT, left, TAG, own[1], &r));
-    CHECK_OK(MPI_Send(&word_out, 1, MPI_INT, right, TAG, own[1]));
-    CHECK_OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Irecv(&word_in, 1, MPI_INT, left, TAG, own[1], &r));
+    right_code(__LINE__, MPI_Send(&word_out, 1, MPI_INT, right, TAG, own[1]));
+    right_code(__LINE__, MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 static void by_sendrecv(void)
 {
-    CHECK_OK(MPI_Sendrecv(&word_out, 1, MPI_INT, right, TAG, &word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Sendrecv(&word_out, 1, MPI_INT, right, TAG, &word_in, 1, MPI_INT, left, TAG, own[1],
+                                      MPI_STATUS_IGNORE));
 }
 static void by_test(void)
 {
     int done = 1;
-    CHECK_OK(MPI_Test(&early, &done, MPI_STATUS_IGNORE));
-    CHECK(!done, "a receive of a message that nobody has sent is complete");
+    right_code(__LINE__, MPI_Test(&early, &done, MPI_STATUS_IGNORE));
+    right_value(__LINE__, !done);
     by_send();
 }
 static void by_testall(void)
 {
     int done = 1;
-    CHECK_OK(MPI_Testall(1, &early, &done, MPI_STATUSES_IGNORE));
-    CHECK(!done, "a receive of a message that nobody has sent is complete");
+    right_code(__LINE__, MPI_Testall(1, &early, &done, MPI_STATUSES_IGNORE));
+    right_value(__LINE__, !done);
     by_send();
 }
 static void by_nothing(void)
 {
     MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    CHECK_OK(MPI_Waitall(2, none, MPI_STATUSES_IGNORE));
+    right_code(__LINE__, MPI_Waitall(2, none, MPI_STATUSES_IGNORE));
     by_send();
 }
 static void by_iprobe(void)
 {
     int found;
-    CHECK_OK(MPI_Iprobe(left, TAG, own[1], &found, MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Iprobe(left, TAG, own[1], &found, MPI_STATUS_IGNORE));
     by_send();
 }
 static void by_proc_null(void)
 {
-    CHECK_OK(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, TAG, own[1]));
+    right_code(__LINE__, MPI_Send(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, TAG, own[1]));
     by_send();
 }
 static void by_size(void)
 {
     int size;
-    CHECK_OK(MPI_Type_size(MPI_DOUBLE, &size));
-    CHECK(size == 8, "MPI_DOUBLE has %d bytes", size);
+    right_code(__LINE__, MPI_Type_size(MPI_DOUBLE, &size));
+    right_value(__LINE__, size == 8);
     by_send();
 }
 static void by_info(void)
 {
     MPI_Info info;
-    CHECK_OK(MPI_Info_create(&info));
-    CHECK_OK(MPI_Info_set(info, "key", "value"));
-    CHECK_OK(MPI_Info_free(&info));
+    right_code(__LINE__, MPI_Info_create(&info));
+    right_code(__LINE__, MPI_Info_set(info, "key", "value"));
+    right_code(__LINE__, MPI_Info_free(&info));
     by_send();
 }
 static void by_keyval(void)
 {
     int key;
-    CHECK_OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
-    CHECK_OK(MPI_Comm_free_keyval(&key));
+    right_code(__LINE__, MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+    right_code(__LINE__, MPI_Comm_free_keyval(&key));
     by_send();
 }
 static void by_buffer(void)
 {
     void *was;
     int size;
-    CHECK_OK(MPI_Buffer_attach(attached, sizeof attached));
-    CHECK_OK(MPI_Bsend(&word_out, 1, MPI_INT, right, TAG, own[1]));
-    CHECK_OK(MPI_Recv(&word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
-    CHECK_OK(MPI_Buffer_detach(&was, &size));
-    CHECK(size == (int)sizeof attached, "the buffer had %d bytes", size);
+    right_code(__LINE__, MPI_Buffer_attach(attached, sizeof attached));
+    right_code(__LINE__, MPI_Bsend(&word_out, 1, MPI_INT, right, TAG, own[1]));
+    right_code(__LINE__, MPI_Recv(&word_in, 1, MPI_INT, left, TAG, own[1], MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Buffer_detach(&was, &size));
+    right_value(__LINE__, size == (int)sizeof attached);
 }
 static void by_memory(void)
 {
     char *p;
-    CHECK_OK(MPI_Alloc_mem(100000, MPI_INFO_NULL, &p));
+    right_code(__LINE__, MPI_Alloc_mem(100000, MPI_INFO_NULL, &p));
     memset(p, 1, 100000);
-    CHECK_OK(MPI_Free_mem(p));
+    right_code(__LINE__, MPI_Free_mem(p));
     by_send();
 }
 static void by_mistake(void)
 {
-    CHECK_CLASS(MPI_Send(&word_out, -1, MPI_INT, right, TAG, own[1]), MPI_ERR_COUNT);
+    right_class(__LINE__, MPI_Send(&word_out, -1, MPI_INT, right, TAG, own[1]), MPI_ERR_COUNT);
     by_send();
 }
 static void by_stray_handle(void)
 {
     MPI_Request r = (MPI_Request)(void *)&r;
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    CHECK_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
+    right_class(__LINE__, MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
     by_send();
 }
 static void by_op(void)
 {
     MPI_Op op;
-    CHECK_OK(MPI_Op_create((MPI_User_function *)(void *)by_send, 1, &op)); /* never called */
-    CHECK_OK(MPI_Op_free(&op));
+    right_code(__LINE__, MPI_Op_create((MPI_User_function *)(void *)by_send, 1, &op)); /* never called */
+    right_code(__LINE__, MPI_Op_free(&op));
     by_send();
 }
 static void by_level(void)
 {
     int level, is_main = 1;
     if (world == MPI_COMM_WORLD) {
-        CHECK_OK(MPI_Query_thread(&level));
-        CHECK(level == MPI_THREAD_MULTIPLE, "the level is %d", level);
-        CHECK_OK(MPI_Is_thread_main(&is_main));
-        CHECK(!is_main, "the second thread is the main thread");
+        right_code(__LINE__, MPI_Query_thread(&level));
+        right_value(__LINE__, level == MPI_THREAD_MULTIPLE);
+        right_code(__LINE__, MPI_Is_thread_main(&is_main));
+        right_value(__LINE__, !is_main);
     }
     by_send();
 }
 static void by_grequest(void)
 {
     MPI_Request r;
-    CHECK_OK(MPI_Grequest_start(NULL, NULL, NULL, NULL, &r));
-    CHECK_OK(MPI_Grequest_complete(r));
-    CHECK_OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+    right_code(__LINE__, MPI_Grequest_start(NULL, NULL, NULL, NULL, &r));
+    right_code(__LINE__, MPI_Grequest_complete(r));
+    right_code(__LINE__, MPI_Wait(&r, MPI_STATUS_IGNORE));
     by_send();
 }
 static void by_session(void)
 {
     MPI_Session s;
-    CHECK_OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
-    CHECK_OK(MPI_Session_finalize(&s));
+    right_code(__LINE__, MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &s));
+    right_code(__LINE__, MPI_Session_finalize(&s));
     by_send();
 }
 
 static void (*const first_calls[])(void) = {
-    by_send,   by_isend,  by_irecv, by_sendrecv, by_test,    by_testall,      by_nothing, by_iprobe, by_proc_null, by_size,
-    by_info,   by_keyval, by_buffer, by_memory,   by_mistake, by_stray_handle, by_op,      by_level,  by_grequest,  by_session,
+    by_send,    by_isend,        by_irecv, by_sendrecv, by_test,     by_testall, by_nothing,
+    by_iprobe,  by_proc_null,    by_size,  by_info,     by_keyval,   by_buffer,  by_memory,
+    by_mistake, by_stray_handle, by_op,    by_level,    by_grequest, by_session,
 };
 enum { FIRST_CALLS = sizeof first_calls / sizeof *first_calls };
 
@@ -184,10 +207,11 @@ static void first_call(void)
     const char *wish = getenv("SECOND_CALL");
     unsigned from = wish ? (unsigned)atoi(wish) : (unsigned)(seed % FIRST_CALLS);
     unsigned which = (from + (unsigned)check_rank) % FIRST_CALLS;
-    if (first_calls[which] == by_stray_handle && world != MPI_COMM_WORLD) which = 0; /* its error goes to MPI_COMM_SELF */
+    if (first_calls[which] == by_stray_handle && world != MPI_COMM_WORLD)
+        which = 0; /* its error goes to MPI_COMM_SELF */
     word_out = 4711 + check_rank;
     first_calls[which]();
-    CHECK(word_in == 4711 + left, "by first call %u: %d", which, word_in);
+    right_value(__LINE__, word_in == 4711 + left);
 }
 
 /* ---- what all threads do ---- */
@@ -279,20 +303,21 @@ static void sends(void)
     long n = 0, got = -1;
     int most = 3000;
     begin_second();
-    for (; !atomic_load(&second_came) && n < most; n++) CHECK_OK(MPI_Send(&n, 1, MPI_LONG, right, TAG + 2, world));
+    for (; !atomic_load(&second_came) && n < most; n++)
+        right_code(__LINE__, MPI_Send(&n, 1, MPI_LONG, right, TAG + 2, world));
     end_second();
     long last = -1;
-    CHECK_OK(MPI_Send(&last, 1, MPI_LONG, right, TAG + 2, world));
+    right_code(__LINE__, MPI_Send(&last, 1, MPI_LONG, right, TAG + 2, world));
     for (n = 0;; n++) {
-        CHECK_OK(MPI_Recv(&got, 1, MPI_LONG, left, TAG + 2, world, MPI_STATUS_IGNORE));
+        right_code(__LINE__, MPI_Recv(&got, 1, MPI_LONG, left, TAG + 2, world, MPI_STATUS_IGNORE));
         if (got != n) break;
     }
-    CHECK(got == -1, "message %ld is %ld", n, got);
+    right_value(__LINE__, got == -1);
 }
 
 static void send_to_all(void)
 {
-    for (int r = 0; r < check_size; r++) CHECK_OK(MPI_Send(&check_rank, 1, MPI_INT, r, TAG + 1, world));
+    for (int r = 0; r < check_size; r++) right_code(__LINE__, MPI_Send(&check_rank, 1, MPI_INT, r, TAG + 1, world));
 }
 
 static void receives(void)
@@ -301,13 +326,13 @@ static void receives(void)
     begin_second();
     for (int r = 0; r < check_size; r++) {
         int from = -1;
-        CHECK_OK(MPI_Recv(&from, 1, MPI_INT, r, TAG + 1, world, MPI_STATUS_IGNORE));
-        CHECK(from == r, "%d from rank %d", from, r);
+        right_code(__LINE__, MPI_Recv(&from, 1, MPI_INT, r, TAG + 1, world, MPI_STATUS_IGNORE));
+        right_value(__LINE__, from == r);
     }
     end_second();
 }
 
-static void send_to_first(void) { CHECK_OK(MPI_Send(&check_rank, 1, MPI_INT, 0, TAG + 1, world)); }
+static void send_to_first(void) { right_code(__LINE__, MPI_Send(&check_rank, 1, MPI_INT, 0, TAG + 1, world)); }
 
 /* The first rank comes to the operation when it has heard of all second threads. */
 static void collective(void)
@@ -318,26 +343,28 @@ static void collective(void)
     errand = send_to_first;
     begin_second();
     for (int r = 0, from; r < check_size && check_rank == 0; r++)
-        CHECK_OK(MPI_Recv(&from, 1, MPI_INT, MPI_ANY_SOURCE, TAG + 1, world, MPI_STATUS_IGNORE));
+        right_code(__LINE__, MPI_Recv(&from, 1, MPI_INT, MPI_ANY_SOURCE, TAG + 1, world, MPI_STATUS_IGNORE));
     switch (seed % 5) {
-    case 0: CHECK_OK(MPI_Barrier(own[0])); break;
+    case 0:
+        right_code(__LINE__, MPI_Barrier(own[0]));
+        break;
     case 1:
-        CHECK_OK(MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, own[0]));
-        CHECK(sum == (long)check_size * (check_size - 1) / 2, "MPI_Allreduce: %ld", sum);
+        right_code(__LINE__, MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, own[0]));
+        right_value(__LINE__, sum == (long)check_size * (check_size - 1) / 2);
         break;
     case 2:
         for (int i = 0; i < LARGE / 8; i++) many[i] = check_rank ? 0 : i;
-        CHECK_OK(MPI_Bcast(many, LARGE / 8, MPI_LONG, 0, own[0]));
-        CHECK(many[LARGE / 8 - 1] == LARGE / 8 - 1, "MPI_Bcast: %ld", many[LARGE / 8 - 1]);
+        right_code(__LINE__, MPI_Bcast(many, LARGE / 8, MPI_LONG, 0, own[0]));
+        right_value(__LINE__, many[LARGE / 8 - 1] == LARGE / 8 - 1);
         break;
     case 3:
-        CHECK_OK(MPI_Comm_dup(own[0], &made));
-        CHECK_OK(MPI_Comm_free(&made));
+        right_code(__LINE__, MPI_Comm_dup(own[0], &made));
+        right_code(__LINE__, MPI_Comm_free(&made));
         break;
     case 4: {
         MPI_Request r;
-        CHECK_OK(MPI_Ibarrier(own[0], &r));
-        CHECK_OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        right_code(__LINE__, MPI_Ibarrier(own[0], &r));
+        right_code(__LINE__, MPI_Wait(&r, MPI_STATUS_IGNORE));
         break;
     }
     }
@@ -360,7 +387,7 @@ static int copy(MPI_Comm c, int key, void *extra, void *value, void *copied, int
     meet_second();
     return MPI_SUCCESS;
 }
-static int delete(MPI_Comm c, int key, void *value, void *extra)
+static int delete (MPI_Comm c, int key, void *value, void *extra)
 {
     (void)c, (void)key, (void)extra, (void)value;
     meet_second();
@@ -398,13 +425,13 @@ static void attribute(MPI_Comm_copy_attr_function *copy_fn, MPI_Comm_delete_attr
 {
     MPI_Comm with, made = MPI_COMM_NULL;
     int key;
-    CHECK_OK(MPI_Comm_dup(world, &with));
-    CHECK_OK(MPI_Comm_create_keyval(copy_fn, delete_fn, &key, NULL));
-    CHECK_OK(MPI_Comm_set_attr(with, key, NULL));
-    CHECK_OK(MPI_Comm_dup(with, &made));
-    CHECK_OK(MPI_Comm_free(&made));
-    CHECK_OK(MPI_Comm_free(&with));
-    CHECK_OK(MPI_Comm_free_keyval(&key));
+    right_code(__LINE__, MPI_Comm_dup(world, &with));
+    right_code(__LINE__, MPI_Comm_create_keyval(copy_fn, delete_fn, &key, NULL));
+    right_code(__LINE__, MPI_Comm_set_attr(with, key, NULL));
+    right_code(__LINE__, MPI_Comm_dup(with, &made));
+    right_code(__LINE__, MPI_Comm_free(&made));
+    right_code(__LINE__, MPI_Comm_free(&with));
+    right_code(__LINE__, MPI_Comm_free_keyval(&key));
 }
 
 static void callback(void)
@@ -412,21 +439,25 @@ static void callback(void)
     MPI_Errhandler handler;
     MPI_Request r;
     switch (seed % 4) {
-    case 0: attribute(copy, keep); break;
-    case 1: attribute(MPI_COMM_NULL_COPY_FN, delete); break;
+    case 0:
+        attribute(copy, keep);
+        break;
+    case 1:
+        attribute(MPI_COMM_NULL_COPY_FN, delete);
+        break;
     case 2:
-        CHECK_OK(MPI_Comm_create_errhandler(handle_error, &handler));
-        CHECK_OK(MPI_Comm_set_errhandler(own[0], handler));
-        CHECK_OK(MPI_Errhandler_free(&handler));
-        CHECK_CLASS(MPI_Send(&check_rank, -1, MPI_INT, right, TAG, own[0]), MPI_ERR_COUNT);
+        right_code(__LINE__, MPI_Comm_create_errhandler(handle_error, &handler));
+        right_code(__LINE__, MPI_Comm_set_errhandler(own[0], handler));
+        right_code(__LINE__, MPI_Errhandler_free(&handler));
+        right_class(__LINE__, MPI_Send(&check_rank, -1, MPI_INT, right, TAG, own[0]), MPI_ERR_COUNT);
         break;
     case 3:
-        CHECK_OK(MPI_Grequest_start(query, release, cancel, NULL, &r));
-        CHECK_OK(MPI_Grequest_complete(r));
-        CHECK_OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
+        right_code(__LINE__, MPI_Grequest_start(query, release, cancel, NULL, &r));
+        right_code(__LINE__, MPI_Grequest_complete(r));
+        right_code(__LINE__, MPI_Wait(&r, MPI_STATUS_IGNORE));
         break;
     }
-    CHECK(atomic_load(&second_came), "the callback was not called");
+    right_value(__LINE__, atomic_load(&second_came));
 }
 
 /* ---- */
@@ -457,7 +488,7 @@ static void meet(const char *where)
     static const struct {
         const char *name;
         void (*run)(void);
-    } places[] = {{"computes", computes}, {"sends", sends},       {"receives", receives}, {"collective", collective},
+    } places[] = {{"computes", computes}, {"sends", sends},      {"receives", receives}, {"collective", collective},
                   {"callback", callback}, {"session", computes}, {"other", computes}};
     for (unsigned i = 0; i < sizeof places / sizeof *places; i++)
         if (!strcmp(where, places[i].name)) places[i].run();

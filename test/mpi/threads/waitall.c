@@ -7,6 +7,7 @@
 #include "../check.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,9 +20,13 @@ static long times_asleep(void)
     return u.ru_nvcsw;
 }
 
+static atomic_int others; /* threads besides the main one that have called MPI */
+
 static void *wait_for_last(void *none)
 {
-    int in = 0;
+    int in = 0, level;
+    MPI_Query_thread(&level);
+    atomic_fetch_add(&others, 1);
     MPI_Recv(&in, 1, MPI_INT, 1, LAST, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return in == MANY ? &check_rank : none;
 }
@@ -33,6 +38,7 @@ static void receive(void)
     pthread_t other;
     void *came;
     pthread_create(&other, NULL, wait_for_last, NULL);
+    while (!atomic_load(&others)) usleep(1000);
     usleep(50000); /* it waits first, and looks for both */
     for (int i = 0; i < MANY; i++) MPI_Irecv(&in[i], 1, MPI_INT, 1, FIRST, MPI_COMM_WORLD, &r[i]);
     MPI_Send(&ready, 1, MPI_INT, 1, FIRST, MPI_COMM_WORLD);

@@ -151,6 +151,42 @@ static void threads_get_objects_of_their_own(void **state)
     handle_set_threaded(false);
 }
 
+static int came;
+static void count_thread(void) { came++; }
+
+static void *look_up(void *o)
+{
+    intptr_t bad = handle_at(o) != &handle_none;         /* nothing is found yet */
+    bad += came || handle_get(o, HANDLE_COMM) != o;      /* the thread becomes known by this */
+    bad += came != 1 || handle_at(o) != o || handle_get(&bad, HANDLE_COMM) || came != 1;
+    return (void *)bad;
+}
+
+static void *look_up_as_own(void *o)
+{
+    handle_thread_is_own();
+    return (void *)(intptr_t)(handle_get(o, HANDLE_COMM) != o || came);
+}
+
+/* A thread's first look-up tells that it has come, once, and finds what it looks for. */
+static void new_thread_is_noticed(void **state)
+{
+    (void)state;
+    struct object *o = handle_alloc(HANDLE_COMM, sizeof *o);
+    void *(*const each[])(void *) = {look_up_as_own, look_up};
+    void (*before)(void) = handle_thread_came;
+    handle_thread_came = count_thread;
+    for (size_t i = 0; i < ARRAY_LEN(each); i++) {
+        pthread_t t;
+        void *bad = o;
+        assert_int_equal(pthread_create(&t, NULL, each[i], o), 0);
+        pthread_join(t, &bad);
+        assert_null(bad);
+    }
+    handle_thread_came = before;
+    handle_release(o, sizeof *o);
+}
+
 /* MPI-5.0 20.3: the same int as long as the object lives, never that of a constant; any int may be asked for. */
 static void handles_are_ints(void **state)
 {
@@ -203,6 +239,7 @@ int main(void)
         cmocka_unit_test_teardown(objects_of_a_kind_are_found, close_arena),
         cmocka_unit_test_teardown(little_address_space, close_arena),
         cmocka_unit_test_teardown(threads_get_objects_of_their_own, close_arena),
+        cmocka_unit_test_teardown(new_thread_is_noticed, close_arena),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
