@@ -23,7 +23,7 @@ static struct peer_lane *entry_of(const struct lane *l, struct peer *p) { return
 
 static void open_short(struct lane *l, struct peer *p)
 {
-    if (p->waiting || p->lost || pt_checking || (lane_threaded(l) && peer_delivers_at_once(p))) return;
+    if (peer_waiting(p) || p->lost || pt_checking || (lane_threaded(l) && peer_delivers_at_once(p))) return;
     int64_t most = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
     if (unlikely(helper_apart) && pt_send_is_call(p)) most = min_int64(most, limits_eager_least());
     if (p->short_max != most) peer_set_short(p, most);
@@ -38,10 +38,18 @@ void lane_open_short(struct lane *l, struct peer *p)
     if (shared) leaf_give(&short_way);
 }
 
+/* The leaf lock is held. Returns the count. */
+static int64_t count_waiting(struct peer *p, int64_t by)
+{
+    int64_t n = peer_waiting(p) + by;
+    __atomic_store_n(&p->waiting, n, __ATOMIC_RELAXED);
+    return n;
+}
+
 static void count_up(struct peer *p)
 {
     leaf_take(&short_way);
-    p->waiting++;
+    count_waiting(p, 1);
     peer_set_short(p, -1);
     leaf_give(&short_way);
 }
@@ -50,7 +58,7 @@ static void count_up(struct peer *p)
 static void count_down(struct lane *l, struct peer *p)
 {
     leaf_take(&short_way);
-    bool last = !--p->waiting;
+    bool last = !count_waiting(p, -1);
     if (last) open_short(l, p);
     leaf_give(&short_way);
     if (unlikely(p->flags & PEER_ASKS)) pt_answer_asked();
@@ -138,7 +146,7 @@ void pending_take(struct peer *p, struct link *waiting)
 {
     move_all(&p->first.ops, waiting);
     leaf_take(&short_way);
-    p->waiting -= p->held + p->first.waits;
+    count_waiting(p, -(int64_t)(p->held + p->first.waits));
     leaf_give(&short_way);
     p->held = p->first.waits = false;
     list_remove(&p->first.in_lane);

@@ -48,7 +48,7 @@ struct pending_ops {
 
 /* Nothing of this lane waits for the peer, and the peer is not held: an operation may be attempted at once. */
 bool pending_is_clear_long(struct lane *, struct peer *) TERN_COLD;
-static inline bool pending_is_clear(struct lane *l, struct peer *p) { return likely(!p->waiting) || pending_is_clear_long(l, p); }
+static inline bool pending_is_clear(struct lane *l, struct peer *p) { return likely(!peer_waiting(p)) || pending_is_clear_long(l, p); }
 
 /* Queues an operation behind others of the lane for the same peer: progress attempts it when there is room. 0, or
  * TERN_ERR_NOMEM in words; in the first lane, and behind pending_prepare, it does not fail. */
@@ -64,7 +64,7 @@ bool pending_withdraw(struct lane *, struct peer *, struct pending *);
 void pending_end_all(struct lane *, struct peer *) TERN_COLD;
 
 /* Operations of lanes beside the first wait for the peer. */
-static inline bool pending_elsewhere(const struct peer *p) { return p->waiting > p->held + p->first.waits; }
+static inline bool pending_elsewhere(const struct peer *p) { return peer_waiting(p) > p->held + p->first.waits; }
 
 /*
  * For closing.c, which works in the first lane: all that is sent to peers of other jobs is.

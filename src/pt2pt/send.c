@@ -275,7 +275,7 @@ int pt_send_quick(struct comm *c, const void *buf, size_t n, int dest, int tag)
     uint32_t index = comm_index(c, dest);
     if (unlikely(wires_threaded)) return send_quick_shared(c, buf, n, index, tag);
     struct peer *p = peer_table[index];
-    if (unlikely(!p || !p->ep.ops || p->waiting || p->lost || pt_checking)) return PT_LONG_WAY;
+    if (unlikely(!p || !p->ep.ops || peer_waiting(p) || p->lost || pt_checking)) return PT_LONG_WAY;
     if (n > p->ep.max_short || (int64_t)n > eager_max_now(c->lane, p) || p->credit < eager_cost(n)) return PT_LONG_WAY;
     p->credit -= eager_cost(n);
     int rc = p->ep.am_short(&p->ep, AM_EAGER, c->ctx | PT_COLL, c->rank_high | (uint32_t)tag, buf, n);

@@ -227,7 +227,7 @@ static bool any_stream(const struct peer *p)
     return some;
 }
 
-static bool is_quiet(const struct peer *p) { return !p->waiting && !p->arriving && !any_stream(p) && list_empty(&p->in_lost); }
+static bool is_quiet(const struct peer *p) { return !peer_waiting(p) && !p->arriving && !any_stream(p) && list_empty(&p->in_lost); }
 
 int peer_close(uint32_t index)
 {

@@ -200,6 +200,9 @@ static inline struct peer_lane *peer_lane_of(struct peer *p, uint32_t lane)
     return w;
 }
 
+/* Read in any lane while others change it: what the own lane has counted is in it. Relaxed: nothing else hangs on it. */
+static inline int64_t peer_waiting(const struct peer *p) { return __atomic_load_n(&p->waiting, __ATOMIC_RELAXED); }
+
 static inline struct peer *peer_get(uint32_t index)
 {
     /* acquire: a thread that finds a peer finds it complete */
