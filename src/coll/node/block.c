@@ -146,6 +146,7 @@ static void told(struct request *r)
     struct comm *c = r->comm;
     if (n->rank) { /* rank 0 has known before */
         n->error = r->result.error;
+        if (n->error) pt_call_log_give_up(c, n->error); /* the words are this thread's */
         n->place = n->told;
     }
     request_free(r);
