@@ -1,5 +1,6 @@
 /* err.c - the words of the last failure, one buffer a thread. */
 #include "base/err.h"
+#include "base/scratch.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,15 +8,21 @@
 #include <string.h>
 
 enum { WORDS = 512 };
-static _Thread_local char words[WORDS];
 static _Thread_local int last;
+
+static char *words(void)
+{
+    static char common[WORDS];
+    static struct scratch words = SCRATCH_INIT(common);
+    return scratch(&words);
+}
 
 /* The words recorded so far may be among the arguments. */
 static void record(const char *fmt, va_list ap)
 {
     char new[WORDS];
     vsnprintf(new, sizeof new, fmt, ap);
-    strcpy(words, new);
+    strcpy(words(), new);
 }
 
 int err_set(int code, const char *fmt, ...)
@@ -35,15 +42,15 @@ int err_sys(const char *fmt, ...)
     va_start(ap, fmt);
     record(fmt, ap);
     va_end(ap);
-    char reason[128];
-    size_t n = strlen(words);
-    snprintf(words + n, sizeof words - n, ": %s", strerror_r(e, reason, sizeof reason));
+    char reason[128], *mine = words();
+    size_t n = strlen(mine);
+    snprintf(mine + n, WORDS - n, ": %s", strerror_r(e, reason, sizeof reason));
     errno = e;
     last = TERN_ERR_SYSTEM;
     return TERN_ERR_SYSTEM;
 }
 
-const char *err_words(void) { return words; }
+const char *err_words(void) { return words(); }
 
 int err_code(void) { return last; }
 
@@ -57,6 +64,6 @@ bool err_explains(int code) { return last == code || (from_outside(last) && from
 
 void err_clear(void)
 {
-    words[0] = 0;
+    words()[0] = 0;
     last = 0;
 }

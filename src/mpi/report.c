@@ -1,5 +1,6 @@
 /* report.c - from a failure to the user's error handler; see report.h. */
 #include "mpi/report.h"
+#include "base/scratch.h"
 #include "obj/errcode.h"
 #include "obj/session.h"
 #include "proc/proc.h"
@@ -79,12 +80,19 @@ static _Noreturn void die(const char *call, int klass, const char *words, bool l
 }
 
 /* What this thread's last failure was, for MPI_Error_string. */
-static _Thread_local struct {
+struct failure {
     int klass;
     char words[MPI_MAX_ERROR_STRING - 128]; /* the class and its sentence stand before them */
-} last;
+};
 
-const char *report_last(int klass) { return last.klass == klass ? last.words : ""; }
+static struct failure *last(void)
+{
+    static struct failure common;
+    static struct scratch failures = SCRATCH_INIT(common);
+    return scratch(&failures);
+}
+
+const char *report_last(int klass) { return last()->klass == klass ? last()->words : ""; }
 
 /*
  * Whose handler a failure without an object goes to: MPI_COMM_SELF's (9.3). Programs written for MPI 3 and before set
@@ -128,8 +136,8 @@ static int handle(const void *on, const char *call, int klass, const char *words
     handle_know_thread();
     struct errhandler *e = handler_of(on, &object);
     int code = klass;
-    last.klass = klass;
-    snprintf(last.words, sizeof last.words, "%s: %s", call, words);
+    last()->klass = klass;
+    snprintf(last()->words, sizeof last()->words, "%s: %s", call, words);
     switch (e->action) {
     case ERRH_FATAL:
     case ERRH_ABORT: die(call, klass, words, lost);

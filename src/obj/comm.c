@@ -1,6 +1,7 @@
 /* comm.c - the life of communicators as objects. */
 #include "obj/comm.h"
 #include "base/err.h"
+#include "base/scratch.h"
 #include "obj/info.h"
 #include "obj/session.h"
 
@@ -210,9 +211,11 @@ void comm_set_name(struct comm *c, const char *name)
 
 const char *comm_name(const struct comm *c)
 {
-    static _Thread_local char name[sizeof c->name];
+    static char common[sizeof c->name];
+    static struct scratch names = SCRATCH_INIT(common);
+    char *name = scratch(&names);
     handle_state_lock();
-    memcpy(name, c->name, sizeof name);
+    memcpy(name, c->name, sizeof c->name);
     handle_state_unlock();
     return name;
 }

@@ -1,6 +1,7 @@
 /* jobs.c - see jobs.h. */
 #include "proc/jobs.h"
 #include "base/err.h"
+#include "base/scratch.h"
 #include "proc/dynamic.h"
 #include "proc/proc.h"
 
@@ -254,7 +255,7 @@ uint32_t jobs_rank_of(uint32_t index)
     return jobs_name_of(index, &name) ? name.rank : index;
 }
 
-/* Of each thread: what words() has said last. Threads pay for it when they are made. */
+/* Of each thread: what words() has said last. */
 enum { WORDS_KEPT = 8, WORDS = 128, NAME_WORDS = 80 };
 
 /* Without its last part, which nobody can guess, and which serves as a key (mpiexec, name_job). */
@@ -267,15 +268,19 @@ static int words_of_name(const char *name)
 
 static const char *words(uint32_t index, const char *of_own)
 {
-    static _Thread_local char texts[WORDS_KEPT][WORDS];
-    static _Thread_local unsigned turn;
-    char *text = texts[turn++ % ARRAY_LEN(texts)];
+    static struct said {
+        unsigned turn;
+        char text[WORDS_KEPT][WORDS];
+    } common;
+    static struct scratch kept = SCRATCH_INIT(common);
+    struct said *said = scratch(&kept);
+    char *text = said->text[said->turn++ % WORDS_KEPT];
     pthread_mutex_lock(&lock);
     const struct job_entry *j = jobs_is_own(index) ? NULL : find_index(index);
     if (j)
-        snprintf(text, sizeof texts[0], "rank %u of job %.*s", index - j->first, words_of_name(j->name), j->name);
+        snprintf(text, WORDS, "rank %u of job %.*s", index - j->first, words_of_name(j->name), j->name);
     else
-        snprintf(text, sizeof texts[0], "rank %u%s", index, of_own);
+        snprintf(text, WORDS, "rank %u%s", index, of_own);
     pthread_mutex_unlock(&lock);
     return text;
 }

@@ -1,6 +1,7 @@
 /* type.c - the predefined datatypes, the life of types, and facts about them. */
 #include "type/type.h"
 #include "base/err.h"
+#include "base/scratch.h"
 #include "type/element.h"
 #include "type/envelope.h"
 #include "type/external.h"
@@ -247,9 +248,11 @@ static const char *first_name(const struct type *t)
 
 const char *type_name(const struct type *t)
 {
-    static _Thread_local char name[MPI_MAX_OBJECT_NAME];
+    static char common[MPI_MAX_OBJECT_NAME];
+    static struct scratch names = SCRATCH_INIT(common);
+    char *name = scratch(&names);
     handle_state_lock();
-    snprintf(name, sizeof name, "%s", t->name ? t->name : first_name(t));
+    snprintf(name, sizeof common, "%s", t->name ? t->name : first_name(t));
     handle_state_unlock();
     return name;
 }
