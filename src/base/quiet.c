@@ -4,6 +4,7 @@
 #include "base/err.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ static bool is_out(int tid)
     char path[64], text[256];
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return true;
+    if (fd < 0) return errno == ENOENT || errno == ESRCH; /* of any other reason, as too many files, its clock tells */
     ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
     text[n > 0 ? n : 0] = 0;

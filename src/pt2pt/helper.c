@@ -289,6 +289,13 @@ int pt_share_prepare(void)
     return rc || others_quiet ? rc : quiet_open(&others_quiet);
 }
 
+void helper_close(void)
+{
+    helper_stop();
+    if (others_quiet) quiet_close(others_quiet);
+    others_quiet = NULL;
+}
+
 /* The helper has its own way into a lane that is not shared: its thread is out meanwhile. What callers know of the helper
  * stays as it is, since a caller that takes no lock yet may be reading it. */
 int pt_share(bool others)

@@ -43,6 +43,9 @@
 /* Starts the helper, if there is none. Nobody is in a section, or threads share the lanes. 0, or a code with words. */
 int helper_start(void);
 
+/* Ends it, and takes pt_share_prepare back. */
+void helper_close(void);
+
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 

@@ -74,7 +74,7 @@ int pt_open(bool threaded)
 
 void pt_close(void)
 {
-    helper_stop();
+    helper_close();
     contexts_close();
     closing_close();
     lanes_close();

@@ -217,8 +217,8 @@ bool lane_note(struct lane *l)
     return true;
 }
 
-/* The helper of a process in which threads do not share the lanes. */
-static bool try_all(struct lane *first)
+/* Where threads do not share the lanes: the helper, or its caller while that may be inside. */
+static bool try_alone(struct lane *first)
 {
     if (!lock_try(&first->lock)) return false;
     if (!atomic_load_explicit(&lanes_mode, memory_order_acquire)) {
@@ -226,13 +226,14 @@ static bool try_all(struct lane *first)
         return false;
     }
     set_holder(first, this_thread());
-    first->depth = 1;
+    if (this_is_the_helper) first->depth = 1;
+    else count(1);
     return true;
 }
 
 bool lane_try(struct lane *l)
 {
-    if (unlikely(!lane_threaded())) return this_is_the_helper && try_all(lanes_first());
+    if (unlikely(!lane_threaded())) return try_alone(lanes_first());
     if (!lock_try(&l->lock)) return false;
     come_in(l, 1);
     return true;
@@ -246,7 +247,7 @@ void lane_leave_locked(void)
 {
     count(-1);
     peer_short_open(false);
-    /* release: pairs with the acquire in try_all */
+    /* release: pairs with the acquire in try_alone */
     atomic_fetch_or_explicit(&lanes_mode, LANE_LOCKED, memory_order_release);
 }
 
