@@ -228,13 +228,13 @@ void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*
 /*
  * The same for the end of requests, which may be in several lanes. `ready` is read without a lane, by the thread that waits.
  * `mark` marks requests for a thread that is going to sleep (waits_mark), so that it is told at the latest when `ready` has
- * become true. It returns true if the thread must look again instead: a request is complete, or the listener, which waits for no
- * lane, has found that of a request held. lane_await: the lane, which is held, is left. lane_await_outside:
+ * become true. It returns true if the thread must look again instead, as a request is complete. lane_await: the lane, which is
+ * held, is left. lane_await_outside:
  * no lane is held. The lane is that of one of the requests.
  */
 struct awaiting {
     bool (*ready)(void *arg);
-    bool (*mark)(void *arg, const struct waiter *, bool listens);
+    bool (*mark)(void *arg, const struct waiter *);
     void (*doubt)(void *arg); /* takes the lanes that it needs */
 };
 void lane_await(struct lane *, const struct awaiting *, void *arg);

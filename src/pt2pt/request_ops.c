@@ -22,11 +22,10 @@ static void doubt_one(void *arg) { pt_doubt_requests(1, (struct request *const *
 /* The lane that a request ends in. A generalized one has no communicator. */
 static struct lane *lane_awaited(const struct request *r) { return likely(r->comm != NULL) ? lane_of(r) : lanes_first(); }
 
-static bool mark_one(void *arg, const struct waiter *w, bool listens)
+static bool mark_one(void *arg, const struct waiter *w)
 {
     struct lane *l = lane_awaited(arg);
-    if (!listens) lane_enter(l);
-    else if (!lane_try(l)) return true;
+    lane_enter(l);
     bool over = waits_mark(arg, w);
     lane_out(l);
     return over;
@@ -77,10 +76,10 @@ static bool all_complete(void *arg)
     return !m->left;
 }
 
-static bool mark_all(void *arg, const struct waiter *w, bool listens)
+static bool mark_all(void *arg, const struct waiter *w)
 {
     struct many *m = arg;
-    return all_complete(m) || mark_one(m->req[m->left - 1], w, listens);
+    return all_complete(m) || mark_one(m->req[m->left - 1], w);
 }
 
 static bool any_complete(void *arg)
@@ -91,11 +90,11 @@ static bool any_complete(void *arg)
     return false;
 }
 
-static bool mark_any(void *arg, const struct waiter *w, bool listens)
+static bool mark_any(void *arg, const struct waiter *w)
 {
     const struct many *m = arg;
     for (int i = 0; i < m->n; i++)
-        if (m->req[i] && mark_one(m->req[i], w, listens)) return true;
+        if (m->req[i] && mark_one(m->req[i], w)) return true;
     return false;
 }
 

@@ -61,7 +61,7 @@ static void sleep_by_bell(struct wait *t, uint64_t most_ns)
     uint32_t ticket;
     words.n = 0; /* the rest is not read */
     atomic_fetch_and_explicit(&t->self->state, WAITER_READY, memory_order_acquire);
-    if (t->requests && t->requests->mark(t->arg, t->self, true)) return;
+    if (t->requests && t->requests->mark(t->arg, t->self)) return;
     t->slept = true;
     atomic_fetch_add_explicit(&waits.sleepers, 1, memory_order_relaxed);
     if (listen_announce(t->self, &words, &ticket)) wires_sleep(b, ticket, &words, most_ns);
@@ -142,7 +142,7 @@ static void sleep_alone(struct wait *t, uint64_t most_ns)
 {
     struct waiter *w = t->self;
     atomic_fetch_and_explicit(&w->state, WAITER_READY, memory_order_acquire);
-    if (t->requests && t->requests->mark(t->arg, w, false)) return;
+    if (t->requests && t->requests->mark(t->arg, w)) return;
     if (!waits_enrol(w)) return;
     t->slept = true;
     waits_sleep(w, most_ns);
