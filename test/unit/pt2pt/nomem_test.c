@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static long countdown; /* allocations that still succeed; < 0: all do */
+static long countdown = -1; /* allocations that still succeed; < 0: all do */
 static bool failed;    /* one did not */
 
 static bool refuse(void)
