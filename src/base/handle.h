@@ -18,7 +18,7 @@
  * handle_set_threaded on: ref is relaxed (who refs already owns one), unref is
  * acq_rel so that the last owner sees all writes of the others.
  *
- * A look-up is also where a thread is noticed that calls the library for the first time, without an instruction for it: what
+ * A look-up is also where a thread is noticed that calls the library for the first time, for one instruction at most: what
  * a look-up compares with is the thread's own, and nothing is a handle until the thread is known (handle_know_thread).
  */
 #ifndef TERN_BASE_HANDLE_H

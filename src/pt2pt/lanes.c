@@ -151,14 +151,6 @@ bool lanes_idle(void)
     return idle && lanes_still();
 }
 
-bool lanes_wait_for_room(void)
-{
-    struct lane *l;
-    bool some = false;
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= progress_waits(&l->steps);
-    return some;
-}
-
 bool lanes_still(void)
 {
     struct lane *l;
@@ -167,21 +159,17 @@ bool lanes_still(void)
     return still;
 }
 
-bool lanes_have_own(void)
+static bool any(bool (*question)(const struct progress *))
 {
     struct lane *l;
     bool some = false;
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= progress_has_own(&l->steps);
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= question(&l->steps);
     return some;
 }
 
-bool lanes_follow(void)
-{
-    struct lane *l;
-    bool some = false;
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) some |= progress_follows(&l->steps);
-    return some;
-}
+bool lanes_wait_for_room(void) { return any(progress_waits); }
+bool lanes_have_own(void) { return any(progress_has_own); }
+bool lanes_follow(void) { return any(progress_follows); }
 
 bool lanes_armed(void)
 {

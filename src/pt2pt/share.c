@@ -3,7 +3,7 @@
  * a lane that one thread at a time used without the lock becomes one that threads share, while a
  * thread may be anywhere: outside, in the middle of a call, or asleep in a receive.
  *
- * The thread that makes the lanes shared takes the locks of all, and sets LANE_THREADED in their modes; from then
+ * The thread that makes the lanes shared takes the locks of all, and sets LANE_THREADED in their mode; from then
  * on all threads take the lock. Sends on the short way, which takes no lock, find no peers any more. What a thread
  * began before goes on without the lock, and the locks are not given back until it is over. Two things tell that:
  *
@@ -15,9 +15,9 @@
  * Until then nobody else comes in, so a thread that finds `lane_inside` set is the one it counts. A thread asleep in
  * a wait is not inside. It is woken, and finds that its announcement and its places in gates have been taken back for it.
  *
- * This happens once in a process, and only when threads come that call at the same time
- * (a session, most of the time) after others said that they do not
- * (MPI_THREAD_SINGLE, FUNNELED or SERIALIZED).
+ * This happens once in a process: when a second thread calls that may do so at the same time (MPI_THREAD_MULTIPLE,
+ * src/mpi/life.c), or a session of such threads comes after others said that they do not (MPI_THREAD_SINGLE, FUNNELED or
+ * SERIALIZED).
  */
 #include "base/quiet.h"
 #include "base/sleep.h"
