@@ -58,6 +58,7 @@ static inline void finish_among_threads(struct request *r, struct comm *c, bool 
 void lane_finish(struct request *r, int error)
 {
     r->result.error = error;
+    lane_has_read(r);
     bool free_it = r->course & REQ_DETACHED;
     struct comm *c = r->comm;
     bool gone = r->done && (r->flags & REQ_LAST_WORD);

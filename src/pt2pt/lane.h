@@ -33,6 +33,7 @@
 
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/sanitizer.h"
 #include "obj/comm.h"
 #include "obj/request.h"
 #include "proc/proc.h"
@@ -121,6 +122,18 @@ void lane_lock(struct lane *) TERN_COLD;
 void lane_unlock(struct lane *) TERN_COLD;
 void lane_leave_and_arm(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
 
+/*
+ * The program hears of the end of a send whose request it has freed (REQ_DETACHED) by messages of other processes, and writes
+ * to the buffer then, which another thread, or the helper, has read. The thread sanitizer does not see that order (sanitizer.h).
+ * The thread that has read such a buffer, in the lane of the request, says so before the other side is told; a thread that ends
+ * a section has learnt of it.
+ */
+extern TERN_HIDDEN char lanes_detached;
+static inline void lane_has_read(const struct request *r)
+{
+    if (unlikely(r->course & REQ_DETACHED)) sanitizer_released(&lanes_detached);
+}
+
 /* lane_enter while `mode` is 0. */
 static inline void lane_enter_alone(void)
 {
@@ -137,6 +150,7 @@ static inline void lane_enter(struct lane *l)
 /* lane_leave without its look at what is left behind. */
 static inline void lane_out(struct lane *l)
 {
+    sanitizer_acquired(&lanes_detached);
     if (unlikely(lane_mode())) lane_unlock(l);
     else /* release: pairs with the acquire of the thread that waits until this one is out */
         atomic_store_explicit(&lane_inside, atomic_load_explicit(&lane_inside, memory_order_relaxed) - 1, memory_order_release);

@@ -32,6 +32,7 @@
 
 _Atomic uint32_t lanes_mode;
 _Atomic int32_t lane_inside;
+char lanes_detached;
 
 _Thread_local bool this_is_the_helper;
 

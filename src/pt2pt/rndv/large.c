@@ -190,6 +190,7 @@ static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
     if (at >= o->bytes) return 0;
     uint64_t n = min_size(o->chunk, o->bytes - at);
     int rc = copy_piece(ep, o, sending, at, n);
+    lane_has_read(r);
     return add_done(o, ep, likely(!rc) ? n : give_up(o, rc, n));
 }
 
