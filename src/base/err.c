@@ -1,8 +1,9 @@
-/* err.c - the words of the last failure, one buffer a thread. */
+/* err.c - the words of the last failure, one buffer a thread; words of operations, for whoever reports them. */
 #include "base/err.h"
 #include "base/scratch.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,4 +67,50 @@ void err_clear(void)
 {
     words()[0] = 0;
     last = 0;
+}
+
+/* ---- words of operations ---- */
+
+struct kept {
+    const void *of; /* NULL: free */
+    int code;
+    char words[WORDS];
+};
+
+static struct kept kept[ERR_KEPT]; /* a ring: the next one to be overwritten is the oldest */
+static unsigned next_kept;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct kept *find_kept(const void *of)
+{
+    for (int i = 0; i < ERR_KEPT; i++)
+        if (kept[i].of == of) return &kept[i];
+    return NULL;
+}
+
+int err_keep(const void *of, int code)
+{
+    pthread_mutex_lock(&kept_lock);
+    struct kept *k = find_kept(of);
+    if (k) k->of = NULL;
+    if (last == code) {
+        k = &kept[next_kept++ % ERR_KEPT];
+        k->of = of;
+        k->code = code;
+        strcpy(k->words, words());
+    }
+    pthread_mutex_unlock(&kept_lock);
+    return code;
+}
+
+void err_recall(const void *of, int code)
+{
+    pthread_mutex_lock(&kept_lock);
+    struct kept *k = find_kept(of);
+    if (k && k->code == code) {
+        strcpy(words(), k->words);
+        last = code;
+    }
+    if (k) k->of = NULL;
+    pthread_mutex_unlock(&kept_lock);
 }

@@ -6,7 +6,8 @@
  * to do); callers just pass the code up. Only src/mpi turns codes into MPI error
  * classes and prints or hands out the words.
  *
- * Threads: the words are per thread.
+ * Threads: the words are per thread. Those of an operation that one thread has found to fail, and another one reports, are kept
+ * in between (err_keep).
  */
 #ifndef TERN_BASE_ERR_H
 #define TERN_BASE_ERR_H
@@ -66,5 +67,15 @@ void err_clear(void);
 /* Do the words recorded last say why a call fails with `code`? Not if they are of an earlier failure of another kind, which
  * the library has dealt with, or if another thread has met the failure. */
 bool err_explains(int code);
+
+/*
+ * err_keep keeps the words that this thread recorded last for the operation `of`, which fails with `code`; if they are of
+ * another failure, none are kept for it. Returns `code`. err_recall makes the words that are kept for `of` and `code` those that
+ * the calling thread recorded last, and keeps them no longer; nothing changes where none are. Only the last ERR_KEPT are kept, so
+ * those of an operation that nobody asks for take no memory. Any thread; `of` is a name only.
+ */
+enum { ERR_KEPT = 32 };
+int err_keep(const void *of, int code) TERN_COLD;
+void err_recall(const void *of, int code) TERN_COLD;
 
 #endif

@@ -272,7 +272,7 @@ static void ended(struct goal_frame *f)
 {
     struct request *r = f->owner;
     struct coll_frame *frame = f->ctx;
-    int status = outcome(r->comm, f->status);
+    int status = outcome(r->comm, coll_frame_status(f, r));
     coll_frame_let_go(frame);
     coll_frame_give(frame);
     lane_finish(r, status);

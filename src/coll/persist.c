@@ -99,8 +99,8 @@ static int open_numbers(struct comm *c)
 static void ended(struct goal_frame *f)
 {
     struct request *r = f->owner;
-    int over = f->status ? pt_call_log_failed(r->comm) : 0;
-    lane_finish(r, over ? over : f->status);
+    int status = coll_frame_status(f, r), over = status ? pt_call_log_failed(r->comm) : 0;
+    lane_finish(r, over ? over : status);
 }
 
 static int start(struct request *r)

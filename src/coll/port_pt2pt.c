@@ -412,6 +412,18 @@ uint32_t coll_frame_number_of(const struct coll_frame *c) { return (uint32_t)c->
 
 static bool is_over(void *arg) { return !((struct goal_frame *)arg)->active; }
 
+void coll_frame_keep_words(const struct goal_frame *f, const struct request *r)
+{
+    err_recall(f, f->status);
+    err_keep(r, f->status);
+}
+
+static TERN_COLD void recall(const struct coll_frame *c, const struct goal_frame *f)
+{
+    if (err_is_of_peer(f->status)) pt_recall_member(c->comm);
+    else err_recall(f, f->status);
+}
+
 int coll_frame_run(struct coll_frame *c, uint32_t seq)
 {
     struct goal_frame *f = c->goal;
@@ -422,6 +434,6 @@ int coll_frame_run(struct coll_frame *c, uint32_t seq)
     goal_start(f);
     if (!is_over(f)) lane_wait(lane, is_over, f, NULL);
     lane_leave(lane);
-    if (unlikely(err_is_of_peer(f->status))) pt_recall_member(c->comm); /* a helper thread may have found out */
+    if (unlikely(f->status)) recall(c, f); /* another thread may have found out */
     return f->status;
 }

@@ -8,6 +8,7 @@
 #include "coll/alg/alg.h"
 #include "coll/goal/exec.h"
 #include "obj/comm.h"
+#include "obj/request.h"
 
 /* A frame with the requests of its messages, one an operation. frame->ctx points back to it. */
 struct coll_frame;
@@ -46,5 +47,13 @@ void coll_frame_give_up(struct coll_frame *, int rank);
  * blocking call does. Returns the status of the run.
  */
 int coll_frame_run(struct coll_frame *, uint32_t seq);
+
+/* The status of a run that is over, which the request is for: the words of a failure are kept for it (err_keep). Lock held. */
+void coll_frame_keep_words(const struct goal_frame *, const struct request *) TERN_COLD;
+static inline int coll_frame_status(const struct goal_frame *f, const struct request *r)
+{
+    if (unlikely(f->status)) coll_frame_keep_words(f, r);
+    return f->status;
+}
 
 #endif

@@ -16,16 +16,15 @@
 /* The class of a request's error: a code of the library's, or a positive one that a user's callback returned. */
 static int class_of(int error) { return error < 0 ? error_class(error) : error; }
 
-/* Of an error, the words if another thread may have found it out: that the collectives of the communicator have come to their end,
- * or that a process is lost: the operation's peer, or a member if all take part in it. */
+/* The words of an error, which another thread may have found out. That the collectives of the communicator have come to their end,
+ * or that a process is lost, is known there; whose loss ends an operation of all members is the communicator's to say. */
 static TERN_COLD void recall(const struct request *r)
 {
     int error = r->result.error;
     bool of_all = r->kind == REQ_COLL;
-    if (of_all && error == TERN_ERR_DISAGREE) pt_call_log_failed(r->comm);
-    if (!err_is_of_peer(error)) return;
-    if (of_all) pt_recall_member(r->comm);
+    if (of_all && err_is_of_peer(error)) pt_recall_member(r->comm);
     else pt_recall(r);
+    if (of_all && error == TERN_ERR_DISAGREE) pt_call_log_failed(r->comm);
 }
 
 /* Takes a completed request's result into `status`; the request goes, or becomes inactive. Its reference to its communicator

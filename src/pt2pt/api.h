@@ -153,7 +153,7 @@ void pt_look_again(struct comm *, int dest);
 
 /* ---- completion ---- */
 int pt_wait(struct request *);                 /* until complete; returns result.error */
-void pt_recall(const struct request *);        /* if it has failed by its peer: makes the words of that those of this thread's last failure */
+void pt_recall(const struct request *);        /* it has failed: its words become those of this thread's last failure */
 void pt_recall_member(const struct comm *);    /* the same for an operation of all members, whoever of them was lost last */
 void pt_progress_once(struct comm *);          /* one turn of progress for a test that found nothing */
 /* Waits until one (all = false) or all of the n requests are complete; NULL entries are skipped. */

@@ -174,8 +174,9 @@ int pt_check_receive(const struct request *r, int32_t source, int32_t tag, uint6
     if (!has_arrived || arrived.untyped || r->type->untyped || bytes > (uint64_t)r->bytes) return 0;
     if (arrived.elements <= r->count * r->type->elements && signature_of_first(r->type, arrived.elements).hash == arrived.hash) return 0;
     describe(r->type, type, sizeof type);
-    return err_set(TERN_ERR_TYPE,
-                   "the types do not match: rank %d sent %lld of %.*s, rank %d of this communicator receives up to %lld of %s (tag %d%s)",
-                   source, (long long)arrived.count, (int)sizeof arrived.type, arrived.type, r->comm->rank, (long long)r->count,
-                   type, tag, r->ctx & CTX_COLL ? ", inside a collective operation" : "");
+    err_set(TERN_ERR_TYPE,
+            "the types do not match: rank %d sent %lld of %.*s, rank %d of this communicator receives up to %lld of %s (tag %d%s)",
+            source, (long long)arrived.count, (int)sizeof arrived.type, arrived.type, r->comm->rank, (long long)r->count, type, tag,
+            r->ctx & CTX_COLL ? ", inside a collective operation" : "");
+    return err_keep(r, TERN_ERR_TYPE);
 }

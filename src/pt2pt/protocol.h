@@ -135,7 +135,7 @@ enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER };
 extern TERN_HIDDEN const struct awaiting pt_awaiting; /* lane_await for a request without hooks, until it is complete */
 
 /* ---- receive side (recv.c) ---- */
-int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD; /* TERN_ERR_TRUNCATE in words */
+int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD; /* TERN_ERR_TRUNCATE in words, which are kept for the request */
 void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
 void pt_free_body(struct lane *, struct match_body *);    /* its eager bytes, if it has any, have been consumed */

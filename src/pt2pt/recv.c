@@ -25,13 +25,14 @@ static TERN_COLD void deliver_general(struct request *r, const void *data, size_
 TERN_COLD int pt_too_long(const struct request *r, int32_t source, int32_t tag, uint64_t bytes)
 {
     if (r->ctx & CTX_COLL)
-        return err_set(
-            TERN_ERR_TRUNCATE,
-            "rank %d gives %llu bytes in a collective where this rank has room for %lld: do they agree on the counts?",
-            source, (unsigned long long)bytes, (long long)r->bytes);
-    return err_set(TERN_ERR_TRUNCATE,
-                   "the message of %llu bytes from rank %d with tag %d is longer than the receive buffer of %lld bytes",
-                   (unsigned long long)bytes, source, tag, (long long)r->bytes);
+        err_set(TERN_ERR_TRUNCATE,
+                "rank %d gives %llu bytes in a collective where this rank has room for %lld: do they agree on the counts?", source,
+                (unsigned long long)bytes, (long long)r->bytes);
+    else
+        err_set(TERN_ERR_TRUNCATE,
+                "the message of %llu bytes from rank %d with tag %d is longer than the receive buffer of %lld bytes",
+                (unsigned long long)bytes, source, tag, (long long)r->bytes);
+    return err_keep(r, TERN_ERR_TRUNCATE);
 }
 
 void pt_deliver(struct request *r, int32_t source, int32_t tag, const void *data, size_t n)

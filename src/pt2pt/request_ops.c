@@ -57,6 +57,7 @@ int pt_wait(struct request *r)
 /* Words are per thread, and this one may not be the one that found out, or have failed otherwise since. */
 void pt_recall(const struct request *r)
 {
+    err_recall(r, r->result.error);
     if (!err_is_of_peer(r->result.error)) return;
     if (r->peer && (r->peer->lost || r->peer->flags & PEER_OVER)) pt_lost_words(r, r->peer);
     else if (r->peer && err_code() != r->result.error) /* the helper has found its memory gone, before it was lost */

@@ -168,7 +168,7 @@ static inline void release(struct goal_frame *f, const uint32_t *to, unsigned n)
  */
 TERN_COLD static void fail(struct goal_frame *f, int status)
 {
-    if (!f->status) f->status = status;
+    if (!f->status) f->status = err_keep(f, status);
     if (f->given_up || status == TERN_ERR_TRUNCATE || status == TERN_ERR_TYPE) return;
     f->given_up = true;
     f->head = f->tail = 0; /* what waits in the queue is not started any more */

@@ -235,7 +235,7 @@ static void truncate(void)
     CHECK_OK(MPI_Irecv(in[0], 4, MPI_BYTE, left, TAG, world, &r[0]));
     CHECK_OK(MPI_Send(out[0], 8, MPI_BYTE, right, TAG, world));
 }
-static void wait_truncated(void) { CHECK_WORDS(MPI_Wait(&r[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "MPI_Wait"); }
+static void wait_truncated(void) { CHECK_WORDS(MPI_Wait(&r[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "is longer than the receive buffer"); }
 
 /* What is done in this order, a piece a turn. */
 static void (*const programs[][8])(void) = {

@@ -90,6 +90,60 @@ static void words_are_per_thread(void **state)
     assert_string_equal(err_words(), "of this thread");
 }
 
+static void *recalling_thread(void *of)
+{
+    err_recall(of, TERN_ERR_TRUNCATE);
+    assert_string_equal(err_words(), "longer than 4 bytes");
+    assert_int_equal(err_code(), TERN_ERR_TRUNCATE);
+    return NULL;
+}
+
+/* One thread finds an operation to have failed, and another one reports it. */
+static void words_are_kept_for_an_operation(void **state)
+{
+    pthread_t t;
+    int operation;
+    (void)state;
+    assert_int_equal(err_keep(&operation, err_set(TERN_ERR_TRUNCATE, "longer than 4 bytes")), TERN_ERR_TRUNCATE);
+    err_set(TERN_ERR_ARG, "a later failure");
+    assert_int_equal(pthread_create(&t, NULL, recalling_thread, &operation), 0);
+    pthread_join(t, NULL);
+    assert_string_equal(err_words(), "a later failure");
+}
+
+/* Operations come again at the same address. */
+static void words_of_an_earlier_operation_are_not_kept(void **state)
+{
+    int operation;
+    (void)state;
+    err_keep(&operation, err_set(TERN_ERR_TRUNCATE, "the first"));
+    err_keep(&operation, err_set(TERN_ERR_TRUNCATE, "the second"));
+    err_recall(&operation, TERN_ERR_TRUNCATE);
+    assert_string_equal(err_words(), "the second");
+    err_keep(&operation, err_set(TERN_ERR_TRUNCATE, "the third"));
+    err_set(TERN_ERR_ARG, "of something else");
+    err_recall(&operation, TERN_ERR_RANK); /* of another failure than was kept */
+    assert_string_equal(err_words(), "of something else");
+    err_set(TERN_ERR_ARG, "not of the operation");
+    err_recall(&operation, TERN_ERR_TRUNCATE);
+    assert_string_equal(err_words(), "not of the operation");
+    err_keep(&operation, TERN_ERR_TRUNCATE);
+    err_recall(&operation, TERN_ERR_TRUNCATE);
+    assert_string_equal(err_words(), "not of the operation");
+}
+
+static void so_many_words_are_kept(void **state)
+{
+    int operation[ERR_KEPT + 1];
+    (void)state;
+    for (int i = 0; i <= ERR_KEPT; i++) err_keep(&operation[i], err_set(TERN_ERR_TRUNCATE, "number %d", i));
+    err_clear();
+    err_recall(&operation[0], TERN_ERR_TRUNCATE);
+    assert_string_equal(err_words(), "");
+    err_recall(&operation[1], TERN_ERR_TRUNCATE);
+    assert_string_equal(err_words(), "number 1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +152,9 @@ int main(void)
         cmocka_unit_test(words_in_their_own_words), cmocka_unit_test(words_explain_what_they_may_be_of),
         cmocka_unit_test(long_words_are_cut),
         cmocka_unit_test(words_are_per_thread),
+        cmocka_unit_test(words_are_kept_for_an_operation),
+        cmocka_unit_test(words_of_an_earlier_operation_are_not_kept),
+        cmocka_unit_test(so_many_words_are_kept),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
