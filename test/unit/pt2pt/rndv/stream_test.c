@@ -85,6 +85,7 @@ static void small_rings(void **state)
 static void refusals(void **state)
 {
     struct mock_script script = MOCK_SCRIPT;
+    uint64_t refused = 0;
     (void)state;
     script.seed = random_open();
     script.caps = TP_CAP_BCOPY;
@@ -93,9 +94,10 @@ static void refusals(void **state)
         struct comm *c = job_open(&script);
         transfer(c, true, true, 3);
         transfer(c, false, false, 4);
-        assert_true(mock_count.refused > 0);
+        refused += mock_count.refused;
         job_close();
     }
+    assert_true(refused > 0); /* not at each percentage: one time in ten may not come */
 }
 
 /* The receiver wants less than there is: no more than that is sent. */
