@@ -29,11 +29,13 @@ static struct waiter *waiter_at(uint32_t number)
     return atomic_load_explicit(&all.block[number / BLOCK], memory_order_acquire) + number % BLOCK;
 }
 
-/* The thread ends: the next one that comes has its memory, and its number. */
+/* The thread ends: the next one that comes has its memory, and its number. If it waits once more, in a destructor of the program's, it
+ * gets another one. */
 static void give_back(void *waiter)
 {
     struct waiter *w = waiter;
     if (!list_empty(&w->asleep) || !list_empty(&w->in_lane)) return; /* it was cancelled while it waited */
+    mine = NULL;
     pthread_mutex_lock(&all.lock);
     list_push(&all.free, &w->in_lane);
     pthread_mutex_unlock(&all.lock);

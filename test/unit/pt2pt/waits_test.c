@@ -408,6 +408,55 @@ static void the_memory_of_threads_that_ended_is_used_again(void **state)
     }
 }
 
+enum { CROWD = 64 }; /* more threads than have ended before, whose waiters are used first */
+static pthread_key_t late_key;
+static pthread_barrier_t crowd_is_there;
+static uint32_t late_number, crowd_numbers[CROWD]; /* of a thread that ends, and of those that run meanwhile */
+static int late_rounds;
+
+static void *number_in_a_crowd(void *number_p)
+{
+    number(number_p);
+    pthread_barrier_wait(&crowd_is_there);
+    return NULL;
+}
+
+/* In the second round the waiter of the ending thread has been given back. */
+static void wait_while_ending(void *any)
+{
+    pthread_t t[CROWD];
+    if (!late_rounds++) {
+        pthread_setspecific(late_key, any);
+        return;
+    }
+    late_number = waits_mine()->number;
+    for (int i = 0; i < CROWD; i++) pthread_create(&t[i], NULL, number_in_a_crowd, &crowd_numbers[i]);
+    for (int i = 0; i < CROWD; i++) pthread_join(t[i], NULL);
+}
+
+static void *wait_and_end(void *none)
+{
+    (void)waits_mine();
+    pthread_setspecific(late_key, &late_number);
+    return none;
+}
+
+/* Destructors of the program's may wait when the thread's waiter has been given back. */
+static void a_thread_that_waits_while_it_ends_has_a_waiter_of_its_own(void **state)
+{
+    pthread_t t;
+    (void)state;
+    (void)waits_mine(); /* its key is older than ours: at the end of a thread it comes first */
+    assert_int_equal(pthread_key_create(&late_key, wait_while_ending), 0);
+    assert_int_equal(pthread_barrier_init(&crowd_is_there, NULL, CROWD), 0);
+    assert_int_equal(pthread_create(&t, NULL, wait_and_end, NULL), 0);
+    pthread_join(t, NULL);
+    assert_int_equal(late_rounds, 2);
+    for (int i = 0; i < CROWD; i++) assert_int_not_equal(late_number, crowd_numbers[i]);
+    pthread_barrier_destroy(&crowd_is_there);
+    pthread_key_delete(late_key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -422,6 +471,7 @@ int main(void)
         cmocka_unit_test_teardown(threads_are_woken_by_one_of_their_requests, job_clean),
         cmocka_unit_test_teardown(both_threads_that_marked_a_request_are_told, job_clean),
         cmocka_unit_test_teardown(the_memory_of_threads_that_ended_is_used_again, job_clean),
+        cmocka_unit_test_teardown(a_thread_that_waits_while_it_ends_has_a_waiter_of_its_own, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
