@@ -215,10 +215,12 @@ void context_drop(struct pt_comm *p)
     free(spare);
 }
 
-/* The one that is chosen; or, for a thread that is in another lane (MPI_Comm_idup), that one if the chosen one is busy. */
+/* The one that is chosen; or, for a thread that is in another lane (MPI_Comm_idup), that one if the chosen one is busy. An
+ * intercommunicator and the communicator of its local group, which is made first, are in the same lane: the thread gets the one that
+ * it is in for both, as another thread may take any other lane in between. */
 static struct lane *enter_chosen(const struct comm *c)
 {
-    struct lane *l = lanes_choose(c), *here = lane_here();
+    struct lane *here = lane_here(), *l = unlikely(here && c->around) ? here : lanes_choose(c);
     if (unlikely(here && !lane_is_mine(l))) {
         if (lane_try(l)) return l;
         l = here;

@@ -153,6 +153,28 @@ static void an_intercommunicator_and_its_group_are_in_one_lane(void **state)
     job_close();
 }
 
+/* Another thread may enter the lane of the first of the two before the second is made, but not the one that the maker is in. */
+static void an_intercommunicator_that_is_made_in_a_lane_is_in_that_lane(void **state)
+{
+    struct comm *c = NULL;
+    uint64_t ctx, within;
+    (void)state;
+    setenv("TERN_LANES", "4", 1);
+    world = job_open_threaded();
+    struct comm *parent = make_hinted("1");
+    ctx = comm_fresh_ctx();
+    do within = comm_fresh_ctx();
+    while ((within >> 1) % 4 != 3);
+    lane_enter(parent->lane);
+    assert_int_equal(comm_new_inter(ctx, within, rankmap_ref(world->map), rankmap_ref(world->map), world, &c), 0);
+    lane_leave(parent->lane);
+    assert_ptr_equal(c->within->lane, parent->lane);
+    assert_ptr_equal(c->lane, parent->lane);
+    comm_unref(c);
+    comm_unref(parent);
+    job_close();
+}
+
 /* What comes before the communicator waits for it, and goes to its lane. */
 static void an_early_message_goes_to_the_lane_of_its_communicator(void **state)
 {
@@ -555,6 +577,7 @@ int main(void)
         TEST(a_hint_goes_before_the_context),
         TEST(a_hint_for_one_that_is_made_is_ignored),
         TEST(an_intercommunicator_and_its_group_are_in_one_lane),
+        TEST(an_intercommunicator_that_is_made_in_a_lane_is_in_that_lane),
         TEST(an_early_message_goes_to_the_lane_of_its_communicator),
         TEST(threads_have_several_lanes),
         TEST(a_thread_in_a_lane_waits_for_no_other),
