@@ -15,6 +15,7 @@
  */
 #include "pt2pt/deliver.h"
 #include "base/err.h"
+#include "pt2pt/check.h"
 #include "pt2pt/dispatch.h"
 #include "pt2pt/early.h"
 #include "pt2pt/lane.h"
@@ -142,12 +143,15 @@ void deliver_end(struct lane *l, enum deliver_hold h)
     if (h == HOLD_KEPT && unlikely(lock_is_wanted(&l->lock))) give_held();
 }
 
+/* Inboxes are opened meanwhile, and their handlers may post again. */
 void deliver_over(void)
 {
-    struct lane *l = mine.posted;
-    mine.posted = NULL;
-    give_held();
-    if (l) say_posted(l);
+    while (mine.held || mine.posted) {
+        struct lane *l = mine.posted;
+        mine.posted = NULL;
+        give_held();
+        if (l) say_posted(l);
+    }
 }
 
 /* ---- messages ---- */
@@ -193,6 +197,7 @@ static void open_message(struct lane *l, struct mail *mail)
 {
     struct kept_message *m = container_of(mail, struct kept_message, mail);
     count(l, m, -1);
+    if (unlikely(pt_checking)) pt_check_recall(m); /* kept here, or where it waited for its communicator (early.c) */
     if (!lost_is_known(l, m->from) && !handle(l, m->kind, m->from, m->h0, m->h1, m->data, m->n))
         deliver_message(m->kind, m->from, m->h0, m->h1, m->data, m->n, !copied(m));
     free(m);
@@ -212,6 +217,7 @@ void deliver_push(struct lane *l, struct kept_message *m)
 
 static void post(struct lane *l, struct kept_message *m)
 {
+    if (unlikely(pt_checking)) pt_check_keep(m);
     enter(l, m);
     deliver_post(l, &m->mail);
 }
