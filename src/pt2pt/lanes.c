@@ -79,10 +79,11 @@ static struct lane *make(uint32_t number)
     return l;
 }
 
-/* One thread is inside meanwhile, so that threads which begin to share the lanes find this one. */
+/* Until the transports are shared the thread is inside meanwhile, so that another one which begins to share the lanes finds this one,
+ * and the lock is not one that is taken before and given back behind that. */
 static struct lane *with_number(uint32_t number)
 {
-    bool alone = !lane_threaded();
+    bool alone = !wires_are_shared();
     if (alone) lane_enter(&first);
     leaf_take(&making);
     struct lane *l = by_number[number];

@@ -279,6 +279,7 @@ void share_begin(void)
 {
     atomic_fetch_or_explicit(&lanes_mode, LANE_THREADED, memory_order_seq_cst);
     handle_set_threaded(true);
+    leaf_share();
     atomic_store_explicit(&waits.threaded, true, memory_order_relaxed); /* seen by others behind the quiet */
     peer_short_open(false);
 }

@@ -6,6 +6,9 @@
 #include <string.h>
 
 bool wires_threaded;
+_Atomic bool leaf_shared;
+
+void leaf_share(void) { atomic_store_explicit(&leaf_shared, true, memory_order_relaxed); }
 void (*wire_poll_over)(void);
 
 static struct {
@@ -188,6 +191,7 @@ void wires_share(void)
     if (wires_threaded) return;
     for (int i = 0; (w = wires_at(i)); i++)
         if (w->ops->share) w->ops->share(w->dom);
+    leaf_share(); /* where nobody has done so before, one thread is all there is */
     wires_threaded = true;
     for (uint32_t i = 0; i < peer_count; i++)
         if (peer_table[i] && peer_table[i]->ep.ops) share_peer(peer_table[i]);
@@ -199,5 +203,6 @@ void wires_unshare(void)
 {
     atomic_store_explicit(&peer_shared_table, NULL, memory_order_relaxed);
     wires_threaded = false;
+    atomic_store_explicit(&leaf_shared, false, memory_order_relaxed);
     memset(wires, 0, sizeof wires);
 }

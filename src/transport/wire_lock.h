@@ -75,14 +75,20 @@ const struct wire *wire_polled(void);
 typedef int (*tp_short_fn)(struct tp_ep *, unsigned, uint64_t, uint64_t, const void *, size_t);
 tp_short_fn wire_short(const struct tp_ops *, tp_short_fn own);
 
-/* A lock for tables of this layer, taken last and for a moment, and only when threads share them. */
+/*
+ * A lock for tables of this layer, taken last and for a moment, and only from leaf_share on. The thread that calls leaf_share then
+ * waits until what the only other one was doing is over (base/quiet.h), and takes no such lock before that: so one that was not
+ * taken before leaf_share is nobody's when it is to be given back behind it.
+ */
+extern TERN_HIDDEN _Atomic bool leaf_shared; /* relaxed: ordered by the quiet */
+void leaf_share(void) TERN_COLD;
 static inline void leaf_take(struct lock *l)
 {
-    if (unlikely(wires_threaded)) lock_take(l);
+    if (unlikely(atomic_load_explicit(&leaf_shared, memory_order_relaxed))) lock_take(l);
 }
 static inline void leaf_give(struct lock *l)
 {
-    if (unlikely(wires_threaded)) lock_give(l);
+    if (unlikely(atomic_load_explicit(&leaf_shared, memory_order_relaxed)) && lock_is_held(l)) lock_give(l);
 }
 
 #endif
