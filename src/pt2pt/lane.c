@@ -47,34 +47,52 @@ void lane_fatal(const char *what)
 
 /* ---- completion ---- */
 
-/* A thread may wait for the request, or for what its end brings about in its lane. In this order: the thread that waits may let
- * the communicator go. */
-static inline void finish_among_threads(struct request *r, struct comm *c, bool gone)
+/* What is done whoever may wait for it. True: the request is gone. */
+static inline bool end(struct request *r, int error)
 {
-    if (likely(c != NULL)) c->lane->changed = true;
-    if (likely(!gone)) waits_finish(r);
-}
-
-void lane_finish(struct request *r, int error)
-{
+    bool gone = r->done && (r->flags & REQ_LAST_WORD);
     r->result.error = error;
     lane_has_read(r);
-    bool free_it = r->course & REQ_DETACHED;
-    struct comm *c = r->comm;
-    bool gone = r->done && (r->flags & REQ_LAST_WORD);
     if (unlikely(r->course & REQ_BACKGROUND)) {
         r->course &= (uint8_t)~REQ_BACKGROUND;
         background_over();
     }
     if (unlikely(r->id)) ids_drop(&lane_of(r)->ids, r);
     if (r->done) r->done(r);
-    /* release: everything above is seen by who finds the request complete */
-    if (unlikely(waits_threaded())) finish_among_threads(r, c, gone);
-    else if (!gone) atomic_store_explicit(&r->complete, REQUEST_COMPLETE, memory_order_release);
-    if (unlikely(free_it)) {
-        if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
-        type_unref(r->type);
-        request_free(r);
-        comm_unref(c);
+    return gone;
+}
+
+/* Of one that the user has let go. */
+static TERN_COLD void free_detached(struct request *r, struct comm *c)
+{
+    if (r->flags & REQ_HOOKED && r->hooks->drop) r->hooks->drop(r);
+    type_unref(r->type);
+    request_free(r);
+    comm_unref(c);
+}
+
+/* A thread may wait for the request, or for what its end brings about in its lane. The communicator may go with `done`, or with the
+ * thread that waits: its lane is looked up before. */
+static inline void finish_among_threads(struct request *r, int error)
+{
+    struct comm *c = r->comm;
+    struct lane *l = c ? c->lane : NULL;
+    bool detached = r->course & REQ_DETACHED;
+    bool gone = end(r, error);
+    if (likely(l != NULL)) l->changed = true;
+    if (likely(!gone)) waits_finish(r);
+    if (unlikely(detached)) free_detached(r, c);
+}
+
+void lane_finish(struct request *r, int error)
+{
+    if (unlikely(waits_threaded())) {
+        finish_among_threads(r, error);
+        return;
     }
+    struct comm *c = r->comm;
+    bool detached = r->course & REQ_DETACHED;
+    /* release: everything before is seen by who finds the request complete */
+    if (!end(r, error)) atomic_store_explicit(&r->complete, REQUEST_COMPLETE, memory_order_release);
+    if (unlikely(detached)) free_detached(r, c);
 }

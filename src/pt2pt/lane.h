@@ -93,7 +93,8 @@ struct lane {
     struct mail ring;        /* the holder rings the bell when it leaves (listen.c) */
 
     struct step losses, over, doubts; /* lost.c, call_log.c, doubt.c */
-    uint32_t losses_seen;             /* up to this one the operations in this lane have been ended */
+    uint32_t losses_seen;             /* peers lost up to this number are known in this lane: mail of them is dropped */
+    uint32_t losses_ended;            /* and up to this one the operations of the peer have been ended */
 
     struct step others;         /* on while there are several lanes: looks at the steps of those (lanes.c) */
     uint32_t number;            /* 0: the first lane */
@@ -265,6 +266,10 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept);
 /* step_on for a step of the lane (transport/progress.h) that threads asleep have to know of, as it has gates. The helper
  * polls it too: see lane_is_no_caller, and gates do not wake the helper. Lock held. */
 void lane_step_on(struct lane *, struct step *);
+
+/* A step that is on has more to do. The thread asleep at the bell has looked at it before, and is woken when the lane is left. Lock
+ * held. */
+static inline void lane_adds_work(struct lane *l) { l->slept_with = NULL; }
 
 /* One turn of progress for a call that looks without waiting (MPI_Test, MPI_Iprobe). Programs call those in loops: where
  * ranks share cores, every few that find nothing give up the core. Lock held. */

@@ -54,7 +54,8 @@ static void sever(struct peer *p)
     else p->flags &= ~(uint32_t)PEER_UNCUT;
 }
 
-/* False: another thread has done so. */
+/* False: another thread has done so. Whoever ends an operation of the peer cuts it off before, if that is not done yet: a thread may
+ * just be reading into the memory of a receive. */
 static bool note_loss(struct peer *p, char *words)
 {
     leaf_take(&losses.lock);
@@ -62,6 +63,7 @@ static bool note_loss(struct peer *p, char *words)
     if (first) {
         p->loss = atomic_load_explicit(&losses.number, memory_order_relaxed) + 1;
         p->lost = words;
+        p->flags |= PEER_UNCUT;
         losses.count += !(p->flags & PEER_LEFT);
         list_push(&losses.list, &p->in_lost);
         /* release: pairs with the acquire in end_lost_peers */
@@ -404,15 +406,15 @@ static struct peer *next_loss(const struct lane *l, uint32_t until)
     return found;
 }
 
-/* Out of the list goes what all lanes have seen. */
+/* Out of the list goes what has ended in all lanes. */
 static void forget_losses(void)
 {
     struct lane *l;
-    uint32_t seen = UINT32_MAX;
+    uint32_t ended = UINT32_MAX;
     leaf_take(&losses.lock);
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) seen = (uint32_t)min_size(seen, __atomic_load_n(&l->losses_seen, __ATOMIC_ACQUIRE));
+    for (uint32_t i = 0; (l = lanes_at(i)); i++) ended = (uint32_t)min_size(ended, __atomic_load_n(&l->losses_ended, __ATOMIC_ACQUIRE));
     list_each(a, next, &losses.list)
-        if (container_of(a, struct peer, in_lost)->loss <= seen) list_remove(a);
+        if (container_of(a, struct peer, in_lost)->loss <= ended) list_remove(a);
     leaf_give(&losses.lock);
 }
 
@@ -425,9 +427,10 @@ static int end_lost_peers(struct step *s)
     int n = 0;
     if (unlikely(!inbox_is_empty(&l->inbox))) lane_drain(l);
     for (struct peer *p; (p = next_loss(l, until)); n++) {
-        /* release: pairs with the acquire in forget_losses. Before the end: the loss is known, and mail of it is dropped */
-        __atomic_store_n(&l->losses_seen, p->loss, __ATOMIC_RELEASE);
+        uint32_t number = p->loss;
+        l->losses_seen = number; /* before the end: mail of the peer is dropped */
         end_lost_peer(l, p);
+        __atomic_store_n(&l->losses_ended, number, __ATOMIC_RELEASE); /* pairs with the acquire in forget_losses */
     }
     forget_losses();
     lane_changed(l); /* threads of ours may be probing */
@@ -451,7 +454,7 @@ static const struct step_ops lost_ops = {.name = "lost peers", .poll = end_lost_
 void lost_open(struct lane *l)
 {
     l->losses = (struct step){.ops = &lost_ops};
-    l->losses_seen = losses.number; /* what comes into the lane knows of those (pt_lost_members) */
+    l->losses_seen = l->losses_ended = losses.number; /* what comes into the lane knows of those (pt_lost_members) */
     step_add(&l->steps, &l->losses);
 }
 

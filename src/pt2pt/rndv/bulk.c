@@ -129,8 +129,10 @@ static int start(struct request *r)
 static bool attempt(struct request *r)
 {
     int rc = start(r);
-    if (rc == TERN_AGAIN) worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.bulks, r);
-    else if (rc && r->kind == REQ_SEND) pt_lose(r->peer);
+    if (rc == TERN_AGAIN) {
+        worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.bulks, r);
+        lane_adds_work(lane_of(r));
+    } else if (rc && r->kind == REQ_SEND) pt_lose(r->peer);
     else if (rc) { /* the wire will not: nothing has been said to the sender */
         ids_await_no_more(&lane_of(r)->ids, r, AWAIT_BULK);
         pt_stream_ask(r, r->peer, r->cookie[SENDER], (uint64_t)r->result.bytes);

@@ -317,6 +317,7 @@ static void accept_offer(struct request *r, struct pt_offer *o)
     atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */
     r->peer->ep.ops->nudge(&r->peer->ep);
     worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.incoming, r);
+    lane_adds_work(lane_of(r));
 }
 
 void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int32_t tag, const struct pt_rts *rts)

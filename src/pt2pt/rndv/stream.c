@@ -79,6 +79,7 @@ static void let_go(struct request *r)
     r->cookie[GOING] = true;
     entry_of(r)->streams++;
     worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.streams, r);
+    lane_adds_work(lane_of(r));
 }
 
 static void enlist(struct request *r)
