@@ -35,7 +35,8 @@ static inline bool pt_tag_is_for_two(int tag) { return tag >= PT_FOR_TWO && tag 
 /* ---- life ---- */
 int pt_register(void); /* its messages (transport/am.h): before peers_open */
 void pt_unregister(void);
-int pt_open(bool threaded); /* after comm.h's objects are possible, before comm_open */
+/* After comm.h's objects are possible, before comm_open. `threaded` is for tests: the library opens for one thread, and calls pt_share. */
+int pt_open(bool threaded);
 void pt_close(void);
 
 /* Threads use the library at the same time from now on; until then one at a time does, and their calls are ordered. Called

@@ -68,7 +68,7 @@ static bool arm(struct bell *b)
 static void open_lane(struct lane *l)
 {
     if (lane_mode()) lane_out(l);
-    else lane_leave_locked();
+    else lane_leave_and_let_helper_in();
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
@@ -87,7 +87,7 @@ static void leave_alone(struct lane *l)
     else if (now) bell_ring(b);
 }
 
-void lane_leave_and_arm(struct lane *l)
+void lane_leave_to_helper(struct lane *l)
 {
     if (lane_threaded()) helper_leave_among_threads(l);
     else leave_alone(l);
@@ -254,7 +254,7 @@ int pt_progress_open(struct step *s)
     lane_enter(l);
     int rc = progress_open(s);
     lane_leave(l);
-    if (helped) (void)helper_start(); /* as in pt_share */
+    if (helped) (void)helper_start(); /* if no thread can be made, callers make all the progress, as in `resume` */
     return rc;
 }
 

@@ -33,7 +33,7 @@
 
 #include "pt2pt/lane.h"
 
-/* lane_leave_and_arm, where threads share the lanes. */
+/* lane_leave_to_helper, where threads share the lanes. */
 void helper_leave_among_threads(struct lane *) TERN_COLD;
 
 /* A thread begins to wait, and is counted; it is in no lane. */

@@ -3,7 +3,8 @@
  * the communicators mapped to it needs (lanes.h). Data only; any thread of
  * this process that holds the lock can work on it: a caller, or the helper thread (helper.h).
  *
- * While one thread at a time uses the library and the mode of the lanes is 0, sections do not take the lock:
+ * A section is what a thread does between lane_enter and lane_leave (share.c). While one thread at a time uses the library and
+ * lanes_mode is 0, sections do not take the lock:
  * one predictable branch, and a count (lane_inside) that says that the thread is in a lane, for whoever
  * makes the lanes shared meanwhile (share.c). The program orders the calls of different threads
  * (MPI_THREAD_SERIALIZED).
@@ -25,8 +26,8 @@
  *     gives the lock back
  *
  * The mode changes between sections only, so each is either counted or has the lock. Calls that
- * leave nothing to the helper pay nothing for it. A short send is no section, and does not look at
- * `mode`: while that is set it finds no peer (peer_short_table), and goes the long way.
+ * leave nothing to the helper pay nothing for it. A short send is no section. While lanes_mode is LANE_LOCKED alone it finds its
+ * peer in neither table (peer_short_table, peer_shared_table), and goes the long way.
  */
 #ifndef TERN_PT2PT_LANE_H
 #define TERN_PT2PT_LANE_H
@@ -59,7 +60,7 @@ enum lane_mode {
 
 struct lane {
     /* line 0: written by each holder */
-    struct lock lock;             /* fair, so that no thread starves */
+    struct lock lock;             /* handed to a sleeper that has lost it twice, so that no thread starves */
     _Atomic(const void *) holder; /* the thread that is inside with the lock (share.c) */
     int32_t depth;                /* sections that the holder is in */
     bool changed;                 /* what threads wait for may have come about in this section (lane_changed) */
@@ -96,7 +97,7 @@ struct lane {
     uint32_t losses_seen;             /* peers lost up to this number are known in this lane: mail of them is dropped */
     uint32_t losses_ended;            /* and up to this one the operations of the peer have been ended */
 
-    struct step others;         /* on while there are several lanes: looks at the steps of those (lanes.c) */
+    struct step others;         /* on while there are several lanes and one thread at a time calls: looks at their steps (lanes.c) */
     uint32_t number;            /* 0: the first lane */
     _Atomic uint32_t chosen;         /* how often: communicators that have been made in it */
 };
@@ -121,7 +122,7 @@ extern TERN_HIDDEN _Thread_local bool this_is_the_helper __attribute__((tls_mode
 
 void lane_lock(struct lane *) TERN_COLD;
 void lane_unlock(struct lane *) TERN_COLD;
-void lane_leave_and_arm(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
+void lane_leave_to_helper(struct lane *) TERN_COLD; /* lane_leave with something in the background, see helper.h */
 
 /*
  * The program hears of the end of a send whose request it has freed (REQ_DETACHED) by messages of other processes, and writes
@@ -135,7 +136,7 @@ static inline void lane_has_read(const struct request *r)
     if (unlikely(r->course & REQ_DETACHED)) sanitizer_released(&lanes_detached);
 }
 
-/* lane_enter while `mode` is 0. */
+/* lane_enter while lanes_mode is 0. */
 static inline void lane_enter_alone(void)
 {
     atomic_store_explicit(&lane_inside, atomic_load_explicit(&lane_inside, memory_order_relaxed) + 1, memory_order_relaxed);
@@ -159,14 +160,14 @@ static inline void lane_out(struct lane *l)
 
 static inline void lane_leave(struct lane *l)
 {
-    if (unlikely(background_any())) lane_leave_and_arm(l);
+    if (unlikely(background_any())) lane_leave_to_helper(l);
     else lane_out(l);
 }
 
 bool lane_is_outermost(const struct lane *); /* this section lies in no other. Lock held */
 
 /* Leaves the outermost section, and lets the helper in: from then on sections take the lock. */
-void lane_leave_locked(void) TERN_COLD;
+void lane_leave_and_let_helper_in(void) TERN_COLD;
 
 /* Enters the lane unless another thread is inside, and opens its inbox. Not where sections go without the lock: then it is
  * false, too. Not by a thread that is inside. Ended by lane_out. */
@@ -236,7 +237,7 @@ bool lane_still(void);
  * then twice the time before, at most 8 s apart): what can never happen may be ended by it (doubt.h).
  */
 void lane_wait(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate);
-/* Both: at a gate, doubting. Not called when it is known to be ready. */
+/* lane_wait_at: with a gate and a doubt; the caller has found that `ready` is false. lane_wait_doubting: lane_wait with a doubt. */
 void lane_wait_at(struct lane *, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *arg));
 void lane_wait_doubting(struct lane *, bool (*ready)(void *), void *arg, void (*doubt)(void *arg));
 
@@ -263,8 +264,8 @@ void wait_open(bool threaded); /* reads the variables */
  */
 uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept);
 
-/* step_on for a step of the lane (transport/progress.h) that threads asleep have to know of, as it has gates. The helper
- * polls it too: see lane_is_no_caller, and gates do not wake the helper. Lock held. */
+/* step_on, and rings the bell if the listener or the helper sleeps: for a step whose gates, or whose wish for room, that sleeper has
+ * not announced. The helper polls it too: see lane_is_no_caller, and gates do not wake the helper. Lock held. */
 void lane_step_on(struct lane *, struct step *);
 
 /* A step that is on has more to do. The thread asleep at the bell has looked at it before, and is woken when the lane is left. Lock
@@ -274,8 +275,8 @@ static inline void lane_adds_work(struct lane *l) { l->slept_with = NULL; }
 /* One turn of progress for a call that looks without waiting (MPI_Test, MPI_Iprobe). Programs call those in loops: where
  * ranks share cores, every few that find nothing give up the core. Lock held. */
 void lane_poll(struct lane *);
-/* The same by a thread in no lane, where sections take the lock. True: that was a turn for all lanes. */
-bool lane_poll_outside(struct lane *) TERN_COLD;
+/* The same by a thread in no lane, where sections take the lock: a turn in all lanes. */
+void lane_poll_outside(struct lane *) TERN_COLD;
 
 /* Ends an operation: result.error is set to `error`, done is called, waiters see it. Lock held. */
 void lane_finish(struct request *, int error);

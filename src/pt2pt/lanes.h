@@ -47,13 +47,12 @@ struct lane *lanes_of_id(uint64_t id);
 void lanes_look(void);
 
 /*
- * One turn of progress, once threads share the transports (wire_lock.h), by any thread that is in no wire: in no lane, or only in
- * one. Wires that other threads poll are left out, and the steps of lanes that other threads are in. How much happened.
- * wires_turn: without steps, and of at most about `budget` messages of each wire as well.
+ * One turn of progress, once threads share the transports (wire_lock.h), by any thread that is in no wire and in no lane: at most
+ * about `budget` messages of each wire. Wires that other threads poll are left out, and the steps of lanes that other threads are
+ * in, but for a lane that has been found busy 16 times. How much happened.
  */
 #define LANES_BUDGET 64
 int lanes_turn(int budget);
-int wires_turn(int budget);
 
 /* The same by a thread in no lane that goes away then: it waits for lanes that have something to look at. */
 int lanes_look_around(void);

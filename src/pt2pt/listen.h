@@ -2,14 +2,16 @@
  * listen.h - the listener: the one of the threads that wait which looks at the wires and at all lanes, and sleeps by the bell
  * of the process. Who it is, and how it is told what, is in waits.h.
  *
- * It waits for the first lane, and for no other one: where a thread is in one of those, that thread rings when it leaves.
+ * listen_announce and listen_get_up wait for the first lane and only try the others: where a thread is in one of those, it rings when it
+ * leaves. listen_look waits for a lane that it has found busy 16 times, listen_doubt for each.
  */
 #ifndef TERN_PT2PT_LISTEN_H
 #define TERN_PT2PT_LISTEN_H
 
 #include "pt2pt/waits.h"
 
-/* All by the listener, in no lane, but for listen_doubt, which any thread that waits calls. */
+/* All in no lane. listen_announce and listen_get_up are for the listener, listen_arm and listen_disarm for what is said there,
+ * listen_look for the listener and the helper, and listen_doubt for any thread that waits. */
 
 /* One look at the wires, the steps of all lanes, and the gates. How much happened. */
 int listen_look(void);

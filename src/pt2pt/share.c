@@ -15,6 +15,19 @@
  * Until then nobody else comes in, so a thread that finds `lane_inside` set is the one it counts. A thread asleep in
  * a wait is not inside. It is woken, and finds that its announcement and its places in gates have been taken back for it.
  *
+ * Threads share the library when all of these are switched:
+ *
+ *     switch                             set by       from then on
+ *     lanes_mode & LANE_THREADED         share_begin  a section takes the lock of its lane
+ *     handles (handle_set_threaded)      share_begin  references are counted atomically; a helper needs that, too
+ *     leaf_shared                        share_begin  locks of tables are taken
+ *     waits.threaded                     share_begin  the end of a request looks for a thread that waits
+ *     peer_short_table: one without any  share_begin  a short send without atomic operations finds no peer
+ *     wires_threaded                     wires_share  locks of wires are taken
+ *     peer_shared_table                  wires_share  a short send finds its peer there; wires_are_shared
+ *
+ * Between share_begin and the end of wires_share the thread that does it holds all lanes.
+ *
  * This happens once in a process: when a second thread calls that may do so at the same time (MPI_THREAD_MULTIPLE,
  * src/mpi/life.c), or a session of such threads comes after others said that they do not (MPI_THREAD_SINGLE, FUNNELED or
  * SERIALIZED).
@@ -244,7 +257,7 @@ bool lane_is_mine(struct lane *l) { return is_alone_inside() || holds(lane_threa
 
 /* ---- the helper and its caller, alone ---- */
 
-void lane_leave_locked(void)
+void lane_leave_and_let_helper_in(void)
 {
     count(-1);
     peer_short_open(false);

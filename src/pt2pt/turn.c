@@ -23,7 +23,6 @@ void lane_step_on(struct lane *l, struct step *s)
     if (unlikely(waits_at_bell())) bell_ring(wires_bell()); /* the listener does not look at this one yet */
 }
 
-/* The steps of the process are the first lane's. */
 static __attribute__((noinline)) int turn_among_threads(struct lane *l)
 {
     int n = wires_poll(BUDGET, true);
@@ -35,6 +34,7 @@ int lane_short_turn(struct lane *l) { return turn(l, SHORT_BUDGET); }
 
 /* ---- once threads share the transports ---- */
 
+/* The steps of the process are the first lane's. */
 int lane_steps(struct lane *l)
 {
     int n = l == lanes_first() ? wires_steps(true) : 0;
@@ -50,7 +50,7 @@ static bool is_full(void)
     return full;
 }
 
-int wires_turn(int budget)
+static int wires_turn(int budget)
 {
     return unlikely(is_full()) ? 0 : wires_poll(budget, true);
 }

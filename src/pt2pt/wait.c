@@ -183,14 +183,14 @@ static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
     }
 }
 
-bool lane_poll_outside(struct lane *l)
+void lane_poll_outside(struct lane *l)
 {
     static _Thread_local uint32_t fruitless __attribute__((tls_model("initial-exec")));
     if (!wires_are_shared()) {
         lane_enter(l);
         lane_poll(l);
         lane_leave(l);
-        return false;
+        return;
     }
     if (lanes_look_around()) fruitless = 0;
     else if (++fruitless % LOOKS_A_YIELD == 0) sched_yield();
@@ -199,7 +199,6 @@ bool lane_poll_outside(struct lane *l)
         watch_while_looking();
         lane_leave(lanes_first());
     }
-    return true;
 }
 
 void lane_poll(struct lane *l)

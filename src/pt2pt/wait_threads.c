@@ -217,8 +217,9 @@ void threads_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate 
     count_waiter(-1);
 }
 
-/* Operations that are left behind are the helper's when no thread waits any more: whoever leaves the lane arms it. */
-static TERN_COLD void arm_for_the_rest(struct lane *l)
+/* Operations that are left behind are the helper's when no thread waits any more: whoever leaves the lane wakes it
+ * (helper_leave_among_threads). */
+static TERN_COLD void wake_helper_for_the_rest(struct lane *l)
 {
     lane_enter(l);
     lane_leave(l);
@@ -233,5 +234,5 @@ void threads_await(struct lane *l, const struct awaiting *what, void *arg)
     relieve();
     wait(&t);
     count_waiter(-1);
-    if (unlikely(background_any())) arm_for_the_rest(l);
+    if (unlikely(background_any())) wake_helper_for_the_rest(l);
 }

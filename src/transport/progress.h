@@ -30,7 +30,8 @@
  * Where nothing is open there are no descriptors. A turn that finds no step on looks at two words of a set, and at one for
  * each step that has a word.
  *
- * Threads: under the lock of the set, which is the lane's, except for step_tell and progress_fds.
+ * Threads: a set of a lane is under that lane's lock, progress_process under that of the first lane, whose turn drives it; except
+ * for step_tell and progress_fds.
  */
 #ifndef TERN_TRANSPORT_PROGRESS_H
 #define TERN_TRANSPORT_PROGRESS_H
@@ -45,7 +46,8 @@ struct step;
 struct peer;
 struct progress;
 
-/* What a step is: constant. All members are called with the lock of the set, and none blocks or makes progress. */
+/* What a step is: constant. All members are called with the lock of the set. None waits for another process. `poll` and `doubt`
+ * may deliver messages that have come; none polls the set that its step is in. */
 struct step_ops {
     const char *name; /* what is looked at, in words */
 
@@ -96,7 +98,7 @@ struct step {
     const _Atomic uint32_t *word; /* of a known step: it is polled when this is not `seen`, which is set to it before; or NULL */
     uint32_t seen;
 
-    struct link link, known_link;
+    struct link link, known_link; /* link: in `active` while it is on, or in `watched` if it has a word: then it is never on */
     struct progress *of;     /* the set that it is known to */
     bool on, known;
     uint32_t counted[2];     /* as what sleepers are counted in the gates (gate_enter); 0: no thread sleeps */

@@ -81,7 +81,7 @@ int wires_progress_cheap(int budget); /* the same without those that need system
  * The two halves of it, once threads share the transports (wire_lock.h).
  *   wires_poll   each wire that no other thread polls; by any thread, and 0 in a handler. `all`: also those that need system
  *                calls, in turns
- *   wires_steps  the steps of the process; `all`: also open ones, in turns. Under the lane's lock
+ *   wires_steps  the steps of the process; `all`: also open ones, in turns. Under the lock of the first lane
  *   wires_quiet  wires_idle without the steps; by any thread. False also if another thread is polling
  */
 int wires_poll(int budget, bool all);

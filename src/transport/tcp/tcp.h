@@ -19,7 +19,7 @@
  * it does not read at the start of a frame. A frame with the id AM_PAD is the transport's own: h0
  * is an enum tcp_note.
  *
- * All state is under the lane's lock, like that of all transports.
+ * One thread at a time is in the transport (transport.h, wire_lock.h).
  */
 #ifndef TERN_TRANSPORT_TCP_H
 #define TERN_TRANSPORT_TCP_H

@@ -222,7 +222,7 @@ static void one_thread_finds_no_shared_peers(void **state)
     assert_int_equal(pt_send(world, &value, sizeof value, type_of(MPI_BYTE), 0, 5, PT_STANDARD), 0);
     assert_int_equal(send_straight(2), 0);
     assert_int_equal(peer_short_prepare(), 0);
-    peer_short_open(false); /* as lane_leave_locked does */
+    peer_short_open(false); /* as lane_leave_and_let_helper_in does */
     assert_true(job_peer()->short_max > 0);
     assert_int_equal(send_straight(3), PT_LONG_WAY);
     peer_short_open(true);
