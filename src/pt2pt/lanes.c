@@ -235,19 +235,19 @@ int lanes_prepare(void)
 }
 
 /* Each lane looks at its own steps, once threads look at all lanes. */
-static void come_into_all(void)
+static void come_into(uint32_t n)
 {
-    struct lane *l;
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) {
+    for (uint32_t i = 0; i < n; i++) {
+        struct lane *l = lanes_at(i);
         lane_was_shared(l);
         step_off(&l->others);
     }
 }
 
-static void leave_all(void)
+/* Other threads may make more lanes meanwhile, which this one is not in. */
+static void leave(uint32_t n)
 {
-    struct lane *l;
-    for (uint32_t i = 0; (l = lanes_at(i)); i++) lane_out(l);
+    while (n-- > 0) lane_out(lanes_at(n));
 }
 
 /* Of the lanes from this one on; how many there are. Nobody has the lock of a lane that is not shared, so it is taken before
@@ -274,9 +274,9 @@ int lanes_share(struct quiet *others)
         n = take_locks(n);
         share_await(others);
     }
-    come_into_all();
+    come_into(n);
     share_wires();
-    leave_all();
+    leave(n);
     return 0;
 }
 
