@@ -51,7 +51,7 @@ static void tell_all(const struct comm *c, struct peer *from)
     send_clash(c->lane, c->ctx, &c->call_log->clash, from);
     for (int r = 0; r < comm_peers(c); r++) {
         uint32_t index = comm_index(c, r);
-        struct peer *p = index < peer_count ? peer_table[index] : NULL;
+        struct peer *p = peer_known(index);
         if (p && p != from && !p->lost && peer_is_connected(p) && index != proc_self()->rank)
             send_clash(c->lane, c->ctx, &c->call_log->clash, p);
     }
@@ -134,7 +134,7 @@ void pt_call_log_ask(struct comm *c, int rank)
     struct pt_call_log *s = c->call_log;
     struct wire_call mine;
     uint32_t index = comm_index(c, rank), k;
-    struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    struct peer *p = peer_known(index);
     if (!s || !p || p->lost || !peer_is_connected(p) || index == proc_self()->rank) return;
     k = atomic_load_explicit(&s->count, memory_order_relaxed);
     if (read_call(s, k, &mine)) send_call(c, p, k, &mine);

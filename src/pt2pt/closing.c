@@ -280,7 +280,7 @@ void closing_look(struct peer *p)
 static void add_comm(const struct comm *c, int32_t n)
 {
     for (uint32_t i = jobs_own_size; i < peer_count; i++) {
-        struct peer *p = peer_table[i];
+        struct peer *p = peer_known(i);
         if (p && p->comms >= 0 && is_member(c, i)) p->comms += n;
     }
 }
@@ -290,8 +290,10 @@ void closing_comm_made(const struct comm *c) { add_comm(c, 1); }
 void closing_comm_gone(const struct comm *c)
 {
     add_comm(c, -1);
-    for (uint32_t i = jobs_own_size; i < peer_count; i++)
-        if (peer_table[i] && is_member(c, i)) closing_look(peer_table[i]);
+    for (uint32_t i = jobs_own_size; i < peer_count; i++) {
+        struct peer *p = peer_known(i);
+        if (p && is_member(c, i)) closing_look(p);
+    }
     free_closed(false);
 }
 
@@ -300,7 +302,7 @@ static bool is_drained(const struct step *none)
 {
     (void)none;
     for (uint32_t i = jobs_own_size; i < peer_count; i++) {
-        const struct peer *p = peer_table[i];
+        const struct peer *p = peer_known(i);
         if (p && p->flags & (PEER_IDLE | PEER_CLOSING) && !p->lost && pending_any(p)) return false;
     }
     return true;
@@ -332,7 +334,7 @@ static bool is_awaited_here(const struct rankmap *map, bool begin)
     bool some = false;
     for (int32_t r = 0; r < map->size; r++) {
         uint32_t index = rankmap_at(map, r);
-        struct peer *p = index < peer_count && !jobs_is_own(index) ? peer_table[index] : NULL;
+        struct peer *p = jobs_is_own(index) ? NULL : peer_known(index);
         if (!p) continue;
         if (begin) p->flags |= PEER_CLOSE_AWAITED;
         some |= p->flags & PEER_CLOSE_AWAITED && !is_needed(p);

@@ -28,7 +28,7 @@ static bool is_in(const struct comm *c, uint32_t index)
 
 static bool is_lost(const struct comm *c, int rank)
 {
-    const struct peer *p = peer_table[comm_index(c, rank)];
+    const struct peer *p = peer_known(comm_index(c, rank));
     return p && p->lost;
 }
 
@@ -151,7 +151,7 @@ bool pt_marked_have_died(void)
 {
     bool any = false;
     for (uint32_t i = 0; i < peer_count; i++) {
-        struct peer *p = peer_table[i];
+        struct peer *p = peer_known(i);
         if (!p || p->lost || !(p->flags & PEER_ENDED)) continue;
         lose_dead(p);
         any = true;
@@ -207,8 +207,8 @@ static void free_words(struct peer *p)
 void pt_lost_close(void)
 {
     watcher_rings = NULL;
-    for (uint32_t i = 0; i < peer_count && peer_table; i++) {
-        struct peer *p = peer_table[i];
+    for (uint32_t i = 0; i < peer_count; i++) {
+        struct peer *p = peer_known(i);
         if (!p || !p->lost) continue;
         free_words(p);
         p->flags &= ~(uint32_t)(PEER_LEFT | PEER_ASKED | PEER_ASKS | PEER_OVER | PEER_ENDED);
@@ -476,7 +476,7 @@ void lost_open_process(struct lane *first)
 static void note_lost(struct pt_comm *pt)
 {
     for (uint32_t i = 0; i < peer_count && losses.count; i++) {
-        struct peer *p = peer_table[i];
+        struct peer *p = peer_known(i);
         if (!p || !p->lost || p->flags & PEER_LEFT || !is_in(pt->comm, i)) continue;
         pt->lost = p;
         pt->gone |= PT_GONE_LOST;
@@ -490,7 +490,7 @@ static const struct peer *lost_member(const struct comm *c)
     const struct peer *p = c->pt ? c->pt->lost : NULL;
     if (!p && c->within && c->within->pt) p = c->within->pt->lost;
     for (uint32_t i = 0; i < peer_count && !p; i++) {
-        const struct peer *q = peer_table[i];
+        const struct peer *q = peer_known(i);
         if (q && q->lost && !(q->flags & PEER_LEFT) && is_in(c, i)) p = q;
     }
     return p;
@@ -520,7 +520,7 @@ int pt_all_live(const struct comm *c, const struct rankmap *members)
     if (likely(!c->pt || !(c->pt->gone & PT_GONE_LOST))) return 0;
     for (int32_t r = 0; r < members->size; r++) {
         uint32_t index = rankmap_at(members, r);
-        struct peer *p = index < peer_count ? peer_table[index] : NULL;
+        struct peer *p = peer_known(index);
         if (p && p->lost && !(p->flags & PEER_LEFT)) return err_set(TERN_ERR_PEER, "%s", p->lost);
     }
     return 0;
@@ -547,7 +547,7 @@ static struct peer *awaited(struct pt_comm *pt, uint64_t ctx, int source, int ta
 {
     if (ctx & CTX_COLL && !pt_tag_is_for_two(tag)) return pt->lost;
     if (source == MPI_ANY_SOURCE) return pt->gone & PT_GONE_SOURCE ? pt->lost : NULL;
-    struct peer *p = peer_table[comm_index(pt->comm, source)];
+    struct peer *p = peer_known(comm_index(pt->comm, source));
     return p && p->lost && !(p->flags & PEER_LEFT) ? p : NULL;
 }
 

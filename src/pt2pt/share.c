@@ -317,7 +317,7 @@ void lane_was_shared(struct lane *l)
 static void move_arriving(void)
 {
     for (uint32_t i = 0; i < peer_count; i++) {
-        struct peer *p = peer_table[i];
+        struct peer *p = peer_known(i);
         if (!p) continue;
         p->sunk = p->arriving;
         p->arriving = NULL;

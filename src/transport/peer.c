@@ -77,10 +77,10 @@ int peers_open(void)
 {
     int rc = wires_open();
     if (rc) return rc;
-    peer_count = proc_self()->size;
     peer_other_quotas = 0;
     peer_table = make_table();
     if (!peer_table) return TERN_ERR_NOMEM;
+    peer_count = proc_self()->size;
     peer_short_open(true);
     return put_card();
 }
@@ -112,7 +112,7 @@ void peer_free(struct peer *p)
 
 void peers_close(void)
 {
-    for (uint32_t i = 0; i < peer_count && peer_table; i++) {
+    for (uint32_t i = 0; i < peer_count; i++) {
         struct peer *p = peer_table[i];
         if (!p) continue;
         take_out(p);
@@ -180,12 +180,6 @@ static struct peer *make_peer(uint32_t index)
     return p;
 }
 
-static struct peer *find(uint32_t index)
-{
-    if (index >= __atomic_load_n(&peer_count, __ATOMIC_RELAXED)) return NULL;
-    return __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE); /* pairs with the release in enter */
-}
-
 /* A new peer enters the table, unless another thread was faster, whose peer it then is. */
 static struct peer *enter(struct peer *p, int64_t of_others)
 {
@@ -204,7 +198,7 @@ static struct peer *enter(struct peer *p, int64_t of_others)
 
 struct peer *peer_of_sender(uint32_t index)
 {
-    struct peer *p = find(index);
+    struct peer *p = peer_known(index);
     if (p) return p;
     struct job_entry *job = jobs_is_own(index) ? NULL : jobs_of_index(index); /* the reference is the peer's */
     struct peer *made = job || jobs_is_own(index) ? make_peer(index) : no_peer(index);
@@ -231,7 +225,7 @@ static bool is_quiet(const struct peer *p) { return !peer_waiting(p) && !p->arri
 
 int peer_close(uint32_t index)
 {
-    struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    struct peer *p = peer_known(index);
     if (!p) return 0;
     if (wire_is_inside()) return TERN_AGAIN;
     if (!is_quiet(p)) return err_set(TERN_ERR_PENDING, "something is under way to or from %s", jobs_long_words(index));
@@ -282,7 +276,8 @@ bool peer_may_be_beyond(uint32_t index)
 int peer_beyond(uint32_t index)
 {
     uint8_t card[PEER_CARD_MAX];
-    if (!peer_may_be_beyond(index) || (peer_table[index] && peer_is_connected(peer_table[index]))) return 0;
+    const struct peer *p = peer_known(index);
+    if (!peer_may_be_beyond(index) || (p && peer_is_connected(p))) return 0;
     struct wire_path best;
     int n = jobs_card_get(index, card, sizeof card);
     return n < 0 ? n : wires_best(card, (size_t)n, &best) ? 0 : out_of_reach(index);
@@ -399,7 +394,7 @@ bool peer_is_mappable(uint32_t index)
  * or have left: only the peer knows. If it cannot be connected, the caller has not failed: its error is kept. */
 static TERN_COLD struct peer *connect_to_wake(uint32_t index)
 {
-    struct peer *p = find(index);
+    struct peer *p = peer_known(index);
     char words[512];
     int code = err_code();
     if (p && p->lost) return NULL;
@@ -411,7 +406,7 @@ static TERN_COLD struct peer *connect_to_wake(uint32_t index)
 
 void peer_wake(uint32_t index)
 {
-    struct peer *p = find(index);
+    struct peer *p = peer_known(index);
     if (unlikely(!p || !peer_is_connected(p))) p = connect_to_wake(index);
     if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
 }

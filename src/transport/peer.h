@@ -203,6 +203,13 @@ static inline struct peer_lane *peer_lane_of(struct peer *p, uint32_t lane)
     return w;
 }
 
+/* The peer with this index, connected or not; NULL: there is none. By any thread: it finds the peer complete. */
+static inline struct peer *peer_known(uint32_t index)
+{
+    if (index >= __atomic_load_n(&peer_count, __ATOMIC_RELAXED)) return NULL;
+    return __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE); /* pairs with the release in enter (peer.c) */
+}
+
 static inline struct peer *peer_get(uint32_t index)
 {
     /* acquire: a thread that finds a peer finds it complete */

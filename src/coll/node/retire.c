@@ -34,7 +34,7 @@ static struct lock lock; /* of the list */
 /* One that has died does nothing more. */
 static bool is_lost(uint32_t index)
 {
-    const struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    const struct peer *p = peer_known(index);
     return p && p->lost;
 }
 

@@ -78,7 +78,7 @@ static bool find_card(uint32_t rank, struct shm_card *c)
 static bool watch_rank(uint32_t rank)
 {
     struct shm_card c;
-    const struct peer *p = peer_table[rank];
+    const struct peer *p = peer_known(rank);
     if (find(rank)) return true;
     if (p && p->ep.ops == &tp_shm) {
         const struct shm_ep *e = p->ep.priv;
@@ -116,7 +116,7 @@ void shm_neighbour_close(uint32_t index)
 
 enum tp_end shm_how_ended(struct tp_dom *dom, uint32_t index)
 {
-    const struct peer *p = index < peer_count ? peer_table[index] : NULL;
+    const struct peer *p = peer_known(index);
     const struct neighbour *n = find(index);
     const struct shm_segment *s = n ? n->head : NULL;
     (void)dom;

@@ -150,7 +150,8 @@ struct peer *shm_sender_peer(uint32_t entry)
 
 static bool is_closing(uint32_t index)
 {
-    return index < peer_count && peer_table[index] && peer_table[index]->flags & PEER_CLOSING;
+    const struct peer *p = peer_known(index);
+    return p && p->flags & PEER_CLOSING;
 }
 
 void shm_sender_said_last(uint32_t entry)
@@ -158,8 +159,8 @@ void shm_sender_said_last(uint32_t entry)
     uint32_t index;
     if (entry >= entries_in_use()) return;
     struct proc_name name = shm_sender_at(shm_dom.segment, entry)->name;
-    if (jobs_index_of(&name, &index) && index < peer_count && peer_table[index])
-        peer_table[index]->flags |= PEER_SAID_LAST;
+    struct peer *p = jobs_index_of(&name, &index) ? peer_known(index) : NULL;
+    if (p) p->flags |= PEER_SAID_LAST;
 }
 
 void shm_senders_admit(void)

@@ -308,8 +308,8 @@ static bool is_early(const struct tcp_half *h)
 {
     struct proc_name name = name_of(h);
     uint32_t index;
-    return jobs_index_of(&name, &index) && index < peer_count && peer_table[index] &&
-           peer_table[index]->flags & PEER_CLOSING;
+    const struct peer *p = jobs_index_of(&name, &index) ? peer_known(index) : NULL;
+    return p && p->flags & PEER_CLOSING;
 }
 
 /* The other side is genuine: is the connection wanted? */
