@@ -210,13 +210,6 @@ static inline int check(struct comm *c, const struct coll_call *a)
     return unlikely(rc) ? rc : coll_call_check(c, a);
 }
 
-/* A call has ended with `rc`: the reason is that of the communicator, if it has come to its end. */
-static inline int outcome(struct comm *c, int rc)
-{
-    int over = unlikely(rc) ? pt_call_log_failed(c) : 0;
-    return unlikely(over) ? over : rc;
-}
-
 /* ---- doing it now ------------------------------------------------------------------ */
 
 static int run(struct comm *c, const struct coll_call *a)
@@ -225,7 +218,7 @@ static int run(struct comm *c, const struct coll_call *a)
     int rc = take_frame(c, a, &frame);
     if (rc) return rc;
     rc = coll_call_bind(coll_frame_goal(frame), c, a);
-    if (!rc) rc = outcome(c, coll_frame_run(frame, coll_number(c->coll)));
+    if (!rc) rc = pt_call_log_outcome(c, coll_frame_run(frame, coll_number(c->coll)));
     lane_enter(c->lane);
     coll_frame_give(frame);
     lane_leave(c->lane);
@@ -262,7 +255,7 @@ int coll_run(struct comm *c, const struct coll_call *a)
     int64_t bytes = coll_call_bytes_within(c, a);
     coll_call_note(c->call_log, a, bytes);
     if (only_messages(c, a)) return run(c, a);
-    return node_run(c, a, bytes, &rc) ? outcome(c, rc) : run(c, a);
+    return node_run(c, a, bytes, &rc) ? pt_call_log_outcome(c, rc) : run(c, a);
 }
 
 /* ---- starting it -------------------------------------------------------------------- */
@@ -272,7 +265,7 @@ static void ended(struct goal_frame *f)
 {
     struct request *r = f->owner;
     struct coll_frame *frame = f->ctx;
-    int status = outcome(r->comm, coll_frame_status(f, r));
+    int status = pt_call_log_outcome(r->comm, coll_frame_status(f, r));
     coll_frame_let_go(frame);
     coll_frame_give(frame);
     lane_finish(r, status);

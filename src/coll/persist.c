@@ -99,8 +99,7 @@ static int open_numbers(struct comm *c)
 static void ended(struct goal_frame *f)
 {
     struct request *r = f->owner;
-    int status = coll_frame_status(f, r), over = status ? pt_call_log_failed(r->comm) : 0;
-    lane_finish(r, over ? over : status);
+    lane_finish(r, pt_call_log_outcome(r->comm, coll_frame_status(f, r)));
 }
 
 static int start(struct request *r)

@@ -92,6 +92,13 @@ static inline int pt_call_log_error(const struct comm *c)
     return unlikely(atomic_load_explicit(&c->call_log->error, memory_order_relaxed)) ? pt_call_log_failed(c) : 0;
 }
 
+/* A collective has ended with `rc`: the reason is that of the communicator, if its collectives are over. */
+static inline int pt_call_log_outcome(const struct comm *c, int rc)
+{
+    int over = unlikely(rc) ? pt_call_log_failed(c) : 0;
+    return unlikely(over) ? over : rc;
+}
+
 /* This process has waited long for the part of `rank` (as calls on the communicator name it) in its last call: asks, or
  * ends the communicator's collectives if nothing more comes from there. Lock held. */
 void pt_call_log_doubt(struct comm *, int rank) TERN_COLD;

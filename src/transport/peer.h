@@ -210,6 +210,13 @@ static inline struct peer *peer_known(uint32_t index)
     return __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE); /* pairs with the release in enter (peer.c) */
 }
 
+/* Is the connection to the process with this index being closed here? */
+static inline bool peer_is_closing(uint32_t index)
+{
+    const struct peer *p = peer_known(index);
+    return p && p->flags & PEER_CLOSING;
+}
+
 static inline struct peer *peer_get(uint32_t index)
 {
     /* acquire: a thread that finds a peer finds it complete */

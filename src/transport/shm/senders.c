@@ -148,12 +148,6 @@ struct peer *shm_sender_peer(uint32_t entry)
     return p;
 }
 
-static bool is_closing(uint32_t index)
-{
-    const struct peer *p = peer_known(index);
-    return p && p->flags & PEER_CLOSING;
-}
-
 void shm_sender_said_last(uint32_t entry)
 {
     uint32_t index;
@@ -173,7 +167,7 @@ void shm_senders_admit(void)
         struct shm_sender *at = shm_sender_at(s, i);
         struct proc_name name = at->name;
         uint32_t held = SHM_HELD;
-        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index) && !is_closing(index))
+        if (state_of(at) == SHM_HELD && jobs_index_of(&name, &index) && !peer_is_closing(index))
             atomic_compare_exchange_strong_explicit(&at->state, &held, SHM_ADMITTED, memory_order_relaxed,
                                                     memory_order_relaxed);
     }

@@ -308,8 +308,7 @@ static bool is_early(const struct tcp_half *h)
 {
     struct proc_name name = name_of(h);
     uint32_t index;
-    const struct peer *p = jobs_index_of(&name, &index) ? peer_known(index) : NULL;
-    return p && p->flags & PEER_CLOSING;
+    return jobs_index_of(&name, &index) && peer_is_closing(index);
 }
 
 /* The other side is genuine: is the connection wanted? */
