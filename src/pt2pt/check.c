@@ -29,7 +29,7 @@ static struct kept {
     struct kept *next;
     const void *key;
     struct pt_signature s;
-} *kept[BUCKETS];
+} **kept; /* BUCKETS of them, while checking */
 
 /* Of the message that is being handled; none: the sender does not check. */
 static struct pt_signature arrived;
@@ -133,17 +133,21 @@ int pt_check_open(void)
 {
     pt_checking = is_wanted();
     if (!pt_checking) return 0;
+    kept = calloc(BUCKETS, sizeof(struct kept *));
+    if (!kept) return TERN_ERR_NOMEM;
     return var_set(VAR_COLL_NODE, "0"); /* what goes through shared blocks has no signature: let it be messages */
 }
 
 void pt_check_close(void)
 {
-    for (int i = 0; i < BUCKETS; i++)
+    for (int i = 0; kept && i < BUCKETS; i++)
         while (kept[i]) {
             struct kept *k = kept[i];
             kept[i] = k->next;
             free(k);
         }
+    free(kept);
+    kept = NULL;
     pt_checking = false;
 }
 

@@ -15,16 +15,19 @@
 
 #define BUCKETS 1024
 
+/* The buckets are made for the first message that is too early. */
 static struct early {
     struct early *next; /* in the same bucket */
     uint64_t ctx;       /* even */
     struct link messages;
-} *table[BUCKETS];
+} **table;
 
 uint32_t early_contexts;
 
 static struct early **place_of(uint64_t ctx)
 {
+    if (unlikely(!table)) table = calloc(BUCKETS, sizeof(struct early *));
+    if (unlikely(!table)) lane_fatal("no memory for messages that are too early");
     struct early **at = &table[(ctx >> 1) * 0x9e3779b97f4a7c15u >> 54];
     while (*at && (*at)->ctx != (ctx & ~CTX_COLL)) at = &(*at)->next;
     return at;
@@ -255,4 +258,6 @@ void early_close(void)
             drop_all(&table[i]->messages);
             early_free(&table[i]);
         }
+    free(table);
+    table = NULL;
 }
