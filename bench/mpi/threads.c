@@ -5,19 +5,26 @@
  *   tN_own_Mmsgs             N threads, each on a communicator of its own: the messages of all
  *   tN_shared_Mmsgs          N threads on one communicator, told apart by tags
  *   tN_own_to_one, tN_shared_to_one    these to t1_Mmsgs
+ *   tN_bare_to_one           the same without any MPI: if a window of N threads took the time that it takes one thread, and that of
+ *                            one bare handover of the core from thread to thread, by a futex
  *   tN_own_slowest, tN_shared_slowest  the messages of the slowest thread to the mean of all
  *   tN_own_lat_us            half a round trip of 8 bytes, the median thread, while N threads do the same
  *   tN_mixed_Mmsgs           half of N threads send as above, the others call MPI_Allreduce of 8 bytes, all on their own
  *   tN_mixed_allreduces_k    communicators; thousands of these calls a second, of all
  */
 #include "bench.h"
+#include <linux/futex.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define WIN 64
 #define MOST 8
 #define REPS 3
 #define REP_S 0.3
 #define ROUNDS 10 /* between two looks at the clock */
+#define HANDOVERS 20000 /* of each thread */
 
 static int rank;
 static MPI_Comm own[MOST];
@@ -160,6 +167,45 @@ static void mixed(int n)
     show(key, median(c, REPS));
 }
 
+/* ---- what a handover of the core costs ---- */
+
+static _Atomic int turn[MOST];
+static int turns_of;
+
+static void *pass_on(void *arg)
+{
+    int me = (int)(intptr_t)arg, next = (me + 1) % turns_of;
+    for (int i = 0; i < HANDOVERS; i++) {
+        while (!atomic_load(&turn[me])) syscall(SYS_futex, &turn[me], FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+        atomic_store(&turn[me], 0);
+        atomic_store(&turn[next], 1);
+        syscall(SYS_futex, &turn[next], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    }
+    return NULL;
+}
+
+/* Seconds of one, from thread to thread in a ring, while the other rank does the same. */
+static double handover(int n)
+{
+    pthread_t th[MOST];
+    MPI_Barrier(MPI_COMM_WORLD);
+    double t0 = now();
+    turns_of = n;
+    atomic_store(&turn[0], 1);
+    for (int i = 0; i < n; i++) pthread_create(&th[i], NULL, pass_on, (void *)(intptr_t)i);
+    for (int i = 0; i < n; i++) pthread_join(th[i], NULL);
+    atomic_store(&turn[0], 0);
+    return (now() - t0) / n / HANDOVERS;
+}
+
+static void bare(int n, double one)
+{
+    char key[64];
+    double window = 1e-6 * 2 * WIN / one;
+    snprintf(key, sizeof key, "t%d_bare_to_one", n);
+    show(key, window / (window + handover(n)));
+}
+
 int main(int argc, char **argv)
 {
     int size, got = 0;
@@ -176,6 +222,7 @@ int main(int argc, char **argv)
     double one = rate(1, 0, "", 0);
     latency(1);
     for (int n = 2; n <= MOST; n *= n == 2 ? 4 : 2) {
+        bare(n, one);
         rate(n, 0, "_own", one);
         rate(n, 1, "_shared", one);
         latency(n);
