@@ -29,7 +29,7 @@ static struct kept {
     struct kept *next;
     const void *key;
     struct pt_signature s;
-} **kept; /* BUCKETS of them, while checking */
+} **kept; /* BUCKETS of them, from pt_check_open to pt_check_close; transports may deliver outside of that as well */
 
 /* Of the message that is being handled; none: the sender does not check. */
 static struct pt_signature arrived;
@@ -44,6 +44,7 @@ static struct kept **place_of(const void *key)
 
 static void keep(const void *key, const struct pt_signature *s)
 {
+    if (!kept) return;
     struct kept **at = place_of(key); /* a message that was dropped may have left one */
     if (!*at) *at = calloc(1, sizeof **at);
     if (!*at) lane_fatal("no memory for the signature of a message");
@@ -53,7 +54,7 @@ static void keep(const void *key, const struct pt_signature *s)
 
 static void take(const void *key)
 {
-    struct kept **at = place_of(key), *k = *at;
+    struct kept **at = kept ? place_of(key) : NULL, *k = at ? *at : NULL;
     has_arrived = k != NULL;
     if (!k) return;
     arrived = k->s;
@@ -134,7 +135,7 @@ int pt_check_open(void)
     pt_checking = is_wanted();
     if (!pt_checking) return 0;
     kept = calloc(BUCKETS, sizeof(struct kept *));
-    if (!kept) return TERN_ERR_NOMEM;
+    if (!kept) return err_set(TERN_ERR_NOMEM, "no memory to compare the types of messages");
     return var_set(VAR_COLL_NODE, "0"); /* what goes through shared blocks has no signature: let it be messages */
 }
 
