@@ -1,0 +1,237 @@
+/* near.c - see near.h. */
+#include "rma/near.h"
+#include "base/err.h"
+#include "copy/copy.h"
+#include "pt2pt/lane.h"
+#include "rma/apply.h"
+#include "rma/runs.h"
+#include "transport/endpoint.h"
+#include "transport/peer.h"
+
+#include <stdlib.h>
+
+#define SMALL ((size_t)512)      /* bytes of elements that are worked on at a time: on the stack, ... */
+#define CHUNK ((size_t)64 << 10) /* ... and else */
+#define PIECES 64                /* of memory in one call of the system */
+
+/* ---- locks ---- */
+
+static const struct win_locking *locking(const struct win_target *t, int which) { return which ? &t->accumulate : &t->lock; }
+
+struct turn {
+    struct win_target *t;
+    int which;
+};
+
+static bool is_free(void *turn)
+{
+    const struct turn *u = turn;
+    return !u->t->busy[u->which];
+}
+
+static bool is_granted(void *turn)
+{
+    const struct turn *u = turn;
+    return u->t->peer->lost || win_lock_is_granted(locking(u->t, u->which));
+}
+
+static int await_grant(struct win_target *t, int which, enum win_lock_mode mode)
+{
+    struct lane *l = t->win->comm->lane;
+    struct turn u = {t, which};
+    t->busy[which] = true;
+    lane_wait(l, is_granted, &u, NULL);
+    t->busy[which] = false;
+    lane_changed(l); /* for other threads of this process that want it */
+    if (!t->peer->lost) {
+        win_lock_granted(locking(t, which));
+        return 0;
+    }
+    win_lock_withdraw(locking(t, which), mode);
+    return err_set(TERN_ERR_PEER, "%s", t->peer->lost);
+}
+
+int near_take(struct win_target *t, int which, enum win_lock_mode mode)
+{
+    struct turn u = {t, which};
+    const struct win_locking *k = locking(t, which);
+    if (unlikely(t->busy[which])) lane_wait(t->win->comm->lane, is_free, &u, NULL);
+    if (mode == WIN_LOCK_EXCLUSIVE ? win_lock_try_exclusive(k) : win_lock_try_shared(k)) return 0;
+    return win_lock_request(k, mode) ? 0 : await_grant(t, which, mode);
+}
+
+void near_give(struct win_target *t, int which, enum win_lock_mode mode)
+{
+    if (mode == WIN_LOCK_EXCLUSIVE) win_lock_give_exclusive(locking(t, which));
+    else win_lock_give_shared(locking(t, which));
+}
+
+/* ---- which way ---- */
+
+static bool by_system(const struct win_target *t) { return t->peer->ep.caps & TP_CAP_GETPUT; }
+
+bool near_can(const struct win_target *t, const struct win_op *a)
+{
+    if (!t->exposure) return false;
+    if (t->at || !t->bytes) return true;
+    bool accumulates = a->kind >= WIN_ACCUMULATE;
+    return by_system(t) && !(accumulates && t->exposure->common);
+}
+
+/* Does the operation stay within the memory? *offset: of its place. */
+static int find_place(const struct win_target *t, const struct win_op *a, int64_t *offset)
+{
+    int64_t first, span = type_span(a->ttype, a->tcount, &first), at, low, high;
+    bool inside = !__builtin_mul_overflow(a->displacement, t->unit, &at) && !__builtin_add_overflow(at, first, &low) &&
+                  !__builtin_add_overflow(low, span, &high) && low >= 0 && (uint64_t)high <= t->bytes;
+    if (!inside && span)
+        return err_set(TERN_ERR_WIN_RANGE,
+                       "%lld bytes at displacement %lld (times %lld) are not within the window's memory at rank %d, which has %llu",
+                       (long long)span, (long long)a->displacement, (long long)t->unit, t->rank, (unsigned long long)t->bytes);
+    *offset = at;
+    return 0;
+}
+
+/* ---- put and get by the system ---- */
+
+/* The next pieces of both, of the same bytes in all: at most `most`. */
+static size_t match_pieces(struct type_cursor *a, struct iovec *ia, int *na, struct type_cursor *b, struct iovec *ib, int *nb, size_t most)
+{
+    struct type_cursor begin = *a;
+    *na = *nb = PIECES;
+    size_t n = type_iov(a, ia, na, most);
+    size_t m = type_iov(b, ib, nb, n);
+    if (m == n) return n;
+    *a = begin;
+    *na = PIECES;
+    return type_iov(a, ia, na, m);
+}
+
+static int copy_by_system(struct win_target *t, struct type_cursor *here, struct type_cursor *there, bool put)
+{
+    struct iovec mine[PIECES], its[PIECES];
+    int n, m;
+    while (match_pieces(here, mine, &n, there, its, &m, (size_t)1 << 30)) {
+        int rc = put ? ep_put(&t->peer->ep, mine, n, its, m) : ep_get(&t->peer->ep, mine, n, its, m);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static int move_by_system(struct win_target *t, const struct win_op *a, int64_t offset)
+{
+    struct type_cursor here, there;
+    bool put = a->kind == WIN_PUT;
+    if (put) type_cursor_init(&here, a->otype, a->ocount, a->origin);
+    else type_cursor_init(&here, a->rtype, a->rcount, a->result);
+    type_cursor_init(&there, a->ttype, a->tcount, (void *)(uintptr_t)(t->address + (uint64_t)offset));
+    return copy_by_system(t, &here, &there, put);
+}
+
+/* ---- put and get by loads and stores ---- */
+
+static void move_mapped(struct win_target *t, const struct win_op *a, int64_t offset)
+{
+    if (a->kind == WIN_PUT) type_copy_across(t->at + offset, a->tcount, a->ttype, a->origin, a->ocount, a->otype);
+    else type_copy_across(a->result, a->rcount, a->rtype, t->at + offset, a->tcount, a->ttype);
+}
+
+/* ---- accumulates ---- */
+
+/* What is done with the elements of one operation, chunk by chunk. */
+struct work {
+    struct win_target *t;
+    const struct win_op *a;
+    struct type_cursor from, to; /* data; what was there */
+    char *data, *before, *copy;  /* `chunk` bytes each */
+    size_t chunk;
+    bool has_data, fetches;
+    bool alone; /* nobody else accesses the memory */
+};
+
+/* The next n elements of the origin: where they lie, or copied from there. */
+static const char *next_data(struct work *k, int64_t n)
+{
+    const struct type *basic = k->a->basic;
+    if (!k->has_data || k->a->kind == WIN_COMPARE_AND_SWAP) return k->a->origin;
+    if (win_has_gaps(basic) || !k->from.type->contig) {
+        win_elements_out(&k->from, basic, k->data, n);
+        return k->data;
+    }
+    const char *at = k->from.buf + k->from.pos;
+    k->from.pos += (size_t)(n * basic->size);
+    return at;
+}
+
+static void change(const struct work *k, void *at, const char *data, int64_t n, bool atomic)
+{
+    const struct win_op *a = k->a;
+    char *before = k->fetches ? k->before : NULL;
+    if (a->kind == WIN_COMPARE_AND_SWAP) (atomic ? swap_atomic : swap_alone)(a->basic, at, a->compare, data, before);
+    else (atomic ? apply_atomic : apply_alone)(a->op, a->basic, at, k->has_data ? data : NULL, before, n);
+}
+
+/* Elements in the target's memory, through a copy of them here. */
+static int change_by_system(const struct work *k, uint64_t address, const char *data, int64_t n)
+{
+    size_t bytes = (size_t)(n * k->a->basic->extent);
+    struct iovec here = {k->copy, bytes}, there = {(void *)(uintptr_t)address, bytes};
+    int rc = ep_get(&k->t->peer->ep, &here, 1, &there, 1);
+    if (rc) return rc;
+    change(k, k->copy, data, n, false);
+    return win_op_changes(k->a) ? ep_put(&k->t->peer->ep, &here, 1, &there, 1) : 0;
+}
+
+/* A run of elements; at: where it is mapped here, or its address in the target. */
+static int change_run(struct work *k, char *at, int64_t n)
+{
+    bool atomic = k->t->exposure->common && !k->alone && apply_can_be_atomic(k->a->basic, at);
+    const char *data = next_data(k, n);
+    int rc = atomic || k->alone ? 0 : near_take(k->t, 1, WIN_LOCK_EXCLUSIVE);
+    if (rc) return rc;
+    if (k->t->at) change(k, at, data, n, atomic);
+    else rc = change_by_system(k, (uint64_t)(uintptr_t)at, data, n);
+    if (!atomic && !k->alone) near_give(k->t, 1, WIN_LOCK_EXCLUSIVE);
+    if (!rc && k->fetches) win_elements_in(&k->to, k->a->basic, k->before, n);
+    return rc;
+}
+
+static int change_all(struct work *k, int64_t offset)
+{
+    struct win_runs where;
+    const struct win_op *a = k->a;
+    char *base = k->t->at ? k->t->at : (char *)(uintptr_t)k->t->address, *at;
+    int64_t most = (int64_t)k->chunk / a->basic->extent;
+    int rc = 0;
+    win_runs_init(&where, a->ttype, a->tcount, base + offset, a->basic);
+    for (int64_t n; !rc && (n = win_runs_next(&where, most, &at)) > 0;) rc = change_run(k, at, n);
+    return rc;
+}
+
+static int accumulate(struct win_target *t, const struct win_op *a, int64_t offset)
+{
+    char small[3 * SMALL], *large = NULL;
+    struct work k = {.t = t, .a = a, .alone = t->open == WIN_LOCKED_EXCLUSIVE, .fetches = win_op_fetches(a)};
+    k.has_data = a->kind == WIN_COMPARE_AND_SWAP || a->op->index != OP_NO_OP;
+    k.chunk = SMALL;
+    if (a->tcount * a->ttype->size > (int64_t)SMALL && (large = malloc(3 * CHUNK))) k.chunk = CHUNK; /* without, it is slower */
+    k.data = large ? large : small;
+    k.before = k.data + k.chunk;
+    k.copy = k.before + k.chunk;
+    if (k.has_data && a->otype) type_cursor_init(&k.from, a->otype, a->ocount, a->origin);
+    if (k.fetches) type_cursor_init(&k.to, a->rtype, a->rcount, a->result);
+    int rc = change_all(&k, offset);
+    free(large);
+    return rc;
+}
+
+int near_do(struct win_target *t, const struct win_op *a)
+{
+    int64_t offset = 0;
+    int rc = find_place(t, a, &offset);
+    if (rc) return rc;
+    if (a->kind >= WIN_ACCUMULATE) return accumulate(t, a, offset);
+    if (!t->at) return move_by_system(t, a, offset);
+    move_mapped(t, a, offset);
+    return 0;
+}
