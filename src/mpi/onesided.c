@@ -42,7 +42,7 @@ static int check_target(const struct win *w, const struct given *g, struct type 
     *t = type_of(g->ttype);
     if (g->rank == MPI_PROC_NULL && data_of_nobody(g->tcount, g->ttype, g->rank)) *t = type_of(MPI_BYTE);
     if (unlikely(!*t || !type_takes(*t, g->tcount))) return bad_amount(w, g->call, &target_names, g->tcount, 1, g->ttype);
-    if (unlikely(!target_ok(w, g->rank) && g->rank != MPI_PROC_NULL)) return bad_target(w, g->call, g->rank);
+    if (unlikely(!target_ok(w, g->rank) && g->rank != MPI_PROC_NULL)) return bad_target(w, g->call, "target_rank", g->rank);
     if (unlikely(g->displacement < 0 && w->flavor != MPI_WIN_FLAVOR_DYNAMIC && g->rank != MPI_PROC_NULL))
         return report(w, g->call, MPI_ERR_DISP, "argument target_disp is %lld, which is negative", (long long)g->displacement);
     return MPI_SUCCESS;
@@ -154,43 +154,46 @@ int PMPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_d
 
 /* ---- accumulates ---- */
 
-/* Elements of one predefined type, for which the operator is there (12.3.4). */
-static int check_elements(const struct win *w, const struct given *g, struct win_op *a)
+static int check_operator(const struct win *w, const struct given *g, struct win_op *a)
 {
-    const struct op *op = op_of(g->op);
-    const struct type *basic = a->ttype->basic;
-    if (g->rank == MPI_PROC_NULL) basic = type_of(MPI_BYTE);
-    if (!basic)
-        return report(w, g->call, MPI_ERR_TYPE, "argument target_datatype has elements of several predefined types, or none");
-    if (!op || op->index == OP_USER || (g->rank != MPI_PROC_NULL && !op_valid(op, basic))) {
-        if (op && op->index == OP_USER) return report(w, g->call, MPI_ERR_OP, "argument op is an operator of the user's, which is not for windows");
-        return bad_op(w, g->call, g->op, basic);
-    }
-    a->op = op;
-    a->basic = basic;
+    a->op = op_of(g->op);
+    if (!a->op) return bad_op(w, g->call, g->op, NULL);
+    if (a->op->index == OP_USER) return report(w, g->call, MPI_ERR_OP, "argument op is an operator of the user's, which is not for windows");
+    if (a->op->index == OP_NO_OP && g->kind == WIN_ACCUMULATE)
+        return report(w, g->call, MPI_ERR_OP, "argument op is MPI_NO_OP, which is for calls that fetch");
     return MPI_SUCCESS;
 }
 
 static int check_same_elements(const struct win *w, const struct given *g, const char *side, const struct type *t, const struct win_op *a)
 {
-    if (t->basic == a->basic || g->rank == MPI_PROC_NULL || !g->tcount) return MPI_SUCCESS;
+    if (!t || t->basic == a->basic || !g->tcount) return MPI_SUCCESS;
     return report(w, g->call, MPI_ERR_TYPE, "the datatypes of %s and of the target have elements of different predefined types", side);
+}
+
+/* Elements of one predefined type, for which the operator is there (12.3.4). */
+static int check_elements(const struct win *w, const struct given *g, struct win_op *a)
+{
+    if (g->rank == MPI_PROC_NULL) return MPI_SUCCESS;
+    a->basic = a->ttype->basic;
+    if (!a->basic)
+        return report(w, g->call, MPI_ERR_TYPE, "argument target_datatype has elements of several predefined types, or none");
+    if (!op_valid(a->op, a->basic)) return bad_op(w, g->call, g->op, a->basic);
+    int rc = check_same_elements(w, g, "the origin", a->otype, a);
+    return rc ? rc : check_same_elements(w, g, "the result", a->rtype, a);
 }
 
 static int check_data_side(const struct win *w, const struct given *g, struct win_op *a)
 {
     if (a->op->index == OP_NO_OP) return MPI_SUCCESS; /* nothing of the origin is looked at (12.3.4.3) */
     int rc = check_side(w, g, &origin_names, g->origin, g->ocount, g->otype, &a->otype);
-    if (!rc) rc = check_amounts(w, g, "the origin", g->ocount, a->otype, a->ttype);
-    return rc ? rc : check_same_elements(w, g, "the origin", a->otype, a);
+    return rc ? rc : check_amounts(w, g, "the origin", g->ocount, a->otype, a->ttype);
 }
 
 static int check_result_side(const struct win *w, const struct given *g, struct win_op *a)
 {
     if (g->kind == WIN_ACCUMULATE) return MPI_SUCCESS;
     int rc = check_side(w, g, &result_names, g->result, g->rcount, g->rtype, &a->rtype);
-    if (!rc) rc = check_amounts(w, g, "the result", g->rcount, a->rtype, a->ttype);
-    return rc ? rc : check_same_elements(w, g, "the result", a->rtype, a);
+    return rc ? rc : check_amounts(w, g, "the result", g->rcount, a->rtype, a->ttype);
 }
 
 static int accumulate(const struct given *g, MPI_Request *request, bool wants_request)
@@ -202,9 +205,10 @@ static int accumulate(const struct given *g, MPI_Request *request, bool wants_re
     if (!w) return bad_win(g->call, g->win);
     if (wants_request && !request) return bad_null(w, g->call, "request");
     int rc = check_target(w, g, &a.ttype);
-    if (!rc) rc = check_elements(w, g, &a);
+    if (!rc) rc = check_operator(w, g, &a);
     if (!rc) rc = check_data_side(w, g, &a);
     if (!rc) rc = check_result_side(w, g, &a);
+    if (!rc) rc = check_elements(w, g, &a);
     if (rc) return rc;
     if (request) *request = MPI_REQUEST_NULL;
     rc = win_access(w, &a, request ? &r : NULL);
@@ -303,6 +307,9 @@ MPI_ALIAS(Fetch_and_op);
 int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op,
                       MPI_Win win)
 {
+    const struct type *t = type_of(datatype);
+    if (unlikely(t && !t->predefined && target_rank != MPI_PROC_NULL && win_of(win)))
+        return report(win_of(win), "MPI_Fetch_and_op", MPI_ERR_TYPE, "argument datatype is not a predefined one");
     return fetch("MPI_Fetch_and_op", origin_addr, 1, datatype, result_addr, 1, datatype, target_rank, target_disp, 1, datatype, op, win, NULL,
                  false);
 }
@@ -315,8 +322,10 @@ static bool is_comparable(const struct type *t)
 
 static int check_swap(const struct win *w, const struct given *g, const struct win_op *a)
 {
-    if (!a->origin || !a->result || !a->compare)
-        return bad_buffer(w, g->call, NULL, !a->origin ? "origin_addr" : !a->result ? "result_addr" : "compare_addr");
+    const struct type *t = a->ttype;
+    if (!buffer_ok(a->origin, 1, t)) return bad_buffer(w, g->call, a->origin, "origin_addr");
+    if (!buffer_ok(a->compare, 1, t)) return bad_buffer(w, g->call, a->compare, "compare_addr");
+    if (!buffer_ok(a->result, 1, t)) return bad_buffer(w, g->call, a->result, "result_addr");
     if (is_comparable(a->ttype)) return MPI_SUCCESS;
     return report(w, g->call, MPI_ERR_TYPE, "argument datatype is none of integers, logicals or bytes");
 }

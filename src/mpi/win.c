@@ -14,9 +14,9 @@ int bad_win(const char *call, MPI_Win win)
     return report(NULL, call, MPI_ERR_WIN, "argument win (%p) is no window", (void *)win);
 }
 
-int bad_target(const struct win *w, const char *call, int rank)
+int bad_target(const struct win *w, const char *call, const char *name, int rank)
 {
-    return report(w, call, MPI_ERR_RANK, "argument rank is %d, but the window has ranks 0 to %d", rank, w->comm->size - 1);
+    return report(w, call, MPI_ERR_RANK, "argument %s is %d, but the window has ranks 0 to %d", name, rank, w->comm->size - 1);
 }
 
 /* ---- making ---- */
@@ -109,6 +109,45 @@ int PMPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
     return allocate("MPI_Win_allocate_shared_c", true, size, disp_unit, info, comm, baseptr, win);
 }
 
+MPI_ALIAS(Win_create_dynamic);
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
+{
+    const char *call = "MPI_Win_create_dynamic";
+    struct info *hints;
+    struct win *made = NULL;
+    int rc;
+    struct comm *c = check_making(call, comm, 0, 1, info, win, &hints, &rc);
+    if (!c) return rc;
+    rc = win_dynamic(c, hints, &made);
+    return give_win(call, c, rc, made, win);
+}
+
+static int bad_flavor(const struct win *w, const char *call)
+{
+    return report(w, call, MPI_ERR_RMA_FLAVOR, "argument win was not made by MPI_Win_create_dynamic");
+}
+
+MPI_ALIAS(Win_attach);
+int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
+{
+    const char *call = "MPI_Win_attach";
+    struct win *w = win_of(win);
+    if (!w) return bad_win(call, win);
+    if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC) return bad_flavor(w, call);
+    if (size < 0) return report(w, call, MPI_ERR_SIZE, "argument size is %lld, which is negative", (long long)size);
+    if (!base && size) return report(w, call, MPI_ERR_BASE, "argument base is NULL, and size is %lld", (long long)size);
+    return report_if(w, call, win_attach(w, base, size));
+}
+
+MPI_ALIAS(Win_detach);
+int PMPI_Win_detach(MPI_Win win, const void *base)
+{
+    struct win *w = win_of(win);
+    if (!w) return bad_win("MPI_Win_detach", win);
+    if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC) return bad_flavor(w, "MPI_Win_detach");
+    return report_if(w, "MPI_Win_detach", win_detach(w, base));
+}
+
 MPI_ALIAS(Win_free);
 int PMPI_Win_free(MPI_Win *win)
 {
@@ -134,7 +173,7 @@ static int shared_query(const char *call, MPI_Win win, int rank, MPI_Aint *size,
     struct win *w = win_of(win);
     void *base;
     if (!w) return bad_win(call, win);
-    if (!target_ok(w, rank) && rank != MPI_PROC_NULL) return bad_target(w, call, rank);
+    if (!target_ok(w, rank) && rank != MPI_PROC_NULL) return bad_target(w, call, "rank", rank);
     if (!size || !unit || !baseptr) return bad_null(w, call, !size ? "size" : !unit ? "disp_unit" : "baseptr");
     int rc = win_query(w, rank, size, unit, &base);
     if (rc) return report_code(w, call, rc);

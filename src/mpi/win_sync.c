@@ -81,7 +81,7 @@ int PMPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win)
         return report(w, "MPI_Win_lock", MPI_ERR_LOCKTYPE, "argument lock_type is %d, neither MPI_LOCK_SHARED nor MPI_LOCK_EXCLUSIVE", lock_type);
     int rc = bad_assert(w, "MPI_Win_lock", assert, MPI_MODE_NOCHECK);
     if (rc || rank == MPI_PROC_NULL) return rc;
-    if (!target_ok(w, rank)) return bad_target(w, "MPI_Win_lock", rank);
+    if (!target_ok(w, rank)) return bad_target(w, "MPI_Win_lock", "rank", rank);
     enum win_lock_mode mode = lock_type == MPI_LOCK_SHARED ? WIN_LOCK_SHARED : WIN_LOCK_EXCLUSIVE;
     return report_if(w, "MPI_Win_lock", win_lock(w, rank, mode, assert));
 }
@@ -100,7 +100,7 @@ static int on_target(const char *call, MPI_Win win, int rank, int (*function)(st
     struct win *w = win_of(win);
     if (!w) return bad_win(call, win);
     if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
-    return target_ok(w, rank) ? report_if(w, call, function(w, rank)) : bad_target(w, call, rank);
+    return target_ok(w, rank) ? report_if(w, call, function(w, rank)) : bad_target(w, call, "rank", rank);
 }
 
 MPI_ALIAS(Win_unlock);

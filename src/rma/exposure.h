@@ -7,7 +7,7 @@
  * Each process of the window that is on the node has a seat in both locks: its number among them, by rank. Seat n is that of
  * the target for the origins that use messages (serve.c).
  *
- * The part in the middle is written before the window is complete, and does not change.
+ * The part in the middle is written before the window is complete, and does not change but for `attached`.
  */
 #ifndef TERN_RMA_EXPOSURE_H
 #define TERN_RMA_EXPOSURE_H
@@ -15,19 +15,26 @@
 #include "rma/win_lock.h"
 #include "transport/remote.h"
 
-#include <sys/types.h>
+/* A piece of memory. */
+struct win_region {
+    uint64_t address, bytes;     /* in its owner */
+    uint64_t serial;             /* which attachment it is, 0: none */
+    uint32_t common;             /* all processes of the node reach it by loads and stores (apply.h) */
+    uint32_t key_bytes;          /* 0: it cannot be mapped */
+    uint8_t key[REMOTE_KEY_MAX]; /* remote_key_pack */
+};
+static_assert(sizeof(struct win_region) == 192, "shared layout");
 
 struct win_exposure {
     struct win_lock lock;       /* of MPI_Win_lock */
     struct win_lock accumulate; /* of accumulates that are more than one operation of the processor each (near.c) */
-    uint64_t address, bytes;    /* of the memory, in the target */
+    struct win_region memory;   /* nothing in a dynamic window */
     int64_t unit;
-    int32_t common;             /* all processes of the node reach it by loads and stores (apply.h) */
-    uint32_t key_bytes;         /* 0: the window has no memory here */
-    uint8_t key[REMOTE_KEY_MAX]; /* remote_key_pack */
+    _Atomic uint64_t attached;  /* to a dynamic window (memory.h) */
+    uint64_t pad[6];
     _Atomic uint64_t seats[];
 };
-static_assert(sizeof(struct win_exposure) == 2 * CACHE_LINE + 192, "shared layout");
+static_assert(sizeof(struct win_exposure) == 6 * CACHE_LINE, "shared layout");
 
 static inline size_t exposure_bytes(int32_t n) { return sizeof(struct win_exposure) + 2 * (size_t)(n + 1) * sizeof(uint64_t); }
 

@@ -8,6 +8,7 @@
 #include "pt2pt/lost.h"
 #include "rma/runs.h"
 
+#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,9 @@ static int refused(struct win_target *t)
     int code = f->code;
     f->code = 0;
     if (!code) return 0;
+    if (code == TERN_ERR_WIN_RANGE && t->win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return err_set(code, "an operation on %lld bytes at address 0x%llx of rank %d, which it has not attached to the window",
+                       (long long)f->why.count, (long long)f->why.offset, t->rank);
     if (code == TERN_ERR_WIN_RANGE)
         return err_set(code, "an operation on %lld bytes at %lld of the window's memory at rank %d, which has %llu", (long long)f->why.count,
                        (long long)f->why.offset, t->rank, (unsigned long long)f->why.there);

@@ -8,6 +8,7 @@
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 
+#include <mpi.h>
 #include <stdlib.h>
 
 #define SMALL ((size_t)512)      /* bytes of elements that are worked on at a time: on the stack, ... */
@@ -68,28 +69,40 @@ void near_give(struct win_target *t, int which, enum win_lock_mode mode)
 
 /* ---- which way ---- */
 
-static bool by_system(const struct win_target *t) { return t->peer->ep.caps & TP_CAP_GETPUT; }
+/* The memory of an operation, and the place there that its displacement names. */
+struct place {
+    const struct win_memory *m;
+    int64_t offset; /* from the start of the memory; the type may begin before or behind it */
+};
 
-bool near_can(const struct win_target *t, const struct win_op *a)
+static bool can(const struct win_target *t, const struct win_op *a, const struct win_memory *m)
 {
-    if (!t->exposure) return false;
-    if (t->at || !t->bytes) return true;
-    bool accumulates = a->kind >= WIN_ACCUMULATE;
-    return by_system(t) && !(accumulates && t->exposure->common);
+    if (m->at) return true;
+    return t->peer->ep.caps & TP_CAP_GETPUT && !(a->kind >= WIN_ACCUMULATE && m->common);
 }
 
-/* Does the operation stay within the memory? *offset: of its place. */
-static int find_place(const struct win_target *t, const struct win_op *a, int64_t *offset)
+/* Displacements are addresses. */
+static int find_attached(struct win_target *t, const struct win_op *a, struct place *p)
 {
-    int64_t first, span = type_span(a->ttype, a->tcount, &first), at, low, high;
-    bool inside = !__builtin_mul_overflow(a->displacement, t->unit, &at) && !__builtin_add_overflow(at, first, &low) &&
-                  !__builtin_add_overflow(low, span, &high) && low >= 0 && (uint64_t)high <= t->bytes;
+    int64_t first, span = type_span(a->ttype, a->tcount, &first);
+    p->m = memory_of(t, (uint64_t)a->displacement + (uint64_t)first, (uint64_t)span);
+    if (!p->m || !can(t, a, p->m)) return TERN_ERR_UNSUPPORTED;
+    p->offset = (int64_t)((uint64_t)a->displacement - p->m->address);
+    return 0;
+}
+
+static int find_place(struct win_target *t, const struct win_op *a, struct place *p)
+{
+    const struct win_memory *m = p->m = &t->memory;
+    int64_t first, span = type_span(a->ttype, a->tcount, &first), low, high;
+    if (t->win->flavor == MPI_WIN_FLAVOR_DYNAMIC) return find_attached(t, a, p);
+    bool inside = !__builtin_mul_overflow(a->displacement, t->unit, &p->offset) && !__builtin_add_overflow(p->offset, first, &low) &&
+                  !__builtin_add_overflow(low, span, &high) && low >= 0 && (uint64_t)high <= m->bytes;
     if (!inside && span)
         return err_set(TERN_ERR_WIN_RANGE,
                        "%lld bytes at displacement %lld (times %lld) are not within the window's memory at rank %d, which has %llu",
-                       (long long)span, (long long)a->displacement, (long long)t->unit, t->rank, (unsigned long long)t->bytes);
-    *offset = at;
-    return 0;
+                       (long long)span, (long long)a->displacement, (long long)t->unit, t->rank, (unsigned long long)m->bytes);
+    return can(t, a, m) ? 0 : TERN_ERR_UNSUPPORTED;
 }
 
 /* ---- put and get by the system ---- */
@@ -118,22 +131,23 @@ static int copy_by_system(struct win_target *t, struct type_cursor *here, struct
     return 0;
 }
 
-static int move_by_system(struct win_target *t, const struct win_op *a, int64_t offset)
+static int move_by_system(struct win_target *t, const struct win_op *a, const struct place *p)
 {
     struct type_cursor here, there;
     bool put = a->kind == WIN_PUT;
     if (put) type_cursor_init(&here, a->otype, a->ocount, a->origin);
     else type_cursor_init(&here, a->rtype, a->rcount, a->result);
-    type_cursor_init(&there, a->ttype, a->tcount, (void *)(uintptr_t)(t->address + (uint64_t)offset));
+    type_cursor_init(&there, a->ttype, a->tcount, (void *)(uintptr_t)(p->m->address + (uint64_t)p->offset));
     return copy_by_system(t, &here, &there, put);
 }
 
 /* ---- put and get by loads and stores ---- */
 
-static void move_mapped(struct win_target *t, const struct win_op *a, int64_t offset)
+static void move_mapped(const struct win_op *a, const struct place *p)
 {
-    if (a->kind == WIN_PUT) type_copy_across(t->at + offset, a->tcount, a->ttype, a->origin, a->ocount, a->otype);
-    else type_copy_across(a->result, a->rcount, a->rtype, t->at + offset, a->tcount, a->ttype);
+    char *at = p->m->at + p->offset;
+    if (a->kind == WIN_PUT) type_copy_across(at, a->tcount, a->ttype, a->origin, a->ocount, a->otype);
+    else type_copy_across(a->result, a->rcount, a->rtype, at, a->tcount, a->ttype);
 }
 
 /* ---- accumulates ---- */
@@ -142,6 +156,7 @@ static void move_mapped(struct win_target *t, const struct win_op *a, int64_t of
 struct work {
     struct win_target *t;
     const struct win_op *a;
+    const struct win_memory *m;
     struct type_cursor from, to; /* data; what was there */
     char *data, *before, *copy;  /* `chunk` bytes each */
     size_t chunk;
@@ -185,11 +200,11 @@ static int change_by_system(const struct work *k, uint64_t address, const char *
 /* A run of elements; at: where it is mapped here, or its address in the target. */
 static int change_run(struct work *k, char *at, int64_t n)
 {
-    bool atomic = k->t->exposure->common && !k->alone && apply_can_be_atomic(k->a->basic, at);
+    bool atomic = k->m->common && !k->alone && apply_can_be_atomic(k->a->basic, at);
     const char *data = next_data(k, n);
     int rc = atomic || k->alone ? 0 : near_take(k->t, 1, WIN_LOCK_EXCLUSIVE);
     if (rc) return rc;
-    if (k->t->at) change(k, at, data, n, atomic);
+    if (k->m->at) change(k, at, data, n, atomic);
     else rc = change_by_system(k, (uint64_t)(uintptr_t)at, data, n);
     if (!atomic && !k->alone) near_give(k->t, 1, WIN_LOCK_EXCLUSIVE);
     if (!rc && k->fetches) win_elements_in(&k->to, k->a->basic, k->before, n);
@@ -200,7 +215,7 @@ static int change_all(struct work *k, int64_t offset)
 {
     struct win_runs where;
     const struct win_op *a = k->a;
-    char *base = k->t->at ? k->t->at : (char *)(uintptr_t)k->t->address, *at;
+    char *base = k->m->at ? k->m->at : (char *)(uintptr_t)k->m->address, *at;
     int64_t most = (int64_t)k->chunk / a->basic->extent;
     int rc = 0;
     win_runs_init(&where, a->ttype, a->tcount, base + offset, a->basic);
@@ -208,10 +223,10 @@ static int change_all(struct work *k, int64_t offset)
     return rc;
 }
 
-static int accumulate(struct win_target *t, const struct win_op *a, int64_t offset)
+static int accumulate(struct win_target *t, const struct win_op *a, const struct place *p)
 {
     char small[3 * SMALL], *large = NULL;
-    struct work k = {.t = t, .a = a, .alone = t->open == WIN_LOCKED_EXCLUSIVE, .fetches = win_op_fetches(a)};
+    struct work k = {.t = t, .a = a, .m = p->m, .alone = t->open == WIN_LOCKED_EXCLUSIVE, .fetches = win_op_fetches(a)};
     k.has_data = a->kind == WIN_COMPARE_AND_SWAP || a->op->index != OP_NO_OP;
     k.chunk = SMALL;
     if (a->tcount * a->ttype->size > (int64_t)SMALL && (large = malloc(3 * CHUNK))) k.chunk = CHUNK; /* without, it is slower */
@@ -220,18 +235,18 @@ static int accumulate(struct win_target *t, const struct win_op *a, int64_t offs
     k.copy = k.before + k.chunk;
     if (k.has_data && a->otype) type_cursor_init(&k.from, a->otype, a->ocount, a->origin);
     if (k.fetches) type_cursor_init(&k.to, a->rtype, a->rcount, a->result);
-    int rc = change_all(&k, offset);
+    int rc = change_all(&k, p->offset);
     free(large);
     return rc;
 }
 
 int near_do(struct win_target *t, const struct win_op *a)
 {
-    int64_t offset = 0;
-    int rc = find_place(t, a, &offset);
+    struct place p;
+    int rc = find_place(t, a, &p);
     if (rc) return rc;
-    if (a->kind >= WIN_ACCUMULATE) return accumulate(t, a, offset);
-    if (!t->at) return move_by_system(t, a, offset);
-    move_mapped(t, a, offset);
+    if (a->kind >= WIN_ACCUMULATE) return accumulate(t, a, &p);
+    if (!p.m->at) return move_by_system(t, a, &p);
+    move_mapped(a, &p);
     return 0;
 }

@@ -9,12 +9,12 @@
 
 #include "rma/op.h"
 
-/* Can this process do the operation by itself? */
-bool near_can(const struct win_target *, const struct win_op *);
-
 /*
- * Does it: complete on return, but for what other processes see of it, which is ordered by the synchronisation of the window.
- * 0, or a code with words; TERN_ERR_UNSUPPORTED: the system does not let this process, and near_can is false from now on.
+ * Does an operation: it is complete on return, but for what other processes see of it, which is ordered by the synchronisation
+ * of the window. 0, or a code with words; TERN_ERR_UNSUPPORTED: it goes by messages, and nothing has been done. So do
+ *     those on private memory that the system does not let this process reach, and all later ones
+ *     accumulates on common memory that this process has failed to map
+ *     in dynamic windows, those on several pieces, or on memory that is not known to be attached: the owner decides
  */
 int near_do(struct win_target *, const struct win_op *);
 

@@ -34,11 +34,8 @@ static int start_far(struct win_target *t, const struct win_op *a, struct reques
 
 static int do_it(struct win_target *t, const struct win_op *a, struct request **req_p)
 {
-    if (near_can(t, a)) {
-        int rc = near_do(t, a);
-        if (rc != TERN_ERR_UNSUPPORTED) return rc;
-    }
-    return start_far(t, a, req_p);
+    int rc = t->exposure ? near_do(t, a) : TERN_ERR_UNSUPPORTED;
+    return rc == TERN_ERR_UNSUPPORTED ? start_far(t, a, req_p) : rc;
 }
 
 int win_access(struct win *w, const struct win_op *a, struct request **req_p)

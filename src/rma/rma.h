@@ -25,10 +25,17 @@ void rma_unregister(void);
  *   win_allocate   memory is allocated; processes of the node reach it by loads and stores, where it can be shared
  *   win_share      the same on one node; one piece for all, ordered by rank, unless alloc_shared_noncontig says otherwise.
  *                  TERN_ERR_WIN_SHARED: they do not share memory
+ *   win_dynamic    without memory: each process attaches what it wants, when it wants
  */
 int win_create(struct comm *, void *base, MPI_Aint bytes, MPI_Aint unit, struct info *info, struct win **);
 int win_allocate(struct comm *, MPI_Aint bytes, MPI_Aint unit, struct info *info, void **base_p, struct win **);
 int win_share(struct comm *, MPI_Aint bytes, MPI_Aint unit, struct info *info, void **base_p, struct win **);
+int win_dynamic(struct comm *, struct info *info, struct win **);
+
+/* Memory of this process, to a dynamic window, and from it. TERN_ERR_WIN_ATTACH: it overlaps with what is attached, or is not
+ * attached. */
+int win_attach(struct win *, void *base, MPI_Aint bytes);
+int win_detach(struct win *, const void *base);
 
 /* Collective; all operations of all processes on the window are complete. Frees it whatever it returns. */
 int win_free(struct win *);

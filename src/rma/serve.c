@@ -7,6 +7,7 @@
 #include "rma/apply.h"
 #include "rma/wire.h"
 
+#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,19 +84,34 @@ static char *answer(struct win_served *s, struct win_answer a)
 
 /* ---- places ---- */
 
-/* Where n bytes lie that a record names; NULL: not within the memory, which is noted. */
-static char *place(struct win_served *s, const struct win_record *r, int64_t offset, int64_t n)
+static char *refuse(struct win_served *s, int64_t at, int64_t n)
+{
+    if (!s->refused.code)
+        s->refused = (struct win_answer){.code = TERN_ERR_WIN_RANGE, .offset = at, .count = n, .there = (uint64_t)s->t->win->bytes};
+    return NULL;
+}
+
+/* Where n bytes lie that a record names; NULL: not within the memory, which is noted. *common: as apply.h says. */
+static char *place_of(struct win_served *s, const struct win_record *r, int64_t offset, int64_t n, bool *common)
 {
     const struct win *w = s->t->win;
     int64_t at, end;
-    bool inside = n >= 0 && !__builtin_mul_overflow(r->displacement, (int64_t)w->unit, &at) && !__builtin_add_overflow(at, offset, &at) &&
-                  !__builtin_add_overflow(at, n, &end) && at >= 0 && end <= (int64_t)w->bytes;
-    if (inside) return (char *)w->base + at;
-    if (!s->refused.code) {
-        if (__builtin_mul_overflow(r->displacement, (int64_t)w->unit, &at) || __builtin_add_overflow(at, offset, &at)) at = INT64_MAX;
-        s->refused = (struct win_answer){.code = TERN_ERR_WIN_RANGE, .offset = at, .count = n, .there = (uint64_t)w->bytes};
+    if (n < 0 || __builtin_mul_overflow(r->displacement, (int64_t)w->unit, &at) || __builtin_add_overflow(at, offset, &at) ||
+        __builtin_add_overflow(at, n, &end))
+        return refuse(s, INT64_MAX, n);
+    if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+        const struct win_memory *m = memory_of_own(w, (uint64_t)at, (uint64_t)n);
+        *common = m && m->common;
+        return m ? (char *)(uintptr_t)at : refuse(s, at, n);
     }
-    return NULL;
+    *common = w->near.exposure->memory.common;
+    return at >= 0 && end <= (int64_t)w->bytes ? (char *)w->base + at : refuse(s, at, n);
+}
+
+static char *place(struct win_served *s, const struct win_record *r, int64_t offset, int64_t n)
+{
+    bool unused;
+    return place_of(s, r, offset, n, &unused);
 }
 
 /* The runs of a record, one after the other. */
@@ -181,9 +197,9 @@ static bool is_atomic(struct win_served *s, const struct win_record *r, const ch
     const struct type *basic = type_of_record(r);
     struct places p = {r, runs, 0};
     struct win_run run;
-    if (!s->t->win->near.exposure->common) return false;
+    bool common;
     while (next_place(&p, &run))
-        if (!apply_can_be_atomic(basic, place(s, r, run.offset, run.count * basic->extent))) return false;
+        if (!apply_can_be_atomic(basic, place_of(s, r, run.offset, run.count * basic->extent, &common)) || !common) return false;
     return true;
 }
 

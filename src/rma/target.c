@@ -107,16 +107,11 @@ static struct win_exposure *map_exposure(const struct win_near *n, int32_t seat,
 /* The memory itself: this process's, or mapped by its key. Without a key it may be reached by its address. */
 static int open_memory(struct win_target *t)
 {
+    const struct win *w = t->win;
     const struct win_exposure *x = t->exposure;
-    t->bytes = x->bytes;
     t->unit = x->unit;
-    t->address = x->address;
-    bool own = t->rank == t->win->comm->rank;
-    if (own) t->at = t->win->base;
-    else if (t->win->together) t->at = (t->win->block ? t->win->block->at : (char *)t->win->memory) + x->address;
-    if (own || !x->key_bytes) return 0;
-    int rc = remote_key_open(t->peer, x->key, x->key_bytes, &t->key);
-    if (!rc) t->at = t->key->at;
+    int rc = memory_open(t, &x->memory, &t->memory);
+    if (w->together) t->memory.at = (w->block ? w->block->at : (char *)w->memory) + x->memory.address;
     return rc;
 }
 
@@ -139,7 +134,8 @@ static int be_near(struct win_target *t, int32_t seat)
 
 static void close_target(struct win_target *t)
 {
-    if (t->key) remote_key_close(t->key);
+    memory_close(&t->memory);
+    attached_close(&t->attached);
     free(t);
 }
 

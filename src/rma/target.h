@@ -12,18 +12,16 @@
 enum win_open { WIN_CLOSED, WIN_STARTED, WIN_LOCKED_SHARED, WIN_LOCKED_EXCLUSIVE };
 
 struct win_target {
-    /* line 0: all that an operation on mapped memory reads. Constant but for `epoch` */
+    /* what an operation on mapped memory reads. Constant but for `epoch` */
     int32_t rank;
     _Atomic uint32_t epoch; /* that of the window in which the target was found open; 0: in none */
-    char *at;               /* its memory, mapped here; NULL: it is not */
-    uint64_t bytes;         /* of it, where it is near */
     int64_t unit;           /* of displacements, where it is near */
-    struct peer *peer;
+    struct win_memory memory; /* where it is near; of a dynamic window it has no bytes */
     struct win_exposure *exposure; /* NULL: it is far */
 
     struct win *win;
-    uint64_t address;       /* of its memory, in that process; near */
-    struct remote_key *key; /* NULL: none was opened */
+    struct peer *peer;
+    struct win_attached attached; /* in a dynamic window, what is known of it */
     struct win_locking lock, accumulate; /* near */
     enum win_open open;
     bool unchecked;         /* MPI_MODE_NOCHECK: the lock is not taken */

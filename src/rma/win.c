@@ -79,21 +79,17 @@ static int make_exposure(struct win *w)
     return 0;
 }
 
-/* The memory is registered where others can map it. */
+/* In one piece of memory, the others find theirs by its distance from the start. */
 static int describe(struct win *w)
 {
     struct win_exposure *x = w->near.exposure;
-    uint32_t all = REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC;
-    x->bytes = (uint64_t)w->bytes;
     x->unit = w->unit;
-    x->address = w->together ? (uint64_t)w->before : (uint64_t)(uintptr_t)w->base;
-    x->common = w->near.n == 1 || w->together || !w->bytes || arena_place(w->base, (size_t)w->bytes);
-    if (w->near.n == 1 || w->together || !x->common || !w->bytes) return 0;
-    int rc = remote_reg(w->base, (size_t)w->bytes, all, &w->mem);
-    int n = rc ? rc : remote_key_pack(w->mem, x->key, sizeof x->key);
-    if (n < 0) return n;
-    x->key_bytes = (uint32_t)n;
-    return 0;
+    if (w->together) {
+        x->memory = (struct win_region){.address = (uint64_t)w->before, .bytes = (uint64_t)w->bytes, .common = true};
+        return 0;
+    }
+    w->shown = (struct win_memory){.at = w->base, .address = (uint64_t)(uintptr_t)w->base, .bytes = (uint64_t)w->bytes};
+    return memory_show(&w->shown, w->near.n > 1, &x->memory);
 }
 
 /* ---- memory ---- */
@@ -117,31 +113,27 @@ static int allocate_own(struct win *w)
     return 0;
 }
 
-/* Seat 0 allocates memory for all, and tells the others its key. */
+/* Seat 0 allocates memory for all, and tells the others of it. */
 struct piece {
-    int32_t code;
-    uint32_t key_bytes;
-    uint8_t key[REMOTE_KEY_MAX];
+    int64_t code;
+    struct win_region memory;
 };
 
 static void allocate_piece(struct win *w, size_t bytes, struct piece *p)
 {
-    uint32_t all = REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC;
-    w->memory = w->near.n > 1 ? arena_alloc(max_size(bytes, ARENA_MIN), CACHE_LINE) : allocate(bytes, false);
-    if (!w->memory) p->code = err_set(TERN_ERR_NOMEM, "there is no memory for a shared window of %zu bytes", bytes);
-    if (p->code || w->near.n == 1) return;
-    p->code = remote_reg(w->memory, max_size(bytes, 1), all, &w->mem);
-    int n = p->code ? p->code : remote_key_pack(w->mem, p->key, sizeof p->key);
-    if (n < 0) p->code = n;
-    else p->key_bytes = (uint32_t)n;
+    bool near = w->near.n > 1;
+    w->memory = near ? arena_alloc(max_size(bytes, ARENA_MIN), CACHE_LINE) : allocate(bytes, false);
+    w->shown = (struct win_memory){.at = w->memory, .address = (uint64_t)(uintptr_t)w->memory, .bytes = max_size(bytes, 1)};
+    if (w->memory) p->code = memory_show(&w->shown, near, &p->memory);
+    else p->code = err_set(TERN_ERR_NOMEM, "there is no memory for a shared window of %zu bytes", bytes);
 }
 
 static int map_piece(struct win *w, const struct piece *p)
 {
-    if (p->code) return err_set(p->code, "there is no memory for a shared window at its first process");
+    if (p->code) return err_set((int)p->code, "there is no memory for a shared window at its first process");
     lane_enter(w->comm->lane);
     struct peer *first = peer_get(comm_index(w->comm, w->near.rank[0]));
-    int rc = first ? remote_key_open(first, p->key, p->key_bytes, &w->block) : err_code();
+    int rc = first ? remote_key_open(first, p->memory.key, p->memory.key_bytes, &w->block) : err_code();
     lane_leave(w->comm->lane);
     if (rc || w->block->at) return rc;
     return err_set(TERN_ERR_WIN_SHARED, "the memory of rank %d cannot be mapped", w->near.rank[0]);
@@ -164,7 +156,7 @@ static int allocate_together(struct win *w, struct comm *group)
     if (n->own == 0) allocate_piece(w, (size_t)all, &p);
     rc = n->n > 1 ? coll_bcast(group, &p, sizeof p, type_of(MPI_BYTE), 0) : 0;
     if (!rc && n->own) rc = map_piece(w, &p);
-    if (!rc) rc = p.code;
+    if (!rc) rc = (int)p.code;
     if (rc) return rc;
     w->together = true;
     w->before = before;
@@ -231,7 +223,8 @@ static void let_go(struct win *w)
 {
     win_targets_close(w);
     if (w->block) remote_key_close(w->block);
-    if (w->mem) remote_dereg(w->mem);
+    memory_hide(&w->shown);
+    attached_close(&w->attached);
     if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n));
     else free(w->near.exposure);
     free(w->near.place);
@@ -307,6 +300,28 @@ int win_share(struct comm *c, MPI_Aint bytes, MPI_Aint unit, struct info *info, 
     m.apart = info_true(info, "alloc_shared_noncontig", false);
     int rc = make(c, &m, out);
     if (!rc) *base_p = (*out)->base;
+    return rc;
+}
+
+int win_dynamic(struct comm *c, struct info *info, struct win **out)
+{
+    struct making m = {.flavor = MPI_WIN_FLAVOR_DYNAMIC, .unit = 1, .info = info};
+    return make(c, &m, out);
+}
+
+int win_attach(struct win *w, void *base, MPI_Aint bytes)
+{
+    lane_enter(w->comm->lane);
+    int rc = memory_attach(w, base, bytes);
+    lane_leave(w->comm->lane);
+    return rc;
+}
+
+int win_detach(struct win *w, const void *base)
+{
+    lane_enter(w->comm->lane);
+    int rc = memory_detach(w, base);
+    lane_leave(w->comm->lane);
     return rc;
 }
 
@@ -390,10 +405,11 @@ static int query(struct win *w, int rank, MPI_Aint *bytes, MPI_Aint *unit, void 
 {
     struct win_target *t = win_target(w, rank);
     if (!t) return err_code();
-    bool reached = t->at || (t->exposure && !t->bytes);
-    *bytes = reached ? (MPI_Aint)t->bytes : 0;
+    const struct win_memory *m = &t->memory;
+    bool reached = t->exposure && (m->at || !m->bytes);
+    *bytes = reached ? (MPI_Aint)m->bytes : 0;
     *unit = t->exposure ? (MPI_Aint)t->unit : 1;
-    *base = reached && t->bytes ? t->at : NULL;
+    *base = reached && m->bytes ? m->at : NULL;
     return 0;
 }
 

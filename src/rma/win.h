@@ -21,6 +21,7 @@
 #include "base/list.h"
 #include "obj/comm.h"
 #include "rma/exposure.h"
+#include "rma/memory.h"
 #include "transport/progress.h"
 #include "type/type.h"
 
@@ -55,7 +56,8 @@ struct win {
     void *memory;    /* that was allocated for the window, NULL: none was */
     int64_t before;  /* bytes of those with lower ranks in the one piece of memory */
     bool together;   /* MPI_Win_allocate_shared gave all of them one piece of memory, which is the one of seat 0 */
-    struct remote_mem *mem; /* registered, NULL: there is none, or nobody else is near */
+    struct win_memory shown;  /* the memory, or the one piece where that is this process's */
+    struct win_attached attached; /* to a dynamic window */
     struct remote_key *block; /* of the one piece, opened here; NULL: it is this process's */
     struct win_near near;
 

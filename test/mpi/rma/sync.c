@@ -4,10 +4,14 @@
  */
 #include "windows.h"
 
+#include <stddef.h>
+
 enum { N = 1000 }; /* ints a rank */
 
 static int next(void) { return (check_rank + 1) % check_size; }
 static int before(void) { return (check_rank + check_size - 1) % check_size; }
+
+static MPI_Aint place(const struct window *w, int rank, MPI_Aint byte) { return window_place(w, rank, byte); }
 
 static int value(int rank, int round, int i) { return rank * 1000000 + round * 10000 + i; }
 
@@ -29,10 +33,10 @@ static void by_fence(struct window *w)
     CHECK_OK(MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win));
     for (int round = 0; round < 3; round++) {
         fill(data, check_rank, round);
-        CHECK_OK(MPI_Put(data, N, MPI_INT, next(), 0, N, MPI_INT, w->win));
+        CHECK_OK(MPI_Put(data, N, MPI_INT, next(), place(w, next(), 0), N, MPI_INT, w->win));
         CHECK_OK(MPI_Win_fence(0, w->win));
         CHECK(!differ((int *)w->base, before(), round), "%s: what rank %d has put is not there", kind_name[w->kind], before());
-        CHECK_OK(MPI_Get(got, N, MPI_INT, next(), 0, N, MPI_INT, w->win));
+        CHECK_OK(MPI_Get(got, N, MPI_INT, next(), place(w, next(), 0), N, MPI_INT, w->win));
         CHECK_OK(MPI_Win_fence(0, w->win));
         CHECK(!differ(got, check_rank, round), "%s: what was put is not what is got", kind_name[w->kind]);
     }
@@ -50,7 +54,7 @@ static void by_post(struct window *w)
         fill(data, check_rank, round);
         CHECK_OK(MPI_Win_post(from, 0, w->win));
         CHECK_OK(MPI_Win_start(to, 0, w->win));
-        CHECK_OK(MPI_Put(data, N, MPI_INT, next(), 0, N, MPI_INT, w->win));
+        CHECK_OK(MPI_Put(data, N, MPI_INT, next(), place(w, next(), 0), N, MPI_INT, w->win));
         CHECK_OK(MPI_Win_complete(w->win));
         if (round == 4)
             while (!flag) CHECK_OK(MPI_Win_test(w->win, &flag));
@@ -75,10 +79,10 @@ static void by_exclusive_locks(struct window *w)
         for (int r = 0; r < check_size; r++) {
             int target = (check_rank + r) % check_size, got = -1;
             CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
-            CHECK_OK(MPI_Get(&got, 1, MPI_INT, target, 0, 1, MPI_INT, w->win));
+            CHECK_OK(MPI_Get(&got, 1, MPI_INT, target, place(w, target, 0), 1, MPI_INT, w->win));
             CHECK_OK(MPI_Win_flush(target, w->win));
             got++;
-            CHECK_OK(MPI_Put(&got, 1, MPI_INT, target, 0, 1, MPI_INT, w->win));
+            CHECK_OK(MPI_Put(&got, 1, MPI_INT, target, place(w, target, 0), 1, MPI_INT, w->win));
             CHECK_OK(MPI_Win_unlock(target, w->win));
         }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -115,16 +119,16 @@ static void by_accumulates(struct window *w)
             double value;
             int at;
         } pair = {check_rank * 100 + round, check_rank};
-        MPI_Aint at = (char *)&own->pair - (char *)own;
-        CHECK_OK(MPI_Accumulate(&one, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, w->win));
-        CHECK_OK(MPI_Accumulate(&half, 1, MPI_DOUBLE, target, sizeof(long), 1, MPI_DOUBLE, MPI_SUM, w->win));
-        CHECK_OK(MPI_Accumulate(&pair, 1, MPI_DOUBLE_INT, target, at, 1, MPI_DOUBLE_INT, MPI_MAXLOC, w->win));
-        CHECK_OK(MPI_Fetch_and_op(&one, &got, MPI_LONG, 0, (char *)&own->counter - (char *)own, MPI_SUM, w->win));
+        MPI_Aint at = offsetof(struct cell, pair);
+        CHECK_OK(MPI_Accumulate(&one, 1, MPI_LONG, target, place(w, target, 0), 1, MPI_LONG, MPI_SUM, w->win));
+        CHECK_OK(MPI_Accumulate(&half, 1, MPI_DOUBLE, target, place(w, target, sizeof(long)), 1, MPI_DOUBLE, MPI_SUM, w->win));
+        CHECK_OK(MPI_Accumulate(&pair, 1, MPI_DOUBLE_INT, target, place(w, target, at), 1, MPI_DOUBLE_INT, MPI_MAXLOC, w->win));
+        CHECK_OK(MPI_Fetch_and_op(&one, &got, MPI_LONG, 0, place(w, 0, offsetof(struct cell, counter)), MPI_SUM, w->win));
         CHECK_OK(MPI_Win_flush(0, w->win));
         tickets += got;
-        do CHECK_OK(MPI_Compare_and_swap(&one, &zero, &was, MPI_LONG, target, (char *)&own->swaps - (char *)own, w->win)), MPI_Win_flush(target, w->win);
+        do CHECK_OK(MPI_Compare_and_swap(&one, &zero, &was, MPI_LONG, target, place(w, target, offsetof(struct cell, swaps)), w->win)), MPI_Win_flush(target, w->win);
         while (was);
-        CHECK_OK(MPI_Fetch_and_op(&zero, &was, MPI_LONG, target, (char *)&own->swaps - (char *)own, MPI_REPLACE, w->win));
+        CHECK_OK(MPI_Fetch_and_op(&zero, &was, MPI_LONG, target, place(w, target, offsetof(struct cell, swaps)), MPI_REPLACE, w->win));
         CHECK_OK(MPI_Win_flush(target, w->win));
         CHECK(was == 1, "%s: the word that was set is %ld", kind_name[w->kind], was);
     }
@@ -160,14 +164,14 @@ static void by_types(struct window *w)
     MPI_Win_fence(0, w->win);
     for (int i = 0; i < N; i++) own[i] = 0;
     MPI_Win_fence(0, w->win);
-    CHECK_OK(MPI_Put(data, 1, stripes, next(), 0, 1, pairs, w->win));
+    CHECK_OK(MPI_Put(data, 1, stripes, next(), place(w, next(), 0), 1, pairs, w->win));
     MPI_Win_fence(0, w->win);
     for (int k = 0; k < 200; k++) {
         int at = k / 4 * 7 + k % 4, of = k / 2 * 5 + k % 2;
         CHECK(own[at] == value(before(), 7, of), "%s: element %d is %d", kind_name[w->kind], k, own[at]);
     }
     MPI_Win_fence(0, w->win);
-    CHECK_OK(MPI_Accumulate(data, 1, stripes, next(), 0, 1, pairs, MPI_SUM, w->win));
+    CHECK_OK(MPI_Accumulate(data, 1, stripes, next(), place(w, next(), 0), 1, pairs, MPI_SUM, w->win));
     MPI_Win_fence(0, w->win);
     for (int k = 0; k < 200; k++) {
         int at = k / 4 * 7 + k % 4, of = k / 2 * 5 + k % 2;
@@ -177,7 +181,7 @@ static void by_types(struct window *w)
     CHECK_OK(MPI_Win_lock_all(0, w->win));
     MPI_Request r;
     memset(got, 0, sizeof got);
-    CHECK_OK(MPI_Rget(got, 1, stripes, next(), 0, 1, pairs, w->win, &r));
+    CHECK_OK(MPI_Rget(got, 1, stripes, next(), place(w, next(), 0), 1, pairs, w->win, &r));
     CHECK_OK(MPI_Wait(&r, MPI_STATUS_IGNORE));
     for (int k = 0; k < 200; k++) {
         int of = k / 2 * 5 + k % 2;
