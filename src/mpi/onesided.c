@@ -166,14 +166,14 @@ static int check_operator(const struct win *w, const struct given *g, struct win
 
 static int check_same_elements(const struct win *w, const struct given *g, const char *side, const struct type *t, const struct win_op *a)
 {
-    if (!t || t->basic == a->basic || !g->tcount) return MPI_SUCCESS;
+    if (!t || t->basic == a->basic) return MPI_SUCCESS;
     return report(w, g->call, MPI_ERR_TYPE, "the datatypes of %s and of the target have elements of different predefined types", side);
 }
 
 /* Elements of one predefined type, for which the operator is there (12.3.4). */
 static int check_elements(const struct win *w, const struct given *g, struct win_op *a)
 {
-    if (g->rank == MPI_PROC_NULL) return MPI_SUCCESS;
+    if (g->rank == MPI_PROC_NULL || !g->tcount || !a->ttype->size) return MPI_SUCCESS;
     a->basic = a->ttype->basic;
     if (!a->basic)
         return report(w, g->call, MPI_ERR_TYPE, "argument target_datatype has elements of several predefined types, or none");

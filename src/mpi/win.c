@@ -5,7 +5,7 @@
 #include "mpi/winargs.h"
 #include "obj/hints.h"
 
-#include <string.h>
+#include <stdio.h>
 
 int bad_win(const char *call, MPI_Win win)
 {
@@ -223,11 +223,9 @@ MPI_ALIAS(Win_get_name);
 int PMPI_Win_get_name(MPI_Win win, char *name, int *resultlen)
 {
     struct win *w = win_of(win);
-    if (!w) return bad_win("MPI_Win_get_name", win);
+    if (!w && win != MPI_WIN_NULL) return bad_win("MPI_Win_get_name", win);
     if (!name || !resultlen) return bad_null(w, "MPI_Win_get_name", name ? "resultlen" : "win_name");
-    const char *text = win_name(w);
-    *resultlen = (int)strlen(text);
-    memcpy(name, text, (size_t)*resultlen + 1);
+    *resultlen = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", w ? win_name(w) : "MPI_WIN_NULL");
     return MPI_SUCCESS;
 }
 

@@ -305,7 +305,7 @@ static int start_pieces(struct win_target *t, const struct win_op *a, struct fet
     struct piece *p = malloc(sizeof *p);
     if (!p) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
     win_runs_init(&where, a->ttype, a->tcount, NULL, a->basic);
-    if (a->origin && a->otype) type_cursor_init(&from, a->otype, a->ocount, a->origin);
+    if (a->otype) type_cursor_init(&from, a->otype, a->ocount, a->origin);
     int64_t most = (int64_t)WIN_PIECE / (a->basic ? a->basic->extent : 1);
     int rc = 0;
     while (!rc) {

@@ -63,7 +63,7 @@ void memory_close(struct win_memory *);
 int memory_attach(struct win *, void *base, MPI_Aint bytes);
 int memory_detach(struct win *, const void *base);
 
-/* The piece that all of [address, address + bytes) lies in, which this process has attached; NULL: none. */
+/* The piece that this process has attached where [address, address + bytes) begins, and all of that lies in; NULL: none. */
 const struct win_memory *memory_of_own(const struct win *, uint64_t address, uint64_t bytes);
 
 /* The same of a target on this node; NULL: none is known. */

@@ -91,27 +91,48 @@ static char *refuse(struct win_served *s, int64_t at, int64_t n)
     return NULL;
 }
 
-/* Where n bytes lie that a record names; NULL: not within the memory, which is noted. *common: as apply.h says. */
-static char *place_of(struct win_served *s, const struct win_record *r, int64_t offset, int64_t n, bool *common)
+/* Are n bytes attached, in one piece or in several that touch? */
+static bool all_attached(const struct win *w, int64_t at, int64_t n)
+{
+    do {
+        const struct win_memory *m = memory_of_own(w, (uint64_t)at, 1);
+        if (!m) return false;
+        int64_t rest = (int64_t)(m->address + m->bytes) - at;
+        at += rest;
+        n -= rest;
+    } while (n > 0);
+    return true;
+}
+
+/* Where n bytes lie that a record names; NULL: not within the memory, which is noted. */
+static char *place(struct win_served *s, const struct win_record *r, int64_t offset, int64_t n)
 {
     const struct win *w = s->t->win;
     int64_t at, end;
     if (n < 0 || __builtin_mul_overflow(r->displacement, (int64_t)w->unit, &at) || __builtin_add_overflow(at, offset, &at) ||
         __builtin_add_overflow(at, n, &end))
         return refuse(s, INT64_MAX, n);
-    if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
-        const struct win_memory *m = memory_of_own(w, (uint64_t)at, (uint64_t)n);
-        *common = m && m->common;
-        return m ? (char *)(uintptr_t)at : refuse(s, at, n);
-    }
-    *common = w->near.exposure->memory.common;
-    return at >= 0 && end <= (int64_t)w->bytes ? (char *)w->base + at : refuse(s, at, n);
+    bool dynamic = w->flavor == MPI_WIN_FLAVOR_DYNAMIC, inside = at >= 0 && end <= (int64_t)w->bytes;
+    if (!(dynamic ? all_attached(w, at, n) : inside)) return refuse(s, at, n);
+    return dynamic ? (char *)(uintptr_t)at : (char *)w->base + at;
 }
 
-static char *place(struct win_served *s, const struct win_record *r, int64_t offset, int64_t n)
+/* The part of a run that is changed in one way: `count` elements; where it lies, which the caller knows to be within the
+ * memory. An element that lies in two pieces of attached memory is a part of its own. */
+struct part {
+    char *at;
+    int64_t count;
+    bool atomic; /* by atomic operations of the processor (apply.h) */
+};
+
+static struct part first_part(const struct win *w, const struct type *basic, char *at, int64_t count)
 {
-    bool unused;
-    return place_of(s, r, offset, n, &unused);
+    if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        return (struct part){at, count, w->near.exposure->memory.common && apply_can_be_atomic(basic, at)};
+    const struct win_memory *m = memory_of_own(w, (uint64_t)(uintptr_t)at, 1);
+    int64_t whole = (int64_t)(m->address + m->bytes - (uint64_t)(uintptr_t)at) / basic->extent;
+    if (!whole) return (struct part){at, 1, false};
+    return (struct part){at, min_int64(whole, count), m->common && apply_can_be_atomic(basic, at)};
 }
 
 /* The runs of a record, one after the other. */
@@ -175,7 +196,7 @@ static const struct op *op_of_record(const struct win_record *r)
     return name ? op_by_index(r->op) : NULL;
 }
 
-static void change(struct win_served *s, const struct win_record *r, const char *runs, const char *data, char *before, bool locked)
+static void change(struct win_served *s, const struct win_record *r, const char *runs, const char *data, char *before)
 {
     const struct type *basic = type_of_record(r);
     const struct op *op = r->kind == WIN_COMPARE_AND_SWAP ? NULL : op_of_record(r);
@@ -183,23 +204,29 @@ static void change(struct win_served *s, const struct win_record *r, const char 
     struct win_run run;
     while (next_place(&p, &run)) {
         char *at = place(s, r, run.offset, run.count * basic->extent);
-        bool atomic = !locked;
-        if (!op) (atomic ? swap_atomic : swap_alone)(basic, at, data, data + basic->size, before);
-        else (atomic ? apply_atomic : apply_alone)(op, basic, at, op->index == OP_NO_OP ? NULL : data, before, run.count);
-        data += run.count * basic->extent;
-        if (before) before += run.count * basic->extent;
+        for (struct part part; run.count; at += part.count * basic->extent, run.count -= part.count) {
+            part = first_part(s->t->win, basic, at, run.count);
+            if (!op) (part.atomic ? swap_atomic : swap_alone)(basic, at, data, data + basic->size, before);
+            else (part.atomic ? apply_atomic : apply_alone)(op, basic, at, op->index == OP_NO_OP ? NULL : data, before, part.count);
+            data += part.count * basic->extent;
+            if (before) before += part.count * basic->extent;
+        }
     }
 }
 
-/* Can all elements of the record be changed by atomic operations? (apply.h) */
+/* Can all elements of the record be changed by atomic operations? */
 static bool is_atomic(struct win_served *s, const struct win_record *r, const char *runs)
 {
     const struct type *basic = type_of_record(r);
     struct places p = {r, runs, 0};
     struct win_run run;
-    bool common;
-    while (next_place(&p, &run))
-        if (!apply_can_be_atomic(basic, place_of(s, r, run.offset, run.count * basic->extent, &common)) || !common) return false;
+    while (next_place(&p, &run)) {
+        char *at = place(s, r, run.offset, run.count * basic->extent);
+        for (struct part part; run.count; at += part.count * basic->extent, run.count -= part.count) {
+            part = first_part(s->t->win, basic, at, run.count);
+            if (!part.atomic) return false;
+        }
+    }
     return true;
 }
 
@@ -347,7 +374,7 @@ static enum outcome do_change(struct win_serve *v, struct win_served *s, const s
     struct win_answer a = {.kind = r->kind, .bytes = inside ? (uint64_t)(count_elements(r, runs) * basic->extent) : 0};
     if (!inside) a = s->refused, a.kind = r->kind;
     char *before = fetches ? answer(s, a) : NULL;
-    if (inside) change(s, r, runs, data, before, locked);
+    if (inside) change(s, r, runs, data, before);
     if (locked) give_accumulate(v, s);
     return DONE;
 }

@@ -105,21 +105,21 @@ static void wake_others(int last)
         if (i != last && process[i].state == PAUSES) process[i].state = RUNS;
 }
 
-/* Who is next; -1: nobody is left. */
-static int next(int last, int *switches)
+/* Who is next; -1: nobody is left. Where all look again though nothing has changed (`idle`), the order does not matter. */
+static int next(int last, int *switches, bool idle)
 {
     int list[EXPLORE_MOST], n = 0;
     bool goes_on = last >= 0 && can_run(last);
     if (goes_on) list[n++] = last;
     if (!goes_on || *switches < program->switches) n += others_than(last, list + n);
     if (!n) return -1;
-    int i = list[n > 1 ? choose(n) : 0];
+    int i = list[n > 1 && !idle ? choose(n) : 0];
     *switches += goes_on && i != last;
     return i;
 }
 
-/* Does it die here? */
-static bool dies(int i) { return i == program->mortal && died < 0 && choose(2); }
+/* Does it die here? Where nothing has changed since it last could, it does not. */
+static bool dies(int i, bool idle) { return i == program->mortal && died < 0 && !idle && choose(2); }
 
 static void begin(void)
 {
@@ -153,9 +153,9 @@ static void one_run(void)
 {
     int last = -1, switches = 0, looks = 0;
     begin();
-    for (int i; (i = next(last, &switches)) >= 0 || look_again(&looks); last = i) {
+    for (int i; (i = next(last, &switches, looks > 0)) >= 0 || look_again(&looks); last = i) {
         if (i < 0) continue;
-        if (dies(i)) {
+        if (dies(i, looks > 0)) {
             process[i].state = DEAD;
             died = i;
         } else {

@@ -185,10 +185,10 @@ static long all_deaths(void (*mortal)(void), void (*other)(void), int switches)
 static void locks_of_the_dead_do_not_stay(void **state)
 {
     (void)state;
-    assert_true(all_deaths(mortal_exclusive, survivor_exclusive, 1) > 1000);
-    assert_true(all_deaths(mortal_exclusive, survivor_shared, 1) > 1000);
-    assert_true(all_deaths(mortal_shared, survivor_exclusive, 1) > 1000);
-    assert_true(all_deaths(mortal_shared, survivor_shared, 1) > 1000);
+    assert_true(all_deaths(mortal_exclusive, survivor_exclusive, 2) > 1000);
+    assert_true(all_deaths(mortal_exclusive, survivor_shared, 2) > 1000);
+    assert_true(all_deaths(mortal_shared, survivor_exclusive, 2) > 1000);
+    assert_true(all_deaths(mortal_shared, survivor_shared, 2) > 1000);
 }
 
 int main(void)
