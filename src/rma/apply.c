@@ -1,5 +1,6 @@
 /* apply.c - see apply.h. */
 #include "rma/apply.h"
+#include "type/cursor.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -49,7 +50,8 @@ void apply_alone(const struct op *op, const struct type *basic, void *at, const 
 {
     size_t bytes = (size_t)(n * basic->extent);
     if (before) memcpy(before, at, bytes);
-    if (op->index == OP_REPLACE) memmove(at, data, bytes);
+    if (op->index == OP_REPLACE && basic->size == basic->extent) memmove(at, data, bytes);
+    else if (op->index == OP_REPLACE) type_copy_across(at, n, basic, data, n, basic); /* gaps stay as they are */
     else if (op->index != OP_NO_OP) op_kernel_of(op, basic)(at, data, at, (size_t)n);
 }
 

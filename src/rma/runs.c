@@ -1,6 +1,8 @@
 /* runs.c - see runs.h. */
 #include "rma/runs.h"
 
+#include <string.h>
+
 #define CHUNK 64 /* elements with gaps that are moved at a time */
 
 /* Elements with gaps come one at a time: the packed form of one may be two pieces of memory. */
@@ -50,8 +52,12 @@ static void with_gaps(struct type_cursor *c, const struct type *basic, char *nat
 
 void win_elements_out(struct type_cursor *c, const struct type *basic, void *out, int64_t n)
 {
-    if (win_has_gaps(basic)) with_gaps(c, basic, out, n, true);
-    else type_pack(c, out, (size_t)(n * basic->size));
+    if (win_has_gaps(basic)) {
+        memset(out, 0, (size_t)(n * basic->extent)); /* they may go to another process */
+        with_gaps(c, basic, out, n, true);
+        return;
+    }
+    type_pack(c, out, (size_t)(n * basic->size));
 }
 
 void win_elements_in(struct type_cursor *c, const struct type *basic, const void *in, int64_t n)
