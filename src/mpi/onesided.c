@@ -4,6 +4,7 @@
 #include "mpi/dataargs.h"
 #include "mpi/winargs.h"
 #include "pt2pt/api.h"
+#include "rma/direct.h"
 
 static const struct data_names origin_names = {"origin_addr", "origin_count", "origin_datatype"};
 static const struct data_names result_names = {"result_addr", "result_count", "result_datatype"};
@@ -63,17 +64,20 @@ static int check_amounts(const struct win *w, const struct given *g, const char 
 static int move(const struct given *g, MPI_Request *request, bool wants_request)
 {
     struct win *w = win_of(g->win);
-    struct win_op a = {.kind = g->kind, .origin = g->origin, .result = g->result, .ocount = g->ocount, .rcount = g->ocount,
-                       .tcount = g->tcount, .rank = g->rank, .displacement = g->displacement};
+    struct type *otype, *ttype;
     struct request *r = NULL;
     const void *buf = g->kind == WIN_PUT ? g->origin : g->result;
     if (!w) return bad_win(g->call, g->win);
     if (wants_request && !request) return bad_null(w, g->call, "request");
-    int rc = check_target(w, g, &a.ttype);
-    if (!rc) rc = check_side(w, g, &origin_names, buf, g->ocount, g->otype, &a.otype);
-    if (!rc) rc = check_amounts(w, g, "the origin", g->ocount, a.otype, a.ttype);
+    int rc = check_target(w, g, &ttype);
+    if (!rc) rc = check_side(w, g, &origin_names, buf, g->ocount, g->otype, &otype);
+    if (!rc) rc = check_amounts(w, g, "the origin", g->ocount, otype, ttype);
     if (rc) return rc;
-    a.rtype = a.otype;
+    if (!wants_request && (g->kind == WIN_PUT ? direct_put(w, g->rank, g->displacement, g->tcount, ttype, g->origin, otype)
+                                              : direct_get(w, g->rank, g->displacement, g->tcount, ttype, g->result, otype)))
+        return MPI_SUCCESS;
+    struct win_op a = {.kind = g->kind, .origin = g->origin, .result = g->result, .ocount = g->ocount, .rcount = g->ocount,
+                       .tcount = g->tcount, .rank = g->rank, .displacement = g->displacement, .otype = otype, .rtype = otype, .ttype = ttype};
     if (request) *request = MPI_REQUEST_NULL;
     rc = win_access(w, &a, request ? &r : NULL);
     if (!rc && request) *request = (MPI_Request)r;
@@ -196,6 +200,16 @@ static int check_result_side(const struct win *w, const struct given *g, struct 
     return rc ? rc : check_amounts(w, g, "the result", g->rcount, a->rtype, a->ttype);
 }
 
+/* Elements of one predefined type on all sides, in mapped memory. */
+static bool accumulate_at_once(const struct win *w, const struct win_op *a)
+{
+    const struct type *t = a->ttype;
+    if ((a->otype && a->otype != t) || (a->rtype && a->rtype != t)) return false;
+    char *at = direct_elements(w, a->rank, a->displacement, a->tcount, t);
+    if (at) apply_atomic(a->op, t, at, a->otype ? a->origin : NULL, a->rtype ? a->result : NULL, a->tcount);
+    return at;
+}
+
 static int accumulate(const struct given *g, MPI_Request *request, bool wants_request)
 {
     struct win *w = win_of(g->win);
@@ -210,6 +224,7 @@ static int accumulate(const struct given *g, MPI_Request *request, bool wants_re
     if (!rc) rc = check_result_side(w, g, &a);
     if (!rc) rc = check_elements(w, g, &a);
     if (rc) return rc;
+    if (!wants_request && accumulate_at_once(w, &a)) return MPI_SUCCESS;
     if (request) *request = MPI_REQUEST_NULL;
     rc = win_access(w, &a, request ? &r : NULL);
     if (!rc && request) *request = (MPI_Request)r;
@@ -342,6 +357,11 @@ int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
     int rc = check_target(w, &g, &a.ttype);
     if (!rc) rc = check_swap(w, &g, &a);
     if (rc) return rc;
+    char *at = direct_elements(w, target_rank, target_disp, 1, a.ttype);
+    if (at) {
+        swap_atomic(a.ttype, at, compare_addr, origin_addr, result_addr);
+        return MPI_SUCCESS;
+    }
     a.otype = a.rtype = a.ttype;
     a.basic = a.ttype;
     return report_if(w, g.call, win_access(w, &a, NULL));

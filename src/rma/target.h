@@ -40,7 +40,7 @@ extern TERN_HIDDEN struct win_target win_nobody;
 struct win_target *win_target(struct win *, int32_t rank);
 
 /* The same by the window's last one, by any thread; NULL: ask win_target. */
-static inline struct win_target *win_target_last(struct win *w, int rank)
+static inline struct win_target *win_target_last(const struct win *w, int rank)
 {
     /* acquire: pairs with the release in win_target */
     struct win_target *t = atomic_load_explicit(&w->last, memory_order_acquire);
