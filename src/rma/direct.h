@@ -9,7 +9,9 @@
 #ifndef TERN_RMA_DIRECT_H
 #define TERN_RMA_DIRECT_H
 
+#include "pt2pt/lane.h"
 #include "rma/apply.h"
+#include "rma/atomics.h"
 #include "rma/epoch.h"
 
 #include <string.h>
@@ -56,13 +58,18 @@ static inline bool direct_get(const struct win *w, int rank, int64_t displacemen
     return at;
 }
 
-/* Where n elements of a predefined type lie that atomic operations change; NULL: not by this way. */
-static inline char *direct_elements(const struct win *w, int rank, int64_t displacement, int64_t n, const struct type *t)
+/* Where n elements of a predefined type lie that may be changed by atomic operations now, until direct_leave; NULL: not by this
+ * way. */
+static inline char *direct_enter(const struct win *w, int rank, int64_t displacement, int64_t n, const struct type *t)
 {
     bool common = false;
-    if (!t->predefined) return NULL;
+    if (unlikely(lane_mode()) || !t->predefined || n * t->size >= ATOMICS_STOP_FROM) return NULL;
     char *at = direct_place(w, rank, displacement, n, t, &common);
-    return at && common && apply_can_be_atomic(t, at) ? at : NULL;
+    if (!at || !common || !apply_can_be_atomic(t, at)) return NULL;
+    const struct win_target *x = win_target_last(w, rank);
+    return atomics_enter(x->exposure, x->busy) ? at : NULL;
 }
+
+static inline void direct_leave(const struct win *w, int rank) { atomics_leave(win_target_last(w, rank)->busy); }
 
 #endif

@@ -2,12 +2,12 @@
  * exposure.h - what a process shows the others of its node of its part of a window. It lies in the process's segment
  * (peer_shared_alloc), and the others map it (ep_map).
  *
- *     | lock | accumulate lock | what the memory is | seats of the first: n + 1 | seats of the second: n + 1 |
+ *     | lock | accumulate lock | what the memory is | seats of the first: n + 1 | seats of the second: n + 1 | busy words: n + 1 |
  *
  * Each process of the window that is on the node has a seat in both locks: its number among them, by rank. Seat n is that of
  * the target for the origins that use messages (serve.c).
  *
- * The part in the middle is written before the window is complete, and does not change but for `attached`.
+ * The part in the middle is written before the window is complete, and does not change but for `attached` and `stopped`.
  */
 #ifndef TERN_RMA_EXPOSURE_H
 #define TERN_RMA_EXPOSURE_H
@@ -31,11 +31,12 @@ struct win_exposure {
     struct win_region memory;   /* nothing in a dynamic window */
     int64_t unit;
     _Atomic uint64_t attached;  /* to a dynamic window (memory.h) */
-    uint64_t pad[6];
+    _Atomic uint32_t stopped;   /* atomic operations on the memory (atomics.h) */
+    uint32_t pad[11];
     _Atomic uint64_t seats[];
 };
 static_assert(sizeof(struct win_exposure) == 6 * CACHE_LINE, "shared layout");
 
-static inline size_t exposure_bytes(int32_t n) { return sizeof(struct win_exposure) + 2 * (size_t)(n + 1) * sizeof(uint64_t); }
+static inline size_t exposure_bytes(int32_t n) { return sizeof(struct win_exposure) + 3 * (size_t)(n + 1) * sizeof(uint64_t); }
 
 #endif

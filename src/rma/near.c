@@ -4,6 +4,7 @@
 #include "copy/copy.h"
 #include "pt2pt/lane.h"
 #include "rma/apply.h"
+#include "rma/atomics.h"
 #include "rma/runs.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
@@ -27,7 +28,7 @@ struct turn {
 static bool is_free(void *turn)
 {
     const struct turn *u = turn;
-    return !u->t->busy[u->which];
+    return !u->t->taking[u->which];
 }
 
 static bool is_granted(void *turn)
@@ -40,9 +41,9 @@ static int await_grant(struct win_target *t, int which, enum win_lock_mode mode)
 {
     struct lane *l = t->win->comm->lane;
     struct turn u = {t, which};
-    t->busy[which] = true;
+    t->taking[which] = true;
     lane_wait(l, is_granted, &u, NULL);
-    t->busy[which] = false;
+    t->taking[which] = false;
     lane_changed(l); /* for other threads of this process that want it */
     if (!t->peer->lost) {
         win_lock_granted(locking(t, which));
@@ -56,7 +57,7 @@ int near_take(struct win_target *t, int which, enum win_lock_mode mode)
 {
     struct turn u = {t, which};
     const struct win_locking *k = locking(t, which);
-    if (unlikely(t->busy[which])) lane_wait(t->win->comm->lane, is_free, &u, NULL);
+    if (unlikely(t->taking[which])) lane_wait(t->win->comm->lane, is_free, &u, NULL);
     if (mode == WIN_LOCK_EXCLUSIVE ? win_lock_try_exclusive(k) : win_lock_try_shared(k)) return 0;
     return win_lock_request(k, mode) ? 0 : await_grant(t, which, mode);
 }
@@ -161,7 +162,7 @@ struct work {
     char *data, *before, *copy;  /* `chunk` bytes each */
     size_t chunk;
     bool has_data, fetches;
-    bool alone; /* nobody else accesses the memory */
+    bool alone; /* nobody else changes the elements */
 };
 
 /* The next n elements of the origin: where they lie, or copied from there. */
@@ -197,16 +198,25 @@ static int change_by_system(const struct work *k, uint64_t address, const char *
     return win_op_changes(k->a) ? ep_put(&k->t->peer->ep, &here, 1, &there, 1) : 0;
 }
 
+static int take_accumulate(struct win_target *t)
+{
+    int rc = near_take(t, 1, WIN_LOCK_EXCLUSIVE);
+    if (!rc) atomics_go_on(t->exposure); /* who has stopped them and is not here has died */
+    return rc;
+}
+
 /* A run of elements; at: where it is mapped here, or its address in the target. */
 static int change_run(struct work *k, char *at, int64_t n)
 {
     bool atomic = k->m->common && !k->alone && apply_can_be_atomic(k->a->basic, at);
+    bool entered = atomic && atomics_enter(k->t->exposure, k->t->busy), locked = !entered && !k->alone;
     const char *data = next_data(k, n);
-    int rc = atomic || k->alone ? 0 : near_take(k->t, 1, WIN_LOCK_EXCLUSIVE);
+    int rc = locked ? take_accumulate(k->t) : 0;
     if (rc) return rc;
     if (k->m->at) change(k, at, data, n, atomic);
     else rc = change_by_system(k, (uint64_t)(uintptr_t)at, data, n);
-    if (!atomic && !k->alone) near_give(k->t, 1, WIN_LOCK_EXCLUSIVE);
+    if (entered) atomics_leave(k->t->busy);
+    if (locked) near_give(k->t, 1, WIN_LOCK_EXCLUSIVE);
     if (!rc && k->fetches) win_elements_in(&k->to, k->a->basic, k->before, n);
     return rc;
 }
@@ -235,7 +245,12 @@ static int accumulate(struct win_target *t, const struct win_op *a, const struct
     k.copy = k.before + k.chunk;
     if (k.has_data && a->otype) type_cursor_init(&k.from, a->otype, a->ocount, a->origin);
     if (k.fetches) type_cursor_init(&k.to, a->rtype, a->rcount, a->result);
-    int rc = change_all(&k, p->offset);
+    bool stops = t->win->near.stops && p->m->common && p->m->at && !k.alone && a->tcount * a->ttype->size >= ATOMICS_STOP_FROM;
+    int rc = stops ? take_accumulate(t) : 0;
+    if (!rc && stops) atomics_stop(t->exposure, t->busy - t->accumulate.own, &t->accumulate);
+    k.alone |= stops;
+    if (!rc) rc = change_all(&k, p->offset);
+    if (stops) atomics_go_on(t->exposure), near_give(t, 1, WIN_LOCK_EXCLUSIVE);
     free(large);
     return rc;
 }

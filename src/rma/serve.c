@@ -5,6 +5,7 @@
 #include "pt2pt/lane.h"
 #include "pt2pt/lost.h"
 #include "rma/apply.h"
+#include "rma/atomics.h"
 #include "rma/wire.h"
 
 #include <mpi.h>
@@ -42,6 +43,7 @@ struct win_serve {
     struct link waiting[2]; /* by enum waits_for: struct win_served, in the order of their requests */
     struct win_target *own; /* this process as a target */
     struct win_locking lock, accumulate; /* its locks, in the seat of the target */
+    _Atomic uint64_t *busy; /* and the busy word of that seat */
     int32_t shared;       /* origins that hold the lock shared, by the one hold of the seat */
     bool exclusive;       /* an origin holds it exclusively */
     uint8_t requested;    /* 0, or 1 + enum win_lock_mode: the seat is queued */
@@ -319,8 +321,10 @@ static bool may_accumulate(struct win_serve *v, const struct win_served *s)
 /* The accumulate lock, for one record; false: the origin waits for it. */
 static bool take_accumulate(struct win_serve *v, struct win_served *s)
 {
-    if (s->holds == 1 + WIN_LOCK_EXCLUSIVE || may_accumulate(v, s)) return true;
-    return wait_for(v, s, THE_ACCUMULATE_LOCK);
+    if (s->holds == 1 + WIN_LOCK_EXCLUSIVE) return true;
+    if (!may_accumulate(v, s)) return wait_for(v, s, THE_ACCUMULATE_LOCK);
+    atomics_go_on(v->own->exposure); /* who has stopped them and is not here has died */
+    return true;
 }
 
 static void give_accumulate(struct win_serve *v, const struct win_served *s)
@@ -369,12 +373,14 @@ static enum outcome do_change(struct win_serve *v, struct win_served *s, const s
 {
     const struct type *basic = type_of_record(r);
     bool fetches = r->kind != WIN_ACCUMULATE, inside = all_inside(s, r, runs, basic->extent);
-    bool locked = inside && !is_atomic(s, r, runs);
+    bool entered = inside && is_atomic(s, r, runs) && atomics_enter(v->own->exposure, v->busy);
+    bool locked = inside && !entered;
     if (locked && !take_accumulate(v, s)) return WAITS;
     struct win_answer a = {.kind = r->kind, .bytes = inside ? (uint64_t)(count_elements(r, runs) * basic->extent) : 0};
     if (!inside) a = s->refused, a.kind = r->kind;
     char *before = fetches ? answer(s, a) : NULL;
     if (inside) change(s, r, runs, data, before);
+    if (entered) atomics_leave(v->busy);
     if (locked) give_accumulate(v, s);
     return DONE;
 }
@@ -523,6 +529,7 @@ static struct win_serve *serve_of(struct win *w)
     v->lock = own->lock;
     v->accumulate = own->accumulate;
     v->lock.own = v->accumulate.own = own->lock.n - 1;
+    v->busy = own->busy - own->lock.own + v->lock.own;
     v->step = (struct step){.ops = &waiting_ops};
     step_add(&w->comm->lane->steps, &v->step);
     return w->serve = v;

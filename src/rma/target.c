@@ -127,6 +127,7 @@ static int be_near(struct win_target *t, int32_t seat)
     t->lock.seats = x->seats;
     t->accumulate.lock = &x->accumulate;
     t->accumulate.seats = x->seats + common.n;
+    t->busy = x->seats + 2 * common.n + common.own;
     return open_memory(t);
 }
 

@@ -18,6 +18,7 @@ struct win_target {
     int64_t unit;           /* of displacements, where it is near */
     struct win_memory memory; /* where it is near; of a dynamic window it has no bytes */
     struct win_exposure *exposure; /* NULL: it is far */
+    _Atomic uint64_t *busy; /* this process's busy word there (atomics.h); near */
 
     struct win *win;
     struct peer *peer;
@@ -26,7 +27,7 @@ struct win_target {
     enum win_open open;
     bool unchecked;         /* MPI_MODE_NOCHECK: the lock is not taken */
     bool held;              /* the lock is */
-    bool busy[2];           /* a thread of this process is taking the lock (0) or has the accumulate lock (1) */
+    bool taking[2];         /* a thread of this process is taking the lock (0) or has the accumulate lock (1) */
     struct win_far *far;    /* what has been started there by messages (far.c), NULL: nothing so far */
     struct win_served *served; /* what that process wants here by messages (serve.c), NULL: nothing so far */
     int32_t posts;          /* MPI_Win_post of that process that no MPI_Win_start has met yet */

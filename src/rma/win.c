@@ -8,6 +8,7 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
+#include "rma/atomics.h"
 #include "rma/far.h"
 #include "rma/rma.h"
 #include "rma/serve.h"
@@ -195,15 +196,22 @@ static int agree(struct comm *c, int rc)
     return worst;
 }
 
-/* Tells the neighbours where the exposure lies. */
+/* Tells the neighbours where the exposure lies, and, in the lowest bit, whether atomic operations of this process can be
+ * stopped. */
 static int exchange(struct win *w, struct comm *group)
 {
     struct win_near *n = &w->near;
-    uint64_t mine = n->shared ? n->offset : 0;
+    uint64_t mine = n->shared ? n->offset | atomics_prepare() : 0;
     if (n->n == 1) return 0;
     n->place = calloc((size_t)n->n, sizeof *n->place);
     if (!n->place) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
-    return coll_allgather(group, &mine, 1, type_of(MPI_UINT64_T), n->place, 1, type_of(MPI_UINT64_T));
+    int rc = coll_allgather(group, &mine, 1, type_of(MPI_UINT64_T), n->place, 1, type_of(MPI_UINT64_T));
+    n->stops = !rc;
+    for (int32_t i = 0; i < n->n; i++) {
+        n->stops &= n->place[i] & 1;
+        n->place[i] &= ~(uint64_t)1;
+    }
+    return rc;
 }
 
 static void peer_end(struct step *s, struct peer *p);
