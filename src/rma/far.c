@@ -69,7 +69,7 @@ static int lost(const struct win_target *t) { return err_set(TERN_ERR_PEER, "%s"
 
 /* ---- the batch ---- */
 
-/* Room for so many bytes more, behind what is there. */
+/* Room for so many bytes more, at least 8, behind what is there; the last ones, which may be padding, are zero. */
 static char *more(struct win_far *f, size_t n)
 {
     if (f->n + n > f->room) {
@@ -84,6 +84,7 @@ static char *more(struct win_far *f, size_t n)
     }
     char *at = f->batch + f->n;
     f->n += n;
+    memset(at + n - 8, 0, 8);
     return at;
 }
 

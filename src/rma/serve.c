@@ -73,6 +73,7 @@ static char *answer_room(struct win_served *s, size_t n)
     }
     char *at = s->answers + s->n;
     s->n += n;
+    memset(at + n - 8, 0, 8); /* padding, perhaps */
     return at;
 }
 
