@@ -44,10 +44,21 @@ static void open_target(struct win *w, struct win_target *t, enum win_open open)
     atomic_store_explicit(&t->epoch, atomic_load_explicit(&w->epoch, memory_order_relaxed), memory_order_relaxed);
 }
 
+/* The first of some ranks whose process is lost; NULL: none. */
+static const struct peer *first_lost(const struct win *w, const int32_t *rank, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const struct peer *p = peer_known(comm_index(w->comm, rank[i]));
+        if (p && p->lost) return p;
+    }
+    return NULL;
+}
+
+/* Where one of the targets is lost the epoch fails, and others may have given it up already: nobody is waited for. */
 static bool has_posted(void *target)
 {
     const struct win_target *t = target;
-    return t->posts > 0 || t->peer->lost;
+    return t->posts > 0 || first_lost(t->win, t->win->started, t->win->starts);
 }
 
 /* The target has called MPI_Win_post. */
@@ -55,7 +66,7 @@ static int await_post(struct win_target *t)
 {
     if (t->unchecked || t->held) return 0;
     if (!has_posted(t)) lane_wait(t->win->comm->lane, has_posted, t, NULL);
-    if (!t->posts) return err_set(TERN_ERR_PEER, "%s", t->peer->lost);
+    if (!t->posts) return err_set(TERN_ERR_PEER, "%s", first_lost(t->win, t->win->started, t->win->starts)->lost);
     t->posts--;
     t->held = true; /* its post */
     return 0;
@@ -302,14 +313,7 @@ int win_post(struct win *w, const struct group *g, int assertion)
 }
 
 /* An origin that has not completed, perhaps, is lost; NULL: none. */
-static const struct peer *lost_origin(const struct win *w)
-{
-    for (int32_t i = 0; i < w->posted; i++) {
-        const struct peer *p = peer_known(comm_index(w->comm, w->origins[i]));
-        if (p && p->lost) return p;
-    }
-    return NULL;
-}
+static const struct peer *lost_origin(const struct win *w) { return first_lost(w, w->origins, w->posted); }
 
 static bool all_complete(void *win)
 {
