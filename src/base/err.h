@@ -47,7 +47,11 @@ enum tern_err {
     TERN_ERR_DUPLICATE = -28, /* a name is published already */
     TERN_ERR_SPAWN = -29, /* processes could not be started */
     TERN_ERR_ABSENT = -30,  /* the other process has left in order, or was never to be reached */
-    TERN_ERR_LAST = -31
+    TERN_ERR_WIN_SYNC = -31,   /* calls on a window in the wrong order */
+    TERN_ERR_WIN_RANGE = -32,  /* an operation outside of the window's memory */
+    TERN_ERR_WIN_SHARED = -33, /* the memory of a window cannot be shared */
+    TERN_ERR_WIN_ATTACH = -34, /* memory cannot be attached to a window, or is not attached */
+    TERN_ERR_LAST = -35
 };
 
 /* Another process is not there, for whatever reason. */

@@ -1,10 +1,10 @@
 /*
- * attr.c - entry points: attributes of communicators and datatypes (MPI-5.0
- * section 7.7), and the ones that the library itself gives to communicators
- * (9.1.2, 11.10).
+ * attr.c - entry points: attributes of communicators, datatypes and windows
+ * (MPI-5.0 section 7.7), and the ones that the library itself gives to communicators
+ * (9.1.2, 11.10) and windows (12.2.6).
  */
 #include "mpi/attr.h"
-#include "mpi/report.h"
+#include "mpi/winargs.h"
 #include "obj/attr.h"
 #include "obj/errcode.h"
 #include "proc/proc.h"
@@ -15,11 +15,13 @@
 static struct attr_object of_comm(struct comm *c) { return (struct attr_object){ATTR_COMM, comm_handle(c), &c->attrs}; }
 static struct attr_object of_type(struct type *t) { return (struct attr_object){ATTR_TYPE, type_handle(t), &t->attributes}; }
 
+static struct attr_object of_win(struct win *w) { return (struct attr_object){ATTR_WIN, win_handle(w), &w->attrs}; }
+
 /* A positive code is what the user's callback returned, which is the call's result. */
-int report_attr(struct comm *c, const char *call, int rc)
+int report_attr(const void *on, const char *call, int rc)
 {
-    if (rc > 0) return report(c, call, rc, "an attribute's callback returned %d", rc);
-    return report_if(c, call, rc);
+    if (rc > 0) return report(on, call, rc, "an attribute's callback returned %d", rc);
+    return report_if(on, call, rc);
 }
 
 int comm_attrs_copy(struct comm *from, struct comm *to)
@@ -46,6 +48,12 @@ int type_attrs_delete(struct type *t)
     return attr_delete_all(&o);
 }
 
+int win_attrs_delete(struct win *w)
+{
+    struct attr_object o = of_win(w);
+    return attr_delete_all(&o);
+}
+
 static void comm_gone(struct comm *c) { attr_drop(&c->attrs); }
 
 void attrs_open(void)
@@ -62,17 +70,19 @@ void attrs_close(void)
 
 /* ---- keys ---- */
 
+static const char *const argument[] = {[ATTR_COMM] = "comm_keyval", [ATTR_TYPE] = "type_keyval", [ATTR_WIN] = "win_keyval"};
+
 static int new_key(const char *call, enum attr_kind kind, attr_fn *copy, attr_fn *delete, int *keyval, void *extra)
 {
     check_running(call);
-    if (!keyval) return bad_null(NULL, call, kind == ATTR_TYPE ? "type_keyval" : "comm_keyval");
+    if (!keyval) return bad_null(NULL, call, argument[kind]);
     return report_if(NULL, call, attr_key_new(kind, copy, delete, extra, keyval));
 }
 
 static int free_key(const char *call, enum attr_kind kind, int *keyval)
 {
     check_running(call);
-    if (!keyval) return bad_null(NULL, call, kind == ATTR_TYPE ? "type_keyval" : "comm_keyval");
+    if (!keyval) return bad_null(NULL, call, argument[kind]);
     int rc = attr_key_free(kind, *keyval);
     if (rc) return report_code(NULL, call, rc);
     *keyval = MPI_KEYVAL_INVALID;
@@ -109,6 +119,17 @@ int PMPI_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn, MPI_
 
 MPI_ALIAS(Type_free_keyval);
 int PMPI_Type_free_keyval(int *type_keyval) { return free_key("MPI_Type_free_keyval", ATTR_TYPE, type_keyval); }
+
+MPI_ALIAS(Win_create_keyval);
+int PMPI_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn, MPI_Win_delete_attr_function *win_delete_attr_fn,
+                           int *win_keyval, void *extra_state)
+{
+    return new_key("MPI_Win_create_keyval", ATTR_WIN, (attr_fn *)win_copy_attr_fn, (attr_fn *)win_delete_attr_fn, win_keyval,
+                   extra_state);
+}
+
+MPI_ALIAS(Win_free_keyval);
+int PMPI_Win_free_keyval(int *win_keyval) { return free_key("MPI_Win_free_keyval", ATTR_WIN, win_keyval); }
 
 /* ---- the library's own attributes: the user gets the address of an int ---- */
 
@@ -153,22 +174,22 @@ static int *predefined(int keyval)
 
 static bool is_predefined(int keyval) { return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE; }
 
-static int read_only(struct comm *c, const char *call, int keyval)
+static int read_only(const void *on, const char *call, int keyval)
 {
-    return report(c, call, MPI_ERR_KEYVAL, "key %d is one of the library's own, which users cannot change", keyval);
+    return report(on, call, MPI_ERR_KEYVAL, "key %d is one of the library's own, which users cannot change", keyval);
 }
 
-static int get(struct comm *c, const char *call, const struct attr_object *o, int keyval, void *value, int *flag)
+static int get(const void *on, const char *call, const struct attr_object *o, int keyval, void *value, int *flag)
 {
     void *found_value;
     bool found;
-    if (!value || !flag) return bad_null(c, call, value ? "flag" : "attribute_val");
+    if (!value || !flag) return bad_null(on, call, value ? "flag" : "attribute_val");
     if (o->kind == ATTR_COMM && is_predefined(keyval)) {
         found_value = predefined(keyval);
         found = found_value != NULL;
     } else {
         int rc = attr_get(o, keyval, &found_value, &found);
-        if (rc) return report_code(c, call, rc);
+        if (rc) return report_code(on, call, rc);
     }
     *flag = found;
     if (found) *(void **)value = found_value;
@@ -258,4 +279,58 @@ int PMPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval)
     if (!t) return bad_type(NULL, "MPI_Type_delete_attr", datatype, "datatype");
     struct attr_object o = of_type(t);
     return report_attr(NULL, "MPI_Type_delete_attr", attr_delete(&o, type_keyval));
+}
+
+/* ---- windows ---- */
+
+/* The value of a predefined key; NULL: it is none. */
+static void *win_predefined(struct win *w, int keyval)
+{
+    switch (keyval) {
+    case MPI_WIN_BASE: return w->base;
+    case MPI_WIN_SIZE: return &w->bytes;
+    case MPI_WIN_DISP_UNIT: return &w->unit_int;
+    case MPI_WIN_CREATE_FLAVOR: return &w->flavor;
+    case MPI_WIN_MODEL: return &w->model;
+    }
+    return NULL;
+}
+
+static bool is_of_windows(int keyval)
+{
+    return keyval == MPI_WIN_BASE || keyval == MPI_WIN_SIZE || keyval == MPI_WIN_DISP_UNIT || keyval == MPI_WIN_CREATE_FLAVOR ||
+           keyval == MPI_WIN_MODEL;
+}
+
+MPI_ALIAS(Win_get_attr);
+int PMPI_Win_get_attr(MPI_Win win, int win_keyval, void *attribute_val, int *flag)
+{
+    const char *call = "MPI_Win_get_attr";
+    struct win *w = win_of(win);
+    if (!w) return bad_win(call, win);
+    struct attr_object o = of_win(w);
+    if (!attribute_val || !flag || !is_of_windows(win_keyval)) return get(w, call, &o, win_keyval, attribute_val, flag);
+    *(void **)attribute_val = win_predefined(w, win_keyval);
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+MPI_ALIAS(Win_set_attr);
+int PMPI_Win_set_attr(MPI_Win win, int win_keyval, void *attribute_val)
+{
+    struct win *w = win_of(win);
+    if (!w) return bad_win("MPI_Win_set_attr", win);
+    if (is_of_windows(win_keyval)) return read_only(w, "MPI_Win_set_attr", win_keyval);
+    struct attr_object o = of_win(w);
+    return report_attr(w, "MPI_Win_set_attr", attr_set(&o, win_keyval, attribute_val));
+}
+
+MPI_ALIAS(Win_delete_attr);
+int PMPI_Win_delete_attr(MPI_Win win, int win_keyval)
+{
+    struct win *w = win_of(win);
+    if (!w) return bad_win("MPI_Win_delete_attr", win);
+    if (is_of_windows(win_keyval)) return read_only(w, "MPI_Win_delete_attr", win_keyval);
+    struct attr_object o = of_win(w);
+    return report_attr(w, "MPI_Win_delete_attr", attr_delete(&o, win_keyval));
 }

@@ -10,16 +10,18 @@
 
 struct comm;
 struct type;
+struct win;
 
 int comm_attrs_copy(struct comm *from, struct comm *to);
 int comm_attrs_delete(struct comm *);
 int type_attrs_copy(struct type *from, struct type *to);
 int type_attrs_delete(struct type *);
+int win_attrs_delete(struct win *);
 
 /* Values of communicators that the user never freed are forgotten with them. */
 void attrs_open(void);
 void attrs_close(void); /* after comm_close */
 
-int report_attr(struct comm *, const char *call, int rc);
+int report_attr(const void *on, const char *call, int rc);
 
 #endif

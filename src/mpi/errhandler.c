@@ -1,9 +1,9 @@
 /*
- * errhandler.c - entry points: error handlers of communicators and sessions (MPI-5.0
- * section 9.3). Those of windows and files come with their chapters; making and
+ * errhandler.c - entry points: error handlers of communicators, sessions and windows (MPI-5.0
+ * section 9.3). Those of files come with their chapter; making and
  * freeing a handler may happen at any time (11.4.1).
  */
-#include "mpi/report.h"
+#include "mpi/winargs.h"
 #include "obj/session.h"
 
 static int create(const char *call, enum errh_kind kind, errh_fn *fn, const char *argument, MPI_Errhandler *errhandler)
@@ -103,6 +103,39 @@ int PMPI_Session_call_errhandler(MPI_Session session, int errorcode)
     struct session *s = session_of(session);
     if (!s) return bad_session("MPI_Session_call_errhandler", session);
     report_user(s, "MPI_Session_call_errhandler", errorcode);
+    return MPI_SUCCESS;
+}
+
+/* ---- windows ---- */
+
+MPI_ALIAS(Win_create_errhandler);
+int PMPI_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
+{
+    return create("MPI_Win_create_errhandler", ERRH_WIN, (errh_fn *)win_errhandler_fn, "win_errhandler_fn", errhandler);
+}
+
+MPI_ALIAS(Win_set_errhandler);
+int PMPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler)
+{
+    struct win *w = win_of(win);
+    if (!w) return bad_win("MPI_Win_set_errhandler", win);
+    return set(w, &w->errh, "MPI_Win_set_errhandler", ERRH_WIN, errhandler);
+}
+
+MPI_ALIAS(Win_get_errhandler);
+int PMPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler *errhandler)
+{
+    struct win *w = win_of(win);
+    if (!w) return bad_win("MPI_Win_get_errhandler", win);
+    return get(w, &w->errh, "MPI_Win_get_errhandler", errhandler);
+}
+
+MPI_ALIAS(Win_call_errhandler);
+int PMPI_Win_call_errhandler(MPI_Win win, int errorcode)
+{
+    struct win *w = win_of(win);
+    if (!w) return bad_win("MPI_Win_call_errhandler", win);
+    report_user(w, "MPI_Win_call_errhandler", errorcode);
     return MPI_SUCCESS;
 }
 

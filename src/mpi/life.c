@@ -13,6 +13,7 @@
 #include "pt2pt/api.h"
 #include "pt2pt/bsend.h"
 #include "pt2pt/stats.h"
+#include "rma/rma.h"
 #include "topo/topo.h"
 #include "transport/peer.h"
 
@@ -58,7 +59,7 @@ static const struct layer {
 } layers[] = {
     {var_open, var_close},   {proc_open, proc_close},  {open_facts, close_facts}, {request_open, request_close},
     {type_open, type_close}, {op_open, op_close},      {coll_choose_open, coll_choose_close},
-    {pt_register, pt_unregister}, {peers_open, peers_close}, {open_lane, pt_close},
+    {pt_register, pt_unregister}, {rma_register, rma_unregister}, {peers_open, peers_close}, {open_lane, pt_close},
     {coll_open, coll_close}, {open_comms, comm_close},
 };
 

@@ -4,6 +4,7 @@
 #include "obj/errcode.h"
 #include "obj/session.h"
 #include "proc/proc.h"
+#include "rma/rma.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,6 +44,10 @@ static const int class_of[] = {
     [-TERN_ERR_DUPLICATE] = MPI_ERR_SERVICE,
     [-TERN_ERR_SPAWN] = MPI_ERR_SPAWN,
     [-TERN_ERR_ABSENT] = MPI_ERR_OTHER,
+    [-TERN_ERR_WIN_SYNC] = MPI_ERR_RMA_SYNC,
+    [-TERN_ERR_WIN_RANGE] = MPI_ERR_RMA_RANGE,
+    [-TERN_ERR_WIN_SHARED] = MPI_ERR_RMA_SHARED,
+    [-TERN_ERR_WIN_ATTACH] = MPI_ERR_RMA_ATTACH,
 };
 
 int error_class(int code)
@@ -116,9 +121,14 @@ static struct errhandler *handler_of(const void *on, void **handle_p)
         *handle_p = (void *)(uintptr_t)s;
         return errh_get(&s->errh);
     }
+    if (on && handle_is(on, HANDLE_WIN)) {
+        struct win *w = (struct win *)(uintptr_t)on;
+        *handle_p = win_handle(w);
+        return errh_get(&w->errh);
+    }
     if (on && handle_is(on, HANDLE_ERRHANDLER)) { /* given for an object that there is not yet */
         const struct errhandler *e = on;
-        *handle_p = e->kind == ERRH_SESSION ? (void *)MPI_SESSION_NULL : (void *)MPI_COMM_NULL;
+        *handle_p = e->kind == ERRH_SESSION ? (void *)MPI_SESSION_NULL : e->kind == ERRH_WIN ? (void *)MPI_WIN_NULL : (void *)MPI_COMM_NULL;
         return errh_ref((struct errhandler *)(uintptr_t)on);
     }
     if (on && handle_is(on, HANDLE_GROUP)) return handler_of(((const struct group *)on)->session, handle_p);

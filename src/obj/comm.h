@@ -40,6 +40,7 @@ struct coll_comm;
 struct pt_call_log;
 struct group;
 struct session;
+struct win;
 
 #define CTX_COLL ((uint64_t)1) /* the collective half of a context */
 #define CTX_WIDE ((uint64_t)1 << 27)
@@ -67,6 +68,7 @@ struct comm {
     struct info *info;    /* hints that the user gave, owned; NULL: none */
     void *topo;           /* virtual topology (src/topo), NULL: none */
     struct machine_place *places; /* where its processes are, once that was asked (src/topo), else NULL; malloc'ed */
+    struct win *win;      /* the window that it was duplicated for (src/rma), NULL: none */
     void *bsend;          /* buffer attached to this communicator (src/pt2pt/bsend) */
     char name[MPI_MAX_OBJECT_NAME]; /* by comm_set_name and comm_name only */
 };

@@ -18,7 +18,7 @@ struct comm;
 struct type;
 struct peer;
 
-enum request_kind { REQ_NONE, REQ_SEND, REQ_RECV, REQ_COLL, REQ_BSEND, REQ_FLUSH, REQ_PAIR, REQ_GENERAL };
+enum request_kind { REQ_NONE, REQ_SEND, REQ_RECV, REQ_COLL, REQ_BSEND, REQ_FLUSH, REQ_PAIR, REQ_GENERAL, REQ_WIN };
 
 /* What it is. Written before it is started and after its end, by the thread whose it is then; read by any. */
 enum request_flag {

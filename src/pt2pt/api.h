@@ -79,8 +79,13 @@ void pt_finalize_end(void);
  *
  * Threads: takes the lock of the first lane; handlers may call it as well.
  */
+/*
+ * pt_message_in: the same to a member of a communicator, whose lane is held; its context is h0, and h1 is 0. In order with what
+ * is sent to that process in the lane.
+ */
 #define PT_MESSAGE_LARGEST (1 << 20)
 int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n);
+int pt_message_in(struct comm *, int32_t rank, unsigned id, const void *data, size_t n);
 
 /* 0, or TERN_ERR_ABSENT in words: some member is out of reach of all transports. Costs a look where that cannot be. */
 int pt_reaches_all(const struct comm *);

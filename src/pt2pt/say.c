@@ -161,16 +161,28 @@ static int send_message(struct lane *l, struct peer *p, unsigned id, uint64_t h0
     return rc == TERN_AGAIN ? keep_message(l, p, id, h0, h1, data, n) : rc;
 }
 
-int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+/* Lock held. */
+static int message_to(struct lane *l, uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct lane *l = lanes_first();
     if (n > PT_MESSAGE_LARGEST)
         return err_set(TERN_ERR_ARG, "a message of %zu bytes: at most %d can be sent", n, PT_MESSAGE_LARGEST);
-    lane_enter(l);
     struct peer *p = peer_get(index);
     int rc = !p ? TERN_ERR_PEER : p->lost ? err_set(TERN_ERR_PEER, "%s", p->lost) : send_message(l, p, id, h0, h1, data, n);
     if (rc && rc != TERN_ERR_NOMEM && p && !p->lost) pt_lose(p);
     if (rc && p && p->lost) rc = err_set(TERN_ERR_PEER, "%s", p->lost);
+    return rc;
+}
+
+int pt_message(uint32_t index, unsigned id, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct lane *l = lanes_first();
+    lane_enter(l);
+    int rc = message_to(l, index, id, h0, h1, data, n);
     lane_leave(l);
     return rc;
+}
+
+int pt_message_in(struct comm *c, int32_t rank, unsigned id, const void *data, size_t n)
+{
+    return message_to(c->lane, comm_index(c, rank), id, c->ctx, 0, data, n);
 }

@@ -142,6 +142,13 @@ int op_create_c(MPI_User_function_c *fn, bool commute, struct op **op_p)
     return 0;
 }
 
+const struct op *op_by_index(unsigned index)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (ops[i].index == index && ops[i].predefined) return &ops[i];
+    return NULL;
+}
+
 /* ---- applying ---- */
 
 op_kernel *op_kernel_of(const struct op *op, const struct type *basic)

@@ -73,6 +73,9 @@ op_kernel *op_kernel_of(const struct op *op, const struct type *basic);
 /* The name of a predefined operator by its index; NULL: there is none. */
 const char *op_name_of(unsigned index);
 
+/* The predefined operator with this index; NULL: there is none. */
+const struct op *op_by_index(unsigned index);
+
 /* Which set of kernels is in use: "scalar", "avx2", "avx512". */
 const char *op_vector_name(void);
 

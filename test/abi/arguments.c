@@ -19,7 +19,8 @@ MPI_Comm comm, inter = MPI_COMM_NULL, cart, graph, dist, freed_comm;
 MPI_Group group, freed_group;
 MPI_Info info;
 MPI_Session session;
-int keyval, type_keyval;
+MPI_Win win, dynamic_win, freed_win;
+int keyval, type_keyval, win_keyval;
 MPI_Message message = MPI_MESSAGE_NO_PROC;
 MPI_Status status;
 MPI_F08_status f08_status;
@@ -33,13 +34,14 @@ MPI_Count large_minus_ones[] = {-1, -1, -1, -1, -1, -1, -1, -1};
 int most[] = {INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX, INT_MAX};
 MPI_Count large_most[RANKS], share, shares[RANKS];
 MPI_Datatype types[RANKS], bad_types[RANKS], committed, derived, freed_type, giant, giants[RANKS];
-MPI_Op freed_op;
+MPI_Op freed_op, user_op;
 MPI_Errhandler freed_errhandler;
 
 void user_function(void *in, void *inout, int *len, MPI_Datatype *type) { (void)in, (void)inout, (void)len, (void)type; }
 void user_function_c(void *in, void *inout, MPI_Count *len, MPI_Datatype *type) { (void)in, (void)inout, (void)len, (void)type; }
 void comm_handler(MPI_Comm *c, int *code, ...) { (void)c, (void)code; }
 void session_handler(MPI_Session *s, int *code, ...) { (void)s, (void)code; }
+void win_handler(MPI_Win *w, int *code, ...) { (void)w, (void)code; }
 
 /* ---- judging ---- */
 
@@ -184,8 +186,26 @@ static void make_topologies(void)
     MPI_Dist_graph_create_adjacent(comm, 1, zeros, MPI_UNWEIGHTED, 1, zeros, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &dist);
 }
 
+static void make_windows(void)
+{
+    MPI_Win w;
+    MPI_Win_create(buffer, 64 * sizeof *buffer, 1, MPI_INFO_NULL, comm, &win);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &dynamic_win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_set_errhandler(dynamic_win, MPI_ERRORS_RETURN);
+    MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &w);
+    freed_win = w;
+    MPI_Win_free(&w);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &win_keyval, NULL);
+    MPI_Op_create(user_function, 1, &user_op);
+}
+
 static void clean_up(void)
 {
+    MPI_Win_free(&win);
+    MPI_Win_free(&dynamic_win);
+    MPI_Win_free_keyval(&win_keyval);
+    MPI_Op_free(&user_op);
     MPI_Comm_free(&cart);
     MPI_Comm_free(&graph);
     MPI_Comm_free(&dist);
@@ -208,6 +228,7 @@ int main(int argc, char **argv)
     alarm(SECONDS);
     make_right();
     make_topologies();
+    make_windows();
     make_wrong();
     for (int i = 0; i < n_tests; i++) tests[i]();
     int mine[2] = {judged, failed}, all[2];

@@ -16,7 +16,8 @@ extern MPI_Comm cart, graph, dist; /* with a topology: one dimension of one rank
 extern MPI_Group group;
 extern MPI_Info info; /* with one key, "key" */
 extern MPI_Session session;
-extern int keyval, type_keyval;
+extern MPI_Win win, dynamic_win;
+extern int keyval, type_keyval, win_keyval;
 extern MPI_Message message; /* MPI_MESSAGE_NO_PROC */
 extern MPI_Status status;
 extern MPI_F08_status f08_status;
@@ -40,7 +41,8 @@ extern MPI_Datatype bad_types[];
 extern MPI_Comm freed_comm;
 extern MPI_Group freed_group;
 extern MPI_Datatype freed_type;
-extern MPI_Op freed_op;
+extern MPI_Op freed_op, user_op; /* the latter is one, but not for windows */
+extern MPI_Win freed_win;
 extern MPI_Errhandler freed_errhandler;
 
 /* ---- functions that are arguments ---- */
@@ -48,6 +50,7 @@ void user_function(void *in, void *inout, int *len, MPI_Datatype *);
 void user_function_c(void *in, void *inout, MPI_Count *len, MPI_Datatype *);
 void comm_handler(MPI_Comm *, int *code, ...);
 void session_handler(MPI_Session *, int *code, ...);
+void win_handler(MPI_Win *, int *code, ...);
 
 /* Memory for the result that argument number i points to. No call with a wrong argument changes it. */
 void *out(int i);

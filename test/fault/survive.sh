@@ -6,7 +6,7 @@ page=$tmp/page
 : >"$tmp/times"
 kinds='send ssend anysource probe mprobe iprobe wait waitany waitsome test testany testsome persistent persistent-test flood
        flooded asleep asleep-any asleep-probe asleep-ssend asleep-barrier slots rooted large background background-test background-any
-       kept made late finalize'
+       kept made late window-locked window-flushed window-fenced window-posted finalize'
 # crowded: shared memory, where all senders to a rank have one small box; untold: the launcher tells of no deaths
 ways='self,shm self,tcp mixed crowded'
 [ -e "$top_builddir/lib/tern/pmix.la" ] && ways="$ways untold"

@@ -352,6 +352,63 @@ static int late(int round)
     return MPI_Barrier(world);
 }
 
+/* ---- windows: all change the memory of all ---- */
+
+static MPI_Win win;
+
+/* In the first round, by the number of processes: memory that is mapped, or the process's own. */
+static int with_window(int round)
+{
+    static int private[2];
+    int *base, rc;
+    if (round) return 0;
+    if (size % 2) rc = MPI_Win_allocate(sizeof private, sizeof *private, MPI_INFO_NULL, world, &base, &win);
+    else rc = MPI_Win_create(private, sizeof private, sizeof *private, MPI_INFO_NULL, world, &win);
+    if (!rc) MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    return rc;
+}
+
+/* The victim dies with locks of others, waits for them, is waited for. */
+static int window_locked(int round)
+{
+    int to = (round + check_rank) % size, rc = with_window(round), end;
+    if (!rc) rc = MPI_Win_lock(round % 3 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, to, 0, win);
+    if (rc) return rc;
+    rc = MPI_Put(out, 1, MPI_INT, to, 0, 1, MPI_INT, win);
+    end = MPI_Win_unlock(to, win);
+    return rc ? rc : end;
+}
+
+static int window_flushed(int round)
+{
+    int rc = with_window(round), one = 1, was;
+    if (!rc && !round) rc = MPI_Win_lock_all(0, win);
+    if (!rc) rc = MPI_Fetch_and_op(&one, &was, MPI_INT, round % size, 1, MPI_SUM, win);
+    return rc ? rc : MPI_Win_flush(round % size, win);
+}
+
+static int window_fenced(int round)
+{
+    int rc = with_window(round);
+    if (!rc && !round) rc = MPI_Win_fence(0, win);
+    if (!rc) rc = MPI_Put(out, 1, MPI_INT, (check_rank + round) % size, 0, 1, MPI_INT, win);
+    return rc ? rc : MPI_Win_fence(0, win);
+}
+
+static int window_posted(int round)
+{
+    MPI_Group all;
+    int rc = with_window(round);
+    MPI_Comm_group(world, &all);
+    if (!rc) rc = MPI_Win_post(all, 0, win);
+    if (!rc) rc = MPI_Win_start(all, 0, win);
+    if (!rc) rc = MPI_Put(out, 1, MPI_INT, (check_rank + round) % size, 0, 1, MPI_INT, win);
+    if (!rc) rc = MPI_Win_complete(win);
+    if (!rc) rc = MPI_Win_wait(win);
+    MPI_Group_free(&all);
+    return rc;
+}
+
 static int finalize(int round)
 {
     (void)round;
@@ -398,6 +455,10 @@ static const struct kind {
     {"kept", kept_collective, NULL},
     {"made", made, NULL},
     {"late", late, NULL},
+    {"window-locked", window_locked, NULL},
+    {"window-flushed", window_flushed, NULL},
+    {"window-fenced", window_fenced, NULL},
+    {"window-posted", window_posted, NULL},
     {"finalize", finalize, sleep_on},
 };
 

@@ -1,0 +1,440 @@
+/* far.c - see far.h. */
+#include "rma/far.h"
+#include "base/err.h"
+#include "proc/jobs.h"
+#include "pt2pt/api.h"
+#include "pt2pt/doubt.h"
+#include "pt2pt/lane.h"
+#include "pt2pt/lost.h"
+#include "rma/runs.h"
+
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAR_BATCH ((size_t)32 << 10)      /* bytes from which on a batch goes out by itself */
+#define FAR_UNANSWERED ((uint64_t)4 << 20)
+
+/* What is fetched by one operation, in one or several pieces. */
+struct fetch {
+    struct type_cursor to;
+    const struct type *basic; /* elements come as they lie in memory; NULL: packed bytes */
+    struct type *type;        /* a reference is held */
+    struct request *req;      /* NULL: none */
+    uint32_t pieces;          /* that have not come */
+};
+
+/* An answer that is to come. */
+struct expected {
+    struct link link;
+    uint32_t kind;       /* enum win_record_kind */
+    uint64_t bytes;      /* of data */
+    struct fetch *fetch; /* NULL: it has no data */
+};
+
+struct win_far {
+    char *batch;
+    size_t n, room;
+    uint64_t unanswered;   /* bytes sent since the last flush was asked for */
+    struct link expected;  /* in their order */
+    uint32_t fetches;      /* of them that have data */
+    int code;              /* the first operation that was refused since the last unlock or flush */
+    struct win_answer why; /* what the target says of it */
+    bool locked;           /* MPI_Win_lock is among what has been started */
+};
+
+static struct win_far *far_of(struct win_target *t)
+{
+    if (t->far) return t->far;
+    struct win_far *f = calloc(1, sizeof *f);
+    if (!f) {
+        err_set(TERN_ERR_NOMEM, "no memory for operations on the window at rank %d", t->rank);
+        return NULL;
+    }
+    list_init(&f->expected);
+    return t->far = f;
+}
+
+void far_close(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    if (!f) return;
+    for (struct link *a; (a = list_pop(&f->expected));) free(container_of(a, struct expected, link));
+    free(f->batch);
+    free(f);
+    t->far = NULL;
+}
+
+static int lost(const struct win_target *t) { return err_set(TERN_ERR_PEER, "%s", t->peer->lost); }
+
+/* ---- the batch ---- */
+
+/* Room for so many bytes more, at least 8, behind what is there; the last ones, which may be padding, are zero. */
+static char *more(struct win_far *f, size_t n)
+{
+    if (f->n + n > f->room) {
+        size_t room = f->n + n < 1024 ? 1024 : 2 * (f->n + n);
+        char *b = realloc(f->batch, room);
+        if (!b) {
+            err_set(TERN_ERR_NOMEM, "no memory for %zu bytes of operations on a window", room);
+            return NULL;
+        }
+        f->batch = b;
+        f->room = room;
+    }
+    char *at = f->batch + f->n;
+    f->n += n;
+    memset(at + n - 8, 0, 8);
+    return at;
+}
+
+static int send_batch(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    if (!f->n) return 0;
+    f->unanswered += f->n;
+    int rc = pt_message_in(t->win->comm, t->rank, AM_RMA_OPS, f->batch, f->n);
+    f->n = 0;
+    return rc;
+}
+
+static int add(struct win_target *t, const struct win_record *r, const void *data)
+{
+    struct win_far *f = far_of(t);
+    if (!f) return err_code();
+    size_t padded = WIN_PADDED(r->bytes);
+    char *at = more(f, sizeof *r + padded);
+    if (!at) return TERN_ERR_NOMEM;
+    memcpy(at, r, sizeof *r);
+    if (data) memcpy(at + sizeof *r, data, r->bytes);
+    return 0;
+}
+
+/* Takes out what was added since the batch had n bytes. */
+static void take_back(struct win_far *f, size_t n) { f->n = n; }
+
+static int expect(struct win_far *f, uint32_t kind, uint64_t bytes, struct fetch *fetch)
+{
+    struct expected *e = malloc(sizeof *e);
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
+    *e = (struct expected){.kind = kind, .bytes = bytes, .fetch = fetch};
+    list_push(&f->expected, &e->link);
+    if (fetch) f->fetches++, fetch->pieces++;
+    return 0;
+}
+
+/* A record without data that is answered. */
+static int ask(struct win_target *t, enum win_record_kind kind)
+{
+    struct win_record r = {.kind = (uint8_t)kind};
+    struct win_far *f = far_of(t);
+    if (!f) return err_code();
+    size_t before = f->n;
+    int rc = add(t, &r, NULL);
+    if (!rc && (rc = expect(f, kind, 0, NULL))) take_back(f, before);
+    return rc ? rc : send_batch(t);
+}
+
+/* ---- waiting ---- */
+
+static bool nothing_expected(void *target)
+{
+    const struct win_target *t = target;
+    return t->peer->lost || list_empty(&t->far->expected);
+}
+static bool nothing_fetched(void *target)
+{
+    const struct win_target *t = target;
+    return t->peer->lost || !t->far->fetches;
+}
+
+static void doubt(void *target)
+{
+    struct win_target *t = target;
+    struct lane *l = t->win->comm->lane;
+    struct peer *p = pt_gone_by(l, t->peer->index);
+    if (!p || p->lost || !pt_is_final(p)) return;
+    err_set(TERN_ERR_PEER, "%s has ended its part of the job while operations on its window are under way", jobs_long_words(p->index));
+    pt_lose(p);
+}
+
+static int await(struct win_target *t, bool (*ready)(void *))
+{
+    if (!ready(t)) lane_wait_doubting(t->win->comm->lane, ready, t, doubt);
+    return t->peer->lost ? lost(t) : 0;
+}
+
+/* What the target has refused. */
+static int refused(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    int code = f->code;
+    f->code = 0;
+    if (!code) return 0;
+    if (code == TERN_ERR_WIN_RANGE && t->win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return err_set(code, "an operation on %lld bytes at address 0x%llx of rank %d, which it has not attached to the window",
+                       (long long)f->why.count, (long long)f->why.offset, t->rank);
+    if (code == TERN_ERR_WIN_RANGE)
+        return err_set(code, "an operation on %lld bytes at %lld of the window's memory at rank %d, which has %llu", (long long)f->why.count,
+                       (long long)f->why.offset, t->rank, (unsigned long long)f->why.there);
+    return err_set(code, "rank %d has refused an operation on its window", t->rank);
+}
+
+static int ask_and_await(struct win_target *t, enum win_record_kind kind)
+{
+    int rc = ask(t, kind);
+    if (!rc) rc = await(t, nothing_expected);
+    if (rc) return rc;
+    t->far->unanswered = 0;
+    return refused(t);
+}
+
+/* ---- operations ---- */
+
+/* A piece of an operation: what goes into one record. */
+struct piece {
+    struct win_record r;
+    struct win_run runs[WIN_PIECE_RUNS];
+    int64_t elements; /* or bytes */
+};
+
+/* The runs of the target's type, relative to the place of the operation, of so many elements (or bytes) at most. */
+static void divide(struct win_runs *w, struct piece *p, int64_t most)
+{
+    uint32_t n = 0;
+    p->elements = 0;
+    while (n < WIN_PIECE_RUNS && p->elements < most) {
+        char *at;
+        int64_t count = win_runs_next(w, most - p->elements, &at);
+        if (!count) break;
+        p->runs[n++] = (struct win_run){(int64_t)(intptr_t)at, count};
+        p->elements += count;
+    }
+    p->r.count = p->elements;
+    p->r.runs = n == 1 ? 0 : n;
+    p->r.offset = n == 1 ? p->runs[0].offset : 0;
+}
+
+/* Writes a record with its runs, and room for data behind them, which is returned; NULL with words: memory is out. */
+static char *write_record(struct win_far *f, struct piece *p, size_t data)
+{
+    size_t runs = p->r.runs * sizeof(struct win_run);
+    p->r.bytes = runs + data;
+    char *at = more(f, sizeof p->r + WIN_PADDED(p->r.bytes));
+    if (!at) return NULL;
+    memcpy(at, &p->r, sizeof p->r);
+    if (runs) memcpy(at + sizeof p->r, p->runs, runs);
+    return at + sizeof p->r + runs;
+}
+
+static void take_data(const struct win_op *a, struct type_cursor *from, char *to, int64_t n)
+{
+    if (a->kind == WIN_COMPARE_AND_SWAP) {
+        memcpy(to, a->compare, (size_t)a->basic->size);
+        memcpy(to + a->basic->size, a->origin, (size_t)a->basic->size);
+    } else if (a->kind == WIN_PUT) {
+        type_pack(from, to, (size_t)n);
+    } else if (a->kind != WIN_GET && a->op->index != OP_NO_OP) {
+        win_elements_out(from, a->basic, to, n);
+    }
+}
+
+/* Bytes of data that n elements have in a record. */
+static size_t data_bytes(const struct win_op *a, int64_t n)
+{
+    if (a->kind == WIN_PUT) return (size_t)n;
+    if (a->kind == WIN_GET || (a->op && a->op->index == OP_NO_OP)) return 0;
+    if (a->kind == WIN_COMPARE_AND_SWAP) return 2 * (size_t)a->basic->size;
+    return (size_t)(n * a->basic->extent);
+}
+
+static int add_piece(struct win_target *t, const struct win_op *a, struct piece *p, struct type_cursor *from, struct fetch *fetch)
+{
+    struct win_far *f = t->far;
+    size_t before = f->n;
+    char *data = write_record(f, p, data_bytes(a, p->elements));
+    if (!data) return TERN_ERR_NOMEM;
+    uint64_t back = (uint64_t)(p->elements * (a->basic ? a->basic->extent : 1));
+    int rc = fetch ? expect(f, a->kind, back, fetch) : 0;
+    if (rc) {
+        take_back(f, before);
+        return rc;
+    }
+    take_data(a, from, data, p->elements);
+    return 0;
+}
+
+/* Sends what has become enough; waits when too much is unanswered. */
+static int keep_going(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    int rc = f->n >= FAR_BATCH ? send_batch(t) : 0;
+    if (rc || f->unanswered < FAR_UNANSWERED) return rc;
+    rc = ask(t, WIN_FLUSH);
+    if (!rc) rc = await(t, nothing_expected);
+    f->unanswered = 0;
+    return rc;
+}
+
+static struct fetch *fetch_new(const struct win_op *a, struct request *req)
+{
+    struct fetch *h = malloc(sizeof *h);
+    if (!h) {
+        err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
+        return NULL;
+    }
+    *h = (struct fetch){.basic = a->basic, .type = a->rtype, .req = req, .pieces = 1}; /* one more until all are asked for */
+    type_ref(a->rtype);
+    type_cursor_init(&h->to, a->rtype, a->rcount, a->result);
+    return h;
+}
+
+/* One piece less, or the end of the asking. */
+static void fetched(struct fetch *h, int code)
+{
+    if (code && h->req && !h->req->result.error) h->req->result.error = code;
+    if (--h->pieces) return;
+    if (h->req) lane_finish(h->req, h->req->result.error);
+    type_unref(h->type);
+    free(h);
+}
+
+static int start_pieces(struct win_target *t, const struct win_op *a, struct fetch *fetch)
+{
+    struct win_runs where;
+    struct type_cursor from = {0};
+    struct piece *p = malloc(sizeof *p);
+    if (!p) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
+    win_runs_init(&where, a->ttype, a->tcount, NULL, a->basic);
+    if (a->otype) type_cursor_init(&from, a->otype, a->ocount, a->origin);
+    int64_t most = (int64_t)WIN_PIECE / (a->basic ? a->basic->extent : 1);
+    int rc = 0;
+    while (!rc) {
+        p->r = (struct win_record){.kind = (uint8_t)a->kind, .displacement = a->displacement};
+        if (a->basic) p->r.type = (uint16_t)(uintptr_t)a->basic->self;
+        if (a->op) p->r.op = a->op->index;
+        divide(&where, p, most);
+        if (!p->elements) break;
+        rc = add_piece(t, a, p, &from, fetch);
+        if (!rc) rc = keep_going(t);
+    }
+    free(p);
+    return rc;
+}
+
+int far_start(struct win_target *t, const struct win_op *a, struct request *req)
+{
+    struct fetch *fetch = NULL;
+    if (t->peer->lost) return lost(t);
+    if (!far_of(t) || (win_op_fetches(a) && !(fetch = fetch_new(a, req)))) return err_code();
+    int rc = start_pieces(t, a, fetch);
+    if (fetch) fetched(fetch, rc);
+    if (!rc && req) rc = send_batch(t); /* who waits for the request does not know of the batch */
+    return rc;
+}
+
+/* ---- epochs ---- */
+
+int far_lock(struct win_target *t, enum win_lock_mode mode)
+{
+    struct win_record r = {.kind = WIN_LOCK, .op = (uint8_t)mode};
+    return t->peer->lost ? lost(t) : add(t, &r, NULL);
+}
+
+int far_unlock(struct win_target *t) { return ask_and_await(t, WIN_UNLOCK); }
+
+int far_flush(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return t->peer->lost ? lost(t) : 0;
+    return ask_and_await(t, WIN_FLUSH);
+}
+
+int far_flush_local(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    if (!f) return 0;
+    int rc = f->fetches ? send_batch(t) : 0;
+    return rc ? rc : await(t, nothing_fetched);
+}
+
+static int tell(struct win_target *t, enum win_record_kind kind)
+{
+    struct win_record r = {.kind = (uint8_t)kind};
+    int rc = add(t, &r, NULL);
+    return rc ? rc : send_batch(t);
+}
+
+int far_post(struct win_target *t) { return tell(t, WIN_POST); }
+
+int far_complete(struct win_target *t)
+{
+    int rc = tell(t, WIN_COMPLETE);
+    if (!rc) rc = await(t, nothing_fetched);
+    return rc ? rc : refused(t);
+}
+
+void far_peer_end(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    if (!f) return;
+    for (struct link *a; (a = list_pop(&f->expected));) {
+        struct expected *e = container_of(a, struct expected, link);
+        if (e->fetch) f->fetches--, fetched(e->fetch, TERN_ERR_PEER);
+        free(e);
+    }
+}
+
+/* ---- answers ---- */
+
+/* Nothing has come for a piece that was refused. */
+static void skip(struct fetch *h, uint64_t bytes)
+{
+    uint64_t packed = h->basic ? bytes / (uint64_t)h->basic->extent * (uint64_t)h->basic->size : bytes;
+    type_cursor_seek(&h->to, h->to.pos + packed);
+}
+
+static void take_answer(struct win_target *t, const struct expected *e, const struct win_answer *w, const char *data)
+{
+    struct win_far *f = t->far;
+    if (w->code && !f->code) {
+        f->code = w->code;
+        f->why = *w;
+    }
+    if (!e->fetch) return;
+    struct fetch *h = e->fetch;
+    f->fetches--;
+    if (w->code) skip(h, e->bytes);
+    else if (h->basic) win_elements_in(&h->to, h->basic, data, (int64_t)w->bytes / h->basic->extent);
+    else type_unpack(&h->to, data, w->bytes);
+    fetched(h, w->code);
+}
+
+static bool fits(const struct expected *e, const struct win_answer *w, size_t room)
+{
+    return w->kind == e->kind && w->bytes <= room && w->bytes == (w->code ? 0 : e->bytes) &&
+           (!w->code || w->code == TERN_ERR_WIN_RANGE || w->code == TERN_ERR_OP);
+}
+
+void far_on_answers(struct win *w, struct peer *from, const void *data, size_t n)
+{
+    struct win_target *t = win_target_known(w, rankmap_find(w->comm->map, from->index));
+    const char *at = data;
+    while (n) {
+        struct win_answer a = {0};
+        struct link *first = t && t->far ? t->far->expected.next : NULL;
+        struct expected *e = first && first != &t->far->expected ? container_of(first, struct expected, link) : NULL;
+        if (n >= sizeof a) memcpy(&a, at, sizeof a);
+        if (n < sizeof a || !e || !fits(e, &a, n - sizeof a)) {
+            pt_violation(from, "an answer about a window that was not asked for");
+            return;
+        }
+        list_remove(&e->link);
+        take_answer(t, e, &a, at + sizeof a);
+        free(e);
+        size_t step = min_size(n, sizeof a + WIN_PADDED(a.bytes));
+        at += step;
+        n -= step;
+    }
+    lane_changed(w->comm->lane);
+}

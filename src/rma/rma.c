@@ -1,0 +1,85 @@
+/* rma.c - operations, and the messages of this folder; see rma.h. */
+#include "rma/rma.h"
+#include "base/err.h"
+#include "pt2pt/api.h"
+#include "pt2pt/dispatch.h"
+#include "pt2pt/lost.h"
+#include "rma/epoch.h"
+#include "rma/far.h"
+#include "rma/near.h"
+#include "rma/serve.h"
+
+/* ---- operations ---- */
+
+static struct request *request_for(struct win *w, struct type *t)
+{
+    struct request *r = request_new(REQ_WIN);
+    if (!r) return NULL;
+    r->comm = comm_ref(w->comm);
+    r->type = t;
+    type_ref(t);
+    return r;
+}
+
+/* By messages, for which a request may have to be waited for. */
+static int start_far(struct win_target *t, const struct win_op *a, struct request **req_p)
+{
+    struct request *r = NULL;
+    if (!req_p || !win_op_fetches(a)) return far_start(t, a, NULL); /* what goes out is copied */
+    r = request_for(t->win, a->rtype);
+    if (!r) return TERN_ERR_NOMEM;
+    *req_p = r;
+    return far_start(t, a, r);
+}
+
+static int do_it(struct win_target *t, const struct win_op *a, struct request **req_p)
+{
+    int rc = t->exposure ? near_do(t, a) : TERN_ERR_UNSUPPORTED;
+    return rc == TERN_ERR_UNSUPPORTED ? start_far(t, a, req_p) : rc;
+}
+
+int win_access(struct win *w, const struct win_op *a, struct request **req_p)
+{
+    struct lane *l = w->comm->lane;
+    if (req_p) *req_p = request_done;
+    if (a->rank == MPI_PROC_NULL) return 0;
+    lane_enter(l);
+    struct win_target *t = win_target(w, a->rank);
+    int rc = t ? 0 : err_code();
+    if (!rc && unlikely(!win_target_is_open(w, t))) rc = epoch_admit(w, t);
+    if (!rc && a->tcount && a->ttype->size) rc = do_it(t, a, req_p);
+    lane_leave(l);
+    return rc;
+}
+
+/* ---- messages ---- */
+
+static void on_ops(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)l, (void)h0, (void)h1;
+    if (pt->comm->win) serve_on_ops(pt->comm->win, from, data, n);
+    else pt_violation(from, "operations on a communicator that is no window");
+}
+
+static void on_answers(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)l, (void)h0, (void)h1;
+    if (pt->comm->win) far_on_answers(pt->comm->win, from, data, n);
+    else pt_violation(from, "answers about a communicator that is no window");
+}
+
+static const struct pt_kind ops = {AM_RMA_OPS, PT_BY_CONTEXT, on_ops}, answers = {AM_RMA_ANSWERS, PT_BY_CONTEXT, on_answers};
+
+static void rma_on_ops(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n) { dispatch(&ops, from, h0, h1, data, n); }
+static void rma_on_answers(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&answers, from, h0, h1, data, n);
+}
+
+static const struct tp_am messages[] = {
+    {AM_RMA_OPS, "operations on a window", rma_on_ops, NULL, false, sizeof(struct win_record)},
+    {AM_RMA_ANSWERS, "answers about a window", rma_on_answers, NULL, false, sizeof(struct win_answer)},
+};
+
+int rma_register(void) { return tp_am_register(messages, ARRAY_LEN(messages)); }
+void rma_unregister(void) { tp_am_unregister(messages, ARRAY_LEN(messages)); }

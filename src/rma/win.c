@@ -1,0 +1,453 @@
+/* win.c - the life of a window; see rma.h. */
+#include "rma/win.h"
+#include "base/err.h"
+#include "base/scratch.h"
+#include "coll/coll.h"
+#include "comm/create.h"
+#include "obj/info.h"
+#include "proc/proc.h"
+#include "pt2pt/api.h"
+#include "pt2pt/lane.h"
+#include "rma/atomics.h"
+#include "rma/far.h"
+#include "rma/rma.h"
+#include "rma/serve.h"
+#include "transport/arena.h"
+#include "transport/peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LARGE_PAGE ((size_t)2 << 20)
+
+/* What a window is made of. */
+struct making {
+    int flavor;
+    void *base;
+    MPI_Aint bytes, unit;
+    struct info *info;
+    bool apart; /* MPI_Win_allocate_shared: not one piece */
+};
+
+/* ---- who is near ---- */
+
+static bool all_on_one_node(const struct comm *c)
+{
+    return proc_self()->nodes == 1 && !comm_has_others(c);
+}
+
+/* The processes of the window on this node, which can map each other's memory; *out is the window's communicator if those are
+ * all, NULL if there is this one only. Collective. */
+static int find_neighbours(struct comm *c, struct comm **out)
+{
+    *out = NULL;
+    if (comm_has_others(c) || c->size == 1) return 0;
+    bool maps = peer_shared_public();
+    if (all_on_one_node(c)) {
+        if (maps) *out = comm_ref(c);
+        return 0;
+    }
+    return comm_split(c, maps ? (int)proc_self()->node : MPI_UNDEFINED, 0, out);
+}
+
+static int set_ranks(struct win *w, const struct comm *group)
+{
+    struct win_near *n = &w->near;
+    int32_t found = 0;
+    n->n = group ? group->size : 1;
+    n->own = group ? group->rank : 0;
+    n->rank = malloc((size_t)n->n * sizeof *n->rank);
+    if (!n->rank) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
+    if (!group) n->rank[0] = w->comm->rank;
+    for (int32_t r = 0; group && r < w->comm->size && found < n->n; r++)
+        if (comm_index(w->comm, r) == comm_index(group, found)) n->rank[found++] = r;
+    return 0;
+}
+
+/* ---- the exposure of this process ---- */
+
+static int make_exposure(struct win *w)
+{
+    struct win_near *n = &w->near;
+    size_t bytes = exposure_bytes(n->n);
+    if (n->n > 1) n->exposure = peer_shared_alloc(bytes, &n->offset);
+    n->shared = n->exposure != NULL;
+    if (!n->exposure && posix_memalign((void **)&n->exposure, CACHE_LINE, bytes)) n->exposure = NULL;
+    if (!n->exposure) return err_set(TERN_ERR_NOMEM, "no memory to share a window");
+    memset(n->exposure, 0, bytes);
+    return 0;
+}
+
+/* In one piece of memory, the others find theirs by its distance from the start. */
+static int describe(struct win *w)
+{
+    struct win_exposure *x = w->near.exposure;
+    x->unit = w->unit;
+    if (w->together) {
+        x->memory = (struct win_region){.address = (uint64_t)w->before, .bytes = (uint64_t)w->bytes, .common = true};
+        return 0;
+    }
+    w->shown = (struct win_memory){.at = w->base, .address = (uint64_t)(uintptr_t)w->base, .bytes = (uint64_t)w->bytes};
+    return memory_show(&w->shown, w->near.n > 1, &x->memory);
+}
+
+/* ---- memory ---- */
+
+static void *allocate(size_t n, bool shared)
+{
+    void *p = shared ? arena_alloc(max_size(n, ARENA_MIN), CACHE_LINE) : NULL;
+    return p || !posix_memalign(&p, n >= LARGE_PAGE ? LARGE_PAGE : CACHE_LINE, n ? n : 1) ? p : NULL;
+}
+
+static void give_memory_back(void *p)
+{
+    if (p && arena_free(p) == ARENA_FOREIGN) free(p);
+}
+
+static int allocate_own(struct win *w)
+{
+    w->memory = allocate((size_t)w->bytes, w->near.n > 1);
+    w->base = w->memory;
+    if (!w->memory) return err_set(TERN_ERR_NOMEM, "there is no memory for a window of %lld bytes", (long long)w->bytes);
+    return 0;
+}
+
+/* Seat 0 allocates memory for all, and tells the others of it. */
+struct piece {
+    int64_t code;
+    struct win_region memory;
+};
+
+static void allocate_piece(struct win *w, size_t bytes, struct piece *p)
+{
+    bool near = w->near.n > 1;
+    w->memory = near ? arena_alloc(max_size(bytes, ARENA_MIN), CACHE_LINE) : allocate(bytes, false);
+    w->shown = (struct win_memory){.at = w->memory, .address = (uint64_t)(uintptr_t)w->memory, .bytes = max_size(bytes, 1)};
+    if (w->memory) p->code = memory_show(&w->shown, near, &p->memory);
+    else p->code = err_set(TERN_ERR_NOMEM, "there is no memory for a shared window of %zu bytes", bytes);
+}
+
+static int map_piece(struct win *w, const struct piece *p)
+{
+    if (p->code) return err_set((int)p->code, "there is no memory for a shared window at its first process");
+    lane_enter(w->comm->lane);
+    struct peer *first = peer_get(comm_index(w->comm, w->near.rank[0]));
+    int rc = first ? remote_key_open(first, p->memory.key, p->memory.key_bytes, &w->block) : err_code();
+    lane_leave(w->comm->lane);
+    if (rc || w->block->at) return rc;
+    return err_set(TERN_ERR_WIN_SHARED, "the memory of rank %d cannot be mapped", w->near.rank[0]);
+}
+
+static int allocate_together(struct win *w, struct comm *group)
+{
+    const struct win_near *n = &w->near;
+    struct piece p = {0};
+    int64_t own = w->bytes, *bytes = malloc((size_t)n->n * sizeof *bytes), before = 0, all = 0;
+    if (!bytes) return err_set(TERN_ERR_NOMEM, "no memory for the sizes of a window");
+    bytes[0] = own;
+    int rc = n->n > 1 ? coll_allgather(group, &own, 1, type_of(MPI_INT64_T), bytes, 1, type_of(MPI_INT64_T)) : 0;
+    for (int32_t i = 0; i < n->n; i++) {
+        if (i == n->own) before = all;
+        all += bytes[i];
+    }
+    free(bytes);
+    if (rc) return rc;
+    if (n->own == 0) allocate_piece(w, (size_t)all, &p);
+    rc = n->n > 1 ? coll_bcast(group, &p, sizeof p, type_of(MPI_BYTE), 0) : 0;
+    if (!rc && n->own) rc = map_piece(w, &p);
+    if (!rc) rc = (int)p.code;
+    if (rc) return rc;
+    w->together = true;
+    w->before = before;
+    w->base = (n->own ? w->block->at : (char *)w->memory) + before;
+    return 0;
+}
+
+static int get_memory(struct win *w, const struct making *m, struct comm *group)
+{
+    if (m->flavor == MPI_WIN_FLAVOR_ALLOCATE) return allocate_own(w);
+    if (m->flavor != MPI_WIN_FLAVOR_SHARED) return 0;
+    if (w->near.n != w->comm->size) return err_set(TERN_ERR_WIN_SHARED, "the processes of the communicator do not share memory");
+    return m->apart ? allocate_own(w) : allocate_together(w, group);
+}
+
+/* ---- making one ---- */
+
+static int dup_of(struct comm *parent, struct comm **out)
+{
+    struct info *hints = info_new();
+    if (!hints) return TERN_ERR_NOMEM;
+    int rc = info_set(hints, "tern_lane", "shared");
+    if (!rc) rc = comm_dup(parent, hints, out);
+    info_free(hints);
+    return rc;
+}
+
+/* The worst of all; collective. */
+static int agree(struct comm *c, int rc)
+{
+    int worst = rc;
+    struct coll_call a = {.kind = COLL_ALLREDUCE, .sendbuf = &rc, .recvbuf = &worst, .rcount = 1, .rtype = type_of(MPI_INT), .op = op_of(MPI_MIN)};
+    int failed = coll_run(c, &a);
+    if (failed) return failed;
+    if (worst && !rc) return err_set(worst, "another process could not make its part of the window");
+    return worst;
+}
+
+/* Tells the neighbours where the exposure lies, and, in the lowest bit, whether atomic operations of this process can be
+ * stopped. */
+static int exchange(struct win *w, struct comm *group)
+{
+    struct win_near *n = &w->near;
+    uint64_t mine = n->shared ? n->offset | atomics_prepare() : 0;
+    if (n->n == 1) return 0;
+    n->place = calloc((size_t)n->n, sizeof *n->place);
+    if (!n->place) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
+    int rc = coll_allgather(group, &mine, 1, type_of(MPI_UINT64_T), n->place, 1, type_of(MPI_UINT64_T));
+    n->stops = !rc;
+    for (int32_t i = 0; i < n->n; i++) {
+        n->stops &= n->place[i] & 1;
+        n->place[i] &= ~(uint64_t)1;
+    }
+    return rc;
+}
+
+static void peer_end(struct step *s, struct peer *p);
+static const struct step_ops lost_ops = {.name = "what is started on a window", .peer_end = peer_end};
+
+/* Each step is collective, or needs nobody: all do all of them, and agree at the end. */
+static int furnish(struct win *w, const struct making *m, struct comm *group)
+{
+    int rc = set_ranks(w, group), own = rc ? rc : get_memory(w, m, group);
+    if (!own) own = make_exposure(w);
+    if (!own) own = describe(w);
+    int met = exchange(w, group);
+    return own ? own : met;
+}
+
+static void let_go(struct win *w)
+{
+    win_targets_close(w);
+    if (w->block) remote_key_close(w->block);
+    memory_hide(&w->shown);
+    attached_close(&w->attached);
+    if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n));
+    else free(w->near.exposure);
+    free(w->near.place);
+    free(w->near.rank);
+    give_memory_back(w->memory);
+    errh_unref(w->errh);
+    info_free(w->info);
+    w->comm->win = NULL;
+    comm_unref(w->comm);
+    handle_release(w, sizeof *w);
+}
+
+static struct win *new_win(struct comm *c, const struct making *m, struct errhandler *errh)
+{
+    struct win *w = handle_alloc(HANDLE_WIN, sizeof *w);
+    if (!w) return NULL;
+    w->comm = c;
+    w->flavor = m->flavor;
+    w->base = m->base;
+    w->bytes = m->bytes;
+    w->unit = m->unit;
+    w->unit_int = (int)m->unit;
+    w->model = MPI_WIN_UNIFIED;
+    w->errh = errh;
+    atomic_store_explicit(&w->last, &win_nobody, memory_order_relaxed);
+    atomic_store_explicit(&w->epoch, 1, memory_order_relaxed);
+    w->lost = (struct step){.ops = &lost_ops};
+    c->win = w;
+    return w;
+}
+
+static int make(struct comm *parent, const struct making *m, struct win **out)
+{
+    struct comm *c, *group;
+    int rc = dup_of(parent, &c);
+    if (rc) return rc;
+    rc = find_neighbours(c, &group);
+    struct win *w = rc ? NULL : new_win(c, m, errh_ref(errh_fatal()));
+    if (!rc && !w) rc = err_set(TERN_ERR_NOMEM, "no memory for a window");
+    if (!rc) rc = furnish(w, m, group);
+    rc = agree(c, rc);
+    if (group) comm_unref(group);
+    if (rc) {
+        if (w) let_go(w);
+        else comm_unref(c);
+        return rc;
+    }
+    lane_enter(c->lane);
+    step_add(&c->lane->steps, &w->lost);
+    lane_leave(c->lane);
+    rc = win_hints_set(w, m->info); /* without memory for them there are none, which is as good */
+    *out = w;
+    return 0;
+}
+
+int win_create(struct comm *c, void *base, MPI_Aint bytes, MPI_Aint unit, struct info *info, struct win **out)
+{
+    struct making m = {.flavor = MPI_WIN_FLAVOR_CREATE, .base = base, .bytes = bytes, .unit = unit, .info = info};
+    return make(c, &m, out);
+}
+
+int win_allocate(struct comm *c, MPI_Aint bytes, MPI_Aint unit, struct info *info, void **base_p, struct win **out)
+{
+    struct making m = {.flavor = MPI_WIN_FLAVOR_ALLOCATE, .bytes = bytes, .unit = unit, .info = info};
+    int rc = make(c, &m, out);
+    if (!rc) *base_p = (*out)->base;
+    return rc;
+}
+
+int win_share(struct comm *c, MPI_Aint bytes, MPI_Aint unit, struct info *info, void **base_p, struct win **out)
+{
+    struct making m = {.flavor = MPI_WIN_FLAVOR_SHARED, .bytes = bytes, .unit = unit, .info = info};
+    m.apart = info_true(info, "alloc_shared_noncontig", false);
+    int rc = make(c, &m, out);
+    if (!rc) *base_p = (*out)->base;
+    return rc;
+}
+
+int win_dynamic(struct comm *c, struct info *info, struct win **out)
+{
+    struct making m = {.flavor = MPI_WIN_FLAVOR_DYNAMIC, .unit = 1, .info = info};
+    return make(c, &m, out);
+}
+
+int win_attach(struct win *w, void *base, MPI_Aint bytes)
+{
+    lane_enter(w->comm->lane);
+    int rc = memory_attach(w, base, bytes);
+    lane_leave(w->comm->lane);
+    return rc;
+}
+
+int win_detach(struct win *w, const void *base)
+{
+    lane_enter(w->comm->lane);
+    int rc = memory_detach(w, base);
+    lane_leave(w->comm->lane);
+    return rc;
+}
+
+/* ---- a peer is lost ---- */
+
+static int32_t dead_seat;
+
+static int forget_seat(struct win_target *t)
+{
+    if (!t->exposure) return 0;
+    win_lock_forget(&t->lock, (uint32_t)dead_seat);
+    win_lock_forget(&t->accumulate, (uint32_t)dead_seat);
+    return 0;
+}
+
+static void forget_dead(struct win *w, int32_t rank)
+{
+    const struct win_near *n = &w->near;
+    for (int32_t i = 0; i < n->n; i++) {
+        if (n->rank[i] != rank) continue;
+        dead_seat = i;
+        win_target(w, w->comm->rank); /* this process's own locks, which nobody here has used perhaps */
+        win_targets_each(w, forget_seat);
+    }
+}
+
+static void peer_end(struct step *s, struct peer *p)
+{
+    struct win *w = container_of(s, struct win, lost);
+    int32_t rank = rankmap_find(w->comm->map, p->index);
+    struct win_target *t = rank < 0 ? NULL : win_target_known(w, rank);
+    if (rank >= 0) forget_dead(w, rank);
+    if (!t) return;
+    far_peer_end(t);
+    serve_peer_end(t);
+    lane_changed(w->comm->lane);
+}
+
+/* ---- its end ---- */
+
+bool win_may_be_freed(const struct win *w)
+{
+    const char *why = w->access == WIN_START                     ? "MPI_Win_complete must end the epoch of MPI_Win_start before"
+                      : w->access == WIN_LOCK_ALL || w->locks    ? "locks are held, which must be given back before"
+                      : w->exposed                               ? "MPI_Win_wait must end the epoch of MPI_Win_post before"
+                                                                 : NULL;
+    if (why) err_set(TERN_ERR_WIN_SYNC, "%s", why);
+    return !why;
+}
+
+static int close_far(struct win_target *t)
+{
+    far_close(t);
+    return 0;
+}
+
+int win_free(struct win *w)
+{
+    struct lane *l = w->comm->lane;
+    lane_enter(l);
+    int rc = 0;
+    for (uint32_t i = 0; i < w->room; i++) {
+        int one = w->targets[i] ? far_flush(w->targets[i]) : 0;
+        if (one && !rc) rc = one;
+    }
+    lane_leave(l);
+    int met = coll_barrier(w->comm);
+    lane_enter(l);
+    step_remove(&w->lost);
+    win_targets_each(w, close_far);
+    serve_close(w);
+    lane_leave(l);
+    pt_let_go(w->comm);
+    let_go(w);
+    return rc ? rc : met;
+}
+
+/* ---- asking ---- */
+
+static int query(struct win *w, int rank, MPI_Aint *bytes, MPI_Aint *unit, void **base)
+{
+    struct win_target *t = win_target(w, rank);
+    if (!t) return err_code();
+    const struct win_memory *m = &t->memory;
+    bool reached = t->exposure && (m->at || !m->bytes);
+    *bytes = reached ? (MPI_Aint)m->bytes : 0;
+    *unit = t->exposure ? (MPI_Aint)t->unit : 1;
+    *base = reached && m->bytes ? m->at : NULL;
+    return 0;
+}
+
+int win_query(struct win *w, int rank, MPI_Aint *bytes, MPI_Aint *unit, void **base)
+{
+    int rc = 0;
+    lane_enter(w->comm->lane);
+    if (rank != MPI_PROC_NULL) rc = query(w, rank, bytes, unit, base);
+    for (int32_t i = 0; rank == MPI_PROC_NULL && i < w->near.n; i++) {
+        rc = query(w, w->near.rank[i], bytes, unit, base);
+        if (rc || *bytes) break;
+    }
+    lane_leave(w->comm->lane);
+    return rc;
+}
+
+void win_set_name(struct win *w, const char *name)
+{
+    handle_state_lock();
+    snprintf(w->name, sizeof w->name, "%s", name);
+    handle_state_unlock();
+}
+
+const char *win_name(const struct win *w)
+{
+    static char common[sizeof w->name];
+    static struct scratch names = SCRATCH_INIT(common);
+    char *name = scratch(&names);
+    handle_state_lock();
+    memcpy(name, w->name, sizeof w->name);
+    handle_state_unlock();
+    return name;
+}
