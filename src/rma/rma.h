@@ -16,6 +16,8 @@ static inline MPI_Win win_handle(struct win *w) { return (MPI_Win)w; }
 
 int rma_register(void); /* its messages (transport/am.h): before peers_open */
 void rma_unregister(void);
+int rma_open(void); /* above communicators */
+void rma_close(void);
 
 /*
  * Making windows: collective over the communicator. 0, or a code with words, the same at all ranks but for its words; `info` may

@@ -173,6 +173,26 @@ static int get_memory(struct win *w, const struct making *m, struct comm *group)
     return m->apart ? allocate_own(w) : allocate_together(w, group);
 }
 
+/* ---- a window that was not made, or freed, by all ----
+ *
+ * Where a process has died, the last collective call of MPI_Win_create and its like may succeed at some and fail at others, and that
+ * of MPI_Win_free fails while others have epochs open. They go on to use what this process exposes: so that stays, and they are
+ * served, until MPI_Finalize. */
+
+static struct link abandoned;
+
+static void abandon(struct win *w)
+{
+    if (w->flavor == MPI_WIN_FLAVOR_CREATE) w->bytes = 0; /* the memory is the caller's again */
+    list_push(&abandoned, &w->in_abandoned);
+}
+
+int rma_open(void)
+{
+    list_init(&abandoned);
+    return 0;
+}
+
 /* ---- making one ---- */
 
 static int dup_of(struct comm *parent, struct comm **out)
@@ -185,12 +205,13 @@ static int dup_of(struct comm *parent, struct comm **out)
     return rc;
 }
 
-/* The worst of all; collective. */
-static int agree(struct comm *c, int rc)
+/* The worst of all; collective. *met: whether all know. */
+static int agree(struct comm *c, int rc, bool *met)
 {
     int worst = rc;
     struct coll_call a = {.kind = COLL_ALLREDUCE, .sendbuf = &rc, .recvbuf = &worst, .rcount = 1, .rtype = type_of(MPI_INT), .op = op_of(MPI_MIN)};
     int failed = coll_run(c, &a);
+    *met = !failed;
     if (failed) return failed;
     if (worst && !rc) return err_set(worst, "another process could not make its part of the window");
     return worst;
@@ -264,6 +285,26 @@ static struct win *new_win(struct comm *c, const struct making *m, struct errhan
     return w;
 }
 
+static void enter(struct win *w)
+{
+    lane_enter(w->comm->lane);
+    step_add(&w->comm->lane->steps, &w->lost);
+    lane_leave(w->comm->lane);
+}
+
+/* The window is made if all have made it; rc: what this process has come to. */
+static int settle(struct win *w, struct comm *c, int rc)
+{
+    bool met;
+    int worst = agree(c, rc, &met);
+    if (!rc && (!worst || !met)) enter(w);
+    if (!worst) return 0;
+    if (!rc && !met) abandon(w);
+    else if (w) let_go(w);
+    else comm_unref(c);
+    return worst;
+}
+
 static int make(struct comm *parent, const struct making *m, struct win **out)
 {
     struct comm *c, *group;
@@ -273,16 +314,9 @@ static int make(struct comm *parent, const struct making *m, struct win **out)
     struct win *w = rc ? NULL : new_win(c, m, errh_ref(errh_fatal()));
     if (!rc && !w) rc = err_set(TERN_ERR_NOMEM, "no memory for a window");
     if (!rc) rc = furnish(w, m, group);
-    rc = agree(c, rc);
+    rc = settle(w, c, rc);
     if (group) comm_unref(group);
-    if (rc) {
-        if (w) let_go(w);
-        else comm_unref(c);
-        return rc;
-    }
-    lane_enter(c->lane);
-    step_add(&c->lane->steps, &w->lost);
-    lane_leave(c->lane);
+    if (rc) return rc;
     rc = win_hints_set(w, m->info); /* without memory for them there are none, which is as good */
     *out = w;
     return 0;
@@ -386,6 +420,18 @@ static int close_far(struct win_target *t)
     return 0;
 }
 
+static void end(struct win *w)
+{
+    struct lane *l = w->comm->lane;
+    lane_enter(l);
+    step_remove(&w->lost);
+    win_targets_each(w, close_far);
+    serve_close(w);
+    lane_leave(l);
+    pt_let_go(w->comm);
+    let_go(w);
+}
+
 int win_free(struct win *w)
 {
     struct lane *l = w->comm->lane;
@@ -397,14 +443,14 @@ int win_free(struct win *w)
     }
     lane_leave(l);
     int met = coll_barrier(w->comm);
-    lane_enter(l);
-    step_remove(&w->lost);
-    win_targets_each(w, close_far);
-    serve_close(w);
-    lane_leave(l);
-    pt_let_go(w->comm);
-    let_go(w);
+    if (met) abandon(w);
+    else end(w);
     return rc ? rc : met;
+}
+
+void rma_close(void)
+{
+    for (struct link *a; (a = list_pop(&abandoned));) end(container_of(a, struct win, in_abandoned));
 }
 
 /* ---- asking ---- */

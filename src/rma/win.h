@@ -86,6 +86,7 @@ struct win {
     struct info *info; /* hints that the user gave, owned; NULL: none */
     void *attrs;
     char name[MPI_MAX_OBJECT_NAME];
+    struct link in_abandoned; /* of one that not all have freed, or made (win.c) */
 };
 
 #endif
