@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ATTRIBUTES = 2, TOPOLOGY = 3, LAYERS = 4 };
+enum { ATTRIBUTES = 2, TOPOLOGY = 3, LAYERS = 5 };
 
 static const struct comm_hooks *hooks[LAYERS];
 static struct comm world, self_comm;

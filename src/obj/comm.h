@@ -96,7 +96,7 @@ struct comm_hooks {
     int (*made)(struct comm *);
     void (*gone)(struct comm *);
 };
-void comm_set_hooks(int layer, const struct comm_hooks *); /* layer 0: pt2pt, 1: coll, 2: attributes, 3: topo */
+void comm_set_hooks(int layer, const struct comm_hooks *); /* layer 0: pt2pt, 1: coll, 2: attributes, 3: topo, 4: windows */
 
 /* From here on communicators can be made. There is one already, of this process alone. */
 int comm_open(uint32_t my_rank);

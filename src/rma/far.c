@@ -177,6 +177,8 @@ static int refused(struct win_target *t)
     if (code == TERN_ERR_WIN_RANGE)
         return err_set(code, "an operation on %lld bytes at %lld of the window's memory at rank %d, which has %llu", (long long)f->why.count,
                        (long long)f->why.offset, t->rank, (unsigned long long)f->why.there);
+    if (code == TERN_ERR_PEER)
+        return err_set(code, "rank %d has given up its part of the window, as rank %lld was lost", t->rank, (long long)f->why.offset);
     return err_set(code, "rank %d has refused an operation on its window", t->rank);
 }
 
@@ -413,7 +415,7 @@ static void take_answer(struct win_target *t, const struct expected *e, const st
 static bool fits(const struct expected *e, const struct win_answer *w, size_t room)
 {
     return w->kind == e->kind && w->bytes <= room && w->bytes == (w->code ? 0 : e->bytes) &&
-           (!w->code || w->code == TERN_ERR_WIN_RANGE || w->code == TERN_ERR_OP);
+           (!w->code || w->code == TERN_ERR_WIN_RANGE || w->code == TERN_ERR_OP || w->code == TERN_ERR_PEER);
 }
 
 void far_on_answers(struct win *w, struct peer *from, const void *data, size_t n)

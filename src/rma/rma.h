@@ -16,7 +16,7 @@ static inline MPI_Win win_handle(struct win *w) { return (MPI_Win)w; }
 
 int rma_register(void); /* its messages (transport/am.h): before peers_open */
 void rma_unregister(void);
-int rma_open(void); /* above communicators */
+int rma_open(void); /* before the first communicator */
 void rma_close(void);
 
 /*

@@ -89,8 +89,10 @@ static char *answer(struct win_served *s, struct win_answer a)
 
 static char *refuse(struct win_served *s, int64_t at, int64_t n)
 {
-    if (!s->refused.code)
-        s->refused = (struct win_answer){.code = TERN_ERR_WIN_RANGE, .offset = at, .count = n, .there = (uint64_t)s->t->win->bytes};
+    const struct win *w = s->t->win;
+    struct win_answer range = {.code = TERN_ERR_WIN_RANGE, .offset = at, .count = n, .there = (uint64_t)w->bytes};
+    struct win_answer gone = {.code = TERN_ERR_PEER, .offset = w->because_of};
+    if (!s->refused.code) s->refused = w->given_up ? gone : range;
     return NULL;
 }
 
@@ -116,7 +118,7 @@ static char *place(struct win_served *s, const struct win_record *r, int64_t off
         __builtin_add_overflow(at, n, &end))
         return refuse(s, INT64_MAX, n);
     bool dynamic = w->flavor == MPI_WIN_FLAVOR_DYNAMIC, inside = at >= 0 && end <= (int64_t)w->bytes;
-    if (!(dynamic ? all_attached(w, at, n) : inside)) return refuse(s, at, n);
+    if (w->given_up || !(dynamic ? all_attached(w, at, n) : inside)) return refuse(s, at, n);
     return dynamic ? (char *)(uintptr_t)at : (char *)w->base + at;
 }
 

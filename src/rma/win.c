@@ -7,6 +7,7 @@
 #include "obj/info.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
+#include "pt2pt/contexts.h"
 #include "pt2pt/lane.h"
 #include "rma/atomics.h"
 #include "rma/far.h"
@@ -173,24 +174,26 @@ static int get_memory(struct win *w, const struct making *m, struct comm *group)
     return m->apart ? allocate_own(w) : allocate_together(w, group);
 }
 
-/* ---- a window that was not made, or freed, by all ----
- *
- * Where a process has died, the last collective call of MPI_Win_create and its like may succeed at some and fail at others, and that
- * of MPI_Win_free fails while others have epochs open. They go on to use what this process exposes: so that stays, and they are
- * served, until MPI_Finalize. */
+/* ---- windows that stay ---- */
 
-static struct link abandoned;
-
-static void abandon(struct win *w)
+static void enter(struct win *w)
 {
-    if (w->flavor == MPI_WIN_FLAVOR_CREATE) w->bytes = 0; /* the memory is the caller's again */
-    list_push(&abandoned, &w->in_abandoned);
+    lane_enter(w->comm->lane);
+    step_add(&w->comm->lane->steps, &w->lost);
+    lane_leave(w->comm->lane);
 }
 
-int rma_open(void)
+/*
+ * A window that was not made, or freed, by all: where a process has died, the last collective call of MPI_Win_create and its like may
+ * succeed at some and fail at others, and that of MPI_Win_free fails while others have epochs open. They go on to use what this
+ * process exposes. So that stays, and they are answered, until MPI_Finalize. Memory that is the caller's again is not touched: such
+ * operations are refused.
+ */
+static void abandon(struct win *w)
 {
-    list_init(&abandoned);
-    return 0;
+    const struct peer *lost = w->comm->pt->lost;
+    w->given_up = w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    w->because_of = lost ? rankmap_find(w->comm->map, lost->index) : -1;
 }
 
 /* ---- making one ---- */
@@ -248,7 +251,7 @@ static int furnish(struct win *w, const struct making *m, struct comm *group)
     return own ? own : met;
 }
 
-static void let_go(struct win *w)
+static void drop(struct win *w)
 {
     win_targets_close(w);
     if (w->block) remote_key_close(w->block);
@@ -262,8 +265,14 @@ static void let_go(struct win *w)
     errh_unref(w->errh);
     info_free(w->info);
     w->comm->win = NULL;
-    comm_unref(w->comm);
     handle_release(w, sizeof *w);
+}
+
+static void let_go(struct win *w)
+{
+    struct comm *c = w->comm;
+    drop(w);
+    comm_unref(c);
 }
 
 static struct win *new_win(struct comm *c, const struct making *m, struct errhandler *errh)
@@ -283,13 +292,6 @@ static struct win *new_win(struct comm *c, const struct making *m, struct errhan
     w->lost = (struct step){.ops = &lost_ops};
     c->win = w;
     return w;
-}
-
-static void enter(struct win *w)
-{
-    lane_enter(w->comm->lane);
-    step_add(&w->comm->lane->steps, &w->lost);
-    lane_leave(w->comm->lane);
 }
 
 /* The window is made if all have made it; rc: what this process has come to. */
@@ -428,8 +430,6 @@ static void end(struct win *w)
     win_targets_each(w, close_far);
     serve_close(w);
     lane_leave(l);
-    pt_let_go(w->comm);
-    let_go(w);
 }
 
 int win_free(struct win *w)
@@ -443,15 +443,35 @@ int win_free(struct win *w)
     }
     lane_leave(l);
     int met = coll_barrier(w->comm);
-    if (met) abandon(w);
-    else end(w);
+    if (met) {
+        abandon(w);
+    } else {
+        end(w);
+        pt_let_go(w->comm);
+        let_go(w);
+    }
     return rc ? rc : met;
 }
 
-void rma_close(void)
+/* MPI_Finalize: the communicator of a window goes that was not freed, or is abandoned. */
+static void comm_gone(struct comm *c)
 {
-    for (struct link *a; (a = list_pop(&abandoned));) end(container_of(a, struct win, in_abandoned));
+    if (!c->win) return;
+    end(c->win);
+    drop(c->win);
 }
+
+static const struct comm_hooks hooks = {.gone = comm_gone};
+
+#define LAYER 4
+
+int rma_open(void)
+{
+    comm_set_hooks(LAYER, &hooks);
+    return 0;
+}
+
+void rma_close(void) { comm_set_hooks(LAYER, NULL); }
 
 /* ---- asking ---- */
 

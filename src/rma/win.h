@@ -86,7 +86,8 @@ struct win {
     struct info *info; /* hints that the user gave, owned; NULL: none */
     void *attrs;
     char name[MPI_MAX_OBJECT_NAME];
-    struct link in_abandoned; /* of one that not all have freed, or made (win.c) */
+    bool given_up;      /* see win.c, abandon: its memory is not to be touched any more ... */
+    int32_t because_of; /* ... since this rank was lost; -1: none was */
 };
 
 #endif

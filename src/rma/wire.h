@@ -51,7 +51,7 @@ struct win_run {
 struct win_answer {
     uint32_t kind; /* of the record */
     int32_t code;  /* 0; or why nothing was done, or of the first operation since the last unlock or flush that was refused */
-    int64_t offset, count; /* with a code: what was asked for, in bytes of the target's memory, which has ... */
+    int64_t offset, count; /* with a code: what was asked for, in bytes of the target's memory, which has ...; or a rank that was lost */
     uint64_t there;        /* ... so many */
     uint64_t bytes;        /* of data that follow */
 };
