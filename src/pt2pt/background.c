@@ -7,15 +7,17 @@ struct background background;
 
 void background_open(void) { background = (struct background){0}; }
 
-static void count(int by)
+static void add(_Atomic uint32_t *to, int by)
 {
     if (lane_threaded()) {
-        atomic_fetch_add_explicit(&background.count, (uint32_t)by, memory_order_relaxed);
+        atomic_fetch_add_explicit(to, (uint32_t)by, memory_order_relaxed);
         return;
     }
-    uint32_t n = atomic_load_explicit(&background.count, memory_order_relaxed) + (uint32_t)by;
-    atomic_store_explicit(&background.count, n, memory_order_relaxed);
+    uint32_t n = atomic_load_explicit(to, memory_order_relaxed) + (uint32_t)by;
+    atomic_store_explicit(to, n, memory_order_relaxed);
 }
+
+static void count(int by) { add(&background.count, by); }
 
 void lane_is_going(struct lane *l)
 {
@@ -56,3 +58,17 @@ void lane_leaves_more(struct lane *l)
 }
 
 void background_over(void) { count(-1); }
+
+bool background_stands_by(void)
+{
+    if (!background_is_helped()) return false;
+    add(&background.standing, 1);
+    count(1);
+    return true;
+}
+
+void background_stands_down(void)
+{
+    add(&background.standing, -1);
+    count(-1);
+}

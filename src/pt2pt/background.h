@@ -18,6 +18,7 @@ struct request;
 extern TERN_HIDDEN struct background {
     _Atomic uint32_t count; /* operations that callers have left to go on by themselves */
     _Atomic bool helped;    /* there is a helper thread */
+    _Atomic uint32_t standing; /* of `count`: services, which others may want at any time */
     _Atomic bool may_be_armed; /* while threads do not share the lanes: it has been armed, and not disarmed since (helper_relieve) */
 } background;
 
@@ -45,6 +46,21 @@ static inline void lane_leave_to_itself(struct lane *l, struct request *r)
 
 /* The same for work that has no request: true if it is counted, and then background_over follows it. Lock held. */
 bool lane_left_work(struct lane *);
+
+/*
+ * A service begins, and ends: this process does something for others whenever they ask for it (src/rma). Where nothing else is in
+ * the background, callers that leave arm the helper once in BACKGROUND_ARMED_NS, as arming it and taking that back are system calls
+ * where there are sockets, 3 us together. Then a request is heard at once; and at the latest after BACKGROUND_HEARD_NS, when the
+ * helper gets up by itself. True: it is counted. Lock held.
+ */
+#define BACKGROUND_HEARD_NS 8000000u
+#define BACKGROUND_ARMED_NS 300000u
+bool background_stands_by(void);
+void background_stands_down(void);
+static inline bool background_only_stands_by(void)
+{
+    return atomic_load_explicit(&background.standing, memory_order_relaxed) == atomic_load_explicit(&background.count, memory_order_relaxed);
+}
 
 /* There is more to do for what is in the background than the helper was armed for. Whoever leaves the lane sees whether it has to
  * be woken. Lock held. */

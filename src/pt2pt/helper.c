@@ -1,5 +1,6 @@
 /* helper.c - see helper.h. */
 #include "pt2pt/helper.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/quiet.h"
 #include "proc/proc.h"
@@ -41,8 +42,11 @@ void helper_relieve(void)
     set_may_be_armed(false);
 }
 
+static uint64_t armed_ns; /* when it was armed last. Inside */
+
 static void arm_now(struct bell *b)
 {
+    armed_ns = clock_ns();
     set_may_be_armed(true);
     helper_arm(b);
 }
@@ -64,6 +68,9 @@ static bool arm(struct bell *b)
     return ours || (n && lanes_follow()) || !lane_still();
 }
 
+/* What is left may be heard of later: the helper gets up by itself. */
+static bool can_be_late(void) { return background_only_stands_by() && clock_ns() - armed_ns < BACKGROUND_ARMED_NS; }
+
 /* Leaves the lane so that the helper may come in. */
 static void open_lane(struct lane *l)
 {
@@ -78,6 +85,10 @@ static void leave_alone(struct lane *l)
     bool waits_itself = atomic_load_explicit(&waits.waiting, memory_order_relaxed); /* it is going to sleep by the bell */
     if (this_is_the_helper || waits_itself || !background_is_helped() || !lane_is_outermost(l)) {
         lane_out(l);
+        return;
+    }
+    if (can_be_late()) {
+        open_lane(l);
         return;
     }
     bool now = arm(b);
@@ -242,7 +253,15 @@ void helper_stop(void)
 
 /* ---- for the layers above ---- */
 
-int pt_help(void) { return helper_start(); }
+int pt_help(void)
+{
+    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&one);
+    int rc = helper_start();
+    pthread_mutex_unlock(&one);
+    return rc;
+}
+
 void pt_help_no_more(void) { helper_stop(); }
 
 /* The helper knows what it sleeps on from its start: it is out while that changes. */

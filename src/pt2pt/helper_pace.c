@@ -1,6 +1,7 @@
 /* helper_pace.c - see helper_pace.h. */
 #include "pt2pt/helper_pace.h"
 #include "base/clock.h"
+#include "pt2pt/background.h"
 #include "pt2pt/helper_sleep.h"
 
 /* How long the helper goes on looking after it found something, at most: about what it costs to be woken. */
@@ -41,7 +42,9 @@ static void learn(uint64_t slept)
 
 void helper_nap(struct bell *b, uint32_t ticket)
 {
-    uint64_t since = clock_ns();
-    helper_sleep(b, ticket, nap_ns);
+    uint64_t since = clock_ns(), most = nap_ns;
+    /* callers do not always arm it then, and may take back what it has armed itself */
+    if (atomic_load_explicit(&background.standing, memory_order_relaxed) && most > BACKGROUND_HEARD_NS) most = BACKGROUND_HEARD_NS;
+    helper_sleep(b, ticket, most);
     learn(clock_ns() - since);
 }

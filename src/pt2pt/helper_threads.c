@@ -1,5 +1,6 @@
 /* helper_threads.c - see helper_threads.h. */
 #include "pt2pt/helper_threads.h"
+#include "base/clock.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/helper_pace.h"
 #include "pt2pt/helper_sleep.h"
@@ -20,6 +21,17 @@ static bool has_more(struct lane *l)
     return more || (progress_has_own(&l->steps) && !progress_still(&l->steps));
 }
 
+/* As in helper.c, can_be_late: a service alone has the helper woken now and then, and otherwise by itself. */
+static bool can_be_late(void)
+{
+    static _Atomic uint64_t last;
+    if (!background_only_stands_by()) return false;
+    uint64_t now = clock_ns(), before = atomic_load_explicit(&last, memory_order_relaxed);
+    if (now - before < BACKGROUND_ARMED_NS) return true;
+    atomic_store_explicit(&last, now, memory_order_relaxed);
+    return false;
+}
+
 void helper_leave_among_threads(struct lane *l)
 {
     struct bell *b = wires_bell();
@@ -33,7 +45,7 @@ void helper_leave_among_threads(struct lane *l)
     atomic_thread_fence(memory_order_seq_cst); /* 1. in helper_threads.h */
     bool armed = helper_is_armed(b);
     if (armed && more) bell_ring(b);
-    if (!armed && !atomic_load_explicit(&up, memory_order_relaxed)) helper_wake(b);
+    if (!armed && !atomic_load_explicit(&up, memory_order_relaxed) && !can_be_late()) helper_wake(b);
 }
 
 void helper_relieve_among_threads(void)

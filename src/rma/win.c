@@ -241,6 +241,24 @@ static int exchange(struct win *w, struct comm *group)
 static void peer_end(struct step *s, struct peer *p);
 static const struct step_ops lost_ops = {.name = "what is started on a window", .peer_end = peer_end};
 
+/* Do all others of the node reach private memory of this process? One of them stands for all. */
+static bool private_memory_is_open(const struct win *w)
+{
+    const struct win_near *n = &w->near;
+    lane_enter(w->comm->lane);
+    const struct peer *p = peer_get(comm_index(w->comm, n->rank[(n->own + 1) % n->n]));
+    bool open = p && p->ep.caps & TP_CAP_GETPUT;
+    lane_leave(w->comm->lane);
+    return open;
+}
+
+/* Do others reach the memory of this process by messages? */
+static bool is_far_for_some(const struct win *w)
+{
+    bool own = w->flavor == MPI_WIN_FLAVOR_DYNAMIC || (w->flavor == MPI_WIN_FLAVOR_CREATE && w->bytes && !w->shown.common);
+    return w->near.n < w->comm->size || !w->near.shared || (own && w->near.n > 1 && !private_memory_is_open(w));
+}
+
 /* Each step is collective, or needs nobody: all do all of them, and agree at the end. */
 static int furnish(struct win *w, const struct making *m, struct comm *group)
 {
@@ -248,11 +266,13 @@ static int furnish(struct win *w, const struct making *m, struct comm *group)
     if (!own) own = make_exposure(w);
     if (!own) own = describe(w);
     int met = exchange(w, group);
+    if (!own && !met) own = passive_begin(w, m->info, is_far_for_some(w));
     return own ? own : met;
 }
 
 static void drop(struct win *w)
 {
+    passive_end(w);
     win_targets_close(w);
     if (w->block) remote_key_close(w->block);
     memory_hide(&w->shown);

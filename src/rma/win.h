@@ -22,6 +22,7 @@
 #include "obj/comm.h"
 #include "rma/exposure.h"
 #include "rma/memory.h"
+#include "rma/passive.h"
 #include "transport/progress.h"
 #include "type/type.h"
 
@@ -59,6 +60,8 @@ struct win {
     bool together;   /* MPI_Win_allocate_shared gave all of them one piece of memory, which is the one of seat 0 */
     struct win_memory shown;  /* the memory, or the one piece where that is this process's */
     struct win_attached attached; /* to a dynamic window */
+    enum win_passive passive; /* how others that use messages are served */
+    bool standing;            /* this is a service in the background (background.h) */
     struct remote_key *block; /* of the one piece, opened here; NULL: it is this process's */
     struct win_near near;
 

@@ -2,7 +2,7 @@
  * win_hints.c - what programs promise about their use of a window (MPI-5.0 section 12.2.1), as hints.h has it for
  * communicators: those that are known here with a value that makes sense are kept and returned, others are ignored.
  *
- * None of them changes what the library does, but for alloc_shared_noncontig: operations of one origin are done in the order
+ * None of them changes what the library does, but for alloc_shared_noncontig and tern_rma_passive: operations of one origin are done in the order
  * of the calls, which any accumulate_ordering allows, and locks cost nothing until they are used.
  */
 #include "base/err.h"
@@ -41,6 +41,7 @@ static const struct hint {
     {"same_size", "false", is_boolean},
     {"same_disp_unit", "false", is_boolean},
     {"alloc_shared_noncontig", "false", is_boolean},
+    {"tern_rma_passive", NULL, passive_knows}, /* told is what was chosen when the window was made */
 };
 
 static const struct hint *find(const char *key)
@@ -84,6 +85,7 @@ struct info *win_hints_used(const struct win *w)
     int rc = used && set ? 0 : TERN_ERR_NOMEM;
     for (size_t i = 0; !rc && i < ARRAY_LEN(table); i++) {
         const char *v = info_get(set, table[i].key);
+        if (!table[i].standard) v = passive_word(w);
         rc = info_set(used, table[i].key, v ? v : table[i].standard);
     }
     info_free(set);
