@@ -44,6 +44,7 @@ void pt_close(void);
  * threads must not. pt_share_prepare: does before all of it that can fail. */
 int pt_share(bool others);
 int pt_share_prepare(void);
+bool pt_may_share(void); /* they do, or may begin to: pt_share_prepare was called */
 
 /* A thread that makes progress while the callers compute (helper.h): from now on, if it is not there yet; and no more.
  * Neither is called while a thread is inside of the layer. pt_help: 0, or a code with words. */

@@ -308,6 +308,8 @@ int pt_share_prepare(void)
     return rc || others_quiet ? rc : quiet_open(&others_quiet);
 }
 
+bool pt_may_share(void) { return lane_threaded() || others_quiet; }
+
 void helper_close(void)
 {
     helper_stop();

@@ -79,7 +79,7 @@ static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct
             looks.shared |= wait_yields();
         }
         if (now - idle_since < wait_spin_ns()) {
-            if (wait_gives_way(&yielded, now)) sched_yield();
+            if (wait_gives_way(&yielded, idle_since, now)) sched_yield();
             continue;
         }
         slept = true;

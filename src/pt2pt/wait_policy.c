@@ -2,6 +2,7 @@
 #include "pt2pt/wait_policy.h"
 #include "base/var.h"
 #include "proc/proc.h"
+#include "pt2pt/background.h"
 #include "pt2pt/lanes.h"
 
 #include <string.h>
@@ -70,9 +71,13 @@ void wait_teaches(uint64_t start, bool slept)
 /* How often who waits lets helper threads run that may have to run here. */
 #define COURTESY_NS 4000u
 
-bool wait_gives_way_to_helper(uint64_t *last, uint64_t now)
+/* What helpers do at any time for others (background_stands_by) is waited for by a call that lasts longer than this. */
+#define SERVICE_NS 30000u
+
+bool wait_gives_way_to_helper(uint64_t *last, uint64_t idle_since, uint64_t now)
 {
-    if (!wait_yields() && now - *last < COURTESY_NS) return false;
+    bool services = background_any() && background_only_stands_by(); /* so it is, as far as is known here, with other ranks */
+    if (!wait_yields() && (now - *last < COURTESY_NS || (services && now - idle_since < SERVICE_NS))) return false;
     *last = now;
     return true;
 }

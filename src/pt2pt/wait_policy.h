@@ -22,11 +22,12 @@ static inline uint32_t wait_stride(void) { return atomic_load_explicit(&wait_pol
 static inline bool wait_yields(void) { return atomic_load_explicit(&wait_policy.yield, memory_order_relaxed); }
 static inline uint64_t wait_spin_ns(void) { return atomic_load_explicit(&waits.spin_ns, memory_order_relaxed); }
 
-/* A look at `now` found nothing: shall the core be given up for a moment? *last: when it was, for the helper's sake. */
-bool wait_gives_way_to_helper(uint64_t *last, uint64_t now) TERN_COLD;
-static inline bool wait_gives_way(uint64_t *last, uint64_t now)
+/* A look at `now` found nothing, nor has any since `idle_since`: shall the core be given up for a moment? *last: when it was, for
+ * the helper's sake. */
+bool wait_gives_way_to_helper(uint64_t *last, uint64_t idle_since, uint64_t now) TERN_COLD;
+static inline bool wait_gives_way(uint64_t *last, uint64_t idle_since, uint64_t now)
 {
-    return likely(!helper_shares_cores) ? wait_yields() : wait_gives_way_to_helper(last, now);
+    return likely(!helper_shares_cores) ? wait_yields() : wait_gives_way_to_helper(last, idle_since, now);
 }
 
 /* The time in ns that a wait polls before it compares cores, unless it gives up the core anyway: about what it costs to

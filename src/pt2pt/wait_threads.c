@@ -129,7 +129,7 @@ static void listen(struct wait *t)
     count_time(t, now);
     if (!crowded && wait_should_compare(&t->looks, t->idle_since, now)) compare_cores(t, now);
     if (now - t->idle_since < wait_spin_ns()) {
-        if (wait_gives_way(&t->yielded, now) || crowded) sched_yield();
+        if (wait_gives_way(&t->yielded, t->idle_since, now) || crowded) sched_yield();
         return;
     }
     sleep_by_bell(t, wait_longest_nap(now, t->due));

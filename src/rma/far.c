@@ -6,6 +6,7 @@
 #include "pt2pt/doubt.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lost.h"
+#include "rma/moves.h"
 #include "rma/runs.h"
 
 #include <mpi.h>
@@ -29,7 +30,8 @@ struct expected {
     struct link link;
     uint32_t kind;       /* enum win_record_kind */
     uint64_t bytes;      /* of data */
-    struct fetch *fetch; /* NULL: it has no data */
+    struct fetch *fetch; /* NULL: it has no data, but for ... */
+    void *to;            /* ... what is copied to this place; or NULL */
 };
 
 struct win_far {
@@ -40,7 +42,8 @@ struct win_far {
     uint32_t fetches;      /* of them that have data */
     int code;              /* the first operation that was refused since the last unlock or flush */
     struct win_answer why; /* what the target says of it */
-    bool locked;           /* MPI_Win_lock is among what has been started */
+    bool ungranted;        /* MPI_Win_lock is among what has been started, and the target has not answered since */
+    struct win_moves moves;
 };
 
 static struct win_far *far_of(struct win_target *t)
@@ -60,6 +63,7 @@ void far_close(struct win_target *t)
     struct win_far *f = t->far;
     if (!f) return;
     for (struct link *a; (a = list_pop(&f->expected));) free(container_of(a, struct expected, link));
+    moves_close(&f->moves);
     free(f->batch);
     free(f);
     t->far = NULL;
@@ -113,25 +117,25 @@ static int add(struct win_target *t, const struct win_record *r, const void *dat
 /* Takes out what was added since the batch had n bytes. */
 static void take_back(struct win_far *f, size_t n) { f->n = n; }
 
-static int expect(struct win_far *f, uint32_t kind, uint64_t bytes, struct fetch *fetch)
+static int expect(struct win_far *f, uint32_t kind, uint64_t bytes, struct fetch *fetch, void *to)
 {
     struct expected *e = malloc(sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
-    *e = (struct expected){.kind = kind, .bytes = bytes, .fetch = fetch};
+    *e = (struct expected){.kind = kind, .bytes = bytes, .fetch = fetch, .to = to};
     list_push(&f->expected, &e->link);
     if (fetch) f->fetches++, fetch->pieces++;
     return 0;
 }
 
-/* A record without data that is answered. */
-static int ask(struct win_target *t, enum win_record_kind kind)
+/* A record without data that is answered, perhaps by n bytes. */
+static int ask(struct win_target *t, enum win_record_kind kind, void *to, size_t n)
 {
     struct win_record r = {.kind = (uint8_t)kind};
     struct win_far *f = far_of(t);
     if (!f) return err_code();
     size_t before = f->n;
     int rc = add(t, &r, NULL);
-    if (!rc && (rc = expect(f, kind, 0, NULL))) take_back(f, before);
+    if (!rc && (rc = expect(f, kind, n, NULL, to))) take_back(f, before);
     return rc ? rc : send_batch(t);
 }
 
@@ -182,13 +186,21 @@ static int refused(struct win_target *t)
     return err_set(code, "rank %d has refused an operation on its window", t->rank);
 }
 
-static int ask_and_await(struct win_target *t, enum win_record_kind kind)
+/* All that was started is done at the target then; what it has refused is told by the next refused(). */
+static int ask_and_await(struct win_target *t, enum win_record_kind kind, void *to, size_t n)
 {
-    int rc = ask(t, kind);
+    int rc = ask(t, kind, to, n);
     if (!rc) rc = await(t, nothing_expected);
     if (rc) return rc;
     t->far->unanswered = 0;
-    return refused(t);
+    t->far->ungranted = false;
+    return 0;
+}
+
+static int end_with(struct win_target *t, enum win_record_kind kind)
+{
+    int rc = ask_and_await(t, kind, NULL, 0);
+    return rc ? rc : refused(t);
 }
 
 /* ---- operations ---- */
@@ -257,7 +269,7 @@ static int add_piece(struct win_target *t, const struct win_op *a, struct piece 
     char *data = write_record(f, p, data_bytes(a, p->elements));
     if (!data) return TERN_ERR_NOMEM;
     uint64_t back = (uint64_t)(p->elements * (a->basic ? a->basic->extent : 1));
-    int rc = fetch ? expect(f, a->kind, back, fetch) : 0;
+    int rc = fetch ? expect(f, a->kind, back, fetch, NULL) : 0;
     if (rc) {
         take_back(f, before);
         return rc;
@@ -271,11 +283,7 @@ static int keep_going(struct win_target *t)
 {
     struct win_far *f = t->far;
     int rc = f->n >= FAR_BATCH ? send_batch(t) : 0;
-    if (rc || f->unanswered < FAR_UNANSWERED) return rc;
-    rc = ask(t, WIN_FLUSH);
-    if (!rc) rc = await(t, nothing_expected);
-    f->unanswered = 0;
-    return rc;
+    return rc || f->unanswered < FAR_UNANSWERED ? rc : ask_and_await(t, WIN_FLUSH, NULL, 0);
 }
 
 static struct fetch *fetch_new(const struct win_op *a, struct request *req)
@@ -324,13 +332,30 @@ static int start_pieces(struct win_target *t, const struct win_op *a, struct fet
     return rc;
 }
 
+/* Large data, by the target's key. TERN_ERR_UNSUPPORTED: not this way. */
+static int move(struct win_target *t, const struct win_op *a, struct request *req)
+{
+    struct win_far *f = far_of(t);
+    struct win_moves *m = f ? &f->moves : NULL;
+    int rc = f ? 0 : err_code();
+    if (f && !m->known) {
+        rc = ask_and_await(t, WIN_KEY, &m->shown, sizeof m->shown);
+        if (!rc) rc = moves_open(t, m);
+    }
+    if (!rc && f->ungranted) rc = ask_and_await(t, WIN_FLUSH, NULL, 0);
+    return rc ? rc : moves_start(t, m, a, req);
+}
+
 int far_start(struct win_target *t, const struct win_op *a, struct request *req)
 {
     struct fetch *fetch = NULL;
     if (t->peer->lost) return lost(t);
+    int moved = moves_suit(t, a) ? move(t, a, req) : TERN_ERR_UNSUPPORTED;
+    if (moved != TERN_ERR_UNSUPPORTED) return moved;
     if (!far_of(t) || (win_op_fetches(a) && !(fetch = fetch_new(a, req)))) return err_code();
     int rc = start_pieces(t, a, fetch);
     if (fetch) fetched(fetch, rc);
+    else if (req) lane_finish(req, rc); /* what goes out has been copied */
     if (!rc && req) rc = send_batch(t); /* who waits for the request does not know of the batch */
     return rc;
 }
@@ -340,16 +365,25 @@ int far_start(struct win_target *t, const struct win_op *a, struct request *req)
 int far_lock(struct win_target *t, enum win_lock_mode mode)
 {
     struct win_record r = {.kind = WIN_LOCK, .op = (uint8_t)mode};
-    return t->peer->lost ? lost(t) : add(t, &r, NULL);
+    int rc = t->peer->lost ? lost(t) : add(t, &r, NULL);
+    if (!rc) t->far->ungranted = true;
+    return rc;
 }
 
-int far_unlock(struct win_target *t) { return ask_and_await(t, WIN_UNLOCK); }
+/* The lock goes back, also behind moves that have failed. */
+int far_unlock(struct win_target *t)
+{
+    int moved = moves_flush(t, &t->far->moves), rc = end_with(t, WIN_UNLOCK);
+    return moved ? moved : rc;
+}
 
 int far_flush(struct win_target *t)
 {
     struct win_far *f = t->far;
-    if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return t->peer->lost ? lost(t) : 0;
-    return ask_and_await(t, WIN_FLUSH);
+    int moved = f ? moves_flush(t, &f->moves) : 0;
+    if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return moved ? moved : t->peer->lost ? lost(t) : 0;
+    int rc = end_with(t, WIN_FLUSH);
+    return moved ? moved : rc;
 }
 
 int far_flush_local(struct win_target *t)
@@ -357,7 +391,9 @@ int far_flush_local(struct win_target *t)
     struct win_far *f = t->far;
     if (!f) return 0;
     int rc = f->fetches ? send_batch(t) : 0;
-    return rc ? rc : await(t, nothing_fetched);
+    if (!rc) rc = await(t, nothing_fetched);
+    int moved = moves_local(t, &f->moves);
+    return rc ? rc : moved;
 }
 
 static int tell(struct win_target *t, enum win_record_kind kind)
@@ -371,9 +407,11 @@ int far_post(struct win_target *t) { return tell(t, WIN_POST); }
 
 int far_complete(struct win_target *t)
 {
+    int moved = t->far ? moves_flush(t, &t->far->moves) : 0;
     int rc = tell(t, WIN_COMPLETE);
     if (!rc) rc = await(t, nothing_fetched);
-    return rc ? rc : refused(t);
+    if (!rc) rc = refused(t);
+    return moved ? moved : rc;
 }
 
 void far_peer_end(struct win_target *t)
@@ -403,6 +441,7 @@ static void take_answer(struct win_target *t, const struct expected *e, const st
         f->code = w->code;
         f->why = *w;
     }
+    if (e->to && !w->code) memcpy(e->to, data, w->bytes);
     if (!e->fetch) return;
     struct fetch *h = e->fetch;
     f->fetches--;

@@ -6,6 +6,7 @@
 #include "pt2pt/lost.h"
 #include "rma/epoch.h"
 #include "rma/far.h"
+#include "rma/moves.h"
 #include "rma/near.h"
 #include "rma/serve.h"
 
@@ -25,8 +26,9 @@ static struct request *request_for(struct win *w, struct type *t)
 static int start_far(struct win_target *t, const struct win_op *a, struct request **req_p)
 {
     struct request *r = NULL;
-    if (!req_p || !win_op_fetches(a)) return far_start(t, a, NULL); /* what goes out is copied */
-    r = request_for(t->win, a->rtype);
+    bool lasts = win_op_fetches(a) || moves_suit(t, a); /* else what goes out is copied */
+    if (!req_p || !lasts) return far_start(t, a, NULL);
+    r = request_for(t->win, a->rtype ? a->rtype : a->otype);
     if (!r) return TERN_ERR_NOMEM;
     *req_p = r;
     return far_start(t, a, r);

@@ -412,6 +412,24 @@ static enum outcome do_report(struct win_served *s, const struct win_record *r)
     return DONE;
 }
 
+/* The memory of the window, by a key: registered when the first one asks for it. What cannot be registered has no key. */
+static void make_key(struct win *w, struct win_key *k)
+{
+    k->unit = w->unit;
+    if (w->given_up || !w->bytes || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->together) return;
+    if (!w->shown.mem && remote_reg(w->base, (size_t)w->bytes, REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC, &w->shown.mem)) return;
+    int n = remote_key_pack(w->shown.mem, k->key, sizeof k->key);
+    if (n > 0) k->key_bytes = (uint32_t)n;
+}
+
+static enum outcome show_key(struct win_served *s, const struct win_record *r)
+{
+    struct win_key k = {0};
+    make_key(s->t->win, &k);
+    memcpy(answer(s, (struct win_answer){.kind = r->kind, .bytes = sizeof k}), &k, sizeof k);
+    return DONE;
+}
+
 static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, const struct win_record *r)
 {
     struct win *w = v->win;
@@ -421,6 +439,7 @@ static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, co
         return take_lock(v, s, (enum win_lock_mode)r->op) ? DONE : WAITS;
     case WIN_UNLOCK: give_lock(v, s); return do_report(s, r);
     case WIN_FLUSH: return do_report(s, r);
+    case WIN_KEY: return show_key(s, r);
     case WIN_POST: s->t->posts++; break;
     case WIN_COMPLETE: w->completes++; break;
     }

@@ -194,6 +194,7 @@ static void abandon(struct win *w)
     const struct peer *lost = w->comm->pt->lost;
     w->given_up = w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     w->because_of = lost ? rankmap_find(w->comm->map, lost->index) : -1;
+    if (w->given_up) memory_hide(&w->shown);
 }
 
 /* ---- making one ---- */

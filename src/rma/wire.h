@@ -16,6 +16,7 @@
 #define TERN_RMA_WIRE_H
 
 #include "transport/am.h"
+#include "transport/remote.h"
 
 enum { AM_RMA_OPS = TP_AM_RMA, AM_RMA_ANSWERS };
 
@@ -30,6 +31,7 @@ enum win_record_kind {
     WIN_FLUSH,          /* answered */
     WIN_POST,           /* to an origin: MPI_Win_post */
     WIN_COMPLETE,
+    WIN_KEY,            /* answered by struct win_key */
     WIN_RECORD_KINDS
 };
 
@@ -56,6 +58,15 @@ struct win_answer {
     uint64_t bytes;        /* of data that follow */
 };
 static_assert(sizeof(struct win_answer) == 40, "wire format");
+
+/* The memory of the target, for large data (moves.h). */
+struct win_key {
+    int64_t unit;       /* of displacements */
+    uint32_t key_bytes; /* 0: it has no key */
+    uint8_t key[REMOTE_KEY_MAX];
+    uint32_t pad;
+};
+static_assert(sizeof(struct win_key) == 176, "wire format");
 
 #define WIN_PADDED(n) (((size_t)(n) + 7) & ~(size_t)7)
 
