@@ -20,7 +20,7 @@ int copy_open(void)
     return 0;
 }
 
-const struct copy_ops *const copy_engines[] = {&copy_inline_ops, &copy_nontemporal_ops, NULL};
+const struct copy_ops *const copy_engines[] = {&copy_inline_ops, &copy_nontemporal_ops, &copy_core_ops, NULL};
 
 const struct copy_ops *copy_engine_named(const char *name)
 {
@@ -127,11 +127,20 @@ copy_cookie copy_poll(struct copy_queue *q)
 
 copy_cookie copy_last(const struct copy_queue *q) { return q->last; }
 
+bool copy_tells(struct copy_queue *q, copy_told_fn told, void *arg)
+{
+    if (q->ops->tell) q->ops->tell(q->state, told, arg);
+    return q->ops->tell;
+}
+
+bool copy_is_async(const struct copy_queue *q) { return q->ops->flags & COPY_ASYNC; }
+
 void copy_wait_all(struct copy_queue *q)
 {
-    while (copy_poll(q) < q->last) {
+    for (unsigned looks = 1; copy_poll(q) < q->last; looks++) {
         copy_issue(q);
-        cpu_relax();
+        if (looks % 64) cpu_relax();
+        else sched_yield(); /* an engine may be a thread that needs the core */
     }
 }
 

@@ -17,6 +17,7 @@
 #define TERN_COPY_COPY_H
 
 #include "base/compiler.h"
+#include <sched.h>
 #include <string.h>
 
 /* ---- the direct call ---- */
@@ -46,6 +47,9 @@ enum copy_flag {
     COPY_PIN = 4    /* memory must be pinned: pin and unpin are there */
 };
 
+/* By the engine, in a thread of its own: all that was issued has finished. */
+typedef void (*copy_told_fn)(void *arg);
+
 /* The contract of an engine. All calls for one state come from one thread at a time; none blocks unless it says so. */
 struct copy_ops {
     const char *name;
@@ -65,10 +69,15 @@ struct copy_ops {
     /* COPY_PIN only, else NULL: the caller keeps the token until the copies of that memory have finished. */
     int (*pin)(void *state, const void *p, size_t n, void **token_p);
     void (*unpin)(void *state, void *token);
+
+    /* Of an engine with COPY_ASYNC: called once, before the first push. NULL: it tells nobody, and is asked. */
+    void (*tell)(void *state, copy_told_fn, void *arg);
 };
 
 extern const struct copy_ops copy_inline_ops;      /* memcpy */
 extern const struct copy_ops copy_nontemporal_ops; /* copy_nontemporal */
+extern const struct copy_ops copy_core_ops;        /* a thread of its own, which runs on ... */
+void copy_core_on(const cpu_set_t *);              /* ... these cpus, from its start; an empty set: where its maker runs */
 
 /* Those compiled in, NULL at the end; and one of them by name, or NULL. */
 extern const struct copy_ops *const copy_engines[];
@@ -86,6 +95,8 @@ int copy_submit(struct copy_queue *, void *dst, const void *src, size_t n, copy_
 void copy_issue(struct copy_queue *); /* starts everything queued; what is too much for the engine now, poll feeds */
 copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; never blocks */
 copy_cookie copy_last(const struct copy_queue *); /* the last cookie given out: copy_last - copy_poll are outstanding */
+bool copy_tells(struct copy_queue *, copy_told_fn, void *arg); /* before the first copy: false, the engine tells nobody */
+bool copy_is_async(const struct copy_queue *);    /* COPY_ASYNC */
 void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */
 
 /* Locks the pages of memory that an engine will read or write; nothing happens where the engine does not need it. The

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define FAR_BATCH ((size_t)32 << 10)      /* bytes from which on a batch goes out by itself */
+#define FAR_PUT_OFF ((size_t)1 << 20)     /* the same where all is put off (PASSIVE_COPY); it goes in messages of FAR_BATCH */
+#define FAR_MOVES_PUT_OFF 256             /* moves that are, at most */
 #define FAR_UNANSWERED ((uint64_t)4 << 20)
 
 /* What is fetched by one operation, in one or several pieces. */
@@ -34,9 +36,19 @@ struct expected {
     void *to;            /* ... what is copied to this place; or NULL */
 };
 
+/* A move that is put off. */
+struct put_off {
+    struct link link;
+    struct win_op op; /* with references to its types */
+};
+
 struct win_far {
     char *batch;
     size_t n, room;
+    size_t lock_at;        /* where in the batch a lock request lies that can still say how many operations follow; */
+    int64_t behind_lock;   /* so many do, -1: there is none */
+    struct link put_off;   /* struct put_off */
+    int32_t moves_put_off;
     uint64_t unanswered;   /* bytes sent since the last flush was asked for */
     struct link expected;  /* in their order */
     uint32_t fetches;      /* of them that have data */
@@ -55,6 +67,8 @@ static struct win_far *far_of(struct win_target *t)
         return NULL;
     }
     list_init(&f->expected);
+    list_init(&f->put_off);
+    f->behind_lock = -1;
     return t->far = f;
 }
 
@@ -63,6 +77,7 @@ void far_close(struct win_target *t)
     struct win_far *f = t->far;
     if (!f) return;
     for (struct link *a; (a = list_pop(&f->expected));) free(container_of(a, struct expected, link));
+    for (struct link *a; (a = list_pop(&f->put_off));) free(container_of(a, struct put_off, link));
     moves_close(&f->moves);
     free(f->batch);
     free(f);
@@ -70,6 +85,9 @@ void far_close(struct win_target *t)
 }
 
 static int lost(const struct win_target *t) { return err_set(TERN_ERR_PEER, "%s", t->peer->lost); }
+
+/* All is put off until it has to be done. */
+static bool puts_off(const struct win_target *t) { return t->win->passive == PASSIVE_COPY; }
 
 /* ---- the batch ---- */
 
@@ -92,13 +110,32 @@ static char *more(struct win_far *f, size_t n)
     return at;
 }
 
+/* Whole records, of so many bytes at most if there is more than one. */
+static size_t first_part(const struct win_far *f, size_t from, size_t most)
+{
+    size_t n = 0;
+    while (from + n < f->n) {
+        struct win_record r;
+        memcpy(&r, f->batch + from + n, sizeof r);
+        size_t next = sizeof r + WIN_PADDED(r.bytes);
+        if (n && n + next > most) break;
+        n += next;
+    }
+    return n;
+}
+
+/* Messages of moderate length: a transport can hold those in place for a copy engine (landing.h). */
 static int send_batch(struct win_target *t)
 {
     struct win_far *f = t->far;
-    if (!f->n) return 0;
+    int rc = 0;
     f->unanswered += f->n;
-    int rc = pt_message_in(t->win->comm, t->rank, AM_RMA_OPS, f->batch, f->n);
+    for (size_t at = 0, n; !rc && at < f->n; at += n) {
+        n = f->n - at <= FAR_BATCH ? f->n - at : first_part(f, at, FAR_BATCH);
+        rc = pt_message_in(t->win->comm, t->rank, AM_RMA_OPS, f->batch + at, n);
+    }
     f->n = 0;
+    f->behind_lock = -1;
     return rc;
 }
 
@@ -275,6 +312,7 @@ static int add_piece(struct win_target *t, const struct win_op *a, struct piece 
         return rc;
     }
     take_data(a, from, data, p->elements);
+    if (f->behind_lock >= 0) f->behind_lock++;
     return 0;
 }
 
@@ -282,7 +320,7 @@ static int add_piece(struct win_target *t, const struct win_op *a, struct piece 
 static int keep_going(struct win_target *t)
 {
     struct win_far *f = t->far;
-    int rc = f->n >= FAR_BATCH ? send_batch(t) : 0;
+    int rc = f->n >= (puts_off(t) ? FAR_PUT_OFF : FAR_BATCH) ? send_batch(t) : 0;
     return rc || f->unanswered < FAR_UNANSWERED ? rc : ask_and_await(t, WIN_FLUSH, NULL, 0);
 }
 
@@ -346,12 +384,43 @@ static int move(struct win_target *t, const struct win_op *a, struct request *re
     return rc ? rc : moves_start(t, m, a, req);
 }
 
-int far_start(struct win_target *t, const struct win_op *a, struct request *req)
+/* What was put off; by records what cannot be moved. */
+static int by_records(struct win_target *t, const struct win_op *a, struct request *req);
+
+static int start_put_off(struct win_target *t)
+{
+    struct win_far *f = t->far;
+    int first = 0;
+    for (struct link *l; f && (l = list_pop(&f->put_off));) {
+        struct put_off *o = container_of(l, struct put_off, link);
+        int rc = move(t, &o->op, NULL);
+        if (rc == TERN_ERR_UNSUPPORTED) rc = by_records(t, &o->op, NULL);
+        if (rc && !first) first = rc;
+        if (o->op.otype) type_unref(o->op.otype);
+        if (o->op.rtype) type_unref(o->op.rtype);
+        type_unref(o->op.ttype);
+        free(o);
+    }
+    if (f) f->moves_put_off = 0;
+    return first;
+}
+
+static int put_off(struct win_target *t, const struct win_op *a)
+{
+    struct win_far *f = far_of(t);
+    struct put_off *o = f ? malloc(sizeof *o) : NULL;
+    if (!o) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
+    o->op = *a;
+    if (a->otype) type_ref(a->otype);
+    if (a->rtype) type_ref(a->rtype);
+    type_ref(a->ttype);
+    list_push(&f->put_off, &o->link);
+    return ++f->moves_put_off < FAR_MOVES_PUT_OFF ? 0 : start_put_off(t);
+}
+
+static int by_records(struct win_target *t, const struct win_op *a, struct request *req)
 {
     struct fetch *fetch = NULL;
-    if (t->peer->lost) return lost(t);
-    int moved = moves_suit(t, a) ? move(t, a, req) : TERN_ERR_UNSUPPORTED;
-    if (moved != TERN_ERR_UNSUPPORTED) return moved;
     if (!far_of(t) || (win_op_fetches(a) && !(fetch = fetch_new(a, req)))) return err_code();
     int rc = start_pieces(t, a, fetch);
     if (fetch) fetched(fetch, rc);
@@ -360,27 +429,50 @@ int far_start(struct win_target *t, const struct win_op *a, struct request *req)
     return rc;
 }
 
+int far_start(struct win_target *t, const struct win_op *a, struct request *req)
+{
+    if (t->peer->lost) return lost(t);
+    if (moves_suit(t, a)) {
+        if (puts_off(t) && !req) return put_off(t, a);
+        int rc = move(t, a, req);
+        if (rc != TERN_ERR_UNSUPPORTED) return rc;
+    }
+    return by_records(t, a, req);
+}
+
 /* ---- epochs ---- */
 
 int far_lock(struct win_target *t, enum win_lock_mode mode)
 {
     struct win_record r = {.kind = WIN_LOCK, .op = (uint8_t)mode};
     int rc = t->peer->lost ? lost(t) : add(t, &r, NULL);
-    if (!rc) t->far->ungranted = true;
-    return rc;
+    if (rc) return rc;
+    t->far->ungranted = true;
+    t->far->lock_at = t->far->n - sizeof r;
+    t->far->behind_lock = 0;
+    return 0;
+}
+
+/* The lock request, and all that belongs to its epoch, have not been sent. */
+static void announce_operations(struct win_far *f)
+{
+    if (f->behind_lock > 0) memcpy(f->batch + f->lock_at + offsetof(struct win_record, displacement), &f->behind_lock, sizeof f->behind_lock);
 }
 
 /* The lock goes back, also behind moves that have failed. */
 int far_unlock(struct win_target *t)
 {
-    int moved = moves_flush(t, &t->far->moves), rc = end_with(t, WIN_UNLOCK);
-    return moved ? moved : rc;
+    int started = start_put_off(t), moved = moves_flush(t, &t->far->moves);
+    announce_operations(t->far);
+    int rc = end_with(t, WIN_UNLOCK);
+    return started ? started : moved ? moved : rc;
 }
 
 int far_flush(struct win_target *t)
 {
     struct win_far *f = t->far;
-    int moved = f ? moves_flush(t, &f->moves) : 0;
+    int moved = start_put_off(t), flushed = f ? moves_flush(t, &f->moves) : 0;
+    if (!moved) moved = flushed;
     if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return moved ? moved : t->peer->lost ? lost(t) : 0;
     int rc = end_with(t, WIN_FLUSH);
     return moved ? moved : rc;
@@ -390,7 +482,8 @@ int far_flush_local(struct win_target *t)
 {
     struct win_far *f = t->far;
     if (!f) return 0;
-    int rc = f->fetches ? send_batch(t) : 0;
+    int rc = start_put_off(t);
+    if (!rc && f->fetches) rc = send_batch(t);
     if (!rc) rc = await(t, nothing_fetched);
     int moved = moves_local(t, &f->moves);
     return rc ? rc : moved;
@@ -407,11 +500,11 @@ int far_post(struct win_target *t) { return tell(t, WIN_POST); }
 
 int far_complete(struct win_target *t)
 {
-    int moved = t->far ? moves_flush(t, &t->far->moves) : 0;
+    int started = start_put_off(t), moved = t->far ? moves_flush(t, &t->far->moves) : 0;
     int rc = tell(t, WIN_COMPLETE);
     if (!rc) rc = await(t, nothing_fetched);
     if (!rc) rc = refused(t);
-    return moved ? moved : rc;
+    return started ? started : moved ? moved : rc;
 }
 
 void far_peer_end(struct win_target *t)

@@ -5,6 +5,7 @@
 #include "pt2pt/api.h"
 #include "pt2pt/background.h"
 #include "pt2pt/lane.h"
+#include "rma/landing.h"
 #include "rma/win.h"
 
 #include <string.h>
@@ -40,15 +41,17 @@ int passive_begin(struct win *w, struct info *info, bool by_messages)
     if (rc) return rc;
     lane_enter(l);
     w->standing = background_stands_by();
+    if (w->passive == PASSIVE_COPY) rc = landing_open();
+    w->lands = w->passive == PASSIVE_COPY && !rc;
     lane_leave(l);
-    return 0;
+    return rc;
 }
 
 void passive_end(struct win *w)
 {
-    if (!w->standing) return;
     lane_enter(w->comm->lane);
-    background_stands_down();
+    if (w->standing) background_stands_down();
+    if (w->lands) landing_close();
     lane_leave(w->comm->lane);
-    w->standing = false;
+    w->standing = w->lands = false;
 }

@@ -6,6 +6,7 @@
 #include "pt2pt/lost.h"
 #include "rma/apply.h"
 #include "rma/atomics.h"
+#include "rma/landing.h"
 #include "rma/wire.h"
 
 #include <mpi.h>
@@ -21,8 +22,8 @@ struct kept {
     char data[];
 };
 
-/* The two locks of an exposure. Origins that wait for one do not wait for those that wait for the other. */
-enum waits_for { THE_LOCK, THE_ACCUMULATE_LOCK };
+/* The two locks of an exposure, and the copy engine. Origins that wait for one do not wait for those that wait for another. */
+enum waits_for { THE_LOCK, THE_ACCUMULATE_LOCK, ITS_COPIES, WAITS_FOR };
 
 /* What an origin has under way here. */
 struct win_served {
@@ -32,6 +33,10 @@ struct win_served {
     bool waits;
     enum waits_for waits_for;
     uint8_t holds;          /* 0, or 1 + enum win_lock_mode */
+    copy_cookie landing;    /* of the last of its data that a copy engine has (landing.h) */
+    struct landing batch;   /* the one that is done now */
+    bool counts;            /* the lock request has said how many operations follow: */
+    int64_t announced;      /* so many have not come yet */
     struct win_answer refused; /* the first operation since the last unlock or flush that was; code 0: none */
     char *answers;
     size_t n, room;
@@ -40,7 +45,7 @@ struct win_served {
 struct win_serve {
     struct step step;     /* on while an origin waits for a lock */
     struct win *win;
-    struct link waiting[2]; /* by enum waits_for: struct win_served, in the order of their requests */
+    struct link waiting[WAITS_FOR]; /* by enum waits_for: struct win_served, in the order of their requests */
     struct win_target *own; /* this process as a target */
     struct win_locking lock, accumulate; /* its locks, in the seat of the target */
     _Atomic uint64_t *busy; /* and the busy word of that seat */
@@ -180,7 +185,9 @@ static void put(struct win_served *s, const struct win_record *r, const char *ru
     struct places p = {r, runs, 0};
     struct win_run run;
     while (next_place(&p, &run)) {
-        memcpy(place(s, r, run.offset, run.count), data, (size_t)run.count);
+        char *to = place(s, r, run.offset, run.count);
+        if (s->t->win->lands) landing_put(&s->batch, to, data, (size_t)run.count);
+        else memcpy(to, data, (size_t)run.count);
         data += run.count;
     }
 }
@@ -253,6 +260,16 @@ static bool wait_for(struct win_serve *v, struct win_served *s, enum waits_for w
     list_push(&v->waiting[what], &s->in_waiting);
     lane_step_on(v->win->comm->lane, &v->step);
     return false;
+}
+
+/* All that came in this batch so far is the engine's to copy from now on; false: the origin waits until it has done so. */
+static bool has_landed(struct win_serve *v, struct win_served *s)
+{
+    if (likely(!s->landing && !s->batch.last)) return true;
+    if (s->batch.last) s->landing = landing_end(&s->batch);
+    if (!landing_is_over(s->landing)) return wait_for(v, s, ITS_COPIES);
+    s->landing = 0;
+    return true;
 }
 
 static bool is_first(const struct win_serve *v, const struct win_served *s, enum waits_for what)
@@ -436,8 +453,15 @@ static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, co
     switch (r->kind) {
     case WIN_LOCK:
         if (r->op > WIN_LOCK_EXCLUSIVE || s->holds) return IMPOSSIBLE;
-        return take_lock(v, s, (enum win_lock_mode)r->op) ? DONE : WAITS;
-    case WIN_UNLOCK: give_lock(v, s); return do_report(s, r);
+        if (!take_lock(v, s, (enum win_lock_mode)r->op)) return WAITS;
+        s->counts = r->displacement > 0;
+        s->announced = r->displacement;
+        return DONE;
+    case WIN_UNLOCK:
+        if (s->counts && s->announced) return IMPOSSIBLE;
+        s->counts = false;
+        give_lock(v, s);
+        return do_report(s, r);
     case WIN_FLUSH: return do_report(s, r);
     case WIN_KEY: return show_key(s, r);
     case WIN_POST: s->t->posts++; break;
@@ -454,13 +478,16 @@ static enum outcome do_record(struct win_serve *v, struct win_served *s, const s
     if (runs > r->bytes || r->kind >= WIN_RECORD_KINDS) return IMPOSSIBLE;
     int64_t elements = count_elements(r, rest);
     if (elements < 0 || data_wanted(r, elements) != (int64_t)(r->bytes - runs)) return IMPOSSIBLE;
+    if (r->kind != WIN_PUT && !has_landed(v, s)) return WAITS;
     if (r->kind >= WIN_LOCK) return do_synchronise(v, s, r);
-    if (r->kind >= WIN_ACCUMULATE) return do_change(v, s, r, rest, rest + runs);
-    return do_move(s, r, rest, rest + runs, elements);
+    if (s->counts && !s->announced) return IMPOSSIBLE;
+    enum outcome o = r->kind >= WIN_ACCUMULATE ? do_change(v, s, r, rest, rest + runs) : do_move(s, r, rest, rest + runs, elements);
+    if (s->counts && o == DONE) s->announced--;
+    return o;
 }
 
 /* Does what it can of a batch; returns how far it has come. *outcome: of the record there. */
-static size_t do_batch(struct win_serve *v, struct win_served *s, const char *data, size_t n, enum outcome *outcome)
+static size_t do_records(struct win_serve *v, struct win_served *s, const char *data, size_t n, enum outcome *outcome)
 {
     size_t at = 0;
     *outcome = DONE;
@@ -478,6 +505,17 @@ static size_t do_batch(struct win_serve *v, struct win_served *s, const char *da
 }
 
 /* ---- batches ---- */
+
+/* The same; what it puts by a copy engine is under way then. */
+static size_t do_batch(struct win_serve *v, struct win_served *s, const char *data, size_t n, enum outcome *outcome)
+{
+    if (!v->win->lands) return do_records(v, s, data, n, outcome);
+    landing_begin(&s->batch, data, n);
+    size_t done = do_records(v, s, data, n, outcome);
+    copy_cookie last = landing_end(&s->batch);
+    if (last) s->landing = last;
+    return done;
+}
 
 static void keep(struct win_served *s, const char *data, size_t n)
 {
@@ -531,12 +569,15 @@ static int poll_list(struct win_serve *v, struct link *waiting)
 static int poll_waiting(struct step *step)
 {
     struct win_serve *v = container_of(step, struct win_serve, step);
-    int n = poll_list(v, &v->waiting[THE_LOCK]) + poll_list(v, &v->waiting[THE_ACCUMULATE_LOCK]);
-    if (list_empty(&v->waiting[THE_LOCK]) && list_empty(&v->waiting[THE_ACCUMULATE_LOCK])) step_off(step);
+    int n = 0;
+    bool any = false;
+    for (enum waits_for f = 0; f < WAITS_FOR; f++) n += poll_list(v, &v->waiting[f]);
+    for (enum waits_for f = 0; f < WAITS_FOR; f++) any |= !list_empty(&v->waiting[f]);
+    if (!any) step_off(step);
     return n;
 }
 
-static const struct step_ops waiting_ops = {.name = "origins that wait for the lock of a window", .poll = poll_waiting, .idle = step_waits};
+static const struct step_ops waiting_ops = {.name = "origins that wait for the lock of a window, or a copy engine", .poll = poll_waiting, .idle = step_waits};
 
 static struct win_serve *serve_of(struct win *w)
 {
@@ -546,8 +587,7 @@ static struct win_serve *serve_of(struct win *w)
     if (!own) lane_fatal("no memory for operations of others on a window");
     v->win = w;
     v->own = own;
-    list_init(&v->waiting[THE_LOCK]);
-    list_init(&v->waiting[THE_ACCUMULATE_LOCK]);
+    for (enum waits_for f = 0; f < WAITS_FOR; f++) list_init(&v->waiting[f]);
     v->lock = own->lock;
     v->accumulate = own->accumulate;
     v->lock.own = v->accumulate.own = own->lock.n - 1;
@@ -591,7 +631,7 @@ void serve_on_ops(struct win *w, struct peer *from, const void *data, size_t n)
 /* The seat is queued for the first that waits. */
 static void withdraw(struct win_serve *v, const struct win_served *s)
 {
-    if (!is_first(v, s, s->waits_for)) return;
+    if (s->waits_for == ITS_COPIES || !is_first(v, s, s->waits_for)) return;
     if (s->waits_for == THE_LOCK && v->requested) {
         win_lock_withdraw(&v->lock, (enum win_lock_mode)(v->requested - 1));
         v->requested = 0;

@@ -26,7 +26,7 @@ enum win_record_kind {
     WIN_ACCUMULATE,     /* `count` elements of `type` */
     WIN_GET_ACCUMULATE, /* the same; answered by what was there */
     WIN_COMPARE_AND_SWAP, /* 1 element; the data is what is compared with, and what is stored. Answered by what was there */
-    WIN_LOCK,           /* `op`: enum win_lock_mode */
+    WIN_LOCK,           /* `op`: enum win_lock_mode; `displacement`: 0, or how many of the above follow until WIN_UNLOCK */
     WIN_UNLOCK,         /* answered */
     WIN_FLUSH,          /* answered */
     WIN_POST,           /* to an origin: MPI_Win_post */

@@ -1,6 +1,7 @@
 /*
  * computing.c - rank 0 computes, and calls nothing, until all others have done their operations on its memory: it looks for what they
- * store there at the end. So every operation of an origin ends without it.
+ * store there at the end. So every operation of an origin ends without it. Where the windows put off what they can
+ * (TERN_RMA_PASSIVE=copy), nothing of an epoch is there before it must be.
  */
 #include "windows.h"
 
@@ -79,6 +80,45 @@ static void compute(const struct window *w)
     CHECK(n == check_size - 1, "%s: %d of %d have come to their end while rank 0 calls nothing", kind_name[w->kind], n, check_size - 1);
 }
 
+/* Two windows, as what rank 1 does in the one tells rank 0 how far it is in the other. */
+static void put_off(void)
+{
+    enum { FIRST = 0, BEGUN = 8, OVER = 16 };
+    static long data[SLOT / sizeof(long)];
+    struct window w, clock;
+    if (!window_open(&w, ALLOCATED, MPI_COMM_WORLD, SLOT, 1) || !window_open(&clock, ALLOCATED, MPI_COMM_WORLD, 64, 1)) return;
+    volatile long *first = (volatile long *)w.base, *told = (volatile long *)clock.base;
+    if (check_rank == 1) {
+        long one = data[0] = 1;
+        CHECK_OK(MPI_Win_lock_all(0, clock.win));
+        CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w.win));
+        CHECK_OK(MPI_Put(data, SLOT, MPI_BYTE, 0, FIRST, SLOT, MPI_BYTE, w.win));
+        CHECK_OK(MPI_Put(&one, 1, MPI_LONG, 0, FIRST, 1, MPI_LONG, w.win));
+        CHECK_OK(MPI_Put(&one, 1, MPI_LONG, 0, BEGUN, 1, MPI_LONG, clock.win));
+        CHECK_OK(MPI_Win_flush(0, clock.win));
+        MPI_Recv(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK_OK(MPI_Win_unlock(0, w.win));
+        CHECK_OK(MPI_Put(&one, 1, MPI_LONG, 0, OVER, 1, MPI_LONG, clock.win));
+        CHECK_OK(MPI_Win_unlock_all(clock.win));
+    } else if (check_rank == 0) {
+        double end = MPI_Wtime() + PATIENCE;
+        while (!told[BEGUN / 8] && MPI_Wtime() < end) sched_yield();
+        CHECK(!*first, "what was put has come before its epoch ended");
+        MPI_Send(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        while (!told[OVER / 8] && MPI_Wtime() < end) sched_yield();
+        CHECK(*first == 1, "what was put has not come");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    window_close(&clock);
+    window_close(&w);
+}
+
+static bool puts_off(void)
+{
+    const char *how = getenv("TERN_RMA_PASSIVE"), *by = getenv("TERN_TRANSPORTS");
+    return how && by && !strcmp(how, "copy") && !strstr(by, "shm");
+}
+
 int main(int argc, char **argv)
 {
     struct window w;
@@ -90,5 +130,6 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
         window_close(&w);
     }
+    if (puts_off()) put_off();
     return check_done();
 }

@@ -147,10 +147,10 @@ static const struct copy_ops slow_ops = {
     slow_open,     slow_close,
     slow_push,     slow_issue,
     slow_finished, slow_pin,
-    slow_unpin,
+    slow_unpin,    NULL,
 };
 
-static const struct copy_ops *const tested[] = {&copy_inline_ops, &copy_nontemporal_ops, &slow_ops};
+static const struct copy_ops *const tested[] = {&copy_inline_ops, &copy_nontemporal_ops, &copy_core_ops, &slow_ops};
 
 /* ---- queues ---- */
 
@@ -209,7 +209,7 @@ static void cookies_finish_in_order(void **state)
             memset(jobs[i].src, 1 + i, jobs[i].n);
             memset(jobs[i].dst, 0, jobs[i].n);
         }
-        run_jobs(tested[round % 3], jobs, 1 + rnd(20));
+        run_jobs(tested[round % 4], jobs, 1 + rnd(20));
     }
     free(src);
     free(dst);

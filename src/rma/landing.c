@@ -1,0 +1,113 @@
+/* landing.c - see landing.h. */
+#include "rma/landing.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "base/var.h"
+#include "proc/proc.h"
+#include "pt2pt/helper_cpus.h"
+#include "transport/keep.h"
+#include "transport/wires.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH 256 /* copies that are outstanding, at most */
+
+/* A message that the engine reads. */
+struct read {
+    struct link link;
+    struct tp_kept *kept;
+    copy_cookie until;
+};
+
+static struct copy_queue *queue;
+static uint32_t users;
+static struct link reads = LIST_INIT(reads);
+
+static bool leaves_a_core(void) { return proc_self()->usable_cpus > proc_self()->local_size; }
+
+static const struct copy_ops *engine(void)
+{
+    const char *name = var_text(VAR_COPY_ENGINE);
+    if (!strcmp(name, "auto")) name = leaves_a_core() ? "core" : "nontemporal";
+    return copy_engine_named(name);
+}
+
+static void ring(void *unused)
+{
+    (void)unused;
+    bell_ring(wires_bell());
+}
+
+int landing_open(void)
+{
+    cpu_set_t cpus;
+    if (users++) return 0;
+    int rc = helper_cpus(&cpus);
+    if (!rc) {
+        copy_core_on(&cpus);
+        rc = copy_queue_open(engine(), DEPTH, &queue);
+    }
+    if (!rc) copy_tells(queue, ring, NULL);
+    else users--;
+    return rc;
+}
+
+/* Messages whose copies are done. */
+static void release(void)
+{
+    copy_cookie done = copy_poll(queue);
+    for (struct link *a = reads.next; a != &reads && container_of(a, struct read, link)->until <= done; a = reads.next) {
+        struct read *r = container_of(list_pop(&reads), struct read, link);
+        tp_release(r->kept);
+        free(r);
+    }
+}
+
+void landing_close(void)
+{
+    copy_wait_all(queue); /* nothing is written to the window's memory from now on */
+    release();
+    if (--users) return;
+    copy_queue_close(queue);
+    queue = NULL;
+}
+
+/* An engine that works on its own reads the message when its handler has returned. */
+static const char *stays_at(struct landing *l, const char *from)
+{
+    if (!copy_is_async(queue)) return from;
+    if (!l->kept && !l->asked) l->kept = tp_keep(l->data, l->n, TP_KEEP_BRIEFLY);
+    l->asked = true;
+    return l->kept ? (const char *)l->kept->data + (from - l->data) : NULL;
+}
+
+void landing_put(struct landing *l, void *to, const char *from, size_t n)
+{
+    const char *stays = n >= LANDING_FROM ? stays_at(l, from) : NULL;
+    if (!stays || copy_submit(queue, to, stays, n, &l->last)) memcpy(to, from, n);
+}
+
+copy_cookie landing_end(struct landing *l)
+{
+    struct read *r = l->kept ? malloc(sizeof *r) : NULL;
+    copy_cookie last = l->last;
+    if (last) copy_issue(queue);
+    if (r) {
+        *r = (struct read){.kept = l->kept, .until = l->last};
+        list_push(&reads, &r->link);
+    } else if (l->kept) {
+        copy_wait_all(queue);
+        tp_release(l->kept);
+    }
+    l->kept = NULL;
+    l->last = 0;
+    return last;
+}
+
+bool landing_is_over(copy_cookie c)
+{
+    if (!c) return true;
+    release();
+    return copy_poll(queue) >= c;
+}
