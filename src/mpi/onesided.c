@@ -331,19 +331,13 @@ int PMPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype d
                  false);
 }
 
-/* Integers, logicals and bytes (12.3.4.5). */
-static bool is_comparable(const struct type *t)
-{
-    return t->predefined && t->klass & (CLASS_CINT | CLASS_FINT | CLASS_LOGICAL | CLASS_MULTI | CLASS_BYTE);
-}
-
 static int check_swap(const struct win *w, const struct given *g, const struct win_op *a)
 {
     const struct type *t = a->ttype;
     if (!buffer_ok(a->origin, 1, t)) return bad_buffer(w, g->call, a->origin, "origin_addr");
     if (!buffer_ok(a->compare, 1, t)) return bad_buffer(w, g->call, a->compare, "compare_addr");
     if (!buffer_ok(a->result, 1, t)) return bad_buffer(w, g->call, a->result, "result_addr");
-    if (is_comparable(a->ttype)) return MPI_SUCCESS;
+    if (apply_can_compare(a->ttype)) return MPI_SUCCESS;
     return report(w, g->call, MPI_ERR_TYPE, "argument datatype is none of integers, logicals or bytes");
 }
 

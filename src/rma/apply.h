@@ -29,6 +29,12 @@ static inline bool apply_can_be_atomic(const struct type *basic, const void *at)
     return size <= 8 && !(size & (size - 1)) && basic->klass != CLASS_PAIR && !((uintptr_t)at & (size - 1));
 }
 
+/* MPI_Compare_and_swap is for integers, logicals and bytes (12.3.4.5). */
+static inline bool apply_can_compare(const struct type *basic)
+{
+    return basic->predefined && basic->klass & (CLASS_CINT | CLASS_FINT | CLASS_LOGICAL | CLASS_MULTI | CLASS_BYTE);
+}
+
 /*
  * at[i] = at[i] op data[i], for n elements of the predefined type `basic`, as they lie in memory. `before` gets what was there;
  * NULL: it is not wanted. `data` is NULL for MPI_NO_OP. The operator is valid for the type. _alone: by one that has the

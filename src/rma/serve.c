@@ -364,7 +364,7 @@ static int64_t data_wanted(const struct win_record *r, int64_t elements)
     switch (r->kind) {
     case WIN_PUT: return elements;
     case WIN_GET: return 0;
-    case WIN_COMPARE_AND_SWAP: return basic && elements == 1 && !r->runs ? 2 * basic->size : -1;
+    case WIN_COMPARE_AND_SWAP: return basic && apply_can_compare(basic) && elements == 1 && !r->runs ? 2 * basic->size : -1;
     case WIN_ACCUMULATE:
     case WIN_GET_ACCUMULATE:
         op = op_of_record(r);
