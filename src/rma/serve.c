@@ -458,7 +458,7 @@ static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, co
         s->announced = r->displacement;
         return DONE;
     case WIN_UNLOCK:
-        if (s->counts && s->announced) return IMPOSSIBLE;
+        if (!s->holds || (s->counts && s->announced)) return IMPOSSIBLE;
         s->counts = false;
         give_lock(v, s);
         return do_report(s, r);
