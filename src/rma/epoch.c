@@ -284,11 +284,15 @@ static int post_all(struct win *w)
     return rc;
 }
 
+/* One that has not completed may do so later, if another one was lost: that is not for the next epoch. */
 static void end_post(struct win *w)
 {
+    for (int32_t i = 0; i < w->posted; i++) {
+        struct win_target *t = win_target(w, w->origins[i]);
+        if (t) t->completes--;
+    }
     free(w->origins);
     w->origins = NULL;
-    w->completes -= w->posted;
     w->posted = 0;
     w->exposed = false;
 }
@@ -315,18 +319,26 @@ int win_post(struct win *w, const struct group *g, int assertion)
 /* An origin that has not completed, perhaps, is lost; NULL: none. */
 static const struct peer *lost_origin(const struct win *w) { return first_lost(w, w->origins, w->posted); }
 
+static bool each_is_complete(const struct win *w)
+{
+    for (int32_t i = 0; i < w->posted; i++) {
+        const struct win_target *t = win_target_known(w, w->origins[i]);
+        if (!t || t->completes <= 0) return false;
+    }
+    return true;
+}
+
 static bool all_complete(void *win)
 {
     const struct win *w = win;
-    return w->completes >= w->posted || lost_origin(w);
+    return each_is_complete(w) || lost_origin(w);
 }
 
 /* After all_complete. */
 static int end_exposure(struct win *w)
 {
-    const struct peer *p = w->completes >= w->posted ? NULL : lost_origin(w);
+    const struct peer *p = each_is_complete(w) ? NULL : lost_origin(w);
     int rc = p ? err_set(TERN_ERR_PEER, "%s", p->lost) : 0;
-    if (rc) w->completes = w->posted;
     end_post(w);
     order_stores();
     return rc;

@@ -447,9 +447,17 @@ static enum outcome show_key(struct win_served *s, const struct win_record *r)
     return DONE;
 }
 
+/* Something that a call may wait for has come. */
+static enum outcome count_up(const struct win_serve *v, int32_t *number)
+{
+    if (*number == INT32_MAX) return IMPOSSIBLE;
+    ++*number;
+    lane_changed(v->win->comm->lane);
+    return DONE;
+}
+
 static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, const struct win_record *r)
 {
-    struct win *w = v->win;
     switch (r->kind) {
     case WIN_LOCK:
         if (r->op > WIN_LOCK_EXCLUSIVE || s->holds) return IMPOSSIBLE;
@@ -464,10 +472,9 @@ static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, co
         return do_report(s, r);
     case WIN_FLUSH: return do_report(s, r);
     case WIN_KEY: return show_key(s, r);
-    case WIN_POST: s->t->posts++; break;
-    case WIN_COMPLETE: w->completes++; break;
+    case WIN_POST: return count_up(v, &s->t->posts);
+    case WIN_COMPLETE: return count_up(v, &s->t->completes);
     }
-    lane_changed(w->comm->lane);
     return DONE;
 }
 

@@ -31,6 +31,7 @@ struct win_target {
     struct win_far *far;    /* what has been started there by messages (far.c), NULL: nothing so far */
     struct win_served *served; /* what that process wants here by messages (serve.c), NULL: nothing so far */
     int32_t posts;          /* MPI_Win_post of that process that no MPI_Win_start has met yet */
+    int32_t completes;      /* MPI_Win_complete of that process that no MPI_Win_wait has met yet; -1: one that failed awaits it */
 };
 
 /* Stands for no target: win.last at first. */

@@ -81,7 +81,6 @@ struct win {
 
     int32_t *started, starts;  /* the targets of MPI_Win_start, how many */
     int32_t *origins, posted;  /* the origins of MPI_Win_post */
-    int32_t completes;         /* of origins that have completed, and were not waited for yet */
     struct step lost;          /* ends what was started at a peer that is lost */
 
     struct win_serve *serve; /* what others want of this process by messages (serve.c), NULL: nothing so far */
