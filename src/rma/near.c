@@ -5,6 +5,7 @@
 #include "pt2pt/lane.h"
 #include "rma/apply.h"
 #include "rma/atomics.h"
+#include "rma/mail.h"
 #include "rma/runs.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
@@ -132,10 +133,23 @@ static int copy_by_system(struct win_target *t, struct type_cursor *here, struct
     return 0;
 }
 
+/* Small and in one piece: the target, if it is in the library. */
+static int move_by_mail(struct win_target *t, const struct win_op *a, const struct place *p)
+{
+    const struct type *own = a->kind == WIN_PUT ? a->otype : a->rtype;
+    int64_t n = a->tcount * a->ttype->size;
+    if (n > MAIL_MOST || !own->contig || !a->ttype->contig) return TERN_ERR_UNSUPPORTED;
+    uint64_t address = p->m->address + (uint64_t)(p->offset + a->ttype->true_lb);
+    if (a->kind == WIN_PUT) return mail_do(t, a, address, (const char *)a->origin + own->true_lb, NULL, n);
+    return mail_do(t, a, address, NULL, (char *)a->result + own->true_lb, n);
+}
+
 static int move_by_system(struct win_target *t, const struct win_op *a, const struct place *p)
 {
     struct type_cursor here, there;
     bool put = a->kind == WIN_PUT;
+    int rc = move_by_mail(t, a, p);
+    if (rc != TERN_ERR_UNSUPPORTED) return rc;
     if (put) type_cursor_init(&here, a->otype, a->ocount, a->origin);
     else type_cursor_init(&here, a->rtype, a->rcount, a->result);
     type_cursor_init(&there, a->ttype, a->tcount, (void *)(uintptr_t)(p->m->address + (uint64_t)p->offset));
@@ -187,10 +201,13 @@ static void change(const struct work *k, void *at, const char *data, int64_t n, 
     else (atomic ? apply_atomic : apply_alone)(a->op, a->basic, at, k->has_data ? data : NULL, before, n);
 }
 
-/* Elements in the target's memory, through a copy of them here. */
+/* Elements in the target's memory: by the target, or through a copy of them here. */
 static int change_by_system(const struct work *k, uint64_t address, const char *data, int64_t n)
 {
-    size_t bytes = (size_t)(n * k->a->basic->extent);
+    size_t bytes = (size_t)(n * k->a->basic->extent), there_and_back = k->a->kind == WIN_COMPARE_AND_SWAP ? 2 * bytes : bytes;
+    int mailed = there_and_back <= MAIL_MOST ? mail_do(k->t, k->a, address, k->has_data ? data : NULL, k->fetches ? k->before : NULL, n)
+                                             : TERN_ERR_UNSUPPORTED;
+    if (mailed != TERN_ERR_UNSUPPORTED) return mailed;
     struct iovec here = {k->copy, bytes}, there = {(void *)(uintptr_t)address, bytes};
     int rc = ep_get(&k->t->peer->ep, &here, 1, &there, 1);
     if (rc) return rc;

@@ -101,7 +101,7 @@ static struct win_exposure *map_exposure(const struct win_near *n, int32_t seat,
 {
     if (seat == n->own) return n->exposure;
     if (!n->place || !n->place[seat] || !(p->ep.caps & TP_CAP_MAP)) return NULL;
-    return ep_map(&p->ep, n->place[seat], exposure_bytes(n->n));
+    return ep_map(&p->ep, n->place[seat], exposure_bytes(n->n, n->mail));
 }
 
 /* The memory itself: this process's, or mapped by its key. Without a key it may be reached by its address. */
@@ -128,6 +128,8 @@ static int be_near(struct win_target *t, int32_t seat)
     t->accumulate.lock = &x->accumulate;
     t->accumulate.seats = x->seats + common.n;
     t->busy = x->seats + 2 * common.n + common.own;
+    t->seat = (uint32_t)seat;
+    if (n->mail) t->mail = mail_of(x, n->n);
     return open_memory(t);
 }
 

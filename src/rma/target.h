@@ -24,6 +24,9 @@ struct win_target {
     struct peer *peer;
     struct win_attached attached; /* in a dynamic window, what is known of it */
     struct win_locking lock, accumulate; /* near */
+    struct win_mail *mail;  /* near, with private memory; else NULL */
+    uint32_t seat;          /* near: the target's own */
+    uint32_t not_now, vain; /* operations that are not tried by mail; how often it was waited for in vain */
     enum win_open open;
     bool unchecked;         /* MPI_MODE_NOCHECK: the lock is not taken */
     bool held;              /* the lock is */

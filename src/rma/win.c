@@ -72,12 +72,14 @@ static int set_ranks(struct win *w, const struct comm *group)
 static int make_exposure(struct win *w)
 {
     struct win_near *n = &w->near;
-    size_t bytes = exposure_bytes(n->n);
+    bool mail = n->n > 1 && (w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC);
+    size_t bytes = exposure_bytes(n->n, mail);
     if (n->n > 1) n->exposure = peer_shared_alloc(bytes, &n->offset);
     n->shared = n->exposure != NULL;
     if (!n->exposure && posix_memalign((void **)&n->exposure, CACHE_LINE, bytes)) n->exposure = NULL;
     if (!n->exposure) return err_set(TERN_ERR_NOMEM, "no memory to share a window");
     memset(n->exposure, 0, bytes);
+    if (mail) n->mail = mail_of(n->exposure, n->n);
     return 0;
 }
 
@@ -180,6 +182,10 @@ static void enter(struct win *w)
 {
     lane_enter(w->comm->lane);
     step_add(&w->comm->lane->steps, &w->lost);
+    if (w->near.mail) {
+        w->mail = (struct step){.ops = &mail_ops, .word = &w->near.mail->bell};
+        step_add(&w->comm->lane->steps, &w->mail);
+    }
     lane_leave(w->comm->lane);
 }
 
@@ -278,7 +284,7 @@ static void drop(struct win *w)
     if (w->block) remote_key_close(w->block);
     memory_hide(&w->shown);
     attached_close(&w->attached);
-    if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n));
+    if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n, w->near.mail));
     else free(w->near.exposure);
     free(w->near.place);
     free(w->near.rank);
@@ -448,6 +454,7 @@ static void end(struct win *w)
     struct lane *l = w->comm->lane;
     lane_enter(l);
     step_remove(&w->lost);
+    if (w->near.mail) step_remove(&w->mail);
     win_targets_each(w, close_far);
     serve_close(w);
     lane_leave(l);

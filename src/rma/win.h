@@ -42,6 +42,7 @@ struct win_near {
     uint64_t *place; /* [n] of their exposures in their segments (tp_ops.map), 0: not to be mapped. NULL: n is 1 */
     bool stops;      /* all of them have called atomics_prepare */
     struct win_exposure *exposure; /* this process's */
+    struct win_mail *mail;         /* in it; NULL: there is none */
     uint64_t offset;               /* of it in the segment */
     bool shared;                   /* it lies there; else it is this process's own */
 };
@@ -82,6 +83,7 @@ struct win {
     int32_t *started, starts;  /* the targets of MPI_Win_start, how many */
     int32_t *origins, posted;  /* the origins of MPI_Win_post */
     struct step lost;          /* ends what was started at a peer that is lost */
+    struct step mail;          /* looks at near.mail */
 
     struct win_serve *serve; /* what others want of this process by messages (serve.c), NULL: nothing so far */
 
