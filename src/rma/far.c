@@ -56,6 +56,7 @@ struct win_far {
     struct win_answer why; /* what the target says of it */
     bool ungranted;        /* MPI_Win_lock is among what has been started, and the target has not answered since */
     struct win_moves moves;
+    bool accumulates;      /* some have been started that may not be done yet */
 };
 
 static struct win_far *far_of(struct win_target *t)
@@ -231,6 +232,7 @@ static int ask_and_await(struct win_target *t, enum win_record_kind kind, void *
     if (rc) return rc;
     t->far->unanswered = 0;
     t->far->ungranted = false;
+    t->far->accumulates = false;
     return 0;
 }
 
@@ -239,6 +241,8 @@ static int end_with(struct win_target *t, enum win_record_kind kind)
     int rc = ask_and_await(t, kind, NULL, 0);
     return rc ? rc : refused(t);
 }
+
+bool far_accumulates(const struct win_target *t) { return t->far && t->far->accumulates; }
 
 /* ---- operations ---- */
 
@@ -422,6 +426,7 @@ static int by_records(struct win_target *t, const struct win_op *a, struct reque
 {
     struct fetch *fetch = NULL;
     if (!far_of(t) || (win_op_fetches(a) && !(fetch = fetch_new(a, req)))) return err_code();
+    t->far->accumulates |= a->kind >= WIN_ACCUMULATE;
     int rc = start_pieces(t, a, fetch);
     if (fetch) fetched(fetch, rc);
     else if (req) lane_finish(req, rc); /* what goes out has been copied */
@@ -502,6 +507,7 @@ int far_complete(struct win_target *t)
 {
     int started = start_put_off(t), moved = t->far ? moves_flush(t, &t->far->moves) : 0;
     int rc = tell(t, WIN_COMPLETE);
+    t->far->accumulates = false; /* they are done before the target posts again */
     if (!rc) rc = await(t, nothing_fetched);
     if (!rc) rc = refused(t);
     return started ? started : moved ? moved : rc;

@@ -17,6 +17,9 @@
 /* Starts an operation. `req`: the request that is to be completed at its end, NULL: none. 0 or a code with words. */
 int far_start(struct win_target *, const struct win_op *, struct request *req);
 
+/* Accumulates were started there that may not be done yet: others on the same memory must not overtake them. */
+bool far_accumulates(const struct win_target *);
+
 int far_lock(struct win_target *, enum win_lock_mode); /* goes out with what follows it */
 int far_unlock(struct win_target *);                    /* and waits until all is done there */
 int far_flush(struct win_target *);       /* waits until all that was started is done there */

@@ -34,9 +34,16 @@ static int start_far(struct win_target *t, const struct win_op *a, struct reques
     return far_start(t, a, r);
 }
 
+/* In a dynamic window, accumulates on several pieces go by messages, and those on one piece are near. They are done in their order
+ * (MPI-5.0 section 12.7.2). */
+static bool is_near(const struct win_target *t, const struct win_op *a)
+{
+    return t->exposure && !(a->kind >= WIN_ACCUMULATE && far_accumulates(t));
+}
+
 static int do_it(struct win_target *t, const struct win_op *a, struct request **req_p)
 {
-    int rc = t->exposure ? near_do(t, a) : TERN_ERR_UNSUPPORTED;
+    int rc = is_near(t, a) ? near_do(t, a) : TERN_ERR_UNSUPPORTED;
     return rc == TERN_ERR_UNSUPPORTED ? start_far(t, a, req_p) : rc;
 }
 

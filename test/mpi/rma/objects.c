@@ -248,6 +248,29 @@ static void attached_memory(void)
     CHECK_OK(MPI_Win_free(&win));
 }
 
+/* An accumulate on two pieces is not overtaken by a later one on one of them (12.7.2). */
+static void pieces_in_order(void)
+{
+    MPI_Win win;
+    static int x[16], seven[16], one = 1;
+    int to = (check_rank + 1) % check_size;
+    MPI_Aint at, place;
+    CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    CHECK_OK(MPI_Win_attach(win, x, 8 * sizeof *x));
+    CHECK_OK(MPI_Win_attach(win, x + 8, 8 * sizeof *x));
+    MPI_Get_address(x, &at);
+    for (int i = 0; i < 16; i++) seven[i] = 7;
+    MPI_Sendrecv(&at, 1, MPI_AINT, (check_rank + check_size - 1) % check_size, 1, &place, 1, MPI_AINT, to, 1, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+    CHECK_OK(MPI_Accumulate(seven, 16, MPI_INT, to, place, 16, MPI_INT, MPI_REPLACE, win));
+    CHECK_OK(MPI_Accumulate(&one, 1, MPI_INT, to, place, 1, MPI_INT, MPI_SUM, win));
+    CHECK_OK(MPI_Win_unlock(to, win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(x[0] == 8 && x[1] == 7 && x[15] == 7, "the numbers are %d, %d and %d", x[0], x[1], x[15]);
+    CHECK_OK(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -260,5 +283,6 @@ int main(int argc, char **argv)
     shared_memory_is_found();
     by_large_counts();
     attached_memory();
+    pieces_in_order();
     return check_done();
 }
