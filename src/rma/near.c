@@ -54,11 +54,18 @@ static int await_grant(struct win_target *t, int which, enum win_lock_mode mode)
     return err_set(TERN_ERR_PEER, "%s", t->peer->lost);
 }
 
-int near_take(struct win_target *t, int which, enum win_lock_mode mode)
+/* Several threads may be told that it is free, and one comes first. It may have taken the lock of an epoch for all of them. */
+static bool is_taken_by_another(struct win_target *t, int which)
 {
     struct turn u = {t, which};
+    while (t->taking[which]) lane_wait(t->win->comm->lane, is_free, &u, NULL);
+    return !which && t->held;
+}
+
+int near_take(struct win_target *t, int which, enum win_lock_mode mode)
+{
     const struct win_locking *k = locking(t, which);
-    if (unlikely(t->taking[which])) lane_wait(t->win->comm->lane, is_free, &u, NULL);
+    if (unlikely(t->taking[which]) && is_taken_by_another(t, which)) return 0;
     if (mode == WIN_LOCK_EXCLUSIVE ? win_lock_try_exclusive(k) : win_lock_try_shared(k)) return 0;
     return win_lock_request(k, mode) ? 0 : await_grant(t, which, mode);
 }
