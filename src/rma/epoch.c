@@ -58,7 +58,7 @@ static const struct peer *first_lost(const struct win *w, const int32_t *rank, i
 static bool has_posted(void *target)
 {
     const struct win_target *t = target;
-    return t->posts > 0 || first_lost(t->win, t->win->started, t->win->starts);
+    return t->posts > 0 || t->held || first_lost(t->win, t->win->started, t->win->starts);
 }
 
 /* The target has called MPI_Win_post. */
@@ -66,6 +66,7 @@ static int await_post(struct win_target *t)
 {
     if (t->unchecked || t->held) return 0;
     if (!has_posted(t)) lane_wait(t->win->comm->lane, has_posted, t, NULL);
+    if (t->held) return 0; /* another thread has met it */
     if (!t->posts) return err_set(TERN_ERR_PEER, "%s", first_lost(t->win, t->win->started, t->win->starts)->lost);
     t->posts--;
     t->held = true; /* its post */
