@@ -67,6 +67,36 @@ static int parse_choice(const char *list, const char *s, int64_t *out)
     return TERN_ERR_ARG;
 }
 
+/* *out: bit i stands for the word i of the list. */
+static int parse_words(const char *list, const char *s, int64_t *out)
+{
+    int64_t words = 0;
+    while (s) {
+        const char *comma = strchr(s, ',');
+        char *word = comma ? strndup(s, (size_t)(comma - s)) : strdup(s);
+        int64_t i = 0;
+        int rc = word ? parse_choice(list, word, &i) : TERN_ERR_NOMEM;
+        free(word);
+        if (rc) return rc;
+        words |= (int64_t)1 << i;
+        s = comma ? comma + 1 : NULL;
+    }
+    if (words & 1 && words != 1) return TERN_ERR_ARG; /* none, and some */
+    *out = words;
+    return 0;
+}
+
+static const char *kind_in_words(enum var_kind kind)
+{
+    switch (kind) {
+    case VAR_CHOICE: return "one of ";
+    case VAR_WORDS: return "the first of these words, or some of the others with commas between: ";
+    case VAR_SIZE: return "a size (digits and K, M or G)";
+    case VAR_BOOL: return "yes or no";
+    default: return "a number";
+    }
+}
+
 static int parse(const struct var *d, const char *text, int64_t *num)
 {
     int rc = 0;
@@ -75,12 +105,11 @@ static int parse(const struct var *d, const char *text, int64_t *num)
     case VAR_SIZE: rc = parse_number(text, true, num); break;
     case VAR_BOOL: rc = parse_bool(text, num); break;
     case VAR_CHOICE: rc = parse_choice(d->def, text, num); break;
+    case VAR_WORDS: rc = parse_words(d->def, text, num); break;
     case VAR_TEXT: break;
     }
     if (!rc) return 0;
-    return err_set(TERN_ERR_ARG, "variable %s: '%s' is not %s%s", d->name, text,
-                   d->kind == VAR_CHOICE ? "one of " : d->kind == VAR_SIZE ? "a size (digits and K, M or G)" :
-                   d->kind == VAR_BOOL ? "yes or no" : "a number", d->kind == VAR_CHOICE ? d->def : "");
+    return err_set(TERN_ERR_ARG, "variable %s: '%s' is not %s%s", d->name, text, kind_in_words(d->kind), var_is_of_words(d) ? d->def : "");
 }
 
 /* `own`, from malloc, belongs to the variable from now on; NULL: memory is out. */
@@ -104,7 +133,7 @@ int var_set(enum var_id id, const char *text)
 static int set_default(enum var_id id)
 {
     const struct var *d = &var_table[id];
-    if (d->kind == VAR_CHOICE) return take(id, strndup(d->def, strcspn(d->def, "|")), 0);
+    if (var_is_of_words(d)) return take(id, strndup(d->def, strcspn(d->def, "|")), d->kind == VAR_WORDS);
     values[id].text = d->def;
     return parse(d, d->def, &values[id].num);
 }
@@ -144,6 +173,12 @@ int var_open(void)
 }
 
 int64_t var_int(enum var_id id) { return values[id].num; }
+
+bool var_has(enum var_id id, const char *word)
+{
+    int64_t i = 0;
+    return !parse_choice(var_table[id].def, word, &i) && values[id].num >> i & 1;
+}
 
 const char *var_text(enum var_id id) { return values[id].text ? values[id].text : ""; }
 

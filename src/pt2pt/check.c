@@ -117,7 +117,7 @@ static const struct tp_am checked[] = {
     {AM_SIGNATURE, "signature", on_signature, NULL, false, sizeof(struct pt_signature)},
 };
 
-static bool is_wanted(void) { return !strcmp(var_text(VAR_CHECK), "types"); }
+static bool is_wanted(void) { return var_has(VAR_CHECK, "types"); }
 
 int pt_check_register(void)
 {

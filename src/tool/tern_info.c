@@ -75,14 +75,14 @@ static void print_build(void)
     print_ways();
 }
 
-/* "auto|never|always" is the default of a choice and what else there is. */
+/* "auto|never|always" is the default and what else there is. */
 static void print_variable(enum var_id id)
 {
     const struct var *v = &var_table[id];
-    size_t first = v->kind == VAR_CHOICE ? strcspn(v->def, "|") : strlen(v->def);
+    size_t first = var_is_of_words(v) ? strcspn(v->def, "|") : strlen(v->def);
     printf("%s=%s\n    %s\n", v->name, var_text(id), v->meaning);
     printf("    default %.*s%s%s", (int)first, v->def, *v->unit ? " " : "", v->unit);
-    if (v->kind == VAR_CHOICE) printf(", one of %s", v->def);
+    if (var_is_of_words(v)) printf(", %s of %s", v->kind == VAR_CHOICE ? "one" : "some", v->def);
     printf("%s\n", var_is_set(id) ? "; set in the environment" : "");
 }
 

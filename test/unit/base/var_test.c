@@ -109,6 +109,23 @@ static void nonsense_is_refused_in_words(void **state)
     refused(VAR_SPIN_MAX, "ten");
 }
 
+static void words_are_one_or_several(void **state)
+{
+    static const char *const wrong[] = {"tipes", "types,", ",rma", "types,,rma", "off,rma", "types, rma", "types|rma"};
+    (void)state;
+    assert_int_equal(var_open(), 0);
+    assert_string_equal(var_text(VAR_CHECK), "off");
+    assert_false(var_has(VAR_CHECK, "types") || var_has(VAR_CHECK, "rma"));
+    assert_int_equal(var_set(VAR_CHECK, "rma"), 0);
+    assert_false(var_has(VAR_CHECK, "types"));
+    assert_true(var_has(VAR_CHECK, "rma"));
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) refused(VAR_CHECK, wrong[i]);
+    assert_int_equal(var_set(VAR_CHECK, "rma,types"), 0);
+    assert_true(var_has(VAR_CHECK, "types") && var_has(VAR_CHECK, "rma"));
+    assert_int_equal(var_set(VAR_CHECK, "off"), 0);
+    assert_false(var_has(VAR_CHECK, "types") || var_has(VAR_CHECK, "rma") || var_has(VAR_CHECK, "nonsense"));
+}
+
 static void bad_environment_fails_var_open(void **state)
 {
     (void)state;
@@ -127,6 +144,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(var_open_reads_once, clean, clean),
         cmocka_unit_test_setup_teardown(sizes_have_suffixes, clean, clean),
         cmocka_unit_test_setup_teardown(nonsense_is_refused_in_words, clean, clean),
+        cmocka_unit_test_setup_teardown(words_are_one_or_several, clean, clean),
         cmocka_unit_test_setup_teardown(bad_environment_fails_var_open, clean, clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
