@@ -56,6 +56,8 @@ int win_access(struct win *w, const struct win_op *a, struct request **req_p)
     struct win_target *t = win_target(w, a->rank);
     int rc = t ? 0 : err_code();
     if (!rc && unlikely(!win_target_is_open(w, t))) rc = epoch_admit(w, t);
+    if (!rc && req_p && t->open < WIN_LOCKED_SHARED)
+        rc = err_set(TERN_ERR_WIN_SYNC, "operations with requests are for the epochs of MPI_Win_lock and MPI_Win_lock_all");
     if (!rc && a->tcount && a->ttype->size) rc = do_it(t, a, req_p);
     lane_leave(l);
     return rc;

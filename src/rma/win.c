@@ -436,6 +436,7 @@ static void peer_end(struct step *s, struct peer *p)
 bool win_may_be_freed(const struct win *w)
 {
     const char *why = w->access == WIN_START                     ? "MPI_Win_complete must end the epoch of MPI_Win_start before"
+                      : w->access == WIN_FENCE && w->fence_used  ? "MPI_Win_fence must end its epoch before, as operations have followed it"
                       : w->access == WIN_LOCK_ALL || w->locks    ? "locks are held, which must be given back before"
                       : w->exposed                               ? "MPI_Win_wait must end the epoch of MPI_Win_post before"
                                                                  : NULL;

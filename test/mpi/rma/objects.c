@@ -158,6 +158,38 @@ static void calls_in_the_wrong_order(void)
     window_close(&w);
 }
 
+static void operations_outside_of_their_epochs(void)
+{
+    struct window w;
+    MPI_Request r;
+    MPI_Group none, last;
+    int x = 0, to = check_size - 1;
+    window_open(&w, CREATED, MPI_COMM_WORLD, 64, 1);
+    MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN);
+    MPI_Comm_group(MPI_COMM_WORLD, &last);
+    MPI_Group_incl(last, 0, NULL, &none);
+    CHECK_CLASS(MPI_Put(&x, 1, MPI_INT, to, 0, 1, MPI_INT, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_OK(MPI_Win_start(none, 0, w.win));
+    CHECK_CLASS(MPI_Get(&x, 1, MPI_INT, to, 0, 1, MPI_INT, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_CLASS(MPI_Win_start(none, 0, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_CLASS(MPI_Win_lock_all(0, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_CLASS(MPI_Win_flush(to, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_OK(MPI_Win_complete(w.win));
+    CHECK_OK(MPI_Win_fence(0, w.win));
+    CHECK_WORDS(MPI_Rget(&x, 1, MPI_INT, to, 0, 1, MPI_INT, w.win, &r), MPI_ERR_RMA_SYNC, "operations with requests");
+    CHECK_OK(MPI_Get(&x, 1, MPI_INT, to, 0, 1, MPI_INT, w.win));
+    CHECK_CLASS(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_CLASS(MPI_Win_start(none, 0, w.win), MPI_ERR_RMA_SYNC);
+    CHECK_CLASS(MPI_Win_flush_all(w.win), MPI_ERR_RMA_SYNC);
+    MPI_Win kept = w.win;
+    CHECK_WORDS(MPI_Win_free(&kept), MPI_ERR_RMA_SYNC, "MPI_Win_fence must end its epoch");
+    CHECK_OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
+    CHECK_CLASS(MPI_Accumulate(&x, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_SUM, w.win), MPI_ERR_RMA_SYNC);
+    MPI_Group_free(&none);
+    MPI_Group_free(&last);
+    window_close(&w);
+}
+
 /* What lies outside of the memory is refused, and nothing is touched: by the operation, or at the end of the epoch. */
 static void beyond_the_memory(void)
 {
@@ -279,6 +311,7 @@ int main(int argc, char **argv)
     names_hints_and_groups();
     errors_go_to_its_handler();
     calls_in_the_wrong_order();
+    operations_outside_of_their_epochs();
     beyond_the_memory();
     shared_memory_is_found();
     by_large_counts();
