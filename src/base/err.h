@@ -51,7 +51,8 @@ enum tern_err {
     TERN_ERR_WIN_RANGE = -32,  /* an operation outside of the window's memory */
     TERN_ERR_WIN_SHARED = -33, /* the memory of a window cannot be shared */
     TERN_ERR_WIN_ATTACH = -34, /* memory cannot be attached to a window, or is not attached */
-    TERN_ERR_LAST = -35
+    TERN_ERR_WIN_CONFLICT = -35, /* two operations on a window that must not be concurrent */
+    TERN_ERR_LAST = -36
 };
 
 /* Another process is not there, for whatever reason. */

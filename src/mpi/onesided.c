@@ -76,8 +76,8 @@ static int move(const struct given *g, MPI_Request *request, bool wants_request)
     if (!wants_request && (g->kind == WIN_PUT ? direct_put(w, g->rank, g->displacement, g->tcount, ttype, g->origin, otype)
                                               : direct_get(w, g->rank, g->displacement, g->tcount, ttype, g->result, otype)))
         return MPI_SUCCESS;
-    struct win_op a = {.kind = g->kind, .origin = g->origin, .result = g->result, .ocount = g->ocount, .rcount = g->ocount,
-                       .tcount = g->tcount, .rank = g->rank, .displacement = g->displacement, .otype = otype, .rtype = otype, .ttype = ttype};
+    struct win_op a = {.call = g->call, .kind = g->kind, .origin = g->origin, .result = g->result, .ocount = g->ocount,
+                       .rcount = g->ocount, .tcount = g->tcount, .rank = g->rank, .displacement = g->displacement, .otype = otype, .rtype = otype, .ttype = ttype};
     if (request) *request = MPI_REQUEST_NULL;
     rc = win_access(w, &a, request ? &r : NULL);
     if (!rc && request) *request = (MPI_Request)r;
@@ -215,8 +215,8 @@ static bool accumulate_at_once(const struct win *w, const struct win_op *a)
 static int accumulate(const struct given *g, MPI_Request *request, bool wants_request)
 {
     struct win *w = win_of(g->win);
-    struct win_op a = {.kind = g->kind, .origin = g->origin, .result = g->result, .ocount = g->ocount, .rcount = g->rcount,
-                       .tcount = g->tcount, .rank = g->rank, .displacement = g->displacement};
+    struct win_op a = {.call = g->call, .kind = g->kind, .origin = g->origin, .result = g->result, .ocount = g->ocount,
+                       .rcount = g->rcount, .tcount = g->tcount, .rank = g->rank, .displacement = g->displacement};
     struct request *r = NULL;
     if (!w) return bad_win(g->call, g->win);
     if (wants_request && !request) return bad_null(w, g->call, "request");
@@ -347,8 +347,8 @@ int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
 {
     struct win *w = win_of(win);
     struct given g = {.call = "MPI_Compare_and_swap", .tcount = 1, .ttype = datatype, .rank = target_rank, .displacement = target_disp};
-    struct win_op a = {.kind = WIN_COMPARE_AND_SWAP, .origin = origin_addr, .compare = compare_addr, .result = result_addr, .ocount = 1,
-                       .rcount = 1, .tcount = 1, .rank = target_rank, .displacement = target_disp};
+    struct win_op a = {.call = g.call, .kind = WIN_COMPARE_AND_SWAP, .origin = origin_addr, .compare = compare_addr,
+                       .result = result_addr, .ocount = 1, .rcount = 1, .tcount = 1, .rank = target_rank, .displacement = target_disp};
     if (!w) return bad_win(g.call, win);
     int rc = check_target(w, &g, &a.ttype);
     if (!rc) rc = check_swap(w, &g, &a);

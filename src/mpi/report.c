@@ -48,6 +48,7 @@ static const int class_of[] = {
     [-TERN_ERR_WIN_RANGE] = MPI_ERR_RMA_RANGE,
     [-TERN_ERR_WIN_SHARED] = MPI_ERR_RMA_SHARED,
     [-TERN_ERR_WIN_ATTACH] = MPI_ERR_RMA_ATTACH,
+    [-TERN_ERR_WIN_CONFLICT] = MPI_ERR_RMA_CONFLICT,
 };
 
 int error_class(int code)

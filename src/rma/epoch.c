@@ -4,6 +4,7 @@
 #include "coll/coll.h"
 #include "pt2pt/api.h"
 #include "pt2pt/lane.h"
+#include "rma/checking.h"
 #include "rma/far.h"
 #include "rma/near.h"
 #include "transport/peer.h"
@@ -160,6 +161,7 @@ int win_fence(struct win *w, int assertion)
     int rc = end_fence(w);
     lane_leave(l);
     int met = rc == TERN_ERR_WIN_SYNC ? 0 : coll_barrier(w->comm); /* also behind a failure: the others wait */
+    if (unlikely(w->checking) && rc != TERN_ERR_WIN_SYNC) checking_fence(w);
     if (rc || met) return rc ? rc : met;
     lane_enter(l);
     if (!(assertion & MPI_MODE_NOSUCCEED)) w->access = WIN_FENCE;
@@ -250,7 +252,9 @@ int win_start(struct win *w, const struct group *g, int assertion)
 static int complete_one(struct win_target *t)
 {
     int rc = await_post(t);
-    return rc ? rc : far_complete(t);
+    int told = !rc && unlikely(t->win->checking) ? far_flush(t) : 0; /* asks for conflicts */
+    if (!rc) rc = far_complete(t);
+    return rc ? rc : told;
 }
 
 static int complete(struct win *w)
@@ -341,6 +345,7 @@ static int end_exposure(struct win *w)
     const struct peer *p = each_is_complete(w) ? NULL : lost_origin(w);
     int rc = p ? err_set(TERN_ERR_PEER, "%s", p->lost) : 0;
     end_post(w);
+    if (unlikely(w->checking)) checking_end_exposure(w);
     order_stores();
     return rc;
 }

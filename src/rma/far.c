@@ -6,6 +6,7 @@
 #include "pt2pt/doubt.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lost.h"
+#include "rma/checking.h"
 #include "rma/moves.h"
 #include "rma/runs.h"
 
@@ -54,6 +55,7 @@ struct win_far {
     uint32_t fetches;      /* of them that have data */
     int code;              /* the first operation that was refused since the last unlock or flush */
     struct win_answer why; /* what the target says of it */
+    struct win_conflict conflict; /* the same, of TERN_ERR_WIN_CONFLICT */
     bool ungranted;        /* MPI_Win_lock is among what has been started, and the target has not answered since */
     struct win_moves moves;
     bool accumulates;      /* some have been started that may not be done yet */
@@ -213,6 +215,7 @@ static int refused(struct win_target *t)
     int code = f->code;
     f->code = 0;
     if (!code) return 0;
+    if (code == TERN_ERR_WIN_CONFLICT) return checking_words(t, &f->conflict);
     if (code == TERN_ERR_WIN_RANGE && t->win->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return err_set(code, "an operation on %lld bytes at address 0x%llx of rank %d, which it has not attached to the window",
                        (long long)f->why.count, (long long)f->why.offset, t->rank);
@@ -325,7 +328,8 @@ static int keep_going(struct win_target *t)
 {
     struct win_far *f = t->far;
     int rc = f->n >= (puts_off(t) ? FAR_PUT_OFF : FAR_BATCH) ? send_batch(t) : 0;
-    return rc || f->unanswered < FAR_UNANSWERED ? rc : ask_and_await(t, WIN_FLUSH, NULL, 0);
+    if (rc || f->unanswered < FAR_UNANSWERED) return rc;
+    return ask_and_await(t, unlikely(t->win->checking) ? WIN_SEEN : WIN_FLUSH, NULL, 0); /* the program has not flushed */
 }
 
 static struct fetch *fetch_new(const struct win_op *a, struct request *req)
@@ -355,19 +359,22 @@ static int start_pieces(struct win_target *t, const struct win_op *a, struct fet
 {
     struct win_runs where;
     struct type_cursor from = {0};
+    struct win_note note;
     struct piece *p = malloc(sizeof *p);
     if (!p) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
     win_runs_init(&where, a->ttype, a->tcount, NULL, a->basic);
     if (a->otype) type_cursor_init(&from, a->otype, a->ocount, a->origin);
     int64_t most = (int64_t)WIN_PIECE / (a->basic ? a->basic->extent : 1);
     int rc = 0;
+    if (unlikely(t->win->checking)) checking_note(t, a, &note);
     while (!rc) {
         p->r = (struct win_record){.kind = (uint8_t)a->kind, .displacement = a->displacement};
         if (a->basic) p->r.type = (uint16_t)(uintptr_t)a->basic->self;
         if (a->op) p->r.op = a->op->index;
         divide(&where, p, most);
         if (!p->elements) break;
-        rc = add_piece(t, a, p, &from, fetch);
+        if (unlikely(t->win->checking)) rc = add(t, &(struct win_record){.kind = WIN_NOTE, .bytes = sizeof note}, &note);
+        if (!rc) rc = add_piece(t, a, p, &from, fetch);
         if (!rc) rc = keep_going(t);
     }
     free(p);
@@ -422,6 +429,13 @@ static int put_off(struct win_target *t, const struct win_op *a)
     return ++f->moves_put_off < FAR_MOVES_PUT_OFF ? 0 : start_put_off(t);
 }
 
+/* The target has it in its log. An operation with a request cannot fail any more: the next flush does. */
+static int await_seen(struct win_target *t, const struct request *req)
+{
+    int rc = ask_and_await(t, WIN_SEEN, NULL, 0);
+    return rc || req || t->far->code != TERN_ERR_WIN_CONFLICT ? rc : refused(t);
+}
+
 static int by_records(struct win_target *t, const struct win_op *a, struct request *req)
 {
     struct fetch *fetch = NULL;
@@ -430,6 +444,7 @@ static int by_records(struct win_target *t, const struct win_op *a, struct reque
     int rc = start_pieces(t, a, fetch);
     if (fetch) fetched(fetch, rc);
     else if (req) lane_finish(req, rc); /* what goes out has been copied */
+    if (!rc && unlikely(t->win->checking)) rc = await_seen(t, req);
     if (!rc && req) rc = send_batch(t); /* who waits for the request does not know of the batch */
     return rc;
 }
@@ -476,9 +491,10 @@ int far_unlock(struct win_target *t)
 int far_flush(struct win_target *t)
 {
     struct win_far *f = t->far;
+    int own = unlikely(t->win->checking) ? checking_flush_own(t) : 0;
     int moved = start_put_off(t), flushed = f ? moves_flush(t, &f->moves) : 0;
-    if (!moved) moved = flushed;
-    if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return moved ? moved : t->peer->lost ? lost(t) : 0;
+    if (!moved) moved = flushed ? flushed : own;
+    if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return t->peer->lost ? lost(t) : moved;
     int rc = end_with(t, WIN_FLUSH);
     return moved ? moved : rc;
 }
@@ -486,6 +502,7 @@ int far_flush(struct win_target *t)
 int far_flush_local(struct win_target *t)
 {
     struct win_far *f = t->far;
+    if (unlikely(t->win->checking)) checking_flush_local(t);
     if (!f) return 0;
     int rc = start_put_off(t);
     if (!rc && f->fetches) rc = send_batch(t);
@@ -539,6 +556,7 @@ static void take_answer(struct win_target *t, const struct expected *e, const st
     if (w->code && !f->code) {
         f->code = w->code;
         f->why = *w;
+        if (w->code == TERN_ERR_WIN_CONFLICT) memcpy(&f->conflict, data, sizeof f->conflict);
     }
     if (e->to && !w->code) memcpy(e->to, data, w->bytes);
     if (!e->fetch) return;
@@ -550,9 +568,11 @@ static void take_answer(struct win_target *t, const struct expected *e, const st
     fetched(h, w->code);
 }
 
-static bool fits(const struct expected *e, const struct win_answer *w, size_t room)
+static bool fits(const struct win *win, const struct expected *e, const struct win_answer *w, size_t room)
 {
-    return w->kind == e->kind && w->bytes <= room && w->bytes == (w->code ? 0 : e->bytes) &&
+    if (w->kind != e->kind || w->bytes > room) return false;
+    if (w->code == TERN_ERR_WIN_CONFLICT) return win->checking && !e->fetch && w->bytes == sizeof(struct win_conflict);
+    return w->bytes == (w->code ? 0 : e->bytes) &&
            (!w->code || w->code == TERN_ERR_WIN_RANGE || w->code == TERN_ERR_OP || w->code == TERN_ERR_PEER);
 }
 
@@ -565,7 +585,7 @@ void far_on_answers(struct win *w, struct peer *from, const void *data, size_t n
         struct link *first = t && t->far ? t->far->expected.next : NULL;
         struct expected *e = first && first != &t->far->expected ? container_of(first, struct expected, link) : NULL;
         if (n >= sizeof a) memcpy(&a, at, sizeof a);
-        if (n < sizeof a || !e || !fits(e, &a, n - sizeof a)) {
+        if (n < sizeof a || !e || !fits(w, e, &a, n - sizeof a)) {
             pt_violation(from, "an answer about a window that was not asked for");
             return;
         }

@@ -13,6 +13,7 @@
 struct request;
 
 struct win_op {
+    const char *call;          /* "MPI_Put" */
     enum win_record_kind kind; /* WIN_PUT ... WIN_COMPARE_AND_SWAP */
     const void *origin;        /* not for WIN_GET, nor MPI_NO_OP */
     void *result;              /* of WIN_GET and those that fetch */

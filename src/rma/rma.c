@@ -4,6 +4,7 @@
 #include "pt2pt/api.h"
 #include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
+#include "rma/checking.h"
 #include "rma/epoch.h"
 #include "rma/far.h"
 #include "rma/moves.h"
@@ -38,13 +39,14 @@ static int start_far(struct win_target *t, const struct win_op *a, struct reques
  * (MPI-5.0 section 12.7.2). */
 static bool is_near(const struct win_target *t, const struct win_op *a)
 {
-    return t->exposure && !(a->kind >= WIN_ACCUMULATE && far_accumulates(t));
+    return t->exposure && checking_lets_near(t) && !(a->kind >= WIN_ACCUMULATE && far_accumulates(t));
 }
 
 static int do_it(struct win_target *t, const struct win_op *a, struct request **req_p)
 {
     int rc = is_near(t, a) ? near_do(t, a) : TERN_ERR_UNSUPPORTED;
-    return rc == TERN_ERR_UNSUPPORTED ? start_far(t, a, req_p) : rc;
+    if (rc == TERN_ERR_UNSUPPORTED) return start_far(t, a, req_p);
+    return rc || likely(!t->win->checking) ? rc : checking_own(t, a);
 }
 
 int win_access(struct win *w, const struct win_op *a, struct request **req_p)
@@ -92,5 +94,15 @@ static const struct tp_am messages[] = {
     {AM_RMA_ANSWERS, "answers about a window", rma_on_answers, NULL, false, sizeof(struct win_answer)},
 };
 
-int rma_register(void) { return tp_am_register(messages, ARRAY_LEN(messages)); }
+/* The same with notes in them: by these names processes find that they do not have the same TERN_CHECK. */
+static const struct tp_am checked[] = {
+    {AM_RMA_OPS, "operations on a window, with notes", rma_on_ops, NULL, false, sizeof(struct win_record)},
+    {AM_RMA_ANSWERS, "answers about a window, with conflicts", rma_on_answers, NULL, false, sizeof(struct win_answer)},
+};
+
+int rma_register(void)
+{
+    return checking_wanted() ? tp_am_register(checked, ARRAY_LEN(checked)) : tp_am_register(messages, ARRAY_LEN(messages));
+}
+
 void rma_unregister(void) { tp_am_unregister(messages, ARRAY_LEN(messages)); }

@@ -6,6 +6,7 @@
 #include "pt2pt/lost.h"
 #include "rma/apply.h"
 #include "rma/atomics.h"
+#include "rma/checking.h"
 #include "rma/landing.h"
 #include "rma/wire.h"
 
@@ -370,6 +371,7 @@ static int64_t data_wanted(const struct win_record *r, int64_t elements)
         op = op_of_record(r);
         if (!basic || !op || !op_valid(op, basic)) return -1;
         return op->index == OP_NO_OP ? 0 : elements * basic->extent;
+    case WIN_NOTE: return r->runs || r->count ? -1 : (int64_t)sizeof(struct win_note);
     default: return r->runs || r->count ? -1 : 0;
     }
 }
@@ -419,13 +421,28 @@ static enum outcome do_move(struct win_served *s, const struct win_record *r, co
     return DONE;
 }
 
+/* An answer that says which operation has conflicted, unless another one was refused. */
+static void report_conflict(struct win_served *s, struct win_answer a)
+{
+    struct win_conflict c;
+    bool met = checking_conflict(s->t->win, s->t->rank, &c) && !a.code;
+    if (met) a.code = TERN_ERR_WIN_CONFLICT, a.bytes = sizeof c;
+    char *to = answer(s, a);
+    if (met) memcpy(to, &c, sizeof c);
+}
+
 /* All since the last one is done: says so, and what was refused. */
 static enum outcome do_report(struct win_served *s, const struct win_record *r)
 {
     struct win_answer a = s->refused;
     a.kind = r->kind;
     s->refused = (struct win_answer){0};
-    answer(s, a);
+    if (likely(!s->t->win->checking)) {
+        answer(s, a);
+        return DONE;
+    }
+    checking_on_flush(s->t->win, s->t->rank);
+    report_conflict(s, a);
     return DONE;
 }
 
@@ -478,6 +495,14 @@ static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, co
     return DONE;
 }
 
+static enum outcome do_checking(struct win_serve *v, struct win_served *s, const struct win_record *r, const char *rest)
+{
+    if (!v->win->checking) return IMPOSSIBLE;
+    if (r->kind == WIN_NOTE) return checking_on_note(v->win, s->t->rank, rest) ? DONE : IMPOSSIBLE;
+    report_conflict(s, (struct win_answer){.kind = r->kind});
+    return DONE;
+}
+
 /* One record, of n bytes in all. */
 static enum outcome do_record(struct win_serve *v, struct win_served *s, const struct win_record *r, const char *rest)
 {
@@ -486,11 +511,14 @@ static enum outcome do_record(struct win_serve *v, struct win_served *s, const s
     int64_t elements = count_elements(r, rest);
     if (elements < 0 || data_wanted(r, elements) != (int64_t)(r->bytes - runs)) return IMPOSSIBLE;
     if (r->kind != WIN_PUT && !has_landed(v, s)) return WAITS;
+    if (r->kind >= WIN_NOTE) return do_checking(v, s, r, rest);
     if (r->kind >= WIN_LOCK) return do_synchronise(v, s, r);
     if (s->counts && !s->announced) return IMPOSSIBLE;
-    enum outcome o = r->kind >= WIN_ACCUMULATE ? do_change(v, s, r, rest, rest + runs) : do_move(s, r, rest, rest + runs, elements);
-    if (s->counts && o == DONE) s->announced--;
-    return o;
+    enum outcome outcome = r->kind >= WIN_ACCUMULATE ? do_change(v, s, r, rest, rest + runs) : do_move(s, r, rest, rest + runs, elements);
+    if (outcome != DONE) return outcome;
+    if (s->counts) s->announced--;
+    if (unlikely(v->win->checking)) checking_on_op(v->win, s->t->rank, r, rest);
+    return DONE;
 }
 
 /* Does what it can of a batch; returns how far it has come. *outcome: of the record there. */

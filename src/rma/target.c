@@ -166,7 +166,7 @@ struct win_target *win_target(struct win *w, int32_t rank)
         *find(w, rank) = t;
         w->count++;
     }
-    atomic_store_explicit(&w->last, t, memory_order_release); /* pairs with win_target_last */
+    if (likely(!w->checking)) atomic_store_explicit(&w->last, t, memory_order_release); /* pairs with win_target_last */
     return t;
 }
 

@@ -33,6 +33,7 @@ struct win_target {
     bool taking[2];         /* a thread of this process is taking the lock (0) or has the accumulate lock (1) */
     struct win_far *far;    /* what has been started there by messages (far.c), NULL: nothing so far */
     struct win_served *served; /* what that process wants here by messages (serve.c), NULL: nothing so far */
+    uint64_t reads_over;    /* TERN_CHECK=rma: what has been read there by calls up to this one has come (checking.h) */
     int32_t posts;          /* MPI_Win_post of that process that no MPI_Win_start has met yet */
     int32_t completes;      /* MPI_Win_complete of that process that no MPI_Win_wait has met yet; -1: one that failed awaits it */
 };

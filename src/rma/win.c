@@ -10,6 +10,7 @@
 #include "pt2pt/contexts.h"
 #include "pt2pt/lane.h"
 #include "rma/atomics.h"
+#include "rma/checking.h"
 #include "rma/far.h"
 #include "rma/rma.h"
 #include "rma/serve.h"
@@ -270,6 +271,7 @@ static bool is_far_for_some(const struct win *w)
 static int furnish(struct win *w, const struct making *m, struct comm *group)
 {
     int rc = set_ranks(w, group), own = rc ? rc : get_memory(w, m, group);
+    if (!own) own = checking_open(w);
     if (!own) own = make_exposure(w);
     if (!own) own = describe(w);
     int met = exchange(w, group);
@@ -284,6 +286,7 @@ static void drop(struct win *w)
     if (w->block) remote_key_close(w->block);
     memory_hide(&w->shown);
     attached_close(&w->attached);
+    checking_close(w);
     if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n, w->near.mail));
     else free(w->near.exposure);
     free(w->near.place);
@@ -425,6 +428,7 @@ static void peer_end(struct step *s, struct peer *p)
     int32_t rank = rankmap_find(w->comm->map, p->index);
     struct win_target *t = rank < 0 ? NULL : win_target_known(w, rank);
     if (rank >= 0) forget_dead(w, rank);
+    if (rank >= 0) checking_forget(w, rank);
     if (!t) return;
     far_peer_end(t);
     serve_peer_end(t);

@@ -30,6 +30,7 @@ struct info;
 struct peer;
 struct remote_key;
 struct remote_mem;
+struct win_checking;
 struct win_target;
 
 /* What this process may do, or is doing, as an origin. */
@@ -86,6 +87,8 @@ struct win {
     struct step mail;          /* looks at near.mail */
 
     struct win_serve *serve; /* what others want of this process by messages (serve.c), NULL: nothing so far */
+
+    struct win_checking *checking; /* TERN_CHECK=rma: every operation is looked at (checking.h); NULL: none is */
 
     struct errhandler *errh;
     struct info *info; /* hints that the user gave, owned; NULL: none */

@@ -15,6 +15,7 @@
 #ifndef TERN_RMA_WIRE_H
 #define TERN_RMA_WIRE_H
 
+#include "rma/access_log.h"
 #include "transport/am.h"
 #include "transport/remote.h"
 
@@ -32,6 +33,8 @@ enum win_record_kind {
     WIN_POST,           /* to an origin: MPI_Win_post */
     WIN_COMPLETE,
     WIN_KEY,            /* answered by struct win_key */
+    WIN_NOTE,           /* struct win_note: of the next operation. This and the next with TERN_CHECK=rma only */
+    WIN_SEEN,           /* answered, when all before it is done: by a conflict, if there is one */
     WIN_RECORD_KINDS
 };
 
@@ -50,9 +53,29 @@ struct win_run {
     int64_t offset, count;
 };
 
+/* What the target's log gets to know of an operation (checking.h). */
+struct win_note {
+    uint64_t number;  /* of the call: how many operations on the window the origin has called */
+    uint64_t fences;  /* how many MPI_Win_fence it has behind it */
+    uint64_t reads_over; /* what it has read here by calls up to this one has come */
+    uint8_t call, epoch; /* as in struct access */
+    uint8_t pad[6];
+    char place[ACCESS_PLACE];
+};
+static_assert(sizeof(struct win_note) == 72, "wire format");
+
+/* Two accesses that conflict: the data of an answer to WIN_FLUSH, WIN_UNLOCK or WIN_SEEN with the code TERN_ERR_WIN_CONFLICT. */
+struct win_conflict {
+    struct access own, other; /* of the origin that is told; and the one that its access conflicts with */
+    uint32_t why;             /* enum access_clash */
+    uint32_t pad;
+};
+static_assert(sizeof(struct win_conflict) == 200, "wire format");
+
 struct win_answer {
     uint32_t kind; /* of the record */
-    int32_t code;  /* 0; or why nothing was done, or of the first operation since the last unlock or flush that was refused */
+    int32_t code;  /* 0; or why nothing was done, or of the first operation since the last unlock or flush that was refused; or
+                      that two have conflicted */
     int64_t offset, count; /* with a code: what was asked for, in bytes of the target's memory, which has ...; or a rank that was lost */
     uint64_t there;        /* ... so many */
     uint64_t bytes;        /* of data that follow */
