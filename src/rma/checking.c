@@ -17,7 +17,6 @@
 
 /* What is kept of an origin. */
 struct noted {
-    int32_t origin;
     bool has_note, has_conflict;
     struct win_note note;         /* of its next operations */
     struct win_conflict conflict; /* the first that it has not been told of */
@@ -63,7 +62,6 @@ static struct noted *noted_of(struct win *w, int32_t origin)
     struct noted **n = &w->checking->noted[origin];
     if (!*n) *n = calloc(1, sizeof **n);
     if (!*n) lane_fatal("no memory to compare operations on a window");
-    (*n)->origin = origin;
     return *n;
 }
 
@@ -104,8 +102,8 @@ static enum access_epoch epoch_of(const struct win_target *t)
 /* Cut so that the end remains: a place in a file, without the folders. */
 static void take_place(char *place, const char *symbol)
 {
-    const char *slash = strrchr(symbol, '/'), *from = slash ? slash + 1 : symbol;
-    size_t n = strcspn(from, " [");
+    const char *slash = strrchr(symbol, '/'), *from = slash ? slash + 1 : symbol, *end = strstr(from, " [");
+    size_t n = end ? (size_t)(end - from) : strlen(from);
     if (n >= ACCESS_PLACE) from += n - (ACCESS_PLACE - 1), n = ACCESS_PLACE - 1;
     memcpy(place, from, n);
 }

@@ -55,7 +55,7 @@ struct win_run {
 
 /* What the target's log gets to know of an operation (checking.h). */
 struct win_note {
-    uint64_t number;  /* of the call: how many operations on the window the origin has called */
+    uint64_t number;  /* of the call: how many operations with data the origin has called on the window */
     uint64_t fences;  /* how many MPI_Win_fence it has behind it */
     uint64_t reads_over; /* what it has read here by calls up to this one has come */
     uint8_t call, epoch; /* as in struct access */
