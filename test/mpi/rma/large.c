@@ -14,6 +14,7 @@ static void all_add(struct window *w)
     static int32_t ones[N], before[N];
     uint64_t random = 77 + (uint64_t)check_rank;
     static int64_t all[N], own[N];
+    int one = 1, was; /* of operations that go on until a flush */
     memset(own, 0, sizeof own);
     for (int i = 0; i < N; i++) ones[i] = 1;
     CHECK_OK(MPI_Win_lock_all(0, w->win));
@@ -29,7 +30,7 @@ static void all_add(struct window *w)
         }
         for (int i = 0; i < n; i++) own[i]++;
         for (int k = 0; k < 200; k++) {
-            int at = (int)(check_random(&random) % 64), one = 1, was;
+            int at = (int)(check_random(&random) % 64);
             CHECK_OK(MPI_Fetch_and_op(&one, &was, MPI_INT32_T, TARGET, window_place(w, TARGET, 4 * at), MPI_SUM, w->win));
             if (k % 20 == 0) CHECK_OK(MPI_Win_flush(TARGET, w->win));
             own[at]++;
