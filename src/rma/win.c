@@ -264,7 +264,7 @@ static bool private_memory_is_open(const struct win *w)
 static bool is_far_for_some(const struct win *w)
 {
     bool own = w->flavor == MPI_WIN_FLAVOR_DYNAMIC || (w->flavor == MPI_WIN_FLAVOR_CREATE && w->bytes && !w->shown.common);
-    return w->near.n < w->comm->size || !w->near.shared || (own && w->near.n > 1 && !private_memory_is_open(w));
+    return w->checking || w->near.n < w->comm->size || !w->near.shared || (own && w->near.n > 1 && !private_memory_is_open(w));
 }
 
 /* Each step is collective, or needs nobody: all do all of them, and agree at the end. */
