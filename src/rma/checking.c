@@ -108,15 +108,21 @@ static void take_place(char *place, const char *symbol)
     memcpy(place, from, n);
 }
 
-/* Where the program has called the library: "file(function+offset)", or what is known of that. */
+static bool is_of_library(const void *address)
+{
+    Dl_info own, is;
+    return dladdr((void *)(uintptr_t)is_of_library, &own) && dladdr(address, &is) && is.dli_fbase == own.dli_fbase;
+}
+
+/* Where the program has called the library: "file(function+offset)", or what is known of that. Sanitizers have a backtrace of
+ * their own, which is the first frame. */
 static void find_place(char place[ACCESS_PLACE])
 {
     void *frame[FRAMES];
-    Dl_info own, is;
     memset(place, 0, ACCESS_PLACE);
     int n = backtrace(frame, FRAMES), i = 0;
-    if (!dladdr((void *)(uintptr_t)find_place, &own)) return;
-    while (i < n && dladdr(frame[i], &is) && is.dli_fbase == own.dli_fbase) i++;
+    while (i < n && !is_of_library(frame[i])) i++;
+    while (i < n && is_of_library(frame[i])) i++;
     char **symbol = i < n ? backtrace_symbols(&frame[i], 1) : NULL;
     if (symbol) take_place(place, symbol[0]);
     free(symbol);

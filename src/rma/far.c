@@ -429,11 +429,11 @@ static int put_off(struct win_target *t, const struct win_op *a)
     return ++f->moves_put_off < FAR_MOVES_PUT_OFF ? 0 : start_put_off(t);
 }
 
-/* The target has it in its log. An operation with a request cannot fail any more: the next flush does. */
+/* The target has it in its log, or has refused it. An operation with a request cannot fail any more: the next flush does. */
 static int await_seen(struct win_target *t, const struct request *req)
 {
     int rc = ask_and_await(t, WIN_SEEN, NULL, 0);
-    return rc || req || t->far->code != TERN_ERR_WIN_CONFLICT ? rc : refused(t);
+    return rc || req ? rc : refused(t);
 }
 
 static int by_records(struct win_target *t, const struct win_op *a, struct request *req)

@@ -422,7 +422,7 @@ static enum outcome do_move(struct win_served *s, const struct win_record *r, co
 }
 
 /* An answer that says which operation has conflicted, unless another one was refused. */
-static void report_conflict(struct win_served *s, struct win_answer a)
+static void answer_conflict(struct win_served *s, struct win_answer a)
 {
     struct win_conflict c;
     bool met = checking_conflict(s->t->win, s->t->rank, &c) && !a.code;
@@ -437,12 +437,8 @@ static enum outcome do_report(struct win_served *s, const struct win_record *r)
     struct win_answer a = s->refused;
     a.kind = r->kind;
     s->refused = (struct win_answer){0};
-    if (likely(!s->t->win->checking)) {
-        answer(s, a);
-        return DONE;
-    }
-    checking_on_flush(s->t->win, s->t->rank);
-    report_conflict(s, a);
+    if (unlikely(s->t->win->checking)) answer_conflict(s, a);
+    else answer(s, a);
     return DONE;
 }
 
@@ -485,9 +481,10 @@ static enum outcome do_synchronise(struct win_serve *v, struct win_served *s, co
     case WIN_UNLOCK:
         if (!s->holds || (s->counts && s->announced)) return IMPOSSIBLE;
         s->counts = false;
-        give_lock(v, s);
+        give_lock(v, s); /* fall through */
+    case WIN_FLUSH:
+        if (unlikely(v->win->checking)) checking_on_flush(v->win, s->t->rank);
         return do_report(s, r);
-    case WIN_FLUSH: return do_report(s, r);
     case WIN_KEY: return show_key(s, r);
     case WIN_POST: return count_up(v, &s->t->posts);
     case WIN_COMPLETE: return count_up(v, &s->t->completes);
@@ -499,8 +496,7 @@ static enum outcome do_checking(struct win_serve *v, struct win_served *s, const
 {
     if (!v->win->checking) return IMPOSSIBLE;
     if (r->kind == WIN_NOTE) return checking_on_note(v->win, s->t->rank, rest) ? DONE : IMPOSSIBLE;
-    report_conflict(s, (struct win_answer){.kind = r->kind});
-    return DONE;
+    return do_report(s, r);
 }
 
 /* One record, of n bytes in all. */

@@ -34,7 +34,7 @@ enum win_record_kind {
     WIN_COMPLETE,
     WIN_KEY,            /* answered by struct win_key */
     WIN_NOTE,           /* struct win_note: of the next operation. This and the next with TERN_CHECK=rma only */
-    WIN_SEEN,           /* answered, when all before it is done: by a conflict, if there is one */
+    WIN_SEEN,           /* answered as WIN_FLUSH: what is before it is done */
     WIN_RECORD_KINDS
 };
 

@@ -274,8 +274,8 @@ static void attached_memory(void)
     CHECK_OK(MPI_Win_detach(win, x));
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
-    CHECK_OK(MPI_Put(one, 16, MPI_INT, to, place, 16, MPI_INT, win));
-    CHECK_WORDS(MPI_Win_unlock(to, win), MPI_ERR_RMA_RANGE, "not attached");
+    int rc = MPI_Put(one, 16, MPI_INT, to, place, 16, MPI_INT, win), end = MPI_Win_unlock(to, win);
+    CHECK_WORDS(rc ? rc : end, MPI_ERR_RMA_RANGE, "not attached");
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_free(&win));
 }
