@@ -355,7 +355,7 @@ static void requests_complete_here(void)
 /* More operations than the log has room for, and long ones. */
 static void many_operations(void)
 {
-    enum { MANY = 20000, EACH = 8, LONG = MANY * EACH / 4 };
+    enum { MANY = 5000, EACH = 64, LONG = MANY * EACH / 4 };
     static int numbers[LONG];
     int to = check_size - 1;
     struct window w;
@@ -364,7 +364,7 @@ static void many_operations(void)
     CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, w.win));
     for (int i = 0; i < MANY; i++) CHECK_OK(MPI_Put(data, 1, MPI_INT, to, EACH * i, 1, MPI_INT, w.win));
     CHECK_OK(MPI_Win_flush(to, w.win));
-    for (int i = 0; i < MANY; i++) CHECK_OK(MPI_Put(data, 2, MPI_INT, to, EACH * i, 2, MPI_INT, w.win)); /* are joined */
+    for (int i = 0; i < MANY; i++) CHECK_OK(MPI_Put(data, EACH / 4, MPI_INT, to, EACH * i, EACH / 4, MPI_INT, w.win)); /* are joined */
     note(MPI_Put(data, 1, MPI_INT, to, 12, 1, MPI_INT, w.win));
     note(MPI_Win_flush(to, w.win));
     CHECK(!failed == !checking, "a put on bytes that the first of many has put");
