@@ -394,10 +394,12 @@ static int64_t count_elements(const struct win_record *r, const char *runs)
 static enum outcome do_change(struct win_serve *v, struct win_served *s, const struct win_record *r, const char *runs, const char *data)
 {
     const struct type *basic = type_of_record(r);
+    bool asked = s->waits && s->waits_for == THE_ACCUMULATE_LOCK; /* then it is taken, whatever has changed meanwhile */
+    if (asked && !take_accumulate(v, s)) return WAITS;
     bool fetches = r->kind != WIN_ACCUMULATE, inside = all_inside(s, r, runs, basic->extent);
-    bool entered = inside && is_atomic(s, r, runs) && atomics_enter(v->own->exposure, v->busy);
-    bool locked = inside && !entered;
-    if (locked && !take_accumulate(v, s)) return WAITS;
+    bool entered = !asked && inside && is_atomic(s, r, runs) && atomics_enter(v->own->exposure, v->busy);
+    bool locked = asked || (inside && !entered);
+    if (locked && !asked && !take_accumulate(v, s)) return WAITS;
     struct win_answer a = {.kind = r->kind, .bytes = inside ? (uint64_t)(count_elements(r, runs) * basic->extent) : 0};
     if (!inside) a = s->refused, a.kind = r->kind;
     char *before = fetches ? answer(s, a) : NULL;

@@ -21,6 +21,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "rma/apply.h"
+#include "rma/atomics.h"
 #include "rma/epoch.h"
 #include "rma/far.h"
 #include "rma/near.h"
@@ -415,6 +416,8 @@ static void take_a_lock(void)
         if (near_take(win_target(w, 0), 1, WIN_LOCK_EXCLUSIVE)) abort();
         held = ACCUMULATE_LOCK;
         model.accumulate_held = true;
+        model.stopped = odd(2);
+        atomic_store_explicit(&w->near.exposure->stopped, model.stopped, memory_order_relaxed);
         return;
     }
     held_mode = (enum win_lock_mode)fuzz_below(2);
@@ -426,10 +429,11 @@ static void take_a_lock(void)
 static void give_the_lock(void)
 {
     if (held == OWN_LOCK) FUZZ_RULE(!win_unlock(w, 0), "the lock of this process is given back");
+    atomics_go_on(w->near.exposure);
     if (held == ACCUMULATE_LOCK) near_give(win_target(w, 0), 1, WIN_LOCK_EXCLUSIVE);
     held = NO_LOCK;
     model.held[0] = model.held[1] = 0;
-    model.accumulate_held = false;
+    model.accumulate_held = model.stopped = false;
     model_go_on(&mad.as_origin);
     model_go_on(&honest.as_origin);
     for (int i = 0; i < 4; i++) turn();

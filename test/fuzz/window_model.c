@@ -287,7 +287,7 @@ static enum outcome report(struct model_origin *o, const struct parsed *p)
 static enum outcome do_operation(struct model_origin *o, const struct parsed *p)
 {
     bool inside = is_inside(o, p), fetches = p->r.kind == WIN_GET || p->r.kind >= WIN_GET_ACCUMULATE;
-    bool locks = inside && p->r.kind >= WIN_ACCUMULATE && o->holds != 1 + WIN_LOCK_EXCLUSIVE && needs_lock(o, p);
+    bool locks = inside && p->r.kind >= WIN_ACCUMULATE && o->holds != 1 + WIN_LOCK_EXCLUSIVE && (o->m->stopped || needs_lock(o, p));
     if (locks && o->m->accumulate_held) return WAITS;
     if (fetches) answer(o, p, !inside, (uint64_t)(p->elements * p->each));
     if (inside) do_runs(o, p);

@@ -31,6 +31,7 @@ struct model {
     } piece[MODEL_PIECES];
     int held[2];          /* by others than the origins: shared, exclusive (by enum win_lock_mode) */
     bool accumulate_held; /* the accumulate lock */
+    bool stopped;         /* and atomic operations are stopped: all wait for it */
     struct model_origin *origin[2];
 };
 
