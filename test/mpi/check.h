@@ -144,6 +144,7 @@ static inline uint64_t check_seed(void)
     }
     for (int r = 1; r < check_size; r++) MPI_Send(&seed, 8, MPI_BYTE, r, CHECK_TAG, MPI_COMM_WORLD);
     printf("TERN_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout); /* also for a program that does not end */
     return seed;
 }
 
