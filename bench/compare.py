@@ -13,6 +13,10 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             pair_helper, pair_tcp_helper   with a thread that makes progress, on the second core
             free      n ranks, unbound, more ranks than cores allowed
             pair_idle  as pair, for programs that ask for that thread themselves, which then has the second core (Tern only)
+            pair_tcp_basic, pair_tcp_served, pair_tcp_copy, pair_tcp_core   over TCP, with each way in which a target of
+                      one-sided communication serves others (TERN_RMA_PASSIVE), the last with a core that copies; with
+                      pair_tcp_beside the helper thread has the target's core (Tern only)
+            pair_tcp_own   as pair_tcp, for programs that choose one of these ways for each window (Tern only)
             pair_msg, free_msg   as pair and free, small collectives by messages of schedules (Tern only)
             free_tcp  the same over TCP on the loopback interface
             hosts     n ranks dealt out to three hosts, over TCP; two ranks are on two hosts, a core each

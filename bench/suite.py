@@ -49,8 +49,17 @@ SUITE = [Launch(*row) for row in (
     # making communicators while others live
     ("comm", "pair", 2, "comm_cost", "", 180),
     # one-sided
-    ("rma", "pair", 2, "rma_passive", "", 180),
-    ("rma.tcp", "pair_tcp", 2, "rma_passive", "", 180),
+    ("rma", "pair", 2, "rma_sizes", "", 120),
+    ("rma.tcp", "pair_tcp", 2, "rma_sizes", "create lock flush bw", 180),
+    ("rma", "pair", 2, "rma_computing", "0.25", 60),
+    ("rma", "pair", 2, "rma_overlap", "", 60),
+    ("rma", "pair", 2, "rma_victim", "", 60),
+    ("rma", "free", 16, "rma_contention", "", 60),
+    # ... served by messages, in each way that Tern has
+    ("rma.designs", "pair_tcp_own", 2, "rma_designs", "", 60),
+) + tuple(("rma." + way, "pair_tcp_" + way, 2, program, arguments, 90) for program, arguments in
+          (("rma_computing", "0.25"), ("rma_overlap", "create"), ("rma_victim", ""))
+          for way in ("basic", "served", "beside", "copy", "core")) + (
     # more ranks than cores
     ("over", "free", 4, "oversub", "", 120),
     ("over", "free", 8, "oversub", "", 120),
@@ -71,8 +80,8 @@ SUITE = [Launch(*row) for row in (
 )]
 
 # words, key, "ratio" (Tern's median to the better of the other MPIs), "socket" (to the bare socket's), "value"
-# (Tern's median) or "own" (of the two keys in "one / other", Tern's medians), "<=" or ">=", bound. "median" and "worst": of the ratios of all figures that the key, a regular
-# expression, fits.
+# (Tern's median) or "own" (of the two keys in "one / other", Tern's medians), "<=" or ">=", bound. "median" and "worst": of
+# the ratios of all figures that the key, a regular expression, fits; "median_value" and "worst_value": of Tern's medians.
 # With "<=" less is better, and the better of the others is the smaller one.
 Goal = namedtuple("Goal", "words key kind sense bound")
 
@@ -126,6 +135,26 @@ GOALS = [Goal(*row) for row in (
     ("get of 4 MB, created window", "rma.create_get_4M_MBs", "ratio", ">=", 1.0),
     ("lock, put, unlock over TCP", "rma.tcp.create_put_lock_us", "ratio", "<=", 0.8),
     ("small puts over TCP", "rma.tcp.create_put_rate_Mops", "ratio", ">=", 4.0),
+    ("operations on a computing target, to twice the time of an idle one and 1 % of the computing",
+     r"rma\.(alloc|create|dynamic)_\w+_busy_to_allowed", "worst_value", "<=", 1.0),
+    ("the same over TCP with the helper", r"rma\.served\.\w+_busy_to_allowed", "worst_value", "<=", 1.0),
+    ("the same over TCP with copies put off", r"rma\.copy\.\w+_busy_to_allowed", "worst_value", "<=", 1.0),
+    ("computing speed that the target loses by that, %", r"rma\.(served\.|copy\.)?\w+_loss_pct", "worst_value", "<=", 3.0),
+    ("put over TCP to an idle target, helper to basic, by size: the median", r"rma\.designs\.helper_put_\w+_to_basic", "median_value",
+     "<=", 1.03),
+    ("the worst size", r"rma\.designs\.helper_put_\w+_to_basic", "worst_value", "<=", 1.03),
+    ("the same, many puts, the median", r"rma\.designs\.helper_bw_\w+_to_basic", "median_value", "<=", 1.03),
+    ("put over TCP to an idle target, copy to basic, the worst size", r"rma\.designs\.copy_put_\w+_to_basic", "worst_value", "<=", 1.03),
+    ("the same, many puts, the worst size", r"rma\.designs\.copy_bw_\w+_to_basic", "worst_value", "<=", 1.03),
+    ("overlap of puts of 256 KB and more at the target, %, helper", r"rma\.served\.\w+_(256K|1M|4M|16M)_overlap_pct", "worst_value",
+     ">=", 90),
+    ("the same with copies put off", r"rma\.copy\.\w+_(256K|1M|4M|16M)_overlap_pct", "worst_value", ">=", 90),
+    ("the same with a core that copies", r"rma\.core\.\w+_(256K|1M|4M|16M)_overlap_pct", "worst_value", ">=", 90),
+    ("a target's loop beside puts to one alone, copy", r"rma\.copy\.loop\w+_ratio", "worst_value", "<=", 1.05),
+    ("the same with a core that copies", r"rma\.core\.loop\w+_ratio", "worst_value", "<=", 1.05),
+    ("a hot lock, 16 ranks, the most served rank to the least", "rma.n16_hot_fairness", "value", "<=", 1.5),
+    ("the same, epochs a second", "rma.n16_hot_ops", "ratio", ">=", 1.0),
+    ("processor use of ranks that wait meanwhile, %", "rma.n16_hot_idle_cpu_pct", "value", "<=", 1.0),
     ("times of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_us", "median", "<=", 1.0),
     ("the same in the worst of 12 rounds", r"load\.worst\d+_\w+_us", "median", "<=", 1.0),
     ("bandwidth of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_MBs", "median", ">=", 0.9),

@@ -46,16 +46,17 @@ def judge_own(goal, data):
 
 
 def judge_many(goal, data):
-    """(how many figures, the worst one's name, the median or the worst of their ratios, the verdict)."""
+    """(how many figures, the worst one's name, the median or the worst of their ratios or values, the verdict)."""
     ratios = []
+    which, _, one_kind = goal.kind.partition("_")
     for key, by_peer in data.items():
         if re.fullmatch(goal.key, key):
-            result = judge(goal._replace(key=key, kind="ratio"), by_peer)[2]
+            result = judge(goal._replace(key=key, kind=one_kind or "ratio"), by_peer)[2]
             ratios += [] if result is None else [(result, key)]
     if not ratios:
         return None, None, None, "no figure"
     worst = (max if goal.sense == "<=" else min)(ratios)
-    result = worst[0] if goal.kind == "worst" else statistics.median(ratio for ratio, key in ratios)
+    result = worst[0] if which == "worst" else statistics.median(ratio for ratio, key in ratios)
     met = result <= goal.bound if goal.sense == "<=" else result >= goal.bound
     return len(ratios), worst[1], result, "met" if met else "MISSED"
 
@@ -66,7 +67,7 @@ def number(x):
 
 def rows(data):
     for goal in GOALS:
-        if goal.kind in ("median", "worst"):
+        if re.match("median|worst", goal.kind):
             count, worst, result, verdict = judge_many(goal, data)
             bound = "%s %s %g" % (goal.kind, goal.sense, goal.bound)
             yield goal.words, worst or goal.key, "%s figures" % (count or 0), "-", number(result), bound, verdict

@@ -1,0 +1,103 @@
+/*
+ * rma_victim - what a target's own loop over an array loses by data that origins put into its window meanwhile: cores, caches,
+ * memory. Rank 0 is the origin, rank 1 the target, a core each.
+ *
+ *     rma_victim [MB/s]        the origin puts so much, at most; 200
+ *
+ *   loopA_alone_us       a pass over the target's array of A bytes (adds 1 to each of its numbers), nobody puts
+ *   loopA_putS_ratio     a pass while rank 0 does epochs of lock, put of S bytes, unlock, to one alone, blocks in turn: median
+ *   loopA_putS_MBs       what it could put meanwhile
+ * The window is made by MPI_Win_create.
+ */
+#include "rma_window.h"
+
+enum { BLOCKS = 7, MOST = 4 << 20 };
+static const size_t arrays[] = {32768, 262144, 1 << 20}, put_sizes[] = {32768, 262144, 1 << 20, MOST};
+enum { ARRAYS = sizeof arrays / sizeof *arrays, PUTS = sizeof put_sizes / sizeof *put_sizes };
+static const double BLOCK_S = 0.015;
+
+static int rank;
+static double rate; /* bytes a second */
+static struct window w;
+static char *here;
+static int64_t *array;
+
+static double passes(size_t n, int times)
+{
+    double from = now();
+    for (int k = 0; k < times; k++) {
+        for (size_t i = 0; i < n / sizeof *array; i++) array[i]++;
+        __asm__ volatile("" ::"r"(array) : "memory");
+    }
+    return (now() - from) / times;
+}
+
+/* Rank 0: epochs for `seconds`, no faster than the rate. The bytes a second that it had. */
+static double put_on(size_t n, double seconds)
+{
+    double start = now();
+    size_t bytes = 0;
+    while (now() < start + seconds) {
+        window_epoch(&w, PUT, here, n, 1);
+        bytes += n;
+        while (now() < start + (double)bytes / rate && now() < start + seconds) continue;
+    }
+    return (double)bytes / (now() - start);
+}
+
+/* Both ranks: the ratio of the passes in rank 1, the bytes a second in rank 0. */
+static double block(size_t loop, size_t n, int times)
+{
+    double got, alone = 0;
+    int go = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) alone = passes(loop, times);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Send(&go, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        return put_on(n, 2 * BLOCK_S);
+    }
+    MPI_Recv(&go, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    passes(loop, times / 4 + 1); /* the origin is at it */
+    got = passes(loop, times);
+    return got / alone;
+}
+
+static void measure(size_t loop, size_t n, int times)
+{
+    double values[BLOCKS], ratio;
+    for (int b = -1; b < BLOCKS; b++) {
+        double value = block(loop, n, times);
+        if (b >= 0) values[b] = value;
+    }
+    ratio = median(values, BLOCKS);
+    MPI_Bcast(&ratio, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    if (rank) return;
+    printf("loop%s_put%s_ratio %.3f\n", size_name(loop), size_name(n), ratio);
+    printf("loop%s_put%s_MBs %.0f\n", size_name(loop), size_name(n), 1e-6 * median(values, BLOCKS));
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    int size;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    need_ranks(size, 2);
+    rate = 1e6 * (argc > 1 ? atof(argv[1]) : 200);
+    here = xalloc(MOST);
+    array = xalloc(MOST);
+    window_open(&w, CREATE, MOST, MPI_INFO_NULL);
+    for (int a = 0; a < ARRAYS; a++) {
+        double alone = 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) passes(arrays[a], 10), alone = passes(arrays[a], 30);
+        MPI_Bcast(&alone, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+        if (rank == 0) printf("loop%s_alone_us %.2f\n", size_name(arrays[a]), 1e6 * alone);
+        for (int p = 0; p < PUTS; p++) measure(arrays[a], put_sizes[p], (int)(BLOCK_S / alone) + 1);
+    }
+    window_close(&w);
+    MPI_Finalize();
+    return 0;
+}
