@@ -21,6 +21,7 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             free_tcp  the same over TCP on the loopback interface
             hosts     n ranks dealt out to three hosts, over TCP; two ranks are on two hosts, a core each
             spawn     as free, for the programs that spawn
+            parts     a program {part} of a build folder that measures parts of Tern alone (Tern only)
     env     environment variables for all of them (optional)
     build   the command that builds its programs, in place of the make of mpi/ with mpicc (optional)
 $TERN and $BENCH_OUT in it are --tern and --out, $SYSTEM the folder of hosts.sh; other $VARIABLES come from the
@@ -133,7 +134,8 @@ def quiet_launch(bench, peer, rep, args):
     """The quietest of some launches, and its command."""
     prefix = os.path.abspath(args.prefix) + " " if args.prefix else ""
     program = prefix + os.path.join(peer["bin"], bench.program) + " " + bench.arguments
-    command = prefix + peer["modes"][bench.mode].format(n=bench.ranks, prog=program)
+    part = bench.program + " " + bench.arguments
+    command = prefix + peer["modes"][bench.mode].format(n=bench.ranks, prog=program, part=part)
     env = dict(os.environ, BENCH_PRIO="1" if prefix else "", **peer.get("env", {}))
     best = None
     for _ in range(args.retries + 1):
@@ -150,7 +152,8 @@ def quiet_launch(bench, peer, rep, args):
 def can_run(bench, peer):
     if bench.mode == "hosts" and not os.environ.get("TERN_TEST_HOSTS"):
         return False
-    return bench.mode in peer["modes"] and os.path.exists(os.path.join(peer["bin"], bench.program))
+    folder = os.path.join(os.environ["TERN"], "bench") if bench.mode == "parts" else peer["bin"]
+    return bench.mode in peer["modes"] and os.path.exists(os.path.join(folder, bench.program))
 
 
 def run_benchmark(bench, peers, args, failed):

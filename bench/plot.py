@@ -5,9 +5,10 @@
 
 latency, bandwidth (both over shared memory and over TCP), unexpected (a receive behind so many unexpected messages),
 posted (a round trip behind so many posted receives), oversubscribed (collectives of more ranks than cores), barrier
-(over the number of ranks). A point is the median of the launches, the bar behind it their range. collectives_N: Tern's
-time to that of the better other library, for each collective and size, with N ranks. overlap: bars of what goes on while
-the caller computes. Plain SVG, written here: no library is needed.
+(over the number of ranks). rma_latency, rma_bandwidth, rma_overlap, rma_victim: puts over TCP, in each way in which Tern's
+target serves them; copy_engines: copies by engines beside memcpy. A point is the median of the launches, the bar behind it
+their range. collectives_N: Tern's time to that of the better other library, for each collective and size, with N ranks.
+overlap: bars of what goes on while the caller computes. Plain SVG, written here: no library is needed.
 """
 
 import json
@@ -18,8 +19,15 @@ import statistics
 import sys
 
 COLOURS = {"Tern": "#c2410c", "MPICH": "#1d4ed8", "Open MPI": "#15803d", "bare socket": "#111111"}
+LINE_COLOURS = ["#111111", "#1d4ed8", "#c2410c", "#15803d", "#7c3aed"]  # of charts with a single library
 DASHES = ["", "7 4", "2 4"]
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 800, 440, 80, 250, 40, 50
+
+# Modes of compare.py, and words for them.
+RMA_WAYS = [("basic", "basic"), ("served", "helper"), ("beside", "helper, target's core"), ("copy", "copy"),
+            ("core", "copy by a core")]
+
+LINEAR = ("%", "time to that alone")  # words on y: the axis is from 0 on
 
 # file, title, words on x and y, and (words, pattern of the key with one group: x) for each line of a library
 CHARTS = [
@@ -37,6 +45,17 @@ CHARTS = [
     ("barrier", "Barrier over the number of ranks", "ranks", "µs",
      [("", r"barrier\.n(\d+)_barrier_us"), ("messages", r"barrier\.msg\.n(\d+)_barrier_us"),
       ("TCP", r"barrier\.tcp\.n(\d+)_barrier_us")]),
+    ("rma_latency", "Lock, put, unlock over TCP, the target idle", "bytes", "µs",
+     [(way, r"rma\.designs\.%s_put_(\w+)_us" % way) for way in ("basic", "helper", "copy")]),
+    ("rma_bandwidth", "Lock, 64 puts, unlock over TCP, the target idle", "bytes", "MB/s",
+     [(way, r"rma\.designs\.%s_bw_(\w+)_MBs" % way) for way in ("basic", "helper", "copy")]),
+    ("rma_overlap", "What of a put over TCP goes on while the target computes", "bytes", "%",
+     [(words, r"rma\.%s\.create_(\w+)_overlap_pct" % way) for way, words in RMA_WAYS]),
+    ("rma_victim", "A target's loop over 256 KB beside puts of 200 MB/s over TCP", "bytes of a put", "time to that alone",
+     [(words, r"rma\.%s\.loop256K_put(\w+)_ratio" % way) for way, words in RMA_WAYS]),
+    ("copy_engines", "A copy by an engine, beside memcpy", "bytes", "µs",
+     [("memcpy", r"copy\.memcpy_(\w+)_us"), ("nontemporal", r"copy\.nontemporal_(\w+)_us"),
+      ("core", r"copy\.core_(\d\w*)_us"), ("core, caller's part", r"copy\.core_caller_(\w+)_us")]),
 ]
 
 
@@ -65,14 +84,19 @@ def line_of(data, pattern, name):
 
 
 class Chart:
-    """Logarithmic axes; x = 0 has a place of its own at the left."""
+    """Logarithmic axes (y may be LINEAR); x = 0 has a place of its own at the left."""
 
     def __init__(self, title, x_words, y_words, points):
         xs, ys = sorted({p[0] for p in points}), [y for p in points for y in p[2:] if y > 0]
         positive = [math.log2(x) for x in xs if x > 0]
         self.zero = min(positive) - 2 if 0 in xs else None
         self.x_range = (self.zero if 0 in xs else min(positive), max(max(positive), min(positive) + 1))
-        self.y_range = (math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9))
+        self.linear = y_words in LINEAR
+        if self.linear:
+            self.step = 10.0 ** math.floor(math.log10(max(ys)))
+            self.y_range = (0, math.ceil(max(ys) / self.step) * self.step)
+        else:
+            self.y_range = (math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9))
         self.out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" '
                     'font-size="13">' % (WIDTH, HEIGHT), '<rect width="100%" height="100%" fill="white"/>']
         self.text((LEFT + WIDTH - RIGHT) / 2, 22, title, "middle", 'font-size="16"')
@@ -81,10 +105,15 @@ class Chart:
         for x in xs:
             self.text(self.x(x), HEIGHT - BOTTOM + 18, short(x), "middle")
             self.rule(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)
-        for decade in range(self.y_range[0], self.y_range[1] + 1):
-            value = 10.0 ** decade
-            self.text(LEFT - 8, self.y(value) + 4, "{:,.0f}".format(value) if decade >= 0 else "%g" % value, "end")
+        for value in self.marks():
+            self.text(LEFT - 8, self.y(value) + 4, "{:,.0f}".format(value) if value >= 1 and value % 1 == 0 else "%g" % value, "end")
             self.rule(LEFT, self.y(value), WIDTH - RIGHT, self.y(value))
+
+    def marks(self):
+        low, high = self.y_range
+        if not self.linear:
+            return [10.0 ** decade for decade in range(low, high + 1)]
+        return [self.step * k / 5 for k in range(round(5 * high / self.step) + 1)]
 
     def x(self, value):
         at = math.log2(value) if value > 0 else self.zero
@@ -93,7 +122,7 @@ class Chart:
 
     def y(self, value):
         low, high = self.y_range
-        at = math.log10(max(value, 10.0 ** low))
+        at = value if self.linear else math.log10(max(value, 10.0 ** low))
         return HEIGHT - BOTTOM - (at - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
     def text(self, x, y, words, anchor, more=""):
@@ -128,8 +157,9 @@ def draw(data, title, x_words, y_words, lines):
     if not any(p[0] > 0 for entry in found for p in entry[3]):
         return None
     chart = Chart(title, x_words, y_words, [p for entry in found for p in entry[3]])
+    libraries = {entry[0] for entry in found}
     for k, (name, words, dash, points) in enumerate(found):
-        colour = COLOURS.get(name, "#555555")
+        colour = COLOURS.get(name, "#555555") if len(libraries) > 1 else LINE_COLOURS[k % len(LINE_COLOURS)]
         chart.line(points, colour, dash)
         chart.legend(k, name + (", " + words if words else ""), colour, dash)
     return "\n".join(chart.out) + "\n</svg>\n"

@@ -60,6 +60,8 @@ SUITE = [Launch(*row) for row in (
 ) + tuple(("rma." + way, "pair_tcp_" + way, 2, program, arguments, 90) for program, arguments in
           (("rma_computing", "0.25"), ("rma_overlap", "create"), ("rma_victim", ""))
           for way in ("basic", "served", "beside", "copy", "core")) + (
+    # what copies data in the background
+    ("copy", "parts", 1, "copy_bench", "engines", 60),
     # more ranks than cores
     ("over", "free", 4, "oversub", "", 120),
     ("over", "free", 8, "oversub", "", 120),
@@ -155,6 +157,7 @@ GOALS = [Goal(*row) for row in (
     ("a hot lock, 16 ranks, the most served rank to the least", "rma.n16_hot_fairness", "value", "<=", 1.5),
     ("the same, epochs a second", "rma.n16_hot_ops", "ratio", ">=", 1.0),
     ("processor use of ranks that wait meanwhile, %", "rma.n16_hot_idle_cpu_pct", "value", "<=", 1.0),
+    ("submitting a copy to a core that copies, ns", "copy.core_submit_ns", "value", "<=", 350),
     ("times of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_us", "median", "<=", 1.0),
     ("the same in the worst of 12 rounds", r"load\.worst\d+_\w+_us", "median", "<=", 1.0),
     ("bandwidth of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_MBs", "median", ">=", 0.9),

@@ -1,10 +1,10 @@
 /*
- * rma_victim - what a target's own loop over an array loses by data that origins put into its window meanwhile: cores, caches,
- * memory. Rank 0 is the origin, rank 1 the target, a core each.
+ * rma_victim - what a target's own loop loses by data that origins put into its window meanwhile: cores, caches, memory. The loop
+ * follows pointers, which lead through all cache lines of an array in random order. Rank 0 is the origin, rank 1 the target, a core each.
  *
  *     rma_victim [MB/s]        the origin puts so much, at most; 200
  *
- *   loopA_alone_us       a pass over the target's array of A bytes (adds 1 to each of its numbers), nobody puts
+ *   loopA_alone_us       once through the array of A bytes, nobody puts
  *   loopA_putS_ratio     a pass while rank 0 does epochs of lock, put of S bytes, unlock, to one alone, blocks in turn: median
  *   loopA_putS_MBs       what it could put meanwhile
  * The window is made by MPI_Win_create.
@@ -20,15 +20,33 @@ static int rank;
 static double rate; /* bytes a second */
 static struct window w;
 static char *here;
-static int64_t *array;
+static struct line {
+    struct line *next;
+    char rest[56];
+} *array;
+
+/* One circle through n bytes of the array. */
+static void make_circle(size_t n)
+{
+    size_t lines = n / sizeof *array, *order = malloc(lines * sizeof *order);
+    uint64_t random = 12345;
+    for (size_t i = 0; i < lines; i++) order[i] = i;
+    for (size_t i = lines - 1; i > 0; i--) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        size_t k = (size_t)(random >> 33) % (i + 1), other = order[k];
+        order[k] = order[i];
+        order[i] = other;
+    }
+    for (size_t i = 0; i < lines; i++) array[order[i]].next = &array[order[(i + 1) % lines]];
+    free(order);
+}
 
 static double passes(size_t n, int times)
 {
+    struct line *at = array;
     double from = now();
-    for (int k = 0; k < times; k++) {
-        for (size_t i = 0; i < n / sizeof *array; i++) array[i]++;
-        __asm__ volatile("" ::"r"(array) : "memory");
-    }
+    for (size_t i = 0; i < (size_t)times * (n / sizeof *array); i++) at = at->next;
+    __asm__ volatile("" ::"r"(at) : "memory");
     return (now() - from) / times;
 }
 
@@ -91,6 +109,7 @@ int main(int argc, char **argv)
     window_open(&w, CREATE, MOST, MPI_INFO_NULL);
     for (int a = 0; a < ARRAYS; a++) {
         double alone = 0;
+        make_circle(arrays[a]);
         MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 1) passes(arrays[a], 10), alone = passes(arrays[a], 30);
         MPI_Bcast(&alone, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
