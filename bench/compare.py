@@ -14,8 +14,8 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             free      n ranks, unbound, more ranks than cores allowed
             pair_idle  as pair, for programs that ask for that thread themselves, which then has the second core (Tern only)
             pair_tcp_basic, pair_tcp_served, pair_tcp_copy, pair_tcp_core   over TCP, with each way in which a target of
-                      one-sided communication serves others (TERN_RMA_PASSIVE), the last with a core that copies; with
-                      pair_tcp_beside the helper thread has the target's core (Tern only)
+                      one-sided communication serves others (TERN_RMA_PASSIVE), the last with a core that copies. Rank 1 has
+                      a core alone, rank 0 shares its with the helper threads; with pair_tcp_beside those have rank 1's (Tern only)
             pair_tcp_own   as pair_tcp, for programs that choose one of these ways for each window (Tern only)
             pair_msg, free_msg   as pair and free, small collectives by messages of schedules (Tern only)
             free_tcp  the same over TCP on the loopback interface

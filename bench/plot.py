@@ -83,6 +83,12 @@ def line_of(data, pattern, name):
     return sorted(points)
 
 
+def step_for(top):
+    """1, 2 or 5 times a power of ten, at most 8 of which reach the top."""
+    decade = 10.0 ** math.floor(math.log10(top))
+    return next(step for step in (decade * k / 10 for k in (1, 2, 5, 10, 20)) if 8 * step >= top)
+
+
 class Chart:
     """Logarithmic axes (y may be LINEAR); x = 0 has a place of its own at the left."""
 
@@ -93,8 +99,8 @@ class Chart:
         self.x_range = (self.zero if 0 in xs else min(positive), max(max(positive), min(positive) + 1))
         self.linear = y_words in LINEAR
         if self.linear:
-            self.step = 10.0 ** math.floor(math.log10(max(ys)))
-            self.y_range = (0, math.ceil(max(ys) / self.step) * self.step)
+            self.step = step_for(max(ys, default=1))
+            self.y_range = (0, math.ceil(max(ys, default=1) / self.step) * self.step)
         else:
             self.y_range = (math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)) + 1e-9))
         self.out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" '
@@ -106,14 +112,14 @@ class Chart:
             self.text(self.x(x), HEIGHT - BOTTOM + 18, short(x), "middle")
             self.rule(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)
         for value in self.marks():
-            self.text(LEFT - 8, self.y(value) + 4, "{:,.0f}".format(value) if value >= 1 and value % 1 == 0 else "%g" % value, "end")
+            self.text(LEFT - 8, self.y(value) + 4, "{:,.0f}".format(value) if value >= 1 and value % 1 == 0 else "%.3g" % value, "end")
             self.rule(LEFT, self.y(value), WIDTH - RIGHT, self.y(value))
 
     def marks(self):
         low, high = self.y_range
         if not self.linear:
             return [10.0 ** decade for decade in range(low, high + 1)]
-        return [self.step * k / 5 for k in range(round(5 * high / self.step) + 1)]
+        return [self.step * k for k in range(round(high / self.step) + 1)]
 
     def x(self, value):
         at = math.log2(value) if value > 0 else self.zero

@@ -141,7 +141,7 @@ GOALS = [Goal(*row) for row in (
      r"rma\.(alloc|create|dynamic)_\w+_busy_to_allowed", "worst_value", "<=", 1.0),
     ("the same over TCP with the helper", r"rma\.served\.\w+_busy_to_allowed", "worst_value", "<=", 1.0),
     ("the same over TCP with copies put off", r"rma\.copy\.\w+_busy_to_allowed", "worst_value", "<=", 1.0),
-    ("computing speed that the target loses by that, %", r"rma\.(served\.|copy\.)?\w+_loss_pct", "worst_value", "<=", 3.0),
+    ("computing speed that the target loses by that, %", r"rma\.(served|copy)\.\w+_loss_pct", "worst_value", "<=", 3.0),
     ("put over TCP to an idle target, helper to basic, by size: the median", r"rma\.designs\.helper_put_\w+_to_basic", "median_value",
      "<=", 1.03),
     ("the worst size", r"rma\.designs\.helper_put_\w+_to_basic", "worst_value", "<=", 1.03),
