@@ -1,12 +1,12 @@
 /*
  * rma_contention - many origins want one target's lock: ranks 1.. lock rank 0 exclusively, fetch and add to a counter there, and
- * unlock, for a second; rank 0 waits in a barrier. Any number of ranks from 3 on.
+ * unlock, for a second; rank 0 waits in a barrier. Any number of ranks from 4 on.
  *
  *   nN_hot_ops          such epochs a second, of all together
  *   nN_hot_fairness     those of the rank that had most to those of the rank that had fewest
  *   nN_hot_idle_cpu_pct the upper half of the ranks waits in a barrier while the lower half does so: the processor time that a
  *                       waiting one uses, in % of a core
- *   nN_hot_half_ops     epochs a second of that half
+ *   nN_hot_half_ops, nN_hot_half_fairness   of that half
  * The window is made by MPI_Win_allocate.
  */
 #include "rma_window.h"
@@ -39,11 +39,14 @@ static void phase(int last, double *counts, double *idle_share)
     *idle_share = last < size - 1 ? sum / (size - 1 - last) : 0;
 }
 
-static double sum_of(const double *counts, int last)
+/* Of ranks 1..last; sorts them. */
+static void report(const char *of, double *counts, int last)
 {
     double sum = 0;
     for (int r = 1; r <= last; r++) sum += counts[r];
-    return sum;
+    qsort(counts + 1, (size_t)last, sizeof *counts, bench_cmp);
+    printf("n%d_hot_%sops %.0f\n", size, of, sum / LASTS_S);
+    printf("n%d_hot_%sfairness %.3f\n", size, of, counts[last] / (counts[1] > 0 ? counts[1] : 1));
 }
 
 int main(int argc, char **argv)
@@ -52,18 +55,14 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    need_ranks(size, 3);
+    need_ranks(size, 4);
     window_open(&w, ALLOC, 4096, MPI_INFO_NULL);
     phase(size - 1, counts, &share);
-    if (rank == 0) {
-        printf("n%d_hot_ops %.0f\n", size, sum_of(counts, size - 1) / LASTS_S);
-        qsort(counts + 1, (size_t)size - 1, sizeof *counts, bench_cmp);
-        printf("n%d_hot_fairness %.3f\n", size, counts[size - 1] / (counts[1] > 0 ? counts[1] : 1));
-    }
+    if (rank == 0) report("", counts, size - 1);
     phase(size / 2 - 1, counts, &share);
     if (rank == 0) {
+        report("half_", counts, size / 2 - 1);
         printf("n%d_hot_idle_cpu_pct %.2f\n", size, 100 * share);
-        printf("n%d_hot_half_ops %.0f\n", size, sum_of(counts, size / 2 - 1) / LASTS_S);
     }
     window_close(&w);
     MPI_Finalize();
