@@ -323,13 +323,22 @@ static int add_piece(struct win_target *t, const struct win_op *a, struct piece 
     return 0;
 }
 
+/* The target has it in its log, or has refused it. An operation with a request cannot fail any more: the next flush does. */
+static int await_seen(struct win_target *t, const struct request *req)
+{
+    int rc = ask(t, WIN_SEEN, NULL, 0);
+    if (!rc) rc = await(t, nothing_expected); /* nothing is flushed by that: the next flush goes out */
+    return rc || req ? rc : refused(t);
+}
+
 /* Sends what has become enough; waits when too much is unanswered. */
 static int keep_going(struct win_target *t)
 {
     struct win_far *f = t->far;
     int rc = f->n >= (puts_off(t) ? FAR_PUT_OFF : FAR_BATCH) ? send_batch(t) : 0;
     if (rc || f->unanswered < FAR_UNANSWERED) return rc;
-    return ask_and_await(t, unlikely(t->win->checking) ? WIN_SEEN : WIN_FLUSH, NULL, 0); /* the program has not flushed */
+    if (unlikely(t->win->checking)) return await_seen(t, NULL); /* the program has not flushed */
+    return ask_and_await(t, WIN_FLUSH, NULL, 0);
 }
 
 static struct fetch *fetch_new(const struct win_op *a, struct request *req)
@@ -427,13 +436,6 @@ static int put_off(struct win_target *t, const struct win_op *a)
     type_ref(a->ttype);
     list_push(&f->put_off, &o->link);
     return ++f->moves_put_off < FAR_MOVES_PUT_OFF ? 0 : start_put_off(t);
-}
-
-/* The target has it in its log, or has refused it. An operation with a request cannot fail any more: the next flush does. */
-static int await_seen(struct win_target *t, const struct request *req)
-{
-    int rc = ask_and_await(t, WIN_SEEN, NULL, 0);
-    return rc || req ? rc : refused(t);
 }
 
 static int by_records(struct win_target *t, const struct win_op *a, struct request *req)

@@ -22,7 +22,7 @@ bool moves_suit(const struct win_target *t, const struct win_op *a)
     const struct type *here = a->kind == WIN_PUT ? a->otype : a->rtype;
     if (a->kind != WIN_PUT && a->kind != WIN_GET) return false;
     if (t->win->flavor == MPI_WIN_FLAVOR_DYNAMIC || t->win->checking || pt_may_share()) return false;
-    return here->contig && a->ttype->contig && (size_t)(a->tcount * a->ttype->size) >= MOVES_FROM;
+    return here->contig && a->ttype->contig && a->tcount * a->ttype->size >= t->win->moves_from;
 }
 
 int moves_open(struct win_target *t, struct win_moves *m)

@@ -23,8 +23,6 @@ struct win_moves {
     int code;               /* of the first one that failed since then */
 };
 
-#define MOVES_FROM ((size_t)32 << 10) /* bytes */
-
 /* Is this an operation for it, as far as the origin knows? */
 bool moves_suit(const struct win_target *, const struct win_op *);
 

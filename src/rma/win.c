@@ -2,6 +2,7 @@
 #include "rma/win.h"
 #include "base/err.h"
 #include "base/scratch.h"
+#include "base/var.h"
 #include "coll/coll.h"
 #include "comm/create.h"
 #include "obj/info.h"
@@ -316,6 +317,7 @@ static struct win *new_win(struct comm *c, const struct making *m, struct errhan
     w->unit = m->unit;
     w->unit_int = (int)m->unit;
     w->model = MPI_WIN_UNIFIED;
+    w->moves_from = var_int(VAR_RMA_MOVES);
     w->errh = errh;
     atomic_store_explicit(&w->last, &win_nobody, memory_order_relaxed);
     atomic_store_explicit(&w->epoch, 1, memory_order_relaxed);

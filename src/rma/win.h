@@ -64,6 +64,7 @@ struct win {
     struct win_attached attached; /* to a dynamic window */
     enum win_passive passive; /* how others that use messages are served */
     bool standing;            /* this is a service in the background (background.h) */
+    int64_t moves_from;       /* bytes: TERN_RMA_MOVES */
     bool lands;               /* landing_open was called */
     struct remote_key *block; /* of the one piece, opened here; NULL: it is this process's */
     struct win_near near;

@@ -173,6 +173,18 @@ static void attach_pieces(void)
 }
 
 /* It is made by this process alone, and then is one of all: only one of them is there. */
+/* The answer to WIN_KEY: as in serve.c, but that the memory is registered before it is asked for. And what is fetched comes by
+ * records. */
+static void say_key(int64_t bytes)
+{
+    struct win_key *k = &model.key;
+    w->moves_from = INT64_MAX;
+    k->unit = model.unit;
+    if (kind >= DYNAMIC || !bytes) return;
+    if (!w->shown.mem && remote_reg(w->base, (size_t)bytes, REMOTE_READ | REMOTE_WRITE | REMOTE_ATOMIC, &w->shown.mem)) abort();
+    k->key_bytes = (uint32_t)remote_key_pack(w->shown.mem, k->key, sizeof k->key);
+}
+
 static void open_window(void)
 {
     void *base = kind == EMPTY ? NULL : memory + 1024;
@@ -190,6 +202,7 @@ static void open_window(void)
     model.unit = unit;
     if (kind >= DYNAMIC) attach_pieces();
     else model.piece[model.pieces++] = (struct model_piece){base, bytes};
+    say_key(bytes);
     world->win = w;
     w->comm->win = NULL;
 }
@@ -337,7 +350,7 @@ static void spoil_record(struct win_record *r)
 static enum win_record_kind some_kind(bool *holds)
 {
     static const enum win_record_kind kinds[] = {WIN_PUT, WIN_PUT, WIN_GET, WIN_ACCUMULATE, WIN_ACCUMULATE, WIN_GET_ACCUMULATE,
-                                                 WIN_COMPARE_AND_SWAP, WIN_FLUSH, WIN_LOCK, WIN_UNLOCK, WIN_POST, WIN_COMPLETE};
+                                                 WIN_COMPARE_AND_SWAP, WIN_FLUSH, WIN_LOCK, WIN_UNLOCK, WIN_KEY, WIN_POST, WIN_COMPLETE};
     for (;;) {
         enum win_record_kind k = kinds[fuzz_below(ARRAY_LEN(kinds) - 2 * calm)];
         bool fits = k == WIN_LOCK ? !*holds : k == WIN_UNLOCK ? *holds : true;
@@ -356,6 +369,7 @@ static void add_record(enum win_record_kind k, bool spoilt)
     if (k == WIN_PUT || k == WIN_GET) add_bytes(&r);
     else if (k < WIN_LOCK) add_elements(&r);
     else if (k == WIN_LOCK) r.op = (uint8_t)fuzz_below(2);
+    if (k == WIN_LOCK && strange(20)) r.displacement = (int64_t)fuzz_below(5); /* so many operations are announced */
     if (spoilt) spoil_record(&r);
     memcpy(batch.at + at, &r, sizeof r);
     model_append(&batch, zero, round_up(batch.n, 8) - batch.n);

@@ -274,6 +274,8 @@ static enum outcome do_lock(struct model_origin *o, const struct parsed *p)
     if (p->r.op > WIN_LOCK_EXCLUSIVE || o->holds) return IMPOSSIBLE;
     if (is_taken(o, p->r.op)) return WAITS;
     o->holds = 1 + p->r.op;
+    o->counts = p->r.displacement > 0;
+    o->announced = p->r.displacement;
     return DONE;
 }
 
@@ -288,7 +290,9 @@ static enum outcome do_operation(struct model_origin *o, const struct parsed *p)
 {
     bool inside = is_inside(o, p), fetches = p->r.kind == WIN_GET || p->r.kind >= WIN_GET_ACCUMULATE;
     bool locks = inside && p->r.kind >= WIN_ACCUMULATE && o->holds != 1 + WIN_LOCK_EXCLUSIVE && (o->m->stopped || needs_lock(o, p));
+    if (o->counts && !o->announced) return IMPOSSIBLE;
     if (locks && o->m->accumulate_held) return WAITS;
+    o->announced--;
     if (fetches) answer(o, p, !inside, (uint64_t)(p->elements * p->each));
     if (inside) do_runs(o, p);
     return DONE;
@@ -299,10 +303,17 @@ static enum outcome do_record(struct model_origin *o, const struct parsed *p)
     switch (p->r.kind) {
     case WIN_LOCK: return do_lock(o, p);
     case WIN_UNLOCK:
-        if (!o->holds) return IMPOSSIBLE;
+        if (!o->holds || (o->counts && o->announced)) return IMPOSSIBLE;
         o->holds = 0;
+        o->counts = false;
         return report(o, p);
     case WIN_FLUSH: return report(o, p);
+    case WIN_KEY:
+        answer(o, p, false, sizeof o->m->key);
+        model_append(&o->answers, &o->m->key, sizeof o->m->key);
+        return DONE;
+    case WIN_NOTE: /* with TERN_CHECK=rma only */
+    case WIN_SEEN: return IMPOSSIBLE;
     case WIN_POST: return o->posts++ < INT32_MAX ? DONE : IMPOSSIBLE;
     case WIN_COMPLETE: return o->completes++ < INT32_MAX ? DONE : IMPOSSIBLE;
     default: return do_operation(o, p);

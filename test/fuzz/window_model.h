@@ -32,6 +32,7 @@ struct model {
     int held[2];          /* by others than the origins: shared, exclusive (by enum win_lock_mode) */
     bool accumulate_held; /* the accumulate lock */
     bool stopped;         /* and atomic operations are stopped: all wait for it */
+    struct win_key key;   /* what the target says of its memory */
     struct model_origin *origin[2];
 };
 
@@ -40,6 +41,8 @@ struct model_origin {
     struct model *m;
     int holds; /* 0, or 1 + enum win_lock_mode */
     bool impossible;
+    bool counts;       /* the lock request has said how many operations follow; */
+    int64_t announced; /* so many have not come */
     int64_t posts, completes;
     struct win_answer refused;
     struct model_bytes {
