@@ -11,9 +11,10 @@
 
 enum mail_state { FREE, POSTED, TAKEN, DONE, REFUSED };
 
-/* Operations in vain until the target is woken, which costs about as much as they did, and until it is left alone; operations
- * that are not tried between them, and then. */
-enum { VAIN_WAKES = 3, VAIN_MOST = 40, VAIN_PAUSE = 16, VAIN_LONG = 8192 };
+/* Operations in vain until the target is woken; and, if it does not come then, how many are not tried. */
+enum { VAIN_WAKES = 3, VAIN_PAUSE = 8192 };
+
+#define WAKE_NS 200000u /* until a target that was woken has come, at most */
 
 /* ---- the target ---- */
 
@@ -112,7 +113,7 @@ static bool is_over(uint32_t state) { return state == DONE || state == REFUSED; 
 static uint32_t look(const struct win_slot *s) { return atomic_load_explicit(&s->state, memory_order_acquire); }
 
 /* Until it is over, or has lasted too long. Two processes that post to each other both serve meanwhile. */
-static bool watch(struct win *w, const struct win_slot *s)
+static bool watch(struct win *w, const struct win_slot *s, uint64_t patience)
 {
     uint64_t since = 0;
     for (unsigned looks = 1; !is_over(look(s)); looks++) {
@@ -121,7 +122,8 @@ static bool watch(struct win *w, const struct win_slot *s)
         if (atomic_load_explicit(&w->near.mail->bell, memory_order_relaxed) != w->mail.seen) mail_serve(w);
         uint64_t now = clock_ns();
         if (!since) since = now;
-        else if (now - since > MAIL_PATIENCE_NS) return false;
+        else if (now - since > patience) return false;
+        else if (now - since > MAIL_PATIENCE_NS) sched_yield(); /* it may need this core to wake up */
     }
     return true;
 }
@@ -138,16 +140,23 @@ static int await(struct win_target *t, const struct win_slot *s)
     return 0;
 }
 
-/* A target that sleeps is woken when a few operations have found it so, as more will come: once it is awake, each finds it awake.
- * It is given some more to wake up, and then left alone for long. */
-static void in_vain(struct win_target *t)
+/* A target that sleeps is woken when a few operations have found it so, as more will come: each of those finds it awake. False: it
+ * has not come, so it is not in the library. */
+static bool wake(struct win_target *t, const struct win_slot *s)
 {
-    bool wakes = ++t->vain == VAIN_WAKES;
-    if (wakes) peer_wake(t->peer->index);
+    peer_wake(t->peer->index);
+    return watch(t->win, s, WAKE_NS);
+}
+
+static bool is_done(struct win_target *t, const struct win_slot *s)
+{
+    if (likely(watch(t->win, s, MAIL_PATIENCE_NS)) || (++t->vain == VAIN_WAKES && wake(t, s))) {
+        t->vain = 0;
+        return true;
+    }
     t->not_now = t->vain < VAIN_WAKES ? 1u << t->vain : VAIN_PAUSE;
-    if (t->vain < VAIN_MOST) return;
-    t->not_now = VAIN_LONG;
-    t->vain = VAIN_WAKES - 1;
+    if (t->vain == VAIN_WAKES) t->vain--;
+    return false;
 }
 
 int mail_do(struct win_target *t, const struct win_op *a, uint64_t address, const void *data, void *back, int64_t n)
@@ -161,13 +170,11 @@ int mail_do(struct win_target *t, const struct win_op *a, uint64_t address, cons
     uint32_t posted = POSTED;
     int rc = 0;
     post(t, s, a, address, data, n);
-    if (!watch(t->win, s)) {
-        in_vain(t);
+    if (!is_done(t, s)) {
         if (atomic_compare_exchange_strong_explicit(&s->state, &posted, FREE, memory_order_relaxed, memory_order_relaxed))
             return TERN_ERR_UNSUPPORTED;
         rc = await(t, s);
     }
-    t->vain = rc ? t->vain : 0;
     bool done = look(s) == DONE;
     if (!rc && done && back) memcpy(back, s->data, bytes_of(a->basic, n));
     atomic_store_explicit(&s->state, FREE, memory_order_relaxed);
