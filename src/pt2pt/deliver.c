@@ -9,6 +9,7 @@
  *               that a batch costs one atomic operation
  *     inside    handlers that it is in, and inboxes that it opens: a handler may send a message to its own process, which
  *               comes here again. That one takes and gives its lane by itself
+ *     in_place  the handler that it is in hands over a message that takes the place of its own
  *
  * A message that this process sends to itself is handled during the call that sends it if the thread has the lane, as
  * anything older that the same thread has sent there is out of the inbox since the thread took the lane.
@@ -32,6 +33,7 @@
 static _Thread_local struct {
     struct lane *held, *posted;
     uint32_t inside;
+    bool in_place;
     uint32_t asked; /* for deliver_busy_every */
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -233,7 +235,7 @@ void deliver_message(const struct pt_kind *k, struct peer *from, uint64_t h0, ui
             over = early_put(k, from, h0, h1, data, n);
             continue;
         }
-        enum deliver_hold h = deliver_begin(l, !is_in_call(from));
+        enum deliver_hold h = deliver_begin(l, !mine.in_place && !is_in_call(from));
         over = h ? handle(l, k, from, h0, h1, data, n) : true;
         if (h) deliver_end(l, h);
         else post(l, kept_message_new(k, from, h0, h1, data, n, !stays));
@@ -254,6 +256,8 @@ static inline bool deliver_in_a_row(const struct pt_kind *k, struct peer *from, 
     if (unlikely(lock_is_wanted(&l->lock))) give_held();
     return true;
 }
+
+void deliver_in_place(bool in_place) { mine.in_place = in_place; }
 
 bool deliver_is_full(const struct lane *l)
 {

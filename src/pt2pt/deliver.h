@@ -79,6 +79,10 @@ void deliver_over(void);
  * copied. */
 void deliver_message(const struct pt_kind *, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n, bool stays);
 
+/* While true: what this thread gives to a lane that it has comes in the place of the message that it is just handling there, and
+ * so before all that is in the inbox (gather.c). */
+void deliver_in_place(bool);
+
 /* Has a lane so much mail that wires are not polled before some of it has been opened? */
 bool deliver_is_full(const struct lane *);
 

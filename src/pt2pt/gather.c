@@ -12,6 +12,7 @@
  */
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/deliver.h"
 #include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
@@ -56,13 +57,17 @@ static bool follows(const struct gather *g, uint64_t bytes, uint64_t at, size_t 
     return g && bytes == g->bytes && at == g->there && n && n <= bytes - at;
 }
 
+/* Other messages of the peer may be in the inbox, behind the last part. */
 static void hand_over(struct peer *from, const struct gather *g)
 {
     uint32_t id = g->head.id;
     if (id < TP_AM_COLL || id >= TP_AM_MAX || !tp_handlers[id] || g->head.zero)
         pt_violation(from, "a long message with the id %u", id);
-    else
+    else {
+        deliver_in_place(true);
         tp_handlers[id](from, g->head.h0, g->head.h1, g->data, (size_t)(g->bytes - sizeof g->head));
+        deliver_in_place(false);
+    }
 }
 
 static void on_part(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t bytes, uint64_t at, const void *data, size_t n)

@@ -5,8 +5,10 @@
 #include "mock_job.h"
 #include "base/err.h"
 #include "pt2pt/deliver.h"
+#include "pt2pt/dispatch.h"
 #include "pt2pt/early.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/protocol.h"
 #include "transport/wire_lock.h"
 
 #include <pthread.h>
@@ -163,6 +165,45 @@ static void messages_wait_for_a_lane_that_is_held(void **state)
         job_end(s[i], 0);
     }
     job_close();
+}
+
+/* A message of a layer above, long or short, that is for a communicator. */
+enum { AM_ABOVE = TP_AM_TESTS, LONG = 5000 };
+static size_t heard[2];
+static int hears;
+static void hear(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    (void)pt, (void)from, (void)h0, (void)h1, (void)data;
+    assert_true(lane_is_mine(l) && hears < 2);
+    heard[hears++] = n;
+}
+static const struct pt_kind above = {AM_ABOVE, PT_BY_CONTEXT, hear};
+static void on_above(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n) { dispatch(&above, from, h0, h1, data, n); }
+
+/* One that came in parts is not overtaken by the next, when both wait for the lane. */
+static void a_long_message_is_handled_before_the_next(void **state)
+{
+    static const struct tp_am am = {AM_ABOVE, "of a layer above", on_above, NULL, false, 0};
+    static struct {
+        struct pt_long head;
+        char data[LONG];
+    } whole;
+    (void)state;
+    assert_int_equal(tp_am_register(&am, 1), 0);
+    open_shared(NULL);
+    whole.head = (struct pt_long){.h0 = world->ctx, .id = AM_ABOVE};
+    hears = 0;
+    begin_hold();
+    tp_handlers[AM_PART](job_peer(), sizeof whole.head + LONG, 0, &whole, 3000);
+    tp_handlers[AM_PART](job_peer(), sizeof whole.head + LONG, 3000, (char *)&whole + 3000, sizeof whole.head + LONG - 3000);
+    tp_handlers[AM_ABOVE](job_peer(), world->ctx, 0, &whole, 8);
+    assert_int_equal(hears, 0);
+    end_hold();
+    assert_int_equal(hears, 2);
+    assert_int_equal(heard[0], LONG);
+    assert_int_equal(heard[1], 8);
+    job_close();
+    tp_am_unregister(&am, 1);
 }
 
 /* A look at a wire takes the lane once: all its messages are handled in it. */
@@ -392,6 +433,7 @@ int main(void)
         cmocka_unit_test_teardown(mail_to_a_held_lane_is_opened_by_who_leaves_it, job_clean),
         cmocka_unit_test_teardown(mail_of_several_threads_is_opened_once_and_in_order, job_clean),
         cmocka_unit_test_teardown(messages_wait_for_a_lane_that_is_held, job_clean),
+        cmocka_unit_test_teardown(a_long_message_is_handled_before_the_next, job_clean),
         cmocka_unit_test_teardown(a_batch_is_handled_at_once_in_a_free_lane, job_clean),
         cmocka_unit_test_teardown(messages_posted_before_a_loss_come_before_it, job_clean),
         cmocka_unit_test_teardown(all_kinds_come_in_order_to_a_lane_that_naps, job_clean),
