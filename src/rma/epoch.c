@@ -122,14 +122,19 @@ static void look_around(struct win *w)
     if (++w->calls % CALLS_A_LOOK == 0) lane_poll(w->comm->lane);
 }
 
-/* All of them, also behind one that fails; the first code. */
+/* All of them, also behind one that fails; the first code. Another thread may make the table grow while this one waits: then once
+ * more. */
 static int flush_each(struct win *w, int (*flush)(struct win_target *))
 {
     int first = 0;
-    for (uint32_t i = 0; i < w->room; i++) {
-        int rc = w->targets[i] ? flush(w->targets[i]) : 0;
-        if (rc && !first) first = rc;
-    }
+    uint32_t room;
+    do {
+        room = w->room;
+        for (uint32_t i = 0; i < w->room && room == w->room; i++) {
+            int rc = w->targets[i] ? flush(w->targets[i]) : 0;
+            if (rc && !first) first = rc;
+        }
+    } while (room != w->room);
     return first;
 }
 

@@ -50,15 +50,15 @@ struct win_far {
     int64_t behind_lock;   /* so many do, -1: there is none */
     struct link put_off;   /* struct put_off */
     int32_t moves_put_off;
-    uint64_t unanswered;   /* bytes sent since the last flush was asked for */
+    uint64_t asked;        /* bytes that the answers to what is in the batch have */
+    uint64_t sent, over;   /* bytes so far, of operations and answers to them; and of these, what the target is known to have done */
+    uint64_t lock_upto, accumulates_upto; /* `sent` when the last lock request, and the last accumulate, have gone out; 0: none */
     struct link expected;  /* in their order */
     uint32_t fetches;      /* of them that have data */
     int code;              /* the first operation that was refused since the last unlock or flush */
     struct win_answer why; /* what the target says of it */
     struct win_conflict conflict; /* the same, of TERN_ERR_WIN_CONFLICT */
-    bool ungranted;        /* MPI_Win_lock is among what has been started, and the target has not answered since */
     struct win_moves moves;
-    bool accumulates;      /* some have been started that may not be done yet */
 };
 
 static struct win_far *far_of(struct win_target *t)
@@ -127,12 +127,16 @@ static size_t first_part(const struct win_far *f, size_t from, size_t most)
     return n;
 }
 
+/* `sent`, once the batch has gone out. */
+static uint64_t upto(const struct win_far *f) { return f->sent + f->n + f->asked; }
+
 /* Messages of moderate length: a transport can hold those in place for a copy engine (landing.h). */
 static int send_batch(struct win_target *t)
 {
     struct win_far *f = t->far;
     int rc = 0;
-    f->unanswered += f->n;
+    f->sent = upto(f);
+    f->asked = 0;
     for (size_t at = 0, n; !rc && at < f->n; at += n) {
         n = f->n - at <= FAR_BATCH ? f->n - at : first_part(f, at, FAR_BATCH);
         rc = pt_message_in(t->win->comm, t->rank, AM_RMA_OPS, f->batch + at, n);
@@ -163,6 +167,7 @@ static int expect(struct win_far *f, uint32_t kind, uint64_t bytes, struct fetch
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory for an operation on a window");
     *e = (struct expected){.kind = kind, .bytes = bytes, .fetch = fetch, .to = to};
     list_push(&f->expected, &e->link);
+    f->asked += bytes;
     if (fetch) f->fetches++, fetch->pieces++;
     return 0;
 }
@@ -231,12 +236,12 @@ static int refused(struct win_target *t)
 static int ask_and_await(struct win_target *t, enum win_record_kind kind, void *to, size_t n)
 {
     int rc = ask(t, kind, to, n);
-    if (!rc) rc = await(t, nothing_expected);
     if (rc) return rc;
-    t->far->unanswered = 0;
-    t->far->ungranted = false;
-    t->far->accumulates = false;
-    return 0;
+    struct win_far *f = t->far;
+    uint64_t sent = f->sent; /* other threads may send more meanwhile */
+    rc = await(t, nothing_expected);
+    if (!rc && sent > f->over) f->over = sent;
+    return rc;
 }
 
 static int end_with(struct win_target *t, enum win_record_kind kind)
@@ -245,7 +250,7 @@ static int end_with(struct win_target *t, enum win_record_kind kind)
     return rc ? rc : refused(t);
 }
 
-bool far_accumulates(const struct win_target *t) { return t->far && t->far->accumulates; }
+bool far_accumulates(const struct win_target *t) { return t->far && t->far->accumulates_upto > t->far->over; }
 
 /* ---- operations ---- */
 
@@ -336,7 +341,7 @@ static int keep_going(struct win_target *t)
 {
     struct win_far *f = t->far;
     int rc = f->n >= (puts_off(t) ? FAR_PUT_OFF : FAR_BATCH) ? send_batch(t) : 0;
-    if (rc || f->unanswered < FAR_UNANSWERED) return rc;
+    if (rc || upto(f) - f->over < FAR_UNANSWERED) return rc;
     if (unlikely(t->win->checking)) return await_seen(t, NULL); /* the program has not flushed */
     return ask_and_await(t, WIN_FLUSH, NULL, 0);
 }
@@ -400,7 +405,7 @@ static int move(struct win_target *t, const struct win_op *a, struct request *re
         rc = ask_and_await(t, WIN_KEY, &m->shown, sizeof m->shown);
         if (!rc) rc = moves_open(t, m);
     }
-    if (!rc && f->ungranted) rc = ask_and_await(t, WIN_FLUSH, NULL, 0);
+    if (!rc && f->lock_upto > f->over) rc = ask_and_await(t, WIN_FLUSH, NULL, 0);
     return rc ? rc : moves_start(t, m, a, req);
 }
 
@@ -442,8 +447,8 @@ static int by_records(struct win_target *t, const struct win_op *a, struct reque
 {
     struct fetch *fetch = NULL;
     if (!far_of(t) || (win_op_fetches(a) && !(fetch = fetch_new(a, req)))) return err_code();
-    t->far->accumulates |= a->kind >= WIN_ACCUMULATE;
     int rc = start_pieces(t, a, fetch);
+    if (a->kind >= WIN_ACCUMULATE) t->far->accumulates_upto = upto(t->far);
     if (fetch) fetched(fetch, rc);
     else if (req) lane_finish(req, rc); /* what goes out has been copied */
     if (!rc && unlikely(t->win->checking)) rc = await_seen(t, req);
@@ -469,7 +474,7 @@ int far_lock(struct win_target *t, enum win_lock_mode mode)
     struct win_record r = {.kind = WIN_LOCK, .op = (uint8_t)mode};
     int rc = t->peer->lost ? lost(t) : add(t, &r, NULL);
     if (rc) return rc;
-    t->far->ungranted = true;
+    t->far->lock_upto = upto(t->far);
     t->far->lock_at = t->far->n - sizeof r;
     t->far->behind_lock = 0;
     return 0;
@@ -496,7 +501,7 @@ int far_flush(struct win_target *t)
     int own = unlikely(t->win->checking) ? checking_flush_own(t) : 0;
     int moved = start_put_off(t), flushed = f ? moves_flush(t, &f->moves) : 0;
     if (!moved) moved = flushed ? flushed : own;
-    if (!f || (!f->n && !f->unanswered && list_empty(&f->expected))) return t->peer->lost ? lost(t) : moved;
+    if (!f || (upto(f) == f->over && list_empty(&f->expected))) return t->peer->lost ? lost(t) : moved;
     int rc = end_with(t, WIN_FLUSH);
     return moved ? moved : rc;
 }
@@ -526,7 +531,7 @@ int far_complete(struct win_target *t)
 {
     int started = start_put_off(t), moved = t->far ? moves_flush(t, &t->far->moves) : 0;
     int rc = tell(t, WIN_COMPLETE);
-    t->far->accumulates = false; /* they are done before the target posts again */
+    t->far->accumulates_upto = 0; /* they are done before the target posts again */
     if (!rc) rc = await(t, nothing_fetched);
     if (!rc) rc = refused(t);
     return started ? started : moved ? moved : rc;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT_MOST ((size_t)16 << 20)     /* bytes that are kept of an origin: what one has under way at most, and much more */
 #define ANSWERS_MOST ((size_t)256 << 10) /* bytes of answers in one message, but for one that is longer */
 
 /* Part of a batch that waits for a lock, or comes behind such a part. */
@@ -31,6 +32,7 @@ struct win_served {
     struct win_target *t;
     struct link in_waiting; /* in win_serve.waiting, while its first record waits for a lock */
     struct link kept;       /* struct kept */
+    size_t kept_bytes;
     bool waits;
     enum waits_for waits_for;
     uint8_t holds;          /* 0, or 1 + enum win_lock_mode */
@@ -550,19 +552,24 @@ static size_t do_batch(struct win_serve *v, struct win_served *s, const char *da
     return done;
 }
 
-static void keep(struct win_served *s, const char *data, size_t n)
+/* False: more than an origin has under way (far.c). */
+static bool keep(struct win_served *s, const char *data, size_t n)
 {
+    if (s->kept_bytes + n > KEPT_MOST) return false;
+    s->kept_bytes += n;
     struct kept *k = malloc(sizeof *k + n);
     if (!k) lane_fatal("no memory for operations on a window that wait for a lock");
     k->n = n;
     k->done = 0;
     memcpy(k->data, data, n);
     list_push(&s->kept, &k->link);
+    return true;
 }
 
 static void drop_kept(struct win_served *s)
 {
     for (struct link *a; (a = list_pop(&s->kept));) free(container_of(a, struct kept, link));
+    s->kept_bytes = 0;
 }
 
 static void violation(struct win_served *s) { pt_violation(s->t->peer, "an operation on a window that cannot be"); }
@@ -579,6 +586,7 @@ static bool go_on(struct win_serve *v, struct win_served *s)
         k->done += n;
         if (outcome != DONE) break;
         list_remove(&k->link);
+        s->kept_bytes -= k->n;
         free(k);
     }
     if (outcome == DONE) stop_waiting(s);
@@ -658,7 +666,7 @@ void serve_on_ops(struct win *w, struct peer *from, const void *data, size_t n)
     send_answers(s);
     if (outcome == IMPOSSIBLE) violation(s);
     if (outcome != WAITS) return;
-    keep(s, (const char *)data + done, n - done);
+    if (!keep(s, (const char *)data + done, n - done)) violation(s);
 }
 
 /* The seat is queued for the first that waits. */
