@@ -72,3 +72,19 @@ void background_stands_down(void)
     add(&background.standing, -1);
     count(-1);
 }
+
+#define ARMED_NS 300000u
+#define ARMED_ASKED_NS 50000u
+#define ASKED_NS 10000000u
+
+bool background_can_be_late(uint64_t now, uint64_t armed)
+{
+    static _Atomic uint64_t asked;
+    if (!background_only_stands_by()) return false;
+    if (atomic_load_explicit(&background.served, memory_order_relaxed)) {
+        atomic_store_explicit(&background.served, false, memory_order_relaxed);
+        atomic_store_explicit(&asked, now, memory_order_relaxed);
+    }
+    bool lately = now - atomic_load_explicit(&asked, memory_order_relaxed) < ASKED_NS;
+    return now - armed < (lately ? ARMED_ASKED_NS : ARMED_NS);
+}

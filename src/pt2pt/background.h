@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct lane;
 struct request;
@@ -19,6 +20,7 @@ extern TERN_HIDDEN struct background {
     _Atomic uint32_t count; /* operations that callers have left to go on by themselves */
     _Atomic bool helped;    /* there is a helper thread */
     _Atomic uint32_t standing; /* of `count`: services, which others may want at any time */
+    _Atomic bool served; /* a service was asked for since somebody looked (background_can_be_late) */
     _Atomic bool may_be_armed; /* while threads do not share the lanes: it has been armed, and not disarmed since (helper_relieve) */
 } background;
 
@@ -49,14 +51,15 @@ bool lane_left_work(struct lane *);
 
 /*
  * A service begins, and ends: this process does something for others whenever they ask for it (src/rma). Where nothing else is in
- * the background, callers that leave arm the helper once in BACKGROUND_ARMED_NS, as arming it and taking that back are system calls
- * where there are sockets, 3 us together. Then a request is heard at once; and at the latest after BACKGROUND_HEARD_NS, when the
- * helper gets up by itself. True: it is counted. Lock held.
+ * the background, callers that leave arm the helper once in 0.3 ms, or in 50 us where the service was asked for in the last 10 ms: arming
+ * it and taking that back are system calls where there are sockets, 3 us together. Then a request is heard at once; and at the latest
+ * after BACKGROUND_HEARD_NS, when the helper gets up by itself. True: it is counted. Lock held.
  */
 #define BACKGROUND_HEARD_NS 8000000u
-#define BACKGROUND_ARMED_NS 300000u
 bool background_stands_by(void);
 void background_stands_down(void);
+static inline void background_was_asked(void) { atomic_store_explicit(&background.served, true, memory_order_relaxed); }
+bool background_can_be_late(uint64_t now, uint64_t armed); /* it was armed at `armed`: that is often enough */
 static inline bool background_only_stands_by(void)
 {
     return atomic_load_explicit(&background.standing, memory_order_relaxed) == atomic_load_explicit(&background.count, memory_order_relaxed);

@@ -69,13 +69,19 @@ static bool arm(struct bell *b)
 }
 
 /* What is left may be heard of later: the helper gets up by itself. */
-static bool can_be_late(void) { return background_only_stands_by() && clock_ns() - armed_ns < BACKGROUND_ARMED_NS; }
+static bool can_be_late(void) { return background_only_stands_by() && background_can_be_late(clock_ns(), armed_ns); }
 
 /* Leaves the lane so that the helper may come in. */
-static void open_lane(struct lane *l)
+static void let_in(struct lane *l)
 {
     if (lane_mode()) lane_out(l);
     else lane_leave_and_let_helper_in();
+}
+
+/* The same, before a look whether it is armed. */
+static void open_lane(struct lane *l)
+{
+    let_in(l);
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
@@ -88,7 +94,7 @@ static void leave_alone(struct lane *l)
         return;
     }
     if (can_be_late()) {
-        open_lane(l);
+        let_in(l);
         return;
     }
     bool now = arm(b);

@@ -27,7 +27,7 @@ static bool can_be_late(void)
     static _Atomic uint64_t last;
     if (!background_only_stands_by()) return false;
     uint64_t now = clock_ns(), before = atomic_load_explicit(&last, memory_order_relaxed);
-    if (now - before < BACKGROUND_ARMED_NS) return true;
+    if (background_can_be_late(now, before)) return true;
     atomic_store_explicit(&last, now, memory_order_relaxed);
     return false;
 }

@@ -2,6 +2,7 @@
 #include "rma/serve.h"
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "pt2pt/background.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lost.h"
 #include "rma/apply.h"
@@ -662,6 +663,7 @@ void serve_on_ops(struct win *w, struct peer *from, const void *data, size_t n)
         return;
     }
     struct win_serve *v = serve_of(w);
+    background_was_asked();
     if (!s->waits) done = do_batch(v, s, data, n, &outcome);
     send_answers(s);
     if (outcome == IMPOSSIBLE) violation(s);
