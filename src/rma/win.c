@@ -229,17 +229,34 @@ static int agree(struct comm *c, int rc, bool *met)
     return worst;
 }
 
+/* Words of the neighbours, by seats. By the communicator of all, so that it fails where any of them has died: on another node, a
+ * death may have kept a neighbour from making `group`, for which this process would wait in vain. */
+static int gather_words(struct win *w, struct comm *group, uint64_t mine)
+{
+    struct win_near *n = &w->near;
+    struct comm *c = w->comm;
+    bool apart = !all_on_one_node(c);
+    uint64_t *all = apart ? calloc((size_t)c->size, sizeof *all) : n->place;
+    if (!all) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
+    int rc = apart || group ? coll_allgather(c, &mine, 1, type_of(MPI_UINT64_T), all, 1, type_of(MPI_UINT64_T)) : 0;
+    if (apart) {
+        for (int32_t i = 0; i < n->n; i++) n->place[i] = all[n->rank[i]];
+        free(all);
+    }
+    return rc;
+}
+
 /* Tells the neighbours where the exposure lies, and, in the lowest bit, whether atomic operations of this process can be
  * stopped. */
 static int exchange(struct win *w, struct comm *group)
 {
     struct win_near *n = &w->near;
     uint64_t mine = n->shared ? n->offset | atomics_prepare() : 0;
-    if (n->n == 1) return 0;
+    if (comm_has_others(w->comm) || w->comm->size == 1) return 0;
     n->place = calloc((size_t)n->n, sizeof *n->place);
     if (!n->place) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
-    int rc = coll_allgather(group, &mine, 1, type_of(MPI_UINT64_T), n->place, 1, type_of(MPI_UINT64_T));
-    n->stops = !rc;
+    int rc = gather_words(w, group, mine);
+    n->stops = !rc && n->n > 1;
     for (int32_t i = 0; i < n->n; i++) {
         n->stops &= n->place[i] & 1;
         n->place[i] &= ~(uint64_t)1;
