@@ -79,12 +79,11 @@ void background_stands_down(void)
 
 bool background_can_be_late(uint64_t now, uint64_t armed)
 {
-    static _Atomic uint64_t asked;
-    if (!background_only_stands_by()) return false;
-    if (atomic_load_explicit(&background.served, memory_order_relaxed)) {
-        atomic_store_explicit(&background.served, false, memory_order_relaxed);
-        atomic_store_explicit(&asked, now, memory_order_relaxed);
+    static _Atomic uint64_t last; /* when a service was asked for, as far as was looked */
+    if (atomic_load_explicit(&background.asked, memory_order_relaxed)) {
+        atomic_store_explicit(&background.asked, false, memory_order_relaxed);
+        atomic_store_explicit(&last, now, memory_order_relaxed);
     }
-    bool lately = now - atomic_load_explicit(&asked, memory_order_relaxed) < ASKED_NS;
+    bool lately = now - atomic_load_explicit(&last, memory_order_relaxed) < ASKED_NS;
     return now - armed < (lately ? ARMED_ASKED_NS : ARMED_NS);
 }

@@ -20,7 +20,7 @@ extern TERN_HIDDEN struct background {
     _Atomic uint32_t count; /* operations that callers have left to go on by themselves */
     _Atomic bool helped;    /* there is a helper thread */
     _Atomic uint32_t standing; /* of `count`: services, which others may want at any time */
-    _Atomic bool served; /* a service was asked for since somebody looked (background_can_be_late) */
+    _Atomic bool asked;  /* a service was asked for since somebody looked (background_can_be_late) */
     _Atomic bool may_be_armed; /* while threads do not share the lanes: it has been armed, and not disarmed since (helper_relieve) */
 } background;
 
@@ -58,8 +58,8 @@ bool lane_left_work(struct lane *);
 #define BACKGROUND_HEARD_NS 8000000u
 bool background_stands_by(void);
 void background_stands_down(void);
-static inline void background_was_asked(void) { atomic_store_explicit(&background.served, true, memory_order_relaxed); }
-bool background_can_be_late(uint64_t now, uint64_t armed); /* it was armed at `armed`: that is often enough */
+static inline void background_was_asked(void) { atomic_store_explicit(&background.asked, true, memory_order_relaxed); }
+bool background_can_be_late(uint64_t now, uint64_t armed); /* where only services stand by: armed at `armed` is often enough */
 static inline bool background_only_stands_by(void)
 {
     return atomic_load_explicit(&background.standing, memory_order_relaxed) == atomic_load_explicit(&background.count, memory_order_relaxed);

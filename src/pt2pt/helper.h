@@ -31,6 +31,9 @@
  * One of the two sees the other. A helper that finds the lane held at any other time may sleep: the
  * thread inside arms it when it leaves. Before it sleeps, the helper arms itself while it is still inside.
  *
+ * A caller that leaves nothing but services behind (background_stands_by) arms it now and then only, and the helper gets up by
+ * itself in between.
+ *
  * What is found to be wrong becomes the result of the operation, for the thread that waits;
  * no error handler runs in the helper. Nor does a user's operator, while the program has said that
  * only one thread uses MPI: such schedules are left to the callers (coll/port_pt2pt.c).

@@ -4,7 +4,8 @@
  *
  *     In memory that is common (win_exposure.common), an element of 1, 2, 4 or 8 bytes that is no pair, at an address that is
  *     a multiple of its size, is changed by one atomic operation of a processor.
- *     Every other element is changed by a process that has the accumulate lock of the target (win_exposure.accumulate). So are
+ *     Every other element is changed by a process that has the accumulate lock of the target (win_exposure.accumulate), or by the
+ *     target on behalf of one that has it and waits (mail.h). So are
  *     many elements of the first kind at once, when those atomic operations have been stopped (atomics.h).
  *
  * The owner of the memory says, when it makes the window, whether it is common: whether all processes of its node reach it by

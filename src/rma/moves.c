@@ -112,22 +112,16 @@ int moves_start(struct win_target *t, struct win_moves *m, const struct win_op *
 
 /* ---- all ---- */
 
-struct idle {
-    struct win_target *t;
-    struct win_moves *m;
-};
-
-static bool is_idle(void *idle)
+static bool is_idle(void *moves)
 {
-    const struct idle *i = idle;
-    return !i->m->under_way;
+    const struct win_moves *m = moves;
+    return !m->under_way;
 }
 
 /* Nothing ends a move but the transport, which hears of a peer that is lost. */
 int moves_local(struct win_target *t, struct win_moves *m)
 {
-    struct idle i = {t, m};
-    if (m->under_way) lane_wait(t->win->comm->lane, is_idle, &i, NULL);
+    if (m->under_way) lane_wait(t->win->comm->lane, is_idle, m, NULL);
     return t->peer->lost ? err_set(TERN_ERR_PEER, "%s", t->peer->lost) : 0;
 }
 

@@ -240,7 +240,7 @@ static int gather_words(struct win *w, struct comm *group, uint64_t mine)
     if (!all) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
     int rc = apart || group ? coll_allgather(c, &mine, 1, type_of(MPI_UINT64_T), all, 1, type_of(MPI_UINT64_T)) : 0;
     if (apart) {
-        for (int32_t i = 0; i < n->n; i++) n->place[i] = all[n->rank[i]];
+        for (int32_t i = 0; n->rank && i < n->n; i++) n->place[i] = all[n->rank[i]]; /* NULL: this process fails, but takes part */
         free(all);
     }
     return rc;

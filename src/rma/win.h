@@ -40,7 +40,7 @@ enum win_access { WIN_NO_ACCESS, WIN_FENCE, WIN_START, WIN_LOCK_ALL };
 struct win_near {
     int32_t n, own;  /* how many, and which one this process is */
     int32_t *rank;   /* [n] in the window, ascending */
-    uint64_t *place; /* [n] of their exposures in their segments (tp_ops.map), 0: not to be mapped. NULL: n is 1 */
+    uint64_t *place; /* [n] of their exposures in their segments (tp_ops.map), 0: not to be mapped. NULL: nobody else can be near */
     bool stops;      /* all of them have called atomics_prepare */
     struct win_exposure *exposure; /* this process's */
     struct win_mail *mail;         /* in it; NULL: there is none */
