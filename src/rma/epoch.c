@@ -109,10 +109,23 @@ int epoch_admit(struct win *w, struct win_target *t)
 /* What near origins have stored is seen by whoever is told of it later. */
 static void order_stores(void) { atomic_thread_fence(memory_order_seq_cst); }
 
+/* At this process, and at the target. */
+static int flush_locally(struct win_target *t)
+{
+    int rc = near_flush(t);
+    return rc ? rc : far_flush_local(t);
+}
+
+static int flush_operations(struct win_target *t)
+{
+    int rc = near_flush(t), far = far_flush(t);
+    return rc ? rc : far;
+}
+
 static int flush_target(struct win_target *t)
 {
     if (t->exposure && t->peer->lost) return err_set(TERN_ERR_PEER, "%s", t->peer->lost);
-    return far_flush(t);
+    return flush_operations(t);
 }
 
 /* A program may wait in a loop of calls that need no message for what others do by messages: for a word that they set, for a
@@ -153,7 +166,7 @@ static int end_fence(struct win *w)
     int rc = may_fence(w);
     if (rc) return rc;
     order_stores();
-    rc = flush_each(w, far_flush);
+    rc = flush_each(w, flush_operations);
     next_epoch(w);
     w->access = WIN_NO_ACCESS;
     return rc;
@@ -257,9 +270,10 @@ int win_start(struct win *w, const struct group *g, int assertion)
 static int complete_one(struct win_target *t)
 {
     int rc = await_post(t);
+    int near = near_flush(t);
     int told = !rc && unlikely(t->win->checking) ? far_flush(t) : 0; /* asks for conflicts */
     if (!rc) rc = far_complete(t);
-    return rc ? rc : told;
+    return rc ? rc : near ? near : told;
 }
 
 static int complete(struct win *w)
@@ -421,7 +435,7 @@ static int give(struct win_target *t)
     int rc = 0;
     if (t->held && !t->exposure) rc = far_unlock(t);
     else {
-        rc = far_flush(t);
+        rc = flush_operations(t);
         if (t->held) near_give(t, 0, mode);
     }
     close_target(t);
@@ -523,9 +537,9 @@ static int flush_all(struct win *w, int (*how)(struct win_target *))
 }
 
 int win_flush(struct win *w, int32_t rank) { return flush(w, rank, flush_target); }
-int win_flush_local(struct win *w, int32_t rank) { return flush(w, rank, far_flush_local); }
+int win_flush_local(struct win *w, int32_t rank) { return flush(w, rank, flush_locally); }
 int win_flush_all(struct win *w) { return flush_all(w, flush_target); }
-int win_flush_local_all(struct win *w) { return flush_all(w, far_flush_local); }
+int win_flush_local_all(struct win *w) { return flush_all(w, flush_locally); }
 
 /* The copies of the window that the processor sees are one (MPI_WIN_UNIFIED). A call also looks for messages, as programs
  * that wait in a loop for what others store expect. */

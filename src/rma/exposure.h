@@ -47,7 +47,7 @@ static inline size_t exposure_mail(int32_t n)
 }
 static inline size_t exposure_bytes(int32_t n, bool mail)
 {
-    return exposure_mail(n) + (mail ? sizeof(struct win_mail) + (size_t)n * sizeof(struct win_slot) : 0);
+    return exposure_mail(n) + (mail ? mail_bytes(n) : 0);
 }
 static inline struct win_mail *mail_of(struct win_exposure *x, int32_t n) { return (struct win_mail *)((char *)x + exposure_mail(n)); }
 

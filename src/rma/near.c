@@ -5,6 +5,8 @@
 #include "pt2pt/lane.h"
 #include "rma/apply.h"
 #include "rma/atomics.h"
+#include "rma/dock.h"
+#include "rma/letters.h"
 #include "rma/mail.h"
 #include "rma/runs.h"
 #include "transport/endpoint.h"
@@ -140,27 +142,30 @@ static int copy_by_system(struct win_target *t, struct type_cursor *here, struct
     return 0;
 }
 
-/* Small and in one piece: the target, if it is in the library. */
-static int move_by_mail(struct win_target *t, const struct win_op *a, const struct place *p)
+/* In one piece at the target, which is asked to help if it is in the library. *done: so much has been. TERN_ERR_UNSUPPORTED: it is
+ * too much for a letter. */
+static int move_by_letter(struct win_target *t, const struct win_op *a, uint64_t address, size_t n)
 {
     const struct type *own = a->kind == WIN_PUT ? a->otype : a->rtype;
-    int64_t n = a->tcount * a->ttype->size;
-    if (n > MAIL_MOST || !own->contig || !a->ttype->contig) return TERN_ERR_UNSUPPORTED;
-    uint64_t address = p->m->address + (uint64_t)(p->offset + a->ttype->true_lb);
-    if (a->kind == WIN_PUT) return mail_do(t, a, address, (const char *)a->origin + own->true_lb, NULL, n);
-    return mail_do(t, a, address, NULL, (char *)a->result + own->true_lb, n);
+    if (n > LETTERS_MOST || !own->contig) return TERN_ERR_UNSUPPORTED;
+    if (a->kind == WIN_PUT) return letters_put(t, address, (const char *)a->origin + own->true_lb, n);
+    return letters_get(t, address, (char *)a->result + own->true_lb, n);
 }
 
-static int move_by_system(struct win_target *t, const struct win_op *a, const struct place *p)
+static int move_private(struct win_target *t, const struct win_op *a, const struct place *p)
 {
     struct type_cursor here, there;
-    bool put = a->kind == WIN_PUT;
-    int rc = move_by_mail(t, a, p);
+    bool put = a->kind == WIN_PUT, whole = a->ttype->contig;
+    int64_t n = a->tcount * a->ttype->size, done = 0;
+    uint64_t address = p->m->address + (uint64_t)p->offset;
+    int rc = whole ? move_by_letter(t, a, address + (uint64_t)a->ttype->true_lb, (size_t)n) : TERN_ERR_UNSUPPORTED;
     if (rc != TERN_ERR_UNSUPPORTED) return rc;
     if (put) type_cursor_init(&here, a->otype, a->ocount, a->origin);
     else type_cursor_init(&here, a->rtype, a->rcount, a->result);
-    type_cursor_init(&there, a->ttype, a->tcount, (void *)(uintptr_t)(p->m->address + (uint64_t)p->offset));
-    return copy_by_system(t, &here, &there, put);
+    type_cursor_init(&there, a->ttype, a->tcount, (void *)(uintptr_t)address);
+    rc = whole ? dock_do(t, a, address + (uint64_t)a->ttype->true_lb, n, put ? &here : NULL, put ? NULL : &here, &done) : 0;
+    type_cursor_seek(&there, (size_t)done);
+    return rc || done == n ? rc : copy_by_system(t, &here, &there, put);
 }
 
 /* ---- put and get by loads and stores ---- */
@@ -209,14 +214,14 @@ static void change(const struct work *k, void *at, const char *data, int64_t n, 
 }
 
 /* Elements in the target's memory: by the target, or through a copy of them here. */
-static int change_by_system(const struct work *k, uint64_t address, const char *data, int64_t n)
+static int change_private(const struct work *k, uint64_t address, const char *data, int64_t n)
 {
-    size_t bytes = (size_t)(n * k->a->basic->extent), there_and_back = k->a->kind == WIN_COMPARE_AND_SWAP ? 2 * bytes : bytes;
-    int mailed = there_and_back <= MAIL_MOST ? mail_do(k->t, k->a, address, k->has_data ? data : NULL, k->fetches ? k->before : NULL, n)
-                                             : TERN_ERR_UNSUPPORTED;
-    if (mailed != TERN_ERR_UNSUPPORTED) return mailed;
+    size_t bytes = (size_t)(n * k->a->basic->extent);
+    char *before = k->fetches ? k->before : NULL;
+    int rc = bytes <= LETTERS_MOST ? letters_change(k->t, k->a, address, k->has_data ? data : NULL, before, n) : TERN_ERR_UNSUPPORTED;
+    if (rc != TERN_ERR_UNSUPPORTED) return rc;
     struct iovec here = {k->copy, bytes}, there = {(void *)(uintptr_t)address, bytes};
-    int rc = ep_get(&k->t->peer->ep, &here, 1, &there, 1);
+    rc = ep_get(&k->t->peer->ep, &here, 1, &there, 1);
     if (rc) return rc;
     change(k, k->copy, data, n, false);
     return win_op_changes(k->a) ? ep_put(&k->t->peer->ep, &here, 1, &there, 1) : 0;
@@ -229,19 +234,34 @@ static int take_accumulate(struct win_target *t)
     return rc;
 }
 
-/* A run of elements; at: where it is mapped here, or its address in the target. */
-static int change_run(struct work *k, char *at, int64_t n)
+/* A run of elements, where it is mapped here. */
+static int change_mapped_run(struct work *k, char *at, int64_t n)
 {
     bool atomic = k->m->common && !k->alone && apply_can_be_atomic(k->a->basic, at);
     bool entered = atomic && atomics_enter(k->t->exposure, k->t->busy), locked = !entered && !k->alone;
     const char *data = next_data(k, n);
     int rc = locked ? take_accumulate(k->t) : 0;
     if (rc) return rc;
-    if (k->m->at) change(k, at, data, n, atomic);
-    else rc = change_by_system(k, (uint64_t)(uintptr_t)at, data, n);
+    change(k, at, data, n, atomic);
     if (entered) atomics_leave(k->t->busy);
     if (locked) near_give(k->t, 1, WIN_LOCK_EXCLUSIVE);
-    if (!rc && k->fetches) win_elements_in(&k->to, k->a->basic, k->before, n);
+    if (k->fetches) win_elements_in(&k->to, k->a->basic, k->before, n);
+    return 0;
+}
+
+/* The same at an address of the target. Nobody else changes them. */
+static int change_private_run(struct work *k, uint64_t address, int64_t n)
+{
+    const struct type *basic = k->a->basic;
+    int64_t done = 0, most = (int64_t)k->chunk / basic->extent;
+    int rc = 0;
+    if ((size_t)(n * basic->extent) > LETTERS_MOST)
+        rc = dock_do(k->t, k->a, address, n, k->has_data ? &k->from : NULL, k->fetches ? &k->to : NULL, &done);
+    for (int64_t now; !rc && done < n; done += now) {
+        now = min_int64(n - done, most);
+        rc = change_private(k, address + (uint64_t)(done * basic->extent), next_data(k, now), now);
+        if (!rc && k->fetches) win_elements_in(&k->to, basic, k->before, now);
+    }
     return rc;
 }
 
@@ -250,11 +270,18 @@ static int change_all(struct work *k, int64_t offset)
     struct win_runs where;
     const struct win_op *a = k->a;
     char *base = k->m->at ? k->m->at : (char *)(uintptr_t)k->m->address, *at;
-    int64_t most = (int64_t)k->chunk / a->basic->extent;
+    int64_t most = k->m->at ? (int64_t)k->chunk / a->basic->extent : INT64_MAX;
     int rc = 0;
     win_runs_init(&where, a->ttype, a->tcount, base + offset, a->basic);
-    for (int64_t n; !rc && (n = win_runs_next(&where, most, &at)) > 0;) rc = change_run(k, at, n);
+    for (int64_t n; !rc && (n = win_runs_next(&where, most, &at)) > 0;)
+        rc = k->m->at ? change_mapped_run(k, at, n) : change_private_run(k, (uint64_t)(uintptr_t)at, n);
     return rc;
+}
+
+/* So many elements that it is worth to stop the others' atomic operations. */
+static bool are_many(const struct win_target *t, const struct win_op *a, const struct win_memory *m)
+{
+    return t->win->near.stops && m->common && m->at && a->tcount * a->ttype->size >= ATOMICS_STOP_FROM;
 }
 
 static int accumulate(struct win_target *t, const struct win_op *a, const struct place *p)
@@ -269,14 +296,21 @@ static int accumulate(struct win_target *t, const struct win_op *a, const struct
     k.copy = k.before + k.chunk;
     if (k.has_data && a->otype) type_cursor_init(&k.from, a->otype, a->ocount, a->origin);
     if (k.fetches) type_cursor_init(&k.to, a->rtype, a->rcount, a->result);
-    bool stops = t->win->near.stops && p->m->common && p->m->at && !k.alone && a->tcount * a->ttype->size >= ATOMICS_STOP_FROM;
-    int rc = stops ? take_accumulate(t) : 0;
+    bool stops = !k.alone && are_many(t, a, p->m), locked = stops || (!k.alone && !p->m->at);
+    int rc = locked ? take_accumulate(t) : 0;
     if (!rc && stops) atomics_stop(t->exposure, t->busy - t->accumulate.own, &t->accumulate);
-    k.alone |= stops;
+    k.alone |= locked;
     if (!rc) rc = change_all(&k, p->offset);
-    if (stops) atomics_go_on(t->exposure), near_give(t, 1, WIN_LOCK_EXCLUSIVE);
+    if (stops) atomics_go_on(t->exposure);
+    if (locked) near_give(t, 1, WIN_LOCK_EXCLUSIVE);
     free(large);
     return rc;
+}
+
+int near_flush(struct win_target *t)
+{
+    int rc = letters_flush(t), docked = dock_flush(t);
+    return rc ? rc : docked;
 }
 
 int near_do(struct win_target *t, const struct win_op *a)
@@ -284,8 +318,9 @@ int near_do(struct win_target *t, const struct win_op *a)
     struct place p;
     int rc = find_place(t, a, &p);
     if (rc) return rc;
+    if (!p.m->at) mail_look(t->win); /* two processes that put to each other help each other */
     if (a->kind >= WIN_ACCUMULATE) return accumulate(t, a, &p);
-    if (!p.m->at) return move_by_system(t, a, &p);
+    if (!p.m->at) return move_private(t, a, &p);
     move_mapped(a, &p);
     return 0;
 }

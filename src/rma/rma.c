@@ -46,6 +46,7 @@ static int do_it(struct win_target *t, const struct win_op *a, struct request **
 {
     int rc = is_near(t, a) ? near_do(t, a) : TERN_ERR_UNSUPPORTED;
     if (rc == TERN_ERR_UNSUPPORTED) return start_far(t, a, req_p);
+    if (!rc && req_p) rc = near_flush(t);
     return rc || likely(!t->win->checking) ? rc : checking_own(t, a);
 }
 

@@ -3,6 +3,8 @@
 #include "base/err.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
+#include "rma/dock.h"
+#include "rma/letters.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
@@ -139,6 +141,8 @@ static void close_target(struct win_target *t)
 {
     memory_close(&t->memory);
     attached_close(&t->attached);
+    letters_close(t);
+    dock_close(t);
     free(t);
 }
 

@@ -26,7 +26,10 @@ struct win_target {
     struct win_locking lock, accumulate; /* near */
     struct win_mail *mail;  /* near, with private memory; else NULL */
     uint32_t seat;          /* near: the target's own */
-    uint32_t not_now, vain; /* operations that are not tried by mail; how often it was waited for in vain */
+    struct win_letters *letters; /* in it, of small operations; NULL: nothing so far */
+    struct win_dock *dock;  /* in it, of large operations; NULL: nothing so far */
+    uint32_t vain;          /* how often the target was waited for in vain since it has come last */
+    uint64_t away_until;    /* ns, clock_ns: no letter is posted before; 0: it is there, as far as is known */
     enum win_open open;
     bool unchecked;         /* MPI_MODE_NOCHECK: the lock is not taken */
     bool held;              /* the lock is */

@@ -80,7 +80,7 @@ static int make_exposure(struct win *w)
     n->shared = n->exposure != NULL;
     if (!n->exposure && posix_memalign((void **)&n->exposure, CACHE_LINE, bytes)) n->exposure = NULL;
     if (!n->exposure) return err_set(TERN_ERR_NOMEM, "no memory to share a window");
-    memset(n->exposure, 0, bytes);
+    memset(n->exposure, 0, exposure_mail(n->n) + (mail ? mail_head_bytes(n->n) : 0));
     if (mail) n->mail = mail_of(n->exposure, n->n);
     return 0;
 }
