@@ -42,33 +42,32 @@ static struct win_letter *letter(struct win_target *t, uint32_t number)
 
 /* ---- whose it is ---- */
 
-/* Of an origin that has died; what a target was doing for it is done soon. */
-static void clear(struct win_target *t)
+/* From one that is dead, perhaps. */
+static bool claim(struct win_target *t, bool *inherits)
 {
-    for (uint32_t i = 0; i < MAIL_DOCKED; i++) mail_clear(t, letter(t, i));
-}
-
-static bool claim(struct win_target *t)
-{
-    struct win_mail *m = t->mail;
+    _Atomic uint32_t *docked = &t->mail->docked;
     uint32_t whose = 0, own = t->lock.own + 1;
     /* acquire: what the one before has left in the letters */
-    if (atomic_compare_exchange_strong_explicit(&m->docked, &whose, own, memory_order_acquire, memory_order_relaxed)) return true;
+    *inherits = !atomic_compare_exchange_strong_explicit(docked, &whose, own, memory_order_acquire, memory_order_relaxed);
+    if (!*inherits) return true;
     if (!t->lock.ops->is_dead(t->lock.arg, whose - 1)) return false;
-    if (!atomic_compare_exchange_strong_explicit(&m->docked, &whose, own, memory_order_acquire, memory_order_relaxed)) return false;
-    clear(t);
-    return true;
+    return atomic_compare_exchange_strong_explicit(docked, &whose, own, memory_order_acquire, memory_order_relaxed);
 }
 
+/* What the target is doing for one that has died is done soon. */
 static bool take(struct win_target *t)
 {
+    bool inherits;
     if (t->dock->held) return true;
-    if (!claim(t)) return false;
+    if (!claim(t, &inherits)) return false;
     t->dock->held = true;
     _Atomic uint8_t *opened = &t->mail->opened[t->win->near.n];
-    if (atomic_load_explicit(opened, memory_order_relaxed)) return true;
-    for (uint32_t i = 0; i < MAIL_DOCKED; i++) mail_open(letter(t, i));
-    atomic_store_explicit(opened, 1, memory_order_release); /* as they are now */
+    bool are_open = atomic_load_explicit(opened, memory_order_relaxed);
+    for (uint32_t i = 0; i < MAIL_DOCKED; i++) {
+        if (!are_open) mail_open(letter(t, i));
+        else if (inherits) mail_clear(t, letter(t, i));
+    }
+    if (!are_open) atomic_store_explicit(opened, 1, memory_order_release); /* as they are now */
     return true;
 }
 

@@ -48,14 +48,14 @@ static struct win_letters *letters_of(struct win_target *t)
 
 /* ---- sending ---- */
 
-/* A letter that would have been posted in vain is done by hand, at `finish`. */
-static void post(struct win_target *t, struct letter *l)
+/* A letter that would have been posted in vain is done by hand, at end_letter. */
+static void send_letter(struct win_target *t, struct letter *l)
 {
     l->posted = mail_is_read(t);
     if (l->posted) mail_post(t, l->shared, l->bytes);
 }
 
-static int finish(struct win_target *t, struct letter *l)
+static int end_letter(struct win_target *t, struct letter *l)
 {
     int rc = l->posted ? mail_finish(t, l->shared, l->item, l->n) : mail_by_hand(t, l->shared, l->item, l->n);
     for (unsigned i = 0; !rc && i < l->n; i++)
@@ -70,18 +70,18 @@ int letters_flush(struct win_target *t)
     struct win_letters *w = t->letters;
     if (!w) return 0;
     struct letter *now = &w->letter[w->now], *other = &w->letter[!w->now];
-    if (now->n) post(t, now);
-    int first = other->n ? finish(t, other) : 0;
-    int rc = now->n ? finish(t, now) : 0;
+    if (now->n) send_letter(t, now);
+    int first = other->n ? end_letter(t, other) : 0;
+    int rc = now->n ? end_letter(t, now) : 0;
     return first ? first : rc;
 }
 
 /* The letter that is written goes out, and the other one is written when it has come back. */
 static int turn(struct win_target *t, struct win_letters *w)
 {
-    post(t, &w->letter[w->now]);
+    send_letter(t, &w->letter[w->now]);
     w->now = !w->now;
-    return w->letter[w->now].n ? finish(t, &w->letter[w->now]) : 0;
+    return w->letter[w->now].n ? end_letter(t, &w->letter[w->now]) : 0;
 }
 
 /* ---- writing ---- */
