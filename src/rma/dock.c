@@ -174,7 +174,7 @@ int dock_do(struct win_target *t, const struct win_op *a, uint64_t address, int6
             int64_t *done)
 {
     *done = 0;
-    if (!t->mail || t->rank == t->win->comm->rank || !mail_is_read(t) || !dock_of(t) || !take(t)) return 0;
+    if (!t->mail || !mail_is_read(t) || !dock_of(t) || !take(t)) return 0;
     struct job j = {.t = t, .basic = a->basic, .from = from, .to = to, .left = n};
     j.next = (struct mail_head){.kind = (uint8_t)a->kind, .op = a->op ? (uint8_t)a->op->index : 0,
                                 .type = a->basic ? (uint16_t)(uintptr_t)a->basic->self : 0, .address = address};

@@ -3,7 +3,7 @@
  * (peer_shared_alloc), and the others map it (ep_map).
  *
  *     | lock | accumulate lock | what the memory is | seats of the first: n + 1 | seats of the second: n + 1 | busy words: n + 1 |
- *     and in windows that may have private memory (created, dynamic)  | mail (mail.h) |
+ *     and in windows that may have private memory (created, dynamic)  | where the mail is |
  *
  * Each process of the window that is on the node has a seat in both locks: its number among them, by rank. Seat n is that of
  * the target for the origins that use messages (serve.c).
@@ -13,7 +13,6 @@
 #ifndef TERN_RMA_EXPOSURE_H
 #define TERN_RMA_EXPOSURE_H
 
-#include "rma/mail.h"
 #include "rma/win_lock.h"
 #include "transport/remote.h"
 
@@ -39,16 +38,12 @@ struct win_exposure {
 };
 static_assert(sizeof(struct win_exposure) == 6 * CACHE_LINE, "shared layout");
 
-/* Where the mail begins; with `mail`, and all of it. */
-static inline size_t exposure_mail(int32_t n)
-{
-    size_t words = sizeof(struct win_exposure) + 3 * (size_t)(n + 1) * sizeof(uint64_t);
-    return (words + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
-}
+/* The description of the mail (mail.h), behind all that; of no bytes where the process has none. */
+static inline struct win_region *exposure_mail(struct win_exposure *x, int32_t n) { return (struct win_region *)(x->seats + 3 * (n + 1)); }
+
 static inline size_t exposure_bytes(int32_t n, bool mail)
 {
-    return exposure_mail(n) + (mail ? mail_bytes(n) : 0);
+    return sizeof(struct win_exposure) + 3 * (size_t)(n + 1) * sizeof(uint64_t) + (mail ? sizeof(struct win_region) : 0);
 }
-static inline struct win_mail *mail_of(struct win_exposure *x, int32_t n) { return (struct win_mail *)((char *)x + exposure_mail(n)); }
 
 #endif

@@ -43,7 +43,7 @@ void letters_close(struct win_target *t)
 static struct win_letters *letters_of(struct win_target *t)
 {
     if (likely(t->letters)) return t->letters;
-    return t->mail && t->rank != t->win->comm->rank ? open_letters(t) : NULL;
+    return t->mail ? open_letters(t) : NULL;
 }
 
 /* ---- sending ---- */

@@ -5,6 +5,7 @@
 #include "pt2pt/lane.h"
 #include "rma/apply.h"
 #include "rma/op.h"
+#include "transport/arena.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 
@@ -24,6 +25,37 @@ enum mail_state { FREE, POSTED, TAKEN, DONE, REFUSED };
 
 #define PIECES 64       /* puts in one call of the system */
 #define BLOCK 512       /* bytes of elements that are changed at a time */
+
+/* ---- the mail of a window ---- */
+
+void mail_make(struct win *w, struct win_region *r)
+{
+    struct win_near *n = &w->near;
+    struct win_memory *m = &n->mailbox;
+    *m = (struct win_memory){.at = arena_alloc(mail_bytes(n->n), CACHE_LINE), .bytes = mail_bytes(n->n)};
+    m->address = (uint64_t)(uintptr_t)m->at;
+    if (m->at && !memory_show(m, true, r) && m->mem) {
+        n->mail = (struct win_mail *)m->at;
+        memset(n->mail, 0, mail_head_bytes(n->n));
+        return;
+    }
+    *r = (struct win_region){0};
+    if (m->at) arena_free(m->at);
+}
+
+void mail_take_away(struct win *w)
+{
+    if (!w->near.mail) return;
+    memory_hide(&w->near.mailbox);
+    arena_free(w->near.mail);
+    w->near.mail = NULL;
+}
+
+void mail_find(struct win_target *t, const struct win_region *r)
+{
+    bool whole = t->rank != t->win->comm->rank && r->bytes >= mail_bytes(t->win->near.n);
+    if (whole && !memory_open(t, r, &t->mailbox)) t->mail = (struct win_mail *)t->mailbox.at;
+}
 
 /* ---- an operation ---- */
 

@@ -9,7 +9,7 @@
  * The target need not come: an origin that has waited in vain does not post the next letters. Nor is it woken for one letter, but
  * when some have been in vain. An accumulate is done on behalf of an origin that has what the rule of atomicity wants (apply.h).
  *
- * The mail lies behind the exposure of created and dynamic windows:
+ * The mail of a process is a block of its arena (transport/arena.h), one for each created or dynamic window:
  *
  *     | bell | dock | opened | letters of seat 0 | letters of seat 1 | ... | letters of the dock |
  *
@@ -30,6 +30,7 @@
 
 struct step_ops;
 struct win;
+struct win_region;
 struct win_target;
 
 #define MAIL_LETTERS 2 /* of a seat: one is written while the other is done */
@@ -92,6 +93,13 @@ struct mail_item {
     uint32_t at; /* in win_letter.ops, its data */
     void *to;    /* gets the result; NULL: it is not wanted, or taken otherwise */
 };
+
+/* The mail of a window: its owner makes it, describes it to the others and takes it away. Without memory for it there is none. */
+void mail_make(struct win *, struct win_region *);
+void mail_take_away(struct win *);
+
+/* The same at an origin, of one target. */
+void mail_find(struct win_target *, const struct win_region *);
 
 /* Origin. The target is asked for so many bytes of operations; then waited for: they are done, by whoever, and the letter is free
  * again. 0, or a code with words. */

@@ -5,6 +5,7 @@
 #include "pt2pt/lane.h"
 #include "rma/dock.h"
 #include "rma/letters.h"
+#include "rma/mail.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
@@ -99,11 +100,12 @@ static int32_t seat_of(const struct win_near *n, int32_t rank)
 }
 
 /* The exposure of a seat, as it is mapped here; NULL: it cannot be. */
-static struct win_exposure *map_exposure(const struct win_near *n, int32_t seat, struct peer *p)
+static struct win_exposure *map_exposure(const struct win *w, int32_t seat, struct peer *p)
 {
+    const struct win_near *n = &w->near;
     if (seat == n->own) return n->exposure;
     if (!n->place || !n->place[seat] || !(p->ep.caps & TP_CAP_MAP)) return NULL;
-    return ep_map(&p->ep, n->place[seat], exposure_bytes(n->n, n->mail));
+    return ep_map(&p->ep, n->place[seat], exposure_bytes(n->n, win_has_mail(w)));
 }
 
 /* The memory itself: this process's, or mapped by its key. Without a key it may be reached by its address. */
@@ -120,7 +122,7 @@ static int open_memory(struct win_target *t)
 static int be_near(struct win_target *t, int32_t seat)
 {
     const struct win_near *n = &t->win->near;
-    struct win_exposure *x = map_exposure(n, seat, t->peer);
+    struct win_exposure *x = map_exposure(t->win, seat, t->peer);
     if (!x) return 0;
     struct win_locking common = {.n = (uint32_t)n->n + 1, .own = (uint32_t)n->own, .ops = &lock_ops, .arg = t};
     t->exposure = x;
@@ -131,7 +133,7 @@ static int be_near(struct win_target *t, int32_t seat)
     t->accumulate.seats = x->seats + common.n;
     t->busy = x->seats + 2 * common.n + common.own;
     t->seat = (uint32_t)seat;
-    if (n->mail) t->mail = mail_of(x, n->n);
+    if (win_has_mail(t->win)) mail_find(t, exposure_mail(x, n->n));
     return open_memory(t);
 }
 
@@ -140,6 +142,7 @@ static int be_near(struct win_target *t, int32_t seat)
 static void close_target(struct win_target *t)
 {
     memory_close(&t->memory);
+    memory_close(&t->mailbox);
     attached_close(&t->attached);
     letters_close(t);
     dock_close(t);

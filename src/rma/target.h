@@ -24,7 +24,8 @@ struct win_target {
     struct peer *peer;
     struct win_attached attached; /* in a dynamic window, what is known of it */
     struct win_locking lock, accumulate; /* near */
-    struct win_mail *mail;  /* near, with private memory; else NULL */
+    struct win_mail *mail;  /* near, with private memory; else NULL. Its memory */
+    struct win_memory mailbox;
     uint32_t seat;          /* near: the target's own */
     struct win_letters *letters; /* in it, of small operations; NULL: nothing so far */
     struct win_dock *dock;  /* in it, of large operations; NULL: nothing so far */

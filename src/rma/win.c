@@ -13,6 +13,7 @@
 #include "rma/atomics.h"
 #include "rma/checking.h"
 #include "rma/far.h"
+#include "rma/mail.h"
 #include "rma/rma.h"
 #include "rma/serve.h"
 #include "transport/arena.h"
@@ -74,14 +75,13 @@ static int set_ranks(struct win *w, const struct comm *group)
 static int make_exposure(struct win *w)
 {
     struct win_near *n = &w->near;
-    bool mail = n->n > 1 && (w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC);
-    size_t bytes = exposure_bytes(n->n, mail);
+    size_t bytes = exposure_bytes(n->n, win_has_mail(w));
     if (n->n > 1) n->exposure = peer_shared_alloc(bytes, &n->offset);
     n->shared = n->exposure != NULL;
     if (!n->exposure && posix_memalign((void **)&n->exposure, CACHE_LINE, bytes)) n->exposure = NULL;
     if (!n->exposure) return err_set(TERN_ERR_NOMEM, "no memory to share a window");
-    memset(n->exposure, 0, exposure_mail(n->n) + (mail ? mail_head_bytes(n->n) : 0));
-    if (mail) n->mail = mail_of(n->exposure, n->n);
+    memset(n->exposure, 0, bytes);
+    if (win_has_mail(w)) mail_make(w, exposure_mail(n->exposure, n->n));
     return 0;
 }
 
@@ -305,7 +305,8 @@ static void drop(struct win *w)
     memory_hide(&w->shown);
     attached_close(&w->attached);
     checking_close(w);
-    if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n, w->near.mail));
+    mail_take_away(w);
+    if (w->near.shared) peer_shared_free(w->near.exposure, exposure_bytes(w->near.n, win_has_mail(w)));
     else free(w->near.exposure);
     free(w->near.place);
     free(w->near.rank);

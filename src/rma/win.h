@@ -43,9 +43,10 @@ struct win_near {
     uint64_t *place; /* [n] of their exposures in their segments (tp_ops.map), 0: not to be mapped. NULL: nobody else can be near */
     bool stops;      /* all of them have called atomics_prepare */
     struct win_exposure *exposure; /* this process's */
-    struct win_mail *mail;         /* in it; NULL: there is none */
     uint64_t offset;               /* of it in the segment */
     bool shared;                   /* it lies there; else it is this process's own */
+    struct win_mail *mail;         /* what others ask for (mail.h), NULL: there is none; its memory */
+    struct win_memory mailbox;
 };
 
 struct win {
@@ -98,5 +99,11 @@ struct win {
     bool given_up;      /* see win.c, abandon: its memory is not to be touched any more ... */
     int32_t because_of; /* ... since this rank was lost; -1: none was */
 };
+
+/* Its memory may be private while others are near. */
+static inline bool win_has_mail(const struct win *w)
+{
+    return w->near.n > 1 && (w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC);
+}
 
 #endif
