@@ -58,8 +58,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
     if (cc) cc->cache = coll_cache_open(CACHED_PROGRAMS, coll_frame_free);
     if (!cc || !cc->cache || !coll_places_find(c, cc) || !read_hints(c, cc)) {
         if (cc) coll_cache_close(cc->cache);
-        if (cc) free(cc->node_of);
-        if (cc) free(cc->domain_of);
+        if (cc) coll_places_drop(cc);
         free(cc);
         err_set(TERN_ERR_NOMEM, "no memory for the collectives of a communicator");
         return NULL;
@@ -86,8 +85,7 @@ static void comm_gone(struct comm *c)
     lane_leave(c->lane);
     coll_cache_close(cc->cache);
     free(cc->schedules);
-    free(cc->node_of);
-    free(cc->domain_of);
+    coll_places_drop(cc);
     free(cc->numbers);
     free(cc->wanted);
     free(cc);
@@ -95,14 +93,19 @@ static void comm_gone(struct comm *c)
     c->coll = NULL;
 }
 
-/* Programs chosen by the old hints are forgotten. Without memory for the new ones there are none. */
-static void hints_changed(struct comm *c)
+void coll_forget(struct comm *c)
 {
     if (!c->coll) return;
     lane_enter(c->lane);
     coll_cache_clear(c->coll->cache);
     lane_leave(c->lane);
-    read_hints(c, c->coll);
+}
+
+/* Programs chosen by the old hints are forgotten. Without memory for the new ones there are none. */
+static void hints_changed(struct comm *c)
+{
+    coll_forget(c);
+    if (c->coll) read_hints(c, c->coll);
 }
 
 int coll_choose_open(void)

@@ -82,6 +82,9 @@ int coll_bcast(struct comm *, void *buf, int64_t count, struct type *, int root)
 int coll_allgather(struct comm *, const void *sendbuf, int64_t scount, struct type *stype, void *recvbuf,
                    int64_t rcount, struct type *rtype);
 
+/* Gives back the memory of programs that are kept for the next time: for a communicator that will seldom call the same ones. */
+void coll_forget(struct comm *);
+
 /* ---- for the parts of this folder that hang on a communicator ---- */
 
 struct coll_cache;
@@ -107,6 +110,7 @@ struct coll_comm {
     int32_t domains; /* that they are known to be in, a node where nothing is known being one */
     int32_t *node_of; /* the node of each rank, as in struct coll_given; NULL with one node */
     int32_t *domain_of; /* and the domain; NULL where they are the nodes */
+    struct shared_places *shared; /* whose these two are (places.c), NULL: there are none */
 };
 
 /* The number of the next collective by messages: its place in the order, and in the upper half the sign of the call. */

@@ -2,11 +2,14 @@
 #include "coll/places.h"
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/var.h"
 #include "proc/machine.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
 #include "transport/find.h"
+
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,7 +160,7 @@ static bool find_domains(const struct comm *c, struct coll_comm *cc)
     return true;
 }
 
-bool coll_places_find(const struct comm *c, struct coll_comm *cc)
+static bool find_all(const struct comm *c, struct coll_comm *cc)
 {
     if (!find_nodes(c, cc) || !find_domains(c, cc)) return false;
     if (cc->domains > cc->nodes) return true;
@@ -166,4 +169,87 @@ bool coll_places_find(const struct comm *c, struct coll_comm *cc)
     cc->domains = cc->nodes;
     cc->shuffled = false;
     return true;
+}
+
+/* ---- shared ones ------------------------------------------------------------------- */
+
+/* Of all communicators that have the same map of ranks. */
+struct shared_places {
+    struct link link;
+    int users;
+    struct rankmap *map;    /* a reference */
+    struct coll_comm found; /* its members that coll_places_find fills */
+};
+static struct link all_shared = LIST_INIT(all_shared);
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+
+static void copy_places(struct coll_comm *to, const struct coll_comm *from)
+{
+    to->far = from->far;
+    to->mixed = from->mixed;
+    to->shuffled = from->shuffled;
+    to->nodes = from->nodes;
+    to->domains = from->domains;
+    to->node_of = from->node_of;
+    to->domain_of = from->domain_of;
+}
+
+static struct shared_places *shared_of(const struct comm *c)
+{
+    list_each (l, next, &all_shared) {
+        struct shared_places *p = container_of(l, struct shared_places, link);
+        if (p->map == c->local) return p;
+    }
+    return NULL;
+}
+
+static struct shared_places *share(const struct comm *c, const struct coll_comm *cc)
+{
+    struct shared_places *p = calloc(1, sizeof *p);
+    if (!p) return NULL;
+    p->map = rankmap_ref(c->local);
+    copy_places(&p->found, cc);
+    list_push(&all_shared, &p->link);
+    return p;
+}
+
+/* Between two groups `far` is that of both. */
+static bool find_or_share(const struct comm *c, struct coll_comm *cc)
+{
+    cc->shared = c->inter ? NULL : shared_of(c);
+    if (cc->shared) copy_places(cc, &cc->shared->found);
+    else if (!find_all(c, cc)) return false;
+    if (!cc->shared && (cc->node_of || cc->domain_of) && !(cc->shared = share(c, cc))) return false;
+    if (cc->shared) cc->shared->users++;
+    return true;
+}
+
+bool coll_places_find(const struct comm *c, struct coll_comm *cc)
+{
+    pthread_mutex_lock(&sharing);
+    bool found = find_or_share(c, cc);
+    pthread_mutex_unlock(&sharing);
+    if (!found) coll_places_drop(cc);
+    return found;
+}
+
+static void drop(struct coll_comm *cc)
+{
+    struct shared_places *p = cc->shared;
+    if (p && --p->users) return;
+    free(cc->node_of);
+    free(cc->domain_of);
+    if (!p) return;
+    list_remove(&p->link);
+    rankmap_unref(p->map);
+    free(p);
+}
+
+void coll_places_drop(struct coll_comm *cc)
+{
+    pthread_mutex_lock(&sharing);
+    drop(cc);
+    pthread_mutex_unlock(&sharing);
+    cc->node_of = cc->domain_of = NULL;
+    cc->shared = NULL;
 }

@@ -11,7 +11,9 @@
 /* Reads TERN_COLL_DOMAINS; TERN_ERR_ARG with words when it makes no sense. */
 int coll_places_open(void);
 
-/* Fills far, mixed, shuffled, nodes, node_of, domains, domain_of; the arrays are malloc'ed. False: memory is out. */
+/* Fills far, mixed, shuffled, nodes, node_of, domains, domain_of, until coll_places_drop. The arrays, which grow with the ranks, are
+ * the same for a communicator and its duplicates, and so for its windows. False: memory is out. Any thread. */
 bool coll_places_find(const struct comm *, struct coll_comm *);
+void coll_places_drop(struct coll_comm *);
 
 #endif

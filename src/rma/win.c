@@ -369,6 +369,7 @@ static int make(struct comm *parent, const struct making *m, struct win **out)
     rc = settle(w, c, rc);
     if (group) comm_unref(group);
     if (rc) return rc;
+    coll_forget(c); /* a window is made once */
     rc = win_hints_set(w, m->info); /* without memory for them there are none, which is as good */
     *out = w;
     return 0;

@@ -64,8 +64,7 @@ static void open_job(const struct seats *seats)
 
 static void close_job(void)
 {
-    free(got.node_of);
-    free(got.domain_of);
+    coll_places_drop(&got);
     got = (struct coll_comm){0};
     rankmap_unref(comm.local);
     machine_close();
@@ -158,6 +157,34 @@ static void a_machine_that_is_made_up(void **state)
     if (!hwloc) skip();
 }
 
+/* What grows with the ranks is there once for a communicator and its duplicates, until the last of them goes. */
+static void duplicates_share(void **state)
+{
+    (void)state;
+    struct comm other;
+    struct coll_comm second = {0}, third = {0};
+    setenv("TERN_COLL_DOMAINS", "2", 1);
+    open_job(&(struct seats){"00001111", UNKNOWN, UNKNOWN});
+    assert_int_equal(coll_places_open(), 0);
+    assert_true(coll_places_find(&comm, &got) && coll_places_find(&comm, &second));
+    assert_true(got.node_of && got.domain_of);
+    assert_ptr_equal(second.node_of, got.node_of);
+    assert_ptr_equal(second.domain_of, got.domain_of);
+    assert_int_equal(second.nodes, 2);
+    assert_int_equal(second.domains, 4);
+    assert_true(second.far);
+    other = comm;
+    other.local = other.map = rankmap_line(RANKS, 0, 1);
+    assert_true(coll_places_find(&other, &third));
+    assert_ptr_not_equal(third.node_of, got.node_of);
+    coll_places_drop(&third);
+    rankmap_unref(other.local);
+    coll_places_drop(&got);
+    assert_int_equal(second.node_of[RANKS - 1], 1);
+    coll_places_drop(&second);
+    close_job();
+}
+
 static void nonsense(void **state)
 {
     static const char *const bad[] = {"", "0", "-2", "4x", "core", "99999999999999999999"};
@@ -176,6 +203,7 @@ int main(void)
         cmocka_unit_test(not_all_is_known),
         cmocka_unit_test(several_nodes),
         cmocka_unit_test(a_machine_that_is_made_up),
+        cmocka_unit_test(duplicates_share),
         cmocka_unit_test(nonsense),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
