@@ -164,6 +164,14 @@ static inline void lane_leave(struct lane *l)
     else lane_out(l);
 }
 
+/* lane_leave behind a call that has only written something down here: it has started nothing and heard of nothing. */
+void lane_leave_noted_to_helper(struct lane *) TERN_COLD;
+static inline void lane_leave_noted(struct lane *l)
+{
+    if (unlikely(background_any())) lane_leave_noted_to_helper(l);
+    else lane_out(l);
+}
+
 bool lane_is_outermost(const struct lane *); /* this section lies in no other. Lock held */
 
 /* Leaves the outermost section, and lets the helper in: from then on sections take the lock. */

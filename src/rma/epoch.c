@@ -422,9 +422,12 @@ static int lock(struct win *w, int32_t rank, enum win_lock_mode mode, int assert
 
 int win_lock(struct win *w, int32_t rank, enum win_lock_mode mode, int assertion)
 {
-    lane_enter(w->comm->lane);
+    struct lane *l = w->comm->lane;
+    lane_enter(l);
     int rc = lock(w, rank, mode, assertion);
-    lane_leave(w->comm->lane);
+    const struct win_target *t = win_target_known(w, rank);
+    if (t && !t->exposure) lane_leave_noted(l); /* the request goes out with the operations */
+    else lane_leave(l);
     return rc;
 }
 

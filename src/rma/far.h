@@ -17,6 +17,10 @@
 /* Starts an operation. `req`: the request that is to be completed at its end, NULL: none. 0 or a code with words. */
 int far_start(struct win_target *, const struct win_op *, struct request *req);
 
+/* Writes a small put into the batch, if that is all there is to do. By a caller, while threads do not share the lanes; the lane need
+ * not be held. */
+bool far_note(struct win_target *, const struct win_op *);
+
 /* Accumulates were started there that may not be done yet: others on the same memory must not overtake them. */
 bool far_accumulates(const struct win_target *);
 

@@ -5,6 +5,7 @@
 #include "base/var.h"
 #include "proc/proc.h"
 #include "pt2pt/helper_cpus.h"
+#include "pt2pt/lane.h"
 #include "transport/keep.h"
 #include "transport/wires.h"
 
@@ -73,6 +74,11 @@ void landing_close(void)
     queue = NULL;
 }
 
+void landing_begin(struct landing *l, const void *data, size_t n)
+{
+    *l = (struct landing){.data = data, .n = n, .in_call = !this_is_the_helper};
+}
+
 /* An engine that works on its own reads the message when its handler has returned. */
 static const char *stays_at(struct landing *l, const char *from)
 {
@@ -84,7 +90,7 @@ static const char *stays_at(struct landing *l, const char *from)
 
 void landing_put(struct landing *l, void *to, const char *from, size_t n)
 {
-    const char *stays = n >= LANDING_FROM ? stays_at(l, from) : NULL;
+    const char *stays = n >= LANDING_FROM && !l->in_call ? stays_at(l, from) : NULL;
     if (!stays || copy_submit(queue, to, stays, n, &l->last)) memcpy(to, from, n);
 }
 

@@ -6,7 +6,9 @@
  *                                                                          | the engine has the message's memory (tp_keep)
  *     landing_is_over(last) <-------------------------------------------- done: the engine rings, the memory is released
  *
- * There is one queue for the windows of the process. What the queue has no room for, and what is short, is copied by the caller.
+ * There is one queue for the windows of the process. What the queue has no room for, and what is short, is copied by the caller. So
+ * is all that is served in a call of the program's: it computes nothing meanwhile that a copy would be in the way of, and waits perhaps for
+ * the end of just this epoch.
  *
  * Source: RMA-9 to RMA-12, RMA-21.
  *
@@ -31,9 +33,10 @@ struct landing {
     copy_cookie last; /* of what was put, 0: nothing was */
     struct tp_kept *kept;
     bool asked; /* to be kept: once for a message */
+    bool in_call; /* of the program's: there is nothing for an engine */
 };
 
-static inline void landing_begin(struct landing *l, const void *data, size_t n) { *l = (struct landing){.data = data, .n = n}; }
+void landing_begin(struct landing *, const void *data, size_t n);
 
 /* `from` lies in the batch. landing_end: what was put so far is under way; more may follow. */
 void landing_put(struct landing *, void *to, const char *from, size_t n);

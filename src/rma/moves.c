@@ -79,6 +79,7 @@ static int start(struct win_target *t, struct win_moves *m, const struct win_op 
     struct move *v = new_move(t, m, req);
     if (!v) return TERN_ERR_NOMEM;
     int rc;
+    t->win->sends++;
     while ((rc = attempt(t, a, v, offset)) == TERN_AGAIN) lane_poll(t->win->comm->lane);
     if (rc == TERN_DONE) {
         done(&v->op, 0);

@@ -50,19 +50,30 @@ static int do_it(struct win_target *t, const struct win_op *a, struct request **
     return rc || likely(!t->win->checking) ? rc : checking_own(t, a);
 }
 
+/* A small put to an open target, while threads do not share the lanes. */
+static bool note(const struct win *w, const struct win_op *a)
+{
+    struct win_target *t = win_target_last(w, a->rank);
+    return t && !lane_threaded() && !t->exposure && win_target_is_open(w, t) && far_note(t, a);
+}
+
 int win_access(struct win *w, const struct win_op *a, struct request **req_p)
 {
     struct lane *l = w->comm->lane;
     if (req_p) *req_p = request_done;
+    else if (note(w, a)) return 0;
     if (a->rank == MPI_PROC_NULL) return 0;
     lane_enter(l);
+    uint32_t sends = w->sends;
     struct win_target *t = win_target(w, a->rank);
     int rc = t ? 0 : err_code();
-    if (!rc && unlikely(!win_target_is_open(w, t))) rc = epoch_admit(w, t);
+    bool open = !rc && likely(win_target_is_open(w, t));
+    if (!rc && !open) rc = epoch_admit(w, t);
     if (!rc && req_p && t->open < WIN_LOCKED_SHARED)
         rc = err_set(TERN_ERR_WIN_SYNC, "operations with requests are for the epochs of MPI_Win_lock and MPI_Win_lock_all");
     if (!rc && a->tcount && a->ttype->size) rc = do_it(t, a, req_p);
-    lane_leave(l);
+    if (open && !t->exposure && sends == w->sends) lane_leave_noted(l);
+    else lane_leave(l);
     return rc;
 }
 

@@ -76,6 +76,7 @@ struct win {
     enum win_access access;
     int32_t locks;          /* targets locked by MPI_Win_lock */
     bool fence_used;        /* operations have followed MPI_Win_fence, so it has begun an epoch */
+    uint32_t sends;         /* messages and moves that have gone out (far.c) */
     uint32_t calls;         /* that have looked for messages, or might have (epoch.c) */
     bool exposed;           /* between MPI_Win_post and the end of MPI_Win_wait */
     bool unchecked;         /* MPI_Win_lock_all, or MPI_Win_start, said MPI_MODE_NOCHECK */

@@ -42,28 +42,31 @@ static void each_operation(const struct window *w, int lock, long round)
     CHECK(was == round, "%s: %ld was to be swapped in round %ld", kind, was, round);
 }
 
-static void large(const struct window *w, int lock)
+/* In so many pieces: by a move, by batches of what a copy engine takes, by letters. */
+static void large(const struct window *w, int lock, int pieces)
 {
     static char data[LARGE_BYTES], back[LARGE_BYTES];
-    for (int i = 0; i < LARGE_BYTES; i++) data[i] = (char)(i * check_rank);
+    int each = LARGE_BYTES / pieces;
+    for (int i = 0; i < LARGE_BYTES; i++) data[i] = (char)(i * (check_rank + pieces) + (lock ? 1 : 0));
     in_epoch(w, lock);
-    CHECK_OK(MPI_Put(data, LARGE_BYTES, MPI_BYTE, 0, at(w, LARGE), LARGE_BYTES, MPI_BYTE, w->win));
+    for (int i = 0; i < LARGE_BYTES; i += each) CHECK_OK(MPI_Put(data + i, each, MPI_BYTE, 0, at(w, LARGE + i), each, MPI_BYTE, w->win));
     out_of_epoch(w, lock);
     in_epoch(w, lock);
-    CHECK_OK(MPI_Get(back, LARGE_BYTES, MPI_BYTE, 0, at(w, LARGE), LARGE_BYTES, MPI_BYTE, w->win));
+    for (int i = 0; i < LARGE_BYTES; i += each) CHECK_OK(MPI_Get(back + i, each, MPI_BYTE, 0, at(w, LARGE + i), each, MPI_BYTE, w->win));
     out_of_epoch(w, lock);
-    CHECK(!memcmp(data, back, LARGE_BYTES), "%s: the large data differ", kind_name[w->kind]);
+    CHECK(!memcmp(data, back, LARGE_BYTES), "%s: the large data differ, in %d pieces", kind_name[w->kind], pieces);
 }
 
 static void operate(const struct window *w)
 {
+    static const int pieces[] = {1, 20, 500};
     long done = 1;
     long round = 0;
     for (; round < 20; round++) each_operation(w, round % 2 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, round);
-    large(w, MPI_LOCK_SHARED);
+    for (int i = 0; i < 3; i++) large(w, MPI_LOCK_SHARED, pieces[i]);
     CHECK_OK(MPI_Win_lock_all(0, w->win));
     for (; round < 40; round++) each_operation(w, 0, round);
-    large(w, 0);
+    for (int i = 0; i < 3; i++) large(w, 0, pieces[i]);
     CHECK_OK(MPI_Put(&done, 1, MPI_LONG, 0, at(w, DONE), 1, MPI_LONG, w->win));
     CHECK_OK(MPI_Win_unlock_all(w->win));
 }
