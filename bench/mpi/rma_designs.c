@@ -7,11 +7,11 @@
  *   D_bw_SIZE_MBs        64 puts (16 of 4 MB) between lock and unlock
  *   D_put_SIZE_to_basic  the time to that of "basic", round by round: the median
  *   D_bw_SIZE_to_basic   the same of the 64 puts: times, so less is better
- * D is basic, helper, copy. A round makes the three windows, one after the other, each in a different order. Medians of 9 rounds.
+ * D is basic, helper, copy. A round makes the three windows, one after the other, each in a different order. Medians of 15 rounds.
  */
 #include "rma_window.h"
 
-enum { ROUNDS = 9, MOST = 4 << 20, DESIGNS = 3 };
+enum { ROUNDS = 15, MOST = 4 << 20, DESIGNS = 3 };
 static const double BLOCK_S = 0.004;
 static const char *const design_name[DESIGNS] = {"basic", "helper", "copy"};
 static const size_t sizes[] = {8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1 << 20, MOST};

@@ -212,7 +212,8 @@ static const struct op *op_of_record(const struct win_record *r)
     return name ? op_by_index(r->op) : NULL;
 }
 
-static void change(struct win_served *s, const struct win_record *r, const char *runs, const char *data, char *before)
+/* alone: nobody else changes elements meanwhile. */
+static void change(struct win_served *s, const struct win_record *r, const char *runs, const char *data, char *before, bool alone)
 {
     const struct type *basic = type_of_record(r);
     const struct op *op = r->kind == WIN_COMPARE_AND_SWAP ? NULL : op_of_record(r);
@@ -222,6 +223,7 @@ static void change(struct win_served *s, const struct win_record *r, const char 
         char *at = place(s, r, run.offset, run.count * basic->extent);
         for (struct part part; run.count; at += part.count * basic->extent, run.count -= part.count) {
             part = first_part(s->t->win, basic, at, run.count);
+            part.atomic &= !alone;
             if (!op) (part.atomic ? swap_atomic : swap_alone)(basic, at, data, data + basic->size, before);
             else (part.atomic ? apply_atomic : apply_alone)(op, basic, at, op->index == OP_NO_OP ? NULL : data, before, part.count);
             data += part.count * basic->extent;
@@ -394,19 +396,35 @@ static int64_t count_elements(const struct win_record *r, const char *runs)
     return n;
 }
 
+/* Nobody else may change the memory now: no process reaches it but this one, which is here, or the origin has locked all out. */
+static bool is_alone(const struct win_serve *v, const struct win_served *s)
+{
+    return v->win->near.n == 1 || s->holds == 1 + WIN_LOCK_EXCLUSIVE;
+}
+
+/* So many elements that others' atomic operations are stopped for them (atomics.h), behind take_accumulate. */
+static void stop_atomics(struct win_serve *v)
+{
+    atomics_stop(v->own->exposure, v->busy - v->accumulate.own, &v->accumulate);
+}
+
 static enum outcome do_change(struct win_serve *v, struct win_served *s, const struct win_record *r, const char *runs, const char *data)
 {
     const struct type *basic = type_of_record(r);
     bool asked = s->waits && s->waits_for == THE_ACCUMULATE_LOCK; /* then it is taken, whatever has changed meanwhile */
     if (asked && !take_accumulate(v, s)) return WAITS;
-    bool fetches = r->kind != WIN_ACCUMULATE, inside = all_inside(s, r, runs, basic->extent);
-    bool entered = !asked && inside && is_atomic(s, r, runs) && atomics_enter(v->own->exposure, v->busy);
-    bool locked = asked || (inside && !entered);
+    bool fetches = r->kind != WIN_ACCUMULATE, inside = all_inside(s, r, runs, basic->extent), alone = !asked && is_alone(v, s);
+    uint64_t bytes = inside ? (uint64_t)(count_elements(r, runs) * basic->extent) : 0;
+    bool stops = !alone && v->win->near.stops && bytes >= ATOMICS_STOP_FROM;
+    bool entered = !asked && !alone && !stops && inside && is_atomic(s, r, runs) && atomics_enter(v->own->exposure, v->busy);
+    bool locked = asked || (inside && !entered && !alone);
     if (locked && !asked && !take_accumulate(v, s)) return WAITS;
-    struct win_answer a = {.kind = r->kind, .bytes = inside ? (uint64_t)(count_elements(r, runs) * basic->extent) : 0};
+    if (stops) stop_atomics(v);
+    struct win_answer a = {.kind = r->kind, .bytes = bytes};
     if (!inside) a = s->refused, a.kind = r->kind;
     char *before = fetches ? answer(s, a) : NULL;
-    if (inside) change(s, r, runs, data, before);
+    if (inside) change(s, r, runs, data, before, alone || stops);
+    if (stops) atomics_go_on(v->own->exposure);
     if (entered) atomics_leave(v->busy);
     if (locked) give_accumulate(v, s);
     return DONE;
