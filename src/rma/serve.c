@@ -399,7 +399,7 @@ static int64_t count_elements(const struct win_record *r, const char *runs)
 /* Nobody else may change the memory now: no process reaches it but this one, which is here, or the origin has locked all out. */
 static bool is_alone(const struct win_serve *v, const struct win_served *s)
 {
-    return v->win->near.n == 1 || s->holds == 1 + WIN_LOCK_EXCLUSIVE;
+    return v->win->near.alone || s->holds == 1 + WIN_LOCK_EXCLUSIVE;
 }
 
 /* So many elements that others' atomic operations are stopped for them (atomics.h), behind take_accumulate. */

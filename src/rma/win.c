@@ -62,6 +62,7 @@ static int set_ranks(struct win *w, const struct comm *group)
     int32_t found = 0;
     n->n = group ? group->size : 1;
     n->own = group ? group->rank : 0;
+    n->alone = n->n == 1;
     n->rank = malloc((size_t)n->n * sizeof *n->rank);
     if (!n->rank) return err_set(TERN_ERR_NOMEM, "no memory for the processes of a window");
     if (!group) n->rank[0] = w->comm->rank;

@@ -41,6 +41,7 @@ struct win_near {
     int32_t n, own;  /* how many, and which one this process is */
     int32_t *rank;   /* [n] in the window, ascending */
     uint64_t *place; /* [n] of their exposures in their segments (tp_ops.map), 0: not to be mapped. NULL: nobody else can be near */
+    bool alone;      /* there is none but this one: nobody else reaches its memory without messages */
     bool stops;      /* all of them have called atomics_prepare */
     struct win_exposure *exposure; /* this process's */
     uint64_t offset;               /* of it in the segment */

@@ -197,6 +197,7 @@ static void open_window(void)
     else if (kind == ALLOCATED) rc = win_allocate(comm_self(), bytes, unit, NULL, &base, &w);
     else rc = win_create(comm_self(), base, bytes, unit, NULL, &w);
     if (rc) abort();
+    w->near.alone = false; /* as if there were neighbours, who hold the accumulate lock now and then (take_a_lock) */
     if (kind == ALLOCATED) fuzz_bytes(base, (size_t)bytes);
     model_open(&model, kind == ALLOCATED ? base : memory, kind == ALLOCATED ? (size_t)bytes : ROOM);
     model.unit = unit;
