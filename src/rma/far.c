@@ -8,6 +8,7 @@
 #include "pt2pt/lost.h"
 #include "rma/checking.h"
 #include "rma/moves.h"
+#include "rma/outline.h"
 #include "rma/runs.h"
 
 #include <mpi.h>
@@ -60,6 +61,7 @@ struct win_far {
     struct win_answer why; /* what the target says of it */
     struct win_conflict conflict; /* the same, of TERN_ERR_WIN_CONFLICT */
     struct win_moves moves;
+    struct outlines_told *outlines; /* runs that the target knows; NULL: none */
 };
 
 static struct win_far *far_of(struct win_target *t)
@@ -83,6 +85,8 @@ void far_close(struct win_target *t)
     for (struct link *a; (a = list_pop(&f->expected));) free(container_of(a, struct expected, link));
     for (struct link *a; (a = list_pop(&f->put_off));) free(container_of(a, struct put_off, link));
     moves_close(&f->moves);
+    if (f->outlines) outlines_told_close(f->outlines);
+    free(f->outlines);
     free(f->batch);
     free(f);
     t->far = NULL;
@@ -276,14 +280,34 @@ static void divide(struct win_runs *w, struct piece *p, int64_t most)
         p->elements += count;
     }
     p->r.count = p->elements;
-    p->r.runs = n == 1 ? 0 : n;
+    p->r.runs = (uint16_t)(n == 1 ? 0 : n);
     p->r.offset = n == 1 ? p->runs[0].offset : 0;
+}
+
+/* The same, of runs that the target knows, or is told of by this. *number: which, -1: it is not. */
+static void divide_known(struct win_far *f, const struct outline_of *of, struct win_runs *w, struct piece *p, int64_t most, int *number)
+{
+    bool suits = !of->type->contig && of->piece < OUTLINE_PIECES;
+    if (suits && !f->outlines) f->outlines = calloc(1, sizeof *f->outlines); /* without, they travel each time */
+    *number = suits && f->outlines ? outline_find(f->outlines, of) : -1;
+    if (*number >= 0) {
+        const struct outline_told *o = &f->outlines->told[*number];
+        p->r.runs = o->runs;
+        p->r.outline = OUTLINE_KNOWN | (uint16_t)*number;
+        p->r.count = p->elements = o->elements;
+        type_cursor_seek(&w->c, w->c.pos + (size_t)(o->elements * (w->basic ? w->basic->size : 1)));
+        return;
+    }
+    divide(w, p, most);
+    if (!suits || !f->outlines || p->r.runs < OUTLINE_FROM) return;
+    *number = outline_tell(f->outlines, of, p->r.runs, p->elements);
+    p->r.outline = OUTLINE_NEW | (uint16_t)*number;
 }
 
 /* Writes a record with its runs, and room for data behind them, which is returned; NULL with words: memory is out. */
 static char *write_record(struct win_far *f, struct piece *p, size_t data)
 {
-    size_t runs = p->r.runs * sizeof(struct win_run);
+    size_t runs = p->r.outline & OUTLINE_KNOWN ? 0 : p->r.runs * sizeof(struct win_run);
     p->r.bytes = runs + data;
     char *at = more(f, sizeof p->r + WIN_PADDED(p->r.bytes));
     if (!at) return NULL;
@@ -383,14 +407,16 @@ static int start_pieces(struct win_target *t, const struct win_op *a, struct fet
     int64_t most = (int64_t)WIN_PIECE / (a->basic ? a->basic->extent : 1);
     int rc = 0;
     if (unlikely(t->win->checking)) checking_note(t, a, &note);
-    while (!rc) {
+    struct outline_of of = {.type = a->ttype, .count = a->tcount, .basic = a->basic};
+    for (int number; !rc; of.piece++) {
         p->r = (struct win_record){.kind = (uint8_t)a->kind, .displacement = a->displacement};
         if (a->basic) p->r.type = (uint16_t)(uintptr_t)a->basic->self;
         if (a->op) p->r.op = a->op->index;
-        divide(&where, p, most);
+        divide_known(t->far, &of, &where, p, most, &number);
         if (!p->elements) break;
         if (unlikely(t->win->checking)) rc = add(t, &(struct win_record){.kind = WIN_NOTE, .bytes = sizeof note}, &note);
         if (!rc) rc = add_piece(t, a, p, &from, fetch);
+        if (rc && number >= 0 && p->r.outline & OUTLINE_NEW) outline_forget(t->far->outlines, number); /* it was not sent */
         if (!rc) rc = keep_going(t);
     }
     free(p);

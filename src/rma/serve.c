@@ -9,6 +9,7 @@
 #include "rma/atomics.h"
 #include "rma/checking.h"
 #include "rma/landing.h"
+#include "rma/outline.h"
 #include "rma/wire.h"
 
 #include <mpi.h>
@@ -41,6 +42,7 @@ struct win_served {
     struct landing batch;   /* the one that is done now */
     bool counts;            /* the lock request has said how many operations follow: */
     int64_t announced;      /* so many have not come yet */
+    struct outlines outlines; /* runs that it has sent */
     struct win_answer refused; /* the first operation since the last unlock or flush that was; code 0: none */
     char *answers;
     size_t n, room;
@@ -525,18 +527,19 @@ static enum outcome do_checking(struct win_serve *v, struct win_served *s, const
 /* One record, of n bytes in all. */
 static enum outcome do_record(struct win_serve *v, struct win_served *s, const struct win_record *r, const char *rest)
 {
-    size_t runs = (size_t)r->runs * sizeof(struct win_run);
-    if (runs > r->bytes || r->kind >= WIN_RECORD_KINDS) return IMPOSSIBLE;
-    int64_t elements = count_elements(r, rest);
-    if (elements < 0 || data_wanted(r, elements) != (int64_t)(r->bytes - runs)) return IMPOSSIBLE;
+    size_t here;
+    const char *runs = r->kind < WIN_RECORD_KINDS ? outline_runs(&s->outlines, r, rest, &here) : NULL;
+    if (!runs) return IMPOSSIBLE;
+    int64_t elements = count_elements(r, runs);
+    if (elements < 0 || data_wanted(r, elements) != (int64_t)(r->bytes - here)) return IMPOSSIBLE;
     if (r->kind != WIN_PUT && !has_landed(v, s)) return WAITS;
     if (r->kind >= WIN_NOTE) return do_checking(v, s, r, rest);
     if (r->kind >= WIN_LOCK) return do_synchronise(v, s, r);
     if (s->counts && !s->announced) return IMPOSSIBLE;
-    enum outcome outcome = r->kind >= WIN_ACCUMULATE ? do_change(v, s, r, rest, rest + runs) : do_move(s, r, rest, rest + runs, elements);
+    enum outcome outcome = r->kind >= WIN_ACCUMULATE ? do_change(v, s, r, runs, rest + here) : do_move(s, r, runs, rest + here, elements);
     if (outcome != DONE) return outcome;
     if (s->counts) s->announced--;
-    if (unlikely(v->win->checking)) checking_on_op(v->win, s->t->rank, r, rest);
+    if (unlikely(v->win->checking)) checking_on_op(v->win, s->t->rank, r, runs);
     return DONE;
 }
 
@@ -717,6 +720,7 @@ static int close_served(struct win_target *t)
 {
     if (!t->served) return 0;
     drop_kept(t->served);
+    outlines_close(&t->served->outlines);
     free(t->served->answers);
     free(t->served);
     t->served = NULL;

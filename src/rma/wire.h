@@ -10,7 +10,7 @@
  *
  * The place of an operation is `displacement` units and `offset` bytes behind the start of the target's memory; the target
  * knows its unit, and finds what lies outside. A record with runs has several places: pairs of an offset from there and a
- * number of elements, or bytes. Elements are as they lie in memory, gaps of a pair type included.
+ * number of elements, or bytes; or the target has these already (outline.h). Elements are as they lie in memory, gaps of a pair type included.
  */
 #ifndef TERN_RMA_WIRE_H
 #define TERN_RMA_WIRE_H
@@ -42,7 +42,8 @@ struct win_record {
     uint8_t kind;
     uint8_t op;    /* enum op_index of an accumulate */
     uint16_t type; /* value of the predefined type's constant */
-    uint32_t runs; /* 0: one place */
+    uint16_t runs; /* 0: one place */
+    uint16_t outline; /* 0, or which runs these are from now on, or are (outline.h) */
     int64_t displacement, offset;
     int64_t count;
     uint64_t bytes; /* of runs and data that follow */
@@ -96,5 +97,6 @@ static_assert(sizeof(struct win_key) == 176, "wire format");
 /* Bytes of data in one record at most: what is longer is divided. */
 #define WIN_PIECE ((size_t)64 << 10)
 #define WIN_PIECE_RUNS 1024 /* and runs */
+static_assert(WIN_PIECE_RUNS <= UINT16_MAX, "win_record.runs");
 
 #endif

@@ -273,10 +273,28 @@ static void some_place(int64_t n, int64_t align, int64_t *displacement, int64_t 
     *offset = at - *displacement * model.unit;
 }
 
+/* Runs that the target was told to keep, as far as the sender knows. */
+static struct {
+    uint16_t runs;
+    int64_t count;
+} told[2][OUTLINES]; /* by `calm` */
+
+/* Names runs that the target has, perhaps. */
+static bool add_known(struct win_record *r)
+{
+    uint16_t number = (uint16_t)fuzz_below(strange(50) ? OUTLINES + 2 : OUTLINES);
+    if (number >= OUTLINES || (!told[calm][number].runs && !strange(20))) return false;
+    r->outline = OUTLINE_KNOWN | number;
+    r->runs = told[calm][number].runs;
+    r->count = told[calm][number].count;
+    return true;
+}
+
 static void add_runs(struct win_record *r)
 {
     int64_t first = r->offset;
-    r->runs = 1 + (uint32_t)fuzz_below(odd(20) ? 200 : 5);
+    if (odd(4) && add_known(r)) return;
+    r->runs = (uint16_t)(1 + fuzz_below(odd(20) ? 200 : 5));
     for (uint32_t i = 0; i < r->runs; i++) {
         struct win_run run = {first + (int64_t)fuzz_below(200) * (odd(3) ? 1 : 16), (int64_t)fuzz_below(6)};
         if (strange(200)) run.count = some_number();
@@ -285,6 +303,12 @@ static void add_runs(struct win_record *r)
         model_append(&batch, &run, sizeof run);
     }
     r->bytes = r->runs * sizeof(struct win_run);
+    if (odd(2)) return;
+    uint16_t number = (uint16_t)fuzz_below(strange(100) ? OUTLINES + 2 : OUTLINES);
+    r->outline = OUTLINE_NEW | number;
+    if (number >= OUTLINES) return;
+    told[calm][number].runs = r->runs;
+    told[calm][number].count = r->count;
 }
 
 /* How many elements the runs in the batch name, if they can be. */
@@ -334,11 +358,12 @@ static void add_bytes(struct win_record *r)
 
 static void spoil_record(struct win_record *r)
 {
-    switch (fuzz_below(9)) {
+    switch (fuzz_below(10)) {
     case 0: r->kind = (uint8_t)fuzz_below(odd(2) ? 256 : WIN_RECORD_KINDS + 1); break;
     case 1: r->op = (uint8_t)fuzz_below(odd(2) ? 256 : OP_USER + 2); break;
     case 2: r->type = (uint16_t)fuzz_random(); break;
-    case 3: r->runs = odd(2) ? (uint32_t)fuzz_random() : r->runs + (uint32_t)fuzz_below(3) - 1; break;
+    case 3: r->runs = (uint16_t)(odd(2) ? fuzz_random() : r->runs + fuzz_below(3) - 1); break;
+    case 9: r->outline = (uint16_t)fuzz_random(); break;
     case 4: r->displacement = some_number(); break;
     case 5: r->offset = some_number(); break;
     case 6: r->count = odd(2) ? some_number() : r->count + (int64_t)fuzz_below(3) - 1; break;
@@ -660,8 +685,8 @@ static void be_honest(void)
 
 static void end_honest(void)
 {
-    batch.n = 0;
     calm = true;
+    batch.n = 0;
     if (honest.as_origin.completes < 0) add_record(WIN_COMPLETE, false); /* of the epoch that failed */
     if (honest.as_origin.holds) add_record(WIN_UNLOCK, false);
     for (enum win_record_kind k = WIN_PUT; k <= WIN_COMPARE_AND_SWAP; k++) add_record(k, false);
@@ -717,6 +742,7 @@ static void live(void)
     model_origin_open(&model, 0, &mad.as_origin);
     model_origin_open(&model, 1, &honest.as_origin);
     begin_epoch();
+    memset(told, 0, sizeof told);
     exposed = false;
     for (int i = 0, life = 1 + (int)fuzz_below(LIFE); i < life && !mad.as_origin.impossible && fuzz_ok(); i++) {
         if (odd(4)) take_a_lock();

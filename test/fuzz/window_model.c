@@ -40,6 +40,7 @@ void model_origin_close(struct model_origin *o)
 {
     free(o->kept.at);
     free(o->answers.at);
+    for (int i = 0; i < OUTLINES; i++) free(o->outline[i].runs);
     *o = (struct model_origin){.m = o->m};
 }
 
@@ -183,20 +184,41 @@ static bool parse_elements(struct parsed *p)
     return true;
 }
 
+static void keep_runs(struct model_outline *o, const uint8_t *runs, uint16_t n)
+{
+    free(o->runs);
+    o->n = n;
+    o->runs = malloc(n * sizeof(struct win_run));
+    if (!o->runs) abort();
+    memcpy(o->runs, runs, n * sizeof(struct win_run));
+}
+
+/* Runs that are kept from now on, or were. */
+static bool parse_outline(struct parsed *p, struct model_origin *o)
+{
+    bool fresh = p->r.outline & OUTLINE_NEW, known = p->r.outline & OUTLINE_KNOWN;
+    uint16_t number = p->r.outline & OUTLINE_NUMBER;
+    if (!p->r.outline) return true;
+    if (fresh == known || !p->r.runs || number >= OUTLINES) return false;
+    if (fresh) keep_runs(&o->outline[number], p->runs, p->r.runs);
+    else p->runs = o->outline[number].n == p->r.runs ? o->outline[number].runs : NULL;
+    return p->runs;
+}
+
 /* False: there is no such record. */
-static bool parse(struct parsed *p, const uint8_t *at, size_t n)
+static bool parse(struct parsed *p, struct model_origin *o, const uint8_t *at, size_t n)
 {
     *p = (struct parsed){0};
     if (n < sizeof p->r) return false;
     memcpy(&p->r, at, sizeof p->r);
     n -= sizeof p->r;
     if (p->r.bytes > n || p->r.bytes + (8 - p->r.bytes % 8) % 8 > n) return false;
-    uint64_t runs = (uint64_t)p->r.runs * sizeof(struct win_run);
+    uint64_t runs = p->r.outline & OUTLINE_KNOWN ? 0 : (uint64_t)p->r.runs * sizeof(struct win_run);
     if (p->r.kind >= WIN_RECORD_KINDS || runs > p->r.bytes) return false;
     p->runs = at + sizeof p->r;
     p->data = p->runs + runs;
     p->data_bytes = (size_t)(p->r.bytes - runs);
-    return parse_elements(p) && data_of(p) == (int64_t)p->data_bytes;
+    return parse_outline(p, o) && parse_elements(p) && data_of(p) == (int64_t)p->data_bytes;
 }
 
 static void answer(struct model_origin *o, const struct parsed *p, bool refused, uint64_t bytes)
@@ -239,7 +261,7 @@ static void change_run(const struct parsed *p, uint8_t *at, const uint8_t *data,
 static void do_runs(struct model_origin *o, const struct parsed *p)
 {
     const uint8_t *data = p->data;
-    bool fetches = p->r.kind == WIN_GET || p->r.kind >= WIN_GET_ACCUMULATE;
+    bool fetches = p->r.kind == WIN_GET || p->r.kind >= WIN_GET_ACCUMULATE, by_processor = o->holds != 1 + WIN_LOCK_EXCLUSIVE;
     for (uint32_t i = 0; i < runs_of(p); i++) {
         struct win_run run = run_of(p, i);
         uint8_t *at = place(o, p, &run);
@@ -248,7 +270,7 @@ static void do_runs(struct model_origin *o, const struct parsed *p)
         if (fetches) model_append(&o->answers, at, n);
         if (p->r.kind == WIN_PUT) memcpy(at, data, n);
         if (p->r.kind == WIN_COMPARE_AND_SWAP && !memcmp(at, data, n)) memcpy(at, data + n, n);
-        if (changes(p)) change_run(p, at, data, run.count, is_atomic(p->basic, real_place(o->m, at)));
+        if (changes(p)) change_run(p, at, data, run.count, by_processor && is_atomic(p->basic, real_place(o->m, at)));
         data += n;
     }
     if (fetches) pad(&o->answers);
@@ -328,7 +350,7 @@ static size_t do_batch(struct model_origin *o)
     size_t done = 0;
     while (done < o->batch[0]) {
         struct parsed p;
-        enum outcome outcome = parse(&p, o->kept.at + done, o->batch[0] - done) ? do_record(o, &p) : IMPOSSIBLE;
+        enum outcome outcome = parse(&p, o, o->kept.at + done, o->batch[0] - done) ? do_record(o, &p) : IMPOSSIBLE;
         o->impossible = outcome == IMPOSSIBLE;
         if (outcome != DONE) break;
         done += sizeof p.r + p.r.bytes + (8 - p.r.bytes % 8) % 8;

@@ -9,6 +9,7 @@
 #ifndef TEST_WINDOW_MODEL_H
 #define TEST_WINDOW_MODEL_H
 
+#include "rma/outline.h"
 #include "rma/wire.h"
 #include "rma/win_lock.h"
 
@@ -49,6 +50,10 @@ struct model_origin {
         uint8_t *at;
         size_t n, room;
     } kept, answers; /* what waits for a lock; what it was answered, which the caller takes from there */
+    struct model_outline {
+        uint8_t *runs; /* malloc'ed */
+        uint16_t n;
+    } outline[OUTLINES]; /* runs that it has sent to be kept */
     size_t batch[MODEL_BATCHES]; /* the bytes of each batch in `kept` */
     int batches;
 };

@@ -193,6 +193,61 @@ static void by_types(struct window *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* The same types again and again, at different places: a target may be told of them once (outline.h), but not of more than it
+ * keeps. Some have more pieces than go into one message. */
+static void by_types_again(struct window *w)
+{
+    enum { TYPES = 40, ROUNDS = 3, STRIPES = 6 };
+    static long data[STRIPES + TYPES], got[STRIPES + TYPES], sum[STRIPES + TYPES];
+    MPI_Datatype type[TYPES];
+    int to = next();
+    for (int t = 0; t < TYPES; t++) {
+        MPI_Type_vector(STRIPES + t, 1, 2 + t % 3, MPI_LONG, &type[t]);
+        MPI_Type_commit(&type[t]);
+    }
+    for (int round = 0; round < ROUNDS; round++)
+        for (int t = 0; t < TYPES; t++) {
+            int n = STRIPES + t;
+            for (int i = 0; i < n; i++) data[i] = 1000 * check_rank + 100 * round + t + i, got[i] = sum[i] = -1;
+            MPI_Aint at = window_place(w, to, (MPI_Aint)(round * 16 + t % 2 * 8));
+            CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, w->win));
+            CHECK_OK(MPI_Put(data, n, MPI_LONG, to, at, 1, type[t], w->win));
+            CHECK_OK(MPI_Win_flush(to, w->win));
+            CHECK_OK(MPI_Get(got, n, MPI_LONG, to, at, 1, type[t], w->win));
+            CHECK_OK(MPI_Win_flush(to, w->win));
+            CHECK_OK(MPI_Accumulate(data, n, MPI_LONG, to, at, 1, type[t], MPI_SUM, w->win));
+            CHECK_OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, sum, n, MPI_LONG, to, at, 1, type[t], MPI_NO_OP, w->win));
+            CHECK_OK(MPI_Win_unlock(to, w->win));
+            for (int i = 0; i < n; i++)
+                CHECK(got[i] == data[i] && sum[i] == 2 * data[i], "%s, type %d, round %d: %ld and %ld of %ld", kind_name[w->kind], t, round,
+                      got[i], sum[i], data[i]);
+        }
+    for (int t = 0; t < TYPES; t++) MPI_Type_free(&type[t]);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Several pieces of an operation, each with runs of its own. */
+static void by_a_large_type(struct window *w)
+{
+    enum { MANY = 5000 };
+    static int data[MANY], got[MANY];
+    MPI_Datatype holes;
+    int to = next();
+    MPI_Type_vector(MANY, 1, 2, MPI_INT, &holes);
+    MPI_Type_commit(&holes);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) data[i] = value(check_rank, round, i), got[i] = -1;
+        CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, w->win));
+        CHECK_OK(MPI_Put(data, MANY, MPI_INT, to, window_place(w, to, 4 * round), 1, holes, w->win));
+        CHECK_OK(MPI_Win_flush(to, w->win));
+        CHECK_OK(MPI_Get(got, MANY, MPI_INT, to, window_place(w, to, 4 * round), 1, holes, w->win));
+        CHECK_OK(MPI_Win_unlock(to, w->win));
+        CHECK(!memcmp(data, got, sizeof data), "%s: round %d of a large type", kind_name[w->kind], round);
+    }
+    MPI_Type_free(&holes);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     check_start(&argc, &argv);
@@ -207,6 +262,11 @@ int main(int argc, char **argv)
         }
         if (window_open(&w, kind, MPI_COMM_WORLD, 256, 1)) {
             by_accumulates(&w);
+            window_close(&w);
+        }
+        if (window_open(&w, kind, MPI_COMM_WORLD, 48 << 10, 1)) {
+            by_types_again(&w);
+            by_a_large_type(&w);
             window_close(&w);
         }
     }
