@@ -6,6 +6,7 @@
 #include "proc/proc.h"
 #include "pt2pt/helper_cpus.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 #include "transport/keep.h"
 #include "transport/wires.h"
 
@@ -24,6 +25,7 @@ struct read {
 static struct copy_queue *queue;
 static uint32_t users;
 static struct link reads = LIST_INIT(reads);
+static struct step freeing; /* on while there are any: their memory is the transport's, which may need it for what comes next */
 
 static bool leaves_a_core(void) { return proc_self()->usable_cpus > proc_self()->local_size; }
 
@@ -40,6 +42,28 @@ static void ring(void *unused)
     bell_ring(wires_bell());
 }
 
+/* Messages whose copies are done: how many. */
+static int release(void)
+{
+    copy_cookie done = copy_poll(queue);
+    int n = 0;
+    for (struct link *a = reads.next; a != &reads && container_of(a, struct read, link)->until <= done; a = reads.next, n++) {
+        struct read *r = container_of(list_pop(&reads), struct read, link);
+        tp_release(r->kept);
+        free(r);
+    }
+    return n;
+}
+
+static int poll(struct step *s)
+{
+    int n = release();
+    if (list_empty(&reads)) step_off(s);
+    return n;
+}
+
+static const struct step_ops freeing_ops = {.name = "messages that a copy engine reads", .poll = poll, .idle = step_waits};
+
 int landing_open(void)
 {
     cpu_set_t cpus;
@@ -49,20 +73,14 @@ int landing_open(void)
         copy_core_on(&cpus);
         rc = copy_queue_open(engine(), DEPTH, &queue);
     }
-    if (!rc) copy_tells(queue, ring, NULL);
-    else users--;
-    return rc;
-}
-
-/* Messages whose copies are done. */
-static void release(void)
-{
-    copy_cookie done = copy_poll(queue);
-    for (struct link *a = reads.next; a != &reads && container_of(a, struct read, link)->until <= done; a = reads.next) {
-        struct read *r = container_of(list_pop(&reads), struct read, link);
-        tp_release(r->kept);
-        free(r);
+    if (rc) {
+        users--;
+        return rc;
     }
+    copy_tells(queue, ring, NULL);
+    freeing = (struct step){.ops = &freeing_ops};
+    step_add(&lanes_first()->steps, &freeing);
+    return 0;
 }
 
 void landing_close(void)
@@ -70,6 +88,7 @@ void landing_close(void)
     copy_wait_all(queue); /* nothing is written to the window's memory from now on */
     release();
     if (--users) return;
+    step_remove(&freeing);
     copy_queue_close(queue);
     queue = NULL;
 }
@@ -102,6 +121,7 @@ copy_cookie landing_end(struct landing *l)
     if (r) {
         *r = (struct read){.kept = l->kept, .until = l->last};
         list_push(&reads, &r->link);
+        lane_step_on(lanes_first(), &freeing);
     } else if (l->kept) {
         copy_wait_all(queue);
         tp_release(l->kept);
