@@ -355,11 +355,14 @@ static int late(int round)
 /* ---- windows: all change the memory of all ---- */
 
 static MPI_Win win;
+enum { WIN_INTS = 30000 }; /* in pieces through a dock, or by a move */
+static int put_from[WIN_INTS];
+static int some_ints(int round) { return round % 4 ? 1 : WIN_INTS; }
 
 /* In the first round, by the number of processes: memory that is mapped, or the process's own. */
 static int with_window(int round)
 {
-    static int private[2];
+    static int private[WIN_INTS];
     int *base, rc;
     if (round) return 0;
     if (size % 2) rc = MPI_Win_allocate(sizeof private, sizeof *private, MPI_INFO_NULL, world, &base, &win);
@@ -374,7 +377,7 @@ static int window_locked(int round)
     int to = (round + check_rank) % size, rc = with_window(round), end;
     if (!rc) rc = MPI_Win_lock(round % 3 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, to, 0, win);
     if (rc) return rc;
-    rc = MPI_Put(out, 1, MPI_INT, to, 0, 1, MPI_INT, win);
+    rc = MPI_Put(put_from, some_ints(round), MPI_INT, to, 0, some_ints(round), MPI_INT, win);
     end = MPI_Win_unlock(to, win);
     return rc ? rc : end;
 }
@@ -384,6 +387,7 @@ static int window_flushed(int round)
     int rc = with_window(round), one = 1, was;
     if (!rc && !round) rc = MPI_Win_lock_all(0, win);
     if (!rc) rc = MPI_Fetch_and_op(&one, &was, MPI_INT, round % size, 1, MPI_SUM, win);
+    if (!rc && !(round % 4)) rc = MPI_Accumulate(put_from, WIN_INTS, MPI_INT, round % size, 0, WIN_INTS, MPI_INT, MPI_SUM, win);
     return rc ? rc : MPI_Win_flush(round % size, win);
 }
 
@@ -391,7 +395,7 @@ static int window_fenced(int round)
 {
     int rc = with_window(round);
     if (!rc && !round) rc = MPI_Win_fence(0, win);
-    if (!rc) rc = MPI_Put(out, 1, MPI_INT, (check_rank + round) % size, 0, 1, MPI_INT, win);
+    if (!rc) rc = MPI_Put(put_from, some_ints(round), MPI_INT, (check_rank + round) % size, 0, some_ints(round), MPI_INT, win);
     return rc ? rc : MPI_Win_fence(0, win);
 }
 
@@ -402,7 +406,7 @@ static int window_posted(int round)
     MPI_Comm_group(world, &all);
     if (!rc) rc = MPI_Win_post(all, 0, win);
     if (!rc) rc = MPI_Win_start(all, 0, win);
-    if (!rc) rc = MPI_Put(out, 1, MPI_INT, (check_rank + round) % size, 0, 1, MPI_INT, win);
+    if (!rc) rc = MPI_Put(put_from, some_ints(round), MPI_INT, (check_rank + round) % size, 0, some_ints(round), MPI_INT, win);
     if (!rc) rc = MPI_Win_complete(win);
     if (!rc) rc = MPI_Win_wait(win);
     MPI_Group_free(&all);
