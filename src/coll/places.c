@@ -219,7 +219,7 @@ static bool find_or_share(const struct comm *c, struct coll_comm *cc)
     cc->shared = c->inter ? NULL : shared_of(c);
     if (cc->shared) copy_places(cc, &cc->shared->found);
     else if (!find_all(c, cc)) return false;
-    if (!cc->shared && (cc->node_of || cc->domain_of) && !(cc->shared = share(c, cc))) return false;
+    if (!cc->shared && !c->inter && (cc->node_of || cc->domain_of) && !(cc->shared = share(c, cc))) return false;
     if (cc->shared) cc->shared->users++;
     return true;
 }

@@ -5,6 +5,7 @@
 #include "rma/runs.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 
 /* What this process has in a target's dock. */
@@ -42,6 +43,17 @@ static struct win_letter *letter(struct win_target *t, uint32_t number)
 
 /* ---- whose it is ---- */
 
+/* Of `docked`: the dock was one's that has died, and this process takes back what is in it. */
+#define CLEARING 0x80000000u
+
+static bool is_dead(const struct win_target *t, uint32_t whose) { return t->lock.ops->is_dead(t->lock.arg, (whose & ~CLEARING) - 1); }
+
+static void clear(struct win_target *t)
+{
+    bool opened = atomic_load_explicit(&t->mail->opened[t->win->near.n], memory_order_relaxed);
+    for (uint32_t i = 0; i < MAIL_DOCKED && opened; i++) mail_clear(t, letter(t, i));
+}
+
 /* From one that is dead, perhaps. */
 static bool claim(struct win_target *t, bool *inherits)
 {
@@ -50,11 +62,10 @@ static bool claim(struct win_target *t, bool *inherits)
     /* acquire: what the one before has left in the letters */
     *inherits = !atomic_compare_exchange_strong_explicit(docked, &whose, own, memory_order_acquire, memory_order_relaxed);
     if (!*inherits) return true;
-    if (!t->lock.ops->is_dead(t->lock.arg, whose - 1)) return false;
+    if (!is_dead(t, whose)) return false;
     return atomic_compare_exchange_strong_explicit(docked, &whose, own, memory_order_acquire, memory_order_relaxed);
 }
 
-/* What the target is doing for one that has died is done soon. */
 static bool take(struct win_target *t)
 {
     bool inherits;
@@ -63,12 +74,23 @@ static bool take(struct win_target *t)
     t->dock->held = true;
     _Atomic uint8_t *opened = &t->mail->opened[t->win->near.n];
     bool are_open = atomic_load_explicit(opened, memory_order_relaxed);
-    for (uint32_t i = 0; i < MAIL_DOCKED; i++) {
-        if (!are_open) mail_open(letter(t, i));
-        else if (inherits) mail_clear(t, letter(t, i));
-    }
+    if (inherits) clear(t);
+    for (uint32_t i = 0; i < MAIL_DOCKED && !are_open; i++) mail_open(letter(t, i));
     if (!are_open) atomic_store_explicit(opened, 1, memory_order_release); /* as they are now */
     return true;
+}
+
+void dock_forget(struct win_target *t, uint32_t seat)
+{
+    _Atomic uint32_t *docked = &t->mail->docked;
+    uint32_t whose = seat + 1, own = CLEARING | (t->lock.own + 1);
+    if (atomic_compare_exchange_strong_explicit(docked, &whose, own, memory_order_acquire, memory_order_relaxed)) {
+        clear(t);
+        atomic_store_explicit(docked, 0, memory_order_release);
+        return;
+    }
+    /* Another one may be at it: it is done on return. */
+    while ((whose = atomic_load_explicit(docked, memory_order_acquire)) & CLEARING && !is_dead(t, whose)) sched_yield();
 }
 
 static void give(struct win_target *t)
@@ -102,7 +124,7 @@ static int finish_for(struct job *j)
     return rc;
 }
 
-/* Where the results of n bytes go that need no cursor, which is moved; NULL: they do. */
+/* Where the next n bytes of results lie, if in one piece: the cursor goes on behind them. NULL: they do not, or are elements. */
 static char *plain_result(struct job *j, size_t n)
 {
     if (!j->to || j->basic || !j->to->type->contig) return NULL;
@@ -174,7 +196,7 @@ int dock_do(struct win_target *t, const struct win_op *a, uint64_t address, int6
             int64_t *done)
 {
     *done = 0;
-    if (!t->mail || !mail_is_read(t) || !dock_of(t) || !take(t)) return 0;
+    if (!t->mail || t->rank == t->win->comm->rank || !mail_is_read(t) || !dock_of(t) || !take(t)) return 0;
     struct job j = {.t = t, .basic = a->basic, .from = from, .to = to, .left = n};
     j.next = (struct mail_head){.kind = (uint8_t)a->kind, .op = a->op ? (uint8_t)a->op->index : 0,
                                 .type = a->basic ? (uint16_t)(uintptr_t)a->basic->self : 0, .address = address};

@@ -27,4 +27,7 @@ int dock_flush(struct win_target *);
 
 void dock_close(struct win_target *);
 
+/* The origin of this seat has died: what it has in the dock is taken back (mail_clear). By any process that has the target's mail. */
+void dock_forget(struct win_target *, uint32_t seat);
+
 #endif

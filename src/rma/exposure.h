@@ -8,7 +8,7 @@
  * Each process of the window that is on the node has a seat in both locks: its number among them, by rank. Seat n is that of
  * the target for the origins that use messages (serve.c).
  *
- * The part in the middle is written before the window is complete, and does not change but for `attached` and `stopped`.
+ * The part in the middle is written before the window is complete, and does not change but for `attached`, `stopped` and `given_up`.
  */
 #ifndef TERN_RMA_EXPOSURE_H
 #define TERN_RMA_EXPOSURE_H
@@ -33,7 +33,8 @@ struct win_exposure {
     int64_t unit;
     _Atomic uint64_t attached;  /* to a dynamic window (memory.h) */
     _Atomic uint32_t stopped;   /* atomic operations on the memory (atomics.h) */
-    uint32_t pad[11];
+    _Atomic uint32_t given_up;  /* the memory is not to be touched any more (win.c, abandon) */
+    uint32_t pad[10];
     _Atomic uint64_t seats[];
 };
 static_assert(sizeof(struct win_exposure) == 6 * CACHE_LINE, "shared layout");

@@ -64,6 +64,14 @@ struct win_far {
     struct outlines_told *outlines; /* runs that the target knows; NULL: none */
 };
 
+static void put_off_free(struct put_off *o)
+{
+    if (o->op.otype) type_unref(o->op.otype);
+    if (o->op.rtype) type_unref(o->op.rtype);
+    type_unref(o->op.ttype);
+    free(o);
+}
+
 static struct win_far *far_of(struct win_target *t)
 {
     if (t->far) return t->far;
@@ -83,7 +91,7 @@ void far_close(struct win_target *t)
     struct win_far *f = t->far;
     if (!f) return;
     for (struct link *a; (a = list_pop(&f->expected));) free(container_of(a, struct expected, link));
-    for (struct link *a; (a = list_pop(&f->put_off));) free(container_of(a, struct put_off, link));
+    for (struct link *a; (a = list_pop(&f->put_off));) put_off_free(container_of(a, struct put_off, link));
     moves_close(&f->moves);
     if (f->outlines) outlines_told_close(f->outlines);
     free(f->outlines);
@@ -139,15 +147,18 @@ static uint64_t upto(const struct win_far *f) { return f->sent + f->n + f->asked
 static int send_batch(struct win_target *t)
 {
     struct win_far *f = t->far;
+    uint64_t all = upto(f);
+    size_t at = 0;
     int rc = 0;
     t->win->sends++;
-    f->sent = upto(f);
-    f->asked = 0;
-    for (size_t at = 0, n; !rc && at < f->n; at += n) {
+    for (size_t n; !rc && at < f->n; at += rc ? 0 : n) {
         n = f->n - at <= FAR_BATCH ? f->n - at : first_part(f, at, FAR_BATCH);
         rc = pt_message_in(t->win->comm, t->rank, AM_RMA_OPS, f->batch + at, n);
     }
-    f->n = 0;
+    if (unlikely(rc)) memmove(f->batch, f->batch + at, f->n - at); /* what has not gone out does so the next time */
+    f->n -= at;
+    if (!f->n) f->asked = 0;
+    f->sent = all - f->n - f->asked;
     f->behind_lock = -1;
     return rc;
 }
@@ -246,7 +257,7 @@ static int ask_and_await(struct win_target *t, enum win_record_kind kind, void *
     struct win_far *f = t->far;
     uint64_t sent = f->sent; /* other threads may send more meanwhile */
     rc = await(t, nothing_expected);
-    if (!rc && sent > f->over) f->over = sent;
+    if (!rc && sent > f->over && kind != WIN_KEY) f->over = sent; /* that one says nothing of what was refused */
     return rc;
 }
 
@@ -449,10 +460,7 @@ static int start_put_off(struct win_target *t)
         int rc = move(t, &o->op, NULL);
         if (rc == TERN_ERR_UNSUPPORTED) rc = by_records(t, &o->op, NULL);
         if (rc && !first) first = rc;
-        if (o->op.otype) type_unref(o->op.otype);
-        if (o->op.rtype) type_unref(o->op.rtype);
-        type_unref(o->op.ttype);
-        free(o);
+        put_off_free(o);
     }
     if (f) f->moves_put_off = 0;
     return first;
@@ -545,7 +553,11 @@ int far_flush(struct win_target *t)
     int own = unlikely(t->win->checking) ? checking_flush_own(t) : 0;
     int moved = start_put_off(t), flushed = f ? moves_flush(t, &f->moves) : 0;
     if (!moved) moved = flushed ? flushed : own;
-    if (!f || (upto(f) == f->over && list_empty(&f->expected))) return t->peer->lost ? lost(t) : moved;
+    if (!f) return t->peer->lost ? lost(t) : moved;
+    if (upto(f) == f->over && list_empty(&f->expected)) { /* flushed already, perhaps to make room: what was refused is told now */
+        int before = refused(t);
+        return t->peer->lost ? lost(t) : moved ? moved : before;
+    }
     int rc = end_with(t, WIN_FLUSH);
     return moved ? moved : rc;
 }
@@ -575,7 +587,7 @@ int far_complete(struct win_target *t)
 {
     int started = start_put_off(t), moved = t->far ? moves_flush(t, &t->far->moves) : 0;
     int rc = tell(t, WIN_COMPLETE);
-    t->far->accumulates_upto = 0; /* they are done before the target posts again */
+    if (t->far) t->far->accumulates_upto = 0; /* they are done before the target posts again */
     if (!rc) rc = await(t, nothing_fetched);
     if (!rc) rc = refused(t);
     return started ? started : moved ? moved : rc;

@@ -32,7 +32,7 @@ int far_post(struct win_target *);        /* MPI_Win_post: to an origin */
 int far_complete(struct win_target *);    /* MPI_Win_complete; waits as far_flush_local does */
 
 void far_peer_end(struct win_target *); /* the peer is lost: ends what is under way */
-void far_close(struct win_target *);    /* nothing is */
+void far_close(struct win_target *);    /* nothing is under way */
 
 /* The handler of answers. */
 void far_on_answers(struct win *, struct peer *from, const void *data, size_t n);

@@ -10,6 +10,7 @@
 #include "transport/keep.h"
 #include "transport/wires.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,11 @@ copy_cookie landing_end(struct landing *l)
     l->kept = NULL;
     l->last = 0;
     return last;
+}
+
+void landing_await(copy_cookie c)
+{
+    while (!landing_is_over(c)) sched_yield();
 }
 
 bool landing_is_over(copy_cookie c)

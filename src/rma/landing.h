@@ -43,5 +43,6 @@ void landing_put(struct landing *, void *to, const char *from, size_t n);
 copy_cookie landing_end(struct landing *);
 
 bool landing_is_over(copy_cookie);
+void landing_await(copy_cookie); /* at the end of an origin: for some copies */
 
 #endif

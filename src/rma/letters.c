@@ -39,11 +39,11 @@ void letters_close(struct win_target *t)
     t->letters = NULL;
 }
 
-/* Those of a target that reads mail; NULL: there are none. */
+/* NULL: it has no mail. */
 static struct win_letters *letters_of(struct win_target *t)
 {
     if (likely(t->letters)) return t->letters;
-    return t->mail ? open_letters(t) : NULL;
+    return t->mail && t->rank != t->win->comm->rank ? open_letters(t) : NULL;
 }
 
 /* ---- sending ---- */

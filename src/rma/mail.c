@@ -18,9 +18,9 @@ enum mail_state { FREE, POSTED, TAKEN, DONE, REFUSED };
 /* Letters in vain from which on the target is woken each time, as it may sleep. */
 #define VAIN_WAKES 3
 
-/* So long no letter is posted after the first one in vain, twice as long after the next, ... at most. To wait in vain takes 2 us and
- * perhaps a call of the system. */
-#define AWAY_NS ((uint64_t)4000)
+/* So long no letter is posted after the first one in vain, twice as long after the next, and so on; at most. To wait in vain takes 2 us
+ * and perhaps a call of the system. */
+#define AWAY_NS ((uint64_t)8000)
 #define AWAY_MOST_NS ((uint64_t)1000000)
 
 #define PIECES 64       /* puts in one call of the system */
@@ -40,6 +40,7 @@ void mail_make(struct win *w, struct win_region *r)
         return;
     }
     *r = (struct win_region){0};
+    memory_hide(m);
     if (m->at) arena_free(m->at);
 }
 
@@ -53,8 +54,8 @@ void mail_take_away(struct win *w)
 
 void mail_find(struct win_target *t, const struct win_region *r)
 {
-    bool whole = t->rank != t->win->comm->rank && r->bytes >= mail_bytes(t->win->near.n);
-    if (whole && !memory_open(t, r, &t->mailbox)) t->mail = (struct win_mail *)t->mailbox.at;
+    if (t->rank == t->win->comm->rank) t->mail = t->win->near.mail; /* nobody writes to himself, but to take back what others have (mail_forget) */
+    else if (r->bytes >= mail_bytes(t->win->near.n) && !memory_open(t, r, &t->mailbox)) t->mail = (struct win_mail *)t->mailbox.at;
 }
 
 /* ---- an operation ---- */
@@ -93,7 +94,7 @@ static void change(const struct op *op, const struct type *basic, char *at, char
 static bool is_change(const struct mail_head *h, const struct type *basic)
 {
     if (!basic || basic->extent > BLOCK) return false;
-    if (h->kind == WIN_COMPARE_AND_SWAP) return h->count == 1;
+    if (h->kind == WIN_COMPARE_AND_SWAP) return h->count == 1 && apply_can_compare(basic);
     const struct op *op = op_name_of(h->op) ? op_by_index(h->op) : NULL;
     return op && op_valid(op, basic);
 }
@@ -203,11 +204,10 @@ void mail_open(struct win_letter *l) { atomic_store_explicit(&l->state, FREE, me
 
 void mail_post(struct win_target *t, struct win_letter *l, size_t bytes)
 {
-    static uint32_t number;
     l->bytes = (uint32_t)bytes;
-    /* release: who sees it posted sees all of it; who sees the bell sees it posted */
+    /* release: who sees it posted sees all of it; who sees the bell, by whomever it was changed last, sees it posted */
     atomic_store_explicit(&l->state, POSTED, memory_order_release);
-    atomic_store_explicit(&t->mail->bell, (t->lock.own + 1) << 22 | (++number & 0x3fffff), memory_order_release);
+    atomic_fetch_add_explicit(&t->mail->bell, 1, memory_order_release);
 }
 
 static bool is_over(uint32_t state) { return state == DONE || state == REFUSED; }
@@ -232,26 +232,27 @@ static bool watch(struct win *w, const struct win_letter *l)
 static void is_away(struct win_target *t)
 {
     if (++t->vain >= VAIN_WAKES) peer_wake(t->peer->index);
-    t->away_until = clock_ns() + (t->vain < 8 ? AWAY_NS << t->vain : AWAY_MOST_NS);
+    t->away_until = clock_ns() + (t->vain < 8 ? AWAY_NS << (t->vain - 1) : AWAY_MOST_NS);
 }
 
 /* Those that were posted with one in vain are not waited for. */
 static bool is_done(struct win_target *t, const struct win_letter *l)
 {
     if (t->away_until) return is_over(look(l));
-    if (likely(watch(t->win, l))) t->vain = 0;
+    bool done = watch(t->win, l);
+    if (likely(done)) t->vain = 0;
     else is_away(t);
-    return !t->vain;
+    return done;
 }
 
-/* The target has begun: some instructions, unless it loses its core, or dies. `polls`: it need not have. */
-static int await(struct win_target *t, const struct win_letter *l, bool polls)
+/* The target has begun with it: it has to copy 32 KB at most, unless it loses its core, or dies. */
+static int await(struct win_target *t, const struct win_letter *l)
 {
     for (unsigned looks = 1; !is_over(look(l)); looks++) {
+        mail_look(t->win); /* it may have begun because it waits for this process */
         if (looks % 64) cpu_relax();
         else if (t->lock.ops->is_dead(t->lock.arg, t->seat))
             return err_set(TERN_ERR_PEER, "rank %d has died in an operation on its window", t->rank);
-        else if (polls) lane_poll(t->win->comm->lane), sched_yield();
         else sched_yield();
     }
     return 0;
@@ -307,15 +308,20 @@ static int by_system(struct win_target *t, struct win_letter *l, const struct ma
     return rc;
 }
 
-/* The system does not let this process do it any more: the target comes at last. */
+/* The target will not have it: the window has been given up there, or the memory is not attached any more. */
+static int refused(const struct win_target *t)
+{
+    return err_set(TERN_ERR_WIN_RANGE, "rank %d refuses an operation on its window, whose memory is not there any more", t->rank);
+}
+
+/* The system does not let this process do it any more: the target will come. */
 static int insist(struct win_target *t, struct win_letter *l, const struct mail_item *i, unsigned n)
 {
     const struct mail_item *last = &i[n - 1];
     mail_post(t, l, last->at + mail_padded(data_of(&last->head, bytes_of(&last->head, type_of_op(&last->head)))));
     peer_wake(t->peer->index);
-    int rc = await(t, l, true);
-    if (!rc && look(l) == REFUSED) rc = err_set(TERN_ERR_WIN_RANGE, "rank %d refuses an operation on its window", t->rank);
-    return rc;
+    int rc = await(t, l);
+    return rc || look(l) == DONE ? rc : refused(t);
 }
 
 int mail_by_hand(struct win_target *t, struct win_letter *l, const struct mail_item *i, unsigned n)
@@ -333,14 +339,24 @@ static bool withdraw(struct win_letter *l)
 
 int mail_finish(struct win_target *t, struct win_letter *l, const struct mail_item *i, unsigned n)
 {
-    int rc = is_done(t, l) || withdraw(l) ? 0 : await(t, l, false);
-    if (!rc && look(l) != DONE) rc = mail_by_hand(t, l, i, n);
+    int rc = is_done(t, l) || withdraw(l) ? 0 : await(t, l);
+    uint32_t state = look(l);
+    if (!rc && state == REFUSED) rc = refused(t);
+    else if (!rc && state != DONE) rc = mail_by_hand(t, l, i, n);
     mail_open(l);
     return rc;
 }
 
+/* ---- an origin has died ---- */
+
 void mail_clear(struct win_target *t, struct win_letter *l)
 {
-    if (look(l) != FREE && !withdraw(l)) (void)await(t, l, false); /* of a dead target there is nothing to be waited for */
+    if (look(l) != FREE && !withdraw(l)) (void)await(t, l); /* of a dead target there is nothing to be waited for */
     mail_open(l);
+}
+
+void mail_forget(struct win_target *t, uint32_t seat)
+{
+    int32_t n = t->win->near.n;
+    for (uint32_t i = 0; i < MAIL_LETTERS && is_opened(t->mail, seat); i++) mail_clear(t, mail_letter(t->mail, n, seat, i));
 }

@@ -6,7 +6,7 @@
  *     target   its turn finds the bell changed: POSTED -> TAKEN, does them in their order, DONE
  *     origin   DONE: takes the results. Else, after MAIL_PATIENCE_NS: POSTED -> FREE, and does them by itself
  *
- * The target need not come: an origin that has waited in vain does not post the next letters. Nor is it woken for one letter, but
+ * The target need not come, so nothing is lost if it sleeps: an origin that has waited in vain does not post the next letters. Nor is it woken for one letter, but
  * when some have been in vain. An accumulate is done on behalf of an origin that has what the rule of atomicity wants (apply.h).
  *
  * The mail of a process is a block of its arena (transport/arena.h), one for each created or dynamic window:
@@ -15,7 +15,7 @@
  *
  * Each origin has MAIL_LETTERS letters there for small operations, several in each (letters.h). The large letters of the dock are
  * for large operations, piece by piece, of one origin at a time (dock.h). What nobody has opened is not touched, so it costs
- * no memory.
+ * no memory. A window over memory that all have mapped has none of it.
  *
  * Threads: lane of the window's communicator.
  */
@@ -106,11 +106,15 @@ void mail_find(struct win_target *, const struct win_region *);
 void mail_post(struct win_target *, struct win_letter *, size_t bytes);
 int mail_finish(struct win_target *, struct win_letter *, const struct mail_item *, unsigned n);
 
-/* A letter as it is at first, before its letters are opened; and one that another origin has left, which has died. */
+/* A letter is free: before it is used first, and behind its end. */
 void mail_open(struct win_letter *);
-void mail_clear(struct win_target *, struct win_letter *);
 
-/* Is it worth to post a letter now? If not, one that would have been posted is counted. */
+/* Takes back a letter of an origin that has died; what the target has begun is done on return. The letters of a seat, before what the dead
+ * one has locked is given to others (see dock_forget as well). Any process that has the target's mail. */
+void mail_clear(struct win_target *, struct win_letter *);
+void mail_forget(struct win_target *, uint32_t seat);
+
+/* Is the target there, as far as is known? If not, it does not pay to post a letter now. */
 bool mail_is_read(struct win_target *);
 
 /* Does what a letter says, which has not been posted. 0, or a code with words. */

@@ -189,6 +189,7 @@ struct work {
     size_t chunk;
     bool has_data, fetches;
     bool alone; /* nobody else changes the elements */
+    bool begun; /* some have been changed */
 };
 
 /* The next n elements of the origin: where they lie, or copied from there. */
@@ -259,6 +260,7 @@ static int change_private_run(struct work *k, uint64_t address, int64_t n)
         rc = dock_do(k->t, k->a, address, n, k->has_data ? &k->from : NULL, k->fetches ? &k->to : NULL, &done);
     for (int64_t now; !rc && done < n; done += now) {
         now = min_int64(n - done, most);
+        k->begun |= done;
         rc = change_private(k, address + (uint64_t)(done * basic->extent), next_data(k, now), now);
         if (!rc && k->fetches) win_elements_in(&k->to, basic, k->before, now);
     }
@@ -274,8 +276,9 @@ static int change_all(struct work *k, int64_t offset)
     int rc = 0;
     win_runs_init(&where, a->ttype, a->tcount, base + offset, a->basic);
     for (int64_t n; !rc && (n = win_runs_next(&where, most, &at)) > 0;)
-        rc = k->m->at ? change_mapped_run(k, at, n) : change_private_run(k, (uint64_t)(uintptr_t)at, n);
-    return rc;
+        rc = k->m->at ? change_mapped_run(k, at, n) : change_private_run(k, (uint64_t)(uintptr_t)at, n), k->begun |= !rc;
+    if (rc != TERN_ERR_UNSUPPORTED || !k->begun) return rc;
+    return err_set(TERN_ERR_SYSTEM, "a part of an accumulate to rank %d is done, and the system permits no more of it", k->t->rank);
 }
 
 /* So many elements that it is worth to stop the others' atomic operations. */
@@ -287,7 +290,8 @@ static bool are_many(const struct win_target *t, const struct win_op *a, const s
 static int accumulate(struct win_target *t, const struct win_op *a, const struct place *p)
 {
     char small[3 * SMALL], *large = NULL;
-    struct work k = {.t = t, .a = a, .m = p->m, .alone = t->open == WIN_LOCKED_EXCLUSIVE, .fetches = win_op_fetches(a)};
+    const struct win_memory m = *p->m; /* others may replace what is known of attached memory while this one waits for a lock */
+    struct work k = {.t = t, .a = a, .m = &m, .alone = t->open == WIN_LOCKED_EXCLUSIVE, .fetches = win_op_fetches(a)};
     k.has_data = a->kind == WIN_COMPARE_AND_SWAP || a->op->index != OP_NO_OP;
     k.chunk = SMALL;
     if (a->tcount * a->ttype->size > (int64_t)SMALL && (large = malloc(3 * CHUNK))) k.chunk = CHUNK; /* without, it is slower */
@@ -296,7 +300,7 @@ static int accumulate(struct win_target *t, const struct win_op *a, const struct
     k.copy = k.before + k.chunk;
     if (k.has_data && a->otype) type_cursor_init(&k.from, a->otype, a->ocount, a->origin);
     if (k.fetches) type_cursor_init(&k.to, a->rtype, a->rcount, a->result);
-    bool stops = !k.alone && are_many(t, a, p->m), locked = stops || (!k.alone && !p->m->at);
+    bool stops = !k.alone && are_many(t, a, &m), locked = stops || (!k.alone && !m.at);
     int rc = locked ? take_accumulate(t) : 0;
     if (!rc && stops) atomics_stop(t->exposure, t->busy - t->accumulate.own, &t->accumulate);
     k.alone |= locked;
@@ -318,6 +322,8 @@ int near_do(struct win_target *t, const struct win_op *a)
     struct place p;
     int rc = find_place(t, a, &p);
     if (rc) return rc;
+    if (!p.m->at && unlikely(atomic_load_explicit(&t->exposure->given_up, memory_order_acquire)))
+        return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, as another process was lost", t->rank);
     if (!p.m->at) mail_look(t->win); /* two processes that put to each other help each other */
     if (a->kind >= WIN_ACCUMULATE) return accumulate(t, a, &p);
     if (!p.m->at) return move_private(t, a, &p);

@@ -54,7 +54,7 @@ const char *outline_runs(struct outlines *o, const struct win_record *r, const c
 {
     uint16_t number = r->outline & OUTLINE_NUMBER, how = (uint16_t)(r->outline & ~OUTLINE_NUMBER);
     *bytes = how == OUTLINE_KNOWN ? 0 : r->runs * sizeof(struct win_run);
-    if (*bytes > r->bytes || (r->outline && (!r->runs || number >= OUTLINES || how == (OUTLINE_NEW | OUTLINE_KNOWN)))) return NULL;
+    if (r->runs > WIN_PIECE_RUNS || *bytes > r->bytes || (r->outline && (!r->runs || number >= OUTLINES || how == (OUTLINE_NEW | OUTLINE_KNOWN)))) return NULL;
     if (how == OUTLINE_KNOWN) return o->runs[number] && o->n[number] == r->runs ? (const char *)o->runs[number] : NULL;
     if (how == OUTLINE_NEW) keep(o, number, rest, r->runs);
     return how == OUTLINE_NEW || !r->outline ? rest : NULL;

@@ -258,7 +258,7 @@ static void stop_waiting(struct win_served *s)
     s->waits = false;
 }
 
-/* False: always. */
+/* Returns false. */
 static bool wait_for(struct win_serve *v, struct win_served *s, enum waits_for what)
 {
     if (s->waits && s->waits_for == what) return false;
@@ -663,7 +663,8 @@ static struct win_serve *serve_of(struct win *w)
 static struct win_served *served_of(struct win *w, struct peer *from)
 {
     int32_t rank = rankmap_find(w->comm->map, from->index);
-    struct win_target *t = rank >= 0 ? win_target(w, rank) : NULL;
+    struct win_target *t = rank >= 0 ? win_target_known(w, rank) : NULL; /* that leaves win.last to callers */
+    if (!t && rank >= 0) t = win_target(w, rank);
     if (!t) return NULL;
     if (t->served) return t->served;
     struct win_served *s = calloc(1, sizeof *s);
@@ -713,6 +714,8 @@ void serve_peer_end(struct win_target *t)
     drop_kept(s);
     if (s->waits) withdraw(serve_of(t->win), s);
     stop_waiting(s);
+    landing_await(s->landing); /* before others get its lock */
+    s->landing = 0;
     give_lock(serve_of(t->win), s);
 }
 

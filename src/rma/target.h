@@ -34,7 +34,7 @@ struct win_target {
     enum win_open open;
     bool unchecked;         /* MPI_MODE_NOCHECK: the lock is not taken */
     bool held;              /* the lock is */
-    bool taking[2];         /* a thread of this process is taking the lock (0) or has the accumulate lock (1) */
+    bool taking[2];         /* a thread of this process waits for the lock (0), or for the accumulate lock (1) */
     struct win_far *far;    /* what has been started there by messages (far.c), NULL: nothing so far */
     struct win_served *served; /* what that process wants here by messages (serve.c), NULL: nothing so far */
     uint64_t reads_over;    /* TERN_CHECK=rma: what has been read there by calls up to this one has come (checking.h) */

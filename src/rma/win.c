@@ -12,6 +12,7 @@
 #include "pt2pt/lane.h"
 #include "rma/atomics.h"
 #include "rma/checking.h"
+#include "rma/dock.h"
 #include "rma/far.h"
 #include "rma/mail.h"
 #include "rma/rma.h"
@@ -82,7 +83,6 @@ static int make_exposure(struct win *w)
     if (!n->exposure && posix_memalign((void **)&n->exposure, CACHE_LINE, bytes)) n->exposure = NULL;
     if (!n->exposure) return err_set(TERN_ERR_NOMEM, "no memory to share a window");
     memset(n->exposure, 0, bytes);
-    if (win_has_mail(w)) mail_make(w, exposure_mail(n->exposure, n->n));
     return 0;
 }
 
@@ -96,7 +96,10 @@ static int describe(struct win *w)
         return 0;
     }
     w->shown = (struct win_memory){.at = w->base, .address = (uint64_t)(uintptr_t)w->base, .bytes = (uint64_t)w->bytes};
-    return memory_show(&w->shown, w->near.n > 1, &x->memory);
+    int rc = memory_show(&w->shown, w->near.n > 1, &x->memory);
+    bool private = !x->memory.common || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    if (!rc && win_has_mail(w) && private) mail_make(w, exposure_mail(x, w->near.n));
+    return rc;
 }
 
 /* ---- memory ---- */
@@ -203,7 +206,9 @@ static void abandon(struct win *w)
     const struct peer *lost = w->comm->pt->lost;
     w->given_up = w->flavor == MPI_WIN_FLAVOR_CREATE || w->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     w->because_of = lost ? rankmap_find(w->comm->map, lost->index) : -1;
-    if (w->given_up) memory_hide(&w->shown);
+    if (!w->given_up) return;
+    memory_hide(&w->shown);
+    if (w->near.exposure) atomic_store_explicit(&w->near.exposure->given_up, 1, memory_order_release);
 }
 
 /* ---- making one ---- */
@@ -428,6 +433,10 @@ static int32_t dead_seat;
 static int forget_seat(struct win_target *t)
 {
     if (!t->exposure) return 0;
+    if (t->mail) { /* before others get its locks */
+        mail_forget(t, (uint32_t)dead_seat);
+        dock_forget(t, (uint32_t)dead_seat);
+    }
     win_lock_forget(&t->lock, (uint32_t)dead_seat);
     win_lock_forget(&t->accumulate, (uint32_t)dead_seat);
     return 0;

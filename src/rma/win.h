@@ -4,8 +4,8 @@
  * A window has a communicator of its own, a duplicate of the user's, by whose context messages find the window and whose
  * collectives it uses. How the memory of another process is reached depends on where that is:
  *
- *     near   on the same node, and its struct win_exposure is mapped here: the origin does everything itself, by loads and
- *            stores where the memory is mapped (win_target.at), by cross-memory attach where it is not (near.h)
+ *     near   on the same node, and its struct win_exposure is mapped here: by loads and stores where the memory is mapped
+ *            (win_memory.at); else by the target, if it is in the library (mail.h), or by cross-memory attach (near.h)
  *     far    all others, and near ones whose private memory the system does not let this process reach: by messages,
  *            which the target handles when it makes progress (far.h, serve.h)
  *

@@ -214,7 +214,7 @@ static bool parse(struct parsed *p, struct model_origin *o, const uint8_t *at, s
     n -= sizeof p->r;
     if (p->r.bytes > n || p->r.bytes + (8 - p->r.bytes % 8) % 8 > n) return false;
     uint64_t runs = p->r.outline & OUTLINE_KNOWN ? 0 : (uint64_t)p->r.runs * sizeof(struct win_run);
-    if (p->r.kind >= WIN_RECORD_KINDS || runs > p->r.bytes) return false;
+    if (p->r.kind >= WIN_RECORD_KINDS || p->r.runs > WIN_PIECE_RUNS || runs > p->r.bytes) return false;
     p->runs = at + sizeof p->r;
     p->data = p->runs + runs;
     p->data_bytes = (size_t)(p->r.bytes - runs);

@@ -193,8 +193,8 @@ static void by_types(struct window *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The same types again and again, at different places: a target may be told of them once (outline.h), but not of more than it
- * keeps. Some have more pieces than go into one message. */
+/* The same types again and again, at different places: a target may be told of them once (outline.h), but there are more than it
+ * keeps. */
 static void by_types_again(struct window *w)
 {
     enum { TYPES = 40, ROUNDS = 3, STRIPES = 6 };
