@@ -213,11 +213,11 @@ void mail_post(struct win_target *t, struct win_letter *l, size_t bytes)
 static bool is_over(uint32_t state) { return state == DONE || state == REFUSED; }
 static uint32_t look(const struct win_letter *l) { return atomic_load_explicit(&l->state, memory_order_acquire); }
 
-/* Until it is over, or has lasted too long. Two processes that post to each other both serve meanwhile. */
+/* Until the target has begun with it, or has not for too long. Two processes that post to each other both serve meanwhile. */
 static bool watch(struct win *w, const struct win_letter *l)
 {
     uint64_t since = 0;
-    for (unsigned looks = 1; !is_over(look(l)); looks++) {
+    for (unsigned looks = 1; look(l) == POSTED; looks++) {
         cpu_relax();
         if (looks % 8) continue;
         mail_look(w);
@@ -236,13 +236,13 @@ static void is_away(struct win_target *t)
 }
 
 /* Those that were posted with one in vain are not waited for. */
-static bool is_done(struct win_target *t, const struct win_letter *l)
+static bool has_begun(struct win_target *t, const struct win_letter *l)
 {
-    if (t->away_until) return is_over(look(l));
-    bool done = watch(t->win, l);
-    if (likely(done)) t->vain = 0;
+    if (t->away_until) return look(l) != POSTED;
+    bool begun = watch(t->win, l);
+    if (likely(begun)) t->vain = 0;
     else is_away(t);
-    return done;
+    return begun;
 }
 
 /* The target has begun with it: it has to copy 32 KB at most, unless it loses its core, or dies. */
@@ -339,7 +339,7 @@ static bool withdraw(struct win_letter *l)
 
 int mail_finish(struct win_target *t, struct win_letter *l, const struct mail_item *i, unsigned n)
 {
-    int rc = is_done(t, l) || withdraw(l) ? 0 : await(t, l);
+    int rc = has_begun(t, l) || !withdraw(l) ? await(t, l) : 0;
     uint32_t state = look(l);
     if (!rc && state == REFUSED) rc = refused(t);
     else if (!rc && state != DONE) rc = mail_by_hand(t, l, i, n);
