@@ -59,7 +59,10 @@ static bool arm(struct bell *b)
     if (armed && !lanes_have_own()) return false; /* nobody rings for what this process brings about itself */
     /* What only has to be answered needs no other thread, nor that it is armed for that. What lies in a socket wakes the
      * helper when it is armed: on a core of its own that is no dearer than reading it here. */
+    int code = err_code(); /* of the call that returns, perhaps: its words are to stay the last ones */
+    if (code) err_keep(b, code);
     int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
+    if (code) err_recall(b, code);
     bool ours = false;
     if (!armed) {
         arm_now(b);

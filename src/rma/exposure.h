@@ -33,7 +33,7 @@ struct win_exposure {
     int64_t unit;
     _Atomic uint64_t attached;  /* to a dynamic window (memory.h) */
     _Atomic uint32_t stopped;   /* atomic operations on the memory (atomics.h) */
-    _Atomic uint32_t given_up;  /* the memory is not to be touched any more (win.c, abandon) */
+    _Atomic uint32_t given_up;  /* 0, or the memory is not to be touched any more (win.c, abandon): 2 + win.because_of */
     uint32_t pad[10];
     _Atomic uint64_t seats[];
 };

@@ -311,7 +311,8 @@ static int by_system(struct win_target *t, struct win_letter *l, const struct ma
 /* The target will not have it: the window has been given up there, or the memory is not attached any more. */
 static int refused(const struct win_target *t)
 {
-    return err_set(TERN_ERR_WIN_RANGE, "rank %d refuses an operation on its window, whose memory is not there any more", t->rank);
+    int rc = win_target_given_up(t);
+    return rc ? rc : err_set(TERN_ERR_WIN_RANGE, "rank %d refuses an operation on its window, whose memory is not there any more", t->rank);
 }
 
 /* The system does not let this process do it any more: the target will come. */

@@ -306,7 +306,9 @@ static int accumulate(struct win_target *t, const struct win_op *a, const struct
     k.alone |= locked;
     if (!rc) rc = change_all(&k, p->offset);
     if (stops) atomics_go_on(t->exposure);
+    if (rc) err_keep(t, rc); /* who is given the lock may be dead as well */
     if (locked) near_give(t, 1, WIN_LOCK_EXCLUSIVE);
+    if (rc) err_recall(t, rc);
     free(large);
     return rc;
 }
@@ -322,8 +324,7 @@ int near_do(struct win_target *t, const struct win_op *a)
     struct place p;
     int rc = find_place(t, a, &p);
     if (rc) return rc;
-    if (!p.m->at && unlikely(atomic_load_explicit(&t->exposure->given_up, memory_order_acquire)))
-        return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, as another process was lost", t->rank);
+    if (!p.m->at && (rc = win_target_given_up(t))) return rc;
     if (!p.m->at) mail_look(t->win); /* two processes that put to each other help each other */
     if (a->kind >= WIN_ACCUMULATE) return accumulate(t, a, &p);
     if (!p.m->at) return move_private(t, a, &p);

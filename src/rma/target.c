@@ -177,6 +177,14 @@ struct win_target *win_target(struct win *w, int32_t rank)
     return t;
 }
 
+int win_target_given_up(const struct win_target *t)
+{
+    uint32_t word = atomic_load_explicit(&t->exposure->given_up, memory_order_acquire);
+    if (likely(!word)) return 0;
+    if (word == 1) return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, which was not made by all", t->rank);
+    return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, as rank %d was lost", t->rank, (int)word - 2);
+}
+
 void win_targets_close(struct win *w)
 {
     for (uint32_t i = 0; i < w->room; i++)

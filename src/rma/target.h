@@ -57,6 +57,9 @@ static inline struct win_target *win_target_last(const struct win *w, int rank)
     return likely(t->rank == rank) ? t : NULL;
 }
 
+/* Has a near target given up its part of the window? 0, or TERN_ERR_PEER with words. */
+int win_target_given_up(const struct win_target *);
+
 /* That of a rank if there is one. Lane held. */
 struct win_target *win_target_known(const struct win *, int32_t rank);
 

@@ -208,7 +208,7 @@ static void abandon(struct win *w)
     w->because_of = lost ? rankmap_find(w->comm->map, lost->index) : -1;
     if (!w->given_up) return;
     memory_hide(&w->shown);
-    if (w->near.exposure) atomic_store_explicit(&w->near.exposure->given_up, 1, memory_order_release);
+    if (w->near.exposure) atomic_store_explicit(&w->near.exposure->given_up, (uint32_t)(w->because_of + 2), memory_order_release);
 }
 
 /* ---- making one ---- */

@@ -36,6 +36,7 @@ static uint64_t memory[WORDS]; /* of the target */
 static struct win win[SEATS];  /* as the process of this seat has it */
 static struct comm comm = {.rank = -1};
 static struct peer peer;
+static struct win_exposure exposure; /* of the target */
 static struct win_target target[SEATS]; /* as the origin of this seat has it */
 static uint64_t now;
 TERN_ALIGNED(CACHE_LINE) static char room[SEATS][256 << 10];
@@ -70,7 +71,7 @@ static void begin(void)
         win[i].near.mail = (struct win_mail *)room[i];
         letters_close(&target[i]);
         dock_close(&target[i]);
-        target[i] = (struct win_target){.win = &win[i], .peer = &peer, .mail = (struct win_mail *)room[TARGET], .seat = TARGET};
+        target[i] = (struct win_target){.win = &win[i], .peer = &peer, .exposure = &exposure, .mail = (struct win_mail *)room[TARGET], .seat = TARGET};
         target[i].lock = (struct win_locking){.own = (uint32_t)i, .ops = &ops};
     }
 }
