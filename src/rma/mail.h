@@ -109,8 +109,8 @@ int mail_finish(struct win_target *, struct win_letter *, const struct mail_item
 /* A letter is free: before it is used first, and behind its end. */
 void mail_open(struct win_letter *);
 
-/* Takes back a letter of an origin that has died; what the target has begun is done on return. The letters of a seat, before what the dead
- * one has locked is given to others (see dock_forget as well). Any process that has the target's mail. */
+/* Takes back a letter of an origin that has died; what the target has begun is done on return. The second: the letters of a seat,
+ * before what the dead one has locked is given to others; so does dock_forget. Any process that has the target's mail. */
 void mail_clear(struct win_target *, struct win_letter *);
 void mail_forget(struct win_target *, uint32_t seat);
 

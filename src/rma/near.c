@@ -142,8 +142,7 @@ static int copy_by_system(struct win_target *t, struct type_cursor *here, struct
     return 0;
 }
 
-/* In one piece at the target, which is asked to help if it is in the library. *done: so much has been. TERN_ERR_UNSUPPORTED: it is
- * too much for a letter. */
+/* In one piece on both sides. TERN_ERR_UNSUPPORTED: it is not, or is too much for a letter. */
 static int move_by_letter(struct win_target *t, const struct win_op *a, uint64_t address, size_t n)
 {
     const struct type *own = a->kind == WIN_PUT ? a->otype : a->rtype;

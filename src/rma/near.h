@@ -11,8 +11,8 @@
 
 /*
  * Does an operation: it is complete on return, but for what other processes see of it, which is ordered by the synchronisation
- * of the window, and puts and gets on private memory, which are complete after near_flush. 0, or a code with words; TERN_ERR_UNSUPPORTED: it goes
- * by messages, and nothing has been done. So do
+ * of the window, and puts and gets on private memory, which are complete after near_flush. 0, or a code with words;
+ * TERN_ERR_UNSUPPORTED: it goes by messages, and nothing has been done. So do
  *     those on private memory that the system does not let this process reach, and all later ones
  *     accumulates on common memory that this process has failed to map
  *     in dynamic windows, those on several pieces, or on memory that is not known to be attached: the owner decides
