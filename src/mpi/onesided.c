@@ -205,10 +205,11 @@ static bool accumulate_at_once(const struct win *w, const struct win_op *a)
 {
     const struct type *t = a->ttype;
     if ((a->otype && a->otype != t) || (a->rtype && a->rtype != t)) return false;
-    char *at = direct_enter(w, a->rank, a->displacement, a->tcount, t);
+    bool alone;
+    char *at = direct_enter(w, a->rank, a->displacement, a->tcount, t, &alone);
     if (!at) return false;
-    apply_atomic(a->op, t, at, a->otype ? a->origin : NULL, a->rtype ? a->result : NULL, a->tcount);
-    direct_leave(w, a->rank);
+    (alone ? apply_alone : apply_atomic)(a->op, t, at, a->otype ? a->origin : NULL, a->rtype ? a->result : NULL, a->tcount);
+    direct_leave(w, a->rank, alone);
     return true;
 }
 
@@ -353,10 +354,11 @@ int PMPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
     int rc = check_target(w, &g, &a.ttype);
     if (!rc) rc = check_swap(w, &g, &a);
     if (rc) return rc;
-    char *at = direct_enter(w, target_rank, target_disp, 1, a.ttype);
+    bool alone;
+    char *at = direct_enter(w, target_rank, target_disp, 1, a.ttype, &alone);
     if (at) {
-        swap_atomic(a.ttype, at, compare_addr, origin_addr, result_addr);
-        direct_leave(w, target_rank);
+        (alone ? swap_alone : swap_atomic)(a.ttype, at, compare_addr, origin_addr, result_addr);
+        direct_leave(w, target_rank, alone);
         return MPI_SUCCESS;
     }
     a.otype = a.rtype = a.ttype;

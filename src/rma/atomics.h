@@ -22,7 +22,7 @@
 
 #include "rma/exposure.h"
 
-#define ATOMICS_STOP_FROM 16384 /* bytes; below, the barrier (2 to 4 us) costs more than it saves (1 to 2 ns a byte of numbers) */
+#define ATOMICS_STOP_FROM 16384 /* bytes; below, the barrier costs more (2 to 16 us while others run) than it saves (1 to 2 ns a byte) */
 
 /* This process's part: once a process. False: the system has no such barrier. */
 bool atomics_prepare(void);

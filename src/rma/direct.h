@@ -58,18 +58,26 @@ static inline bool direct_get(const struct win *w, int rank, int64_t displacemen
     return at;
 }
 
-/* Where n elements of a predefined type lie that may be changed by atomic operations now, until direct_leave; NULL: not by this
- * way. */
-static inline char *direct_enter(const struct win *w, int rank, int64_t displacement, int64_t n, const struct type *t)
+/*
+ * Where n elements of a predefined type lie that may be changed now, until direct_leave: by atomic operations, or, *alone, by any
+ * (apply.h). NULL: not by this way.
+ */
+static inline char *direct_enter(const struct win *w, int rank, int64_t displacement, int64_t n, const struct type *t, bool *alone)
 {
     bool common = false;
-    if (unlikely(lane_mode()) || !t->predefined || n * t->size >= ATOMICS_STOP_FROM) return NULL;
+    if (unlikely(lane_mode()) || !t->predefined) return NULL;
     char *at = direct_place(w, rank, displacement, n, t, &common);
-    if (!at || !common || !apply_can_be_atomic(t, at)) return NULL;
+    if (!at) return NULL;
     const struct win_target *x = win_target_last(w, rank);
+    *alone = x->open == WIN_LOCKED_EXCLUSIVE;
+    if (*alone) return at;
+    if (!common || n * t->size >= ATOMICS_STOP_FROM || !apply_can_be_atomic(t, at)) return NULL;
     return atomics_enter(x->exposure, x->busy) ? at : NULL;
 }
 
-static inline void direct_leave(const struct win *w, int rank) { atomics_leave(win_target_last(w, rank)->busy); }
+static inline void direct_leave(const struct win *w, int rank, bool alone)
+{
+    if (!alone) atomics_leave(win_target_last(w, rank)->busy);
+}
 
 #endif
