@@ -45,7 +45,7 @@
 
 _Atomic uint32_t lanes_mode;
 _Atomic int32_t lane_inside;
-char lanes_detached;
+char lanes_detached, lanes_told;
 
 _Thread_local bool this_is_the_helper;
 
