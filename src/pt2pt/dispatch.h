@@ -66,6 +66,7 @@ static inline void dispatch_in_lane(const struct pt_kind *k, struct peer *from, 
 static inline __attribute__((always_inline)) void dispatch(const struct pt_kind *k, struct peer *from, uint64_t h0, uint64_t h1,
                                                            const void *data, size_t n)
 {
+    sanitizer_acquired(&lanes_told);
     if (k->where == PT_BY_CONTEXT || k->where == PT_ABOUT) dispatch_to_context(k, from, h0, h1, data, n);
     else dispatch_in_lane(k, from, h0, h1, data, n);
 }

@@ -132,10 +132,6 @@ void lane_leave_to_helper(struct lane *) TERN_COLD; /* lane_leave with something
  */
 extern TERN_HIDDEN char lanes_detached;
 
-/* The same of what a thread has done before it told other processes so by words in memory that they share (coll/node): their messages
- * come behind that, to whatever thread. */
-extern TERN_HIDDEN char lanes_told;
-
 static inline void lane_has_read(const struct request *r)
 {
     if (unlikely(r->course & REQ_DETACHED)) sanitizer_released(&lanes_detached);

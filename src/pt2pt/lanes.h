@@ -23,6 +23,7 @@
 #ifndef TERN_PT2PT_LANES_H
 #define TERN_PT2PT_LANES_H
 
+#include "base/sanitizer.h"
 #include "base/sleep.h"
 
 #include <stdbool.h>
@@ -82,5 +83,9 @@ int lanes_prepare(void);
 struct quiet;
 int lanes_share(struct quiet *others);
 void lanes_close(void);
+
+/* What a thread has done before it told other processes so by words in memory that they share (coll/node): their messages come behind
+ * that, to whatever thread. The thread sanitizer does not see that order (sanitizer.h). */
+extern TERN_HIDDEN char lanes_told;
 
 #endif

@@ -4,6 +4,7 @@
  */
 #include "coll/node/node.h"
 #include "coll/node/block.h"
+#include "pt2pt/lanes.h"
 
 /* ---- waiting ---- */
 
