@@ -8,6 +8,7 @@
 #include "base/var.h"
 #include "coll/coll.h"
 #include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 
 #include <stddef.h>
 
@@ -280,6 +281,7 @@ void node_finish(struct node *, uint32_t seq,
 /* The slot has its payload. */
 static inline void node_signal(struct node *n, uint32_t seq, int rank)
 {
+    sanitizer_released(&lanes_told);
     /* release: pairs with node_is_set */
     atomic_store_explicit(&node_slot(n, seq, rank)->flag, node_flag(n, seq), memory_order_release);
 }

@@ -4,7 +4,6 @@
  */
 #include "coll/node/node.h"
 #include "coll/node/block.h"
-#include "pt2pt/lanes.h"
 
 /* ---- waiting ---- */
 
@@ -45,7 +44,6 @@ static bool is_there_or_over(void *wait)
 int node_wait_for(struct node *n, uint32_t seq, int rank)
 {
     struct node_wait w = {n, node_flag(n, seq), seq, rank, 0};
-    sanitizer_released(&lanes_told);
     if (node_is_there(&w)) {
         sanitizer_acquired(&lanes_detached);
         return 0;
