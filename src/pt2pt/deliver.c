@@ -183,7 +183,6 @@ static bool handle(struct lane *l, const struct pt_kind *k, struct peer *from, u
     bool by_context = k->where == PT_BY_CONTEXT || k->where == PT_ABOUT;
     struct pt_comm *pt = by_context ? context_in(l, h0) : NULL;
     if (unlikely(by_context && !pt && lane_for(k, h0) != l)) return false;
-    sanitizer_acquired(&lanes_told);
     k->handler(l, pt, from, h0, h1, data, n);
     return true;
 }

@@ -131,7 +131,6 @@ void lane_leave_to_helper(struct lane *) TERN_COLD; /* lane_leave with something
  * a section has learnt of it.
  */
 extern TERN_HIDDEN char lanes_detached;
-
 static inline void lane_has_read(const struct request *r)
 {
     if (unlikely(r->course & REQ_DETACHED)) sanitizer_released(&lanes_detached);

@@ -556,6 +556,7 @@ static size_t do_records(struct win_serve *v, struct win_served *s, const char *
         if (r.bytes > n - at - sizeof r || WIN_PADDED(r.bytes) > n - at - sizeof r) return at;
         *outcome = do_record(v, s, &r, data + at + sizeof r);
         if (*outcome != DONE) return at;
+        if (unlikely(s->waits)) stop_waiting(s); /* this one has: the next ones queue behind others */
         at += sizeof r + WIN_PADDED(r.bytes);
     }
     return at;
@@ -611,7 +612,6 @@ static bool go_on(struct win_serve *v, struct win_served *s)
         s->kept_bytes -= k->n;
         free(k);
     }
-    if (outcome == DONE) stop_waiting(s);
     send_answers(s);
     if (outcome == IMPOSSIBLE) violation(s);
     return moved;
@@ -686,7 +686,7 @@ void serve_on_ops(struct win *w, struct peer *from, const void *data, size_t n)
     }
     struct win_serve *v = serve_of(w);
     background_was_asked();
-    if (!s->waits) done = do_batch(v, s, data, n, &outcome);
+    if (list_empty(&s->kept)) done = do_batch(v, s, data, n, &outcome);
     send_answers(s);
     if (outcome == IMPOSSIBLE) violation(s);
     if (outcome != WAITS) return;

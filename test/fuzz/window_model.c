@@ -5,7 +5,6 @@
 #include "type/cursor.h"
 #include "type/op.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,37 +44,12 @@ void model_origin_close(struct model_origin *o)
     *o = (struct model_origin){.m = o->m};
 }
 
-#define BOTH_ARE_NONE(type)                                                                                             \
-    do                                                                                                                  \
-        for (size_t k = 0; k < sizeof(type) && k <= i; k++) {                                                           \
-            type a, b;                                                                                                  \
-            if (i - k + sizeof(type) > m->room) continue;                                                               \
-            memcpy(&a, m->real + i - k, sizeof a);                                                                      \
-            memcpy(&b, m->copy + i - k, sizeof b);                                                                      \
-            if (!isnan(a) || !isnan(b)) continue;                                                                       \
-            memcpy(m->copy + i - k, m->real + i - k, sizeof(type));                                                     \
-            return true;                                                                                                \
-        }                                                                                                               \
-    while (0)
-
-/* What comes of two numbers that are none (NaN) is either of them, as the compiler likes: it may take the one of one loop and the other
- * of another one. True: place i lies in such a number, and the model has the real one's now. */
-static bool is_of_none(struct model *m, size_t i)
+const uint8_t *model_differs(const struct model *m)
 {
-    BOTH_ARE_NONE(float);
-    BOTH_ARE_NONE(double);
-    BOTH_ARE_NONE(long double);
-    return false;
-}
-
-const uint8_t *model_differs(struct model *m)
-{
-    while (m->room && memcmp(m->real, m->copy, m->room)) {
-        size_t i = 0;
-        while (m->real[i] == m->copy[i]) i++;
-        if (!is_of_none(m, i)) return m->real + i;
-    }
-    return NULL;
+    if (!m->room || !memcmp(m->real, m->copy, m->room)) return NULL;
+    size_t i = 0;
+    while (m->real[i] == m->copy[i]) i++;
+    return m->real + i;
 }
 
 /* ---- places ---- */

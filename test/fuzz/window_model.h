@@ -70,7 +70,7 @@ bool model_waits(const struct model_origin *);
 bool model_is_full(const struct model_origin *); /* nothing more may be said now */
 
 /* The first byte that is not as it should be; NULL: all are. */
-const uint8_t *model_differs(struct model *);
+const uint8_t *model_differs(const struct model *);
 
 void model_append(struct model_bytes *, const void *, size_t n);
 

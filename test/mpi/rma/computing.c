@@ -71,17 +71,13 @@ static void operate(const struct window *w)
     CHECK_OK(MPI_Win_unlock_all(w->win));
 }
 
-/* What others have put there, by plain loads while they may do so: the unified model allows that (12.4), and the thread sanitizer does
- * not know. */
-static __attribute__((noinline, no_sanitize("thread"))) long look_at(const void *place) { return *(const volatile long *)place; }
-
 static void compute(const struct window *w)
 {
     double end = MPI_Wtime() + PATIENCE; /* needs nothing of the others */
     int n = 0;
     while (n < check_size - 1 && MPI_Wtime() < end) {
         n = 0;
-        for (int r = 1; r < check_size; r++) n += (int)look_at(w->base + (MPI_Aint)(r - 1) * SLOT + DONE);
+        for (int r = 1; r < check_size; r++) n += (int)window_look(w->base + (MPI_Aint)(r - 1) * SLOT + DONE);
         sched_yield();
     }
     CHECK(n == check_size - 1, "%s: %d of %d have come to their end while rank 0 calls nothing", kind_name[w->kind], n, check_size - 1);
@@ -109,11 +105,11 @@ static void put_off(void)
         CHECK_OK(MPI_Win_unlock_all(clock.win));
     } else if (check_rank == 0) {
         double end = MPI_Wtime() + PATIENCE;
-        while (!look_at(&told[BEGUN / 8]) && MPI_Wtime() < end) sched_yield();
-        CHECK(!look_at(first), "what was put has come before its epoch ended");
+        while (!window_look(&told[BEGUN / 8]) && MPI_Wtime() < end) sched_yield();
+        CHECK(!window_look(first), "what was put has come before its epoch ended");
         MPI_Send(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD);
-        while (!look_at(&told[OVER / 8]) && MPI_Wtime() < end) sched_yield();
-        CHECK(look_at(first) == 1, "what was put has not come");
+        while (!window_look(&told[OVER / 8]) && MPI_Wtime() < end) sched_yield();
+        CHECK(window_look(first) == 1, "what was put has not come");
     }
     MPI_Barrier(MPI_COMM_WORLD);
     window_close(&clock);

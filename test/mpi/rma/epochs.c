@@ -102,9 +102,6 @@ static void write_beside(char *all, unsigned char round)
     CHECK(!wrong, "%d bytes beside the window are not what the target has written", wrong);
 }
 
-/* A plain load while others put there: the unified model allows that (12.4), and the thread sanitizer does not know. */
-static __attribute__((noinline, no_sanitize("thread"))) uint64_t look_at(const uint64_t *word) { return *(const volatile uint64_t *)word; }
-
 static void be_target(char *all, const uint64_t *number, uint64_t epochs)
 {
     int over = 0;
@@ -112,7 +109,7 @@ static void be_target(char *all, const uint64_t *number, uint64_t epochs)
     MPI_Ibarrier(MPI_COMM_WORLD, &r);
     for (unsigned round = 0; !over; round++) {
         double until = MPI_Wtime() + 0.002;
-        while (MPI_Wtime() < until && look_at(number) < epochs) write_beside(all, (unsigned char)round); /* it computes */
+        while (MPI_Wtime() < until && (uint64_t)window_look(number) < epochs) write_beside(all, (unsigned char)round); /* it computes */
         if (round % 8 == 0) fork_once();
         if (round % 8 == 4) map_once();
         until = MPI_Wtime() + 0.002;
