@@ -21,6 +21,11 @@ struct crypto {
     bool (*same)(const uint8_t a[CRYPTO_TAG], const uint8_t b[CRYPTO_TAG]);
     void (*random)(void *bytes, size_t n);
 
+    /* X25519: the public key that belongs to a secret one, and the secret that the owners of two secret keys find by each other's
+     * public one. False: `other` is no public key that anybody has. */
+    void (*public_of)(uint8_t public[CRYPTO_KEY], const uint8_t secret[CRYPTO_KEY]);
+    bool (*agree)(uint8_t common[CRYPTO_KEY], const uint8_t secret[CRYPTO_KEY], const uint8_t other[CRYPTO_KEY]);
+
     /* Before seal and unseal: chooses the code for this processor. False: it cannot be used. */
     bool (*start)(void);
     /* Encrypts n bytes and appends what shows that they, and the `head` that goes with them in clear, are the right

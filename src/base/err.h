@@ -52,7 +52,10 @@ enum tern_err {
     TERN_ERR_WIN_SHARED = -33, /* the memory of a window cannot be shared */
     TERN_ERR_WIN_ATTACH = -34, /* memory cannot be attached to a window, or is not attached */
     TERN_ERR_WIN_CONFLICT = -35, /* two operations on a window that must not be concurrent */
-    TERN_ERR_LAST = -36
+    TERN_ERR_PORT = -36, /* no name of a port, or nobody is there */
+    TERN_ERR_NAME = -37, /* a name is not published */
+    TERN_ERR_SERVICE = -38, /* a name cannot be withdrawn */
+    TERN_ERR_LAST = -39
 };
 
 /* Another process is not there, for whatever reason. */

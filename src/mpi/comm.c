@@ -5,6 +5,7 @@
 #include "comm/create.h"
 #include "comm/disconnect.h"
 #include "mpi/attr.h"
+#include "mpi/dynamic.h"
 #include "mpi/fromgroup.h"
 #include "mpi/report.h"
 #include "obj/info.h"
@@ -118,15 +119,6 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *name, int *resultlen)
     if (!c && comm != MPI_COMM_NULL) return bad_comm("MPI_Comm_get_name", comm);
     if (!name || !resultlen) return bad_null(c, "MPI_Comm_get_name", name ? "resultlen" : "comm_name");
     *resultlen = snprintf(name, MPI_MAX_OBJECT_NAME, "%s", c ? comm_name(c) : "MPI_COMM_NULL");
-    return MPI_SUCCESS;
-}
-
-MPI_ALIAS(Comm_get_parent);
-int PMPI_Comm_get_parent(MPI_Comm *parent)
-{
-    check_running("MPI_Comm_get_parent");
-    if (!parent) return bad_null(NULL, "MPI_Comm_get_parent", "parent");
-    *parent = MPI_COMM_NULL; /* no process is spawned, so far */
     return MPI_SUCCESS;
 }
 
@@ -261,6 +253,7 @@ static int delete_attributes(const char *call, struct comm *c)
 
 static void let_go(struct comm *c, MPI_Comm *comm)
 {
+    dynamic_forget(c);
     bsend_drop(&c->bsend);
     pt_let_go(c);
     comm_unref(c);

@@ -4,6 +4,7 @@
  */
 #include "coll/coll.h"
 #include "mpi/attr.h"
+#include "mpi/dynamic.h"
 #include "mpi/life.h"
 #include "mpi/report.h"
 #include "proc/proc.h"
@@ -37,6 +38,8 @@ static int start(const char *call, int required, int *provided)
     thread_level = level;
     main_thread = pthread_self();
     world_running = true;
+    rc = dynamic_open();
+    if (rc) return report_code(NULL, call, rc);
     was_started = true; /* at last: a thread that sees it may ask for all of the above */
     if (provided) *provided = level;
     return MPI_SUCCESS;

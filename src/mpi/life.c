@@ -3,6 +3,7 @@
 #include "base/sleep.h"
 #include "base/var.h"
 #include "coll/coll.h"
+#include "dpm/dpm.h"
 #include "mpi/attr.h"
 #include "mpi/report.h"
 #include "obj/errcode.h"
@@ -170,6 +171,7 @@ static void last_close(void)
 {
     pt_help_no_more();
     bsend_drop(bsend_process());
+    dpm_close();
     comm_drop_left();
     coll_settle();
     stats_say();

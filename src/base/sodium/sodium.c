@@ -17,6 +17,15 @@ static void tag(uint8_t out[CRYPTO_TAG], const void *bytes, size_t n, const uint
 
 static bool same(const uint8_t a[CRYPTO_TAG], const uint8_t b[CRYPTO_TAG]) { return !sodium_memcmp(a, b, CRYPTO_TAG); }
 
+static_assert(crypto_scalarmult_BYTES == CRYPTO_KEY && crypto_scalarmult_SCALARBYTES == CRYPTO_KEY, "sizes on the wire");
+
+static void public_of(uint8_t public[CRYPTO_KEY], const uint8_t secret[CRYPTO_KEY]) { crypto_scalarmult_base(public, secret); }
+
+static bool agree(uint8_t common[CRYPTO_KEY], const uint8_t secret[CRYPTO_KEY], const uint8_t other[CRYPTO_KEY])
+{
+    return !crypto_scalarmult(common, secret, other);
+}
+
 static bool start(void) { return sodium_init() >= 0; }
 
 /* What is not secret, of a record: its head, and the number that no other record of the key has. */
@@ -51,4 +60,4 @@ static bool unseal(void *to, const uint8_t *bytes, size_t n, uint32_t head, uint
 
 TERN_EXPORT extern const struct crypto tern_crypto_sodium;
 const struct crypto tern_crypto_sodium = {
-    .tag = tag, .same = same, .random = randombytes_buf, .start = start, .seal = seal, .unseal = unseal};
+    .tag = tag, .same = same, .random = randombytes_buf, .public_of = public_of, .agree = agree, .start = start, .seal = seal, .unseal = unseal};

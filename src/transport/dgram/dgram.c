@@ -161,6 +161,9 @@ int dgram_peer_open(struct dgram *ep, const void *bytes, size_t n, struct dgram_
     return 0;
 }
 
+uint64_t dgram_id(const struct dgram *ep) { return ep->id; }
+uint64_t dgram_peer_id(const struct dgram_peer *p) { return p->card.id; }
+
 void dgram_peer_set_tag(struct dgram_peer *p, void *tag) { p->tag = tag; }
 void *dgram_peer_tag(const struct dgram_peer *p) { return p->tag; }
 

@@ -126,6 +126,10 @@ bool dgram_quiet(const struct dgram *, uint64_t since);
 struct dgram_wire *dgram_wire_of(const struct dgram *);
 struct dgram_stats dgram_stats(const struct dgram *);
 
+/* The numbers of the two endpoints, which no others have had or will have. */
+uint64_t dgram_id(const struct dgram *);
+uint64_t dgram_peer_id(const struct dgram_peer *);
+
 /* The caller's own word about a peer. */
 void dgram_peer_set_tag(struct dgram_peer *, void *);
 void *dgram_peer_tag(const struct dgram_peer *);

@@ -59,9 +59,9 @@ static void keep_alive(int fd)
 static void name_ends(struct tcp_ep *e)
 {
     struct sockaddr_storage s = {0};
-    struct tcp_addr a = {.family = 4};
+    struct net_addr a = {.family = 4};
     socklen_t n = sizeof s;
-    if (!getpeername(e->src.fd, (struct sockaddr *)&s, &n)) tcp_addr_from(&a, &s);
+    if (!getpeername(e->src.fd, (struct sockaddr *)&s, &n)) net_addr_from(&a, &s);
     inet_ntop(a.family == 6 ? AF_INET6 : AF_INET, a.bytes, e->far, sizeof e->far);
     snprintf(e->near, sizeof e->near, "%s", tcp_addr_near(&tcp_dom, e->src.fd));
 }

@@ -118,8 +118,8 @@ static void begin_handshake(struct tcp_half *h, uint32_t index)
 static bool try_address(struct tcp_dial *d, unsigned i)
 {
     struct sockaddr_storage s;
-    const struct tcp_addr *a = &d->card.addr[i];
-    socklen_t n = tcp_addr_sock(a, &s);
+    const struct net_addr *a = &d->card.addr[i];
+    socklen_t n = net_addr_sock(a, &s);
     d->attempt[i].tried = true;
     int fd = socket(s.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct tcp_half *h = fd >= 0 ? tcp_half_new(fd) : NULL;
@@ -184,7 +184,7 @@ static int put_in_words(const struct tcp_dial *d)
     for (unsigned i = 0; i < d->card.count && n < sizeof text; i++) {
         const struct attempt *a = &d->attempt[i];
         ours &= a->ours;
-        tcp_addr_text(&d->card.addr[i], addr, sizeof addr);
+        net_addr_text(&d->card.addr[i], addr, sizeof addr);
         int k = snprintf(text + n, sizeof text - n, "%s%s%s%s: %s", i ? "; " : "", addr, a->near[0] ? " over " : "", a->near,
                          a->why[0] ? a->why : "no answer");
         n += k > 0 ? (size_t)k : 0;

@@ -46,28 +46,28 @@
 /* ---- listening ---- */
 
 /* A socket that listens at this address; a.port 0: any port, which is then set. -1: errno. */
-static int listen_at(struct tcp_addr *a)
+static int listen_at(struct net_addr *a)
 {
     struct sockaddr_storage s;
     int on = 1, fd = socket(a->family == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     if (a->family == 6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (a->port) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* ports of connections that were */
-    socklen_t n = tcp_addr_sock(a, &s);
+    socklen_t n = net_addr_sock(a, &s);
     if (bind(fd, (struct sockaddr *)&s, n) || listen(fd, SOMAXCONN) || getsockname(fd, (struct sockaddr *)&s, &n)) {
         int e = errno;
         close(fd);
         errno = e;
         return -1;
     }
-    struct tcp_addr bound;
-    tcp_addr_from(&bound, &s);
+    struct net_addr bound;
+    net_addr_from(&bound, &s);
     a->port = bound.port;
     return fd;
 }
 
 /* Tries the ports of the range, each process from another one on. */
-static int listen_in(struct tcp_addr *a, uint16_t low, uint16_t high)
+static int listen_in(struct net_addr *a, uint16_t low, uint16_t high)
 {
     unsigned count = high - low + 1u, first = low ? proc_self()->local_rank % count : 0;
     for (unsigned i = 0; i < (low ? count : 1); i++) {
@@ -83,15 +83,15 @@ int tcp_listen(struct tcp_dom *d, unsigned first)
 {
     uint16_t low, high;
     unsigned n = 0;
-    int rc = tcp_addr_ports(&low, &high);
+    int rc = net_ports(&low, &high);
     if (rc) return rc;
     while (n < TCP_ADDRS && d->listener[n].fd >= 0) n++;
-    for (unsigned i = first; i < d->ifs_count; i++) {
-        int fd = listen_in(&d->ifs[i].addr, low, high);
+    for (unsigned i = first; i < d->ifs.n; i++) {
+        int fd = listen_in(&d->ifs.v[i].addr, low, high);
         if (fd < 0 && low && errno == EADDRINUSE) rc = err_set(TERN_ERR_SYSTEM, "all ports from %u to %u are in use on %s", low, high, d->host);
-        else if (fd < 0) rc = err_sys("cannot listen on interface %s of %s", d->ifs[i].name, d->host);
+        else if (fd < 0) rc = err_sys("cannot listen on interface %s of %s", d->ifs.v[i].name, d->host);
         if (fd < 0) {
-            d->ifs[i].addr.port = 0;
+            d->ifs.v[i].addr.port = 0;
             continue;
         }
         d->listener[n] = (struct tcp_source){fd, TCP_LISTENER, TCP_UNWATCHED};

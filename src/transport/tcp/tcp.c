@@ -463,10 +463,10 @@ static int tcp_open(struct tp_dom **dom, const struct tp_env *env, const char *d
 static int tcp_others(struct tp_dom *dom)
 {
     struct tcp_dom *d = &tcp_dom;
-    unsigned first = d->ifs_count;
+    unsigned first = d->ifs.n;
     (void)dom;
     int rc = tcp_addr_more(d);
-    return rc || d->ifs_count == first ? rc : tcp_listen(d, first);
+    return rc || d->ifs.n == first ? rc : tcp_listen(d, first);
 }
 
 const struct tp_ops tp_tcp = {

@@ -25,10 +25,10 @@
 #define TERN_TRANSPORT_TCP_H
 
 #include "base/handshake.h"
+#include "transport/net_addr.h"
 #include "transport/peer.h"
 #include "transport/tcp/record.h"
 
-#include <net/if.h>
 #include <netinet/in.h>
 
 #define TCP_SHORT (65536 + 64)      /* max_short: an eager message of 64 KB with what the protocols put in front */
@@ -36,7 +36,7 @@
 #define TCP_STAGE_BYTES (80u << 10) /* one read; at least a frame */
 #define TCP_LONG_MAX (2u << 30)     /* payload of am_zcopy */
 #define TCP_HOT 4                   /* connections that are read without asking epoll */
-#define TCP_ADDRS 8                 /* addresses of a process in use */
+#define TCP_ADDRS NET_IFS           /* addresses of a process in use */
 
 struct tcp_frame {
     uint32_t bytes;
@@ -56,23 +56,11 @@ enum tcp_note { TCP_NOTE_LEAVE = 1 }; /* the end of the connection, when it come
 
 /* ---- addresses (addr.c) ---- */
 
-struct tcp_addr {
-    uint8_t bytes[16]; /* 4 are used by IPv4 */
-    uint16_t port;
-    uint8_t family; /* 4 or 6 */
-    uint8_t prefix; /* bits that its subnet has in common */
-};
-
 struct tcp_card {
     char host[64];
     bool sealed; /* TERN_TCP_SEAL of that process */
     unsigned count;
-    struct tcp_addr addr[TCP_ADDRS];
-};
-
-struct tcp_if { /* an address of this process */
-    char name[IFNAMSIZ];
-    struct tcp_addr addr;
+    struct net_addr addr[TCP_ADDRS];
 };
 
 /* ---- descriptors: what an event of epoll points to ---- */
@@ -171,8 +159,7 @@ struct tcp_dom {
     int epoll, timer;
     int reserve; /* a descriptor kept for when there are no more; -1: in use, or lost */
     struct tcp_source timer_src;
-    unsigned ifs_count;
-    struct tcp_if ifs[TCP_ADDRS];
+    struct net_ifs ifs;
     struct tcp_source listener[TCP_ADDRS];
     char host[64];
     const struct crypto *crypto;
@@ -215,15 +202,11 @@ bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY]);
  * other jobs, too. TERN_ERR_NOT_FOUND: there is none. tcp_addr_more: adds those for processes of other jobs later. */
 int tcp_addr_open(struct tcp_dom *, bool others);
 int tcp_addr_more(struct tcp_dom *);
-int tcp_addr_ports(uint16_t *low, uint16_t *high);            /* 0, 0: any */
 int tcp_card_write(const struct tcp_dom *, void *buf, size_t cap); /* bytes, or a code */
 bool tcp_card_read(struct tcp_card *, const void *buf, size_t n);
 bool tcp_card_usable(const struct tcp_dom *, const struct tcp_card *); /* one of its addresses is */
 void tcp_addr_rank(const struct tcp_dom *, struct tcp_card *);      /* puts the most promising addresses first */
-void tcp_addr_learn(const char *host, const struct tcp_addr *, bool good);
-socklen_t tcp_addr_sock(const struct tcp_addr *, struct sockaddr_storage *);
-void tcp_addr_from(struct tcp_addr *, const struct sockaddr_storage *);
-void tcp_addr_text(const struct tcp_addr *, char *text, size_t size); /* with its port */
+void tcp_addr_learn(const char *host, const struct net_addr *, bool good);
 const char *tcp_addr_near(const struct tcp_dom *, int fd);            /* the interface a socket uses, "?" if unknown */
 
 /* ---- tcp.c ---- */

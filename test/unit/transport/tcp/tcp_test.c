@@ -88,7 +88,7 @@ static bool find_zero(struct sockaddr_storage *s, socklen_t *n)
     for (int i = 0; i + 4 < len; i++) /* | 3 "tcp" length | */
         if (card[i] == 3 && !memcmp(card + i + 1, "tcp", 3)) {
             PARTY_CHECK(tcp_card_read(&c, card + i + 5, card[i + 4]));
-            *n = tcp_addr_sock(&c.addr[0], s);
+            *n = net_addr_sock(&c.addr[0], s);
             return true;
         }
     PARTY_CHECK(!"rank 0 has a card of tcp");
@@ -646,7 +646,7 @@ static void all_seal_or_none(void **state)
 static bool in_range(void)
 {
     PARTY_CHECK(open_tcp());
-    PARTY_CHECK(tcp_dom.ifs_count == 1 && tcp_dom.ifs[0].addr.port >= 31500 && tcp_dom.ifs[0].addr.port <= 31503);
+    PARTY_CHECK(tcp_dom.ifs.n == 1 && tcp_dom.ifs.v[0].addr.port >= 31500 && tcp_dom.ifs.v[0].addr.port <= 31503);
     party_meet_looking();
     return true;
 }
@@ -686,9 +686,9 @@ static void ports_are_of_the_range(void **state)
     assert_true(party_run(2, greet)); /* again at once */
     unsetenv("TERN_TCP_PORTS");
     assert_true(greet_by("MPIEXEC_PORT_RANGE", "31500:31600"));
-    struct tcp_addr a = {.family = 4, .port = 31510, .bytes = {127, 0, 0, 1}};
+    struct net_addr a = {.family = 4, .port = 31510, .bytes = {127, 0, 0, 1}};
     struct sockaddr_storage s;
-    socklen_t n = tcp_addr_sock(&a, &s);
+    socklen_t n = net_addr_sock(&a, &s);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&s, n), 0);
     assert_int_equal(listen(fd, 1), 0);

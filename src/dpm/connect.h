@@ -1,0 +1,30 @@
+/*
+ * connect.h - how two groups become those of an intercommunicator: what the roots say to each other, and what they tell their groups.
+ */
+#ifndef TERN_DPM_CONNECT_H
+#define TERN_DPM_CONNECT_H
+
+#include "dpm/dpm.h"
+#include "dpm/ends.h"
+
+/* What the root brings about: by the table of its own group, that of the other one (malloc'ed) and the context of both. */
+struct outcome {
+    void *theirs;
+    size_t bytes;
+    uint64_t ctx;
+};
+struct own_table {
+    struct comm *local;
+    const void *bytes;
+    size_t n;
+};
+typedef int (*connect_fn)(void *arg, const struct own_table *, struct outcome *);
+
+/* Collective over `local`. The root does `by(arg)`, unless it comes with a code (with words) that says why it cannot. */
+int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out);
+
+/* The two ways of doing it: arg is a struct end, whose port the others call at; a struct port, which is called at. */
+int connect_accept(void *end, const struct own_table *, struct outcome *);
+int connect_call(void *port, const struct own_table *, struct outcome *);
+
+#endif

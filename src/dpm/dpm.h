@@ -1,0 +1,68 @@
+/*
+ * dpm.h - dynamic processes (MPI-5.0 chapter 11): groups that did not start together, and become the two groups of an
+ * intercommunicator.
+ *
+ *     root of the one                            root of the other
+ *     opens a port (port.h)                      has its name
+ *     hears                <---- HELLO ------    its table (table.h)
+ *     its table             ----- TABLE ---->
+ *     hears                <---- THANKS ------   it has all
+ *     tells its group                            tells its group
+ *
+ * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Then every process makes the
+ * communicator by itself. Processes are connected when they talk to each other first.
+ *
+ * Functions return 0 or a code with words. Collective ones fail everywhere in the group, if they do at the root.
+ * Threads: any; collective calls on one communicator one after the other.
+ */
+#ifndef TERN_DPM_DPM_H
+#define TERN_DPM_DPM_H
+
+#include "obj/comm.h"
+
+/* Opens a port of this process; its name, of at most MPI_MAX_PORT_NAME bytes. dpm_close_port: TERN_ERR_PORT if this process has none of
+ * that name. */
+int dpm_open_port(char *name);
+int dpm_close_port(const char *name);
+
+/*
+ * Collective over the intracommunicator `local`; `port` is significant at the root; NULL: the root has none, and all fail. dpm_accept waits for a group that connects to a
+ * port of the root; one that fails to, or dies meanwhile, is waited for no more, and the next one takes its place. dpm_connect:
+ * TERN_ERR_PORT if that is no port, or nobody answers there.
+ */
+int dpm_accept(struct comm *local, int root, const char *port, struct comm **out);
+int dpm_connect(struct comm *local, int root, const char *port, struct comm **out);
+
+/* A program of a job to be spawned. `argv` ends with NULL, is without the program's own name, and may be NULL. */
+struct dpm_program {
+    const char *command;
+    char **argv;
+    int n; /* processes */
+    const struct info *info; /* NULL: none */
+};
+
+/*
+ * Collective over `local`: the root has the programs started as one job, and all get the intercommunicator with it. `programs` is
+ * significant at the root; NULL: it has none, and all fail. *asked_p and *started_p, of processes, at all. TERN_ERR_SPAWN: what the
+ * launcher says, or a process has ended before it called MPI_Init.
+ */
+int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, int *asked_p, int *started_p);
+
+/* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it. NULL:
+ * nobody has. */
+int dpm_parent(struct comm *world, struct comm **out);
+
+/* Published names, at the launcher (proc/dynamic.h). TERN_ERR_DUPLICATE: it is published already. TERN_ERR_SERVICE: it is not, or another
+ * job has done so. TERN_ERR_NAME: nobody has published it. `port` has room for MPI_MAX_PORT_NAME bytes. */
+int dpm_publish(const char *service, const char *port);
+int dpm_unpublish(const char *service);
+int dpm_lookup(const char *service, char *port);
+
+/* With the process at the other end of a connected stream socket, which calls this as well. The socket carries the name of a port each
+ * way, and is left as it was. */
+int dpm_join(int fd, struct comm **out);
+
+/* The end of the library: ports that are left are closed. */
+void dpm_close(void);
+
+#endif

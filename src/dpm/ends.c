@@ -1,0 +1,479 @@
+/* ends.c - see ends.h. */
+#include "dpm/ends.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "proc/module.h"
+#include "pt2pt/api.h"
+#include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
+#include "transport/dgram/dgram.h"
+#include "transport/dgram/faults.h"
+#include "transport/dgram/udp.h"
+#include "transport/net_addr.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define CALLERS_MOST 64   /* that wait at an end; more are held back */
+#define MESSAGES_MOST 4   /* of one partner that nobody has heard yet */
+#define LOOK_NS 1000      /* what a look at the epoll descriptor costs that finds nothing */
+#define NEVER UINT64_MAX
+
+/* A message: one that has come, or that is under way. */
+struct said {
+    struct link link;
+    struct partner *partner;
+    struct dgram_message message;
+    void *bytes;
+};
+
+struct partner {
+    struct link link; /* in end.partners */
+    struct end *end;
+    struct dgram_peer *peer;
+    struct link heard;  /* struct said: nobody has asked for them yet */
+    unsigned waiting;   /* in `heard` */
+    unsigned under_way; /* of ours */
+    int code;           /* it is gone; 0: it is not */
+    char words[256];
+    bool given;                                /* to a thread */
+    bool failed;                               /* something of ours did not come */
+    uint64_t said, listened;                   /* messages, each way */
+    uint8_t mine[CRYPTO_KEY], its[CRYPTO_KEY]; /* the keys that messages are sealed with */
+};
+
+struct end {
+    struct link link; /* in self.ends */
+    struct dgram *dgram;
+    struct dgram_wire *wire;
+    struct link partners;
+    unsigned callers; /* partners that no thread has been given */
+    struct port port;
+    int code; /* nobody will call any more, and why; 0: somebody may */
+    char words[256];
+};
+
+static int poll_ends(struct step *);
+static uint64_t next_time(const struct step *);
+
+static const struct step_ops ops = {
+    .name = "datagrams of connecting groups", .poll = poll_ends, .poll_ns = LOOK_NS, .due = next_time};
+
+/* Under the lock of the first lane, but for what `opening` is for. */
+static struct {
+    const struct crypto *crypto;
+    struct link ends;
+    struct step step;
+    uint64_t deadline; /* of a thread that waits, NEVER: none has one */
+    unsigned users;    /* ends, counted under `opening` */
+    int news;          /* a descriptor that `look` is for; -1: none */
+    void (*look)(void);
+} self = {.ends = LIST_INIT(self.ends), .step = {.fd = -1}, .deadline = NEVER, .news = -1};
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+const struct crypto *ends_crypto(void)
+{
+    pthread_mutex_lock(&opening);
+    if (!self.crypto) {
+        const struct crypto *c = module_load(CRYPTO_MODULE, CRYPTO_SYMBOL);
+        if (c && !c->start()) {
+            err_set(TERN_ERR_SYSTEM, "libsodium cannot be used here");
+            c = NULL;
+        }
+        self.crypto = c;
+    }
+    pthread_mutex_unlock(&opening);
+    return self.crypto;
+}
+
+/* ---- the step ---- */
+
+static int poll_ends(struct step *s)
+{
+    uint64_t now = clock_ns();
+    int n = 0;
+    (void)s;
+    if (now >= self.deadline) {
+        self.deadline = NEVER;
+        lane_changed(lanes_first());
+    }
+    if (self.look) self.look();
+    list_each (at, next, &self.ends) n += dgram_progress(container_of(at, struct end, link)->dgram, now);
+    return n;
+}
+
+static uint64_t next_time(const struct step *s)
+{
+    uint64_t first = self.deadline;
+    (void)s;
+    list_each (at, next, &self.ends) {
+        uint64_t due = dgram_next_timeout(container_of(at, struct end, link)->dgram);
+        first = due < first ? due : first;
+    }
+    return first;
+}
+
+/* One end more, or less. The step is opened and closed by threads that are outside of the layer below. */
+static int add_user(void)
+{
+    int rc = 0;
+    pthread_mutex_lock(&opening);
+    if (!self.users) {
+        self.step.ops = &ops;
+        self.step.fd = epoll_create1(EPOLL_CLOEXEC);
+        rc = self.step.fd < 0 ? err_sys("no descriptor to listen for datagrams") : pt_progress_open(&self.step);
+        if (rc && self.step.fd >= 0) close(self.step.fd);
+    }
+    self.users += !rc;
+    pthread_mutex_unlock(&opening);
+    return rc;
+}
+
+static void drop_user(void)
+{
+    pthread_mutex_lock(&opening);
+    if (!--self.users) {
+        pt_progress_close(&self.step);
+        close(self.step.fd);
+        self.step.fd = -1;
+    }
+    pthread_mutex_unlock(&opening);
+}
+
+/* ---- what the datagram layer tells ---- */
+
+/* The key that one endpoint seals its messages to the other with: of the end's key, for these two alone. */
+static void make_seal(const struct end *e, uint64_t from, uint64_t to, uint8_t key[CRYPTO_KEY])
+{
+    uint64_t way[2] = {htobe64(from), htobe64(to)};
+    self.crypto->tag(key, way, sizeof way, e->port.key);
+}
+
+static struct partner *new_partner(struct end *e, struct dgram_peer *peer)
+{
+    struct partner *p = calloc(1, sizeof *p);
+    uint64_t own = dgram_id(e->dgram), other = dgram_peer_id(peer);
+    if (!p) return NULL;
+    p->end = e;
+    p->peer = peer;
+    make_seal(e, own, other, p->mine);
+    make_seal(e, other, own, p->its);
+    list_init(&p->heard);
+    list_push(&e->partners, &p->link);
+    dgram_peer_set_tag(peer, p);
+    return p;
+}
+
+static struct said *new_said(struct partner *p, const void *bytes, size_t n)
+{
+    struct said *s = malloc(sizeof *s);
+    void *copy = malloc(n + CRYPTO_SEAL);
+    if (!s || !copy) {
+        free(s);
+        free(copy);
+        return NULL;
+    }
+    memcpy(copy, bytes, n);
+    *s = (struct said){.partner = p, .bytes = copy, .message = {.data = copy, .n = n}};
+    return s;
+}
+
+static void free_said(struct said *s)
+{
+    free(s->bytes);
+    free(s);
+}
+
+static void free_partner(struct partner *p)
+{
+    for (struct link *l; (l = list_pop(&p->heard));) free_said(container_of(l, struct said, link));
+    list_remove(&p->link);
+    explicit_bzero(p, sizeof *p);
+    free(p);
+}
+
+static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t n)
+{
+    struct end *e = arg;
+    struct partner *p = dgram_peer_tag(peer);
+    if (!p) {
+        if (e->callers >= CALLERS_MOST || !(p = new_partner(e, peer))) return false;
+        e->callers++;
+    }
+    struct said *s = p->waiting < MESSAGES_MOST ? new_said(p, data, n) : NULL;
+    if (!s) return false;
+    list_push(&p->heard, &s->link);
+    p->waiting++;
+    lane_changed(lanes_first());
+    return true;
+}
+
+static void failed(void *arg, struct dgram_peer *peer, int code)
+{
+    struct end *e = arg;
+    struct partner *p = dgram_peer_tag(peer);
+    if (p && !p->given) { /* nobody has asked for it */
+        free_partner(p);
+        e->callers--;
+        p = NULL;
+    }
+    if (!p) {
+        dgram_forget(peer);
+        return;
+    }
+    p->code = code;
+    snprintf(p->words, sizeof p->words, "%s", err_words());
+    lane_changed(lanes_first());
+}
+
+static void done(struct dgram_message *m, int rc)
+{
+    struct said *s = container_of(m, struct said, message);
+    struct partner *p = s->partner;
+    p->under_way--;
+    p->failed |= rc != 0;
+    lane_changed(lanes_first());
+    free_said(s);
+}
+
+/* ---- ends ---- */
+
+/* A card has one address: that of the first interface, IPv4 before IPv6, as IPv4 needs no more to be set up. */
+static int own_address(char ip[NET_IP])
+{
+    struct net_ifs all;
+    int rc = net_ifs(&all, false);
+    if (rc) return rc;
+    unsigned i = 0;
+    while (i < all.n && all.v[i].addr.family != 4) i++;
+    net_addr_ip(&all.v[i < all.n ? i : 0].addr, ip);
+    return 0;
+}
+
+static int open_dgram(struct end *e, const uint8_t key[CRYPTO_KEY])
+{
+    struct dgram_params p;
+    char address[NET_IP];
+    uint16_t low, high;
+    int rc = own_address(address);
+    if (!rc) rc = net_ports(&low, &high);
+    if (rc) return rc;
+    rc = udp_open(address, low, high, 0, &e->wire);
+    if (rc) return rc;
+    dgram_params_init(&p);
+    p.wire = e->wire;
+    p.crypto = self.crypto;
+    p.secret = key;
+    p.arg = e;
+    p.deliver = deliver;
+    p.failed = failed;
+    return dgram_open(&e->dgram, &p);
+}
+
+static void enter(struct end *e)
+{
+    lane_enter(lanes_first());
+    list_push(&self.ends, &e->link);
+    lane_leave(lanes_first());
+}
+
+int end_open(const uint8_t key[CRYPTO_KEY], struct end **out)
+{
+    if (!ends_crypto()) return err_code();
+    struct end *e = calloc(1, sizeof *e);
+    if (!e) return err_set(TERN_ERR_NOMEM, "no memory for a port");
+    list_init(&e->partners);
+    memcpy(e->port.key, key, CRYPTO_KEY);
+    int rc = open_dgram(e, key);
+    if (rc) {
+        free(e);
+        return rc;
+    }
+    e->port.card_bytes = dgram_card(e->dgram, e->port.card);
+    e->wire = dgram_wire_of(e->dgram);
+    rc = add_user();
+    if (!rc && epoll_ctl(self.step.fd, EPOLL_CTL_ADD, e->wire->fd, &(struct epoll_event){.events = EPOLLIN})) {
+        rc = err_sys("datagrams cannot be listened for");
+        drop_user();
+    }
+    if (rc) {
+        dgram_close(e->dgram);
+        free(e);
+        return rc;
+    }
+    enter(e);
+    *out = e;
+    return 0;
+}
+
+void end_close(struct end *e)
+{
+    lane_enter(lanes_first());
+    dgram_progress(e->dgram, clock_ns()); /* what is still to be acknowledged */
+    list_remove(&e->link);
+    dgram_close(e->dgram); /* and with it its descriptor, in the set that is polled */
+    list_each (at, next, &e->partners) free_partner(container_of(at, struct partner, link));
+    lane_leave(lanes_first());
+    explicit_bzero(e, sizeof *e);
+    free(e);
+    drop_user();
+}
+
+int ends_listen(int fd, void (*look)(void))
+{
+    int rc = 0;
+    lane_enter(lanes_first());
+    if (self.news >= 0) epoll_ctl(self.step.fd, EPOLL_CTL_DEL, self.news, NULL);
+    if (fd >= 0 && epoll_ctl(self.step.fd, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN}))
+        rc = err_sys("what becomes of other jobs cannot be listened for");
+    self.news = rc ? -1 : fd;
+    self.look = rc ? NULL : look;
+    lane_leave(lanes_first());
+    return rc;
+}
+
+void end_port(const struct end *e, struct port *p) { *p = e->port; }
+
+void ends_close(void)
+{
+    while (!list_empty(&self.ends)) end_close(container_of(self.ends.next, struct end, link));
+}
+
+/* ---- partners ---- */
+
+int end_call(struct end *e, const struct port *port, struct partner **out)
+{
+    struct dgram_peer *peer;
+    lane_enter(lanes_first());
+    int rc = dgram_peer_open(e->dgram, port->card, port->card_bytes, &peer);
+    if (!rc && !(*out = new_partner(e, peer))) rc = err_set(TERN_ERR_NOMEM, "no memory to connect to a port");
+    if (!rc) (*out)->given = true;
+    lane_leave(lanes_first());
+    return rc;
+}
+
+struct call_wait {
+    struct end *end;
+    struct partner *came;
+};
+
+static bool has_called(void *arg)
+{
+    struct call_wait *a = arg;
+    list_each (at, next, &a->end->partners) {
+        struct partner *p = container_of(at, struct partner, link);
+        if (p->given || list_empty(&p->heard)) continue;
+        p->given = true;
+        a->end->callers--;
+        a->came = p;
+        return true;
+    }
+    return a->end->code;
+}
+
+int end_await(struct end *e, struct partner **out)
+{
+    struct call_wait a = {.end = e};
+    lane_enter(lanes_first());
+    lane_wait(lanes_first(), has_called, &a, NULL);
+    lane_leave(lanes_first());
+    *out = a.came;
+    return a.came ? 0 : err_set(e->code, "%s", e->words);
+}
+
+void end_give_up(struct end *e, int code, const char *words)
+{
+    if (e->code) return;
+    e->code = code;
+    snprintf(e->words, sizeof e->words, "%s", words);
+    lane_changed(lanes_first());
+}
+
+int partner_say(struct partner *p, const void *bytes, size_t n)
+{
+    struct said *s = new_said(p, bytes, n);
+    if (!s) return err_set(TERN_ERR_NOMEM, "no memory for what two groups tell each other (%zu bytes)", n);
+    self.crypto->seal(s->bytes, s->bytes, n, (uint32_t)n, p->said++, p->mine);
+    s->message.n = n + CRYPTO_SEAL;
+    s->message.done = done;
+    lane_enter(lanes_first());
+    int rc = p->code ? err_set(p->code, "%s", p->words) : dgram_send(p->peer, &s->message);
+    if (!rc) {
+        p->under_way++;
+        dgram_progress(p->end->dgram, clock_ns());
+    }
+    lane_leave(lanes_first());
+    if (rc) free_said(s);
+    return rc;
+}
+
+static bool has_spoken(void *arg)
+{
+    const struct partner *p = arg;
+    return p->code || !list_empty(&p->heard);
+}
+
+static int unseal(struct partner *p, struct said *s)
+{
+    size_t n = s->message.n;
+    if (n >= CRYPTO_SEAL && self.crypto->unseal(s->bytes, s->bytes, n - CRYPTO_SEAL, (uint32_t)(n - CRYPTO_SEAL), p->listened++, p->its))
+        return 0;
+    return err_set(TERN_ERR_SYSTEM, "a message of another group cannot be unsealed");
+}
+
+int partner_hear(struct partner *p, void **bytes_p, size_t *n_p)
+{
+    int rc = 0;
+    lane_enter(lanes_first());
+    lane_wait(lanes_first(), has_spoken, p, NULL);
+    struct link *l = list_pop(&p->heard);
+    if (!l) rc = err_set(p->code, "%s", p->words);
+    else p->waiting--;
+    lane_leave(lanes_first());
+    if (rc) return rc;
+    struct said *s = container_of(l, struct said, link);
+    rc = unseal(p, s);
+    if (!rc) {
+        *n_p = s->message.n - CRYPTO_SEAL;
+        *bytes_p = s->bytes;
+        s->bytes = NULL;
+    }
+    free_said(s);
+    return rc;
+}
+
+struct settling {
+    const struct partner *partner;
+    uint64_t until;
+};
+
+static bool is_settled(void *arg)
+{
+    const struct settling *s = arg;
+    if (s->until < self.deadline) self.deadline = s->until; /* it is the first one, or the first one is over */
+    return !s->partner->under_way || s->partner->code || clock_ns() >= s->until;
+}
+
+bool partner_has_all(struct partner *p, uint64_t ns)
+{
+    struct settling s = {p, clock_ns() + ns};
+    lane_enter(lanes_first());
+    lane_wait(lanes_first(), is_settled, &s, NULL);
+    lane_leave(lanes_first());
+    return partner_had_all(p);
+}
+
+bool partner_had_all(const struct partner *p) { return !p->under_way && !p->failed; }
+
+void partner_leave(struct partner *p)
+{
+    lane_enter(lanes_first());
+    dgram_forget(p->peer);
+    free_partner(p);
+    lane_leave(lanes_first());
+}

@@ -1,0 +1,65 @@
+/*
+ * ends.h - the datagram endpoints by which the roots of two groups talk while they are not connected otherwise
+ * (transport/dgram/dgram.h).
+ *
+ *     end        an endpoint with a key of its own: that of a port, or one that calls at a port
+ *     partner    the process at the other side: one that has called here (end_await), or that is called (end_call)
+ *
+ * All ends of the process are one step of progress (transport/progress.h): whoever makes progress, or sleeps, in this process
+ * drives them. The step is open while there are ends.
+ *
+ * Functions that return int return 0 or a code with words. Threads: any, with different partners; a thread that is in a call here
+ * is in no lane.
+ */
+#ifndef TERN_DPM_ENDS_H
+#define TERN_DPM_ENDS_H
+
+#include "base/list.h"
+#include "dpm/port.h"
+
+struct end;
+struct partner;
+
+/* The cryptography of all ends, loaded at the first call; NULL with words: it cannot be. */
+const struct crypto *ends_crypto(void);
+
+/* An end with this key, by which all processes talk that have it. end_close: its partners are gone then as well. */
+int end_open(const uint8_t key[CRYPTO_KEY], struct end **);
+void end_close(struct end *);
+
+/* The end as a port. */
+void end_port(const struct end *, struct port *);
+
+/* The process at that port, whose key is that of the end. */
+int end_call(struct end *, const struct port *, struct partner **);
+
+/* Waits until a process calls that no other thread has been given; or until end_give_up was called, whose code and words it has
+ * then. */
+int end_await(struct end *, struct partner **);
+
+/* Nobody will call any more. By a thread that is in the first lane, or in a step of progress. */
+void end_give_up(struct end *, int code, const char *words);
+
+/* From now on progress calls `look`, with the first lane held, when `fd` is readable; until ends_listen(-1, NULL). While there are
+ * ends. */
+int ends_listen(int fd, void (*look)(void));
+
+/* Sends n bytes, which are copied, behind what was said before. Does not wait. */
+int partner_say(struct partner *, const void *bytes, size_t n);
+
+/* Waits for what the partner says next: *bytes_p is malloc'ed, of *n_p bytes. */
+int partner_hear(struct partner *, void **bytes_p, size_t *n_p);
+
+/* Waits until the partner has all that was said, at most so long (ns). False: it has not, or has gone. */
+bool partner_has_all(struct partner *, uint64_t ns);
+
+/* Has the partner all that was said, although it may be gone now? */
+bool partner_had_all(const struct partner *);
+
+/* No more is to be said or heard. */
+void partner_leave(struct partner *);
+
+/* Closes all ends that are left: at the end of the library. */
+void ends_close(void);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * join.c - two processes that have a socket between them; see dpm.h. Each opens an end, and they swap the names of these; the one whose name
+ * is the lower one is called by the other.
+ */
+#include "base/err.h"
+#include "dpm/connect.h"
+#include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define NAP_MS 1 /* between looks at other messages, while the socket has nothing */
+
+static int broken(int fd)
+{
+    return errno ? err_sys("descriptor %d", fd) : err_set(TERN_ERR_PEER, "the process at the other end of the socket has closed it");
+}
+
+/* Until the socket takes or has something; other messages are gone on with. */
+static int await(int fd, short what)
+{
+    struct pollfd p = {.fd = fd, .events = what};
+    for (;;) {
+        int n = poll(&p, 1, NAP_MS);
+        if (n > 0) return 0;
+        if (n < 0 && errno != EINTR) return broken(fd);
+        lane_enter(lanes_first());
+        lane_progress(lanes_first());
+        lane_leave(lanes_first());
+    }
+}
+
+static int move(int fd, char *bytes, size_t n, bool out)
+{
+    for (size_t done = 0; done < n;) {
+        int rc = await(fd, out ? POLLOUT : POLLIN);
+        if (rc) return rc;
+        errno = 0;
+        ssize_t k = out ? send(fd, bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, bytes + done, n - done, 0);
+        if (k > 0) done += (size_t)k;
+        else if (errno != EAGAIN && errno != EINTR) return broken(fd);
+    }
+    return 0;
+}
+
+/* A text of fixed length each way. */
+static int swap(int fd, char mine[PORT_NAME], char its[PORT_NAME])
+{
+    int rc = move(fd, mine, PORT_NAME, true);
+    if (!rc) rc = move(fd, its, PORT_NAME, false);
+    if (!rc && !memchr(its, 0, PORT_NAME)) rc = err_set(TERN_ERR_SYSTEM, "what came by the socket is no name of a port");
+    return rc;
+}
+
+static int join(int fd, struct end *e, const struct crypto *c, struct comm **out)
+{
+    char mine[PORT_NAME] = "", its[PORT_NAME];
+    struct port port;
+    end_port(e, &port);
+    port_write(&port, c, mine);
+    int rc = swap(fd, mine, its);
+    if (rc) return rc;
+    if (strcmp(mine, its) < 0) return connect_groups(comm_self(), 0, 0, connect_accept, e, out);
+    rc = port_read(its, c, &port);
+    return rc ? rc : connect_groups(comm_self(), 0, 0, connect_call, &port, out);
+}
+
+int dpm_join(int fd, struct comm **out)
+{
+    const struct crypto *c = ends_crypto();
+    uint8_t key[CRYPTO_KEY];
+    struct end *e;
+    *out = NULL;
+    if (!c) return err_code();
+    c->random(key, sizeof key);
+    int rc = end_open(key, &e);
+    explicit_bzero(key, sizeof key);
+    if (rc) return rc;
+    rc = join(fd, e, c, out);
+    end_close(e);
+    return rc;
+}

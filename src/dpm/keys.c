@@ -1,0 +1,42 @@
+/* keys.c - see keys.h. */
+#include "dpm/keys.h"
+#include "base/err.h"
+#include "proc/proc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A key of its own for this purpose, made of the job's secret. */
+static int own_secret(const struct crypto *c, uint8_t secret[CRYPTO_KEY])
+{
+    static const char purpose[] = "connections with other jobs";
+    uint8_t job[CRYPTO_KEY];
+    int rc = proc_secret(job);
+    if (!rc) c->tag(secret, purpose, sizeof purpose, job);
+    explicit_bzero(job, sizeof job);
+    return rc;
+}
+
+int keys_public(const struct crypto *c, uint8_t public[CRYPTO_KEY])
+{
+    uint8_t secret[CRYPTO_KEY];
+    int rc = own_secret(c, secret);
+    if (!rc) c->public_of(public, secret);
+    explicit_bzero(secret, sizeof secret);
+    return rc;
+}
+
+int keys_pair(const struct crypto *c, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
+{
+    uint8_t secret[CRYPTO_KEY], common[CRYPTO_KEY];
+    char both[600];
+    const char *own = proc_self()->job;
+    bool first = strcmp(own, job) < 0;
+    int n = snprintf(both, sizeof both, "%s %s", first ? own : job, first ? job : own);
+    int rc = own_secret(c, secret);
+    if (!rc && !c->agree(common, secret, public)) rc = err_set(TERN_ERR_ARG, "the public key of job %s is none", job);
+    if (!rc) c->tag(key, both, (size_t)n, common);
+    explicit_bzero(secret, sizeof secret);
+    explicit_bzero(common, sizeof common);
+    return rc;
+}

@@ -1,0 +1,103 @@
+/* ports.c - the ports of this process, and the calls that accept and connect; see dpm.h. */
+#include "base/err.h"
+#include "dpm/connect.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A port that the program has opened. */
+struct open_port {
+    struct link link;
+    struct end *end;
+    char name[PORT_NAME];
+};
+
+static struct link ports = LIST_INIT(ports);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int dpm_open_port(char *name)
+{
+    const struct crypto *c = ends_crypto();
+    uint8_t key[CRYPTO_KEY];
+    struct port port;
+    struct open_port *p = c ? calloc(1, sizeof *p) : NULL;
+    if (!c) return err_code();
+    if (!p) return err_set(TERN_ERR_NOMEM, "no memory for a port");
+    c->random(key, sizeof key);
+    int rc = end_open(key, &p->end);
+    explicit_bzero(key, sizeof key);
+    if (rc) {
+        free(p);
+        return rc;
+    }
+    end_port(p->end, &port);
+    port_write(&port, c, p->name);
+    explicit_bzero(&port, sizeof port);
+    strcpy(name, p->name);
+    pthread_mutex_lock(&lock);
+    list_push(&ports, &p->link);
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+/* Lock held. */
+static struct open_port *find(const char *name)
+{
+    list_each (at, next, &ports) {
+        struct open_port *p = container_of(at, struct open_port, link);
+        if (!strcmp(p->name, name)) return p;
+    }
+    err_set(TERN_ERR_PORT, "this process has no port '%.40s%s': it has not opened it, or has closed it", name, strlen(name) > 40 ? "..." : "");
+    return NULL;
+}
+
+static void shut(struct open_port *p)
+{
+    end_close(p->end);
+    explicit_bzero(p, sizeof *p);
+    free(p);
+}
+
+int dpm_close_port(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    struct open_port *p = find(name);
+    if (p) list_remove(&p->link);
+    pthread_mutex_unlock(&lock);
+    if (!p) return TERN_ERR_PORT;
+    shut(p);
+    return 0;
+}
+
+void dpm_close(void)
+{
+    for (struct link *l; (l = list_pop(&ports));) shut(container_of(l, struct open_port, link));
+    ends_close();
+}
+
+static int no_name(void) { return err_set(TERN_ERR_PORT, "the root has given no port"); }
+
+int dpm_accept(struct comm *local, int root, const char *name, struct comm **out)
+{
+    struct end *e = NULL;
+    if (local->rank == root && name) {
+        pthread_mutex_lock(&lock);
+        struct open_port *p = find(name);
+        e = p ? p->end : NULL;
+        pthread_mutex_unlock(&lock);
+    }
+    int rc = local->rank != root || e ? 0 : name ? TERN_ERR_PORT : no_name();
+    return connect_groups(local, root, rc, connect_accept, e, out);
+}
+
+int dpm_connect(struct comm *local, int root, const char *name, struct comm **out)
+{
+    struct port port = {0};
+    const struct crypto *c = ends_crypto();
+    int rc = 0;
+    if (local->rank == root) rc = !name ? no_name() : c ? port_read(name, c, &port) : err_code();
+    rc = connect_groups(local, root, rc, connect_call, &port, out);
+    explicit_bzero(&port, sizeof port);
+    return rc;
+}

@@ -1,0 +1,222 @@
+/* net_addr.c - see net_addr.h. */
+#include "transport/net_addr.h"
+#include "base/err.h"
+#include "base/var.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- forms ---- */
+
+bool net_addr_agree(const uint8_t *a, const uint8_t *b, unsigned bits)
+{
+    unsigned whole = bits / 8, rest = bits % 8;
+    if (memcmp(a, b, whole)) return false;
+    return !rest || !((a[whole] ^ b[whole]) >> (8 - rest));
+}
+
+bool net_addr_same(const struct net_addr *a, const struct net_addr *b)
+{
+    return a->family == b->family && !memcmp(a->bytes, b->bytes, net_addr_bytes(a));
+}
+
+bool net_addr_is_loopback(const struct net_addr *a)
+{
+    static const uint8_t one[16] = {[15] = 1};
+    return a->family == 4 ? a->bytes[0] == 127 : !memcmp(a->bytes, one, 16);
+}
+
+static bool is_link_local(const struct net_addr *a)
+{
+    return a->family == 6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
+}
+
+socklen_t net_addr_sock(const struct net_addr *a, struct sockaddr_storage *s)
+{
+    memset(s, 0, sizeof *s);
+    if (a->family == 4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)s;
+        in->sin_family = AF_INET;
+        in->sin_port = htons(a->port);
+        memcpy(&in->sin_addr, a->bytes, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in = (struct sockaddr_in6 *)s;
+    in->sin6_family = AF_INET6;
+    in->sin6_port = htons(a->port);
+    memcpy(&in->sin6_addr, a->bytes, 16);
+    return sizeof *in;
+}
+
+void net_addr_from(struct net_addr *a, const struct sockaddr_storage *s)
+{
+    memset(a, 0, sizeof *a);
+    if (s->ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)s;
+        a->family = 4;
+        a->port = ntohs(in->sin_port);
+        memcpy(a->bytes, &in->sin_addr, 4);
+    } else if (s->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)s;
+        a->family = 6;
+        a->port = ntohs(in->sin6_port);
+        memcpy(a->bytes, &in->sin6_addr, 16);
+    }
+}
+
+void net_addr_ip(const struct net_addr *a, char ip[NET_IP])
+{
+    strcpy(ip, "?");
+    inet_ntop(a->family == 4 ? AF_INET : AF_INET6, a->bytes, ip, NET_IP);
+}
+
+void net_addr_text(const struct net_addr *a, char *text, size_t size)
+{
+    char ip[NET_IP];
+    net_addr_ip(a, ip);
+    snprintf(text, size, a->family == 4 ? "%s:%u" : "[%s]:%u", ip, a->port);
+}
+
+/* ---- which interfaces ---- */
+
+/* Is the word `item`, n characters, the name of this interface or a prefix ("10.0.0.0/8") of its address? */
+static bool item_matches(const char *item, size_t n, const struct net_if *f)
+{
+    char text[64], *slash;
+    struct net_addr want = {0};
+    if (strlen(f->name) == n && !strncmp(f->name, item, n)) return true;
+    if (n >= sizeof text) return false;
+    memcpy(text, item, n);
+    text[n] = 0;
+    if (!(slash = strchr(text, '/'))) return false;
+    *slash = 0;
+    int bits = atoi(slash + 1);
+    want.family = strchr(text, ':') ? 6 : 4;
+    if (inet_pton(want.family == 4 ? AF_INET : AF_INET6, text, want.bytes) != 1) return false;
+    return want.family == f->addr.family && bits >= 0 && bits <= (int)(8 * net_addr_bytes(&want)) &&
+           net_addr_agree(want.bytes, f->addr.bytes, (unsigned)bits);
+}
+
+static bool list_matches(const char *list, const struct net_if *f)
+{
+    while (*list) {
+        size_t n = strcspn(list, ",");
+        if (n && item_matches(list, n, f)) return true;
+        list += n + (list[n] == ',');
+    }
+    return false;
+}
+
+/* `loopback`: what is wanted where nobody has named interfaces. */
+static bool wanted(const struct net_if *f, const char *list, bool loopback)
+{
+    if (is_link_local(&f->addr)) return false;
+    if (*list && *list != '^') return list_matches(list, f);
+    if (*list && list_matches(list + 1, f)) return false;
+    if (loopback) return net_addr_is_loopback(&f->addr) && f->addr.family == 4;
+    return !net_addr_is_loopback(&f->addr);
+}
+
+static uint8_t prefix_of(const struct sockaddr *mask)
+{
+    const uint8_t *b = NULL;
+    unsigned n = 0, bytes = 0;
+    if (mask && mask->sa_family == AF_INET) b = (const uint8_t *)&((const struct sockaddr_in *)(const void *)mask)->sin_addr, bytes = 4;
+    if (mask && mask->sa_family == AF_INET6) b = (const uint8_t *)&((const struct sockaddr_in6 *)(const void *)mask)->sin6_addr, bytes = 16;
+    while (n < 8 * bytes && b[n / 8] >> (7 - n % 8) & 1) n++;
+    return (uint8_t)n;
+}
+
+static bool read_if(struct net_if *f, const struct ifaddrs *a)
+{
+    struct sockaddr_storage s = {0};
+    if (!a->ifa_addr || (a->ifa_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING)) return false;
+    if (a->ifa_addr->sa_family != AF_INET && a->ifa_addr->sa_family != AF_INET6) return false;
+    memcpy(&s, a->ifa_addr, a->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    net_addr_from(&f->addr, &s);
+    f->addr.prefix = prefix_of(a->ifa_netmask);
+    snprintf(f->name, sizeof f->name, "%s", a->ifa_name);
+    return true;
+}
+
+static void choose(struct net_ifs *v, const struct ifaddrs *all, const char *list, bool loopback)
+{
+    struct net_if f;
+    for (const struct ifaddrs *a = all; a && v->n < NET_IFS; a = a->ifa_next)
+        if (read_if(&f, a) && wanted(&f, list, loopback)) v->v[v->n++] = f;
+}
+
+/* What there would be, for who asked for something else. */
+static void name_all(char *text, size_t size, const struct ifaddrs *all)
+{
+    struct net_if f;
+    size_t n = 0;
+    text[0] = 0;
+    for (const struct ifaddrs *a = all; a; a = a->ifa_next) {
+        char ip[NET_IP];
+        if (!read_if(&f, a) || is_link_local(&f.addr)) continue;
+        net_addr_ip(&f.addr, ip);
+        int k = snprintf(text + n, size - n, "%s%s %s/%u", n ? ", " : "", f.name, ip, f.addr.prefix);
+        if (k < 0 || (n += (size_t)k) >= size) return;
+    }
+}
+
+static int list(struct ifaddrs **all, char host[NET_HOST])
+{
+    net_host(host);
+    return getifaddrs(all) ? err_sys("the network interfaces of %s cannot be listed", host) : 0;
+}
+
+int net_ifs(struct net_ifs *v, bool near)
+{
+    const char *names = var_text(VAR_TCP_INTERFACES);
+    struct ifaddrs *all = NULL;
+    char text[300], host[NET_HOST];
+    v->n = 0;
+    int rc = list(&all, host);
+    if (rc) return rc;
+    choose(v, all, names, near);
+    if (!v->n && (!*names || *names == '^') && !near) choose(v, all, names, true);
+    name_all(text, sizeof text, all);
+    freeifaddrs(all);
+    if (v->n) return 0;
+    if (*names && *text)
+        return err_set(TERN_ERR_ARG, "variable TERN_TCP_INTERFACES: '%s' selects none of the interfaces of %s, which are: %s", names, host, text);
+    return err_set(TERN_ERR_NOT_FOUND, "no network interface of %s is up", host);
+}
+
+int net_ifs_more(struct net_ifs *v)
+{
+    struct ifaddrs *all = NULL;
+    char host[NET_HOST];
+    int rc = list(&all, host);
+    if (rc) return rc;
+    choose(v, all, var_text(VAR_TCP_INTERFACES), false);
+    freeifaddrs(all);
+    return 0;
+}
+
+void net_host(char host[NET_HOST])
+{
+    if (gethostname(host, NET_HOST)) strcpy(host, "?");
+    host[NET_HOST - 1] = 0;
+}
+
+int net_ports(uint16_t *low, uint16_t *high)
+{
+    const char *name = "variable TERN_TCP_PORTS", *text = var_text(VAR_TCP_PORTS), *env = getenv("MPIEXEC_PORT_RANGE");
+    *low = *high = 0;
+    if (!*text && env) name = "MPIEXEC_PORT_RANGE", text = env;
+    if (!*text) return 0;
+    unsigned a, b;
+    char sep, more;
+    if (sscanf(text, "%u%c%u%c", &a, &sep, &b, &more) != 3 || (sep != '-' && sep != ':') || !a || a > b || b > 65535)
+        return err_set(TERN_ERR_ARG, "%s: '%s' is no range of ports, such as 20000-20100", name, text);
+    *low = (uint16_t)a;
+    *high = (uint16_t)b;
+    return 0;
+}
