@@ -94,6 +94,8 @@ int cpus_cgroup_quota(const char *self, const char *root)
 
 int cpus_usable(void)
 {
+    static int known; /* launchers that the starter makes need not look again */
+    if (known) return known;
     int mask = affinity_count(), quota = cpus_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
-    return quota && quota < mask ? quota : mask;
+    return known = quota && quota < mask ? quota : mask;
 }

@@ -77,14 +77,15 @@ static int refuse(const char *what)
     return EXIT_RESOURCE;
 }
 
-int guard_open(struct guard *g, const char *job, int ranks)
+static struct guard ready; /* by guard_make_ready; no page: there is none */
+static int ready_ranks;
+
+static int start(struct guard *g, int ranks)
 {
     size_t bytes = sizeof *g->page + (size_t)ranks * sizeof g->page->groups.id[0];
     int ends[2];
     g->page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (g->page == MAP_FAILED) return refuse("mmap");
-    strncpy(g->page->job, job, sizeof g->page->job - 1);
-    atomic_store(&g->page->groups.count, ranks);
     atomic_store(&g->page->armed, 1);
     if (pipe2(ends, O_CLOEXEC)) return refuse("pipe");
     g->pid = fork();
@@ -96,6 +97,23 @@ int guard_open(struct guard *g, const char *job, int ranks)
     }
     close(ends[0]);
     g->fd = ends[1];
+    return 0;
+}
+
+void guard_make_ready(int ranks)
+{
+    if (start(&ready, ranks)) ready.page = NULL;
+    ready_ranks = ranks;
+}
+
+int guard_open(struct guard *g, const char *job, int ranks)
+{
+    int rc = 0;
+    if (ready.page && ranks <= ready_ranks) *g = ready;
+    else rc = start(g, ranks);
+    if (rc) return rc;
+    strncpy(g->page->job, job, sizeof g->page->job - 1);
+    atomic_store(&g->page->groups.count, ranks);
     return 0;
 }
 

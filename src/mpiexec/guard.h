@@ -32,6 +32,10 @@ struct guard {
 /* Starts the guard; to be called while there is one thread. 0 or an exit code after saying why. */
 int guard_open(struct guard *, const char *job, int ranks);
 
+/* Starts one already, which guard_open takes if it is for no more than so many ranks: the page of a job that is not named yet. */
+#define GUARD_READY 256
+void guard_make_ready(int ranks);
+
 /* Makes the job's directory, known to the guard before it exists. False: no directory can be made anywhere. */
 bool guard_make_dir(struct guard *);
 

@@ -16,6 +16,7 @@
 #include "mpiexec/serve.h"
 #include "mpiexec/server.h"
 #include "mpiexec/spawn.h"
+#include "mpiexec/starter.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
@@ -188,26 +189,25 @@ static void tell_strangers(const struct job *j)
     }
 }
 
-/* In the mpiexec of a spawned job: the first two words are the first mpiexec's. */
-static int read_spawned(struct job *j, int argc, char **argv)
-{
-    if (argc < 3 || strcmp(argv[1], SPAWNED_OPTION)) return 0;
-    const char *why = spawned_open(j, argv[2]);
-    if (!why) return 0;
-    say("%s", why);
-    return EXIT_USAGE;
-}
-
-static int run(int argc, char **argv)
+/* `line`: to the first mpiexec, in the launcher of a spawned job; else -1. */
+static int run(int argc, char **argv, int line)
 {
     static struct spec spec;
     static struct map map;
     static struct job job;
+    struct strv command = {0};
     char **own = environ; /* setenv of later steps works on a copy */
-    fill_stdio();
     serve_step("");
-    int rc = read_spawned(&job, argc, argv);
-    if (!rc) rc = read_options(&spec, argc - (spawned_is() ? 2 : 0), argv + (spawned_is() ? 2 : 0));
+    const char *why = line < 0 ? NULL : spawned_open(&job, line, &command);
+    if (why) {
+        say("%s", why);
+        return EXIT_USAGE;
+    }
+    if (line >= 0) {
+        argc = command.n;
+        argv = command.v;
+    }
+    int rc = read_options(&spec, argc, argv);
     if (!rc) rc = map_job(&spec, &map);
     if (rc == OPTIONS_DONE) return 0;
     if (rc || (spec.report_pid && (rc = report_pid(spec.report_pid)))) return rc;
@@ -233,6 +233,7 @@ static int run(int argc, char **argv)
         tell_strangers(&job);
         if (spec.print_exitcodes) print_exitcodes(&job);
     }
+    spawn_close();
     end_tree(&job);
     if (server_refused()) say_verbose("the PMIx server refused the job: %s", server_refused());
     guard_close(&job.guard);
@@ -242,9 +243,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    bool daemon = argc == 2 && !strcmp(argv[1], DAEMON_OPTION);
-    if (daemon) fill_stdio();
-    int rc = daemon ? daemon_run() : run(argc, argv);
+    bool daemon = argc == 2 && !strcmp(argv[1], DAEMON_OPTION), starter = argc == 2 && !strcmp(argv[1], STARTER_OPTION);
+    if (!starter) fill_stdio(); /* the starter's are as the first mpiexec has made them */
+    int line = starter ? starter_run() : -1;
+    int rc = daemon ? daemon_run() : run(argc, argv, line);
     spawned_ended(rc);
     if (fflush(stdout) && !rc) rc = EXIT_RESOURCE;
     _exit(rc); /* the PMIx library's thread may still run: no destructors under its feet */

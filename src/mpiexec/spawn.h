@@ -5,8 +5,9 @@
  *      first mpiexec ---- line (line.h), standard output and error ---- mpiexec of a spawned job
  *       its job                                                          its job
  *
- * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec tells the
- * new one what to start by options, as a user would. The new one sends ASK_STARTED when its ranks run, or ASK_FAILED
+ * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec has the new one
+ * made by its starter (starter.h) and tells it what to start by options, as a user would (ASK_RUN, spawn_line.h), with the
+ * hosts that it has chosen (schedule.h). The new one sends ASK_STARTED when its ranks run, or ASK_FAILED
  * and why; the output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the
  * signals that end a job, and the system kills them when it dies.
  *
@@ -33,16 +34,17 @@ void spawn_failed(const struct asker *, struct ask_in *);
 /* Passes a signal on to all of them. */
 void spawn_signal(int sig);
 
-/* A child of this process has ended: was it the mpiexec of a spawned job? Then its exit is dealt with. */
+/* A child of this process has ended: was it the mpiexec of a spawned job, or the starter? Then its exit is dealt with. */
 bool spawn_exited(pid_t, int status);
+
+/* The end: no more jobs are spawned. */
+void spawn_close(void);
 
 /* ---- the mpiexec of a spawned job ---- */
 
-#define SPAWNED_OPTION "--tern-spawned" /* its first word; FD:LIMIT:PARENT follows */
-
-/* Reads that word: from here on what we say before the ranks run is kept, as the reason why they do not. NULL or what
- * is wrong with it. */
-const char *spawned_open(struct job *, const char *word);
+/* Takes what it is to do from its line to the first mpiexec: *argv_p gets its command line. From here on what we say before the
+ * ranks run is kept, as the reason why they do not. NULL or what is wrong. */
+const char *spawned_open(struct job *, int line, struct strv *argv);
 
 /* The ranks have been started. */
 void spawned_started(struct job *);

@@ -1,15 +1,14 @@
 /* spawned.c - see spawn.h: the side of the mpiexec that runs a spawned job. */
 #include "mpiexec/spawn.h"
+#include "mpiexec/starter.h"
 #include "base/err.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
 
-#include <fcntl.h>
-#include <signal.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,26 +22,43 @@ static struct {
 
 static void hold(const char *line) { snprintf(self.words, sizeof self.words, "%s", line); }
 
-const char *spawned_open(struct job *j, const char *word)
+/* All bytes, or false. */
+static bool read_all(int fd, void *bytes, size_t n)
 {
-    unsigned long long limit;
-    int end = 0;
-    if (sscanf(word, "%d:%llu:%n", &self.fd, &limit, &end) != 2 || !end || fcntl(self.fd, F_SETFD, FD_CLOEXEC) ||
-        strlen(word + end) >= sizeof j->parent)
-        return SPAWNED_OPTION " is for mpiexec's own use";
-    strcpy(j->parent, word + end);
-    self.is = true;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    struct ucred first;
-    socklen_t n = sizeof first;
-    if (getsockopt(self.fd, SOL_SOCKET, SO_PEERCRED, &first, &n)) return SPAWNED_OPTION " is for mpiexec's own use";
-    if (getppid() != first.pid) _exit(EXIT_RESOURCE); /* it died before we asked for the signal */
+    for (size_t done = 0; done < n;) {
+        ssize_t k = recv(fd, (char *)bytes + done, n - done, 0);
+        if (k <= 0 && errno != EINTR) return false;
+        if (k > 0) done += (size_t)k;
+    }
+    return true;
+}
+
+static bool read_command(struct job *j, struct strv *argv, rlim_t *limit)
+{
+    struct ask_head h;
+    if (!read_all(self.fd, &h, sizeof h)) _exit(EXIT_RESOURCE); /* nobody is there to be told */
+    h = ask_swap(h);
+    void *bytes = h.type == ASK_RUN && h.length <= ASK_BYTES_MAX ? xcalloc(1, h.length + 1) : NULL; /* for ever: argv lies in it */
+    if (!bytes || !read_all(self.fd, bytes, h.length)) return false;
+    struct ask_in in = ask_of(bytes, h.length);
+    snprintf(j->parent, sizeof j->parent, "%s", ask_get_text(&in, sizeof j->parent));
+    *limit = ask_get64(&in);
+    for (uint32_t i = 0, n = ask_get32(&in); i < n && !in.bad; i++) strv_push(argv, (char *)(uintptr_t)ask_get_text(&in, ASK_BYTES_MAX));
+    return ask_done(&in) && argv->n;
+}
+
+const char *spawned_open(struct job *j, int line, struct strv *argv)
+{
+    rlim_t limit;
     struct rlimit r;
+    self.fd = line;
+    self.is = true;
+    words_to = hold;
+    if (!read_command(j, argv, &limit)) return "the command of the first mpiexec is none";
     if (!getrlimit(RLIMIT_NOFILE, &r) && limit <= r.rlim_max) {
-        r.rlim_cur = (rlim_t)limit;
+        r.rlim_cur = limit;
         setrlimit(RLIMIT_NOFILE, &r);
     }
-    words_to = hold;
     return NULL;
 }
 
@@ -68,6 +84,7 @@ void spawned_started(struct job *j)
     uint8_t room[sizeof j->name + 16];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     if (!self.is) return;
+    starter_next();
     self.started = true;
     words_to = NULL;
     self.way.line = line_number(line_open(j->base, self.fd, &calls, 0));

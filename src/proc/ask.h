@@ -66,6 +66,8 @@ enum ask_type {
     ASK_OF_RANKS, /* not a question: ranks ask those above, the ones below are between launchers only */
     ASK_FETCH,    /* rank, of the job of the launcher that is asked -> the bytes of its card */
     ASK_OFFER,    /* as ASK_FILE, without the job: that of the launcher that is asked */
+    ASK_RUN,      /* job that spawns, limit of descriptors (2), command line: the first mpiexec tells the launcher of a spawned
+                     job what to start; the first frame on their line; no answer */
     ASK_STARTED,  /* size, job: the mpiexec of a spawned job tells the first mpiexec that its ranks run -> nothing */
     ASK_FAILED,   /* status, words: the same, that it cannot start the job -> nothing */
     ASK_ENDED,    /* rank, status, clean: the same, that a process of its job has ended -> nothing */

@@ -1,10 +1,12 @@
 /* net_addr.c - see net_addr.h. */
 #include "transport/net_addr.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,7 +173,7 @@ static int list(struct ifaddrs **all, char host[NET_HOST])
     return getifaddrs(all) ? err_sys("the network interfaces of %s cannot be listed", host) : 0;
 }
 
-int net_ifs(struct net_ifs *v, bool near)
+static int look(struct net_ifs *v, bool near)
 {
     const char *names = var_text(VAR_TCP_INTERFACES);
     struct ifaddrs *all = NULL;
@@ -187,6 +189,23 @@ int net_ifs(struct net_ifs *v, bool near)
     if (*names && *text)
         return err_set(TERN_ERR_ARG, "variable TERN_TCP_INTERFACES: '%s' selects none of the interfaces of %s, which are: %s", names, host, text);
     return err_set(TERN_ERR_NOT_FOUND, "no network interface of %s is up", host);
+}
+
+#define KEEP_NS 1000000000u /* a listing costs 0.12 ms, which a process that is spawned would pay twice */
+
+int net_ifs(struct net_ifs *v, bool near)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct net_ifs known; /* of the last listing for others */
+    static uint64_t until;
+    if (near) return look(v, true);
+    pthread_mutex_lock(&lock);
+    uint64_t now = clock_ns();
+    int rc = now < until ? 0 : look(&known, false);
+    if (!rc && now >= until) until = now + KEEP_NS;
+    *v = known;
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 int net_ifs_more(struct net_ifs *v)

@@ -45,7 +45,7 @@ void net_addr_ip(const struct net_addr *, char ip[NET_IP]);
 void net_addr_text(const struct net_addr *, char *text, size_t size);
 
 /* The addresses of this host; `near`: where nobody has named interfaces, the loopback's, which is enough for processes of this
- * node. TERN_ERR_NOT_FOUND: there is none. net_ifs_more adds those that are not only near. */
+ * node. What others reach is looked up at most once a second. TERN_ERR_NOT_FOUND: there is none. net_ifs_more adds those that are not only near. */
 int net_ifs(struct net_ifs *, bool near);
 int net_ifs_more(struct net_ifs *);
 

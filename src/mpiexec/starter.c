@@ -1,0 +1,303 @@
+/* starter.c - see starter.h. */
+#include "mpiexec/starter.h"
+#include "base/crypto.h"
+#include "mpiexec/cpus.h"
+#include "mpiexec/words.h"
+#include "mpiexec/xalloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ORDERS_FD 3 /* of the starter: where orders come */
+
+/* ---- orders: a byte with three descriptors ---- */
+
+union rights {
+    struct cmsghdr head;
+    char room[CMSG_SPACE(STARTER_ENDS * sizeof(int))];
+};
+
+static bool send_order(int fd, const int ends[STARTER_ENDS])
+{
+    union rights control = {0};
+    struct iovec v = {"", 1};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(STARTER_ENDS * sizeof(int))};
+    memcpy(CMSG_DATA(c), ends, STARTER_ENDS * sizeof(int));
+    return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+/* False: there will be no more. */
+static bool take_order(int fd, int ends[STARTER_ENDS])
+{
+    union rights control;
+    char byte;
+    struct iovec v = {&byte, 1};
+    for (;;) {
+        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+        ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+        struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+        if (!n || (n < 0 && errno != EINTR)) return false;
+        if (!c || c->cmsg_len != CMSG_LEN(STARTER_ENDS * sizeof(int))) continue;
+        memcpy(ends, CMSG_DATA(c), STARTER_ENDS * sizeof(int));
+        return true;
+    }
+}
+
+/* ---- the first mpiexec ---- */
+
+/* An order, until it is known which launcher takes it. */
+struct order {
+    struct order *next;
+    int ends[STARTER_ENDS];
+    bool sent;
+    starter_done_fn done;
+    void *arg;
+};
+
+static struct {
+    const struct job *job;
+    char **own;
+    pid_t pid;   /* of the starter; 0: there is none */
+    pid_t ready; /* the launcher that will take the next order; 0: there is none */
+    int fd;
+    struct event *readable, *writable;
+    struct order *first, **last; /* as they were given, and will be taken */
+} self = {.fd = -1, .last = &self.first};
+
+void starter_open(const struct job *j, char **own)
+{
+    self.job = j;
+    self.own = own;
+}
+
+static void close_ends(struct order *o)
+{
+    for (int i = 0; i < STARTER_ENDS; i++) close(o->ends[i]);
+    o->sent = true;
+}
+
+static void end_first(pid_t pid, const char *why)
+{
+    struct order *o = self.first;
+    if (!(self.first = o->next)) self.last = &self.first;
+    if (!o->sent) close_ends(o);
+    o->done(o->arg, pid, why);
+    free(o);
+}
+
+/* There is no starter any more; the next order makes another one. */
+static void lose(const char *why)
+{
+    if (self.fd < 0) return;
+    event_free(self.readable);
+    event_free(self.writable);
+    close(self.fd); /* the launcher that is ready ends as well */
+    self.fd = -1;
+    self.ready = 0;
+    while (self.first) end_first(0, why);
+}
+
+/* Sends orders, and says who takes them. */
+static void go_on(void)
+{
+    struct order *o = self.first;
+    while (o && (o->sent || send_order(self.fd, o->ends))) {
+        if (!o->sent) close_ends(o);
+        o = o->next;
+    }
+    if (o) event_add(self.writable, NULL);
+    if (!self.ready || !self.first || !self.first->sent) return;
+    pid_t pid = self.ready;
+    self.ready = 0;
+    end_first(pid, NULL);
+}
+
+static void take_numbers(void)
+{
+    int32_t pid;
+    ssize_t n = -1;
+    while (self.fd >= 0 && (n = recv(self.fd, &pid, sizeof pid, MSG_DONTWAIT)) == sizeof pid) {
+        if (pid > 0) self.ready = pid;
+        else if (self.first) end_first(0, strerror(-pid));
+        go_on();
+    }
+    if (!n) lose("the process that makes launchers has ended");
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    take_numbers();
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    go_on();
+}
+
+static int spawn_starter(int end)
+{
+    char name[] = "mpiexec", option[] = STARTER_OPTION, *argv[] = {name, option, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t standard;
+    sigemptyset(&standard);
+    const int ours[] = {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGTSTP};
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++) sigaddset(&standard, ours[i]);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, end, ORDERS_FD); /* equal numbers: it is kept open */
+    posix_spawnattr_setsigmask(&attr, &self.job->signal_mask);
+    posix_spawnattr_setsigdefault(&attr, &standard);
+    posix_spawnattr_setpgroup(&attr, 0); /* the terminal's signals come by this mpiexec */
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawn(&self.pid, "/proc/self/exe", &files, &attr, argv, self.own);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    if (error) self.pid = 0;
+    return error;
+}
+
+/* 0 or the system's error. */
+static int start(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) return errno;
+    int error = spawn_starter(pair[1]);
+    close(pair[1]);
+    if (error) {
+        close(pair[0]);
+        return error;
+    }
+    self.fd = pair[0];
+    self.readable = event_new(self.job->base, self.fd, EV_READ | EV_PERSIST, on_readable, NULL);
+    self.writable = event_new(self.job->base, self.fd, EV_WRITE, on_writable, NULL);
+    event_add(self.readable, NULL);
+    return 0;
+}
+
+void starter_order(const int ends[STARTER_ENDS], starter_done_fn done, void *arg)
+{
+    struct order *o = xcalloc(1, sizeof *o);
+    int error = self.fd < 0 ? start() : 0;
+    *o = (struct order){.done = done, .arg = arg};
+    memcpy(o->ends, ends, sizeof o->ends);
+    *self.last = o;
+    self.last = &o->next;
+    if (error) end_first(0, strerror(error));
+    else go_on();
+}
+
+bool starter_exited(pid_t pid)
+{
+    take_numbers();
+    if (self.pid && pid == self.pid) self.pid = 0;
+    else if (self.ready && pid == self.ready) self.ready = 0;
+    else return false;
+    return true;
+}
+
+static void end_process(pid_t pid)
+{
+    if (!pid) return;
+    kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
+}
+
+void starter_close(void)
+{
+    pid_t ready = self.ready;
+    lose("the job is ending");
+    end_process(self.pid);
+    end_process(ready);
+    self.pid = 0;
+}
+
+/* ---- the starter, and launchers ---- */
+
+static int next_fd = -1; /* of a launcher: the starter's pipe, which it closes */
+
+/* The kernel ends this process when the first mpiexec, which has made the socket, ends. */
+static void tie_to_first(void)
+{
+    struct ucred first;
+    socklen_t n = sizeof first;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getsockopt(ORDERS_FD, SOL_SOCKET, SO_PEERCRED, &first, &n) || getppid() != first.pid) _exit(EXIT_RESOURCE);
+}
+
+/* A launcher, from its fork to its order. */
+static int wait_for_order(int pipe)
+{
+    int ends[STARTER_ENDS];
+    next_fd = pipe;
+    setpgid(0, 0);
+    tie_to_first();
+    guard_make_ready(GUARD_READY);
+    if (!take_order(ORDERS_FD, ends)) _exit(0);
+    close(ORDERS_FD);
+    dup2(ends[STARTER_OUT], STDOUT_FILENO);
+    dup2(ends[STARTER_ERR], STDERR_FILENO);
+    close(ends[STARTER_OUT]);
+    close(ends[STARTER_ERR]);
+    return ends[STARTER_LINE];
+}
+
+void starter_next(void)
+{
+    if (next_fd >= 0) close(next_fd);
+    next_fd = -1;
+}
+
+/* What all launchers of this host would find out alike. */
+static void prepare(void)
+{
+    tern_crypto_sodium.start();
+    cpus_usable();
+}
+
+/* Waits until the launcher closes its end of the pipe. */
+static void await_next(int pipe)
+{
+    char byte;
+    while (read(pipe, &byte, 1) < 0 && errno == EINTR) continue;
+    close(pipe);
+}
+
+int starter_run(void)
+{
+    if (fcntl(ORDERS_FD, F_SETFD, FD_CLOEXEC)) {
+        say(STARTER_OPTION " is for mpiexec's own use");
+        _exit(EXIT_USAGE);
+    }
+    tie_to_first();
+    prctl(PR_SET_NAME, "mpiexec"); /* not "exe", as it was executed */
+    prepare();
+    for (;;) {
+        int pipe[2];
+        if (pipe2(pipe, O_CLOEXEC)) break;
+        /* As fork, but a child of the first mpiexec, which waits for its end and may send it signals. */
+        int32_t pid = (int32_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+        if (!pid) {
+            close(pipe[0]);
+            return wait_for_order(pipe[1]);
+        }
+        if (pid < 0) pid = -errno;
+        close(pipe[1]);
+        if (send(ORDERS_FD, &pid, sizeof pid, MSG_NOSIGNAL) != sizeof pid || pid < 0) break;
+        await_next(pipe[0]);
+    }
+    _exit(0);
+}
