@@ -196,13 +196,18 @@ static int look(struct net_ifs *v, bool near)
 int net_ifs(struct net_ifs *v, bool near)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct net_ifs known; /* of the last listing for others */
+    static struct net_ifs known; /* of the last listing for others, by these names */
+    static char names[300];
     static uint64_t until;
     if (near) return look(v, true);
     pthread_mutex_lock(&lock);
     uint64_t now = clock_ns();
-    int rc = now < until ? 0 : look(&known, false);
-    if (!rc && now >= until) until = now + KEEP_NS;
+    bool fresh = now < until && !strcmp(names, var_text(VAR_TCP_INTERFACES));
+    int rc = fresh ? 0 : look(&known, false);
+    if (!fresh) {
+        bool kept = snprintf(names, sizeof names, "%s", var_text(VAR_TCP_INTERFACES)) < (int)sizeof names;
+        until = kept && !rc ? now + KEEP_NS : 0;
+    }
     *v = known;
     pthread_mutex_unlock(&lock);
     return rc;
