@@ -41,12 +41,19 @@ struct dpm_program {
     const struct info *info; /* NULL: none */
 };
 
+/* How many processes of a program were asked for, and were started: fewer, where info key soft allows it; or none. */
+struct dpm_count {
+    int32_t asked, started;
+};
+
 /*
  * Collective over `local`: the root has the programs started as one job, and all get the intercommunicator with it. `programs` is
- * significant at the root; NULL: it has none, and all fail. *asked_p and *started_p, of processes, at all. TERN_ERR_SPAWN: what the
- * launcher says, or a process has ended before it called MPI_Init.
+ * significant at the root; NULL: it has none, and all fail. All get the counts of the programs, malloc'ed (NULL, 0: nobody knows
+ * them), also if the call fails. TERN_ERR_SPAWN: what the launcher says, or a process has ended before it called MPI_Init.
+ * How long the phases took is in the communicator's info: tern_spawn_scheduling, tern_spawn_start, tern_spawn_connect, in seconds.
  */
-int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, int *asked_p, int *started_p);
+int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, struct dpm_count **counts_p,
+              int *count_p);
 
 /* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it. NULL:
  * nobody has. */

@@ -11,21 +11,21 @@
  * The three phases of spawning: the launcher finds places (scheduling) and starts the processes (spawn); then the two groups connect
  * (communication, connect.h).
  */
+#include "base/clock.h"
 #include "base/err.h"
-#include "dpm/connect.h"
-#include "obj/info.h"
 #include "comm/talk.h"
+#include "dpm/connect.h"
+#include "dpm/program.h"
+#include "obj/info.h"
 #include "proc/dynamic.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PARENT_PORT "TERN_PARENT_PORT" /* in the environment of spawned processes */
 
@@ -36,6 +36,7 @@ struct spawning {
     struct link link;
     struct end *end;
     char job[PROC_NAME_MAX];
+    bool curious; /* the launcher wants to hear how long connecting takes */
 };
 
 static struct link calls = LIST_INIT(calls);
@@ -88,151 +89,112 @@ static void unwatch(struct spawning *s)
     (void)proc_unwatch(s->job); /* it may have ended */
 }
 
-/* ---- what is started ---- */
+/* ---- phases ---- */
 
-/* The lists of one program, as the launcher takes them. The texts themselves are others'. */
-struct texts {
-    const char **argv, **info;
+/* Of the last, successful call: for MPI_Comm_get_info of the communicator (DPM-2). ns. */
+struct phases {
+    uint64_t scheduling, spawn, communication;
 };
 
-static const char **make_argv(const struct dpm_program *p)
+static int show_phases(struct comm *c, const struct phases *p)
 {
-    size_t n = 0;
-    while (p->argv && p->argv[n]) n++;
-    const char **argv = calloc(n + 2, sizeof *argv);
-    if (!argv) return NULL;
-    argv[0] = p->command;
-    for (size_t i = 0; i < n; i++) argv[i + 1] = p->argv[i];
-    return argv;
-}
-
-static const char **make_info(const struct info *info)
-{
-    int n = info ? info->n : 0;
-    const char **list = calloc(2 * (size_t)n + 1, sizeof *list);
-    for (int i = 0; list && i < n; i++) {
-        list[2 * i] = info->pair[i].key;
-        list[2 * i + 1] = info->pair[i].value;
+    const struct {
+        const char *key;
+        uint64_t ns;
+    } all[] = {{"tern_spawn_scheduling", p->scheduling}, {"tern_spawn_start", p->spawn}, {"tern_spawn_connect", p->communication}};
+    int rc = 0;
+    if (!c->info && !(c->info = info_new())) return err_code();
+    for (size_t i = 0; i < sizeof all / sizeof *all && !rc; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.6f", (double)all[i].ns * 1e-9);
+        rc = info_set(c->info, all[i].key, text);
     }
-    return list;
-}
-
-/* What the kernel has given this process as its environment, texts one after the other; malloc'ed, of *n_p bytes. */
-static char *first_environment(size_t *n_p)
-{
-    size_t n = 0, room = 65536;
-    char *all = malloc(room);
-    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
-    for (ssize_t k; all && fd >= 0 && (k = read(fd, all + n, room - n)) > 0;) {
-        n += (size_t)k;
-        if (n < room) continue;
-        char *more = realloc(all, room *= 2);
-        if (!more) break;
-        all = more;
-    }
-    if (fd >= 0) close(fd);
-    *n_p = n;
-    return all;
-}
-
-static bool has_text(const char *all, size_t n, const char *text)
-{
-    size_t length = strlen(text) + 1;
-    for (const char *at = all; at < all + n; at += strnlen(at, (size_t)(all + n - at)) + 1)
-        if ((size_t)(all + n - at) >= length && !memcmp(at, text, length)) return true;
-    return false;
-}
-
-/* Variables that the program has set itself: the launcher knows the others. With `word` in front. NULL: memory is out. */
-static const char **make_environment(const char *word)
-{
-    size_t n = 0, bytes, k = 0;
-    char *first = first_environment(&bytes);
-    while (environ[n]) n++;
-    const char **list = first ? calloc(n + 2, sizeof *list) : NULL;
-    if (list) list[k++] = word;
-    for (size_t i = 0; list && i < n; i++)
-        if (strncmp(environ[i], PARENT_PORT "=", sizeof PARENT_PORT) && !has_text(first, bytes, environ[i])) list[k++] = environ[i];
-    free(first);
-    return list;
-}
-
-static void free_texts(struct texts *t, int count)
-{
-    for (int i = 0; t && i < count; i++) {
-        free(t[i].argv);
-        free(t[i].info);
-    }
-    free(t);
-}
-
-static int no_memory(void) { return err_set(TERN_ERR_NOMEM, "no memory to spawn processes"); }
-
-/* Has the launcher start all. */
-static int start(const struct dpm_program *p, int count, const char *port, char job[PROC_NAME_MAX], uint32_t *size)
-{
-    char word[sizeof PARENT_PORT + PORT_NAME], *here = getcwd(NULL, 0);
-    const char **env = NULL;
-    struct proc_app *app = calloc((size_t)count, sizeof *app);
-    struct texts *t = calloc((size_t)count, sizeof *t);
-    snprintf(word, sizeof word, PARENT_PORT "=%s", port);
-    int rc = app && t && here && (env = make_environment(word)) ? 0 : no_memory();
-    for (int i = 0; i < count && !rc; i++) {
-        t[i] = (struct texts){make_argv(&p[i]), make_info(p[i].info)};
-        if (!t[i].argv || !t[i].info) rc = no_memory();
-        app[i] = (struct proc_app){.n = (uint32_t)p[i].n, .argv = t[i].argv, .env = env, .info = t[i].info, .wdir = here};
-        const char *wdir = p[i].info ? info_get(p[i].info, "wdir") : NULL;
-        if (wdir) app[i].wdir = wdir;
-    }
-    if (!rc) rc = proc_spawn(app, count, job, size);
-    free_texts(t, count);
-    free(env);
-    free(here);
-    free(app);
-    explicit_bzero(word, sizeof word);
     return rc;
 }
 
 /* ---- the calls ---- */
 
-/* The root: an end for the children to call at, and them started. */
-static int start_children(struct spawning *s, const struct dpm_program *p, int count, int *asked, int *started)
+/* What all processes are told of a call: the programs, and the processes of each. */
+struct told {
+    int32_t programs;
+    struct phases phases;
+};
+
+static void write_word(const struct end *e, const struct crypto *c, char word[sizeof PARENT_PORT + PORT_NAME])
+{
+    struct port port;
+    strcpy(word, PARENT_PORT "=");
+    end_port(e, &port);
+    port_write(&port, c, word + strlen(word));
+    explicit_bzero(&port, sizeof port);
+}
+
+/* The root: an end for the children to call at, and them started; counts[i] of program i. */
+static int start_children(struct spawning *s, const struct dpm_program *p, int count, struct dpm_count *counts, struct phases *t)
 {
     const struct crypto *c = ends_crypto();
     uint8_t key[CRYPTO_KEY];
-    char name[PORT_NAME];
-    struct port port;
-    uint32_t size = 0;
+    char word[sizeof PARENT_PORT + PORT_NAME];
+    struct program_list list = {0};
+    struct proc_spawned job;
+    uint64_t start = clock_ns();
     if (!c) return err_code();
-    for (int i = 0; i < count; i++) *asked += p[i].n;
     c->random(key, sizeof key);
     int rc = end_open(key, &s->end);
     explicit_bzero(key, sizeof key);
     if (rc) return rc;
-    end_port(s->end, &port);
-    port_write(&port, c, name);
-    explicit_bzero(&port, sizeof port);
-    rc = start(p, count, name, s->job, &size);
-    explicit_bzero(name, sizeof name);
-    if (!rc) *started = (int)size;
+    write_word(s->end, c, word);
+    if (!(rc = program_make(&list, p, count, word)) && !(rc = proc_spawn(list.app, count, &job))) {
+        for (int i = 0; i < count; i++) counts[i].started = (int32_t)list.app[i].n;
+        memcpy(s->job, job.job, sizeof s->job);
+        s->curious = job.curious;
+        t->scheduling = job.scheduling_ns;
+        t->spawn = clock_ns() - start - t->scheduling;
+    }
+    program_free(&list);
+    explicit_bzero(word, sizeof word);
     return rc ? rc : watch(s);
 }
 
-int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int count, struct comm **out, int *asked_p, int *started_p)
+/* The counts of the root to all; malloc'ed. */
+static int tell_counts(struct comm *local, int root, struct told *t, struct dpm_count **counts)
+{
+    int rc = talk_spread(local, t, sizeof *t, root);
+    if (rc || !t->programs) return rc;
+    if (local->rank != root && !(*counts = calloc((size_t)t->programs, sizeof **counts)))
+        return err_set(TERN_ERR_NOMEM, "no memory to spawn processes");
+    return talk_spread(local, *counts, (size_t)t->programs * sizeof **counts, root);
+}
+
+static int root_call(struct spawning *s, const struct dpm_program *p, int count, struct told *t, struct dpm_count **counts)
+{
+    if (!p) return err_set(TERN_ERR_ARG, "the root has no programs to spawn");
+    if (!(*counts = calloc((size_t)count, sizeof **counts))) return err_set(TERN_ERR_NOMEM, "no memory to spawn processes");
+    t->programs = count;
+    for (int i = 0; i < count; i++) (*counts)[i].asked = p[i].n;
+    return start_children(s, p, count, *counts, &t->phases);
+}
+
+int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int count, struct comm **out, struct dpm_count **counts_p, int *count_p)
 {
     struct spawning s = {0};
-    int32_t n[2] = {0, 0};
+    struct told t = {0};
     int rc = 0;
     list_init(&s.link);
-    if (local->rank == root) rc = p ? start_children(&s, p, count, &n[0], &n[1]) : err_set(TERN_ERR_ARG, "the root has no programs to spawn");
+    *counts_p = NULL;
+    if (local->rank == root) rc = root_call(&s, p, count, &t, counts_p);
+    uint64_t start = clock_ns();
     rc = connect_groups(local, root, rc, connect_accept, s.end, out);
+    t.phases.communication = clock_ns() - start;
     unwatch(&s);
     if (s.end) end_close(s.end);
+    if (!rc && s.curious) (void)proc_connected(s.job, t.phases.communication);
     err_keep(&s, rc);
-    int told = talk_spread(local, n, sizeof n, root);
+    int told = tell_counts(local, root, &t, counts_p);
     err_recall(&s, rc);
-    *asked_p = n[0];
-    *started_p = rc ? 0 : n[1];
+    *count_p = *counts_p ? t.programs : 0;
+    for (int i = 0; rc && i < *count_p; i++) (*counts_p)[i].started = 0;
+    if (!rc && !told) rc = show_phases(*out, &t.phases);
     return rc ? rc : told;
 }
 

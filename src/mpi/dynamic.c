@@ -55,12 +55,20 @@ static int check_programs(struct comm *c, const char *call, struct dpm_program *
     return MPI_SUCCESS;
 }
 
+/* A code for each process that was asked for, program by program. */
+static void write_codes(int *codes, const struct dpm_count *counts, int programs)
+{
+    for (int k = 0; k < programs; k++)
+        for (int i = 0; i < counts[k].asked; i++) *codes++ = i < counts[k].started ? MPI_SUCCESS : MPI_ERR_SPAWN;
+}
+
 static int spawn(const char *call, int count, char *const commands[], char **const argvs[], const int maxprocs[], const MPI_Info infos[],
                  int root, MPI_Comm comm, MPI_Comm *intercomm, int codes[])
 {
     struct comm *c = comm_of(comm), *made = NULL;
     struct dpm_program *p = NULL;
-    int bad = MPI_SUCCESS, asked = 0, started = 0;
+    struct dpm_count *counts;
+    int bad = MPI_SUCCESS, programs;
     no_comm_yet(intercomm);
     if (!c) return bad_comm(call, comm);
     if (c->inter) return report(c, call, MPI_ERR_COMM, "argument comm is an intercommunicator");
@@ -72,9 +80,10 @@ static int spawn(const char *call, int count, char *const commands[], char **con
         else if (!(p = calloc((size_t)count, sizeof *p))) bad = report_code(c, call, TERN_ERR_NOMEM);
         else bad = check_programs(c, call, p, count, commands, argvs, maxprocs, infos);
     }
-    int rc = dpm_spawn(c, root, bad ? NULL : p, count, &made, &asked, &started);
+    int rc = dpm_spawn(c, root, bad ? NULL : p, count, &made, &counts, &programs);
     free(p);
-    for (int i = 0; i < asked && codes != MPI_ERRCODES_IGNORE; i++) codes[i] = i < started ? MPI_SUCCESS : MPI_ERR_SPAWN;
+    if (codes != MPI_ERRCODES_IGNORE) write_codes(codes, counts, programs);
+    free(counts);
     if (bad) return bad;
     if (rc) return report_code(c, call, rc);
     *intercomm = comm_handle(made);

@@ -558,6 +558,9 @@ void registry_take(const struct asker *a, enum ask_type type, const void *bytes,
     case ASK_SPAWN:
         spawn_take(a, job_of(a)->name, &in);
         break;
+    case ASK_CONNECTED:
+        spawn_connected(a, &in);
+        break;
     case ASK_STARTED:
         spawn_started(a, &in);
         break;

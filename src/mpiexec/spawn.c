@@ -27,6 +27,7 @@ struct child {
     struct ask_out command; /* the frame ASK_RUN, until it is sent */
     struct spawn_wish wish;
     struct asker asker;
+    double asked, placed; /* seconds of the monotonic clock */
     struct stream out, err;
     struct child *next;
 };
@@ -123,7 +124,7 @@ void spawn_started(const struct asker *a, struct ask_in *in)
     struct child *c = child_of(a->way.line);
     uint32_t size = ask_get32(in);
     const char *name = ask_get_text(in, ASK_NAME_MAX);
-    uint8_t room[ASK_NAME_MAX + 16];
+    uint8_t room[ASK_NAME_MAX + 32];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     if (!c || c->answered || !ask_done(in) || !size || !registry_add(name, size, a->way.line)) {
         asks_refuse(a, TERN_ERR_ARG, "a job that was started already, or cannot be");
@@ -132,8 +133,24 @@ void spawn_started(const struct asker *a, struct ask_in *in)
     asks_answer(a, 0, NULL, 0);
     ask_put32(&o, size);
     ask_put_text(&o, name);
+    ask_put64(&o, (uint64_t)((c->placed - c->asked) * 1e9));
+    ask_put32(&o, words_verbose);
+    say_verbose("spawned job %s, %u process%s: scheduling %.2f ms, spawn %.2f ms", name, size, size > 1 ? "es" : "",
+                (c->placed - c->asked) * 1e3, (launch_now() - c->placed) * 1e3);
     c->answered = c->started = true;
     asks_answer(&c->asker, 0, o.bytes, o.n);
+}
+
+void spawn_connected(const struct asker *a, struct ask_in *in)
+{
+    const char *name = ask_get_text(in, ASK_NAME_MAX);
+    uint64_t ns = ask_get64(in);
+    if (!ask_done(in)) {
+        asks_refuse(a, TERN_ERR_ARG, "a time that cannot be read");
+        return;
+    }
+    say_verbose("spawned job %s: communication %.2f ms", name, (double)ns * 1e-6);
+    asks_answer(a, 0, NULL, 0);
 }
 
 void spawn_failed(const struct asker *a, struct ask_in *in)
@@ -228,7 +245,9 @@ void spawn_take(const struct asker *a, const char *parent, struct ask_in *in)
         return;
     }
     struct child *c = xcalloc(1, sizeof *c);
+    c->asked = launch_now();
     const char *why = make_command(c, parent, in);
+    c->placed = launch_now();
     if (why) {
         asks_refuse(a, TERN_ERR_ARG, "%s", why);
     } else if (!make_ends(own, childs)) {

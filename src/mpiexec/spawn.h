@@ -31,6 +31,9 @@ void spawn_take(const struct asker *, const char *parent, struct ask_in *);
 void spawn_started(const struct asker *, struct ask_in *);
 void spawn_failed(const struct asker *, struct ask_in *);
 
+/* A process that has spawned a job is connected to it. */
+void spawn_connected(const struct asker *, struct ask_in *);
+
 /* Passes a signal on to all of them. */
 void spawn_signal(int sig);
 

@@ -57,7 +57,9 @@ enum ask_type {
     ASK_CONNECT,    /* job -> size, key[32] */
     ASK_DISCONNECT, /* job -> nothing */
     ASK_CARD,       /* rank, job -> the card's bytes */
-    ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job */
+    ASK_SPAWN,      /* apps, and for each: n, directory ("" = none), arguments, variables, infos -> size, job, ns of the
+                       scheduling (2), curious (0 or 1) */
+    ASK_CONNECTED,  /* job, ns (2): to a launcher that is curious: how long it took to connect to that job -> nothing */
     ASK_WATCH, /* seen, job -> ended (0 or 1), n, n times: rank, status, clean (0 or 1): the processes that have ended
                   after the first `seen` ones. The launcher answers when there is something to tell */
     ASK_FILE,  /* rank, descriptor, key (2), job ("" = the own one): a file of memory that the rank has open

@@ -71,7 +71,7 @@ int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap)
     return services()->job_card ? services()->job_card(job, rank, buf, cap) : unsupported("tell of other jobs");
 }
 
-int proc_spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+int proc_spawn(const struct proc_app *apps, int napps, struct proc_spawned *s)
 {
     for (int i = 0; i < napps; i++) {
         if (!apps[i].n) return err_set(TERN_ERR_ARG, "a program to be spawned as 0 processes");
@@ -79,7 +79,12 @@ int proc_spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], 
             return err_set(TERN_ERR_ARG, "no program to be spawned");
     }
     if (napps < 1) return err_set(TERN_ERR_ARG, "no program to be spawned");
-    return services()->spawn ? services()->spawn(apps, napps, job, size) : unsupported("spawn processes");
+    return services()->spawn ? services()->spawn(apps, napps, s) : unsupported("spawn processes");
+}
+
+int proc_connected(const char *job, uint64_t ns)
+{
+    return services()->connected ? services()->connected(job, ns) : unsupported("tell of other jobs");
 }
 
 bool proc_opens_files(void) { return services()->open_file; }

@@ -55,6 +55,14 @@ struct proc_app {
         *info; /* key, value, key, value ...: host, hostfile, path, map_by, bind_to ...; others mean nothing */
 };
 
+/* A job that was spawned. */
+struct proc_spawned {
+    char job[PROC_NAME_MAX];
+    uint32_t size;
+    uint64_t scheduling_ns; /* the launcher's choice of places; 0: not known */
+    bool curious;           /* the launcher wants to hear how long it takes to connect (proc_connected) */
+};
+
 /* What a bootstrap has for the functions below, proc_NAME for each member; NULL: not supported. */
 struct proc_dynamic {
     int (*publish)(const char *name, const char *value);
@@ -68,7 +76,8 @@ struct proc_dynamic {
     int (*unwatch)(const char *job);
     int (*event)(struct proc_event *);
     void (*event_signal)(struct proc_signal *);
-    int (*spawn)(const struct proc_app *, int napps, char job[PROC_NAME_MAX], uint32_t *size);
+    int (*spawn)(const struct proc_app *, int napps, struct proc_spawned *);
+    int (*connected)(const char *job, uint64_t ns);
 };
 
 /* Publishes `value` under `name` until the job ends. TERN_ERR_DUPLICATE: the name is taken. TERN_ERR_NOMEM: the launcher
@@ -125,6 +134,9 @@ void proc_event_signal(struct proc_signal *);
  * could be: nothing is left then. The name of the new job connects to it (proc_connect); its processes know ours as
  * proc_info.parent. TERN_ERR_ARG: no program, none of its processes, or too much to tell. TERN_ERR_SPAWN: the launcher could
  * not start it, and the words say why. */
-int proc_spawn(const struct proc_app *, int napps, char job[PROC_NAME_MAX], uint32_t *size);
+int proc_spawn(const struct proc_app *, int napps, struct proc_spawned *);
+
+/* Tells a curious launcher how long it took to connect to a job that it has spawned. */
+int proc_connected(const char *job, uint64_t ns);
 
 #endif

@@ -171,18 +171,20 @@ static void put_app(struct ask_out *q, const struct proc_app *a)
     put_list(q, a->info);
 }
 
-static int take_job(const struct channel_answer *a, char job[PROC_NAME_MAX], uint32_t *size)
+static int take_job(const struct channel_answer *a, struct proc_spawned *s)
 {
     struct ask_in in = ask_of(a->bytes, a->n);
     uint32_t n = ask_get32(&in);
     const char *name = ask_get_text(&in, PROC_NAME_MAX);
+    uint64_t ns = ask_get64(&in);
+    bool curious = ask_get32(&in);
     if (!ask_done(&in)) return wrong_answer();
-    strcpy(job, name);
-    *size = n;
+    *s = (struct proc_spawned){.size = n, .scheduling_ns = ns, .curious = curious};
+    strcpy(s->job, name);
     return 0;
 }
 
-static int spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+static int spawn(const struct proc_app *apps, int napps, struct proc_spawned *s)
 {
     struct channel_answer a;
     struct ask_out q = {.bytes = malloc(ASK_BYTES_MAX), .room = ASK_BYTES_MAX}; /* untouched pages cost nothing */
@@ -195,7 +197,19 @@ static int spawn(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX]
                    : channel_ask(ASK_SPAWN, &q, -1, &a);
     free(q.bytes);
     if (rc) return rc;
-    rc = take_job(&a, job, size);
+    rc = take_job(&a, s);
+    free(a.bytes);
+    return rc;
+}
+
+static int connected(const char *job, uint64_t ns)
+{
+    struct channel_answer a;
+    uint8_t room[FIELDS_MAX];
+    struct ask_out q = {.bytes = room, .room = sizeof room};
+    ask_put_text(&q, job);
+    ask_put64(&q, ns);
+    int rc = channel_ask(ASK_CONNECTED, &q, -1, &a);
     free(a.bytes);
     return rc;
 }
@@ -214,6 +228,7 @@ const struct proc_dynamic native_dynamic = {
     .job_card = job_card,
     .open_file = open_file,
     .spawn = spawn,
+    .connected = connected,
     .watch = native_watch,
     .unwatch = native_unwatch,
     .event = native_event,

@@ -49,6 +49,17 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The name and the size of what was spawned; left alone if nothing was. */
+static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+{
+    struct proc_spawned s;
+    int rc = proc_spawn(apps, napps, &s);
+    if (rc) return rc;
+    strcpy(job, s.job);
+    *size = s.size;
+    return 0;
+}
+
 static const struct proc_info *me;
 
 #define CHECK(x)                                                                                                       \
@@ -251,7 +262,7 @@ static bool missing(void)
     CHECK(proc_connect("tern.none", &j) == TERN_ERR_NOT_FOUND && says("there is no job 'tern.none'") && j.size == 77);
     CHECK(proc_job_card("tern.none", 0, got, sizeof got) == TERN_ERR_NOT_FOUND && says("no job 'tern.none'"));
     CHECK(proc_disconnect("tern.none") == TERN_ERR_NOT_FOUND && says("not connected"));
-    CHECK(!proc_spawn(&(struct proc_app){.n = 2, .argv = argv}, 1, job, &size) && size == 2);
+    CHECK(!spawn_job(&(struct proc_app){.n = 2, .argv = argv}, 1, job, &size) && size == 2);
     CHECK(proc_job_card(job, 2, got, sizeof got) == TERN_ERR_RANK && says("has no rank 2"));
     CHECK(proc_job_card(job, 1, got, sizeof got) == TERN_ERR_PEER && says("without calling MPI_Init"));
     CHECK(!strcmp(got, "untouched"));
@@ -338,7 +349,7 @@ static bool spawn(void)
         size = app.n;
     } else {
         CHECK(!proc_publish(name, value));
-        CHECK(!proc_spawn(&app, 1, job, &size) && size == app.n && strcmp(job, me->job));
+        CHECK(!spawn_job(&app, 1, job, &size) && size == app.n && strcmp(job, me->job));
         CHECK(!proc_publish("spawned", job));
     }
     CHECK(connect_both(job, size, "parent", "child"));
@@ -354,7 +365,7 @@ static bool fails(struct proc_app app, const char *words)
 {
     char job[PROC_NAME_MAX] = "untouched";
     uint32_t size = 77;
-    CHECK(proc_spawn(&app, 1, job, &size) == TERN_ERR_SPAWN && says(words) && size == 77 && !strcmp(job, "untouched"));
+    CHECK(spawn_job(&app, 1, job, &size) == TERN_ERR_SPAWN && says(words) && size == 77 && !strcmp(job, "untouched"));
     return true;
 }
 
@@ -369,10 +380,10 @@ static bool failures(void)
     CHECK(fails((struct proc_app){.n = 1, .argv = good, .wdir = "/no/such/dir"}, "/no/such/dir"));
     CHECK(fails((struct proc_app){.n = 1, .argv = good, .info = binding}, "nonsense"));
     CHECK(fails((struct proc_app){.n = 1000000, .argv = good}, "1000000"));
-    CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = colon}, 1, job, &size) == TERN_ERR_ARG && says("separates"));
-    CHECK(proc_spawn(&(struct proc_app){.argv = good}, 1, job, &size) == TERN_ERR_ARG);
+    CHECK(spawn_job(&(struct proc_app){.n = 1, .argv = colon}, 1, job, &size) == TERN_ERR_ARG && says("separates"));
+    CHECK(spawn_job(&(struct proc_app){.argv = good}, 1, job, &size) == TERN_ERR_ARG);
     for (int i = 0; i < 5; i++)
-        CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = good}, 1, job, &size) && size == 1);
+        CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = good}, 1, job, &size) && size == 1);
     return true;
 }
 
@@ -399,7 +410,7 @@ static bool watch(void)
     struct proc_event e = {0};
     uint32_t size;
     CHECK(proc_event(&e) == 0);
-    CHECK(!proc_spawn(&(struct proc_app){.n = 4, .argv = argv}, 1, job, &size));
+    CHECK(!spawn_job(&(struct proc_app){.n = 4, .argv = argv}, 1, job, &size));
     CHECK(!proc_watch(job) && proc_watch(job) == TERN_ERR_ARG && says("watched already"));
     CHECK(await_event(&e, false) >= 0 && !e.ended && !e.clean && e.rank == 1 && e.status == 3 << 8 &&
           !strcmp(e.job, job));
@@ -431,7 +442,7 @@ static bool kin(void)
     uint32_t size;
     CHECK(me->size == 1 && put_card());
     snprintf(other, sizeof other, "%s", argument);
-    if (parent) CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = argv}, 1, other, &size) && size == 1);
+    if (parent) CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = argv}, 1, other, &size) && size == 1);
     CHECK(!proc_connect(other, &j) && j.size == 1);
     hex(own, j.key);
     CHECK(!proc_publish(parent ? "the parent's key" : "the child's key", own));
@@ -514,7 +525,7 @@ static bool files(void)
     CHECK(show_file(&fd));
     for (uint32_t r = 0; r < me->size; r++) CHECK(get_file("", r));
     if (!me->rank) {
-        CHECK(!proc_spawn(&(struct proc_app){.n = 2, .argv = argv}, 1, job, &size));
+        CHECK(!spawn_job(&(struct proc_app){.n = 2, .argv = argv}, 1, job, &size));
         for (uint32_t r = 0; r < size; r++) CHECK(get_file(job, r));
         snprintf(name, sizeof name, "seen %s", job);
         CHECK(!proc_publish(name, ""));
@@ -531,7 +542,7 @@ static bool start(void)
 {
     char job[PROC_NAME_MAX];
     uint32_t size;
-    if (!me->rank) CHECK(!proc_spawn(&(struct proc_app){.n = 1, .argv = (const char *const *)command}, 1, job, &size));
+    if (!me->rank) CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = (const char *const *)command}, 1, job, &size));
     if (!me->rank && getenv("START_WAITS")) printf("waiting\n");
     fflush(stdout);
     while (getenv("START_WAITS")) pause();
@@ -546,8 +557,8 @@ static bool parent(void)
     uint32_t size = 77;
     printf("job %s\n", me->job);
     if (me->rank) return true;
-    CHECK(proc_spawn(&(struct proc_app){.n = 1, .argv = missing}, 1, job, &size) == TERN_ERR_SPAWN && size == 77);
-    CHECK(!proc_spawn(&(struct proc_app){.n = 2, .argv = (const char *const *)command, .env = env}, 1, job, &size));
+    CHECK(spawn_job(&(struct proc_app){.n = 1, .argv = missing}, 1, job, &size) == TERN_ERR_SPAWN && size == 77);
+    CHECK(!spawn_job(&(struct proc_app){.n = 2, .argv = (const char *const *)command, .env = env}, 1, job, &size));
     return size == 2 && strcmp(job, me->job);
 }
 
@@ -577,7 +588,7 @@ static bool rate(void)
     printf("a lookup: %.1f us\n", (seconds() - from) / QUESTIONS * 1e6);
     from = seconds();
     for (int i = 0; i < JOBS; i++) {
-        CHECK(!proc_spawn(&(struct proc_app){.n = n, .argv = argv}, 1, job, &size));
+        CHECK(!spawn_job(&(struct proc_app){.n = n, .argv = argv}, 1, job, &size));
         CHECK(await_job(job));
     }
     printf("a job of %u spawned and ended: %.1f ms\n", n, (seconds() - from) / JOBS * 1e3);

@@ -255,8 +255,9 @@ static void spawn(char *program, const char *n, const char *count)
 {
     const char *argv[] = {program, "child", count, NULL};
     const struct proc_app app = {.n = (uint32_t)atoi(n), .argv = argv};
-    uint32_t spawned;
-    if (!rank) CHECK(!proc_spawn(&app, 1, other, &spawned) && spawned == app.n);
+    struct proc_spawned spawned = {0};
+    if (!rank) CHECK(!proc_spawn(&app, 1, &spawned) && spawned.size == app.n);
+    memcpy(other, spawned.job, sizeof other);
     MPI_Bcast(other, sizeof other, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 

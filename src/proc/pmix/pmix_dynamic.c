@@ -151,7 +151,7 @@ static void fill_infos(pmix_app_t *a, const char *const *info)
         if (pmix_key(info[i])) PMIX_INFO_LOAD(&a->info[a->ninfo++], pmix_key(info[i]), info[i + 1], PMIX_STRING);
 }
 
-static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_MAX], uint32_t *size)
+static int spawn_job(const struct proc_app *apps, int napps, struct proc_spawned *s)
 {
     pmix_nspace_t name = {0};
     pmix_app_t *a;
@@ -172,8 +172,8 @@ static int spawn_job(const struct proc_app *apps, int napps, char job[PROC_NAME_
         return pmix_fail(TERN_ERR_UNSUPPORTED, "the launcher of this process cannot spawn processes by PMIx");
     if (rc != PMIX_SUCCESS)
         return pmix_fail(TERN_ERR_SPAWN, "cannot spawn %s by PMIx: %s", apps[0].argv[0], PMIx_Error_string(rc));
-    snprintf(job, PROC_NAME_MAX, "%s", name);
-    *size = n;
+    *s = (struct proc_spawned){.size = n};
+    snprintf(s->job, sizeof s->job, "%s", name);
     return 0;
 }
 

@@ -90,6 +90,7 @@ bool spawned_way(struct way *way)
 void spawn_take(const struct asker *a, const char *parent, struct ask_in *in) { (void)a, (void)parent, (void)in; }
 void spawn_started(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_failed(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
+void spawn_connected(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 
 /* A question by a line, from a rank; its fields by a format: n a number, t a text. The status of its answer; 1: none.
  */
