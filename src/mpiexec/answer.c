@@ -7,6 +7,7 @@
 #include "mpiexec/registry.h"
 #include "mpiexec/server_jobs.h"
 #include "mpiexec/spawn.h"
+#include "mpiexec/standing.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
@@ -116,6 +117,10 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
             answer_fetch(a, rank);
         else
             answer_modex(a, rank);
+    } else if (type == ASK_DAEMON && !self.job->root) {
+        standing_take(self.job, a, bytes, n);
+    } else if (type == ASK_STANDING && self.job->root) {
+        standing_forward(self.job, a, &in);
     } else if (!self.job->root) {
         asks_forward(a, (struct way){.node = TREE_ROOT}, type, bytes, n);
     } else if (spawned_way(&first)) {

@@ -1,6 +1,7 @@
 /* grow.c - see grow.h. */
 #include "mpiexec/grow.h"
 #include "mpiexec/boot.h"
+#include "mpiexec/standing.h"
 #include "mpiexec/words.h"
 
 #include <errno.h>
@@ -217,19 +218,31 @@ static int listen_anywhere(void)
 
 /* --- start ------------------------------------------------------------------------------------------------------- */
 
-static int start_child(struct child *c)
+static void on_standing(void *arg, int status, const void *bytes, size_t n);
+
+static int start_child(struct child *c, bool by_agent)
 {
     self.boot.node = c->node;
     self.boot.vertex = c->vertex;
     char *text = boot_text(&self.boot);
-    c->agent.in = c->agent.out = -1;
-    say_verbose("%s starts a daemon on %s: %s", agent_name(how()), host_of(c), how()->command);
-    int rc = agent_start(&c->agent, self.job->base, how(), host_of(c), how()->command, text);
+    int rc = 0;
+    if (by_agent || !standing_ask(host_of(c), text, on_standing, c)) {
+        say_verbose("%s starts a daemon on %s: %s", agent_name(how()), host_of(c), how()->command);
+        rc = agent_start(&c->agent, self.job->base, how(), host_of(c), how()->command, text);
+    }
     explicit_bzero(text, strlen(text));
     free(text);
     c->state = CHILD_COMING;
     c->deadline = launch_now() + how()->seconds;
     return rc;
+}
+
+/* The first job's daemon there has started one for us, or an agent has to. */
+static void on_standing(void *arg, int status, const void *bytes, size_t n)
+{
+    struct child *c = arg;
+    (void)bytes, (void)n;
+    if (status && c->state == CHILD_COMING && start_child(c, true)) fail(c, "no daemon can be started");
 }
 
 int grow_open(struct job *j, int vertex, struct child *children, int n, const struct grow_calls *calls)
@@ -238,6 +251,7 @@ int grow_open(struct job *j, int vertex, struct child *children, int n, const st
     self.job = j;
     self.calls = calls;
     self.children = children;
+    for (int i = 0; i < n; i++) children[i].agent.in = children[i].agent.out = -1;
     if (!n) return 0;
     memcpy(self.boot.key, j->key, sizeof self.boot.key);
     self.boot.parent = vertex;
@@ -253,7 +267,7 @@ int grow_open(struct job *j, int vertex, struct child *children, int n, const st
         return EXIT_RESOURCE;
     }
     self.limit = evtimer_new(j->base, on_limit, NULL);
-    while (self.n < n && !(rc = start_child(&children[self.n]))) self.n++;
+    while (self.n < n && !(rc = start_child(&children[self.n], false))) self.n++;
     self.coming = self.n;
     set_limit();
     return rc;

@@ -5,6 +5,7 @@
 #include "mpiexec/modex.h"
 #include "mpiexec/server_jobs.h"
 #include "mpiexec/spawn.h"
+#include "mpiexec/standing.h"
 #include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
@@ -83,7 +84,7 @@ static int groups_left(void)
 /* Of the tree, or of a spawned job; else an orphan of a rank, or a rank whose exit is known. */
 static void other_exited(pid_t pid, int status)
 {
-    if (!spawn_exited(pid, status)) tree_exited(pid, status);
+    if (!spawn_exited(pid, status) && !standing_exited(pid)) tree_exited(pid, status);
 }
 
 static void reap_others(void)

@@ -128,6 +128,7 @@ static int start_job(struct job *j)
     }
     watch_open(j);
     relay_open(j);
+    spawned_join(j->base);
     if ((rc = grow_tree(j)) || (rc = serve_prepare(j)) || (rc = watch_ready())) return rc;
     watch_start();
     if ((rc = serve_start(j)))

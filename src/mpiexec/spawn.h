@@ -49,14 +49,19 @@ void spawn_close(void);
  * ranks run is kept, as the reason why they do not. NULL or what is wrong. */
 const char *spawned_open(struct job *, int line, struct strv *argv);
 
+/* The event loop is there: opens the line. */
+void spawned_join(struct event_base *);
+
 /* The ranks have been started. */
 void spawned_started(struct job *);
 
 /* The end, with this exit code: says why if the ranks have not been started. */
 void spawned_ended(int code);
 
-/* The way to the first mpiexec. False: this is the first one, or its ranks have not been started. */
+/* The way to the first mpiexec. False: this is the first one, or its ranks have not been started; spawned_line: this is the first
+ * one. */
 bool spawned_way(struct way *);
+bool spawned_line(struct way *);
 
 /* Was this mpiexec started for a spawned job? */
 bool spawned_is(void);

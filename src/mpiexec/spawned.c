@@ -64,6 +64,12 @@ const char *spawned_open(struct job *j, int line, struct strv *argv)
 
 bool spawned_is(void) { return self.is; }
 
+bool spawned_line(struct way *way)
+{
+    *way = self.way;
+    return self.is;
+}
+
 bool spawned_way(struct way *way)
 {
     *way = self.way;
@@ -79,6 +85,11 @@ static const struct line_calls calls = {hear, gone};
 
 static void heard(void *arg, int status, const void *bytes, size_t n) { (void)arg, (void)status, (void)bytes, (void)n; }
 
+void spawned_join(struct event_base *base)
+{
+    if (self.is) self.way.line = line_number(line_open(base, self.fd, &calls, 0));
+}
+
 void spawned_started(struct job *j)
 {
     uint8_t room[sizeof j->name + 16];
@@ -87,7 +98,6 @@ void spawned_started(struct job *j)
     starter_next();
     self.started = true;
     words_to = NULL;
-    self.way.line = line_number(line_open(j->base, self.fd, &calls, 0));
     ask_put32(&o, (uint32_t)j->size);
     ask_put_text(&o, j->name);
     asks_send(self.way, ASK_STARTED, 0, o.bytes, o.n, heard, NULL);

@@ -73,6 +73,8 @@ enum ask_type {
     ASK_STARTED,  /* size, job: the mpiexec of a spawned job tells the first mpiexec that its ranks run -> nothing */
     ASK_FAILED,   /* status, words: the same, that it cannot start the job -> nothing */
     ASK_ENDED,    /* rank, status, clean: the same, that a process of its job has ended -> nothing */
+    ASK_STANDING, /* host, what a daemon is told: the root of a spawned job wants a daemon there -> nothing (standing.h) */
+    ASK_DAEMON,   /* salt, the same sealed: to the daemon there -> nothing */
     ASK_WITHDRAW, /* name ("" = all that this rank has published) -> nothing, also if it has published no such name */
     ASK_MODEX,    /* rank, job -> the bytes that the rank has put and committed at the PMIx server of its node; answered
                      when they are there */
