@@ -415,7 +415,7 @@ int partner_say(struct partner *p, const void *bytes, size_t n)
 static bool has_spoken(void *arg)
 {
     const struct partner *p = arg;
-    return p->code || !list_empty(&p->heard);
+    return p->code || p->end->code || !list_empty(&p->heard);
 }
 
 static int unseal(struct partner *p, struct said *s)
@@ -432,8 +432,8 @@ int partner_hear(struct partner *p, void **bytes_p, size_t *n_p)
     lane_enter(lanes_first());
     lane_wait(lanes_first(), has_spoken, p, NULL);
     struct link *l = list_pop(&p->heard);
-    if (!l) rc = err_set(p->code, "%s", p->words);
-    else p->waiting--;
+    if (l) p->waiting--;
+    else rc = p->code ? err_set(p->code, "%s", p->words) : err_set(p->end->code, "%s", p->end->words);
     lane_leave(lanes_first());
     if (rc) return rc;
     struct said *s = container_of(l, struct said, link);

@@ -37,7 +37,8 @@ int end_call(struct end *, const struct port *, struct partner **);
  * then. */
 int end_await(struct end *, struct partner **);
 
-/* Nobody will call any more. By a thread that is in the first lane, or in a step of progress. */
+/* Nobody will call any more, and partners that have called say no more than has come. By a thread that is in the first lane, or in a
+ * step of progress. */
 void end_give_up(struct end *, int code, const char *words);
 
 /* From now on progress calls `look`, with the first lane held, when `fd` is readable; until ends_listen(-1, NULL). While there are
@@ -47,7 +48,7 @@ int ends_listen(int fd, void (*look)(void));
 /* Sends n bytes, which are copied, behind what was said before. Does not wait. */
 int partner_say(struct partner *, const void *bytes, size_t n);
 
-/* Waits for what the partner says next: *bytes_p is malloc'ed, of *n_p bytes. */
+/* Waits for what the partner says next: *bytes_p is malloc'ed, of *n_p bytes. Fails if it is gone, or after end_give_up. */
 int partner_hear(struct partner *, void **bytes_p, size_t *n_p);
 
 /* Waits until the partner has all that was said, at most so long (ns). False: it has not, or has gone. */

@@ -186,10 +186,10 @@ int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int cou
     uint64_t start = clock_ns();
     rc = connect_groups(local, root, rc, connect_accept, s.end, out);
     t.phases.communication = clock_ns() - start;
+    err_keep(&s, rc);
     unwatch(&s);
     if (s.end) end_close(s.end);
     if (!rc && s.curious) (void)proc_connected(s.job, t.phases.communication);
-    err_keep(&s, rc);
     int told = tell_counts(local, root, &t, counts_p);
     err_recall(&s, rc);
     *count_p = *counts_p ? t.programs : 0;
