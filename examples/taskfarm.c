@@ -6,6 +6,7 @@
  * up to AHEAD tasks in hand, so that it computes while the master is busy with others.
  *
  *        master                                    worker
+ *          |  WELCOME ----------------------->        |
  *          |  <------------------------- HELLO        |   process number and host
  *          |  TASK number, range ------------>        |   the next one lies there already
  *          |  <------------- RESULT number, primes    |
@@ -56,7 +57,7 @@ static const struct option options[] = {
 /* The number of primes below 10, 100, ...: sequence A006880 of the On-Line Encyclopedia of Integer Sequences. */
 static const int64_t known[] = {4, 25, 168, 1229, 9592, 78498, 664579, 5761455, 50847534, 455052511, 4118054813, 37607912018};
 
-enum kind { HELLO = 1, TASK, RESULT, LEAVE, BYE };
+enum kind { WELCOME = 1, HELLO, TASK, RESULT, LEAVE, BYE };
 
 /* What master and workers say; all processes are of the same kind, so it travels as bytes. */
 struct message {
@@ -154,6 +155,7 @@ static void work(MPI_Comm master)
     for (;;) {
         MPI_Recv(&m, sizeof m, MPI_BYTE, 0, 0, master, MPI_STATUS_IGNORE);
         if (m.kind == LEAVE) break;
+        if (m.kind == WELCOME) continue;
         m.primes = sieve_range(s, m.first, m.end);
         if (think_ms) sleep_us(1000 * think_ms);
         m.kind = RESULT;
@@ -350,11 +352,13 @@ static void take_message(struct farm *f, struct worker *w)
 static void enlist(struct farm *f, MPI_Comm comm, int rank)
 {
     struct worker *w = allocate(1, sizeof *w);
+    const struct message welcome = {.kind = WELCOME};
     int code;
     *w = (struct worker){.comm = comm, .rank = rank, .request = MPI_REQUEST_NULL, .since = MPI_Wtime(), .prey = WORKERS * 2};
     f->worker[f->n++] = w;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     listen(w, &code);
+    if (!code) code = MPI_Send(&welcome, sizeof welcome, MPI_BYTE, rank, 0, comm); /* fails if it is dead by now */
     if (!code) code = hand_out(f, w);
     if (code) lose(f, w, code);
 }
