@@ -45,7 +45,7 @@ static void say(const char *what, int rc)
     char words[MPI_MAX_ERROR_STRING];
     int n;
     MPI_Error_string(rc, words, &n);
-    if (rank == 0) printf("%s: %s\n", what, words);
+    printf("%s: rank %d: %s\n", what, rank, words);
     fflush(stdout);
 }
 
