@@ -4,6 +4,7 @@
 #include "comm/talk.h"
 #include "dpm/keys.h"
 #include "dpm/table.h"
+#include "pt2pt/lane.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -238,7 +239,9 @@ struct news {
 
 static int tell(struct comm *local, int root, struct news *n, struct outcome *o)
 {
+    lane_sleep_soon(true); /* until the root has its answer */
     int rc = talk_spread(local, n, sizeof *n, root);
+    lane_sleep_soon(false);
     if (rc) return rc;
     if (n->rc) return local->rank == root ? n->rc : err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
     if (local->rank != root) {
@@ -246,6 +249,15 @@ static int tell(struct comm *local, int root, struct news *n, struct outcome *o)
         if (!o->theirs) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group");
     }
     return talk_spread(local, o->theirs, o->bytes, root);
+}
+
+/* The other group may take its time, and its processes may need this core. */
+static int reach(connect_fn by, void *arg, const struct own_table *mine, struct outcome *o)
+{
+    lane_sleep_soon(true);
+    int rc = by(arg, mine, o);
+    lane_sleep_soon(false);
+    return rc;
 }
 
 int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out)
@@ -261,7 +273,7 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
     mine.bytes = bytes;
     if (local->rank == root) {
         if (code) n.rc = err_set(code, "%s", words);
-        else n.rc = rc ? rc : by(arg, &mine, &o);
+        else n.rc = rc ? rc : reach(by, arg, &mine, &o);
         n.ctx = o.ctx;
         n.bytes = o.bytes;
         rc = 0;

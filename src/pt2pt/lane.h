@@ -264,6 +264,13 @@ struct awaiting {
 void lane_await(struct lane *, const struct awaiting *, void *arg);
 void lane_await_outside(struct lane *, const struct awaiting *, void *arg);
 
+/*
+ * lane_sleep_soon(true): from here on the waits of the calling thread are expected to last for milliseconds. They poll for about a
+ * microsecond and then sleep, so that the core is free for the processes that are waited for, and nothing is learnt from them.
+ * lane_sleep_soon(false): as before.
+ */
+void lane_sleep_soon(bool);
+
 void wait_open(bool threaded); /* reads the variables */
 
 /*

@@ -78,7 +78,7 @@ static inline bool wait(struct lane *l, bool (*ready)(void *), void *arg, struct
             wait_compare_cores(now, gate);
             looks.shared |= wait_yields();
         }
-        if (now - idle_since < wait_spin_ns()) {
+        if (wait_polls_on(idle_since, now)) {
             if (wait_gives_way(&yielded, idle_since, now)) sched_yield();
             continue;
         }

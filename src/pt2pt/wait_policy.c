@@ -8,6 +8,9 @@
 #include <string.h>
 
 struct wait_policy wait_policy;
+_Thread_local bool wait_sleeps_soon;
+
+void lane_sleep_soon(bool soon) { wait_sleeps_soon = soon; }
 
 /* Where the launcher does not tell of deaths, the processes of the node are watched from the first wait on that lasts so
  * long; most waits are over by then. Those that are not known then are tried after twice the time, and so on. */
@@ -64,6 +67,7 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
 /* Of threads that end at the same time one teaches nothing. */
 void wait_teaches(uint64_t start, bool slept)
 {
+    if (wait_sleeps_soon) return;
     uint64_t spin = wait_learn(wait_spin_ns(), waits.spin_max_ns, clock_ns() - start, slept);
     atomic_store_explicit(&waits.spin_ns, spin, memory_order_relaxed);
 }

@@ -128,7 +128,7 @@ static void listen(struct wait *t)
     uint64_t now = clock_ns();
     count_time(t, now);
     if (!crowded && wait_should_compare(&t->looks, t->idle_since, now)) compare_cores(t, now);
-    if (now - t->idle_since < wait_spin_ns()) {
+    if (wait_polls_on(t->idle_since, now)) {
         if (wait_gives_way(&t->yielded, t->idle_since, now) || crowded) sched_yield();
         return;
     }
@@ -168,7 +168,7 @@ static void stand_by(struct wait *t)
     }
     uint64_t now = clock_ns();
     count_time(t, now);
-    uint64_t most = wait_spin_ns();
+    uint64_t most = wait_sleeps_soon ? 0 : wait_spin_ns();
     if (now - t->idle_since < (crowded && most > YIELD_NS ? YIELD_NS : most)) {
         if (crowded) sched_yield();
         return;
