@@ -159,8 +159,10 @@ static int call(struct end *e, struct port *port, const struct own_table *mine, 
     rc = say(p, SAY_HELLO, ctx, mine);
     if (!rc) rc = hear_table(p, SAY_TABLE, mine, ctx, o);
     if (!rc && !(rc = say_thanks(p))) partner_has_all(p, LAST_NS); /* it has heard, or has gone */
-    if (rc == TERN_ERR_PEER) rc = err_set(TERN_ERR_PORT, "nobody answers at the port: %s", err_words());
+    if (rc == TERN_ERR_PEER) rc = err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
+    err_keep(p, rc);
     partner_leave(p);
+    err_recall(p, rc);
     return rc;
 }
 
@@ -170,8 +172,9 @@ int connect_call(void *arg, const struct own_table *mine, struct outcome *o)
     struct end *e;
     int rc = end_open(port->key, &e);
     if (rc) return rc;
-    rc = call(e, port, mine, o);
+    rc = err_keep(port, call(e, port, mine, o));
     end_close(e);
+    err_recall(port, rc);
     return rc;
 }
 
@@ -239,11 +242,13 @@ struct news {
 
 static int tell(struct comm *local, int root, struct news *n, struct outcome *o)
 {
+    int own = local->rank == root ? err_keep(n, n->rc) : 0;
     lane_sleep_soon(true); /* until the root has its answer */
     int rc = talk_spread(local, n, sizeof *n, root);
     lane_sleep_soon(false);
-    if (rc) return rc;
-    if (n->rc) return local->rank == root ? n->rc : err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
+    err_recall(n, own);
+    if (own || rc) return own ? own : rc;
+    if (n->rc) return err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
     if (local->rank != root) {
         *o = (struct outcome){.theirs = malloc(n->bytes), .bytes = n->bytes, .ctx = n->ctx};
         if (!o->theirs) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group");
