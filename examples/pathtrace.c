@@ -150,6 +150,7 @@ struct step {
 /* How the rate of tiles answers to one more worker (--workers auto). */
 struct trial {
     bool on, tries; /* the count is still looked for; the last group is on trial */
+    int doubts;     /* measurements, one after the other, by which it does not pay */
     double start, rate; /* of the measurement under way; what was measured before the last one came */
     int64_t done;
 };
@@ -364,8 +365,8 @@ static void measure_anew(struct master *m)
 
 /*
  * The count is looked for upwards from half the processors, by one worker more at a time. With n workers, one more should
- * make the rate 1 + 1/n times as high. If it brings half of that, it stays, and the next one is tried; if not, it
- * goes, and the count stands. A measurement takes a second and twelve tiles of each worker at least; the tiles before it,
+ * make the rate 1 + 1/n times as high. If it brings half of that, it stays, and the next one is tried; if not, in two
+ * measurements, it goes, and the count stands. A measurement takes a second and twelve tiles of each worker at least; the tiles before it,
  * which were handed out to fewer workers, do not count.
  */
 static void steer_by_rate(struct master *m)
@@ -376,10 +377,13 @@ static void steer_by_rate(struct master *m)
     if (!t->on || m->leaving || seconds < 1 || m->done - t->done < 12 * n || m->tiles - m->given < 24 * n) return;
     double rate = (double)(m->done - t->done) / seconds;
     if (t->tries && rate < t->rate * (1 + 0.5 / (n - 1))) {
+        measure_anew(m);
+        if (++t->doubts < 2) return;
         t->on = false;
         shrink(m, 1);
         return;
     }
+    t->doubts = 0;
     t->rate = rate;
     t->tries = spawn(m, 1);
     t->on = t->tries;
