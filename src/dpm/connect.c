@@ -141,6 +141,18 @@ static bool has_thanked(struct partner *p)
     return !rc || partner_had_all(p);
 }
 
+/* The keys that `make` will want, while the other side looks at our table. */
+static void prepare_keys(const struct outcome *o)
+{
+    struct table t;
+    uint8_t key[CRYPTO_KEY];
+    if (table_open(&t, o->theirs, o->bytes)) return;
+    for (uint32_t k = 0; k < t.jobs; k++)
+        if (strcmp(t.job[k].name, proc_self()->job)) (void)keys_pair(ends_crypto(), t.job[k].name, t.job[k].public, key);
+    explicit_bzero(key, sizeof key);
+    table_close(&t);
+}
+
 int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
 {
     for (;;) {
@@ -150,7 +162,9 @@ int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
         if (rc) return rc;
         rc = hear_table(p, SAY_HELLO, mine, ctx, o);
         if (rc) say_no(p, rc);
-        bool good = !rc && !say(p, SAY_TABLE, ctx, mine) && has_thanked(p);
+        bool good = !rc && !say(p, SAY_TABLE, ctx, mine);
+        if (good) prepare_keys(o);
+        good = good && has_thanked(p);
         partner_leave(p);
         if (good) return 0;
         free(o->theirs);
