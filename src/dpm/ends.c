@@ -12,6 +12,7 @@
 #include "transport/net_addr.h"
 
 #include <endian.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ static struct {
     struct link ends;
     struct step step;
     uint64_t deadline; /* of a thread that waits, NEVER: none has one */
+    unsigned awaited;  /* descriptors that threads wait for */
     unsigned users;    /* ends, counted under `opening` */
     int news;          /* a descriptor that `look` is for; -1: none */
     void (*look)(void);
@@ -102,6 +104,7 @@ static int poll_ends(struct step *s)
         self.deadline = NEVER;
         lane_changed(lanes_first());
     }
+    if (self.awaited) lane_changed(lanes_first()); /* they look themselves */
     if (self.look) self.look();
     list_each (at, next, &self.ends) n += dgram_progress(container_of(at, struct end, link)->dgram, now);
     return n;
@@ -244,25 +247,35 @@ static void done(struct dgram_message *m, int rc)
 /* ---- ends ---- */
 
 /* A card has one address: that of the first interface, IPv4 before IPv6, as IPv4 needs no more to be set up. */
-static int own_address(char ip[NET_IP])
+int ends_address(struct net_addr *a)
 {
     struct net_ifs all;
     int rc = net_ifs(&all, false);
     if (rc) return rc;
     unsigned i = 0;
     while (i < all.n && all.v[i].addr.family != 4) i++;
-    net_addr_ip(&all.v[i < all.n ? i : 0].addr, ip);
+    *a = all.v[i < all.n ? i : 0].addr;
+    a->port = 0;
     return 0;
+}
+
+uint64_t ends_patience(void)
+{
+    struct dgram_params p;
+    dgram_params_init(&p);
+    return p.patience;
 }
 
 static int open_dgram(struct end *e, const uint8_t key[CRYPTO_KEY])
 {
     struct dgram_params p;
+    struct net_addr own;
     char address[NET_IP];
     uint16_t low, high;
-    int rc = own_address(address);
+    int rc = ends_address(&own);
     if (!rc) rc = net_ports(&low, &high);
     if (rc) return rc;
+    net_addr_ip(&own, address);
     rc = udp_open(address, low, high, 0, &e->wire);
     if (rc) return rc;
     dgram_params_init(&p);
@@ -334,6 +347,46 @@ int ends_listen(int fd, void (*look)(void))
     self.news = rc ? -1 : fd;
     self.look = rc ? NULL : look;
     lane_leave(lanes_first());
+    return rc;
+}
+
+struct fd_wait {
+    struct pollfd poll;
+    struct partner *partner;
+    uint64_t until;
+};
+
+static bool is_ready(void *arg)
+{
+    struct fd_wait *w = arg;
+    const struct partner *p = w->partner;
+    if (w->until < self.deadline) self.deadline = w->until;
+    return (p && (p->code || !list_empty(&p->heard))) || poll(&w->poll, 1, 0) > 0 || clock_ns() >= w->until;
+}
+
+static int how_it_ended(struct fd_wait *w)
+{
+    const struct partner *p = w->partner;
+    if (poll(&w->poll, 1, 0) > 0) return 0;
+    if (p && !list_empty(&p->heard)) return TERN_AGAIN;
+    if (p && p->code) return err_set(p->code, "%s", p->words);
+    return err_set(TERN_ERR_PEER, "nothing has come from the other process for too long (TERN_DGRAM_TIMEOUT)");
+}
+
+int ends_await_fd(int fd, short events, struct partner *p, uint64_t until)
+{
+    struct fd_wait w = {{.fd = fd, .events = events}, p, until};
+    struct epoll_event e = {.events = events & POLLOUT ? EPOLLOUT : EPOLLIN};
+    if (epoll_ctl(self.step.fd, EPOLL_CTL_ADD, fd, &e)) return err_sys("descriptor %d cannot be waited for", fd);
+    lane_enter(lanes_first());
+    self.awaited++;
+    if (p) dgram_watch(p->peer, true);
+    lane_wait(lanes_first(), is_ready, &w, NULL);
+    if (p) dgram_watch(p->peer, false);
+    self.awaited--;
+    int rc = how_it_ended(&w);
+    lane_leave(lanes_first());
+    epoll_ctl(self.step.fd, EPOLL_CTL_DEL, fd, NULL);
     return rc;
 }
 
@@ -468,6 +521,20 @@ bool partner_has_all(struct partner *p, uint64_t ns)
     lane_wait(lanes_first(), is_settled, &s, NULL);
     lane_leave(lanes_first());
     return partner_had_all(p);
+}
+
+void partner_key(const struct partner *p, bool calls, uint8_t key[CRYPTO_KEY])
+{
+    static const char purpose[] = "a connection for tables";
+    self.crypto->tag(key, purpose, sizeof purpose, calls ? p->mine : p->its);
+}
+
+bool partner_has_spoken(struct partner *p)
+{
+    lane_enter(lanes_first());
+    bool spoken = !list_empty(&p->heard);
+    lane_leave(lanes_first());
+    return spoken;
 }
 
 bool partner_had_all(const struct partner *p) { return !p->under_way && !p->failed; }

@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "dpm/port.h"
+#include "transport/net_addr.h"
 
 struct end;
 struct partner;
@@ -41,6 +42,17 @@ int end_await(struct end *, struct partner **);
  * step of progress. */
 void end_give_up(struct end *, int code, const char *words);
 
+/*
+ * Waits until a descriptor that epoll takes is ready for `events` (POLLIN, POLLOUT), at most until then (ns of clock_ns). `p`, if not
+ * NULL, is watched meanwhile. TERN_ERR_PEER: it was too late, or p has gone. TERN_AGAIN, without words: p has said something. While
+ * there are ends; one thread at a time for a descriptor.
+ */
+int ends_await_fd(int fd, short events, struct partner *p, uint64_t until);
+
+/* TERN_DGRAM_TIMEOUT in ns; and the address of this process that its ports have, without a port. */
+uint64_t ends_patience(void);
+int ends_address(struct net_addr *);
+
 /* From now on progress calls `look`, with the first lane held, when `fd` is readable; until ends_listen(-1, NULL). While there are
  * ends. */
 int ends_listen(int fd, void (*look)(void));
@@ -56,6 +68,12 @@ bool partner_has_all(struct partner *, uint64_t ns);
 
 /* Has the partner all that was said, although it may be gone now? */
 bool partner_had_all(const struct partner *);
+
+/* A key for a connection that belongs to the exchange, known to both sides only. `calls`: this side has called. */
+void partner_key(const struct partner *, bool calls, uint8_t key[CRYPTO_KEY]);
+
+/* Has it said something that is not heard yet? */
+bool partner_has_spoken(struct partner *);
 
 /* No more is to be said or heard. */
 void partner_leave(struct partner *);

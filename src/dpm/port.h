@@ -3,7 +3,7 @@
  *
  *     tern1:CARD:KEY:CHECK      in hexadecimal
  *
- *     1      the version of what is said at a port (wire.h)
+ *     1      the version of what is said at a port (say.h)
  *     CARD   of the datagram endpoint: its id, its address (transport/dgram/dgram.h)
  *     KEY    of that endpoint. Whoever has the name of a port may connect to it
  *     CHECK  the first bytes of the tag of the card under the key: a name that was cut or mistyped is found to be so
