@@ -151,7 +151,7 @@ static void find_out(void)
 {
     const struct proc_info *me = proc_self();
     wtime_is_global = me->size == 1 || (me->nodes == 1 && clock_is_the_kernels()); /* all ranks read one clock */
-    appnum = (int)me->appnum;
+    appnum = me->appnum == PROC_NO_APPNUM ? -1 : (int)me->appnum;
     universe = (int)me->universe;
 }
 
@@ -166,7 +166,7 @@ static int *predefined(int keyval)
     case MPI_IO: return &io;
     case MPI_WTIME_IS_GLOBAL: return &wtime_is_global;
     case MPI_LASTUSEDCODE: return errcode_last();
-    case MPI_APPNUM: return &appnum;
+    case MPI_APPNUM: return appnum >= 0 ? &appnum : NULL;
     case MPI_UNIVERSE_SIZE: return universe ? &universe : NULL;
     }
     return NULL;

@@ -15,11 +15,13 @@
 #include "mpiexec/relay.h"
 #include "mpiexec/serve.h"
 #include "mpiexec/server.h"
+#include "mpiexec/singleton.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/starter.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
+#include "proc/own_launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -245,9 +247,10 @@ static int run(int argc, char **argv, int line)
 int main(int argc, char **argv)
 {
     bool daemon = argc == 2 && !strcmp(argv[1], DAEMON_OPTION), starter = argc == 2 && !strcmp(argv[1], STARTER_OPTION);
+    bool singleton = argc == 2 && !strcmp(argv[1], OWN_LAUNCHER_OPTION);
     if (!starter) fill_stdio(); /* the starter's are as the first mpiexec has made them */
     int line = starter ? starter_run() : -1;
-    int rc = daemon ? daemon_run() : run(argc, argv, line);
+    int rc = daemon ? daemon_run() : singleton ? singleton_run(argv[0]) : run(argc, argv, line);
     spawned_ended(rc);
     if (fflush(stdout) && !rc) rc = EXIT_RESOURCE;
     _exit(rc); /* the PMIx library's thread may still run: no destructors under its feet */

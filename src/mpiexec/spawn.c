@@ -43,7 +43,9 @@ void spawn_open(const struct job *j, char *argv0, char **own)
     const struct hosts *h = &j->spec->hosts;
     int *on = xcalloc((size_t)h->n, sizeof *on), last = -1;
     for (int i = 0; i < j->nnodes; i++) {
-        int k = (int)(hosts_find(h, j->nodes[i].name) - h->v);
+        const struct host *at = hosts_find(h, j->nodes[i].name);
+        if (!at) continue; /* a process that was started without mpiexec is on a host that was not named */
+        int k = (int)(at - h->v);
         on[k] = j->nodes[i].nranks;
         if (j->ranks[j->size - 1].node == i) last = k;
     }
@@ -121,6 +123,8 @@ bool spawn_exited(pid_t pid, int status)
     check_over(c);
     return true;
 }
+
+bool spawn_some(void) { return self.children != NULL; }
 
 void spawn_signal(int sig)
 {

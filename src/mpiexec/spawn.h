@@ -34,6 +34,9 @@ void spawn_failed(const struct asker *, struct ask_in *);
 /* A process that has spawned a job is connected to it. */
 void spawn_connected(const struct asker *, struct ask_in *);
 
+/* Are there any now? */
+bool spawn_some(void);
+
 /* Passes a signal on to all of them. */
 void spawn_signal(int sig);
 

@@ -176,6 +176,8 @@ void watch_release(int code)
     check_left();
 }
 
+void watch_fail(int code) { fail_for(code, SIGTERM, ""); }
+
 bool watch_running(void) { return self.phase == RUNNING; }
 
 /* --- exits ------------------------------------------------------------------------------------------------------- */

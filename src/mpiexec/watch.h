@@ -20,6 +20,9 @@ void watch_give_up(int code);
 void watch_hold(void);
 void watch_release(int code);
 
+/* The process that has spawned the jobs has failed, which has been said: ends them all. The exit code will be this one. */
+void watch_fail(int code);
+
 /* May jobs be spawned? Not before the start, and not when the end has begun. */
 bool watch_running(void);
 

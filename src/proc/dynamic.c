@@ -13,6 +13,13 @@ static const struct proc_dynamic *services(void)
     return b && b->dynamic ? b->dynamic : &none;
 }
 
+/* Before what needs a launcher: a process that has none starts one. */
+static int start(void)
+{
+    const struct proc_boot *b = proc_booted();
+    return b && b->start_launcher ? b->start_launcher() : 0;
+}
+
 static int unsupported(const char *what)
 {
     return err_set(TERN_ERR_UNSUPPORTED, "the launcher of this process (%s) cannot %s; Tern's mpiexec can",
@@ -33,27 +40,28 @@ int proc_publish(const char *name, const char *value)
     if (rc) return rc;
     if (strlen(value) >= PROC_VALUE_MAX)
         return err_set(TERN_ERR_ARG, "what is published under '%s' is longer than %d bytes", name, PROC_VALUE_MAX - 1);
+    if ((rc = start())) return rc;
     return services()->publish ? services()->publish(name, value) : unsupported("publish names");
 }
 
 int proc_unpublish(const char *name)
 {
     int rc = check("a published name", name, PROC_NAME_MAX);
-    if (rc) return rc;
+    if (rc || (rc = start())) return rc;
     return services()->unpublish ? services()->unpublish(name) : unsupported("publish names");
 }
 
 int proc_lookup(const char *name, int wait_ms, char *value, size_t cap)
 {
     int rc = check("a published name", name, PROC_NAME_MAX);
-    if (rc) return rc;
+    if (rc || (rc = start())) return rc;
     return services()->lookup ? services()->lookup(name, wait_ms, value, cap) : unsupported("look up names");
 }
 
 int proc_connect(const char *job, struct proc_job *j)
 {
     int rc = check("the name of a job", job, PROC_NAME_MAX);
-    if (rc) return rc;
+    if (rc || (rc = start())) return rc;
     return services()->connect ? services()->connect(job, j) : unsupported("connect jobs");
 }
 
@@ -67,7 +75,7 @@ int proc_disconnect(const char *job)
 int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap)
 {
     int rc = check("the name of a job", job, PROC_NAME_MAX);
-    if (rc) return rc;
+    if (rc || (rc = start())) return rc;
     return services()->job_card ? services()->job_card(job, rank, buf, cap) : unsupported("tell of other jobs");
 }
 
@@ -79,6 +87,8 @@ int proc_spawn(const struct proc_app *apps, int napps, struct proc_spawned *s)
             return err_set(TERN_ERR_ARG, "no program to be spawned");
     }
     if (napps < 1) return err_set(TERN_ERR_ARG, "no program to be spawned");
+    int rc = start();
+    if (rc) return rc;
     return services()->spawn ? services()->spawn(apps, napps, s) : unsupported("spawn processes");
 }
 
@@ -87,7 +97,10 @@ int proc_connected(const char *job, uint64_t ns)
     return services()->connected ? services()->connected(job, ns) : unsupported("tell of other jobs");
 }
 
-bool proc_opens_files(void) { return services()->open_file; }
+bool proc_opens_files(void)
+{
+    return services()->open_file && !proc_booted()->start_launcher;
+}
 
 int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own)
 {
@@ -100,7 +113,7 @@ int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, in
 int proc_watch(const char *job)
 {
     int rc = check("the name of a job", job, PROC_NAME_MAX);
-    if (rc) return rc;
+    if (rc || (rc = start())) return rc;
     return services()->watch ? services()->watch(job) : unsupported("tell of other jobs");
 }
 

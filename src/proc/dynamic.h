@@ -2,7 +2,9 @@
  * dynamic.h - what a launcher does for its processes while they run: published names, connections to other jobs and
  * their cards, new jobs, news of other jobs' ends, descriptors of memory. A launcher does these for all jobs that it
  * runs: the one it was started for, and those spawned from it. A rank asks Tern's mpiexec by a socket (ask.h,
- * native_dynamic.c), others by PMIx (pmix/pmix_dynamic.c).
+ * native_dynamic.c), others by PMIx (pmix/pmix_dynamic.c). A process that was started without a launcher starts an mpiexec
+ * for itself when it first needs one (own_launcher.h): in proc_publish, _unpublish, _lookup, _connect, _job_card, _watch
+ * and _spawn.
  *
  * A function returns 0 or a code with words. Besides those that it names, each may return
  *
@@ -113,7 +115,7 @@ int proc_job_card(const char *job, uint32_t rank, void *buf, size_t cap);
  * has ended, or has no such file. TERN_ERR_NOT_FOUND, TERN_ERR_RANK: there is no such job, or no such rank in it.
  * TERN_ERR_INTERN: it is on another node. TERN_ERR_SYSTEM also if this process can open no more files. */
 int proc_open_file(const char *job, uint32_t rank, uint32_t fd, uint64_t key, int *own);
-bool proc_opens_files(void); /* the launcher has this service */
+bool proc_opens_files(void); /* the launcher has this service, from the start of this process on */
 
 /* From now on proc_event gets the ends of the job's processes, those before this call included. If there is no such
  * job, that is no failure of this call: the event says that the job has ended. TERN_ERR_ARG also if it is watched

@@ -5,7 +5,7 @@
 #include "base/sleep.h"
 #include "proc/channel.h"
 #include "proc/inherit.h"
-#include "proc/job_block.h"
+#include "proc/job_map.h"
 #include "proc/native_dynamic.h"
 #include "proc/proc.h"
 
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,20 +23,6 @@ static uint32_t my_turn; /* job_card.turns once the card is put: how many proces
 static int wanted_pipe;       /* by which the launcher is told of wanted bits, 0: there is none */
 static uint64_t wanted_pipe_id;
 static struct proc_shared shared; /* fd -1: there is none */
-
-static bool block_ok(const struct job_head *j, uint64_t bytes, uint32_t rank)
-{
-    uint64_t place, card;
-    return j->magic == JOB_MAGIC && j->version == JOB_VERSION && j->bytes == bytes && rank < j->size &&
-           job_layout(j->size, &place, &card) <= bytes && j->place_off == place && j->card_off == card;
-}
-
-/* The last byte of the names is a zero, so that none runs out of the block. */
-static bool psets_ok(struct job_head *j)
-{
-    if (!j->pset_bytes) return true;
-    return j->pset_off <= j->bytes && j->pset_bytes <= j->bytes - j->pset_off && !job_psets(j)[j->pset_bytes - 1];
-}
 
 /* The block is kept open for the lock (claim); the library never closes it, which would give the lock up. */
 static int open_block(int number, int *fd, int *launcher)
@@ -53,27 +38,11 @@ static int open_block(int number, int *fd, int *launcher)
                    number, JOB_ENV_FD, *launcher, number);
 }
 
-static int map_block(int fd, uint32_t rank)
-{
-    struct stat st;
-    if (fstat(fd, &st)) return err_sys("the job block (descriptor %d, from %s)", fd, JOB_ENV_FD);
-    if (!S_ISREG(st.st_mode) || (size_t)st.st_size < sizeof *job)
-        return err_set(TERN_ERR_SYSTEM, "descriptor %d, from %s, is not a job block", fd, JOB_ENV_FD);
-    struct job_head *j = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (j == MAP_FAILED) return err_sys("cannot map the job block");
-    if (!block_ok(j, (uint64_t)st.st_size, rank) || !psets_ok(j)) {
-        munmap(j, (size_t)st.st_size);
-        return err_set(TERN_ERR_SYSTEM, "the job block is not one of this version of Tern (rank %u)", rank);
-    }
-    job = j;
-    return 0;
-}
-
 static void native_close(void)
 {
     native_events_close();
     channel_close();
-    if (job) munmap(job, job->bytes);
+    if (job) job_unmap(job);
     job = NULL;
 }
 
@@ -117,7 +86,7 @@ static int native_open(struct proc_info *p)
     long number = proc_env_number(JOB_ENV_FD), rank = proc_env_number(JOB_ENV_RANK);
     if (number < 0 || rank < 0) return TERN_ERR_NOT_FOUND;
     int rc = open_block((int)number, &fd, &launcher);
-    if (!rc) rc = map_block(fd, (uint32_t)rank);
+    if (!rc) rc = job_map(fd, JOB_ENV_FD, (uint32_t)rank, &job);
     if (!rc && (rc = claim(fd, (uint32_t)rank))) native_close();
     if (rc) return rc;
     my_rank = (uint32_t)rank;

@@ -20,6 +20,8 @@
 
 #include <sys/types.h>
 
+#define PROC_NO_APPNUM UINT32_MAX
+
 struct proc_info {
     const char *bootstrap; /* "native", "pmix", "pmi2", "pmi1", "single" */
     char job[256];         /* the job's name (PMIx namespace), the same on all ranks */
@@ -28,7 +30,7 @@ struct proc_info {
     uint32_t local_rank, local_size; /* among the ranks of this node */
     uint32_t node, nodes;
     uint32_t universe;    /* processes that may be started in all, 0 = unknown */
-    uint32_t appnum;
+    uint32_t appnum;      /* PROC_NO_APPNUM: no launcher has counted programs */
     uint32_t usable_cpus; /* that the ranks of this node share; >= 1 */
     uint32_t bound;       /* cpus that the launcher bound this rank to, 0 = not bound */
     bool oversubscribed;  /* more ranks than cpus on this node */
@@ -118,6 +120,9 @@ struct proc_boot {
     int (*pset_ranks)(const char *name, uint32_t *ranks);
     /* What the launcher does for processes that run (dynamic.h). NULL: nothing. */
     const struct proc_dynamic *dynamic;
+    /* Starts the launcher whose services those are, unless it runs already; by any thread. NULL: it has started this
+     * process. */
+    int (*start_launcher)(void);
     void (*close)(void);
 };
 

@@ -1,0 +1,172 @@
+/* own_launcher.c - see own_launcher.h. */
+#include "proc/own_launcher.h"
+#include "base/err.h"
+#include "base/memfile.h"
+#include "base/var.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PATH_ROOM 4096
+#define STACK_BYTES ((size_t)256 << 10) /* of the process in between */
+
+/* ---- where it is ---- */
+
+static bool is_there(const char *path) { return !access(path, X_OK); }
+
+/* Beside the folder of the library, or of that one: libraries may lie in lib/x86_64-linux-gnu. */
+static bool find_beside(char *path, const char *library)
+{
+    static const char *const ways[] = {"..", "../.."};
+    const char *slash = strrchr(library, '/');
+    for (size_t i = 0; slash && i < ARRAY_LEN(ways); i++) {
+        snprintf(path, PATH_ROOM, "%.*s/%s/bin/mpiexec", (int)(slash - library), library, ways[i]);
+        if (is_there(path)) return true;
+    }
+    return false;
+}
+
+static int find(char *path)
+{
+    Dl_info here = {0};
+    const char *named = var_text(VAR_MPIEXEC), *library = "";
+    if (*named) {
+        snprintf(path, PATH_ROOM, "%s", named);
+        if (is_there(path)) return 0;
+        return err_set(TERN_ERR_UNSUPPORTED, "this process was started without mpiexec, and TERN_MPIEXEC=%s cannot be executed: %s", path,
+                       strerror(errno));
+    }
+    if (dladdr((void *)(uintptr_t)own_launcher_start, &here) && here.dli_fname) library = here.dli_fname;
+    if (find_beside(path, library)) return 0;
+    return err_set(TERN_ERR_UNSUPPORTED,
+                   "this process was started without mpiexec, and there is none that it could start in the folder bin beside that of the "
+                   "library (%s). The variable TERN_MPIEXEC may name one",
+                   library);
+}
+
+/* ---- the start ---- */
+
+struct start {
+    const char *path;
+    char *const *argv;
+    const posix_spawn_file_actions_t *files;
+    const posix_spawnattr_t *attr;
+    int error;
+};
+
+/* The process in between, which has our memory, while our thread stands still. */
+static int between(void *arg)
+{
+    struct start *s = arg;
+    pid_t pid;
+    s->error = posix_spawn(&pid, s->path, s->files, s->attr, s->argv, environ);
+    return 0;
+}
+
+/* A child of a child that ends at once: it is adopted by init. Without a signal for its end, which the program might
+ * see, the child in between is found by this wait only. 0 or the system's error. */
+static int start_apart(struct start *s)
+{
+    sigset_t all, before;
+    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) return errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* a handler would run in both */
+    pid_t pid = clone(between, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
+    int error = pid < 0 ? errno : s->error;
+    while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, STACK_BYTES);
+    return error;
+}
+
+/* Signals that the program ignores are ignored by mpiexec only if they are those of the terminal, as with nohup. */
+static void reset_signals(posix_spawnattr_t *attr)
+{
+    static const int kept[] = {SIGHUP, SIGINT, SIGQUIT};
+    sigset_t none, reset;
+    sigemptyset(&none);
+    sigfillset(&reset);
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) sigdelset(&reset, kept[i]);
+    posix_spawnattr_setsigmask(attr, &none);
+    posix_spawnattr_setsigdefault(attr, &reset);
+}
+
+/* 0 or the system's error. */
+static int start(const char *path, int line)
+{
+    char option[] = OWN_LAUNCHER_OPTION, name[PATH_ROOM], *argv[] = {name, option, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    struct start s = {.path = path, .argv = argv, .files = &files, .attr = &attr};
+    snprintf(name, sizeof name, "%s", path);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, line, OWN_LAUNCHER_LINE);
+    reset_signals(&attr);
+    posix_spawnattr_setpgroup(&attr, 0); /* the terminal's signals are for the program: its end is that of mpiexec */
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    int error = start_apart(&s);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    return error;
+}
+
+/* ---- the line ---- */
+
+static ssize_t recv_text(int line, char text[OWN_LAUNCHER_TEXT], int *descriptor)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec v = {text, OWN_LAUNCHER_TEXT - 1};
+    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n;
+    do n = recvmsg(line, &m, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(descriptor, CMSG_DATA(c), sizeof *descriptor);
+    text[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+/* Tells it the job's name, and gets the block. */
+static int agree(const char *path, const char *job, int line, int *block)
+{
+    char text[OWN_LAUNCHER_TEXT];
+    ssize_t n = send(line, job, strlen(job) + 1, MSG_NOSIGNAL);
+    *block = -1;
+    if (n > 0) n = recv_text(line, text, block);
+    if (*block >= 0) return 0;
+    if (n > 0 && *text) return err_set(TERN_ERR_SYSTEM, "the launcher of this process, %s, cannot serve it: %s", path, text);
+    return err_set(TERN_ERR_SYSTEM, "the launcher of this process, %s, has ended at once", path);
+}
+
+int own_launcher_start(const char *job, int *line, int *block)
+{
+    char path[PATH_ROOM];
+    int pair[2], rc = find(path);
+    if (rc) return rc;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) return err_sys("no line to a launcher of this process");
+    int theirs = memfile_move_up(pair[1]), own = memfile_move_up(pair[0]);
+    int error = start(path, theirs);
+    close(theirs);
+    rc = error ? err_set(TERN_ERR_SYSTEM, "cannot start %s, as the launcher of this process: %s", path, strerror(error))
+               : agree(path, job, own, block);
+    if (rc) close(own);
+    else *line = own;
+    return rc;
+}
