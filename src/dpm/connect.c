@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TRY_NS 1000000000u /* so long an address is tried that may not lead to the port */
 #define LAST_NS 1000000000u /* so long the last word is repeated: if it is lost, the other side may have gone (port.h) */
 
 /* ---- what is said ---- */
@@ -255,28 +256,33 @@ static int call(struct exchange *x, struct outcome *o)
     return rc;
 }
 
-static int call_at(struct end *e, struct port *port, const struct own_table *mine, struct outcome *o)
+/* *silent: nobody has answered there. */
+static int call_at(const struct port *port, unsigned i, uint64_t patience, const struct own_table *mine, struct outcome *o, bool *silent)
 {
     struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
-    int rc = end_call(e, port, &x.partner);
+    struct end *e;
+    int rc = end_call(port, i, patience, &e, &x.partner);
+    *silent = rc == TERN_ERR_SYSTEM;
     if (rc) return rc;
     rc = err_keep(&x, call(&x, o));
+    *silent = rc == TERN_ERR_PORT;
     connected_close(x.connection);
     partner_leave(x.partner);
+    end_close(e);
     err_recall(&x, rc);
     return rc;
 }
 
+/* Each address for a while; then for long the one that is the best by its looks, as the process there may be busy. */
 int connect_call(void *arg, const struct own_table *mine, struct outcome *o)
 {
-    struct port *port = arg;
-    struct end *e;
-    int rc = end_open(port->key, &e);
-    if (rc) return rc;
-    rc = err_keep(port, call_at(e, port, mine, o));
-    end_close(e);
-    err_recall(port, rc);
-    return rc;
+    const struct port *port = arg;
+    uint8_t order[1 + PORT_MORE];
+    unsigned n = end_order(port, order);
+    bool silent = true;
+    int rc = 0;
+    for (unsigned i = 0; i < n && n > 1 && silent; i++) rc = call_at(port, order[i], TRY_NS, mine, o, &silent);
+    return silent ? call_at(port, order[0], 0, mine, o, &silent) : rc;
 }
 
 /* ---- all ---- */

@@ -195,7 +195,7 @@ static int bind_to(int fd, struct net_addr *at)
 int connected_listen(struct partner *p, struct connected **out, struct net_addr *at)
 {
     struct connected *c;
-    int rc = ends_address(at);
+    int rc = partner_own_address(p, at);
     if (!rc) rc = new_connected(p, ACCEPTOR, &c);
     if (rc) return rc;
     rc = open_socket(at, &c->listener);

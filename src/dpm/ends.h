@@ -24,15 +24,23 @@ struct partner;
 /* The cryptography of all ends, loaded at the first call; NULL with words: it cannot be. */
 const struct crypto *ends_crypto(void);
 
-/* An end with this key, by which all processes talk that have it. end_close: its partners are gone then as well. */
+/* An end with this key, by which all processes talk that have it, to be called at: at all addresses of this host. end_close: its partners
+ * are gone then as well. */
 int end_open(const uint8_t key[CRYPTO_KEY], struct end **);
 void end_close(struct end *);
 
 /* The end as a port. */
 void end_port(const struct end *, struct port *);
 
-/* The process at that port, whose key is that of the end. */
-int end_call(struct end *, const struct port *, struct partner **);
+/*
+ * An end that calls a port, at the i-th of its addresses (port_at), and the process there. It is given up after `patience` (ns) without an
+ * answer; 0: TERN_DGRAM_TIMEOUT. TERN_ERR_SYSTEM: there is no way to that address.
+ *
+ * end_order: the addresses from the one that probably leads there to the one that probably does not; how many. First those of
+ * networks that this host is in, last those that it has itself: networks of its own (of containers) are alike on many hosts.
+ */
+int end_call(const struct port *, unsigned i, uint64_t patience, struct end **, struct partner **);
+unsigned end_order(const struct port *, uint8_t order[1 + PORT_MORE]);
 
 /* Waits until a process calls that no other thread has been given; or until end_give_up was called, whose code and words it has
  * then. */
@@ -49,9 +57,8 @@ void end_give_up(struct end *, int code, const char *words);
  */
 int ends_await_fd(int fd, short events, struct partner *p, uint64_t until);
 
-/* TERN_DGRAM_TIMEOUT in ns; and the address of this process that its ports have, without a port. */
+/* TERN_DGRAM_TIMEOUT in ns. */
 uint64_t ends_patience(void);
-int ends_address(struct net_addr *);
 
 /* From now on progress calls `look`, with the first lane held, when `fd` is readable; until ends_listen(-1, NULL). While there are
  * ends. */
@@ -74,6 +81,9 @@ void partner_key(const struct partner *, bool calls, uint8_t key[CRYPTO_KEY]);
 
 /* Has it said something that is not heard yet? */
 bool partner_has_spoken(struct partner *);
+
+/* The address of this host from which the partner is reached, without a port. */
+int partner_own_address(const struct partner *, struct net_addr *);
 
 /* No more is to be said or heard. */
 void partner_leave(struct partner *);

@@ -274,6 +274,23 @@ int net_ifs_more(struct net_ifs *v)
     return 0;
 }
 
+int net_addr_towards(const struct net_addr *to, struct net_addr *own)
+{
+    struct net_addr at = *to;
+    struct sockaddr_storage s;
+    char text[64];
+    if (!at.port) at.port = 9; /* nothing is sent there */
+    socklen_t n = net_addr_sock(&at, &s);
+    int fd = socket(s.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool good = fd >= 0 && !connect(fd, (struct sockaddr *)&s, n) && !getsockname(fd, (struct sockaddr *)&s, &n);
+    net_addr_text(to, text, sizeof text);
+    int rc = good ? 0 : err_sys("there is no way to %s", text);
+    if (fd >= 0) close(fd);
+    if (good) net_addr_from(own, &s);
+    own->port = 0;
+    return rc;
+}
+
 void net_host(char host[NET_HOST])
 {
     if (gethostname(host, NET_HOST)) strcpy(host, "?");
