@@ -3,6 +3,7 @@
  * itself, and then the first word says what the child does.
  *
  *     spawn           children that talk with it, one and three at a time, twice each; names and ports, both ways
+ *     talk            the same in a process that has been started by a launcher of others
  *     facts           directory, variable and limit are those of a child, too
  *     wait            what the program itself waits for and is signalled is as it was without spawning
  *     files           a pipe of the program's is nobody else's
@@ -12,7 +13,7 @@
  *     lost            a child is killed: an error, and the next child is as good as the first
  *     end             calls exit without MPI_Finalize while a child sleeps
  *     outlive         ends in order, and its child says so
- *     accept FILE     opens a port whose name it writes to the file, and connect FILE calls there: another process alone
+ *     accept FILE     opens a port whose name it writes to the file, and connect FILE calls there: two jobs of one size
  *     words           says the error of each call that needs a launcher
  */
 #include "../mpi/check.h"
@@ -169,9 +170,8 @@ static void attributes(void)
     CHECK(!is_set || *value >= 1, "MPI_UNIVERSE_SIZE is %d", *value);
 }
 
-static void do_spawn(void)
+static void do_talk(void)
 {
-    attributes();
     for (int i = 0; i < 2; i++) {
         echo(1);
         echo(3);
@@ -281,22 +281,32 @@ static void do_lost(void)
     echo(2);
 }
 
+/* With the process of the same rank at the other side. */
+static void exchange(MPI_Comm inter, int word, int wanted)
+{
+    int back = 0, remote = 0;
+    CHECK_OK(MPI_Comm_remote_size(inter, &remote));
+    CHECK(remote == check_size, "%d at the other side", remote);
+    CHECK_OK(MPI_Sendrecv(&word, 1, MPI_INT, check_rank, 0, &back, 1, MPI_INT, check_rank, 0, inter, MPI_STATUS_IGNORE));
+    CHECK(back == wanted, "the other says %d", back);
+    CHECK_OK(MPI_Comm_disconnect(&inter));
+}
+
 /* The file is whole when it has its name. */
 static void do_accept(const char *path)
 {
     char port[MPI_MAX_PORT_NAME], part[1000];
     MPI_Comm inter;
-    int word = 3, back = 0;
-    CHECK_OK(MPI_Open_port(MPI_INFO_NULL, port));
-    snprintf(part, sizeof part, "%s.part", path);
-    FILE *f = fopen(part, "w");
-    fputs(port, f);
-    fclose(f);
-    CHECK(!rename(part, path), "no file");
+    if (check_rank == 0) {
+        CHECK_OK(MPI_Open_port(MPI_INFO_NULL, port));
+        snprintf(part, sizeof part, "%s.part", path);
+        FILE *f = fopen(part, "w");
+        fputs(port, f);
+        fclose(f);
+        CHECK(!rename(part, path), "no file");
+    }
     CHECK_OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
-    CHECK_OK(MPI_Sendrecv(&word, 1, MPI_INT, 0, 0, &back, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE));
-    CHECK(back == 4, "the other says %d", back);
-    CHECK_OK(MPI_Comm_disconnect(&inter));
+    exchange(inter, 3, 4);
 }
 
 static void do_connect(const char *path)
@@ -304,14 +314,13 @@ static void do_connect(const char *path)
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm inter;
     FILE *f;
-    int word = 4, back = 0;
-    while (!(f = fopen(path, "r"))) usleep(1000);
-    CHECK(fgets(port, sizeof port, f) != NULL, "no name");
-    fclose(f);
+    if (check_rank == 0) {
+        while (!(f = fopen(path, "r"))) usleep(1000);
+        CHECK(fgets(port, sizeof port, f) != NULL, "no name");
+        fclose(f);
+    }
     CHECK_OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
-    CHECK_OK(MPI_Sendrecv(&word, 1, MPI_INT, 0, 0, &back, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE));
-    CHECK(back == 3, "the other says %d", back);
-    CHECK_OK(MPI_Comm_disconnect(&inter));
+    exchange(inter, 4, 3);
 }
 
 static void say(const char *call, int rc)
@@ -342,7 +351,8 @@ int main(int argc, char **argv)
     check_start(&argc, &argv);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) return child(what);
-    if (!strcmp(what, "spawn")) do_spawn();
+    if (!strcmp(what, "spawn")) attributes(), do_talk();
+    else if (!strcmp(what, "talk")) do_talk();
     else if (!strcmp(what, "facts")) do_facts(with);
     else if (!strcmp(what, "wait")) do_wait();
     else if (!strcmp(what, "files")) do_files();
