@@ -198,15 +198,22 @@ int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int cou
     return rc ? rc : told;
 }
 
+static int read_parent(const char *name, struct port *port)
+{
+    const struct crypto *c = ends_crypto();
+    return c ? port_read(name, c, port) : err_code();
+}
+
 int dpm_parent(struct comm *world, struct comm **out)
 {
+    const struct proc_info *me = proc_self();
     const char *name = getenv(PARENT_PORT);
     struct port port = {0};
     int rc = 0;
     *out = NULL;
-    if (!name || !*proc_self()->parent) return 0;
-    const struct crypto *c = ends_crypto();
-    if (world->rank == 0) rc = c ? port_read(name, c, &port) : err_code();
+    if (!name || (!*me->parent && !me->parent_unknown)) return 0;
+    if (world->rank == 0) rc = read_parent(name, &port);
+    if (!*me->parent) unsetenv(PARENT_PORT); /* the variable alone says that there are parents: not to programs that this one starts */
     rc = connect_groups(world, 0, rc, connect_call, &port, out);
     explicit_bzero(&port, sizeof port);
     return rc;

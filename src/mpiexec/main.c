@@ -21,7 +21,7 @@
 #include "mpiexec/tree.h"
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
-#include "proc/own_launcher.h"
+#include "proc/ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -247,7 +247,7 @@ static int run(int argc, char **argv, int line)
 int main(int argc, char **argv)
 {
     bool daemon = argc == 2 && !strcmp(argv[1], DAEMON_OPTION), starter = argc == 2 && !strcmp(argv[1], STARTER_OPTION);
-    bool singleton = argc == 2 && !strcmp(argv[1], OWN_LAUNCHER_OPTION);
+    bool singleton = argc == 2 && !strcmp(argv[1], ASK_ALONE_OPTION);
     if (!starter) fill_stdio(); /* the starter's are as the first mpiexec has made them */
     int line = starter ? starter_run() : -1;
     int rc = daemon ? daemon_run() : singleton ? singleton_run(argv[0]) : run(argc, argv, line);

@@ -10,7 +10,6 @@
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
-#include "proc/own_launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@ static struct {
     int process;       /* a descriptor of it; -1: the system has none */
     struct event *on_line, *on_process;
     bool over;         /* it has ended, or left MPI, or this mpiexec was told to end */
-    char words[OWN_LAUNCHER_TEXT]; /* what we have said last, until the process is answered */
+    char words[ASK_ALONE_TEXT]; /* what we have said last, until the process is answered */
 } self;
 
 static void keep(const char *line) { snprintf(self.words, sizeof self.words, "%s", line); }
@@ -42,14 +41,14 @@ static int hear_process(struct job *j)
 {
     struct ucred c;
     socklen_t n = sizeof c;
-    if (fcntl(OWN_LAUNCHER_LINE, F_SETFD, FD_CLOEXEC) || getsockopt(OWN_LAUNCHER_LINE, SOL_SOCKET, SO_PEERCRED, &c, &n)) {
-        say(OWN_LAUNCHER_OPTION " is for the library's own use");
+    if (fcntl(ASK_ALONE_LINE, F_SETFD, FD_CLOEXEC) || getsockopt(ASK_ALONE_LINE, SOL_SOCKET, SO_PEERCRED, &c, &n)) {
+        say(ASK_ALONE_OPTION " is for the library's own use");
         return EXIT_USAGE;
     }
-    close_range(OWN_LAUNCHER_LINE + 1, ~0U, 0); /* the program's files are not ours */
+    close_range(ASK_ALONE_LINE + 1, ~0U, 0); /* the program's files are not ours */
     self.pid = c.pid;
     self.process = (int)syscall(SYS_pidfd_open, c.pid, 0);
-    ssize_t got = recv(OWN_LAUNCHER_LINE, j->name, sizeof j->name, 0);
+    ssize_t got = recv(ASK_ALONE_LINE, j->name, sizeof j->name, 0);
     if (got > 1 && !j->name[got - 1]) return 0;
     say("the name of the job is none");
     return EXIT_RESOURCE;
@@ -73,7 +72,7 @@ static void answer_process(const struct job *j, int code)
         *self.words = 0;
         v.iov_len = 1;
     }
-    (void)!sendmsg(OWN_LAUNCHER_LINE, &m, MSG_NOSIGNAL); /* if it fails, the process has gone, and we hear of that */
+    (void)!sendmsg(ASK_ALONE_LINE, &m, MSG_NOSIGNAL); /* if it fails, the process has gone, and we hear of that */
     words_to = NULL;
 }
 
@@ -82,12 +81,9 @@ static void answer_process(const struct job *j, int code)
 static int read_options(struct spec *s, char *path)
 {
     char option[] = "-n", one[] = "1", *argv[] = {option, one, path};
-    int rc = options_environment(s);
-    if (!rc) rc = options_parse(s, ARRAY_LEN(argv), argv);
+    int rc = options_parse(s, ARRAY_LEN(argv), argv);
     if (!rc) rc = place_count_units(&s->place, &s->ppn);
-    if (!rc) rc = spec_settle(s);
-    s->timeout = 0; /* of a command line */
-    return rc;
+    return rc ? rc : spec_settle(s);
 }
 
 static void make_tables(struct job *j)
@@ -201,7 +197,7 @@ static void follow_process(const struct job *j)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     watch_hold();
-    self.on_line = event_new(j->base, OWN_LAUNCHER_LINE, EV_READ | EV_PERSIST, on_line, NULL);
+    self.on_line = event_new(j->base, ASK_ALONE_LINE, EV_READ | EV_PERSIST, on_line, NULL);
     event_add(self.on_line, NULL);
     if (self.process >= 0) {
         self.on_process = event_new(j->base, self.process, EV_READ | EV_PERSIST, on_process, NULL);

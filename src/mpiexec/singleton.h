@@ -1,6 +1,6 @@
 /*
  * singleton.h - the mpiexec of a process that was started without one, and has started this one for itself
- * (src/proc/own_launcher.h). It is a first mpiexec (spawn.h) whose job is that process, alone: it answers its questions
+ * (src/proc/ask.h). It is a first mpiexec (spawn.h) whose job is that process, alone: it answers its questions
  * and starts the jobs that it spawns.
  *
  * The process is not our child. That it has ended is seen by a descriptor of the process, or, where the system has no

@@ -229,7 +229,8 @@ static void ordered(void *arg, pid_t pid, const char *why)
         asks_refuse(&c->asker, TERN_ERR_SPAWN, "cannot start the launcher of a new job: %s", why);
         c->answered = true;
     }
-    if (pid && l) line_send(l, &h, c->command.bytes);
+    if (pid && !watch_running()) kill(pid, SIGTERM); /* the end began meanwhile, and spawn_signal has passed it over */
+    else if (pid && l) line_send(l, &h, c->command.bytes);
     check_over(c);
 }
 

@@ -44,6 +44,20 @@
 /* The name of the key of two jobs for PMIx_Get, from the PMIx server of Tern's launcher. */
 #define ASK_PAIR_NAME "tern.pair"
 
+/*
+ * A process that was started without a launcher starts an mpiexec for itself, with ASK_ALONE_OPTION as its only word. Their
+ * line, whose other end has the number ASK_ALONE_LINE there, is a pair of sockets that keep the borders of messages:
+ *
+ *      process                                                        mpiexec
+ *         | the name of the job, with its final zero ------------------> |
+ *         | <--- an empty text, with a descriptor of the job block ----- |       or a text that says why there is none
+ *         | hello, questions, by the socket that the block names ------> |
+ *         | end of file: the process has left MPI, or has ended -------> |
+ */
+#define ASK_ALONE_OPTION "--tern-singleton"
+#define ASK_ALONE_LINE 3
+#define ASK_ALONE_TEXT 2048 /* bytes at most, with the final zero */
+
 /* Contents of the question -> contents of the answer. */
 enum ask_type {
     ASK_NONE,

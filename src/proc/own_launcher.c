@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memfile.h"
 #include "base/var.h"
+#include "proc/ask.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -103,17 +104,16 @@ static void reset_signals(posix_spawnattr_t *attr)
 }
 
 /* 0 or the system's error. */
-static int start(const char *path, int line)
+static int start(char *path, int line)
 {
-    char option[] = OWN_LAUNCHER_OPTION, name[PATH_ROOM], *argv[] = {name, option, NULL};
+    char option[] = ASK_ALONE_OPTION, *argv[] = {path, option, NULL};
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     struct start s = {.path = path, .argv = argv, .files = &files, .attr = &attr};
-    snprintf(name, sizeof name, "%s", path);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attr);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, line, OWN_LAUNCHER_LINE);
+    posix_spawn_file_actions_adddup2(&files, line, ASK_ALONE_LINE);
     reset_signals(&attr);
     posix_spawnattr_setpgroup(&attr, 0); /* the terminal's signals are for the program: its end is that of mpiexec */
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -125,13 +125,13 @@ static int start(const char *path, int line)
 
 /* ---- the line ---- */
 
-static ssize_t recv_text(int line, char text[OWN_LAUNCHER_TEXT], int *descriptor)
+static ssize_t recv_text(int line, char text[ASK_ALONE_TEXT], int *descriptor)
 {
     union {
         struct cmsghdr head;
         char room[CMSG_SPACE(sizeof(int))];
     } control = {0};
-    struct iovec v = {text, OWN_LAUNCHER_TEXT - 1};
+    struct iovec v = {text, ASK_ALONE_TEXT - 1};
     struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t n;
     do n = recvmsg(line, &m, MSG_CMSG_CLOEXEC);
@@ -146,7 +146,7 @@ static ssize_t recv_text(int line, char text[OWN_LAUNCHER_TEXT], int *descriptor
 /* Tells it the job's name, and gets the block. */
 static int agree(const char *path, const char *job, int line, int *block)
 {
-    char text[OWN_LAUNCHER_TEXT];
+    char text[ASK_ALONE_TEXT];
     ssize_t n = send(line, job, strlen(job) + 1, MSG_NOSIGNAL);
     *block = -1;
     if (n > 0) n = recv_text(line, text, block);
@@ -157,7 +157,7 @@ static int agree(const char *path, const char *job, int line, int *block)
 
 int own_launcher_start(const char *job, int *line, int *block)
 {
-    char path[PATH_ROOM];
+    static char path[PATH_ROOM];
     int pair[2], rc = find(path);
     if (rc) return rc;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) return err_sys("no line to a launcher of this process");

@@ -25,7 +25,8 @@
 struct proc_info {
     const char *bootstrap; /* "native", "pmix", "pmi2", "pmi1", "single" */
     char job[256];         /* the job's name (PMIx namespace), the same on all ranks */
-    char parent[256];      /* the job that spawned this one; "" = none */
+    char parent[256];      /* the job that spawned this one; "" = none, or: */
+    bool parent_unknown;   /* the launcher does not say whether a job has spawned this one */
     uint32_t rank, size;
     uint32_t local_rank, local_size; /* among the ranks of this node */
     uint32_t node, nodes;

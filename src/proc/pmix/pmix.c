@@ -133,10 +133,14 @@ static uint32_t boot_node_of(uint32_t rank)
     return node_table[rank];
 }
 
+bool pmix_by_tern(void) { return getenv(JOB_ENV_RANK) != NULL; }
+
+/* Open MPI's launchers do not say who has spawned a job. */
 static void describe_parent(struct proc_info *p)
 {
     pmix_value_t *v = at_hand(PMIX_PARENT_ID, PMIX_RANK_WILDCARD);
     if (v && v->type == PMIX_PROC && v->data.proc) snprintf(p->parent, sizeof p->parent, "%s", v->data.proc->nspace);
+    p->parent_unknown = !v && !pmix_by_tern();
     if (v) PMIX_VALUE_RELEASE(v);
 }
 
@@ -157,8 +161,6 @@ static int describe(struct proc_info *p)
     p->node = my_node = boot_node_of(pmix_me.rank);
     return 0;
 }
-
-bool pmix_by_tern(void) { return getenv(JOB_ENV_RANK) != NULL; }
 
 /* ---- life ---- */
 
