@@ -187,7 +187,7 @@ static int bind_to(int fd, struct net_addr *at)
         if (!bind(fd, (struct sockaddr *)&a, n)) break;
         if (errno != EADDRINUSE || port == high) return err_sys("no port for the tables of two groups can be listened at");
     }
-    if (listen(fd, HALVES) || getsockname(fd, (struct sockaddr *)&a, &n)) return err_sys("connections cannot be listened for");
+    if (listen(fd, SOMAXCONN) || getsockname(fd, (struct sockaddr *)&a, &n)) return err_sys("connections cannot be listened for");
     net_addr_from(at, &a);
     return 0;
 }
