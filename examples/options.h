@@ -19,11 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Exactly one of number, text and flag is set: where the value goes. */
+/* Exactly one of number, text and flag is set: where the value goes. With `given`, the option may be there `max` times, and
+ * text is an array. `what` names a text in the help (FILE). */
 struct option {
-    const char *name, *help;
+    const char *name, *help, *what;
     long *number, min, max;
     const char **text;
+    int *given;
     bool *flag;
 };
 
@@ -36,7 +38,8 @@ static inline int options_help(const struct option *table, const char *about, bo
     printf("%s\n\n", about);
     for (const struct option *o = table; o->name; o++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s", o->name, o->number ? " N" : o->text ? " FILE" : "");
+        const char *value = o->number ? "N" : !o->text ? "" : o->what ? o->what : "FILE";
+        snprintf(left, sizeof left, "--%s%s%s", o->name, *value ? " " : "", value);
         printf("  %-18s %s\n", left, o->help);
     }
     return OPTIONS_HELP;
@@ -48,8 +51,12 @@ static inline int options_set(const struct option *o, const char *value, bool sp
         if (speak) fprintf(stderr, "--%s needs a value\n", o->name);
         return OPTIONS_BAD;
     }
+    if (o->text && o->given && *o->given >= o->max) {
+        if (speak) fprintf(stderr, "--%s is there more than %ld times\n", o->name, o->max);
+        return OPTIONS_BAD;
+    }
     if (o->text) {
-        *o->text = value;
+        o->text[o->given ? (*o->given)++ : 0] = value;
         return OPTIONS_RUN;
     }
     char *end = NULL;

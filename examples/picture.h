@@ -8,10 +8,14 @@
 #ifndef EXAMPLES_PICTURE_H
 #define EXAMPLES_PICTURE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* A PNG file being written, with the sums that run along: crc over a chunk, adler (two halves) over all pixels. */
 struct png {
@@ -83,13 +87,9 @@ static inline void png_write(FILE *file, int width, int height, const unsigned c
     png_chunk_end(&p);
 }
 
-/* Writes the file; false, with the reason in errno, when it cannot. A row must be shorter than 65535 bytes. */
-static inline bool picture_write(const char *name, int width, int height, const unsigned char *pixels)
+static inline bool picture_write_to(FILE *file, bool png, int width, int height, const unsigned char *pixels)
 {
-    const char *dot = strrchr(name, '.');
-    FILE *file = fopen(name, "wb");
-    if (!file) return false;
-    if (dot && strcmp(dot, ".png") == 0) {
+    if (png) {
         png_write(file, width, height, pixels);
     } else {
         fprintf(file, "P6\n%d %d\n255\n", width, height);
@@ -97,6 +97,33 @@ static inline bool picture_write(const char *name, int width, int height, const 
     }
     bool bad = ferror(file);
     return fclose(file) == 0 && !bad;
+}
+
+/* Is there something that is no file, such as a pipe or /dev/null? Nothing takes its place. */
+static inline bool picture_is_device(const char *name)
+{
+    struct stat s;
+    return !stat(name, &s) && !S_ISREG(s.st_mode);
+}
+
+/* Writes the file; false, with the reason in errno, when it cannot. What had the name before stays until the picture is whole.
+ * A row of a PNG must be shorter than 65535 bytes. */
+static inline bool picture_write(const char *name, int width, int height, const unsigned char *pixels)
+{
+    const char *dot = strrchr(name, '.');
+    bool png = dot && strcmp(dot, ".png") == 0, device = picture_is_device(name), good = false;
+    char *part = malloc(strlen(name) + sizeof ".part");
+    if (!part) return false;
+    sprintf(part, "%s%s", name, device ? "" : ".part");
+    FILE *file = fopen(part, "wb");
+    if (file) good = picture_write_to(file, png, width, height, pixels) && (device || !rename(part, name));
+    if (file && !good && !device) {
+        int why = errno;
+        unlink(part);
+        errno = why;
+    }
+    free(part);
+    return good;
 }
 
 #endif

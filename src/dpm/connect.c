@@ -3,7 +3,9 @@
 #include "base/err.h"
 #include "comm/talk.h"
 #include "dpm/keys.h"
+#include "dpm/members.h"
 #include "dpm/table.h"
+#include "proc/proc.h"
 #include "pt2pt/lane.h"
 
 #include <stdlib.h>
@@ -75,18 +77,25 @@ static uint64_t choose_context(uint64_t mine, uint64_t its, const struct table *
     return proc_name_before(&own, &other) ? mine : its;
 }
 
-/* No process is in both groups. */
-static int check_apart(const struct comm *local, struct table t)
+/* Are processes of a run in the group? Of a job that is not known here, none are. */
+static int check_run_apart(const struct comm *local, struct proc_name name, uint32_t count)
 {
-    for (uint32_t i = 0; i < t.size; i++) {
-        struct table_member m;
-        uint32_t index;
-        table_member(&t, &m);
-        struct proc_name name = {jobs_id(t.job[m.job].name), m.rank, 0};
-        if (jobs_index_of(&name, &index) && rankmap_find(local->local, index) >= 0)
+    uint32_t index;
+    for (uint32_t end = name.rank + count; name.rank < end && jobs_index_of(&name, &index); name.rank++)
+        if (rankmap_find(local->local, index) >= 0)
             return err_set(TERN_ERR_COMM, "%s is in both groups; they have to be disjoint", jobs_long_words(index));
-    }
     return 0;
+}
+
+/* No process is in both groups. */
+static int check_apart(const struct comm *local, const struct table *t)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < t->runs && !rc; i++) {
+        struct table_run r = table_run(t, i);
+        rc = check_run_apart(local, (struct proc_name){jobs_id(t->job[r.job].name), r.first, 0}, r.count);
+    }
+    return rc;
 }
 
 /* What the other root has said: its table, which is checked. `bytes` are kept in the outcome. */
@@ -98,7 +107,7 @@ static int take_table(const struct own_table *mine, uint64_t ctx, struct ask_in 
     if (in->bad) return strange();
     int rc = table_open(&t, in->at, n);
     if (rc) return rc;
-    rc = check_apart(mine->local, t);
+    rc = check_apart(mine->local, &t);
     if (!rc && !(o->theirs = malloc(n))) rc = err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", n);
     if (!rc) {
         memcpy(o->theirs, in->at, n);
@@ -132,6 +141,18 @@ static bool has_thanked(struct partner *p)
     return !rc || partner_had_all(p);
 }
 
+/* The keys that `make` will want, while the other side looks at our table. */
+static void prepare_keys(const struct outcome *o)
+{
+    struct table t;
+    uint8_t key[CRYPTO_KEY];
+    if (table_open(&t, o->theirs, o->bytes)) return;
+    for (uint32_t k = 0; k < t.jobs; k++)
+        if (strcmp(t.job[k].name, proc_self()->job)) (void)keys_pair(ends_crypto(), t.job[k].name, t.job[k].public, key);
+    explicit_bzero(key, sizeof key);
+    table_close(&t);
+}
+
 int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
 {
     for (;;) {
@@ -141,7 +162,9 @@ int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
         if (rc) return rc;
         rc = hear_table(p, SAY_HELLO, mine, ctx, o);
         if (rc) say_no(p, rc);
-        bool good = !rc && !say(p, SAY_TABLE, ctx, mine) && has_thanked(p);
+        bool good = !rc && !say(p, SAY_TABLE, ctx, mine);
+        if (good) prepare_keys(o);
+        good = good && has_thanked(p);
         partner_leave(p);
         if (good) return 0;
         free(o->theirs);
@@ -159,8 +182,10 @@ static int call(struct end *e, struct port *port, const struct own_table *mine, 
     rc = say(p, SAY_HELLO, ctx, mine);
     if (!rc) rc = hear_table(p, SAY_TABLE, mine, ctx, o);
     if (!rc && !(rc = say_thanks(p))) partner_has_all(p, LAST_NS); /* it has heard, or has gone */
-    if (rc == TERN_ERR_PEER) rc = err_set(TERN_ERR_PORT, "nobody answers at the port: %s", err_words());
+    if (rc == TERN_ERR_PEER) rc = err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
+    err_keep(p, rc);
     partner_leave(p);
+    err_recall(p, rc);
     return rc;
 }
 
@@ -170,12 +195,20 @@ int connect_call(void *arg, const struct own_table *mine, struct outcome *o)
     struct end *e;
     int rc = end_open(port->key, &e);
     if (rc) return rc;
-    rc = call(e, port, mine, o);
+    rc = err_keep(port, call(e, port, mine, o));
     end_close(e);
+    err_recall(port, rc);
     return rc;
 }
 
 /* ---- all ---- */
+
+/* The own job, as others have told of it. */
+static int check_own(const struct table_job *j)
+{
+    if (!strcmp(j->name, proc_self()->job) && j->size == jobs_own_size) return 0;
+    return err_set(TERN_ERR_SYSTEM, "what the other group has told of this job is wrong");
+}
 
 /* The jobs of the other group are known from here on, until they are let go; the own one stays NULL. */
 static int know_jobs(const struct table *t, struct job_entry **job)
@@ -185,34 +218,38 @@ static int know_jobs(const struct table *t, struct job_entry **job)
     int rc = c ? 0 : err_code();
     for (uint32_t k = 0; k < t->jobs && !rc; k++) {
         uint8_t key[JOBS_KEY];
-        if (jobs_id(t->job[k].name) == own) continue;
-        rc = keys_pair(c, t->job[k].name, t->job[k].public, key);
-        if (!rc && !(job[k] = job_add(t->job[k].name, t->job[k].size, key))) rc = err_code();
+        bool is_own = jobs_id(t->job[k].name) == own;
+        rc = is_own ? check_own(&t->job[k]) : keys_pair(c, t->job[k].name, t->job[k].public, key);
+        if (!rc && !is_own && !(job[k] = job_add(t->job[k].name, t->job[k].size, key))) rc = err_code();
         explicit_bzero(key, sizeof key);
     }
     return rc;
 }
 
-static int know_members(struct table *t, struct job_entry *const *job, uint32_t *index)
+/* The members by rank: their indices. */
+static int know_members(const struct table *t, struct card_pack *cards, struct job_entry *const *job, uint32_t *index)
 {
-    for (uint32_t i = 0; i < t->size; i++) {
-        struct table_member m;
-        table_member(t, &m);
-        index[i] = m.rank;
-        int rc = job[m.job] ? peer_add(job[m.job], m.rank, m.card, m.card_bytes, &index[i]) : 0;
-        if (rc) return rc;
+    uint32_t place = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < t->runs; i++) {
+        struct table_run r = table_run(t, i);
+        struct job_entry *of = job[r.job];
+        for (uint32_t k = 0; k < r.count && !rc; k++, place = card_pack_next(cards, place)) {
+            *index++ = of ? job_index(of, r.first + k) : r.first + k;
+            if (of) rc = job_card_put_packed(of, r.first + k, cards, place);
+        }
     }
-    return 0;
+    return rc;
 }
 
 /* The processes of a table, by rank. */
-static struct rankmap *know_group(struct table *t)
+static struct rankmap *know_group(const struct table *t, struct card_pack *cards)
 {
     struct job_entry **job = calloc(t->jobs, sizeof *job);
     uint32_t *index = malloc(t->size * sizeof *index);
     struct rankmap *m = NULL;
     if (!job || !index) err_set(TERN_ERR_NOMEM, "no memory for a group of %u processes", t->size);
-    else if (!know_jobs(t, job) && !know_members(t, job, index)) m = rankmap_list((int32_t)t->size, index);
+    else if (!know_jobs(t, job) && !know_members(t, cards, job, index)) m = rankmap_list((int32_t)t->size, index);
     for (uint32_t k = 0; job && k < t->jobs; k++)
         if (job[k]) job_unref(job[k]);
     free(job);
@@ -220,12 +257,16 @@ static struct rankmap *know_group(struct table *t)
     return m;
 }
 
-static int make(struct comm *local, const struct outcome *o, uint64_t within, struct comm **out)
+/* Of the table, whose memory is given away: the cards stay in it. */
+static int make(struct comm *local, struct outcome *o, uint64_t within, struct comm **out)
 {
     struct table t;
     int rc = table_open(&t, o->theirs, o->bytes);
     if (rc) return rc;
-    struct rankmap *remote = know_group(&t);
+    struct card_pack *cards = card_pack_open(o->theirs, t.cards, t.card_bytes);
+    if (cards) o->theirs = NULL;
+    struct rankmap *remote = cards ? know_group(&t, cards) : NULL;
+    if (cards) card_pack_unref(cards);
     table_close(&t);
     return remote ? comm_new_inter(o->ctx, within, rankmap_ref(local->local), remote, local, out) : err_code();
 }
@@ -239,11 +280,13 @@ struct news {
 
 static int tell(struct comm *local, int root, struct news *n, struct outcome *o)
 {
+    int own = local->rank == root ? err_keep(n, n->rc) : 0;
     lane_sleep_soon(true); /* until the root has its answer */
     int rc = talk_spread(local, n, sizeof *n, root);
     lane_sleep_soon(false);
-    if (rc) return rc;
-    if (n->rc) return local->rank == root ? n->rc : err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
+    err_recall(n, own);
+    if (own || rc) return own ? own : rc;
+    if (n->rc) return err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
     if (local->rank != root) {
         *o = (struct outcome){.theirs = malloc(n->bytes), .bytes = n->bytes, .ctx = n->ctx};
         if (!o->theirs) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group");
@@ -269,7 +312,7 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
     char words[WORDS];
     *out = NULL;
     snprintf(words, sizeof words, "%s", err_words());
-    int rc = table_make(local, root, &bytes, &mine.n);
+    int rc = members_table(local, root, &bytes, &mine.n);
     mine.bytes = bytes;
     if (local->rank == root) {
         if (code) n.rc = err_set(code, "%s", words);

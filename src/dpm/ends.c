@@ -430,7 +430,9 @@ int partner_hear(struct partner *p, void **bytes_p, size_t *n_p)
 {
     int rc = 0;
     lane_enter(lanes_first());
+    dgram_watch(p->peer, true); /* it may end before it has spoken */
     lane_wait(lanes_first(), has_spoken, p, NULL);
+    dgram_watch(p->peer, false);
     struct link *l = list_pop(&p->heard);
     if (l) p->waiting--;
     else rc = p->code ? err_set(p->code, "%s", p->words) : err_set(p->end->code, "%s", p->end->words);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define BEGIN "tern"
-#define PORT_VERSION 1
 #define CHECK 4 /* bytes */
 
 static_assert(sizeof BEGIN + 8 + 2 * (DGRAM_CARD + CRYPTO_KEY + CHECK) + 3 <= PORT_NAME, "a name has room");

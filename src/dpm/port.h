@@ -16,6 +16,7 @@
 #include "base/crypto.h"
 #include "transport/dgram/packet.h"
 
+#define PORT_VERSION 1
 #define PORT_NAME 256 /* bytes of the longest name, with the final zero; MPI_MAX_PORT_NAME is more */
 
 struct port {

@@ -1,145 +1,124 @@
 /* table.c - see table.h. */
 #include "dpm/table.h"
 #include "base/err.h"
-#include "coll/coll.h"
-#include "dpm/ends.h"
-#include "dpm/keys.h"
 #include "proc/dynamic.h"
-#include "proc/proc.h"
-#include "pt2pt/lane.h"
-#include "pt2pt/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What each member tells its root. */
-struct told_member {
-    int32_t code; /* 0, or why there is no card */
-    uint32_t card_bytes;
-    struct proc_name name;
-    uint8_t card[PEER_CARD_MAX];
+#define HEAD 20       /* bytes of the first five numbers */
+#define RUN 12        /* of a run */
+#define CARD_LEAST 5  /* of a card in a pack */
+#define JOBS_MOST 65536
+
+/* ---- writing ---- */
+
+/* Whole cards by the node that they are from, of which there may be many: of two that have the same place the later one stays. */
+struct bases {
+    struct known {
+        uint64_t node; /* job and node */
+        struct card_base base;
+    } *place;
+    uint32_t mask;
 };
 
-/* The same of its job, where the members are of several. */
-struct told_job {
-    char name[PROC_NAME_MAX];
-    uint32_t size;
-    uint8_t public[CRYPTO_KEY];
-};
-
-/* ---- making ---- */
-
-static int tell_member(struct told_member *m)
+static struct known *known_of(const struct bases *b, const struct table_entry *e)
 {
-    memset(m, 0, sizeof *m);
-    m->name = jobs_own_name();
-    lane_enter(lanes_first());
-    int n = peers_meet_others();
-    if (!n) n = peer_card(m->card, sizeof m->card);
-    lane_leave(lanes_first());
-    if (n < 0) return m->code = n;
-    m->card_bytes = (uint32_t)n;
-    return 0;
+    return &b->place[(e->node * 0x9e3779b1u ^ e->job * 0x85ebca6bu) & b->mask];
 }
 
-static int tell_job(struct told_job *j)
+static void put_card(struct ask_out *o, size_t begin, const struct bases *b, const struct table_entry *e)
 {
-    memset(j, 0, sizeof *j);
-    snprintf(j->name, sizeof j->name, "%s", proc_self()->job);
-    j->size = proc_self()->size;
-    const struct crypto *c = ends_crypto();
-    return c ? keys_public(c, j->public) : err_code();
+    struct known *k = known_of(b, e);
+    uint64_t node = (uint64_t)e->job << 32 | e->node;
+    bool whole;
+    const struct card_base *base = k->base.card && k->node == node ? &k->base : NULL;
+    uint32_t place = card_pack_put(o, begin, base, e->card, e->card_bytes, &whole);
+    if (whole) *k = (struct known){node, {place, e->card_bytes, e->card}};
 }
 
-/* `bytes` of each member; *all_p is malloc'ed, at the root. */
-static int gather(struct comm *c, int root, const void *mine, size_t bytes, void **all_p)
+static bool follows(const struct table_entry *e) { return e[1].job == e[0].job && e[1].rank == e[0].rank + 1; }
+
+/* The run that begins with member i: how many. */
+static uint32_t run_from(const struct table_entry *e, uint32_t i, uint32_t n)
 {
-    struct coll_call a = {.kind = COLL_GATHER, .sendbuf = mine, .scount = (int64_t)bytes, .rcount = (int64_t)bytes,
-                          .stype = type_of(MPI_BYTE), .rtype = type_of(MPI_BYTE), .root = root};
-    if (c->rank == root && !(*all_p = malloc((size_t)c->size * bytes)))
-        return err_set(TERN_ERR_NOMEM, "no memory for what %d processes tell of themselves", c->size);
-    a.recvbuf = *all_p;
-    return coll_run(c, &a);
+    uint32_t count = 1;
+    while (i + count < n && follows(&e[i + count - 1])) count++;
+    return count;
 }
 
-/* The jobs of the members, each once, in front; how many. The members' names say which. */
-static uint32_t put_jobs_first(struct told_job *all, uint32_t n)
+static void put_head(struct ask_out *o, const struct table_job *job, uint32_t jobs, const struct table_entry *e, uint32_t n, uint32_t root,
+                     uint32_t padding)
 {
-    uint32_t jobs = 0;
-    for (uint32_t i = 0, k; i < n; i++) {
-        for (k = 0; k < jobs && strcmp(all[k].name, all[i].name); k++) {}
-        if (k == jobs) all[jobs++] = all[i];
-    }
-    return jobs;
-}
-
-static uint32_t job_of(const struct told_job *job, uint32_t jobs, uint64_t id)
-{
-    uint32_t k = 0;
-    while (k + 1 < jobs && jobs_id(job[k].name) != id) k++;
-    return k;
-}
-
-static int write_table(struct ask_out *o, uint32_t root, const struct told_job *job, uint32_t jobs,
-                       const struct told_member *m, uint32_t n)
-{
-    size_t room = 64 + jobs * (sizeof *job + 16);
-    for (uint32_t i = 0; i < n; i++) room += 12 + m[i].card_bytes;
-    *o = (struct ask_out){.bytes = malloc(room), .room = room};
-    if (!o->bytes) return err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", n);
+    uint32_t runs = 0;
+    for (uint32_t i = 0; i < n; i += run_from(e, i, n)) runs++;
     ask_put32(o, n);
     ask_put32(o, root);
     ask_put32(o, jobs);
+    ask_put32(o, runs);
+    ask_put32(o, padding);
+    if (o->room - o->n >= padding) memset(o->bytes + o->n, 0, padding);
+    o->n += padding;
     for (uint32_t k = 0; k < jobs; k++) {
         ask_put_text(o, job[k].name);
         ask_put32(o, job[k].size);
-        ask_put(o, job[k].public, sizeof job[k].public);
+        ask_put(o, job[k].public, CRYPTO_KEY);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        ask_put32(o, job_of(job, jobs, m[i].name.job));
-        ask_put32(o, m[i].name.rank);
-        ask_put32(o, m[i].card_bytes);
-        ask_put(o, m[i].card, m[i].card_bytes);
+    for (uint32_t i = 0, count; i < n; i += count) {
+        count = run_from(e, i, n);
+        ask_put32(o, e[i].job);
+        ask_put32(o, e[i].rank);
+        ask_put32(o, count);
     }
-    return 0;
 }
 
-/* The root: is something wrong with a member? */
-static int check_members(const struct told_member *m, int32_t n)
+int table_write(const struct table_job *job, uint32_t jobs, const struct table_entry *e, uint32_t n, uint32_t root, uint32_t padding, void **bytes_p,
+                size_t *n_p)
 {
-    for (int32_t i = 0; i < n; i++)
-        if (m[i].code)
-            return err_set(m[i].code, "rank %d cannot be reached by processes of other jobs: that process has the reason", i);
-    return 0;
-}
-
-int table_make(struct comm *c, int root, void **bytes_p, size_t *n_p)
-{
-    struct told_member mine, *members = NULL;
-    struct told_job job, *jobs = NULL;
-    struct ask_out o = {0};
-    uint32_t n = 1;
-    void *all = NULL, *all_jobs = NULL;
-    int bad = tell_member(&mine), bad_job = c->rank == root || comm_has_others(c) ? tell_job(&job) : 0;
-    if (!bad) bad = mine.code = bad_job;
-    int rc = gather(c, root, &mine, sizeof mine, &all);
-    members = all;
-    if (comm_has_others(c) && !rc) rc = gather(c, root, &job, sizeof job, &all_jobs);
-    jobs = all_jobs ? all_jobs : &job;
-    if (all_jobs) n = put_jobs_first(jobs, (uint32_t)c->size);
-    if (!rc) rc = bad;
-    if (!rc && c->rank == root) rc = check_members(members, c->size);
-    if (!rc && c->rank == root) rc = write_table(&o, (uint32_t)root, jobs, n, members, (uint32_t)c->size);
-    *bytes_p = o.bytes;
+    struct bases b = {.mask = 1};
+    size_t room = HEAD + padding + jobs * (PROC_NAME_MAX + CRYPTO_KEY + (size_t)8);
+    for (uint32_t i = 0; i < n; i++) room += e[i].card_bytes + CARD_PACK_EXTRA + RUN;
+    while (b.mask < n && b.mask < 65535) b.mask = 2 * b.mask + 1;
+    struct ask_out o = {.bytes = malloc(room), .room = room};
+    b.place = calloc((size_t)b.mask + 1, sizeof *b.place);
+    if (!o.bytes || !b.place) {
+        free(o.bytes);
+        free(b.place);
+        return err_set(TERN_ERR_NOMEM, "no memory for a table of %u processes", n);
+    }
+    put_head(&o, job, jobs, e, n, root, padding);
+    size_t cards = o.n;
+    for (uint32_t i = 0; i < n; i++) put_card(&o, cards, &b, &e[i]);
+    free(b.place);
+    void *fits = realloc(o.bytes, o.n);
+    *bytes_p = fits ? fits : o.bytes;
     *n_p = o.n;
-    free(all);
-    free(all_jobs);
-    return rc;
+    return 0;
 }
 
 /* ---- reading ---- */
 
 static int no_table(void) { return err_set(TERN_ERR_SYSTEM, "what the other group has told of its processes is damaged"); }
+static int no_memory(size_t n) { return err_set(TERN_ERR_NOMEM, "no memory to read a table of %zu bytes", n); }
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Are two of the jobs the same one? Of two with the same number only one can be known (jobs.h). */
+static int check_jobs(const struct table *t)
+{
+    uint64_t *id = malloc(t->jobs * sizeof *id);
+    bool same = false;
+    if (!id) return no_memory(t->jobs * sizeof *id);
+    for (uint32_t k = 0; k < t->jobs; k++) id[k] = jobs_id(t->job[k].name);
+    qsort(id, t->jobs, sizeof *id, by_number);
+    for (uint32_t k = 1; k < t->jobs; k++) same |= id[k] == id[k - 1];
+    free(id);
+    return same ? no_table() : 0;
+}
 
 static bool read_jobs(struct table *t, struct ask_in *in)
 {
@@ -147,30 +126,68 @@ static bool read_jobs(struct table *t, struct ask_in *in)
         t->job[k].name = ask_get_text(in, PROC_NAME_MAX);
         t->job[k].size = ask_get32(in);
         t->job[k].public = ask_get(in, CRYPTO_KEY);
-        if (in->bad || !t->job[k].size || t->job[k].size > JOBS_PLACES) return false;
+        if (in->bad || !*t->job[k].name || !t->job[k].size || t->job[k].size > JOBS_PLACES) return false;
     }
     return true;
 }
 
-static void read_member(struct ask_in *in, struct table_member *m)
+struct table_run table_run(const struct table *t, uint32_t i)
 {
-    m->job = ask_get32(in);
-    m->rank = ask_get32(in);
-    m->card_bytes = ask_get32(in);
-    m->card = m->card_bytes <= PEER_CARD_MAX ? ask_get(in, m->card_bytes) : NULL;
-    if (!m->card) in->bad = true;
+    struct ask_in in = ask_of(t->run + (size_t)i * RUN, RUN);
+    struct table_run r;
+    r.job = ask_get32(&in);
+    r.first = ask_get32(&in);
+    r.count = ask_get32(&in);
+    return r;
 }
 
-static bool check_table(struct table *t, struct ask_in *in)
+/* In the order of jobs and ranks, no run begins before the one before it has ended. */
+static bool are_apart(struct table_run *r, uint32_t n)
 {
-    struct table_member m;
-    if (!read_jobs(t, in)) return false;
-    t->members = *in;
-    for (uint32_t i = 0; i < t->size && !in->bad; i++) {
-        read_member(in, &m);
-        if (in->bad || m.job >= t->jobs || m.rank >= t->job[m.job].size) return false;
+    static_assert(offsetof(struct table_run, job) == 0, "by_place compares these two");
+    for (uint32_t i = 1; i < n; i++)
+        if (r[i].job == r[i - 1].job && r[i].first - r[i - 1].first < r[i - 1].count) return false;
+    return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct table_run *x = a, *y = b;
+    if (x->job != y->job) return x->job < y->job ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Each member is a process of its job, and no process is there twice. */
+static int check_runs(const struct table *t)
+{
+    struct table_run *all = malloc(t->runs * sizeof *all);
+    uint64_t members = 0;
+    if (!all) return no_memory(t->runs * sizeof *all);
+    bool right = true;
+    for (uint32_t i = 0; i < t->runs && right; i++) {
+        struct table_run r = all[i] = table_run(t, i);
+        members += r.count;
+        right = r.job < t->jobs && r.count && r.first < t->job[r.job].size && r.count <= t->job[r.job].size - r.first;
     }
-    return ask_done(in);
+    right = right && members == t->size;
+    if (right) qsort(all, t->runs, sizeof *all, by_place);
+    right = right && are_apart(all, t->runs);
+    free(all);
+    return right ? 0 : no_table();
+}
+
+static int check_table(struct table *t, struct ask_in *in)
+{
+    if (!read_jobs(t, in)) return no_table();
+    t->run = ask_get(in, (size_t)t->runs * RUN);
+    if (!t->run) return no_table();
+    t->cards = in->at;
+    t->card_bytes = (size_t)(in->end - in->at);
+    int rc = check_jobs(t);
+    if (!rc) rc = check_runs(t);
+    if (rc) return rc;
+    size_t taken = card_pack_check(t->cards, t->card_bytes, t->size);
+    return taken && taken == t->card_bytes ? 0 : no_table();
 }
 
 int table_open(struct table *t, const void *bytes, size_t n)
@@ -180,13 +197,17 @@ int table_open(struct table *t, const void *bytes, size_t n)
     t->size = ask_get32(&in);
     t->root = ask_get32(&in);
     t->jobs = ask_get32(&in);
+    t->runs = ask_get32(&in);
+    (void)ask_get(&in, ask_get32(&in)); /* padding */
     /* each takes some bytes: so much memory for what there is */
-    if (in.bad || !t->size || t->root >= t->size || !t->jobs || t->jobs > t->size || t->size > n) return no_table();
+    if (in.bad || !t->size || t->root >= t->size || !t->jobs || t->jobs > t->size || t->jobs > JOBS_MOST || !t->runs || t->runs > t->size ||
+        t->size > n / CARD_LEAST)
+        return no_table();
     t->job = calloc(t->jobs, sizeof *t->job);
-    if (!t->job) return err_set(TERN_ERR_NOMEM, "no memory for a table of %u jobs", t->jobs);
-    if (check_table(t, &in)) return 0;
-    table_close(t);
-    return no_table();
+    if (!t->job) return no_memory(t->jobs * sizeof *t->job);
+    int rc = check_table(t, &in);
+    if (rc) table_close(t);
+    return rc;
 }
 
 void table_close(struct table *t)
@@ -195,12 +216,10 @@ void table_close(struct table *t)
     t->job = NULL;
 }
 
-void table_member(struct table *t, struct table_member *m) { read_member(&t->members, m); }
-
 struct proc_name table_root(const struct table *t)
 {
-    struct table copy = *t;
-    struct table_member m = {0};
-    for (uint32_t i = 0; i <= t->root; i++) table_member(&copy, &m);
-    return (struct proc_name){jobs_id(t->job[m.job].name), m.rank, 0};
+    uint32_t at = 0, i = 0;
+    struct table_run r = table_run(t, 0);
+    for (; at + r.count <= t->root; r = table_run(t, ++i)) at += r.count;
+    return (struct proc_name){jobs_id(t->job[r.job].name), r.first + t->root - at, 0};
 }

@@ -68,6 +68,13 @@ static int exit_code(const struct child *c)
     return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
+/* What counts for the exit code of the first job. That a process was killed is an event for its parent, which hears of it by MPI. */
+static int counting_code(const struct child *c)
+{
+    int code = exit_code(c);
+    return c->started && code <= 128 ? code : 0;
+}
+
 /* It is over when its launcher has ended and has been heard to the end. */
 static void check_over(struct child *c)
 {
@@ -80,7 +87,7 @@ static void check_over(struct child *c)
     output_detach(&c->err);
     schedule_release(&c->wish.load);
     free(c->command.bytes);
-    int code = c->started ? exit_code(c) : 0;
+    int code = counting_code(c);
     while (*at != c) at = &(*at)->next;
     *at = c->next;
     free(c);
@@ -109,6 +116,8 @@ bool spawn_exited(pid_t pid, int status)
     if (!c) return false;
     c->pid = 0;
     c->status = status;
+    if (WIFSIGNALED(status) && c->started && watch_running())
+        say("the launcher of a spawned job (pid %d) was killed by signal %d (%s)", (int)pid, WTERMSIG(status), signal_words(WTERMSIG(status)));
     check_over(c);
     return true;
 }

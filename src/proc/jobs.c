@@ -2,6 +2,7 @@
 #include "proc/jobs.h"
 #include "base/err.h"
 #include "base/scratch.h"
+#include "proc/card_pack.h"
 #include "proc/dynamic.h"
 #include "proc/proc.h"
 
@@ -11,11 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CARD_MAX 512
-
+/* A card: packed with others, or alone. */
 struct card {
-    uint32_t n;
-    uint8_t bytes[];
+    struct card_pack *pack; /* NULL: alone, if there is one */
+    union {
+        uint32_t place; /* in the pack */
+        struct alone {
+            uint32_t n;
+            uint8_t bytes[];
+        } *alone;
+    };
 };
 
 /* `all` is sorted by `first`. */
@@ -25,7 +31,7 @@ struct job_entry {
     uint32_t refs, first, size;
     uint32_t number; /* from 0, different from that of every other job that is known now */
     uint8_t key[JOBS_KEY];
-    struct card **cards; /* by rank; the system gives memory for those that are there */
+    struct card *cards; /* by rank; the system gives memory for those that are there */
     char name[256];
 };
 
@@ -52,9 +58,15 @@ void jobs_open(const char *name, uint32_t rank, uint32_t size)
     jobs_own_size = size;
 }
 
+static void free_card(struct card *c)
+{
+    if (c->pack) card_pack_unref(c->pack);
+    else free(c->alone);
+}
+
 static void free_entry(struct job_entry *j)
 {
-    for (uint32_t r = 0; r < j->size; r++) free(j->cards[r]);
+    for (uint32_t r = 0; r < j->size; r++) free_card(&j->cards[r]);
     free(j->cards);
     explicit_bzero(j, sizeof *j);
     free(j);
@@ -290,18 +302,35 @@ const char *jobs_long_words(uint32_t index) { return words(index, " of the job")
 
 /* ---- cards ---- */
 
+static void put(struct job_entry *j, uint32_t rank, struct card c)
+{
+    pthread_mutex_lock(&lock);
+    struct card old = j->cards[rank];
+    j->cards[rank] = c;
+    pthread_mutex_unlock(&lock);
+    free_card(&old);
+}
+
+static int no_card(const struct job_entry *j, uint32_t rank, size_t n)
+{
+    return err_set(TERN_ERR_ABSENT, "rank %u of job %s has no card of %zu bytes", rank, j->name, n);
+}
+
 int job_card_put(struct job_entry *j, uint32_t rank, const void *card, size_t n)
 {
-    if (rank >= j->size || !n || n > CARD_MAX)
-        return err_set(TERN_ERR_ABSENT, "rank %u of job %s has no card of %zu bytes", rank, j->name, n);
-    struct card *c = malloc(sizeof *c + n);
+    if (rank >= j->size || !n || n > CARD_MAX) return no_card(j, rank, n);
+    struct alone *c = malloc(sizeof *c + n);
     if (!c) return err_set(TERN_ERR_NOMEM, "no memory for a card");
     c->n = (uint32_t)n;
     memcpy(c->bytes, card, n);
-    pthread_mutex_lock(&lock);
-    free(j->cards[rank]);
-    j->cards[rank] = c;
-    pthread_mutex_unlock(&lock);
+    put(j, rank, (struct card){.alone = c});
+    return 0;
+}
+
+int job_card_put_packed(struct job_entry *j, uint32_t rank, struct card_pack *pack, uint32_t place)
+{
+    if (rank >= j->size) return no_card(j, rank, 0);
+    put(j, rank, (struct card){.pack = card_pack_ref(pack), .place = place});
     return 0;
 }
 
@@ -309,18 +338,20 @@ int job_card_put(struct job_entry *j, uint32_t rank, const void *card, size_t n)
 static const struct card *card_of(uint32_t index)
 {
     const struct job_entry *j = find_index(index);
-    return j ? j->cards[index - j->first] : NULL;
+    const struct card *c = j ? &j->cards[index - j->first] : NULL;
+    return c && (c->pack || c->alone) ? c : NULL;
 }
 
 static int copy_card(uint32_t index, void *buf, size_t cap)
 {
+    uint8_t unpacked[CARD_MAX];
     pthread_mutex_lock(&lock);
     const struct card *c = card_of(index);
-    bool fits = c && c->n <= cap;
-    int n = fits ? (int)c->n : TERN_ERR_ABSENT;
-    if (fits) memcpy(buf, c->bytes, c->n);
+    size_t n = !c ? 0 : c->pack ? card_pack_get(c->pack, c->place, unpacked) : c->alone->n;
+    bool fits = n && n <= cap;
+    if (fits) memcpy(buf, c->pack ? unpacked : c->alone->bytes, n);
     pthread_mutex_unlock(&lock);
-    return n;
+    return fits ? (int)n : TERN_ERR_ABSENT;
 }
 
 int jobs_card_get(uint32_t index, void *buf, size_t cap)

@@ -66,6 +66,10 @@ uint32_t job_entry_size(const struct job_entry *);
 /* The card of one of its processes, copied, in place of one that it had; at most 512 bytes. 0, or a code with words. */
 int job_card_put(struct job_entry *, uint32_t rank, const void *card, size_t n);
 
+/* The same of a card that is in a pack (card_pack.h), which gets a reference. */
+struct card_pack;
+int job_card_put_packed(struct job_entry *, uint32_t rank, struct card_pack *, uint32_t place);
+
 /* The job, with one more reference, that an index belongs to; NULL: the own one, or none that is known. */
 struct job_entry *jobs_of_index(uint32_t index);
 

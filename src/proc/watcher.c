@@ -98,7 +98,7 @@ static bool take(const struct epoll_event *e, int n)
     bool news = false;
     for (int i = 0; i < n; i++) {
         struct watched *w = e[i].data.u32 == KICK && take_kick() ? NULL : find(e[i].data.u32);
-        if (w) news |= note(w); /* unless it was forgotten meanwhile */
+        if (w && proc_has_ended(w->pid)) news |= note(w); /* it may have been forgotten meanwhile, and the index be another's */
     }
     return news | look_at_rest();
 }

@@ -8,6 +8,7 @@
 #include "base/var.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
+#include "proc/watcher.h"
 #include "transport/endpoint.h"
 #include "transport/shared.h"
 
@@ -90,6 +91,7 @@ static void take_out(struct peer *p)
 {
     __atomic_store_n(&peer_table[p->index], NULL, __ATOMIC_RELAXED); /* no thread sends to it any more */
     if (p->ep.ops) wires_ep_close(&p->ep);
+    if (!jobs_is_own(p->index)) watcher_forget(p->index); /* it may have been noted without a connection; the index is used again */
     leaf_take(&table_lock);
     if (!jobs_is_own(p->index)) __atomic_fetch_sub(&peer_other_quotas, peer_first_quota(), __ATOMIC_RELAXED);
     leaf_give(&table_lock);

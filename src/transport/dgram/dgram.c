@@ -370,6 +370,22 @@ static void take(void *arg, const struct dgram_addr *from, void *bytes, size_t n
     }
 }
 
+/* Hosts have said that nobody listens at some addresses. */
+static void take_refusals(struct dgram *ep)
+{
+    struct dgram_addr a;
+    char where[96];
+    while (ep->wire->ops->refused && ep->wire->ops->refused(ep->wire, &a))
+        list_each(l, next, &ep->peers)
+        {
+            struct dgram_peer *p = container_of(l, struct dgram_peer, all);
+            if (p->dead || p->card.addr.n != a.n || memcmp(p->card.addr.bytes, a.bytes, a.n)) continue;
+            ep->wire->ops->text(ep->wire, &a, where, sizeof where);
+            err_set(TERN_ERR_PEER, "nobody listens at %s: the process has gone, or has closed what it had there", where);
+            dgram_peer_fail(p, TERN_ERR_PEER);
+        }
+}
+
 /* ---- progress ---- */
 
 static void serve(struct dgram_peer *p)
@@ -385,6 +401,7 @@ int dgram_progress(struct dgram *ep, uint64_t now)
     ep->now = now;
     ep->inside = true;
     int n = ep->wire->ops->poll(ep->wire, now, BATCH, take, ep);
+    take_refusals(ep);
     struct link served;
     list_init(&served);
     while (!list_empty(&ep->busy)) {

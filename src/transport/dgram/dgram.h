@@ -27,6 +27,10 @@
  * carrier's descriptor is readable (dgram_wire.fd) and at dgram_next_timeout, or leaves that to
  * the progress of the library (dgram_step).
  *
+ * A peer is given up when it does not answer for `patience`, or at once when its host says that nobody listens at its address.
+ * A peer on this host that has been heard before is given more time (DGRAM_NEAR): if its process had ended, the host would say so,
+ * and it may compute for long.
+ *
  * Why so, and what was measured: doc/decisions/datagrams.md.
  *
  * Functions that can fail return 0 or a code with words.
@@ -42,6 +46,7 @@
 #include "transport/progress.h"
 
 #define DGRAM_MESSAGE ((size_t)16 << 20) /* bytes of the longest message */
+#define DGRAM_NEAR 60 /* times the patience */
 
 struct dgram;
 struct dgram_peer;
@@ -102,6 +107,10 @@ int dgram_peer_open(struct dgram *, const void *card, size_t n, struct dgram_pee
  * TERN_ERR_PEER. The same process cannot become a peer of this endpoint again. Messages that it sent before are still
  * acknowledged. */
 void dgram_forget(struct dgram_peer *);
+
+/* While a peer is watched, it is asked now and then whether it is there, although nothing is sent to it: for a caller that waits for a
+ * message from it. One that does not answer is given up as always. */
+void dgram_watch(struct dgram_peer *, bool);
 
 /* Sends a message after all earlier ones to that peer; no packet leaves before dgram_progress. A code is returned, and
  * `done` is not called, if the message is too long (TERN_ERR_ARG), the peer has been given up (TERN_ERR_PEER), or

@@ -224,6 +224,18 @@ static bool faults_valid(const struct dgram_wire *w, const struct dgram_addr *a)
     return faults_of(w)->inner->ops->valid(faults_of(w)->inner, a);
 }
 
+static bool faults_refused(struct dgram_wire *w, struct dgram_addr *a)
+{
+    struct dgram_wire *inner = faults_of(w)->inner;
+    return inner->ops->refused && inner->ops->refused(inner, a);
+}
+
+static bool faults_near(const struct dgram_wire *w, const struct dgram_addr *a)
+{
+    struct dgram_wire *inner = faults_of(w)->inner;
+    return inner->ops->near && inner->ops->near(inner, a);
+}
+
 static void faults_text(const struct dgram_wire *w, const struct dgram_addr *a, char *buf, size_t n)
 {
     faults_of(w)->inner->ops->text(faults_of(w)->inner, a, buf, n);
@@ -252,6 +264,8 @@ static const struct dgram_wire_ops ops = {
     .poll = faults_poll,
     .due = faults_due,
     .valid = faults_valid,
+    .refused = faults_refused,
+    .near = faults_near,
     .text = faults_text,
 };
 

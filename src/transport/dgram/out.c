@@ -23,6 +23,7 @@ void out_open(struct dgram_peer *p)
     p->ssthresh = p->ep->window;
     p->edge = min_size(p->ep->window, CWND_FIRST);
     p->rto = RTO_FIRST;
+    p->lull = RTO_FIRST;
     p->timer = NEVER;
 }
 
@@ -56,9 +57,10 @@ int dgram_send(struct dgram_peer *p, struct dgram_message *m)
     if (p->dead) return err_set(TERN_ERR_PEER, "%s", p->why);
     if (!p->out && !(p->out = calloc(DGRAM_WINDOW, sizeof *p->out)))
         return err_set(TERN_ERR_NOMEM, "no memory for sending datagrams");
-    if (!out_waits(p)) {
+    if (!out_sends(p)) {
         p->news = 0;
         p->rounds = 0;
+        p->timer = NEVER;
     }
     list_push(&p->queue, &m->link);
     p->prompt = true;
@@ -71,6 +73,21 @@ int dgram_send(struct dgram_peer *p, struct dgram_message *m)
     return 0;
 }
 
+void dgram_watch(struct dgram_peer *p, bool on)
+{
+    if (p->dead || p->watched == on) return;
+    p->watched = on;
+    p->lull = RTO_FIRST;
+    if (out_sends(p)) return;
+    p->timer = NEVER;
+    if (!on) return;
+    p->news = 0;
+    p->rounds = 0;
+    p->prompt = true;
+    dgram_peer_busy(p);
+    progress_hurry(&p->ep->step);
+}
+
 /* ---- what the peer says ---- */
 
 static void measure(struct dgram_peer *p, uint64_t trip)
@@ -81,7 +98,10 @@ static void measure(struct dgram_peer *p, uint64_t trip)
     p->rto = max_size(RTO_LEAST, min_size(RTO_MOST, p->srtt + 4 * p->rttvar));
 }
 
-static void rearm(struct dgram_peer *p) { p->timer = out_waits(p) ? p->ep->now + p->rto : NEVER; }
+static void rearm(struct dgram_peer *p)
+{
+    p->timer = out_sends(p) ? p->ep->now + p->rto : p->watched ? p->ep->now + p->lull : NEVER;
+}
 
 static void news(struct dgram_peer *p)
 {
@@ -273,14 +293,22 @@ static void give_up(struct dgram_peer *p)
     dgram_peer_fail(p, TERN_ERR_PEER);
 }
 
+static uint64_t patience(const struct dgram_peer *p)
+{
+    const struct dgram_wire *w = p->ep->wire;
+    bool near = p->heard && w->ops->near && w->ops->near(w, &p->card.addr);
+    return near ? DGRAM_NEAR * p->ep->patience : p->ep->patience;
+}
+
 static void on_timer(struct dgram_peer *p)
 {
     p->ep->stats.rounds++;
-    if (++p->rounds >= ROUNDS && (p->replaced || p->ep->now - p->news >= p->ep->patience)) {
+    if (++p->rounds >= ROUNDS && (p->replaced || p->ep->now - p->news >= patience(p))) {
         give_up(p);
         return;
     }
-    p->rto = min_size(2 * p->rto, RTO_MOST);
+    uint64_t *wait = out_sends(p) ? &p->rto : &p->lull;
+    *wait = min_size(2 * *wait, RTO_MOST);
     if (p->outstanding) {
         p->ssthresh = p->outstanding / 2 > CWND_LEAST ? p->outstanding / 2 : CWND_LEAST;
         p->cwnd = 2;

@@ -70,9 +70,11 @@ struct dgram_peer {
     unsigned cwnd, credit, ssthresh;
     uint64_t edge;                 /* the peer takes segments before this one */
     uint64_t srtt, rttvar, rto;    /* ns; srtt 0: not measured yet */
+    uint64_t lull;                 /* ns between questions to a peer that nothing is sent to */
     uint64_t timer;                /* when on_timer is due */
     uint64_t news;                 /* when something was last acknowledged, or sending began; 0: not known yet */
     unsigned rounds;               /* timers that ran out since then */
+    bool watched;                  /* dgram_watch */
     bool prompt;                   /* dgram_send was called, and dgram_progress was not since */
     uint32_t probe;                /* number of the last question */
 
@@ -121,7 +123,8 @@ void out_close(struct dgram_peer *, int code); /* messages are done, with the wo
 void out_take_ack(struct dgram_peer *, const struct dgram_packet *);
 void out_resend_all(struct dgram_peer *);      /* as if all that is under way were lost */
 void out_progress(struct dgram_peer *);
-static inline bool out_waits(const struct dgram_peer *p) { return p->una < p->next || p->cutting; }
+static inline bool out_sends(const struct dgram_peer *p) { return p->una < p->next || p->cutting; }
+static inline bool out_waits(const struct dgram_peer *p) { return out_sends(p) || p->watched; }
 
 /* in.c */
 void in_close(struct dgram_peer *);

@@ -2,6 +2,9 @@
  * udp.c - the wire of udp.h: one socket, datagrams taken and given in batches of 16 a
  * system call.
  *
+ * When a host says that nobody listens at a port (ICMP), the system queues that at the socket (IP_RECVERR). It also lets the next
+ * call at the socket fail, which then does nothing else: that is the sign to look at the queue.
+ *
  * An address is a byte 4 or 6, the port, and the 4 or 16 bytes of the IP address, in
  * network order.
  */
@@ -12,6 +15,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +25,7 @@
 
 #define BATCH 16
 #define RETRY_NS 1000000u    /* after the system had no room */
+#define LOOK_NS 1000000000u  /* between looks at the queue of errors without a sign, for one that was overlooked */
 #define SOCKET_BYTES 4194304 /* asked of the system for each direction; it gives less */
 
 /* A datagram in a batch. */
@@ -32,7 +37,9 @@ struct slot {
 struct udp {
     struct dgram_wire wire;
     uint64_t now;     /* of the last call that told it */
+    uint64_t looked;  /* at the queue of errors */
     bool full;        /* the system has no room for what is in `out` */
+    bool suspect;     /* something may be in the queue of errors */
     unsigned waiting; /* datagrams in `out` */
     struct slot in[BATCH], out[BATCH];
     struct mmsghdr in_heads[BATCH], out_heads[BATCH];
@@ -119,16 +126,22 @@ static void advance(struct udp *u, unsigned n)
 static void udp_flush(struct dgram_wire *w, uint64_t now)
 {
     struct udp *u = udp_of(w);
+    bool again = false;
     u->now = now;
     u->full = false;
     while (u->waiting) {
         int n = sendmmsg(w->fd, u->out_heads, u->waiting, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
+            u->suspect |= (unsigned)n < u->waiting; /* the call has ended at an error, which is not told */
             advance(u, (unsigned)n);
+            again = false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             u->full = true;
             return;
         } else if (errno != EINTR) {
+            u->suspect = true;
+            again = !again; /* the first time it may be the error of an earlier datagram */
+            if (again) continue;
             w->trouble = errno;
             advance(u, 1);
         }
@@ -150,7 +163,43 @@ static int udp_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_f
         }
         taken += n > 0 ? n : 0;
     } while (n == BATCH && taken < budget);
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) u->suspect = true;
     return taken;
+}
+
+/* Takes one error from the queue. -1: there is none; 1: nobody listens at *a; 0: something else. */
+static int take_error(struct udp *u, struct dgram_addr *a)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
+    } control;
+    struct sockaddr_storage to = {.ss_family = AF_UNSPEC};
+    struct msghdr m = {.msg_name = &to, .msg_namelen = sizeof to, .msg_control = &control, .msg_controllen = sizeof control};
+    if (recvmsg(u->wire.fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return -1;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    struct sock_extended_err e = {.ee_errno = 0};
+    if (c && c->cmsg_len >= CMSG_LEN(sizeof e)) memcpy(&e, CMSG_DATA(c), sizeof e);
+    if (e.ee_errno != ECONNREFUSED || (to.ss_family != AF_INET && to.ss_family != AF_INET6)) return 0;
+    *a = from_system(&to);
+    return 1;
+}
+
+static bool udp_refused(struct dgram_wire *w, struct dgram_addr *a)
+{
+    struct udp *u = udp_of(w);
+    int what = 0;
+    if (likely(!u->suspect && u->now - u->looked < LOOK_NS)) return false;
+    while (!what) what = take_error(u, a);
+    if (what > 0) return true;
+    u->suspect = false;
+    u->looked = u->now;
+    return false;
+}
+
+static bool udp_near(const struct dgram_wire *w, const struct dgram_addr *a)
+{
+    return a->n == w->own.n && !memcmp(a->bytes + 3, w->own.bytes + 3, a->n - 3u);
 }
 
 static uint64_t udp_due(const struct dgram_wire *w)
@@ -174,6 +223,8 @@ static const struct dgram_wire_ops ops = {
     .poll = udp_poll,
     .due = udp_due,
     .valid = udp_valid,
+    .refused = udp_refused,
+    .near = udp_near,
     .text = udp_text,
 };
 
@@ -231,6 +282,7 @@ static int open_socket(struct dgram_addr *a, const char *address, unsigned low, 
     else
         setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &off, sizeof off);
     if (!v4) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    setsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_RECVERR : IPV6_RECVERR, &on, sizeof on);
     int rc = bind_to(fd, a, address, low, high);
     if (rc)
         close(fd);
@@ -262,11 +314,12 @@ int udp_open(const char *address, uint16_t low, uint16_t high, uint32_t mtu, str
                      UDP_MTU_MOST);
     if (!rc) rc = open_socket(&a, address, low, high, &fd);
     if (rc) return rc;
-    struct udp *u = calloc(1, sizeof *u + (size_t)BATCH * (UDP_MTU_MOST + mtu));
+    struct udp *u = malloc(sizeof *u + (size_t)BATCH * (UDP_MTU_MOST + mtu)); /* the bytes are not touched before they are used */
     if (!u) {
         close(fd);
         return err_set(TERN_ERR_NOMEM, "no memory for datagrams by UDP");
     }
+    memset(u, 0, sizeof *u);
     u->wire = (struct dgram_wire){.ops = &ops, .mtu = mtu, .fd = fd, .kind = DGRAM_UDP, .own = a};
     lay_out(u);
     *wire_p = &u->wire;

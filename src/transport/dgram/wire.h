@@ -57,6 +57,13 @@ struct dgram_wire_ops {
     /* Is this an address that send can use? It has come over the network, from a sender that has the key. */
     bool (*valid)(const struct dgram_wire *, const struct dgram_addr *);
 
+    /* An address at which nobody listens any more, as its host has said to a datagram that was sent there: each once. False:
+     * there is none. NULL: this carrier cannot tell. */
+    bool (*refused)(struct dgram_wire *, struct dgram_addr *);
+
+    /* Is that an address of this host, which always says when nobody listens there? NULL: never. */
+    bool (*near)(const struct dgram_wire *, const struct dgram_addr *);
+
     /* The address for people, e.g. "10.0.0.1 port 4000"; cut to n bytes. */
     void (*text)(const struct dgram_wire *, const struct dgram_addr *, char *buf, size_t n);
 };

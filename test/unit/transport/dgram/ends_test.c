@@ -156,6 +156,48 @@ static void forgetting(void **state)
     }
 }
 
+static uint64_t questions;
+
+static void count_questions(unsigned from, unsigned to, const void *bytes, size_t n)
+{
+    questions += !from && to == 1 && dgram_packet_type(bytes, n) == DGRAM_PROBE;
+}
+
+/* A peer that nothing is sent to is asked now and then while it is watched, and given up when it does not answer. */
+static void watching(void **state)
+{
+    (void)state;
+    circle_pair("loss=20", NULL);
+    member_send(0, 1, 100);
+    circle_run(10 * SECOND);
+    assert_true(circle_right());
+    net_tap = count_questions;
+    questions = 0;
+    circle_run(100 * SECOND);
+    assert_int_equal(questions, 0);
+    dgram_watch(members[0].peers[1], true);
+    circle_run(1000 * SECOND);
+    assert_in_range(questions, 500, 2000);
+    assert_int_equal(members[0].lost + members[1].lost, 0);
+    member_send_some(0, 1, 10, 5000); /* it is not as slow as that to repeat what is lost */
+    uint64_t begin = net_now;
+    while (circle_under_way()) circle_run(SECOND / 100);
+    assert_true(net_now - begin < 5 * SECOND);
+    dgram_watch(members[0].peers[1], false);
+    circle_run(10 * SECOND);
+    questions = 0;
+    circle_run(1000 * SECOND);
+    assert_int_equal(questions, 0);
+    dgram_watch(members[0].peers[1], true);
+    member_close(1);
+    begin = net_now;
+    while (!members[0].lost && net_now < begin + 100 * SECOND) circle_run(SECOND / 10);
+    assert_int_equal(members[0].lost, 1);
+    assert_in_range(net_now - begin, 19 * SECOND, 22 * SECOND);
+    circle_run(100 * SECOND);
+    assert_true(dgram_next_timeout(members[0].ep) == UINT64_MAX);
+}
+
 static bool forget_it(void *arg, struct dgram_peer *peer, const void *data, size_t n)
 {
     uint64_t *sum = arg;
@@ -245,6 +287,7 @@ int main(void)
         CIRCLE_RULE(peer_contradicts_itself),
         CIRCLE_RULE(peer_restarts),
         CIRCLE_RULE(forgetting),
+        CIRCLE_RULE(watching),
         CIRCLE_RULE(forgotten_while_it_delivers),
         CIRCLE_RULE(many_forgotten),
         CIRCLE_RULE(memory_of_the_past_is_bounded),

@@ -131,6 +131,56 @@ static void refused(void **state)
     b->ops->close(b);
 }
 
+static bool next_refusal(struct dgram_wire *w, struct dgram_addr *to)
+{
+    struct seen s = {0};
+    for (uint64_t end = clock_ns() + 10 * SECOND; clock_ns() < end;) {
+        w->ops->poll(w, clock_ns(), 64, see, &s);
+        if (w->ops->refused(w, to)) return true;
+    }
+    return false;
+}
+
+/* The host says that a socket is closed, and whose it was; datagrams to others go on. */
+static void nobody_listens(const char *address)
+{
+    struct dgram_wire *a, *gone[2], *there;
+    struct dgram_addr closed[2], to[2];
+    struct seen s = {0};
+    assert_int_equal(udp_open(address, 0, 0, 1400, &a), 0);
+    assert_int_equal(udp_open(address, 0, 0, 1400, &there), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(udp_open(address, 0, 0, 1400, &gone[i]), 0);
+        closed[i] = gone[i]->own;
+    }
+    for (int i = 0; i < 2; i++) gone[i]->ops->close(gone[i]);
+    assert_false(a->ops->refused(a, &to[0]));
+    for (int i = 0; i < 6; i++) {
+        memset(a->ops->room(a), i, 10);
+        a->ops->send(a, i < 2 ? &closed[i] : &there->own, 10);
+        a->ops->flush(a, clock_ns());
+    }
+    for (int i = 0; i < 2; i++) assert_true(next_refusal(a, &to[i]));
+    for (int i = 0; i < 2; i++) assert_memory_equal(&to[i], &closed[i], sizeof to[i]);
+    a->ops->poll(a, clock_ns(), 64, see, &s);
+    assert_false(a->ops->refused(a, &to[0]));
+    struct pollfd p = {.fd = a->fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 0), 0); /* nothing is left that would end a sleep */
+    there->ops->poll(there, clock_ns(), 64, see, &s);
+    assert_int_equal(s.n, 4);
+    assert_int_equal(a->trouble, 0);
+    assert_true(a->ops->near(a, &closed[0]));
+    a->ops->close(a);
+    there->ops->close(there);
+}
+
+static void closed_sockets(void **state)
+{
+    (void)state;
+    nobody_listens("127.0.0.1");
+    if (have_ipv6()) nobody_listens("::1");
+}
+
 static void addresses(void **state)
 {
     struct dgram_wire *w = NULL, *v4;
@@ -148,6 +198,7 @@ static void addresses(void **state)
     struct dgram_addr port0 = {7, {4, 0, 0, 127, 0, 0, 1}}, v6 = {19, {6, 1}}, is = {7, {4, 4, 1, 10, 0, 0, 9}};
     assert_false(v4->ops->valid(v4, &port0));
     assert_false(v4->ops->valid(v4, &v6));
+    assert_false(v4->ops->near(v4, &is));
     v4->ops->text(v4, &is, text, sizeof text);
     assert_string_equal(text, "10.0.0.9 port 1025");
     v4->ops->close(v4);
@@ -230,6 +281,32 @@ static void exchange(void **state)
     if (have_ipv6()) exchange_over("::1", "loss=5", 1000000);
 }
 
+/* A peer whose process ends is given up long before its time is over: while something is sent to it, and while it is watched. */
+static void death_is_told(void **state)
+{
+    (void)state;
+    for (unsigned watched = 0; watched < 2; watched++) {
+        open_member(0, "127.0.0.1", "");
+        open_member(1, "127.0.0.1", "");
+        member_meet(0, 1);
+        if (watched) {
+            member_send(0, 1, 100);
+            run(60);
+            assert_true(circle_right());
+            dgram_watch(members[0].peers[1], true);
+        }
+        member_close(1);
+        uint64_t begin = clock_ns();
+        if (!watched) member_send(0, 1, 100);
+        while (!members[0].lost && clock_ns() < begin + 100 * SECOND) dgram_progress(members[0].ep, clock_ns());
+        assert_int_equal(members[0].lost, 1);
+        assert_int_equal(members[0].failed[1], !watched);
+        assert_true(clock_ns() - begin < circle_params().patience / 4);
+        assert_non_null(strstr(members[0].words, "nobody listens at 127.0.0.1 port"));
+        member_close(0);
+    }
+}
+
 static void parameters_by_variable(void **state)
 {
     static const struct {
@@ -270,9 +347,11 @@ int main(void)
         cmocka_unit_test(datagrams),
         cmocka_unit_test(batches),
         cmocka_unit_test(refused),
+        cmocka_unit_test(closed_sockets),
         cmocka_unit_test(addresses),
         cmocka_unit_test(ports),
         cmocka_unit_test(exchange),
+        cmocka_unit_test(death_is_told),
         cmocka_unit_test(faults_by_variable),
         cmocka_unit_test(parameters_by_variable),
     };
