@@ -213,7 +213,8 @@ int dpm_parent(struct comm *world, struct comm **out)
     *out = NULL;
     if (!name || (!*me->parent && !me->parent_unknown)) return 0;
     if (world->rank == 0) rc = read_parent(name, &port);
-    if (!*me->parent) unsetenv(PARENT_PORT); /* the variable alone says that there are parents: not to programs that this one starts */
+    /* The variable alone says that there are parents; programs that this one starts have none. */
+    if (!*me->parent) unsetenv(PARENT_PORT);
     rc = connect_groups(world, 0, rc, connect_call, &port, out);
     explicit_bzero(&port, sizeof port);
     return rc;

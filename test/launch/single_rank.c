@@ -70,7 +70,8 @@ static void child_facts(void)
     const char *word = getenv("TERN_TEST_WORD"), *early = getenv("TERN_TEST_EARLY");
     struct rlimit files = {0};
     getrlimit(RLIMIT_NOFILE, &files);
-    snprintf(text, sizeof text, "in %s with %s and %s and %d files", cwd, early ? early : "nothing", word ? word : "nothing", (int)files.rlim_cur);
+    snprintf(text, sizeof text, "in %s with %s and %s and %d files", cwd, early ? early : "nothing", word ? word : "nothing",
+             (int)files.rlim_cur);
     CHECK_OK(MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, 1, parent));
     free(cwd);
 }
