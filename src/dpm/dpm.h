@@ -9,7 +9,8 @@
  *     hears                <---- THANKS ------   it has all
  *     tells its group                            tells its group
  *
- * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Then every process makes the
+ * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Long tables go over a connection
+ * (connected.h). Then every process makes the
  * communicator by itself. Processes are connected when they talk to each other first.
  *
  * Functions return 0 or a code with words. Collective ones fail everywhere in the group, if they do at the root.
