@@ -71,10 +71,12 @@ int main(int argc, char **argv)
     MPI_Comm_rank(half, &half_rank);
     MPI_Comm_size(half, &half_size);
     MPI_Comm first = connect_halves(); /* and with it the members of a half with their root, as they have something to tell */
+    CHECK_OK(MPI_Barrier(MPI_COMM_WORLD)); /* connects no ranks at distance 3 or 5, now or when it is called again */
     int before = sockets_at_rest();
     MPI_Comm inter = connect_halves();
     int after = sockets_at_rest();
     CHECK(after == before, "%d sockets, and %d before the groups were connected", after, before);
+    CHECK_OK(MPI_Barrier(MPI_COMM_WORLD)); /* nobody talks before all have counted */
     bool talks = half_rank == half_size - 1;
     if (talks) talk(inter);
     int now = sockets_at_rest();
