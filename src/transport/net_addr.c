@@ -128,9 +128,12 @@ static bool wanted(const struct net_if *f, const char *list, bool loopback)
 
 /* ---- what the system has ---- */
 
+#define LISTING 16384 /* bytes of the longest message with addresses */
+
 /* The addresses of interfaces that are up. getifaddrs would ask for all about each interface as well: 75 us rather than 20. */
 struct listing {
     int netlink, any; /* sockets: the latter for what is asked by number or name */
+    char *bytes;      /* LISTING: what was read last */
     struct net_if *v; /* malloc'ed */
     unsigned n, room;
 };
@@ -169,10 +172,9 @@ static bool add_address(struct listing *l, const struct nlmsghdr *h)
 /* The messages of one read. 1: there are more, 0: that was all, -1: it failed, with errno. */
 static int take_addresses(struct listing *l)
 {
-    _Alignas(struct nlmsghdr) char bytes[16384];
-    ssize_t n = recv(l->netlink, bytes, sizeof bytes, 0);
+    ssize_t n = recv(l->netlink, l->bytes, LISTING, 0);
     if (n < 0) return errno == EINTR ? 1 : -1;
-    for (const struct nlmsghdr *h = (const void *)bytes; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+    for (const struct nlmsghdr *h = (const void *)l->bytes; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
         if (h->nlmsg_type == NLMSG_DONE) return 0;
         if (h->nlmsg_type == NLMSG_ERROR || (h->nlmsg_type == RTM_NEWADDR && !add_address(l, h))) {
             errno = h->nlmsg_type == NLMSG_ERROR ? EPROTO : ENOMEM;
@@ -190,14 +192,16 @@ static int list(struct listing *l, char host[NET_HOST])
     } all = {.head = {.nlmsg_len = sizeof all, .nlmsg_type = RTM_GETADDR, .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP}};
     int more = -1;
     *l = (struct listing){.netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE),
-                          .any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+                          .any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+                          .bytes = malloc(LISTING)};
     if (l->any < 0) l->any = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     net_host(host);
-    if (l->netlink >= 0 && l->any >= 0 && send(l->netlink, &all, sizeof all, 0) == sizeof all)
+    if (l->bytes && l->netlink >= 0 && l->any >= 0 && send(l->netlink, &all, sizeof all, 0) == sizeof all)
         while ((more = take_addresses(l)) > 0) {}
     int rc = more ? err_sys("the network interfaces of %s cannot be listed", host) : 0;
     if (l->netlink >= 0) close(l->netlink);
     if (l->any >= 0) close(l->any);
+    free(l->bytes);
     if (rc) free(l->v);
     return rc;
 }
