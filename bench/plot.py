@@ -6,7 +6,8 @@
 latency, bandwidth (both over shared memory and over TCP), unexpected (a receive behind so many unexpected messages),
 posted (a round trip behind so many posted receives), oversubscribed (collectives of more ranks than cores), barrier
 (over the number of ranks). rma_latency, rma_bandwidth, rma_overlap, rma_victim: puts over TCP, in each way in which Tern's
-target serves them; copy_engines: copies by engines beside memcpy. A point is the median of the launches, the bar behind it
+target serves them; copy_engines: copies by engines beside memcpy. spawn, spawn_rate, spawn_loop, connect, intercomm: dynamic
+processes, over children, spawns, processes that connect, bytes. A point is the median of the launches, the bar behind it
 their range. collectives_N: Tern's time to that of the better other library, for each collective and size, with N ranks.
 overlap: bars of what goes on while the caller computes. Plain SVG, written here: no library is needed.
 """
@@ -56,6 +57,16 @@ CHARTS = [
     ("copy_engines", "A copy by an engine, beside memcpy", "bytes", "µs",
      [("memcpy", r"copy\.memcpy_(\w+)_us"), ("nontemporal", r"copy\.nontemporal_(\w+)_us"),
       ("core", r"copy\.core_(\d\w*)_us"), ("core, caller's part", r"copy\.core_caller_(\w+)_us")]),
+    ("spawn", "MPI_Comm_spawn beside vfork and exec of bare processes", "children", "ms",
+     [("", r"spawn\.spawn_(\d+)_ms"), ("first answer", r"spawn\.spawn_(\d+)_first_ms"), ("bare", r"spawn\.bare_(\d+)_ms")]),
+    ("spawn_rate", "Children spawned one at a time, all alive", "children so far", "a second", [("", r"spawn\.alive_at_(\d+)_per_s")]),
+    ("spawn_loop", "Children spawned and disconnected one after the other", "children so far", "a second",
+     [("", r"spawn\.loop_at_(\d+)_per_s")]),
+    ("connect", "MPI_Comm_accept and MPI_Comm_connect", "processes that connect", "ms",
+     [("halves of a job", r"connect\.connect_(\d+)_ms"), ("children to their parent", r"connect\.child_(\d+)_ms")]),
+    ("intercomm", "Half round trip over intercommunicators and MPI_COMM_WORLD", "bytes", "µs",
+     [("MPI_COMM_WORLD", r"inter\.intra_(\d\w*)_us"), ("created", r"inter\.created_(\d\w*)_us"),
+      ("spawned", r"inter\.spawned_(\d\w*)_us")]),
 ]
 
 

@@ -34,7 +34,8 @@
 enum handshake_kind {
     HANDSHAKE_RANK = 1,
     HANDSHAKE_TREE = 2,
-    HANDSHAKE_SEALED = 3 /* ranks, and the data is sealed */
+    HANDSHAKE_SEALED = 3, /* ranks, and the data is sealed */
+    HANDSHAKE_TABLE = 4   /* a table of processes (dpm/connected.h), sealed */
 };
 
 /* What an acceptor says at the end. */

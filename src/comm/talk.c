@@ -38,9 +38,8 @@ int talk_swap(struct comm *c, const void *out, size_t out_bytes, void *in, size_
 /* A binomial tree. */
 int talk_spread(struct comm *c, void *buf, size_t bytes, int root)
 {
-    int32_t size = c->size, me = (c->rank - root + size) % size, bit = 1;
+    int32_t size = c->size, me = (c->rank - root + size) % size, bit = talk_lowest_bit(me, size);
     int rc = 0;
-    for (; bit < size && !(me & bit); bit <<= 1) {}
     if (me) rc = talk_recv(c, buf, bytes, (me - bit + root) % size, TALK_CREATE);
     while (!rc && (bit >>= 1))
         if (me + bit < size) rc = talk_send(c, buf, bytes, (me + bit + root) % size, TALK_CREATE);

@@ -34,4 +34,13 @@ void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, 
  */
 int talk_spread(struct comm *, void *buf, size_t bytes, int root);
 
+/* The way it goes, a binomial tree, by ranks counted from the root's, which is 0: a rank has it from the rank without its lowest bit,
+ * and then sends it to the ranks with one more, lower bit, the highest first. For the root that bit is the first above all ranks. */
+static inline int32_t talk_lowest_bit(int32_t rank, int32_t size)
+{
+    int32_t bit = 1;
+    while (bit < size && !(rank & bit)) bit <<= 1;
+    return bit;
+}
+
 #endif

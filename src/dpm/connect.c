@@ -1,74 +1,76 @@
 /* connect.c - see connect.h. */
 #include "dpm/connect.h"
 #include "base/err.h"
+#include "base/var.h"
 #include "comm/talk.h"
+#include "dpm/connected.h"
 #include "dpm/keys.h"
 #include "dpm/members.h"
+#include "dpm/say.h"
 #include "dpm/table.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
+#include "transport/dgram/dgram.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What the roots say: a number, and what belongs to it. */
-enum say {
-    SAY_HELLO = 1, /* context, table */
-    SAY_TABLE,     /* context, table */
-    SAY_NO,        /* code, words */
-    SAY_THANKS     /* nothing */
-};
-
-#define WORDS 400
+#define TRY_NS 1000000000u /* so long an address is tried that may not lead to the port */
 #define LAST_NS 1000000000u /* so long the last word is repeated: if it is lost, the other side may have gone (port.h) */
 
 /* ---- what is said ---- */
 
-static int say(struct partner *p, enum say what, uint64_t ctx, const struct own_table *t)
+static int no_memory_to_say(void) { return err_set(TERN_ERR_NOMEM, "no memory for what two groups tell each other"); }
+
+static int say(struct partner *p, const struct say *s)
 {
-    struct ask_out o = {.bytes = malloc(12 + t->n), .room = 12 + t->n};
-    if (!o.bytes) return err_set(TERN_ERR_NOMEM, "no memory for what two groups tell each other (%zu bytes)", t->n);
-    ask_put32(&o, what);
-    ask_put64(&o, ctx);
-    ask_put(&o, t->bytes, t->n);
-    int rc = partner_say(p, o.bytes, o.n);
-    free(o.bytes);
+    size_t n;
+    void *bytes = say_write(s, &n);
+    int rc = bytes ? partner_say(p, bytes, n) : no_memory_to_say();
+    free(bytes);
     return rc;
 }
 
-static int say_thanks(struct partner *p)
-{
-    uint8_t room[4];
-    struct ask_out o = {.bytes = room, .room = sizeof room};
-    ask_put32(&o, SAY_THANKS);
-    return partner_say(p, o.bytes, o.n);
-}
-
-/* Refuses the caller, with the code and the words of what was wrong. Our words stay. */
+/* Refuses the other side, with the code and the words of what was wrong. Our words stay. */
 static void say_no(struct partner *p, int code)
 {
-    uint8_t room[WORDS + 16];
-    char words[WORDS];
-    struct ask_out o = {.bytes = room, .room = sizeof room};
+    char words[SAY_WORDS];
     snprintf(words, sizeof words, "%s", err_words());
-    ask_put32(&o, SAY_NO);
-    ask_put32(&o, (uint32_t)-code);
-    ask_put_text(&o, words);
-    if (!partner_say(p, o.bytes, o.n)) partner_has_all(p, LAST_NS);
+    if (!say(p, &(struct say){.kind = SAY_NO, .code = code, .words = words})) partner_has_all(p, LAST_NS);
     err_set(code, "%s", words);
 }
 
 static int strange(void) { return err_set(TERN_ERR_SYSTEM, "the process at the other side of the port says what it should not"); }
 
-static int refused(struct ask_in *in)
+/* What the partner says next; *memory, which is malloc'ed, has it. NO is an error. */
+static int hear(struct partner *p, struct say *s, void **memory)
 {
-    uint32_t code = ask_get32(in);
-    const char *words = ask_get_text(in, WORDS);
-    if (!ask_done(in) || !code || code >= -TERN_ERR_LAST) return strange();
-    return err_set(-(int)code, "the other group refuses the connection: %s", words);
+    size_t n;
+    int rc = partner_hear(p, memory, &n);
+    if (rc) return rc;
+    if (!say_read(*memory, n, s)) return strange();
+    return s->kind == SAY_NO ? err_set(s->code, "the other group refuses the connection: %s", s->words) : 0;
 }
 
 /* ---- the roots ---- */
+
+/* One exchange: with whom, and what is known of the other side so far. */
+struct exchange {
+    struct partner *partner;
+    const struct own_table *mine;
+    uint64_t ctx; /* that this side would take */
+    struct connected *connection; /* NULL: none */
+};
+
+/*
+ * Is it too long for datagrams, or better told over a connection? TERN_DPM_CONNECTED: a connection costs two round trips more, and
+ * datagrams a tag and a header each. On one host of 2 cores (MPI_Comm_connect, medians of 15, TERN_DPM_PADDING for the length):
+ * 8 KB 0.7 ms by datagrams and 0.9 ms connected, 16 KB 1.0 and 1.2 ms, 32 KB 1.9 and 1.3 ms, 64 KB 1.8 and 1.5 ms, 1 MB 94 and 13 ms.
+ */
+static bool needs_connection(uint64_t bytes)
+{
+    return bytes > DGRAM_MESSAGE - (1 << 16) || bytes > (uint64_t)var_int(VAR_DPM_CONNECTED);
+}
 
 /* The context that both take. */
 static uint64_t choose_context(uint64_t mine, uint64_t its, const struct table *theirs)
@@ -98,93 +100,189 @@ static int check_apart(const struct comm *local, const struct table *t)
     return rc;
 }
 
-/* What the other root has said: its table, which is checked. `bytes` are kept in the outcome. */
-static int take_table(const struct own_table *mine, uint64_t ctx, struct ask_in *in, struct outcome *o)
+/* The table of the other side is checked, and kept in the outcome, whose it is from here on. */
+static int take_table(const struct exchange *x, uint64_t its_ctx, void *bytes, size_t n, struct outcome *o)
 {
     struct table t;
-    uint64_t its = ask_get64(in);
-    size_t n = (size_t)(in->end - in->at);
-    if (in->bad) return strange();
-    int rc = table_open(&t, in->at, n);
+    o->theirs = bytes;
+    o->bytes = n;
+    int rc = table_open(&t, bytes, n);
     if (rc) return rc;
-    rc = check_apart(mine->local, &t);
-    if (!rc && !(o->theirs = malloc(n))) rc = err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", n);
-    if (!rc) {
-        memcpy(o->theirs, in->at, n);
-        o->bytes = n;
-        o->ctx = choose_context(ctx, its, &t);
-    }
+    rc = check_apart(x->mine->local, &t);
+    if (!rc) o->ctx = choose_context(x->ctx, its_ctx, &t);
     table_close(&t);
     return rc;
 }
 
-static int hear_table(struct partner *p, enum say what, const struct own_table *mine, uint64_t ctx, struct outcome *o)
+/* The same of one that has come in a message. */
+static int copy_table(const struct exchange *x, const struct say *s, struct outcome *o)
 {
-    void *bytes = NULL;
-    size_t n = 0;
-    int rc = partner_hear(p, &bytes, &n);
-    if (rc) return rc;
-    struct ask_in in = ask_of(bytes, n);
-    uint32_t heard = ask_get32(&in);
-    if (heard == (uint32_t)what) rc = take_table(mine, ctx, &in, o);
-    else rc = heard == SAY_NO && what != SAY_HELLO ? refused(&in) : strange();
-    free(bytes);
+    void *copy = malloc(s->bytes);
+    if (!copy) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", (size_t)s->bytes);
+    memcpy(copy, s->table, s->bytes);
+    return take_table(x, s->ctx, copy, s->bytes, o);
+}
+
+/* Over the connection. TERN_AGAIN: the partner says something by datagram, and it is nothing good. */
+static int hear_table(const struct exchange *x, const struct say *s, struct outcome *o)
+{
+    void *bytes;
+    int rc = connected_hear(x->connection, s->bytes, &bytes);
+    return rc ? rc : take_table(x, s->ctx, bytes, s->bytes, o);
+}
+
+/* The call over the connection was broken off by what the partner has said. */
+static int why_broken_off(struct partner *p, int rc)
+{
+    struct say s;
+    void *memory = NULL;
+    if (rc != TERN_AGAIN && !partner_has_spoken(p)) return rc;
+    err_keep(p, rc);
+    int said = hear(p, &s, &memory);
+    free(memory);
+    if (said && said != TERN_ERR_PEER) return said;
+    err_recall(p, rc);
+    return rc == TERN_AGAIN ? strange() : rc;
+}
+
+/* Of the acceptor: does the caller know all? It may have gone since. */
+static int hear_thanks(const struct exchange *x)
+{
+    struct say s;
+    void *memory = NULL;
+    int rc = hear(x->partner, &s, &memory);
+    if (!rc && s.kind != SAY_THANKS) rc = strange();
+    if (rc == TERN_ERR_PEER && !x->connection && partner_had_all(x->partner)) rc = 0;
+    free(memory);
     return rc;
 }
 
-static bool has_thanked(struct partner *p)
+/* ---- the acceptor ---- */
+
+/* The tables, or the longer one, over a connection: first that of the caller, so that it can be refused. */
+static int accept_connected(struct exchange *x, const struct say *hello, struct outcome *o)
 {
-    void *bytes = NULL;
-    size_t n = 0;
-    int rc = partner_hear(p, &bytes, &n);
-    free(bytes);
-    return !rc || partner_had_all(p);
+    struct say meet = {.kind = SAY_MEET, .ctx = x->ctx, .bytes = x->mine->n};
+    int rc = connected_listen(x->partner, &x->connection, &meet.at);
+    if (!rc) rc = say(x->partner, &meet);
+    if (!rc) rc = connected_meet(x->connection);
+    if (!rc) rc = hello->table ? copy_table(x, hello, o) : hear_table(x, hello, o);
+    if (!rc) rc = connected_send(x->connection, x->mine->bytes, x->mine->n);
+    return why_broken_off(x->partner, rc);
+}
+
+static int accept_by_datagrams(struct exchange *x, const struct say *hello, struct outcome *o)
+{
+    int rc = copy_table(x, hello, o);
+    if (rc) return rc;
+    return say(x->partner, &(struct say){.kind = SAY_TABLE, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes});
+}
+
+/* The keys that `make` will want, while the other side looks at our table. */
+static void prepare_keys(const struct outcome *o)
+{
+    struct table t;
+    uint8_t key[CRYPTO_KEY];
+    if (table_open(&t, o->theirs, o->bytes)) return;
+    for (uint32_t k = 0; k < t.jobs; k++)
+        if (strcmp(t.job[k].name, proc_self()->job)) (void)keys_pair(ends_crypto(), t.job[k].name, t.job[k].public, key);
+    explicit_bzero(key, sizeof key);
+    table_close(&t);
+}
+
+static int accept_one(struct exchange *x, struct outcome *o)
+{
+    struct say s;
+    void *memory = NULL;
+    int rc = hear(x->partner, &s, &memory);
+    if (!rc && s.kind != SAY_HELLO) rc = strange();
+    if (!rc && (!s.table || needs_connection(x->mine->n))) rc = accept_connected(x, &s, o);
+    else if (!rc) rc = accept_by_datagrams(x, &s, o);
+    free(memory);
+    if (rc && rc != TERN_ERR_PEER) say_no(x->partner, rc);
+    if (!rc) prepare_keys(o);
+    return rc ? rc : hear_thanks(x);
 }
 
 int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
 {
     for (;;) {
-        struct partner *p;
-        uint64_t ctx = comm_fresh_wide_ctx();
-        int rc = end_await(end, &p);
+        struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
+        int rc = end_await(end, &x.partner);
         if (rc) return rc;
-        rc = hear_table(p, SAY_HELLO, mine, ctx, o);
-        if (rc) say_no(p, rc);
-        bool good = !rc && !say(p, SAY_TABLE, ctx, mine) && has_thanked(p);
-        partner_leave(p);
-        if (good) return 0;
+        rc = accept_one(&x, o);
+        err_keep(&x, rc);
+        connected_close(x.connection);
+        partner_leave(x.partner);
+        err_recall(&x, rc);
+        if (!rc) return 0;
         free(o->theirs);
         *o = (struct outcome){0};
         if (rc == TERN_ERR_COMM || rc == TERN_ERR_NOMEM) return rc; /* as the next one would */
     }
 }
 
-static int call(struct end *e, struct port *port, const struct own_table *mine, struct outcome *o)
+/* ---- the caller ---- */
+
+static int call_connected(struct exchange *x, bool sent, const struct say *meet, struct outcome *o)
 {
-    struct partner *p;
-    uint64_t ctx = comm_fresh_wide_ctx();
-    int rc = end_call(e, port, &p);
-    if (rc) return rc;
-    rc = say(p, SAY_HELLO, ctx, mine);
-    if (!rc) rc = hear_table(p, SAY_TABLE, mine, ctx, o);
-    if (!rc && !(rc = say_thanks(p))) partner_has_all(p, LAST_NS); /* it has heard, or has gone */
-    if (rc == TERN_ERR_PEER) rc = err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
-    err_keep(p, rc);
-    partner_leave(p);
-    err_recall(p, rc);
+    int rc = connected_dial(x->partner, &meet->at, &x->connection);
+    if (!rc && !sent) rc = connected_send(x->connection, x->mine->bytes, x->mine->n);
+    if (!rc) rc = hear_table(x, meet, o);
+    return why_broken_off(x->partner, rc);
+}
+
+/* What the acceptor answers, and what follows from it. */
+static int hear_answer(struct exchange *x, bool sent, struct outcome *o)
+{
+    struct say s;
+    void *memory = NULL;
+    int rc = hear(x->partner, &s, &memory);
+    if (!rc && s.kind == SAY_TABLE && sent) rc = copy_table(x, &s, o);
+    else if (!rc) rc = s.kind == SAY_MEET ? call_connected(x, sent, &s, o) : strange();
+    free(memory);
     return rc;
 }
 
+static int call(struct exchange *x, struct outcome *o)
+{
+    struct say hello = {.kind = SAY_HELLO, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes};
+    if (needs_connection(hello.bytes)) hello.table = NULL;
+    int rc = say(x->partner, &hello);
+    if (!rc) rc = hear_answer(x, hello.table, o);
+    if (rc == TERN_ERR_PEER) return err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
+    if (rc) say_no(x->partner, rc);
+    else if (!(rc = say(x->partner, &(struct say){.kind = SAY_THANKS}))) partner_has_all(x->partner, LAST_NS); /* it has heard, or has gone */
+    return rc;
+}
+
+/* *silent: nobody has answered there. */
+static int call_at(const struct port *port, unsigned i, uint64_t patience, const struct own_table *mine, struct outcome *o, bool *silent)
+{
+    struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
+    struct end *e;
+    int rc = end_call(port, i, patience, &e, &x.partner);
+    *silent = rc == TERN_ERR_SYSTEM;
+    if (rc) return rc;
+    rc = err_keep(&x, call(&x, o));
+    *silent = rc == TERN_ERR_PORT;
+    connected_close(x.connection);
+    partner_leave(x.partner);
+    end_close(e);
+    err_recall(&x, rc);
+    return rc;
+}
+
+/* Each address for a while; then for long the one that is the best by its looks, as the process there may be busy. */
 int connect_call(void *arg, const struct own_table *mine, struct outcome *o)
 {
-    struct port *port = arg;
-    struct end *e;
-    int rc = end_open(port->key, &e);
-    if (rc) return rc;
-    rc = err_keep(port, call(e, port, mine, o));
-    end_close(e);
-    err_recall(port, rc);
-    return rc;
+    const struct port *port = arg;
+    uint8_t order[1 + PORT_MORE];
+    unsigned n = end_order(port, order);
+    bool silent = true;
+    int rc = 0;
+    for (unsigned i = 0; i < n && n > 1 && silent; i++) rc = call_at(port, order[i], TRY_NS, mine, o, &silent);
+    return silent ? call_at(port, order[0], 0, mine, o, &silent) : rc;
 }
 
 /* ---- all ---- */
@@ -295,7 +393,7 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
     struct outcome o = {0};
     struct news n = {.within = comm_fresh_ctx_of(local)};
     void *bytes = NULL;
-    char words[WORDS];
+    char words[SAY_WORDS];
     *out = NULL;
     snprintf(words, sizeof words, "%s", err_words());
     int rc = members_table(local, root, &bytes, &mine.n);

@@ -9,7 +9,8 @@
  *     hears                <---- THANKS ------   it has all
  *     tells its group                            tells its group
  *
- * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Then every process makes the
+ * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Long tables go over a connection
+ * (connected.h). Then every process makes the
  * communicator by itself. Processes are connected when they talk to each other first.
  *
  * Functions return 0 or a code with words. Collective ones fail everywhere in the group, if they do at the root.
@@ -19,6 +20,9 @@
 #define TERN_DPM_DPM_H
 
 #include "obj/comm.h"
+#include "proc/proc.h"
+
+#include <stdlib.h>
 
 /* Opens a port of this process; its name, of at most MPI_MAX_PORT_NAME bytes. dpm_close_port: TERN_ERR_PORT if this process has none of
  * that name. */
@@ -54,6 +58,14 @@ struct dpm_count {
  */
 int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, struct dpm_count **counts_p,
               int *count_p);
+
+/* May there be a parent? For MPI_Init of all the others, which have none. */
+#define DPM_PARENT_PORT "TERN_PARENT_PORT" /* in the environment of spawned processes */
+static inline bool dpm_may_have_parent(void)
+{
+    const struct proc_info *me = proc_self();
+    return (*me->parent || me->parent_unknown) && getenv(DPM_PARENT_PORT);
+}
 
 /* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it. NULL:
  * nobody has. */

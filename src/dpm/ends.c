@@ -12,6 +12,7 @@
 #include "transport/net_addr.h"
 
 #include <endian.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ static struct {
     struct link ends;
     struct step step;
     uint64_t deadline; /* of a thread that waits, NEVER: none has one */
+    unsigned awaited;  /* descriptors that threads wait for */
     unsigned users;    /* ends, counted under `opening` */
     int news;          /* a descriptor that `look` is for; -1: none */
     void (*look)(void);
@@ -102,6 +104,7 @@ static int poll_ends(struct step *s)
         self.deadline = NEVER;
         lane_changed(lanes_first());
     }
+    if (self.awaited) lane_changed(lanes_first()); /* they look themselves */
     if (self.look) self.look();
     list_each (at, next, &self.ends) n += dgram_progress(container_of(at, struct end, link)->dgram, now);
     return n;
@@ -243,35 +246,56 @@ static void done(struct dgram_message *m, int rc)
 
 /* ---- ends ---- */
 
-/* A card has one address: that of the first interface, IPv4 before IPv6, as IPv4 needs no more to be set up. */
-static int own_address(char ip[NET_IP])
+/* The addresses of this host that others may call at: of IPv4 if there are any, as they need no more to be set up. */
+static int own_addresses(struct net_ifs *v)
 {
-    struct net_ifs all;
-    int rc = net_ifs(&all, false);
-    if (rc) return rc;
-    unsigned i = 0;
-    while (i < all.n && all.v[i].addr.family != 4) i++;
-    net_addr_ip(&all.v[i < all.n ? i : 0].addr, ip);
-    return 0;
+    int rc = net_ifs(v, false);
+    unsigned n = 0;
+    for (unsigned i = 0; i < v->n && !rc; i++)
+        if (v->v[i].addr.family == 4) v->v[n++] = v->v[i];
+    if (n) v->n = n;
+    return rc;
 }
 
-static int open_dgram(struct end *e, const uint8_t key[CRYPTO_KEY])
+static struct dgram_addr to_dgram(const struct net_addr *a, const uint8_t port[2])
+{
+    struct dgram_addr d = {.n = (uint8_t)(3 + net_addr_bytes(a)), .bytes = {a->family, port[0], port[1]}};
+    memcpy(d.bytes + 3, a->bytes, net_addr_bytes(a));
+    return d;
+}
+
+static struct net_addr to_net(const struct dgram_addr *d)
+{
+    struct net_addr a = {.family = d->bytes[0], .port = (uint16_t)(d->bytes[1] << 8 | d->bytes[2])};
+    if (d->n == 3 + net_addr_bytes(&a)) memcpy(a.bytes, d->bytes + 3, net_addr_bytes(&a));
+    return a;
+}
+
+uint64_t ends_patience(void)
+{
+    struct dgram_params p;
+    dgram_params_init(&p);
+    return p.patience;
+}
+
+static int open_dgram(struct end *e, const struct net_addr *own, bool wide, uint64_t patience)
 {
     struct dgram_params p;
     char address[NET_IP];
     uint16_t low, high;
-    int rc = own_address(address);
-    if (!rc) rc = net_ports(&low, &high);
+    int rc = net_ports(&low, &high);
     if (rc) return rc;
-    rc = udp_open(address, low, high, 0, &e->wire);
+    net_addr_ip(own, address);
+    rc = (wide ? udp_open_wide : udp_open)(address, low, high, 0, &e->wire);
     if (rc) return rc;
     dgram_params_init(&p);
     p.wire = e->wire;
     p.crypto = self.crypto;
-    p.secret = key;
+    p.secret = e->port.key;
     p.arg = e;
     p.deliver = deliver;
     p.failed = failed;
+    if (patience && patience < p.patience) p.patience = patience;
     return dgram_open(&e->dgram, &p);
 }
 
@@ -282,14 +306,14 @@ static void enter(struct end *e)
     lane_leave(lanes_first());
 }
 
-int end_open(const uint8_t key[CRYPTO_KEY], struct end **out)
+/* `wide`: what is sent to any address of this host comes in, not only to that one. */
+static int open_end(const uint8_t key[CRYPTO_KEY], const struct net_addr *own, bool wide, uint64_t patience, struct end **out)
 {
-    if (!ends_crypto()) return err_code();
     struct end *e = calloc(1, sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory for a port");
     list_init(&e->partners);
     memcpy(e->port.key, key, CRYPTO_KEY);
-    int rc = open_dgram(e, key);
+    int rc = open_dgram(e, own, wide, patience);
     if (rc) {
         free(e);
         return rc;
@@ -309,6 +333,17 @@ int end_open(const uint8_t key[CRYPTO_KEY], struct end **out)
     enter(e);
     *out = e;
     return 0;
+}
+
+int end_open(const uint8_t key[CRYPTO_KEY], struct end **out)
+{
+    struct net_ifs all;
+    if (!ends_crypto()) return err_code();
+    int rc = own_addresses(&all);
+    if (!rc) rc = open_end(key, &all.v[0].addr, all.n > 1, 0, out);
+    for (unsigned i = 1; !rc && i < all.n && i <= PORT_MORE; i++)
+        (*out)->port.more[(*out)->port.mores++] = to_dgram(&all.v[i].addr, (*out)->wire->own.bytes + 1);
+    return rc;
 }
 
 void end_close(struct end *e)
@@ -337,6 +372,46 @@ int ends_listen(int fd, void (*look)(void))
     return rc;
 }
 
+struct fd_wait {
+    struct pollfd poll;
+    struct partner *partner;
+    uint64_t until;
+};
+
+static bool is_ready(void *arg)
+{
+    struct fd_wait *w = arg;
+    const struct partner *p = w->partner;
+    if (w->until < self.deadline) self.deadline = w->until;
+    return (p && (p->code || !list_empty(&p->heard))) || poll(&w->poll, 1, 0) > 0 || clock_ns() >= w->until;
+}
+
+static int how_it_ended(struct fd_wait *w)
+{
+    const struct partner *p = w->partner;
+    if (poll(&w->poll, 1, 0) > 0) return 0;
+    if (p && !list_empty(&p->heard)) return TERN_AGAIN;
+    if (p && p->code) return err_set(p->code, "%s", p->words);
+    return err_set(TERN_ERR_PEER, "nothing has come from the other process for too long (TERN_DGRAM_TIMEOUT)");
+}
+
+int ends_await_fd(int fd, short events, struct partner *p, uint64_t until)
+{
+    struct fd_wait w = {{.fd = fd, .events = events}, p, until};
+    struct epoll_event e = {.events = events & POLLOUT ? EPOLLOUT : EPOLLIN};
+    if (epoll_ctl(self.step.fd, EPOLL_CTL_ADD, fd, &e)) return err_sys("descriptor %d cannot be waited for", fd);
+    lane_enter(lanes_first());
+    self.awaited++;
+    if (p) dgram_watch(p->peer, true);
+    lane_wait(lanes_first(), is_ready, &w, NULL);
+    if (p) dgram_watch(p->peer, false);
+    self.awaited--;
+    int rc = how_it_ended(&w);
+    lane_leave(lanes_first());
+    epoll_ctl(self.step.fd, EPOLL_CTL_DEL, fd, NULL);
+    return rc;
+}
+
 void end_port(const struct end *e, struct port *p) { *p = e->port; }
 
 void ends_close(void)
@@ -346,15 +421,74 @@ void ends_close(void)
 
 /* ---- partners ---- */
 
-int end_call(struct end *e, const struct port *port, struct partner **out)
+/* The i-th address of a port. */
+static bool address_at(const struct port *p, unsigned i, struct net_addr *a)
+{
+    uint8_t bytes[DGRAM_CARD];
+    struct dgram_card card;
+    size_t n = port_at(p, i, bytes);
+    if (!n || !dgram_card_read(bytes, n, &card) || card.kind != DGRAM_UDP) return false;
+    *a = to_net(&card.addr);
+    return a->family == 4 || a->family == 6;
+}
+
+/* 0: of a network that this host is in, 1: of another one, 2: this host has that address itself. */
+static int farness(const struct net_addr *a, const struct net_ifs *own)
+{
+    int best = 1;
+    for (unsigned i = 0; i < own->n; i++) {
+        const struct net_addr *o = &own->v[i].addr;
+        if (net_addr_same(o, a)) return 2;
+        if (o->family == a->family && net_addr_agree(o->bytes, a->bytes, o->prefix)) best = 0;
+    }
+    return best;
+}
+
+unsigned end_order(const struct port *p, uint8_t order[1 + PORT_MORE])
+{
+    struct net_ifs own = {0};
+    unsigned n = 0;
+    if (!p->mores || net_ifs(&own, false)) own.n = 0;
+    for (int far = 0; far < 3; far++)
+        for (unsigned i = 0; i <= p->mores; i++) {
+            struct net_addr a;
+            if (!address_at(p, i, &a)) a = (struct net_addr){.family = 4};
+            if (farness(&a, &own) == far) order[n++] = (uint8_t)i;
+        }
+    return n;
+}
+
+static int call_end(struct end *e, const struct port *port, unsigned i, struct partner **out)
 {
     struct dgram_peer *peer;
+    uint8_t card[DGRAM_CARD];
+    size_t n = port_at(port, i, card);
     lane_enter(lanes_first());
-    int rc = dgram_peer_open(e->dgram, port->card, port->card_bytes, &peer);
+    int rc = dgram_peer_open(e->dgram, card, n, &peer);
     if (!rc && !(*out = new_partner(e, peer))) rc = err_set(TERN_ERR_NOMEM, "no memory to connect to a port");
     if (!rc) (*out)->given = true;
     lane_leave(lanes_first());
     return rc;
+}
+
+int end_call(const struct port *port, unsigned i, uint64_t patience, struct end **e, struct partner **out)
+{
+    struct net_addr to, own;
+    if (!ends_crypto()) return err_code();
+    if (!address_at(port, i, &to)) return err_set(TERN_ERR_PORT, "the port has no address that this process can call at");
+    int rc = net_addr_towards(&to, &own);
+    if (!rc) rc = open_end(port->key, &own, false, patience, e);
+    if (rc || !(rc = call_end(*e, port, i, out))) return rc;
+    err_keep(port, rc);
+    end_close(*e);
+    err_recall(port, rc);
+    return rc;
+}
+
+int partner_own_address(const struct partner *p, struct net_addr *own)
+{
+    struct net_addr to = to_net(dgram_peer_addr(p->peer));
+    return net_addr_towards(&to, own);
 }
 
 struct call_wait {
@@ -468,6 +602,20 @@ bool partner_has_all(struct partner *p, uint64_t ns)
     lane_wait(lanes_first(), is_settled, &s, NULL);
     lane_leave(lanes_first());
     return partner_had_all(p);
+}
+
+void partner_key(const struct partner *p, bool calls, uint8_t key[CRYPTO_KEY])
+{
+    static const char purpose[] = "a connection for tables";
+    self.crypto->tag(key, purpose, sizeof purpose, calls ? p->mine : p->its);
+}
+
+bool partner_has_spoken(struct partner *p)
+{
+    lane_enter(lanes_first());
+    bool spoken = !list_empty(&p->heard);
+    lane_leave(lanes_first());
+    return spoken;
 }
 
 bool partner_had_all(const struct partner *p) { return !p->under_way && !p->failed; }

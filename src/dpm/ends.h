@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "dpm/port.h"
+#include "transport/net_addr.h"
 
 struct end;
 struct partner;
@@ -23,15 +24,23 @@ struct partner;
 /* The cryptography of all ends, loaded at the first call; NULL with words: it cannot be. */
 const struct crypto *ends_crypto(void);
 
-/* An end with this key, by which all processes talk that have it. end_close: its partners are gone then as well. */
+/* An end with this key, by which all processes talk that have it, to be called at: at all addresses of this host. end_close: its partners
+ * are gone then as well. */
 int end_open(const uint8_t key[CRYPTO_KEY], struct end **);
 void end_close(struct end *);
 
 /* The end as a port. */
 void end_port(const struct end *, struct port *);
 
-/* The process at that port, whose key is that of the end. */
-int end_call(struct end *, const struct port *, struct partner **);
+/*
+ * An end that calls a port, at the i-th of its addresses (port_at), and the process there. It is given up after `patience` (ns) without an
+ * answer; 0: TERN_DGRAM_TIMEOUT. TERN_ERR_SYSTEM: there is no way to that address.
+ *
+ * end_order: the addresses from the one that probably leads there to the one that probably does not; how many. First those of
+ * networks that this host is in, last those that it has itself: networks of its own (of containers) are alike on many hosts.
+ */
+int end_call(const struct port *, unsigned i, uint64_t patience, struct end **, struct partner **);
+unsigned end_order(const struct port *, uint8_t order[1 + PORT_MORE]);
 
 /* Waits until a process calls that no other thread has been given; or until end_give_up was called, whose code and words it has
  * then. */
@@ -40,6 +49,16 @@ int end_await(struct end *, struct partner **);
 /* Nobody will call any more, and partners that have called say no more than has come. By a thread that is in the first lane, or in a
  * step of progress. */
 void end_give_up(struct end *, int code, const char *words);
+
+/*
+ * Waits until a descriptor that epoll takes is ready for `events` (POLLIN, POLLOUT), at most until then (ns of clock_ns). `p`, if not
+ * NULL, is watched meanwhile. TERN_ERR_PEER: it was too late, or p has gone. TERN_AGAIN, without words: p has said something. While
+ * there are ends; one thread at a time for a descriptor.
+ */
+int ends_await_fd(int fd, short events, struct partner *p, uint64_t until);
+
+/* TERN_DGRAM_TIMEOUT in ns. */
+uint64_t ends_patience(void);
 
 /* From now on progress calls `look`, with the first lane held, when `fd` is readable; until ends_listen(-1, NULL). While there are
  * ends. */
@@ -56,6 +75,15 @@ bool partner_has_all(struct partner *, uint64_t ns);
 
 /* Has the partner all that was said, although it may be gone now? */
 bool partner_had_all(const struct partner *);
+
+/* A key for a connection that belongs to the exchange, known to both sides only. `calls`: this side has called. */
+void partner_key(const struct partner *, bool calls, uint8_t key[CRYPTO_KEY]);
+
+/* Has it said something that is not heard yet? */
+bool partner_has_spoken(struct partner *);
+
+/* The address of this host from which the partner is reached, without a port. */
+int partner_own_address(const struct partner *, struct net_addr *);
 
 /* No more is to be said or heard. */
 void partner_leave(struct partner *);

@@ -5,7 +5,6 @@
 #include "base/err.h"
 #include "dpm/connect.h"
 #include "pt2pt/lane.h"
-#include "pt2pt/lanes.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,34 +12,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define NAP_MS 1 /* between looks at other messages, while the socket has nothing */
-
 static int broken(int fd)
 {
     return errno ? err_sys("descriptor %d", fd) : err_set(TERN_ERR_PEER, "the process at the other end of the socket has closed it");
 }
 
-/* Until the socket takes or has something; other messages are gone on with. */
-static int await(int fd, short what)
-{
-    struct pollfd p = {.fd = fd, .events = what};
-    for (;;) {
-        int n = poll(&p, 1, NAP_MS);
-        if (n > 0) return 0;
-        if (n < 0 && errno != EINTR) return broken(fd);
-        lane_enter(lanes_first());
-        lane_progress(lanes_first());
-        lane_leave(lanes_first());
-    }
-}
-
+/* The process at the other end may call when it likes: there is no time limit. Other messages are gone on with. */
 static int move(int fd, char *bytes, size_t n, bool out)
 {
     for (size_t done = 0; done < n;) {
-        int rc = await(fd, out ? POLLOUT : POLLIN);
+        int rc = ends_await_fd(fd, out ? POLLOUT : POLLIN, NULL, UINT64_MAX);
         if (rc) return rc;
         errno = 0;
-        ssize_t k = out ? send(fd, bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, bytes + done, n - done, 0);
+        ssize_t k = out ? send(fd, bytes + done, n - done, MSG_NOSIGNAL | MSG_DONTWAIT) : recv(fd, bytes + done, n - done, MSG_DONTWAIT);
         if (k > 0) done += (size_t)k;
         else if (errno != EAGAIN && errno != EINTR) return broken(fd);
     }
@@ -50,8 +34,10 @@ static int move(int fd, char *bytes, size_t n, bool out)
 /* A text of fixed length each way. */
 static int swap(int fd, char mine[PORT_NAME], char its[PORT_NAME])
 {
+    lane_sleep_soon(true);
     int rc = move(fd, mine, PORT_NAME, true);
     if (!rc) rc = move(fd, its, PORT_NAME, false);
+    lane_sleep_soon(false);
     if (!rc && !memchr(its, 0, PORT_NAME)) rc = err_set(TERN_ERR_SYSTEM, "what came by the socket is no name of a port");
     return rc;
 }

@@ -1,6 +1,7 @@
 /* keys.c - see keys.h. */
 #include "dpm/keys.h"
 #include "base/err.h"
+#include "proc/dynamic.h"
 #include "proc/proc.h"
 
 #include <pthread.h>
@@ -36,7 +37,7 @@ int keys_public(const struct crypto *c, uint8_t public[CRYPTO_KEY])
     return rc;
 }
 
-int keys_pair(const struct crypto *c, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
+static int compute_pair(const struct crypto *c, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
 {
     uint8_t secret[CRYPTO_KEY], common[CRYPTO_KEY];
     char both[600];
@@ -48,5 +49,25 @@ int keys_pair(const struct crypto *c, const char *job, const uint8_t public[CRYP
     if (!rc) c->tag(key, both, (size_t)n, common);
     explicit_bzero(secret, sizeof secret);
     explicit_bzero(common, sizeof common);
+    return rc;
+}
+
+int keys_pair(const struct crypto *c, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        char job[PROC_NAME_MAX];
+        uint8_t public[CRYPTO_KEY], key[CRYPTO_KEY];
+    } last;
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (strcmp(last.job, job) || memcmp(last.public, public, CRYPTO_KEY)) {
+        *last.job = 0;
+        rc = compute_pair(c, job, public, last.key);
+        memcpy(last.public, public, CRYPTO_KEY);
+        if (!rc) snprintf(last.job, sizeof last.job, "%s", job);
+    }
+    memcpy(key, last.key, CRYPTO_KEY);
+    pthread_mutex_unlock(&lock);
     return rc;
 }

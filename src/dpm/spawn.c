@@ -27,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARENT_PORT "TERN_PARENT_PORT" /* in the environment of spawned processes */
 
 /* ---- what has become of the job meanwhile ---- */
 
@@ -120,10 +119,10 @@ struct told {
     struct phases phases;
 };
 
-static void write_word(const struct end *e, const struct crypto *c, char word[sizeof PARENT_PORT + PORT_NAME])
+static void write_word(const struct end *e, const struct crypto *c, char word[sizeof DPM_PARENT_PORT + PORT_NAME])
 {
     struct port port;
-    strcpy(word, PARENT_PORT "=");
+    strcpy(word, DPM_PARENT_PORT "=");
     end_port(e, &port);
     port_write(&port, c, word + strlen(word));
     explicit_bzero(&port, sizeof port);
@@ -134,7 +133,7 @@ static int start_children(struct spawning *s, const struct dpm_program *p, int c
 {
     const struct crypto *c = ends_crypto();
     uint8_t key[CRYPTO_KEY];
-    char word[sizeof PARENT_PORT + PORT_NAME];
+    char word[sizeof DPM_PARENT_PORT + PORT_NAME];
     struct program_list list = {0};
     struct proc_spawned job;
     uint64_t start = clock_ns();
@@ -207,14 +206,14 @@ static int read_parent(const char *name, struct port *port)
 int dpm_parent(struct comm *world, struct comm **out)
 {
     const struct proc_info *me = proc_self();
-    const char *name = getenv(PARENT_PORT);
+    const char *name = getenv(DPM_PARENT_PORT);
     struct port port = {0};
     int rc = 0;
     *out = NULL;
-    if (!name || (!*me->parent && !me->parent_unknown)) return 0;
+    if (!dpm_may_have_parent()) return 0;
     if (world->rank == 0) rc = read_parent(name, &port);
     /* The variable alone says that there are parents; programs that this one starts have none. */
-    if (!*me->parent) unsetenv(PARENT_PORT);
+    if (!*me->parent) unsetenv(DPM_PARENT_PORT);
     rc = connect_groups(world, 0, rc, connect_call, &port, out);
     explicit_bzero(&port, sizeof port);
     return rc;

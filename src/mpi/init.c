@@ -3,6 +3,7 @@
  * (MPI-5.0 sections 11.2, 11.4).
  */
 #include "coll/coll.h"
+#include "dpm/dpm.h"
 #include "mpi/attr.h"
 #include "mpi/dynamic.h"
 #include "mpi/life.h"
@@ -38,7 +39,7 @@ static int start(const char *call, int required, int *provided)
     thread_level = level;
     main_thread = pthread_self();
     world_running = true;
-    rc = dynamic_open();
+    rc = dpm_may_have_parent() ? dynamic_open() : 0;
     if (rc) return report_code(NULL, call, rc);
     was_started = true; /* at last: a thread that sees it may ask for all of the above */
     if (provided) *provided = level;

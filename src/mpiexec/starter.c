@@ -22,6 +22,7 @@
 
 #define ORDERS_FD 3 /* of the starter: where orders come */
 #define PAUSE_MS 4
+#define OWN_MOST ((size_t)4 << 20) /* larger mappings are not memory in use, but what a sanitizer has reserved, or stacks */
 
 /* ---- orders: a byte with three descriptors ---- */
 
@@ -252,7 +253,7 @@ static void own_pages(void)
     uintptr_t from, to;
     FILE *maps = fopen("/proc/self/maps", "re");
     while (maps && fgets(line, sizeof line, maps))
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, mode) == 3 && !strcmp(mode, "rw-p"))
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, mode) == 3 && !strcmp(mode, "rw-p") && to - from <= OWN_MOST)
             (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
     if (maps) fclose(maps);
 #endif

@@ -49,6 +49,9 @@ void net_addr_text(const struct net_addr *, char *text, size_t size);
 int net_ifs(struct net_ifs *, bool near);
 int net_ifs_more(struct net_ifs *);
 
+/* The address of this host from which packets go to that one. TERN_ERR_SYSTEM: there is no way to it. */
+int net_addr_towards(const struct net_addr *to, struct net_addr *own);
+
 /* The ports that processes listen at (TERN_TCP_PORTS); 0, 0: any. TERN_ERR_ARG. */
 int net_ports(uint16_t *low, uint16_t *high);
 

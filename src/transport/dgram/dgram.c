@@ -162,6 +162,8 @@ int dgram_peer_open(struct dgram *ep, const void *bytes, size_t n, struct dgram_
 }
 
 uint64_t dgram_id(const struct dgram *ep) { return ep->id; }
+const struct dgram_addr *dgram_peer_addr(const struct dgram_peer *p) { return &p->card.addr; }
+
 uint64_t dgram_peer_id(const struct dgram_peer *p) { return p->card.id; }
 
 void dgram_peer_set_tag(struct dgram_peer *p, void *tag) { p->tag = tag; }

@@ -139,6 +139,9 @@ struct dgram_stats dgram_stats(const struct dgram *);
 uint64_t dgram_id(const struct dgram *);
 uint64_t dgram_peer_id(const struct dgram_peer *);
 
+/* Where a peer is reached. */
+const struct dgram_addr *dgram_peer_addr(const struct dgram_peer *);
+
 /* The caller's own word about a peer. */
 void dgram_peer_set_tag(struct dgram_peer *, void *);
 void *dgram_peer_tag(const struct dgram_peer *);

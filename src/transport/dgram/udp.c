@@ -304,7 +304,7 @@ static void lay_out(struct udp *u)
     }
 }
 
-int udp_open(const char *address, uint16_t low, uint16_t high, uint32_t mtu, struct dgram_wire **wire_p)
+static int open_wire(const char *address, bool wide, uint16_t low, uint16_t high, uint32_t mtu, struct dgram_wire **wire_p)
 {
     struct dgram_addr a;
     int fd = -1, rc = parse_address(address, &a);
@@ -312,15 +312,28 @@ int udp_open(const char *address, uint16_t low, uint16_t high, uint32_t mtu, str
     if (!rc && (mtu < 256 || mtu > UDP_MTU_MOST))
         rc = err_set(TERN_ERR_ARG, "datagrams of %u bytes cannot be sent: 256 to %d are possible (TERN_DGRAM_MTU)", mtu,
                      UDP_MTU_MOST);
-    if (!rc) rc = open_socket(&a, address, low, high, &fd);
+    struct dgram_addr at = wide ? (struct dgram_addr){.n = a.n, .bytes = {a.bytes[0]}} : a;
+    if (!rc) rc = open_socket(&at, address, low, high, &fd);
     if (rc) return rc;
-    struct udp *u = calloc(1, sizeof *u + (size_t)BATCH * (UDP_MTU_MOST + mtu));
+    memcpy(a.bytes + 1, at.bytes + 1, 2); /* the port */
+    struct udp *u = malloc(sizeof *u + (size_t)BATCH * (UDP_MTU_MOST + mtu)); /* the bytes are not touched before they are used */
     if (!u) {
         close(fd);
         return err_set(TERN_ERR_NOMEM, "no memory for datagrams by UDP");
     }
+    memset(u, 0, sizeof *u);
     u->wire = (struct dgram_wire){.ops = &ops, .mtu = mtu, .fd = fd, .kind = DGRAM_UDP, .own = a};
     lay_out(u);
     *wire_p = &u->wire;
     return 0;
+}
+
+int udp_open(const char *address, uint16_t low, uint16_t high, uint32_t mtu, struct dgram_wire **wire_p)
+{
+    return open_wire(address, false, low, high, mtu, wire_p);
+}
+
+int udp_open_wide(const char *address, uint16_t low, uint16_t high, uint32_t mtu, struct dgram_wire **wire_p)
+{
+    return open_wire(address, true, low, high, mtu, wire_p);
 }

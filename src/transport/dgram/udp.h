@@ -16,4 +16,7 @@
  * TERN_ERR_NOMEM. */
 int udp_open(const char *address, uint16_t low, uint16_t high, uint32_t mtu, struct dgram_wire **);
 
+/* The same, but what is sent to any address of this host comes in as well. */
+int udp_open_wide(const char *address, uint16_t low, uint16_t high, uint32_t mtu, struct dgram_wire **);
+
 #endif

@@ -1,0 +1,335 @@
+/* connected.c - see connected.h. */
+#include "dpm/connected.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/handshake.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define HALVES 8 /* connections at a time that have not shown the key yet; the oldest one makes way */
+#define FIRST_ROOM 65536 /* bytes: memory for a table grows with what has come of it */
+
+enum side { CALLER = 1, ACCEPTOR = 2 }; /* in the handshake */
+
+/* A connection that may be a stranger's. */
+struct half {
+    int fd; /* -1: none */
+    uint64_t since;
+    struct handshake shake;
+};
+
+struct connected {
+    struct partner *partner;
+    const struct crypto *crypto;
+    uint8_t key[CRYPTO_KEY];             /* of the handshake */
+    uint8_t mine[CRYPTO_KEY], its[CRYPTO_KEY]; /* of the records, each way */
+    uint64_t sent, got;                  /* records */
+    int fd;                              /* -1: not connected yet */
+    int listener, set;                   /* acceptor: and an epoll descriptor for it and the halves */
+    struct half half[HALVES];
+    uint8_t record[4 + CONNECTED_RECORD + CRYPTO_SEAL];
+};
+
+static int new_connected(struct partner *p, enum side side, struct connected **out)
+{
+    struct connected *c = calloc(1, sizeof *c);
+    if (!c) return err_set(TERN_ERR_NOMEM, "no memory for a connection to another group");
+    c->partner = p;
+    c->crypto = ends_crypto();
+    c->fd = c->listener = c->set = -1;
+    for (int i = 0; i < HALVES; i++) c->half[i].fd = -1;
+    partner_key(p, side == CALLER, c->key);
+    *out = c;
+    return 0;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) close(fd);
+}
+
+void connected_close(struct connected *c)
+{
+    if (!c) return;
+    for (int i = 0; i < HALVES; i++) close_fd(c->half[i].fd);
+    close_fd(c->set);
+    close_fd(c->listener);
+    close_fd(c->fd);
+    explicit_bzero(c, sizeof *c);
+    free(c);
+}
+
+/* ---- bytes ---- */
+
+static int await(struct connected *c, int fd, short events)
+{
+    return ends_await_fd(fd, events, c->partner, clock_ns() + ends_patience());
+}
+
+static int broken(void)
+{
+    if (errno) return err_sys("the connection for the tables of two groups is broken");
+    return err_set(TERN_ERR_PEER, "the other group has closed the connection for the tables before they were there");
+}
+
+/* All n bytes, one way. */
+static int move(struct connected *c, int fd, void *bytes, size_t n, bool out)
+{
+    for (size_t done = 0; done < n;) {
+        errno = 0;
+        ssize_t k = out ? send(fd, (char *)bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, (char *)bytes + done, n - done, 0);
+        if (k > 0) {
+            done += (size_t)k;
+        } else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            int rc = await(c, fd, out ? POLLOUT : POLLIN);
+            if (rc) return rc;
+        } else if (errno != EINTR) {
+            return broken();
+        }
+    }
+    return 0;
+}
+
+static void begin_records(struct connected *c, const struct handshake *h)
+{
+    handshake_key(h, true, c->mine);
+    handshake_key(h, false, c->its);
+}
+
+static int open_socket(const struct net_addr *a, int *fd_p)
+{
+    int on = 1, fd = socket(a->family == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) return err_sys("no socket for the tables of two groups");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    *fd_p = fd;
+    return 0;
+}
+
+/* ---- the caller ---- */
+
+static int shake_hands(struct connected *c)
+{
+    struct handshake h;
+    uint8_t bytes[HANDSHAKE_OUT];
+    enum handshake_state s = HANDSHAKE_MORE;
+    handshake_connect(&h, c->crypto, c->key, HANDSHAKE_TABLE, CALLER, ACCEPTOR);
+    while (s == HANDSHAKE_MORE) {
+        int rc = move(c, c->fd, h.out, h.out_len, true);
+        h.out_len = 0;
+        size_t n = handshake_wants(&h);
+        if (!rc) rc = move(c, c->fd, bytes, n, false);
+        if (rc) return rc;
+        s = handshake_input(&h, bytes, n);
+    }
+    if (s != HANDSHAKE_DONE || h.verdict != VERDICT_WELCOME)
+        return err_set(TERN_ERR_PEER, "the connection for the tables of two groups is refused: %s", h.why ? h.why : "no room");
+    begin_records(c, &h);
+    return 0;
+}
+
+static int dial(struct connected *c, const struct net_addr *at)
+{
+    struct sockaddr_storage to;
+    char text[80];
+    int error = 0, rc = open_socket(at, &c->fd);
+    socklen_t n = net_addr_sock(at, &to), size = sizeof error;
+    if (rc) return rc;
+    net_addr_text(at, text, sizeof text);
+    if (!connect(c->fd, (struct sockaddr *)&to, n)) return 0;
+    if (errno == EINPROGRESS) {
+        rc = await(c, c->fd, POLLOUT);
+        if (rc) return rc;
+        getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
+        errno = error;
+    }
+    return errno ? err_sys("the other group cannot be reached at %s", text) : 0;
+}
+
+int connected_dial(struct partner *p, const struct net_addr *at, struct connected **out)
+{
+    struct connected *c;
+    int rc = new_connected(p, CALLER, &c);
+    if (rc) return rc;
+    rc = dial(c, at);
+    if (!rc) rc = shake_hands(c);
+    if (rc) connected_close(c);
+    else *out = c;
+    return rc;
+}
+
+/* ---- the acceptor ---- */
+
+static int watch_for(struct connected *c, int fd, struct half *h)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data = {.ptr = h}};
+    return epoll_ctl(c->set, EPOLL_CTL_ADD, fd, &e) ? err_sys("connections cannot be waited for") : 0;
+}
+
+/* At any port of the range that is free. */
+static int bind_to(int fd, struct net_addr *at)
+{
+    struct sockaddr_storage a;
+    socklen_t n = sizeof a;
+    uint16_t low, high;
+    int rc = net_ports(&low, &high);
+    if (rc) return rc;
+    for (uint32_t port = low; port <= high; port++) {
+        at->port = (uint16_t)port;
+        n = net_addr_sock(at, &a);
+        if (!bind(fd, (struct sockaddr *)&a, n)) break;
+        if (errno != EADDRINUSE || port == high) return err_sys("no port for the tables of two groups can be listened at");
+    }
+    if (listen(fd, SOMAXCONN) || getsockname(fd, (struct sockaddr *)&a, &n)) return err_sys("connections cannot be listened for");
+    net_addr_from(at, &a);
+    return 0;
+}
+
+int connected_listen(struct partner *p, struct connected **out, struct net_addr *at)
+{
+    struct connected *c;
+    int rc = partner_own_address(p, at);
+    if (!rc) rc = new_connected(p, ACCEPTOR, &c);
+    if (rc) return rc;
+    rc = open_socket(at, &c->listener);
+    if (!rc) rc = bind_to(c->listener, at);
+    if (!rc && (c->set = epoll_create1(EPOLL_CLOEXEC)) < 0) rc = err_sys("no descriptor to wait for connections");
+    if (!rc) rc = watch_for(c, c->listener, NULL);
+    if (rc) connected_close(c);
+    else *out = c;
+    return rc;
+}
+
+static void drop(struct half *h)
+{
+    close_fd(h->fd);
+    h->fd = -1;
+}
+
+/* A place for one that has come: one that is free, or that of the oldest. */
+static struct half *place(struct connected *c)
+{
+    struct half *oldest = &c->half[0];
+    for (int i = 0; i < HALVES; i++) {
+        struct half *h = &c->half[i];
+        if (h->fd < 0) return h;
+        if (h->since < oldest->since) oldest = h;
+    }
+    drop(oldest);
+    return oldest;
+}
+
+static void take_new(struct connected *c)
+{
+    int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
+    if (fd < 0) return;
+    struct half *h = place(c);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    *h = (struct half){.fd = fd, .since = clock_ns()};
+    handshake_accept(&h->shake, c->crypto, c->key, HANDSHAKE_TABLE, ACCEPTOR);
+    if (watch_for(c, fd, h)) drop(h);
+}
+
+/* The few bytes of a handshake find room in a new socket. */
+static bool say_rest(struct half *h)
+{
+    size_t n = h->shake.out_len;
+    h->shake.out_len = 0;
+    return !n || send(h->fd, h->shake.out, n, MSG_NOSIGNAL) == (ssize_t)n;
+}
+
+/* Something has come from one. True: it is the partner. */
+static bool hear_half(struct half *h)
+{
+    uint8_t bytes[HANDSHAKE_OUT];
+    ssize_t n = recv(h->fd, bytes, handshake_wants(&h->shake), 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    enum handshake_state s = n > 0 ? handshake_input(&h->shake, bytes, (size_t)n) : HANDSHAKE_BAD;
+    if (s == HANDSHAKE_ASK) handshake_answer(&h->shake, VERDICT_WELCOME);
+    if (s == HANDSHAKE_BAD || s == HANDSHAKE_DONE || !say_rest(h)) {
+        drop(h);
+        return false;
+    }
+    return s == HANDSHAKE_ASK;
+}
+
+static void take_half(struct connected *c, struct half *h)
+{
+    c->fd = h->fd;
+    h->fd = -1;
+    epoll_ctl(c->set, EPOLL_CTL_DEL, c->fd, NULL);
+    begin_records(c, &h->shake);
+    for (int i = 0; i < HALVES; i++) drop(&c->half[i]);
+}
+
+int connected_meet(struct connected *c)
+{
+    uint64_t end = clock_ns() + ends_patience();
+    while (c->fd < 0) {
+        struct epoll_event e;
+        int rc = ends_await_fd(c->set, POLLIN, c->partner, end);
+        if (rc) return rc;
+        if (epoll_wait(c->set, &e, 1, 0) < 1) continue;
+        struct half *h = e.data.ptr;
+        if (!h) take_new(c);
+        else if (h->fd >= 0 && hear_half(h)) take_half(c, h);
+    }
+    return 0;
+}
+
+/* ---- records ---- */
+
+int connected_send(struct connected *c, const void *bytes, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        uint32_t some = (uint32_t)min_size(n - at, CONNECTED_RECORD), head = htobe32(some);
+        memcpy(c->record, &head, 4);
+        c->crypto->seal(c->record + 4, (const uint8_t *)bytes + at, some, some, c->sent++, c->mine);
+        int rc = move(c, c->fd, c->record, 4 + some + CRYPTO_SEAL, true);
+        if (rc) return rc;
+        at += some;
+    }
+    return 0;
+}
+
+static int strange(void) { return err_set(TERN_ERR_SYSTEM, "what comes over the connection for the tables of two groups is no part of one"); }
+
+/* A record, of which there is room for `most` bytes. */
+static int hear_record(struct connected *c, uint8_t *to, size_t most, size_t *n_p)
+{
+    uint32_t head = 0;
+    int rc = move(c, c->fd, &head, sizeof head, false);
+    if (rc) return rc;
+    uint32_t n = be32toh(head);
+    if (!n || n > CONNECTED_RECORD || n > most) return strange();
+    rc = move(c, c->fd, c->record, n + CRYPTO_SEAL, false);
+    if (rc) return rc;
+    *n_p = n;
+    return c->crypto->unseal(to, c->record, n, n, c->got++, c->its) ? 0 : strange();
+}
+
+int connected_hear(struct connected *c, size_t n, void **bytes_p)
+{
+    uint8_t *bytes = NULL;
+    size_t room = 0, some = 0;
+    int rc = 0;
+    for (size_t at = 0; at < n && !rc; at += rc ? 0 : some) {
+        if (room - at < CONNECTED_RECORD && room < n) {
+            room = min_size(max_size(2 * room, FIRST_ROOM + at), n);
+            uint8_t *more = realloc(bytes, room);
+            if (!more) rc = err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", n);
+            else bytes = more;
+        }
+        if (!rc) rc = hear_record(c, bytes + at, room - at, &some);
+    }
+    if (rc) free(bytes);
+    else *bytes_p = bytes;
+    return rc;
+}

@@ -1,0 +1,274 @@
+/*
+ * connect_test.c - rules of src/dpm/connect.h and connected.h for partners that do what they should not: one process accepts, the
+ * other one calls again and again as strangers, cheats and dying processes would, and at last as it should. Only that last call is
+ * accepted, and no call before it holds the acceptor up.
+ */
+#include "../transport/party.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "dpm/connect.h"
+#include "dpm/connected.h"
+#include "dpm/members.h"
+#include "dpm/say.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static uint8_t key[CRYPTO_KEY] = "the key of the port, 32 bytes lo";
+
+/* Of all processes: the port, the table that is right. */
+static struct shared {
+    struct port port;
+    uint64_t bytes;
+} *common;
+static struct shared *shared(void) { return common; }
+
+/* ---- the acceptor ---- */
+
+static bool accept_the_good_one(const struct own_table *mine)
+{
+    struct end *e;
+    struct outcome o = {0};
+    PARTY_CHECK(!end_open(key, &e));
+    end_port(e, &shared()->port);
+    party_meet();
+    uint64_t begin = clock_ns();
+    PARTY_CHECK(!connect_accept(e, mine, &o));
+    uint64_t took = clock_ns() - begin;
+    PARTY_CHECK(o.bytes == shared()->bytes && o.ctx);
+    fprintf(stderr, "# TERN_DPM_CONNECTED=%s: accepted behind all the others after %.2f s\n", getenv("TERN_DPM_CONNECTED"), (double)took / 1e9);
+    free(o.theirs);
+    party_meet();
+    end_close(e);
+    return true;
+}
+
+/* ---- callers ---- */
+
+struct caller {
+    struct end *end;
+    struct partner *partner;
+};
+
+static bool begin_call(struct caller *c)
+{
+    PARTY_CHECK(!end_call(&shared()->port, 0, 0, &c->end, &c->partner));
+    return true;
+}
+
+static void end_call_off(struct caller *c)
+{
+    partner_leave(c->partner);
+    end_close(c->end);
+}
+
+static int say_it(struct caller *c, const struct say *s)
+{
+    size_t n;
+    void *bytes = say_write(s, &n);
+    int rc = bytes ? partner_say(c->partner, bytes, n) : TERN_ERR_NOMEM;
+    free(bytes);
+    return rc;
+}
+
+/* What comes back is of this kind. */
+static bool hears(struct caller *c, enum say_kind kind, struct say *s)
+{
+    static uint8_t memory[4096]; /* what *s points to */
+    void *bytes;
+    size_t n;
+    PARTY_CHECK(!partner_hear(c->partner, &bytes, &n));
+    PARTY_CHECK(n <= sizeof memory);
+    memcpy(memory, bytes, n);
+    free(bytes);
+    PARTY_CHECK(say_read(memory, n, s) && s->kind == kind);
+    return true;
+}
+
+/* Says nothing that can be understood, or no table. */
+static bool garbage(const struct own_table *mine)
+{
+    static const char *const words[] = {"", "x", "hello, is anybody there?"};
+    struct caller c;
+    struct say s;
+    (void)mine;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        PARTY_CHECK(begin_call(&c));
+        PARTY_CHECK(!partner_say(c.partner, words[i], strlen(words[i])) && hears(&c, SAY_NO, &s));
+        end_call_off(&c);
+    }
+    PARTY_CHECK(begin_call(&c));
+    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_THANKS}) && hears(&c, SAY_NO, &s));
+    end_call_off(&c);
+    PARTY_CHECK(begin_call(&c));
+    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_HELLO, .bytes = 24, .table = "this is no table at all."}));
+    int rc = partner_has_all(c.partner, 1000000000u);
+    PARTY_CHECK(rc);
+    end_call_off(&c);
+    return true;
+}
+
+/* Dies behind its first word, with a table and without. */
+static bool dies_early(const struct own_table *mine)
+{
+    struct caller c;
+    for (int table = 0; table < 2; table++) {
+        PARTY_CHECK(begin_call(&c));
+        PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = mine->n, .table = table ? mine->bytes : NULL}));
+        if (!table) PARTY_CHECK(partner_has_all(c.partner, 1000000000u));
+        end_call_off(&c);
+    }
+    return true;
+}
+
+/* The table is to be sent over the connection that is offered. */
+static bool begin_connected(struct caller *c, uint64_t bytes, struct say *meet)
+{
+    PARTY_CHECK(begin_call(c));
+    PARTY_CHECK(!say_it(c, &(struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = bytes}));
+    return hears(c, SAY_MEET, meet);
+}
+
+/* Does not come, although it could; says NO. */
+static bool never_connects(const struct own_table *mine)
+{
+    struct caller c;
+    struct say s;
+    PARTY_CHECK(begin_connected(&c, mine->n, &s));
+    end_call_off(&c);
+    PARTY_CHECK(begin_connected(&c, mine->n, &s));
+    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_NO, .code = TERN_ERR_SYSTEM, .words = "no way there"}));
+    PARTY_CHECK(partner_has_all(c.partner, 1000000000u));
+    end_call_off(&c);
+    return true;
+}
+
+/* Sends less than it has said, more, and what is no table. */
+static bool wrong_lengths(const struct own_table *mine)
+{
+    static const struct {
+        int64_t more, sent;
+    } cases[] = {{100, 0}, {0, -10}, {-10, 0}, {1 << 20, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct caller c;
+        struct say s;
+        struct connected *k;
+        PARTY_CHECK(begin_connected(&c, (uint64_t)((int64_t)mine->n + cases[i].more), &s));
+        PARTY_CHECK(!connected_dial(c.partner, &s.at, &k));
+        PARTY_CHECK(!connected_send(k, mine->bytes, (size_t)((int64_t)mine->n + cases[i].sent)));
+        connected_close(k);
+        end_call_off(&c);
+    }
+    return true;
+}
+
+static bool open_stranger(const struct net_addr *at, const void *says, size_t n, int *fd)
+{
+    struct sockaddr_storage to;
+    socklen_t size = net_addr_sock(at, &to);
+    *fd = socket(to.ss_family, SOCK_STREAM, 0);
+    PARTY_CHECK(*fd >= 0);
+    int rc = connect(*fd, (struct sockaddr *)&to, size) ? errno : 0;
+    if (rc) fprintf(stderr, "# a stranger cannot connect: %s\n", strerror(rc));
+    PARTY_CHECK(!rc);
+    PARTY_CHECK(!n || send(*fd, says, n, MSG_NOSIGNAL) == (ssize_t)n);
+    return true;
+}
+
+/* Strangers connect before the partner does: silent ones, and such as talk. It goes on all the same. */
+static bool among_strangers(const struct own_table *mine)
+{
+    static uint8_t noise[500];
+    struct caller c;
+    struct say s;
+    struct connected *k;
+    void *bytes = NULL;
+    int fd[20];
+    for (size_t i = 0; i < sizeof noise; i++) noise[i] = (uint8_t)(i * 7);
+    PARTY_CHECK(begin_connected(&c, mine->n, &s));
+    for (size_t i = 0; i < ARRAY_LEN(fd); i++) PARTY_CHECK(open_stranger(&s.at, noise, i % 3 * 40, &fd[i]));
+    PARTY_CHECK(!connected_dial(c.partner, &s.at, &k));
+    PARTY_CHECK(!connected_send(k, mine->bytes, mine->n));
+    PARTY_CHECK(!connected_hear(k, s.bytes, &bytes) && s.bytes);
+    free(bytes);
+    connected_close(k);
+    for (size_t i = 0; i < ARRAY_LEN(fd); i++) close(fd[i]);
+    end_call_off(&c); /* without thanks: it has died */
+    return true;
+}
+
+/* Nobody answers a caller with another key. */
+static bool wrong_key(const struct own_table *mine)
+{
+    struct port other = shared()->port;
+    struct outcome o = {0};
+    other.key[3] ^= 1;
+    PARTY_CHECK(connect_call(&other, mine, &o) == TERN_ERR_PORT);
+    PARTY_CHECK(strstr(err_words(), "no answer from"));
+    return true;
+}
+
+static bool call_well(const struct own_table *mine)
+{
+    struct outcome o = {0};
+    shared()->bytes = mine->n;
+    PARTY_CHECK(!connect_call(&shared()->port, mine, &o) && o.ctx && o.bytes);
+    free(o.theirs);
+    return true;
+}
+
+static bool call_in_all_ways(const struct own_table *mine)
+{
+    party_meet();
+    PARTY_CHECK(garbage(mine));
+    PARTY_CHECK(dies_early(mine));
+    PARTY_CHECK(never_connects(mine));
+    PARTY_CHECK(wrong_lengths(mine));
+    PARTY_CHECK(among_strangers(mine));
+    PARTY_CHECK(wrong_key(mine));
+    PARTY_CHECK(call_well(mine));
+    party_meet();
+    return true;
+}
+
+static bool member(void)
+{
+    MPI_Init(NULL, NULL);
+    void *bytes;
+    struct own_table mine = {.local = comm_self()};
+    PARTY_CHECK(!members_table(mine.local, 0, &bytes, &mine.n));
+    mine.bytes = bytes;
+    PARTY_CHECK(party_rank ? call_in_all_ways(&mine) : accept_the_good_one(&mine));
+    free(bytes);
+    MPI_Finalize();
+    exit(0);
+}
+
+static void only_the_good_one_is_accepted(void **state)
+{
+    static const char *const limits[] = {"0", "16K"};
+    (void)state;
+    setenv("TERN_DGRAM_TIMEOUT", "2", 1);
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        setenv("TERN_DPM_CONNECTED", limits[i], 1);
+        assert_true(party_run(2, member));
+    }
+}
+
+int main(void)
+{
+    common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (common == MAP_FAILED) return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_good_one_is_accepted)};
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/*
+ * exchange_test.c - what an exchange of two groups costs: datagrams for a few children; tables of 10 000 processes over a network that
+ * loses, doubles and reorders; and a spawn of 100 000 processes as it was worked out on paper: bytes, messages and depth of each phase.
+ * The two roots are endpoints on a simulated network, and say what connect.c has them say.
+ */
+#include "net.h"
+
+#include "base/err.h"
+#include "comm/talk.h"
+#include "dpm/say.h"
+#include "dpm/table.h"
+#include "transport/dgram/faults.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MTU = 2048, CARD = 171, PER_NODE = 16, OWN_BYTES = 14 };
+
+/* ---- a table ---- */
+
+/* The world of a job of n processes, 16 on a node; cards of a node differ in 6 bytes and in 8. */
+static void *make_table(uint32_t n, size_t *bytes)
+{
+    static const uint8_t public[CRYPTO_KEY];
+    struct table_job job = {"a.job.of.some.name", n, public};
+    struct table_entry *e = calloc(n, sizeof *e);
+    uint8_t *cards = calloc(n, CARD);
+    void *t = NULL;
+    assert_true(e && cards);
+    for (uint32_t i = 0; i < n; i++) {
+        uint8_t *card = cards + (size_t)i * CARD;
+        uint32_t node = i / PER_NODE, local = i % PER_NODE;
+        for (size_t k = 0; k < CARD; k++) card[k] = (uint8_t)((node * 0x9e3779b1u) >> k % 4 * 8);
+        for (size_t k = 0; k < OWN_BYTES; k++) card[k < 6 ? 40 + k : 90 + k] ^= (uint8_t)local;
+        e[i] = (struct table_entry){0, i, node, CARD, card};
+    }
+    assert_int_equal(table_write(&job, 1, e, n, 0, 0, &t, bytes), 0);
+    free(e);
+    free(cards);
+    return t;
+}
+
+/* On paper: what is told once; a whole card for each node; 4 + 1 + (2 + 6) + (2 + 8) bytes for each other process. */
+static size_t table_bytes(uint32_t n)
+{
+    size_t nodes = (n + PER_NODE - 1) / PER_NODE, once = 20 + (4 + sizeof "a.job.of.some.name" + 4 + CRYPTO_KEY) + 12;
+    return once + nodes * (CARD + 6) + (n - nodes) * 23;
+}
+
+/* ---- the roots ---- */
+
+struct root {
+    struct dgram *ep;
+    struct dgram_peer *peer;
+    struct dgram_message out[2];
+    void *said[2];
+    unsigned n, under_way;
+    void *table; /* that of this side */
+    size_t bytes;
+    struct table theirs;
+    bool knows, thanked;
+};
+static struct root roots[2]; /* caller, acceptor */
+
+static void done(struct dgram_message *m, int rc)
+{
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            if (&roots[i].out[k] == m && !rc) roots[i].under_way--;
+}
+
+static void say(struct root *r, struct say s)
+{
+    size_t n;
+    void *bytes = r->said[r->n] = say_write(&s, &n);
+    assert_non_null(bytes);
+    r->out[r->n] = (struct dgram_message){.data = bytes, .n = n, .done = done};
+    r->under_way++;
+    assert_int_equal(dgram_send(r->peer, &r->out[r->n++]), 0);
+}
+
+static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t n)
+{
+    struct root *r = arg;
+    struct say s;
+    r->peer = peer;
+    assert_true(say_read(data, n, &s));
+    if (s.kind == SAY_THANKS) {
+        r->thanked = true;
+        return true;
+    }
+    assert_int_equal(table_open(&r->theirs, s.table, s.bytes), 0);
+    r->knows = true;
+    if (s.kind == SAY_HELLO) say(r, (struct say){.kind = SAY_TABLE, .ctx = 2, .bytes = r->bytes, .table = r->table});
+    else say(r, (struct say){.kind = SAY_THANKS});
+    return true;
+}
+
+static void open_root(unsigned i, uint32_t n, const char *faults)
+{
+    static const uint8_t key[CRYPTO_KEY];
+    char words[128];
+    struct dgram_params p = {.patience = 20000000000u, .window = DGRAM_WINDOW, .seq_bits = 32, .secret = key,
+                             .crypto = &tern_crypto_sodium, .arg = &roots[i], .deliver = deliver};
+    roots[i] = (struct root){0};
+    p.wire = net_open(i, MTU);
+    snprintf(words, sizeof words, "seed=%u,%s", 77 + i, faults);
+    assert_int_equal(faults_wrap(&p.wire, *faults ? words : ""), 0);
+    assert_int_equal(dgram_open(&roots[i].ep, &p), 0);
+    roots[i].table = make_table(n, &roots[i].bytes);
+}
+
+static uint64_t packets;
+
+static void count(unsigned from, unsigned to, const void *bytes, size_t n)
+{
+    (void)from;
+    (void)to;
+    (void)bytes;
+    (void)n;
+    packets++;
+}
+
+/* Until all is said and acknowledged; the simulated time that it takes, ns. */
+static uint64_t exchange(uint32_t children, uint32_t parents, const char *faults)
+{
+    uint8_t card[DGRAM_CARD];
+    net_reset();
+    packets = 0;
+    net_tap = count;
+    open_root(0, children, faults);
+    open_root(1, parents, faults);
+    uint64_t begin = net_now;
+    assert_int_equal(dgram_peer_open(roots[0].ep, card, dgram_card(roots[1].ep, card), &roots[0].peer), 0);
+    say(&roots[0], (struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = roots[0].bytes, .table = roots[0].table});
+    while (!roots[1].thanked || roots[0].under_way || roots[1].under_way) {
+        uint64_t at = net_next();
+        for (int i = 0; i < 2; i++) at = min_size(at, dgram_next_timeout(roots[i].ep));
+        assert_true(at - begin < 100000000000u || at < begin);
+        if (at > net_now) net_now = at;
+        for (int i = 0; i < 2; i++) dgram_progress(roots[i].ep, net_now);
+    }
+    assert_true(roots[0].knows && roots[1].knows && roots[0].theirs.size == parents && roots[1].theirs.size == children);
+    return net_now - begin;
+}
+
+static void close_roots(void)
+{
+    for (int i = 0; i < 2; i++) {
+        dgram_close(roots[i].ep);
+        table_close(&roots[i].theirs);
+        free(roots[i].table);
+        for (int k = 0; k < 2; k++) free(roots[i].said[k]);
+    }
+}
+
+/* Segments of a message with a table; a sender that has not been heard of leaves room for its card. */
+static uint64_t segments(size_t table, bool first)
+{
+    size_t each = MTU - DGRAM_HEADER - (first ? DGRAM_CARD : 0), n = 4 + 8 + 8 + table;
+    return (n + each - 1) / each;
+}
+
+/* ---- the tests ---- */
+
+/* HELLO, TABLE, THANKS and its acknowledgement: four datagrams as long as a table fits into one, and no connection. */
+static void datagrams_of_few_children(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 64; n++) {
+        exchange(n, 1, "");
+        uint64_t hello = segments(table_bytes(n), true), table = segments(table_bytes(1), false);
+        struct dgram_stats s[2] = {dgram_stats(roots[0].ep), dgram_stats(roots[1].ep)};
+        assert_int_equal(roots[0].bytes, table_bytes(n));
+        assert_int_equal(s[0].segments, hello + 1);
+        assert_int_equal(s[1].segments, table);
+        assert_int_equal(s[0].resent + s[1].resent, 0);
+        if (hello == 1) assert_int_equal(packets, 4);
+        assert_in_range(packets, hello + table + 2, 2 * hello + table + 2);
+        if (!(n & (n - 1))) print_message("# %u children: a table of %zu bytes, %llu datagrams\n", n, table_bytes(n), (unsigned long long)packets);
+        close_roots();
+    }
+}
+
+static void large_tables_cross(void **state)
+{
+    static const char *const faults[] = {"", "loss=20,dup=20,reorder=20"};
+    (void)state;
+    for (unsigned i = 0; i < ARRAY_LEN(faults); i++) {
+        uint64_t ns = exchange(10000, 10000, faults[i]);
+        uint64_t once = segments(table_bytes(10000), true) + segments(table_bytes(10000), false) + 1;
+        uint64_t sent = dgram_stats(roots[0].ep).segments + dgram_stats(roots[1].ep).segments;
+        print_message("# two tables of 10000 processes, %zu bytes each, faults \"%s\": %llu segments, %llu datagrams, %.1f ms\n", roots[0].bytes,
+                      faults[i], (unsigned long long)sent, (unsigned long long)packets, (double)ns / 1e6);
+        /* the segments of the first table grow when the other side has been heard */
+        assert_in_range(sent, once - segments(table_bytes(10000), true) / 20, once);
+        close_roots();
+    }
+}
+
+/* The spread of a group: who has it after how many steps, where each process sends to one other in a step. */
+static void spread(int32_t n, int64_t *messages, int32_t *depth)
+{
+    int32_t *at = malloc((size_t)n * sizeof *at);
+    assert_non_null(at);
+    for (int32_t r = 0; r < n; r++) at[r] = -1;
+    at[0] = 0;
+    *messages = *depth = 0;
+    for (int32_t r = 0; r < n; r++) {
+        int32_t bit = talk_lowest_bit(r, n), step = at[r];
+        assert_true(step >= 0); /* its parent is a lower rank */
+        while (bit >>= 1) {
+            if (r + bit >= n) continue;
+            assert_int_equal(at[r + bit], -1); /* nobody has it twice */
+            at[r + bit] = ++step;
+            ++*messages;
+        }
+        *depth = r && at[r] > *depth ? at[r] : *depth;
+    }
+    free(at);
+}
+
+static int32_t log2_up(int64_t n)
+{
+    int32_t bits = 0;
+    while ((int64_t)1 << bits < n) bits++;
+    return bits;
+}
+
+/* One process spawns 100 000 on 6250 nodes. */
+static void spawn_of_many(void **state)
+{
+    enum { PARENTS = 64, CHILDREN = 100000 };
+    int64_t messages;
+    int32_t depth;
+    (void)state;
+    for (int32_t n = 1; n <= 300; n++) {
+        spread(n, &messages, &depth);
+        assert_int_equal(messages, n - 1);
+        assert_int_equal(depth, log2_up(n));
+    }
+    exchange(CHILDREN, PARENTS, "");
+    assert_int_equal(roots[0].bytes, table_bytes(CHILDREN));
+    assert_int_equal(roots[1].bytes, table_bytes(PARENTS));
+    print_message("# roots: %zu and %zu bytes, %llu datagrams if it is done by them\n", table_bytes(CHILDREN), table_bytes(PARENTS),
+                  (unsigned long long)packets);
+    close_roots();
+    spread(CHILDREN, &messages, &depth);
+    assert_int_equal(messages, CHILDREN - 1);
+    assert_int_equal(depth, 17);
+    print_message("# children: %lld messages of %zu bytes, %d deep\n", (long long)messages, table_bytes(PARENTS), depth);
+    spread(PARENTS, &messages, &depth);
+    assert_int_equal(messages, PARENTS - 1);
+    assert_int_equal(depth, 6);
+    print_message("# parents: %lld messages of %zu bytes, %d deep\n", (long long)messages, table_bytes(CHILDREN), depth);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(datagrams_of_few_children),
+        cmocka_unit_test(large_tables_cross),
+        cmocka_unit_test(spawn_of_many),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
