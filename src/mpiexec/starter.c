@@ -22,7 +22,7 @@
 
 #define ORDERS_FD 3 /* of the starter: where orders come */
 #define PAUSE_MS 4
-#define OWN_MOST ((size_t)4 << 20) /* larger mappings are not memory in use, but what a sanitizer has reserved, or stacks */
+#define OWN_MOST ((size_t)4 << 20)
 
 /* ---- orders: a byte with three descriptors ---- */
 
@@ -244,16 +244,17 @@ static void tie_to_first(void)
     if (getsockopt(ORDERS_FD, SOL_SOCKET, SO_PEERCRED, &first, &n) || getppid() != first.pid) _exit(EXIT_RESOURCE);
 }
 
-/* The pages that are shared with the starter until they are written to are copied now, rather than one by one when there is an order
+/* The pages of data and heap that are shared with the starter until they are written to are copied now, rather than one by one when there is an order
  * (0.1 ms). Where the system cannot do that, it happens then. */
 static void own_pages(void)
 {
 #ifdef MADV_POPULATE_WRITE
-    char line[512], mode[8];
+    char line[512], mode[8], name[8];
     uintptr_t from, to;
     FILE *maps = fopen("/proc/self/maps", "re");
     while (maps && fgets(line, sizeof line, maps))
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, mode) == 3 && !strcmp(mode, "rw-p") && to - from <= OWN_MOST)
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %7s", &from, &to, mode, name) == 4 && !strcmp(mode, "rw-p") &&
+            (*name == '/' || !strcmp(name, "[heap]")) && to - from <= OWN_MOST)
             (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
     if (maps) fclose(maps);
 #endif

@@ -100,18 +100,18 @@ static struct job_entry *find_index(uint32_t index)
     return j;
 }
 
-static uint32_t free_number(void)
+/* The least that no job has: with n jobs, it is at most n. False: no memory to find out. */
+static bool free_number(uint32_t *number)
 {
-    uint32_t n = 0;
-    for (const struct job_entry *j = all; j;) {
-        if (j->number == n) {
-            n++;
-            j = all;
-        } else {
-            j = j->next;
-        }
-    }
-    return n;
+    uint32_t n = atomic_load_explicit(&count, memory_order_relaxed), i = 0;
+    bool *taken = calloc(n + 1, 1);
+    if (!taken) return false;
+    for (const struct job_entry *j = all; j; j = j->next)
+        if (j->number <= n) taken[j->number] = true;
+    while (taken[i]) i++;
+    free(taken);
+    *number = i;
+    return true;
 }
 
 /* The first gap that is large enough. */
@@ -120,9 +120,8 @@ static bool place(struct job_entry *j)
     uint64_t at = jobs_own_size, end = at + JOBS_PLACES;
     struct job_entry **where = &all;
     for (; *where && (*where)->first - at < j->size; where = &(*where)->next) at = (*where)->first + (*where)->size;
-    if (at + j->size > end || end > INT32_MAX) return false;
+    if (at + j->size > end || end > INT32_MAX || !free_number(&j->number)) return false;
     j->first = (uint32_t)at;
-    j->number = free_number();
     j->next = *where;
     *where = j;
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);

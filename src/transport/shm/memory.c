@@ -93,7 +93,7 @@ static uint64_t host_key(uint64_t near)
 /* ---- the own segment ---- */
 
 #define BOXES_MAX 65536
-#define SENDERS_MORE 512 /* of other jobs, beside those of this node, when all boxes are taken */
+#define SENDERS_MORE 8192 /* of other jobs, beside those of this node, when all boxes are taken: 256 KB of addresses */
 #define HEAP_LEAST ((uint64_t)64 << 10)
 #define SEGMENT_SMALL ((uint64_t)128 << 10) /* less makes no difference */
 
