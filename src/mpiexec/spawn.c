@@ -89,10 +89,11 @@ static void check_over(struct child *c)
     output_detach(&c->err);
     schedule_release(&c->wish.load);
     free(c->command.bytes);
-    int code = counting_code(c);
+    int code = counting_code(c), fatal = c->wish.fatal && c->started ? exit_code(c) : 0;
     while (*at != c) at = &(*at)->next;
     *at = c->next;
     free(c);
+    if (fatal) watch_fail_with(fatal);
     watch_release(code);
 }
 

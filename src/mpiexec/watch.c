@@ -508,6 +508,8 @@ void watch_start(void)
     if (has_daemons(self.job)) tree_send(TREE_ALL, TREE_START, NULL, 0);
 }
 
+void watch_fail_with(int code) { fail(code, SIGTERM, "a spawned job has failed (exit code %d), whose failure is the end of all", code); }
+
 void watch_give_up(int code)
 {
     for (int i = 0; i < launch_nlocal(self.job); i++) self.live -= !launch_local(self.job, i)->pid;

@@ -23,6 +23,9 @@ void watch_release(int code);
 /* The process that has spawned the jobs has failed, which has been said: ends them all. The exit code will be this one. */
 void watch_fail(int code);
 
+/* A spawned job has failed, with this exit code, and was to be the end of all (info key tern_failure). */
+void watch_fail_with(int code);
+
 /* May jobs be spawned? Not before the start, and not when the end has begun. */
 bool watch_running(void);
 

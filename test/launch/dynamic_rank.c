@@ -14,7 +14,7 @@
  *   dynamic_rank orphan        prints the name of the job that spawned it
  *   dynamic_rank failures      jobs that cannot be spawned
  *   dynamic_rank start COMMAND...   rank 0 spawns a process with this command, and all end; or if START_WAITS is set,
- *                              call pause(); if START_FAILS is set, exit with code 7
+ *                              call pause(); if START_FAILS is set, exit with code 7. START_INFO is a value of tern_failure
  *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two leave
  *   dynamic_rank victim        what it spawns
  *   dynamic_rank deaths        the last rank is killed, and the others are told
@@ -540,9 +540,10 @@ static char **command;
 
 static bool start(void)
 {
+    const char *const info[] = {getenv("START_INFO") ? "tern_failure" : NULL, getenv("START_INFO"), NULL};
     char job[PROC_NAME_MAX];
     uint32_t size;
-    if (!me->rank) CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = (const char *const *)command}, 1, job, &size));
+    if (!me->rank) CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = (const char *const *)command, .info = info}, 1, job, &size));
     if (!me->rank && getenv("START_WAITS")) printf("waiting\n");
     fflush(stdout);
     while (getenv("START_WAITS")) pause();
