@@ -109,6 +109,7 @@ static int take_table(const struct exchange *x, uint64_t its_ctx, void *bytes, s
     int rc = table_open(&t, bytes, n);
     if (rc) return rc;
     rc = check_apart(x->mine->local, &t);
+    o->overlaps = rc == TERN_ERR_COMM;
     if (!rc) o->ctx = choose_context(x->ctx, its_ctx, &t);
     table_close(&t);
     return rc;
@@ -136,7 +137,7 @@ static int why_broken_off(struct partner *p, int rc)
 {
     struct say s;
     void *memory = NULL;
-    if (rc != TERN_AGAIN && !partner_has_spoken(p)) return rc;
+    if (!rc || (rc != TERN_AGAIN && !partner_has_spoken(p))) return rc;
     err_keep(p, rc);
     int said = hear(p, &s, &memory);
     free(memory);
@@ -216,9 +217,10 @@ int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
         partner_leave(x.partner);
         err_recall(&x, rc);
         if (!rc) return 0;
+        bool overlaps = o->overlaps;
         free(o->theirs);
         *o = (struct outcome){0};
-        if (rc == TERN_ERR_COMM || rc == TERN_ERR_NOMEM) return rc; /* as the next one would */
+        if (overlaps) return rc; /* a mistake of the program, which has to be told */
     }
 }
 

@@ -12,6 +12,7 @@ struct outcome {
     void *theirs;
     size_t bytes;
     uint64_t ctx;
+    bool overlaps; /* a process is in both groups */
 };
 struct own_table {
     struct comm *local;

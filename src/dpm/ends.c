@@ -532,12 +532,13 @@ int partner_say(struct partner *p, const void *bytes, size_t n)
 {
     struct said *s = new_said(p, bytes, n);
     if (!s) return err_set(TERN_ERR_NOMEM, "no memory for what two groups tell each other (%zu bytes)", n);
-    self.crypto->seal(s->bytes, s->bytes, n, (uint32_t)n, p->said++, p->mine);
+    self.crypto->seal(s->bytes, s->bytes, n, (uint32_t)n, p->said, p->mine);
     s->message.n = n + CRYPTO_SEAL;
     s->message.done = done;
     lane_enter(lanes_first());
     int rc = p->code ? err_set(p->code, "%s", p->words) : dgram_send(p->peer, &s->message);
     if (!rc) {
+        p->said++;
         p->under_way++;
         dgram_progress(p->end->dgram, clock_ns());
     }

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "dpm/soft.h"
 #include "obj/info.h"
+#include "proc/ask.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -128,46 +129,38 @@ static const char **list_pairs(struct program_list *l, const struct info *info)
 
 /* ---- the environment ---- */
 
-/* Variables that the program has set itself: the launcher knows the others, as they are those that the kernel has given it. */
-struct changes {
-    const char **list;
-    size_t n;
-};
-
-static bool has_text(const char *all, size_t n, const char *text)
+/* What the launcher of this process has given it and will give to the new ones as well, of another value. */
+static bool is_of_launcher(const char *variable)
 {
-    size_t length = strlen(text) + 1;
-    for (const char *at = all; at < all + n; at += strnlen(at, (size_t)(all + n - at)) + 1)
-        if ((size_t)(all + n - at) >= length && !memcmp(at, text, length)) return true;
+    static const char *const begins[] = {"PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "MPI_LOCAL", "TERN_JOB_"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (!strncmp(variable, begins[i], strlen(begins[i]))) return true;
     return false;
 }
 
-static int find_changes(struct program_list *l, const char *word, struct changes *c)
+/* The variables of this process, `word`, and the lines of `env`. NULL with words. */
+static const char **make_environment(struct program_list *l, const char *word, const char *env)
 {
-    size_t bytes, n = 0, name = strcspn(word, "=") + 1;
-    char *first = read_file(l, "/proc/self/environ", SIZE_MAX, &bytes);
-    if (!first) return err_code();
+    size_t n = 0, name = strcspn(word, "=") + 1, lines = 1, k = 0;
     while (environ[n]) n++;
-    c->list = take(l, (n + 1) * sizeof *c->list);
-    if (!c->list) return no_memory();
-    for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], word, name) && !has_text(first, bytes, environ[i])) c->list[c->n++] = environ[i];
-    c->list[c->n++] = word;
-    return 0;
-}
-
-/* Those, and behind them the lines of `env`. */
-static const char **make_environment(struct program_list *l, const struct changes *c, const char *env)
-{
-    size_t lines = 1, n = c->n;
     for (const char *at = env; at && *at; at++) lines += *at == '\n';
-    const char **list = take(l, (n + lines + 1) * sizeof *list);
+    const char **list = take(l, (n + 1 + lines + 1) * sizeof *list);
     char *copy = env ? take(l, strlen(env) + 1) : NULL;
-    if (!list || (env && !copy)) return NULL;
-    memcpy(list, c->list, n * sizeof *list);
+    if (!list || (env && !copy)) {
+        no_memory();
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], word, name) && strchr(environ[i], '=') && !is_of_launcher(environ[i])) list[k++] = environ[i];
+    list[k++] = word;
     if (copy) strcpy(copy, env);
-    for (char *line; copy && (line = strsep(&copy, "\n"));)
-        if (*line) list[n++] = line;
+    for (char *line; copy && (line = strsep(&copy, "\n"));) {
+        if (*line && (*line == '=' || !strchr(line, '='))) {
+            err_set(TERN_ERR_INFO, "info key env: '%.40s' is no NAME=value", line);
+            return NULL;
+        }
+        if (*line) list[k++] = line;
+    }
     return list;
 }
 
@@ -184,7 +177,7 @@ static const char **make_argv(struct program_list *l, const struct dpm_program *
     return argv;
 }
 
-static int make_app(struct program_list *l, struct proc_app *a, const struct dpm_program *p, struct info *info, const struct changes *c,
+static int make_app(struct program_list *l, struct proc_app *a, const struct dpm_program *p, struct info *info, const char *word,
                     const char *here)
 {
     const char *file = info_get(info, "file"), *env, *soft, *arch;
@@ -193,25 +186,26 @@ static int make_app(struct program_list *l, struct proc_app *a, const struct dpm
     if (!rc && (soft = info_get(info, "soft"))) rc = soft_largest(soft, p->n, &n);
     if (rc) return rc;
     env = info_get(info, "env");
-    *a = (struct proc_app){.n = (uint32_t)n, .argv = make_argv(l, p), .env = make_environment(l, c, env), .info = list_pairs(l, info),
-                           .wdir = here};
+    const char **variables = make_environment(l, word, env);
+    if (!variables) return err_code();
+    if ((rc = info_set(info, ASK_WHOLE_ENV, "1"))) return rc;
+    *a = (struct proc_app){.n = (uint32_t)n, .argv = make_argv(l, p), .env = variables, .info = list_pairs(l, info), .wdir = here};
     for (const char *const *at = a->info; at && *at; at += 2)
         if (!strcmp(*at, "wdir")) a->wdir = at[1];
-    return a->argv && a->env && a->info ? 0 : no_memory();
+    return a->argv && a->info ? 0 : no_memory();
 }
 
 int program_make(struct program_list *l, const struct dpm_program *p, int count, const char *word)
 {
-    struct changes c = {0};
     char *cwd = getcwd(NULL, 0), *here = cwd ? take(l, strlen(cwd) + 1) : NULL;
     l->n = count;
     l->app = take(l, (size_t)count * sizeof *l->app);
-    int rc = !cwd ? err_sys("the directory of this process") : here && l->app ? find_changes(l, word, &c) : no_memory();
+    int rc = !cwd ? err_sys("the directory of this process") : here && l->app ? 0 : no_memory();
     if (here) strcpy(here, cwd);
     free(cwd);
     for (int i = 0; i < count && !rc; i++) {
         struct info *info = info_dup(p[i].info);
-        rc = info ? make_app(l, &l->app[i], &p[i], info, &c, here) : err_code();
+        rc = info ? make_app(l, &l->app[i], &p[i], info, word, here) : err_code();
         if (info) info_free(info);
     }
     return rc;

@@ -64,12 +64,17 @@ static void look(void)
 static int watch(struct spawning *s)
 {
     struct proc_signal signal;
-    int rc = proc_watch(s->job);
-    if (rc) return rc == TERN_ERR_UNSUPPORTED ? 0 : rc;
-    proc_event_signal(&signal);
     lane_enter(lanes_first());
-    list_push(&calls, &s->link);
+    list_push(&calls, &s->link); /* first: another thread may take the event */
     lane_leave(lanes_first());
+    int rc = proc_watch(s->job);
+    if (rc) {
+        lane_enter(lanes_first());
+        list_remove(&s->link);
+        lane_leave(lanes_first());
+        return rc == TERN_ERR_UNSUPPORTED ? 0 : rc;
+    }
+    proc_event_signal(&signal);
     pthread_mutex_lock(&lock);
     rc = listening++ || signal.fd < 0 ? 0 : ends_listen(signal.fd, look);
     pthread_mutex_unlock(&lock);
@@ -189,12 +194,12 @@ int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int cou
     unwatch(&s);
     if (s.end) end_close(s.end);
     if (!rc && s.curious) (void)proc_connected(s.job, t.phases.communication);
-    int told = tell_counts(local, root, &t, counts_p);
+    (void)tell_counts(local, root, &t, counts_p);
     err_recall(&s, rc);
     *count_p = *counts_p ? t.programs : 0;
     for (int i = 0; rc && i < *count_p; i++) (*counts_p)[i].started = 0;
-    if (!rc && !told) rc = show_phases(*out, &t.phases);
-    return rc ? rc : told;
+    if (!rc) (void)show_phases(*out, &t.phases); /* the call has succeeded, whatever becomes of its times and counts */
+    return rc;
 }
 
 static int read_parent(const char *name, struct port *port)

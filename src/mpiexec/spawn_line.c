@@ -121,6 +121,7 @@ static int hosts_of_own_map(const struct app_wish *a)
 {
     const char *ppn = info_of(a, "ppn") ? info_of(a, "ppn") : info_of(a, "npernode");
     int each = ppn ? atoi(ppn) : 0;
+    if (each >= (int)a->n) return 1;
     if (each > 0) return ((int)a->n + each - 1) / each;
     return info_of(a, "map_by") || info_of(a, "map-by") ? 1 : 0;
 }
@@ -145,12 +146,13 @@ static const char *push_app(struct strv *argv, const struct spec *s, const struc
     const char *why = check_program(&a->words), *failure = info_of(a, "tern_failure");
     if (why) return why;
     if (failure && strcmp(failure, "event") && strcmp(failure, "end")) return "tern_failure is one of event, end";
-    if (failure) w->fatal = !strcmp(failure, "end");
+    if (failure) w->fatal |= !strcmp(failure, "end");
     push_number(argv, "-n", (int)a->n);
     if (*a->wdir) push(argv, "-wdir", a->wdir);
     for (int i = 0; i < a->info.n; i += 2)
         if (option_of(a->info.v[i])) push(argv, option_of(a->info.v[i]), a->info.v[i + 1]);
     if ((why = push_places(argv, s, a, w))) return why;
+    if (info_of(a, ASK_WHOLE_ENV)) push(argv, "-envnone", NULL);
     for (int i = 0; i < a->env.n; i++) push(argv, "-env", a->env.v[i]);
     for (int i = 0; i < a->words.n; i++) push(argv, a->words.v[i], NULL);
     return NULL;

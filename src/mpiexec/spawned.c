@@ -27,7 +27,7 @@ static bool read_all(int fd, void *bytes, size_t n)
 {
     for (size_t done = 0; done < n;) {
         ssize_t k = recv(fd, (char *)bytes + done, n - done, 0);
-        if (k <= 0 && errno != EINTR) return false;
+        if (!k || (k < 0 && errno != EINTR)) return false;
         if (k > 0) done += (size_t)k;
     }
     return true;

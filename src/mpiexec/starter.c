@@ -53,7 +53,8 @@ static bool take_order(int fd, int ends[STARTER_ENDS])
         ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
         struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
         if (!n || (n < 0 && errno != EINTR)) return false;
-        if (!c || c->cmsg_len != CMSG_LEN(STARTER_ENDS * sizeof(int))) continue;
+        if (n < 0) continue;
+        if (!c || c->cmsg_len != CMSG_LEN(STARTER_ENDS * sizeof(int))) return false; /* no room for descriptors: the order has failed */
         memcpy(ends, CMSG_DATA(c), STARTER_ENDS * sizeof(int));
         return true;
     }

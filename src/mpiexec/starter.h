@@ -46,7 +46,7 @@ void starter_close(void);
 /* The life of the starter. Returns in launchers only, which have got an order, with the descriptor of their line. */
 int starter_run(void);
 
-/* This launcher has started its ranks: the next one may be made ready. */
+/* This launcher has started its ranks, or waits for other hosts: the next one may be made ready. */
 void starter_next(void);
 
 #endif

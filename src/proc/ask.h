@@ -39,6 +39,7 @@
 #define ASK_VALUE_MAX 4096       /* what it stands for, with its final zero */
 #define ASK_PAIR_KEY 32          /* bytes: of the key of the connections between two jobs */
 #define ASK_TICKET 16            /* bytes */
+#define ASK_WHOLE_ENV "tern_whole_env" /* info of ASK_SPAWN, of any value: the variables are all that the processes get */
 #define ASK_OFFER_BYTES 16       /* of the question ASK_OFFER */
 
 /* The name of the key of two jobs for PMIx_Get, from the PMIx server of Tern's launcher. */

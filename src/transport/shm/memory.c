@@ -94,14 +94,15 @@ static uint64_t host_key(uint64_t near)
 
 #define BOXES_MAX 65536
 #define SENDERS_MORE 8192 /* of other jobs, beside those of this node, when all boxes are taken: 256 KB of addresses */
+#define SENDERS_LEAST 512
 #define HEAP_LEAST ((uint64_t)64 << 10)
 #define SEGMENT_SMALL ((uint64_t)128 << 10) /* less makes no difference */
 
-static void lay_out(struct shm_segment *s, uint64_t heap)
+static void lay_out(struct shm_segment *s, uint64_t heap, uint32_t others)
 {
     s->box_off = sizeof *s;
     s->sender_off = s->box_off + (s->boxes + 1) * sizeof(struct shm_box);
-    s->senders = s->boxes + SENDERS_MORE + proc_self()->local_size;
+    s->senders = s->boxes + others + proc_self()->local_size;
     s->ring_off = round_up(s->sender_off + (s->senders - s->boxes) * sizeof(struct shm_sender), 4096);
     s->heap_off = s->ring_off + (uint64_t)(s->boxes + 1) * s->box_bytes;
     s->bytes = s->heap_off + heap;
@@ -111,12 +112,15 @@ static void lay_out(struct shm_segment *s, uint64_t heap)
 static void plan(struct shm_segment *s, uint64_t most)
 {
     uint64_t heap = SHM_HEAP_BYTES;
+    uint32_t others = SENDERS_MORE;
     *s = (struct shm_segment){
         .magic = SHM_MAGIC, .version = 5, .boxes = (uint32_t)var_int(VAR_SHM_BOXES), .box_bytes = 4096};
     while (s->box_bytes < (uint64_t)var_int(VAR_SHM_BOX) && s->box_bytes < 8u << 20) s->box_bytes *= 2;
-    lay_out(s, heap);
-    while (s->bytes > most && (heap > HEAP_LEAST || s->boxes > 0 || s->box_bytes > 4096)) {
-        if (heap > most / 2 && heap > HEAP_LEAST)
+    lay_out(s, heap, others);
+    while (s->bytes > most && (heap > HEAP_LEAST || s->boxes > 0 || s->box_bytes > 4096 || others > SENDERS_LEAST)) {
+        if (others > SENDERS_LEAST)
+            others /= 2;
+        else if (heap > most / 2 && heap > HEAP_LEAST)
             heap /= 2;
         else if (s->box_bytes > 4096)
             s->box_bytes /= 2;
@@ -124,7 +128,7 @@ static void plan(struct shm_segment *s, uint64_t most)
             s->boxes /= 2;
         else
             heap /= 2;
-        lay_out(s, heap);
+        lay_out(s, heap, others);
     }
 }
 

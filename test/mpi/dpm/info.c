@@ -49,7 +49,7 @@ static void sees(const char *command, MPI_Info info, char **variables, const cha
     CHECK_OK(MPI_Recv(text, sizeof text, MPI_CHAR, 0, 1, inter, MPI_STATUS_IGNORE));
     CHECK(!strcmp(text, expected), "the child sees '%s', not '%s'", text, expected);
     CHECK_OK(MPI_Comm_disconnect(&inter));
-    MPI_Info_free(&info);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
 }
 
 static void softly(const char *set, int most, int expected)
@@ -132,6 +132,13 @@ int main(int argc, char **argv)
     setenv("TERN_TEST_A", "changed", 1); /* behind the start of the program */
     snprintf(expected, sizeof expected, "TERN_TEST_A=changed;TERN_TEST_B=(none);%s", here);
     sees(own, info_with("unknown key", "any value"), variables, expected);
+    char *paths[] = {"PATH", "TERN_TEST_A", NULL}, *path = strdup(getenv("PATH"));
+    unsetenv("PATH"); /* the launcher has it */
+    unsetenv("TERN_TEST_A");
+    snprintf(expected, sizeof expected, "PATH=(none);TERN_TEST_A=(none);%s", here);
+    sees(own, MPI_INFO_NULL, paths, expected);
+    setenv("PATH", path, 1);
+    free(path);
     from_file(here);
     uname(&host);
     snprintf(expected, sizeof expected, "%s", here);
@@ -145,6 +152,7 @@ int main(int argc, char **argv)
     softly("7:1:-3", 5, 4);
     refused("soft", "5:9", MPI_ERR_INFO);
     refused("soft", "many", MPI_ERR_INFO);
+    refused("env", "NO_VALUE", MPI_ERR_INFO);
     refused("arch", "pdp11", MPI_ERR_SPAWN);
     refused("wdir", "/no/such/directory", MPI_ERR_SPAWN);
     refused("tern_placement", "best", MPI_ERR_ARG);
