@@ -1,6 +1,8 @@
 /* ports.c - the ports of this process, and the calls that accept and connect; see dpm.h. */
 #include "base/err.h"
 #include "dpm/connect.h"
+#include "pt2pt/lane.h"
+#include "pt2pt/lanes.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,8 +10,10 @@
 
 /* A port that the program has opened. */
 struct open_port {
-    struct link link;
+    struct link link; /* in `ports`, until it is closed */
     struct end *end;
+    unsigned users; /* accepting calls; the last one frees it, if it is closed meanwhile */
+    bool closed;
     char name[PORT_NAME];
 };
 
@@ -63,11 +67,36 @@ int dpm_close_port(const char *name)
 {
     pthread_mutex_lock(&lock);
     struct open_port *p = find(name);
+    bool used = p && p->users;
     if (p) list_remove(&p->link);
+    if (used) {
+        p->closed = true;
+        lane_enter(lanes_first());
+        end_give_up(p->end, TERN_ERR_PORT, "the port was closed");
+        lane_leave(lanes_first());
+    }
     pthread_mutex_unlock(&lock);
     if (!p) return TERN_ERR_PORT;
-    shut(p);
+    if (!used) shut(p);
     return 0;
+}
+
+/* For a call that accepts; NULL with words: there is no such port. */
+static struct open_port *use(const char *name)
+{
+    pthread_mutex_lock(&lock);
+    struct open_port *p = find(name);
+    if (p) p->users++;
+    pthread_mutex_unlock(&lock);
+    return p;
+}
+
+static void let_go(struct open_port *p)
+{
+    pthread_mutex_lock(&lock);
+    bool last = !--p->users && p->closed;
+    pthread_mutex_unlock(&lock);
+    if (last) shut(p);
 }
 
 void dpm_close(void)
@@ -80,15 +109,14 @@ static int no_name(void) { return err_set(TERN_ERR_PORT, "the root has given no 
 
 int dpm_accept(struct comm *local, int root, const char *name, struct comm **out)
 {
-    struct end *e = NULL;
-    if (local->rank == root && name) {
-        pthread_mutex_lock(&lock);
-        struct open_port *p = find(name);
-        e = p ? p->end : NULL;
-        pthread_mutex_unlock(&lock);
-    }
-    int rc = local->rank != root || e ? 0 : name ? TERN_ERR_PORT : no_name();
-    return connect_groups(local, root, rc, connect_accept, e, out);
+    struct open_port *p = local->rank == root && name ? use(name) : NULL;
+    int rc = local->rank != root || p ? 0 : name ? TERN_ERR_PORT : no_name();
+    rc = connect_groups(local, root, rc, connect_accept, p ? p->end : NULL, out);
+    if (!p) return rc;
+    err_keep(p, rc);
+    let_go(p);
+    err_recall(p, rc);
+    return rc;
 }
 
 int dpm_connect(struct comm *local, int root, const char *name, struct comm **out)

@@ -1,6 +1,6 @@
 /*
  * program.h - the programs of a job to be spawned, as the launcher takes them (proc/dynamic.h). Info keys that are looked at
- * here, in the process that spawns; the launcher knows the others (doc/man/mpiexec.1 and README have the list):
+ * here, in the process that spawns; the launcher knows the others (doc/man/mpiexec.1 has the list):
  *
  *     soft   how many processes (soft.h)
  *     file   a file with more pairs, "key=value" on each line; those of the info object go first

@@ -41,7 +41,7 @@ int PMPI_Comm_get_parent(MPI_Comm *parent)
     return MPI_SUCCESS;
 }
 
-/* What the root says of its programs; all of it is checked. `text`: how the call names them. */
+/* What the root says of its programs; all of it is checked. */
 static int check_programs(struct comm *c, const char *call, struct dpm_program *p, int count, char *const commands[], char **const argvs[],
                           const int maxprocs[], const MPI_Info infos[])
 {

@@ -89,12 +89,13 @@ static void append(char **list, const char *name, int slots)
 
 char *schedule_place(enum schedule_policy p, int n, struct schedule_load *load)
 {
-    int hosts = self.hosts->n, used = 0;
+    int hosts = self.hosts->n, used = 0, before = 0; /* of the job's programs in front of this one */
     int *own = xcalloc((size_t)hosts, sizeof *own), *order = xcalloc((size_t)hosts, sizeof *order);
     char *list = NULL;
     if (!load->on) load->on = xcalloc((size_t)hosts, sizeof *load->on);
+    for (int h = 0; h < hosts; h++) before += load->on[h];
     for (int i = 0; i < n; i++) {
-        int h = choose(p, i, own);
+        int h = choose(p, before + i, load->on);
         if (!own[h]++) order[used++] = h;
         self.on[h]++;
         load->on[h]++;

@@ -1,6 +1,6 @@
 /*
  * schedule.h - the scheduling phase of spawning: the hosts that the processes of a new job go to. The first mpiexec chooses
- * for all jobs, from the hosts that it was given, and keeps what runs where.
+ * for all jobs that do not name hosts themselves, from those that it was given, and keeps where it has put them.
  *
  *     round_robin   one process a host in turn, from the host behind the last one that was used by any job
  *     restart       the same, but each job begins with the first host: jobs of one process are all there

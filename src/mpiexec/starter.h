@@ -23,7 +23,7 @@
 /* The descriptors of a new launcher: standard output, standard error, its line. */
 enum { STARTER_OUT, STARTER_ERR, STARTER_LINE, STARTER_ENDS };
 
-/* The launcher runs, as this process. Or it does not: 0, and `why`. Called once for each order, by the event loop. */
+/* The launcher runs, as this process. Or it does not: 0, and `why`. Called once for each order, perhaps before starter_order returns. */
 typedef void (*starter_done_fn)(void *arg, pid_t pid, const char *why);
 
 /* `own`: the environment that launchers get. */

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #define SPAWNERS 2
 #define CONNECTORS 2
@@ -91,6 +92,29 @@ static void *talk(void *arg)
     return NULL;
 }
 
+/* A port that is closed while another thread accepts at it. */
+static void *close_soon(void *port)
+{
+    usleep(50000);
+    CHECK_OK(MPI_Close_port(port));
+    return NULL;
+}
+
+static void close_while_accepting(void)
+{
+    char port[MPI_MAX_PORT_NAME];
+    pthread_t closer;
+    MPI_Comm inter = MPI_COMM_SELF;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK_OK(MPI_Open_port(MPI_INFO_NULL, port));
+    pthread_create(&closer, NULL, close_soon, port);
+    int rc = MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+    pthread_join(closer, NULL);
+    CHECK_CLASS(rc, MPI_ERR_PORT);
+    CHECK(inter == MPI_COMM_NULL, "there is a communicator");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
     struct worker w[SPAWNERS + CONNECTORS + TALKERS];
@@ -117,6 +141,7 @@ int main(int argc, char **argv)
         MPI_Comm_free(&w[i].world);
         MPI_Comm_free(&w[i].alone);
     }
+    close_while_accepting();
     free(own);
     return check_done();
 }
