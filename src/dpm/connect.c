@@ -179,18 +179,6 @@ static int accept_by_datagrams(struct exchange *x, const struct say *hello, stru
     return say(x->partner, &(struct say){.kind = SAY_TABLE, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes});
 }
 
-/* The keys that `make` will want, while the other side looks at our table. */
-static void prepare_keys(const struct outcome *o)
-{
-    struct table t;
-    uint8_t key[CRYPTO_KEY];
-    if (table_open(&t, o->theirs, o->bytes)) return;
-    for (uint32_t k = 0; k < t.jobs; k++)
-        if (strcmp(t.job[k].name, proc_self()->job)) (void)keys_pair(ends_crypto(), t.job[k].name, t.job[k].public, key);
-    explicit_bzero(key, sizeof key);
-    table_close(&t);
-}
-
 static int accept_one(struct exchange *x, struct outcome *o)
 {
     struct say s;
@@ -201,7 +189,6 @@ static int accept_one(struct exchange *x, struct outcome *o)
     else if (!rc) rc = accept_by_datagrams(x, &s, o);
     free(memory);
     if (rc && rc != TERN_ERR_PEER) say_no(x->partner, rc);
-    if (!rc) prepare_keys(o);
     return rc ? rc : hear_thanks(x);
 }
 
@@ -276,15 +263,24 @@ static int call_at(const struct port *port, unsigned i, uint64_t patience, const
 }
 
 /* Each address for a while; then for long the one that is the best by its looks, as the process there may be busy. */
-int connect_call(void *arg, const struct own_table *mine, struct outcome *o)
+static int call_port(const struct port *port, const struct own_table *mine, struct outcome *o)
 {
-    const struct port *port = arg;
     uint8_t order[1 + PORT_MORE];
     unsigned n = end_order(port, order);
     bool silent = true;
     int rc = 0;
     for (unsigned i = 0; i < n && n > 1 && silent; i++) rc = call_at(port, order[i], TRY_NS, mine, o, &silent);
     return silent ? call_at(port, order[0], 0, mine, o, &silent) : rc;
+}
+
+int connect_call(void *name, const struct own_table *mine, struct outcome *o)
+{
+    const struct crypto *c = ends_crypto();
+    struct port port;
+    int rc = c ? port_read(name, c, &port) : err_code();
+    if (!rc) rc = call_port(&port, mine, o);
+    explicit_bzero(&port, sizeof port);
+    return rc;
 }
 
 /* ---- all ---- */
@@ -299,15 +295,12 @@ static int check_own(const struct table_job *j)
 /* The jobs of the other group are known from here on, until they are let go; the own one stays NULL. */
 static int know_jobs(const struct table *t, struct job_entry **job)
 {
-    const struct crypto *c = ends_crypto();
     uint64_t own = jobs_own_name().job;
-    int rc = c ? 0 : err_code();
+    int rc = 0;
     for (uint32_t k = 0; k < t->jobs && !rc; k++) {
-        uint8_t key[JOBS_KEY];
-        bool is_own = jobs_id(t->job[k].name) == own;
-        rc = is_own ? check_own(&t->job[k]) : keys_pair(c, t->job[k].name, t->job[k].public, key);
-        if (!rc && !is_own && !(job[k] = job_add(t->job[k].name, t->job[k].size, key))) rc = err_code();
-        explicit_bzero(key, sizeof key);
+        const struct table_job *j = &t->job[k];
+        if (jobs_id(j->name) == own) rc = check_own(j);
+        else if (!(job[k] = job_add(j->name, j->size, j->public, keys_pair))) rc = err_code();
     }
     return rc;
 }

@@ -24,8 +24,8 @@ typedef int (*connect_fn)(void *arg, const struct own_table *, struct outcome *)
 /* Collective over `local`. The root does `by(arg)`, unless it comes with a code (with words) that says why it cannot. */
 int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out);
 
-/* The two ways of doing it: arg is a struct end, whose port the others call at; a struct port, which is called at. */
+/* The two ways of doing it: at an end, whose port the others call at; by calling at the port of this name (char *). */
 int connect_accept(void *end, const struct own_table *, struct outcome *);
-int connect_call(void *port, const struct own_table *, struct outcome *);
+int connect_call(void *name, const struct own_table *, struct outcome *);
 
 #endif

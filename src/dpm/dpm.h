@@ -67,6 +67,10 @@ static inline bool dpm_may_have_parent(void)
     return (*me->parent || me->parent_unknown) && getenv(DPM_PARENT_PORT);
 }
 
+/* The library opens, as soon as the process knows its job: what dpm_parent will need is made ready (early.h). dpm_shut: it closes. */
+int dpm_open(void);
+void dpm_shut(void);
+
 /* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it. NULL:
  * nobody has. */
 int dpm_parent(struct comm *world, struct comm **out);
@@ -81,7 +85,7 @@ int dpm_lookup(const char *service, char *port);
  * way, and is left as it was. */
 int dpm_join(int fd, struct comm **out);
 
-/* The end of the library: ports that are left are closed. */
+/* The last user of the library has left: ports that are left are closed. */
 void dpm_close(void);
 
 #endif

@@ -65,7 +65,7 @@ static uint64_t next_time(const struct step *);
 static const struct step_ops ops = {
     .name = "datagrams of connecting groups", .poll = poll_ends, .poll_ns = LOOK_NS, .due = next_time};
 
-/* Under the lock of the first lane, but for what `opening` is for. */
+/* Under the lock of the first lane, but for what has a lock of its own. */
 static struct {
     const struct crypto *crypto;
     struct link ends;
@@ -80,7 +80,8 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
 const struct crypto *ends_crypto(void)
 {
-    pthread_mutex_lock(&opening);
+    static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&loading);
     if (!self.crypto) {
         const struct crypto *c = module_load(CRYPTO_MODULE, CRYPTO_SYMBOL);
         if (c && !c->start()) {
@@ -89,7 +90,7 @@ const struct crypto *ends_crypto(void)
         }
         self.crypto = c;
     }
-    pthread_mutex_unlock(&opening);
+    pthread_mutex_unlock(&loading);
     return self.crypto;
 }
 

@@ -51,8 +51,7 @@ static int join(int fd, struct end *e, const struct crypto *c, struct comm **out
     int rc = swap(fd, mine, its);
     if (rc) return rc;
     if (strcmp(mine, its) < 0) return connect_groups(comm_self(), 0, 0, connect_accept, e, out);
-    rc = port_read(its, c, &port);
-    return rc ? rc : connect_groups(comm_self(), 0, 0, connect_call, &port, out);
+    return connect_groups(comm_self(), 0, 0, connect_call, its, out);
 }
 
 int dpm_join(int fd, struct comm **out)

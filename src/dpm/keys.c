@@ -1,6 +1,7 @@
 /* keys.c - see keys.h. */
 #include "dpm/keys.h"
 #include "base/err.h"
+#include "dpm/ends.h"
 #include "proc/dynamic.h"
 #include "proc/proc.h"
 
@@ -37,37 +38,19 @@ int keys_public(const struct crypto *c, uint8_t public[CRYPTO_KEY])
     return rc;
 }
 
-static int compute_pair(const struct crypto *c, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
+int keys_pair(const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
 {
     uint8_t secret[CRYPTO_KEY], common[CRYPTO_KEY];
     char both[600];
+    const struct crypto *c = ends_crypto();
     const char *own = proc_self()->job;
     bool first = strcmp(own, job) < 0;
     int n = snprintf(both, sizeof both, "%s %s", first ? own : job, first ? job : own);
-    int rc = own_secret(c, secret);
-    if (!rc && !c->agree(common, secret, public)) rc = err_set(TERN_ERR_ARG, "the public key of job %s is none", job);
-    if (!rc) c->tag(key, both, (size_t)n, common);
+    int rc = c ? own_secret(c, secret) : err_code();
+    if (rc) return rc;
+    if (c->agree(common, secret, public)) c->tag(key, both, (size_t)n, common);
+    else rc = err_set(TERN_ERR_ARG, "the public key of job %s is none", job);
     explicit_bzero(secret, sizeof secret);
     explicit_bzero(common, sizeof common);
-    return rc;
-}
-
-int keys_pair(const struct crypto *c, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY])
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct {
-        char job[PROC_NAME_MAX];
-        uint8_t public[CRYPTO_KEY], key[CRYPTO_KEY];
-    } last;
-    int rc = 0;
-    pthread_mutex_lock(&lock);
-    if (strcmp(last.job, job) || memcmp(last.public, public, CRYPTO_KEY)) {
-        *last.job = 0;
-        rc = compute_pair(c, job, public, last.key);
-        memcpy(last.public, public, CRYPTO_KEY);
-        if (!rc) snprintf(last.job, sizeof last.job, "%s", job);
-    }
-    memcpy(key, last.key, CRYPTO_KEY);
-    pthread_mutex_unlock(&lock);
     return rc;
 }

@@ -13,8 +13,8 @@
 /* The public key of this process's job. May wait, as proc_secret does. */
 int keys_public(const struct crypto *, uint8_t public[CRYPTO_KEY]);
 
-/* The key with the job of this name and public key. TERN_ERR_ARG: no job has such a one. The last one is kept: it takes 60 us, which
- * may be spent while something else is waited for. */
-int keys_pair(const struct crypto *, const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY]);
+/* The key with the job of this name and public key: for job_add, as it takes 60 us, and is needed by those who make connections
+ * only. TERN_ERR_ARG: no job has such a public key. */
+int keys_pair(const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRYPTO_KEY]);
 
 #endif

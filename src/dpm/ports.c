@@ -121,11 +121,6 @@ int dpm_accept(struct comm *local, int root, const char *name, struct comm **out
 
 int dpm_connect(struct comm *local, int root, const char *name, struct comm **out)
 {
-    struct port port = {0};
-    const struct crypto *c = ends_crypto();
-    int rc = 0;
-    if (local->rank == root) rc = !name ? no_name() : c ? port_read(name, c, &port) : err_code();
-    rc = connect_groups(local, root, rc, connect_call, &port, out);
-    explicit_bzero(&port, sizeof port);
-    return rc;
+    int rc = local->rank != root || name ? 0 : no_name();
+    return connect_groups(local, root, rc, connect_call, (void *)(uintptr_t)name, out);
 }

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "comm/talk.h"
 #include "dpm/connect.h"
+#include "dpm/early.h"
 #include "dpm/program.h"
 #include "obj/info.h"
 #include "proc/dynamic.h"
@@ -202,24 +203,25 @@ int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int cou
     return rc;
 }
 
-static int read_parent(const char *name, struct port *port)
+int dpm_open(void)
 {
-    const struct crypto *c = ends_crypto();
-    return c ? port_read(name, c, port) : err_code();
+    if (dpm_may_have_parent()) early_begin();
+    return 0;
 }
+
+void dpm_shut(void) { early_end(); }
 
 int dpm_parent(struct comm *world, struct comm **out)
 {
     const struct proc_info *me = proc_self();
-    const char *name = getenv(DPM_PARENT_PORT);
-    struct port port = {0};
-    int rc = 0;
     *out = NULL;
     if (!dpm_may_have_parent()) return 0;
-    if (world->rank == 0) rc = read_parent(name, &port);
+    char *name = strdup(getenv(DPM_PARENT_PORT));
+    int rc = name ? 0 : err_set(TERN_ERR_NOMEM, "no memory for the name of a port");
     /* The variable alone says that there are parents; programs that this one starts have none. */
     if (!*me->parent) unsetenv(DPM_PARENT_PORT);
-    rc = connect_groups(world, 0, rc, connect_call, &port, out);
-    explicit_bzero(&port, sizeof port);
+    rc = connect_groups(world, 0, rc, connect_call, name, out);
+    free(name);
+    early_end();
     return rc;
 }

@@ -30,7 +30,8 @@ struct job_entry {
     uint64_t id;
     uint32_t refs, first, size;
     uint32_t number; /* from 0, different from that of every other job that is known now */
-    uint8_t key[JOBS_KEY];
+    uint8_t known[JOBS_KEY], key[JOBS_KEY];
+    jobs_key_fn make_key; /* NULL: `key` is there */
     struct card *cards; /* by rank; the system gives memory for those that are there */
     char name[256];
 };
@@ -129,7 +130,7 @@ static bool place(struct job_entry *j)
     return true;
 }
 
-static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_t key[JOBS_KEY])
+static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_t known[JOBS_KEY], jobs_key_fn make_key)
 {
     struct job_entry *j = calloc(1, sizeof *j);
     if (j) j->cards = calloc(size, sizeof *j->cards);
@@ -142,7 +143,9 @@ static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_
     j->refs = 1;
     j->size = size;
     snprintf(j->name, sizeof j->name, "%s", name);
-    memcpy(j->key, key, sizeof j->key);
+    memcpy(j->known, known, sizeof j->known);
+    memcpy(j->key, known, sizeof j->key);
+    j->make_key = make_key;
     if (place(j)) return j;
     free_entry(j);
     err_set(TERN_ERR_NOMEM, "no room for a job of %u processes: at most %u of other jobs can be connected at a time",
@@ -150,9 +153,9 @@ static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_
     return NULL;
 }
 
-static struct job_entry *known_entry(struct job_entry *j, const char *name, uint32_t size, const uint8_t *key)
+static struct job_entry *known_entry(struct job_entry *j, const char *name, uint32_t size, const uint8_t *known)
 {
-    if (strcmp(j->name, name) || j->size != size || memcmp(j->key, key, sizeof j->key)) {
+    if (strcmp(j->name, name) || j->size != size || memcmp(j->known, known, sizeof j->known)) {
         err_set(TERN_ERR_ABSENT, "job %s is known already, with another size or key", j->name);
         return NULL;
     }
@@ -160,7 +163,7 @@ static struct job_entry *known_entry(struct job_entry *j, const char *name, uint
     return j;
 }
 
-struct job_entry *job_add(const char *name, uint32_t size, const uint8_t key[JOBS_KEY])
+struct job_entry *job_add(const char *name, uint32_t size, const uint8_t known[JOBS_KEY], jobs_key_fn make_key)
 {
     struct job_entry *j;
     if (!size || size > JOBS_PLACES || !*name || strlen(name) >= sizeof j->name || jobs_id(name) == own.job) {
@@ -169,7 +172,7 @@ struct job_entry *job_add(const char *name, uint32_t size, const uint8_t key[JOB
     }
     pthread_mutex_lock(&lock);
     j = find_id(jobs_id(name));
-    j = j ? known_entry(j, name, size, key) : new_entry(name, size, key);
+    j = j ? known_entry(j, name, size, known) : new_entry(name, size, known, make_key);
     pthread_mutex_unlock(&lock);
     return j;
 }
@@ -216,13 +219,23 @@ struct job_entry *jobs_of_index(uint32_t index)
     return j;
 }
 
-bool jobs_key(uint64_t job, uint8_t key[JOBS_KEY])
+/* Lock held. */
+static int know_key(struct job_entry *j)
+{
+    int rc = j->make_key ? j->make_key(j->name, j->known, j->key) : 0;
+    if (!rc) j->make_key = NULL;
+    return rc;
+}
+
+int jobs_key(uint64_t job, uint8_t key[JOBS_KEY])
 {
     pthread_mutex_lock(&lock);
-    const struct job_entry *j = find_id(job);
-    if (j) memcpy(key, j->key, JOBS_KEY);
+    struct job_entry *j = find_id(job);
+    int rc = j ? know_key(j) : TERN_ERR_PEER;
+    if (!rc) memcpy(key, j->key, JOBS_KEY);
     pthread_mutex_unlock(&lock);
-    return j != NULL;
+    if (!j) err_set(TERN_ERR_PEER, "there is no key for connections with the job %016llx: it is not known", (unsigned long long)job);
+    return rc;
 }
 
 /* ---- names ---- */

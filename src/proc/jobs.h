@@ -53,10 +53,14 @@ void jobs_close(void);
 /* The number of a job with this name in a proc_name: a hash, never 0. */
 uint64_t jobs_id(const char *name);
 
-/* Another job, whose processes and those of this job agree on `key` for their connections. A job that is known already
- * gets one more reference, if size and key are those that it is known with. NULL with words: TERN_ERR_ARG (the own job, no
- * process, too many, or too long a name), TERN_ERR_ABSENT (known with another size or key), TERN_ERR_NOMEM. */
-struct job_entry *job_add(const char *name, uint32_t size, const uint8_t key[JOBS_KEY]);
+/* The key for connections with a job: of its name, and of what is known of it (job_add). 0 or a code with words. */
+typedef int (*jobs_key_fn)(const char *name, const uint8_t known[JOBS_KEY], uint8_t key[JOBS_KEY]);
+
+/* Another job. `known` is what the key that its processes and those of this job use for their connections is made of, by `make_key`,
+ * when there is a first connection; NULL: it is the key. A job that is known already gets one more reference, if size and `known` are
+ * the same. NULL with words: TERN_ERR_ARG (the own job, no process, too many, or too long a name), TERN_ERR_ABSENT (known with another
+ * size or key), TERN_ERR_NOMEM. */
+struct job_entry *job_add(const char *name, uint32_t size, const uint8_t known[JOBS_KEY], jobs_key_fn make_key);
 struct job_entry *job_ref(struct job_entry *);
 void job_unref(struct job_entry *);
 
@@ -73,8 +77,9 @@ int job_card_put_packed(struct job_entry *, uint32_t rank, struct card_pack *, u
 /* The job, with one more reference, that an index belongs to; NULL: the own one, or none that is known. */
 struct job_entry *jobs_of_index(uint32_t index);
 
-/* The key for connections with that job, copied; of the own job see proc_secret. False: it is not known. */
-bool jobs_key(uint64_t job, uint8_t key[JOBS_KEY]);
+/* The key for connections with that job, copied; of the own job see proc_secret. 0 or a code with words: TERN_ERR_PEER (the job is
+ * not known), what make_key says. */
+int jobs_key(uint64_t job, uint8_t key[JOBS_KEY]);
 
 /*
  * jobs_others: how many jobs are known besides the own one.

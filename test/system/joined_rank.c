@@ -140,7 +140,7 @@ static struct job_entry *learn(int round, const struct head *theirs, const uint8
 {
     uint8_t card[PEER_CARD_MAX];
     uint32_t index;
-    struct job_entry *job = job_add(theirs->name, (uint32_t)theirs->size, key);
+    struct job_entry *job = job_add(theirs->name, (uint32_t)theirs->size, key, NULL);
     CHECK(job);
     for (int r = 0; r < theirs->size; r++) {
         size_t n = get(other, "card", r, round, card, sizeof card);

@@ -28,6 +28,8 @@ int tcp_seal_open(struct tcp_dom *d)
 {
     d->sealed = var_int(VAR_TCP_SEAL);
     if (!d->sealed) return 0;
+    int rc = tcp_load_crypto();
+    if (rc) return rc;
     if (!d->crypto->start()) return err_set(TERN_ERR_SYSTEM, "TERN_TCP_SEAL: libsodium cannot be used here");
     d->sealed_out = malloc(RECORD_WIRE);
     d->sealed_in = malloc(IN_BYTES);

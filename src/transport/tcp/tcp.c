@@ -283,17 +283,24 @@ void tcp_ep_forget(struct tcp_ep *e)
     ep_free(e);
 }
 
+int tcp_load_crypto(void)
+{
+    if (!tcp_dom.crypto) tcp_dom.crypto = module_load(CRYPTO_MODULE, CRYPTO_SYMBOL);
+    return tcp_dom.crypto ? 0 : err_code();
+}
+
 int tcp_keyed(void)
 {
     if (tcp_dom.keyed) return 0;
-    int rc = proc_secret(tcp_dom.key);
+    int rc = tcp_load_crypto();
+    if (!rc) rc = proc_secret(tcp_dom.key);
     tcp_dom.keyed = !rc;
     return rc;
 }
 
 bool tcp_key_of(uint64_t job, uint8_t key[CRYPTO_KEY])
 {
-    if (job != jobs_own_name().job) return jobs_key(job, key);
+    if (job != jobs_own_name().job) return !jobs_key(job, key);
     memcpy(key, tcp_dom.key, CRYPTO_KEY);
     return true;
 }
@@ -412,12 +419,6 @@ static bool superfluous(const struct tp_env *env)
     return sure && me->nodes == 1 && tp_list_shares(var_text(VAR_TRANSPORTS));
 }
 
-static int open_crypto(struct tcp_dom *d)
-{
-    d->crypto = module_load(CRYPTO_MODULE, CRYPTO_SYMBOL);
-    return d->crypto ? 0 : TERN_ERR_NOT_FOUND;
-}
-
 static int open_descriptors(struct tcp_dom *d)
 {
     d->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -447,7 +448,6 @@ static int tcp_open(struct tp_dom **dom, const struct tp_env *env, const char *d
     if (s < 1 || s > 86400) return err_set(TERN_ERR_ARG, "variable TERN_TCP_TIMEOUT: %lld is not between 1 and 86400 seconds", (long long)s);
     d->timeout = (uint64_t)s * 1000000000u;
     int rc = tcp_addr_open(d, env->others);
-    if (!rc) rc = open_crypto(d);
     if (!rc) rc = tcp_seal_open(d);
     if (!rc) rc = open_descriptors(d);
     if (!rc) rc = tcp_listen(d, 0);

@@ -189,7 +189,10 @@ struct tcp_dom {
 };
 extern struct tcp_dom tcp_dom;
 
-/* Fetches the job's secret into tcp_dom.key. Called before the first connection and not at the start: under some
+/* Loads the cryptography into tcp_dom.crypto: 0.2 ms, which processes that have no connection do not spend. 0, or a code with words. */
+int tcp_load_crypto(void);
+
+/* Does so, and fetches the job's secret into tcp_dom.key. Called before the first connection and not at the start: under some
  * launchers rank 0 publishes the secret beside its card, when its transports are open. May wait for that. 0, or a code
  * with words. */
 int tcp_keyed(void);

@@ -211,8 +211,10 @@ static bool wrong_key(const struct own_table *mine)
 {
     struct port other = shared()->port;
     struct outcome o = {0};
+    char name[PORT_NAME];
     other.key[3] ^= 1;
-    PARTY_CHECK(connect_call(&other, mine, &o) == TERN_ERR_PORT);
+    port_write(&other, ends_crypto(), name);
+    PARTY_CHECK(connect_call(name, mine, &o) == TERN_ERR_PORT);
     PARTY_CHECK(strstr(err_words(), "no answer from"));
     return true;
 }
@@ -220,8 +222,10 @@ static bool wrong_key(const struct own_table *mine)
 static bool call_well(const struct own_table *mine)
 {
     struct outcome o = {0};
+    char name[PORT_NAME];
     shared()->bytes = mine->n;
-    PARTY_CHECK(!connect_call(&shared()->port, mine, &o) && o.ctx && o.bytes);
+    port_write(&shared()->port, ends_crypto(), name);
+    PARTY_CHECK(!connect_call(name, mine, &o) && o.ctx && o.bytes);
     free(o.theirs);
     return true;
 }

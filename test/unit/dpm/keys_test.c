@@ -34,15 +34,15 @@ static bool find_keys(void)
     party_meet();
     PARTY_CHECK(!memcmp(own->public, public, sizeof public)); /* the same in all processes of a job */
     PARTY_CHECK(memcmp(own->public, other->public, sizeof public));
-    PARTY_CHECK(!keys_pair(c, other->name, other->public, key));
+    PARTY_CHECK(!keys_pair(other->name, other->public, key));
     if (party_rank == 0) memcpy(own->key, key, sizeof key);
     party_meet();
     PARTY_CHECK(!memcmp(own->key, key, sizeof key) && !memcmp(other->key, key, sizeof key));
     uint8_t wrong[CRYPTO_KEY];
-    PARTY_CHECK(!keys_pair(c, "another name", other->public, wrong) && memcmp(wrong, key, sizeof key));
-    PARTY_CHECK(!keys_pair(c, other->name, own->public, wrong) && memcmp(wrong, key, sizeof key));
+    PARTY_CHECK(!keys_pair("another name", other->public, wrong) && memcmp(wrong, key, sizeof key));
+    PARTY_CHECK(!keys_pair(other->name, own->public, wrong) && memcmp(wrong, key, sizeof key));
     memset(wrong, 0, sizeof wrong);
-    PARTY_CHECK(keys_pair(c, other->name, wrong, key)); /* of small order: nobody's key */
+    PARTY_CHECK(keys_pair(other->name, wrong, key)); /* of small order: nobody's key */
     return true;
 }
 

@@ -131,7 +131,7 @@ static void other_jobs_are_told_and_held(void **state)
     uint32_t index;
     (void)state;
     jobs_open("own", 1, 4);
-    struct job_entry *a = job_add("a", 10, key), *b = job_add("b", 6, key);
+    struct job_entry *a = job_add("a", 10, key, NULL), *b = job_add("b", 6, key, NULL);
     assert_int_equal(job_index(a, 0), 4);
     assert_int_equal(job_index(b, 0), 14);
     uint32_t mixed[] = {19, 4, 2, 6, 14}, one[] = {17, 14, 19}, own[] = {3, 0};
@@ -164,7 +164,7 @@ static void other_jobs_are_told_and_held(void **state)
     assert_false(jobs_index_of(&name, &index));
     name.job = jobs_id("b");
     assert_true(jobs_index_of(&name, &index) && index == 14);
-    a = job_add("a third", 10, key); /* fits into the gap */
+    a = job_add("a third", 10, key, NULL); /* fits into the gap */
     assert_int_equal(job_index(a, 0), 4);
     job_unref(a);
     rankmap_unref(map[1]);

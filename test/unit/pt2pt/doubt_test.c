@@ -35,7 +35,7 @@ static int open_other(void **state)
     int n = peer_card(card, sizeof card);
     assert_true(n > 0);
     card_bytes = (size_t)n;
-    job = job_add("the other one", 2, key);
+    job = job_add("the other one", 2, key, NULL);
     assert_non_null(job);
     assert_int_equal(peer_add(job, 0, card, card_bytes, &index),
                      0); /* by a card of ours: the mock reaches nobody else */

@@ -182,12 +182,12 @@ static bool other_key(void)
     PARTY_CHECK(!jobs_name_of(job_index(job, 0) + job_entry_size(job), &name));
     PARTY_CHECK(peer_of_sender(job_index(job, 0) + job_entry_size(job)) == NULL);
     PARTY_CHECK(strstr(jobs_words(job_index(job, 1)), party_job ? "rank 1 of job party0" : "rank 1 of job party1"));
-    struct job_entry *third = job_add("a third one", 5, key);
+    struct job_entry *third = job_add("a third one", 5, key, NULL);
     PARTY_CHECK(third && job_index(third, 0) == job_index(job, 0) + job_entry_size(job));
-    PARTY_CHECK(job_add("a third one", 5, key) == third);
-    PARTY_CHECK(!job_add("a third one", 6, key) && err_code() == TERN_ERR_ABSENT);
+    PARTY_CHECK(job_add("a third one", 5, key, NULL) == third);
+    PARTY_CHECK(!job_add("a third one", 6, key, NULL) && err_code() == TERN_ERR_ABSENT);
     key[0]++;
-    PARTY_CHECK(!job_add("a third one", 5, key) && strstr(err_words(), "key"));
+    PARTY_CHECK(!job_add("a third one", 5, key, NULL) && strstr(err_words(), "key"));
     PARTY_CHECK(!peer_get(job_index(third, 4)) && strstr(err_words(), "no card"));
     PARTY_CHECK(peer_close(job_index(third, 4)) == 0);
     job_unref(third);

@@ -148,7 +148,7 @@ struct job_entry *party_learn(void)
     uint32_t other = 1 - party_job, index;
     char name[64];
     name_job(name, sizeof name, other);
-    struct job_entry *job = job_add(name, party->job_size[other], key);
+    struct job_entry *job = job_add(name, party->job_size[other], key, NULL);
     bool good = job != NULL;
     for (uint32_t r = 0; r < party->job_size[other] && good; r++)
         good = !peer_add(job, r, party->card[other][r].bytes, party->card[other][r].n, &index);

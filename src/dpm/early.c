@@ -1,0 +1,38 @@
+/* early.c - see early.h. */
+#include "dpm/early.h"
+#include "base/sleep.h"
+#include "dpm/ends.h"
+#include "dpm/keys.h"
+#include "proc/proc.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static pthread_t thread;
+static bool running;
+
+/* Both are kept where they are made. An error is told to whoever needs them. */
+static void *make_ready(void *arg)
+{
+    const struct crypto *c = ends_crypto();
+    uint8_t key[CRYPTO_KEY];
+    if (c) (void)keys_public(c, key);
+    return arg;
+}
+
+void early_begin(void)
+{
+    sigset_t all_signals, before;
+    if (proc_self()->rank || proc_self()->usable_cpus <= proc_self()->local_size) return;
+    (void)sleep_membarrier_open(); /* with a second thread it would wait for all cores: 10 ms */
+    sigfillset(&all_signals); /* no handler of the program runs in the thread */
+    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+    running = !pthread_create(&thread, NULL, make_ready, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void early_end(void)
+{
+    if (running) pthread_join(thread, NULL);
+    running = false;
+}
