@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_MAX 65536
-
 static int refuse(const struct rankfile *f, int line, const char *why)
 {
     say("rank file %s, line %d: %s (rank N=HOST slot=CORES)", f->path, line, why);

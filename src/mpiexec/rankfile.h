@@ -10,6 +10,8 @@
 
 #include "mpiexec/hosts.h"
 
+#define RANKS_MAX (1 << 20) /* ranks of a job */
+
 struct rankfile {
     const char *path; /* NULL: there is none */
     int n;            /* 1 + the highest rank */

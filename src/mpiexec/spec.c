@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS_MAX 65536
-
 struct app_spec *spec_app(struct spec *s)
 {
     if (s->napps && !s->apps[s->napps - 1].argv.n) return &s->apps[s->napps - 1];
