@@ -1,12 +1,8 @@
-/*
- * tree.c - the shape of the tree, and how messages find their way in it.
- *
- * Vertex 0 is the root; the nodes it does not serve itself are vertices 1, 2, ... in their order. The children of
- * vertex v are v * width + 1 ... v * width + width, so that all know the whole tree from the list of nodes.
- */
+/* tree.c - how messages find their way in the tree, whose shape is in tree_shape.h. */
 #include "mpiexec/tree.h"
 #include "mpiexec/boot.h"
 #include "mpiexec/grow.h"
+#include "mpiexec/tree_shape.h"
 #include "mpiexec/wire.h"
 #include "mpiexec/words.h"
 
@@ -24,8 +20,8 @@ static struct {
     struct job *job; /* NULL: its description has not come yet */
     struct event_base *base;
     const struct boot *boot;
-    int width, vertex;
-    int vertices;
+    struct tree_shape shape;
+    int vertex;
     int *vertex_of; /* by node */
     struct tree_link *up;
     void (*orphaned)(const char *);
@@ -40,36 +36,28 @@ static struct {
 
 /* --- shape ------------------------------------------------------------------------------------------------------- */
 
-static int parent_of(int vertex) { return (vertex - 1) / self.width; }
 static int vertex_of(int node) { return node == TREE_ROOT ? 0 : self.vertex_of[node]; }
 
 /* The child on the way to a vertex; NULL: the way goes up. */
 static struct child *child_towards(int vertex)
 {
-    for (; vertex > self.vertex; vertex = parent_of(vertex))
-        if (parent_of(vertex) == self.vertex) return &self.children[vertex - self.vertex * self.width - 1];
-    return NULL;
+    int first, child = tree_towards(&self.shape, self.vertex, vertex);
+    return child && tree_children(&self.shape, self.vertex, &first) ? &self.children[child - first] : NULL;
 }
 
-bool tree_is_below(int node, int top)
-{
-    int v = vertex_of(node), t = vertex_of(top);
-    while (v > t) v = parent_of(v);
-    return v == t;
-}
+bool tree_is_below(int node, int top) { return tree_has_below(&self.shape, vertex_of(top), vertex_of(node)); }
 
 static void make_shape(const struct job *j)
 {
-    self.width = j->spec->launcher.width;
+    int first = 0;
+    self.shape = (struct tree_shape){.width = j->spec->launcher.width, .vertices = 1};
     self.vertex_of = xcalloc((size_t)j->nnodes, sizeof *self.vertex_of);
-    self.vertices = 1;
-    for (int i = 0; i < j->nnodes; i++) self.vertex_of[i] = j->nodes[i].own ? 0 : self.vertices++;
+    for (int i = 0; i < j->nnodes; i++) self.vertex_of[i] = j->nodes[i].own ? 0 : self.shape.vertices++;
     self.vertex = j->root ? 0 : self.vertex_of[j->node];
-    int64_t first = (int64_t)self.vertex * self.width + 1, last = first + self.width;
-    self.nchildren = first >= self.vertices ? 0 : (int)((last < self.vertices ? last : self.vertices) - first);
+    self.nchildren = tree_children(&self.shape, self.vertex, &first);
     self.children = xcalloc((size_t)self.nchildren + 1, sizeof *self.children);
     for (int i = 0; i < j->nnodes; i++) {
-        int64_t at = self.vertex_of[i] - first;
+        int at = self.vertex_of[i] - first;
         if (at >= 0 && at < self.nchildren) self.children[at] = (struct child){.vertex = self.vertex_of[i], .node = i};
     }
 }
