@@ -2,6 +2,20 @@
  * exchange_test.c - what an exchange of two groups costs: datagrams for a few children; tables of 10 000 processes over a network that
  * loses, doubles and reorders; and a spawn of 100 000 processes as it was worked out on paper: bytes, messages and depth of each phase.
  * The two roots are endpoints on a simulated network, and say what connect.c has them say.
+ *
+ * On paper, for n processes on h hosts, whose launcher serves one of them itself and has w daemons below each vertex; D bytes describe
+ * the job, T(n) are its table, p processes spawn it. Level k of the tree has n_k = w^k vertices, but for the last one.
+ *
+ *     launch    description    h - 1 messages of 16 + D bytes       from each vertex to its children
+ *               ready          sum of k n_k messages of 16 bytes    from each daemon up to the root, a message a link
+ *               start          h - 1 messages of 16 bytes           down again
+ *     roots     HELLO, TABLE   T(n) and T(p) bytes                  datagrams, or a connection (connected.h)
+ *               THANKS
+ *     groups    news, table    2 (n - 1) messages, T(p) bytes each; 2 (p - 1), T(n) each: log2 n and log2 p deep
+ *
+ * The launch is as deep as the tree three times. The root and each daemon send the description and the start to their children; the first
+ * daemon of level 1 sends most, as it passes on the reports of all daemons below it as well. A root tells NEWS bytes before the table.
+ * What members tell their roots before that, and the start of the agents, are not counted.
  */
 #include "net.h"
 
@@ -9,7 +23,10 @@
 #include "comm/talk.h"
 #include "dpm/say.h"
 #include "dpm/table.h"
+#include "mpiexec/tree_shape.h"
 #include "transport/dgram/faults.h"
+
+#include "../mpiexec/on_paper.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,32 +248,127 @@ static int32_t log2_up(int64_t n)
     return bits;
 }
 
-/* One process spawns 100 000 on 6250 nodes. */
+/* ---- the launch of many ---- */
+
+enum { HEAD = 16, NEWS = 32, ONCE = 2048, HOST_NAME = 8 }; /* ONCE: bytes of arguments and environment */
+
+/* What goes over the links of a tree of daemons, and what each vertex sends of it. */
+struct launch {
+    struct tree_shape shape;
+    int64_t *sent; /* by vertex */
+    int64_t messages, bytes;
+    int depth;
+};
+
+static void send_link(struct launch *l, int from, int64_t bytes)
+{
+    l->sent[from]++;
+    l->messages++;
+    l->bytes += HEAD + bytes;
+}
+
+/* From each vertex to its children. */
+static void send_down(struct launch *l, int64_t bytes)
+{
+    for (int v = 0, first = 0; v < l->shape.vertices; v++)
+        for (int n = tree_children(&l->shape, v, &first); n; n--) send_link(l, v, bytes);
+}
+
+/* From each daemon to the root, link by link. */
+static void report_up(struct launch *l)
+{
+    for (int v = 1; v < l->shape.vertices; v++) {
+        int depth = 0;
+        for (int at = v; at; at = tree_parent(&l->shape, at), depth++) send_link(l, at, 0);
+        l->depth = depth > l->depth ? depth : l->depth;
+    }
+}
+
+static struct launch launch_of(int width, int hosts, int64_t description)
+{
+    struct launch l = {.shape = {width, hosts}, .sent = calloc((size_t)hosts, sizeof *l.sent)};
+    assert_non_null(l.sent);
+    send_down(&l, description);
+    report_up(&l);
+    send_down(&l, 0);
+    return l;
+}
+
+static int64_t paper_launch(int64_t width, int64_t hosts, int *depth)
+{
+    int64_t reports = 0;
+    for (*depth = 0; paper_level(width, hosts, *depth + 1); ++*depth) reports += (*depth + 1) * paper_level(width, hosts, *depth + 1);
+    return 2 * (hosts - 1) + reports;
+}
+
+static void launch_as_on_paper(const struct launch *l, int64_t description)
+{
+    int64_t width = l->shape.width, hosts = l->shape.vertices, most = 0;
+    int64_t root = 2 * min_int64(width, hosts - 1), first = 2 * min_int64(width, paper_level(width, hosts, 2)) + paper_below_first(width, hosts);
+    int depth;
+    for (int v = 0; v < hosts; v++) most = l->sent[v] > most ? l->sent[v] : most;
+    assert_int_equal(l->messages, paper_launch(width, hosts, &depth));
+    assert_int_equal(l->depth, depth);
+    assert_int_equal(l->bytes, HEAD * l->messages + (hosts - 1) * description);
+    assert_int_equal(l->sent[0], root);
+    if (hosts > 1) assert_int_equal(l->sent[1], first);
+    assert_int_equal(most, first > root ? first : root);
+}
+
+/* The tree of several widths, up to the spawn that is counted below. */
+static void launches_as_on_paper(void **state)
+{
+    static const int widths[] = {2, 4, 16, 64}, hosts[] = {1, 2, 17, 18, 100, 1563, 6250};
+    (void)state;
+    for (unsigned w = 0; w < ARRAY_LEN(widths); w++)
+        for (unsigned h = 0; h < ARRAY_LEN(hosts); h++) {
+            int64_t description = (int64_t)paper_description(ONCE, (size_t)hosts[h], HOST_NAME, (size_t)hosts[h] * 64);
+            struct launch l = launch_of(widths[w], hosts[h], description);
+            launch_as_on_paper(&l, description);
+            free(l.sent);
+        }
+}
+
+/* The news and the table of the other group, in a group of n: messages, bytes, depth. */
+static int64_t spread_to(int32_t n, size_t table, int64_t *bytes, int32_t *depth)
+{
+    int64_t messages;
+    spread(n, &messages, depth);
+    assert_int_equal(messages, n - 1);
+    assert_int_equal(*depth, log2_up(n));
+    *bytes = messages * (NEWS + (int64_t)table);
+    return 2 * messages;
+}
+
+/* A process of 64 spawns 100 000 on hosts of 64, from end to end. */
 static void spawn_of_many(void **state)
 {
-    enum { PARENTS = 64, CHILDREN = 100000 };
-    int64_t messages;
-    int32_t depth;
+    enum { PARENTS = 64, CHILDREN = 100000, PER_HOST = 64, WIDTH = 16, HOSTS = (CHILDREN + PER_HOST - 1) / PER_HOST };
+    int64_t description = (int64_t)paper_description(ONCE, HOSTS, HOST_NAME, CHILDREN), bytes[2];
+    int32_t depth[2], levels;
     (void)state;
-    for (int32_t n = 1; n <= 300; n++) {
-        spread(n, &messages, &depth);
-        assert_int_equal(messages, n - 1);
-        assert_int_equal(depth, log2_up(n));
-    }
+    for (int32_t n = 1; n <= 300; n++) spread_to(n, 0, &bytes[0], &depth[0]);
+    struct launch l = launch_of(WIDTH, HOSTS, description);
+    launch_as_on_paper(&l, description);
+    print_message("# launch: %d hosts, %d levels, %lld messages, %lld bytes; the root sends %lld messages, a daemon at most %lld\n", HOSTS,
+                  l.depth, (long long)l.messages, (long long)l.bytes, (long long)l.sent[0], (long long)l.sent[1]);
     exchange(CHILDREN, PARENTS, "");
-    assert_int_equal(roots[0].bytes, table_bytes(CHILDREN));
-    assert_int_equal(roots[1].bytes, table_bytes(PARENTS));
-    print_message("# roots: %zu and %zu bytes, %llu datagrams if it is done by them\n", table_bytes(CHILDREN), table_bytes(PARENTS),
+    int64_t roots_bytes = (int64_t)(roots[0].bytes + roots[1].bytes);
+    print_message("# roots: %zu and %zu bytes, %llu datagrams if it is done by them\n", roots[0].bytes, roots[1].bytes,
                   (unsigned long long)packets);
     close_roots();
-    spread(CHILDREN, &messages, &depth);
-    assert_int_equal(messages, CHILDREN - 1);
-    assert_int_equal(depth, 17);
-    print_message("# children: %lld messages of %zu bytes, %d deep\n", (long long)messages, table_bytes(PARENTS), depth);
-    spread(PARENTS, &messages, &depth);
-    assert_int_equal(messages, PARENTS - 1);
-    assert_int_equal(depth, 6);
-    print_message("# parents: %lld messages of %zu bytes, %d deep\n", (long long)messages, table_bytes(CHILDREN), depth);
+    int64_t children = spread_to(CHILDREN, table_bytes(PARENTS), &bytes[0], &depth[0]);
+    int64_t parents = spread_to(PARENTS, table_bytes(CHILDREN), &bytes[1], &depth[1]), all = l.messages + 3 + children + parents;
+    int64_t all_bytes = l.bytes + roots_bytes + bytes[0] + bytes[1];
+    print_message("# children: %lld messages, %lld bytes, %d deep; parents: %lld messages, %lld bytes, %d deep\n", (long long)children,
+                  (long long)bytes[0], depth[0], (long long)parents, (long long)bytes[1], depth[1]);
+    print_message("# all: %lld messages, %lld bytes, %d deep\n", (long long)all, (long long)all_bytes, 3 * l.depth + 3 + depth[0]);
+    assert_int_equal(all, paper_launch(WIDTH, HOSTS, &levels) + 3 + 2 * (CHILDREN - 1) + 2 * (PARENTS - 1));
+    assert_int_equal(3 * l.depth + 3 + depth[0], 3 * levels + 3 + log2_up(CHILDREN));
+    assert_int_equal(all_bytes, HEAD * l.messages + (HOSTS - 1) * description + (int64_t)(table_bytes(CHILDREN) + table_bytes(PARENTS)) +
+                                    (CHILDREN - 1) * (NEWS + (int64_t)table_bytes(PARENTS)) +
+                                    (PARENTS - 1) * (NEWS + (int64_t)table_bytes(CHILDREN)));
+    free(l.sent);
 }
 
 int main(void)
@@ -264,6 +376,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(datagrams_of_few_children),
         cmocka_unit_test(large_tables_cross),
+        cmocka_unit_test(launches_as_on_paper),
         cmocka_unit_test(spawn_of_many),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
