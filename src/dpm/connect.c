@@ -64,8 +64,7 @@ struct exchange {
 
 /*
  * Is it too long for datagrams, or better told over a connection? TERN_DPM_CONNECTED: a connection costs two round trips more, and
- * datagrams a tag and a header each. On one host of 2 cores (MPI_Comm_connect, medians of 15, TERN_DPM_PADDING for the length):
- * 8 KB 0.7 ms by datagrams and 0.9 ms connected, 16 KB 1.0 and 1.2 ms, 32 KB 1.9 and 1.3 ms, 64 KB 1.8 and 1.5 ms, 1 MB 94 and 13 ms.
+ * datagrams a tag and a header each. tern_tune --connect measures both ways by length; doc/decisions/connecting-groups.md has figures.
  */
 static bool needs_connection(uint64_t bytes)
 {

@@ -4,6 +4,7 @@
  *
  *     mpiexec -n 8 tern_tune -o my.table      algorithms of collectives (TERN_COLL_TABLE)
  *     tern_tune --transport -o my.env         transport parameters (environment variables)
+ *     tern_tune --connect -o my.env           how two groups of processes should connect (the same)
  */
 #include "tool/tune.h"
 
@@ -16,10 +17,11 @@
 static const char usage[] =
     "usage: mpiexec -n RANKS tern_tune [OPTIONS]      which algorithms collectives should use here\n"
     "       tern_tune --transport [OPTIONS]           which transport parameters messages should use here\n"
+    "       tern_tune --connect [OPTIONS]             up to which length connecting groups should use datagrams here\n"
     "  -o, --output FILE    the result; otherwise standard output\n"
     "  -t, --time SECONDS   stop then, with what there is so far (default 120)\n"
     "  -s, --seed N         order of measurements, and choices of the search (default 1)\n"
-    "  -r, --rounds N       samples of each figure (default 7)\n"
+    "  -r, --rounds N       samples of each figure (default 7; 15 with --connect)\n"
     "      --ops LIST       these operations only, as in bcast,reduce\n"
     "      --ranks LIST     these numbers of ranks only (default 2,4,8 ... and all)\n"
     "      --max-bytes N    sizes up to this, with K or M (default 1M)\n"
@@ -78,6 +80,8 @@ static bool take(struct tune_options *o, int c, const char *arg)
     case 'R': o->ranks = arg; return true;
     case 'T': o->transport = true; return true;
     case 'P': o->pingpong = true; return true;
+    case 'C': o->connect = true; return true;
+    case 'c': o->connecting = true; return true;
     case 'q': o->quiet = true; return true;
     case 'Q': o->quick = true; return true;
     case 'M': return (o->max_bytes = size_of(arg)) > 0;
@@ -105,6 +109,7 @@ static int read_options(struct tune_options *o, int argc, char **argv)
         {"seed", required_argument, NULL, 's'},    {"rounds", required_argument, NULL, 'r'},
         {"ops", required_argument, NULL, 'O'},     {"ranks", required_argument, NULL, 'R'},
         {"transport", no_argument, NULL, 'T'},     {"pingpong", no_argument, NULL, 'P'},
+        {"connect", no_argument, NULL, 'C'},       {"connecting", no_argument, NULL, 'c'},
         {"max-bytes", required_argument, NULL, 'M'}, {"quiet", no_argument, NULL, 'q'},
         {"quick", no_argument, NULL, 'Q'},
         {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
@@ -121,16 +126,24 @@ static int read_options(struct tune_options *o, int argc, char **argv)
     return 2;
 }
 
+/* One of the modes that are MPI programs. */
+static int run(const struct tune_options *o)
+{
+    if (o->pingpong) return tune_pingpong(o);
+    if (o->connecting) return tune_connecting(o);
+    return o->connect ? tune_connect(o) : tune_coll(o);
+}
+
 int main(int argc, char **argv)
 {
     struct tune_options o = {.max_bytes = 1 << 20, .seed = 1};
     int rc = read_options(&o, argc, argv);
     if (rc >= 0) return rc;
     if (!o.seconds) o.seconds = o.quick ? 30 : 120;
-    if (!o.rounds) o.rounds = o.quick ? 3 : 7;
+    if (!o.rounds) o.rounds = o.connect ? (o.quick ? 7 : 15) : o.quick ? 3 : 7;
     if (o.transport) return tune_transport(&o);
     MPI_Init(&argc, &argv);
-    rc = o.pingpong ? tune_pingpong(&o) : tune_coll(&o);
+    rc = run(&o);
     MPI_Finalize();
     return rc;
 }

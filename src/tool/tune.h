@@ -15,6 +15,8 @@ struct tune_options {
     int rounds;             /* samples of each figure */
     bool transport;         /* search transport parameters, not algorithms */
     bool pingpong;          /* used by that search itself */
+    bool connect;           /* find the limit of tables that are told by datagrams */
+    bool connecting;        /* used by that itself */
     bool quick;             /* fewer sizes */
     bool quiet;
 };
@@ -27,6 +29,12 @@ int tune_transport(const struct tune_options *);
 
 /* What those jobs do: prints the figures that the search goes by. Between MPI_Init and MPI_Finalize. */
 int tune_pingpong(const struct tune_options *);
+
+/* The limit of the tables of connecting groups: one process, which spawns jobs of two. Between MPI_Init and MPI_Finalize. Exit code. */
+int tune_connect(const struct tune_options *);
+
+/* What those jobs do. */
+int tune_connecting(const struct tune_options *);
 
 double tune_now(void);                 /* seconds */
 double tune_median(double *v, int n);  /* sorts v */
