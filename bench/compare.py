@@ -21,6 +21,7 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             free_tcp  the same over TCP on the loopback interface
             hosts     n ranks dealt out to three hosts, over TCP; two ranks are on two hosts, a core each
             spawn     as free, for the programs of dynamic processes
+            spawn_own   the same, for programs that give spawned processes Tern's variables (Tern only)
             parts     a program {part} of a build folder that measures parts of Tern alone (Tern only)
     env     environment variables for all of them (optional)
     build   the command that builds its programs, in place of the make of mpi/ with mpicc (optional)

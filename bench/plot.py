@@ -6,10 +6,10 @@
 latency, bandwidth (both over shared memory and over TCP), unexpected (a receive behind so many unexpected messages),
 posted (a round trip behind so many posted receives), oversubscribed (collectives of more ranks than cores), barrier
 (over the number of ranks). rma_latency, rma_bandwidth, rma_overlap, rma_victim: puts over TCP, in each way in which Tern's
-target serves them; copy_engines: copies by engines beside memcpy. spawn, spawn_rate, spawn_loop, connect, intercomm: dynamic
-processes, over children, spawns, processes that connect, bytes. A point is the median of the launches, the bar behind it
-their range. collectives_N: Tern's time to that of the better other library, for each collective and size, with N ranks.
-overlap: bars of what goes on while the caller computes. Plain SVG, written here: no library is needed.
+target serves them; copy_engines: copies by engines beside memcpy. spawn, spawn_rate, spawn_loop, connect, connect_choice,
+first_contact, intercomm: dynamic processes, over children, spawns, processes that connect, bytes. A point is the median of the
+launches, the bar behind it their range. collectives_N: Tern's time to that of the better other library, for each collective and
+size, with N ranks. overlap: bars of what goes on while the caller computes. Plain SVG, written here: no library is needed.
 """
 
 import json
@@ -64,6 +64,11 @@ CHARTS = [
      [("", r"spawn\.loop_at_(\d+)_per_s")]),
     ("connect", "MPI_Comm_accept and MPI_Comm_connect", "processes that connect", "ms",
      [("halves of a job", r"connect\.connect_(\d+)_ms"), ("children to their parent", r"connect\.child_(\d+)_ms")]),
+    ("connect_choice", "Accept and connect, by what more the two processes have to tell", "bytes", "ms",
+     [("datagrams", r"choice\.datagrams_(\w+)_ms"), ("connected", r"choice\.connected_(\w+)_ms"), ("automatic", r"choice\.auto_(\w+)_ms")]),
+    ("first_contact", "The first message of two processes and its answer", "processes of the group that is talked to", "µs",
+     [("spawned", r"spawn\.spawn_(\d+)_trip_us"), ("connected", r"connect\.connect_(\d+)_trip_us"),
+      ("spawned, then connected", r"connect\.child_(\d+)_trip_us")]),
     ("intercomm", "Half round trip over intercommunicators and MPI_COMM_WORLD", "bytes", "µs",
      [("MPI_COMM_WORLD", r"inter\.intra_(\d\w*)_us"), ("created", r"inter\.created_(\d\w*)_us"),
       ("spawned", r"inter\.spawned_(\d\w*)_us")]),

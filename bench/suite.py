@@ -75,13 +75,14 @@ SUITE = [Launch(*row) for row in (
     ("rma", "pair", 2, "rma", "", 120),
     ("rma.tcp", "pair_tcp", 2, "rma", "", 240),
     # dynamic processes
-    ("spawn", "spawn", 1, "spawn_latency", "", 60),
+    ("spawn", "spawn", 1, "spawn_latency", "-m 64", 240),
     ("spawn", "spawn", 1, "spawn_rate", "alive", 60),
     ("spawn", "spawn", 1, "spawn_rate", "loop", 60),
     ("connect", "spawn", 1, "connect_latency", "", 60),
     ("connect", "spawn", 2, "connect_latency", "", 60),
     ("connect", "spawn", 4, "connect_latency", "", 60),
     ("connect", "spawn", 8, "connect_latency", "", 60),
+    ("choice", "spawn_own", 1, "connect_choice", "", 120),
     ("inter", "spawn", 2, "intercomm_latency", "", 120),
 )]
 
@@ -214,6 +215,9 @@ GOALS = [Goal(*row) for row in (
     ("1 spawned child connects to its parent", "connect.child_1_ms", "ratio", "<=", 0.2),
     ("2 children", "connect.child_2_ms", "ratio", "<=", 0.2),
     ("4 children", "connect.child_4_ms", "ratio", "<=", 0.2),
+    ("connecting groups tell each other of their processes as the library chooses, to the better of datagrams and a connection: the worst "
+     "length", r"choice\.auto_\w+_to_better", "worst_value", "<=", 1.1),
+    ("the other one of the two, where lengths are far from the limit, to that", r"choice\.other_(1K|64K|256K)_to_better", "worst_value", ">=", 1.2),
     ("half a round trip over an intercommunicator, above the same two's intracommunicator, ns, below 1 KB: the worst", r"inter\.\w+_over_ns", "worst_value",
      "<=", 20),
     ("to that, from 1 KB on: the worst", r"inter\.\w+_ratio", "worst_value", "<=", 1.05),

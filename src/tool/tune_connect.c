@@ -2,9 +2,10 @@
  * tune_connect.c - TERN_DPM_CONNECTED: up to which length two groups that connect should tell each other their tables by datagrams
  * (DPM-13).
  *
- * For each length, two jobs of two processes are spawned: one that tells all tables by datagrams, one that connects for all of them.
- * Variables are read at the start of a process, hence two. Each process is a group; one accepts, the other connects. Their tables are
- * padded to that length (TERN_DPM_PADDING). The two jobs take turns, several connections each; the other one sleeps meanwhile.
+ * In each round of a length, two jobs of two processes are spawned: one that tells all tables by datagrams, one that connects for all of
+ * them. Variables are read at the start of a process, hence two; and some jobs are slower than others of their kind for as long as they
+ * live, hence new ones in each round. Each process is a group; one accepts, the other connects. Their tables are padded to that length
+ * (TERN_DPM_PADDING). The two jobs take turns; a turn is several connections, of which the median counts.
  *
  * r is the median, over the rounds, of the logarithm of the time connected to the time by datagrams. The limit that is best by all
  * lengths is the one that leaves the smallest sum of r to the lengths above it. It is written as the better one if it is faster than the
@@ -20,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LENGTHS_MAX = 16, ROUNDS_MAX = 1000, BATCH = 5, BY_DATAGRAMS = 0, BY_CONNECTION = 1 };
+enum { LENGTHS_MAX = 32, ROUNDS_MAX = 1000, BATCH = 5, BY_DATAGRAMS = 0, BY_CONNECTION = 1 };
 #define LEAST_BYTES 1024
 #define MOST_BYTES (8 << 20) /* longer tables always go over a connection */
 
@@ -124,17 +125,15 @@ static void end_job(MPI_Comm *job)
     MPI_Comm_disconnect(job);
 }
 
-/* Both ways in turns; the first of a round is drawn. False: the time is over before all rounds are done. */
-static bool take_turns(struct length *l, MPI_Comm job[2])
+/* One round: jobs of both ways, which take turns; the first is drawn. */
+static void take_turns(struct length *l, int round, const char *program)
 {
-    for (int i = 0; i < 2; i++) batch(job[i]);
-    for (int k = 0; k < self.o->rounds; k++) {
-        int first = (int)(tune_random(&self.random) & 1);
-        if (tune_now() - self.start > self.o->seconds) return false;
-        l->seconds[first][k] = batch(job[first]);
-        l->seconds[!first][k] = batch(job[!first]);
-    }
-    return true;
+    int first = (int)(tune_random(&self.random) & 1);
+    MPI_Comm job[2];
+    for (int way = 0; way < 2; way++) job[way] = spawn_job(program, way, l->bytes);
+    l->seconds[first][round] = batch(job[first]);
+    l->seconds[!first][round] = batch(job[!first]);
+    for (int way = 0; way < 2; way++) end_job(&job[way]);
 }
 
 /* In round k, the logarithm of the time connected to that by datagrams. */
@@ -152,23 +151,30 @@ static double median_ratio(const struct length *l, int rounds)
     return tune_median(self.room, rounds);
 }
 
+/* False: the time is over before all rounds are done. */
 static bool measure(struct length *l, const char *program)
 {
-    MPI_Comm job[2];
-    for (int way = 0; way < 2; way++) job[way] = spawn_job(program, way, l->bytes);
-    bool done = take_turns(l, job);
-    for (int way = 0; way < 2; way++) end_job(&job[way]);
-    if (!done) return false;
+    for (int k = 0; k < self.o->rounds; k++) {
+        if (tune_now() - self.start > self.o->seconds) return false;
+        take_turns(l, k, program);
+    }
     for (int way = 0; way < 2; way++) l->ms[way] = median_ms(l->seconds[way], self.o->rounds);
     l->r = median_ratio(l, self.o->rounds);
     return true;
+}
+
+/* 1K, 1.5K, 2K, 3K, 4K ... */
+static int64_t next_length(int64_t bytes)
+{
+    if (self.o->quick) return 2 * bytes;
+    return bytes & (bytes - 1) ? bytes / 3 * 4 : bytes / 2 * 3;
 }
 
 /* All lengths, as far as there is time. */
 static void measure_all(const char *program)
 {
     int64_t most = min_int64(self.o->max_bytes, MOST_BYTES);
-    for (int64_t bytes = LEAST_BYTES; bytes <= most && self.n < LENGTHS_MAX; bytes *= self.o->quick ? 4 : 2) {
+    for (int64_t bytes = LEAST_BYTES; bytes <= most && self.n < LENGTHS_MAX; bytes = next_length(bytes)) {
         struct length *l = &self.length[self.n];
         l->bytes = bytes;
         if (!measure(l, program)) return;
@@ -200,7 +206,7 @@ static int64_t best_limit(void)
 {
     if (!self.best) return 0;
     int64_t last = self.length[self.best - 1].bytes;
-    return self.best < self.n ? (last + self.length[self.best].bytes) / 2 : last / 2 * 3;
+    return (last + next_length(last)) / 2;
 }
 
 /* In round k, the mean logarithm of the best limit's time to that of the one in force, over the lengths that they treat differently. */
