@@ -139,9 +139,15 @@ static void send_asks(int node)
     if (n) tree_send(node, TREE_CARD_ASK, self.ask + (size_t)node * ASK_MAX, n * sizeof *self.ask);
 }
 
+/* Each rank that wants the card says so, until it has been asked for. */
 static void want(uint32_t rank)
 {
     int node = self.job->ranks[rank].node;
+    uint32_t empty = JOB_CARD_EMPTY;
+    /* relaxed: of such a card only this process sets the state */
+    if (!atomic_compare_exchange_strong_explicit(&card_of(rank)->state, &empty, JOB_CARD_WANTED, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        return;
     self.ask[(size_t)node * ASK_MAX + (size_t)self.nask[node]++] = rank;
     if (self.nask[node] == ASK_MAX) send_asks(node);
 }

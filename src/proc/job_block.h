@@ -30,9 +30,10 @@
  *
  *     node of the reader                                      node of the owner
  *
- *     reader: state EMPTY -> WANTED (compare and exchange),
- *             wanted bit, a byte into the pipe, sleeps
- *     launcher: takes the bit --------- "card of r?" -------> launcher: state EMPTY -> WANTED, remembers who asks;
+ *     reader: state is EMPTY: wanted bit, a byte
+ *             into the pipe, sleeps
+ *     launcher: takes the bit; if the state is EMPTY:
+ *               WANTED, and ----------- "card of r?" -------> launcher: state EMPTY -> WANTED, remembers who asks;
  *                                                             it is HERE already: answers at once
  *                                                             owner: data, state -> HERE; it was WANTED: its own
  *                                                             wanted bit, a byte into the pipe
@@ -73,7 +74,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 6
+#define JOB_VERSION 7
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_ENV_ID "TERN_JOB_ID" /* "launcher's pid:id of the block's memfd (memfile_id_of)" */
@@ -148,7 +149,8 @@ enum job_life { JOB_LIFE_NONE, JOB_LIFE_INITIALISED, JOB_LIFE_FINALISED };
  * there. */
 #define JOB_ENDED 0x100u
 
-/* Of a card. WANTED: the launcher is to be told when it comes, or is on its way to get it. */
+/* Of a card. WANTED is set by launchers alone, as ranks may be killed at any moment: the launcher is to be told when the card
+ * comes, or is on its way to get it. */
 enum job_card_state { JOB_CARD_EMPTY, JOB_CARD_HERE, JOB_CARD_WANTED };
 
 struct job_card {

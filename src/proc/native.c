@@ -166,13 +166,12 @@ static int native_card_put(const void *card, size_t len)
     return before == JOB_CARD_WANTED ? tell_launcher(my_rank) : 0;
 }
 
-/* Has it fetched, if it does not come by itself and nobody has asked for it yet. */
+/* Has it fetched, if it does not come by itself and the launcher has not asked for it yet. Other ranks may have told the
+ * launcher before; but one that has died may have been killed just before its byte was in the pipe. */
 static int want_card(struct job_card *c, uint32_t rank)
 {
-    uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire), empty = JOB_CARD_EMPTY;
-    bool ask = state == JOB_CARD_EMPTY && job->wanted_pipe && job_places(job)[rank].node != job->node &&
-               atomic_compare_exchange_strong_explicit(&c->state, &empty, JOB_CARD_WANTED, memory_order_relaxed,
-                                                       memory_order_relaxed);
+    bool ask = atomic_load_explicit(&c->state, memory_order_relaxed) == JOB_CARD_EMPTY && job->wanted_pipe &&
+               job_places(job)[rank].node != job->node;
     return ask ? tell_launcher(rank) : 0;
 }
 

@@ -103,7 +103,7 @@ static void *bring_card(void *arg)
     struct job_card *c = &job_cards(l->block)[1];
     char byte;
     l->good = read(l->wanted_pipe, &byte, 1) == 1 && atomic_exchange(&job_wanted(l->block)[0], 0) == 2 &&
-              atomic_load(&c->state) == JOB_CARD_WANTED;
+              atomic_exchange(&c->state, JOB_CARD_WANTED) == JOB_CARD_EMPTY;
     usleep(20000);
     c->len = 5;
     memcpy(c->data, "hello", 5);
@@ -130,6 +130,47 @@ static void cards_of_other_nodes_are_asked_for(void **state)
     assert_true(l.good);
     assert_int_equal(proc_card_get(1, got, sizeof got), 5); /* nobody is asked again */
     assert_int_equal(atomic_load(&job_wanted(l.block)[0]), 0);
+    close_all();
+    close(fd);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Another rank of the node wanted the same card, and was killed just before it told the launcher, or the launcher has not looked
+ * yet: this one tells the launcher itself. The others waited until the end of the job once. */
+static void a_card_that_a_dead_rank_wanted_is_asked_for(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        int ends[2], fd;
+        char byte;
+        assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+        struct job_head *h = two_nodes(&fd, ends[1]);
+        assert_int_equal(open_by_block(fd), 0);
+        atomic_store(&job_wanted(h)[0], 2);
+        if (asked) atomic_store(&job_cards(h)[1].state, JOB_CARD_WANTED); /* by the launcher: once is enough */
+        assert_false(proc_card_there(1));
+        assert_int_equal(atomic_load(&job_wanted(h)[0]), 2);
+        assert_int_equal(read(ends[0], &byte, 1) == 1, !asked);
+        close_all();
+        close(fd);
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
+/* A rank that wants a card leaves nothing behind, if it is killed, that keeps others from asking: at any moment the card is EMPTY,
+ * or the launcher has set it to WANTED. */
+static void a_rank_does_not_set_wanted(void **state)
+{
+    int ends[2], fd;
+    (void)state;
+    assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
+    struct job_head *h = two_nodes(&fd, ends[1]);
+    assert_int_equal(open_by_block(fd), 0);
+    assert_false(proc_card_there(1));
+    assert_int_equal(atomic_load(&job_cards(h)[1].state), JOB_CARD_EMPTY);
+    assert_int_equal(atomic_load(&job_wanted(h)[0]), 2);
     close_all();
     close(fd);
     close(ends[0]);
@@ -342,6 +383,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cards_are_exchanged),
         cmocka_unit_test(cards_of_other_nodes_are_asked_for),
+        cmocka_unit_test(a_card_that_a_dead_rank_wanted_is_asked_for),
+        cmocka_unit_test(a_rank_does_not_set_wanted),
         cmocka_unit_test(own_cards_are_announced_when_wanted),
         cmocka_unit_test(a_closed_pipe_is_an_error_in_words),
         cmocka_unit_test(a_second_process_is_refused),
