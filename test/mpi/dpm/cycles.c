@@ -127,6 +127,7 @@ int main(int argc, char **argv)
         MPI_Send(&word, 1, MPI_INT, 0, 1, parent);
         MPI_Comm_disconnect(&parent);
         MPI_Finalize();
+        free(own);
         return 0;
     }
     loop(own, argc > 1 ? atoi(argv[1]) : 300);
