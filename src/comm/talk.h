@@ -34,6 +34,13 @@ void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, 
  */
 int talk_spread(struct comm *, void *buf, size_t bytes, int root);
 
+/*
+ * The same of bytes that the others have no memory for yet: *buf is the root's, and malloc'ed at the others, who know the length. One
+ * without memory fails with TERN_ERR_NOMEM; so do those that have it from there, who are told in place of the bytes. All others
+ * get the bytes. *buf is NULL at an other process that fails.
+ */
+int talk_spread_new(struct comm *, void **buf, size_t bytes, int root);
+
 /* The way it goes, a binomial tree, by ranks counted from the root's, which is 0: a rank has it from the rank without its lowest bit,
  * and then sends it to the ranks with one more, lower bit, the highest first. For the root that bit is the first above all ranks. */
 static inline int32_t talk_lowest_bit(int32_t rank, int32_t size)

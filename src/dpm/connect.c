@@ -365,11 +365,8 @@ static int tell(struct comm *local, int root, struct news *n, struct outcome *o)
     err_recall(n, own);
     if (own || rc) return own ? own : rc;
     if (n->rc) return err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
-    if (local->rank != root) {
-        *o = (struct outcome){.theirs = malloc(n->bytes), .bytes = n->bytes, .ctx = n->ctx};
-        if (!o->theirs) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group");
-    }
-    return talk_spread(local, o->theirs, o->bytes, root);
+    if (local->rank != root) *o = (struct outcome){.bytes = n->bytes, .ctx = n->ctx};
+    return talk_spread_new(local, &o->theirs, o->bytes, root);
 }
 
 /* The other group may take its time, and its processes may need this core. */

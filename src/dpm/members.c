@@ -2,7 +2,7 @@
 #include "dpm/members.h"
 #include "base/err.h"
 #include "base/var.h"
-#include "coll/coll.h"
+#include "comm/talk.h"
 #include "dpm/ends.h"
 #include "dpm/keys.h"
 #include "dpm/table.h"
@@ -12,21 +12,23 @@
 #include "pt2pt/lanes.h"
 #include "transport/peer.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The first thing that each member tells. */
+/* What each member tells: who it is; then its card, and what there is to be said of its job. */
 struct told {
     int32_t code; /* 0, or why there is no card */
     uint32_t card_bytes, job_bytes, node;
     struct proc_name name;
 };
-static_assert(sizeof(struct told) == 32, "sent as it is");
-
-/* The second: its card, and what there is to be said of its job. */
-struct told_more {
+struct message {
+    struct told told;
     uint8_t bytes[PEER_CARD_MAX + PROC_NAME_MAX + CRYPTO_KEY + 8];
 };
+static_assert(sizeof(struct told) == 32 && offsetof(struct message, bytes) == sizeof(struct told), "sent as it is");
+
+#define FIRST_ROOM 65536 /* bytes: memory for what members tell grows with what has come of it */
 
 /* ---- a member ---- */
 
@@ -60,11 +62,12 @@ static int tell_job(struct ask_out *o)
     return 0;
 }
 
-static int tell(const struct comm *c, int root, struct told *t, struct told_more *more)
+static int tell(const struct comm *c, int root, struct message *m)
 {
+    struct told *t = &m->told;
     *t = (struct told){.name = jobs_own_name(), .node = jobs_node_of(proc_self()->rank)};
-    int n = tell_card(more->bytes), rc = n < 0 ? n : 0;
-    struct ask_out o = {.bytes = more->bytes, .n = n < 0 ? 0 : (size_t)n, .room = sizeof more->bytes};
+    int n = tell_card(m->bytes), rc = n < 0 ? n : 0;
+    struct ask_out o = {.bytes = m->bytes, .n = n < 0 ? 0 : (size_t)n, .room = sizeof m->bytes};
     if (!rc && speaks_for_job(c, root)) rc = tell_job(&o);
     if (rc) return t->code = rc;
     t->card_bytes = (uint32_t)n;
@@ -72,14 +75,17 @@ static int tell(const struct comm *c, int root, struct told *t, struct told_more
     return 0;
 }
 
+static size_t told_bytes(const struct told *t) { return (size_t)t->card_bytes + t->job_bytes; }
+
 /* ---- the root ---- */
 
 /* What it has been told. All malloc'ed. */
 struct heard {
     uint32_t size, jobs;
     struct told *told;
-    int64_t *counts, *places; /* of the second in `more`, in bytes */
+    size_t *place; /* of what each has told in `more`, in bytes */
     uint8_t *more;
+    size_t n, room; /* of `more` */
     struct table_job *job;
     struct job_number {
         uint64_t id;
@@ -91,8 +97,7 @@ struct heard {
 static void free_heard(struct heard *h)
 {
     free(h->told);
-    free(h->counts);
-    free(h->places);
+    free(h->place);
     free(h->more);
     free(h->job);
     free(h->number);
@@ -104,26 +109,48 @@ static int no_memory(const struct heard *h) { return err_set(TERN_ERR_NOMEM, "no
 static int make_room(struct heard *h)
 {
     h->told = malloc(h->size * sizeof *h->told);
-    h->counts = malloc(h->size * sizeof *h->counts);
-    h->places = malloc(h->size * sizeof *h->places);
+    h->place = malloc(h->size * sizeof *h->place);
     h->entry = malloc(h->size * sizeof *h->entry);
-    return h->told && h->counts && h->places && h->entry ? 0 : no_memory(h);
+    return h->told && h->place && h->entry ? 0 : no_memory(h);
 }
 
-/* Where the second things go. */
-static int place_all(struct heard *h)
+static int room_for(struct heard *h, size_t n)
 {
-    int64_t at = 0;
-    for (uint32_t i = 0; i < h->size; i++) {
-        h->counts[i] = h->told[i].card_bytes + (int64_t)h->told[i].job_bytes;
-        h->places[i] = at;
-        at += h->counts[i];
-        h->jobs += h->told[i].job_bytes > 0;
+    size_t room = h->room ? h->room : FIRST_ROOM;
+    while (room < h->n + n) room *= 2;
+    if (h->more && room == h->room) return 0;
+    uint8_t *more = realloc(h->more, room);
+    if (!more) return no_memory(h);
+    h->more = more;
+    h->room = room;
+    return 0;
+}
+
+static int keep(struct heard *h, int rank, const struct message *m)
+{
+    int rc = room_for(h, told_bytes(&m->told));
+    if (rc) return rc;
+    h->told[rank] = m->told;
+    h->place[rank] = h->n;
+    memcpy(h->more + h->n, m->bytes, told_bytes(&m->told));
+    h->n += told_bytes(&m->told);
+    h->jobs += m->told.job_bytes > 0;
+    return 0;
+}
+
+/* Hears all, also if memory is out: what is not taken now would be taken for what a later call is told. */
+static int hear_all(struct comm *c, const struct message *mine, struct heard *h)
+{
+    int rc = err_keep(h, make_room(h));
+    for (int r = 0; r < c->size; r++) {
+        struct message its;
+        int now = r == c->rank ? 0 : talk_recv(c, &its, sizeof its, r, TALK_CREATE);
+        if (rc) continue;
+        if (!now) now = keep(h, r, r == c->rank ? mine : &its);
+        if (now) rc = err_keep(h, now);
     }
-    h->more = malloc((size_t)at + 1);
-    h->job = calloc(h->jobs + 1, sizeof *h->job);
-    h->number = calloc(h->jobs + 1, sizeof *h->number);
-    return h->more && h->job && h->number ? 0 : no_memory(h);
+    err_recall(h, rc);
+    return rc;
 }
 
 /* Is something wrong with a member? */
@@ -141,12 +168,15 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void find_jobs(struct heard *h)
+static int find_jobs(struct heard *h)
 {
     uint32_t k = 0;
+    h->job = calloc(h->jobs + 1, sizeof *h->job);
+    h->number = calloc(h->jobs + 1, sizeof *h->number);
+    if (!h->job || !h->number) return no_memory(h);
     for (uint32_t i = 0; i < h->size; i++) {
         const struct told *t = &h->told[i];
-        struct ask_in in = ask_of(h->more + h->places[i] + t->card_bytes, t->job_bytes);
+        struct ask_in in = ask_of(h->more + h->place[i] + t->card_bytes, t->job_bytes);
         if (!t->job_bytes) continue;
         h->job[k].name = ask_get_text(&in, PROC_NAME_MAX);
         h->job[k].size = ask_get32(&in);
@@ -155,6 +185,7 @@ static void find_jobs(struct heard *h)
         k++;
     }
     qsort(h->number, k, sizeof *h->number, by_id);
+    return 0;
 }
 
 /* False: of a job that nobody has spoken for. */
@@ -166,7 +197,7 @@ static bool find_members(struct heard *h)
         struct job_number wanted = {t->name.job, 0};
         if (!n || n->id != wanted.id) n = bsearch(&wanted, h->number, h->jobs, sizeof *n, by_id);
         if (!n) return false;
-        h->entry[i] = (struct table_entry){n->k, t->name.rank, t->node, t->card_bytes, h->more + h->places[i]};
+        h->entry[i] = (struct table_entry){n->k, t->name.rank, t->node, t->card_bytes, h->more + h->place[i]};
     }
     return true;
 }
@@ -175,46 +206,28 @@ static int make_table(struct heard *h, uint32_t root, void **bytes_p, size_t *n_
 {
     int64_t padding = min_int64(var_int(VAR_DPM_PADDING), 1 << 30);
     int rc = check_members(h);
+    if (!rc) rc = find_jobs(h);
     if (rc) return rc;
-    find_jobs(h);
     if (!find_members(h)) return err_set(TERN_ERR_INTERN, "a job of the group has no first member");
     return table_write(h->job, h->jobs, h->entry, h->size, root, (uint32_t)padding, bytes_p, n_p);
 }
 
 /* ---- all ---- */
 
-static int gather_told(struct comm *c, int root, const struct told *t, struct told *all)
-{
-    struct coll_call a = {.kind = COLL_GATHER, .sendbuf = t, .scount = sizeof *t, .recvbuf = all, .rcount = sizeof *t,
-                          .stype = type_of(MPI_BYTE), .rtype = type_of(MPI_BYTE), .root = root};
-    return coll_run(c, &a);
-}
-
-static int gather_more(struct comm *c, int root, const struct told *t, const struct told_more *more, const struct heard *h)
-{
-    struct coll_call a = {.kind = COLL_GATHERV, .sendbuf = more->bytes, .scount = t->card_bytes + (int64_t)t->job_bytes, .recvbuf = h->more,
-                          .rcounts = h->counts, .rdispls = h->places, .stype = type_of(MPI_BYTE), .rtype = type_of(MPI_BYTE), .root = root};
-    return coll_run(c, &a);
-}
-
-
 int members_table(struct comm *c, int root, void **bytes_p, size_t *n_p)
 {
-    struct told mine;
-    struct told_more more;
+    struct message mine;
     struct heard h = {.size = (uint32_t)c->size};
-    bool is_root = c->rank == root;
     *bytes_p = NULL;
     *n_p = 0;
-    int bad = tell(c, root, &mine, &more);
-    err_keep(&mine, bad);
-    int rc = is_root ? make_room(&h) : 0;
-    if (!rc) rc = gather_told(c, root, &mine, h.told);
-    if (!rc && is_root) rc = place_all(&h);
-    if (!rc) rc = gather_more(c, root, &mine, &more, &h);
-    err_recall(&mine, bad);
-    if (!rc) rc = bad;
-    if (!rc && is_root) rc = make_table(&h, (uint32_t)root, bytes_p, n_p);
+    int bad = err_keep(&mine, tell(c, root, &mine)), rc;
+    if (c->rank == root) rc = hear_all(c, &mine, &h);
+    else rc = talk_send(c, &mine, sizeof mine.told + told_bytes(&mine.told), root, TALK_CREATE);
+    if (bad) {
+        err_recall(&mine, bad);
+        rc = bad;
+    }
+    if (!rc && c->rank == root) rc = make_table(&h, (uint32_t)root, bytes_p, n_p);
     free_heard(&h);
     return rc;
 }

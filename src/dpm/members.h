@@ -1,8 +1,8 @@
 /*
  * members.h - what the members of a group tell its root, which makes the table of it (table.h).
  *
- * Two collectives: what is of fixed length, by which the root knows how much follows; then the cards. The first member of each job
- * adds what there is to be said of that.
+ * One message of each member to the root: who it is, and its card. The first member of each job adds what there is to be said of
+ * that. A root that has no memory hears them all the same, and fails then.
  *
  * Functions that return int return 0 or a code with words. Threads: as collective calls on the communicator.
  */

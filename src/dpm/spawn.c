@@ -164,11 +164,12 @@ static int start_children(struct spawning *s, const struct dpm_program *p, int c
 /* The counts of the root to all; malloc'ed. */
 static int tell_counts(struct comm *local, int root, struct told *t, struct dpm_count **counts)
 {
+    void *bytes = *counts;
     int rc = talk_spread(local, t, sizeof *t, root);
     if (rc || !t->programs) return rc;
-    if (local->rank != root && !(*counts = calloc((size_t)t->programs, sizeof **counts)))
-        return err_set(TERN_ERR_NOMEM, "no memory to spawn processes");
-    return talk_spread(local, *counts, (size_t)t->programs * sizeof **counts, root);
+    rc = talk_spread_new(local, &bytes, (size_t)t->programs * sizeof **counts, root);
+    *counts = bytes;
+    return rc;
 }
 
 static int root_call(struct spawning *s, const struct dpm_program *p, int count, struct told *t, struct dpm_count **counts)
