@@ -42,15 +42,18 @@ static void say_no(struct partner *p, int code)
 
 static int strange(void) { return err_set(TERN_ERR_SYSTEM, "the process at the other side of the port says what it should not"); }
 
-/* What the partner says next; *memory, which is malloc'ed, has it. NO is an error. */
-static int hear(struct partner *p, struct say *s, void **memory)
+/* What the partner says next, for so long (ns) at most; *memory, which is malloc'ed, has it. NO is an error. */
+static int hear_for(struct partner *p, uint64_t ns, struct say *s, void **memory)
 {
     size_t n;
-    int rc = partner_hear(p, memory, &n);
+    int rc = partner_hear_for(p, ns, memory, &n);
     if (rc) return rc;
     if (!say_read(*memory, n, s)) return strange();
     return s->kind == SAY_NO ? err_set(s->code, "the other group refuses the connection: %s", s->words) : 0;
 }
+
+/* The process there may be busy for as long as it likes: an acceptor that has not come to MPI_Comm_accept yet. */
+static int hear(struct partner *p, struct say *s, void **memory) { return hear_for(p, UINT64_MAX, s, memory); }
 
 /* ---- the roots ---- */
 
@@ -145,14 +148,16 @@ static int why_broken_off(struct partner *p, int rc)
     return rc == TERN_AGAIN ? strange() : rc;
 }
 
-/* Of the acceptor: does the caller know all? It may have gone since. */
+/* Of the acceptor: does the caller know all? It may have gone since. One that is there and silent, as it is stopped or means no good,
+ * is told that it was given up (see thank). */
 static int hear_thanks(const struct exchange *x)
 {
     struct say s;
     void *memory = NULL;
-    int rc = hear(x->partner, &s, &memory);
+    int rc = hear_for(x->partner, ends_patience(), &s, &memory);
     if (!rc && s.kind != SAY_THANKS) rc = strange();
     if (rc == TERN_ERR_PEER && !x->connection && partner_had_all(x->partner)) rc = 0;
+    if (rc == TERN_AGAIN) say_no(x->partner, rc = err_set(TERN_ERR_PORT, "%s", err_words()));
     free(memory);
     return rc;
 }
@@ -232,6 +237,18 @@ static int hear_answer(struct exchange *x, bool sent, struct outcome *o)
     return rc;
 }
 
+/* If the thanks come, the acceptor has heard them. Else it has gone, and has heard them or not; or it has given this process up. */
+static int thank(struct exchange *x)
+{
+    struct say s;
+    void *memory = NULL;
+    int rc = say(x->partner, &(struct say){.kind = SAY_THANKS});
+    if (rc || partner_has_all(x->partner, LAST_NS) || !partner_has_spoken(x->partner)) return rc;
+    rc = hear(x->partner, &s, &memory);
+    free(memory);
+    return rc ? rc : strange();
+}
+
 static int call(struct exchange *x, struct outcome *o)
 {
     struct say hello = {.kind = SAY_HELLO, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes};
@@ -239,8 +256,8 @@ static int call(struct exchange *x, struct outcome *o)
     int rc = say(x->partner, &hello);
     if (!rc) rc = hear_answer(x, hello.table, o);
     if (rc == TERN_ERR_PEER) return err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
-    if (rc) say_no(x->partner, rc);
-    else if (!(rc = say(x->partner, &(struct say){.kind = SAY_THANKS}))) partner_has_all(x->partner, LAST_NS); /* it has heard, or has gone */
+    if (!rc) return thank(x);
+    say_no(x->partner, rc);
     return rc;
 }
 

@@ -30,9 +30,10 @@ int dpm_open_port(char *name);
 int dpm_close_port(const char *name);
 
 /*
- * Collective over the intracommunicator `local`; `port` is significant at the root; NULL: the root has none, and all fail. dpm_accept waits for a group that connects to a
- * port of the root; one that fails to, or dies meanwhile, is waited for no more, and the next one takes its place. dpm_connect:
- * TERN_ERR_PORT if that is no port, or nobody answers there.
+ * Collective over the intracommunicator `local`; `port` is significant at the root; NULL: the root has none, and all fail. dpm_accept waits
+ * for a group that connects to a port of the root; one that fails to, dies meanwhile, or calls and then falls silent for
+ * TERN_DGRAM_TIMEOUT, is waited for no more, and the next one takes its place. dpm_connect: TERN_ERR_PORT if that is no port, if nobody
+ * answers there, or if this process was given up there.
  */
 int dpm_accept(struct comm *local, int root, const char *port, struct comm **out);
 int dpm_connect(struct comm *local, int root, const char *port, struct comm **out);

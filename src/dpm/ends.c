@@ -548,10 +548,26 @@ int partner_say(struct partner *p, const void *bytes, size_t n)
     return rc;
 }
 
+struct hearing {
+    struct partner *partner;
+    uint64_t until; /* NEVER: without end */
+};
+
 static bool has_spoken(void *arg)
 {
-    const struct partner *p = arg;
-    return p->code || p->end->code || !list_empty(&p->heard);
+    const struct hearing *h = arg;
+    const struct partner *p = h->partner;
+    if (h->until < self.deadline) self.deadline = h->until;
+    return p->code || p->end->code || !list_empty(&p->heard) || (h->until != NEVER && clock_ns() >= h->until);
+}
+
+/* The lane is held: what has not come by now is not acknowledged either. */
+static int why_nothing(struct partner *p)
+{
+    if (p->code) return err_set(p->code, "%s", p->words);
+    if (p->end->code) return err_set(p->end->code, "%s", p->end->words);
+    dgram_deafen(p->peer);
+    return err_set(TERN_AGAIN, "the process that calls has been silent for too long (TERN_DGRAM_TIMEOUT)");
 }
 
 static int unseal(struct partner *p, struct said *s)
@@ -562,16 +578,18 @@ static int unseal(struct partner *p, struct said *s)
     return err_set(TERN_ERR_SYSTEM, "a message of another group cannot be unsealed");
 }
 
-int partner_hear(struct partner *p, void **bytes_p, size_t *n_p)
+int partner_hear(struct partner *p, void **bytes_p, size_t *n_p) { return partner_hear_for(p, NEVER, bytes_p, n_p); }
+
+int partner_hear_for(struct partner *p, uint64_t ns, void **bytes_p, size_t *n_p)
 {
-    int rc = 0;
+    struct hearing h = {p, ns == NEVER ? NEVER : clock_ns() + ns};
     lane_enter(lanes_first());
     dgram_watch(p->peer, true); /* it may end before it has spoken */
-    lane_wait(lanes_first(), has_spoken, p, NULL);
+    lane_wait(lanes_first(), has_spoken, &h, NULL);
     dgram_watch(p->peer, false);
     struct link *l = list_pop(&p->heard);
     if (l) p->waiting--;
-    else rc = p->code ? err_set(p->code, "%s", p->words) : err_set(p->end->code, "%s", p->end->words);
+    int rc = l ? 0 : why_nothing(p);
     lane_leave(lanes_first());
     if (rc) return rc;
     struct said *s = container_of(l, struct said, link);

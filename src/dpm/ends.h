@@ -67,8 +67,11 @@ int ends_listen(int fd, void (*look)(void));
 /* Sends n bytes, which are copied, behind what was said before. Does not wait. */
 int partner_say(struct partner *, const void *bytes, size_t n);
 
-/* Waits for what the partner says next: *bytes_p is malloc'ed, of *n_p bytes. Fails if it is gone, or after end_give_up. */
+/* Waits for what the partner says next: *bytes_p is malloc'ed, of *n_p bytes. Fails if it is gone, or after end_give_up.
+ * partner_hear_for: waits at most so long (ns). TERN_AGAIN, with words: it has said nothing; nor will it be heard any more, and so it
+ * can find out (partner_has_all). */
 int partner_hear(struct partner *, void **bytes_p, size_t *n_p);
+int partner_hear_for(struct partner *, uint64_t ns, void **bytes_p, size_t *n_p);
 
 /* Waits until the partner has all that was said, at most so long (ns). False: it has not, or has gone. */
 bool partner_has_all(struct partner *, uint64_t ns);

@@ -112,6 +112,10 @@ void dgram_forget(struct dgram_peer *);
  * message from it. One that does not answer is given up as always. */
 void dgram_watch(struct dgram_peer *, bool);
 
+/* Takes nothing more of the peer, and acknowledges nothing more: it does not learn that what it sends from now on has come. What is
+ * sent to it goes on. */
+void dgram_deafen(struct dgram_peer *);
+
 /* Sends a message after all earlier ones to that peer; no packet leaves before dgram_progress. A code is returned, and
  * `done` is not called, if the message is too long (TERN_ERR_ARG), the peer has been given up (TERN_ERR_PEER), or
  * memory is out. */

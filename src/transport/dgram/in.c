@@ -118,7 +118,7 @@ void in_take(struct dgram_peer *p, const struct dgram_packet *k)
         p->ep->stats.twice++;
         return;
     }
-    if (k->seq - p->expected >= p->ep->window) return;
+    if (p->deaf || k->seq - p->expected >= p->ep->window) return;
     p->came = p->ep->now;
     if (k->seq > p->expected || p->held) {
         store(p, k);
@@ -126,6 +126,8 @@ void in_take(struct dgram_peer *p, const struct dgram_packet *k)
         unstore(p);
     }
 }
+
+void dgram_deafen(struct dgram_peer *p) { p->deaf = true; }
 
 void in_progress(struct dgram_peer *p)
 {

@@ -89,6 +89,7 @@ struct dgram_peer {
     uint32_t echo;      /* number of the last question asked */
     bool asked;         /* and it is not answered */
     bool owes;          /* something has come, and no packet has said so */
+    bool deaf;          /* dgram_deafen */
 };
 
 struct dgram {

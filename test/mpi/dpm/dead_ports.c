@@ -1,5 +1,5 @@
 /*
- * dead_ports.c - ports of processes that have gone, have closed them or do not look after them, and callers that die: what the
+ * dead_ports.c - ports of processes that have gone, have closed them or do not look after them, and callers that die or are stopped: what the
  * calls say of it, and that they end. The other processes are this program again, each a job of its own.
  */
 #include "../check.h"
@@ -144,6 +144,33 @@ static void caller_dies(double seconds)
     if (good) waitpid(good, NULL, 0);
 }
 
+/* One that is stopped in the midst of its call is given up; the next one takes its place. When it goes on, its call fails. */
+static void caller_stops(double seconds)
+{
+    MPI_Comm inter;
+    pid_t bad = 0, good = 0;
+    int word = 0, flag, status = 0;
+    double begin = MPI_Wtime();
+    if (check_rank == root) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        bad = start("call", port, NULL);
+        while (MPI_Wtime() - begin < seconds) MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        kill(bad, SIGSTOP);
+        good = start("call", port, NULL);
+    }
+    CHECK_OK(MPI_Comm_accept(port, MPI_INFO_NULL, root, MPI_COMM_WORLD, &inter));
+    if (check_rank == root) {
+        CHECK_OK(MPI_Recv(&word, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE));
+        CHECK(word == 4711, "the caller says %d", word);
+        CHECK_OK(MPI_Close_port(port));
+        kill(bad, SIGCONT);
+        waitpid(bad, &status, 0);
+        CHECK(status, "the call of the stopped process has not failed");
+    }
+    CHECK_OK(MPI_Comm_disconnect(&inter));
+    if (good) waitpid(good, NULL, 0);
+}
+
 int main(int argc, char **argv)
 {
     own = realpath(argv[0], NULL);
@@ -153,5 +180,6 @@ int main(int argc, char **argv)
     for (root = 0; root < check_size; root += check_size > 1 ? check_size - 1 : 1) vain_calls();
     root = 0;
     for (int ms = 5; ms <= 320; ms *= 4) caller_dies(ms / 1000.);
+    caller_stops(0.3);
     return check_done();
 }

@@ -206,6 +206,21 @@ static bool among_strangers(const struct own_table *mine)
     return true;
 }
 
+/* Stays, and never says that it has heard. It is given up, and told so: what it says then does not come any more. */
+static bool never_thanks(const struct own_table *mine)
+{
+    struct caller c;
+    struct say s;
+    uint64_t begin = clock_ns();
+    PARTY_CHECK(begin_call(&c));
+    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = mine->n, .table = mine->bytes}));
+    PARTY_CHECK(hears(&c, SAY_TABLE, &s) && hears(&c, SAY_NO, &s));
+    PARTY_CHECK(s.code == TERN_ERR_PORT && strstr(s.words, "silent") && clock_ns() - begin < 2 * ends_patience());
+    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_THANKS}) && !partner_has_all(c.partner, 100000000u));
+    end_call_off(&c);
+    return true;
+}
+
 /* Nobody answers a caller with another key. */
 static bool wrong_key(const struct own_table *mine)
 {
@@ -238,6 +253,7 @@ static bool call_in_all_ways(const struct own_table *mine)
     PARTY_CHECK(never_connects(mine));
     PARTY_CHECK(wrong_lengths(mine));
     PARTY_CHECK(among_strangers(mine));
+    if (strcmp(getenv("TERN_DPM_CONNECTED"), "0")) PARTY_CHECK(never_thanks(mine)); /* a table by datagram */
     PARTY_CHECK(wrong_key(mine));
     PARTY_CHECK(call_well(mine));
     party_meet();
