@@ -561,6 +561,9 @@ void registry_take(const struct asker *a, enum ask_type type, const void *bytes,
     case ASK_CONNECTED:
         spawn_connected(a, &in);
         break;
+    case ASK_LAUNCHER:
+        spawn_named(a, &in);
+        break;
     case ASK_STARTED:
         spawn_started(a, &in);
         break;

@@ -18,13 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define END_S 10 /* launchers that were told to end are killed then: they need 3 s for ranks that do not obey */
+
 struct child {
-    pid_t pid;     /* 0: has ended, or is not there yet */
+    pid_t pid;     /* 0: has ended, or has not said its number yet */
     uint32_t line; /* 0: closed */
     int status;    /* as of waitpid */
-    bool ordered;  /* from the starter, which has not answered */
+    bool named;    /* it has said its number */
     bool answered, started;
-    struct ask_out command; /* the frame ASK_RUN, until it is sent */
     struct spawn_wish wish;
     struct asker asker;
     double asked, placed; /* seconds of the monotonic clock */
@@ -36,6 +37,7 @@ static struct {
     const struct job *job;
     char *argv0;
     struct child *children;
+    struct event *ending; /* launchers have been told to end */
 } self;
 
 void spawn_open(const struct job *j, char *argv0, char **own)
@@ -77,18 +79,25 @@ static int counting_code(const struct child *c)
     return c->started && code <= 128 ? code : 0;
 }
 
+static const char *why_no_launcher(void)
+{
+    if (!watch_running()) return "the job is ending";
+    return starter_why() ? starter_why() : "it has ended before it said a word";
+}
+
 /* It is over when its launcher has ended and has been heard to the end. */
 static void check_over(struct child *c)
 {
     struct child **at = &self.children;
-    if (c->pid || c->line || c->ordered) return;
-    if (!c->answered)
+    if (c->pid || c->line) return;
+    if (!c->answered && c->named)
         asks_refuse(&c->asker, TERN_ERR_SPAWN,
                     "the launcher of the spawned job has ended (exit code %d) without a word", exit_code(c));
+    else if (!c->answered)
+        asks_refuse(&c->asker, TERN_ERR_SPAWN, "cannot start the launcher of a new job: %s", why_no_launcher());
     output_detach(&c->out);
     output_detach(&c->err);
     schedule_release(&c->wish.load);
-    free(c->command.bytes);
     int code = counting_code(c), fatal = c->wish.fatal && c->started ? exit_code(c) : 0;
     while (*at != c) at = &(*at)->next;
     *at = c->next;
@@ -113,10 +122,10 @@ static const struct line_calls calls = {hear, gone};
 
 bool spawn_exited(pid_t pid, int status)
 {
-    if (starter_exited(pid)) return true;
+    bool starters = starter_exited(pid);
     struct child *c = self.children;
     while (c && c->pid != pid) c = c->next;
-    if (!c) return false;
+    if (!c) return starters;
     c->pid = 0;
     c->status = status;
     if (WIFSIGNALED(status) && c->started && watch_running())
@@ -127,10 +136,49 @@ bool spawn_exited(pid_t pid, int status)
 
 bool spawn_some(void) { return self.children != NULL; }
 
+/* Those that no launcher has taken; one that takes them later finds their line closed. */
+static void drop_unnamed(void)
+{
+    for (struct child *c = self.children, *next; c; c = next) {
+        struct line *l = line_of(c->line);
+        next = c->next;
+        if (c->named || !l) continue;
+        gone(l);
+        line_close(l);
+    }
+}
+
+/* They were told to end long ago, and a slow reader of the output does not keep them. */
+static void on_ending(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    for (const struct child *c = self.children; c && !output_pending(); c = c->next)
+        if (c->pid) kill(c->pid, SIGKILL);
+    if (self.children) event_add(self.ending, &(struct timeval){.tv_sec = END_S});
+}
+
 void spawn_signal(int sig)
 {
     for (struct child *c = self.children; c; c = c->next)
         if (c->pid) kill(c->pid, sig);
+    if (watch_running() || !self.children || self.ending) return;
+    self.ending = evtimer_new(self.job->base, on_ending, NULL);
+    event_add(self.ending, &(struct timeval){.tv_sec = END_S});
+    drop_unnamed();
+}
+
+/* It may have been killed since. Where somebody else has waited for it, nobody knows how it has ended. */
+void spawn_named(const struct asker *a, struct ask_in *in)
+{
+    struct child *c = child_of(a->way.line);
+    pid_t pid = (pid_t)ask_get32(in);
+    if (!c || c->named || !ask_done(in) || pid < 1) return;
+    c->named = true;
+    pid_t ended = waitpid(pid, &c->status, WNOHANG);
+    if (ended < 0) c->status = SIGKILL;
+    if (ended) return; /* the line ends as well */
+    c->pid = pid;
+    if (!watch_running()) kill(pid, SIGTERM); /* the end has begun meanwhile */
 }
 
 void spawn_started(const struct asker *a, struct ask_in *in)
@@ -199,10 +247,9 @@ static bool make_ends(int own[STARTER_ENDS], int childs[STARTER_ENDS])
     return false;
 }
 
-/* ASK_RUN: what the launcher of the new job is to do. NULL or what is wrong. */
-static const char *make_command(struct child *c, const char *parent, struct ask_in *in)
+/* ASK_RUN: what the launcher of the new job is to do; malloc'ed. NULL or what is wrong. */
+static const char *make_command(struct child *c, const char *parent, struct ask_in *in, struct ask_out *o)
 {
-    struct ask_out *o = &c->command;
     struct strv argv = {0};
     strv_push(&argv, xstrdup(self.argv0));
     const char *why = spawn_line(self.job, in, &argv, &c->wish);
@@ -218,23 +265,6 @@ static const char *make_command(struct child *c, const char *parent, struct ask_
     return why || o->n <= ASK_BYTES_MAX ? why : "programs, arguments and variables that are too long together";
 }
 
-/* The starter has made the launcher, or cannot. */
-static void ordered(void *arg, pid_t pid, const char *why)
-{
-    struct child *c = arg;
-    struct line *l = line_of(c->line);
-    struct ask_head h = {.length = (uint32_t)c->command.n, .type = ASK_RUN};
-    c->ordered = false;
-    c->pid = pid;
-    if (!pid && !c->answered) {
-        asks_refuse(&c->asker, TERN_ERR_SPAWN, "cannot start the launcher of a new job: %s", why);
-        c->answered = true;
-    }
-    if (pid && !watch_running()) kill(pid, SIGTERM); /* the end began meanwhile, and spawn_signal has passed it over */
-    else if (pid && l) line_send(l, &h, c->command.bytes);
-    check_over(c);
-}
-
 static void adopt(struct child *c, const int own[STARTER_ENDS])
 {
     c->line = line_number(line_open(self.job->base, own[STARTER_LINE], &calls, 0));
@@ -248,7 +278,6 @@ static void adopt(struct child *c, const int own[STARTER_ENDS])
 static void drop(struct child *c)
 {
     schedule_release(&c->wish.load);
-    free(c->command.bytes);
     free(c);
 }
 
@@ -260,19 +289,21 @@ void spawn_take(const struct asker *a, const char *parent, struct ask_in *in)
         return;
     }
     struct child *c = xcalloc(1, sizeof *c);
+    struct ask_out command;
     c->asked = launch_now();
-    const char *why = make_command(c, parent, in);
+    const char *why = make_command(c, parent, in, &command);
     c->placed = launch_now();
     if (why) {
         asks_refuse(a, TERN_ERR_ARG, "%s", why);
+        drop(c);
     } else if (!make_ends(own, childs)) {
         asks_refuse(a, TERN_ERR_SPAWN, "no descriptors for the launcher of a new job: %s", strerror(errno));
+        drop(c);
     } else {
         c->asker = *a;
-        c->ordered = true;
         adopt(c, own);
-        starter_order(childs, ordered, c);
-        return;
+        starter_order(childs);
+        line_send(line_of(c->line), &(struct ask_head){.length = (uint32_t)command.n, .type = ASK_RUN}, command.bytes);
     }
-    drop(c);
+    free(command.bytes);
 }

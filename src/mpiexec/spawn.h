@@ -7,8 +7,8 @@
  *
  * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec has the new one
  * made by its starter (starter.h) and tells it what to start by options, as a user would (ASK_RUN, spawn_line.h), with the
- * hosts that it has chosen (schedule.h). The new one sends ASK_STARTED when its ranks run, or ASK_FAILED
- * and why; the output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the
+ * hosts that it has chosen (schedule.h). The new one says which process it is (ASK_LAUNCHER), and sends ASK_STARTED when its
+ * ranks run, or ASK_FAILED and why. What becomes of it is told by the line, which ends with it, and by its exit; the output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the
  * signals that end a job, and the system kills them when it dies.
  *
  * Threads: the main one only.
@@ -27,6 +27,9 @@ void spawn_open(const struct job *, char *argv0, char **own);
 /* Starts a job for `asker`, a process of the job `parent`, and answers when its ranks run, or none does. */
 void spawn_take(const struct asker *, const char *parent, struct ask_in *);
 
+/* ASK_LAUNCHER has come by the line of `asker`: the new mpiexec says which process it is. */
+void spawn_named(const struct asker *, struct ask_in *);
+
 /* ASK_STARTED and ASK_FAILED of the new mpiexec have come, by the line of `asker`. */
 void spawn_started(const struct asker *, struct ask_in *);
 void spawn_failed(const struct asker *, struct ask_in *);
@@ -37,7 +40,8 @@ void spawn_connected(const struct asker *, struct ask_in *);
 /* Are there any now? */
 bool spawn_some(void);
 
-/* Passes a signal on to all of them. */
+/* Passes a signal on to all of them. While this job is ending: jobs that no launcher has taken yet are given up, and launchers that
+ * are still there some seconds later are killed. */
 void spawn_signal(int sig);
 
 /* A child of this process has ended: was it the mpiexec of a spawned job, or the starter? Then its exit is dealt with. */

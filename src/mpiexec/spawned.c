@@ -47,6 +47,24 @@ static bool read_command(struct job *j, struct strv *argv, rlim_t *limit)
     return ask_done(&in) && argv->n;
 }
 
+/* A small frame, while nothing waits to be sent: it fits. */
+static void send_first(struct ask_head h, uint8_t *room)
+{
+    size_t n = h.length;
+    h = ask_swap(h);
+    memcpy(room, &h, sizeof h);
+    (void)!send(self.fd, room, sizeof h + n, MSG_NOSIGNAL);
+}
+
+/* Only this process knows for sure which order it has taken. */
+static void name_self(void)
+{
+    uint8_t room[sizeof(struct ask_head) + 8];
+    struct ask_out o = {.bytes = room + sizeof(struct ask_head), .room = 8};
+    ask_put32(&o, (uint32_t)getpid());
+    send_first((struct ask_head){.length = (uint32_t)o.n, .type = ASK_LAUNCHER}, room);
+}
+
 const char *spawned_open(struct job *j, int line, struct strv *argv)
 {
     rlim_t limit;
@@ -54,6 +72,7 @@ const char *spawned_open(struct job *j, int line, struct strv *argv)
     self.fd = line;
     self.is = true;
     words_to = hold;
+    name_self();
     if (!read_command(j, argv, &limit)) return "the command of the first mpiexec is none";
     if (!getrlimit(RLIMIT_NOFILE, &r) && limit <= r.rlim_max) {
         r.rlim_cur = limit;
@@ -111,7 +130,5 @@ void spawned_ended(int code)
     if (!self.is || self.started) return;
     snprintf(words, sizeof words, "the job was not started (exit code %d)", code);
     ask_put_text(&o, *self.words ? self.words : words);
-    struct ask_head h = ask_swap((struct ask_head){.length = (uint32_t)o.n, .type = ASK_FAILED, .id = 1});
-    memcpy(room, &h, sizeof h);
-    (void)!send(self.fd, room, sizeof h + o.n, MSG_NOSIGNAL); /* small, and the first: it fits */
+    send_first((struct ask_head){.length = (uint32_t)o.n, .type = ASK_FAILED, .id = 1}, room);
 }

@@ -62,23 +62,21 @@ static bool take_order(int fd, int ends[STARTER_ENDS])
 
 /* ---- the first mpiexec ---- */
 
-/* An order, until it is known which launcher takes it. */
+/* An order, until there is room for it in the socket. */
 struct order {
     struct order *next;
     int ends[STARTER_ENDS];
-    bool sent;
-    starter_done_fn done;
-    void *arg;
 };
 
 static struct {
     const struct job *job;
     char **own;
     pid_t pid;   /* of the starter; 0: there is none */
-    pid_t ready; /* the launcher that will take the next order; 0: there is none */
+    pid_t ready; /* the launcher that was made last, until it has ended; 0: there is none */
     int fd;
     struct event *readable, *writable;
     struct order *first, **last; /* as they were given, and will be taken */
+    const char *why; /* no launcher could be made */
 } self = {.fd = -1, .last = &self.first};
 
 void starter_open(const struct job *j, char **own)
@@ -87,18 +85,11 @@ void starter_open(const struct job *j, char **own)
     self.own = own;
 }
 
-static void close_ends(struct order *o)
-{
-    for (int i = 0; i < STARTER_ENDS; i++) close(o->ends[i]);
-    o->sent = true;
-}
-
-static void end_first(pid_t pid, const char *why)
+static void drop_first(void)
 {
     struct order *o = self.first;
     if (!(self.first = o->next)) self.last = &self.first;
-    if (!o->sent) close_ends(o);
-    o->done(o->arg, pid, why);
+    for (int i = 0; i < STARTER_ENDS; i++) close(o->ends[i]);
     free(o);
 }
 
@@ -110,23 +101,14 @@ static void lose(const char *why)
     event_free(self.writable);
     close(self.fd); /* the launcher that is ready ends as well */
     self.fd = -1;
-    self.ready = 0;
-    while (self.first) end_first(0, why);
+    if (!self.why) self.why = why;
+    while (self.first) drop_first();
 }
 
-/* Sends orders, and says who takes them. */
-static void go_on(void)
+static void send_orders(void)
 {
-    struct order *o = self.first;
-    while (o && (o->sent || send_order(self.fd, o->ends))) {
-        if (!o->sent) close_ends(o);
-        o = o->next;
-    }
-    if (o) event_add(self.writable, NULL);
-    if (!self.ready || !self.first || !self.first->sent) return;
-    pid_t pid = self.ready;
-    self.ready = 0;
-    end_first(pid, NULL);
+    while (self.first && send_order(self.fd, self.first->ends)) drop_first();
+    if (self.first) event_add(self.writable, NULL);
 }
 
 static void take_numbers(void)
@@ -135,10 +117,15 @@ static void take_numbers(void)
     ssize_t n = -1;
     while (self.fd >= 0 && (n = recv(self.fd, &pid, sizeof pid, MSG_DONTWAIT)) == sizeof pid) {
         if (pid > 0) self.ready = pid;
-        else if (self.first) end_first(0, strerror(-pid));
-        go_on();
+        self.why = pid > 0 ? NULL : strerror(-pid);
     }
     if (!n) lose("the process that makes launchers has ended");
+}
+
+const char *starter_why(void)
+{
+    take_numbers();
+    return self.why;
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
@@ -150,7 +137,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
-    go_on();
+    send_orders();
 }
 
 static int spawn_starter(int end)
@@ -195,41 +182,42 @@ static int start(void)
     return 0;
 }
 
-void starter_order(const int ends[STARTER_ENDS], starter_done_fn done, void *arg)
+void starter_order(const int ends[STARTER_ENDS])
 {
     struct order *o = xcalloc(1, sizeof *o);
     int error = self.fd < 0 ? start() : 0;
-    *o = (struct order){.done = done, .arg = arg};
     memcpy(o->ends, ends, sizeof o->ends);
     *self.last = o;
     self.last = &o->next;
-    if (error) end_first(0, strerror(error));
-    else go_on();
+    self.why = error ? strerror(error) : NULL;
+    if (error) drop_first();
+    else send_orders();
 }
 
+/* What the starter has said before is taken first: the launcher may be the one that it has made last. */
 bool starter_exited(pid_t pid)
 {
     take_numbers();
-    if (self.pid && pid == self.pid) self.pid = 0;
-    else if (self.ready && pid == self.ready) self.ready = 0;
-    else return false;
-    return true;
+    bool starter = self.pid && pid == self.pid, ready = self.ready && pid == self.ready;
+    if (starter) self.pid = 0;
+    if (ready) self.ready = 0;
+    return starter || ready;
 }
 
+/* Unless it has been waited for already, and the number may be another's. */
 static void end_process(pid_t pid)
 {
-    if (!pid) return;
+    if (!pid || waitpid(pid, NULL, WNOHANG)) return;
     kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
 
 void starter_close(void)
 {
-    pid_t ready = self.ready;
     lose("the job is ending");
     end_process(self.pid);
-    end_process(ready);
-    self.pid = 0;
+    end_process(self.ready);
+    self.pid = self.ready = 0;
 }
 
 /* ---- the starter, and launchers ---- */

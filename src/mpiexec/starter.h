@@ -3,13 +3,16 @@
  * ready, a fork of itself, which waits for an order. So a spawn pays neither the loading of a program (1.5 ms) nor two forks
  * (0.2 ms each), of the launcher and of its guard.
  *
- *      first mpiexec <--- process numbers of launchers --- starter
+ *      first mpiexec <--- numbers of launchers that are ready --- starter
  *            |  `-- order: three descriptors --.              | clone, with CLONE_PARENT: when the one before
  *            |                                 v              v has started its ranks
  *            `------ line: command line ---> launcher, a child of the first mpiexec
+ *                    <--- its number
  *
- * Orders and numbers go by one socket, which only the launcher that is ready reads, and only the starter writes to. The
- * starter is made by the first order, has no state of any job, and ends with the first mpiexec.
+ * Orders and numbers go by one socket, which only the launcher that is ready reads, and only the starter writes to. Which launcher
+ * takes an order is not known before it says so by the line: the one that was ready may die, and the next one takes the order then.
+ * An order that nobody can take any more is destroyed with the socket, and that ends its line. The starter is made by the first
+ * order, has no state of any job, and ends with the first mpiexec.
  *
  * Threads: the main one only.
  */
@@ -23,17 +26,15 @@
 /* The descriptors of a new launcher: standard output, standard error, its line. */
 enum { STARTER_OUT, STARTER_ERR, STARTER_LINE, STARTER_ENDS };
 
-/* The launcher runs, as this process. Or it does not: 0, and `why`. Called once for each order, perhaps before starter_order returns. */
-typedef void (*starter_done_fn)(void *arg, pid_t pid, const char *why);
-
 /* `own`: the environment that launchers get. */
 void starter_open(const struct job *, char **own);
 
-/* Has a launcher made with these descriptors, which are closed here. */
-void starter_order(const int ends[STARTER_ENDS], starter_done_fn done, void *arg);
+/* Has a launcher made with these descriptors, which are closed here. If that fails, the line ends; starter_why: why the starter could
+ * make no launcher; NULL: it could. */
+void starter_order(const int ends[STARTER_ENDS]);
+const char *starter_why(void);
 
-/* A child of this process has ended: was it the starter, or a launcher without an order? What the starter has said before is taken
- * first. */
+/* A child of this process has ended: was it the starter, or a launcher without an order? */
 bool starter_exited(pid_t);
 
 /* Ends the starter and the launcher that is ready, and waits until they are gone. */

@@ -85,6 +85,7 @@ enum ask_type {
     ASK_OFFER,    /* as ASK_FILE, without the job: that of the launcher that is asked */
     ASK_RUN,      /* job that spawns, limit of descriptors (2), command line: the first mpiexec tells the launcher of a spawned
                      job what to start; the first frame on their line; no answer */
+    ASK_LAUNCHER, /* its process number: the same launcher says that it has taken the order; its first frame; no answer */
     ASK_STARTED,  /* size, job: the mpiexec of a spawned job tells the first mpiexec that its ranks run -> nothing */
     ASK_FAILED,   /* words: the same, that it cannot start the job -> nothing */
     ASK_ENDED,    /* rank, status, clean: the same, that a process of its job has ended -> nothing */

@@ -88,6 +88,7 @@ bool spawned_way(struct way *way)
 }
 
 void spawn_take(const struct asker *a, const char *parent, struct ask_in *in) { (void)a, (void)parent, (void)in; }
+void spawn_named(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_started(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_failed(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_connected(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
