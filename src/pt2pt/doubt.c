@@ -10,6 +10,7 @@
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
 #include "pt2pt/say.h"
+#include "pt2pt/wait_policy.h"
 #include "transport/endpoint.h"
 
 static bool over;    /* in MPI_Finalize: whoever asks is told that nothing more comes */
@@ -44,7 +45,7 @@ static bool is_connected(struct peer *p)
     pt_hear_ends(); /* it may have been found dead */
     if (p->lost || p->flags & PEER_ENDED) return false;
     if (err_is_of_peer(err_code())) pt_leave(p);
-    else p->flags |= PEER_ASKED;
+    else if (err_code() != TERN_ERR_PENDING) p->flags |= PEER_ASKED;
     return false;
 }
 
@@ -244,6 +245,75 @@ int pt_doubt_rank(struct comm *c, int source, int tag)
     struct peer *p = over ? NULL : pt_gone_by(c->lane, comm_index(c, source));
     struct request r = {.kind = REQ_RECV, .tag = tag};
     return p && !match_peek(&c->pt->match[PT_USER], source, tag) ? pt_lost_words(&r, p) : 0;
+}
+
+/* ---- who looks ---- */
+
+#define STRANGERS 16 /* that are connected in one look */
+
+/* With the first lane's lock. */
+static struct {
+    uint64_t due;    /* ns: the next look; 0: there was none yet */
+    uint32_t probed; /* by the last probe; one of the own job: nobody is to be connected */
+} looks;
+
+struct strangers {
+    struct comm *comm;
+    uint32_t n, index[STRANGERS];
+};
+
+/* Of another job, and nothing is known of its life. */
+static bool is_strange(uint32_t index)
+{
+    const struct peer *p = jobs_is_own(index) ? NULL : peer_known(index);
+    if (jobs_is_own(index) || !jobs_card_there(index)) return false;
+    return !p || !(p->lost || p->flags & (PEER_ASKED | PEER_CLOSING) || peer_is_connected(p));
+}
+
+static void add_stranger(struct strangers *s, uint32_t index)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->index[i] == index) return;
+    if (s->n < STRANGERS && is_strange(index)) s->index[s->n++] = index;
+}
+
+static void add_source(void *what, int src, int tag, void *arg)
+{
+    struct strangers *s = arg;
+    (void)what, (void)tag;
+    if (src >= 0) add_stranger(s, comm_index(s->comm, src));
+}
+
+/* A connection may deliver, and so change what is posted: it is made behind the search. */
+static void connect_strangers(const struct strangers *s)
+{
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct peer *p = peer_of_sender(s->index[i]);
+        if (p) is_connected(p);
+    }
+}
+
+void pt_looks_for(uint32_t index) { looks.probed = index; }
+
+void pt_doubt_looks(void)
+{
+    uint64_t now = clock_ns();
+    struct strangers s = {0};
+    if (now < looks.due) return;
+    bool first = !looks.due;
+    looks.due = now + DOUBT_NS;
+    if (first || over) return;
+    add_stranger(&s, looks.probed);
+    list_each(a, next, &lanes_first()->contexts)
+    {
+        struct pt_comm *pt = container_of(a, struct pt_comm, in_lane);
+        s.comm = pt->comm;
+        if (s.comm) match_each(&pt->match[PT_USER].posted, add_source, &s);
+    }
+    int code = err_keep(&looks, err_code()); /* the caller has not failed */
+    connect_strangers(&s);
+    err_recall(&looks, code);
+    if (s.n == STRANGERS) looks.due = now; /* there may be more */
 }
 
 /* ---- collectives, and what has no waiter of its own ---- */

@@ -25,8 +25,13 @@
  * A wait for a collective asks which one the peer has called, and the two compare (call_log.h). This is also done for
  * collectives that go through the shared slots of a node.
  *
- * Not found out: receives from any source that will never be matched; waits by calls that look without waiting
- * (MPI_Test in a loop); that a process has ended its last session and lives on.
+ * A program that looks again and again (MPI_Test, MPI_Iprobe in a loop) waits for nothing that is known here, and nobody is asked.
+ * But of a process of another job nobody tells how it ends before there is a connection. So the processes of other jobs that posted
+ * receives, or the last probe, name are connected, one look in half a second: those that have died are found by that, and those
+ * that die later by their connection.
+ *
+ * Not found out: receives from any source that will never be matched; by calls that look without waiting, that a process has left in
+ * order; that a process has ended its last session and lives on.
  *
  * Threads: under the lane's lock.
  */
@@ -62,5 +67,10 @@ void pt_doubt_requests(int n, struct request *const req[], bool all) TERN_COLD;
 
 /* A probe waits for a message from this rank: 0, or TERN_ERR_PEER or TERN_ERR_ABSENT in words when none will come. */
 int pt_doubt_rank(struct comm *, int source, int tag) TERN_COLD;
+
+/* A program looks, as above. pt_doubt_looks: and finds nothing, while other jobs are known; in the first lane, in which all
+ * communicators with processes of other jobs are. pt_looks_for: for a message from this process. */
+void pt_doubt_looks(void) TERN_COLD;
+void pt_looks_for(uint32_t index) TERN_COLD;
 
 #endif

@@ -6,8 +6,10 @@
  * described where it is found. That may be in another thread (lane_wait): words are said by the caller.
  */
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "pt2pt/api.h"
 #include "pt2pt/doubt.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 
@@ -110,6 +112,7 @@ static int search(struct comm *c, struct looking *k, bool blocking)
     lane_enter(l);
     if (!look(k)) {
         if (!blocking) {
+            if (unlikely(jobs_others()) && l == lanes_first() && k->source != MPI_ANY_SOURCE) pt_looks_for(comm_index(c, k->source));
             lane_poll(l);
             look(k);
         } else if (k->take) {

@@ -15,7 +15,9 @@
  * Where each rank could have a core of its own, the scheduler may still leave two ranks on
  * one. A wait that lasts looks for that (cores.h), and yields as long as it is so.
  */
+#include "proc/jobs.h"
 #include "pt2pt/api.h"
+#include "pt2pt/doubt.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/wait_policy.h"
 #include "pt2pt/wait_threads.h"
@@ -172,6 +174,7 @@ static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
 {
     if (!lane_threaded() || l == lanes_first()) { /* it is about the process */
         if (unlikely(wires_unwatched)) watch_while_looking();
+        if (unlikely(jobs_others())) pt_doubt_looks();
         if (cores_compared && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
     }
     if (lane_threaded() && lane_is_outermost(l)) {
@@ -181,6 +184,16 @@ static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
     } else if (wait_yields()) {
         sched_yield();
     }
+}
+
+static TERN_COLD void yield_outside(void)
+{
+    if (jobs_others()) {
+        lane_enter(lanes_first());
+        pt_doubt_looks();
+        lane_leave(lanes_first());
+    }
+    sched_yield();
 }
 
 void lane_poll_outside(struct lane *l)
@@ -193,7 +206,7 @@ void lane_poll_outside(struct lane *l)
         return;
     }
     if (lanes_look_around()) fruitless = 0;
-    else if (++fruitless % LOOKS_A_YIELD == 0) sched_yield();
+    else if (++fruitless % LOOKS_A_YIELD == 0) yield_outside();
     if (unlikely(wires_unwatched)) {
         lane_enter(lanes_first());
         watch_while_looking();

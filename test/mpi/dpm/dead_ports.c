@@ -1,6 +1,6 @@
 /*
- * dead_ports.c - ports of processes that have gone, have closed them or do not look after them, and callers that die or are stopped: what the
- * calls say of it, and that they end. The other processes are this program again, each a job of its own.
+ * dead_ports.c - ports of processes that have gone, have closed them or do not look after them, and callers that die or are stopped, in their call or
+ * behind it: what the calls say of it, and that they end. The other processes are this program again, each a job of its own.
  */
 #include "../check.h"
 
@@ -37,11 +37,20 @@ static void child_call(const char *name)
     MPI_Comm_disconnect(&inter);
 }
 
+/* Connects, and is in no call of MPI any more. */
+static void child_stay(const char *name)
+{
+    MPI_Comm inter;
+    MPI_Comm_connect(name, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+    for (;;) pause();
+}
+
 static int child(char **argv)
 {
     MPI_Init(NULL, NULL);
     root = atoi(argv[2]);
     if (!strcmp(argv[1], "open")) child_open();
+    else if (!strcmp(argv[1], "stay")) child_stay(argv[3]);
     else child_call(argv[3]);
     MPI_Finalize();
     return 0;
@@ -171,6 +180,64 @@ static void caller_stops(double seconds)
     if (good) waitpid(good, NULL, 0);
 }
 
+/* Calls that look, and do not wait: with what they end when the process that they name is found dead; MPI_SUCCESS: it is not found. */
+static int look_by_test(MPI_Comm inter, double until)
+{
+    MPI_Request r;
+    int word, rc = MPI_Irecv(&word, 1, MPI_INT, 0, 1, inter, &r), flag = 0;
+    while (!rc && !flag && MPI_Wtime() < until) rc = MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
+    if (!rc && !flag) MPI_Cancel(&r);
+    if (!rc && !flag) MPI_Request_free(&r);
+    return rc;
+}
+
+static int look_by_testany(MPI_Comm inter, double until)
+{
+    MPI_Request r[2] = {MPI_REQUEST_NULL};
+    int word, rc = MPI_Irecv(&word, 1, MPI_INT, 0, 1, inter, &r[1]), flag = 0, which;
+    while (!rc && !flag && MPI_Wtime() < until) rc = MPI_Testany(2, r, &which, &flag, MPI_STATUS_IGNORE);
+    if (!rc && !flag) MPI_Cancel(&r[1]);
+    if (!rc && !flag) MPI_Request_free(&r[1]);
+    return rc;
+}
+
+static int look_by_probe(MPI_Comm inter, double until)
+{
+    int rc = MPI_SUCCESS, flag = 0;
+    while (!rc && !flag && MPI_Wtime() < until) rc = MPI_Iprobe(0, 1, inter, &flag, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+static int look_by_send(MPI_Comm inter, double until)
+{
+    MPI_Request r;
+    int word = 1, rc = MPI_Issend(&word, 1, MPI_INT, 0, 1, inter, &r), flag = 0;
+    while (!rc && !flag && MPI_Wtime() < until) rc = MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
+    return rc;
+}
+
+/* A process has connected, has said nothing, so that no connection to it is there, and has died. Whoever looks finds that in 5 s. */
+static void member_dies(int (*look)(MPI_Comm, double))
+{
+    MPI_Comm inter;
+    pid_t other = 0;
+    if (check_rank == root) {
+        CHECK_OK(MPI_Open_port(MPI_INFO_NULL, port));
+        other = start("stay", port, NULL);
+    }
+    CHECK_OK(MPI_Comm_accept(port, MPI_INFO_NULL, root, MPI_COMM_WORLD, &inter));
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    if (check_rank == root) {
+        CHECK_OK(MPI_Close_port(port));
+        end(other);
+    }
+    CHECK_OK(MPI_Barrier(MPI_COMM_WORLD));
+    double begin = MPI_Wtime();
+    CHECK_WORDS(look(inter, begin + 5), MPI_ERR_PROC_ABORTED, "rank 0 of job single");
+    CHECK(MPI_Wtime() - begin < 5, "the death was found after %.2f s", MPI_Wtime() - begin);
+    MPI_Comm_free(&inter);
+}
+
 int main(int argc, char **argv)
 {
     own = realpath(argv[0], NULL);
@@ -181,5 +248,9 @@ int main(int argc, char **argv)
     root = 0;
     for (int ms = 5; ms <= 320; ms *= 4) caller_dies(ms / 1000.);
     caller_stops(0.3);
+    member_dies(look_by_test);
+    member_dies(look_by_testany);
+    member_dies(look_by_probe);
+    member_dies(look_by_send);
     return check_done();
 }
