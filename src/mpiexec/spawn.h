@@ -8,8 +8,9 @@
  * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec has the new one
  * made by its starter (starter.h) and tells it what to start by options, as a user would (ASK_RUN, spawn_line.h), with the
  * hosts that it has chosen (schedule.h). The new one says which process it is (ASK_LAUNCHER), and sends ASK_STARTED when its
- * ranks run, or ASK_FAILED and why. What becomes of it is told by the line, which ends with it, and by its exit; the output of its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the
- * signals that end a job, and the system kills them when it dies.
+ * ranks run, or ASK_FAILED and why. What becomes of it is told by the line, which ends with it, and by its exit; the output of
+ * its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and the system kills
+ * them when it dies.
  *
  * Threads: the main one only.
  */

@@ -1,6 +1,7 @@
 /*
- * dead_ports.c - ports of processes that have gone, have closed them or do not look after them, and callers that die or are stopped, in their call or
- * behind it: what the calls say of it, and that they end. The other processes are this program again, each a job of its own.
+ * dead_ports.c - ports of processes that have gone, have closed them or do not look after them, and callers that die or are stopped, in
+ * their call or behind it: what the calls say of it, and that they end. The other processes are this program again, each a job of its
+ * own.
  */
 #include "../check.h"
 

@@ -130,7 +130,10 @@ static bool connect_in_vain(int poor, int code)
 /* All return: the poor ones since they are, the others as that is no table. */
 static bool calls_with_poor_members(void)
 {
-    for (int poor = 1; poor < SIZE; poor++) PARTY_CHECK(connect_in_vain(poor, is_below((int)party_rank, poor) ? TERN_ERR_NOMEM : TERN_ERR_SYSTEM));
+    for (int poor = 1; poor < SIZE; poor++) {
+        bool concerned = is_below((int)party_rank, poor);
+        PARTY_CHECK(connect_in_vain(poor, concerned ? TERN_ERR_NOMEM : TERN_ERR_SYSTEM));
+    }
     PARTY_CHECK(connect_in_vain(0, TERN_ERR_NOMEM)); /* the root tells of its own */
     PARTY_CHECK(connect_in_vain(-1, TERN_ERR_SYSTEM));
     return true;
