@@ -68,7 +68,7 @@ CHARTS = [
      [("datagrams", r"choice\.datagrams_(\w+)_ms"), ("connected", r"choice\.connected_(\w+)_ms"), ("automatic", r"choice\.auto_(\w+)_ms")]),
     ("first_contact", "The first message of two processes and its answer", "processes of the group that is talked to", "µs",
      [("spawned", r"spawn\.spawn_(\d+)_trip_us"), ("connected", r"connect\.connect_(\d+)_trip_us"),
-      ("spawned, then connected", r"connect\.child_(\d+)_trip_us")]),
+      ("child, connected", r"connect\.child_(\d+)_trip_us")]),
     ("intercomm", "Half round trip over intercommunicators and MPI_COMM_WORLD", "bytes", "µs",
      [("MPI_COMM_WORLD", r"inter\.intra_(\d\w*)_us"), ("created", r"inter\.created_(\d\w*)_us"),
       ("spawned", r"inter\.spawned_(\d\w*)_us")]),
@@ -124,8 +124,12 @@ class Chart:
         self.text((LEFT + WIDTH - RIGHT) / 2, 22, title, "middle", 'font-size="16"')
         self.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x_words, "middle")
         self.text(14, TOP - 10, y_words, "start")
+        free = 0  # on the left of it there are words
         for x in xs:
-            self.text(self.x(x), HEIGHT - BOTTOM + 18, short(x), "middle")
+            wide = 8 * len(short(x))
+            if self.x(x) - wide / 2 >= free:
+                self.text(self.x(x), HEIGHT - BOTTOM + 18, short(x), "middle")
+                free = self.x(x) + wide / 2
             self.rule(self.x(x), TOP, self.x(x), HEIGHT - BOTTOM)
         for value in self.marks():
             self.text(LEFT - 8, self.y(value) + 4, "{:,.0f}".format(value) if value >= 1 and value % 1 == 0 else "%.3g" % value, "end")

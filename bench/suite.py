@@ -75,7 +75,8 @@ SUITE = [Launch(*row) for row in (
     ("rma", "pair", 2, "rma", "", 120),
     ("rma.tcp", "pair_tcp", 2, "rma", "", 240),
     # dynamic processes
-    ("spawn", "spawn", 1, "spawn_latency", "-m 64", 240),
+    ("spawn", "spawn", 1, "spawn_latency", "", 60),
+    ("spawn", "spawn", 1, "spawn_latency", "-f 16 -m 64", 240),
     ("spawn", "spawn", 1, "spawn_rate", "alive", 60),
     ("spawn", "spawn", 1, "spawn_rate", "loop", 60),
     ("connect", "spawn", 1, "connect_latency", "", 60),
