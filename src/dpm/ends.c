@@ -307,13 +307,14 @@ static void enter(struct end *e)
     lane_leave(lanes_first());
 }
 
-/* `wide`: what is sent to any address of this host comes in, not only to that one. */
+/* `key`: NULL: a random one. `wide`: what is sent to any address of this host comes in, not only to that one. */
 static int open_end(const uint8_t key[CRYPTO_KEY], const struct net_addr *own, bool wide, uint64_t patience, struct end **out)
 {
     struct end *e = calloc(1, sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory for a port");
     list_init(&e->partners);
-    memcpy(e->port.key, key, CRYPTO_KEY);
+    if (key) memcpy(e->port.key, key, CRYPTO_KEY);
+    else self.crypto->random(e->port.key, CRYPTO_KEY);
     int rc = open_dgram(e, own, wide, patience);
     if (rc) {
         free(e);
@@ -336,12 +337,12 @@ static int open_end(const uint8_t key[CRYPTO_KEY], const struct net_addr *own, b
     return 0;
 }
 
-int end_open(const uint8_t key[CRYPTO_KEY], struct end **out)
+int end_open(struct end **out)
 {
     struct net_ifs all;
     if (!ends_crypto()) return err_code();
     int rc = own_addresses(&all);
-    if (!rc) rc = open_end(key, &all.v[0].addr, all.n > 1, 0, out);
+    if (!rc) rc = open_end(NULL, &all.v[0].addr, all.n > 1, 0, out);
     for (unsigned i = 1; !rc && i < all.n && i <= PORT_MORE; i++)
         (*out)->port.more[(*out)->port.mores++] = to_dgram(&all.v[i].addr, (*out)->wire->own.bytes + 1);
     return rc;
@@ -413,7 +414,7 @@ int ends_await_fd(int fd, short events, struct partner *p, uint64_t until)
     return rc;
 }
 
-void end_port(const struct end *e, struct port *p) { *p = e->port; }
+void end_name(const struct end *e, char name[PORT_NAME]) { port_write(&e->port, self.crypto, name); }
 
 void ends_close(void)
 {

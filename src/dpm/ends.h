@@ -24,13 +24,11 @@ struct partner;
 /* The cryptography of all ends, loaded at the first call; NULL with words: it cannot be. */
 const struct crypto *ends_crypto(void);
 
-/* An end with this key, by which all processes talk that have it, to be called at: at all addresses of this host. end_close: its partners
- * are gone then as well. */
-int end_open(const uint8_t key[CRYPTO_KEY], struct end **);
+/* An end to be called at, at all addresses of this host, with a random key, which is part of its name: that of a port (port.h).
+ * end_close: its partners are gone then as well. */
+int end_open(struct end **);
+void end_name(const struct end *, char name[PORT_NAME]);
 void end_close(struct end *);
-
-/* The end as a port. */
-void end_port(const struct end *, struct port *);
 
 /*
  * An end that calls a port, at the i-th of its addresses (port_at), and the process there. It is given up after `patience` (ns) without an

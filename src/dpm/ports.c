@@ -22,22 +22,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int dpm_open_port(char *name)
 {
-    const struct crypto *c = ends_crypto();
-    uint8_t key[CRYPTO_KEY];
-    struct port port;
-    struct open_port *p = c ? calloc(1, sizeof *p) : NULL;
-    if (!c) return err_code();
+    struct open_port *p = calloc(1, sizeof *p);
     if (!p) return err_set(TERN_ERR_NOMEM, "no memory for a port");
-    c->random(key, sizeof key);
-    int rc = end_open(key, &p->end);
-    explicit_bzero(key, sizeof key);
+    int rc = end_open(&p->end);
     if (rc) {
         free(p);
         return rc;
     }
-    end_port(p->end, &port);
-    port_write(&port, c, p->name);
-    explicit_bzero(&port, sizeof port);
+    end_name(p->end, p->name);
     strcpy(name, p->name);
     pthread_mutex_lock(&lock);
     list_push(&ports, &p->link);

@@ -125,30 +125,16 @@ struct told {
     struct phases phases;
 };
 
-static void write_word(const struct end *e, const struct crypto *c, char word[sizeof DPM_PARENT_PORT + PORT_NAME])
-{
-    struct port port;
-    strcpy(word, DPM_PARENT_PORT "=");
-    end_port(e, &port);
-    port_write(&port, c, word + strlen(word));
-    explicit_bzero(&port, sizeof port);
-}
-
 /* The root: an end for the children to call at, and them started; counts[i] of program i. */
 static int start_children(struct spawning *s, const struct dpm_program *p, int count, struct dpm_count *counts, struct phases *t)
 {
-    const struct crypto *c = ends_crypto();
-    uint8_t key[CRYPTO_KEY];
-    char word[sizeof DPM_PARENT_PORT + PORT_NAME];
+    char word[sizeof DPM_PARENT_PORT + PORT_NAME] = DPM_PARENT_PORT "=";
     struct program_list list = {0};
     struct proc_spawned job;
     uint64_t start = clock_ns();
-    if (!c) return err_code();
-    c->random(key, sizeof key);
-    int rc = end_open(key, &s->end);
-    explicit_bzero(key, sizeof key);
+    int rc = end_open(&s->end);
     if (rc) return rc;
-    write_word(s->end, c, word);
+    end_name(s->end, word + strlen(word));
     if (!(rc = program_make(&list, p, count, word)) && !(rc = proc_spawn(list.app, count, &job))) {
         for (int i = 0; i < count; i++) counts[i].started = (int32_t)list.app[i].n;
         memcpy(s->job, job.job, sizeof s->job);

@@ -23,8 +23,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static uint8_t key[CRYPTO_KEY] = "the key of the port, 32 bytes lo";
-
 /* Of all processes: the port, the table that is right. */
 static struct shared {
     struct port port;
@@ -38,8 +36,10 @@ static bool accept_the_good_one(const struct own_table *mine)
 {
     struct end *e;
     struct outcome o = {0};
-    PARTY_CHECK(!end_open(key, &e));
-    end_port(e, &shared()->port);
+    char name[PORT_NAME];
+    PARTY_CHECK(!end_open(&e));
+    end_name(e, name);
+    PARTY_CHECK(!port_read(name, ends_crypto(), &shared()->port));
     party_meet();
     uint64_t begin = clock_ns();
     PARTY_CHECK(!connect_accept(e, mine, &o));
