@@ -69,34 +69,7 @@ void connected_close(struct connected *c)
 
 /* ---- bytes ---- */
 
-static int await(struct connected *c, int fd, short events)
-{
-    return ends_await_fd(fd, events, c->partner, clock_ns() + ends_patience());
-}
-
-static int broken(void)
-{
-    if (errno) return err_sys("the connection for the tables of two groups is broken");
-    return err_set(TERN_ERR_PEER, "the other group has closed the connection for the tables before they were there");
-}
-
-/* All n bytes, one way. */
-static int move(struct connected *c, int fd, void *bytes, size_t n, bool out)
-{
-    for (size_t done = 0; done < n;) {
-        errno = 0;
-        ssize_t k = out ? send(fd, (char *)bytes + done, n - done, MSG_NOSIGNAL) : recv(fd, (char *)bytes + done, n - done, 0);
-        if (k > 0) {
-            done += (size_t)k;
-        } else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            int rc = await(c, fd, out ? POLLOUT : POLLIN);
-            if (rc) return rc;
-        } else if (errno != EINTR) {
-            return broken();
-        }
-    }
-    return 0;
-}
+static int move(struct connected *c, void *bytes, size_t n, bool out) { return ends_move(c->fd, c->partner, bytes, n, out); }
 
 static void begin_records(struct connected *c, const struct handshake *h)
 {
@@ -122,10 +95,10 @@ static int shake_hands(struct connected *c)
     enum handshake_state s = HANDSHAKE_MORE;
     handshake_connect(&h, c->crypto, c->key, HANDSHAKE_TABLE, CALLER, ACCEPTOR);
     while (s == HANDSHAKE_MORE) {
-        int rc = move(c, c->fd, h.out, h.out_len, true);
+        int rc = move(c, h.out, h.out_len, true);
         h.out_len = 0;
         size_t n = handshake_wants(&h);
-        if (!rc) rc = move(c, c->fd, bytes, n, false);
+        if (!rc) rc = move(c, bytes, n, false);
         if (rc) return rc;
         s = handshake_input(&h, bytes, n);
     }
@@ -145,7 +118,7 @@ static int dial(struct connected *c, const struct net_addr *at)
     net_addr_text(at, text, sizeof text);
     if (!connect(c->fd, (struct sockaddr *)&to, n)) return 0;
     if (errno == EINPROGRESS) {
-        rc = await(c, c->fd, POLLOUT);
+        rc = ends_await_fd(c->fd, POLLOUT, c->partner, clock_ns() + ends_patience());
         if (rc) return rc;
         getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
         errno = error;
@@ -292,7 +265,7 @@ int connected_send(struct connected *c, const void *bytes, size_t n)
         uint32_t some = (uint32_t)min_size(n - at, CONNECTED_RECORD), head = htobe32(some);
         memcpy(c->record, &head, 4);
         c->crypto->seal(c->record + 4, (const uint8_t *)bytes + at, some, some, c->sent++, c->mine);
-        int rc = move(c, c->fd, c->record, 4 + some + CRYPTO_SEAL, true);
+        int rc = move(c, c->record, 4 + some + CRYPTO_SEAL, true);
         if (rc) return rc;
         at += some;
     }
@@ -305,11 +278,11 @@ static int strange(void) { return err_set(TERN_ERR_SYSTEM, "what comes over the 
 static int hear_record(struct connected *c, uint8_t *to, size_t most, size_t *n_p)
 {
     uint32_t head = 0;
-    int rc = move(c, c->fd, &head, sizeof head, false);
+    int rc = move(c, &head, sizeof head, false);
     if (rc) return rc;
     uint32_t n = be32toh(head);
     if (!n || n > CONNECTED_RECORD || n > most) return strange();
-    rc = move(c, c->fd, c->record, n + CRYPTO_SEAL, false);
+    rc = move(c, c->record, n + CRYPTO_SEAL, false);
     if (rc) return rc;
     *n_p = n;
     return c->crypto->unseal(to, c->record, n, n, c->got++, c->its) ? 0 : strange();

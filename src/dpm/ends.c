@@ -12,12 +12,14 @@
 #include "transport/net_addr.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define CALLERS_MOST 64   /* that wait at an end; more are held back */
@@ -412,6 +414,30 @@ int ends_await_fd(int fd, short events, struct partner *p, uint64_t until)
     lane_leave(lanes_first());
     epoll_ctl(self.step.fd, EPOLL_CTL_DEL, fd, NULL);
     return rc;
+}
+
+static int broken(int fd)
+{
+    if (errno) return err_sys("the socket to the other process (descriptor %d) is broken", fd);
+    return err_set(TERN_ERR_PEER, "the other process has closed the socket (descriptor %d) before all had come", fd);
+}
+
+int ends_move(int fd, struct partner *p, void *bytes, size_t n, bool out)
+{
+    for (size_t done = 0; done < n;) {
+        char *at = (char *)bytes + done;
+        errno = 0;
+        ssize_t k = out ? send(fd, at, n - done, MSG_NOSIGNAL | MSG_DONTWAIT) : recv(fd, at, n - done, MSG_DONTWAIT);
+        if (k > 0) {
+            done += (size_t)k;
+        } else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            int rc = ends_await_fd(fd, out ? POLLOUT : POLLIN, p, p ? clock_ns() + ends_patience() : NEVER);
+            if (rc) return rc;
+        } else if (errno != EINTR) {
+            return broken(fd);
+        }
+    }
+    return 0;
 }
 
 void end_name(const struct end *e, char name[PORT_NAME]) { port_write(&e->port, self.crypto, name); }

@@ -55,6 +55,10 @@ void end_give_up(struct end *, int code, const char *words);
  */
 int ends_await_fd(int fd, short events, struct partner *p, uint64_t until);
 
+/* Sends (`out`) or receives all n bytes by a stream socket, blocking or not. Waits as ends_await_fd: with a partner at most
+ * TERN_DGRAM_TIMEOUT for each piece, without one as long as it takes. TERN_ERR_PEER also: the other side has closed the socket. */
+int ends_move(int fd, struct partner *, void *bytes, size_t n, bool out);
+
 /* TERN_DGRAM_TIMEOUT in ns. */
 uint64_t ends_patience(void);
 
