@@ -1,6 +1,7 @@
 /* line.c - see line.h. A line is freed when none of its calls is on the stack any more. */
 #include "mpiexec/line.h"
 #include "base/err.h"
+#include "base/rights.h"
 #include "mpiexec/xalloc.h"
 
 #include <event2/buffer.h>
@@ -100,16 +101,7 @@ void line_refuse(struct line *l, uint32_t id, int status, const char *why)
 
 bool line_hand_out(struct line *l, int fd)
 {
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof fd)];
-    } control = {0};
-    struct iovec v = {"", 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
-    memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    return sendmsg(bufferevent_getfd(l->be), &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+    return rights_send(bufferevent_getfd(l->be), "", 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
 /* One frame; false when none is whole, or the line is over. */

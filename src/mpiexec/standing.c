@@ -2,6 +2,7 @@
 #include "mpiexec/standing.h"
 #include "base/crypto.h"
 #include "base/err.h"
+#include "base/start_attr.h"
 #include "mpiexec/boot.h"
 #include "mpiexec/daemon.h"
 #include "mpiexec/spawn.h"
@@ -9,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -83,23 +83,13 @@ static struct started {
 static int start(struct started *s, const char *boot)
 {
     char name[] = "mpiexec", option[] = DAEMON_OPTION, *argv[] = {name, option, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t none, all;
+    struct start_attr how;
     int pipe[2];
     if (pipe2(pipe, O_CLOEXEC)) return errno;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_adddup2(&files, pipe[0], STDIN_FILENO);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setpgroup(&attr, 0);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawn(&s->pid, "/proc/self/exe", &files, &attr, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
+    start_attr_open_fresh(&how);
+    posix_spawn_file_actions_adddup2(&how.files, pipe[0], STDIN_FILENO);
+    int error = posix_spawn(&s->pid, "/proc/self/exe", &how.files, &how.attr, argv, environ);
+    start_attr_close(&how);
     close(pipe[0]);
     s->in = pipe[1];
     if (!error && write(s->in, boot, strlen(boot)) < 0) error = errno; /* it fits into a pipe */

@@ -1,11 +1,11 @@
 /* trace.c - see trace.h. */
 #include "mpiexec/trace.h"
+#include "base/start_attr.h"
 #include "mpiexec/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,22 +85,13 @@ void trace_stop(void)
 /* The script in a process group of its own, which may be ended without the ranks. 0 or an error. */
 static int spawn(char **argv, int out)
 {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, out, 1);
-    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_init(&how);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&how, &none);
-    posix_spawnattr_setsigdefault(&how, &all);
-    int error = posix_spawn(&self.pid, "/bin/sh", &files, &how, argv, environ);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&how);
+    struct start_attr how;
+    start_attr_open_fresh(&how);
+    posix_spawn_file_actions_addopen(&how.files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&how.files, out, 1);
+    posix_spawn_file_actions_addopen(&how.files, 2, "/dev/null", O_WRONLY, 0);
+    int error = posix_spawn(&self.pid, "/bin/sh", &how.files, &how.attr, argv, environ);
+    start_attr_close(&how);
     return error;
 }
 

@@ -2,6 +2,7 @@
 #include "proc/channel.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/rights.h"
 #include "base/sleep.h"
 
 #include <errno.h>
@@ -236,19 +237,8 @@ int channel_ask(enum ask_type type, const struct ask_out *q, int wait_ms, struct
 static int recv_descriptor(int fd)
 {
     char byte;
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec v = {&byte, 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    int own = -1;
-    ssize_t n;
-    do n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof own))
-        memcpy(&own, CMSG_DATA(c), sizeof own);
+    int own;
+    rights_recv(fd, &byte, 1, &own, 1);
     return own;
 }
 

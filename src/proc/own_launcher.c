@@ -2,6 +2,8 @@
 #include "proc/own_launcher.h"
 #include "base/err.h"
 #include "base/memfile.h"
+#include "base/rights.h"
+#include "base/start_attr.h"
 #include "base/var.h"
 #include "proc/ask.h"
 
@@ -10,7 +12,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,8 +61,7 @@ static int find(char *path)
 struct start {
     const char *path;
     char *const *argv;
-    const posix_spawn_file_actions_t *files;
-    const posix_spawnattr_t *attr;
+    struct start_attr how;
     int error;
 };
 
@@ -70,7 +70,7 @@ static int between(void *arg)
 {
     struct start *s = arg;
     pid_t pid;
-    s->error = posix_spawn(&pid, s->path, s->files, s->attr, s->argv, environ);
+    s->error = posix_spawn(&pid, s->path, &s->how.files, &s->how.attr, s->argv, environ);
     return 0;
 }
 
@@ -91,65 +91,40 @@ static int start_apart(struct start *s)
     return error;
 }
 
-/* Signals that the program ignores are ignored by mpiexec only if they are those of the terminal, as with nohup. */
-static void reset_signals(posix_spawnattr_t *attr)
+/* Signals that the program ignores are ignored by mpiexec only if they are those of the terminal, as with nohup. Its end is that of
+ * mpiexec: the terminal's signals are for the program alone. */
+static void open_attr(struct start_attr *s)
 {
     static const int kept[] = {SIGHUP, SIGINT, SIGQUIT};
     sigset_t none, reset;
     sigemptyset(&none);
     sigfillset(&reset);
     for (size_t i = 0; i < ARRAY_LEN(kept); i++) sigdelset(&reset, kept[i]);
-    posix_spawnattr_setsigmask(attr, &none);
-    posix_spawnattr_setsigdefault(attr, &reset);
+    start_attr_open(s, &none, &reset);
 }
 
 /* 0 or the system's error. */
 static int start(char *path, int line)
 {
     char option[] = ASK_ALONE_OPTION, *argv[] = {path, option, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    struct start s = {.path = path, .argv = argv, .files = &files, .attr = &attr};
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, line, ASK_ALONE_LINE);
-    reset_signals(&attr);
-    posix_spawnattr_setpgroup(&attr, 0); /* the terminal's signals are for the program: its end is that of mpiexec */
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    struct start s = {.path = path, .argv = argv};
+    open_attr(&s.how);
+    posix_spawn_file_actions_addopen(&s.how.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&s.how.files, line, ASK_ALONE_LINE);
     int error = start_apart(&s);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
+    start_attr_close(&s.how);
     return error;
 }
 
 /* ---- the line ---- */
 
-static ssize_t recv_text(int line, char text[ASK_ALONE_TEXT], int *descriptor)
-{
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec v = {text, ASK_ALONE_TEXT - 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    ssize_t n;
-    do n = recvmsg(line, &m, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(descriptor, CMSG_DATA(c), sizeof *descriptor);
-    text[n > 0 ? n : 0] = 0;
-    return n;
-}
-
 /* Tells it the job's name, and gets the block. */
 static int agree(const char *path, const char *job, int line, int *block)
 {
-    char text[ASK_ALONE_TEXT];
+    char text[ASK_ALONE_TEXT] = "";
     ssize_t n = send(line, job, strlen(job) + 1, MSG_NOSIGNAL);
     *block = -1;
-    if (n > 0) n = recv_text(line, text, block);
+    if (n > 0) n = rights_recv(line, text, sizeof text - 1, block, 1);
     if (*block >= 0) return 0;
     if (n > 0 && *text) return err_set(TERN_ERR_SYSTEM, "the launcher of this process, %s, cannot serve it: %s", path, text);
     return err_set(TERN_ERR_SYSTEM, "the launcher of this process, %s, has ended at once", path);
