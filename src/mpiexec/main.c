@@ -12,7 +12,6 @@
 #include "mpiexec/launcher.h"
 #include "mpiexec/map.h"
 #include "mpiexec/options.h"
-#include "mpiexec/relay.h"
 #include "mpiexec/serve.h"
 #include "mpiexec/server.h"
 #include "mpiexec/singleton.h"
@@ -123,14 +122,8 @@ static int grow_tree(struct job *j)
 /* Everything from the guard to the running ranks. */
 static int start_job(struct job *j)
 {
-    int rc;
-    j->base = event_base_new();
-    if (!j->base) {
-        say("cannot make an event loop: %s", strerror(errno));
-        return EXIT_RESOURCE;
-    }
-    watch_open(j);
-    relay_open(j);
+    int rc = watch_open(j);
+    if (rc) return rc;
     spawned_join(j->base);
     if ((rc = grow_tree(j)) || (rc = serve_prepare(j)) || (rc = watch_ready())) return rc;
     watch_start();

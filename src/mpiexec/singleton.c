@@ -1,11 +1,11 @@
 /* singleton.c - see singleton.h. */
 #include "mpiexec/singleton.h"
+#include "base/rights.h"
 #include "mpiexec/answer.h"
 #include "mpiexec/cards.h"
 #include "mpiexec/input.h"
 #include "mpiexec/options.h"
 #include "mpiexec/registry.h"
-#include "mpiexec/relay.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
@@ -57,22 +57,9 @@ static int hear_process(struct job *j)
 /* An empty text, with the block; or, without one, why there is none. */
 static void answer_process(const struct job *j, int code)
 {
-    union {
-        struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec v = {self.words, strlen(self.words) + 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-    if (!code) {
-        m.msg_control = &control;
-        m.msg_controllen = sizeof control;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-        memcpy(CMSG_DATA(c), &j->block.fd, sizeof(int));
-        *self.words = 0;
-        v.iov_len = 1;
-    }
-    (void)!sendmsg(ASK_ALONE_LINE, &m, MSG_NOSIGNAL); /* if it fails, the process has gone, and we hear of that */
+    const char *words = code ? self.words : "";
+    /* if it fails, the process has gone, and we hear of that */
+    (void)!rights_send(ASK_ALONE_LINE, words, strlen(words) + 1, &j->block.fd, code ? 0 : 1, 0);
     words_to = NULL;
 }
 
@@ -122,14 +109,9 @@ static int make_block(struct job *j)
 
 static int open_job(struct job *j)
 {
-    j->base = event_base_new();
-    if (!j->base) {
-        say("cannot make an event loop: %s", strerror(errno));
-        return EXIT_RESOURCE;
-    }
-    watch_open(j);
-    relay_open(j);
-    int rc = output_open(j);
+    int rc = watch_open(j);
+    if (rc) return rc;
+    rc = output_open(j);
     if (!rc) rc = input_open(j);
     if (!rc) rc = make_block(j);
     answer_open(j);

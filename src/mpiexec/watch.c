@@ -21,6 +21,7 @@
 #include "mpiexec/wire.h"
 #include "mpiexec/words.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -459,9 +460,14 @@ static void take_messages(void)
     tree_handlers[TREE_TRACED] = take_traced;
 }
 
-void watch_open(struct job *j)
+int watch_open(struct job *j)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT}, forwards[] = {SIGUSR1, SIGUSR2, SIGCONT};
+    j->base = event_base_new();
+    if (!j->base) {
+        say("cannot make an event loop: %s", strerror(errno));
+        return EXIT_RESOURCE;
+    }
     self.job = j;
     self.timer = evtimer_new(j->base, on_timer, NULL);
     self.trace_limit = evtimer_new(j->base, on_trace_limit, NULL);
@@ -475,7 +481,9 @@ void watch_open(struct job *j)
     catch_signal(SIGTSTP, on_stop_signal);
     live_open(j, &calls);
     take_messages();
+    relay_open(j);
     limit_time();
+    return 0;
 }
 
 /* "3 of 5 hosts are ready; waiting for b, c" */

@@ -4,8 +4,8 @@
 
 #include "mpiexec/launch.h"
 
-/* Catches signals, and takes messages of the nodes, from here on. */
-void watch_open(struct job *);
+/* Makes the event loop; catches signals, and takes messages of the nodes, from here on. 0 or an exit code after saying why. */
+int watch_open(struct job *);
 
 /* Waits until the daemons of all other hosts have made ready. 0 or an exit code after saying why. */
 int watch_ready(void);
