@@ -144,7 +144,6 @@ struct table_run table_run(const struct table *t, uint32_t i)
 /* In the order of jobs and ranks, no run begins before the one before it has ended. */
 static bool are_apart(struct table_run *r, uint32_t n)
 {
-    static_assert(offsetof(struct table_run, job) == 0, "by_place compares these two");
     for (uint32_t i = 1; i < n; i++)
         if (r[i].job == r[i - 1].job && r[i].first - r[i - 1].first < r[i - 1].count) return false;
     return true;

@@ -66,8 +66,8 @@ void spawned_started(struct job *);
 /* The end, with this exit code: says why if the ranks have not been started. */
 void spawned_ended(int code);
 
-/* The way to the first mpiexec. False: this is the first one, or its ranks have not been started; spawned_line: this is the first
- * one. */
+/* The way to the first mpiexec, for questions of the ranks; false: this is the first one, or the ranks have not been started, and the
+ * first one does not know their job yet. spawned_line: the same for questions of this mpiexec, also before; false: this is the first. */
 bool spawned_way(struct way *);
 bool spawned_line(struct way *);
 
