@@ -10,6 +10,7 @@
  * The elements are small integers, so that every sum is exact, in whatever order it was taken: --check compares with
  * a serial product, and the elements have to be equal.
  */
+#include "allocate.h"
 #include "options.h"
 #include <math.h>
 #include <mpi.h>
@@ -35,14 +36,7 @@ static double element_a(long i, long j) { return i < size && j < size ? (double)
 
 static double element_b(long i, long j) { return i < size && j < size ? (double)((i * 7 + j * 29) % 11 - 5) : 0; }
 
-static double *allocate(size_t count)
-{
-    double *p = calloc(count, sizeof(double));
-    if (p) return p;
-    fprintf(stderr, "cannon: no memory for %zu numbers\n", count);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
-}
+static double *numbers(size_t count) { return allocate(count, sizeof(double)); }
 
 static void fill(double *block, long n, long row, long column, double (*element)(long, long))
 {
@@ -94,8 +88,8 @@ static void move_start(const struct grid *g, double *const from[2], double *cons
 static double *product(const struct grid *g, long n, bool speak)
 {
     size_t count = (size_t)(n * n);
-    double *now[2] = {allocate(count), allocate(count)}, *next[2] = {allocate(count), allocate(count)};
-    double *c = allocate(count), shown = MPI_Wtime();
+    double *now[2] = {numbers(count), numbers(count)}, *next[2] = {numbers(count), numbers(count)};
+    double *c = numbers(count), shown = MPI_Wtime();
     fill(now[0], n, g->row, g->column, element_a);
     fill(now[1], n, g->row, g->column, element_b);
     skew(g, now[0], now[1], (int)count);
@@ -131,7 +125,7 @@ static double *collect(const double *block, long n, int rank, int ranks)
         MPI_Send(block, (int)count, MPI_DOUBLE, 0, TAG_C, MPI_COMM_WORLD);
         return NULL;
     }
-    double *all = allocate(count * (size_t)ranks);
+    double *all = numbers(count * (size_t)ranks);
     memcpy(all, block, count * sizeof(double));
     for (int r = 1; r < ranks; r++)
         MPI_Recv(&all[count * (size_t)r], (int)count, MPI_DOUBLE, r, TAG_C, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -142,7 +136,7 @@ static double *collect(const double *block, long n, int rank, int ranks)
 static bool same_as_serial(const double *blocks, long n, int q)
 {
     size_t count = (size_t)(size * size);
-    double *a = allocate(count), *b = allocate(count), *c = allocate(count);
+    double *a = numbers(count), *b = numbers(count), *c = numbers(count);
     long different = 0;
     fill(a, size, 0, 0, element_a);
     fill(b, size, 0, 0, element_b);

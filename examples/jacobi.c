@@ -18,6 +18,7 @@
  * A point's value depends on nothing but its neighbours', so a run with any number of ranks gives the very same
  * bits. --check compares with a serial run.
  */
+#include "allocate.h"
 #include "options.h"
 #include "picture.h"
 #include <math.h>
@@ -68,15 +69,6 @@ static bool fixed_point(long y, long x, double *temperature)
     }
     *temperature = 0.0;
     return false;
-}
-
-static void *allocate(size_t count, size_t bytes)
-{
-    void *p = calloc(count, bytes);
-    if (p) return p;
-    fprintf(stderr, "jacobi: no memory for %zu bytes\n", count * bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
 }
 
 static void part_open(struct part *p, long y0, long x0, long h, long w)

@@ -21,6 +21,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
 #endif
+#include "allocate.h"
 #include "options.h"
 #include "picture.h"
 #include "scene.h"
@@ -57,13 +58,6 @@ static void fail(const char *words)
     fprintf(stderr, "pathtrace: %s\n", words);
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
-}
-
-static void *allocate(size_t n, size_t bytes)
-{
-    void *p = calloc(n, bytes);
-    if (!p) fail("memory is out");
-    return p;
 }
 
 /* ---- tiles ---- */

@@ -9,8 +9,10 @@
  * Rays through a pixel and towards the light are spread by numbers that depend on the pixel alone, so a run with any
  * number of ranks gives the same picture to the last bit. --check compares with a serial run.
  */
+#include "allocate.h"
 #include "options.h"
 #include "picture.h"
+#include "vectors.h"
 #include <math.h>
 #include <mpi.h>
 
@@ -33,23 +35,6 @@ static const struct option options[] = {
     {.name = NULL}};
 
 static long height(void) { return width * 9 / 16; }
-
-struct vec {
-    double x, y, z;
-};
-
-static struct vec vec(double x, double y, double z) { return (struct vec){x, y, z}; }
-static struct vec add(struct vec a, struct vec b) { return vec(a.x + b.x, a.y + b.y, a.z + b.z); }
-static struct vec sub(struct vec a, struct vec b) { return vec(a.x - b.x, a.y - b.y, a.z - b.z); }
-static struct vec scale(struct vec a, double s) { return vec(a.x * s, a.y * s, a.z * s); }
-static struct vec times(struct vec a, struct vec b) { return vec(a.x * b.x, a.y * b.y, a.z * b.z); }
-static double dot(struct vec a, struct vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-static struct vec unit(struct vec a) { return scale(a, 1 / sqrt(dot(a, a))); }
-static struct vec mix(struct vec a, struct vec b, double t) { return add(scale(a, 1 - t), scale(b, t)); }
-static struct vec cross(struct vec a, struct vec b)
-{
-    return vec(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
-}
 
 /* The scene: y is up, the floor is y = 0. */
 struct sphere {
@@ -91,15 +76,7 @@ static double spread(uint32_t seed)
     return seed * (1.0 / 4294967296.0);
 }
 
-/* Where the ray from o in direction d (of length 1) enters the sphere or, from inside, leaves it; 0 if nowhere. */
-static double sphere_distance(const struct sphere *s, struct vec o, struct vec d)
-{
-    struct vec to = sub(s->centre, o);
-    double along = dot(to, d), inside = along * along - dot(to, to) + s->radius * s->radius;
-    if (inside < 0) return 0;
-    double half = sqrt(inside);
-    return along - half > 1e-6 ? along - half : along + half > 1e-6 ? along + half : 0;
-}
+static double distance_to(const struct sphere *s, struct vec o, struct vec d) { return distance_to_ball(s->centre, s->radius, o, d, 1e-6); }
 
 static bool in_shadow(struct vec from, struct vec to)
 {
@@ -107,7 +84,7 @@ static bool in_shadow(struct vec from, struct vec to)
     double length = sqrt(dot(way, way));
     struct vec d = scale(way, 1 / length);
     for (int i = 0; i < SPHERES; i++) {
-        double t = sphere_distance(&spheres[i], from, d);
+        double t = distance_to(&spheres[i], from, d);
         if (t > 0 && t < length) return true;
     }
     return false;
@@ -153,7 +130,7 @@ static bool find_hit(struct vec o, struct vec d, struct hit *h)
     const struct sphere *nearest = NULL;
     h->distance = d.y < 0 ? -o.y / d.y : HUGE_VAL;
     for (int i = 0; i < SPHERES; i++) {
-        double t = sphere_distance(&spheres[i], o, d);
+        double t = distance_to(&spheres[i], o, d);
         if (t > 0 && t < h->distance) {
             h->distance = t;
             nearest = &spheres[i];
@@ -243,15 +220,6 @@ static void render_tile(const struct tile *t, unsigned char *pixels, long stride
 static unsigned char *place(unsigned char *picture, const struct tile *t)
 {
     return &picture[(t->y * width + t->x) * 3];
-}
-
-static void *allocate(size_t count, size_t bytes)
-{
-    void *p = calloc(count, bytes);
-    if (p) return p;
-    fprintf(stderr, "raytrace: no memory for %zu bytes\n", count * bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
 }
 
 /* A rank other than 0: each tile is sent as soon as it is ready, from its own part of a buffer for all. */

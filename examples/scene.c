@@ -11,28 +11,13 @@
  * take sine and cosine. So every process that runs this program computes the same pixel.
  */
 #include "scene.h"
+#include "vectors.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { SMALL = 36, OBJECTS = 4 + SMALL, LAMP = 0, DEPTH = 12, SURE = 4 }; /* bounces at most; that all paths make */
 
-struct vec {
-    double x, y, z;
-};
-
-static struct vec vec(double x, double y, double z) { return (struct vec){x, y, z}; }
-static struct vec add(struct vec a, struct vec b) { return vec(a.x + b.x, a.y + b.y, a.z + b.z); }
-static struct vec sub(struct vec a, struct vec b) { return vec(a.x - b.x, a.y - b.y, a.z - b.z); }
-static struct vec scale(struct vec a, double s) { return vec(a.x * s, a.y * s, a.z * s); }
-static struct vec times(struct vec a, struct vec b) { return vec(a.x * b.x, a.y * b.y, a.z * b.z); }
-static double dot(struct vec a, struct vec b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-static struct vec unit(struct vec a) { return scale(a, 1 / sqrt(dot(a, a))); }
-static struct vec mix(struct vec a, struct vec b, double t) { return add(scale(a, 1 - t), scale(b, t)); }
-static struct vec cross(struct vec a, struct vec b)
-{
-    return vec(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
-}
 static double largest(struct vec a) { return a.x > a.y ? (a.x > a.z ? a.x : a.z) : a.y > a.z ? a.y : a.z; }
 
 /* ---- numbers at random ---- */
@@ -149,15 +134,7 @@ struct hit {
     int object;
 };
 
-/* Where the ray from o in direction d, of length 1, enters the ball or, from inside, leaves it; 0 if nowhere. */
-static double distance_to(const struct ball *b, struct vec o, struct vec d)
-{
-    struct vec to = sub(b->centre, o);
-    double along = dot(to, d), inside = along * along - dot(to, to) + b->radius * b->radius;
-    if (inside < 0) return 0;
-    double half = sqrt(inside);
-    return along - half > 1e-5 ? along - half : along + half > 1e-5 ? along + half : 0;
-}
+static double distance_to(const struct ball *b, struct vec o, struct vec d) { return distance_to_ball(b->centre, b->radius, o, d, 1e-5); }
 
 /* Squares of two colours, which fade into their mean far away. */
 static void meet_floor(struct hit *h)

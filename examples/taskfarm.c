@@ -21,6 +21,7 @@
  * With --kill-every MS, the master itself kills a worker in such intervals; a thread does so, as the master may be
  * inside of MPI_Comm_spawn just then. --static takes the ranks of MPI_COMM_WORLD as workers, to compare.
  */
+#include "allocate.h"
 #include "options.h"
 #include "spawning.h"
 #include <pthread.h>
@@ -78,13 +79,6 @@ static void fail(const char *words)
     fprintf(stderr, "taskfarm: %s\n", words);
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
-}
-
-static void *allocate(size_t count, size_t bytes)
-{
-    void *p = calloc(count, bytes);
-    if (!p) fail("memory is out");
-    return p;
 }
 
 static struct sieve *sieve_open(void)

@@ -29,6 +29,7 @@
  * and a rank changes a count when the puts and gets before it are flushed. A rank accesses its own window as others
  * do, never by loads and stores, so the program is right in both memory models.
  */
+#include "allocate.h"
 #include "options.h"
 #include <mpi.h>
 #include <stddef.h>
@@ -325,12 +326,7 @@ static int run(int rank, int ranks)
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - start;
     pool_close(&p);
-    struct tally *all = calloc((size_t)ranks, sizeof *all);
-    if (!all) {
-        fprintf(stderr, "tasks: no memory for the results of %d ranks\n", ranks);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        exit(1);
-    }
+    struct tally *all = allocate((size_t)ranks, sizeof *all);
     MPI_Gather(&p.done, TALLY_NUMBERS, MPI_INT64_T, all, TALLY_NUMBERS, MPI_INT64_T, 0, MPI_COMM_WORLD);
     if (rank == 0) good = finish(all, ranks, seconds);
     MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
