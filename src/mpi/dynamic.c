@@ -10,6 +10,17 @@
 
 #include <stdlib.h>
 
+/* What calls on an intracommunicator with a root begin with: *c_p is the communicator; `name` is that of the argument for the new one. */
+static int check_group(const char *call, MPI_Comm comm, int root, MPI_Comm *newcomm, const char *name, struct comm **c_p)
+{
+    struct comm *c = *c_p = comm_of(comm);
+    no_comm_yet(newcomm);
+    if (!c) return bad_comm(call, comm);
+    if (c->inter) return report(c, call, MPI_ERR_COMM, "argument comm is an intercommunicator");
+    if (root < 0 || root >= c->size) return report(c, call, MPI_ERR_ROOT, "argument root is %d, but comm has ranks 0 to %d", root, c->size - 1);
+    return newcomm ? MPI_SUCCESS : bad_null(c, call, name);
+}
+
 /* ---- spawning ---- */
 
 /* Set by MPI_Init, and by MPI_Comm_disconnect and MPI_Comm_free of it (11.8.2: MPI_COMM_NULL from then on). */
@@ -65,15 +76,11 @@ static void write_codes(int *codes, const struct dpm_count *counts, int programs
 static int spawn(const char *call, int count, char *const commands[], char **const argvs[], const int maxprocs[], const MPI_Info infos[],
                  int root, MPI_Comm comm, MPI_Comm *intercomm, int codes[])
 {
-    struct comm *c = comm_of(comm), *made = NULL;
+    struct comm *c, *made = NULL;
     struct dpm_program *p = NULL;
     struct dpm_count *counts;
-    int bad = MPI_SUCCESS, programs;
-    no_comm_yet(intercomm);
-    if (!c) return bad_comm(call, comm);
-    if (c->inter) return report(c, call, MPI_ERR_COMM, "argument comm is an intercommunicator");
-    if (root < 0 || root >= c->size) return report(c, call, MPI_ERR_ROOT, "argument root is %d, but comm has ranks 0 to %d", root, c->size - 1);
-    if (!intercomm) return bad_null(c, call, "intercomm");
+    int programs, bad = check_group(call, comm, root, intercomm, "intercomm", &c);
+    if (bad) return bad;
     if (c->rank == root) {
         if (count < 1) bad = report(c, call, MPI_ERR_COUNT, "argument count is %d", count);
         else if (!commands || !maxprocs || !infos) bad = bad_null(c, call, !commands ? "array_of_commands" : !maxprocs ? "array_of_maxprocs" : "array_of_info");
@@ -129,19 +136,15 @@ int PMPI_Close_port(const char *port_name)
     return report_if(NULL, call, dpm_close_port(port_name));
 }
 
-typedef int (*join_fn)(struct comm *local, int root, const char *port, struct comm **out);
+typedef int (*establish_fn)(struct comm *local, int root, const char *port, struct comm **out);
 
 /* MPI_Comm_accept and MPI_Comm_connect. */
-static int join(const char *call, join_fn by, const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
+static int establish(const char *call, establish_fn by, const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
-    struct comm *c = comm_of(comm), *made = NULL;
+    struct comm *c, *made = NULL;
     struct info *hints;
-    no_comm_yet(newcomm);
-    if (!c) return bad_comm(call, comm);
-    if (c->inter) return report(c, call, MPI_ERR_COMM, "argument comm is an intercommunicator");
-    if (root < 0 || root >= c->size) return report(c, call, MPI_ERR_ROOT, "argument root is %d, but comm has ranks 0 to %d", root, c->size - 1);
-    if (!newcomm) return bad_null(c, call, "newcomm");
-    int bad = MPI_SUCCESS;
+    int bad = check_group(call, comm, root, newcomm, "newcomm", &c);
+    if (bad) return bad;
     if (c->rank == root && !info_given(info, &hints)) bad = bad_info(c, call, info);
     else if (c->rank == root && !port_name) bad = bad_null(c, call, "port_name");
     int rc = by(c, root, bad ? NULL : port_name, &made);
@@ -154,13 +157,13 @@ static int join(const char *call, join_fn by, const char *port_name, MPI_Info in
 MPI_ALIAS(Comm_accept);
 int PMPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
-    return join("MPI_Comm_accept", dpm_accept, port_name, info, root, comm, newcomm);
+    return establish("MPI_Comm_accept", dpm_accept, port_name, info, root, comm, newcomm);
 }
 
 MPI_ALIAS(Comm_connect);
 int PMPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm)
 {
-    return join("MPI_Comm_connect", dpm_connect, port_name, info, root, comm, newcomm);
+    return establish("MPI_Comm_connect", dpm_connect, port_name, info, root, comm, newcomm);
 }
 
 MPI_ALIAS(Comm_join);
