@@ -127,6 +127,17 @@ static const char **list_pairs(struct program_list *l, const struct info *info)
     return list;
 }
 
+/* The directory, which is no info any more; NULL: memory is out. */
+static const char *take_wdir(struct program_list *l, struct info *info, const char *here)
+{
+    const char *wdir = info_get(info, "wdir");
+    char *copy = wdir ? take(l, strlen(wdir) + 1) : NULL;
+    if (!wdir) return here;
+    if (copy) strcpy(copy, wdir);
+    (void)info_delete(info, "wdir");
+    return copy;
+}
+
 /* ---- the environment ---- */
 
 /* What the launcher of this process has given it and will give to the new ones as well, of another value. */
@@ -189,10 +200,9 @@ static int make_app(struct program_list *l, struct proc_app *a, const struct dpm
     const char **variables = make_environment(l, word, env);
     if (!variables) return err_code();
     if ((rc = info_set(info, ASK_WHOLE_ENV, "1"))) return rc;
-    *a = (struct proc_app){.n = (uint32_t)n, .argv = make_argv(l, p), .env = variables, .info = list_pairs(l, info), .wdir = here};
-    for (const char *const *at = a->info; at && *at; at += 2)
-        if (!strcmp(*at, "wdir")) a->wdir = at[1];
-    return a->argv && a->info ? 0 : no_memory();
+    *a = (struct proc_app){.n = (uint32_t)n, .argv = make_argv(l, p), .env = variables, .wdir = take_wdir(l, info, here)};
+    a->info = list_pairs(l, info);
+    return a->argv && a->info && a->wdir ? 0 : no_memory();
 }
 
 int program_make(struct program_list *l, const struct dpm_program *p, int count, const char *word)
