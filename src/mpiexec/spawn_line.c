@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define APPS_MAX 1024
-#define LIST_MAX 65536 /* texts of one list */
-
-static const char unreadable[] = "a message that cannot be";
+static const char unreadable[] = "a question that cannot be read";
 
 static void push(struct strv *argv, const char *a, const char *b)
 {
@@ -46,20 +43,18 @@ struct app_wish {
     struct strv words, env, info; /* info: keys and values in turn */
 };
 
-/* False: it cannot be. */
+/* False: there is less than that. */
 static bool get_list(struct ask_in *in, struct strv *list)
 {
     uint32_t n = ask_get32(in);
-    for (uint32_t i = 0; i < n && n <= LIST_MAX && !in->bad; i++)
-        strv_push(list, (char *)(uintptr_t)ask_get_text(in, ASK_BYTES_MAX));
-    return n <= LIST_MAX && !in->bad;
+    for (uint32_t i = 0; i < n && !in->bad; i++) strv_push(list, (char *)(uintptr_t)ask_get_text(in, ASK_BYTES_MAX));
+    return !in->bad;
 }
 
 static bool get_app(struct ask_in *in, struct app_wish *a)
 {
     *a = (struct app_wish){.n = ask_get32(in), .wdir = ask_get_text(in, ASK_BYTES_MAX)};
-    return get_list(in, &a->words) && get_list(in, &a->env) && get_list(in, &a->info) && a->info.n % 2 == 0 && a->n &&
-           a->n <= SLOTS_MAX;
+    return get_list(in, &a->words) && get_list(in, &a->env) && get_list(in, &a->info) && a->info.n % 2 == 0;
 }
 
 static void free_app(struct app_wish *a)
@@ -77,9 +72,11 @@ static const char *info_of(const struct app_wish *a, const char *key)
     return NULL;
 }
 
-/* The program's words as options do not take them otherwise. NULL or what is wrong. */
-static const char *check_program(const struct strv *words)
+/* The number, and the program's words as options do not take them otherwise. NULL or what is wrong. */
+static const char *check_program(uint32_t n, const struct strv *words)
 {
+    static_assert(SLOTS_MAX == 1048576, "as the words say");
+    if (!n || n > SLOTS_MAX) return "a program of no process, or of more than 1048576";
     if (!words->n || !*words->v[0]) return "no program to be spawned";
     if (*words->v[0] == '-') return "a program whose name begins with '-'";
     for (int i = 0; i < words->n; i++)
@@ -143,7 +140,7 @@ static const char *push_places(struct strv *argv, const struct spec *s, const st
 
 static const char *push_app(struct strv *argv, const struct spec *s, const struct app_wish *a, struct spawn_wish *w)
 {
-    const char *why = check_program(&a->words), *failure = info_of(a, "tern_failure");
+    const char *why = check_program(a->n, &a->words), *failure = info_of(a, "tern_failure");
     if (why) return why;
     if (failure && strcmp(failure, "event") && strcmp(failure, "end")) return "tern_failure is one of event, end";
     if (failure) w->fatal |= !strcmp(failure, "end");
@@ -161,7 +158,7 @@ static const char *push_app(struct strv *argv, const struct spec *s, const struc
 const char *spawn_line(const struct job *j, struct ask_in *in, struct strv *argv, struct spawn_wish *w)
 {
     uint32_t n = ask_get32(in);
-    const char *why = n && n <= APPS_MAX ? NULL : unreadable;
+    const char *why = n ? NULL : unreadable;
     push_common(argv, j->spec);
     for (uint32_t i = 0; i < n && !why; i++) {
         struct app_wish a;

@@ -369,6 +369,19 @@ static bool fails(struct proc_app app, const char *words)
     return true;
 }
 
+/* The number of programs has no limit of its own: what fails is the last of many, when all have been read and looked for. */
+static bool fails_at_the_last_of_many(void)
+{
+    static struct proc_app apps[1500];
+    const char *good[] = {"true", NULL}, *missing[] = {"./the-last-one", NULL};
+    char job[PROC_NAME_MAX];
+    uint32_t size = 77;
+    int n = sizeof apps / sizeof *apps;
+    for (int i = 0; i < n; i++) apps[i] = (struct proc_app){.n = 1, .argv = i < n - 1 ? good : missing};
+    CHECK(spawn_job(apps, n, job, &size) == TERN_ERR_SPAWN && says("cannot execute ./the-last-one") && size == 77);
+    return true;
+}
+
 static bool failures(void)
 {
     const char *missing[] = {"./no-such-program", NULL}, *text[] = {"/etc/passwd", NULL}, *good[] = {"true", NULL};
@@ -382,6 +395,8 @@ static bool failures(void)
     CHECK(fails((struct proc_app){.n = 1000000, .argv = good}, "1000000"));
     CHECK(spawn_job(&(struct proc_app){.n = 1, .argv = colon}, 1, job, &size) == TERN_ERR_ARG && says("separates"));
     CHECK(spawn_job(&(struct proc_app){.argv = good}, 1, job, &size) == TERN_ERR_ARG);
+    CHECK(spawn_job(&(struct proc_app){.n = (1 << 20) + 1, .argv = good}, 1, job, &size) == TERN_ERR_ARG && says("more than 1048576"));
+    CHECK(fails_at_the_last_of_many());
     for (int i = 0; i < 5; i++)
         CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = good}, 1, job, &size) && size == 1);
     return true;
