@@ -29,11 +29,11 @@ struct half {
 struct connected {
     struct partner *partner;
     const struct crypto *crypto;
-    uint8_t key[CRYPTO_KEY];             /* of the handshake */
+    uint8_t key[CRYPTO_KEY];                   /* of the handshake */
     uint8_t mine[CRYPTO_KEY], its[CRYPTO_KEY]; /* of the records, each way */
-    uint64_t sent, got;                  /* records */
-    int fd;                              /* -1: not connected yet */
-    int listener, set;                   /* acceptor: and an epoll descriptor for it and the halves */
+    uint64_t sent, got;                        /* records */
+    int fd;                                    /* -1: not connected yet */
+    int listener, set;                         /* acceptor: and an epoll descriptor for it and the halves */
     struct half half[HALVES];
     uint8_t record[4 + CONNECTED_RECORD + CRYPTO_SEAL];
 };
@@ -272,7 +272,10 @@ int connected_send(struct connected *c, const void *bytes, size_t n)
     return 0;
 }
 
-static int strange(void) { return err_set(TERN_ERR_SYSTEM, "what comes over the connection for the tables of two groups is no part of one"); }
+static int strange(void)
+{
+    return err_set(TERN_ERR_SYSTEM, "what comes over the connection for the tables of two groups is no part of one");
+}
 
 /* A record, of which there is room for `most` bytes. */
 static int hear_record(struct connected *c, uint8_t *to, size_t most, size_t *n_p)

@@ -10,8 +10,7 @@
  *     tells its group                            tells its group
  *
  * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Long tables go over a connection
- * (connected.h). Then every process makes the
- * communicator by itself. Processes are connected when they talk to each other first.
+ * (connected.h). Then every process makes the communicator by itself. Processes are connected when they talk to each other first.
  *
  * Functions return 0 or a code with words. Collective ones fail everywhere in the group, if they do at the root.
  * Threads: any; collective calls on one communicator one after the other.
@@ -24,8 +23,8 @@
 
 #include <stdlib.h>
 
-/* Opens a port of this process; its name, of at most MPI_MAX_PORT_NAME bytes. dpm_close_port: TERN_ERR_PORT if this process has none of
- * that name. */
+/* Opens a port of this process; its name, of at most MPI_MAX_PORT_NAME bytes. dpm_close_port: TERN_ERR_PORT if this process has none
+ * of that name. */
 int dpm_open_port(char *name);
 int dpm_close_port(const char *name);
 
@@ -72,8 +71,8 @@ static inline bool dpm_may_have_parent(void)
 int dpm_open(void);
 void dpm_shut(void);
 
-/* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it. NULL:
- * nobody has. */
+/* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it.
+ * NULL: nobody has. */
 int dpm_parent(struct comm *world, struct comm **out);
 
 /* Published names, at the launcher (proc/dynamic.h). TERN_ERR_DUPLICATE: it is published already. TERN_ERR_SERVICE: it is not, or another

@@ -19,12 +19,10 @@ static int swap(int fd, char mine[PORT_NAME], char its[PORT_NAME])
     return rc;
 }
 
-static int join(int fd, struct end *e, const struct crypto *c, struct comm **out)
+static int join(int fd, struct end *e, struct comm **out)
 {
     char mine[PORT_NAME] = "", its[PORT_NAME];
-    struct port port;
-    end_port(e, &port);
-    port_write(&port, c, mine);
+    end_name(e, mine);
     int rc = swap(fd, mine, its);
     if (rc) return rc;
     if (strcmp(mine, its) < 0) return connect_groups(comm_self(), 0, 0, connect_accept, e, out);
@@ -33,16 +31,11 @@ static int join(int fd, struct end *e, const struct crypto *c, struct comm **out
 
 int dpm_join(int fd, struct comm **out)
 {
-    const struct crypto *c = ends_crypto();
-    uint8_t key[CRYPTO_KEY];
     struct end *e;
     *out = NULL;
-    if (!c) return err_code();
-    c->random(key, sizeof key);
-    int rc = end_open(key, &e);
-    explicit_bzero(key, sizeof key);
+    int rc = end_open(&e);
     if (rc) return rc;
-    rc = join(fd, e, c, out);
+    rc = join(fd, e, out);
     end_close(e);
     return rc;
 }

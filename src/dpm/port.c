@@ -9,7 +9,8 @@
 #define BEGIN "tern"
 #define CHECK 4 /* bytes */
 
-static_assert(sizeof BEGIN + 8 + 2 * (DGRAM_CARD + CRYPTO_KEY + CHECK) + 3 + PORT_MORE * (1 + 2 * DGRAM_ADDR) <= PORT_NAME, "a name has room");
+static_assert(sizeof BEGIN + 8 + 2 * (DGRAM_CARD + CRYPTO_KEY + CHECK) + 3 + PORT_MORE * (1 + 2 * DGRAM_ADDR) <= PORT_NAME,
+              "a name has room");
 static_assert(PORT_NAME <= MPI_MAX_PORT_NAME, "a program has room for it");
 
 static char *put_hex(char *to, const uint8_t *bytes, size_t n)
@@ -93,8 +94,8 @@ int port_read(const char *name, const struct crypto *c, struct port *p)
     *p = (struct port){0};
     if (sscanf(name, BEGIN "%4d:%n", &version, &begin) != 1 || !begin) return no_port(name);
     if (version != PORT_VERSION)
-        return err_set(TERN_ERR_PORT, "the port was opened by another version of Tern MPI: its name begins with " BEGIN "%d, and this one knows " BEGIN
-                                      "%d", version, PORT_VERSION);
+        return err_set(TERN_ERR_PORT, "the port was opened by another version of Tern MPI: its name begins with %s%d, and this one knows %s%d",
+                       BEGIN, version, BEGIN, PORT_VERSION);
     const char *card = name + begin, *card_end = strchr(card, ':'), *key = card_end ? card_end + 1 : NULL;
     const char *key_end = key ? strchr(key, ':') : NULL;
     if (!key_end) return no_port(name);

@@ -3,11 +3,11 @@
  *
  *     tern1:CARD+ADDRESS+...:KEY:CHECK      in hexadecimal
  *
- *     1      the version of what is said at a port (say.h)
- *     CARD   of the datagram endpoint: its id, its address (transport/dgram/dgram.h)
+ *     1        the version of what is said at a port (say.h)
+ *     CARD     of the datagram endpoint: its id, its address (transport/dgram/dgram.h)
  *     ADDRESS  more addresses of it, of hosts with several networks: which one leads here is found by trying (port_at)
- *     KEY    of that endpoint. Whoever has the name of a port may connect to it
- *     CHECK  the first bytes of the tag of all these under the key: a name that was cut or mistyped is found to be so
+ *     KEY      of that endpoint. Whoever has the name of a port may connect to it
+ *     CHECK    the first bytes of the tag of all these under the key: a name that was cut or mistyped is found to be so
  *
  * Source: MPI-5.0 section 11.9.1; DPM-8, DPM-9.
  */

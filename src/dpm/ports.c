@@ -44,7 +44,8 @@ static struct open_port *find(const char *name)
         struct open_port *p = container_of(at, struct open_port, link);
         if (!strcmp(p->name, name)) return p;
     }
-    err_set(TERN_ERR_PORT, "this process has no port '%.40s%s': it has not opened it, or has closed it", name, strlen(name) > 40 ? "..." : "");
+    err_set(TERN_ERR_PORT, "this process has no port '%.40s%s': it has not opened it, or has closed it", name,
+            strlen(name) > 40 ? "..." : "");
     return NULL;
 }
 

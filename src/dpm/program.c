@@ -143,7 +143,8 @@ static const char *take_wdir(struct program_list *l, struct info *info, const ch
 /* What the launcher of this process has given it and will give to the new ones as well, of another value. */
 static bool is_of_launcher(const char *variable)
 {
-    static const char *const begins[] = {"PMI_", "PMIX_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "MPI_LOCAL", "TERN_JOB_", "TERN_BOOTSTRAP=single"};
+    static const char *const begins[] = {"PMI_",      "PMIX_",     "OMPI_COMM_WORLD_",     "OMPI_UNIVERSE_SIZE=",
+                                         "MPI_LOCAL", "TERN_JOB_", "TERN_BOOTSTRAP=single"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         if (!strncmp(variable, begins[i], strlen(begins[i]))) return true;
     return false;

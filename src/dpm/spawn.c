@@ -28,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* ---- what has become of the job meanwhile ---- */
 
 /* A call that waits for its processes. In `calls`, under the first lane's lock. */

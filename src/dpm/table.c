@@ -72,8 +72,8 @@ static void put_head(struct ask_out *o, const struct table_job *job, uint32_t jo
     }
 }
 
-int table_write(const struct table_job *job, uint32_t jobs, const struct table_entry *e, uint32_t n, uint32_t root, uint32_t padding, void **bytes_p,
-                size_t *n_p)
+int table_write(const struct table_job *job, uint32_t jobs, const struct table_entry *e, uint32_t n, uint32_t root, uint32_t padding,
+                void **bytes_p, size_t *n_p)
 {
     struct bases b = {.mask = 1};
     size_t room = HEAD + padding + jobs * (PROC_NAME_MAX + CRYPTO_KEY + (size_t)8);

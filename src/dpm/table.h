@@ -34,8 +34,8 @@ struct table_entry {
 };
 
 /* *bytes_p is malloc'ed, of *n_p bytes, with so many bytes of padding. Takes time in proportion to n. */
-int table_write(const struct table_job *, uint32_t jobs, const struct table_entry *, uint32_t n, uint32_t root, uint32_t padding, void **bytes_p,
-                size_t *n_p);
+int table_write(const struct table_job *, uint32_t jobs, const struct table_entry *, uint32_t n, uint32_t root, uint32_t padding,
+                void **bytes_p, size_t *n_p);
 
 /* ---- reading ---- */
 

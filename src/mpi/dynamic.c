@@ -17,7 +17,8 @@ static int check_group(const char *call, MPI_Comm comm, int root, MPI_Comm *newc
     no_comm_yet(newcomm);
     if (!c) return bad_comm(call, comm);
     if (c->inter) return report(c, call, MPI_ERR_COMM, "argument comm is an intercommunicator");
-    if (root < 0 || root >= c->size) return report(c, call, MPI_ERR_ROOT, "argument root is %d, but comm has ranks 0 to %d", root, c->size - 1);
+    if (root < 0 || root >= c->size)
+        return report(c, call, MPI_ERR_ROOT, "argument root is %d, but comm has ranks 0 to %d", root, c->size - 1);
     return newcomm ? MPI_SUCCESS : bad_null(c, call, name);
 }
 
@@ -83,7 +84,8 @@ static int spawn(const char *call, int count, char *const commands[], char **con
     if (bad) return bad;
     if (c->rank == root) {
         if (count < 1) bad = report(c, call, MPI_ERR_COUNT, "argument count is %d", count);
-        else if (!commands || !maxprocs || !infos) bad = bad_null(c, call, !commands ? "array_of_commands" : !maxprocs ? "array_of_maxprocs" : "array_of_info");
+        else if (!commands) bad = bad_null(c, call, "array_of_commands");
+        else if (!maxprocs || !infos) bad = bad_null(c, call, maxprocs ? "array_of_info" : "array_of_maxprocs");
         else if (!(p = calloc((size_t)count, sizeof *p))) bad = report_code(c, call, TERN_ERR_NOMEM);
         else bad = check_programs(c, call, p, count, commands, argvs, maxprocs, infos);
     }

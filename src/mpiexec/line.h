@@ -29,8 +29,7 @@ void line_trust(struct line *);
 /* From here on its calls are these. */
 void line_set_calls(struct line *, const struct line_calls *);
 
-/* The line's number, which no other line of this process ever has; never 0. The line of a number; NULL: it is closed.
- */
+/* The line's number, which no other line of this process ever has; never 0. The line of a number; NULL: it is closed. */
 uint32_t line_number(const struct line *);
 struct line *line_of(uint32_t number);
 

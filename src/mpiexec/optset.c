@@ -118,7 +118,6 @@ static int set_usize(struct spec *s, char **v)
     return number("usize", v[0], 1, &s->usize);
 }
 
-
 static int set_pernode(struct spec *s, char **v)
 {
     (void)v;

@@ -20,8 +20,8 @@
 #include "mpiexec/asks.h"
 #include "mpiexec/launch.h"
 
-/* The root of a spawned job: has a daemon started on that host, which is told `boot`. `done` gets 0, or why there is none. False: this is no
- * such root. */
+/* The root of a spawned job: has a daemon started on that host, which is told `boot`. `done` gets 0, or why there is none. False: this
+ * is no such root. */
 bool standing_ask(const char *host, const char *boot, asks_done_fn done, void *arg);
 
 /* The first mpiexec: passes the question on. */

@@ -53,8 +53,7 @@ struct proc_app {
     const char *const *argv; /* [0] is the program */
     const char *const *env;  /* "NAME=value": in addition to what the launcher has, or, with the info ASK_WHOLE_ENV (ask.h), all there is */
     const char *wdir;        /* NULL: that of the launcher */
-    const char *const
-        *info; /* key, value, key, value ...: host, hostfile, path, map_by, bind_to ...; others mean nothing */
+    const char *const *info; /* key, value, key, value ...: host, hostfile, path, map_by, bind_to ...; others mean nothing */
 };
 
 /* A job that was spawned. */
