@@ -1,6 +1,8 @@
 /* starter.c - see starter.h. */
 #include "mpiexec/starter.h"
 #include "base/crypto.h"
+#include "base/rights.h"
+#include "base/start_attr.h"
 #include "mpiexec/cpus.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
@@ -9,7 +11,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,38 +27,18 @@
 
 /* ---- orders: a byte with three descriptors ---- */
 
-union rights {
-    struct cmsghdr head;
-    char room[CMSG_SPACE(STARTER_ENDS * sizeof(int))];
-};
+static_assert(STARTER_ENDS <= RIGHTS_MOST, "an order has room");
 
 static bool send_order(int fd, const int ends[STARTER_ENDS])
 {
-    union rights control = {0};
-    struct iovec v = {"", 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(STARTER_ENDS * sizeof(int))};
-    memcpy(CMSG_DATA(c), ends, STARTER_ENDS * sizeof(int));
-    return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+    return rights_send(fd, "", 1, ends, STARTER_ENDS, MSG_DONTWAIT) == 1;
 }
 
-/* False: there will be no more. */
+/* False: there will be no more; or this one has failed, as there was no room for descriptors. */
 static bool take_order(int fd, int ends[STARTER_ENDS])
 {
-    union rights control;
     char byte;
-    struct iovec v = {&byte, 1};
-    for (;;) {
-        struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-        ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-        struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-        if (!n || (n < 0 && errno != EINTR)) return false;
-        if (n < 0) continue;
-        if (!c || c->cmsg_len != CMSG_LEN(STARTER_ENDS * sizeof(int))) return false; /* no room for descriptors: the order has failed */
-        memcpy(ends, CMSG_DATA(c), STARTER_ENDS * sizeof(int));
-        return true;
-    }
+    return rights_recv(fd, &byte, 1, ends, STARTER_ENDS) > 0 && ends[0] >= 0;
 }
 
 /* ---- the first mpiexec ---- */
@@ -143,23 +124,16 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 static int spawn_starter(int end)
 {
     char name[] = "mpiexec", option[] = STARTER_OPTION, *argv[] = {name, option, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
+    struct start_attr how;
     sigset_t standard;
     sigemptyset(&standard);
     const int ours[] = {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGTSTP};
     for (size_t i = 0; i < ARRAY_LEN(ours); i++) sigaddset(&standard, ours[i]);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attr);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, end, ORDERS_FD); /* equal numbers: it is kept open */
-    posix_spawnattr_setsigmask(&attr, &self.job->signal_mask);
-    posix_spawnattr_setsigdefault(&attr, &standard);
-    posix_spawnattr_setpgroup(&attr, 0); /* the terminal's signals come by this mpiexec */
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawn(&self.pid, "/proc/self/exe", &files, &attr, argv, self.own);
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attr);
+    start_attr_open(&how, &self.job->signal_mask, &standard); /* the terminal's signals come by this mpiexec */
+    posix_spawn_file_actions_addopen(&how.files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&how.files, end, ORDERS_FD); /* equal numbers: it is kept open */
+    int error = posix_spawn(&self.pid, "/proc/self/exe", &how.files, &how.attr, argv, self.own);
+    start_attr_close(&how);
     if (error) self.pid = 0;
     return error;
 }
