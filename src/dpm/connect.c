@@ -6,7 +6,7 @@
 #include "dpm/connected.h"
 #include "dpm/keys.h"
 #include "dpm/members.h"
-#include "dpm/say.h"
+#include "dpm/message.h"
 #include "dpm/table.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
@@ -18,42 +18,42 @@
 #define TRY_NS 1000000000u /* so long an address is tried that may not lead to the port */
 #define LAST_NS 1000000000u /* so long the last word is repeated: if it is lost, the other side may have gone (port.h) */
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
-static int no_memory_to_say(void) { return err_set(TERN_ERR_NOMEM, "no memory for what two groups tell each other"); }
+static int no_memory_to_send(void) { return err_set(TERN_ERR_NOMEM, "no memory for a message to another group"); }
 
-static int say(struct partner *p, const struct say *s)
+static int send_message(struct partner *p, const struct dpm_message *s)
 {
     size_t n;
-    void *bytes = say_write(s, &n);
-    int rc = bytes ? partner_say(p, bytes, n) : no_memory_to_say();
+    void *bytes = message_write(s, &n);
+    int rc = bytes ? partner_send(p, bytes, n) : no_memory_to_send();
     free(bytes);
     return rc;
 }
 
 /* Refuses the other side, with the code and the words of what was wrong. Our words stay. */
-static void say_no(struct partner *p, int code)
+static void refuse(struct partner *p, int code)
 {
-    char words[SAY_WORDS];
+    char words[MESSAGE_WORDS];
     snprintf(words, sizeof words, "%s", err_words());
-    if (!say(p, &(struct say){.kind = SAY_NO, .code = code, .words = words})) partner_has_all(p, LAST_NS);
+    if (!send_message(p, &(struct dpm_message){.kind = MESSAGE_NO, .code = code, .words = words})) partner_flush(p, LAST_NS);
     err_set(code, "%s", words);
 }
 
-static int strange(void) { return err_set(TERN_ERR_SYSTEM, "the process at the other side of the port says what it should not"); }
+static int strange(void) { return err_set(TERN_ERR_SYSTEM, "the process at the other side of the port sends what it should not"); }
 
-/* What the partner says next, for so long (ns) at most; *memory, which is malloc'ed, has it. NO is an error. */
-static int hear_for(struct partner *p, uint64_t ns, struct say *s, void **memory)
+/* The next message of the partner, which is waited for so long (ns) at most; *memory, which is malloc'ed, has it. NO is an error. */
+static int recv_message_for(struct partner *p, uint64_t ns, struct dpm_message *s, void **memory)
 {
     size_t n;
-    int rc = partner_hear_for(p, ns, memory, &n);
+    int rc = partner_recv_for(p, ns, memory, &n);
     if (rc) return rc;
-    if (!say_read(*memory, n, s)) return strange();
-    return s->kind == SAY_NO ? err_set(s->code, "the other group refuses the connection: %s", s->words) : 0;
+    if (!message_read(*memory, n, s)) return strange();
+    return s->kind == MESSAGE_NO ? err_set(s->code, "the other group refuses the connection: %s", s->words) : 0;
 }
 
 /* The process there may be busy for as long as it likes: an acceptor that has not come to MPI_Comm_accept yet. */
-static int hear(struct partner *p, struct say *s, void **memory) { return hear_for(p, UINT64_MAX, s, memory); }
+static int recv_message(struct partner *p, struct dpm_message *s, void **memory) { return recv_message_for(p, UINT64_MAX, s, memory); }
 
 /* ---- the roots ---- */
 
@@ -66,7 +66,7 @@ struct exchange {
 };
 
 /*
- * Is it too long for datagrams, or better told over a connection? TERN_DPM_CONNECTED: a connection costs two round trips more, and
+ * Is it too long for datagrams, or better sent over a connection? TERN_DPM_CONNECTED: a connection costs two round trips more, and
  * datagrams a tag and a header each. tern_tune --connect measures both ways by length; doc/decisions/connecting-groups.md has figures.
  */
 static bool needs_connection(uint64_t bytes)
@@ -118,7 +118,7 @@ static int take_table(const struct exchange *x, uint64_t its_ctx, void *bytes, s
 }
 
 /* The same of one that has come in a message. */
-static int copy_table(const struct exchange *x, const struct say *s, struct outcome *o)
+static int copy_table(const struct exchange *x, const struct dpm_message *s, struct outcome *o)
 {
     void *copy = malloc(s->bytes);
     if (!copy) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", (size_t)s->bytes);
@@ -126,38 +126,38 @@ static int copy_table(const struct exchange *x, const struct say *s, struct outc
     return take_table(x, s->ctx, copy, s->bytes, o);
 }
 
-/* Over the connection. TERN_AGAIN: the partner says something by datagram, and it is nothing good. */
-static int hear_table(const struct exchange *x, const struct say *s, struct outcome *o)
+/* Over the connection. TERN_AGAIN: a message of the partner has come by datagram, and it is nothing good. */
+static int recv_table(const struct exchange *x, const struct dpm_message *s, struct outcome *o)
 {
     void *bytes;
-    int rc = connected_hear(x->connection, s->bytes, &bytes);
+    int rc = connected_recv(x->connection, s->bytes, &bytes);
     return rc ? rc : take_table(x, s->ctx, bytes, s->bytes, o);
 }
 
-/* The call over the connection was broken off by what the partner has said. */
+/* The call over the connection was broken off by a message of the partner. */
 static int why_broken_off(struct partner *p, int rc)
 {
-    struct say s;
+    struct dpm_message s;
     void *memory = NULL;
-    if (!rc || (rc != TERN_AGAIN && !partner_has_spoken(p))) return rc;
+    if (!rc || (rc != TERN_AGAIN && !partner_has_message(p))) return rc;
     err_keep(p, rc);
-    int said = hear(p, &s, &memory);
+    int refused = recv_message(p, &s, &memory);
     free(memory);
-    if (said && said != TERN_ERR_PEER) return said;
+    if (refused && refused != TERN_ERR_PEER) return refused;
     err_recall(p, rc);
     return rc == TERN_AGAIN ? strange() : rc;
 }
 
 /* Of the acceptor: does the caller know all? It may have gone since. One that is there and silent, as it is stopped or means no good,
  * is told that it was given up (see thank). */
-static int hear_thanks(const struct exchange *x)
+static int recv_thanks(const struct exchange *x)
 {
-    struct say s;
+    struct dpm_message s;
     void *memory = NULL;
-    int rc = hear_for(x->partner, ends_patience(), &s, &memory);
-    if (!rc && s.kind != SAY_THANKS) rc = strange();
-    if (rc == TERN_ERR_PEER && !x->connection && partner_had_all(x->partner)) rc = 0;
-    if (rc == TERN_AGAIN) say_no(x->partner, rc = err_set(TERN_ERR_PORT, "%s", err_words()));
+    int rc = recv_message_for(x->partner, endpoints_patience(), &s, &memory);
+    if (!rc && s.kind != MESSAGE_THANKS) rc = strange();
+    if (rc == TERN_ERR_PEER && !x->connection && partner_has_acked(x->partner)) rc = 0;
+    if (rc == TERN_AGAIN) refuse(x->partner, rc = err_set(TERN_ERR_PORT, "%s", err_words()));
     free(memory);
     return rc;
 }
@@ -165,42 +165,42 @@ static int hear_thanks(const struct exchange *x)
 /* ---- the acceptor ---- */
 
 /* The tables, or the longer one, over a connection: first that of the caller, so that it can be refused. */
-static int accept_connected(struct exchange *x, const struct say *hello, struct outcome *o)
+static int accept_connected(struct exchange *x, const struct dpm_message *hello, struct outcome *o)
 {
-    struct say meet = {.kind = SAY_MEET, .ctx = x->ctx, .bytes = x->mine->n};
+    struct dpm_message meet = {.kind = MESSAGE_MEET, .ctx = x->ctx, .bytes = x->mine->n};
     int rc = connected_listen(x->partner, &x->connection, &meet.at);
-    if (!rc) rc = say(x->partner, &meet);
+    if (!rc) rc = send_message(x->partner, &meet);
     if (!rc) rc = connected_meet(x->connection);
-    if (!rc) rc = hello->table ? copy_table(x, hello, o) : hear_table(x, hello, o);
+    if (!rc) rc = hello->table ? copy_table(x, hello, o) : recv_table(x, hello, o);
     if (!rc) rc = connected_send(x->connection, x->mine->bytes, x->mine->n);
     return why_broken_off(x->partner, rc);
 }
 
-static int accept_by_datagrams(struct exchange *x, const struct say *hello, struct outcome *o)
+static int accept_by_datagrams(struct exchange *x, const struct dpm_message *hello, struct outcome *o)
 {
     int rc = copy_table(x, hello, o);
     if (rc) return rc;
-    return say(x->partner, &(struct say){.kind = SAY_TABLE, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes});
+    return send_message(x->partner, &(struct dpm_message){.kind = MESSAGE_TABLE, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes});
 }
 
 static int accept_one(struct exchange *x, struct outcome *o)
 {
-    struct say s;
+    struct dpm_message s;
     void *memory = NULL;
-    int rc = hear(x->partner, &s, &memory);
-    if (!rc && s.kind != SAY_HELLO) rc = strange();
+    int rc = recv_message(x->partner, &s, &memory);
+    if (!rc && s.kind != MESSAGE_HELLO) rc = strange();
     if (!rc && (!s.table || needs_connection(x->mine->n))) rc = accept_connected(x, &s, o);
     else if (!rc) rc = accept_by_datagrams(x, &s, o);
     free(memory);
-    if (rc && rc != TERN_ERR_PEER) say_no(x->partner, rc);
-    return rc ? rc : hear_thanks(x);
+    if (rc && rc != TERN_ERR_PEER) refuse(x->partner, rc);
+    return rc ? rc : recv_thanks(x);
 }
 
-int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
+int connect_accept(void *endpoint, const struct own_table *mine, struct outcome *o)
 {
     for (;;) {
         struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
-        int rc = end_await(end, &x.partner);
+        int rc = endpoint_await(endpoint, &x.partner);
         if (rc) return rc;
         rc = accept_one(&x, o);
         err_keep(&x, rc);
@@ -217,47 +217,47 @@ int connect_accept(void *end, const struct own_table *mine, struct outcome *o)
 
 /* ---- the caller ---- */
 
-static int call_connected(struct exchange *x, bool sent, const struct say *meet, struct outcome *o)
+static int call_connected(struct exchange *x, bool sent, const struct dpm_message *meet, struct outcome *o)
 {
     int rc = connected_dial(x->partner, &meet->at, &x->connection);
     if (!rc && !sent) rc = connected_send(x->connection, x->mine->bytes, x->mine->n);
-    if (!rc) rc = hear_table(x, meet, o);
+    if (!rc) rc = recv_table(x, meet, o);
     return why_broken_off(x->partner, rc);
 }
 
 /* What the acceptor answers, and what follows from it. */
-static int hear_answer(struct exchange *x, bool sent, struct outcome *o)
+static int recv_answer(struct exchange *x, bool sent, struct outcome *o)
 {
-    struct say s;
+    struct dpm_message s;
     void *memory = NULL;
-    int rc = hear(x->partner, &s, &memory);
-    if (!rc && s.kind == SAY_TABLE && sent) rc = copy_table(x, &s, o);
-    else if (!rc) rc = s.kind == SAY_MEET ? call_connected(x, sent, &s, o) : strange();
+    int rc = recv_message(x->partner, &s, &memory);
+    if (!rc && s.kind == MESSAGE_TABLE && sent) rc = copy_table(x, &s, o);
+    else if (!rc) rc = s.kind == MESSAGE_MEET ? call_connected(x, sent, &s, o) : strange();
     free(memory);
     return rc;
 }
 
-/* If the thanks come, the acceptor has heard them. Else it has gone, and has heard them or not; or it has given this process up. */
+/* If the thanks come, the acceptor has received them. Else it has gone, and has received them or not; or it has given this process up. */
 static int thank(struct exchange *x)
 {
-    struct say s;
+    struct dpm_message s;
     void *memory = NULL;
-    int rc = say(x->partner, &(struct say){.kind = SAY_THANKS});
-    if (rc || partner_has_all(x->partner, LAST_NS) || !partner_has_spoken(x->partner)) return rc;
-    rc = hear(x->partner, &s, &memory);
+    int rc = send_message(x->partner, &(struct dpm_message){.kind = MESSAGE_THANKS});
+    if (rc || partner_flush(x->partner, LAST_NS) || !partner_has_message(x->partner)) return rc;
+    rc = recv_message(x->partner, &s, &memory);
     free(memory);
     return rc ? rc : strange();
 }
 
 static int call(struct exchange *x, struct outcome *o)
 {
-    struct say hello = {.kind = SAY_HELLO, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes};
+    struct dpm_message hello = {.kind = MESSAGE_HELLO, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes};
     if (needs_connection(hello.bytes)) hello.table = NULL;
-    int rc = say(x->partner, &hello);
-    if (!rc) rc = hear_answer(x, hello.table, o);
+    int rc = send_message(x->partner, &hello);
+    if (!rc) rc = recv_answer(x, hello.table, o);
     if (rc == TERN_ERR_PEER) return err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
     if (!rc) return thank(x);
-    say_no(x->partner, rc);
+    refuse(x->partner, rc);
     return rc;
 }
 
@@ -265,15 +265,15 @@ static int call(struct exchange *x, struct outcome *o)
 static int call_at(const struct port *port, unsigned i, uint64_t patience, const struct own_table *mine, struct outcome *o, bool *silent)
 {
     struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
-    struct end *e;
-    int rc = end_call(port, i, patience, &e, &x.partner);
+    struct endpoint *e;
+    int rc = endpoint_call(port, i, patience, &e, &x.partner);
     *silent = rc == TERN_ERR_SYSTEM;
     if (rc) return rc;
     rc = err_keep(&x, call(&x, o));
     *silent = rc == TERN_ERR_PORT;
     connected_close(x.connection);
     partner_leave(x.partner);
-    end_close(e);
+    endpoint_close(e);
     err_recall(&x, rc);
     return rc;
 }
@@ -282,7 +282,7 @@ static int call_at(const struct port *port, unsigned i, uint64_t patience, const
 static int call_port(const struct port *port, const struct own_table *mine, struct outcome *o)
 {
     uint8_t order[1 + PORT_MORE];
-    unsigned n = end_order(port, order);
+    unsigned n = endpoint_order(port, order);
     bool silent = true;
     int rc = 0;
     for (unsigned i = 0; i < n && n > 1 && silent; i++) rc = call_at(port, order[i], TRY_NS, mine, o, &silent);
@@ -291,7 +291,7 @@ static int call_port(const struct port *port, const struct own_table *mine, stru
 
 int connect_call(void *name, const struct own_table *mine, struct outcome *o)
 {
-    const struct crypto *c = ends_crypto();
+    const struct crypto *c = endpoints_crypto();
     struct port port;
     int rc = c ? port_read(name, c, &port) : err_code();
     if (!rc) rc = call_port(&port, mine, o);
@@ -366,14 +366,14 @@ static int make(struct comm *local, struct outcome *o, uint64_t within, struct c
     return remote ? comm_new_inter(o->ctx, within, rankmap_ref(local->local), remote, local, out) : err_code();
 }
 
-/* What the root tells its group. */
-struct news {
+/* What the root sends to its group. */
+struct result {
     int32_t rc;
     uint32_t zero;
     uint64_t ctx, within, bytes;
 };
 
-static int tell(struct comm *local, int root, struct news *n, struct outcome *o)
+static int spread_result(struct comm *local, int root, struct result *n, struct outcome *o)
 {
     int own = local->rank == root ? err_keep(n, n->rc) : 0;
     lane_sleep_soon(true); /* until the root has its answer */
@@ -399,9 +399,9 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
 {
     struct own_table mine = {.local = local};
     struct outcome o = {0};
-    struct news n = {.within = comm_fresh_ctx_of(local)};
+    struct result n = {.within = comm_fresh_ctx_of(local)};
     void *bytes = NULL;
-    char words[SAY_WORDS];
+    char words[MESSAGE_WORDS];
     *out = NULL;
     snprintf(words, sizeof words, "%s", err_words());
     int rc = members_table(local, root, &bytes, &mine.n);
@@ -414,8 +414,8 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
         rc = 0;
     }
     free(bytes);
-    int told = tell(local, root, &n, &o);
-    if (!rc) rc = told;
+    int spread = spread_result(local, root, &n, &o);
+    if (!rc) rc = spread;
     if (!rc) rc = make(local, &o, n.within, out);
     free(o.theirs);
     return rc;

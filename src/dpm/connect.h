@@ -1,11 +1,11 @@
 /*
- * connect.h - how two groups become those of an intercommunicator: what the roots say to each other, and what they tell their groups.
+ * connect.h - how two groups become those of an intercommunicator: the messages of the roots to each other, and to their groups.
  */
 #ifndef TERN_DPM_CONNECT_H
 #define TERN_DPM_CONNECT_H
 
 #include "dpm/dpm.h"
-#include "dpm/ends.h"
+#include "dpm/endpoints.h"
 
 /* What the root brings about: by the table of its own group, that of the other one (malloc'ed) and the context of both. */
 struct outcome {
@@ -24,8 +24,8 @@ typedef int (*connect_fn)(void *arg, const struct own_table *, struct outcome *)
 /* Collective over `local`. The root does `by(arg)`, unless it comes with a code (with words) that says why it cannot. */
 int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out);
 
-/* The two ways of doing it: at an end, whose port the others call at; by calling at the port of this name (char *). */
-int connect_accept(void *end, const struct own_table *, struct outcome *);
+/* The two ways of doing it: at an endpoint, whose port the others call at; by calling at the port of this name (char *). */
+int connect_accept(void *endpoint, const struct own_table *, struct outcome *);
 int connect_call(void *name, const struct own_table *, struct outcome *);
 
 #endif

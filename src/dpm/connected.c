@@ -43,7 +43,7 @@ static int new_connected(struct partner *p, enum side side, struct connected **o
     struct connected *c = calloc(1, sizeof *c);
     if (!c) return err_set(TERN_ERR_NOMEM, "no memory for a connection to another group");
     c->partner = p;
-    c->crypto = ends_crypto();
+    c->crypto = endpoints_crypto();
     c->fd = c->listener = c->set = -1;
     for (int i = 0; i < HALVES; i++) c->half[i].fd = -1;
     partner_key(p, side == CALLER, c->key);
@@ -69,7 +69,7 @@ void connected_close(struct connected *c)
 
 /* ---- bytes ---- */
 
-static int move(struct connected *c, void *bytes, size_t n, bool out) { return ends_move(c->fd, c->partner, bytes, n, out); }
+static int move(struct connected *c, void *bytes, size_t n, bool out) { return endpoints_move(c->fd, c->partner, bytes, n, out); }
 
 static void begin_records(struct connected *c, const struct handshake *h)
 {
@@ -118,7 +118,7 @@ static int dial(struct connected *c, const struct net_addr *at)
     net_addr_text(at, text, sizeof text);
     if (!connect(c->fd, (struct sockaddr *)&to, n)) return 0;
     if (errno == EINPROGRESS) {
-        rc = ends_await_fd(c->fd, POLLOUT, c->partner, clock_ns() + ends_patience());
+        rc = endpoints_await_fd(c->fd, POLLOUT, c->partner, clock_ns() + endpoints_patience());
         if (rc) return rc;
         getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
         errno = error;
@@ -211,7 +211,7 @@ static void take_new(struct connected *c)
 }
 
 /* The few bytes of a handshake find room in a new socket. */
-static bool say_rest(struct half *h)
+static bool send_rest(struct half *h)
 {
     size_t n = h->shake.out_len;
     h->shake.out_len = 0;
@@ -219,14 +219,14 @@ static bool say_rest(struct half *h)
 }
 
 /* Something has come from one. True: it is the partner. */
-static bool hear_half(struct half *h)
+static bool take_input(struct half *h)
 {
     uint8_t bytes[HANDSHAKE_OUT];
     ssize_t n = recv(h->fd, bytes, handshake_wants(&h->shake), 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     enum handshake_state s = n > 0 ? handshake_input(&h->shake, bytes, (size_t)n) : HANDSHAKE_BAD;
     if (s == HANDSHAKE_ASK) handshake_answer(&h->shake, VERDICT_WELCOME);
-    if (s == HANDSHAKE_BAD || s == HANDSHAKE_DONE || !say_rest(h)) {
+    if (s == HANDSHAKE_BAD || s == HANDSHAKE_DONE || !send_rest(h)) {
         drop(h);
         return false;
     }
@@ -244,15 +244,15 @@ static void take_half(struct connected *c, struct half *h)
 
 int connected_meet(struct connected *c)
 {
-    uint64_t end = clock_ns() + ends_patience();
+    uint64_t end = clock_ns() + endpoints_patience();
     while (c->fd < 0) {
         struct epoll_event e;
-        int rc = ends_await_fd(c->set, POLLIN, c->partner, end);
+        int rc = endpoints_await_fd(c->set, POLLIN, c->partner, end);
         if (rc) return rc;
         if (epoll_wait(c->set, &e, 1, 0) < 1) continue;
         struct half *h = e.data.ptr;
         if (!h) take_new(c);
-        else if (h->fd >= 0 && hear_half(h)) take_half(c, h);
+        else if (h->fd >= 0 && take_input(h)) take_half(c, h);
     }
     return 0;
 }
@@ -278,7 +278,7 @@ static int strange(void)
 }
 
 /* A record, of which there is room for `most` bytes. */
-static int hear_record(struct connected *c, uint8_t *to, size_t most, size_t *n_p)
+static int recv_record(struct connected *c, uint8_t *to, size_t most, size_t *n_p)
 {
     uint32_t head = 0;
     int rc = move(c, &head, sizeof head, false);
@@ -291,7 +291,7 @@ static int hear_record(struct connected *c, uint8_t *to, size_t most, size_t *n_
     return c->crypto->unseal(to, c->record, n, n, c->got++, c->its) ? 0 : strange();
 }
 
-int connected_hear(struct connected *c, size_t n, void **bytes_p)
+int connected_recv(struct connected *c, size_t n, void **bytes_p)
 {
     uint8_t *bytes = NULL;
     size_t room = 0, some = 0;
@@ -303,7 +303,7 @@ int connected_hear(struct connected *c, size_t n, void **bytes_p)
             if (!more) rc = err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", n);
             else bytes = more;
         }
-        if (!rc) rc = hear_record(c, bytes + at, room - at, &some);
+        if (!rc) rc = recv_record(c, bytes + at, room - at, &some);
     }
     if (rc) free(bytes);
     else *bytes_p = bytes;

@@ -4,12 +4,12 @@
  *
  *     root of the one                            root of the other
  *     opens a port (port.h)                      has its name
- *     hears                <---- HELLO ------    its table (table.h)
+ *     receives             <---- HELLO ------    its table (table.h)
  *     its table             ----- TABLE ---->
- *     hears                <---- THANKS ------   it has all
- *     tells its group                            tells its group
+ *     receives             <---- THANKS ------   it has all
+ *     sends it to its group                      sends it to its group
  *
- * One message each way, and one that it has come: datagrams that are made reliable (ends.h). Long tables go over a connection
+ * One message each way, and one that it has come: datagrams that are made reliable (endpoints.h). Long tables go over a connection
  * (connected.h). Then every process makes the communicator by itself. Processes are connected when they talk to each other first.
  *
  * Functions return 0 or a code with words. Collective ones fail everywhere in the group, if they do at the root.

@@ -1,7 +1,7 @@
 /* early.c - see early.h. */
 #include "dpm/early.h"
 #include "base/sleep.h"
-#include "dpm/ends.h"
+#include "dpm/endpoints.h"
 #include "dpm/keys.h"
 #include "proc/proc.h"
 
@@ -14,7 +14,7 @@ static bool running;
 /* Both are kept where they are made. An error is told to whoever needs them. */
 static void *make_ready(void *arg)
 {
-    const struct crypto *c = ends_crypto();
+    const struct crypto *c = endpoints_crypto();
     uint8_t key[CRYPTO_KEY];
     if (c) (void)keys_public(c, key);
     return arg;

@@ -1,5 +1,5 @@
 /*
- * join.c - two processes that have a socket between them; see dpm.h. Each opens an end, and they swap the names of these; the one
+ * join.c - two processes that have a socket between them; see dpm.h. Each opens an endpoint, and they swap the names of these; the one
  * whose name is the lower one is called by the other.
  */
 #include "base/err.h"
@@ -12,17 +12,17 @@
 static int swap(int fd, char mine[PORT_NAME], char its[PORT_NAME])
 {
     lane_sleep_soon(true);
-    int rc = ends_move(fd, NULL, mine, PORT_NAME, true);
-    if (!rc) rc = ends_move(fd, NULL, its, PORT_NAME, false);
+    int rc = endpoints_move(fd, NULL, mine, PORT_NAME, true);
+    if (!rc) rc = endpoints_move(fd, NULL, its, PORT_NAME, false);
     lane_sleep_soon(false);
     if (!rc && !memchr(its, 0, PORT_NAME)) rc = err_set(TERN_ERR_SYSTEM, "what came by the socket is no name of a port");
     return rc;
 }
 
-static int join(int fd, struct end *e, struct comm **out)
+static int join(int fd, struct endpoint *e, struct comm **out)
 {
     char mine[PORT_NAME] = "", its[PORT_NAME];
-    end_name(e, mine);
+    endpoint_name(e, mine);
     int rc = swap(fd, mine, its);
     if (rc) return rc;
     if (strcmp(mine, its) < 0) return connect_groups(comm_self(), 0, 0, connect_accept, e, out);
@@ -31,11 +31,11 @@ static int join(int fd, struct end *e, struct comm **out)
 
 int dpm_join(int fd, struct comm **out)
 {
-    struct end *e;
+    struct endpoint *e;
     *out = NULL;
-    int rc = end_open(&e);
+    int rc = endpoint_open(&e);
     if (rc) return rc;
     rc = join(fd, e, out);
-    end_close(e);
+    endpoint_close(e);
     return rc;
 }

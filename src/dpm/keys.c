@@ -1,7 +1,7 @@
 /* keys.c - see keys.h. */
 #include "dpm/keys.h"
 #include "base/err.h"
-#include "dpm/ends.h"
+#include "dpm/endpoints.h"
 #include "proc/dynamic.h"
 #include "proc/proc.h"
 
@@ -42,7 +42,7 @@ int keys_pair(const char *job, const uint8_t public[CRYPTO_KEY], uint8_t key[CRY
 {
     uint8_t secret[CRYPTO_KEY], common[CRYPTO_KEY];
     char both[600];
-    const struct crypto *c = ends_crypto();
+    const struct crypto *c = endpoints_crypto();
     const char *own = proc_self()->job;
     bool first = strcmp(own, job) < 0;
     int n = snprintf(both, sizeof both, "%s %s", first ? own : job, first ? job : own);

@@ -1,6 +1,6 @@
 /*
  * keys.h - the key that two jobs use for their connections (proc/jobs.h), which each of their processes finds by itself: the
- * secret that both jobs can compute from their own secret and the other one's public key (X25519). So what two groups tell
+ * secret that both jobs can compute from their own secret and the other one's public key (X25519). So what two groups send
  * each other has no secret in it, and any process of one job gets the same key for any of the other, whoever connects them first.
  *
  * Functions that return int return 0 or a code with words. Threads: any.

@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "comm/talk.h"
-#include "dpm/ends.h"
+#include "dpm/endpoints.h"
 #include "dpm/keys.h"
 #include "dpm/table.h"
 #include "proc/dynamic.h"
@@ -16,24 +16,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What each member tells: who it is; then its card, and what there is to be said of its job. */
-struct told {
+/* What each member sends: who it is; then its card, and what there is to know of its job. */
+struct member {
     int32_t code; /* 0, or why there is no card */
     uint32_t card_bytes, job_bytes, node;
     struct proc_name name;
 };
-struct message {
-    struct told told;
+struct member_message {
+    struct member member;
     uint8_t bytes[PEER_CARD_MAX + PROC_NAME_MAX + CRYPTO_KEY + 8];
 };
-static_assert(sizeof(struct told) == 32 && offsetof(struct message, bytes) == sizeof(struct told), "sent as it is");
+static_assert(sizeof(struct member) == 32 && offsetof(struct member_message, bytes) == sizeof(struct member), "sent as it is");
 
-#define FIRST_ROOM 65536 /* bytes: memory for what members tell grows with what has come of it */
+#define FIRST_ROOM 65536 /* bytes: memory for what members send grows with what has come of it */
 
 /* ---- a member ---- */
 
-/* Of several jobs, the first member of each speaks for it. */
-static bool speaks_for_job(const struct comm *c, int root)
+/* Of several jobs, the first member of each describes it. */
+static bool describes_job(const struct comm *c, int root)
 {
     if (!comm_has_others(c)) return c->rank == root;
     for (int32_t r = 0; r < c->rank; r++)
@@ -41,7 +41,7 @@ static bool speaks_for_job(const struct comm *c, int root)
     return true;
 }
 
-static int tell_card(uint8_t *card)
+static int put_card(uint8_t *card)
 {
     lane_enter(lanes_first());
     int n = peers_meet_others();
@@ -50,9 +50,9 @@ static int tell_card(uint8_t *card)
     return n;
 }
 
-static int tell_job(struct ask_out *o)
+static int put_job(struct ask_out *o)
 {
-    const struct crypto *c = ends_crypto();
+    const struct crypto *c = endpoints_crypto();
     uint8_t public[CRYPTO_KEY];
     int rc = c ? keys_public(c, public) : err_code();
     if (rc) return rc;
@@ -62,28 +62,28 @@ static int tell_job(struct ask_out *o)
     return 0;
 }
 
-static int tell(const struct comm *c, int root, struct message *m)
+static int put_self(const struct comm *c, int root, struct member_message *m)
 {
-    struct told *t = &m->told;
-    *t = (struct told){.name = jobs_own_name(), .node = jobs_node_of(proc_self()->rank)};
-    int n = tell_card(m->bytes), rc = n < 0 ? n : 0;
+    struct member *t = &m->member;
+    *t = (struct member){.name = jobs_own_name(), .node = jobs_node_of(proc_self()->rank)};
+    int n = put_card(m->bytes), rc = n < 0 ? n : 0;
     struct ask_out o = {.bytes = m->bytes, .n = n < 0 ? 0 : (size_t)n, .room = sizeof m->bytes};
-    if (!rc && speaks_for_job(c, root)) rc = tell_job(&o);
+    if (!rc && describes_job(c, root)) rc = put_job(&o);
     if (rc) return t->code = rc;
     t->card_bytes = (uint32_t)n;
     t->job_bytes = (uint32_t)(o.n - (size_t)n);
     return 0;
 }
 
-static size_t told_bytes(const struct told *t) { return (size_t)t->card_bytes + t->job_bytes; }
+static size_t member_bytes(const struct member *t) { return (size_t)t->card_bytes + t->job_bytes; }
 
 /* ---- the root ---- */
 
-/* What it has been told. All malloc'ed. */
-struct heard {
+/* What has come. All malloc'ed. */
+struct gathered {
     uint32_t size, jobs;
-    struct told *told;
-    size_t *place; /* of what each has told in `more`, in bytes */
+    struct member *member;
+    size_t *place; /* of what each has sent, in `more`, in bytes */
     uint8_t *more;
     size_t n, room; /* of `more` */
     struct table_job *job;
@@ -94,9 +94,9 @@ struct heard {
     struct table_entry *entry;
 };
 
-static void free_heard(struct heard *h)
+static void free_gathered(struct gathered *h)
 {
-    free(h->told);
+    free(h->member);
     free(h->place);
     free(h->more);
     free(h->job);
@@ -104,17 +104,17 @@ static void free_heard(struct heard *h)
     free(h->entry);
 }
 
-static int no_memory(const struct heard *h) { return err_set(TERN_ERR_NOMEM, "no memory for what %u processes tell of themselves", h->size); }
+static int no_memory(const struct gathered *h) { return err_set(TERN_ERR_NOMEM, "no memory for what %u processes send of themselves", h->size); }
 
-static int make_room(struct heard *h)
+static int make_room(struct gathered *h)
 {
-    h->told = malloc(h->size * sizeof *h->told);
+    h->member = malloc(h->size * sizeof *h->member);
     h->place = malloc(h->size * sizeof *h->place);
     h->entry = malloc(h->size * sizeof *h->entry);
-    return h->told && h->place && h->entry ? 0 : no_memory(h);
+    return h->member && h->place && h->entry ? 0 : no_memory(h);
 }
 
-static int room_for(struct heard *h, size_t n)
+static int room_for(struct gathered *h, size_t n)
 {
     size_t room = h->room ? h->room : FIRST_ROOM;
     while (room < h->n + n) room *= 2;
@@ -126,24 +126,24 @@ static int room_for(struct heard *h, size_t n)
     return 0;
 }
 
-static int keep(struct heard *h, int rank, const struct message *m)
+static int keep(struct gathered *h, int rank, const struct member_message *m)
 {
-    int rc = room_for(h, told_bytes(&m->told));
+    int rc = room_for(h, member_bytes(&m->member));
     if (rc) return rc;
-    h->told[rank] = m->told;
+    h->member[rank] = m->member;
     h->place[rank] = h->n;
-    memcpy(h->more + h->n, m->bytes, told_bytes(&m->told));
-    h->n += told_bytes(&m->told);
-    h->jobs += m->told.job_bytes > 0;
+    memcpy(h->more + h->n, m->bytes, member_bytes(&m->member));
+    h->n += member_bytes(&m->member);
+    h->jobs += m->member.job_bytes > 0;
     return 0;
 }
 
-/* Hears all, also if memory is out: what is not taken now would be taken for what a later call is told. */
-static int hear_all(struct comm *c, const struct message *mine, struct heard *h)
+/* Receives all, also if memory is out: what is not received now would be received by a later call. */
+static int gather_all(struct comm *c, const struct member_message *mine, struct gathered *h)
 {
     int rc = err_keep(h, make_room(h));
     for (int r = 0; r < c->size; r++) {
-        struct message its;
+        struct member_message its;
         int now = r == c->rank ? 0 : talk_recv(c, &its, sizeof its, r, TALK_CREATE);
         if (rc) continue;
         if (!now) now = keep(h, r, r == c->rank ? mine : &its);
@@ -154,11 +154,11 @@ static int hear_all(struct comm *c, const struct message *mine, struct heard *h)
 }
 
 /* Is something wrong with a member? */
-static int check_members(const struct heard *h)
+static int check_members(const struct gathered *h)
 {
     for (uint32_t i = 0; i < h->size; i++)
-        if (h->told[i].code)
-            return err_set(h->told[i].code, "rank %u cannot be reached by processes of other jobs: that process has the reason", i);
+        if (h->member[i].code)
+            return err_set(h->member[i].code, "rank %u cannot be reached by processes of other jobs: that process has the reason", i);
     return 0;
 }
 
@@ -168,14 +168,14 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int find_jobs(struct heard *h)
+static int find_jobs(struct gathered *h)
 {
     uint32_t k = 0;
     h->job = calloc(h->jobs + 1, sizeof *h->job);
     h->number = calloc(h->jobs + 1, sizeof *h->number);
     if (!h->job || !h->number) return no_memory(h);
     for (uint32_t i = 0; i < h->size; i++) {
-        const struct told *t = &h->told[i];
+        const struct member *t = &h->member[i];
         struct ask_in in = ask_of(h->more + h->place[i] + t->card_bytes, t->job_bytes);
         if (!t->job_bytes) continue;
         h->job[k].name = ask_get_text(&in, PROC_NAME_MAX);
@@ -188,12 +188,12 @@ static int find_jobs(struct heard *h)
     return 0;
 }
 
-/* False: of a job that nobody has spoken for. */
-static bool find_members(struct heard *h)
+/* False: of a job that nobody has described. */
+static bool find_members(struct gathered *h)
 {
     const struct job_number *n = NULL;
     for (uint32_t i = 0; i < h->size; i++) {
-        const struct told *t = &h->told[i];
+        const struct member *t = &h->member[i];
         struct job_number wanted = {t->name.job, 0};
         if (!n || n->id != wanted.id) n = bsearch(&wanted, h->number, h->jobs, sizeof *n, by_id);
         if (!n) return false;
@@ -202,7 +202,7 @@ static bool find_members(struct heard *h)
     return true;
 }
 
-static int make_table(struct heard *h, uint32_t root, void **bytes_p, size_t *n_p)
+static int make_table(struct gathered *h, uint32_t root, void **bytes_p, size_t *n_p)
 {
     int64_t padding = min_int64(var_int(VAR_DPM_PADDING), 1 << 30);
     int rc = check_members(h);
@@ -216,18 +216,18 @@ static int make_table(struct heard *h, uint32_t root, void **bytes_p, size_t *n_
 
 int members_table(struct comm *c, int root, void **bytes_p, size_t *n_p)
 {
-    struct message mine;
-    struct heard h = {.size = (uint32_t)c->size};
+    struct member_message mine;
+    struct gathered h = {.size = (uint32_t)c->size};
     *bytes_p = NULL;
     *n_p = 0;
-    int bad = err_keep(&mine, tell(c, root, &mine)), rc;
-    if (c->rank == root) rc = hear_all(c, &mine, &h);
-    else rc = talk_send(c, &mine, sizeof mine.told + told_bytes(&mine.told), root, TALK_CREATE);
+    int bad = err_keep(&mine, put_self(c, root, &mine)), rc;
+    if (c->rank == root) rc = gather_all(c, &mine, &h);
+    else rc = talk_send(c, &mine, sizeof mine.member + member_bytes(&mine.member), root, TALK_CREATE);
     if (bad) {
         err_recall(&mine, bad);
         rc = bad;
     }
     if (!rc && c->rank == root) rc = make_table(&h, (uint32_t)root, bytes_p, n_p);
-    free_heard(&h);
+    free_gathered(&h);
     return rc;
 }

@@ -1,8 +1,8 @@
 /*
- * members.h - what the members of a group tell its root, which makes the table of it (table.h).
+ * members.h - what the members of a group send to its root, which makes the table of it (table.h).
  *
- * One message of each member to the root: who it is, and its card. The first member of each job adds what there is to be said of
- * that. A root that has no memory hears them all the same, and fails then.
+ * One message of each member to the root: who it is, and its card. The first member of each job adds what there is to know of
+ * that. A root that has no memory receives them all the same, and fails then.
  *
  * Functions that return int return 0 or a code with words. Threads: as collective calls on the communicator.
  */

@@ -3,7 +3,7 @@
  *
  *     tern1:CARD+ADDRESS+...:KEY:CHECK      in hexadecimal
  *
- *     1        the version of what is said at a port (say.h)
+ *     1        the version of the messages at a port (message.h)
  *     CARD     of the datagram endpoint: its id, its address (transport/dgram/dgram.h)
  *     ADDRESS  more addresses of it, of hosts with several networks: which one leads here is found by trying (port_at)
  *     KEY      of that endpoint. Whoever has the name of a port may connect to it

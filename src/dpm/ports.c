@@ -11,7 +11,7 @@
 /* A port that the program has opened. */
 struct open_port {
     struct link link; /* in `ports`, until it is closed */
-    struct end *end;
+    struct endpoint *endpoint;
     unsigned users; /* accepting calls; the last one frees it, if it is closed meanwhile */
     bool closed;
     char name[PORT_NAME];
@@ -24,12 +24,12 @@ int dpm_open_port(char *name)
 {
     struct open_port *p = calloc(1, sizeof *p);
     if (!p) return err_set(TERN_ERR_NOMEM, "no memory for a port");
-    int rc = end_open(&p->end);
+    int rc = endpoint_open(&p->endpoint);
     if (rc) {
         free(p);
         return rc;
     }
-    end_name(p->end, p->name);
+    endpoint_name(p->endpoint, p->name);
     strcpy(name, p->name);
     pthread_mutex_lock(&lock);
     list_push(&ports, &p->link);
@@ -51,7 +51,7 @@ static struct open_port *find(const char *name)
 
 static void shut(struct open_port *p)
 {
-    end_close(p->end);
+    endpoint_close(p->endpoint);
     explicit_bzero(p, sizeof *p);
     free(p);
 }
@@ -65,7 +65,7 @@ int dpm_close_port(const char *name)
     if (used) {
         p->closed = true;
         lane_enter(lanes_first());
-        end_give_up(p->end, TERN_ERR_PORT, "the port was closed");
+        endpoint_give_up(p->endpoint, TERN_ERR_PORT, "the port was closed");
         lane_leave(lanes_first());
     }
     pthread_mutex_unlock(&lock);
@@ -95,7 +95,7 @@ static void let_go(struct open_port *p)
 void dpm_close(void)
 {
     for (struct link *l; (l = list_pop(&ports));) shut(container_of(l, struct open_port, link));
-    ends_close();
+    endpoints_close();
 }
 
 static int no_name(void) { return err_set(TERN_ERR_PORT, "the root has given no port"); }
@@ -104,7 +104,7 @@ int dpm_accept(struct comm *local, int root, const char *name, struct comm **out
 {
     struct open_port *p = local->rank == root && name ? use(name) : NULL;
     int rc = local->rank != root || p ? 0 : name ? TERN_ERR_PORT : no_name();
-    rc = connect_groups(local, root, rc, connect_accept, p ? p->end : NULL, out);
+    rc = connect_groups(local, root, rc, connect_accept, p ? p->endpoint : NULL, out);
     if (!p) return rc;
     err_keep(p, rc);
     let_go(p);

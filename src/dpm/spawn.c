@@ -2,7 +2,7 @@
  * spawn.c - spawning; see dpm.h.
  *
  *     root of the parents                       launcher                     root of the children
- *     an end for this call alone
+ *     an endpoint for this call
  *     programs, and the port's name  ---------> starts them
  *       in their environment                    the job's name <----
  *     waits for a call                                                        MPI_Init: calls at the port
@@ -33,9 +33,9 @@
 /* A call that waits for its processes. In `calls`, under the first lane's lock. */
 struct spawning {
     struct link link;
-    struct end *end;
+    struct endpoint *endpoint;
     char job[PROC_NAME_MAX];
-    bool curious; /* the launcher wants to hear how long connecting takes */
+    bool curious; /* the launcher wants to know how long connecting takes */
 };
 
 static struct link calls = LIST_INIT(calls);
@@ -50,7 +50,7 @@ static void take_event(const struct proc_event *e)
         if (strcmp(s->job, e->job) || (!e->ended && e->clean)) continue;
         if (e->ended) snprintf(words, sizeof words, "all its processes have ended before they called MPI_Init");
         else snprintf(words, sizeof words, "process %u of the job has ended (status %d) before it called MPI_Init", e->rank, e->status);
-        end_give_up(s->end, TERN_ERR_SPAWN, words);
+        endpoint_give_up(s->endpoint, TERN_ERR_SPAWN, words);
     }
 }
 
@@ -60,7 +60,7 @@ static void look(void)
     while (proc_event(&e) > 0) take_event(&e);
 }
 
-/* Where the launcher tells nothing of other jobs, nothing is heard: the call waits. */
+/* Where the launcher sends no events of other jobs, the call waits. */
 static int watch(struct spawning *s)
 {
     struct proc_signal signal;
@@ -76,7 +76,7 @@ static int watch(struct spawning *s)
     }
     proc_event_signal(&signal);
     pthread_mutex_lock(&lock);
-    rc = listening++ || signal.fd < 0 ? 0 : ends_listen(signal.fd, look);
+    rc = listening++ || signal.fd < 0 ? 0 : endpoints_listen(signal.fd, look);
     pthread_mutex_unlock(&lock);
     return rc;
 }
@@ -85,7 +85,7 @@ static void unwatch(struct spawning *s)
 {
     if (list_empty(&s->link)) return;
     pthread_mutex_lock(&lock);
-    if (!--listening) ends_listen(-1, NULL);
+    if (!--listening) endpoints_listen(-1, NULL);
     pthread_mutex_unlock(&lock);
     lane_enter(lanes_first());
     list_remove(&s->link);
@@ -118,22 +118,22 @@ static int show_phases(struct comm *c, const struct phases *p)
 
 /* ---- the calls ---- */
 
-/* What all processes are told of a call: the programs, and the processes of each. */
-struct told {
+/* What all processes get of a call: the programs, and the processes of each. */
+struct spawn_result {
     int32_t programs;
     struct phases phases;
 };
 
-/* The root: an end for the children to call at, and them started; counts[i] of program i. */
+/* The root: an endpoint for the children to call at, and them started; counts[i] of program i. */
 static int start_children(struct spawning *s, const struct dpm_program *p, int count, struct dpm_count *counts, struct phases *t)
 {
     char word[sizeof DPM_PARENT_PORT + PORT_NAME] = DPM_PARENT_PORT "=";
     struct program_list list = {0};
     struct proc_spawned job;
     uint64_t start = clock_ns();
-    int rc = end_open(&s->end);
+    int rc = endpoint_open(&s->endpoint);
     if (rc) return rc;
-    end_name(s->end, word + strlen(word));
+    endpoint_name(s->endpoint, word + strlen(word));
     if (!(rc = program_make(&list, p, count, word)) && !(rc = proc_spawn(list.app, count, &job))) {
         for (int i = 0; i < count; i++) counts[i].started = (int32_t)list.app[i].n;
         memcpy(s->job, job.job, sizeof s->job);
@@ -147,7 +147,7 @@ static int start_children(struct spawning *s, const struct dpm_program *p, int c
 }
 
 /* The counts of the root to all; malloc'ed. */
-static int tell_counts(struct comm *local, int root, struct told *t, struct dpm_count **counts)
+static int spread_counts(struct comm *local, int root, struct spawn_result *t, struct dpm_count **counts)
 {
     void *bytes = *counts;
     int rc = talk_spread(local, t, sizeof *t, root);
@@ -157,7 +157,7 @@ static int tell_counts(struct comm *local, int root, struct told *t, struct dpm_
     return rc;
 }
 
-static int root_call(struct spawning *s, const struct dpm_program *p, int count, struct told *t, struct dpm_count **counts)
+static int root_call(struct spawning *s, const struct dpm_program *p, int count, struct spawn_result *t, struct dpm_count **counts)
 {
     if (!p) return err_set(TERN_ERR_ARG, "the root has no programs to spawn");
     if (!(*counts = calloc((size_t)count, sizeof **counts))) return err_set(TERN_ERR_NOMEM, "no memory to spawn processes");
@@ -169,19 +169,19 @@ static int root_call(struct spawning *s, const struct dpm_program *p, int count,
 int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int count, struct comm **out, struct dpm_count **counts_p, int *count_p)
 {
     struct spawning s = {0};
-    struct told t = {0};
+    struct spawn_result t = {0};
     int rc = 0;
     list_init(&s.link);
     *counts_p = NULL;
     if (local->rank == root) rc = root_call(&s, p, count, &t, counts_p);
     uint64_t start = clock_ns();
-    rc = connect_groups(local, root, rc, connect_accept, s.end, out);
+    rc = connect_groups(local, root, rc, connect_accept, s.endpoint, out);
     t.phases.communication = clock_ns() - start;
     err_keep(&s, rc);
     unwatch(&s);
-    if (s.end) end_close(s.end);
+    if (s.endpoint) endpoint_close(s.endpoint);
     if (!rc && s.curious) (void)proc_connected(s.job, t.phases.communication);
-    (void)tell_counts(local, root, &t, counts_p);
+    (void)spread_counts(local, root, &t, counts_p);
     err_recall(&s, rc);
     *count_p = *counts_p ? t.programs : 0;
     for (int i = 0; rc && i < *count_p; i++) (*counts_p)[i].started = 0;

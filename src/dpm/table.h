@@ -1,5 +1,5 @@
 /*
- * table.h - what one group tells the other one when they connect: who its members are and how they are reached.
+ * table.h - what one group sends to the other one when they connect: who its members are and how they are reached.
  *
  *     size, rank of the root, jobs, runs      4 each
  *     padding                                 4, and so many bytes: TERN_DPM_PADDING, for measurements

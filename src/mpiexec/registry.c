@@ -432,7 +432,7 @@ static void note_end(struct reg_job *j, const struct end *e)
         tell_watchers(j);
 }
 
-static void heard(void *arg, int status, const void *bytes, size_t n) { (void)arg, (void)status, (void)bytes, (void)n; }
+static void ignore_answer(void *arg, int status, const void *bytes, size_t n) { (void)arg, (void)status, (void)bytes, (void)n; }
 
 void registry_rank_ended(uint32_t rank, int status, bool clean)
 {
@@ -447,7 +447,7 @@ void registry_rank_ended(uint32_t rank, int status, bool clean)
     ask_put32(&o, e.rank);
     ask_put32(&o, e.status);
     ask_put32(&o, e.clean);
-    asks_send(way, ASK_ENDED, 0, o.bytes, o.n, heard, NULL);
+    asks_send(way, ASK_ENDED, 0, o.bytes, o.n, ignore_answer, NULL);
 }
 
 static void ended(const struct asker *a, struct ask_in *in)

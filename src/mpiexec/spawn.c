@@ -2,7 +2,7 @@
 #include "mpiexec/spawn.h"
 #include "base/err.h"
 #include "mpiexec/registry.h"
-#include "mpiexec/spawn_line.h"
+#include "mpiexec/spawn_command.h"
 #include "mpiexec/starter.h"
 #include "mpiexec/watch.h"
 #include "mpiexec/words.h"
@@ -252,7 +252,7 @@ static const char *make_command(struct child *c, const char *parent, struct ask_
 {
     struct strv argv = {0};
     strv_push(&argv, xstrdup(self.argv0));
-    const char *why = spawn_line(self.job, in, &argv, &c->wish);
+    const char *why = spawn_command(self.job, in, &argv, &c->wish);
     size_t room = ASK_NAME_MAX + 64;
     for (int i = 0; i < argv.n; i++) room += strlen(argv.v[i]) + 5;
     *o = (struct ask_out){.bytes = xcalloc(1, room), .room = room};

@@ -6,7 +6,7 @@
  *       its job                                                          its job
  *
  * Questions of a job about other jobs go along the line to the first mpiexec (registry.h). The first mpiexec has the new one
- * made by its starter (starter.h) and tells it what to start by options, as a user would (ASK_RUN, spawn_line.h), with the
+ * made by its starter (starter.h) and tells it what to start by options, as a user would (ASK_RUN, spawn_command.h), with the
  * hosts that it has chosen (schedule.h). The new one says which process it is (ASK_LAUNCHER), and sends ASK_STARTED when its
  * ranks run, or ASK_FAILED and why. What becomes of it is told by the line, which ends with it, and by its exit; the output of
  * its ranks comes by pipes. If the first mpiexec ends, so do the others: it passes on the signals that end a job, and the system kills
@@ -67,9 +67,9 @@ void spawned_started(struct job *);
 void spawned_ended(int code);
 
 /* The way to the first mpiexec, for questions of the ranks; false: this is the first one, or the ranks have not been started, and the
- * first one does not know their job yet. spawned_line: the same for questions of this mpiexec, also before; false: this is the first. */
+ * first one does not know their job yet. spawned_own_way: the same for questions of this mpiexec, also before; false: this is the first. */
 bool spawned_way(struct way *);
-bool spawned_line(struct way *);
+bool spawned_own_way(struct way *);
 
 /* Was this mpiexec started for a spawned job? */
 bool spawned_is(void);

@@ -83,7 +83,7 @@ const char *spawned_open(struct job *j, int line, struct strv *argv)
 
 bool spawned_is(void) { return self.is; }
 
-bool spawned_line(struct way *way)
+bool spawned_own_way(struct way *way)
 {
     *way = self.way;
     return self.is;
@@ -102,7 +102,7 @@ static void gone(struct line *l) { asks_lose(l); }
 
 static const struct line_calls calls = {hear, gone};
 
-static void heard(void *arg, int status, const void *bytes, size_t n) { (void)arg, (void)status, (void)bytes, (void)n; }
+static void ignore_answer(void *arg, int status, const void *bytes, size_t n) { (void)arg, (void)status, (void)bytes, (void)n; }
 
 void spawned_join(struct event_base *base)
 {
@@ -119,7 +119,7 @@ void spawned_started(struct job *j)
     words_to = NULL;
     ask_put32(&o, (uint32_t)j->size);
     ask_put_text(&o, j->name);
-    asks_send(self.way, ASK_STARTED, 0, o.bytes, o.n, heard, NULL);
+    asks_send(self.way, ASK_STARTED, 0, o.bytes, o.n, ignore_answer, NULL);
 }
 
 void spawned_ended(int code)

@@ -33,7 +33,7 @@ bool standing_ask(const char *host, const char *boot, asks_done_fn done, void *a
     struct way way;
     uint8_t room[BOOT_TEXT + 512];
     struct ask_out o = {.bytes = room, .room = sizeof room};
-    if (!spawned_line(&way)) return false;
+    if (!spawned_own_way(&way)) return false;
     ask_put_text(&o, host);
     ask_put_text(&o, boot);
     if (!o.bad) asks_send(way, ASK_STANDING, 0, o.bytes, o.n, done, arg);

@@ -1,12 +1,12 @@
 /*
- * dpm_fuzz.c - what connecting groups are told, made up or nearly right: names of ports (dpm/port.h), what roots say (say.h), tables
+ * dpm_fuzz.c - what connecting groups are told, made up or nearly right: names of ports (dpm/port.h), messages of roots (message.h), tables
  * (table.h). It is refused, or all that is read lies within; no name is taken that was changed.
  */
 #include "fuzz.h"
 
 #include "base/err.h"
 #include "dpm/port.h"
-#include "dpm/say.h"
+#include "dpm/message.h"
 #include "dpm/table.h"
 
 #include <stdlib.h>
@@ -32,42 +32,42 @@ static void ports(void)
     if (strcmp(name, was)) FUZZ_RULE(port_read(name, &tern_crypto_sodium, &q) == TERN_ERR_PORT, "a changed name is none");
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 /* Reads from memory that ends with the bytes. */
-static void read_said(const uint8_t *bytes, size_t n)
+static void read_message(const uint8_t *bytes, size_t n)
 {
     uint8_t *own = malloc(n + !n);
-    struct say s;
+    struct dpm_message s;
     if (!own) abort();
     memcpy(own, bytes, n);
-    if (say_read(own, n, &s)) {
+    if (message_read(own, n, &s)) {
         const uint8_t *table = s.table;
         FUZZ_RULE(!table || (table >= own && s.bytes <= n && table + s.bytes == own + n), "a table lies within");
-        FUZZ_RULE(s.kind != SAY_NO || (s.code < 0 && s.code > TERN_ERR_LAST && strlen(s.words) < SAY_WORDS), "a refusal has code and words");
-        FUZZ_RULE(s.kind != SAY_MEET || (s.at.port && (s.at.family == 4 || s.at.family == 6)), "an address is one");
-        FUZZ_RULE(s.kind == SAY_NO || s.kind == SAY_THANKS || (s.bytes && s.bytes <= SAY_TABLE_MAX), "a table has a length");
+        FUZZ_RULE(s.kind != MESSAGE_NO || (s.code < 0 && s.code > TERN_ERR_LAST && strlen(s.words) < MESSAGE_WORDS), "a refusal has code and words");
+        FUZZ_RULE(s.kind != MESSAGE_MEET || (s.at.port && (s.at.family == 4 || s.at.family == 6)), "an address is one");
+        FUZZ_RULE(s.kind == MESSAGE_NO || s.kind == MESSAGE_THANKS || (s.bytes && s.bytes <= MESSAGE_TABLE_MAX), "a table has a length");
     }
     free(own);
 }
 
-static void said(void)
+static void message(void)
 {
     uint8_t table[300];
-    struct say s = {.kind = (enum say_kind)(SAY_HELLO + fuzz_below(5)), .ctx = fuzz_random(), .code = -1 - (int)fuzz_below(30),
+    struct dpm_message s = {.kind = (enum dpm_message_kind)(MESSAGE_HELLO + fuzz_below(5)), .ctx = fuzz_random(), .code = -1 - (int)fuzz_below(30),
                     .words = "why", .bytes = 1 + fuzz_below(sizeof table), .at = {.family = 4, .port = 4000}}, r;
     size_t n = 0;
     fuzz_bytes(table, sizeof table);
-    if (s.kind == SAY_TABLE || (s.kind == SAY_HELLO && fuzz_below(2))) s.table = table;
-    uint8_t *bytes = say_write(&s, &n);
+    if (s.kind == MESSAGE_TABLE || (s.kind == MESSAGE_HELLO && fuzz_below(2))) s.table = table;
+    uint8_t *bytes = message_write(&s, &n);
     if (!bytes) abort();
-    FUZZ_RULE(say_read(bytes, n, &r) && r.kind == s.kind && !r.table == !s.table, "what was said is heard");
+    FUZZ_RULE(message_read(bytes, n, &r) && r.kind == s.kind && !r.table == !s.table, "what was sent is received");
     FUZZ_RULE(!s.table || (r.bytes == s.bytes && !memcmp(r.table, table, s.bytes)), "with its table");
-    read_said(bytes, fuzz_below(n));
+    read_message(bytes, fuzz_below(n));
     fuzz_mutate(bytes, n);
-    read_said(bytes, n);
+    read_message(bytes, n);
     fuzz_bytes(bytes, n);
-    read_said(bytes, n);
+    read_message(bytes, n);
     free(bytes);
 }
 
@@ -149,7 +149,7 @@ int main(void)
 {
     static const struct fuzz_part parts[] = {
         {"a changed name of a port is none", ports, 2},
-        {"what roots say is heard as it was said, or refused", said, 1},
+        {"a message of a root is received as it was sent, or refused", message, 1},
         {"tables are read within their limits, or refused", tables, 2},
     };
     return fuzz_main(parts, sizeof parts / sizeof *parts, 100000);

@@ -9,7 +9,7 @@
 #include "dpm/connect.h"
 #include "dpm/connected.h"
 #include "dpm/members.h"
-#include "dpm/say.h"
+#include "dpm/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,12 +34,12 @@ static struct shared *shared(void) { return common; }
 
 static bool accept_the_good_one(const struct own_table *mine)
 {
-    struct end *e;
+    struct endpoint *e;
     struct outcome o = {0};
     char name[PORT_NAME];
-    PARTY_CHECK(!end_open(&e));
-    end_name(e, name);
-    PARTY_CHECK(!port_read(name, ends_crypto(), &shared()->port));
+    PARTY_CHECK(!endpoint_open(&e));
+    endpoint_name(e, name);
+    PARTY_CHECK(!port_read(name, endpoints_crypto(), &shared()->port));
     party_meet();
     uint64_t begin = clock_ns();
     PARTY_CHECK(!connect_accept(e, mine, &o));
@@ -48,49 +48,49 @@ static bool accept_the_good_one(const struct own_table *mine)
     fprintf(stderr, "# TERN_DPM_CONNECTED=%s: accepted behind all the others after %.2f s\n", getenv("TERN_DPM_CONNECTED"), (double)took / 1e9);
     free(o.theirs);
     party_meet();
-    end_close(e);
+    endpoint_close(e);
     return true;
 }
 
 /* ---- callers ---- */
 
 struct caller {
-    struct end *end;
+    struct endpoint *endpoint;
     struct partner *partner;
 };
 
 static bool begin_call(struct caller *c)
 {
-    PARTY_CHECK(!end_call(&shared()->port, 0, 0, &c->end, &c->partner));
+    PARTY_CHECK(!endpoint_call(&shared()->port, 0, 0, &c->endpoint, &c->partner));
     return true;
 }
 
 static void end_call_off(struct caller *c)
 {
     partner_leave(c->partner);
-    end_close(c->end);
+    endpoint_close(c->endpoint);
 }
 
-static int say_it(struct caller *c, const struct say *s)
+static int send_it(struct caller *c, const struct dpm_message *s)
 {
     size_t n;
-    void *bytes = say_write(s, &n);
-    int rc = bytes ? partner_say(c->partner, bytes, n) : TERN_ERR_NOMEM;
+    void *bytes = message_write(s, &n);
+    int rc = bytes ? partner_send(c->partner, bytes, n) : TERN_ERR_NOMEM;
     free(bytes);
     return rc;
 }
 
 /* What comes back is of this kind. */
-static bool hears(struct caller *c, enum say_kind kind, struct say *s)
+static bool receives(struct caller *c, enum dpm_message_kind kind, struct dpm_message *s)
 {
     static uint8_t memory[4096]; /* what *s points to */
     void *bytes;
     size_t n;
-    PARTY_CHECK(!partner_hear(c->partner, &bytes, &n));
+    PARTY_CHECK(!partner_recv(c->partner, &bytes, &n));
     PARTY_CHECK(n <= sizeof memory);
     memcpy(memory, bytes, n);
     free(bytes);
-    PARTY_CHECK(say_read(memory, n, s) && s->kind == kind);
+    PARTY_CHECK(message_read(memory, n, s) && s->kind == kind);
     return true;
 }
 
@@ -99,19 +99,19 @@ static bool garbage(const struct own_table *mine)
 {
     static const char *const words[] = {"", "x", "hello, is anybody there?"};
     struct caller c;
-    struct say s;
+    struct dpm_message s;
     (void)mine;
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         PARTY_CHECK(begin_call(&c));
-        PARTY_CHECK(!partner_say(c.partner, words[i], strlen(words[i])) && hears(&c, SAY_NO, &s));
+        PARTY_CHECK(!partner_send(c.partner, words[i], strlen(words[i])) && receives(&c, MESSAGE_NO, &s));
         end_call_off(&c);
     }
     PARTY_CHECK(begin_call(&c));
-    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_THANKS}) && hears(&c, SAY_NO, &s));
+    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_THANKS}) && receives(&c, MESSAGE_NO, &s));
     end_call_off(&c);
     PARTY_CHECK(begin_call(&c));
-    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_HELLO, .bytes = 24, .table = "this is no table at all."}));
-    int rc = partner_has_all(c.partner, 1000000000u);
+    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .bytes = 24, .table = "this is no table at all."}));
+    int rc = partner_flush(c.partner, 1000000000u);
     PARTY_CHECK(rc);
     end_call_off(&c);
     return true;
@@ -123,31 +123,31 @@ static bool dies_early(const struct own_table *mine)
     struct caller c;
     for (int table = 0; table < 2; table++) {
         PARTY_CHECK(begin_call(&c));
-        PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = mine->n, .table = table ? mine->bytes : NULL}));
-        if (!table) PARTY_CHECK(partner_has_all(c.partner, 1000000000u));
+        PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = mine->n, .table = table ? mine->bytes : NULL}));
+        if (!table) PARTY_CHECK(partner_flush(c.partner, 1000000000u));
         end_call_off(&c);
     }
     return true;
 }
 
 /* The table is to be sent over the connection that is offered. */
-static bool begin_connected(struct caller *c, uint64_t bytes, struct say *meet)
+static bool begin_connected(struct caller *c, uint64_t bytes, struct dpm_message *meet)
 {
     PARTY_CHECK(begin_call(c));
-    PARTY_CHECK(!say_it(c, &(struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = bytes}));
-    return hears(c, SAY_MEET, meet);
+    PARTY_CHECK(!send_it(c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = bytes}));
+    return receives(c, MESSAGE_MEET, meet);
 }
 
 /* Does not come, although it could; says NO. */
 static bool never_connects(const struct own_table *mine)
 {
     struct caller c;
-    struct say s;
+    struct dpm_message s;
     PARTY_CHECK(begin_connected(&c, mine->n, &s));
     end_call_off(&c);
     PARTY_CHECK(begin_connected(&c, mine->n, &s));
-    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_NO, .code = TERN_ERR_SYSTEM, .words = "no way there"}));
-    PARTY_CHECK(partner_has_all(c.partner, 1000000000u));
+    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_NO, .code = TERN_ERR_SYSTEM, .words = "no way there"}));
+    PARTY_CHECK(partner_flush(c.partner, 1000000000u));
     end_call_off(&c);
     return true;
 }
@@ -160,7 +160,7 @@ static bool wrong_lengths(const struct own_table *mine)
     } cases[] = {{100, 0}, {0, -10}, {-10, 0}, {1 << 20, 0}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct caller c;
-        struct say s;
+        struct dpm_message s;
         struct connected *k;
         PARTY_CHECK(begin_connected(&c, (uint64_t)((int64_t)mine->n + cases[i].more), &s));
         PARTY_CHECK(!connected_dial(c.partner, &s.at, &k));
@@ -189,7 +189,7 @@ static bool among_strangers(const struct own_table *mine)
 {
     static uint8_t noise[500];
     struct caller c;
-    struct say s;
+    struct dpm_message s;
     struct connected *k;
     void *bytes = NULL;
     int fd[20];
@@ -198,7 +198,7 @@ static bool among_strangers(const struct own_table *mine)
     for (size_t i = 0; i < ARRAY_LEN(fd); i++) PARTY_CHECK(open_stranger(&s.at, noise, i % 3 * 40, &fd[i]));
     PARTY_CHECK(!connected_dial(c.partner, &s.at, &k));
     PARTY_CHECK(!connected_send(k, mine->bytes, mine->n));
-    PARTY_CHECK(!connected_hear(k, s.bytes, &bytes) && s.bytes);
+    PARTY_CHECK(!connected_recv(k, s.bytes, &bytes) && s.bytes);
     free(bytes);
     connected_close(k);
     for (size_t i = 0; i < ARRAY_LEN(fd); i++) close(fd[i]);
@@ -210,13 +210,13 @@ static bool among_strangers(const struct own_table *mine)
 static bool never_thanks(const struct own_table *mine)
 {
     struct caller c;
-    struct say s;
+    struct dpm_message s;
     uint64_t begin = clock_ns();
     PARTY_CHECK(begin_call(&c));
-    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = mine->n, .table = mine->bytes}));
-    PARTY_CHECK(hears(&c, SAY_TABLE, &s) && hears(&c, SAY_NO, &s));
-    PARTY_CHECK(s.code == TERN_ERR_PORT && strstr(s.words, "silent") && clock_ns() - begin < 2 * ends_patience());
-    PARTY_CHECK(!say_it(&c, &(struct say){.kind = SAY_THANKS}) && !partner_has_all(c.partner, 100000000u));
+    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = mine->n, .table = mine->bytes}));
+    PARTY_CHECK(receives(&c, MESSAGE_TABLE, &s) && receives(&c, MESSAGE_NO, &s));
+    PARTY_CHECK(s.code == TERN_ERR_PORT && strstr(s.words, "silent") && clock_ns() - begin < 2 * endpoints_patience());
+    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_THANKS}) && !partner_flush(c.partner, 100000000u));
     end_call_off(&c);
     return true;
 }
@@ -228,7 +228,7 @@ static bool wrong_key(const struct own_table *mine)
     struct outcome o = {0};
     char name[PORT_NAME];
     other.key[3] ^= 1;
-    port_write(&other, ends_crypto(), name);
+    port_write(&other, endpoints_crypto(), name);
     PARTY_CHECK(connect_call(name, mine, &o) == TERN_ERR_PORT);
     PARTY_CHECK(strstr(err_words(), "no answer from"));
     return true;
@@ -239,7 +239,7 @@ static bool call_well(const struct own_table *mine)
     struct outcome o = {0};
     char name[PORT_NAME];
     shared()->bytes = mine->n;
-    port_write(&shared()->port, ends_crypto(), name);
+    port_write(&shared()->port, endpoints_crypto(), name);
     PARTY_CHECK(!connect_call(name, mine, &o) && o.ctx && o.bytes);
     free(o.theirs);
     return true;

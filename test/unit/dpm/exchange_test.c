@@ -1,7 +1,7 @@
 /*
  * exchange_test.c - what an exchange of two groups costs: datagrams for a few children; tables of 10 000 processes over a network that
  * loses, doubles and reorders; and a spawn of 100 000 processes as it was worked out on paper: bytes, messages and depth of each phase.
- * The two roots are endpoints on a simulated network, and say what connect.c has them say.
+ * The two roots are endpoints on a simulated network, and send what connect.c has them send.
  *
  * On paper, for n processes on h hosts, whose launcher serves one of them itself and has w daemons below each vertex; D bytes describe
  * the job, T(n) are its table, p processes spawn it. Level k of the tree has n_k = w^k vertices, but for the last one.
@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 #include "comm/talk.h"
-#include "dpm/say.h"
+#include "dpm/message.h"
 #include "dpm/table.h"
 #include "mpiexec/tree_shape.h"
 #include "transport/dgram/faults.h"
@@ -74,7 +74,7 @@ struct root {
     struct dgram *ep;
     struct dgram_peer *peer;
     struct dgram_message out[2];
-    void *said[2];
+    void *sent[2];
     unsigned n, under_way;
     void *table; /* that of this side */
     size_t bytes;
@@ -90,10 +90,10 @@ static void done(struct dgram_message *m, int rc)
             if (&roots[i].out[k] == m && !rc) roots[i].under_way--;
 }
 
-static void say(struct root *r, struct say s)
+static void send_message(struct root *r, struct dpm_message s)
 {
     size_t n;
-    void *bytes = r->said[r->n] = say_write(&s, &n);
+    void *bytes = r->sent[r->n] = message_write(&s, &n);
     assert_non_null(bytes);
     r->out[r->n] = (struct dgram_message){.data = bytes, .n = n, .done = done};
     r->under_way++;
@@ -103,17 +103,17 @@ static void say(struct root *r, struct say s)
 static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t n)
 {
     struct root *r = arg;
-    struct say s;
+    struct dpm_message s;
     r->peer = peer;
-    assert_true(say_read(data, n, &s));
-    if (s.kind == SAY_THANKS) {
+    assert_true(message_read(data, n, &s));
+    if (s.kind == MESSAGE_THANKS) {
         r->thanked = true;
         return true;
     }
     assert_int_equal(table_open(&r->theirs, s.table, s.bytes), 0);
     r->knows = true;
-    if (s.kind == SAY_HELLO) say(r, (struct say){.kind = SAY_TABLE, .ctx = 2, .bytes = r->bytes, .table = r->table});
-    else say(r, (struct say){.kind = SAY_THANKS});
+    if (s.kind == MESSAGE_HELLO) send_message(r, (struct dpm_message){.kind = MESSAGE_TABLE, .ctx = 2, .bytes = r->bytes, .table = r->table});
+    else send_message(r, (struct dpm_message){.kind = MESSAGE_THANKS});
     return true;
 }
 
@@ -142,7 +142,7 @@ static void count(unsigned from, unsigned to, const void *bytes, size_t n)
     packets++;
 }
 
-/* Until all is said and acknowledged; the simulated time that it takes, ns. */
+/* Until all is sent and acknowledged; the simulated time that it takes, ns. */
 static uint64_t exchange(uint32_t children, uint32_t parents, const char *faults)
 {
     uint8_t card[DGRAM_CARD];
@@ -153,7 +153,7 @@ static uint64_t exchange(uint32_t children, uint32_t parents, const char *faults
     open_root(1, parents, faults);
     uint64_t begin = net_now;
     assert_int_equal(dgram_peer_open(roots[0].ep, card, dgram_card(roots[1].ep, card), &roots[0].peer), 0);
-    say(&roots[0], (struct say){.kind = SAY_HELLO, .ctx = 1, .bytes = roots[0].bytes, .table = roots[0].table});
+    send_message(&roots[0], (struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = roots[0].bytes, .table = roots[0].table});
     while (!roots[1].thanked || roots[0].under_way || roots[1].under_way) {
         uint64_t at = net_next();
         for (int i = 0; i < 2; i++) at = min_size(at, dgram_next_timeout(roots[i].ep));
@@ -171,7 +171,7 @@ static void close_roots(void)
         dgram_close(roots[i].ep);
         table_close(&roots[i].theirs);
         free(roots[i].table);
-        for (int k = 0; k < 2; k++) free(roots[i].said[k]);
+        for (int k = 0; k < 2; k++) free(roots[i].sent[k]);
     }
 }
 

@@ -1,6 +1,6 @@
 /* keys_test.c - rules of src/dpm/keys.h: any two processes of two jobs find the same key, nobody else does, and no message is needed. */
 #include "../transport/party.h"
-#include "dpm/ends.h"
+#include "dpm/endpoints.h"
 #include "dpm/keys.h"
 #include "proc/proc.h"
 
@@ -26,7 +26,7 @@ static struct told *told(uint32_t job)
 static bool find_keys(void)
 {
     struct told *own = told(party_job), *other = told(1 - party_job);
-    const struct crypto *c = ends_crypto();
+    const struct crypto *c = endpoints_crypto();
     uint8_t public[CRYPTO_KEY], key[CRYPTO_KEY];
     PARTY_CHECK(c && !keys_public(c, public));
     if (party_rank == 0) memcpy(own->public, public, sizeof public);

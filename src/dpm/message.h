@@ -1,5 +1,5 @@
 /*
- * say.h - what the roots of two groups say to each other, as bytes.
+ * message.h - the messages of the roots of two groups to each other, as bytes.
  *
  *     HELLO    1, context 8, bytes of the table 8, the table unless it goes over a connection
  *     TABLE    2, the same, with the table
@@ -11,18 +11,18 @@
  *
  * Threads: any.
  */
-#ifndef TERN_DPM_SAY_H
-#define TERN_DPM_SAY_H
+#ifndef TERN_DPM_MESSAGE_H
+#define TERN_DPM_MESSAGE_H
 
 #include "transport/net_addr.h"
 
-enum say_kind { SAY_HELLO = 1, SAY_TABLE, SAY_NO, SAY_THANKS, SAY_MEET };
+enum dpm_message_kind { MESSAGE_HELLO = 1, MESSAGE_TABLE, MESSAGE_NO, MESSAGE_THANKS, MESSAGE_MEET };
 
-#define SAY_WORDS 400 /* bytes of the longest words, with the final zero */
-#define SAY_TABLE_MAX ((uint64_t)1 << 31) /* bytes of a table */
+#define MESSAGE_WORDS 400 /* bytes of the longest words, with the final zero */
+#define MESSAGE_TABLE_MAX ((uint64_t)1 << 31) /* bytes of a table */
 
-struct say {
-    enum say_kind kind;
+struct dpm_message {
+    enum dpm_message_kind kind;
     uint64_t ctx;
     uint64_t bytes;      /* of the table */
     const void *table;   /* NULL: it is not here */
@@ -32,9 +32,9 @@ struct say {
 };
 
 /* *bytes_p is malloc'ed, of *n_p bytes. NULL: memory is out. */
-void *say_write(const struct say *, size_t *n_p);
+void *message_write(const struct dpm_message *, size_t *n_p);
 
-/* False: it is nothing that is said. What is read lies in the bytes. */
-bool say_read(const void *bytes, size_t n, struct say *);
+/* False: it is no message. What is read lies in the bytes. */
+bool message_read(const void *bytes, size_t n, struct dpm_message *);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * spawn_line.h - the command line of a spawned job's launcher: the question of a rank (ASK_SPAWN) in the options that a user
+ * spawn_command.h - the command line of a spawned job's launcher: the question of a rank (ASK_SPAWN) in the options that a user
  * would give.
  *
  * Threads: the main one only.
  */
-#ifndef TERN_MPIEXEC_SPAWN_LINE_H
-#define TERN_MPIEXEC_SPAWN_LINE_H
+#ifndef TERN_MPIEXEC_SPAWN_COMMAND_H
+#define TERN_MPIEXEC_SPAWN_COMMAND_H
 
 #include "mpiexec/launch.h"
 #include "mpiexec/schedule.h"
@@ -18,6 +18,6 @@ struct spawn_wish {
 };
 
 /* `argv` gets the options behind the program's name; the texts are malloc'ed. NULL or what is wrong with the question. */
-const char *spawn_line(const struct job *, struct ask_in *, struct strv *argv, struct spawn_wish *);
+const char *spawn_command(const struct job *, struct ask_in *, struct strv *argv, struct spawn_wish *);
 
 #endif

@@ -1,5 +1,5 @@
-/* say.c - see say.h. */
-#include "dpm/say.h"
+/* message.c - see message.h. */
+#include "dpm/message.h"
 #include "base/err.h"
 #include "proc/ask.h"
 
@@ -7,7 +7,7 @@
 
 #define FIRST 64 /* bytes of what is not table nor words, at most */
 
-static bool has_table(const struct say *s) { return s->kind == SAY_HELLO || s->kind == SAY_TABLE || s->kind == SAY_MEET; }
+static bool has_table(const struct dpm_message *s) { return s->kind == MESSAGE_HELLO || s->kind == MESSAGE_TABLE || s->kind == MESSAGE_MEET; }
 
 static void put_address(struct ask_out *o, const struct net_addr *a)
 {
@@ -16,9 +16,9 @@ static void put_address(struct ask_out *o, const struct net_addr *a)
     ask_put(o, a->bytes, sizeof a->bytes);
 }
 
-void *say_write(const struct say *s, size_t *n_p)
+void *message_write(const struct dpm_message *s, size_t *n_p)
 {
-    size_t room = FIRST + SAY_WORDS + (s->table ? s->bytes : 0);
+    size_t room = FIRST + MESSAGE_WORDS + (s->table ? s->bytes : 0);
     struct ask_out o = {.bytes = malloc(room), .room = room};
     if (!o.bytes) return NULL;
     ask_put32(&o, s->kind);
@@ -27,8 +27,8 @@ void *say_write(const struct say *s, size_t *n_p)
         ask_put64(&o, s->bytes);
     }
     if (s->table) ask_put(&o, s->table, s->bytes);
-    if (s->kind == SAY_MEET) put_address(&o, &s->at);
-    if (s->kind == SAY_NO) {
+    if (s->kind == MESSAGE_MEET) put_address(&o, &s->at);
+    if (s->kind == MESSAGE_NO) {
         ask_put32(&o, (uint32_t)-s->code);
         ask_put_text(&o, s->words);
     }
@@ -49,31 +49,31 @@ static void get_address(struct ask_in *in, struct net_addr *a)
     memcpy(a->bytes, bytes, sizeof a->bytes);
 }
 
-static void get_table(struct ask_in *in, struct say *s)
+static void get_table(struct ask_in *in, struct dpm_message *s)
 {
     s->ctx = ask_get64(in);
     s->bytes = ask_get64(in);
-    if (!s->bytes || s->bytes > SAY_TABLE_MAX) in->bad = true;
-    if (s->kind == SAY_MEET || (s->kind == SAY_HELLO && in->at == in->end)) return;
+    if (!s->bytes || s->bytes > MESSAGE_TABLE_MAX) in->bad = true;
+    if (s->kind == MESSAGE_MEET || (s->kind == MESSAGE_HELLO && in->at == in->end)) return;
     s->table = ask_get(in, s->bytes);
 }
 
-static void get_no(struct ask_in *in, struct say *s)
+static void get_no(struct ask_in *in, struct dpm_message *s)
 {
     uint32_t code = ask_get32(in);
-    s->words = ask_get_text(in, SAY_WORDS);
+    s->words = ask_get_text(in, MESSAGE_WORDS);
     if (!code || code >= -TERN_ERR_LAST) in->bad = true;
     else s->code = -(int)code;
 }
 
-bool say_read(const void *bytes, size_t n, struct say *s)
+bool message_read(const void *bytes, size_t n, struct dpm_message *s)
 {
     struct ask_in in = ask_of(bytes, n);
     uint32_t kind = ask_get32(&in);
-    *s = (struct say){.kind = kind};
-    if (kind < SAY_HELLO || kind > SAY_MEET) return false;
+    *s = (struct dpm_message){.kind = kind};
+    if (kind < MESSAGE_HELLO || kind > MESSAGE_MEET) return false;
     if (has_table(s)) get_table(&in, s);
-    if (kind == SAY_MEET) get_address(&in, &s->at);
-    if (kind == SAY_NO) get_no(&in, s);
+    if (kind == MESSAGE_MEET) get_address(&in, &s->at);
+    if (kind == MESSAGE_NO) get_no(&in, s);
     return ask_done(&in);
 }

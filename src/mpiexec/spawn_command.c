@@ -1,5 +1,5 @@
-/* spawn_line.c - see spawn_line.h. */
-#include "mpiexec/spawn_line.h"
+/* spawn_command.c - see spawn_command.h. */
+#include "mpiexec/spawn_command.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +155,7 @@ static const char *push_app(struct strv *argv, const struct spec *s, const struc
     return NULL;
 }
 
-const char *spawn_line(const struct job *j, struct ask_in *in, struct strv *argv, struct spawn_wish *w)
+const char *spawn_command(const struct job *j, struct ask_in *in, struct strv *argv, struct spawn_wish *w)
 {
     uint32_t n = ask_get32(in);
     const char *why = n ? NULL : unreadable;

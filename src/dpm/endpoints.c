@@ -1,5 +1,5 @@
-/* ends.c - see ends.h. */
-#include "dpm/ends.h"
+/* endpoints.c - see endpoints.h. */
+#include "dpm/endpoints.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "proc/module.h"
@@ -22,13 +22,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CALLERS_MOST 64   /* that wait at an end; more are held back */
-#define MESSAGES_MOST 4   /* of one partner that nobody has heard yet */
+#define CALLERS_MOST 64   /* that wait at an endpoint; more are held back */
+#define MESSAGES_MOST 4   /* of one partner that nobody has received yet */
 #define LOOK_NS 1000      /* what a look at the epoll descriptor costs that finds nothing */
 #define NEVER UINT64_MAX
 
-/* A message: one that has come, or that is under way. */
-struct said {
+/* A message, sealed: one that has come, or that is under way. */
+struct queued {
     struct link link;
     struct partner *partner;
     struct dgram_message message;
@@ -36,22 +36,22 @@ struct said {
 };
 
 struct partner {
-    struct link link; /* in end.partners */
-    struct end *end;
+    struct link link; /* in endpoint.partners */
+    struct endpoint *endpoint;
     struct dgram_peer *peer;
-    struct link heard;  /* struct said: nobody has asked for them yet */
-    unsigned waiting;   /* in `heard` */
+    struct link inbox;  /* struct queued: nobody has asked for them yet */
+    unsigned waiting;   /* in `inbox` */
     unsigned under_way; /* of ours */
     int code;           /* it is gone; 0: it is not */
     char words[256];
     bool given;                                /* to a thread */
     bool failed;                               /* something of ours did not come */
-    uint64_t said, listened;                   /* messages, each way */
+    uint64_t sent, received;                   /* messages, each way */
     uint8_t mine[CRYPTO_KEY], its[CRYPTO_KEY]; /* the keys that messages are sealed with */
 };
 
-struct end {
-    struct link link; /* in self.ends */
+struct endpoint {
+    struct link link; /* in self.endpoints */
     struct dgram *dgram;
     struct dgram_wire *wire;
     struct link partners;
@@ -61,26 +61,26 @@ struct end {
     char words[256];
 };
 
-static int poll_ends(struct step *);
+static int poll_endpoints(struct step *);
 static uint64_t next_time(const struct step *);
 
 static const struct step_ops ops = {
-    .name = "datagrams of connecting groups", .poll = poll_ends, .poll_ns = LOOK_NS, .due = next_time};
+    .name = "datagrams of connecting groups", .poll = poll_endpoints, .poll_ns = LOOK_NS, .due = next_time};
 
 /* Under the lock of the first lane, but for what has a lock of its own. */
 static struct {
     const struct crypto *crypto;
-    struct link ends;
+    struct link endpoints;
     struct step step;
     uint64_t deadline; /* of a thread that waits, NEVER: none has one */
     unsigned awaited;  /* descriptors that threads wait for */
-    unsigned users;    /* ends, counted under `opening` */
-    int news;          /* a descriptor that `look` is for; -1: none */
+    unsigned users;    /* endpoints, counted under `opening` */
+    int look_fd;       /* a descriptor that `look` is for; -1: none */
     void (*look)(void);
-} self = {.ends = LIST_INIT(self.ends), .step = {.fd = -1}, .deadline = NEVER, .news = -1};
+} self = {.endpoints = LIST_INIT(self.endpoints), .step = {.fd = -1}, .deadline = NEVER, .look_fd = -1};
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-const struct crypto *ends_crypto(void)
+const struct crypto *endpoints_crypto(void)
 {
     static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&loading);
@@ -98,7 +98,7 @@ const struct crypto *ends_crypto(void)
 
 /* ---- the step ---- */
 
-static int poll_ends(struct step *s)
+static int poll_endpoints(struct step *s)
 {
     uint64_t now = clock_ns();
     int n = 0;
@@ -109,7 +109,7 @@ static int poll_ends(struct step *s)
     }
     if (self.awaited) lane_changed(lanes_first()); /* they look themselves */
     if (self.look) self.look();
-    list_each (at, next, &self.ends) n += dgram_progress(container_of(at, struct end, link)->dgram, now);
+    list_each (at, next, &self.endpoints) n += dgram_progress(container_of(at, struct endpoint, link)->dgram, now);
     return n;
 }
 
@@ -117,14 +117,14 @@ static uint64_t next_time(const struct step *s)
 {
     uint64_t first = self.deadline;
     (void)s;
-    list_each (at, next, &self.ends) {
-        uint64_t due = dgram_next_timeout(container_of(at, struct end, link)->dgram);
+    list_each (at, next, &self.endpoints) {
+        uint64_t due = dgram_next_timeout(container_of(at, struct endpoint, link)->dgram);
         first = due < first ? due : first;
     }
     return first;
 }
 
-/* One end more, or less. The step is opened and closed by threads that are outside of the layer below. */
+/* One endpoint more, or less. The step is opened and closed by threads that are outside of the layer below. */
 static int add_user(void)
 {
     int rc = 0;
@@ -151,33 +151,33 @@ static void drop_user(void)
     pthread_mutex_unlock(&opening);
 }
 
-/* ---- what the datagram layer tells ---- */
+/* ---- upcalls of the datagram layer ---- */
 
-/* The key that one endpoint seals its messages to the other with: of the end's key, for these two alone. */
-static void make_seal(const struct end *e, uint64_t from, uint64_t to, uint8_t key[CRYPTO_KEY])
+/* The key that one endpoint seals its messages to the other with: of the endpoint's key, for these two alone. */
+static void make_seal(const struct endpoint *e, uint64_t from, uint64_t to, uint8_t key[CRYPTO_KEY])
 {
     uint64_t way[2] = {htobe64(from), htobe64(to)};
     self.crypto->tag(key, way, sizeof way, e->port.key);
 }
 
-static struct partner *new_partner(struct end *e, struct dgram_peer *peer)
+static struct partner *new_partner(struct endpoint *e, struct dgram_peer *peer)
 {
     struct partner *p = calloc(1, sizeof *p);
     uint64_t own = dgram_id(e->dgram), other = dgram_peer_id(peer);
     if (!p) return NULL;
-    p->end = e;
+    p->endpoint = e;
     p->peer = peer;
     make_seal(e, own, other, p->mine);
     make_seal(e, other, own, p->its);
-    list_init(&p->heard);
+    list_init(&p->inbox);
     list_push(&e->partners, &p->link);
     dgram_peer_set_tag(peer, p);
     return p;
 }
 
-static struct said *new_said(struct partner *p, const void *bytes, size_t n)
+static struct queued *new_queued(struct partner *p, const void *bytes, size_t n)
 {
-    struct said *s = malloc(sizeof *s);
+    struct queued *s = malloc(sizeof *s);
     void *copy = malloc(n + CRYPTO_SEAL);
     if (!s || !copy) {
         free(s);
@@ -185,11 +185,11 @@ static struct said *new_said(struct partner *p, const void *bytes, size_t n)
         return NULL;
     }
     memcpy(copy, bytes, n);
-    *s = (struct said){.partner = p, .bytes = copy, .message = {.data = copy, .n = n}};
+    *s = (struct queued){.partner = p, .bytes = copy, .message = {.data = copy, .n = n}};
     return s;
 }
 
-static void free_said(struct said *s)
+static void free_queued(struct queued *s)
 {
     free(s->bytes);
     free(s);
@@ -197,7 +197,7 @@ static void free_said(struct said *s)
 
 static void free_partner(struct partner *p)
 {
-    for (struct link *l; (l = list_pop(&p->heard));) free_said(container_of(l, struct said, link));
+    for (struct link *l; (l = list_pop(&p->inbox));) free_queued(container_of(l, struct queued, link));
     list_remove(&p->link);
     explicit_bzero(p, sizeof *p);
     free(p);
@@ -205,15 +205,15 @@ static void free_partner(struct partner *p)
 
 static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t n)
 {
-    struct end *e = arg;
+    struct endpoint *e = arg;
     struct partner *p = dgram_peer_tag(peer);
     if (!p) {
         if (e->callers >= CALLERS_MOST || !(p = new_partner(e, peer))) return false;
         e->callers++;
     }
-    struct said *s = p->waiting < MESSAGES_MOST ? new_said(p, data, n) : NULL;
+    struct queued *s = p->waiting < MESSAGES_MOST ? new_queued(p, data, n) : NULL;
     if (!s) return false;
-    list_push(&p->heard, &s->link);
+    list_push(&p->inbox, &s->link);
     p->waiting++;
     lane_changed(lanes_first());
     return true;
@@ -221,7 +221,7 @@ static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t
 
 static void failed(void *arg, struct dgram_peer *peer, int code)
 {
-    struct end *e = arg;
+    struct endpoint *e = arg;
     struct partner *p = dgram_peer_tag(peer);
     if (p && !p->given) { /* nobody has asked for it */
         free_partner(p);
@@ -239,15 +239,15 @@ static void failed(void *arg, struct dgram_peer *peer, int code)
 
 static void done(struct dgram_message *m, int rc)
 {
-    struct said *s = container_of(m, struct said, message);
+    struct queued *s = container_of(m, struct queued, message);
     struct partner *p = s->partner;
     p->under_way--;
     p->failed |= rc != 0;
     lane_changed(lanes_first());
-    free_said(s);
+    free_queued(s);
 }
 
-/* ---- ends ---- */
+/* ---- endpoints ---- */
 
 /* The addresses of this host that others may call at: of IPv4 if there are any, as they need no more to be set up. */
 static int own_addresses(struct net_ifs *v)
@@ -274,14 +274,14 @@ static struct net_addr to_net(const struct dgram_addr *d)
     return a;
 }
 
-uint64_t ends_patience(void)
+uint64_t endpoints_patience(void)
 {
     struct dgram_params p;
     dgram_params_init(&p);
     return p.patience;
 }
 
-static int open_dgram(struct end *e, const struct net_addr *own, bool wide, uint64_t patience)
+static int open_dgram(struct endpoint *e, const struct net_addr *own, bool wide, uint64_t patience)
 {
     struct dgram_params p;
     char address[NET_IP];
@@ -302,17 +302,17 @@ static int open_dgram(struct end *e, const struct net_addr *own, bool wide, uint
     return dgram_open(&e->dgram, &p);
 }
 
-static void enter(struct end *e)
+static void enter(struct endpoint *e)
 {
     lane_enter(lanes_first());
-    list_push(&self.ends, &e->link);
+    list_push(&self.endpoints, &e->link);
     lane_leave(lanes_first());
 }
 
 /* `key`: NULL: a random one. `wide`: what is sent to any address of this host comes in, not only to that one. */
-static int open_end(const uint8_t key[CRYPTO_KEY], const struct net_addr *own, bool wide, uint64_t patience, struct end **out)
+static int open_endpoint(const uint8_t key[CRYPTO_KEY], const struct net_addr *own, bool wide, uint64_t patience, struct endpoint **out)
 {
-    struct end *e = calloc(1, sizeof *e);
+    struct endpoint *e = calloc(1, sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory for a port");
     list_init(&e->partners);
     if (key) memcpy(e->port.key, key, CRYPTO_KEY);
@@ -339,18 +339,18 @@ static int open_end(const uint8_t key[CRYPTO_KEY], const struct net_addr *own, b
     return 0;
 }
 
-int end_open(struct end **out)
+int endpoint_open(struct endpoint **out)
 {
     struct net_ifs all;
-    if (!ends_crypto()) return err_code();
+    if (!endpoints_crypto()) return err_code();
     int rc = own_addresses(&all);
-    if (!rc) rc = open_end(NULL, &all.v[0].addr, all.n > 1, 0, out);
+    if (!rc) rc = open_endpoint(NULL, &all.v[0].addr, all.n > 1, 0, out);
     for (unsigned i = 1; !rc && i < all.n && i <= PORT_MORE; i++)
         (*out)->port.more[(*out)->port.mores++] = to_dgram(&all.v[i].addr, (*out)->wire->own.bytes + 1);
     return rc;
 }
 
-void end_close(struct end *e)
+void endpoint_close(struct endpoint *e)
 {
     lane_enter(lanes_first());
     dgram_progress(e->dgram, clock_ns()); /* what is still to be acknowledged */
@@ -363,14 +363,14 @@ void end_close(struct end *e)
     drop_user();
 }
 
-int ends_listen(int fd, void (*look)(void))
+int endpoints_listen(int fd, void (*look)(void))
 {
     int rc = 0;
     lane_enter(lanes_first());
-    if (self.news >= 0) epoll_ctl(self.step.fd, EPOLL_CTL_DEL, self.news, NULL);
+    if (self.look_fd >= 0) epoll_ctl(self.step.fd, EPOLL_CTL_DEL, self.look_fd, NULL);
     if (fd >= 0 && epoll_ctl(self.step.fd, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN}))
         rc = err_sys("what becomes of other jobs cannot be listened for");
-    self.news = rc ? -1 : fd;
+    self.look_fd = rc ? -1 : fd;
     self.look = rc ? NULL : look;
     lane_leave(lanes_first());
     return rc;
@@ -387,19 +387,19 @@ static bool is_ready(void *arg)
     struct fd_wait *w = arg;
     const struct partner *p = w->partner;
     if (w->until < self.deadline) self.deadline = w->until;
-    return (p && (p->code || !list_empty(&p->heard))) || poll(&w->poll, 1, 0) > 0 || clock_ns() >= w->until;
+    return (p && (p->code || !list_empty(&p->inbox))) || poll(&w->poll, 1, 0) > 0 || clock_ns() >= w->until;
 }
 
 static int how_it_ended(struct fd_wait *w)
 {
     const struct partner *p = w->partner;
     if (poll(&w->poll, 1, 0) > 0) return 0;
-    if (p && !list_empty(&p->heard)) return TERN_AGAIN;
+    if (p && !list_empty(&p->inbox)) return TERN_AGAIN;
     if (p && p->code) return err_set(p->code, "%s", p->words);
     return err_set(TERN_ERR_PEER, "nothing has come from the other process for too long (TERN_DGRAM_TIMEOUT)");
 }
 
-int ends_await_fd(int fd, short events, struct partner *p, uint64_t until)
+int endpoints_await_fd(int fd, short events, struct partner *p, uint64_t until)
 {
     struct fd_wait w = {{.fd = fd, .events = events}, p, until};
     struct epoll_event e = {.events = events & POLLOUT ? EPOLLOUT : EPOLLIN};
@@ -422,7 +422,7 @@ static int broken(int fd)
     return err_set(TERN_ERR_PEER, "the other process has closed the socket (descriptor %d) before all had come", fd);
 }
 
-int ends_move(int fd, struct partner *p, void *bytes, size_t n, bool out)
+int endpoints_move(int fd, struct partner *p, void *bytes, size_t n, bool out)
 {
     for (size_t done = 0; done < n;) {
         char *at = (char *)bytes + done;
@@ -431,7 +431,7 @@ int ends_move(int fd, struct partner *p, void *bytes, size_t n, bool out)
         if (k > 0) {
             done += (size_t)k;
         } else if (k < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            int rc = ends_await_fd(fd, out ? POLLOUT : POLLIN, p, p ? clock_ns() + ends_patience() : NEVER);
+            int rc = endpoints_await_fd(fd, out ? POLLOUT : POLLIN, p, p ? clock_ns() + endpoints_patience() : NEVER);
             if (rc) return rc;
         } else if (errno != EINTR) {
             return broken(fd);
@@ -440,11 +440,11 @@ int ends_move(int fd, struct partner *p, void *bytes, size_t n, bool out)
     return 0;
 }
 
-void end_name(const struct end *e, char name[PORT_NAME]) { port_write(&e->port, self.crypto, name); }
+void endpoint_name(const struct endpoint *e, char name[PORT_NAME]) { port_write(&e->port, self.crypto, name); }
 
-void ends_close(void)
+void endpoints_close(void)
 {
-    while (!list_empty(&self.ends)) end_close(container_of(self.ends.next, struct end, link));
+    while (!list_empty(&self.endpoints)) endpoint_close(container_of(self.endpoints.next, struct endpoint, link));
 }
 
 /* ---- partners ---- */
@@ -472,7 +472,7 @@ static int farness(const struct net_addr *a, const struct net_ifs *own)
     return best;
 }
 
-unsigned end_order(const struct port *p, uint8_t order[1 + PORT_MORE])
+unsigned endpoint_order(const struct port *p, uint8_t order[1 + PORT_MORE])
 {
     struct net_ifs own = {0};
     unsigned n = 0;
@@ -486,7 +486,7 @@ unsigned end_order(const struct port *p, uint8_t order[1 + PORT_MORE])
     return n;
 }
 
-static int call_end(struct end *e, const struct port *port, unsigned i, struct partner **out)
+static int call_endpoint(struct endpoint *e, const struct port *port, unsigned i, struct partner **out)
 {
     struct dgram_peer *peer;
     uint8_t card[DGRAM_CARD];
@@ -499,16 +499,16 @@ static int call_end(struct end *e, const struct port *port, unsigned i, struct p
     return rc;
 }
 
-int end_call(const struct port *port, unsigned i, uint64_t patience, struct end **e, struct partner **out)
+int endpoint_call(const struct port *port, unsigned i, uint64_t patience, struct endpoint **e, struct partner **out)
 {
     struct net_addr to, own;
-    if (!ends_crypto()) return err_code();
+    if (!endpoints_crypto()) return err_code();
     if (!address_at(port, i, &to)) return err_set(TERN_ERR_PORT, "the port has no address that this process can call at");
     int rc = net_addr_towards(&to, &own);
-    if (!rc) rc = open_end(port->key, &own, false, patience, e);
-    if (rc || !(rc = call_end(*e, port, i, out))) return rc;
+    if (!rc) rc = open_endpoint(port->key, &own, false, patience, e);
+    if (rc || !(rc = call_endpoint(*e, port, i, out))) return rc;
     err_keep(port, rc);
-    end_close(*e);
+    endpoint_close(*e);
     err_recall(port, rc);
     return rc;
 }
@@ -520,27 +520,27 @@ int partner_own_address(const struct partner *p, struct net_addr *own)
 }
 
 struct call_wait {
-    struct end *end;
+    struct endpoint *endpoint;
     struct partner *came;
 };
 
 static bool has_called(void *arg)
 {
     struct call_wait *a = arg;
-    list_each (at, next, &a->end->partners) {
+    list_each (at, next, &a->endpoint->partners) {
         struct partner *p = container_of(at, struct partner, link);
-        if (p->given || list_empty(&p->heard)) continue;
+        if (p->given || list_empty(&p->inbox)) continue;
         p->given = true;
-        a->end->callers--;
+        a->endpoint->callers--;
         a->came = p;
         return true;
     }
-    return a->end->code;
+    return a->endpoint->code;
 }
 
-int end_await(struct end *e, struct partner **out)
+int endpoint_await(struct endpoint *e, struct partner **out)
 {
-    struct call_wait a = {.end = e};
+    struct call_wait a = {.endpoint = e};
     lane_enter(lanes_first());
     lane_wait(lanes_first(), has_called, &a, NULL);
     lane_leave(lanes_first());
@@ -548,7 +548,7 @@ int end_await(struct end *e, struct partner **out)
     return a.came ? 0 : err_set(e->code, "%s", e->words);
 }
 
-void end_give_up(struct end *e, int code, const char *words)
+void endpoint_give_up(struct endpoint *e, int code, const char *words)
 {
     if (e->code) return;
     e->code = code;
@@ -556,77 +556,77 @@ void end_give_up(struct end *e, int code, const char *words)
     lane_changed(lanes_first());
 }
 
-int partner_say(struct partner *p, const void *bytes, size_t n)
+int partner_send(struct partner *p, const void *bytes, size_t n)
 {
-    struct said *s = new_said(p, bytes, n);
-    if (!s) return err_set(TERN_ERR_NOMEM, "no memory for what two groups tell each other (%zu bytes)", n);
-    self.crypto->seal(s->bytes, s->bytes, n, (uint32_t)n, p->said, p->mine);
+    struct queued *s = new_queued(p, bytes, n);
+    if (!s) return err_set(TERN_ERR_NOMEM, "no memory for a message to another group (%zu bytes)", n);
+    self.crypto->seal(s->bytes, s->bytes, n, (uint32_t)n, p->sent, p->mine);
     s->message.n = n + CRYPTO_SEAL;
     s->message.done = done;
     lane_enter(lanes_first());
     int rc = p->code ? err_set(p->code, "%s", p->words) : dgram_send(p->peer, &s->message);
     if (!rc) {
-        p->said++;
+        p->sent++;
         p->under_way++;
-        dgram_progress(p->end->dgram, clock_ns());
+        dgram_progress(p->endpoint->dgram, clock_ns());
     }
     lane_leave(lanes_first());
-    if (rc) free_said(s);
+    if (rc) free_queued(s);
     return rc;
 }
 
-struct hearing {
+struct receiving {
     struct partner *partner;
-    uint64_t until; /* NEVER: without end */
+    uint64_t until; /* NEVER: without endpoint */
 };
 
-static bool has_spoken(void *arg)
+static bool has_message(void *arg)
 {
-    const struct hearing *h = arg;
+    const struct receiving *h = arg;
     const struct partner *p = h->partner;
     if (h->until < self.deadline) self.deadline = h->until;
-    return p->code || p->end->code || !list_empty(&p->heard) || (h->until != NEVER && clock_ns() >= h->until);
+    return p->code || p->endpoint->code || !list_empty(&p->inbox) || (h->until != NEVER && clock_ns() >= h->until);
 }
 
 /* The lane is held: what has not come by now is not acknowledged either. */
 static int why_nothing(struct partner *p)
 {
     if (p->code) return err_set(p->code, "%s", p->words);
-    if (p->end->code) return err_set(p->end->code, "%s", p->end->words);
+    if (p->endpoint->code) return err_set(p->endpoint->code, "%s", p->endpoint->words);
     dgram_deafen(p->peer);
     return err_set(TERN_AGAIN, "the process that calls has been silent for too long (TERN_DGRAM_TIMEOUT)");
 }
 
-static int unseal(struct partner *p, struct said *s)
+static int unseal(struct partner *p, struct queued *s)
 {
     size_t n = s->message.n;
-    if (n >= CRYPTO_SEAL && self.crypto->unseal(s->bytes, s->bytes, n - CRYPTO_SEAL, (uint32_t)(n - CRYPTO_SEAL), p->listened++, p->its))
+    if (n >= CRYPTO_SEAL && self.crypto->unseal(s->bytes, s->bytes, n - CRYPTO_SEAL, (uint32_t)(n - CRYPTO_SEAL), p->received++, p->its))
         return 0;
     return err_set(TERN_ERR_SYSTEM, "a message of another group cannot be unsealed");
 }
 
-int partner_hear(struct partner *p, void **bytes_p, size_t *n_p) { return partner_hear_for(p, NEVER, bytes_p, n_p); }
+int partner_recv(struct partner *p, void **bytes_p, size_t *n_p) { return partner_recv_for(p, NEVER, bytes_p, n_p); }
 
-int partner_hear_for(struct partner *p, uint64_t ns, void **bytes_p, size_t *n_p)
+int partner_recv_for(struct partner *p, uint64_t ns, void **bytes_p, size_t *n_p)
 {
-    struct hearing h = {p, ns == NEVER ? NEVER : clock_ns() + ns};
+    struct receiving h = {p, ns == NEVER ? NEVER : clock_ns() + ns};
     lane_enter(lanes_first());
-    dgram_watch(p->peer, true); /* it may end before it has spoken */
-    lane_wait(lanes_first(), has_spoken, &h, NULL);
+    dgram_watch(p->peer, true); /* it may end before it has sent anything */
+    lane_wait(lanes_first(), has_message, &h, NULL);
     dgram_watch(p->peer, false);
-    struct link *l = list_pop(&p->heard);
+    struct link *l = list_pop(&p->inbox);
     if (l) p->waiting--;
     int rc = l ? 0 : why_nothing(p);
     lane_leave(lanes_first());
     if (rc) return rc;
-    struct said *s = container_of(l, struct said, link);
+    struct queued *s = container_of(l, struct queued, link);
     rc = unseal(p, s);
     if (!rc) {
         *n_p = s->message.n - CRYPTO_SEAL;
         *bytes_p = s->bytes;
         s->bytes = NULL;
     }
-    free_said(s);
+    free_queued(s);
     return rc;
 }
 
@@ -642,13 +642,13 @@ static bool is_settled(void *arg)
     return !s->partner->under_way || s->partner->code || clock_ns() >= s->until;
 }
 
-bool partner_has_all(struct partner *p, uint64_t ns)
+bool partner_flush(struct partner *p, uint64_t ns)
 {
     struct settling s = {p, clock_ns() + ns};
     lane_enter(lanes_first());
     lane_wait(lanes_first(), is_settled, &s, NULL);
     lane_leave(lanes_first());
-    return partner_had_all(p);
+    return partner_has_acked(p);
 }
 
 void partner_key(const struct partner *p, bool calls, uint8_t key[CRYPTO_KEY])
@@ -657,15 +657,15 @@ void partner_key(const struct partner *p, bool calls, uint8_t key[CRYPTO_KEY])
     self.crypto->tag(key, purpose, sizeof purpose, calls ? p->mine : p->its);
 }
 
-bool partner_has_spoken(struct partner *p)
+bool partner_has_message(struct partner *p)
 {
     lane_enter(lanes_first());
-    bool spoken = !list_empty(&p->heard);
+    bool there = !list_empty(&p->inbox);
     lane_leave(lanes_first());
-    return spoken;
+    return there;
 }
 
-bool partner_had_all(const struct partner *p) { return !p->under_way && !p->failed; }
+bool partner_has_acked(const struct partner *p) { return !p->under_way && !p->failed; }
 
 void partner_leave(struct partner *p)
 {
