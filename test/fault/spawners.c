@@ -1,7 +1,7 @@
 /*
  * spawners.c - a job that spawns again and again, of which a process or a launcher is killed, for kill_spawn.test:
  *
- *     spawners FILE SEED VICTIM PHASE
+ *     spawners FILE SEED VICTIM PHASE CYCLES
  *
  * In each cycle two processes are spawned, talk with the root, and leave. FILE is memory that all of them share; there they note
  * what they are doing. A process that rank 0 starts before MPI_Init waits until a cycle is in PHASE, naps for a random moment, and
@@ -13,10 +13,11 @@
  *     launcher   the launcher of the spawned job        meet       the same while datagrams are slow (TERN_DGRAM_FAULTS): the two roots
  *     any        any launcher but the first                        tell each other of their groups
  *     first      the launcher of the job that spawns    talk       messages between the jobs
- *                                                       leave      MPI_Comm_disconnect
- *                                                       finalize   MPI_Finalize of the spawned processes
+ *     ready      the launcher that was made last        leave      MPI_Comm_disconnect
+ *     stopped    the same, which is stopped so long     finalize   MPI_Finalize of the spawned processes
+ *                that it has its order when it dies
  *
- * A parent whose call fails says so. After the death three cycles have to be good; then rank 0 prints "recovered MICROSECONDS", from
+ * A parent whose call fails says so. After the death so many CYCLES have to be good; then rank 0 prints "recovered MICROSECONDS", from
  * the death to the first words, or "undisturbed" when no call has failed.
  */
 #include <errno.h>
@@ -33,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PARENTS = 2, CHILDREN = 2, WORDS = 3, GOOD_CYCLES = 3, WARM_CYCLES = 2, LONGEST_S = 30, LAUNCHERS_MOST = 64, TICK_US = 50 };
+enum { PARENTS = 2, CHILDREN = 2, WORDS = 3, WARM_CYCLES = 2, LONGEST_S = 30, LAUNCHERS_MOST = 64, TICK_US = 50, LATE_US = 30000 };
 
 enum phase { ORDER, START, TALK, LEAVE, FINALIZE };
 
@@ -90,18 +91,32 @@ static bool is_launcher(pid_t pid)
     return is;
 }
 
-/* The launcher that makes the others, one that is ready, or that of a job; 0: there is none. */
-static pid_t any_launcher(void)
+/* The launchers that the first one has made, the oldest first: the one that makes the others, those of jobs, and one that is ready. */
+static int find_launchers(pid_t all[LAUNCHERS_MOST])
 {
     char path[64];
     int first = atomic_load(&page->first), n = 0, pid;
-    pid_t all[LAUNCHERS_MOST];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", first, first);
     FILE *f = fopen(path, "r");
     while (f && n < LAUNCHERS_MOST && fscanf(f, "%d", &pid) == 1)
         if (is_launcher(pid)) all[n++] = pid;
     if (f) fclose(f);
+    return n;
+}
+
+static pid_t any_launcher(void)
+{
+    pid_t all[LAUNCHERS_MOST];
+    int n = find_launchers(all);
     return n ? all[draw((unsigned)n)] : 0;
+}
+
+/* Most often it is the one that is ready. */
+static pid_t newest_launcher(void)
+{
+    pid_t all[LAUNCHERS_MOST];
+    int n = find_launchers(all);
+    return n > 1 ? all[n - 1] : 0;
 }
 
 static pid_t find_victim(const char *who)
@@ -109,7 +124,8 @@ static pid_t find_victim(const char *who)
     if (!strcmp(who, "parent")) return atomic_load(&page->parent[draw(PARENTS)]);
     if (!strcmp(who, "child")) return atomic_load(&page->child[draw(CHILDREN)]);
     if (!strcmp(who, "launcher")) return atomic_load(&page->launcher);
-    return strcmp(who, "first") ? any_launcher() : atomic_load(&page->first);
+    if (!strcmp(who, "first")) return atomic_load(&page->first);
+    return strcmp(who, "any") ? newest_launcher() : any_launcher();
 }
 
 /* The process that rank 0 has started ends with it. */
@@ -122,13 +138,14 @@ static void await_phase(enum phase wanted, int after, pid_t parent)
 }
 
 /* False: the phase is over. The victim is stopped first: what it has done when it dies belongs to the phase. */
-static bool kill_now(const struct aim *a, int cycle, pid_t victim, int said)
+static bool kill_now(const struct aim *a, int cycle, pid_t victim, bool late, int said)
 {
     kill(victim, SIGSTOP);
     if (atomic_load(&page->phase) != (int)a->phase || atomic_load(&page->cycle) != cycle) {
         kill(victim, SIGCONT);
         return false;
     }
+    if (late) nap(LATE_US);
     uint64_t now = now_ns();
     atomic_store(&page->killed, now);
     dprintf(said, "%llu\n", (unsigned long long)now); /* before the end of the job ends this process */
@@ -145,7 +162,7 @@ static void kill_in(const struct aim *a, const char *who, int said, pid_t parent
         cycle = atomic_load(&page->cycle);
         nap(a->from + draw(a->span));
         victim = find_victim(who);
-    } while (!victim || !kill_now(a, cycle, victim, said));
+    } while (!victim || !kill_now(a, cycle, victim, !strcmp(who, "stopped"), said));
     _exit(0);
 }
 
@@ -255,7 +272,7 @@ static void report(void)
     else printf("recovered %lld\n", (long long)(heard - killed) / 1000);
 }
 
-static int parent(char *own, char *file)
+static int parent(char *own, char *file, int cycles)
 {
     int good = 0, more = 1;
     MPI_Init(NULL, NULL);
@@ -265,7 +282,7 @@ static int parent(char *own, char *file)
     while (more) {
         bool after = atomic_load(&page->killed);
         good = cycle(own, file) && after ? good + 1 : 0;
-        more = good < GOOD_CYCLES && MPI_Wtime() < end;
+        more = good < cycles && MPI_Wtime() < end;
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     if (rank == 0) report();
@@ -279,7 +296,8 @@ int main(int argc, char **argv)
     char *own = realpath(argv[0], NULL);
     int fd = argc > 1 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1, i = number ? atoi(number) : 0;
     bool is_child = argc == 3 && !strcmp(argv[2], "child");
-    if (fd < 0 || !own || (argc != 5 && !is_child) || i < 0 || i >= PARENTS) return fprintf(stderr, "spawners FILE SEED VICTIM PHASE\n"), 2;
+    if (fd < 0 || !own || (argc != 6 && !is_child) || i < 0 || i >= PARENTS)
+        return fprintf(stderr, "spawners FILE SEED VICTIM PHASE CYCLES\n"), 2;
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (page == MAP_FAILED) return perror("spawners"), 2;
@@ -289,5 +307,5 @@ int main(int argc, char **argv)
     atomic_store(&page->parent[i], getpid());
     if (!i) atomic_store(&page->first, getppid());
     if (!i && !start_killer(argv[1], argv[3], argv[4])) return fprintf(stderr, "no phase %s, or no file for the death\n", argv[4]), 2;
-    return parent(own, argv[1]);
+    return parent(own, argv[1], atoi(argv[5]));
 }
