@@ -21,7 +21,7 @@ static void count(int by) { add(&background.count, by); }
 
 void lane_is_going(struct lane *l)
 {
-    if (helper_apart && !this_is_the_helper) l->eager_now = limits_eager_least();
+    if (helper_is_apart() && !this_is_the_helper) l->eager_now = limits_eager_least();
 }
 
 /* What nobody needs the helper for. Small messages come to their receives as well when the caller is back: they are over

@@ -28,7 +28,7 @@ static struct {
     _Atomic bool stop;
 } helper;
 
-bool helper_shares_cores, helper_apart;
+_Atomic bool helper_shares_cores, helper_apart;
 
 /* ---- called by others ---- */
 
@@ -61,7 +61,7 @@ static bool arm(struct bell *b)
      * helper when it is armed: on a core of its own that is no dearer than reading it here. */
     int code = err_code(); /* of the call that returns, perhaps: its words are to stay the last ones */
     if (code) err_keep(b, code);
-    int n = helper_apart ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
+    int n = helper_is_apart() ? wires_progress_cheap(GREETINGS) : wires_progress(GREETINGS);
     if (code) err_recall(b, code);
     bool ours = false;
     if (!armed) {
@@ -195,11 +195,11 @@ static void *run(void *arg)
 /* ---- life ---- */
 
 /* Is there a core for it where its process does not run? */
-static bool runs_apart(void)
+static bool runs_apart(bool shares)
 {
     cpu_set_t own;
     if (sched_getaffinity(0, sizeof own, &own)) return false;
-    if (!CPU_COUNT(&helper.cpus)) return !helper_shares_cores && CPU_COUNT(&own) > 1;
+    if (!CPU_COUNT(&helper.cpus)) return !shares && CPU_COUNT(&own) > 1;
     CPU_AND(&own, &own, &helper.cpus);
     return !CPU_COUNT(&own);
 }
@@ -237,12 +237,18 @@ static void end_thread(void)
     atomic_store_explicit(&helper.stop, false, memory_order_relaxed); /* ordered by the next pthread_create */
 }
 
+static void set_places(bool shares, bool apart)
+{
+    atomic_store_explicit(&helper_shares_cores, shares, memory_order_relaxed);
+    atomic_store_explicit(&helper_apart, apart, memory_order_relaxed);
+}
+
 static void give_up(void)
 {
     set_helped(false);
     bell_set_helped(wires_bell(), false);
     helper_sleep_close();
-    helper_shares_cores = helper_apart = false;
+    set_places(false, false);
 }
 
 int helper_start(void)
@@ -254,9 +260,9 @@ int helper_start(void)
     if (!rc) rc = helper_sleep_open(wires_bell());
     if (rc) return rc;
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
-    helper_shares_cores = proc_self()->usable_cpus < 2 * proc_self()->local_size;
-    helper_apart = runs_apart();
-    helper_pace_open(!helper_shares_cores);
+    bool shares = proc_self()->usable_cpus < 2 * proc_self()->local_size;
+    set_places(shares, runs_apart(shares));
+    helper_pace_open(!shares);
     handle_set_threaded(true);
     set_helped(true);
     bell_set_helped(wires_bell(), true);

@@ -56,9 +56,13 @@ void helper_stop(void);
 void helper_relieve(void) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */
-extern TERN_HIDDEN bool helper_shares_cores;
+extern TERN_HIDDEN _Atomic bool helper_shares_cores;
 
 /* The helper runs on other cores than its process. */
-extern TERN_HIDDEN bool helper_apart;
+extern TERN_HIDDEN _Atomic bool helper_apart;
+
+/* Relaxed: other threads may be inside while the helper is started or stopped, and either answer is good. */
+static inline bool helper_is_on_shared_cores(void) { return atomic_load_explicit(&helper_shares_cores, memory_order_relaxed); }
+static inline bool helper_is_apart(void) { return atomic_load_explicit(&helper_apart, memory_order_relaxed); }
 
 #endif

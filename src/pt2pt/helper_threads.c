@@ -72,7 +72,7 @@ static void look(const _Atomic bool *stop)
     while (is_needed(stop)) {
         if (listen_look()) {
             since = 0;
-            if (helper_shares_cores) sched_yield();
+            if (helper_is_on_shared_cores()) sched_yield();
         } else if (!helper_looks_on(&since) && listen_arm()) {
             return;
         }

@@ -25,7 +25,7 @@ static void open_short(struct peer *p)
 {
     if (peer_waiting(p) || p->lost || pt_checking || (lane_threaded() && peer_delivers_at_once(p))) return;
     int64_t most = (int64_t)min_size((size_t)limits_of(p)->eager_max, p->ep.max_short);
-    if (unlikely(helper_apart) && pt_send_is_call(p)) most = min_int64(most, limits_eager_least());
+    if (unlikely(helper_is_apart()) && pt_send_is_call(p)) most = min_int64(most, limits_eager_least());
     if (p->short_max != most) peer_set_short(p, most);
 }
 

@@ -37,7 +37,7 @@ static inline bool wait_polls_on(uint64_t idle_since, uint64_t now)
 bool wait_gives_way_to_helper(uint64_t *last, uint64_t idle_since, uint64_t now) TERN_COLD;
 static inline bool wait_gives_way(uint64_t *last, uint64_t idle_since, uint64_t now)
 {
-    return likely(!helper_shares_cores) ? wait_yields() : wait_gives_way_to_helper(last, idle_since, now);
+    return likely(!helper_is_on_shared_cores()) ? wait_yields() : wait_gives_way_to_helper(last, idle_since, now);
 }
 
 /* The time in ns that a wait polls before it compares cores, unless it gives up the core anyway: about what it costs to
@@ -55,7 +55,7 @@ void wait_compare_cores(uint64_t now, bool gate) TERN_COLD;
 static inline bool wait_should_compare(struct core_looks *c, uint64_t idle_since, uint64_t now)
 {
     uint64_t idle = now - idle_since;
-    bool yields = wait_yields() || helper_shares_cores; /* and so lets a peer run before it has waited for long */
+    bool yields = wait_yields() || helper_is_on_shared_cores(); /* and so lets a peer run before it has waited for long */
     if (now < c->due || !cores_compared || (idle < PATIENCE_NS && !yields)) return false;
     c->due = now + (idle > PATIENCE_NS ? idle : PATIENCE_NS);
     return true;
