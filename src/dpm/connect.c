@@ -200,7 +200,9 @@ int connect_accept(void *endpoint, const struct own_table *mine, struct outcome 
 {
     for (;;) {
         struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
+        lane_sleep_soon(true); /* the other group may take its time, and its processes may need this core */
         int rc = endpoint_await(endpoint, &x.partner);
+        lane_sleep_soon(false);
         if (rc) return rc;
         rc = accept_one(&x, o);
         err_keep(&x, rc);
@@ -386,15 +388,6 @@ static int spread_result(struct comm *local, int root, struct result *n, struct 
     return talk_spread_new(local, &o->theirs, o->bytes, root);
 }
 
-/* The other group may take its time, and its processes may need this core. */
-static int reach(connect_fn by, void *arg, const struct own_table *mine, struct outcome *o)
-{
-    lane_sleep_soon(true);
-    int rc = by(arg, mine, o);
-    lane_sleep_soon(false);
-    return rc;
-}
-
 int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out)
 {
     struct own_table mine = {.local = local};
@@ -408,7 +401,7 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
     mine.bytes = bytes;
     if (local->rank == root) {
         if (code) n.rc = err_set(code, "%s", words);
-        else n.rc = rc ? rc : reach(by, arg, &mine, &o);
+        else n.rc = rc ? rc : by(arg, &mine, &o);
         n.ctx = o.ctx;
         n.bytes = o.bytes;
         rc = 0;

@@ -98,6 +98,7 @@ static bool has_others(const struct job *j) { return j->nnodes > 1 || j->node ==
 static int name_job(struct job *j)
 {
     uint64_t random[2];
+    if (*j->name) return 0;
     if (getrandom(random, sizeof random, 0) != sizeof random || getrandom(j->key, sizeof j->key, 0) != sizeof j->key) {
         say("no random numbers: %s", strerror(errno));
         return EXIT_RESOURCE;
@@ -186,12 +187,19 @@ static void tell_strangers(const struct job *j)
     }
 }
 
+static struct job job;
+
+/* Of a launcher that has no order yet: what fails is tried again later, and said then. */
+static void make_ready(void)
+{
+    if (!watch_prepare(&job)) (void)name_job(&job);
+}
+
 /* `line`: to the first mpiexec, in the launcher of a spawned job; else -1. */
 static int run(int argc, char **argv, int line)
 {
     static struct spec spec;
     static struct map map;
-    static struct job job;
     struct strv command = {0};
     char **own = environ; /* setenv of later steps works on a copy */
     serve_step("");
@@ -243,7 +251,7 @@ int main(int argc, char **argv)
     bool daemon = argc == 2 && !strcmp(argv[1], DAEMON_OPTION), starter = argc == 2 && !strcmp(argv[1], STARTER_OPTION);
     bool singleton = argc == 2 && !strcmp(argv[1], ASK_ALONE_OPTION);
     if (!starter) fill_stdio(); /* the starter's are as the first mpiexec has made them */
-    int line = starter ? starter_run() : -1;
+    int line = starter ? starter_run(make_ready) : -1;
     int rc = daemon ? daemon_run() : singleton ? singleton_run(argv[0]) : run(argc, argv, line);
     spawned_ended(rc);
     if (fflush(stdout) && !rc) rc = EXIT_RESOURCE;

@@ -227,7 +227,7 @@ static void own_pages(void)
 }
 
 /* A launcher, from its fork to its order. */
-static int wait_for_order(int pipe)
+static int wait_for_order(int pipe, void (*make_ready)(void))
 {
     int ends[STARTER_ENDS];
     next_fd = pipe;
@@ -235,6 +235,7 @@ static int wait_for_order(int pipe)
     tie_to_first();
     guard_make_ready(GUARD_READY);
     own_pages();
+    make_ready();
     if (!take_order(ORDERS_FD, ends)) _exit(0);
     close(ORDERS_FD);
     dup2(ends[STARTER_OUT], STDOUT_FILENO);
@@ -268,7 +269,7 @@ static void await_next(int pipe)
     poll(&orders, 1, PAUSE_MS);
 }
 
-int starter_run(void)
+int starter_run(void (*make_ready)(void))
 {
     if (fcntl(ORDERS_FD, F_SETFD, FD_CLOEXEC)) {
         say(STARTER_OPTION " is for mpiexec's own use");
@@ -284,7 +285,7 @@ int starter_run(void)
         int32_t pid = (int32_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
         if (!pid) {
             close(pipe[0]);
-            return wait_for_order(pipe[1]);
+            return wait_for_order(pipe[1], make_ready);
         }
         if (pid < 0) pid = -errno;
         close(pipe[1]);

@@ -44,8 +44,9 @@ void starter_close(void);
 
 #define STARTER_OPTION "--tern-starter" /* its only word */
 
-/* The life of the starter. Returns in launchers only, which have got an order, with the descriptor of their line. */
-int starter_run(void);
+/* The life of the starter. Returns in launchers only, which have got an order, with the descriptor of their line; `make_ready` is called
+ * in a launcher that waits for one, to do what can be done without. */
+int starter_run(void (*make_ready)(void));
 
 /* This launcher has started its ranks, or waits for other hosts: the next one may be made ready. */
 void starter_next(void);

@@ -460,15 +460,26 @@ static void take_messages(void)
     tree_handlers[TREE_TRACED] = take_traced;
 }
 
-int watch_open(struct job *j)
+int watch_prepare(struct job *j)
 {
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT}, forwards[] = {SIGUSR1, SIGUSR2, SIGCONT};
+    if (j->base) return 0;
     j->base = event_base_new();
     if (!j->base) {
         say("cannot make an event loop: %s", strerror(errno));
         return EXIT_RESOURCE;
     }
     self.job = j;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) catch_signal(ends[i], on_end_signal);
+    for (size_t i = 0; i < ARRAY_LEN(forwards); i++) catch_signal(forwards[i], on_forward_signal);
+    catch_signal(SIGTSTP, on_stop_signal);
+    return 0;
+}
+
+int watch_open(struct job *j)
+{
+    int rc = watch_prepare(j);
+    if (rc) return rc;
     self.timer = evtimer_new(j->base, on_timer, NULL);
     self.trace_limit = evtimer_new(j->base, on_trace_limit, NULL);
     self.nodes = xcalloc((size_t)j->nnodes, sizeof *self.nodes);
@@ -476,9 +487,6 @@ int watch_open(struct job *j)
     self.coming = j->nnodes - (j->node != NODE_NONE);
     self.live = j->size;
     sink_has_room = on_room;
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) catch_signal(ends[i], on_end_signal);
-    for (size_t i = 0; i < ARRAY_LEN(forwards); i++) catch_signal(forwards[i], on_forward_signal);
-    catch_signal(SIGTSTP, on_stop_signal);
     live_open(j, &calls);
     take_messages();
     relay_open(j);

@@ -4,7 +4,10 @@
 
 #include "mpiexec/launch.h"
 
-/* Makes the event loop; catches signals, and takes messages of the nodes, from here on. 0 or an exit code after saying why. */
+/* Makes the event loop, and catches signals from here on: of a launcher, before it has its job. 0 or an exit code after saying why. */
+int watch_prepare(struct job *);
+
+/* Does so, if it was not done, and takes messages of the nodes from here on. */
 int watch_open(struct job *);
 
 /* Waits until the daemons of all other hosts have made ready. 0 or an exit code after saying why. */

@@ -559,6 +559,8 @@ void wires_sleep(struct bell *b, uint32_t ticket, const struct sleep_words *word
 
 void wires_wake_all(void)
 {
+    /* The caller is the only thread that sleeps here: no socket need be made to tell it so (20 us). */
+    if (!wires_threaded && !atomic_load_explicit(&bell->helped, memory_order_relaxed)) return;
     bell_wake_all(bell);
     atomic_thread_fence(memory_order_seq_cst); /* who begins to sleep after this sees that the bell has rung */
     uint32_t n = atomic_fetch_or_explicit(&pollers, POLLERS_AWAITED, memory_order_acquire) | POLLERS_AWAITED;

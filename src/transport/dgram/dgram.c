@@ -186,6 +186,8 @@ static void reap(struct dgram *ep)
     for (struct link *l; (l = list_pop(&ep->dying));) free(container_of(l, struct dgram_peer, all));
 }
 
+static void send_ack(struct dgram_peer *);
+
 void dgram_forget(struct dgram_peer *p)
 {
     struct dgram *ep = p->ep;
@@ -193,6 +195,7 @@ void dgram_forget(struct dgram_peer *p)
     in_tell(p, &k);
     struct past_peer past = {.id = p->card.id, .expected = k.ack, .una = p->una, .when = ep->now};
     if (p->forgotten) return;
+    if (p->owes && !p->dead) send_ack(p); /* the peer need not wait for it until it is told that this one has gone */
     p->forgotten = true;
     if (past_add(&ep->past, &past, 2 * ep->patience)) ep->epoch++;
     list_remove(&p->bucket);
@@ -202,13 +205,16 @@ void dgram_forget(struct dgram_peer *p)
     in_close(p);
     err_set(TERN_ERR_PEER, "the connection was given up by this process");
     out_close(p, TERN_ERR_PEER);
-    if (!ep->inside) reap(ep);
+    if (ep->inside) return;
+    ep->wire->ops->flush(ep->wire, ep->now);
+    reap(ep);
 }
 
 void dgram_close(struct dgram *ep)
 {
     ep->inside = true;
     while (!list_empty(&ep->peers)) dgram_forget(container_of(ep->peers.next, struct dgram_peer, all));
+    ep->wire->ops->flush(ep->wire, ep->now);
     reap(ep);
     past_close(&ep->past);
     ep->wire->ops->close(ep->wire);
@@ -394,7 +400,8 @@ static void serve(struct dgram_peer *p)
 {
     if (!p->dead) in_progress(p);
     if (!p->dead && !p->forgotten) out_progress(p);
-    if (!p->dead && !p->forgotten && (p->owes || p->asked)) send_ack(p);
+    if (!p->dead && !p->forgotten && (p->asked || (p->owes && !p->answerable))) send_ack(p);
+    p->answerable = false; /* an answer comes before the next turn, or never */
     if (p->dead || (!p->forgotten && !p->owes && !p->asked && !out_waits(p) && !in_waits(p))) list_remove(&p->busy);
 }
 
@@ -422,7 +429,7 @@ int dgram_progress(struct dgram *ep, uint64_t now)
 static uint64_t next_of(const struct dgram_peer *p)
 {
     uint64_t at = p->timer;
-    if (p->prompt) return 0;
+    if (p->prompt || p->owes) return 0;
     if (in_waits(p) && !p->held && p->came + 2 * p->ep->patience < at) at = p->came + 2 * p->ep->patience;
     return at;
 }

@@ -112,6 +112,7 @@ static void store(struct dgram_peer *p, const struct dgram_packet *k)
 
 void in_take(struct dgram_peer *p, const struct dgram_packet *k)
 {
+    bool first = !p->owes;
     p->owes = true;
     dgram_peer_busy(p);
     if (k->seq < p->expected) {
@@ -124,6 +125,7 @@ void in_take(struct dgram_peer *p, const struct dgram_packet *k)
         store(p, k);
     } else if (append(p, k->flags & DGRAM_START, k->left, k->data, k->n)) {
         unstore(p);
+        p->answerable = first && !in_waits(p);
     }
 }
 

@@ -88,7 +88,8 @@ struct dgram_peer {
     uint64_t came;      /* when the last segment came */
     uint32_t echo;      /* number of the last question asked */
     bool asked;         /* and it is not answered */
-    bool owes;          /* something has come, and no packet has said so */
+    bool owes;          /* something has come, and no packet has said so ... */
+    bool answerable;    /* ... as it is a message that has just been taken, whose answer may say so */
     bool deaf;          /* dgram_deafen */
 };
 
