@@ -24,6 +24,7 @@
 #define ORDERS_FD 3 /* of the starter: where orders come */
 #define PAUSE_MS 4
 #define OWN_MOST ((size_t)4 << 20)
+#define RANGES_MOST 128
 
 /* ---- orders: a byte with three descriptors ---- */
 
@@ -208,22 +209,47 @@ static void tie_to_first(void)
 }
 
 /*
- * What a fork leaves to be done page by page when a page is touched is done at once, and now rather than when there is an order (0.2 ms):
- * copies of data, bss, heap and stack, and the mapping of programs and libraries. Where the system cannot do that, it happens then.
+ * What a fork leaves to be done page by page when a page is touched, a launcher does at once, and before there is an order (0.2 ms): copies
+ * of data, bss, heap and stack, and the mapping of the program and the C library. Where they lie is found once, by the starter: reading that
+ * takes longer. Where the system cannot do it, it happens then.
  */
+static struct range {
+    uintptr_t from, to;
+    bool copied;
+} ranges[RANGES_MOST];
+static unsigned range_count;
+
+static void find_pages(void)
+{
+    char line[512], mode[8], path[256];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool program = true; /* the first mappings are its own */
+    while (maps && range_count < RANGES_MOST && fgets(line, sizeof line, maps)) {
+        struct range r;
+        *path = 0;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %*s %*s %*s %255s", &r.from, &r.to, mode, path) < 3) continue;
+        program &= strcmp(path, "[heap]") != 0;
+        r.copied = !strcmp(mode, "rw-p");
+        bool run = (program || strstr(path, "/libc.so")) && (!strcmp(mode, "r-xp") || !strcmp(mode, "r--p"));
+        if ((r.copied || run) && r.to - r.from <= OWN_MOST) ranges[range_count++] = r;
+    }
+    if (maps) fclose(maps);
+}
+
 static void own_pages(void)
 {
 #ifdef MADV_POPULATE_WRITE
-    char line[512], mode[8];
-    uintptr_t from, to;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    while (maps && fgets(line, sizeof line, maps)) {
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s", &from, &to, mode) != 3 || to - from > OWN_MOST) continue;
-        if (!strcmp(mode, "rw-p")) (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
-        if (!strcmp(mode, "r-xp") || !strcmp(mode, "r--p")) (void)madvise((void *)from, to - from, MADV_POPULATE_READ);
+    for (unsigned i = 0; i < range_count; i++) {
+        const struct range *r = &ranges[i];
+        (void)madvise((void *)r->from, r->to - r->from, r->copied ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
     }
-    if (maps) fclose(maps);
 #endif
+}
+
+static bool order_waits(void)
+{
+    struct pollfd orders = {.fd = ORDERS_FD, .events = POLLIN};
+    return poll(&orders, 1, 0) == 1;
 }
 
 /* A launcher, from its fork to its order. */
@@ -234,8 +260,10 @@ static int wait_for_order(int pipe, void (*make_ready)(void))
     setpgid(0, 0);
     tie_to_first();
     guard_make_ready(GUARD_READY);
-    own_pages();
-    make_ready();
+    if (!order_waits()) {
+        own_pages();
+        make_ready();
+    }
     if (!take_order(ORDERS_FD, ends)) _exit(0);
     close(ORDERS_FD);
     dup2(ends[STARTER_OUT], STDOUT_FILENO);
@@ -278,6 +306,7 @@ int starter_run(void (*make_ready)(void))
     tie_to_first();
     prctl(PR_SET_NAME, "mpiexec"); /* not "exe", as it was executed */
     prepare();
+    find_pages();
     for (;;) {
         int pipe[2];
         if (pipe2(pipe, O_CLOEXEC)) break;
