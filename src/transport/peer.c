@@ -109,7 +109,6 @@ void peer_free(struct peer *p)
         free(w);
     }
     free(p->gather);
-    free(p->ready);
     free(p);
 }
 
