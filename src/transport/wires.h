@@ -115,9 +115,9 @@ void wires_wake_all(void) TERN_COLD;
 /* A thread of this process has taken something that another, sleeping thread may wait for: wakes the latter. */
 void wires_wake_others(void);
 
-/* For progress_open.c. wires_turns: the steps that are open have changed. wires_poll_start: from now on sleepers poll descriptors; call wires_wake_all after it. 0, or a code
- * with words: there is no socket for the bell. wires_poll_stop: sleepers poll only if a transport has a descriptor;
- * call wires_wake_all before it. */
+/* For progress_open.c. wires_turns: the steps that are open have changed. wires_poll_start: from now on sleepers poll descriptors;
+ * call wires_wake_all after it. 0, or a code with words: there is no socket for the bell. wires_poll_stop: sleepers poll only if a
+ * transport has a descriptor; call wires_wake_all before it. */
 void wires_turns(void);
 int wires_poll_start(void);
 void wires_poll_stop(void);

@@ -186,7 +186,13 @@ static void reap(struct dgram *ep)
     for (struct link *l; (l = list_pop(&ep->dying));) free(container_of(l, struct dgram_peer, all));
 }
 
-static void send_ack(struct dgram_peer *);
+static void send_ack(struct dgram_peer *p)
+{
+    struct dgram_packet k;
+    dgram_packet_start(p, DGRAM_ACK, &k);
+    k.seq = p->echo;
+    if (dgram_packet_send(p->ep, &p->card.addr, &k)) p->owes = p->asked = false;
+}
 
 void dgram_forget(struct dgram_peer *p)
 {
@@ -243,14 +249,6 @@ bool dgram_packet_send(struct dgram *ep, const struct dgram_addr *to, const stru
     ep->wire->ops->send(ep->wire, to, dgram_packet_write(bytes, &own, ep->seq_bits, ep->crypto, ep->key));
     ep->stats.acks += k->type != DGRAM_DATA;
     return true;
-}
-
-static void send_ack(struct dgram_peer *p)
-{
-    struct dgram_packet k;
-    dgram_packet_start(p, DGRAM_ACK, &k);
-    k.seq = p->echo;
-    if (dgram_packet_send(p->ep, &p->card.addr, &k)) p->owes = p->asked = false;
 }
 
 /* ---- packets that come ---- */
