@@ -42,10 +42,12 @@ struct bell {
     _Atomic uint32_t fenced; /* 1: wakers must put a fence between work and the look at `asleep` */
     _Atomic uint32_t helped; /* the owner has a helper thread: bell_check_again */
     int32_t socket;          /* the owner's descriptor */
-    _Atomic uint32_t core;   /* a hint: the cpu that the owner waited on last, + 1, and BELL_AT_GATE; 0: not known */
+    _Atomic uint32_t core;   /* a hint: the cpu that the owner waited on last, + 1 (0: not known), and the two bits below */
     _Atomic uint64_t name;   /* of the socket, random; 0: no socket. Written by the owner */
 };
 #define BELL_AT_GATE 0x80000000u /* the owner sleeps at a gate, too: its opening does not end `asleep` */
+#define BELL_CROWDED 0x40000000u /* the owner knows of more processes than there are cores for them */
+#define BELL_CORE (~(BELL_AT_GATE | BELL_CROWDED))
 static_assert(sizeof(struct bell) == 32, "a bell lies in shared memory");
 
 /* Registers the process for membarrier; false when the kernel will not (then bells are fenced). Idempotent. */
@@ -109,8 +111,10 @@ static inline int bell_core(const struct bell *b, bool gates)
 {
     uint32_t core = atomic_load_explicit(&b->core, memory_order_relaxed);
     bool asleep = atomic_load_explicit(&b->asleep, memory_order_relaxed);
-    return asleep && !(gates && core & BELL_AT_GATE) ? -1 : (int)(core & ~BELL_AT_GATE) - 1;
+    return asleep && !(gates && core & BELL_AT_GATE) ? -1 : (int)(core & BELL_CORE) - 1;
 }
+
+static inline bool bell_is_crowded(const struct bell *b) { return atomic_load_explicit(&b->core, memory_order_relaxed) & BELL_CROWDED; }
 
 /* Nobody sleeps here any more: withdraws the announcement. Where threads share a bell, the last of them does it. */
 static inline void bell_stay(struct bell *b)

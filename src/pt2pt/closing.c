@@ -12,6 +12,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/wait_policy.h"
 #include "transport/wires.h"
 
 static struct step closer;
@@ -165,6 +166,7 @@ static void drop_offers(struct peer *p)
 /* Unreceived messages refer to the peer that they came from; nothing is to be given back for them any more. */
 bool closing_forget(struct peer *p)
 {
+    wait_parts(p);
     pt_lost_forget(p);
     pt_credit_forget(p);
     list_remove(&p->in_closing);

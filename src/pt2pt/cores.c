@@ -15,16 +15,18 @@
 #define PAUSE_MAX UINT64_C(256000000)
 #define PAUSE_RATIO 16u
 
-bool cores_compared;
-static bool moves;
+_Atomic bool cores_are_compared;
+static bool moves, polls;
 static struct cores_pace pace;
 
 void cores_pace_open(struct cores_pace *p) { *p = (struct cores_pace){.pause = PAUSE_MIN}; }
 
-void cores_open(bool compare)
+void cores_compare(bool compare) { atomic_store_explicit(&cores_are_compared, compare, memory_order_relaxed); }
+
+void cores_open(void)
 {
     const char *how = var_text(VAR_SHARED_CORE);
-    cores_compared = compare && strcmp(how, "poll");
+    polls = !strcmp(how, "poll");
     moves = !strcmp(how, "move");
     cores_pace_open(&pace);
 }
@@ -43,7 +45,17 @@ void cores_count_move(struct cores_pace *p, uint64_t begun, uint64_t ended, bool
 static void publish(uint32_t core)
 {
     _Atomic uint32_t *p = &wires_bell()->core;
-    if (atomic_load_explicit(p, memory_order_relaxed) != core) atomic_store_explicit(p, core, memory_order_relaxed);
+    uint32_t was = atomic_load_explicit(p, memory_order_relaxed), now;
+    do {
+        now = core | (was & BELL_CROWDED);
+    } while (was != now && !atomic_compare_exchange_weak_explicit(p, &was, now, memory_order_relaxed, memory_order_relaxed));
+}
+
+void cores_say_crowded(bool crowded)
+{
+    _Atomic uint32_t *p = &wires_bell()->core;
+    if (crowded) atomic_fetch_or_explicit(p, BELL_CROWDED, memory_order_relaxed);
+    else atomic_fetch_and_explicit(p, ~BELL_CROWDED, memory_order_relaxed);
 }
 
 static int publish_own(void)
@@ -55,7 +67,7 @@ static int publish_own(void)
 
 void cores_before_sleep(bool gate)
 {
-    int cpu = cores_compared ? sched_getcpu() : -1;
+    int cpu = cores_compared() ? sched_getcpu() : -1;
     if (cpu >= 0) publish(((uint32_t)cpu + 1) | (gate ? BELL_AT_GATE : 0));
 }
 
@@ -92,6 +104,6 @@ bool cores_find_peer(uint64_t now, bool gate)
     int cpu = publish_own();
     if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
     CPU_ZERO(&taken);
-    wires_cores(gate, &taken);
-    return CPU_ISSET((size_t)cpu, &taken) && !move_if_due(&taken, now);
+    if (wires_cores(gate, &taken)) return true;
+    return !polls && CPU_ISSET((size_t)cpu, &taken) && !move_if_due(&taken, now);
 }

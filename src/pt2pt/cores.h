@@ -23,16 +23,23 @@
 
 #include "base/compiler.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 
-/* Cores are compared. Not if there are fewer cores than ranks, or TERN_SHARED_CORE or TERN_SPIN say otherwise. */
-extern TERN_HIDDEN bool cores_compared;
+void cores_open(void);
 
-void cores_open(bool compare);
+/* Cores are compared. Not if there are fewer cores than processes, or TERN_SPIN says otherwise. By any thread. */
+extern TERN_HIDDEN _Atomic bool cores_are_compared;
+void cores_compare(bool);
+static inline bool cores_compared(void) { return atomic_load_explicit(&cores_are_compared, memory_order_relaxed); }
 
-/* A wait at `now` (ns): is a connected peer that is awake on this core, and stays there? `gate`: the wait ends by the
+/* A wait at `now` (ns): is a connected peer that is awake on this core, and stays there, or does a peer know of too many for the
+ * cores? `gate`: the wait ends by the
  * opening of a gate. */
 bool cores_find_peer(uint64_t now, bool gate) TERN_COLD;
+
+/* What this process knows itself, for its peers: there are more processes than cores. By one thread at a time. */
+void cores_say_crowded(bool);
 
 /* This thread is going to sleep, at a gate or not. Before bell_announce. */
 void cores_before_sleep(bool gate);

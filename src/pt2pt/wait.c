@@ -175,7 +175,7 @@ static TERN_COLD void give_way_to_others(struct lane *l, uint32_t fruitless)
     if (!lane_threaded() || l == lanes_first()) { /* it is about the process */
         if (unlikely(wires_unwatched)) watch_while_looking();
         if (unlikely(jobs_others())) pt_doubt_looks();
-        if (cores_compared && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
+        if (cores_compared() && fruitless % LOOKS_A_CORE == 0) wait_compare_cores(clock_ns(), false);
     }
     if (lane_threaded() && lane_is_outermost(l)) {
         lane_leave(l);

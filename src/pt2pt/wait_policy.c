@@ -8,6 +8,13 @@
 #include <string.h>
 
 struct wait_policy wait_policy;
+
+/* Processes that have this node's cores in common with the ranks of the own job. */
+static struct {
+    struct lock lock;    /* a leaf: of what follows, and of the policy where it may be compared by core */
+    uint32_t neighbours; /* of other jobs, connected */
+    bool too_many;       /* more processes than cores */
+} crowd;
 _Thread_local bool wait_sleeps_soon;
 
 void lane_sleep_soon(bool soon) { wait_sleeps_soon = soon; }
@@ -34,20 +41,58 @@ static int32_t share_of_cores(void)
     return ranks && cores > ranks ? (int32_t)(cores / ranks) : 1;
 }
 
-void wait_open(bool threaded)
+static uint64_t longest_spin(bool shared)
 {
     const char *spin = var_text(VAR_SPIN);
-    bool shared = proc_self()->oversubscribed;
-    set_policy(shared);
     int64_t max_us = var_int(shared ? VAR_YIELD_MAX : VAR_SPIN_MAX);
+    if (!strcmp(spin, "never")) return 0;
+    if (!strcmp(spin, "always")) return UINT64_MAX;
+    return max_us > 0 ? (uint64_t)max_us * 1000u : 0;
+}
+
+/* What follows from how many processes there are for the cores of the ranks of this node. With crowd.lock, or at the start. */
+static void choose_policy(void)
+{
+    const struct proc_info *me = proc_self();
+    bool shared = me->oversubscribed || me->local_size + crowd.neighbours > me->usable_cpus;
+    uint64_t most = longest_spin(shared);
+    crowd.too_many = shared;
+    set_policy(shared);
+    if (most != atomic_exchange_explicit(&waits.spin_max_ns, most, memory_order_relaxed))
+        atomic_store_explicit(&waits.spin_ns, most, memory_order_relaxed); /* until waits teach otherwise */
+    cores_say_crowded(shared);
+    cores_compare(!shared && most && most != UINT64_MAX && me->local_size + crowd.neighbours > 1);
+}
+
+void wait_open(bool threaded)
+{
     waits_open(threaded);
     waits.share = share_of_cores();
-    waits.spin_max_ns = max_us > 0 ? (uint64_t)max_us * 1000u : 0;
-    if (!strcmp(spin, "never")) waits.spin_max_ns = 0;
-    if (!strcmp(spin, "always")) waits.spin_max_ns = UINT64_MAX;
-    atomic_store_explicit(&waits.spin_ns, waits.spin_max_ns, memory_order_relaxed); /* until waits teach otherwise */
     watch_after = WATCH_NS;
-    cores_open(!shared && waits.spin_max_ns && waits.spin_max_ns != UINT64_MAX && proc_self()->local_size > 1);
+    cores_open();
+    crowd.neighbours = 0;
+    choose_policy();
+}
+
+static void count_neighbour(uint32_t by)
+{
+    leaf_take(&crowd.lock);
+    crowd.neighbours += by;
+    choose_policy();
+    leaf_give(&crowd.lock);
+}
+
+void wait_meets(struct peer *p)
+{
+    if (jobs_is_own(p->index) || !p->ep.ops->shares_cores || !p->ep.ops->shares_cores(&p->ep)) return;
+    atomic_fetch_or_explicit(&p->flags, PEER_NEIGHBOUR, memory_order_relaxed);
+    count_neighbour(1);
+}
+
+void wait_parts(struct peer *p)
+{
+    uint32_t was = atomic_fetch_and_explicit(&p->flags, ~(uint32_t)PEER_NEIGHBOUR, memory_order_relaxed);
+    if (was & PEER_NEIGHBOUR) count_neighbour(-1u);
 }
 
 uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
@@ -68,7 +113,8 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
 void wait_teaches(uint64_t start, bool slept)
 {
     if (wait_sleeps_soon) return;
-    uint64_t spin = wait_learn(wait_spin_ns(), waits.spin_max_ns, clock_ns() - start, slept);
+    uint64_t most = atomic_load_explicit(&waits.spin_max_ns, memory_order_relaxed);
+    uint64_t spin = wait_learn(wait_spin_ns(), most, clock_ns() - start, slept);
     atomic_store_explicit(&waits.spin_ns, spin, memory_order_relaxed);
 }
 
@@ -89,7 +135,10 @@ bool wait_gives_way_to_helper(uint64_t *last, uint64_t idle_since, uint64_t now)
 void wait_compare_cores(uint64_t now, bool gate)
 {
     bool shared = cores_find_peer(now, gate);
-    if (shared != wait_yields()) set_policy(shared);
+    if (shared == wait_yields()) return;
+    leaf_take(&crowd.lock);
+    if (!crowd.too_many) set_policy(shared);
+    leaf_give(&crowd.lock);
 }
 
 bool wait_is_doubted(uint64_t start, uint64_t now, uint64_t *due)

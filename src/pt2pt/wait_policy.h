@@ -2,7 +2,8 @@
  * wait_policy.h - what a wait does between two looks, and when it sleeps: see wait.c. For the two loops that wait, wait.c and
  * wait_threads.c.
  *
- * Threads: set_policy and what compares cores or watches processes under a lane's lock; the rest is read without it.
+ * Threads: wait_meets and wait_parts by any thread; what compares cores or watches processes under a lane's lock; the rest is
+ * read without it.
  */
 #ifndef TERN_PT2PT_WAIT_POLICY_H
 #define TERN_PT2PT_WAIT_POLICY_H
@@ -56,10 +57,15 @@ static inline bool wait_should_compare(struct core_looks *c, uint64_t idle_since
 {
     uint64_t idle = now - idle_since;
     bool yields = wait_yields() || helper_is_on_shared_cores(); /* and so lets a peer run before it has waited for long */
-    if (now < c->due || !cores_compared || (idle < PATIENCE_NS && !yields)) return false;
+    if (now < c->due || !cores_compared() || (idle < PATIENCE_NS && !yields)) return false;
     c->due = now + (idle > PATIENCE_NS ? idle : PATIENCE_NS);
     return true;
 }
+
+/* A peer is connected, is going to be closed: if it is of another job and needs the same cores, it counts as the ranks of the own
+ * node do when it is asked whether there are enough. */
+void wait_meets(struct peer *);
+void wait_parts(struct peer *);
 
 /* When a wait gives rise to doubts, ns after its beginning, and how much later again at most. */
 #define DOUBT_NS 500000000u

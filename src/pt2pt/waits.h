@@ -100,7 +100,7 @@ extern TERN_HIDDEN struct waits {
     TERN_ALIGNED(CACHE_LINE) _Atomic bool threaded; /* threads share the library. Set once */
     int32_t share;              /* cores for each rank of the node, at least 1 */
     _Atomic uint32_t at_bell;   /* enum at_bell: who sleeps by the bell of the process, or is about to */
-    uint64_t spin_max_ns;
+    _Atomic uint64_t spin_max_ns;
 
     /* line 1: written by each wait */
     TERN_ALIGNED(CACHE_LINE) _Atomic int32_t waiting; /* threads that wait, asleep or not: they make the progress */

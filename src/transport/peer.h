@@ -36,6 +36,7 @@ enum peer_flag {
     PEER_CLOSING = 32,     /* peer_close has been called, or will be: nothing more is sent to the peer */
     PEER_SAID_LAST = 64,   /* the transport has seen the peer's last message: more of it is of a new connection */
     PEER_UNCUT = 8192,     /* with `lost`: the transport has not been told yet (tp_ops.sever) */
+    PEER_NEIGHBOUR = 16384, /* it is counted among those that need the same cores (pt2pt/wait_policy.h) */
     PEER_ENDED = 4096,     /* its process has ended during MPI_Finalize here, and it is not known how (pt2pt/lost.h) */
     /* pt2pt/closing.h */
     PEER_IDLE = 128,            /* this side has said IDLE */

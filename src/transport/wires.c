@@ -499,13 +499,15 @@ int wires_progress(int budget)
     return n + progress_turn(&progress_process);
 }
 
-void wires_cores(bool gates, cpu_set_t *cores)
+bool wires_cores(bool gates, cpu_set_t *cores)
 {
+    bool crowded = false;
     for (int i = 0; i < dom_count; i++)
         if (doms[i].ops->cores && !wire_take(i, WIRE_CALL)) {
-            doms[i].ops->cores(doms[i].dom, gates, cores);
+            crowded |= doms[i].ops->cores(doms[i].dom, gates, cores);
             wire_give(i, WIRE_CALL);
         }
+    return crowded;
 }
 
 struct bell *wires_bell(void) { return bell; }

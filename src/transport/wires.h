@@ -88,7 +88,7 @@ int wires_poll(int budget, bool all);
 int wires_steps(bool all);
 bool wires_quiet(bool want_room);
 
-void wires_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
+bool wires_cores(bool gates, cpu_set_t *); /* adds those of local peers, see tp_ops.cores */
 struct bell *wires_bell(void);       /* the doorbell of this process */
 bool wires_idle(bool want_room);     /* see tp_ops.idle */
 bool wires_drained(void);            /* see tp_ops.drained */

@@ -476,11 +476,18 @@ static void mock_nudge(struct tp_ep *ep)
 
 /* ---- sleeping ---- */
 
-static void mock_cores(struct tp_dom *d, bool gates, cpu_set_t *cores)
+static bool mock_cores(struct tp_dom *d, bool gates, cpu_set_t *cores)
 {
     (void)d;
     (void)gates;
     if (mock_script.core >= 0) CPU_SET((size_t)mock_script.core, cores);
+    return mock_script.crowded;
+}
+
+static bool mock_shares_cores(const struct tp_ep *ep)
+{
+    (void)ep;
+    return mock_script.shares_cores;
 }
 
 static struct bell *mock_bell(struct tp_dom *d)
@@ -525,6 +532,7 @@ const struct tp_ops tp_mock = {
     .nudge = mock_nudge,
     .progress = mock_progress,
     .cores = mock_cores,
+    .shares_cores = mock_shares_cores,
     .bell = mock_bell,
     .idle = mock_idle,
 };

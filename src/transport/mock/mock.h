@@ -49,6 +49,7 @@ struct mock_script {
     uint32_t latency_ns[MOCK_DOMAINS][MOCK_DOMAINS]; /* from a domain here to one there; 0: as tp_mock.cost says */
 
     int core; /* the core that tp_ops.cores says the peer is on; -1: it says nothing */
+    bool crowded, shares_cores; /* what else the peer says, and what tp_ops.shares_cores does */
 };
 #define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_KEEP | TP_CAP_BULK, .max_short = 8192, .room = 64, .keep = 8, .core = -1}
 

@@ -12,6 +12,7 @@
 #include "transport/arena.h"
 #include "transport/shared.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -207,17 +208,32 @@ static bool has_ended(const struct shm_ep *e)
     return e->peer->lost || atomic_load_explicit(&e->segment->left, memory_order_relaxed);
 }
 
-static void shm_cores(struct tp_dom *dom, bool gates, cpu_set_t *cores)
+static bool shm_cores(struct tp_dom *dom, bool gates, cpu_set_t *cores)
 {
+    bool crowded = false;
     (void)dom;
     shm_eps_lock();
     list_each(a, next, &shm_dom.eps)
     {
         const struct shm_ep *e = container_of(a, struct shm_ep, in_all);
-        int core = has_ended(e) ? -1 : bell_core(e->bell, gates);
+        if (has_ended(e)) continue;
+        int core = bell_core(e->bell, gates);
         if (core >= 0 && core < CPU_SETSIZE) CPU_SET((size_t)core, cores);
+        crowded |= bell_is_crowded(e->bell) && (jobs_is_own(e->peer->index) || e->peer->flags & PEER_NEIGHBOUR);
     }
     shm_eps_unlock();
+    return crowded;
+}
+
+/* Where the process's number is not known here, it may. */
+static bool shm_shares_cores(const struct tp_ep *ep)
+{
+    const struct shm_ep *e = ep->priv;
+    cpu_set_t ours, its;
+    if (!e->open_to_us) return true;
+    if (sched_getaffinity(0, sizeof ours, &ours) || sched_getaffinity(e->pid, sizeof its, &its)) return false;
+    CPU_AND(&its, &its, &ours);
+    return CPU_COUNT(&its) > 0;
 }
 
 static void shm_share(struct tp_dom *dom)
@@ -270,6 +286,7 @@ const struct tp_ops tp_shm = {
     .helped = shm_helped,
     .progress = shm_progress,
     .cores = shm_cores,
+    .shares_cores = shm_shares_cores,
     .bell = shm_bell,
     .idle = shm_idle,
     .wait_lasts = shm_wait_lasts,

@@ -1,7 +1,9 @@
 /* cores_test.c - what a wait does when a peer is on its core. Cores and masks are simulated. */
 #include "base/clock.h"
 #include "mock_job.h"
+#include "proc/proc.h"
 #include "pt2pt/cores.h"
+#include "pt2pt/wait_policy.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -62,7 +64,7 @@ static void open_job(const char *how, int cpus, int core)
     machine(cpus);
     setenv("TERN_SHARED_CORE", how, 1);
     job_open(NULL);
-    cores_open(true);
+    cores_compare(true);
     mock_script.core = core;
 }
 
@@ -164,6 +166,75 @@ static void looking_without_waiting_gives_up_the_core(void **state)
     job_close();
 }
 
+/* ---- processes of other jobs ---- */
+
+enum { OTHERS_MAX = 256 };
+
+/* All peers from `from` on, before `to`. */
+static void meet(struct peer *others, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        others[i] = (struct peer){.index = jobs_own_size + i, .ep.ops = job_peer()->ep.ops};
+        wait_meets(&others[i]);
+    }
+}
+
+static void other_jobs_are_counted(void **state)
+{
+    static struct peer others[OTHERS_MAX];
+    (void)state;
+    open_job("yield", 4, -1);
+    uint32_t cores = proc_self()->usable_cpus;
+    uint64_t spin = waits.spin_max_ns;
+    assert_in_range(cores, 1, OTHERS_MAX);
+    meet(others, 0, cores); /* on other cores */
+    assert_int_equal(yields_of_a_wait(), 0);
+    mock_script.shares_cores = true;
+    meet(others, 0, cores - 1);
+    wait_meets(job_peer()); /* not of another job */
+    assert_int_equal(yields_of_a_wait(), 0);
+    assert_true(waits.spin_max_ns == spin && !bell_is_crowded(wires_bell()));
+    meet(others, cores - 1, cores);
+    assert_true(yields_of_a_wait() > 100);
+    assert_true(waits.spin_max_ns < spin && bell_is_crowded(wires_bell()));
+    wait_parts(&others[0]);
+    wait_parts(&others[0]);
+    assert_int_equal(yields_of_a_wait(), 0);
+    assert_true(waits.spin_max_ns == spin && !bell_is_crowded(wires_bell()));
+    wait_meets(&others[0]);
+    assert_true(yields_of_a_wait() > 100);
+    job_close();
+}
+
+/* It knows only one process of another job, which knows more. */
+static void a_peer_knows_of_too_many(void **state)
+{
+    (void)state;
+    open_job("poll", 4, -1);
+    mock_script.crowded = true;
+    assert_true(yields_of_a_wait() > 100);
+    mock_script.crowded = false;
+    yields_of_a_wait();
+    assert_int_equal(yields_of_a_wait(), 0);
+    job_close();
+}
+
+/* What is published stands while the core changes. */
+static void crowded_and_core_are_published_together(void **state)
+{
+    (void)state;
+    open_job("yield", 4, -1);
+    cores_say_crowded(true);
+    cpu = 2;
+    cores_find_peer(clock_ns(), false);
+    assert_int_equal(bell_core(wires_bell(), false), 2);
+    assert_true(bell_is_crowded(wires_bell()));
+    cores_say_crowded(false);
+    assert_int_equal(bell_core(wires_bell(), false), 2);
+    assert_false(bell_is_crowded(wires_bell()));
+    job_close();
+}
+
 /* The clock is simulated: moves follow each other ever more slowly as long as they do not help. */
 static void moves_are_paced(void **state)
 {
@@ -219,6 +290,9 @@ int main(void)
         cmocka_unit_test_teardown(without_a_free_core_a_rank_stays, job_clean),
         cmocka_unit_test_teardown(told_to_poll_on_it_does, job_clean),
         cmocka_unit_test_teardown(looking_without_waiting_gives_up_the_core, job_clean),
+        cmocka_unit_test_teardown(other_jobs_are_counted, job_clean),
+        cmocka_unit_test_teardown(a_peer_knows_of_too_many, job_clean),
+        cmocka_unit_test_teardown(crowded_and_core_are_published_together, job_clean),
         cmocka_unit_test(moves_are_paced),
         cmocka_unit_test(sleepers_have_no_core),
     };
