@@ -74,7 +74,7 @@
 #include <stdatomic.h>
 
 #define JOB_MAGIC   0x544a4f42u /* "TJOB" */
-#define JOB_VERSION 7
+#define JOB_VERSION 8
 #define JOB_ENV_FD   "TERN_JOB_FD"
 #define JOB_ENV_RANK "TERN_JOB_RANK"
 #define JOB_ENV_ID "TERN_JOB_ID" /* "launcher's pid:id of the block's memfd (memfile_id_of)" */
@@ -92,11 +92,11 @@ struct job_head {
     uint64_t place_off, card_off;
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */
-    /* MPI_Abort: the caller changes this from 0 to 1 + exit code (compare and exchange). The first to do so prints the
-     * message, later callers are silent; all exit. The launcher reads it when a rank ends, and ends the others. The
-     * launcher sets it too, before it ends the ranks for another reason. A futex word: a change is followed by a wake
-     * of all sleepers. */
-    _Atomic uint32_t aborted;
+    /* MPI_Abort: the first rank to change `aborting` from 0 to 1 prints the message, then changes `aborted` from 0 to 1 + exit
+     * code; later callers are silent, and wait for that before they exit. The launcher reads `aborted` when a rank ends, and ends
+     * the others: by then the message is out. The launcher sets it too, before it ends the ranks for another reason. `aborted` is a
+     * futex word: a change is followed by a wake of all sleepers. */
+    _Atomic uint32_t aborted, aborting;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */
     uint64_t pset_off;
     int32_t wanted_pipe; /* the descriptor that ranks write into after they have set a wanted bit; 0: none */
@@ -116,7 +116,7 @@ struct job_head {
     char parent[64]; /* the job that spawned this one, "" = none */
     uint64_t boot; /* memfile_boot of the node */
 };
-static_assert(sizeof(struct job_head) == 296, "job block layout");
+static_assert(sizeof(struct job_head) == 304, "job block layout");
 
 /* COMING: the launcher still starts the ranks. CLOSED: there is no socket and will be none. */
 enum job_socket { JOB_SOCKET_COMING, JOB_SOCKET_OPEN, JOB_SOCKET_CLOSED };

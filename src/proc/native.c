@@ -250,21 +250,35 @@ static int native_secret(uint8_t key[32])
     return 0;
 }
 
-static bool native_abort(int code, const char *words)
-{
-    (void)words;
-    uint32_t none = 0;
-    /* relaxed: the launcher looks at it after it has reaped this process */
-    bool first = atomic_compare_exchange_strong_explicit(&job->aborted, &none, 1 + ((uint32_t)code & 0xff),
-                                                         memory_order_relaxed, memory_order_relaxed);
-    futex_wake_all(&job->aborted);
-    return first;
-}
-
 /* The launcher learns of a death when the parent of the dead process does, and sets `aborted` before it ends anybody.
  * The limit is for what is no death: a connection that broke between processes that live, or a launcher that is
  * stopped. */
 #define END_MOST_NS UINT64_C(1500000000)
+
+static void await_abort(void)
+{
+    uint64_t start = clock_ns(), waited;
+    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && (waited = clock_ns() - start) < END_MOST_NS)
+        futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
+}
+
+/* One that ends while another one prints the message would make the launcher end that one, too. relaxed: see native_aborted. */
+static bool native_abort(int code, const char *words)
+{
+    uint32_t none = 0;
+    (void)code, (void)words;
+    bool first = atomic_compare_exchange_strong_explicit(&job->aborting, &none, 1, memory_order_relaxed, memory_order_relaxed);
+    if (!first) await_abort();
+    return first && !atomic_load_explicit(&job->aborted, memory_order_relaxed);
+}
+
+/* relaxed: the launcher looks at it after it has reaped a process */
+static void native_aborted(int code)
+{
+    uint32_t none = 0, ended = 1 + ((uint32_t)code & 0xff);
+    atomic_compare_exchange_strong_explicit(&job->aborted, &none, ended, memory_order_relaxed, memory_order_relaxed);
+    futex_wake_all(&job->aborted);
+}
 
 /* A rank that has finalised may end as it likes; the launcher adds JOB_ENDED when it does. */
 static bool has_finalised(const struct job_card *c)
@@ -339,6 +353,7 @@ const struct proc_boot proc_native = {
     .secret = native_secret,
     .shared = native_shared,
     .abort = native_abort,
+    .aborted = native_aborted,
     .await_end = native_await_end,
     .deaths = native_deaths,
     .bell = native_bell,

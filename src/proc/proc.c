@@ -234,6 +234,7 @@ void proc_abort_by(const struct proc_boot *b, int code, const char *words)
     }
     bool first = !b || b->abort(code, words);
     if (first && !mute) say(words);
+    if (first && b && b->aborted) b->aborted(code);
     _exit(code & 0xff ? code & 0xff : 1);
 }
 

@@ -99,8 +99,9 @@ struct proc_boot {
      * it to. NULL: it does not. */
     bool (*mute)(void);
     /* Tells the launcher that the job must end with `code`. True if this process is the first to say so, and the words are
-     * still to be printed. */
+     * still to be printed; `aborted` follows them, unless it is NULL. */
     bool (*abort)(int code, const char *words);
+    void (*aborted)(int code);
     /* Sleeps until the launcher is ending the job, which it will if `lost` has died; at most 1.5 s. NULL: it does not
      * tell its ranks. */
     void (*await_end)(uint32_t lost);

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,78 @@ static void the_launcher_s_list_is_seen(void **state)
     assert_int_equal(atomic_load(&job_bells(block)[0].name), 77);
 }
 
+/* ---- the end of a job in words ---- */
+
+/* proc_abort in a child, whose stderr is that. */
+static pid_t abort_into(int fd, int code)
+{
+    pid_t pid = fork();
+    if (pid) return pid;
+    dup2(fd, STDERR_FILENO);
+    proc_abort(code, "the words");
+}
+
+static bool still_runs(pid_t pid)
+{
+    usleep(100000);
+    return !waitpid(pid, NULL, WNOHANG);
+}
+
+/* What there is; the descriptor does not block. */
+static size_t read_all(int fd, char *text, size_t room)
+{
+    size_t n = 0;
+    for (ssize_t k; (k = read(fd, text + n, room - n)) > 0;) n += (size_t)k;
+    return n;
+}
+
+static void ends_with(pid_t pid, int code)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), code);
+}
+
+/* Regression: of two ranks that failed at the same time the second one's end had the first one killed before it had printed why. */
+static void the_launcher_is_told_when_the_words_are_out(void **state)
+{
+    static char text[1 << 20], page[4096];
+    size_t n = 0, full;
+    int fd[2];
+    (void)state;
+    assert_int_equal(pipe2(fd, O_NONBLOCK), 0);
+    while (write(fd[1], page, sizeof page) > 0) {
+    }
+    fcntl(fd[1], F_SETFL, 0);
+    pid_t first = abort_into(fd[1], 5);
+    assert_true(still_runs(first));
+    assert_int_equal(atomic_load(&block->aborted), 0);
+    pid_t second = abort_into(fd[1], 6);
+    assert_true(still_runs(second));
+    full = n = read_all(fd[0], text, sizeof text);
+    ends_with(first, 5);
+    ends_with(second, 6);
+    assert_int_equal(atomic_load(&block->aborted), 1 + 5);
+    n += read_all(fd[0], text + n, sizeof text - 1 - n);
+    close(fd[0]);
+    close(fd[1]);
+    full -= full % sizeof page; /* in case that some of the words came with them */
+    assert_true(full > 0);
+    assert_string_equal(text + full, "tern: the words\n");
+}
+
+/* It has no more to say, nor is it waited for longer than for a while. */
+static void who_never_prints_holds_nobody(void **state)
+{
+    uint64_t start = clock_ns();
+    (void)state;
+    atomic_store(&block->aborting, 1);
+    ends_with(abort_into(STDERR_FILENO, 7), 7);
+    assert_in_range(clock_ns() - start, 500 * MS, 30000 * MS);
+    assert_int_equal(atomic_load(&block->aborted), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +256,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_word_of_the_launcher_ends_the_wait, open_job, close_job),
         cmocka_unit_test_setup_teardown(a_death_that_was_told_is_not_awaited, open_job, close_job),
         cmocka_unit_test_setup_teardown(the_launcher_s_list_is_seen, open_job, close_job),
+        cmocka_unit_test_setup_teardown(the_launcher_is_told_when_the_words_are_out, open_job, close_job),
+        cmocka_unit_test_setup_teardown(who_never_prints_holds_nobody, open_job, close_job),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
