@@ -34,8 +34,7 @@ void cores_compare(bool);
 static inline bool cores_compared(void) { return atomic_load_explicit(&cores_are_compared, memory_order_relaxed); }
 
 /* A wait at `now` (ns): is a connected peer that is awake on this core, and stays there, or does a peer know of too many for the
- * cores? `gate`: the wait ends by the
- * opening of a gate. */
+ * cores? `gate`: the wait ends by the opening of a gate. */
 bool cores_find_peer(uint64_t now, bool gate) TERN_COLD;
 
 /* What this process knows itself, for its peers: there are more processes than cores. By one thread at a time. */

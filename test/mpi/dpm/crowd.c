@@ -3,7 +3,8 @@
  * of other jobs that it is connected with are more than the cores: the parent, which knows all of its children, and a child, which
  * only knows the parent. When the last child has gone the parent polls again.
  *
- * The library's calls of sched_yield come to the one below.
+ * The library's calls of sched_yield come to the one below. TERN_SPIN_MAX and TERN_YIELD_MAX are larger than all waits here: a wait looks
+ * on to its end.
  */
 #include "../check.h"
 
@@ -13,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CORES_MAX = 16, FEW = 8, MANY = 24 };
+enum { CORES_MAX = 16, FEW = 8, MANY = 24, TRIES = 50 };
 
 static _Atomic int yields;
 
@@ -23,7 +24,7 @@ __attribute__((visibility("default"))) int sched_yield(void)
     return (int)syscall(SYS_sched_yield);
 }
 
-/* Of a wait of 20 ms, which is longer than polling ever pays. The other side is in answer_late. */
+/* Of a wait of 20 ms. The other side is in answer_late. */
 static int yields_of_a_wait(MPI_Comm inter)
 {
     int word = 1;
@@ -61,13 +62,34 @@ static int child(MPI_Comm parent)
     return check_done();
 }
 
-static void both_wait(MPI_Comm inter, int *here, int *there)
+struct seen {
+    int here, there; /* yields */
+};
+
+static struct seen both_wait(MPI_Comm inter)
 {
+    struct seen s;
     int again = 1;
     CHECK_OK(MPI_Send(&again, 1, MPI_INT, 0, 4, inter));
-    *here = yields_of_a_wait(inter);
-    *there = yields_there(inter);
+    s.here = yields_of_a_wait(inter);
+    s.there = yields_there(inter);
+    return s;
 }
+
+/* Beside busy programs a single yield may take longer than all looking does. */
+static bool both_yield(MPI_Comm inter, struct seen *s)
+{
+    struct seen most = *s;
+    for (int i = 0; i < TRIES && (most.here < MANY || most.there < MANY); i++) {
+        *s = both_wait(inter);
+        if (s->here > most.here) most.here = s->here;
+        if (s->there > most.there) most.there = s->there;
+    }
+    *s = most;
+    return most.here >= MANY && most.there >= MANY;
+}
+
+static bool both_poll(const struct seen *s) { return s->here <= FEW && s->there <= FEW; }
 
 static void dismiss(MPI_Comm *inter)
 {
@@ -87,23 +109,23 @@ int main(int argc, char **argv)
 {
     MPI_Comm parent, inter[CORES_MAX];
     cpu_set_t mask;
-    int n = 0, here = 0, there;
+    int n = 0;
     check_start(&argc, &argv);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) return child(parent);
     int cores = sched_getaffinity(0, sizeof mask, &mask) ? 0 : CPU_COUNT(&mask);
     if (check_size != 1 || cores < 2 || cores > CORES_MAX) return check_skip("one rank and 2 to 16 cores are needed");
-    while (n < cores && here < MANY) {
+    bool poll = true;
+    while (n < cores && poll) { /* a quota may leave fewer of them */
         inter[n++] = spawn_one(argv[0]);
-        both_wait(inter[n - 1], &here, &there);
-        CHECK(n < cores || here >= MANY, "%d processes on %d cores: %d yields of the parent", n + 1, cores, here);
-        CHECK(here <= FEW || here >= MANY, "%d processes on %d cores: %d yields of the parent", n + 1, cores, here);
-        CHECK(here >= MANY ? there >= MANY : there <= FEW, "%d yields of a child, %d of the parent", there, here);
+        struct seen s = both_wait(inter[n - 1]);
+        poll = n < cores && both_poll(&s);
+        CHECK(poll || both_yield(inter[n - 1], &s), "%d processes on %d cores: %d yields, %d of the child", n + 1, cores, s.here, s.there);
     }
     dismiss(&inter[--n]);
     if (n) {
-        both_wait(inter[0], &here, &there);
-        CHECK(here <= FEW && there <= FEW, "behind the last child's end: %d yields, %d of the child", here, there);
+        struct seen s = both_wait(inter[0]);
+        CHECK(both_poll(&s), "behind the last child's end: %d yields, %d of the other child", s.here, s.there);
     }
     while (n) dismiss(&inter[--n]);
     return check_done();
