@@ -196,15 +196,23 @@ static int accept_one(struct exchange *x, struct outcome *o)
     return rc ? rc : recv_thanks(x);
 }
 
+/* The other group may take its time, and its processes may need this core; then it answers soon. */
+static int await_caller(struct endpoint *e, struct partner **p)
+{
+    lane_wait_so(LANE_SLEEPS);
+    int rc = endpoint_await(e, p);
+    lane_wait_so(LANE_YIELDS);
+    return rc;
+}
+
 int connect_accept(void *endpoint, const struct own_table *mine, struct outcome *o)
 {
     for (;;) {
         struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
-        lane_sleep_soon(true); /* the other group may take its time, and its processes may need this core */
-        int rc = endpoint_await(endpoint, &x.partner);
-        lane_sleep_soon(false);
-        if (rc) return rc;
-        rc = accept_one(&x, o);
+        int rc = await_caller(endpoint, &x.partner);
+        if (!rc) rc = accept_one(&x, o);
+        lane_wait_so(LANE_POLLS);
+        if (!x.partner) return rc;
         err_keep(&x, rc);
         connected_close(x.connection);
         partner_leave(x.partner);
@@ -296,7 +304,9 @@ int connect_call(void *name, const struct own_table *mine, struct outcome *o)
     const struct crypto *c = endpoints_crypto();
     struct port port;
     int rc = c ? port_read(name, c, &port) : err_code();
+    lane_wait_so(LANE_YIELDS);
     if (!rc) rc = call_port(&port, mine, o);
+    lane_wait_so(LANE_POLLS);
     explicit_bzero(&port, sizeof port);
     return rc;
 }
@@ -378,9 +388,9 @@ struct result {
 static int spread_result(struct comm *local, int root, struct result *n, struct outcome *o)
 {
     int own = local->rank == root ? err_keep(n, n->rc) : 0;
-    lane_sleep_soon(true); /* until the root has its answer */
+    lane_wait_so(LANE_SLEEPS); /* until the root has its answer */
     int rc = talk_spread(local, n, sizeof *n, root);
-    lane_sleep_soon(false);
+    lane_wait_so(LANE_POLLS);
     err_recall(n, own);
     if (own || rc) return own ? own : rc;
     if (n->rc) return err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);

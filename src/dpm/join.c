@@ -11,10 +11,10 @@
 /* A text of fixed length each way. The process at the other end may call when it likes: there is no time limit. */
 static int swap(int fd, char mine[PORT_NAME], char its[PORT_NAME])
 {
-    lane_sleep_soon(true);
+    lane_wait_so(LANE_SLEEPS);
     int rc = endpoints_move(fd, NULL, mine, PORT_NAME, true);
     if (!rc) rc = endpoints_move(fd, NULL, its, PORT_NAME, false);
-    lane_sleep_soon(false);
+    lane_wait_so(LANE_POLLS);
     if (!rc && !memchr(its, 0, PORT_NAME)) rc = err_set(TERN_ERR_SYSTEM, "what came by the socket is no name of a port");
     return rc;
 }

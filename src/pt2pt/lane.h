@@ -265,11 +265,14 @@ void lane_await(struct lane *, const struct awaiting *, void *arg);
 void lane_await_outside(struct lane *, const struct awaiting *, void *arg);
 
 /*
- * lane_sleep_soon(true): from here on the waits of the calling thread are expected to last for milliseconds. They poll for about a
- * microsecond and then sleep, so that the core is free for the processes that are waited for, and nothing is learnt from them.
- * lane_sleep_soon(false): as before.
+ * What the calling thread waits for from here on may need its core, and nothing is learnt from these waits:
+ *
+ *     LANE_SLEEPS   they are expected to last for milliseconds: they poll for about a microsecond, then sleep
+ *     LANE_YIELDS   they are expected to be short: they give up the core after each look
+ *     LANE_POLLS    as before
  */
-void lane_sleep_soon(bool);
+enum lane_manner { LANE_POLLS, LANE_YIELDS, LANE_SLEEPS };
+void lane_wait_so(enum lane_manner);
 
 void wait_open(bool threaded); /* reads the variables */
 

@@ -14,10 +14,11 @@ static struct {
     struct lock lock;    /* a leaf: of what follows, and of the policy where it may be compared by core */
     uint32_t neighbours; /* of other jobs, connected */
     bool too_many;       /* more processes than cores */
+    uint64_t learnt;     /* waits.spin_ns as it was when that was otherwise */
 } crowd;
-_Thread_local bool wait_sleeps_soon;
+_Thread_local enum lane_manner wait_manner;
 
-void lane_sleep_soon(bool soon) { wait_sleeps_soon = soon; }
+void lane_wait_so(enum lane_manner manner) { wait_manner = manner; }
 
 /* Where the launcher does not tell of deaths, the processes of the node are watched from the first wait on that lasts so
  * long; most waits are over by then. Those that are not known then are tried after twice the time, and so on. */
@@ -50,16 +51,26 @@ static uint64_t longest_spin(bool shared)
     return max_us > 0 ? (uint64_t)max_us * 1000u : 0;
 }
 
+/* Where a core is shared waits teach something else than where it is not; and until they do, polling pays for as long as it may. */
+static void use_what_was_learnt(bool shared, uint64_t most)
+{
+    if (shared != crowd.too_many) {
+        uint64_t now = wait_spin_ns();
+        atomic_store_explicit(&waits.spin_ns, crowd.learnt, memory_order_relaxed);
+        crowd.learnt = now;
+    }
+    atomic_store_explicit(&waits.spin_max_ns, most, memory_order_relaxed);
+}
+
 /* What follows from how many processes there are for the cores of the ranks of this node. With crowd.lock, or at the start. */
 static void choose_policy(void)
 {
     const struct proc_info *me = proc_self();
     bool shared = me->oversubscribed || me->local_size + crowd.neighbours > me->usable_cpus;
     uint64_t most = longest_spin(shared);
+    use_what_was_learnt(shared, most);
     crowd.too_many = shared;
     set_policy(shared);
-    if (most != atomic_exchange_explicit(&waits.spin_max_ns, most, memory_order_relaxed))
-        atomic_store_explicit(&waits.spin_ns, most, memory_order_relaxed); /* until waits teach otherwise */
     cores_say_crowded(shared);
     cores_compare(!shared && most && most != UINT64_MAX && me->local_size + crowd.neighbours > 1);
 }
@@ -71,6 +82,9 @@ void wait_open(bool threaded)
     watch_after = WATCH_NS;
     cores_open();
     crowd.neighbours = 0;
+    crowd.too_many = proc_self()->oversubscribed;
+    crowd.learnt = longest_spin(!crowd.too_many);
+    atomic_store_explicit(&waits.spin_ns, longest_spin(crowd.too_many), memory_order_relaxed);
     choose_policy();
 }
 
@@ -112,7 +126,7 @@ uint64_t wait_learn(uint64_t spin, uint64_t most, uint64_t waited, bool slept)
 /* Of threads that end at the same time one teaches nothing. */
 void wait_teaches(uint64_t start, bool slept)
 {
-    if (wait_sleeps_soon) return;
+    if (wait_manner) return;
     uint64_t most = atomic_load_explicit(&waits.spin_max_ns, memory_order_relaxed);
     uint64_t spin = wait_learn(wait_spin_ns(), most, clock_ns() - start, slept);
     atomic_store_explicit(&waits.spin_ns, spin, memory_order_relaxed);

@@ -21,8 +21,8 @@ extern TERN_HIDDEN struct wait_policy {
 static inline uint32_t wait_polls(void) { return atomic_load_explicit(&wait_policy.polls, memory_order_relaxed); }
 static inline uint32_t wait_stride(void) { return atomic_load_explicit(&wait_policy.stride, memory_order_relaxed); }
 static inline bool wait_yields(void) { return atomic_load_explicit(&wait_policy.yield, memory_order_relaxed); }
-/* The calling thread is between lane_sleep_soon(true) and lane_sleep_soon(false). */
-extern TERN_HIDDEN _Thread_local bool wait_sleeps_soon __attribute__((tls_model("initial-exec")));
+/* Of the calling thread (lane_wait_so). */
+extern TERN_HIDDEN _Thread_local enum lane_manner wait_manner __attribute__((tls_model("initial-exec")));
 
 /* How long polling pays, as waits have taught. */
 static inline uint64_t wait_spin_ns(void) { return atomic_load_explicit(&waits.spin_ns, memory_order_relaxed); }
@@ -30,7 +30,7 @@ static inline uint64_t wait_spin_ns(void) { return atomic_load_explicit(&waits.s
 /* The wait has found nothing since `idle_since`: is it to poll on, rather than to sleep? */
 static inline bool wait_polls_on(uint64_t idle_since, uint64_t now)
 {
-    return now - idle_since < wait_spin_ns() && !wait_sleeps_soon;
+    return now - idle_since < wait_spin_ns() && wait_manner != LANE_SLEEPS;
 }
 
 /* A look at `now` found nothing, nor has any since `idle_since`: shall the core be given up for a moment? *last: when it was, for
@@ -38,6 +38,7 @@ static inline bool wait_polls_on(uint64_t idle_since, uint64_t now)
 bool wait_gives_way_to_helper(uint64_t *last, uint64_t idle_since, uint64_t now) TERN_COLD;
 static inline bool wait_gives_way(uint64_t *last, uint64_t idle_since, uint64_t now)
 {
+    if (unlikely(wait_manner == LANE_YIELDS)) return true;
     return likely(!helper_is_on_shared_cores()) ? wait_yields() : wait_gives_way_to_helper(last, idle_since, now);
 }
 

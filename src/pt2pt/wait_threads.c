@@ -168,7 +168,7 @@ static void stand_by(struct wait *t)
     }
     uint64_t now = clock_ns();
     count_time(t, now);
-    uint64_t most = wait_sleeps_soon ? 0 : wait_spin_ns();
+    uint64_t most = wait_manner == LANE_SLEEPS ? 0 : wait_spin_ns();
     if (now - t->idle_since < (crowded && most > YIELD_NS ? YIELD_NS : most)) {
         if (crowded) sched_yield();
         return;

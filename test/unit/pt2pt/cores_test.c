@@ -206,6 +206,37 @@ static void other_jobs_are_counted(void **state)
     job_close();
 }
 
+/* Regression: each spawned process that went had waits begin to learn anew. */
+static void what_was_learnt_on_own_cores_is_known_there_again(void **state)
+{
+    static struct peer others[OTHERS_MAX];
+    (void)state;
+    open_job("yield", 4, -1);
+    mock_script.shares_cores = true;
+    atomic_store(&waits.spin_ns, 1234);
+    meet(others, 0, proc_self()->usable_cpus);
+    assert_int_not_equal(waits.spin_ns, 1234);
+    atomic_store(&waits.spin_ns, 77);
+    wait_parts(&others[0]);
+    assert_int_equal(waits.spin_ns, 1234);
+    wait_meets(&others[0]);
+    assert_int_equal(waits.spin_ns, 77);
+    job_close();
+}
+
+static void a_thread_yields_where_it_says_so(void **state)
+{
+    (void)state;
+    open_job("poll", 4, -1);
+    uint64_t spin = waits.spin_ns;
+    lane_wait_so(LANE_YIELDS);
+    assert_true(yields_of_a_wait() > 100);
+    lane_wait_so(LANE_POLLS);
+    assert_int_equal(yields_of_a_wait(), 0);
+    assert_in_range(waits.spin_ns, 0, spin);
+    job_close();
+}
+
 /* It knows only one process of another job, which knows more. */
 static void a_peer_knows_of_too_many(void **state)
 {
@@ -291,6 +322,8 @@ int main(void)
         cmocka_unit_test_teardown(told_to_poll_on_it_does, job_clean),
         cmocka_unit_test_teardown(looking_without_waiting_gives_up_the_core, job_clean),
         cmocka_unit_test_teardown(other_jobs_are_counted, job_clean),
+        cmocka_unit_test_teardown(what_was_learnt_on_own_cores_is_known_there_again, job_clean),
+        cmocka_unit_test_teardown(a_thread_yields_where_it_says_so, job_clean),
         cmocka_unit_test_teardown(a_peer_knows_of_too_many, job_clean),
         cmocka_unit_test_teardown(crowded_and_core_are_published_together, job_clean),
         cmocka_unit_test(moves_are_paced),
