@@ -93,8 +93,8 @@ struct job_head {
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */
     /* MPI_Abort: the first rank to change `aborting` from 0 to 1 prints the message, then changes `aborted` from 0 to 1 + exit
-     * code; later callers are silent, and wait for that before they exit. The launcher reads `aborted` when a rank ends, and ends
-     * the others: by then the message is out. The launcher sets it too, before it ends the ranks for another reason. `aborted` is a
+     * code; later callers wait for that before they exit, and are silent, unless it takes too long. The launcher reads `aborted` when a rank
+     * ends, and ends the others: by then the message is out. The launcher sets it too, before it ends the ranks for another reason. `aborted` is a
      * futex word: a change is followed by a wake of all sleepers. */
     _Atomic uint32_t aborted, aborting;
     uint32_t pset_bytes; /* of the names of process sets, 0: there are none */

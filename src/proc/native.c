@@ -250,11 +250,9 @@ static int native_secret(uint8_t key[32])
     return 0;
 }
 
-/* The launcher learns of a death when the parent of the dead process does, and sets `aborted` before it ends anybody.
- * The limit is for what is no death: a connection that broke between processes that live, or a launcher that is
- * stopped. */
 #define END_MOST_NS UINT64_C(1500000000)
 
+/* The rank that is first prints its message. It may be kept from that by whoever reads, or have died. */
 static void await_abort(void)
 {
     uint64_t start = clock_ns(), waited;
@@ -262,14 +260,15 @@ static void await_abort(void)
         futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
 }
 
-/* One that ends while another one prints the message would make the launcher end that one, too. relaxed: see native_aborted. */
+/* A rank that ends while another one prints the message would make the launcher end that one, too. If nothing comes of that the job is
+ * this one's to end. relaxed: see native_aborted. */
 static bool native_abort(int code, const char *words)
 {
     uint32_t none = 0;
     (void)code, (void)words;
     bool first = atomic_compare_exchange_strong_explicit(&job->aborting, &none, 1, memory_order_relaxed, memory_order_relaxed);
     if (!first) await_abort();
-    return first && !atomic_load_explicit(&job->aborted, memory_order_relaxed);
+    return !atomic_load_explicit(&job->aborted, memory_order_relaxed);
 }
 
 /* relaxed: the launcher looks at it after it has reaped a process */
@@ -287,6 +286,8 @@ static bool has_finalised(const struct job_card *c)
     return (atomic_load_explicit(&c->life, memory_order_acquire) & ~JOB_ENDED) == JOB_LIFE_FINALISED;
 }
 
+/* The launcher learns of a death when the parent of the dead process does, and sets `aborted` before it ends anybody. The limit is for
+ * what is no death: a connection that broke between processes that live, or a launcher that is stopped. */
 static void native_await_end(uint32_t lost)
 {
     uint64_t start = clock_ns(), waited;

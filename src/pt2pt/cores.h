@@ -16,7 +16,8 @@
  * wrong hint costs a move or some calls of sched_yield, a missing one what a wait polls at
  * most.
  *
- * Threads: under the lane's lock. The thread that calls is the one that moves.
+ * Threads: cores_compare and cores_say_crowded by one thread at a time; the rest under the lane's lock. The thread that calls is the one
+ * that moves.
  */
 #ifndef TERN_PT2PT_CORES_H
 #define TERN_PT2PT_CORES_H
@@ -37,7 +38,7 @@ static inline bool cores_compared(void) { return atomic_load_explicit(&cores_are
  * cores? `gate`: the wait ends by the opening of a gate. */
 bool cores_find_peer(uint64_t now, bool gate) TERN_COLD;
 
-/* What this process knows itself, for its peers: there are more processes than cores. By one thread at a time. */
+/* What this process knows itself, for its peers: there are more processes than cores. */
 void cores_say_crowded(bool);
 
 /* This thread is going to sleep, at a gate or not. Before bell_announce. */

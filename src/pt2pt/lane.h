@@ -268,7 +268,7 @@ void lane_await_outside(struct lane *, const struct awaiting *, void *arg);
  * What the calling thread waits for from here on may need its core, and nothing is learnt from these waits:
  *
  *     LANE_SLEEPS   they are expected to last for milliseconds: they poll for about a microsecond, then sleep
- *     LANE_YIELDS   they are expected to be short: they give up the core after each look
+ *     LANE_YIELDS   they are expected to be short: they give up the core every few looks
  *     LANE_POLLS    as before
  */
 enum lane_manner { LANE_POLLS, LANE_YIELDS, LANE_SLEEPS };

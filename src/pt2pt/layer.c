@@ -13,6 +13,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
 #include "pt2pt/share.h"
+#include "pt2pt/wait_policy.h"
 #include "transport/wire_lock.h"
 
 static void peer_lost(struct peer *p, int code)
@@ -65,6 +66,7 @@ int pt_open(bool threaded)
     tp_lost = peer_lost;
     tp_left = pt_leave;
     peer_forgotten = closing_forget;
+    peer_connected = wait_meets;
     rc = pt_check_open();
     if (!rc) rc = contexts_open();
     if (!rc && threaded) rc = peer_short_prepare();
@@ -84,6 +86,7 @@ void pt_close(void)
     tp_lost = NULL;
     tp_left = NULL;
     peer_forgotten = NULL;
+    peer_connected = NULL;
 }
 
 static bool is_drained(void *lane)

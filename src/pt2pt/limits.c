@@ -1,7 +1,6 @@
 /* limits.c - see limits.h. */
 #include "pt2pt/limits.h"
 #include "base/var.h"
-#include "pt2pt/wait_policy.h"
 #include "pt2pt/ways.h"
 #include "transport/find.h"
 #include "transport/wire_lock.h"
@@ -69,10 +68,8 @@ const struct limits *limits_find(struct peer *p)
     leaf_take(&lock);
     add(p->ep.ops); /* one that was opened later */
     const struct limits *found = find(p->ep.ops);
-    bool first = !p->limits;
-    if (first) ways_learn(p);
+    if (!p->limits) ways_learn(p);
     __atomic_store_n(&p->limits, found, __ATOMIC_RELEASE); /* pairs with limits_of: ways and quota are there */
     leaf_give(&lock);
-    if (first) wait_meets(p);
     return found;
 }

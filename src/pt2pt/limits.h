@@ -26,8 +26,8 @@ void limits_open(void); /* reads the variables; after peers_open */
 /* The least eager_max of all, whether they are open or not. */
 int64_t limits_eager_least(void);
 
-/* Of a peer that is connected. The first call sees to it that our first quota there is known (peer_learn_quota), by
- * which ways large messages go (ways.h), and that it counts where it needs the same cores (wait_meets). */
+/* Of a peer that is connected. The first call sees to it that our first quota there is known (peer_learn_quota), and by
+ * which ways large messages go (ways.h). */
 const struct limits *limits_find(struct peer *) TERN_COLD;
 static inline const struct limits *limits_of(struct peer *p)
 {

@@ -12,6 +12,7 @@
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
 #include "pt2pt/say.h"
+#include "pt2pt/wait_policy.h"
 #include "transport/endpoint.h"
 #include "transport/wire_lock.h"
 
@@ -88,6 +89,7 @@ void pt_lose(struct peer *p)
         return;
     }
     peer_set_short(p, -1);
+    wait_parts(p);
     if (!wires_threaded) contexts_no_last(); /* what it sends is dropped */
     tell_lanes();
     sever(p);

@@ -98,9 +98,9 @@ static void count_neighbour(uint32_t by)
 
 void wait_meets(struct peer *p)
 {
-    if (jobs_is_own(p->index) || !p->ep.ops->shares_cores || !p->ep.ops->shares_cores(&p->ep)) return;
-    atomic_fetch_or_explicit(&p->flags, PEER_NEIGHBOUR, memory_order_relaxed);
-    count_neighbour(1);
+    if (jobs_is_own(p->index) || p->lost || !p->ep.ops->shares_cores || !p->ep.ops->shares_cores(&p->ep)) return;
+    uint32_t was = atomic_fetch_or_explicit(&p->flags, PEER_NEIGHBOUR, memory_order_relaxed);
+    if (!(was & PEER_NEIGHBOUR)) count_neighbour(1);
 }
 
 void wait_parts(struct peer *p)
@@ -151,7 +151,7 @@ void wait_compare_cores(uint64_t now, bool gate)
     bool shared = cores_find_peer(now, gate);
     if (shared == wait_yields()) return;
     leaf_take(&crowd.lock);
-    if (!crowd.too_many) set_policy(shared);
+    if (!crowd.too_many && cores_compared()) set_policy(shared);
     leaf_give(&crowd.lock);
 }
 

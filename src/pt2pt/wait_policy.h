@@ -63,8 +63,8 @@ static inline bool wait_should_compare(struct core_looks *c, uint64_t idle_since
     return true;
 }
 
-/* A peer is connected, is going to be closed: if it is of another job and needs the same cores, it counts as the ranks of the own
- * node do when it is asked whether there are enough. */
+/* A peer is connected; it is lost or closed. If it is of another job and needs the same cores, it counts meanwhile as the ranks of
+ * the own node do when it is asked whether there are enough. */
 void wait_meets(struct peer *);
 void wait_parts(struct peer *);
 

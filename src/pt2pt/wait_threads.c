@@ -170,7 +170,7 @@ static void stand_by(struct wait *t)
     count_time(t, now);
     uint64_t most = wait_manner == LANE_SLEEPS ? 0 : wait_spin_ns();
     if (now - t->idle_since < (crowded && most > YIELD_NS ? YIELD_NS : most)) {
-        if (crowded) sched_yield();
+        if (crowded || wait_manner == LANE_YIELDS) sched_yield();
         return;
     }
     sleep_alone(t, wait_longest_nap(now, t->due));

@@ -35,6 +35,7 @@ static struct lock table_lock; /* a leaf: new peers and their quotas */
 uint32_t peer_count;
 int64_t peer_other_quotas;
 bool (*peer_forgotten)(struct peer *);
+void (*peer_connected)(struct peer *);
 uint64_t peer_settings;
 
 int peer_card(void *card, size_t cap)
@@ -356,6 +357,7 @@ struct peer *peer_connect(uint32_t index)
     }
     if (!open_way(p, &way)) return NULL;
     learn_quota(p, card, (size_t)n);
+    if (peer_connected) peer_connected(p);
     return p;
 }
 

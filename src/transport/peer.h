@@ -152,6 +152,9 @@ int peer_add(struct job_entry *, uint32_t rank, const void *card, size_t n, uint
  */
 int peer_close(uint32_t index) TERN_COLD;
 
+/* Set by the layer above, or NULL. Called when a peer has been connected (peer_connect), by any thread, perhaps more than once. */
+extern TERN_HIDDEN void (*peer_connected)(struct peer *);
+
 /* Set by the layer above, or NULL. Called when a peer has been closed, before its struct is freed. True: the layer
  * keeps the struct, which stands for no connection any more, until it calls peer_free. */
 extern TERN_HIDDEN bool (*peer_forgotten)(struct peer *);

@@ -277,10 +277,11 @@ struct tp_ops {
     bool (*idle)(struct tp_dom *, bool want_room);
 
     /* Adds the cores that connected peers have published, unless they sleep or have ended (bell_core, also for
-     * `gates`). True: a peer on this node's cores says that there are more processes than cores (bell_is_crowded). NULL: it is not known. */
+     * `gates`). True: a peer of the own job, or one that
+     * may run on this process's cores, says that there are more processes than cores (bell_is_crowded). NULL: it is not known. */
     bool (*cores)(struct tp_dom *, bool gates, cpu_set_t *);
 
-    /* May the peer run on a core that this process may run on, now? NULL: it does not run on this node, or is the process itself. */
+    /* May the peer run on a core that this process may run on, now? NULL: it is not known. */
     bool (*shares_cores)(const struct tp_ep *);
 
     /* A thread of this process has waited for half a second: gives memory back that connections hold since they were

@@ -231,9 +231,12 @@ static void a_thread_yields_where_it_says_so(void **state)
     uint64_t spin = waits.spin_ns;
     lane_wait_so(LANE_YIELDS);
     assert_true(yields_of_a_wait() > 100);
+    wait_teaches(clock_ns() - 2 * spin, true);
+    assert_int_equal(waits.spin_ns, spin);
     lane_wait_so(LANE_POLLS);
     assert_int_equal(yields_of_a_wait(), 0);
-    assert_in_range(waits.spin_ns, 0, spin);
+    wait_teaches(clock_ns() - 2 * spin, true);
+    assert_int_not_equal(waits.spin_ns, spin);
     job_close();
 }
 

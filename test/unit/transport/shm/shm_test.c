@@ -540,6 +540,60 @@ static bool published_core(void)
     exit(0);
 }
 
+static bool peer_says_crowded(void)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    return wires_cores(false, &cores);
+}
+
+static bool run_on(int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    return !sched_setaffinity(0, sizeof one, &one);
+}
+
+/* Of two ranks; on one core, then, if there is another one, on two. Rank 1 says that it is crowded, also while it sleeps, and closes. */
+static bool shared_cores(void)
+{
+    cpu_set_t all;
+    int cpu[2] = {-1, -1};
+    PARTY_CHECK(open_shm() && !sched_getaffinity(0, sizeof all, &all));
+    for (int i = 0; i < CPU_SETSIZE && cpu[1] < 0; i++)
+        if (CPU_ISSET((size_t)i, &all)) cpu[cpu[0] >= 0] = i;
+    struct peer *p = peer_get(1 - party_rank);
+    PARTY_CHECK(p && run_on(cpu[0]));
+    party_meet();
+    PARTY_CHECK(tp_shm.shares_cores(&p->ep));
+    party_meet();
+    PARTY_CHECK(party_rank == 0 || cpu[1] < 0 || run_on(cpu[1]));
+    party_meet();
+    PARTY_CHECK(cpu[1] < 0 || !tp_shm.shares_cores(&p->ep));
+    PARTY_CHECK(!peer_says_crowded());
+    party_meet();
+    if (party_rank == 1) {
+        atomic_fetch_or(&wires_bell()->core, BELL_CROWDED);
+        bell_announce(wires_bell());
+    }
+    party_meet();
+    if (party_rank == 0) PARTY_CHECK(peer_says_crowded());
+    party_meet();
+    if (party_rank == 1) {
+        peers_close();
+        exit(0);
+    }
+    for (uint64_t start = clock_ns(); peer_says_crowded();) PARTY_CHECK(clock_ns() - start < 30000000000u);
+    exit(0);
+}
+
+static void cores_are_shared_with_those_who_may_run_there(void **state)
+{
+    (void)state;
+    assert_true(party_run(2, shared_cores));
+}
+
 static void cores_are_those_of_peers_that_are_awake(void **state)
 {
     (void)state;
@@ -561,6 +615,7 @@ int main(void)
         cmocka_unit_test(failing_copies_are_errors_in_words),
         cmocka_unit_test(foreign_descriptors_are_not_opened),
         cmocka_unit_test(cores_are_those_of_peers_that_are_awake),
+        cmocka_unit_test(cores_are_shared_with_those_who_may_run_there),
     };
     seed = party_seed();
     cmocka_set_message_output(CM_OUTPUT_TAP);
