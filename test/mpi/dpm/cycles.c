@@ -110,7 +110,7 @@ static void loop(char *own, int cycles)
         there = use_of(launcher);
     }
     long left = settle(launcher);
-    CHECK(left == processes, "%ld processes, %ld before", left, processes);
+    CHECK(left <= processes, "%ld processes, %ld before", left, processes); /* one that was going may have been counted before */
     compare("this process", here, use_of(getpid()));
     compare("its launcher", there, use_of(launcher));
     if (shown) fprintf(stderr, "\n");
