@@ -63,6 +63,8 @@ static void open_job(const char *how, int cpus, int core)
 {
     machine(cpus);
     setenv("TERN_SHARED_CORE", how, 1);
+    setenv("TERN_SPIN_MAX", "200000", 1); /* a wait here ends before it sleeps, however slow the build is */
+    setenv("TERN_YIELD_MAX", "100000", 1);
     job_open(NULL);
     cores_compare(true);
     mock_script.core = core;
