@@ -19,7 +19,6 @@
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
  *   AM_PART         bytes     offset            a part of a long message of a layer above (gather.c)
- *   AM_READY        context   source, tag       a large receive of such a message has been posted (rndv/ready.h)
  *
  * Ids are those of ids.h. Every handler checks that a message keeps to the protocol: lengths, ids, that
  * fragments follow each other within the bytes that were asked for, that the sender is the process that
@@ -69,7 +68,6 @@ enum pt_am {
     AM_CLASH,
     AM_CLOSING,
     AM_PART,
-    AM_READY,
     AM_PT2PT_END
 };
 static_assert((int)AM_PT2PT_END <= (int)TP_AM_COLL, "the ids of a layer are in its block");
@@ -89,8 +87,7 @@ struct pt_rts {
     uint64_t bytes; /* of the message */
     uint64_t offer; /* offset of a struct pt_offer in the sender's segment; RTS_BULK; 0: fragments only */
 };
-#define RTS_BULK 1  /* the wire's own protocol can be used as well (rndv/bulk.c) */
-#define RTS_READY 2 /* with the offset: it is the receiver's, and the message has taken it (rndv/ready.h) */
+#define RTS_BULK 1 /* the wire's own protocol can be used as well (rndv/bulk.c) */
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
 
 /* What precedes the data of a long message (AM_PART). */
@@ -110,9 +107,9 @@ struct pt_cts {
 };
 static_assert(sizeof(struct pt_cts) == 24, "wire format");
 
-/* DONE is said by whoever copied the last byte. The side that has not made the descriptor then says CLOSED: it has seen that, and looks
- * no more, so the other may use it again, whose operation is over with either. TAKEN and WITHDRAWN: see rndv/ready.h. */
-enum offer_state { OFFER_OPEN, OFFER_TAKEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED, OFFER_WITHDRAWN };
+/* DONE is said by whoever copied the last byte. The receiver then says CLOSED: it has seen that, and looks no more, so
+ * the sender may use the descriptor again. The sender's operation is over with either. */
+enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED };
 
 struct pt_offer {
     /* sender, before the RTS */
@@ -124,13 +121,11 @@ struct pt_offer {
     uint32_t receiver_copies; /* 1: it can; 0: all is the sender's to do */
     _Atomic uint32_t state;
     _Atomic int32_t error; /* of whoever failed first, enum tern_err */
-    struct pt_offer *next_retired; /* of who has made it, as the next */
+    struct pt_offer *next_retired; /* the sender's own */
     /* both */
     _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
     _Atomic uint64_t done; /* bytes copied */
-    uint32_t receiver_of; /* made by a receiver: the sender's index, plus 1 (rndv/ready.h) */
-    uint32_t pad1;
-    uint64_t pad2[5];
+    uint64_t pad2[6];
 };
 static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
 
@@ -153,11 +148,6 @@ void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to p
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offer_start(struct request *);  /* send side: RTS */
-uint32_t offer_chunk(uint64_t bytes); /* bytes of a chunk of a message of so many */
-void offers_free_some(struct lane *); /* descriptors that were retired, and that nobody looks at any more */
-void offers_retire(struct lane *, struct pt_offer *);
-struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env); /* the oldest send offered as this message, that nobody has matched; NULL: none */
-void offer_replace(struct request *, struct pt_offer *, uint64_t at); /* its descriptor: by one of the receiver, as in pt_rts.offer */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
 int pt_incoming_step(struct request *); /* > 0: something was moved */
@@ -193,7 +183,6 @@ void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t
 void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_call(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_closing(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
-void pt_on_ready(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_part(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_clash(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 

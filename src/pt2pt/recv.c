@@ -8,7 +8,6 @@
 #include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
-#include "pt2pt/rndv/ready.h"
 #include "pt2pt/say.h"
 #include "transport/wire_lock.h"
 #include "type/cursor.h"
@@ -295,7 +294,7 @@ static void on_rts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64
     struct pt_rts rts;
     if (unlikely(!is_from_member(pt, from, h0, h1))) return;
     if (likely(n == sizeof rts)) memcpy(&rts, data, sizeof rts);
-    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer & (CACHE_LINE - 1) & ~(uint64_t)RTS_READY && rts.offer != RTS_BULK))) {
+    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer % CACHE_LINE && rts.offer != RTS_BULK))) {
         pt_violation(from, "the offer of a large message, of %zu bytes", n);
         return;
     }
@@ -303,10 +302,6 @@ static void on_rts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64
     if (r) {
         pt_offer_matched(r, from, env_source(h1), env_tag(h1), &rts);
         pt_offered(l, from, rts.bytes);
-        return;
-    }
-    if (unlikely(rts.offer & RTS_READY)) {
-        pt_violation(from, "a large message for a receive that is not ready for it");
         return;
     }
     uint64_t cookie[3] = {rts.send, rts.bytes, rts.offer};
@@ -385,7 +380,6 @@ void pt_recv_start(struct request *r)
     }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
-    else if (unlikely(r->bytes >= ready_least)) ready_say(r);
 }
 
 static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
@@ -410,7 +404,6 @@ int pt_irecv(struct comm *c, void *buf, int64_t count, struct type *t, int sourc
     type_ref(t);
     lane_enter(c->lane);
     pt_prepare(r, REQ_RECV, context_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
-    ready_hear(r);
     pt_recv_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);
