@@ -252,22 +252,25 @@ static int native_secret(uint8_t key[32])
 
 #define END_MOST_NS UINT64_C(1500000000)
 
-/* The rank that is first prints its message. It may be kept from that by whoever reads, or have died. */
-static void await_abort(void)
+#define NOBODY UINT32_MAX
+
+/* Until somebody has aborted the job, or `lost` is known to have died, or for so long at most. */
+static void await_abort(uint32_t lost)
 {
     uint64_t start = clock_ns(), waited;
-    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && (waited = clock_ns() - start) < END_MOST_NS)
+    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && !proc_has_died(lost) &&
+           (waited = clock_ns() - start) < END_MOST_NS)
         futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
 }
 
-/* A rank that ends while another one prints the message would make the launcher end that one, too. If nothing comes of that the job is
- * this one's to end. relaxed: see native_aborted. */
+/* A rank that ends while another one prints the message would make the launcher end that one, too. If nothing comes of that, as
+ * nobody reads the message or the first rank has died, the job is this one's to end. relaxed: see native_aborted. */
 static bool native_abort(int code, const char *words)
 {
     uint32_t none = 0;
     (void)code, (void)words;
     bool first = atomic_compare_exchange_strong_explicit(&job->aborting, &none, 1, memory_order_relaxed, memory_order_relaxed);
-    if (!first) await_abort();
+    if (!first) await_abort(NOBODY);
     return !atomic_load_explicit(&job->aborted, memory_order_relaxed);
 }
 
@@ -290,11 +293,8 @@ static bool has_finalised(const struct job_card *c)
  * what is no death: a connection that broke between processes that live, or a launcher that is stopped. */
 static void native_await_end(uint32_t lost)
 {
-    uint64_t start = clock_ns(), waited;
     if (lost < job->size && has_finalised(&job_cards(job)[lost])) return;
-    while (!atomic_load_explicit(&job->aborted, memory_order_relaxed) && !proc_has_died(lost) &&
-           (waited = clock_ns() - start) < END_MOST_NS)
-        futex_sleep(&job->aborted, 0, END_MOST_NS - waited);
+    await_abort(lost);
 }
 
 static struct proc_deaths native_deaths(void) { return (struct proc_deaths){&job->deaths, job_died(job), true}; }

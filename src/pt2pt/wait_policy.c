@@ -16,6 +16,7 @@ static struct {
     bool too_many;       /* more processes than cores */
     uint64_t learnt;     /* waits.spin_ns as it was when that was otherwise */
 } crowd;
+
 _Thread_local enum lane_manner wait_manner;
 
 void lane_wait_so(enum lane_manner manner) { wait_manner = manner; }
