@@ -67,7 +67,7 @@ static void use_what_was_learnt(bool shared, uint64_t most)
 static void choose_policy(void)
 {
     const struct proc_info *me = proc_self();
-    bool shared = me->oversubscribed || me->local_size + crowd.neighbours > me->usable_cpus;
+    bool shared = me->local_size + crowd.neighbours > me->usable_cpus;
     uint64_t most = longest_spin(shared);
     use_what_was_learnt(shared, most);
     crowd.too_many = shared;
