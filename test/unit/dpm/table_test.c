@@ -210,10 +210,10 @@ static void wrong_numbers(void **state)
                  {12, {0, 2, 11, UINT32_MAX}},
                  {16, {1, 4, UINT32_MAX, 1 << 30}},
                  {job, {0, 9, JOBS_PLACES + 1, UINT32_MAX}},
-                 {run, {1, 2, UINT32_MAX, 1 << 31}},
+                 {run, {1, 2, UINT32_MAX, 1u << 31}},
                  {run + 4, {1, 10, UINT32_MAX, UINT32_MAX - 9}},
                  {run + 8, {0, 9, 11, UINT32_MAX}},
-                 {run + RUN, {1, 100, UINT32_MAX, 1 << 31}}};
+                 {run + RUN, {1, 100, UINT32_MAX, 1u << 31}}};
     for (unsigned i = 0; i < ARRAY_LEN(wrong); i++)
         for (unsigned k = 0; k < 4; k++) {
             memcpy(bad, good, bytes);
