@@ -259,13 +259,16 @@ static int thank(struct exchange *x)
     return rc ? rc : strange();
 }
 
+/* With the words of how it was found out. */
+static int no_answer(void) { return err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words()); }
+
 static int call(struct exchange *x, struct outcome *o)
 {
     struct dpm_message hello = {.kind = MESSAGE_HELLO, .ctx = x->ctx, .bytes = x->mine->n, .table = x->mine->bytes};
     if (needs_connection(hello.bytes)) hello.table = NULL;
     int rc = send_message(x->partner, &hello);
     if (!rc) rc = recv_answer(x, hello.table, o);
-    if (rc == TERN_ERR_PEER) return err_set(TERN_ERR_PORT, "the process of the port does not answer: %s", err_words());
+    if (rc == TERN_ERR_PEER) return no_answer();
     if (!rc) return thank(x);
     refuse(x->partner, rc);
     return rc;
@@ -277,8 +280,8 @@ static int call_at(const struct port *port, unsigned i, uint64_t patience, const
     struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
     struct endpoint *e;
     int rc = endpoint_call(port, i, patience, &e, &x.partner);
-    *silent = rc == TERN_ERR_SYSTEM;
-    if (rc) return rc;
+    *silent = rc == TERN_ERR_SYSTEM || rc == TERN_ERR_PEER;
+    if (rc) return rc == TERN_ERR_PEER ? no_answer() : rc;
     rc = err_keep(&x, call(&x, o));
     *silent = rc == TERN_ERR_PORT;
     connected_close(x.connection);

@@ -145,6 +145,15 @@ void dgram_peer_busy(struct dgram_peer *p)
     if (list_empty(&p->busy)) list_push(&p->ep->busy, &p->busy);
 }
 
+static bool same_address(const struct dgram_addr *a, const struct dgram_addr *b) { return a->n == b->n && !memcmp(a->bytes, b->bytes, a->n); }
+
+static int nobody_listens(const struct dgram *ep, const struct dgram_addr *a)
+{
+    char where[96];
+    ep->wire->ops->text(ep->wire, a, where, sizeof where);
+    return err_set(TERN_ERR_PEER, "nobody listens at %s: the process has gone, or has closed what it had there", where);
+}
+
 int dgram_peer_open(struct dgram *ep, const void *bytes, size_t n, struct dgram_peer **peer_p)
 {
     struct dgram_card card;
@@ -155,6 +164,7 @@ int dgram_peer_open(struct dgram *ep, const void *bytes, size_t n, struct dgram_
     if (card.id == ep->id) return err_set(TERN_ERR_ARG, "a process needs no datagrams to itself");
     if (past_find(&ep->past, card.id))
         return err_set(TERN_ERR_PEER, "that process has been disconnected from for good");
+    if (same_address(&card.addr, &ep->wire->own)) return nobody_listens(ep, &card.addr); /* this endpoint has been given it since */
     struct dgram_peer *p = find(ep, card.id);
     if (!p && !(p = add(ep, &card))) return err_set(TERN_ERR_NOMEM, "no memory for a datagram peer");
     *peer_p = p;
@@ -380,15 +390,11 @@ static void take(void *arg, const struct dgram_addr *from, void *bytes, size_t n
 static void take_refusals(struct dgram *ep)
 {
     struct dgram_addr a;
-    char where[96];
     while (ep->wire->ops->refused && ep->wire->ops->refused(ep->wire, &a))
         list_each(l, next, &ep->peers)
         {
             struct dgram_peer *p = container_of(l, struct dgram_peer, all);
-            if (p->dead || p->card.addr.n != a.n || memcmp(p->card.addr.bytes, a.bytes, a.n)) continue;
-            ep->wire->ops->text(ep->wire, &a, where, sizeof where);
-            err_set(TERN_ERR_PEER, "nobody listens at %s: the process has gone, or has closed what it had there", where);
-            dgram_peer_fail(p, TERN_ERR_PEER);
+            if (!p->dead && same_address(&p->card.addr, &a)) dgram_peer_fail(p, nobody_listens(ep, &a));
         }
 }
 

@@ -100,7 +100,7 @@ void dgram_close(struct dgram *);
 size_t dgram_card(const struct dgram *, uint8_t *bytes);
 
 /* The peer with that card: the one that is there already, or a new one. TERN_ERR_ARG: no usable card. TERN_ERR_PEER: it
- * has been forgotten (dgram_forget). TERN_ERR_NOMEM. */
+ * has been forgotten (dgram_forget), or has gone, as this endpoint has its address. TERN_ERR_NOMEM. */
 int dgram_peer_open(struct dgram *, const void *card, size_t n, struct dgram_peer **);
 
 /* Sends nothing more to the peer and delivers nothing more from it; messages under way to it are done with

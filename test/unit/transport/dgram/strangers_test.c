@@ -231,6 +231,9 @@ static void bad_cards(void **state)
     card[n - 1] = NET_STATIONS; /* an address that the wire has not */
     assert_int_equal(dgram_peer_open(members[0].ep, card, n, &peer), TERN_ERR_ARG);
     assert_non_null(strstr(err_words(), "cannot be reached"));
+    card[n - 1] = 0; /* the address that this endpoint has now */
+    assert_int_equal(dgram_peer_open(members[0].ep, card, n, &peer), TERN_ERR_PEER);
+    assert_non_null(strstr(err_words(), "nobody listens at station 0"));
     assert_int_equal(dgram_peer_open(members[0].ep, own, dgram_card(members[0].ep, own), &peer), TERN_ERR_ARG);
     assert_null(peer);
     n = dgram_card(members[1].ep, card);
