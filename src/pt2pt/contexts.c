@@ -14,7 +14,6 @@
 #include "pt2pt/lanes.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
-#include "pt2pt/rndv/licence.h"
 #include "transport/wire_lock.h"
 
 #include <stdlib.h>
@@ -251,7 +250,6 @@ static void comm_gone(struct comm *c)
     lane_enter(l);
     worklist_forget(&l->rndv.incoming, c);
     worklist_forget(&l->rndv.outgoing, c);
-    licences_forget(l, c->ctx);
     context_drop(c->pt);
     if (unlikely(comm_has_others(c))) closing_comm_gone(c);
     lane_leave(l);

@@ -212,7 +212,7 @@ bool early_cancel(struct lane *l, struct peer *from, uint64_t ctx, uint64_t send
 
 static void answer(struct lane *l, const struct kept_message *m)
 {
-    struct pt_cts nothing = {0};
+    struct pt_cts nothing = {0, 0, 0};
     if (m->kind->id == AM_RTS) lane_say(l, m->from, AM_CTS, send_of(m), 0, &nothing, sizeof nothing);
     if (m->kind->id == AM_EAGER_SYNC) lane_say(l, m->from, AM_ACK, send_of(m), 0, NULL, 0);
 }

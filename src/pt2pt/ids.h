@@ -36,7 +36,6 @@ enum id_await {
     AWAIT_CTS = 2,       /* an offered send: that it is wanted in fragments */
     AWAIT_FRAG = 4,      /* a receive: fragments */
     AWAIT_CANCELLED = 8, /* a send: the answer to its cancel */
-    AWAIT_RTS = 32,      /* a licence: the message (rndv/licence.h) */
     AWAIT_BULK = 16,     /* nothing that is a message: the wire's own protocol brings the data (rndv/bulk.c) */
 };
 

@@ -289,9 +289,9 @@ static void collect_body(void *what, int src, int tag, void *bodies)
 
 void pt_swallow(struct lane *l, struct match_body *b)
 {
-    struct pt_cts nothing = {0};
+    struct pt_cts nothing = {0, 0, 0};
     struct peer *from = b->peer;
-    if (b->kind == BODY_OFFER && b->cookie[2] != RTS_LICENCE) lane_say(l, from, AM_CTS, b->cookie[0], 0, &nothing, sizeof nothing);
+    if (b->kind == BODY_OFFER) lane_say(l, from, AM_CTS, b->cookie[0], 0, &nothing, sizeof nothing);
     if (b->kind == BODY_SYNC) lane_say(l, from, AM_ACK, b->cookie[0], 0, NULL, 0);
     pt_free_body(l, b);
 }

@@ -19,8 +19,6 @@
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
  *   AM_PART         bytes     offset            a part of a long message of a layer above (gather.c)
- *   AM_READY        context   source, tag       a large receive of such a message has been posted (rndv/ready.h)
- *   AM_LICENCE      context   source, tag       ... and one may come without being asked for (rndv/licence.h)
  *
  * Ids are those of ids.h. Every handler checks that a message keeps to the protocol: lengths, ids, that
  * fragments follow each other within the bytes that were asked for, that the sender is the process that
@@ -70,8 +68,6 @@ enum pt_am {
     AM_CLASH,
     AM_CLOSING,
     AM_PART,
-    AM_READY,
-    AM_LICENCE,
     AM_PT2PT_END
 };
 static_assert((int)AM_PT2PT_END <= (int)TP_AM_COLL, "the ids of a layer are in its block");
@@ -87,13 +83,11 @@ static inline bool env_possible(uint64_t ctx, uint64_t env)
 }
 
 struct pt_rts {
-    uint64_t send;  /* id of the sender's request; with RTS_LICENCE, the label */
+    uint64_t send;  /* id of the sender's request */
     uint64_t bytes; /* of the message */
     uint64_t offer; /* offset of a struct pt_offer in the sender's segment; RTS_BULK; 0: fragments only */
 };
-#define RTS_BULK 1  /* the wire's own protocol can be used as well (rndv/bulk.c) */
-#define RTS_LICENCE 4 /* it has a licence, and its fragments follow (rndv/licence.h) */
-#define RTS_READY 2 /* with the offset: it is the receiver's, and the message has taken it (rndv/ready.h) */
+#define RTS_BULK 1 /* the wire's own protocol can be used as well (rndv/bulk.c) */
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
 
 /* What precedes the data of a long message (AM_PART). */
@@ -110,13 +104,12 @@ struct pt_cts {
     uint64_t recv;  /* id of the receiver's request, by BY_BULK the tag of the transfer */
     uint64_t bytes; /* to send; less than the message if the receiver has no room for more */
     uint64_t most;  /* bytes of a fragment (else 0): one that does not go to where it belongs lies in memory meanwhile */
-    uint64_t licence; /* the label of one that is taken back; 0: none */
 };
-static_assert(sizeof(struct pt_cts) == 32, "wire format");
+static_assert(sizeof(struct pt_cts) == 24, "wire format");
 
-/* DONE is said by whoever copied the last byte. The side that has not made the descriptor then says CLOSED: it has seen that, and looks
- * no more, so the other may use it again, whose operation is over with either. TAKEN and WITHDRAWN: see rndv/ready.h. */
-enum offer_state { OFFER_OPEN, OFFER_TAKEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED, OFFER_WITHDRAWN };
+/* DONE is said by whoever copied the last byte. The receiver then says CLOSED: it has seen that, and looks no more, so
+ * the sender may use the descriptor again. The sender's operation is over with either. */
+enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED };
 
 struct pt_offer {
     /* sender, before the RTS */
@@ -128,13 +121,11 @@ struct pt_offer {
     uint32_t receiver_copies; /* 1: it can; 0: all is the sender's to do */
     _Atomic uint32_t state;
     _Atomic int32_t error; /* of whoever failed first, enum tern_err */
-    struct pt_offer *next_retired; /* of who has made it, as the next */
+    struct pt_offer *next_retired; /* the sender's own */
     /* both */
     _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
     _Atomic uint64_t done; /* bytes copied */
-    uint32_t receiver_of; /* made by a receiver: the sender's index, plus 1 (rndv/ready.h) */
-    uint32_t pad1;
-    uint64_t pad2[5];
+    uint64_t pad2[6];
 };
 static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
 
@@ -157,11 +148,6 @@ void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to p
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offer_start(struct request *);  /* send side: RTS */
-uint32_t offer_chunk(uint64_t bytes); /* bytes of a chunk of a message of so many */
-void offers_free_some(struct lane *); /* descriptors that were retired, and that nobody looks at any more */
-void offers_retire(struct lane *, struct pt_offer *);
-struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env); /* the oldest send offered as this message, that nobody has matched; NULL: none */
-void offer_replace(struct request *, struct pt_offer *, uint64_t at); /* its descriptor: by one of the receiver, as in pt_rts.offer */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
 int pt_incoming_step(struct request *); /* > 0: something was moved */
@@ -170,7 +156,6 @@ void pt_offer_withdraw(struct request *); /* the descriptor of a send that is ca
 void pt_offer_discard(struct request *);  /* the same for one whose RTS has not left yet */
 void pt_offer_abandon(struct request *);  /* the receiver is lost: ends the send */
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
-void pt_stream_send(struct request *, const struct pt_cts *); /* a send that was asked for, or has a licence */
 void pt_bulk_ask(struct request *);       /* a receive that has met its message, of result.bytes */
 void pt_bulk_send(struct request *, const struct pt_cts *);
 
@@ -198,8 +183,6 @@ void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t
 void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_call(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_closing(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
-void pt_on_licence(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
-void pt_on_ready(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_part(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_clash(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 

@@ -8,8 +8,6 @@
 #include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
-#include "pt2pt/rndv/licence.h"
-#include "pt2pt/rndv/ready.h"
 #include "pt2pt/say.h"
 #include "transport/wire_lock.h"
 #include "type/cursor.h"
@@ -148,12 +146,9 @@ static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx,
     lane_stored(pt->lane);
 }
 
-static bool has_licence(const struct match_body *b) { return b->cookie[2] == RTS_LICENCE; }
-
 void pt_drop_body(struct lane *l, struct match_body *b)
 {
     if (b->kind != BODY_OFFER) pt_stored(l, b->peer, b->held, -1);
-    else if (has_licence(b)) licence_drop((struct licence *)(uintptr_t)b->cookie[0]);
     match_body_free(&l->pool, b);
 }
 
@@ -299,24 +294,16 @@ static void on_rts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64
     struct pt_rts rts;
     if (unlikely(!is_from_member(pt, from, h0, h1))) return;
     if (likely(n == sizeof rts)) memcpy(&rts, data, sizeof rts);
-    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer & (CACHE_LINE - 1) & ~(uint64_t)RTS_READY && rts.offer != RTS_BULK && rts.offer != RTS_LICENCE))) {
+    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer % CACHE_LINE && rts.offer != RTS_BULK))) {
         pt_violation(from, "the offer of a large message, of %zu bytes", n);
         return;
     }
-    struct licence *licence = NULL;
-    if (rts.offer == RTS_LICENCE && !(licence = licence_use(l, from, h0, h1, &rts))) return;
-    if (licence) rts.send = (uintptr_t)licence;
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (r) {
         pt_offer_matched(r, from, env_source(h1), env_tag(h1), &rts);
         pt_offered(l, from, rts.bytes);
         return;
     }
-    if (unlikely(rts.offer & RTS_READY)) {
-        pt_violation(from, "a large message for a receive that is not ready for it");
-        return;
-    }
-    if (licence) licence_keep(licence);
     uint64_t cookie[3] = {rts.send, rts.bytes, rts.offer};
     store(pt, from, h0, h1, BODY_OFFER, cookie, rts.bytes, NULL, 0);
 }
@@ -347,7 +334,7 @@ static __attribute__((noinline)) void take_offer(struct request *r, struct match
     struct pt_rts rts = {b->cookie[0], b->cookie[1], b->cookie[2]};
     struct peer *from = b->peer;
     int32_t src = b->src, tag = b->tag;
-    match_body_free(&lane_of(r)->pool, b);
+    pt_drop_body(lane_of(r), b);
     pt_offer_matched(r, from, src, tag, &rts);
 }
 
@@ -377,13 +364,6 @@ static TERN_COLD bool take_after_all(struct request *r, struct match *m)
     return b != NULL;
 }
 
-/* By one of the two ways, of which the peer has one. */
-static TERN_COLD void say_ready(struct request *r)
-{
-    ready_say(r);
-    if (!(r->course & REQ_READY)) licence_give(r);
-}
-
 void pt_recv_start(struct request *r)
 {
     r->bytes = r->count * r->type->size;
@@ -400,7 +380,6 @@ void pt_recv_start(struct request *r)
     }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
-    else if (unlikely(r->bytes >= ready_least)) say_ready(r);
 }
 
 static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
@@ -425,7 +404,6 @@ int pt_irecv(struct comm *c, void *buf, int64_t count, struct type *t, int sourc
     type_ref(t);
     lane_enter(c->lane);
     pt_prepare(r, REQ_RECV, context_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
-    ready_hear(r);
     pt_recv_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

@@ -10,7 +10,6 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
-#include "pt2pt/rndv/ready.h"
 #include "pt2pt/say.h"
 
 #include <string.h>
@@ -309,7 +308,6 @@ bool pt_general_release(struct request *r)
 static void cancel_recv(struct request *r)
 {
     struct match *m = &r->comm->pt->match[r->ctx & CTX_COLL];
-    if (r->course & REQ_READY && !ready_cancel(r)) return; /* its message is on its way */
     if (!match_cancel(m, r)) return; /* matched: it will complete */
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG, .cancelled = true};
     lane_finish(r, 0);

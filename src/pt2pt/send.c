@@ -20,7 +20,6 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
-#include "pt2pt/rndv/ready.h"
 #include "transport/endpoint.h"
 #include "type/cursor.h"
 
@@ -301,7 +300,6 @@ static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, s
     pt_prepare(&r, REQ_SEND, c, PT_USER, buf, count, t, dest, tag, mode);
     struct lane *l = c->lane;
     lane_enter(l);
-    ready_hear(&r);
     pt_send_start(&r);
     if (!request_is_complete(&r)) lane_await(l, &pt_awaiting, &r);
     else lane_leave(l);
@@ -351,7 +349,6 @@ static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, 
     type_ref(t);
     lane_enter(c->lane);
     lane_going(c->lane);
-    ready_hear(r);
     pt_send_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

@@ -110,7 +110,6 @@ void peer_free(struct peer *p)
         free(w);
     }
     free(p->gather);
-    free(p->ready);
     free(p);
 }
 

@@ -55,9 +55,6 @@ struct peer_lane {
     struct peer_lane *next;      /* the same of another lane; NULL: there is none */
     uint32_t lane;               /* its number */
     uint32_t streams;            /* large sends that go out in fragments now */
-    uint8_t licences;            /* given to the peer and not used (pt2pt/rndv/licence.h) */
-    uint8_t licence_misses;      /* receives that gave none after the last one that was not used */
-    uint8_t licence_pause;       /* receives that still give none */
     bool waits;                  /* `ops` is attempted in each turn; counted in peer.waiting */
 };
 
@@ -89,7 +86,6 @@ struct peer {
     bool held;                   /* nothing goes out in whatever lane (pending_hold) */
     struct link in_closing;      /* in the list of peers that are to be closed, or that have been (pt2pt/closing.h) */
     void *gather;                /* a long message that is coming in parts (pt2pt/gather.c), freed with the peer; NULL: none */
-    struct ready *ready;         /* receives that are ready (pt2pt/rndv/ready.c), freed with the peer; NULL: none has been */
     struct emulate_state *emulate; /* operations on remote memory by messages (transport/emulate/emulate.h), NULL: none so far */
 };
 static_assert(offsetof(struct peer, quota_there) == 2 * CACHE_LINE, "what messages touch is in two lines");

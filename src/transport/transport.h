@@ -232,11 +232,6 @@ struct tp_ops {
     int (*bulk_send)(struct tp_ep *, uint64_t tag, const void *p, size_t n, struct tp_op *op);
     int (*bulk_recv)(struct tp_ep *, uint64_t tag, void *p, size_t n, struct tp_op *op);
 
-    /* sent: a number that grows with each message to the peer, from 0. handled: what it was behind the last one that the peer's handlers
-     * have returned for; UINT64_MAX: that is not known. NULL, both: it never is. */
-    uint64_t (*sent)(struct tp_ep *);
-    uint64_t (*handled)(struct tp_ep *);
-
     /* Copies from (get) or to (put) the peer's private memory, complete on return. The sums of the lengths agree.
      * Needs TP_CAP_GETPUT; the flag may be withdrawn (TERN_ERR_UNSUPPORTED) when the system refuses. */
     int (*get)(struct tp_ep *, const struct iovec *local, int nl, const struct iovec *remote, int nr);

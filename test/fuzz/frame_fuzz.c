@@ -517,7 +517,7 @@ static void meet_honest(void)
 static void part_from_honest(void)
 {
     static uint8_t sink[65536];
-    struct pt_cts cts = {5, BYTES, UINT64_MAX, 0};
+    struct pt_cts cts = {5, BYTES, UINT64_MAX};
     say_honest(AM_FRAG, honest[0].r->id, 0, data, 24000);
     say_honest(AM_FRAG, honest[0].r->id, 24000, data + 24000, 16000);
     say_honest(AM_ACK, honest[1].r->id, 0, NULL, 0);

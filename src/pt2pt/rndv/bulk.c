@@ -100,7 +100,7 @@ static int call_wire(struct request *r, struct bulk *b)
 
 static void clear_to_send(struct request *r)
 {
-    struct pt_cts cts = {.recv = r->id, .bytes = (uint64_t)r->result.bytes};
+    struct pt_cts cts = {r->id, (uint64_t)r->result.bytes, 0};
     lane_say(lane_of(r), r->peer, AM_CTS, r->cookie[SENDER], BY_BULK, &cts, sizeof cts);
 }
 

@@ -19,7 +19,6 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
-#include "pt2pt/rndv/licence.h"
 #include "pt2pt/say.h"
 #include "pt2pt/ways.h"
 #include "transport/endpoint.h"
@@ -127,22 +126,12 @@ static void stop_stream(struct request *r)
     delist(r);
 }
 
-static void ask_stream(struct request *r, const struct pt_cts *cts)
-{
-    r->cookie[SENT] = 0;
-    r->cookie[TO_SEND] = cts->bytes;
-    r->cookie[TO_REQUEST] = cts->recv;
-    r->cookie[MOST] = cts->most ? cts->most : 1;
-    start_stream(r);
-}
-
 static void on_cts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct pt_cts cts = {0};
+    struct pt_cts cts = {0, 0, 0};
     (void)pt;
     struct id_entry *e = n == sizeof cts ? ids_find(&l->ids, h0, from, AWAIT_CTS) : NULL;
     if (likely(e != NULL)) memcpy(&cts, data, sizeof cts);
-    if (cts.licence) licence_withdrawn(l, from, cts.licence);
     if (unlikely(!e || cts.bytes > (uint64_t)e->request->bytes)) {
         pt_violation(from, "it asks for %llu bytes of a message that was not offered", (unsigned long long)cts.bytes);
         return;
@@ -162,7 +151,11 @@ static void on_cts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64
         pt_bulk_send(r, &cts);
         return;
     }
-    ask_stream(r, &cts);
+    r->cookie[SENT] = 0;
+    r->cookie[TO_SEND] = cts.bytes;
+    r->cookie[TO_REQUEST] = cts.recv;
+    r->cookie[MOST] = cts.most ? cts.most : 1;
+    start_stream(r);
 }
 
 static const struct pt_kind clear_to_send = {AM_CTS, PT_BY_ID, on_cts};
@@ -333,13 +326,6 @@ static int go_on(struct request *r)
     return 1;
 }
 
-/* The first fragments at once, as this process may compute next. */
-void pt_stream_send(struct request *r, const struct pt_cts *cts)
-{
-    ask_stream(r, cts);
-    if (r->cookie[GOING]) (void)go_on(r);
-}
-
 /* The receiver is lost: ends the send as soon as its memory is free. */
 static void abandon(struct request *r)
 {
@@ -367,7 +353,6 @@ static bool is_busy_with(const struct step *s, const struct peer *p)
 static void end_peer(struct step *s, struct peer *p)
 {
     uint32_t at = 0;
-    licences_lost(lane_of_step(s), p);
     for (struct id_entry *e; (e = ids_next(&lane_of_step(s)->ids, p, &at)); at++) {
         struct request *r = e->request;
         if (!r || e->awaits & (AWAIT_BULK | AWAIT_CTS | AWAIT_ACK)) continue;
@@ -391,7 +376,7 @@ void stream_open(struct lane *l) { worklist_open(&l->steps, &l->rndv.streams, &o
 
 void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t bytes)
 {
-    struct pt_cts cts = {0, bytes, r->type->contig ? UINT64_MAX : GAPS_CHUNK, bytes && r->course & REQ_LICENCE ? licence_pass(r) : 0};
+    struct pt_cts cts = {0, bytes, r->type->contig ? UINT64_MAX : GAPS_CHUNK};
     r->cookie[ARRIVED] = r->cookie[SEEN] = 0;
     if (bytes) {
         if (ids_give(&lane_of(r)->ids, r, AWAIT_FRAG)) lane_fatal("a large message cannot be received");

@@ -270,7 +270,7 @@ static void ways_that_were_not_offered(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
         struct mock_script script = MOCK_SCRIPT;
-        struct pt_cts cts = {5, asked[i].bytes, 100, 0};
+        struct pt_cts cts = {5, asked[i].bytes, 100};
         struct request *r;
         script.sever_counts = true;
         script.caps = asked[i].caps;
@@ -394,7 +394,7 @@ static void answered_before_it_was_asked(void **state)
     (void)state;
     for (int large = 0; large < 2; large++) {
         struct mock_script script = MOCK_SCRIPT;
-        struct pt_cts cts = {5, 0, 100, 0};
+        struct pt_cts cts = {5, 0, 100};
         struct request *r;
         script.sever_counts = true;
         world = job_open(&script);
