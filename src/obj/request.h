@@ -38,6 +38,8 @@ enum request_course {
     REQ_CANCELLING = 2, /* a cancel is under way */
     REQ_ANNOUNCED = 4,  /* a send whose signature has gone out (pt2pt/check.h) */
     REQ_BACKGROUND = 8, /* counted in background.count (pt2pt/background.h) until its end */
+    REQ_READY = 32,     /* a posted receive that has said so to its sender (pt2pt/rndv/ready.h) */
+    REQ_AHEAD = 64,     /* a send that goes before it is asked for (pt2pt/rndv/ahead.h) */
     REQ_DRIVEN = 16     /* a collective without a frame that a helper thread can go on with all the same */
 };
 

@@ -12,6 +12,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ready.h"
 #include "pt2pt/wait_policy.h"
 #include "transport/wires.h"
 
@@ -168,6 +169,7 @@ bool closing_forget(struct peer *p)
 {
     wait_parts(p);
     pt_lost_forget(p);
+    ready_forget(p);
     pt_credit_forget(p);
     list_remove(&p->in_closing);
     if (!counter_get(&p->stored)) return false;

@@ -14,6 +14,7 @@
 #include "pt2pt/lanes.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
 #include "transport/wire_lock.h"
 
 #include <stdlib.h>
@@ -250,6 +251,7 @@ static void comm_gone(struct comm *c)
     lane_enter(l);
     worklist_forget(&l->rndv.incoming, c);
     worklist_forget(&l->rndv.outgoing, c);
+    ahead_forget(c);
     context_drop(c->pt);
     if (unlikely(comm_has_others(c))) closing_comm_gone(c);
     lane_leave(l);

@@ -153,10 +153,17 @@ void pt_give_credit(struct lane *l, struct peer *p)
     tell(l, p, g);
 }
 
+/* Bytes of the largest message that is not offered, if there is credit. */
+static uint64_t largest_by_credit(struct peer *p)
+{
+    const struct limits *l = limits_of(p);
+    return (uint64_t)(l->ahead_max > l->eager_max ? l->ahead_max : l->eager_max);
+}
+
 void pt_offered(struct lane *l, struct peer *p, uint64_t bytes)
 {
     struct gift g = {0, 0};
-    if (p->lost || !peer_is_connected(p) || bytes > (uint64_t)limits_of(p)->eager_max) return;
+    if (p->lost || !peer_is_connected(p) || bytes > largest_by_credit(p)) return;
     if (wires_threaded) pt_settle_tally(l);
     leaf_take(&store_lock);
     if (eager_cost(bytes) > p->quota - counter_get(&p->stored) - owed_to(p) - held_back(p)) g = give(p);

@@ -161,6 +161,13 @@ static void consume(struct lane *l, struct kept_message *m)
     free(m);
 }
 
+/* A large message that is coming without having been asked for, or a part of it: its sender is over, or will be. */
+static bool is_ahead(const struct kept_message *m)
+{
+    const struct pt_rts *rts = m->data;
+    return m->kind->id == AM_AHEAD || (m->kind->id == AM_RTS && m->n == sizeof *rts && rts->offer == RTS_AHEAD);
+}
+
 struct search {
     const struct peer *from;
     uint64_t ctx, send;
@@ -168,7 +175,7 @@ struct search {
 
 static bool is_that_send(const struct kept_message *m, const struct search *s)
 {
-    return m->h0 == s->ctx && m->from == s->from && m->kind->id != AM_EAGER && send_of(m) == s->send;
+    return m->h0 == s->ctx && m->from == s->from && m->kind->id != AM_EAGER && !is_ahead(m) && send_of(m) == s->send;
 }
 
 static bool is_of_collective(const struct kept_message *m, const struct search *s)
@@ -213,7 +220,7 @@ bool early_cancel(struct lane *l, struct peer *from, uint64_t ctx, uint64_t send
 static void answer(struct lane *l, const struct kept_message *m)
 {
     struct pt_cts nothing = {0, 0, 0};
-    if (m->kind->id == AM_RTS) lane_say(l, m->from, AM_CTS, send_of(m), 0, &nothing, sizeof nothing);
+    if (m->kind->id == AM_RTS && !is_ahead(m)) lane_say(l, m->from, AM_CTS, send_of(m), 0, &nothing, sizeof nothing);
     if (m->kind->id == AM_EAGER_SYNC) lane_say(l, m->from, AM_ACK, send_of(m), 0, NULL, 0);
 }
 

@@ -6,6 +6,7 @@
 #include "pt2pt/doubt.h"
 #include "pt2pt/listen.h"
 #include "pt2pt/lost.h"
+#include "pt2pt/rndv/ready.h"
 #include "type/type.h"
 
 #include <stdio.h>
@@ -47,16 +48,21 @@ void lane_fatal(const char *what)
 
 /* ---- completion ---- */
 
+static void end_course(struct request *r)
+{
+    if (r->course & REQ_READY) ready_withdraw(r);
+    if (!(r->course & REQ_BACKGROUND)) return;
+    r->course &= (uint8_t)~REQ_BACKGROUND;
+    background_over();
+}
+
 /* What is done whoever may wait for it. True: the request is gone. */
 static inline bool end(struct request *r, int error)
 {
     bool gone = r->done && (r->flags & REQ_LAST_WORD);
     r->result.error = error;
     lane_has_read(r);
-    if (unlikely(r->course & REQ_BACKGROUND)) {
-        r->course &= (uint8_t)~REQ_BACKGROUND;
-        background_over();
-    }
+    if (unlikely(r->course & (REQ_BACKGROUND | REQ_READY))) end_course(r);
     if (unlikely(r->id)) ids_drop(&lane_of(r)->ids, r);
     if (r->done) r->done(r);
     return gone;

@@ -12,6 +12,8 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
+#include "pt2pt/rndv/ready.h"
 #include "pt2pt/share.h"
 #include "pt2pt/wait_policy.h"
 #include "transport/wire_lock.h"
@@ -34,6 +36,8 @@ static const struct tp_am messages[] = {
     {AM_CALL, "collective call", pt_on_call, NULL, true, sizeof(struct wire_call)},
     {AM_CLASH, "collective clash", pt_on_clash, NULL, false, sizeof(struct wire_clash)},
     {AM_CLOSING, "closing", pt_on_closing, NULL, false, 0},
+    {AM_READY, "receive that is ready", pt_on_ready, NULL, false, 0},
+    {AM_AHEAD, "data that nobody has asked for", pt_on_ahead, pt_sink_ahead, false, 0},
     {AM_PART, "part of a long message", pt_on_part, NULL, false, sizeof(struct pt_long)},
 };
 
@@ -57,6 +61,7 @@ int pt_open(bool threaded)
     background_open();
     pt_credit_open();
     limits_open();
+    ready_open();
     deliver_open();
     int rc = lanes_open(threaded);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) steps[i](lanes_first());
@@ -82,6 +87,8 @@ void pt_close(void)
     lanes_close();
     deliver_close();
     pt_check_close();
+    ready_close();
+    ahead_close();
     pt_lost_close();
     tp_lost = NULL;
     tp_left = NULL;

@@ -1,6 +1,7 @@
 /* limits.c - see limits.h. */
 #include "pt2pt/limits.h"
 #include "base/var.h"
+#include "pt2pt/rndv/ahead.h"
 #include "pt2pt/ways.h"
 #include "transport/find.h"
 #include "transport/wire_lock.h"
@@ -18,11 +19,12 @@ static struct limits table[TRANSPORTS_MAX];
 static size_t count;
 static struct lock lock; /* a leaf: of the table, whose rows do not change once they are there */
 
-static int64_t eager_max(const struct tp_cost *c)
+/* What the variable of that name says; `otherwise`: there is none. */
+static int64_t said_by(const char *name, int64_t otherwise)
 {
-    for (int id = 0; id < VAR_COUNT && c->eager_variable; id++)
-        if (!strcmp(var_table[id].name, c->eager_variable)) return var_int((enum var_id)id);
-    return c->eager_max;
+    for (int id = 0; id < VAR_COUNT && name; id++)
+        if (!strcmp(var_table[id].name, name)) return var_int((enum var_id)id);
+    return otherwise;
 }
 
 static const struct limits *find(const struct tp_ops *ops)
@@ -36,7 +38,11 @@ static void add(const struct tp_ops *ops)
 {
     if (find(ops)) return;
     assert(count < TRANSPORTS_MAX);
-    table[count++] = (struct limits){ops, eager_max(&ops->cost), ops->cost.bulk_min};
+    const struct tp_cost *c = &ops->cost;
+    table[count++] = (struct limits){.transport = ops,
+                                     .eager_max = said_by(c->eager_variable, c->eager_max),
+                                     .ahead_max = min_int64(said_by(c->ahead_variable, 0), AHEAD_LARGEST),
+                                     .bulk_min = c->bulk_min};
 }
 
 static int64_t chunk_size(enum var_id variable)

@@ -122,6 +122,7 @@ static int search(struct comm *c, struct looking *k, bool blocking)
         }
     }
     if (unlikely(k->lost)) k->rc = why_lost(k);
+    if (k->take && k->found && k->found->kind == BODY_OFFER) l->rndv.probed++;
     lane_leave(l);
     return k->found ? 0 : k->rc;
 }
@@ -168,11 +169,13 @@ int pt_imrecv(struct pt_message *m, void *buf, int64_t count, struct type *t, st
     struct request *r = request_new(REQ_RECV);
     if (!r) return TERN_ERR_NOMEM;
     struct comm *c = m->comm; /* its reference goes over to the request */
+    struct match_body *b = m->body;
     pt_prepare(r, REQ_RECV, c, PT_USER, buf, count, t, m->source, m->tag, PT_STANDARD);
     r->bytes = count * t->size;
     type_ref(t);
     lane_enter(c->lane);
-    pt_take_body(r, m->body);
+    if (b->kind == BODY_OFFER) c->lane->rndv.probed--;
+    pt_take_body(r, b);
     lane_leave(c->lane);
     handle_release(m, sizeof *m);
     *req_p = r;

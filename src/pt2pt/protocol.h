@@ -19,6 +19,8 @@
  *   AM_CLASH        context   two ranks         struct wire_clash: these have called different ones
  *   AM_CLOSING      enum closing_word  -        the end of a connection between jobs, see closing.h
  *   AM_PART         bytes     offset            a part of a long message of a layer above (gather.c)
+ *   AM_READY        context   source, tag       a large receive of such a message has been posted (rndv/ready.h)
+ *   AM_AHEAD        context   message, offset   the data of a large message that nobody has asked for (rndv/ahead.h)
  *
  * Ids are those of ids.h. Every handler checks that a message keeps to the protocol: lengths, ids, that
  * fragments follow each other within the bytes that were asked for, that the sender is the process that
@@ -68,6 +70,8 @@ enum pt_am {
     AM_CLASH,
     AM_CLOSING,
     AM_PART,
+    AM_READY,
+    AM_AHEAD,
     AM_PT2PT_END
 };
 static_assert((int)AM_PT2PT_END <= (int)TP_AM_COLL, "the ids of a layer are in its block");
@@ -83,11 +87,13 @@ static inline bool env_possible(uint64_t ctx, uint64_t env)
 }
 
 struct pt_rts {
-    uint64_t send;  /* id of the sender's request */
+    uint64_t send;  /* id of the sender's request; with RTS_AHEAD, the number of the message */
     uint64_t bytes; /* of the message */
     uint64_t offer; /* offset of a struct pt_offer in the sender's segment; RTS_BULK; 0: fragments only */
 };
-#define RTS_BULK 1 /* the wire's own protocol can be used as well (rndv/bulk.c) */
+#define RTS_BULK 1  /* the wire's own protocol can be used as well (rndv/bulk.c) */
+#define RTS_AHEAD 4 /* the data follow (rndv/ahead.h) */
+#define RTS_READY 2 /* with the offset: it is the receiver's, and the message has taken it (rndv/ready.h) */
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
 
 /* What precedes the data of a long message (AM_PART). */
@@ -107,9 +113,9 @@ struct pt_cts {
 };
 static_assert(sizeof(struct pt_cts) == 24, "wire format");
 
-/* DONE is said by whoever copied the last byte. The receiver then says CLOSED: it has seen that, and looks no more, so
- * the sender may use the descriptor again. The sender's operation is over with either. */
-enum offer_state { OFFER_OPEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED };
+/* DONE is said by whoever copied the last byte. The side that has not made the descriptor then says CLOSED: it has seen that, and looks
+ * no more, so the other may use it again, whose operation is over with either. TAKEN and WITHDRAWN: see rndv/ready.h. */
+enum offer_state { OFFER_OPEN, OFFER_TAKEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED, OFFER_WITHDRAWN };
 
 struct pt_offer {
     /* sender, before the RTS */
@@ -121,15 +127,17 @@ struct pt_offer {
     uint32_t receiver_copies; /* 1: it can; 0: all is the sender's to do */
     _Atomic uint32_t state;
     _Atomic int32_t error; /* of whoever failed first, enum tern_err */
-    struct pt_offer *next_retired; /* the sender's own */
+    struct pt_offer *next_retired; /* of who has made it, as the next */
     /* both */
     _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
     _Atomic uint64_t done; /* bytes copied */
-    uint64_t pad2[6];
+    uint32_t receiver_of; /* made by a receiver: the sender's index, plus 1 (rndv/ready.h) */
+    uint32_t pad1;
+    uint64_t pad2[5];
 };
 static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
 
-enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER };
+enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER, BODY_AHEAD };
 
 /* ---- waiting (request_ops.c) ---- */
 extern TERN_HIDDEN const struct awaiting pt_awaiting; /* lane_await for a request without hooks, until it is complete */
@@ -148,6 +156,11 @@ void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to p
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offer_start(struct request *);  /* send side: RTS */
+uint32_t offer_chunk(uint64_t bytes); /* bytes of a chunk of a message of so many */
+void offers_free_some(struct lane *); /* descriptors that were retired, and that nobody looks at any more */
+void offers_retire(struct lane *, struct pt_offer *);
+struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env); /* the oldest send offered as this message, that nobody has matched; NULL: none */
+void offer_replace(struct request *, struct pt_offer *, uint64_t at); /* its descriptor: by one of the receiver, as in pt_rts.offer */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
 int pt_incoming_step(struct request *); /* > 0: something was moved */
@@ -156,6 +169,7 @@ void pt_offer_withdraw(struct request *); /* the descriptor of a send that is ca
 void pt_offer_discard(struct request *);  /* the same for one whose RTS has not left yet */
 void pt_offer_abandon(struct request *);  /* the receiver is lost: ends the send */
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
+void pt_stream_ahead(struct request *, uint64_t number); /* a send whose RTS has gone out, and that is not asked for */
 void pt_bulk_ask(struct request *);       /* a receive that has met its message, of result.bytes */
 void pt_bulk_send(struct request *, const struct pt_cts *);
 
@@ -169,6 +183,7 @@ void pt_send_begin(struct request *); /* the first attempt, unless others wait b
 
 /* ---- handlers, and where they want payloads (tp_sinks) ---- */
 void *pt_sink_eager(struct peer *, uint64_t h0, uint64_t h1, size_t n);
+void *pt_sink_ahead(struct peer *, uint64_t h0, uint64_t h1, size_t n);
 void *pt_sink_frag(struct peer *, uint64_t h0, uint64_t h1, size_t n);
 void pt_on_eager(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_eager_sync(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
@@ -183,6 +198,8 @@ void pt_on_ask(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t
 void pt_on_over(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_call(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_closing(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_ahead(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
+void pt_on_ready(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_part(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 void pt_on_clash(struct peer *, uint64_t h0, uint64_t h1, const void *data, size_t n);
 

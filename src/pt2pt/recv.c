@@ -8,6 +8,8 @@
 #include "pt2pt/dispatch.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
+#include "pt2pt/rndv/ready.h"
 #include "pt2pt/say.h"
 #include "transport/wire_lock.h"
 #include "type/cursor.h"
@@ -115,11 +117,18 @@ static struct match_body *copied_body(struct lane *l, unsigned cookies, const vo
     return b;
 }
 
+static struct match_body *ahead_body(uint64_t landing)
+{
+    struct match_body *b = ahead_keep((struct landing *)(uintptr_t)landing);
+    if (!b) lane_fatal("no memory for an unexpected message");
+    return b;
+}
+
 static TERN_COLD struct match_body *new_body(struct lane *l, struct peer *from, uint64_t env, enum body_kind kind,
                                              const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
 {
     unsigned cookies = kind == BODY_EAGER ? 0 : kind == BODY_SYNC ? 1 : 3;
-    struct match_body *b = lent_body(l, cookies, data, n);
+    struct match_body *b = kind == BODY_AHEAD ? ahead_body(cookie[0]) : lent_body(l, cookies, data, n);
     if (!b) b = copied_body(l, cookies, data, n);
     b->peer = from;
     b->src = env_source(env);
@@ -127,7 +136,7 @@ static TERN_COLD struct match_body *new_body(struct lane *l, struct peer *from, 
     b->length = length;
     b->kind = (uint8_t)kind;
     for (unsigned i = 0; i < b->cookies; i++) b->cookie[i] = cookie[i];
-    if (kind != BODY_OFFER) pt_stored(l, from, n, 1);
+    if (kind != BODY_OFFER) pt_stored(l, from, b->held, 1);
     return b;
 }
 
@@ -289,19 +298,49 @@ static void on_eager_sync(struct lane *l, struct pt_comm *pt, struct peer *from,
     pt_deliver(r, env_source(h1), env_tag(h1), data, n);
 }
 
+/* Of pt_rts.offer. */
+static bool is_offer(uint64_t offer)
+{
+    return !(offer & (CACHE_LINE - 1) & ~(uint64_t)RTS_READY) || offer == RTS_BULK || offer == RTS_AHEAD;
+}
+
+/* A large message whose data follow: it costs credit, as an eager one. */
+static void on_ahead(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const struct pt_rts *rts)
+{
+    if (pt_is_too_much(from, rts->bytes)) return;
+    struct landing *a = ahead_new(l, from, rts);
+    if (!a) return;
+    struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
+    if (r) {
+        pt_consumed(l, from, rts->bytes);
+        ahead_meet(a, r, env_source(h1), env_tag(h1));
+        return;
+    }
+    uint64_t cookie[3] = {(uintptr_t)a};
+    store(pt, from, h0, h1, BODY_AHEAD, cookie, rts->bytes, NULL, 0);
+}
+
 static void on_rts(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct pt_rts rts;
     if (unlikely(!is_from_member(pt, from, h0, h1))) return;
     if (likely(n == sizeof rts)) memcpy(&rts, data, sizeof rts);
-    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || (rts.offer % CACHE_LINE && rts.offer != RTS_BULK))) {
+    if (unlikely(n != sizeof rts || rts.bytes > INT64_MAX || !is_offer(rts.offer))) {
         pt_violation(from, "the offer of a large message, of %zu bytes", n);
+        return;
+    }
+    if (rts.offer == RTS_AHEAD) {
+        on_ahead(l, pt, from, h0, h1, &rts);
         return;
     }
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (r) {
         pt_offer_matched(r, from, env_source(h1), env_tag(h1), &rts);
         pt_offered(l, from, rts.bytes);
+        return;
+    }
+    if (unlikely(rts.offer & RTS_READY)) {
+        pt_violation(from, "a large message for a receive that is not ready for it");
         return;
     }
     uint64_t cookie[3] = {rts.send, rts.bytes, rts.offer};
@@ -338,12 +377,26 @@ static __attribute__((noinline)) void take_offer(struct request *r, struct match
     pt_offer_matched(r, from, src, tag, &rts);
 }
 
+static TERN_COLD void take_ahead(struct request *r, struct match_body *b)
+{
+    struct lane *l = lane_of(r);
+    struct landing *a = (struct landing *)(uintptr_t)b->cookie[0];
+    int32_t source = b->src, tag = b->tag;
+    ahead_take(a);
+    pt_free_body(l, b);
+    ahead_meet(a, r, source, tag);
+}
+
 void pt_take_body(struct request *r, struct match_body *b)
 {
     struct lane *l = lane_of(r);
     if (unlikely(pt_checking)) pt_check_recall(b);
     if (b->kind == BODY_OFFER) {
         take_offer(r, b);
+        return;
+    }
+    if (b->kind == BODY_AHEAD) {
+        take_ahead(r, b);
         return;
     }
     if (b->kind == BODY_SYNC) lane_say(l, b->peer, AM_ACK, b->cookie[0], 0, NULL, 0);
@@ -380,6 +433,7 @@ void pt_recv_start(struct request *r)
     }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
+    else if (unlikely(r->bytes >= ready_least)) ready_say(r);
 }
 
 static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
@@ -404,6 +458,7 @@ int pt_irecv(struct comm *c, void *buf, int64_t count, struct type *t, int sourc
     type_ref(t);
     lane_enter(c->lane);
     pt_prepare(r, REQ_RECV, context_ref(c), PT_USER, buf, count, t, source, tag, PT_STANDARD);
+    ready_hear(r);
     pt_recv_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

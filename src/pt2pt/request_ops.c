@@ -10,6 +10,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ready.h"
 #include "pt2pt/say.h"
 
 #include <string.h>
@@ -308,6 +309,7 @@ bool pt_general_release(struct request *r)
 static void cancel_recv(struct request *r)
 {
     struct match *m = &r->comm->pt->match[r->ctx & CTX_COLL];
+    if (r->course & REQ_READY && !ready_cancel(r)) return; /* its message is on its way */
     if (!match_cancel(m, r)) return; /* matched: it will complete */
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG, .cancelled = true};
     lane_finish(r, 0);
@@ -358,7 +360,7 @@ static void look_for_send(void *what, int src, int tag, void *arg)
     struct search *s = arg;
     struct match_body *b = what;
     (void)src, (void)tag;
-    if (b->kind != BODY_EAGER && b->peer == s->from && b->cookie[0] == s->send) s->found = b;
+    if ((b->kind == BODY_SYNC || b->kind == BODY_OFFER) && b->peer == s->from && b->cookie[0] == s->send) s->found = b;
 }
 
 static bool withdraw(struct lane *l, struct match *m, struct search *s)

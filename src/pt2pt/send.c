@@ -20,6 +20,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ready.h"
 #include "transport/endpoint.h"
 #include "type/cursor.h"
 
@@ -236,7 +237,7 @@ void pt_send_start(struct request *r)
     struct lane *l = r->comm->lane;
     r->bytes = r->count * r->type->size;
     r->result = (struct request_result){.source = MPI_ANY_SOURCE, .tag = MPI_ANY_TAG};
-    r->course &= (uint8_t)~REQ_ANNOUNCED;
+    r->course &= (uint8_t)~(REQ_ANNOUNCED | REQ_AHEAD);
     r->peer = peer_for(r->comm, r->rank);
     if (unlikely(!r->peer || r->peer->lost)) {
         unreachable(r);
@@ -300,6 +301,7 @@ static TERN_COLD int send_slow(struct comm *c, const void *buf, int64_t count, s
     pt_prepare(&r, REQ_SEND, c, PT_USER, buf, count, t, dest, tag, mode);
     struct lane *l = c->lane;
     lane_enter(l);
+    ready_hear(&r);
     pt_send_start(&r);
     if (!request_is_complete(&r)) lane_await(l, &pt_awaiting, &r);
     else lane_leave(l);
@@ -349,6 +351,7 @@ static TERN_COLD int isend_slow(struct comm *c, const void *buf, int64_t count, 
     type_ref(t);
     lane_enter(c->lane);
     lane_going(c->lane);
+    ready_hear(r);
     pt_send_start(r);
     lane_leave_to_itself(c->lane, r);
     lane_leave(c->lane);

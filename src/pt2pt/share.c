@@ -36,6 +36,7 @@
 #include "base/sleep.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
+#include "pt2pt/rndv/ready.h"
 #include "pt2pt/share.h"
 #include "transport/wire_lock.h"
 
@@ -324,11 +325,19 @@ static void move_arriving(void)
     }
 }
 
+static void end_ready(void)
+{
+    struct lane *l;
+    for (uint32_t i = 0; (l = lanes_at(i)); i++)
+        list_each (a, next, &l->contexts) ready_end(container_of(a, struct pt_comm, in_lane));
+}
+
 /* Others may poll as soon as the wires are shared: so all else is done before. */
 void share_wires(void)
 {
     peer_short_open(false); /* sends without a lock find their peers in peer_shared_table from now on */
     contexts_no_last();
+    end_ready();
     move_arriving();
     wires_share();
 }

@@ -29,7 +29,7 @@ enum {
 enum tp_am_block {
     TP_AM_TRANSPORT = 2, /* of this layer itself, over any transport */
     TP_AM_PT2PT = 8,     /* src/pt2pt/protocol.h */
-    TP_AM_COLL = 24,     /* no messages yet, as in the next two: one-sided operations, dynamic processes */
+    TP_AM_COLL = 28,     /* no messages yet, as in the next two: one-sided operations, dynamic processes */
     TP_AM_RMA = 32,
     TP_AM_DPM = 48,
     TP_AM_TESTS = 56

@@ -110,6 +110,8 @@ void peer_free(struct peer *p)
         free(w);
     }
     free(p->gather);
+    free(p->ready);
+    free(p->unplaced);
     free(p);
 }
 

@@ -137,6 +137,7 @@ struct tp_cost {
      * so in its place; NULL: none does. */
     int64_t eager_max;
     const char *eager_variable;
+    const char *ahead_variable; /* the same of the largest whose data follow at once, while nobody has asked; NULL: there are none */
 
     /* Bytes of the smallest message that costs less by bulk_send than in fragments. 0: there is no bulk_send. */
     int64_t bulk_min;
@@ -231,6 +232,14 @@ struct tp_ops {
      */
     int (*bulk_send)(struct tp_ep *, uint64_t tag, const void *p, size_t n, struct tp_op *op);
     int (*bulk_recv)(struct tp_ep *, uint64_t tag, void *p, size_t n, struct tp_op *op);
+
+    /* sent: a number that grows with each message to the peer, from 0. handled: what it was behind the last one that the peer's handlers
+     * have returned for; UINT64_MAX: that is not known. NULL, all three: it never is. */
+    uint64_t (*sent)(struct tp_ep *);
+    uint64_t (*handled)(struct tp_ep *);
+    /* The peer is to wake this process when it has handled more. False: it is only now asked, so look again. As `idle`, between the
+     * announcement of a sleep and the sleep. */
+    bool (*await_handled)(struct tp_ep *);
 
     /* Copies from (get) or to (put) the peer's private memory, complete on return. The sums of the lengths agree.
      * Needs TP_CAP_GETPUT; the flag may be withdrawn (TERN_ERR_UNSUPPORTED) when the system refuses. */

@@ -368,6 +368,28 @@ static void next_part(struct tcp_frame *f)
     there += f->bytes;
 }
 
+static struct pt_rts unasked; /* the last RTS of a message that nobody has asked for */
+static bool says_unasked;     /* the frame that is being made is that */
+
+/* What the next data of such a message say; an RTS, if there is none. */
+static void next_unasked(struct tcp_frame *f)
+{
+    static uint64_t there;
+    says_unasked = !mad->landings || there == unasked.bytes;
+    f->h0 = world->ctx;
+    if (says_unasked) {
+        unasked = (struct pt_rts){fuzz_below(4), 1 + fuzz_below(BYTES), RTS_AHEAD};
+        there = 0;
+        f->id = AM_RTS;
+        f->h1 = env_pack(MAD, (int32_t)fuzz_below(8));
+        f->bytes = sizeof unasked;
+    } else {
+        f->h1 = unasked.send << 32 | there;
+        f->bytes = (uint32_t)min_size(f->bytes, unasked.bytes - there);
+        there += f->bytes;
+    }
+}
+
 /* The fields that such a message should have. */
 static void make_likely(struct tcp_frame *f)
 {
@@ -383,6 +405,7 @@ static void make_likely(struct tcp_frame *f)
     if (f->id == AM_CREDIT) f->h0 = fuzz_below(2) ? 0 : (uint64_t)(mad->quota_there - mad->credit) + odd(4);
     if (f->id == AM_EAGER_SYNC && f->bytes < 8) f->bytes += 8;
     if (f->id == AM_PART) next_part(f);
+    if (f->id == AM_AHEAD) next_unasked(f);
 }
 
 static size_t put_frame(const struct tcp_frame *f)
@@ -394,6 +417,7 @@ static size_t put_frame(const struct tcp_frame *f)
     for (size_t i = 0; i < 4 && 8 * i < n; i++) {
         uint64_t word = likely_body && i ? (f->id == AM_RTS ? i == 1 : 1) * fuzz_below(BYTES) : some_word();
         if (likely_body && f->id == AM_PART && i == 2) word = AM_ABOVE; /* as in struct pt_long */
+        if (says_unasked && i < 3) word = (uint64_t[]){unasked.send, unasked.bytes, unasked.offer}[i];
         word = htole64(word);
         memcpy(frame + sizeof wire + 8 * i, &word, 8);
     }
@@ -404,10 +428,11 @@ static size_t make_frame(void)
 {
     static const uint8_t ids[] = {AM_EAGER,  AM_EAGER,     AM_EAGER_SYNC, AM_RTS,  AM_RTS, AM_CTS,
                                   AM_CTS,    AM_FRAG,      AM_FRAG,       AM_FRAG, AM_ACK, AM_CREDIT,
-                                  AM_CANCEL, AM_CANCELLED, AM_ASK,        AM_OVER, AM_PART, AM_PART, AM_SIGNATURE, AM_PAD};
+                                  AM_CANCEL, AM_CANCELLED, AM_ASK,        AM_OVER, AM_PART, AM_PART, AM_AHEAD, AM_AHEAD, AM_SIGNATURE, AM_PAD};
     struct tcp_frame f = {
         .id = ids[fuzz_below(ARRAY_LEN(ids) - !!fuzz_below(4) * 2)], .h0 = some_word(), .h1 = some_word()};
     f.bytes = (uint32_t)some_length();
+    says_unasked = false;
     if (!odd(8)) make_likely(&f);
     if (f.id == AM_PAD && fuzz_below(2)) f.h0 = TCP_NOTE_LEAVE, f.bytes = 0;
     return put_frame(&f);
@@ -505,7 +530,7 @@ static void meet_honest(void)
 {
     static const struct plan has[] = {{true, false, 40000, HONEST, 1, PT_STANDARD},
                                       {false, false, 50, HONEST, 2, PT_SYNC},
-                                      {false, false, BYTES, HONEST, 3, PT_STANDARD}};
+                                      {false, false, BYTES, HONEST, 3, PT_SYNC}};
     struct pt_rts rts = {77, 40000, 0};
     struct tcp_ep *e;
     far_honest = adopt(peer_of_sender(HONEST), &e);

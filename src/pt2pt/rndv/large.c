@@ -11,6 +11,8 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
+#include "pt2pt/rndv/ready.h"
 #include "pt2pt/ways.h"
 #include "transport/arena.h"
 #include "transport/endpoint.h"
@@ -30,12 +32,21 @@ static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 /* Marks a send that has no descriptor: it goes out by another way. */
 static struct pt_offer no_offer;
 
-/* A send is over; the receiver may still have to see that: its descriptor is kept until then. First in, first out: a look at the
- * oldest two of the lane whenever a new one is made keeps their number near that of transfers in progress. */
-static void retire(struct rndv *of, struct pt_offer *o, uint32_t state)
+/* The other side looks at it no more. */
+static void free_offer(struct pt_offer *o)
 {
-    if (state == OFFER_CLOSED) {
-        peer_shared_free(o, sizeof *o);
+    if (o->receiver_of) ready_closed(o->receiver_of - 1);
+    peer_shared_free(o, sizeof *o);
+}
+
+/* An operation is over here; the other side may still have to see that: its descriptor is kept until then. First in, first out: a look
+ * at the oldest two of the lane whenever a new one is made keeps their number near that of transfers in progress. */
+void offers_retire(struct lane *l, struct pt_offer *o)
+{
+    struct rndv *of = &l->rndv;
+    /* acquire: the other's last look comes before we use the memory again */
+    if (atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_CLOSED) {
+        free_offer(o);
         return;
     }
     o->next_retired = NULL;
@@ -43,15 +54,14 @@ static void retire(struct rndv *of, struct pt_offer *o, uint32_t state)
     of->retired_tail = o;
 }
 
-static void free_retired(struct rndv *of)
+void offers_free_some(struct lane *l)
 {
+    struct rndv *of = &l->rndv;
     for (int i = 0; i < 2 && of->retired_head; i++) {
         struct pt_offer *o = of->retired_head;
-        /* acquire: the receiver's last look comes before we use the memory again */
-        bool closed = atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_CLOSED;
         of->retired_head = o->next_retired;
         if (!of->retired_head) of->retired_tail = NULL;
-        retire(of, o, closed ? OFFER_CLOSED : OFFER_DONE);
+        offers_retire(l, o);
     }
 }
 
@@ -60,7 +70,7 @@ static void make_offer(struct request *r)
     enum way way = ways_best(r->peer, WAY_MAPPED, r->type->contig, r->bytes);
     uint64_t off = way == WAY_BULK ? RTS_BULK : 0;
     struct pt_offer *o = NULL;
-    free_retired(&lane_of(r)->rndv);
+    offers_free_some(lane_of(r));
     if (way == WAY_MAPPED || way == WAY_DIRECT) o = peer_shared_alloc(sizeof *o, &off);
     if (o) {
         o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
@@ -75,6 +85,7 @@ int pt_offer_send_rts(struct request *r)
     struct pt_rts rts = {r->id, (uint64_t)r->bytes, r->cookie[OFFER]};
     struct lane *l = lane_of(r);
     bool offered = r->xfer != &no_offer;
+    if (r->peer->ep.ops->sent && !wires_threaded) r->cookie[READY_SENT] = r->peer->ep.ops->sent(&r->peer->ep);
     /* before the call: a message to ourselves is answered during it */
     if (offered) worklist_push(&l->steps, &l->rndv.outgoing, r);
     ids_await(&l->ids, r, AWAIT_CTS);
@@ -85,6 +96,18 @@ int pt_offer_send_rts(struct request *r)
     return rc;
 }
 
+/* To a receive that is ready. False: there is none, or no room to say so. */
+static bool send_to_ready(struct request *r)
+{
+    struct pt_offer *o = ready_take(r, &r->cookie[OFFER]);
+    if (!o) return false;
+    r->xfer = o;
+    bool gone = !pt_offer_send_rts(r);
+    if (gone) ready_taken(r);
+    else ready_give_back(o);
+    return gone;
+}
+
 void pt_offer_start(struct request *r)
 {
     int rc = ids_give(&lane_of(r)->ids, r, 0);
@@ -93,14 +116,44 @@ void pt_offer_start(struct request *r)
         lane_finish(r, rc);
         return;
     }
+    if (r->peer->ready && send_to_ready(r)) return;
+    if (ahead_send(r)) return;
     make_offer(r);
     pt_send_begin(r);
 }
 
+/* Is the descriptor of a send the receiver's? */
+static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] & (CACHE_LINE - 1)) == RTS_READY; }
+
+/* This side looks at a descriptor of the other no more. release: pairs with the acquire in offers_retire */
+static void close_offer(struct pt_offer *o) { atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release); }
+
 void pt_offer_discard(struct request *r)
 {
-    if (r->xfer && r->xfer != &no_offer) peer_shared_free(r->xfer, sizeof(struct pt_offer));
+    if (r->xfer && r->xfer != &no_offer) {
+        if (is_of_receiver(r)) close_offer(r->xfer);
+        else peer_shared_free(r->xfer, sizeof(struct pt_offer));
+    }
     r->xfer = NULL;
+}
+
+struct request *offer_unmatched(struct lane *l, const struct peer *p, uint64_t ctx, uint64_t env)
+{
+    struct request *first = NULL; /* the list is in no order (worklist_some) */
+    list_each (at, next, &l->rndv.outgoing.requests) {
+        struct request *r = container_of(at, struct request, link);
+        bool same = r->peer == p && r->ctx == ctx && env_pack(r->comm->rank, r->tag) == env && !is_of_receiver(r);
+        bool earlier = same && (!first || r->cookie[READY_SENT] < first->cookie[READY_SENT]);
+        if (earlier && atomic_load_explicit(&offer_of(r)->state, memory_order_acquire) == OFFER_OPEN) first = r;
+    }
+    return first;
+}
+
+void offer_replace(struct request *r, struct pt_offer *o, uint64_t at)
+{
+    pt_offer_discard(r);
+    r->xfer = o;
+    r->cookie[OFFER] = at;
 }
 
 void pt_offer_withdraw(struct request *r)
@@ -116,7 +169,7 @@ void pt_offer_abandon(struct request *r)
     struct peer *p = r->peer;
     if (o && o != &no_offer) {
         worklist_remove(&lane_of(r)->rndv.outgoing, r);
-        retire(&lane_of(r)->rndv, o, OFFER_DONE);
+        if (!is_of_receiver(r)) offers_retire(lane_of(r), o);
     }
     r->xfer = NULL;
     pt_end_lost(r, p);
@@ -216,7 +269,8 @@ int pt_outgoing_step(struct request *r)
     if (error == TERN_ERR_UNSUPPORTED) return 0; /* the receiver will ask for fragments */
     worklist_remove(&lane_of(r)->rndv.outgoing, r);
     r->xfer = NULL;
-    retire(&lane_of(r)->rndv, o, state);
+    if (is_of_receiver(r)) close_offer(o);
+    else offers_retire(lane_of(r), o);
     lane_finish(r, error);
     return 1;
 }
@@ -224,13 +278,17 @@ int pt_outgoing_step(struct request *r)
 /* Sends that nothing may have happened to: so many are looked at in a turn. */
 #define OUTGOING_TURN 64
 
-static int outgoing_poll(struct step *s) { return worklist_some(worklist_of(s), pt_outgoing_step, OUTGOING_TURN); }
+static int outgoing_poll(struct step *s)
+{
+    int n = ready_look();
+    return n + worklist_some(worklist_of(s), pt_outgoing_step, OUTGOING_TURN);
+}
 
 static bool outgoing_idle(struct step *s)
 {
     list_each(a, next, &worklist_of(s)->requests)
         if (is_ready(container_of(a, struct request, link))) return false;
-    return true;
+    return ready_waits();
 }
 
 /* Sends that wait to be matched, offered or synchronous; those that had been matched are in no list. */
@@ -253,7 +311,7 @@ static const struct step_ops outgoing_ops = {.name = "large sends offered",
 /* ---- the receiver ---- */
 
 /* Bytes of a chunk: large messages in pieces so that both sides get some, small ones in two. */
-static uint32_t chunk_of(uint64_t bytes)
+uint32_t offer_chunk(uint64_t bytes)
 {
     uint64_t half = round_up(bytes / 2, 4096);
     uint64_t most = (uint64_t)limits_chunk.copied;
@@ -283,8 +341,12 @@ static void end_incoming(struct request *r, struct pt_offer *o)
 {
     int error = error_of(o);
     r->xfer = NULL;
-    unmap_offer(o);
-    atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release); /* our last look; pairs with free_retired */
+    if (o->receiver_of) {
+        offers_retire(lane_of(r), o);
+    } else {
+        unmap_offer(o);
+        close_offer(o);
+    }
     if (error == TERN_ERR_UNSUPPORTED) { /* the system began to refuse the copying: all over again, another way */
         pt_stream_ask(r, r->peer, r->cookie[SENDER], (uint64_t)r->result.bytes);
         return;
@@ -306,7 +368,7 @@ static bool one_can_copy(const struct request *r, struct pt_offer *o)
 static void accept_offer(struct request *r, struct pt_offer *o)
 {
     o->bytes = (uint64_t)r->result.bytes;
-    o->chunk = chunk_of(o->bytes);
+    o->chunk = offer_chunk(o->bytes);
     r->xfer = o;
     if (!o->bytes) {
         struct tp_ep *ep = &r->peer->ep; /* the request may be gone after its end */
@@ -320,8 +382,23 @@ static void accept_offer(struct request *r, struct pt_offer *o)
     lane_adds_work(lane_of(r));
 }
 
+/* The sender has taken the transfer that this receive has left. */
+static void join_transfer(struct request *r, bool taken)
+{
+    struct pt_offer *o = taken ? ready_meet(r) : NULL;
+    if (!o) {
+        pt_violation(r->peer, "a large message for a receive that is not ready for it");
+        pt_end_lost(r, r->peer);
+        return;
+    }
+    r->xfer = o;
+    worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.incoming, r);
+    lane_adds_work(lane_of(r));
+}
+
 void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int32_t tag, const struct pt_rts *rts)
 {
+    bool taken = unlikely(r->course & REQ_READY) && !ready_refuse(r, rts);
     r->result.source = source;
     r->result.tag = tag;
     r->result.bytes = (int64_t)min_size(rts->bytes, (size_t)r->bytes);
@@ -332,6 +409,10 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     r->peer = from;
     if (unlikely(from->lost)) {
         pt_end_lost(r, from);
+        return;
+    }
+    if (unlikely(taken || rts->offer & RTS_READY)) {
+        join_transfer(r, taken);
         return;
     }
     if (rts->offer == RTS_BULK && r->type->contig && r->result.bytes && ways_has(from, WAY_BULK)) {
@@ -347,12 +428,20 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
     pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
 }
 
+/* A sender that takes the transfer of a receive has written down all, and rings. acquire: pairs with the release of MATCHED */
+static bool is_filled(struct pt_offer *o) { return atomic_load_explicit(&o->state, memory_order_acquire) >= OFFER_MATCHED; }
+
 int pt_incoming_step(struct request *r)
 {
     struct pt_offer *o = offer_of(r);
+    if (unlikely(!is_filled(o))) return 0;
+    if (unlikely(o->receiver_of && o->bytes != (uint64_t)r->result.bytes)) {
+        pt_violation(r->peer, "%llu bytes for a receive that has met a message of %lld", (unsigned long long)o->bytes, (long long)r->result.bytes);
+        return 0; /* lost.c ends it next */
+    }
     uint64_t n = copy_chunk(r, o, false);
     /* acquire: pairs with the release of DONE: the sender's copies are in our memory */
-    if (atomic_load_explicit(&o->state, memory_order_acquire) != OFFER_DONE) return n > 0;
+    if (atomic_load_explicit(&o->state, memory_order_acquire) < OFFER_DONE) return n > 0;
     worklist_remove(&lane_of(r)->rndv.incoming, r);
     end_incoming(r, o);
     return 1;
@@ -363,6 +452,7 @@ static int incoming_poll(struct step *s) { return worklist_all(worklist_of(s), p
 /* This side has a chunk to copy, or all is done. */
 static bool has_to_do(struct pt_offer *o)
 {
+    if (unlikely(!is_filled(o))) return false;
     if (o->receiver_copies && atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes) return true;
     return atomic_load_explicit(&o->done, memory_order_acquire) >= o->bytes; /* as in pt_incoming_step */
 }

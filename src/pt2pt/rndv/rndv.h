@@ -12,6 +12,7 @@ struct rndv {
     struct worklist streams;  /* sends going out in fragments; more wait in peer_lane.streams_waiting (stream.c) */
     struct worklist bulks;    /* sends and receives that the wire has no room for yet (bulk.c) */
     uint32_t bulks_under_way; /* such requests that the wire works on; in no list */
+    uint32_t probed;          /* offers that MPI_Mprobe has taken, and no receive yet */
     struct pt_offer *retired_head, *retired_tail; /* large.c */
 };
 

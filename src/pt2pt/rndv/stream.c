@@ -19,6 +19,7 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
 #include "pt2pt/say.h"
 #include "pt2pt/ways.h"
 #include "transport/endpoint.h"
@@ -29,8 +30,8 @@
 
 /* r->cookie of a send that was offered, as in large.c */
 enum { OFFER = 1 };
-/* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting */
-enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4 };
+/* r->cookie of a send that streams; NUMBER: of the message, if it was not asked for (ahead.h); GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting */
+enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, NUMBER = 3, MOST = 4 };
 /* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived; [4] bytes of which
  * the headers were seen, with the locks of the peer's wire and of the ids, once threads share the transports */
 enum { FAULT = 1, ARRIVED = 2, SEEN = 4 };
@@ -167,6 +168,11 @@ void pt_on_cts(struct peer *from, uint64_t h0, uint64_t h1, const void *data, si
 
 static size_t pack_cursor(void *arg, void *to, size_t max) { return type_pack(arg, to, max); }
 
+/* What its next fragment is sent with. */
+static unsigned kind_of(const struct request *r) { return r->course & REQ_AHEAD ? AM_AHEAD : AM_FRAG; }
+static uint64_t h0_of(const struct request *r) { return r->course & REQ_AHEAD ? r->ctx : r->cookie[TO_REQUEST]; }
+static uint64_t h1_of(const struct request *r) { return (r->course & REQ_AHEAD ? r->cookie[NUMBER] << 32 : 0) + r->cookie[SENT]; }
+
 /* Of a message that is packed, or copied by the transport. */
 static int send_fragment(struct request *r, struct type_cursor *c, size_t n)
 {
@@ -175,13 +181,13 @@ static int send_fragment(struct request *r, struct type_cursor *c, size_t n)
     int rc;
     type_cursor_seek(c, at);
     if (r->type->contig) {
-        rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, c->buf + at, n);
+        rc = ep->am_short(ep, kind_of(r), h0_of(r), h1_of(r), c->buf + at, n);
     } else if (ep->caps & TP_CAP_BCOPY) {
-        rc = ep_bcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, pack_cursor, c, n);
+        rc = ep_bcopy(ep, kind_of(r), h0_of(r), h1_of(r), pack_cursor, c, n);
     } else {
         char buf[4096];
         n = type_pack(c, buf, min_size(n, sizeof buf));
-        rc = ep->am_short(ep, AM_FRAG, r->cookie[TO_REQUEST], at, buf, n);
+        rc = ep->am_short(ep, kind_of(r), h0_of(r), h1_of(r), buf, n);
     }
     if (!rc) {
         r->cookie[SENT] = at + n;
@@ -274,7 +280,7 @@ static int send_part(struct request *r, struct stream *s, struct stream_part *pa
     *part = (struct stream_part){.op.done = part_done, .of = s, .busy = true};
     s->under_way++;
     const char *from = (const char *)r->buf + r->type->true_lb + at;
-    int rc = ep_zcopy(ep, AM_FRAG, r->cookie[TO_REQUEST], at, from, n, &part->op);
+    int rc = ep_zcopy(ep, kind_of(r), h0_of(r), h1_of(r), from, n, &part->op);
     if (!rc) {
         r->cookie[SENT] = at + n;
         return 0;
@@ -326,6 +332,28 @@ static int go_on(struct request *r)
     return 1;
 }
 
+/* As much as the system takes: this process may compute next. */
+static void push(struct request *r)
+{
+    struct stream *s = stream_of(r);
+    for (int rc = 0, moved = 1; s && !rc && moved && r->cookie[SENT] < r->cookie[TO_SEND];) {
+        moved = 0;
+        rc = send_in_place(r, s, &moved);
+    }
+    (void)go_on(r);
+}
+
+void pt_stream_ahead(struct request *r, uint64_t number)
+{
+    r->course |= REQ_AHEAD;
+    r->cookie[SENT] = 0;
+    r->cookie[TO_SEND] = (uint64_t)r->bytes;
+    r->cookie[NUMBER] = number;
+    r->cookie[MOST] = UINT64_MAX;
+    start_stream(r);
+    if (!lane_puts_off(lane_of(r), r->bytes)) push(r);
+}
+
 /* The receiver is lost: ends the send as soon as its memory is free. */
 static void abandon(struct request *r)
 {
@@ -353,6 +381,7 @@ static bool is_busy_with(const struct step *s, const struct peer *p)
 static void end_peer(struct step *s, struct peer *p)
 {
     uint32_t at = 0;
+    ahead_lost(lane_of_step(s), p);
     for (struct id_entry *e; (e = ids_next(&lane_of_step(s)->ids, p, &at)); at++) {
         struct request *r = e->request;
         if (!r || e->awaits & (AWAIT_BULK | AWAIT_CTS | AWAIT_ACK)) continue;

@@ -31,7 +31,24 @@ static void end_lap(struct shm_ep *e, uint32_t rest)
                               memory_order_release);
     }
     e->lap += e->mask + 1;
+    e->laps++;
     e->next = e->ring;
+}
+
+/* Bytes; one writer. */
+uint64_t shm_sent(struct tp_ep *ep)
+{
+    const struct shm_ep *e = ep->priv;
+    return (uint64_t)e->laps * (e->mask + 1u) + (uint64_t)(e->next - e->ring);
+}
+
+/* The reader gives its head back behind the last handler of a turn. Threads write elsewhere, and others write to a common ring. */
+uint64_t shm_handled(struct tp_ep *ep)
+{
+    const struct shm_ep *e = ep->priv;
+    if (e->common || shm_dom.threads) return UINT64_MAX;
+    /* acquire: what the handlers have done there is seen */
+    return shm_sent(ep) - (tail_of(e) - atomic_load_explicit(&e->box->head, memory_order_acquire));
 }
 
 void shm_mark_full(struct shm_ep *e, bool full)
@@ -40,6 +57,15 @@ void shm_mark_full(struct shm_ep *e, bool full)
     if (atomic_load_explicit(&shm_dom.segment->bell.helped, memory_order_relaxed))
         atomic_store_explicit(&e->box->fenced, 1, memory_order_relaxed);
     atomic_store_explicit(&e->box->blocked, 1, memory_order_relaxed);
+}
+
+/* The mark of a full ring: the receiver wakes this process when it gives its head back. See has_room. */
+bool shm_await_handled(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    if (atomic_load_explicit(&shm_dom.segment->bell.helped, memory_order_relaxed))
+        atomic_store_explicit(&e->box->fenced, 1, memory_order_relaxed);
+    return atomic_exchange_explicit(&e->box->blocked, 1, memory_order_relaxed);
 }
 
 /* The record does not fit before `stop`: moves that, or begins another lap. False, with the box marked, when the ring is full. */

@@ -73,6 +73,7 @@ struct shm_ep {
     size_t mapped;
     struct shm_arena_map *arena_map; /* the peer's arena mapped (arena_map.c), NULL until it is needed */
     struct link in_all;   /* in shm_dom.eps */
+    uint32_t laps;    /* that were ended; one writer */
     uint32_t trimmed; /* bytes sent when the ring was emptied of pages last (shm_trim) */
 };
 
@@ -179,6 +180,9 @@ int shm_peer_close(struct tp_dom *, struct peer *);
 void shm_leaving(struct shm_ep *, bool); /* keeps this process awake until there is room */
 int shm_leave(struct tp_ep *); /* ring.c: writes the last record; 0 or TERN_AGAIN */
 
+uint64_t shm_sent(struct tp_ep *);
+uint64_t shm_handled(struct tp_ep *);
+bool shm_await_handled(struct tp_ep *);
 int shm_am_short(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 int shm_am_common(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n);
 int shm_am_bcopy(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, tp_pack_fn pack, void *arg, size_t n);

@@ -472,7 +472,7 @@ static int tcp_others(struct tp_dom *dom)
 const struct tp_ops tp_tcp = {
     .name = "tcp",
     .cost = {.locality = TP_NETWORK, .latency_ns = 8000, .send_ns = 3000, .poll_ns = 320, .mb_per_s = 2500,
-             .eager_max = 64 << 10, .eager_variable = "TERN_EAGER_TCP"},
+             .eager_max = 64 << 10, .eager_variable = "TERN_EAGER_TCP", .ahead_variable = "TERN_AHEAD_TCP"},
     .open = tcp_open,
     .close = tcp_close,
     .card = tcp_card,

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-enum { LARGE = 4 << 20, CONTROL = 77, SERVED = 78 };
+enum { LARGE = 8 << 20, /* does not go before it is asked for */ CONTROL = 77, SERVED = 78 };
 static char *large;
 static MPI_Comm comm, others;
 static MPI_Request control; /* a receive that is there to be cancelled */

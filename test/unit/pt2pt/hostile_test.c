@@ -124,7 +124,7 @@ struct made {
 
 static const unsigned ids[] = {AM_EAGER, AM_EAGER_SYNC, AM_RTS,    AM_CTS,      AM_FRAG,
                                AM_ACK,   AM_CREDIT,     AM_CANCEL, AM_CANCELLED, AM_ASK, AM_OVER,
-                               AM_CLOSING, AM_PART};
+                               AM_CLOSING, AM_PART, AM_AHEAD, AM_AHEAD};
 
 /* A part that may be the next one of a long message: of one that has begun, the sizes of which the last part said. */
 static void make_part(struct made *m, uint64_t *seed)
@@ -140,9 +140,30 @@ static void make_part(struct made *m, uint64_t *seed)
     there += m->n;
 }
 
+/* The data of a large message that nobody has asked for, or the RTS of one; true: it is that. */
+static bool make_ahead(struct made *m, uint64_t *seed, struct pt_rts *rts)
+{
+    static uint64_t there;
+    if (!from->landings || !rts->bytes || there == rts->bytes) {
+        *rts = (struct pt_rts){random_next(seed) % 4, random_next(seed) % 5000, RTS_AHEAD};
+        there = 0;
+        m->id = AM_RTS;
+        m->h1 = env_pack(0, (int32_t)(random_next(seed) % 6));
+        m->n = sizeof *rts;
+    } else {
+        m->h1 = rts->send << 32 | there;
+        m->n = m->n < rts->bytes - there ? m->n : (size_t)(rts->bytes - there);
+        there += m->n;
+    }
+    m->h0 = world->ctx;
+    return m->id == AM_RTS;
+}
+
 /* Some are nearly right: the envelope, the id or the length that they should have. */
 static struct made make(uint64_t *seed)
 {
+    static struct pt_rts rts;
+    bool whole = false;
     struct made m = {.id = ids[random_next(seed) % ARRAY_LEN(ids)], .h0 = some_word(seed), .h1 = some_word(seed)};
     static const size_t lengths[] = {0, 7, 8, 16, 24, 25, 100, 3000};
     m.n = lengths[random_next(seed) % ARRAY_LEN(lengths)];
@@ -157,12 +178,14 @@ static struct made make(uint64_t *seed)
         if (m.id == AM_CANCELLED) m.h1 = random_next(seed) % 2;
         if (m.id == AM_CREDIT) m.h0 = random_next(seed) % 100;
         if (m.id == AM_PART) make_part(&m, seed);
+        if (m.id == AM_AHEAD) whole = make_ahead(&m, seed, &rts);
     }
     m.data = malloc(m.n + !m.n);
     assert_non_null(m.data);
     for (size_t i = 0; i < m.n / 8; i++) m.data[i] = i < 3 ? some_word(seed) : 0;
     const struct pt_long head = {1, 2, AM_ABOVE, 0};
     if (m.id == AM_PART && m.n >= sizeof head && random_next(seed) % 4) memcpy(m.data, &head, sizeof head);
+    if (whole) memcpy(m.data, &rts, sizeof rts);
     if (m.n % 8) memset((char *)m.data + m.n / 8 * 8, 1, m.n % 8);
     return m;
 }
@@ -222,7 +245,7 @@ static void expect_given_up(unsigned id, uint64_t h0, uint64_t h1, const void *d
     script.caps = TP_CAP_BCOPY;
     world = job_open(&script);
     from = job_peer();
-    if (id <= AM_RTS && !h0) h0 = world->ctx;
+    if ((id <= AM_RTS || id == AM_AHEAD) && !h0) h0 = world->ctx;
     tp_handlers[id](from, h0, h1, data, n);
     if (!from->lost) fail_msg("message %u was taken", id);
     if (!strstr(from->lost, words)) fail_msg("'%s' is not in '%s'", words, from->lost);
@@ -235,12 +258,16 @@ static void expect_given_up(unsigned id, uint64_t h0, uint64_t h1, const void *d
 static void each_in_words(void **state)
 {
     static const uint64_t zero[8];
+    static const struct pt_rts unasked[] = {{1, 0, RTS_AHEAD}, {1, (33 << 20), RTS_AHEAD}, {1ull << 31, 100, RTS_AHEAD}};
     (void)state;
     expect_given_up(AM_EAGER, 0, env_pack(1, 0), zero, 8, "as if from rank 1 of a communicator");
     expect_given_up(AM_EAGER, 0, env_pack(-1, 0), zero, 8, "as if from rank -1");
     expect_given_up(AM_EAGER, 0, env_pack(0, MPI_ANY_TAG), zero, 8, "with tag -2");
     expect_given_up(AM_EAGER_SYNC, 0, env_pack(0, 0), zero, 7, "a synchronous message of 7 bytes");
     expect_given_up(AM_RTS, 0, env_pack(0, 0), zero, 23, "the offer of a large message, of 23 bytes");
+    for (size_t i = 0; i < ARRAY_LEN(unasked); i++)
+        expect_given_up(AM_RTS, 0, env_pack(0, 0), &unasked[i], sizeof unasked[i], "that nobody has asked for");
+    expect_given_up(AM_AHEAD, 0, 5ull << 32, zero, 16, "16 bytes at 0 of a message that nobody has asked for");
     expect_given_up(AM_CTS, 5, 0, zero, 24, "a message that was not offered");
     expect_given_up(AM_FRAG, 5, 0, zero, 16, "not the next ones");
     expect_given_up(AM_ACK, 5, 0, zero, 0, "of which there is none");
@@ -326,6 +353,52 @@ static void fragments_in_order(void **state)
         }
         job_settle();
         assert_int_equal(pt_wait(r), second[i].at + second[i].n == BYTES && second[i].good ? 0 : TERN_ERR_PEER);
+        job_abandon();
+    }
+}
+
+/* So do the data of a message that nobody has asked for, whether its receive is posted before or afterwards. */
+static void unasked_in_order(void **state)
+{
+    static const struct {
+        uint64_t at, n;
+        bool good;
+    } second[] = {
+        {100, 100, true}, {0, 100, false}, {101, 10, false}, {99, 10, false}, {100, 0, false}, {100, 19901, false}, {100, 19900, true},
+    };
+    static char data[BYTES], to[BYTES];
+    struct mock_script script = MOCK_SCRIPT;
+    script.sever_counts = true;
+    (void)state;
+    memset(data, 7, sizeof data);
+    for (size_t i = 0; i < 2 * ARRAY_LEN(second); i++) {
+        bool posted = i % 2, good = second[i / 2].good, whole = good && second[i / 2].at + second[i / 2].n == BYTES;
+        uint64_t at = second[i / 2].at;
+        struct request *r = NULL;
+        struct pt_rts rts = {77, BYTES, RTS_AHEAD};
+        memset(to, 0, sizeof to);
+        world = job_open(&script);
+        from = job_peer();
+        if (posted) assert_int_equal(pt_irecv(world, to, BYTES, type_of(MPI_BYTE), 0, 1, &r), 0);
+        tp_handlers[AM_RTS](from, world->ctx, env_pack(0, 1), &rts, sizeof rts);
+        assert_int_equal(from->stored, posted ? 0 : eager_cost(BYTES));
+        tp_handlers[AM_AHEAD](from, world->ctx, 77ull << 32, data, 100);
+        assert_null(from->lost);
+        void *sink = tp_sinks[AM_AHEAD](from, world->ctx, 77ull << 32 | at, second[i / 2].n);
+        if (posted) assert_ptr_equal(sink, good ? to + at : NULL);
+        else assert_int_equal(sink != NULL, good);
+        tp_handlers[AM_AHEAD](from, world->ctx, 77ull << 32 | at, data, second[i / 2].n);
+        assert_int_equal(from->lost == NULL, good);
+        if (good && !whole) {
+            mock_script.sever_counts = false;
+            err_set(TERN_ERR_PEER, "the test ends");
+            pt_lose(from);
+        }
+        job_settle();
+        if (!posted) assert_int_equal(pt_irecv(world, to, BYTES, type_of(MPI_BYTE), 0, 1, &r), 0);
+        assert_int_equal(pt_wait(r), whole ? 0 : TERN_ERR_PEER);
+        if (whole) assert_memory_equal(to, data, BYTES);
+        assert_int_equal(from->stored, 0);
         job_abandon();
     }
 }
@@ -458,6 +531,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(each_in_words, job_clean),   cmocka_unit_test_teardown(ways_that_were_not_offered, job_clean),
         cmocka_unit_test_teardown(fragments_in_order, job_clean),
+        cmocka_unit_test_teardown(unasked_in_order, job_clean),
         cmocka_unit_test_teardown(parts_in_order, job_clean),
         cmocka_unit_test_teardown(no_other_message_comes_in_parts, job_clean),
         cmocka_unit_test_teardown(answered_before_it_was_asked, job_clean),

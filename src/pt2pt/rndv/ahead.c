@@ -1,0 +1,297 @@
+/* ahead.c - see ahead.h. */
+#include "pt2pt/rndv/ahead.h"
+#include "copy/copy.h"
+#include "pt2pt/check.h"
+#include "pt2pt/dispatch.h"
+#include "pt2pt/early.h"
+#include "pt2pt/limits.h"
+#include "pt2pt/lost.h"
+#include "pt2pt/pending.h"
+#include "pt2pt/ways.h"
+#include "transport/endpoint.h"
+#include "type/type.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct landing {
+    struct landing *next; /* in peer.landings, until all has come */
+    struct peer *from;
+    struct lane *lane;
+    uint64_t number, bytes;
+    uint64_t arrived, seen; /* bytes that were handled; of which the header was seen, once threads share the transports */
+    char *to;               /* the receive's memory, or the buffer */
+    char *buffer;           /* NULL: it needs none */
+    struct request *receive;
+    int32_t source, tag;
+    bool over;  /* all has come, or nothing more will (lost), and it is in no list */
+    bool lost;
+    bool taken;   /* out of its body: it meets a receive */
+    bool dropped; /* nobody wants it */
+};
+
+static struct lock landings_lock; /* a leaf: the lists of all peers, and landing.seen */
+static uint32_t listed;           /* in all of them */
+
+/* ---- the sender ---- */
+
+static _Atomic uint32_t numbers;
+
+static bool may_go(const struct request *r)
+{
+    struct peer *p = r->peer;
+    bool could = r->mode != PT_SYNC && !(r->ctx & CTX_COLL) && !pt_checking && peer_is_connected(p) && r->bytes <= limits_of(p)->ahead_max;
+    if (!could || !jobs_is_own(p->index) || ways_best(p, WAY_MAPPED, r->type->contig, r->bytes) != WAY_IN_PLACE) return false;
+    return pending_is_clear(lane_of(r), p) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
+}
+
+bool ahead_send(struct request *r)
+{
+    if (!may_go(r) || !credit_take(r->peer, (size_t)r->bytes)) return false;
+    struct pt_rts rts = {atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) & INT32_MAX, (uint64_t)r->bytes, RTS_AHEAD};
+    uint64_t env = env_pack(r->comm->rank, r->tag);
+    if (r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env, &rts, sizeof rts)) {
+        credit_return(r->peer, (size_t)r->bytes);
+        return false;
+    }
+    pt_stream_ahead(r, rts.send);
+    return true;
+}
+
+/* ---- the receiver: a message ---- */
+
+static void enlist(struct landing *a)
+{
+    leaf_take(&landings_lock);
+    a->next = a->from->landings;
+    a->from->landings = a;
+    listed++;
+    leaf_give(&landings_lock);
+}
+
+static void delist(struct landing *a)
+{
+    leaf_take(&landings_lock);
+    struct landing **at = &a->from->landings;
+    while (*at != a) at = &(*at)->next;
+    *at = a->next;
+    listed--;
+    leaf_give(&landings_lock);
+}
+
+static void landing_free(struct landing *a)
+{
+    free(a->buffer);
+    free(a);
+}
+
+struct landing *ahead_new(struct lane *l, struct peer *from, const struct pt_rts *rts)
+{
+    uint64_t most = min_size((size_t)AHEAD_LARGEST, (size_t)eager_store.credit);
+    if (!jobs_is_own(from->index) || !rts->bytes || rts->bytes > most || rts->send > INT32_MAX) {
+        pt_violation(from, "a large message of %llu bytes that nobody has asked for", (unsigned long long)rts->bytes);
+        return NULL;
+    }
+    struct landing *a = calloc(1, sizeof *a);
+    if (!a) lane_fatal("no memory for a message that is coming");
+    a->from = from;
+    a->lane = l;
+    a->number = rts->send;
+    a->bytes = rts->bytes;
+    return a;
+}
+
+static void give_buffer(struct landing *a)
+{
+    if (!(a->buffer = malloc(a->bytes))) lane_fatal("no memory for an unexpected message");
+    a->to = a->buffer;
+}
+
+/* The body that it has been kept in is freed. */
+static void body_freed(void *landing)
+{
+    struct landing *a = landing;
+    if (a->taken) return;
+    if (a->over) landing_free(a);
+    else a->dropped = true;
+}
+
+struct match_body *ahead_keep(struct landing *a)
+{
+    give_buffer(a);
+    enlist(a);
+    return match_body_lend(&a->lane->pool, 1, (uint32_t)a->bytes, a->buffer, body_freed, a);
+}
+
+void ahead_take(struct landing *a) { a->taken = true; }
+
+/* All that will come has come, and the receive is there. */
+static void hand_over(struct landing *a)
+{
+    struct request *r = a->receive;
+    if (a->lost) pt_end_lost(r, a->from);
+    else if (a->buffer) pt_deliver(r, a->source, a->tag, a->buffer, a->bytes);
+    else lane_finish(r, 0);
+    landing_free(a);
+}
+
+void ahead_meet(struct landing *a, struct request *r, int32_t source, int32_t tag)
+{
+    bool begun = a->buffer, in_place = r->type->contig && a->bytes <= (uint64_t)r->bytes;
+    r->peer = a->from;
+    r->result.source = a->source = source;
+    r->result.tag = a->tag = tag;
+    r->result.bytes = (int64_t)a->bytes;
+    a->receive = r;
+    if (a->over) {
+        hand_over(a);
+        return;
+    }
+    if (begun) return;
+    if (in_place) a->to = (char *)r->buf + r->type->true_lb;
+    else give_buffer(a);
+    enlist(a);
+}
+
+/* It is over, and its receive has it, or nobody wants it, or it waits. */
+static void end(struct landing *a, bool lost)
+{
+    delist(a);
+    a->over = true;
+    a->lost = lost;
+    if (a->receive) hand_over(a);
+    else if (a->dropped) landing_free(a);
+}
+
+/* ---- the receiver: what it consists of ---- */
+
+static uint64_t number_of(uint64_t h1) { return h1 >> 32; }
+static uint64_t offset_of(uint64_t h1) { return (uint32_t)h1; }
+
+static struct landing *find_locked(const struct peer *from, uint64_t number)
+{
+    struct landing *a = from->landings;
+    while (a && a->number != number) a = a->next;
+    return a;
+}
+
+static struct landing *find(const struct peer *from, uint64_t number)
+{
+    leaf_take(&landings_lock);
+    struct landing *a = find_locked(from, number);
+    leaf_give(&landings_lock);
+    return a;
+}
+
+/* Are these the next bytes of those that are there? */
+static bool follows(const struct landing *a, uint64_t there, uint64_t h1, size_t n)
+{
+    return a && n && offset_of(h1) == there && n <= a->bytes - there;
+}
+
+static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
+static const struct pt_kind kind = {AM_AHEAD, PT_ABOUT, on_data};
+
+static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct landing *a = find(from, number_of(h1));
+    (void)l;
+    if (unlikely(!a && !pt)) { /* as its RTS, it comes before the communicator is made; which may happen just now */
+        if (!early_put(&kind, from, h0, h1, data, n)) pt_on_ahead(from, h0, h1, data, n);
+        return;
+    }
+    if (unlikely(!follows(a, a ? a->arrived : 0, h1, n) || a->lane != l)) {
+        pt_violation(from, "%zu bytes at %llu of a message that nobody has asked for, and that they are not the next ones of", n,
+                     (unsigned long long)offset_of(h1));
+        return;
+    }
+    char *to = a->to + a->arrived;
+    if (to != data) copy_memory(to, data, n);
+    a->arrived += n;
+    if (a->arrived == a->bytes) end(a, false);
+}
+
+/* Data whose message waits for its lane, or for its communicator. More than a sender of this program sends at a time has no place. One of a
+ * peer at a time: a stream is read in order. */
+static void *unplaced(struct peer *from, size_t n)
+{
+    free(from->unplaced);
+    return from->unplaced = n <= (size_t)limits_chunk.streamed ? malloc(n) : NULL;
+}
+
+/* For a thread that is in the wire only. NULL: the data have no place of their own yet. `over`: their handler has been called, and the next ones
+ * follow. */
+static void *see(const struct peer *from, uint64_t h1, size_t n, bool over)
+{
+    leaf_take(&landings_lock);
+    struct landing *a = find_locked(from, number_of(h1));
+    char *to = follows(a, a ? a->seen : 0, h1, n) ? a->to + a->seen : NULL;
+    if (to && over) a->seen += n;
+    leaf_give(&landings_lock);
+    return to;
+}
+
+void *pt_sink_ahead(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
+{
+    (void)h0;
+    if (from->lost) return NULL;
+    const struct landing *a = wires_threaded ? NULL : find_locked(from, number_of(h1));
+    if (a) return follows(a, a->arrived, h1, n) ? a->to + a->arrived : NULL;
+    char *to = wires_threaded ? see(from, h1, n, false) : NULL;
+    return to ? to : unplaced(from, n);
+}
+
+void pt_on_ahead(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    void *given = from->unplaced;
+    from->unplaced = NULL;
+    if (likely(!wires_threaded)) dispatch(&kind, from, h0, h1, data, n);
+    else if (!from->lost) deliver_message(&kind, from, h0, h1, data, n, see(from, h1, n, true) == data);
+    free(given);
+}
+
+/* ---- the end ---- */
+
+static struct landing *next_in(const struct peer *p, const struct lane *l)
+{
+    leaf_take(&landings_lock);
+    struct landing *a = p->landings;
+    while (a && a->lane != l) a = a->next;
+    leaf_give(&landings_lock);
+    return a;
+}
+
+void ahead_lost(struct lane *l, struct peer *p)
+{
+    for (struct landing *a; (a = next_in(p, l));) end(a, true);
+}
+
+void ahead_forget(const struct comm *c)
+{
+    for (uint32_t i = 0; i < peer_count && listed; i++) {
+        struct peer *p = peer_known(i);
+        leaf_take(&landings_lock);
+        for (struct landing *a = p ? p->landings : NULL; a; a = a->next) {
+            if (!a->receive || a->receive->comm != c) continue;
+            a->receive = NULL;
+            a->dropped = true;
+        }
+        leaf_give(&landings_lock);
+    }
+}
+
+static void end_peer(struct peer *p)
+{
+    for (struct landing *a = p->landings, *next; a; a = next) {
+        next = a->next;
+        landing_free(a);
+    }
+    p->landings = NULL;
+}
+
+void ahead_close(void)
+{
+    for (uint32_t i = 0; i < peer_count; i++)
+        if (peer_known(i)) end_peer(peer_known(i));
+    listed = 0;
+}

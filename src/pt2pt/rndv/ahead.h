@@ -1,0 +1,51 @@
+/*
+ * ahead.h - large messages that go before they are asked for (PRO-18), over wires that carry a stream: to a receiver that computes, and by a
+ * sender that computes next. Inside a node a receive that is posted says so instead (ready.h).
+ *
+ *     sender                                                     receiver
+ *     takes eager credit for the message
+ *       AM_RTS (context, source, tag; number, bytes, RTS_AHEAD) ----->  the message meets a receive, as any does,
+ *                                                                       or has a buffer
+ *       AM_AHEAD (context; number, offset; data) -------------------->  the data go there
+ *     is over when the system has taken the last of it                  gives the credit back, as that of an eager message
+ *
+ * The data follow the RTS on the same connection, so the receiver knows of the message before they come, and reads them to where they belong:
+ * a receive that is posted costs no copy. One that is late costs a copy, and memory that the credit bounds (credit.h). Without
+ * credit, beyond TERN_AHEAD_TCP, and while another one is on its way to the same peer, a message is offered, and waits until it is
+ * asked for.
+ *
+ * Not synchronous sends, which are over when they are matched; not messages of collectives, not between jobs, whose connections end.
+ *
+ * Threads: under the lane's lock, but for the sink.
+ */
+#ifndef TERN_PT2PT_RNDV_AHEAD_H
+#define TERN_PT2PT_RNDV_AHEAD_H
+
+#include "pt2pt/protocol.h"
+
+/* The most that a sender may say it will send so, in bytes, whatever its variable says: offsets have 31 bits. */
+#define AHEAD_LARGEST ((int64_t)1 << 30)
+
+/* A message that is coming so; until its receive has it. */
+struct landing;
+
+/* The send of a large message goes out, if it may. */
+bool ahead_send(struct request *);
+
+/* An RTS has come that says so. NULL: it cannot be, and the sender is lost. ahead_meet: it meets a receive, now or later. ahead_keep: there is
+ * none yet, so it is kept in a body (NULL: there is no memory), until that is freed, or ahead_take has been called: then it meets one. */
+struct landing *ahead_new(struct lane *, struct peer *, const struct pt_rts *);
+void ahead_meet(struct landing *, struct request *, int32_t source, int32_t tag);
+struct match_body *ahead_keep(struct landing *);
+void ahead_take(struct landing *);
+
+/* No more comes from the peer: ends the receives that wait for it, in this lane. */
+void ahead_lost(struct lane *, struct peer *);
+
+/* The communicator goes, with receives that wait for more. */
+void ahead_forget(const struct comm *);
+
+/* Nothing is wanted any more. Behind the lanes. */
+void ahead_close(void);
+
+#endif

@@ -1,0 +1,403 @@
+/* ready.c - see ready.h. */
+#include "pt2pt/rndv/ready.h"
+#include "base/err.h"
+#include "base/var.h"
+#include "pt2pt/check.h"
+#include "pt2pt/dispatch.h"
+#include "pt2pt/limits.h"
+#include "pt2pt/lost.h"
+#include "pt2pt/pending.h"
+#include "pt2pt/ways.h"
+#include "proc/proc.h"
+#include "transport/arena.h"
+#include "transport/endpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SAID_MOST 4    /* receives of a process that one sender keeps */
+#define FEW 2           /* posted receives and sends under way, beyond which nobody looks what has come before another one begins */
+#define HEAR_MOST 16    /* messages of a wire that a large operation looks for */
+#define POSTED_MOST 256 /* with more posted receives than that nobody looks whether others come before */
+
+/* r->cookie of a receive that has said so */
+enum { READY_AT = 4 };
+
+/* What one process knows of such receives between it and a peer: peer.ready, freed with the peer. */
+struct ready {
+    struct link link; /* in `speakers`, while there is a transfer of the peer's */
+    struct peer *peer;
+    uint64_t looked; /* what the peer had handled when its transfers were last looked at */
+    bool waits;      /* one could be taken when the peer has handled more */
+    uint64_t mark;   /* what had been sent to the peer (tp_ops.handled) when all of that was last known not to matter */
+    uint64_t met;    /* what had been sent when one of the peer's was last seen withdrawn: perhaps as it meets one of these messages */
+    uint8_t said;    /* ours, whose transfers the peer may still look at */
+    uint8_t count;   /* the peer's: */
+    struct said {
+        uint64_t ctx, env; /* of the message that the receive takes */
+        uint64_t at;       /* of its transfer, in the peer's segment */
+        uint64_t room;
+    } of[SAID_MOST];
+};
+
+/* AM_READY: the transfer, and how long a message it can take. */
+struct wire_ready {
+    uint64_t at, room;
+};
+
+int64_t ready_least = INT64_MAX;
+
+static struct link speakers = LIST_INIT(speakers);
+
+void ready_open(void) { ready_least = var_int(VAR_EARLY_RECEIVERS) ? limits_eager_least() + 1 : INT64_MAX; }
+
+/* The other side of an operation, if it is connected so that this is possible; not of another job, whose connections end. */
+static struct peer *early_peer(const struct request *r)
+{
+    struct peer *p = r->rank < 0 || wires_threaded ? NULL : peer_known(comm_index(r->comm, r->rank));
+    return p && !p->lost && jobs_is_own(p->index) && peer_is_connected(p) && p->ep.ops->handled ? p : NULL;
+}
+
+/* Of a window of messages: all are waited for together, and so heard of. */
+static bool is_one_of_many(const struct request *r)
+{
+    const struct link *sends = &lane_of(r)->rndv.outgoing.requests;
+    return match_posted_count(&r->comm->pt->match[PT_USER]) > FEW || (!list_empty(sends) && sends->next->next != sends);
+}
+
+void ready_hear_large(const struct request *r)
+{
+    if (!is_one_of_many(r) && early_peer(r)) (void)wires_progress(HEAR_MOST);
+}
+
+static struct ready *ready_of(struct peer *p)
+{
+    if (p->ready) return p->ready;
+    struct ready *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->peer = p;
+    list_init(&a->link);
+    return p->ready = a;
+}
+
+/* Does everything that was sent to the peer matter no more: has it been handled there, or is it of a kind that is no receive's, or
+ * takes a transfer? */
+static bool knows_all(struct peer *p)
+{
+    uint64_t sent = p->ep.ops->sent(&p->ep), handled = p->ep.ops->handled(&p->ep);
+    return handled == sent || (handled != UINT64_MAX && p->ready && p->ready->mark == sent);
+}
+
+static void mark(struct peer *p) { p->ready->mark = p->ep.ops->sent(&p->ep); }
+
+/* ---- the receiver ---- */
+
+static struct pt_offer *transfer_of(const struct request *r) { return r->xfer; }
+
+struct search {
+    const struct request *own;
+    bool found;
+};
+
+/* A receive that may take the message of `own`, and has said nothing. */
+static void look(void *what, int source, int tag, void *arg)
+{
+    const struct request *r = what;
+    struct search *s = arg;
+    bool takes = (source == MATCH_ANY_SOURCE || source == s->own->rank) && (tag == MATCH_ANY_TAG || tag == s->own->tag);
+    s->found |= takes && r != s->own && !(r->course & REQ_READY);
+}
+
+/* An offer that MPI_Mprobe has taken looks to its sender like one that has not been handled. */
+static bool is_next(const struct request *r)
+{
+    const struct match *m = &r->comm->pt->match[PT_USER];
+    struct search s = {.own = r};
+    if (match_posted_count(m) > POSTED_MOST || lane_of(r)->rndv.probed) return false;
+    match_each(&m->posted, look, &s);
+    return !s.found;
+}
+
+/* The sender, if it is one of those that this is for. */
+static struct peer *sender_of(const struct request *r)
+{
+    if (pt_checking || r->ctx & CTX_COLL || r->tag < 0 || !r->type->contig) return NULL;
+    struct peer *p = early_peer(r);
+    bool can = p && comm_index(r->comm, r->rank) != proc_self()->rank && r->bytes > limits_of(p)->eager_max;
+    return can && (ways_has(p, WAY_MAPPED) || ways_has(p, WAY_DIRECT)) ? p : NULL;
+}
+
+/* NULL: there is no memory, or none that the sender could write to. */
+static struct pt_offer *new_transfer(struct request *r, const struct peer *p, uint64_t *at)
+{
+    uint64_t to = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb, place = arena_place((void *)(uintptr_t)to, (size_t)r->bytes);
+    struct pt_offer *o = place || p->ep.caps & TP_CAP_GETPUT ? peer_shared_alloc(sizeof *o, at) : NULL;
+    if (!o) return NULL;
+    o->to = to;
+    o->to_place = place;
+    o->receiver_copies = p->ep.caps & TP_CAP_GETPUT ? 1 : 0;
+    o->receiver_of = p->index + 1;
+    return o;
+}
+
+void ready_say(struct request *r)
+{
+    struct peer *p = sender_of(r);
+    struct ready *a = p ? ready_of(p) : NULL;
+    struct wire_ready w;
+    offers_free_some(lane_of(r));
+    if (!a || a->said >= SAID_MOST || !is_next(r)) return;
+    struct pt_offer *o = new_transfer(r, p, &w.at);
+    if (!o) return;
+    w.room = (uint64_t)r->bytes;
+    bool known = knows_all(p);
+    if (p->ep.am_short(&p->ep, AM_READY, r->ctx, env_pack(r->rank, r->tag), &w, sizeof w)) {
+        peer_shared_free(o, sizeof *o);
+        return;
+    }
+    if (known) mark(p);
+    a->said++;
+    r->peer = p;
+    r->xfer = o;
+    r->cookie[READY_AT] = w.at;
+    r->course |= REQ_READY;
+}
+
+static struct pt_offer *forget(struct request *r)
+{
+    struct pt_offer *o = transfer_of(r);
+    r->course &= (uint8_t)~REQ_READY;
+    r->xfer = NULL;
+    return o;
+}
+
+void ready_closed(uint32_t index)
+{
+    struct peer *p = peer_known(index);
+    if (p && p->ready && p->ready->said) p->ready->said--;
+}
+
+/* False: the sender was faster. */
+static bool withdraw(struct pt_offer *o)
+{
+    uint32_t open = OFFER_OPEN;
+    return atomic_compare_exchange_strong_explicit(&o->state, &open, OFFER_WITHDRAWN, memory_order_acq_rel, memory_order_acquire);
+}
+
+/* The sender may look at the transfer until it has said CLOSED. */
+void ready_withdraw(struct request *r)
+{
+    struct lane *l = lane_of(r);
+    struct pt_offer *o = forget(r);
+    (void)withdraw(o);
+    offers_retire(l, o);
+}
+
+bool ready_cancel(struct request *r)
+{
+    if (!withdraw(transfer_of(r))) return false;
+    ready_withdraw(r);
+    return true;
+}
+
+bool ready_refuse(struct request *r, const struct pt_rts *rts)
+{
+    bool other = rts->offer & RTS_READY ? (rts->offer & ~(uint64_t)RTS_READY) != r->cookie[READY_AT] : withdraw(transfer_of(r));
+    if (other) ready_withdraw(r);
+    return other;
+}
+
+struct pt_offer *ready_meet(struct request *r) { return forget(r); }
+
+static void end_posted(void *what, int source, int tag, void *arg)
+{
+    struct request *r = what;
+    (void)source, (void)tag, (void)arg;
+    if (r->course & REQ_READY && withdraw(transfer_of(r))) ready_withdraw(r);
+}
+
+void ready_end(struct pt_comm *pt) { match_each(&pt->match[PT_USER].posted, end_posted, NULL); }
+
+/* ---- the sender ---- */
+
+/* NULL: there is no such place, or the peer is not connected yet. */
+static struct pt_offer *map_transfer(struct peer *p, uint64_t at)
+{
+    return p->ep.caps & TP_CAP_MAP ? ep_map(&p->ep, at, sizeof(struct pt_offer)) : NULL;
+}
+
+static void drop(struct ready *a, unsigned i)
+{
+    a->count--;
+    for (; i < a->count; i++) a->of[i] = a->of[i + 1];
+    if (!a->count) list_remove(&a->link);
+}
+
+/* Those that were withdrawn are let go. */
+static void drop_withdrawn(struct peer *p)
+{
+    struct ready *a = p->ready;
+    for (unsigned i = 0; i < a->count;) {
+        struct pt_offer *o = map_transfer(p, a->of[i].at);
+        bool gone = o && atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_WITHDRAWN;
+        if (!gone) {
+            i++;
+            continue;
+        }
+        atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release);
+        drop(a, i);
+        a->met = p->ep.ops->sent(&p->ep);
+    }
+}
+
+/* The first one for this message that is not withdrawn, which stays in the list; NULL: none. */
+static struct said *find(struct peer *p, const struct request *r)
+{
+    struct ready *a = p->ready;
+    uint64_t env = env_pack(r->comm->rank, r->tag);
+    drop_withdrawn(p);
+    for (unsigned i = 0; i < a->count; i++)
+        if (a->of[i].ctx == r->ctx && a->of[i].env == env) return &a->of[i];
+    return NULL;
+}
+
+/* False: the receive has met another message, or was cancelled. acquire: pairs with nothing but the receiver's own exchange */
+static bool win(struct pt_offer *o)
+{
+    uint32_t open = OFFER_OPEN;
+    return atomic_compare_exchange_strong_explicit(&o->state, &open, OFFER_TAKEN, memory_order_acq_rel, memory_order_acquire);
+}
+
+static bool can_copy(const struct peer *p, const struct pt_offer *o)
+{
+    return p->ep.caps & TP_CAP_GETPUT || (o->to_place && p->ep.caps & TP_CAP_ARENA);
+}
+
+/* Of a transfer that was won: where the data lies. The receiver looks when it has met the message. */
+static void fill(struct pt_offer *o, const struct request *r, const struct said *s)
+{
+    o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
+    o->from_place = arena_place((void *)(uintptr_t)o->from, (size_t)r->bytes);
+    o->bytes = min_size((size_t)r->bytes, (size_t)s->room);
+    o->chunk = offer_chunk(o->bytes);
+    atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release);
+}
+
+/* An offer that nobody has met, and a transfer of which the receiver says that it is ready for such a message: when the receiver has handled
+ * all messages before, and the transfer is OPEN, these two will meet. So the transfer is taken in place of the offer, which the receiver then
+ * does not look at. Not if a receive before has been withdrawn since the message went out: it may just be meeting that one. */
+static void take_late(struct ready *a, struct request *r, uint64_t handled)
+{
+    struct peer *p = a->peer;
+    if (handled == UINT64_MAX) return;
+    if (handled < r->cookie[READY_SENT]) {
+        a->waits = true;
+        return;
+    }
+    const struct said *s = find(p, r);
+    struct pt_offer *o = s && r->cookie[READY_SENT] >= a->met ? map_transfer(p, s->at) : NULL;
+    if (!o || !can_copy(p, o) || !win(o)) return;
+    fill(o, r, s);
+    p->ep.ops->nudge(&p->ep);
+    offer_replace(r, o, s->at | RTS_READY);
+    drop(a, (unsigned)(s - a->of));
+}
+
+/* Looks at each transfer that was said, but for those that others of the same kind are before. */
+static void look_late(struct ready *a)
+{
+    struct peer *p = a->peer;
+    bool may = !p->lost && peer_is_connected(p) && p->ep.ops->handled && !wires_threaded && !pt_checking;
+    a->waits = false;
+    a->looked = may ? p->ep.ops->handled(&p->ep) : UINT64_MAX;
+    for (unsigned i = 0; may && i < a->count; i++) {
+        struct said s = a->of[i];
+        struct pt_comm *pt = context_of(s.ctx);
+        struct request *r = pt ? offer_unmatched(pt->lane, p, s.ctx, s.env) : NULL;
+        if (!r) continue;
+        unsigned before = a->count;
+        take_late(a, r, p->ep.ops->handled(&p->ep));
+        i -= a->count < before; /* it may have gone, and the next one is here */
+    }
+}
+
+bool ready_look(void)
+{
+    bool more = false;
+    list_each (at, next, &speakers) {
+        struct ready *a = container_of(at, struct ready, link);
+        if (a->peer->lost || !a->peer->ep.ops || !a->peer->ep.ops->handled) continue;
+        bool news = a->count && a->peer->ep.ops->handled(&a->peer->ep) != a->looked;
+        if (news) look_late(a);
+        more |= news;
+    }
+    return more;
+}
+
+bool ready_waits(void)
+{
+    list_each (at, next, &speakers) {
+        struct ready *a = container_of(at, struct ready, link);
+        if (a->peer->lost || !a->waits || !a->peer->ep.ops || !a->peer->ep.ops->handled) continue;
+        if (a->peer->ep.ops->handled(&a->peer->ep) != a->looked || !a->peer->ep.ops->await_handled(&a->peer->ep)) return false;
+    }
+    return true;
+}
+
+static void on_ready(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    struct wire_ready w = {0};
+    struct ready *a = ready_of(from);
+    (void)l, (void)pt;
+    if (n == sizeof w) memcpy(&w, data, sizeof w);
+    if (!a) lane_fatal("no memory for what a receiver says");
+    drop_withdrawn(from);
+    if (n != sizeof w || !jobs_is_own(from->index) || !env_possible(h0, h1) || h0 & CTX_COLL || w.at % CACHE_LINE || a->count == SAID_MOST) {
+        pt_violation(from, "a receive that is said to be ready, in %zu bytes", n);
+        return;
+    }
+    if (!a->count) list_push(&speakers, &a->link);
+    a->of[a->count++] = (struct said){h0, h1, w.at, w.room};
+    look_late(a);
+}
+
+void ready_forget(struct peer *p)
+{
+    if (!p->ready) return;
+    list_remove(&p->ready->link);
+    p->ready->count = 0;
+}
+
+void ready_close(void)
+{
+    while (list_pop(&speakers)) continue;
+}
+
+static const struct pt_kind ready_kind = {AM_READY, PT_BY_PEER, on_ready};
+
+void pt_on_ready(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    dispatch(&ready_kind, from, h0, h1, data, n);
+}
+
+struct pt_offer *ready_take(struct request *r, uint64_t *at)
+{
+    struct peer *p = r->peer;
+    bool may = p->ep.ops->handled && p->ready && p->ready->count && r->type->contig && !(r->ctx & CTX_COLL) && !wires_threaded && !pt_checking;
+    struct said *s = may && knows_all(p) && pending_is_clear(lane_of(r), p) ? find(p, r) : NULL;
+    struct pt_offer *o = s ? map_transfer(p, s->at) : NULL;
+    if (!o || !can_copy(p, o) || !win(o)) return NULL;
+    *at = s->at | RTS_READY;
+    fill(o, r, s);
+    return o;
+}
+
+void ready_taken(struct request *r)
+{
+    struct ready *a = r->peer->ready;
+    for (unsigned i = 0; i < a->count; i++)
+        if (map_transfer(r->peer, a->of[i].at) == r->xfer) drop(a, i);
+    mark(r->peer);
+}
+
+void ready_give_back(struct pt_offer *o) { atomic_store_explicit(&o->state, OFFER_OPEN, memory_order_release); }

@@ -1,0 +1,96 @@
+/*
+ * ready.h - early receivers (PRO-18, PRO-23 to PRO-26): a large receive that is posted before its message says so to the sender, whose
+ * message then goes straight to its memory, while the receiver computes.
+ *
+ *     receiver                                  sender
+ *     posts the receive, and leaves a
+ *     transfer in its shared segment
+ *       AM_READY (context, tag, where) ------>  keeps that
+ *     computes                                  MPI_Send: TAKEN, writes down where the data lies, MATCHED
+ *                         <-------------------  AM_RTS, which names the transfer
+ *                                               copies chunks, until all is DONE
+ *     looks: the RTS meets the receive,
+ *     as any does; copies what is left
+ *
+ *     OPEN ---> TAKEN ---> MATCHED ---> DONE ---> CLOSED     (protocol.h; the first to see DONE and look no more says CLOSED)
+ *       |                                            ^
+ *       +-----> WITHDRAWN: the receive has met another message, or was cancelled -----+  by the sender, when it looks
+ *
+ * Which message is a receive's is for the receiver to find, by the order of its receives and of the messages. The sender may put
+ * one into its memory only when there is no doubt what it will find:
+ *
+ *   - the receive names source and tag, and all receives posted before it that would take such a message have left transfers as
+ *     well: so these are taken in the order in which they were posted;
+ *   - the receiver has handled all messages that were sent to it (tp_ops.handled), and the transfer is still OPEN: none of those
+ *     was for it. Messages that take transfers, and those of this file, change nothing about that, so several can be taken while
+ *     the receiver computes (`mark`).
+ *
+ * Otherwise the message is offered as any other (protocol.h), and the receive withdraws its transfer when it meets one. If the two cross,
+ * the offer of a message and the word that its receive is ready, the sender takes the transfer in place of its offer (take_late), unless the
+ * receiver is faster: either exchanges OPEN for something else, and only one can. The receiver withdraws the transfer first and takes the
+ * offer next; so when a transfer is seen withdrawn, offers that were made before stay what they are (`met`).
+ *
+ * There are no sequence numbers: what has been handled tells what these would tell, and costs small messages nothing.
+ *
+ * Only while one thread at a time is in the transports: where threads share them a message may have been read and not met its
+ * receive yet.
+ *
+ * Threads: under the lane's lock.
+ */
+#ifndef TERN_PT2PT_RNDV_READY_H
+#define TERN_PT2PT_RNDV_READY_H
+
+#include "pt2pt/protocol.h"
+#include "type/type.h"
+
+/* r->cookie of a send that was offered: tp_ops.sent before that. */
+enum { READY_SENT = 3 };
+
+/* The least receive that is said, in bytes: larger than all that is eager; set by ready_open. */
+extern TERN_HIDDEN int64_t ready_least;
+void ready_open(void);
+
+/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has said since the last turn is heard first,
+ * as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many that are under
+ * way together are copied faster. */
+void ready_hear_large(const struct request *);
+static inline void ready_hear(const struct request *r)
+{
+    if (unlikely(r->count * r->type->size >= ready_least)) ready_hear_large(r);
+}
+
+/* A receive has been posted that may be large: says so to its sender, if it can. */
+void ready_say(struct request *) TERN_COLD;
+
+/* A receive that has said so meets another message, or ends without one. */
+void ready_withdraw(struct request *) TERN_COLD;
+
+/* The process with this index looks no more at a transfer that it was told of. */
+void ready_closed(uint32_t index);
+
+/* ... is to be cancelled. False: its message is on its way. */
+bool ready_cancel(struct request *) TERN_COLD;
+
+/* ... meets this message. True: that has not taken its transfer, which is withdrawn. False: it has; ready_meet then gives it. */
+bool ready_refuse(struct request *, const struct pt_rts *);
+struct pt_offer *ready_meet(struct request *);
+
+/* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more, take them.
+ * True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake this process. */
+bool ready_look(void);
+bool ready_waits(void);
+
+/* The peer's struct goes; all do. */
+void ready_forget(struct peer *);
+void ready_close(void);
+
+/* The sender of a large message that has not been offered yet: the transfer of a receive that it will meet, mapped and filled in;
+ * NULL: none. *at: as pt_rts.offer. ready_taken: the RTS of the send, whose transfer it is, has gone out. ready_give_back: it could not. */
+struct pt_offer *ready_take(struct request *, uint64_t *at);
+void ready_taken(struct request *);
+void ready_give_back(struct pt_offer *) TERN_COLD;
+
+/* Threads are about to share the transports: receives of this communicator withdraw what they have said. */
+void ready_end(struct pt_comm *) TERN_COLD;
+
+#endif
