@@ -8,6 +8,7 @@
 #include "copy/copy.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "copy/dsa.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ int copy_open(void)
     return 0;
 }
 
-const struct copy_ops *const copy_engines[] = {&copy_inline_ops, &copy_nontemporal_ops, &copy_core_ops, NULL};
+const struct copy_ops *const copy_engines[] = {&copy_inline_ops, &copy_nontemporal_ops, &copy_core_ops, &copy_dsa_ops, NULL};
 
 const struct copy_ops *copy_engine_named(const char *name)
 {
@@ -35,6 +36,7 @@ struct copy_queue {
     const struct copy_ops *ops;
     void *state;
     size_t page; /* bytes; SIZE_MAX if the engine does not mind borders */
+    size_t most; /* of a piece */
     size_t depth;
     uint64_t pushed; /* pieces given to the engine */
     copy_cookie last, finished;
@@ -60,6 +62,7 @@ int copy_queue_open(const struct copy_ops *ops, size_t depth, struct copy_queue 
     }
     q->ops = ops;
     q->depth = depth;
+    q->most = ops->most ? ops->most(q->state) : SIZE_MAX;
     q->page = ops->flags & COPY_PAGES ? (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
     *q_p = q;
     return 0;
@@ -83,7 +86,7 @@ static bool push_rest(struct copy_queue *q)
 {
     if (!q->left) return true;
     while (q->left) {
-        size_t n = before_border(q->src, before_border(q->dst, q->left, q->page), q->page);
+        size_t n = before_border(q->src, before_border(q->dst, min_size(q->left, q->most), q->page), q->page);
         if (q->ops->push(q->state, q->dst, q->src, n)) return false;
         q->pushed++;
         q->dst += n;

@@ -60,6 +60,8 @@ struct copy_ops {
     int (*open)(size_t depth, void **state_p);
     void (*close)(void *state); /* nothing is outstanding then */
 
+    size_t (*most)(void *state); /* bytes of the largest piece; NULL: any */
+
     /* Takes one piece, not yet started. TERN_AGAIN: the ring is full, nothing was taken. The memory stays the caller's
      * and must not be touched until the piece has finished. */
     int (*push)(void *state, void *dst, const void *src, size_t n);

@@ -73,6 +73,7 @@ int landing_open(void)
     if (!rc) {
         copy_core_on(&cpus);
         rc = copy_queue_open(engine(), DEPTH, &queue);
+        if (rc == TERN_ERR_UNSUPPORTED) err_set(rc, "the copy engine '%s' (TERN_COPY_ENGINE) is not on this machine", engine()->name);
     }
     if (rc) {
         users--;

@@ -144,7 +144,7 @@ static void slow_unpin(void *state, void *token)
 
 static const struct copy_ops slow_ops = {
     "slow",        COPY_ASYNC | COPY_PAGES | COPY_PIN,
-    slow_open,     slow_close,
+    slow_open,     slow_close, NULL,
     slow_push,     slow_issue,
     slow_finished, slow_pin,
     slow_unpin,    NULL,
