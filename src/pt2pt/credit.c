@@ -24,6 +24,7 @@
 #include "pt2pt/limits.h"
 #include "pt2pt/lost.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
 #include "pt2pt/say.h"
 
 struct eager_store eager_store;
@@ -166,7 +167,9 @@ void pt_offered(struct lane *l, struct peer *p, uint64_t bytes)
     if (p->lost || !peer_is_connected(p) || bytes > largest_by_credit(p)) return;
     if (wires_threaded) pt_settle_tally(l);
     leaf_take(&store_lock);
-    if (eager_cost(bytes) > p->quota - counter_get(&p->stored) - owed_to(p) - held_back(p)) g = give(p);
+    int64_t cost = eager_cost(bytes);
+    if (bytes > (uint64_t)limits_of(p)->eager_max) cost += p->quota / AHEAD_LEAVES;
+    if (cost > p->quota - counter_get(&p->stored) - owed_to(p) - held_back(p)) g = give(p);
     leaf_give(&store_lock);
     tell(l, p, g);
 }

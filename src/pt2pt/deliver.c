@@ -172,6 +172,7 @@ struct kept_message *kept_message_new(const struct pt_kind *k, struct peer *from
 static struct lane *lane_for(const struct pt_kind *k, uint64_t h0)
 {
     if (k->where == PT_BY_ID) return lanes_of_id(h0);
+    if (k->where == PT_BY_LANE) return (struct lane *)(uintptr_t)h0;
     if (k->where == PT_BY_PEER) return lanes_first();
     struct lane *l = context_lane(h0);
     return l || k->where == PT_BY_CONTEXT ? l : lanes_first();

@@ -6,6 +6,7 @@
  *     PT_BY_CONTEXT   h0 is a context, and the message waits if that has no communicator yet (early.h)
  *     PT_ABOUT        h0 is a context; the handler is told if it has no communicator
  *     PT_BY_ID        h0 is the id of a request (ids.h)
+ *     PT_BY_LANE      h0 is not what was sent, but the struct lane that was found for it
  *     PT_BY_PEER      concerns the processes: the first lane
  *
  * What a peer that is lost has sent is dropped.
@@ -29,7 +30,7 @@
 typedef void (*pt_handler_fn)(struct lane *, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data,
                               size_t n);
 
-enum pt_where { PT_BY_CONTEXT, PT_ABOUT, PT_BY_ID, PT_BY_PEER };
+enum pt_where { PT_BY_CONTEXT, PT_ABOUT, PT_BY_ID, PT_BY_LANE, PT_BY_PEER };
 
 /* A kind of message: a constant. */
 struct pt_kind {

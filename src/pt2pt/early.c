@@ -161,7 +161,7 @@ static void consume(struct lane *l, struct kept_message *m)
     free(m);
 }
 
-/* A large message that is coming without having been asked for, or a part of it: its sender is over, or will be. */
+/* A large message that is coming without having been asked for, or a part of it: its sender waits for no answer. */
 static bool is_ahead(const struct kept_message *m)
 {
     const struct pt_rts *rts = m->data;

@@ -11,7 +11,7 @@
 
 struct limits {
     const struct tp_ops *transport;
-    int64_t eager_max; /* bytes of the largest message that goes out before it is asked for */
+    int64_t eager_max; /* bytes of the largest message that is sent eagerly */
     int64_t ahead_max; /* ... of the largest whose data may follow its RTS at once (rndv/ahead.h) */
     int64_t bulk_min;   /* bytes of the smallest one for the wire's own protocol (ways.h) */
 };

@@ -92,8 +92,8 @@ struct pt_rts {
     uint64_t offer; /* offset of a struct pt_offer in the sender's segment; RTS_BULK; 0: fragments only */
 };
 #define RTS_BULK 1  /* the wire's own protocol can be used as well (rndv/bulk.c) */
-#define RTS_AHEAD 4 /* the data follow (rndv/ahead.h) */
 #define RTS_READY 2 /* with the offset: it is the receiver's, and the message has taken it (rndv/ready.h) */
+#define RTS_AHEAD 4 /* the data follow (rndv/ahead.h) */
 static_assert(sizeof(struct pt_rts) == 24, "wire format");
 
 /* What precedes the data of a long message (AM_PART). */

@@ -143,7 +143,7 @@ static TERN_COLD struct match_body *new_body(struct lane *l, struct peer *from, 
 static TERN_COLD void store(struct pt_comm *pt, struct peer *from, uint64_t ctx, uint64_t env, enum body_kind kind,
                             const uint64_t cookie[3], uint64_t length, const void *data, size_t n)
 {
-    if (pt_is_too_much(from, n)) return;
+    if (kind != BODY_AHEAD && pt_is_too_much(from, n)) return;
     struct match_body *b = new_body(pt->lane, from, env, kind, cookie, length, data, n);
     if (unlikely(pt->gone & PT_GONE_LOST) && (ctx & CTX_COLL) && !pt_tag_is_for_two(env_tag(env))) {
         pt_swallow(pt->lane, b);

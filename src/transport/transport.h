@@ -233,8 +233,8 @@ struct tp_ops {
     int (*bulk_send)(struct tp_ep *, uint64_t tag, const void *p, size_t n, struct tp_op *op);
     int (*bulk_recv)(struct tp_ep *, uint64_t tag, void *p, size_t n, struct tp_op *op);
 
-    /* sent: a number that grows with each message to the peer, from 0. handled: what it was behind the last one that the peer's handlers
-     * have returned for; UINT64_MAX: that is not known. NULL, all three: it never is. */
+    /* sent: a number that grows with each message to the peer, from 0. handled: what that was just after the last
+     * message whose handler has returned at the peer; UINT64_MAX: that is not known. NULL, all three: it never is. */
     uint64_t (*sent)(struct tp_ep *);
     uint64_t (*handled)(struct tp_ep *);
     /* The peer is to wake this process when it has handled more. False: it is only now asked, so look again. As `idle`, between the

@@ -31,7 +31,7 @@ struct landing {
 };
 
 static struct lock landings_lock; /* a leaf: the lists of all peers, and landing.seen */
-static uint32_t listed;           /* in all of them */
+static _Atomic uint32_t listed;   /* in all of them */
 
 /* ---- the sender ---- */
 
@@ -40,14 +40,21 @@ static _Atomic uint32_t numbers;
 static bool may_go(const struct request *r)
 {
     struct peer *p = r->peer;
-    bool could = r->mode != PT_SYNC && !(r->ctx & CTX_COLL) && !pt_checking && peer_is_connected(p) && r->bytes <= limits_of(p)->ahead_max;
+    bool could = r->bytes && r->mode != PT_SYNC && !(r->ctx & CTX_COLL) && !pt_checking && peer_is_connected(p) && r->bytes <= limits_of(p)->ahead_max;
     if (!could || !jobs_is_own(p->index) || ways_best(p, WAY_MAPPED, r->type->contig, r->bytes) != WAY_IN_PLACE) return false;
     return pending_is_clear(lane_of(r), p) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
 }
 
+/* Small messages are not to wait for want of credit since large ones have not been received. Not more than this part of the quota is left to them: half
+ * of it may have been received already, and comes back only then. */
+static bool leaves_some(const struct peer *p, size_t bytes)
+{
+    return counter_get(&p->credit) - eager_cost(bytes) >= counter_get(&p->quota_there) / AHEAD_LEAVES;
+}
+
 bool ahead_send(struct request *r)
 {
-    if (!may_go(r) || !credit_take(r->peer, (size_t)r->bytes)) return false;
+    if (!may_go(r) || !leaves_some(r->peer, (size_t)r->bytes) || !credit_take(r->peer, (size_t)r->bytes)) return false;
     struct pt_rts rts = {atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) & INT32_MAX, (uint64_t)r->bytes, RTS_AHEAD};
     uint64_t env = env_pack(r->comm->rank, r->tag);
     if (r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env, &rts, sizeof rts)) {
@@ -85,10 +92,12 @@ static void landing_free(struct landing *a)
     free(a);
 }
 
+/* Bytes of what can come so: no more than what a peer may have unreceived here. */
+static uint64_t largest(void) { return min_size((size_t)AHEAD_LARGEST, (size_t)eager_store.credit); }
+
 struct landing *ahead_new(struct lane *l, struct peer *from, const struct pt_rts *rts)
 {
-    uint64_t most = min_size((size_t)AHEAD_LARGEST, (size_t)eager_store.credit);
-    if (!jobs_is_own(from->index) || !rts->bytes || rts->bytes > most || rts->send > INT32_MAX) {
+    if (!jobs_is_own(from->index) || !rts->bytes || rts->bytes > largest() || rts->send > INT32_MAX) {
         pt_violation(from, "a large message of %llu bytes that nobody has asked for", (unsigned long long)rts->bytes);
         return NULL;
     }
@@ -137,7 +146,12 @@ static void hand_over(struct landing *a)
 
 void ahead_meet(struct landing *a, struct request *r, int32_t source, int32_t tag)
 {
-    bool begun = a->buffer, in_place = r->type->contig && a->bytes <= (uint64_t)r->bytes;
+    bool begun = a->buffer;
+    if (unlikely(!a->over && lost_is_known(a->lane, a->from))) { /* it was kept for its communicator (early.h) when the peer was lost */
+        if (begun) delist(a);
+        a->over = a->lost = true;
+    }
+    bool in_place = r->type->contig && a->bytes <= (uint64_t)r->bytes;
     r->peer = a->from;
     r->result.source = a->source = source;
     r->result.tag = a->tag = tag;
@@ -175,10 +189,12 @@ static struct landing *find_locked(const struct peer *from, uint64_t number)
     return a;
 }
 
-static struct landing *find(const struct peer *from, uint64_t number)
+/* In this lane. */
+static struct landing *find(const struct lane *l, const struct peer *from, uint64_t number)
 {
     leaf_take(&landings_lock);
-    struct landing *a = find_locked(from, number);
+    struct landing *a = from->landings;
+    while (a && (a->number != number || a->lane != l)) a = a->next;
     leaf_give(&landings_lock);
     return a;
 }
@@ -189,18 +205,12 @@ static bool follows(const struct landing *a, uint64_t there, uint64_t h1, size_t
     return a && n && offset_of(h1) == there && n <= a->bytes - there;
 }
 
-static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n);
-static const struct pt_kind kind = {AM_AHEAD, PT_ABOUT, on_data};
-
 static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct landing *a = find(from, number_of(h1));
-    (void)l;
-    if (unlikely(!a && !pt)) { /* as its RTS, it comes before the communicator is made; which may happen just now */
-        if (!early_put(&kind, from, h0, h1, data, n)) pt_on_ahead(from, h0, h1, data, n);
-        return;
-    }
-    if (unlikely(!follows(a, a ? a->arrived : 0, h1, n) || a->lane != l)) {
+    struct landing *a = find(l, from, number_of(h1));
+    (void)pt, (void)h0;
+    if (unlikely(from->lost)) return;
+    if (unlikely(!follows(a, a ? a->arrived : 0, h1, n))) {
         pt_violation(from, "%zu bytes at %llu of a message that nobody has asked for, and that they are not the next ones of", n,
                      (unsigned long long)offset_of(h1));
         return;
@@ -211,12 +221,14 @@ static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     if (a->arrived == a->bytes) end(a, false);
 }
 
-/* Data whose message waits for its lane, or for its communicator. More than a sender of this program sends at a time has no place. One of a
- * peer at a time: a stream is read in order. */
+/* Of a message that is known, whose communicator may have gone; and of one whose RTS waits for its lane, or its communicator: behind that. */
+static const struct pt_kind known = {AM_AHEAD, PT_BY_LANE, on_data}, waiting = {AM_AHEAD, PT_BY_CONTEXT, on_data};
+
+/* Data whose RTS has not been handled. One of a peer at a time: a stream is read in order. */
 static void *unplaced(struct peer *from, size_t n)
 {
     free(from->unplaced);
-    return from->unplaced = n <= (size_t)limits_chunk.streamed ? malloc(n) : NULL;
+    return from->unplaced = n <= largest() ? malloc(n) : NULL;
 }
 
 /* For a thread that is in the wire only. NULL: the data have no place of their own yet. `over`: their handler has been called, and the next ones
@@ -241,12 +253,22 @@ void *pt_sink_ahead(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
     return to ? to : unplaced(from, n);
 }
 
+static void deliver(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
+{
+    leaf_take(&landings_lock);
+    const struct landing *a = find_locked(from, number_of(h1));
+    struct lane *l = a ? a->lane : NULL;
+    leaf_give(&landings_lock);
+    if (!l) dispatch(&waiting, from, h0, h1, data, n);
+    else if (!wires_threaded) on_data(l, NULL, from, h0, h1, data, n);
+    else deliver_message(&known, from, (uintptr_t)l, h1, data, n, see(from, h1, n, true) == data);
+}
+
 void pt_on_ahead(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     void *given = from->unplaced;
     from->unplaced = NULL;
-    if (likely(!wires_threaded)) dispatch(&kind, from, h0, h1, data, n);
-    else if (!from->lost) deliver_message(&kind, from, h0, h1, data, n, see(from, h1, n, true) == data);
+    if (!from->lost) deliver(from, h0, h1, data, n);
     free(given);
 }
 
@@ -272,7 +294,8 @@ void ahead_forget(const struct comm *c)
         struct peer *p = peer_known(i);
         leaf_take(&landings_lock);
         for (struct landing *a = p ? p->landings : NULL; a; a = a->next) {
-            if (!a->receive || a->receive->comm != c) continue;
+            if (a->lane != c->lane || !a->receive || a->receive->comm != c) continue;
+            if (!a->buffer) give_buffer(a);
             a->receive = NULL;
             a->dropped = true;
         }

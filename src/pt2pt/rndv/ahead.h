@@ -10,8 +10,8 @@
  *     is over when the system has taken the last of it                  gives the credit back, as that of an eager message
  *
  * The data follow the RTS on the same connection, so the receiver knows of the message before they come, and reads them to where they belong:
- * a receive that is posted costs no copy. One that is late costs a copy, and memory that the credit bounds (credit.h). Without
- * credit, beyond TERN_AHEAD_TCP, and while another one is on its way to the same peer, a message is offered, and waits until it is
+ * a receive that is posted, in one piece and long enough, costs no copy. Another one that is posted costs a copy and memory. One that is late
+ * costs these as well, and the credit bounds them (credit.h). Without credit, beyond TERN_AHEAD_TCP, and while another one is on its way to the same peer, a message is offered, and waits until it is
  * asked for.
  *
  * Not synchronous sends, which are over when they are matched; not messages of collectives, not between jobs, whose connections end.
@@ -23,8 +23,11 @@
 
 #include "pt2pt/protocol.h"
 
-/* The most that a sender may say it will send so, in bytes, whatever its variable says: offsets have 31 bits. */
+/* The most that goes so, in bytes, whatever the variable says: the offset has the place of a tag, which is not negative (early.h). */
 #define AHEAD_LARGEST ((int64_t)1 << 30)
+
+/* One part in so many of the credit is left to small messages. */
+#define AHEAD_LEAVES 4
 
 /* A message that is coming so; until its receive has it. */
 struct landing;

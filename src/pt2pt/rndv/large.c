@@ -85,7 +85,8 @@ int pt_offer_send_rts(struct request *r)
     struct pt_rts rts = {r->id, (uint64_t)r->bytes, r->cookie[OFFER]};
     struct lane *l = lane_of(r);
     bool offered = r->xfer != &no_offer;
-    if (r->peer->ep.ops->sent && !wires_threaded) r->cookie[READY_SENT] = r->peer->ep.ops->sent(&r->peer->ep);
+    if (!wires_threaded && r->peer->ep.ops->sent) r->cookie[READY_SENT] = r->peer->ep.ops->sent(&r->peer->ep);
+    if (!wires_threaded && r->peer->ready) ready_offered(r->peer);
     /* before the call: a message to ourselves is answered during it */
     if (offered) worklist_push(&l->steps, &l->rndv.outgoing, r);
     ids_await(&l->ids, r, AWAIT_CTS);
@@ -116,7 +117,7 @@ void pt_offer_start(struct request *r)
         lane_finish(r, rc);
         return;
     }
-    if (r->peer->ready && send_to_ready(r)) return;
+    if (!wires_threaded && r->peer->ready && send_to_ready(r)) return;
     if (ahead_send(r)) return;
     make_offer(r);
     pt_send_begin(r);

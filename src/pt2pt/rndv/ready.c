@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define SAID_MOST 4    /* receives of a process that one sender keeps */
-#define FEW 2           /* posted receives and sends under way, beyond which nobody looks what has come before another one begins */
+#define FEW 2           /* posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins */
 #define HEAR_MOST 16    /* messages of a wire that a large operation looks for */
 #define POSTED_MOST 256 /* with more posted receives than that nobody looks whether others come before */
 
@@ -173,7 +173,7 @@ static struct pt_offer *forget(struct request *r)
 
 void ready_closed(uint32_t index)
 {
-    struct peer *p = peer_known(index);
+    struct peer *p = wires_threaded ? NULL : peer_known(index); /* else nothing is said any more */
     if (p && p->ready && p->ready->said) p->ready->said--;
 }
 
@@ -189,7 +189,8 @@ void ready_withdraw(struct request *r)
 {
     struct lane *l = lane_of(r);
     struct pt_offer *o = forget(r);
-    (void)withdraw(o);
+    /* The sender is given up, but may live: no more chunks are claimed. */
+    if (!withdraw(o)) atomic_store_explicit(&o->next, INT64_MAX, memory_order_relaxed);
     offers_retire(l, o);
 }
 
@@ -261,7 +262,7 @@ static struct said *find(struct peer *p, const struct request *r)
     return NULL;
 }
 
-/* False: the receive has met another message, or was cancelled. acquire: pairs with nothing but the receiver's own exchange */
+/* False: the receive has met another message, or was cancelled. acq_rel: pairs with the exchange in `withdraw` */
 static bool win(struct pt_offer *o)
 {
     uint32_t open = OFFER_OPEN;
@@ -289,7 +290,7 @@ static void fill(struct pt_offer *o, const struct request *r, const struct said 
 static void take_late(struct ready *a, struct request *r, uint64_t handled)
 {
     struct peer *p = a->peer;
-    if (handled == UINT64_MAX) return;
+    if (handled == UINT64_MAX || !r->bytes) return;
     if (handled < r->cookie[READY_SENT]) {
         a->waits = true;
         return;
@@ -310,6 +311,7 @@ static void look_late(struct ready *a)
     bool may = !p->lost && peer_is_connected(p) && p->ep.ops->handled && !wires_threaded && !pt_checking;
     a->waits = false;
     a->looked = may ? p->ep.ops->handled(&p->ep) : UINT64_MAX;
+    drop_withdrawn(p);
     for (unsigned i = 0; may && i < a->count; i++) {
         struct said s = a->of[i];
         struct pt_comm *pt = context_of(s.ctx);
@@ -317,13 +319,14 @@ static void look_late(struct ready *a)
         if (!r) continue;
         unsigned before = a->count;
         take_late(a, r, p->ep.ops->handled(&p->ep));
-        i -= a->count < before; /* it may have gone, and the next one is here */
+        if (a->count < before) i = UINT32_MAX; /* some have gone: from the first one on */
     }
 }
 
 bool ready_look(void)
 {
     bool more = false;
+    if (wires_threaded) return false;
     list_each (at, next, &speakers) {
         struct ready *a = container_of(at, struct ready, link);
         if (a->peer->lost || !a->peer->ep.ops || !a->peer->ep.ops->handled) continue;
@@ -336,6 +339,7 @@ bool ready_look(void)
 
 bool ready_waits(void)
 {
+    if (wires_threaded) return true;
     list_each (at, next, &speakers) {
         struct ready *a = container_of(at, struct ready, link);
         if (a->peer->lost || !a->waits || !a->peer->ep.ops || !a->peer->ep.ops->handled) continue;
@@ -383,7 +387,7 @@ void pt_on_ready(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
 struct pt_offer *ready_take(struct request *r, uint64_t *at)
 {
     struct peer *p = r->peer;
-    bool may = p->ep.ops->handled && p->ready && p->ready->count && r->type->contig && !(r->ctx & CTX_COLL) && !wires_threaded && !pt_checking;
+    bool may = !wires_threaded && p->ready && p->ready->count && p->ep.ops->handled && r->bytes && r->type->contig && !(r->ctx & CTX_COLL) && !pt_checking;
     struct said *s = may && knows_all(p) && pending_is_clear(lane_of(r), p) ? find(p, r) : NULL;
     struct pt_offer *o = s ? map_transfer(p, s->at) : NULL;
     if (!o || !can_copy(p, o) || !win(o)) return NULL;
@@ -391,6 +395,8 @@ struct pt_offer *ready_take(struct request *r, uint64_t *at)
     fill(o, r, s);
     return o;
 }
+
+void ready_offered(struct peer *p) { p->ready->looked = UINT64_MAX; }
 
 void ready_taken(struct request *r)
 {

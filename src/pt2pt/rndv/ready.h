@@ -65,7 +65,7 @@ void ready_say(struct request *) TERN_COLD;
 /* A receive that has said so meets another message, or ends without one. */
 void ready_withdraw(struct request *) TERN_COLD;
 
-/* The process with this index looks no more at a transfer that it was told of. */
+/* The process with this index will not look at one of our transfers again. */
 void ready_closed(uint32_t index);
 
 /* ... is to be cancelled. False: its message is on its way. */
@@ -77,10 +77,11 @@ struct pt_offer *ready_meet(struct request *);
 
 /* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more, take them.
  * True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake this process. */
+void ready_offered(struct peer *); /* another one is out, to a peer with peer.ready */
 bool ready_look(void);
 bool ready_waits(void);
 
-/* The peer's struct goes; all do. */
+/* The struct of one peer goes; ready_close: those of all peers. */
 void ready_forget(struct peer *);
 void ready_close(void);
 

@@ -81,12 +81,28 @@ static void both(int bytes, int seed)
     free(out);
 }
 
+/* A message without data for a large receive: by the same way, where it is offered (TERN_EAGER_CREDIT=0). */
+static void nothing(void)
+{
+    static char room[65536];
+    MPI_Request r;
+    MPI_Status st;
+    int n = -1;
+    MPI_Irecv(room, sizeof room, MPI_BYTE, peer, TAG, MPI_COMM_WORLD, &r);
+    MPI_Sendrecv(NULL, 0, MPI_BYTE, peer, TAG + 1, NULL, 0, MPI_BYTE, peer, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(room, 0, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
+    MPI_Wait(&r, &st);
+    MPI_Get_count(&st, MPI_BYTE, &n);
+    CHECK(n == 0, "%d bytes came in place of none", n);
+}
+
 int main(int argc, char **argv)
 {
     static const int sizes[] = {65536, 65537, 100000, 256 << 10};
     check_start(&argc, &argv);
     peer = check_rank ^ 1;
     map_file();
+    for (int i = 0; i < 20 && peer < check_size; i++) nothing();
     for (int round = 0; round < 40 && peer < check_size; round++)
         for (int s = 0; s < 4; s++) {
             calls = (check_rank + round) % 2;

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-enum { LARGE = 4 << 20 };
+enum { LARGE = 8 << 20 }; /* more than goes before it is asked for */
 static MPI_Comm comm;
 static char *large;
 
