@@ -154,7 +154,7 @@ struct node_ends {
     int size, rank;
 };
 
-/* Of a call, with both columns zeroed; nothing is packed yet. */
+/* All that the rank sends and receives in a call (blocks.h), with both columns zeroed; nothing is packed yet. */
 void node_ends_fill(struct node_ends *, const struct coll_call *);
 void node_ends_free(struct node_ends *);
 

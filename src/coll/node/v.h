@@ -64,9 +64,8 @@ int node_v_take_lent(struct node *, int from, const char *payload);
 int node_put_gatherv(struct node *, uint32_t seq, const struct coll_call *);
 int node_put_scatterv(struct node *, uint32_t seq, const struct coll_call *);
 int node_put_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
-int node_take_gatherv(struct node *, uint32_t seq, const struct coll_call *);
+int node_take_v(struct node *, uint32_t seq, const struct coll_call *); /* of gatherv, alltoallv, -w */
 int node_take_scatterv(struct node *, uint32_t seq, const struct coll_call *);
-int node_take_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
 
 /*
  * After a take that failed: of rank r, a message comes that nobody expects (1), or one is expected that will not come
