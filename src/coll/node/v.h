@@ -40,6 +40,13 @@ void node_v_shares(struct node *); /* sets share and small_share */
 bool node_v_big(const struct node *, const struct coll_call *);
 
 /*
+ * Are all blocks of this rank so short that nothing else has to be asked about the call: they lie in lines and slots of middle
+ * size? Not before the first blocking call of the kind, which settles how long blocks go, has said so.
+ */
+bool node_v_is_short(const struct node *, const struct coll_call *);
+void node_v_open_short(struct node *, enum coll_kind);
+
+/*
  * Does this rank send or get blocks that have no room? Then *rest is a call of those alone, for messages, and *mem what
  * it lives in, the caller's to free; NULL: memory is out.
  */
