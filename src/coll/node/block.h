@@ -35,10 +35,13 @@ struct node_head {
 };
 static_assert(sizeof(struct node_head) == 11 * CACHE_LINE, "shared layout");
 
+#define NODE_WANTS (UINT64_C(1) << 32)
+
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
     _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
     _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
+    _Atomic uint64_t wants; /* 0, or NODE_WANTS and an operation: it may sleep until all ranks have finished that (node_finish) */
     _Atomic uint32_t left; /* it touches the block no more, nor sleeps at its gates: the block may go (retire.c) */
 };
 static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
@@ -296,6 +299,15 @@ static inline void node_signal(struct node *n, uint32_t seq, int rank)
     sanitizer_released(&lanes_told);
     /* release: pairs with node_is_set */
     atomic_store_explicit(&node_slot(n, seq, rank)->flag, node_flag(n, seq), memory_order_release);
+}
+
+/* Behind what has been published for them. */
+static inline bool node_has_sleepers(struct node *n, struct gate *g)
+{
+    /* relaxed: a rank sets it long before it first sleeps at a gate */
+    if (atomic_load_explicit(&n->head->fenced, memory_order_relaxed)) atomic_thread_fence(memory_order_seq_cst);
+    else atomic_signal_fence(memory_order_seq_cst);
+    return atomic_load_explicit(&g->sleepers, memory_order_relaxed);
 }
 
 /* True: some of those who sleep at this gate of the head have to be woken one by one (node_wake_pollers). */

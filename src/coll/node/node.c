@@ -66,15 +66,42 @@ static inline void all_came(struct node *n, uint32_t seq)
         n->safe = seq - 1 + NODE_K;
 }
 
-bool node_look_for_slots(struct node *n, uint32_t until)
+/* The last operation that all ranks have finished. acquire: pairs with node_finish */
+static uint32_t finished_by_all(struct node *n)
 {
     uint32_t least = n->done;
     for (int r = 0; r < n->size; r++) {
-        uint32_t done = atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire); /* pairs with node_finish */
+        uint32_t done = atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire);
         if ((int32_t)(done - least) < 0) least = done;
     }
-    n->safe = least + NODE_K;
+    return least;
+}
+
+static bool look(struct node *n, uint32_t until)
+{
+    n->safe = finished_by_all(n) + NODE_K;
     return (int32_t)(n->safe - until) >= 0;
+}
+
+/* This rank may be about to wait for these slots: it says so, and looks again. Of several that it waits for the first one
+ * counts. The fence makes sure that this look sees what is finished, or make_room sees what is wanted. */
+static bool want(struct node *n, uint32_t until)
+{
+    _Atomic uint64_t *wants = &node_done(n, n->rank)->wants;
+    uint64_t said = atomic_load_explicit(wants, memory_order_relaxed);
+    uint32_t wanted = until - NODE_K, least = n->safe - NODE_K;
+    bool stands = said && (int32_t)(least - (uint32_t)said) < 0;
+    if (stands && (int32_t)((uint32_t)said - wanted) <= 0) return false;
+    atomic_store_explicit(wants, NODE_WANTS | wanted, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    return look(n, until);
+}
+
+bool node_look_for_slots(struct node *n, uint32_t until)
+{
+    if (!look(n, until) && !want(n, until)) return false;
+    atomic_store_explicit(&node_done(n, n->rank)->wants, 0, memory_order_relaxed);
+    return true;
 }
 
 struct wait_free {
@@ -82,13 +109,14 @@ struct wait_free {
     bool big;
 };
 
-/* Who has got so far ahead lets the others catch up with half of that: else it would meet them in every operation from
- * here on, at the price of a line between caches for both, or of a switch where they share a core. All that they need
- * for that from here is in the slots. */
-static bool half_is_free(void *wait)
+/* Who has got so far ahead lets the others catch up with half of that, or with most of it where they share cores: else it
+ * would meet them in every operation from here on, at the price of a line between caches for both, or of a switch. All that
+ * they need for that from here is in the slots. */
+static bool more_is_free(void *wait)
 {
     const struct wait_free *w = wait;
-    return node_is_over(w->n) || node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
+    uint32_t slots = w->big ? NODE_BIG_K : NODE_K, more = w->n->counted ? slots - slots / 8 : slots / 2;
+    return node_is_over(w->n) || node_free_slots(w->n, w->n->seq + more, w->big);
 }
 
 static void doubt_free(void *wait) { node_doubt_all(((struct wait_free *)wait)->n); }
@@ -97,16 +125,17 @@ static TERN_COLD int wait_free(struct node *n, bool big)
 {
     struct wait_free w = {n, big};
     struct lane *l = n->comm->lane;
+    if (look(n, n->seq + (big ? NODE_K - NODE_BIG_K : 0))) return 0;
     lane_enter(l);
-    lane_wait_at(l, half_is_free, &w, &n->head->room, doubt_free);
+    lane_wait_at(l, more_is_free, &w, &n->head->room, doubt_free);
     lane_leave(l);
     return node_failed(n);
 }
 
 int node_begin(struct node *n, bool big, enum node_way way, uint32_t *seq_p)
 {
-    uint32_t seq = ++n->seq;
-    int rc = likely(node_free_slots(n, seq, big)) ? 0 : wait_free(n, big);
+    uint32_t seq = ++n->seq, until = seq + (big ? NODE_K - NODE_BIG_K : 0);
+    int rc = likely((int32_t)(n->safe - until) >= 0) ? 0 : wait_free(n, big);
     node_take_sign(n, seq, node_sign(n, way));
     *seq_p = seq;
     return rc;
@@ -163,6 +192,20 @@ void node_pass_on(struct node *n, uint32_t seq)
     node_announce(n);
 }
 
+/* Wakes those who sleep for slots if one of them has what it wants: each for nothing would be a switch. The fence makes sure
+ * that of two ranks that finish at the same time one sees the other; see also `want`. */
+static TERN_COLD void make_room(struct node *n)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    uint32_t least = finished_by_all(n);
+    for (int r = 0; r < n->size; r++) {
+        uint64_t wants = atomic_load_explicit(&node_done(n, r)->wants, memory_order_relaxed);
+        if (!wants || (int32_t)(least - (uint32_t)wants) < 0) continue;
+        if (node_open_gate(n, &n->head->room)) node_wake_pollers(n);
+        return;
+    }
+}
+
 void node_finish(struct node *n, uint32_t seq, bool met_all)
 {
     if (met_all) all_came(n, seq);
@@ -175,5 +218,5 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
     }
     /* release: pairs with node_free_slots; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, n->done, memory_order_release);
-    if (unlikely(node_open_gate(n, &n->head->room))) node_wake_pollers(n);
+    if (unlikely(node_has_sleepers(n, &n->head->room))) make_room(n);
 }

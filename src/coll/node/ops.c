@@ -293,7 +293,7 @@ static int combine_below(struct node *n, uint32_t seq, const struct coll_call *a
 {
     struct type *t = a->rtype;
     int r = n->rank - 1;
-    while (!node_is_prefix(node_slot(n, seq, r), node_flag(n, seq))) r--; /* that of rank 0 came with its flag */
+    while (r && !node_is_prefix(node_slot(n, seq, r), node_flag(n, seq))) r--; /* that of rank 0 came with its flag */
     const char *below = prefix(n, seq, r, bytes, t);
     int rc = check_terms(n, seq, r, n->rank, a, bytes);
     while (++r < n->rank && !rc) {
