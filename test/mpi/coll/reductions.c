@@ -145,6 +145,34 @@ static void scans(const struct kind *k, int n, int place, int large)
     if (rank) CHECK(wrong(k, in, 0, n, 0, rank - 1) == 0, "exscan, %s of %d%s", k->name, n, place ? ", in place" : "");
 }
 
+/* Rank `late` starts when all others have, of which high ones start before low ones: so what lies ready for a rank is in part
+ * what a lower one gives, in part what all up to a lower one give together. */
+static void late_scan(const struct kind *k, int n, int late, int exclusive)
+{
+    int order[64], place = 0, token = 0;
+    MPI_Request q;
+    for (int i = 0, r = size - 1; r >= 0; r--)
+        if (r != late) order[i++] = r;
+    order[size - 1] = late;
+    while (order[place] != rank) place++;
+    const void *from = send_side(k, n, 0);
+    if (place) CHECK_OK(MPI_Recv(&token, 1, MPI_INT, order[place - 1], 3, comm, MPI_STATUS_IGNORE));
+    if (exclusive) CHECK_OK(MPI_Iexscan(from, in, n, k->type, k->op, comm, &q));
+    else CHECK_OK(MPI_Iscan(from, in, n, k->type, k->op, comm, &q));
+    if (place < size - 1) CHECK_OK(MPI_Send(&token, 1, MPI_INT, order[place + 1], 3, comm));
+    CHECK_OK(MPI_Wait(&q, MPI_STATUS_IGNORE));
+    if (rank || !exclusive)
+        CHECK(wrong(k, in, 0, n, 0, rank - exclusive) == 0, "%s, %s of %d, rank %d late", exclusive ? "exscan" : "scan", k->name, n, late);
+}
+
+static void late_scans(void)
+{
+    static const int lengths[] = {1, 5, 33};
+    for (int k = 0; k < KINDS; k++)
+        for (int i = 0; i < 6; i++)
+            for (int late = 0; late < size; late++) late_scan(&kinds[k], lengths[i / 2], late, i % 2);
+}
+
 static void reduce_scatters(const struct kind *k, int n, int place, int large)
 {
     int counts[64], at = 0, total = 0;
@@ -224,6 +252,7 @@ int main(int argc, char **argv)
     out = malloc((size_t)LARGEST * 2 * 16 + 64);
     in = malloc((size_t)LARGEST * 2 * 16 + 64);
     everything();
+    late_scans();
     strided();
     free(in);
     free(out);
