@@ -261,18 +261,27 @@ static inline bool node_is_prefix(struct node_slot *slot, uint64_t flag)
     return node_is_set(slot, flag) && atomic_load_explicit(&slot->prefix, memory_order_acquire) == 1;
 }
 
+/* How many of the first `end` ranks' are there; those seen once need no second look. */
+static inline int node_first_seen(struct node *n, uint32_t seq, uint64_t flag, int seen, int end)
+{
+    for (struct node_slot *slot = node_slot(n, seq, seen); seen < end && node_is_set(slot, flag); slot++) seen++;
+    return seen;
+}
+
+/* Of the lower ranks, of which so many have been seen before: how many contributions are there, from rank 0 on. By value: a
+ * struct node_wait whose address is taken would not stay in registers. Cold: the other kinds, which never come here, have it out
+ * of their way. */
+int node_lower_seen(struct node *, uint32_t seq, uint64_t flag, int seen) TERN_COLD;
+
 /* Are the contributions there? */
 static inline bool node_is_there(struct node_wait *w)
 {
     struct node *n = w->n;
     if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->flag);
-    if (n->counted && w->rank == NODE_ALL)
+    if (unlikely(w->rank == NODE_LOWER)) return (w->seen = node_lower_seen(n, w->seq, w->flag, w->seen)) == n->rank;
+    if (n->counted)
         return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
-    if (w->rank == NODE_LOWER && n->rank && node_is_prefix(node_slot(n, w->seq, n->rank - 1), w->flag)) return true;
-    int end = w->rank == NODE_LOWER ? n->rank : n->size, seen = w->seen; /* those seen once need no second look */
-    for (struct node_slot *slot = node_slot(n, w->seq, seen); seen < end && node_is_set(slot, w->flag); slot++) seen++;
-    w->seen = seen;
-    return seen == end;
+    return (w->seen = node_first_seen(n, w->seq, w->flag, w->seen, n->size)) == n->size;
 }
 bool node_ready(void *wait); /* the same, of a struct node_wait */
 void node_doubt(const struct node_wait *) TERN_COLD; /* that lasts: asks the ranks that it waits for */

@@ -7,6 +7,12 @@
 
 /* ---- waiting ---- */
 
+int node_lower_seen(struct node *n, uint32_t seq, uint64_t flag, int seen)
+{
+    if (n->rank && node_is_prefix(node_slot(n, seq, n->rank - 1), flag)) return n->rank;
+    return node_first_seen(n, seq, flag, seen, n->rank);
+}
+
 bool node_ready(void *wait) { return node_is_there(wait); }
 
 /* Asks the ranks whose flags are not set: also where arrivals are counted each rank sets its own. The own flag is set

@@ -185,18 +185,14 @@ static inline bool is_alone(const struct node *n)
 /* Blocks of lengths that not all know, or not by one number. */
 static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, struct request **req_p)
 {
-    bool big;
+    bool big = false;
     int rc;
     struct node *n = c->coll->node;
-    if (node_v_is_short(n, a)) {
-        if (!is_alone(n) || !node_free_slots(n, n->seq + 1, false)) return false;
-        *req_p = start(n, a, coll_number(c->coll));
-        return true;
-    }
-    n = node_for(c, a, bytes, &big, &rc);
+    bool is_short = node_v_is_short(n, a);
+    if (!is_short) n = node_for(c, a, bytes, &big, &rc);
     if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
     bool v = node_v_is(a->kind);
-    if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
+    if (!node_free_slots(n, n->seq + 1, big) || (v && !is_short && node_v_long(n, a))) return false;
     *req_p = start(n, a, v ? coll_number(c->coll) : 0);
     return true;
 }
