@@ -6,6 +6,7 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/helper_cpus.h"
+#include "pt2pt/helper_habit.h"
 #include "pt2pt/helper_pace.h"
 #include "pt2pt/helper_sleep.h"
 #include "pt2pt/helper_threads.h"
@@ -18,9 +19,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 /* Messages that a caller takes before it arms the helper. */
 #define GREETINGS 8
+
+#define TIMER_SLACK_NS 5000ul
 
 static struct {
     pthread_t thread;
@@ -30,16 +34,32 @@ static struct {
 
 _Atomic bool helper_shares_cores, helper_apart;
 
+/* Of the helper that watches: see helper.h. */
+enum watch_state { WATCH_OFF, WATCH_ON, WATCH_ENDING };
+static struct {
+    _Atomic uint32_t state; /* enum watch_state. Not OFF: it naps, and looks behind that */
+    _Atomic uint32_t left;  /* how often callers have left it to that */
+} watch;
+
+static bool is_watching(void) { return atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_OFF; }
+static void set_watch(enum watch_state s) { atomic_store_explicit(&watch.state, s, memory_order_relaxed); }
+
 /* ---- called by others ---- */
 
-static void set_may_be_armed(bool armed) { atomic_store_explicit(&background.may_be_armed, armed, memory_order_relaxed); }
+static void set_left(bool on) { atomic_store_explicit(&background.left, on, memory_order_relaxed); }
 
 void helper_relieve(void)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */
     if (waits_sleepers()) return;
     helper_disarm(wires_bell());
-    set_may_be_armed(false);
+    set_left(false);
+}
+
+void helper_waits(void)
+{
+    habit_waits();
+    helper_relieve();
 }
 
 static uint64_t armed_ns; /* when it was armed last. Inside */
@@ -47,7 +67,7 @@ static uint64_t armed_ns; /* when it was armed last. Inside */
 static void arm_now(struct bell *b)
 {
     armed_ns = clock_ns();
-    set_may_be_armed(true);
+    set_left(true);
     helper_arm(b);
 }
 
@@ -88,6 +108,39 @@ static void open_lane(struct lane *l)
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
+/* The calling thread comes back soon. */
+static void leave_to_watch(struct lane *l, struct bell *b)
+{
+    if (helper_is_armed(b)) helper_disarm(b);
+    set_left(true);
+    uint32_t left = atomic_load_explicit(&watch.left, memory_order_relaxed) + 1;
+    atomic_store_explicit(&watch.left, left, memory_order_relaxed);
+    let_in(l);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in end_watch */
+    if (likely(atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON)) return;
+    set_watch(WATCH_ON);
+    helper_wake(b);
+}
+
+/* There is something to do that nothing will ring for. The helper arms itself behind it. */
+static void leave_and_call(struct lane *l, struct bell *b)
+{
+    set_watch(WATCH_OFF);
+    set_left(true);
+    let_in(l);
+    helper_wake(b);
+}
+
+static void leave_armed(struct lane *l, struct bell *b)
+{
+    set_watch(WATCH_OFF);
+    bool now = arm(b);
+    open_lane(l);
+    if (lanes_have_helper()) return; /* it has come since, and sees what is left */
+    /* not armed: it was woken since we armed it, and perhaps before it could come in */
+    if (now || !helper_is_armed(b)) helper_wake(b);
+}
+
 static void leave_alone(struct lane *l)
 {
     struct bell *b = wires_bell();
@@ -96,15 +149,10 @@ static void leave_alone(struct lane *l)
         lane_out(l);
         return;
     }
-    if (can_be_late()) {
-        let_in(l);
-        return;
-    }
-    bool now = arm(b);
-    open_lane(l);
-    if (lanes_have_helper()) return; /* it has come since, and sees what is left */
-    if (!helper_is_armed(b)) helper_wake(b); /* it was woken since we armed it, and perhaps before it could come in */
-    else if (now) bell_ring(b);
+    if (can_be_late()) let_in(l);
+    else if (!habit_leaves()) leave_to_watch(l, b);
+    else if (lane_has_put_off(l)) leave_and_call(l, b);
+    else leave_armed(l, b);
 }
 
 /* Such calls come in numbers, and to look at the clock costs more than they do: 45 of 90 ns of a small put. So only one in some looks
@@ -114,7 +162,7 @@ static void leave_alone(struct lane *l)
 void lane_leave_noted_to_helper(struct lane *l)
 {
     static unsigned notes;
-    bool as_before = !lane_threaded() && !this_is_the_helper && background_only_stands_by() && !background_may_be_armed();
+    bool as_before = !lane_threaded() && !this_is_the_helper && background_only_stands_by() && !background_is_left();
     bool waits_itself = atomic_load_explicit(&waits.waiting, memory_order_relaxed);
     if (as_before && !waits_itself && lane_is_outermost(l) && ++notes % NOTES_A_LOOK) let_in(l);
     else lane_leave_to_helper(l);
@@ -160,14 +208,47 @@ static bool come_in(struct lane *first)
     return false;
 }
 
+/* The calling thread was expected to come back from where it left last, and has not. Inside. */
+static void found_away(void)
+{
+    set_watch(WATCH_OFF);
+    habit_stayed();
+}
+
 /* One stay inside; the thread that is inside instead arms it again. */
 static void visit(struct bell *b)
 {
     struct lane *first = lanes_first();
     if (!come_in(first)) return;
+    if (is_watching()) found_away();
     bell_stay(b); /* what was announced is not true any more; nobody else sleeps by it: that would be a waiter */
     work(first, b);
     lane_out(first);
+}
+
+static void change_watch(uint32_t from, enum watch_state to)
+{
+    atomic_compare_exchange_strong_explicit(&watch.state, &from, to, memory_order_relaxed, memory_order_relaxed);
+}
+
+/* Nobody has left it to the watch since `seen`, as far as can be seen from outside. */
+static void end_watch(uint32_t seen)
+{
+    change_watch(WATCH_ON, WATCH_ENDING);
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in leave_to_watch */
+    bool more = atomic_load_explicit(&watch.left, memory_order_relaxed) != seen;
+    change_watch(WATCH_ENDING, more ? WATCH_ON : WATCH_OFF);
+}
+
+/* One nap, and what follows from whether threads have left the library in the meantime. */
+static void watch_once(struct bell *b, uint32_t ticket)
+{
+    uint32_t seen = atomic_load_explicit(&watch.left, memory_order_relaxed);
+    bool longest = helper_watch_nap(b, ticket);
+    if (!is_watching() || atomic_load_explicit(&watch.left, memory_order_relaxed) != seen) return;
+    if (background_any()) visit(b);
+    if (longest && is_watching()) end_watch(seen);
+    if (!is_watching()) helper_watch_over();
 }
 
 static void run_alone(void)
@@ -177,6 +258,10 @@ static void run_alone(void)
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);
         if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return;
+        if (is_watching()) {
+            watch_once(b, ticket);
+            continue;
+        }
         if (background_any()) visit(b);
         helper_nap(b, ticket);
     }
@@ -186,6 +271,7 @@ static void run_alone(void)
 static void *run(void *arg)
 {
     this_is_the_helper = true;
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* else its short naps are twice as long */
     handle_thread_is_own();
     if (lane_threaded()) helper_run_among_threads(&helper.stop);
     else run_alone();
@@ -210,7 +296,7 @@ static void set_helped(bool on) { atomic_store_explicit(&background.helped, on, 
 static void forget(void)
 {
     set_helped(false);
-    set_may_be_armed(false);
+    set_left(false);
     atomic_store_explicit(&background.count, 0, memory_order_relaxed);
     lanes_forget_helper();
 }
@@ -263,6 +349,8 @@ int helper_start(void)
     bool shares = proc_self()->usable_cpus < 2 * proc_self()->local_size;
     set_places(shares, runs_apart(shares));
     helper_pace_open(!shares);
+    habit_open();
+    set_watch(WATCH_OFF);
     handle_set_threaded(true);
     set_helped(true);
     bell_set_helped(wires_bell(), true);

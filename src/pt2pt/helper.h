@@ -52,7 +52,10 @@ void helper_close(void);
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* The caller begins to wait: senders need not wake the helper. Needed while background.may_be_armed. Inside. */
+/* The caller begins to wait: senders need not wake the helper. Needed while background.left. Inside. */
+void helper_waits(void) TERN_COLD;
+
+/* Senders need not wake it, until it is armed again. Inside. */
 void helper_relieve(void) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */

@@ -156,6 +156,7 @@ void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to p
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offer_start(struct request *);  /* send side: RTS */
+void pt_offer_make(struct request *);   /* its descriptor, if it is to have one */
 uint32_t offer_chunk(uint64_t bytes); /* bytes of a chunk of a message of so many */
 void offers_free_some(struct lane *); /* descriptors that were retired, and that nobody looks at any more */
 void offers_retire(struct lane *, struct pt_offer *);
@@ -180,6 +181,7 @@ void pt_gather_drop(struct peer *); /* what has come of one: no more of it will 
 /* Sending to this peer is a system call that copies: for a helper, where there is one. */
 static inline bool pt_send_is_call(const struct peer *p) { return p->ep.ops->cost.send_ns >= TP_SYSTEM_CALL_NS; }
 void pt_send_begin(struct request *); /* the first attempt, unless others wait before it */
+void pt_send_put_off(struct request *) TERN_COLD; /* an offer that a later turn makes, by the helper, which is called when the lane is left */
 
 /* ---- handlers, and where they want payloads (tp_sinks) ---- */
 void *pt_sink_eager(struct peer *, uint64_t h0, uint64_t h1, size_t n);

@@ -37,12 +37,12 @@ static _Atomic uint32_t listed;   /* in all of them */
 
 static _Atomic uint32_t numbers;
 
-static bool may_go(const struct request *r)
+static bool may_go(const struct request *r, bool is_next)
 {
     struct peer *p = r->peer;
     bool could = r->bytes && r->mode != PT_SYNC && !(r->ctx & CTX_COLL) && !pt_checking && peer_is_connected(p) && r->bytes <= limits_of(p)->ahead_max;
     if (!could || !jobs_is_own(p->index) || ways_best(p, WAY_MAPPED, r->type->contig, r->bytes) != WAY_IN_PLACE) return false;
-    return pending_is_clear(lane_of(r), p) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
+    return (is_next || pending_is_clear(lane_of(r), p)) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
 }
 
 /* Small messages are not to wait for want of credit since large ones have not been received. Not more than this part of the quota is left to them: half
@@ -52,9 +52,9 @@ static bool leaves_some(const struct peer *p, size_t bytes)
     return counter_get(&p->credit) - eager_cost(bytes) >= counter_get(&p->quota_there) / AHEAD_LEAVES;
 }
 
-bool ahead_send(struct request *r)
+bool ahead_send(struct request *r, bool is_next)
 {
-    if (!may_go(r) || !leaves_some(r->peer, (size_t)r->bytes) || !credit_take(r->peer, (size_t)r->bytes)) return false;
+    if (!may_go(r, is_next) || !leaves_some(r->peer, (size_t)r->bytes) || !credit_take(r->peer, (size_t)r->bytes)) return false;
     struct pt_rts rts = {atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) & INT32_MAX, (uint64_t)r->bytes, RTS_AHEAD};
     uint64_t env = env_pack(r->comm->rank, r->tag);
     if (r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env, &rts, sizeof rts)) {

@@ -27,6 +27,19 @@ enum { FAULT = 1, SENDER = 3 }; /* FAULT: what is wrong with the message, minus 
 
 static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 
+/* Is the descriptor of a send the receiver's? */
+static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] & (CACHE_LINE - 1)) == RTS_READY; }
+
+/* Does something follow upon the end of a message at either side, for which a helper has to be woken? What a program waits for it
+ * finds by itself. */
+static bool goes_on(const struct request *r) { return r->ctx & CTX_COLL; }
+
+/* While a thread waits here, it takes part in all that can be done. Else it is asked for the helper, which leaves the copying to the
+ * other side if that can do it and sees it: a thread of it is inside, or it has not armed its helper yet, and will look behind
+ * that. So of two sides that are left at once one calls its helper. */
+static bool is_waited_for(void) { return atomic_load_explicit(&waits.waiting, memory_order_relaxed); }
+static bool is_left_to_other(const struct request *r) { return !is_waited_for() && ep_sees(&r->peer->ep); }
+
 /* ---- the sender ---- */
 
 /* Marks a send that has no descriptor: it goes out by another way. */
@@ -65,7 +78,7 @@ void offers_free_some(struct lane *l)
     }
 }
 
-static void make_offer(struct request *r)
+void pt_offer_make(struct request *r)
 {
     enum way way = ways_best(r->peer, WAY_MAPPED, r->type->contig, r->bytes);
     uint64_t off = way == WAY_BULK ? RTS_BULK : 0;
@@ -92,7 +105,7 @@ int pt_offer_send_rts(struct request *r)
     ids_await(&l->ids, r, AWAIT_CTS);
     int rc = r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env_pack(r->comm->rank, r->tag), &rts, sizeof rts);
     if (rc) ids_await_no_more(&l->ids, r, AWAIT_CTS);
-    else peer_look_again(r->peer);
+    else if (!is_of_receiver(r)) peer_look_again(r->peer); /* else this side can do it all */
     if (rc && offered) worklist_remove(&l->rndv.outgoing, r);
     return rc;
 }
@@ -118,13 +131,16 @@ void pt_offer_start(struct request *r)
         return;
     }
     if (!wires_threaded && r->peer->ready && send_to_ready(r)) return;
-    if (ahead_send(r)) return;
-    make_offer(r);
+    if (unlikely(lane_puts_off(lane_of(r), r->bytes)) && pt_send_is_call(r->peer)) {
+        r->xfer = &no_offer;
+        r->cookie[OFFER] = 0;
+        pt_send_put_off(r);
+        return;
+    }
+    if (ahead_send(r, false)) return;
+    pt_offer_make(r);
     pt_send_begin(r);
 }
-
-/* Is the descriptor of a send the receiver's? */
-static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] & (CACHE_LINE - 1)) == RTS_READY; }
 
 /* This side looks at a descriptor of the other no more. release: pairs with the acquire in offers_retire */
 static void close_offer(struct pt_offer *o) { atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release); }
@@ -195,13 +211,13 @@ static int error_of(struct pt_offer *o)
 }
 
 /* n more bytes are accounted for; who adds the last ones says so. */
-static uint64_t add_done(struct pt_offer *o, struct tp_ep *ep, uint64_t n)
+static uint64_t add_done(const struct request *r, struct pt_offer *o, uint64_t n)
 {
     /* acq_rel: whoever adds the last chunk sees the others' errors, and its DONE covers their copies */
     uint64_t done = n + atomic_fetch_add_explicit(&o->done, n, memory_order_acq_rel);
     if (!n || done < o->bytes) return n;
     atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with the steps' acquire */
-    ep->ops->nudge(ep);
+    r->peer->ep.ops->nudge(&r->peer->ep, goes_on(r));
     return n;
 }
 
@@ -227,10 +243,10 @@ static int copy_piece(struct tp_ep *ep, const struct pt_offer *o, bool sending, 
 
 /* This side can copy nothing, or no more. The other one does it all if it can; else the receiver changes the way, see
  * end_incoming. */
-static TERN_COLD uint64_t leave_it(struct pt_offer *o, struct tp_ep *ep, bool sending)
+static TERN_COLD uint64_t leave_it(const struct request *r, struct pt_offer *o, bool sending)
 {
     bool other_copies = sending ? o->receiver_copies : !o->receiver_copies;
-    return other_copies ? 0 : add_done(o, ep, give_up(o, TERN_ERR_UNSUPPORTED, 0));
+    return other_copies ? 0 : add_done(r, o, give_up(o, TERN_ERR_UNSUPPORTED, 0));
 }
 
 /* Copies the next chunk of an offer if one is left; returns its bytes, 0 if none was. */
@@ -238,22 +254,23 @@ static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
 {
     struct tp_ep *ep = &r->peer->ep;
     if (atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return 0;
-    if (unlikely(!can_reach(ep, sending ? o->to_place : o->from_place))) return leave_it(o, ep, sending);
+    if (unlikely(!can_reach(ep, sending ? o->to_place : o->from_place))) return leave_it(r, o, sending);
     /* relaxed: only who gets which chunk matters; the addresses were published by `state` */
     uint64_t at = atomic_fetch_add_explicit(&o->next, o->chunk, memory_order_relaxed);
     if (at >= o->bytes) return 0;
     uint64_t n = min_size(o->chunk, o->bytes - at);
     int rc = copy_piece(ep, o, sending, at, n);
     lane_has_read(r);
-    return add_done(o, ep, likely(!rc) ? n : give_up(o, rc, n));
+    return add_done(r, o, likely(!rc) ? n : give_up(o, rc, n));
 }
 
 static bool is_ready(const struct request *r)
 {
     struct pt_offer *o = offer_of(r);
     uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire); /* as in pt_outgoing_step */
-    if (state >= OFFER_DONE) return atomic_load_explicit(&o->error, memory_order_relaxed) != TERN_ERR_UNSUPPORTED;
+    if (state >= OFFER_DONE) return (is_waited_for() || goes_on(r)) && atomic_load_explicit(&o->error, memory_order_relaxed) != TERN_ERR_UNSUPPORTED;
     if (state != OFFER_MATCHED || atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return false;
+    if (o->receiver_copies && is_left_to_other(r)) return false;
     return can_reach(&r->peer->ep, o->to_place) || !o->receiver_copies; /* in the latter case it must be said */
 }
 
@@ -373,12 +390,13 @@ static void accept_offer(struct request *r, struct pt_offer *o)
     r->xfer = o;
     if (!o->bytes) {
         struct tp_ep *ep = &r->peer->ep; /* the request may be gone after its end */
+        bool goes_on = r->ctx & CTX_COLL;
         end_incoming(r, o);
-        ep->ops->nudge(ep);
+        ep->ops->nudge(ep, goes_on);
         return;
     }
     atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */
-    r->peer->ep.ops->nudge(&r->peer->ep);
+    r->peer->ep.ops->nudge(&r->peer->ep, !o->receiver_copies || !background_is_helped()); /* else all is done here */
     worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.incoming, r);
     lane_adds_work(lane_of(r));
 }
@@ -451,17 +469,20 @@ int pt_incoming_step(struct request *r)
 static int incoming_poll(struct step *s) { return worklist_all(worklist_of(s), pt_incoming_step); }
 
 /* This side has a chunk to copy, or all is done. */
-static bool has_to_do(struct pt_offer *o)
+static bool has_to_do(const struct request *r)
 {
+    struct pt_offer *o = offer_of(r);
     if (unlikely(!is_filled(o))) return false;
-    if (o->receiver_copies && atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes) return true;
+    if (o->receiver_copies && atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes)
+        return !(can_reach(&r->peer->ep, o->to_place) && is_left_to_other(r));
+    if (!is_waited_for() && !goes_on(r)) return false;
     return atomic_load_explicit(&o->done, memory_order_acquire) >= o->bytes; /* as in pt_incoming_step */
 }
 
 static bool incoming_idle(struct step *s)
 {
     list_each(a, next, &worklist_of(s)->requests)
-        if (has_to_do(offer_of(container_of(a, struct request, link)))) return false;
+        if (has_to_do(container_of(a, struct request, link))) return false;
     return true;
 }
 

@@ -299,7 +299,7 @@ static void take_late(struct ready *a, struct request *r, uint64_t handled)
     struct pt_offer *o = s && r->cookie[READY_SENT] >= a->met ? map_transfer(p, s->at) : NULL;
     if (!o || !can_copy(p, o) || !win(o)) return;
     fill(o, r, s);
-    p->ep.ops->nudge(&p->ep);
+    p->ep.ops->nudge(&p->ep, false); /* this side can do it all */
     offer_replace(r, o, s->at | RTS_READY);
     drop(a, (unsigned)(s - a->of));
 }

@@ -333,11 +333,11 @@ static int go_on(struct request *r)
     return 1;
 }
 
-/* As much as the system takes: this process may compute next. */
+/* As much as the system takes: this process may compute next. The helper makes way for it. */
 static void push(struct request *r)
 {
     struct stream *s = stream_of(r);
-    for (int rc = 0, moved = 1; s && !rc && moved && r->cookie[SENT] < r->cookie[TO_SEND];) {
+    for (int rc = 0, moved = 1; s && !rc && moved && r->cookie[SENT] < r->cookie[TO_SEND] && !lane_in_the_way(lane_of(r));) {
         moved = 0;
         rc = send_in_place(r, s, &moved);
     }
@@ -352,7 +352,7 @@ void pt_stream_ahead(struct request *r, uint64_t number)
     r->cookie[NUMBER] = number;
     r->cookie[MOST] = UINT64_MAX;
     start_stream(r);
-    if (!lane_puts_off(lane_of(r), r->bytes)) push(r);
+    push(r);
 }
 
 /* The receiver is lost: ends the send as soon as its memory is free. */
