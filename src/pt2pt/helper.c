@@ -12,6 +12,7 @@
 #include "pt2pt/helper_threads.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/limits.h"
+#include "pt2pt/wait_policy.h"
 #include "transport/progress.h"
 #include "transport/wire_lock.h"
 
@@ -327,6 +328,7 @@ static void set_places(bool shares, bool apart)
 {
     atomic_store_explicit(&helper_shares_cores, shares, memory_order_relaxed);
     atomic_store_explicit(&helper_apart, apart, memory_order_relaxed);
+    wait_knows_helper();
 }
 
 static void give_up(void)
