@@ -10,7 +10,7 @@
  *        1      2      3 <- away                   1      2      3 <- away
  *
  * Places from the 63rd on share a bit. To look at the clock twice for each call of a window is more than it may cost, so a
- * thread that is expected to come back is timed one time in HABIT_TIMED. Then it leaves in the background what it would leave
+ * thread that is expected to come back is timed one time in HABIT_TIMED, and deep in a window more seldom. Then it leaves in the background what it would leave
  * if it stayed away: a thread that does all by itself leaves nothing, and nothing would be learnt.
  *
  * Threads: with the lock of the first lane, while threads do not share the lanes.
@@ -25,7 +25,9 @@
 
 #define HABIT_AWAY_NS 10000u /* about what it costs to wake a thread, and what that does in between */
 #define HABIT_PLACES 63u
-#define HABIT_TIMED 5u /* a prime, so that few loops come upon the same place each time */
+#define HABIT_TIMED 5u /* primes, so that few loops come upon the same place each time */
+#define HABIT_TIMED_DEEP 61u
+#define HABIT_DEEP 8u /* places */
 
 extern TERN_HIDDEN struct habit {
     uint64_t away;    /* a bit for each place */
@@ -45,7 +47,12 @@ static inline bool habit_would_stay(void)
 }
 
 /* Is it timed, this time? */
-static inline bool habit_is_timed(void) { return habit.timed || (habit.timed = ++habit.brief % HABIT_TIMED == 0); }
+static inline bool habit_is_timed(void)
+{
+    uint32_t one_in = habit.place < HABIT_DEEP ? HABIT_TIMED : HABIT_TIMED_DEEP;
+    if (!habit.timed) habit.timed = ++habit.brief % one_in == 0;
+    return habit.timed;
+}
 
 /* It begins something that it can do by itself, or leave in the background: true. */
 static inline bool habit_leaves_it(void) { return habit_would_stay() || habit_is_timed(); }

@@ -22,7 +22,7 @@ _Thread_local enum lane_manner wait_manner;
 void lane_wait_so(enum lane_manner manner) { wait_manner = manner; }
 
 /* About what a look at wires in shared memory costs. */
-#define LOOK_NS 40u
+#define LOOK_NS 100u
 
 static uint32_t at_least_one(uint32_t n, uint32_t part) { return part > 1 ? (n / part ? n / part : 1) : n; }
 
