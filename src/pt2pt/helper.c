@@ -10,6 +10,7 @@
 #include "pt2pt/helper_pace.h"
 #include "pt2pt/helper_sleep.h"
 #include "pt2pt/helper_threads.h"
+#include "pt2pt/helper_watch.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/limits.h"
 #include "pt2pt/wait_policy.h"
@@ -35,15 +36,7 @@ static struct {
 
 _Atomic bool helper_shares_cores, helper_apart;
 
-/* Of the helper that watches: see helper.h. */
-enum watch_state { WATCH_OFF, WATCH_ON, WATCH_ENDING };
-static struct {
-    _Atomic uint32_t state; /* enum watch_state. Not OFF: it naps, and looks behind that */
-    _Atomic uint32_t left;  /* how often callers have left it to that */
-} watch;
-
-static bool is_watching(void) { return atomic_load_explicit(&watch.state, memory_order_relaxed) != WATCH_OFF; }
-static void set_watch(enum watch_state s) { atomic_store_explicit(&watch.state, s, memory_order_relaxed); }
+static struct helper_watch watch;
 
 /* ---- called by others ---- */
 
@@ -65,9 +58,9 @@ void helper_waits(void)
 
 static uint64_t armed_ns; /* when it was armed last. Inside */
 
-static void arm_now(struct bell *b)
+static void arm_now(struct bell *b, uint64_t now)
 {
-    armed_ns = clock_ns();
+    armed_ns = now;
     set_left(true);
     helper_arm(b);
 }
@@ -86,7 +79,7 @@ static bool arm(struct bell *b)
     if (code) err_recall(b, code);
     bool ours = false;
     if (!armed) {
-        arm_now(b);
+        arm_now(b, habit.left_ns);
         ours = lanes_armed();
     }
     return ours || (n && lanes_follow()) || !lane_still();
@@ -114,19 +107,15 @@ static void leave_to_watch(struct lane *l, struct bell *b)
 {
     if (helper_is_armed(b)) helper_disarm(b);
     set_left(true);
-    uint32_t left = atomic_load_explicit(&watch.left, memory_order_relaxed) + 1;
-    atomic_store_explicit(&watch.left, left, memory_order_relaxed);
+    watch_leave(&watch);
     let_in(l);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in end_watch */
-    if (likely(atomic_load_explicit(&watch.state, memory_order_relaxed) == WATCH_ON)) return;
-    set_watch(WATCH_ON);
-    helper_wake(b);
+    if (watch_calls(&watch)) helper_wake(b);
 }
 
 /* There is something to do that nothing will ring for. The helper arms itself behind it. */
 static void leave_and_call(struct lane *l, struct bell *b)
 {
-    set_watch(WATCH_OFF);
+    watch_stop(&watch);
     set_left(true);
     let_in(l);
     helper_wake(b);
@@ -134,7 +123,7 @@ static void leave_and_call(struct lane *l, struct bell *b)
 
 static void leave_armed(struct lane *l, struct bell *b)
 {
-    set_watch(WATCH_OFF);
+    watch_stop(&watch);
     bool now = arm(b);
     open_lane(l);
     if (lanes_have_helper()) return; /* it has come since, and sees what is left */
@@ -180,7 +169,7 @@ void lane_leave_to_helper(struct lane *l)
 /* The helper arms itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
 static bool announce(struct bell *b)
 {
-    arm_now(b);
+    arm_now(b, clock_ns());
     if (lane_idle()) return true;
     bell_stay(b);
     return false;
@@ -209,47 +198,41 @@ static bool come_in(struct lane *first)
     return false;
 }
 
-/* The calling thread was expected to come back from where it left last, and has not. Inside. */
-static void found_away(void)
-{
-    set_watch(WATCH_OFF);
-    habit_stayed();
-}
-
 /* One stay inside; the thread that is inside instead arms it again. */
-static void visit(struct bell *b)
+static void stay(struct lane *first, struct bell *b)
 {
-    struct lane *first = lanes_first();
-    if (!come_in(first)) return;
-    if (is_watching()) found_away();
     bell_stay(b); /* what was announced is not true any more; nobody else sleeps by it: that would be a waiter */
     work(first, b);
     lane_out(first);
 }
 
-static void change_watch(uint32_t from, enum watch_state to)
+static void visit(struct bell *b)
 {
-    atomic_compare_exchange_strong_explicit(&watch.state, &from, to, memory_order_relaxed, memory_order_relaxed);
+    struct lane *first = lanes_first();
+    if (!come_in(first)) return;
+    if (watch_is_on(&watch)) lane_out(first); /* a caller has left since the helper was woken, and comes back */
+    else stay(first, b);
 }
 
-/* Nobody has left it to the watch since `seen`, as far as can be seen from outside. */
-static void end_watch(uint32_t seen)
+/* The calling thread was expected to come back from where it left last, and has not. */
+static void visit_unexpected(struct bell *b)
 {
-    change_watch(WATCH_ON, WATCH_ENDING);
-    atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in leave_to_watch */
-    bool more = atomic_load_explicit(&watch.left, memory_order_relaxed) != seen;
-    change_watch(WATCH_ENDING, more ? WATCH_ON : WATCH_OFF);
+    struct lane *first = lanes_first();
+    if (!come_in(first)) return;
+    watch_stop(&watch);
+    habit_stayed();
+    stay(first, b);
 }
 
 /* One nap, and what follows from whether threads have left the library in the meantime. */
 static void watch_once(struct bell *b, uint32_t ticket)
 {
-    uint32_t seen = atomic_load_explicit(&watch.left, memory_order_relaxed);
+    uint32_t left = watch_left(&watch);
     bool longest = helper_watch_nap(b, ticket);
-    if (!is_watching() || atomic_load_explicit(&watch.left, memory_order_relaxed) != seen) return;
-    if (background_any()) visit(b);
-    if (longest && is_watching()) end_watch(seen);
-    if (!is_watching()) helper_watch_over();
+    if (!watch_is_on(&watch) || watch_left(&watch) != left) return;
+    if (background_any()) visit_unexpected(b);
+    if (longest) watch_end(&watch, left);
+    if (!watch_is_on(&watch)) helper_watch_over();
 }
 
 static void run_alone(void)
@@ -259,7 +242,7 @@ static void run_alone(void)
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);
         if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return;
-        if (is_watching()) {
+        if (watch_is_on(&watch)) {
             watch_once(b, ticket);
             continue;
         }
@@ -298,6 +281,7 @@ static void forget(void)
 {
     set_helped(false);
     set_left(false);
+    watch_stop(&watch);
     atomic_store_explicit(&background.count, 0, memory_order_relaxed);
     lanes_forget_helper();
 }
@@ -352,7 +336,7 @@ int helper_start(void)
     set_places(shares, runs_apart(shares));
     helper_pace_open(!shares);
     habit_open();
-    set_watch(WATCH_OFF);
+    watch_stop(&watch);
     handle_set_threaded(true);
     set_helped(true);
     bell_set_helped(wires_bell(), true);
