@@ -230,6 +230,13 @@ static void who_comes_back_is_left_alone(void **state)
     }
 }
 
+static void expect_back(void)
+{
+    lane_enter(world->lane);
+    habit.away = 0; /* from no place it has stayed away */
+    lane_leave(world->lane);
+}
+
 /* What is left when the thread had been expected back is done soon: not when the helper gets up by itself, after 50 ms and more. Before,
  * the helper has been on its watch, or has just ended it, or sleeps. */
 static void who_does_not_come_back_is_found(void **state)
@@ -237,23 +244,21 @@ static void who_does_not_come_back_is_found(void **state)
     enum { TIMES = 200 };
     static struct pair_of p;
     uint64_t seed = random_open();
-    int late = 0, unexpected = 0;
+    int late = 0;
     (void)state;
     open_job(false);
     for (int i = 0; i < TIMES; i++) {
         uint64_t r = random_next(&seed);
-        (void)come_back(&p, 12, r);
+        expect_back();
         usleep((unsigned)(r >> 20) % 5000);
         begin(&p, i, LARGE, r);
-        unexpected += atomic_load(&wires_bell()->asleep) == BELL_AWAKE && !both_complete(&p);
         uint64_t start = clock_ns();
         assert_true(ends_by_itself(&p));
         late += clock_ns() - start > (uint64_t)40 * MS;
         finish(&p, LARGE, r);
     }
     close_job();
-    print_message("# %d of %d times it was expected back, %d times the end was late\n", unexpected, TIMES, late);
-    assert_in_range(unexpected, TIMES / 4, TIMES);
+    print_message("# %d of %d ends were late\n", late, TIMES);
     assert_in_range(late, 0, TIMES / 10);
 }
 
@@ -263,8 +268,7 @@ static void its_place_is_known_then(void **state)
     static struct pair_of p;
     (void)state;
     open_job(false);
-    for (int tries = 0; habit.away >> 2 & 1 && tries < 100; tries++) (void)come_back(&p, 12, 1);
-    assert_false(habit.away >> 2 & 1);
+    expect_back();
     begin(&p, 1, LARGE, 1);
     assert_true(ends_by_itself(&p));
     finish(&p, LARGE, 1);
