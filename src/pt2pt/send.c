@@ -229,11 +229,14 @@ void pt_send_begin(struct request *r)
 
 /* ---- one that is put off ---- */
 
+/* It goes as it would have gone at once: as a small one, or ahead, or it is offered. */
 static bool attempt_put_off(struct lane *l, struct peer *p, struct pending *op)
 {
     struct request *r = send_of(op);
-    if (ahead_send(r, true)) return true;
-    pt_offer_make(r);
+    bool small = fits_eager(r) && credit_take(p, (size_t)r->bytes);
+    if (!small && ahead_send(r, true)) return true;
+    if (small) r->xfer = NULL;
+    else pt_offer_make(r);
     op->ops = &parked;
     return attempt_parked(l, p, op);
 }
