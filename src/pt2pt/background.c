@@ -29,11 +29,11 @@ void lane_is_going(struct lane *l)
 }
 
 /* What nobody needs the helper for. Small messages come to their receives as well when the caller is back: they are over
- * for their sender. So are the deposits of a node's collectives. */
+ * for their sender, unless that had no credit and has offered one. So are the deposits of a node's collectives. */
 static bool can_wait(const struct request *r)
 {
     if (r->kind == REQ_COLL) return !r->xfer && !(r->course & REQ_DRIVEN);
-    return r->kind == REQ_RECV && r->bytes <= limits_eager_least();
+    return r->kind == REQ_RECV && !r->xfer && r->bytes <= limits_eager_least();
 }
 
 void lane_in_background(struct lane *l, struct request *r)

@@ -268,7 +268,8 @@ static bool is_ready(const struct request *r)
 {
     struct pt_offer *o = offer_of(r);
     uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire); /* as in pt_outgoing_step */
-    if (state >= OFFER_DONE) return (is_waited_for() || goes_on(r)) && atomic_load_explicit(&o->error, memory_order_relaxed) != TERN_ERR_UNSUPPORTED;
+    bool unsupported = atomic_load_explicit(&o->error, memory_order_relaxed) == TERN_ERR_UNSUPPORTED;
+    if (state >= OFFER_DONE) return !unsupported && (is_waited_for() || goes_on(r));
     if (state != OFFER_MATCHED || atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return false;
     if (o->receiver_copies && is_left_to_other(r)) return false;
     return can_reach(&r->peer->ep, o->to_place) || !o->receiver_copies; /* in the latter case it must be said */
