@@ -37,7 +37,6 @@ static_assert(sizeof(struct node_head) == 11 * CACHE_LINE, "shared layout");
 
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
-    _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
     _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
     _Atomic uint32_t left; /* it touches the block no more, nor sleeps at its gates: the block may go (retire.c) */
 };
@@ -57,7 +56,6 @@ static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution move
 
 struct node_pair;
 struct node_tally;
-struct node_own;
 struct node_ends;
 
 enum node_state {
@@ -90,7 +88,6 @@ struct node {
     struct comm *comm;
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
     struct node_tally *tallies; /* [places][P] */
-    struct node_own *own;       /* [places][P]; see pairs_own.h */
     int rank, size;
     _Atomic uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */
@@ -119,12 +116,6 @@ struct node {
     uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
     uint32_t moved;  /* chunks copied here, in all */
     bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
-    bool aiding;     /* others are helped with what they have for themselves (pairs_own.c), */
-    int aids;        /* in so many operations, */
-    uint32_t aid[NODE_BIG_K];
-    char *carrier; /* NODE_OWN_CHUNK bytes that their data go through; NULL: no others have been helped yet */
-    uint32_t moved_before; /* when `moved` stands still */
-    struct step aide;
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */

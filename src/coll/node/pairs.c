@@ -3,16 +3,19 @@
  *
  * Each side begins with what it receives, from the rank behind it on, and helps with what it sends when nothing of that
  * is left; ranks that read the same buffer begin at different chunks of it, since readers of a page get into each
- * other's way in the kernel. One chunk is copied in a look, so that messages have their turn.
+ * other's way in the kernel. One chunk is copied in a look, so that messages have their turn. What a rank has for itself it
+ * copies when there is nothing to do with others.
  */
-#include "coll/node/pairs_own.h"
+#include "coll/node/pairs.h"
 #include "base/err.h"
 #include "coll/node/direct.h"
 #include "coll/node/v.h"
+#include "copy/copy.h"
 #include "pt2pt/check.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "transport/endpoint.h"
+#include "type/cursor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +26,6 @@ struct turn {
     int other;
     bool sending, met;      /* met: the other's half is there */
     uint32_t chunks, first; /* the order of chunks begins with the first one */
-    uint32_t mine;          /* chunks that this rank has copied */
 };
 
 struct node_pairs {
@@ -32,9 +34,8 @@ struct node_pairs {
     uint32_t seq;
     uint64_t sign; /* of the call */
     bool published, over;
-    bool own_left; /* something of its own that nobody has begun */
+    uint64_t own_at, own_end; /* bytes of what this rank has for itself: copied, and in all */
     int turns;
-    uint64_t others, seen; /* ranks that there are transfers with; those of them that have copied something of that */
     struct node_ends ends;
     struct turn turn[];
 };
@@ -115,7 +116,6 @@ static void add_turn(struct node_pairs *p, int other, bool sending)
     if (!e->bytes) return;
     struct node_pair *pair = sending ? pair_of(p, p->n->rank, other) : pair_of(p, other, p->n->rank);
     p->turn[p->turns++] = (struct turn){.pair = pair, .other = other, .sending = sending};
-    p->others |= UINT64_C(1) << other;
 }
 
 /* From the rank behind this one on: the ranks begin with different others. */
@@ -132,16 +132,20 @@ static bool may_publish(const struct node_pairs *p)
     return node_free_slots(p->n, p->seq - p->n->places + NODE_BIG_K, true) && node_free_slots(p->n, p->seq, false);
 }
 
+static uint64_t own_bytes(const struct node_ends *e)
+{
+    return e->recv[e->rank].bytes ? e->send[e->rank].bytes : 0;
+}
+
 static void say(struct node_pairs *p)
 {
     struct node_tally *t = tally_of(p, p->n->rank);
     node_ends_open(&p->ends);
     plan(p);
-    p->own_left = node_own_is(&p->ends);
+    p->own_end = own_bytes(&p->ends);
     /* relaxed: nobody else has a turn before it knows of our halves */
     atomic_store_explicit(&t->error, 0, memory_order_relaxed);
-    atomic_store_explicit(&t->left, (uint32_t)p->turns + p->own_left, memory_order_relaxed);
-    if (p->own_left) node_own_say(p->n, p->seq, &p->ends);
+    atomic_store_explicit(&t->left, (uint32_t)p->turns, memory_order_relaxed);
     for (int i = 0; i < p->turns; i++) {
         const struct turn *w = &p->turn[i];
         if (w->sending)
@@ -244,20 +248,11 @@ static void settle(struct node_pairs *p, const struct turn *t)
     if (node_tally_less(tally_of(p, t->other))) peer_wake(comm_index(p->n->comm, t->other));
 }
 
-static void note_turn(struct node_pairs *p, const struct turn *t)
-{
-    if (t->mine < t->chunks) p->seen |= UINT64_C(1) << t->other;
-}
-
 /* Copies the next chunk of a transfer; false: none is left. */
 static bool copy_chunk(struct node_pairs *p, struct turn *t)
 {
     uint32_t i = node_pair_claim(t->pair, t->chunks);
-    if (i == t->chunks) {
-        note_turn(p, t);
-        return false;
-    }
-    t->mine++;
+    if (i == t->chunks) return false;
     uint64_t at = (uint64_t)((i + t->first) % t->chunks) * t->pair->chunk, all = node_pair_bytes(t->pair);
     int rc = copy(p, t, at, min_size(t->pair->chunk, all - at));
     if (unlikely(rc)) note_error(p, t->other, rc);
@@ -293,6 +288,25 @@ static bool copy_some(struct node_pairs *p)
     return found;
 }
 
+static char *packed(const struct node_end *e, uint64_t at) { return (char *)(uintptr_t)e->buf + e->type->true_lb + at; }
+
+/* A piece, or all of it if it has gaps. False: nothing is left. */
+static bool copy_own(struct node_pairs *p)
+{
+    const struct node_end *from = &p->ends.send[p->n->rank], *to = &p->ends.recv[p->n->rank];
+    uint64_t at = p->own_at;
+    if (at == p->own_end) return false;
+    if (from->type->contig && to->type->contig && from->bytes == to->bytes) {
+        p->own_at += min_size(p->own_end - at, (size_t)limits_chunk.copied);
+        copy_memory(packed(to, at), packed(from, at), p->own_at - at);
+    } else {
+        p->own_at = p->own_end;
+        type_copy_across((void *)(uintptr_t)to->buf, to->count, to->type, from->buf, from->count, from->type);
+    }
+    p->n->moved++;
+    return true;
+}
+
 /* ---- the end ---- */
 
 /* Who received less than was sent says so. */
@@ -316,15 +330,6 @@ static int result(struct node_pairs *p)
     if (error) return error;
     node_ends_unpack(&p->ends);
     return check_lengths(p);
-}
-
-/* The operation is over here. A rank that has not copied anything has not looked at it yet, and may have something of its own
- * to be copied. */
-static void leave(struct node_pairs *p)
-{
-    for (int i = 0; i < p->turns; i++) note_turn(p, &p->turn[i]);
-    if (p->others & ~p->seen && p->call->kind != COLL_BCAST) node_own_aid(p->n, p->seq);
-    node_finish(p->n, p->seq, false);
 }
 
 /* acquire: pairs with node_tally_less; what others have copied here is there */
@@ -382,10 +387,8 @@ enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
         node_finish(n, p->seq, false);
         return NODE_PAIRS_REFUSED;
     }
-    if (p->own_left) p->own_left = node_own_copy(n, p->seq, &p->ends);
-    else copy_some(p);
-    if (!has_ended(p)) return NODE_PAIRS_GO_ON;
+    if (copy_some(p) || copy_own(p) || !has_ended(p)) return NODE_PAIRS_GO_ON;
     *rc_p = result(p);
-    leave(p);
+    node_finish(n, p->seq, false);
     return NODE_PAIRS_OVER;
 }

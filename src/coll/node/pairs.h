@@ -19,7 +19,7 @@
  * error of the program's), it is over as soon as that is known: the other's flag is set, and the half is not there.
  *
  * Operation s uses the lines s modulo `places`, when all ranks have finished s - places (node_free_slots); a rank
- * touches them only until it has finished itself. What a rank has for itself is one more transfer: pairs_own.h.
+ * touches them only until it has finished itself. What a rank has for itself is not in the lines.
  *
  * Whether all ranks may reach all others' memory: each says of itself, with the flag of the first such operation, so
  * nothing is copied before all ranks have started that one. If not, these operations are messages, see background.c.
@@ -158,7 +158,7 @@ struct node_ends {
 void node_ends_fill(struct node_ends *, const struct coll_call *);
 void node_ends_free(struct node_ends *);
 
-void node_ends_open(struct node_ends *);   /* packs what has gaps; not what a rank has for itself (pairs_own.h) */
+void node_ends_open(struct node_ends *);   /* packs what has gaps; not what a rank has for itself */
 void node_ends_unpack(struct node_ends *); /* all has come */
 
 #endif

@@ -1,6 +1,6 @@
 /* pairs_suit.c - which operations are large nonblocking ones inside a node, and the memory for them: see pairs.h. */
 #include "coll/node/direct.h"
-#include "coll/node/pairs_own.h"
+#include "coll/node/pairs.h"
 #include "pt2pt/check.h"
 
 /*
@@ -19,8 +19,7 @@ size_t node_pairs_layout(struct node *n, char *base)
     n->places = (uint32_t)places;
     n->pairs = (struct node_pair *)base;
     n->tallies = (struct node_tally *)(base + places * p * p * sizeof *n->pairs);
-    size_t bytes = places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
-    return bytes + node_own_layout(n, base + bytes);
+    return places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
 }
 
 bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t bytes)

@@ -1,9 +1,8 @@
-/* pairs_test.c - many threads copy one transfer after the other: each chunk is claimed once, the end is said once; and
- * nobody who comes late claims of a later operation. */
-#include "coll/node/pairs_own.h"
+/* pairs_test.c - many threads copy one transfer after the other: each chunk is claimed once, and the end
+ * is said once. */
+#include "coll/node/pairs.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,65 +63,6 @@ static void each_chunk_is_copied_once(void **state)
     assert_int_equal(to[1][BYTES - 1], 0); /* behind its room */
 }
 
-/* ---- what a rank has for itself: others come to it late ---- */
-
-enum { OPERATIONS = 20000, CHUNKS = 5 };
-
-static struct node_own own; /* one line, used again and again */
-static _Atomic uint32_t copied[OPERATIONS + 1], now, own_ends;
-
-/* Claims of operation seq; whoever ends it lets the owner go on. */
-static void help(uint32_t seq)
-{
-    for (uint32_t first, n; (n = node_own_claim(&own, seq, seq % 3 + 1, &first));) {
-        assert_int_equal(own.from, seq);
-        assert_true(first + n <= CHUNKS);
-        for (uint32_t i = first; i < first + n; i++) assert_false(atomic_fetch_or(&copied[seq], 1u << i) & 1u << i);
-        if (node_own_done(&own, n, CHUNKS)) atomic_store(&own_ends, seq);
-    }
-}
-
-static void *latecomer(void *arg)
-{
-    (void)arg;
-    for (uint32_t seq; (seq = atomic_load(&now)) < OPERATIONS;) help(seq);
-    return NULL;
-}
-
-static void a_line_is_not_taken_for_an_earlier_one(void **state)
-{
-    pthread_t t[THREADS];
-    (void)state;
-    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&t[i], NULL, latecomer, NULL), 0);
-    for (uint32_t seq = 1; seq <= OPERATIONS; seq++) {
-        own.from = seq;
-        atomic_store(&own.done, 0);
-        node_own_open(&own, seq, CHUNKS);
-        atomic_store(&now, seq);
-        help(seq);
-        while (atomic_load(&own_ends) != seq) sched_yield();
-    }
-    for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
-    for (int i = 1; i <= OPERATIONS; i++) assert_int_equal(copied[i], (1 << CHUNKS) - 1);
-}
-
-static void claims_end(void **state)
-{
-    struct node_own o = {.bytes = 1};
-    uint32_t first = 7;
-    (void)state;
-    assert_int_equal(node_own_claim(&o, 1, 9, &first), 0);
-    node_own_open(&o, 0x80000001, 3);
-    assert_int_equal(node_own_claim(&o, 1, 9, &first), 0);
-    assert_int_equal(node_own_claim(&o, 0x80000001, 2, &first), 2);
-    assert_int_equal(first, 0);
-    assert_int_equal(node_own_claim(&o, 0x80000001, 2, &first), 1);
-    assert_int_equal(first, 2);
-    assert_int_equal(node_own_claim(&o, 0x80000001, 2, &first), 0);
-    assert_false(node_own_done(&o, 1, 3));
-    assert_true(node_own_done(&o, 2, 3));
-}
-
 static void lengths(void **state)
 {
     struct node_pair p = {.bytes = 0, .room = 10, .chunk = 4096};
@@ -142,8 +82,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_chunk_is_copied_once),
         cmocka_unit_test(lengths),
-        cmocka_unit_test(a_line_is_not_taken_for_an_earlier_one),
-        cmocka_unit_test(claims_end),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("pairs of ranks that copy", tests, NULL, NULL);
