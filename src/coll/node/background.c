@@ -27,6 +27,7 @@ static bool advance_pairs(struct node_background *f)
 static void put(struct node_background *f)
 {
     struct node *n = f->wait.n;
+    if (node_v_is(f->call.kind)) node_tell_reach(n);
     f->wait.flag = node_take_sign(n, f->wait.seq, f->sign);
     int rc = node_put(n, f->wait.seq, &f->call);
     f->put = true;
@@ -35,6 +36,14 @@ static void put(struct node_background *f)
     f->rc = rc < 0 ? rc : 0;
     if (unlikely(f->rest)) coll_go(f->rest);
     if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
+}
+
+/* Which way do blocks take that have no room in the slots? False: that is not known yet, so nothing is taken. */
+static bool knows_way(struct node_background *f)
+{
+    enum node_word all = node_all(f->wait.n, NODE_REACHES);
+    if (all == NODE_NO && f->pairs) node_use_messages(f);
+    return all != NODE_UNKNOWN;
 }
 
 /* True when all that is to be had from the slots has been taken. */
@@ -57,6 +66,7 @@ static bool advance(struct node_background *f)
         if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
         put(f);
     }
+    if (unlikely(node_v_is(f->call.kind)) && !knows_way(f)) return false;
     if (!f->finished) {
         bool taken = take_slots(f);
         if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;

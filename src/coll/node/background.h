@@ -42,9 +42,12 @@ bool node_keep_arrays(struct node_background *);
 /* Prepares a large one; 0 or a code. Takes the lock: others that are pending may be looked at meanwhile. */
 int node_prepare_pairs(struct node_background *);
 
-/* Copies or messages for blocks that have no room in the slots (v.h): prepared, if there are any, as above; or not
- * started after all. */
+/*
+ * For blocks that have no room in the slots (v.h): copies or, if it is known that not all ranks reach all others, messages.
+ * Prepared, if there are any, as above; messages instead of copies, lock held; or messages that are not started after all.
+ */
 int node_prepare_rest(struct node_background *);
+void node_use_messages(struct node_background *) TERN_COLD;
 void node_drop_rest(struct node_background *) TERN_COLD;
 
 /* A take has failed since sender and receiver do not agree (an error of the program): nothing shall wait for what does

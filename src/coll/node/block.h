@@ -35,8 +35,20 @@ struct node_head {
 };
 static_assert(sizeof(struct node_head) == 11 * CACHE_LINE, "shared layout");
 
+/*
+ * What a rank says of itself in its line of the block, once. It never changes, so all ranks find the same of all, whenever they
+ * look, and need neither an operation nor an order for that.
+ */
+enum node_fact {
+    NODE_REACHES,  /* it may read and write the memory of all others (pairs.h) */
+    NODE_HAS_WIDE, /* it has mapped the wide slots (wide.h) */
+    NODE_FACTS
+};
+enum node_word { NODE_UNKNOWN, NODE_YES, NODE_NO };
+
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
+    _Atomic uint8_t says[NODE_FACTS]; /* enum node_word */
     _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
     _Atomic uint32_t left; /* it touches the block no more, nor sleeps at its gates: the block may go (retire.c) */
 };
@@ -64,9 +76,6 @@ enum node_state {
     NODE_NONE /* there is no memory for one, or making it failed (`error`) */
 };
 
-/* May all ranks read and write all others' memory (direct.h)? The same at all ranks. */
-enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
-
 /* Of wide.c: the wide slots of a communicator. */
 struct node_wide {
     char *at;
@@ -74,7 +83,6 @@ struct node_wide {
     size_t whole; /* of all of them */
     uint32_t sets;
     void *block;  /* of the rank that owns the memory, else NULL */
-    int state;    /* 0: not asked for yet */
 };
 
 struct node {
@@ -99,7 +107,7 @@ struct node {
     bool counted;   /* arrivals are counted (more ranks than cores) */
     bool settled;   /* a blocking operation has come behind the making: all ranks know the outcome */
     uint8_t state;  /* enum node_state */
-    uint8_t direct; /* enum node_direct */
+    _Atomic uint8_t all_say[NODE_FACTS]; /* enum node_word: is it so of all ranks? */
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
     struct node_wide wide;
@@ -113,9 +121,7 @@ struct node {
 
     /* large ones (pairs.c) */
     uint32_t places; /* operations whose pairs exist at the same time */
-    uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
     uint32_t moved;  /* chunks copied here, in all */
-    bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -314,6 +320,28 @@ static inline void node_contribute(struct node *n, uint32_t seq)
         node_release(n, seq);
     }
 }
+
+/* ---- what ranks say of themselves (node.c) ---- */
+
+static inline bool node_has_told(struct node *n, enum node_fact f)
+{
+    return atomic_load_explicit(&node_done(n, n->rank)->says[f], memory_order_relaxed) != NODE_UNKNOWN;
+}
+
+/* This rank says so. Wakes the others. Takes the lane's lock. */
+void node_tell(struct node *, enum node_fact, bool yes);
+
+/* Is it so of all ranks? NODE_UNKNOWN: some have not said it yet. */
+enum node_word node_look_at_all(struct node *, enum node_fact) TERN_COLD;
+static inline enum node_word node_all(struct node *n, enum node_fact f)
+{
+    /* relaxed: nothing else is read behind it */
+    uint8_t word = atomic_load_explicit(&n->all_say[f], memory_order_relaxed);
+    return likely(word) ? word : node_look_at_all(n, f);
+}
+
+/* Waits until that is known. 0 or a code; this rank has told. */
+int node_await_all(struct node *, enum node_fact, bool *yes_p);
 
 /* ---- in the background (background.c, start.c) ---- */
 

@@ -123,21 +123,15 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     if (n->settled && n->state != NODE_READY) return false;
     uint32_t number = coll_number(n->comm->coll);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, number, rc_p);
-    *rc_p = node_direct_find(n);
+    bool direct, has_long = node_v_long(n, a);
+    node_tell_reach(n);
+    *rc_p = node_await_all(n, NODE_REACHES, &direct);
     if (unlikely(*rc_p)) return true;
-    bool has_long = node_v_long(n, a);
-    if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
+    if (has_long && direct && node_v_may_lend(n, a)) return lend(n, a, rc_p);
     if (has_long || node_has_background(n)) return node_run_in_background(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
     if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, number);
     return true;
-}
-
-/* Behind what tells whether all may copy from memory to memory: all ranks come here at the same place in their order. */
-static TERN_COLD void agree(struct node *n)
-{
-    node_await(n);
-    n->agreed = true;
 }
 
 /* Once the node is settled its state does not change, and is read without the lane: the operation that settled it was waited
@@ -147,7 +141,6 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
-    if (unlikely(n->probe && !n->agreed)) agree(n);
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
@@ -160,7 +153,7 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
 {
     struct node *n = c->coll->node;
     bool big;
-    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_background(n) || (n->probe && !n->agreed)))
+    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_background(n)))
         return run_otherwise(c, a, bytes, rc_p);
     *rc_p = run(n, a, big);
     return true;

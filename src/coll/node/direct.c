@@ -5,6 +5,7 @@
  * kernel (page references), and with the buffer cut by ranks they meet seldom.
  */
 #include "coll/node/direct.h"
+#include "coll/node/pairs.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "copy/copy.h"
@@ -378,48 +379,12 @@ bool node_direct_suits(const struct comm *c, const struct coll_call *a, int64_t 
     return !coll_reduces(a->kind) || (a->rtype->contig && a->rtype->size > 0);
 }
 
-bool node_reaches_all(struct node *n)
-{
-    bool all = true;
-    lane_enter(n->comm->lane);
-    for (int r = 0; r < n->size; r++) {
-        struct peer *p = r == n->rank ? NULL : peer_get(comm_index(n->comm, r));
-        all &= r == n->rank || (p && (p->ep.caps & TP_CAP_GETPUT));
-    }
-    lane_leave(n->comm->lane);
-    return all;
-}
-
-/* Through the slots' own lines, however little else may go through them. */
-int node_agree(struct node *n, bool so, bool *all_p)
-{
-    struct node_said said;
-    if (node_has_background(n)) node_await(n);
-    int rc = node_say_all(n, so, 0, &said);
-    *all_p = true;
-    for (int r = 0; r < n->size; r++) *all_p &= said.place[r][0] != 0;
-    return rc;
-}
-
-static TERN_COLD int find_out(struct node *n)
-{
-    bool all;
-    int rc = node_agree(n, node_reaches_all(n), &all);
-    if (!rc) n->direct = all ? NODE_DIRECT : NODE_NOT_DIRECT;
-    n->agreed = true;
-    return rc;
-}
-
-int node_direct_find(struct node *n)
-{
-    if (likely(n->direct != NODE_DIRECT_UNKNOWN) || !var_int(VAR_COLL_DIRECT)) return 0;
-    return find_out(n);
-}
-
 bool node_direct_run(struct node *n, const struct coll_call *a, int *rc_p)
 {
-    *rc_p = node_direct_find(n);
-    if (*rc_p || n->direct != NODE_DIRECT) return false;
+    bool all;
+    node_tell_reach(n);
+    *rc_p = node_await_all(n, NODE_REACHES, &all);
+    if (*rc_p || !all) return false;
     *rc_p = direct[a->kind].run(n, a);
     if (unlikely(node_failed(n))) *rc_p = node_failed(n);
     return true;

@@ -22,12 +22,6 @@ bool node_direct_run(struct node *, const struct coll_call *, int *rc_p);
 /* Of a call with an array of lengths that all ranks know (coll_has_blocks): the longest, else `bytes` as in node_run. */
 int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
 
-/* Finds out whether all may, unless it is known (node.direct); 0 or a code. Collective, behind whatever is pending. */
-int node_direct_find(struct node *);
-
-/* May this rank read and write the memory of all others? */
-bool node_reaches_all(struct node *);
-
 /* ---- for the operations ---- */
 
 /* Packed data of (count x type) as one piece of memory: the user's own, or a copy. */
@@ -52,9 +46,6 @@ struct node_place {
 };
 struct node_place node_say(struct node *, int root, struct node_place);
 int node_say_all(struct node *, uint64_t first, uint64_t second, struct node_said *);
-
-/* Is something so at all ranks? Collective. */
-int node_agree(struct node *, bool mine, bool *all_p);
 
 /* Arrives behind the copies; with `wait` returns when all have. */
 void node_close(struct node *, bool wait);

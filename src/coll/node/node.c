@@ -1,6 +1,6 @@
 /*
- * node.c - the flags of a communicator's node-local block: signalling, waiting, and
- * when slots may be used again; see node.h for the memory.
+ * node.c - the flags of a communicator's node-local block: signalling, waiting,
+ * when slots may be used again, and what ranks say of themselves; see node.h for the memory.
  */
 #include "coll/node/node.h"
 #include "coll/node/block.h"
@@ -176,4 +176,55 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
     /* release: pairs with node_free_slots; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, n->done, memory_order_release);
     if (unlikely(node_open_gate(n, &n->head->room))) node_wake_pollers(n);
+}
+
+/* ---- what ranks say of themselves ---- */
+
+void node_tell(struct node *n, enum node_fact f, bool yes)
+{
+    atomic_store_explicit(&node_done(n, n->rank)->says[f], yes ? NODE_YES : NODE_NO, memory_order_release);
+    node_open_gate(n, &n->head->gate);
+    node_wake_pollers(n); /* helpers do not hear gates */
+}
+
+enum node_word node_look_at_all(struct node *n, enum node_fact f)
+{
+    enum node_word all = NODE_YES;
+    for (int r = 0; r < n->size && all == NODE_YES; r++) {
+        uint8_t word = atomic_load_explicit(&node_done(n, r)->says[f], memory_order_acquire);
+        if (word != NODE_YES) all = word;
+    }
+    atomic_store_explicit(&n->all_say[f], all, memory_order_relaxed);
+    return all;
+}
+
+struct wait_all {
+    struct node *n;
+    enum node_fact fact;
+};
+
+static bool all_known(void *wait)
+{
+    const struct wait_all *w = wait;
+    return node_all(w->n, w->fact) != NODE_UNKNOWN || node_is_over(w->n);
+}
+
+static void doubt_unknown(void *wait)
+{
+    const struct wait_all *w = wait;
+    for (int r = 0; r < w->n->size; r++)
+        if (!atomic_load_explicit(&node_done(w->n, r)->says[w->fact], memory_order_relaxed)) pt_call_log_doubt(w->n->comm, r);
+}
+
+int node_await_all(struct node *n, enum node_fact f, bool *yes_p)
+{
+    struct wait_all w = {n, f};
+    struct lane *l = n->comm->lane;
+    if (!all_known(&w)) {
+        lane_enter(l);
+        lane_wait_at(l, all_known, &w, &n->head->gate, doubt_unknown);
+        lane_leave(l);
+    }
+    *yes_p = node_all(n, f) == NODE_YES;
+    return node_failed(n);
 }

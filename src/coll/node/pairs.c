@@ -57,6 +57,24 @@ static struct node_tally *tally_of(struct node_pairs *p, int rank) { return node
 
 /* ---- beginning ---- */
 
+static bool reaches_all(const struct node *n)
+{
+    if (!var_int(VAR_COLL_DIRECT) || pt_checking) return false;
+    for (int r = 0; r < n->size; r++) {
+        struct peer *p = r == n->rank ? NULL : peer_get(comm_index(n->comm, r));
+        if (r != n->rank && !(p && (p->ep.caps & TP_CAP_GETPUT))) return false;
+    }
+    return true;
+}
+
+void node_tell_reach(struct node *n)
+{
+    if (likely(node_has_told(n, NODE_REACHES))) return;
+    lane_enter(n->comm->lane);
+    node_tell(n, NODE_REACHES, reaches_all(n));
+    lane_leave(n->comm->lane);
+}
+
 struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uint32_t seq)
 {
     size_t ranks = (size_t)n->size, head = sizeof(struct node_pairs) + 2 * ranks * sizeof(struct turn);
@@ -72,7 +90,6 @@ struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uin
         node_v_ends(n, a, &p->ends);
         return p;
     }
-    if (n->direct == NODE_DIRECT_UNKNOWN && !n->probe) n->probe = seq;
     node_ends_fill(&p->ends, a);
     return p;
 }
@@ -182,13 +199,10 @@ void node_pairs_wake(struct node_pairs *p)
 static void publish(struct node_pairs *p)
 {
     struct node *n = p->n;
-    uint32_t reach = n->direct == NODE_DIRECT_UNKNOWN ? node_reaches_all(n) : 1;
+    node_tell_reach(n);
     node_take_sign(n, p->seq, p->sign);
     say(p);
-    memcpy(node_slot(n, p->seq, n->rank)->payload, &reach, sizeof reach);
     node_signal(n, p->seq, n->rank);
-    for (int r = 0; unlikely(p->seq == n->probe) && r < n->size; r++) /* all wait for that */
-        if (r != n->rank) peer_wake(comm_index(n->comm, r));
     node_pairs_wake(p);
 }
 
@@ -198,22 +212,6 @@ static bool has_come(struct node_pairs *p, int rank)
 {
     struct node_wait w = {p->n, node_flag(p->n, p->seq), p->seq, rank, 0};
     return p->call->kind != COLL_SCATTERV && node_ready(&w);
-}
-
-/* What all have said of themselves with the first one. */
-static bool find_reach(struct node_pairs *p)
-{
-    struct node *n = p->n;
-    bool all = true;
-    if (p->seq != n->probe) return false;
-    for (int r = 0; r < n->size; r++) {
-        uint32_t reach;
-        if (!has_come(p, r)) return false;
-        memcpy(&reach, node_slot(n, p->seq, r)->payload, sizeof reach);
-        all &= reach;
-    }
-    n->direct = all ? NODE_DIRECT : NODE_NOT_DIRECT;
-    return true;
 }
 
 /* ---- copying ---- */
@@ -377,16 +375,13 @@ enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
     struct node *n = p->n;
     *rc_p = 0;
     if (!p->published && !may_publish(p)) return NODE_PAIRS_GO_ON;
-    bool refused = n->direct == NODE_NOT_DIRECT;
-    if (!p->published && !refused) {
-        publish(p);
-        return NODE_PAIRS_GO_ON;
-    }
-    if (unlikely(n->direct == NODE_DIRECT_UNKNOWN) && !find_reach(p)) return NODE_PAIRS_GO_ON;
-    if (n->direct == NODE_NOT_DIRECT) {
+    enum node_word all = node_all(n, NODE_REACHES);
+    if (unlikely(all == NODE_NO)) {
         node_finish(n, p->seq, false);
         return NODE_PAIRS_REFUSED;
     }
+    if (!p->published) publish(p);
+    if (unlikely(all != NODE_YES)) return NODE_PAIRS_GO_ON;
     if (copy_some(p) || copy_own(p) || !has_ended(p)) return NODE_PAIRS_GO_ON;
     *rc_p = result(p);
     node_finish(n, p->seq, false);

@@ -21,8 +21,8 @@
  * Operation s uses the lines s modulo `places`, when all ranks have finished s - places (node_free_slots); a rank
  * touches them only until it has finished itself. What a rank has for itself is not in the lines.
  *
- * Whether all ranks may reach all others' memory: each says of itself, with the flag of the first such operation, so
- * nothing is copied before all ranks have started that one. If not, these operations are messages, see background.c.
+ * Nothing is copied before it is known that all ranks reach all others' memory (NODE_REACHES), which each says of itself
+ * before its first such operation. If it is not so, these operations are messages, see background.c.
  *
  * Threads: everything but the shared lines is under the lane's lock.
  */
@@ -104,8 +104,8 @@ bool node_pairs_suit(const struct comm *, const struct coll_call *, int64_t byte
 
 struct node_pairs;
 
-/* Do all ranks know that the blocks of a v-collective that have no room in the slots (v.h) go this way? */
-bool node_pairs_serve(const struct node *);
+/* Says whether this rank reaches the memory of all others, unless it has done so. Takes the lane's lock. */
+void node_tell_reach(struct node *);
 
 /* What this rank has to do in operation `seq`, which is this call; the arrays are not needed any more on return. The
  * call's types are held by the caller. NULL: memory is out. */

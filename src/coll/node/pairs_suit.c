@@ -1,7 +1,6 @@
 /* pairs_suit.c - which operations are large nonblocking ones inside a node, and the memory for them: see pairs.h. */
 #include "coll/node/direct.h"
 #include "coll/node/pairs.h"
-#include "pt2pt/check.h"
 
 /*
  * From how many bytes for each rank on; 0: never. Where ranks share cores, waking whoever may copy costs more than it gains:
@@ -25,7 +24,7 @@ size_t node_pairs_layout(struct node *n, char *base)
 bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
     int64_t least = least_bytes();
-    if (!least || !var_int(VAR_COLL_NODE) || c->size < 2 || c->size > NODE_PAIRS_RANKS || pt_checking) return false;
+    if (!least || !var_int(VAR_COLL_NODE) || c->size < 2 || c->size > NODE_PAIRS_RANKS) return false;
     switch (a->kind) {
     case COLL_BCAST:
     case COLL_SCATTER:
@@ -40,9 +39,4 @@ bool node_pairs_suit(const struct comm *c, const struct coll_call *a, int64_t by
     default:
         return false;
     }
-}
-
-bool node_pairs_serve(const struct node *n)
-{
-    return n->agreed && n->places && n->direct == NODE_DIRECT && !pt_checking; /* `places` is known when agreed */
 }

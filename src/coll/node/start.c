@@ -190,7 +190,8 @@ static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, st
     struct node *n = node_for(c, a, bytes, &big, &rc);
     if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
     bool v = node_v_is(a->kind);
-    if (!node_free_slots(n, n->seq + 1, big) || (v && node_v_long(n, a))) return false;
+    if (!node_free_slots(n, n->seq + 1, big)) return false;
+    if (v && (node_all(n, NODE_REACHES) == NODE_UNKNOWN || node_v_long(n, a))) return false;
     *req_p = start(n, a, v ? coll_number(c->coll) : 0);
     return true;
 }

@@ -10,7 +10,6 @@
 #include "coll/node/background.h"
 #include "coll/node/pairs.h"
 #include "coll/node/v.h"
-#include "pt2pt/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,6 @@
 bool node_v_may_lend(const struct node *n, const struct coll_call *a)
 {
     size_t least = NODE_V_PREFIX + sizeof(struct node_place);
-    if (!n->agreed || n->direct != NODE_DIRECT || pt_checking) return false;
     return node_v_to_all(a->kind) ? n->share >= least : n->counted;
 }
 

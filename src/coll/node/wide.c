@@ -12,8 +12,6 @@
 
 #define SLICE_LEAST 256 /* bytes; less is not worth a switch */
 
-enum { WIDE_UNKNOWN, WIDE_READY, WIDE_NONE }; /* struct node_wide.state */
-
 /*
  * Ranks that share cores: few large slices, since each is a switch, but no larger than what stays in a core's own
  * cache. With a core for each, one rank fills slots while another one empties those before.
@@ -71,18 +69,16 @@ static char *map_memory(struct node *n, uint64_t off, size_t bytes)
 }
 
 /* All ranks have it, or none uses it. */
-static int open_memory(struct node *n)
+static int open_memory(struct node *n, bool *all_p)
 {
-    bool all = false;
     n->wide.bytes = slot_bytes(n->size);
     n->wide.sets = shape()->sets;
     n->wide.whole = n->wide.sets * (size_t)n->size * n->wide.bytes;
     uint64_t mine = n->rank ? 0 : take_memory(n, n->wide.whole);
     uint64_t place = node_say(n, 0, (struct node_place){mine, n->wide.whole}).at;
     if (n->rank && place) n->wide.at = map_memory(n, place - 1, n->wide.whole);
-    int rc = node_agree(n, n->wide.at != NULL, &all);
-    if (!rc) n->wide.state = all ? WIDE_READY : WIDE_NONE;
-    return rc;
+    node_tell(n, NODE_HAS_WIDE, n->wide.at != NULL);
+    return node_await_all(n, NODE_HAS_WIDE, all_p);
 }
 
 void node_wide_free(struct node *n)
@@ -243,8 +239,9 @@ static int run_slice(struct node_pass *p)
 bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     struct node_pass p = {.n = n, .a = a, .block = (size_t)node_longest_block(a, n->size, bytes)};
-    *rc_p = n->wide.state == WIDE_UNKNOWN ? open_memory(n) : 0;
-    if (*rc_p || n->wide.state != WIDE_READY) return false;
+    bool all = node_all(n, NODE_HAS_WIDE) == NODE_YES;
+    *rc_p = node_has_told(n, NODE_HAS_WIDE) ? 0 : open_memory(n, &all);
+    if (*rc_p || !all) return false;
     node_pass_open(&p);
     int rc = p.lacks;
     for (size_t step = slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
