@@ -227,13 +227,13 @@ const struct step_ops node_background_ops = {.name = "collectives inside a node"
 /* ---- starting them ---- */
 
 /* The arrays, and what has no room. 0 or a code. */
-static int prepare(struct node_background *f, bool large)
+static int prepare(struct node_background *f, enum node_way way)
 {
-    if (node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
-    return large ? node_prepare_pairs(f) : node_prepare_rest(f);
+    if (f->req && node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
+    return way == NODE_BY_PAIRS ? node_prepare_pairs(f) : node_prepare_rest(f);
 }
 
-bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
+bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, bool big, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
     struct node_background *f = malloc(sizeof *f);
@@ -242,10 +242,10 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         return false;
     }
     *f = (struct node_background){
-        .call = *a, .req = r, .big = big, .sign = node_sign(n, NODE_BY_SLOTS), .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .req = r, .big = big, .sign = node_sign(n, way), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
-    if (!n->settled || large || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
-    *rc_p = prepare(f, large);
+    if (!n->settled || way == NODE_BY_PAIRS || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
+    *rc_p = prepare(f, way);
     if (unlikely(*rc_p)) {
         free(f->arrays);
         free(f);
@@ -265,9 +265,9 @@ static bool has_ended(void *record) { return ((struct node_background *)record)-
 bool node_run_in_background(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
     struct node_background f = {
-        .call = *a, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .blocking = true, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
-    *rc_p = node_prepare_rest(&f);
+    *rc_p = prepare(&f, way);
     if (*rc_p) return false;
     n->seq++;
     lane_enter(l);

@@ -29,6 +29,7 @@ struct node_head {
     struct gate gate;        /* who waits for contributions */
     struct gate room;        /* who waits for slots to be free again */
     _Atomic uint32_t fenced; /* a rank whose bell is fenced sets it when it attaches: all wakers fence from then on */
+    uint64_t wide_at;        /* where the wide slots are in rank 0's segment; written before its NODE_HAS_WIDE */
     TERN_ALIGNED(CACHE_LINE) struct node_round round[NODE_K];
     /* The operation that some rank contributed to while it had not finished all before; written rarely. */
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t behind[NODE_K];
@@ -49,7 +50,6 @@ enum node_word { NODE_UNKNOWN, NODE_YES, NODE_NO };
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
     _Atomic uint8_t says[NODE_FACTS]; /* enum node_word */
-    _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
     _Atomic uint32_t left; /* it touches the block no more, nor sleeps at its gates: the block may go (retire.c) */
 };
 static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
@@ -68,7 +68,6 @@ static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution move
 
 struct node_pair;
 struct node_tally;
-struct node_ends;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -111,7 +110,6 @@ struct node {
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
     struct node_wide wide;
-    struct node_ends *lending; /* of the blocking operation at hand, whose long blocks go from memory to memory; v.h */
 
     /* operations in the background (background.c), under the lane's lock */
     struct link background;
@@ -200,6 +198,13 @@ static inline bool node_is_quick(const struct comm *c, const struct node *n, con
 
 /* acquire: pairs with the release by whoever ended the last one pending */
 static inline bool node_has_background(const struct node *n) { return atomic_load_explicit(&n->pending, memory_order_acquire); }
+
+/* Of a call with an array of lengths that all ranks know (coll_has_blocks): the longest, else `bytes` as in node_run. */
+int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
+
+/* Do the blocks of a v-collective that have no room in the slots (v.h) go by pairs, if all ranks reach all others? `blocking`: of a
+ * blocking one. */
+bool node_v_by_pairs(const struct node *, bool blocking);
 
 /* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
 struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bool *big_p, int *rc_p);
@@ -340,24 +345,29 @@ static inline enum node_word node_all(struct node *n, enum node_fact f)
     return likely(word) ? word : node_look_at_all(n, f);
 }
 
-/* Waits until that is known. 0 or a code; this rank has told. */
-int node_await_all(struct node *, enum node_fact, bool *yes_p);
+/* Waits until that is known of so many first ranks, or of all. 0 or a code; this rank has told if it is one of them. */
+int node_await_words(struct node *, enum node_fact, int ranks, bool *yes_p);
+static inline int node_await_all(struct node *n, enum node_fact f, bool *yes_p)
+{
+    enum node_word all = node_all(n, f);
+    *yes_p = all == NODE_YES;
+    return likely(all) ? 0 : node_await_words(n, f, n->size, yes_p);
+}
 
 /* ---- in the background (background.c, start.c) ---- */
 
 void node_free_background(struct node *); /* none is under way */
 extern TERN_HIDDEN const struct step_ops node_background_ops; /* of node.step, which is on while something is pending */
 
-/* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
- * unless *rc_p is a code. */
-bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, struct request *r, int *rc_p);
+/* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
+bool node_enlist(struct node *, const struct coll_call *, enum node_way, bool big, struct request *r, int *rc_p);
 
-/* Does an operation behind others that are pending, or while the block is being made, or one with blocks that need
- * messages (v.h), which have that number. False: use messages, see there. */
+/* Does an operation by pairs, or one behind others that are pending, or while the block is being made, or one with blocks that
+ * have no room in the slots (v.h); messages have that number. False: use messages, see there. */
 bool node_run_in_background(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
 
-/* After one of v.h whose take failed, without messages of its own. */
-void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;
+/* After one of v.h whose take failed, without long blocks of its own. `blocking`: a blocking one. */
+void node_straighten(struct node *, uint32_t seq, const struct coll_call *, bool blocking, uint32_t number) TERN_COLD;
 
 /* Until nothing is pending. */
 void node_await(struct node *);

@@ -85,36 +85,94 @@ static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, e
     return done || *rc_p;
 }
 
-/* The node for a large one, NULL: none. What is pending has to be over first, since both use the node's order. */
+/* ---- large ones ---- */
+
+int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
+{
+    int64_t most = 0;
+    if (!coll_has_blocks(a->kind)) return bytes;
+    for (int r = 0; r < ranks; r++)
+        if (a->rcounts[r] > most) most = a->rcounts[r];
+    return most * a->rtype->size;
+}
+
+/*
+ * Blocking ones go from memory to memory from so many bytes on (of the longest block; else as in node_run), of three ranks
+ * and more, and of two; 0: never.
+ */
+static const struct {
+    int64_t of_more, of_two;
+} least_awaited[COLL_KINDS] = {
+    [COLL_BCAST] = {16 << 10, 48 << 10},
+    [COLL_SCATTER] = {16 << 10, 48 << 10},
+    [COLL_GATHER] = {16 << 10, 48 << 10},
+    [COLL_ALLGATHER] = {16 << 10, 16 << 10},
+    [COLL_ALLGATHERV] = {16 << 10, 16 << 10},
+    [COLL_ALLTOALL] = {16 << 10, 16 << 10},
+    [COLL_REDUCE] = {32 << 10, 0},
+    [COLL_ALLREDUCE] = {32 << 10, 0},
+    [COLL_REDUCE_SCATTER_BLOCK] = {16 << 10, 0},
+};
+
+/*
+ * Nonblocking ones from so many on; 0: never. Where ranks share cores, waking whoever may copy costs more than it gains: 4 ranks on
+ * 2 cores, medians of 3 launches, ialltoall of 1 MB 1.7 ms by messages and 2.3 so, iallgather 1.4 and 2.2, ibcast 0.25 and
+ * 0.33, ialltoall of 64 KB 90 and 117 us; only igather gains (1 MB 0.45 and 0.33 ms).
+ */
+static int64_t least_started(void) { return var_int(node_counts() ? VAR_COLL_PAIRS_SHARED : VAR_COLL_PAIRS); }
+
+static bool is_direct(const struct comm *c, const struct coll_call *a, bool blocking, int64_t bytes)
+{
+    int64_t awaited = c->size > 2 ? least_awaited[a->kind].of_more : least_awaited[a->kind].of_two;
+    int64_t least = blocking ? awaited : least_started();
+    if (!least || !least_awaited[a->kind].of_more || !var_int(VAR_COLL_NODE) || !var_int(VAR_COLL_DIRECT)) return false;
+    if (c->size < 2 || node_longest_block(a, c->size, bytes) < least) return false;
+    if (!coll_reduces(a->kind)) return c->size <= NODE_PAIRS_RANKS;
+    return blocking && a->rtype->contig && a->rtype->size > 0;
+}
+
+bool node_v_by_pairs(const struct node *n, bool blocking) { return n->places && (blocking || least_started()); }
+
+/* The node for a large one, NULL: none. */
 static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
     if (unlikely(!n->settled))
         run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, NODE_BY_PLACES, false, 0, rc_p);
-    if (*rc_p || n->state != NODE_READY) return NULL;
-    if (unlikely(node_has_background(n))) node_await(n);
-    return n;
+    return *rc_p || n->state != NODE_READY ? NULL : n;
 }
 
-/* Larger ones: through wide slots, or from memory to memory, which three and more with a core each try first. */
+/* From memory to memory, if all ranks reach all others. */
+static bool run_direct(struct node *n, const struct coll_call *a, int *rc_p)
+{
+    bool all;
+    node_tell_reach(n);
+    *rc_p = node_await_all(n, NODE_REACHES, &all);
+    if (*rc_p || !all) return false;
+    if (!coll_reduces(a->kind)) return node_run_in_background(n, a, NODE_BY_PAIRS, false, 0, rc_p);
+    node_await(n); /* these have no place among others that are pending */
+    *rc_p = a->kind == COLL_REDUCE_SCATTER_BLOCK ? node_direct_reduce_scatter(n, a) : node_direct_reduce(n, a);
+    if (unlikely(node_failed(n))) *rc_p = node_failed(n);
+    return true;
+}
+
+static bool run_wide(struct node *n, const struct coll_call *a, int64_t bytes, int *rc_p)
+{
+    node_await(n); /* the same */
+    return node_wide_run(n, a, bytes, rc_p);
+}
+
+/* Larger ones: through wide slots, or from memory to memory, which ranks with a core each try first. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    bool wide = node_wide_suits(c, a, bytes), direct = node_direct_suits(c, a, bytes);
+    bool wide = node_wide_suits(c, a, bytes), direct = is_direct(c, a, true, bytes);
     struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
-    if (wide && n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
-    if (!*rc_p && direct && node_direct_run(n, a, rc_p)) return true;
-    if (!*rc_p && wide && !n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    if (wide && n->counted && run_wide(n, a, bytes, rc_p)) return true;
+    if (!*rc_p && direct && run_direct(n, a, rc_p)) return true;
+    if (!*rc_p && wide && !n->counted && run_wide(n, a, bytes, rc_p)) return true;
     return *rc_p != 0;
-}
-
-/* With nothing else pending, where `n->lending` would be another one's. */
-static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
-{
-    if (unlikely(node_has_background(n))) node_await(n);
-    *rc_p = node_v_lend(n, a);
-    return true;
 }
 
 /* Blocks of lengths that not all know: a number for messages is taken in any case. */
@@ -127,10 +185,9 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     node_tell_reach(n);
     *rc_p = node_await_all(n, NODE_REACHES, &direct);
     if (unlikely(*rc_p)) return true;
-    if (has_long && direct && node_v_may_lend(n, a)) return lend(n, a, rc_p);
     if (has_long || node_has_background(n)) return node_run_in_background(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big);
-    if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, number);
+    if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, true, number);
     return true;
 }
 
@@ -164,8 +221,8 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
     bool big;
     *rc_p = 0;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
-    if (n || *rc_p) return n && node_enlist(n, a, big, false, r, rc_p);
-    if (!node_pairs_suit(c, a, bytes)) return false;
+    if (n || *rc_p) return n && node_enlist(n, a, NODE_BY_SLOTS, big, r, rc_p);
+    if (!is_direct(c, a, false, bytes)) return false;
     n = node_get(c, rc_p);
-    return n && node_enlist(n, a, false, true, r, rc_p);
+    return n && node_enlist(n, a, NODE_BY_PAIRS, false, r, rc_p);
 }

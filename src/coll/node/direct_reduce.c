@@ -106,10 +106,10 @@ int node_direct_reduce(struct node *n, const struct coll_call *a)
     if (!rc)
         rc = combine_share(&w, share(n, a->rcount, n->rank), share(n, a->rcount, n->rank + 1), whose,
                            said.place[whose][1]);
-    node_close(n, true);
+    node_meet(n);
     if (all) {
         if (!rc) rc = collect_shares(n, a, &said);
-        node_close(n, true);
+        node_meet(n);
     }
     free(w.room);
     return rc;
@@ -129,7 +129,7 @@ int node_direct_reduce_scatter(struct node *n, const struct coll_call *a)
     if (!rc) rc = opened;
     if (!result) rc = err_set(TERN_ERR_NOMEM, "no memory for the result of a reduce_scatter in place");
     if (!rc) rc = combine_share(&w, a->rcount * n->rank, a->rcount * (n->rank + 1), n->rank, (uintptr_t)result - first);
-    node_close(n, true);
+    node_meet(n);
     if (in_place && !rc) copy_memory(own, result, bytes);
     if (in_place) free(result);
     free(w.room);

@@ -80,7 +80,7 @@ int node_prepare_pairs(struct node_background *f)
 {
     struct lane *l = f->wait.n->comm->lane;
     lane_enter(l);
-    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->blocking, f->wait.seq);
     lane_leave(l);
     return f->pairs ? 0 : node_no_memory(f->call.kind);
 }
@@ -106,11 +106,12 @@ static int prepare_messages(struct node_background *f)
 }
 
 /* Messages it is for certain. While the block is being made nothing is known. */
-static bool needs_messages(struct node *n)
+static bool needs_messages(struct node_background *f)
 {
+    struct node *n = f->wait.n;
     struct lane *l = n->comm->lane;
     lane_enter(l);
-    bool needs = !n->places || (n->state == NODE_READY && node_all(n, NODE_REACHES) == NODE_NO);
+    bool needs = !node_v_by_pairs(n, f->blocking) || (n->state == NODE_READY && node_all(n, NODE_REACHES) == NODE_NO);
     lane_leave(l);
     return needs;
 }
@@ -119,7 +120,7 @@ int node_prepare_rest(struct node_background *f)
 {
     struct node *n = f->wait.n;
     if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
-    return needs_messages(n) ? prepare_messages(f) : node_prepare_pairs(f);
+    return needs_messages(f) ? prepare_messages(f) : node_prepare_pairs(f);
 }
 
 void node_use_messages(struct node_background *f)
@@ -160,7 +161,7 @@ void node_background_straighten(struct node_background *f)
     struct node *n = f->wait.n;
     for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
         int d = node_v_disagrees(n, f->wait.seq, &f->call, r);
-        if (d && n->places && node_all(n, NODE_REACHES) == NODE_YES) {
+        if (d && node_v_by_pairs(n, f->blocking) && node_all(n, NODE_REACHES) == NODE_YES) {
             if (d > 0) node_pairs_refuse(n, f->wait.seq, r);
             if (d < 0 && f->pairs) node_pairs_expect_none(f->pairs, r);
         } else {
@@ -170,9 +171,9 @@ void node_background_straighten(struct node_background *f)
     }
 }
 
-void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, uint32_t number)
+void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, bool blocking, uint32_t number)
 {
-    struct node_background f = {.call = *a, .number = number, .wait = {.n = n, .seq = seq}};
+    struct node_background f = {.call = *a, .blocking = blocking, .number = number, .wait = {.n = n, .seq = seq}};
     lane_enter(n->comm->lane);
     node_background_straighten(&f);
     lane_leave(n->comm->lane);

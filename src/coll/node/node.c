@@ -187,44 +187,49 @@ void node_tell(struct node *n, enum node_fact f, bool yes)
     node_wake_pollers(n); /* helpers do not hear gates */
 }
 
-enum node_word node_look_at_all(struct node *n, enum node_fact f)
+static enum node_word look(struct node *n, enum node_fact f, int ranks)
 {
     enum node_word all = NODE_YES;
-    for (int r = 0; r < n->size && all == NODE_YES; r++) {
-        uint8_t word = atomic_load_explicit(&node_done(n, r)->says[f], memory_order_acquire);
-        if (word != NODE_YES) all = word;
-    }
+    for (int r = 0; r < ranks && all == NODE_YES; r++)
+        all = atomic_load_explicit(&node_done(n, r)->says[f], memory_order_acquire); /* pairs with node_tell */
+    return all;
+}
+
+enum node_word node_look_at_all(struct node *n, enum node_fact f)
+{
+    enum node_word all = look(n, f, n->size);
     atomic_store_explicit(&n->all_say[f], all, memory_order_relaxed);
     return all;
 }
 
-struct wait_all {
+struct wait_words {
     struct node *n;
     enum node_fact fact;
+    int ranks;
 };
 
-static bool all_known(void *wait)
+static bool is_known(void *wait)
 {
-    const struct wait_all *w = wait;
-    return node_all(w->n, w->fact) != NODE_UNKNOWN || node_is_over(w->n);
+    const struct wait_words *w = wait;
+    return look(w->n, w->fact, w->ranks) != NODE_UNKNOWN || node_is_over(w->n);
 }
 
-static void doubt_unknown(void *wait)
+static void doubt_words(void *wait)
 {
-    const struct wait_all *w = wait;
-    for (int r = 0; r < w->n->size; r++)
+    const struct wait_words *w = wait;
+    for (int r = 0; r < w->ranks; r++)
         if (!atomic_load_explicit(&node_done(w->n, r)->says[w->fact], memory_order_relaxed)) pt_call_log_doubt(w->n->comm, r);
 }
 
-int node_await_all(struct node *n, enum node_fact f, bool *yes_p)
+int node_await_words(struct node *n, enum node_fact f, int ranks, bool *yes_p)
 {
-    struct wait_all w = {n, f};
+    struct wait_words w = {n, f, ranks};
     struct lane *l = n->comm->lane;
-    if (!all_known(&w)) {
+    if (!is_known(&w)) {
         lane_enter(l);
-        lane_wait_at(l, all_known, &w, &n->head->gate, doubt_unknown);
+        lane_wait_at(l, is_known, &w, &n->head->gate, doubt_words);
         lane_leave(l);
     }
-    *yes_p = node_all(n, f) == NODE_YES;
+    *yes_p = look(n, f, ranks) == NODE_YES;
     return node_failed(n);
 }

@@ -1,5 +1,5 @@
 /*
- * pairs.c - the transfers of a large nonblocking collective inside a node: see pairs.h.
+ * pairs.c - the transfers of a large collective inside a node: see pairs.h.
  *
  * Each side begins with what it receives, from the rank behind it on, and helps with what it sends when nothing of that
  * is left; ranks that read the same buffer begin at different chunks of it, since readers of a page get into each
@@ -8,7 +8,6 @@
  */
 #include "coll/node/pairs.h"
 #include "base/err.h"
-#include "coll/node/direct.h"
 #include "coll/node/v.h"
 #include "copy/copy.h"
 #include "pt2pt/check.h"
@@ -33,6 +32,7 @@ struct node_pairs {
     const struct coll_call *call; /* only its kind and root */
     uint32_t seq;
     uint64_t sign; /* of the call */
+    bool blocking; /* all ranks wait for it: nobody has to be woken so that it goes on */
     bool published, over;
     uint64_t own_at, own_end; /* bytes of what this rank has for itself: copied, and in all */
     int turns;
@@ -55,6 +55,18 @@ static struct node_pair *pair_of(const struct node_pairs *p, int from, int to)
 
 static struct node_tally *tally_of(struct node_pairs *p, int rank) { return node_tally_of(p->n, p->seq, rank); }
 
+size_t node_pairs_layout(struct node *n, char *base)
+{
+    size_t p = (size_t)n->size, places = NODE_PAIRS_LINES / (p * p);
+    if (p > NODE_PAIRS_RANKS || !var_int(VAR_COLL_DIRECT)) return 0;
+    if (places < 2) places = 2;
+    if (places > NODE_BIG_K) places = NODE_BIG_K;
+    n->places = (uint32_t)places;
+    n->pairs = (struct node_pair *)base;
+    n->tallies = (struct node_tally *)(base + places * p * p * sizeof *n->pairs);
+    return places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
+}
+
 /* ---- beginning ---- */
 
 static bool reaches_all(const struct node *n)
@@ -75,7 +87,7 @@ void node_tell_reach(struct node *n)
     lane_leave(n->comm->lane);
 }
 
-struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uint32_t seq)
+struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, bool blocking, uint32_t seq)
 {
     size_t ranks = (size_t)n->size, head = sizeof(struct node_pairs) + 2 * ranks * sizeof(struct turn);
     struct node_pairs *p = calloc(1, head + 2 * ranks * sizeof(struct node_end));
@@ -83,6 +95,7 @@ struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, uin
     p->n = n;
     p->call = a;
     p->seq = seq;
+    p->blocking = blocking;
     p->sign = node_sign(n, NODE_BY_PAIRS);
     p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
     p->ends.recv = p->ends.send + ranks;
@@ -101,19 +114,20 @@ void node_pairs_free(struct node_pairs *p)
     free(p);
 }
 
-/* Bytes of a chunk: large transfers in pieces so that both sides get some, small ones in two. */
-static uint32_t chunk_of(uint64_t bytes)
+/* Bytes of a chunk: large transfers in pieces so that both sides get some. Small ones in two, or, if the receiver sends as well,
+ * so that the sender has something to receive meanwhile, in one. */
+static uint32_t chunk_of(uint64_t bytes, bool both)
 {
-    uint64_t half = round_up(bytes / 2, 4096), most = (uint64_t)limits_chunk.copied;
-    return (uint32_t)(half > most ? most : half ? half : 4096);
+    uint64_t part = round_up(both ? bytes : bytes / 2, 4096), most = (uint64_t)limits_chunk.copied;
+    return (uint32_t)(part > most ? most : part ? part : 4096);
 }
 
 /* This rank's half of a transfer. release: pairs with half_is_there */
-static void say_sent(struct node_pair *pair, const struct node_end *e, uint32_t seq)
+static void say_sent(struct node_pair *pair, const struct node_end *e, bool both, uint32_t seq)
 {
     pair->from = (uintptr_t)e->at;
     pair->bytes = e->bytes;
-    pair->chunk = chunk_of(e->bytes);
+    pair->chunk = chunk_of(e->bytes, both);
     atomic_store_explicit(&pair->next, 0, memory_order_relaxed);
     atomic_store_explicit(&pair->done, 0, memory_order_relaxed);
     atomic_store_explicit(&pair->sent, seq, memory_order_release);
@@ -166,7 +180,7 @@ static void say(struct node_pairs *p)
     for (int i = 0; i < p->turns; i++) {
         const struct turn *w = &p->turn[i];
         if (w->sending)
-            say_sent(w->pair, &p->ends.send[w->other], p->seq);
+            say_sent(w->pair, &p->ends.send[w->other], p->ends.recv[w->other].bytes > 0, p->seq);
         else
             say_taken(w->pair, &p->ends.recv[w->other], p->seq);
     }
@@ -191,6 +205,7 @@ bool node_pairs_are_ours(const struct node_pairs *p)
 /* Who sleeps may have something to copy now. One by one: helpers do not hear gates. */
 void node_pairs_wake(struct node_pairs *p)
 {
+    if (p->blocking) return;
     for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
     /* Ours was called for what was there before. */
     if (unlikely(background_any()) && node_pairs_are_ours(p)) lane_leaves_more(p->n->comm->lane);
@@ -202,8 +217,12 @@ static void publish(struct node_pairs *p)
     node_tell_reach(n);
     node_take_sign(n, p->seq, p->sign);
     say(p);
-    node_signal(n, p->seq, n->rank);
-    node_pairs_wake(p);
+    if (p->blocking) {
+        node_contribute(n, p->seq); /* where ranks share cores, the last one wakes the others */
+    } else {
+        node_signal(n, p->seq, n->rank);
+        node_pairs_wake(p);
+    }
 }
 
 /* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing.

@@ -1,6 +1,7 @@
 /*
- * pairs.h - large nonblocking collectives inside a node: one transfer for each pair of ranks that have something
- * for each other, copied from memory to memory by either of the two, whichever is inside the library.
+ * pairs.h - large collectives inside a node: one transfer for each pair of ranks that have something for each other,
+ * copied from memory to memory by either of the two, whichever is inside the library. Of what goes one way each side copies
+ * half; where both ranks have something for each other each side receives, and helps when that is over.
  *
  *   in the block, behind the big slots, for each of `places` operations:
  *
@@ -97,9 +98,6 @@ static inline struct node_tally *node_tally_of(struct node *n, uint32_t seq, int
 /* The lines behind `base`, or NULL to measure; bytes. Sets what the node keeps of them. */
 size_t node_pairs_layout(struct node *, char *base);
 
-/* Is a call for this, with so many bytes as in node_run? By what all ranks know alike. */
-bool node_pairs_suit(const struct comm *, const struct coll_call *, int64_t bytes);
-
 /* ---- one of them ---- */
 
 struct node_pairs;
@@ -109,7 +107,7 @@ void node_tell_reach(struct node *);
 
 /* What this rank has to do in operation `seq`, which is this call; the arrays are not needed any more on return. The
  * call's types are held by the caller. NULL: memory is out. */
-struct node_pairs *node_pairs_new(struct node *, const struct coll_call *, uint32_t seq);
+struct node_pairs *node_pairs_new(struct node *, const struct coll_call *, bool blocking, uint32_t seq);
 void node_pairs_free(struct node_pairs *);
 
 enum node_pairs_state { NODE_PAIRS_GO_ON, NODE_PAIRS_OVER, NODE_PAIRS_REFUSED /* not all may reach all */ };

@@ -170,7 +170,7 @@ static inline struct request *start(struct node *n, const struct coll_call *a, u
             rc = node_wait_for(n, w.seq, w.rank);
         }
         if (likely(!rc)) rc = node_take(n, w.seq, a);
-        if (unlikely(rc) && !node_failed(n)) node_straighten(n, w.seq, a, number);
+        if (unlikely(rc) && !node_failed(n)) node_straighten(n, w.seq, a, false, number);
     }
     node_finish(n, w.seq, w.rank == NODE_ALL);
     return over(n, rc > 0 ? 0 : rc);

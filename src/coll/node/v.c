@@ -9,7 +9,6 @@
 
 enum { IN_MESSAGE = 0xfe, IN_BIG = 0xff, SHARE_LEAST = 8 };
 #define BY_MESSAGE UINT32_MAX
-#define LENT (UINT32_MAX - 1)
 #define ROOM_MAX ((size_t)1 << 30)
 
 /* ---- blocks of the user's ---- */
@@ -109,8 +108,7 @@ bool node_v_big(const struct node *n, const struct coll_call *a)
 {
     bool to_all = node_v_to_all(a->kind);
     if (to_all && n->size > NODE_LENGTHS) return true;
-    size_t most = to_all && n->lending ? SIZE_MAX : room(n, a);
-    return longest_out(n, a, most) > (to_all ? n->small_share : NODE_MIDDLE);
+    return longest_out(n, a, room(n, a)) > (to_all ? n->small_share : NODE_MIDDLE);
 }
 
 /* ---- what has none ---- */
@@ -171,22 +169,19 @@ void node_v_ends(const struct node *n, const struct coll_call *a, struct node_en
 /* ---- leaving blocks ---- */
 
 /* A block with the slot of one rank to itself. */
-static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, int to, const struct block *b)
+static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, const struct block *b)
 {
     size_t bytes = bytes_of(b);
     bool fits = bytes <= room(n, a);
-    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
-    if (fits)
-        node_pack(node_payload(n, seq, slot, bytes), b->at, b->count, b->t);
-    else if (n->lending)
-        node_v_say_lent(n, node_slot(n, seq, slot)->payload, to);
+    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : BY_MESSAGE;
+    if (fits) node_pack(node_payload(n, seq, slot, bytes), b->at, b->count, b->t);
 }
 
 int node_put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     if (n->rank != a->root) {
         struct block b = out_block(a, a->root);
-        leave(n, seq, a, n->rank, a->root, &b);
+        leave(n, seq, a, n->rank, &b);
     }
     node_contribute(n, seq);
     return 0;
@@ -204,7 +199,7 @@ int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
     for (int r = 0; r < n->size; r++) {
         if (r == n->rank) continue;
         struct block b = out_block(a, r);
-        leave(n, seq, a, r, r, &b);
+        leave(n, seq, a, r, &b);
         node_signal(n, seq, r);
     }
     node_announce(n);
@@ -228,7 +223,7 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
     struct node_slot *slot = node_slot(n, seq, n->rank);
     size_t bytes = bytes_of(b);
     bool few = n->size <= NODE_LENGTHS, fits = bytes <= room(n, a);
-    uint32_t length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
+    uint32_t length = fits ? (uint32_t)bytes : BY_MESSAGE;
     char *at;
     if (few && bytes <= n->small_share) {
         slot->lengths[to] = (uint8_t)bytes;
@@ -242,10 +237,7 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
         memcpy(at, &length, sizeof length);
         at += NODE_V_PREFIX;
     }
-    if (fits)
-        node_pack(at, b->at, b->count, b->t);
-    else if (n->lending)
-        node_v_say_lent(n, at, to);
+    if (fits) node_pack(at, b->at, b->count, b->t);
 }
 
 int node_put_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -267,9 +259,7 @@ static uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, in
     struct node_slot *slot = node_slot(n, seq, a->kind == COLL_SCATTERV ? n->rank : r);
     uint32_t length;
     if (!node_v_to_all(a->kind)) {
-        if (slot->length == LENT)
-            *at = slot->payload;
-        else if (slot->length != BY_MESSAGE)
+        if (slot->length != BY_MESSAGE)
             *at = node_payload(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, slot->length);
         return slot->length;
     }
@@ -296,7 +286,6 @@ static int take_from(struct node *n, uint32_t seq, const struct coll_call *a, in
     uint32_t length = look(n, seq, a, r, &at);
     struct block b = in_block(a, r);
     size_t expected = bytes_of(&b), most = room(n, a);
-    if (unlikely(length == LENT)) return node_v_take_lent(n, r, at);
     if (unlikely(length == BY_MESSAGE)) return likely(expected > most) ? 0 : disagree(r, length, expected);
     if (unlikely(length > expected || expected > most)) return disagree(r, length, expected);
     node_unpack_some(b.at, b.count, b.t, at, length);

@@ -47,16 +47,22 @@ static size_t slot_bytes(int ranks)
     return min_size(share, shape()->most) & ~(size_t)4095;
 }
 
-static uint64_t take_memory(struct node *n, size_t bytes)
+/* Rank 0: where it is, for the others. */
+static void take_memory(struct node *n, size_t bytes)
 {
-    uint64_t off = 0;
-    if (!take_share(bytes)) return 0;
+    if (!take_share(bytes)) return;
     lane_enter(n->comm->lane);
-    n->wide.block = peer_shared_alloc(bytes, &off);
+    n->wide.block = peer_shared_alloc(bytes, &n->head->wide_at);
     lane_leave(n->comm->lane);
     if (!n->wide.block) give_share(bytes);
     n->wide.at = n->wide.block;
-    return n->wide.block ? off + 1 : 0;
+}
+
+/* Rank 0's word comes behind the place. */
+static bool first_has_it(struct node *n)
+{
+    bool yes = false;
+    return !node_await_words(n, NODE_HAS_WIDE, 1, &yes) && yes;
 }
 
 static char *map_memory(struct node *n, uint64_t off, size_t bytes)
@@ -74,9 +80,10 @@ static int open_memory(struct node *n, bool *all_p)
     n->wide.bytes = slot_bytes(n->size);
     n->wide.sets = shape()->sets;
     n->wide.whole = n->wide.sets * (size_t)n->size * n->wide.bytes;
-    uint64_t mine = n->rank ? 0 : take_memory(n, n->wide.whole);
-    uint64_t place = node_say(n, 0, (struct node_place){mine, n->wide.whole}).at;
-    if (n->rank && place) n->wide.at = map_memory(n, place - 1, n->wide.whole);
+    if (n->rank == 0)
+        take_memory(n, n->wide.whole);
+    else if (first_has_it(n))
+        n->wide.at = map_memory(n, n->head->wide_at, n->wide.whole);
     node_tell(n, NODE_HAS_WIDE, n->wide.at != NULL);
     return node_await_all(n, NODE_HAS_WIDE, all_p);
 }

@@ -5,6 +5,33 @@
 
 #include <stdlib.h>
 
+/* packed: the copy begins with the data. */
+static struct node_flat flat(const void *buf, int64_t count, const struct type *t, bool packed)
+{
+    struct node_flat f = {.bytes = (size_t)(count * t->size)};
+    if (t->contig) {
+        f.at = (char *)(uintptr_t)buf + t->true_lb;
+        return f;
+    }
+    f.at = f.copy = malloc(f.bytes + 1);
+    if (f.at && packed) {
+        struct type_cursor c;
+        type_cursor_init(&c, t, count, buf);
+        type_pack(&c, f.at, f.bytes);
+    }
+    return f;
+}
+
+static void flat_end(struct node_flat *f, void *buf, int64_t count, const struct type *t, bool unpacked)
+{
+    if (f->copy && unpacked) {
+        struct type_cursor c;
+        type_cursor_init(&c, t, count, buf);
+        type_unpack(&c, f->copy, f->bytes);
+    }
+    free(f->copy);
+}
+
 struct side {
     const void *buf;
     int64_t count;
@@ -153,8 +180,8 @@ void node_pass_open(struct node_pass *p)
 {
     struct side in = gives(p->n, p->a), out = gets(p->n, p->a);
     if (coll_has_blocks(p->a->kind)) open_blocks(p);
-    if (in.type) p->in = node_flat(in.buf, in.count, in.type, true, false);
-    if (out.type && p->a->kind != COLL_ALLGATHERV) p->out = node_flat(out.buf, out.count, out.type, false, false);
+    if (in.type) p->in = flat(in.buf, in.count, in.type, true);
+    if (out.type && p->a->kind != COLL_ALLGATHERV) p->out = flat(out.buf, out.count, out.type, false);
     if ((in.type && !p->in.at) || (out.type && !p->out.at))
         p->lacks = err_set(TERN_ERR_NOMEM, "no memory to pack the buffer of a collective");
     if (!p->lacks) move_own_block(p);
@@ -167,6 +194,6 @@ void node_pass_close(struct node_pass *p, bool good)
     if (p->a->kind == COLL_ALLGATHERV)
         close_blocks(p, good);
     else if (p->out.copy)
-        node_flat_end(&p->out, (void *)(uintptr_t)out.buf, out.count, out.type, good);
+        flat_end(&p->out, (void *)(uintptr_t)out.buf, out.count, out.type, good);
     free(p->in.copy);
 }

@@ -5,7 +5,13 @@
 #define TERN_COLL_NODE_WIDE_IN_H
 
 #include "coll/node/block.h"
-#include "coll/node/direct.h"
+
+/* Packed data of (count x type) as one piece of memory: the user's own, or a copy. */
+struct node_flat {
+    char *at;   /* NULL: memory is out */
+    char *copy; /* at, if it is one */
+    size_t bytes;
+};
 
 /* An operation, at one slice of the vector, or of each block. */
 struct node_pass {
