@@ -16,33 +16,51 @@
 
 /* ---- one of them ---- */
 
-static bool advance_pairs(struct node_background *f)
+/* Does it have blocks that do not go through the slots, here or at another rank? */
+static bool is_direct(const struct node_background *f) { return f->way == NODE_BY_PAIRS || node_v_is(f->call.kind); }
+
+/* What this rank leaves in its slot. */
+static void put_slot(struct node_background *f)
 {
-    enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
-    f->lost = s == NODE_PAIRS_REFUSED;
-    return s != NODE_PAIRS_GO_ON;
+    struct node *n = f->wait.n;
+    int rc = node_put(n, f->wait.seq, &f->call);
+    f->wait.rank = node_needs(n, &f->call);
+    f->awaits = !rc && f->wait.rank != NODE_NOBODY;
+    f->rc = rc < 0 ? rc : 0;
+}
+
+/* The slot has nothing but a flag. If all ranks wait and share cores, the last one wakes them. */
+static void put_flag(struct node_background *f)
+{
+    if (f->blocking)
+        node_contribute(f->wait.n, f->wait.seq);
+    else
+        node_signal(f->wait.n, f->wait.seq, f->wait.n->rank);
 }
 
 /* Its own contribution, and what goes along with it. */
 static void put(struct node_background *f)
 {
     struct node *n = f->wait.n;
-    if (node_v_is(f->call.kind)) node_tell_reach(n);
+    if (is_direct(f)) node_tell_reach(n);
     f->wait.flag = node_take_sign(n, f->wait.seq, f->sign);
-    int rc = node_put(n, f->wait.seq, &f->call);
+    if (f->way == NODE_BY_PAIRS)
+        put_flag(f);
+    else
+        put_slot(f);
     f->put = true;
-    f->wait.rank = node_needs(n, &f->call);
-    f->awaits = !rc && f->wait.rank != NODE_NOBODY;
-    f->rc = rc < 0 ? rc : 0;
     if (unlikely(f->rest)) coll_go(f->rest);
     if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
 }
 
-/* Which way do blocks take that have no room in the slots? False: that is not known yet, so nothing is taken. */
+/* Which way do blocks take that do not go through the slots? False: that is not known yet, so nothing is copied, nor taken. */
 static bool knows_way(struct node_background *f)
 {
     enum node_word all = node_all(f->wait.n, NODE_REACHES);
-    if (all == NODE_NO && f->pairs) node_use_messages(f);
+    if (unlikely(all == NODE_NO && f->pairs)) {
+        f->lost = f->way == NODE_BY_PAIRS;
+        node_use_messages(f);
+    }
     return all != NODE_UNKNOWN;
 }
 
@@ -61,12 +79,11 @@ static bool take_slots(struct node_background *f)
 static bool advance(struct node_background *f)
 {
     struct node *n = f->wait.n;
-    if (f->pairs && !node_v_is(f->call.kind)) return advance_pairs(f);
     if (!f->put) {
         if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
         put(f);
     }
-    if (unlikely(node_v_is(f->call.kind)) && !knows_way(f)) return false;
+    if (is_direct(f) && !knows_way(f)) return false;
     if (!f->finished) {
         bool taken = take_slots(f);
         if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;
@@ -242,7 +259,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, b
         return false;
     }
     *f = (struct node_background){
-        .call = *a, .req = r, .big = big, .sign = node_sign(n, way), .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .req = r, .way = way, .big = big, .sign = node_sign(n, way), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
     if (!n->settled || way == NODE_BY_PAIRS || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
     *rc_p = prepare(f, way);
@@ -265,7 +282,7 @@ static bool has_ended(void *record) { return ((struct node_background *)record)-
 bool node_run_in_background(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
     struct node_background f = {
-        .call = *a, .blocking = true, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .blocking = true, .way = way, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = prepare(&f, way);
     if (*rc_p) return false;

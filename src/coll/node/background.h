@@ -10,6 +10,7 @@ struct node_background {
     struct link link;
     struct coll_call call;
     struct request *req;         /* NULL: somebody waits for `ended` */
+    enum node_way way;
     struct {
         bool big, put, ended, lost; /* lost: there is none */
         bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
@@ -23,7 +24,7 @@ struct node_background {
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
-    uint64_t sign;            /* of the call; of one that is put later, when its slots are free */
+    uint64_t sign;            /* of the call and its way; of one that is put later, when its slots are free */
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 

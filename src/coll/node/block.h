@@ -67,7 +67,7 @@ static_assert(offsetof(struct node_slot, payload) == 16, "shared layout");
 static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
 
 struct node_pair;
-struct node_tally;
+struct node_left;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
@@ -94,7 +94,7 @@ struct node {
     size_t share, small_share; /* of each rank in a big slot, and in a slot's own line: v.h */
     struct comm *comm;
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
-    struct node_tally *tallies; /* [places][P] */
+    struct node_left *left;  /* [places][P] */
     int rank, size;
     _Atomic uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */

@@ -127,6 +127,7 @@ void node_use_messages(struct node_background *f)
 {
     node_pairs_free(f->pairs);
     f->pairs = NULL;
+    if (f->way == NODE_BY_PAIRS) return; /* all of it, when it has ended here */
     int rc = prepare_messages(f);
     if (!rc)
         coll_go(f->rest);

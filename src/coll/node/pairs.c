@@ -8,63 +8,68 @@
  */
 #include "coll/node/pairs.h"
 #include "base/err.h"
+#include "base/var.h"
 #include "coll/node/v.h"
 #include "copy/copy.h"
 #include "pt2pt/check.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
-#include "transport/endpoint.h"
+#include "transport/arena.h"
 #include "type/cursor.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A transfer that this rank is a side of, as long as there may be something for it to do. */
-struct turn {
-    struct node_pair *pair;
+struct part {
+    struct transfer *transfer;
+    enum transfer_side side;
     int other;
-    bool sending, met;      /* met: the other's half is there */
-    uint32_t chunks, first; /* the order of chunks begins with the first one */
+    bool met; /* the other's end is there */
 };
 
 struct node_pairs {
     struct node *n;
     const struct coll_call *call; /* only its kind and root */
     uint32_t seq;
-    uint64_t sign; /* of the call */
     bool blocking; /* all ranks wait for it: nobody has to be woken so that it goes on */
-    bool published, over;
+    bool over;
     uint64_t own_at, own_end; /* bytes of what this rank has for itself: copied, and in all */
-    int turns;
+    int parts;
     struct node_ends ends;
-    struct turn turn[];
+    struct part part[];
 };
+
+#define NO_MEMORY ((void *)1) /* the address of an end that there was no memory to pack */
 
 /* ---- the lines ---- */
 
-static struct node_pair *line_of(const struct node *n, uint32_t seq, int from, int to)
+static struct transfer *transfer_of(const struct node *n, uint32_t seq, int from, int to)
 {
     size_t p = (size_t)n->size, place = seq % n->places;
-    return &n->pairs[(place * p + (size_t)from) * p + (size_t)to];
+    return &n->pairs[(place * p + (size_t)from) * p + (size_t)to].transfer;
 }
 
-static struct node_pair *pair_of(const struct node_pairs *p, int from, int to)
+static _Atomic uint32_t *left_of(const struct node_pairs *p, int rank)
 {
-    return line_of(p->n, p->seq, from, to);
+    return &p->n->left[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank].count;
 }
 
-static struct node_tally *tally_of(struct node_pairs *p, int rank) { return node_tally_of(p->n, p->seq, rank); }
+/* Takes one transfer out. True: it was the last one. acq_rel: pairs with the acquire of the rank that looks for 0 */
+static bool take_out(const struct node_pairs *p, int rank)
+{
+    return atomic_fetch_sub_explicit(left_of(p, rank), 1, memory_order_acq_rel) == 1;
+}
 
 size_t node_pairs_layout(struct node *n, char *base)
 {
-    size_t p = (size_t)n->size, places = NODE_PAIRS_LINES / (p * p);
+    size_t p = (size_t)n->size, places = NODE_PAIRS_MOST / (p * p);
     if (p > NODE_PAIRS_RANKS || !var_int(VAR_COLL_DIRECT)) return 0;
     if (places < 2) places = 2;
     if (places > NODE_BIG_K) places = NODE_BIG_K;
     n->places = (uint32_t)places;
     n->pairs = (struct node_pair *)base;
-    n->tallies = (struct node_tally *)(base + places * p * p * sizeof *n->pairs);
-    return places * p * (p * sizeof *n->pairs + sizeof *n->tallies);
+    n->left = (struct node_left *)(base + places * p * p * sizeof *n->pairs);
+    return places * p * (p * sizeof *n->pairs + sizeof *n->left);
 }
 
 /* ---- beginning ---- */
@@ -89,21 +94,19 @@ void node_tell_reach(struct node *n)
 
 struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, bool blocking, uint32_t seq)
 {
-    size_t ranks = (size_t)n->size, head = sizeof(struct node_pairs) + 2 * ranks * sizeof(struct turn);
+    size_t ranks = (size_t)n->size, head = sizeof(struct node_pairs) + 2 * ranks * sizeof(struct part);
     struct node_pairs *p = calloc(1, head + 2 * ranks * sizeof(struct node_end));
     if (!p) return NULL;
     p->n = n;
     p->call = a;
     p->seq = seq;
     p->blocking = blocking;
-    p->sign = node_sign(n, NODE_BY_PAIRS);
     p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
     p->ends.recv = p->ends.send + ranks;
-    if (node_v_is(a->kind)) {
+    if (node_v_is(a->kind))
         node_v_ends(n, a, &p->ends);
-        return p;
-    }
-    node_ends_fill(&p->ends, a);
+    else
+        node_ends_fill(&p->ends, a);
     return p;
 }
 
@@ -114,180 +117,115 @@ void node_pairs_free(struct node_pairs *p)
     free(p);
 }
 
-/* Bytes of a chunk: large transfers in pieces so that both sides get some. Small ones in two, or, if the receiver sends as well,
- * so that the sender has something to receive meanwhile, in one. */
-static uint32_t chunk_of(uint64_t bytes, bool both)
+static struct node_end *end_of(const struct node_pairs *p, int other, enum transfer_side side)
 {
-    uint64_t part = round_up(both ? bytes : bytes / 2, 4096), most = (uint64_t)limits_chunk.copied;
-    return (uint32_t)(part > most ? most : part ? part : 4096);
-}
-
-/* This rank's half of a transfer. release: pairs with half_is_there */
-static void say_sent(struct node_pair *pair, const struct node_end *e, bool both, uint32_t seq)
-{
-    pair->from = (uintptr_t)e->at;
-    pair->bytes = e->bytes;
-    pair->chunk = chunk_of(e->bytes, both);
-    atomic_store_explicit(&pair->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&pair->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&pair->sent, seq, memory_order_release);
-}
-
-static void say_taken(struct node_pair *pair, const struct node_end *e, uint32_t seq)
-{
-    pair->to = (uintptr_t)e->at;
-    pair->room = e->bytes;
-    atomic_store_explicit(&pair->taken, seq, memory_order_release);
+    return side == TRANSFER_FROM ? &p->ends.send[other] : &p->ends.recv[other];
 }
 
 /* Of what goes to another, or comes from it, if there is something. */
-static void add_turn(struct node_pairs *p, int other, bool sending)
+static void add_part(struct node_pairs *p, int other, enum transfer_side side)
 {
-    const struct node_end *e = sending ? &p->ends.send[other] : &p->ends.recv[other];
-    if (!e->bytes) return;
-    struct node_pair *pair = sending ? pair_of(p, p->n->rank, other) : pair_of(p, other, p->n->rank);
-    p->turn[p->turns++] = (struct turn){.pair = pair, .other = other, .sending = sending};
+    int me = p->n->rank;
+    if (!end_of(p, other, side)->bytes) return;
+    struct transfer *t = side == TRANSFER_FROM ? transfer_of(p->n, p->seq, me, other) : transfer_of(p->n, p->seq, other, me);
+    p->part[p->parts++] = (struct part){.transfer = t, .other = other, .side = side};
 }
 
 /* From the rank behind this one on: the ranks begin with different others. */
 static void plan(struct node_pairs *p)
 {
-    int size = p->n->size;
-    for (int sending = 0; sending < 2; sending++)
-        for (int i = 1; i < size; i++) add_turn(p, (p->n->rank + i) % size, sending);
+    const struct node_ends *e = &p->ends;
+    for (int i = 1; i < e->size; i++) add_part(p, (e->rank + i) % e->size, TRANSFER_TO);
+    for (int i = 1; i < e->size; i++) add_part(p, (e->rank + i) % e->size, TRANSFER_FROM);
+    p->own_end = e->recv[e->rank].bytes ? e->send[e->rank].bytes : 0;
 }
 
-/* Are the lines free, and the slot of the flag? */
-static bool may_publish(const struct node_pairs *p)
+/* The work, which the sender prepares. If the receiver sends as well, so that the sender has something to receive meanwhile, small
+ * ones are one chunk. */
+static void cut(const struct node_pairs *p, const struct part *x, uint64_t bytes)
 {
-    return node_free_slots(p->n, p->seq - p->n->places + NODE_BIG_K, true) && node_free_slots(p->n, p->seq, false);
+    struct transfer *t = x->transfer;
+    bool both = p->ends.recv[x->other].bytes > 0;
+    transfer_renew(t);
+    t->chunk = transfer_chunk(both ? 2 * bytes : bytes, (uint64_t)limits_chunk.copied);
+    t->first = (uint32_t)((bytes + t->chunk - 1) / t->chunk * (uint64_t)x->other / (uint64_t)p->n->size);
 }
 
-static uint64_t own_bytes(const struct node_ends *e)
+static void say(const struct node_pairs *p, const struct part *x)
 {
-    return e->recv[e->rank].bytes ? e->send[e->rank].bytes : 0;
+    const struct node_end *e = end_of(p, x->other, x->side);
+    if (x->side == TRANSFER_FROM) cut(p, x, e->bytes);
+    if (likely(e->at))
+        transfer_say(x->transfer, x->side, p->seq, e->at, arena_place(e->at, e->bytes), e->bytes);
+    else
+        transfer_say(x->transfer, x->side, p->seq, NO_MEMORY, 0, 0);
 }
 
-static void say(struct node_pairs *p)
+bool node_pairs_begin(struct node_pairs *p)
 {
-    struct node_tally *t = tally_of(p, p->n->rank);
+    /* the lines are free */
+    if (!node_free_slots(p->n, p->seq - p->n->places + NODE_BIG_K, true)) return false;
     node_ends_open(&p->ends);
     plan(p);
-    p->own_end = own_bytes(&p->ends);
-    /* relaxed: nobody else has a turn before it knows of our halves */
-    atomic_store_explicit(&t->error, 0, memory_order_relaxed);
-    atomic_store_explicit(&t->left, (uint32_t)p->turns, memory_order_relaxed);
-    for (int i = 0; i < p->turns; i++) {
-        const struct turn *w = &p->turn[i];
-        if (w->sending)
-            say_sent(w->pair, &p->ends.send[w->other], p->ends.recv[w->other].bytes > 0, p->seq);
-        else
-            say_taken(w->pair, &p->ends.recv[w->other], p->seq);
-    }
-    p->published = true;
+    /* relaxed: nobody else has a part before it knows of our ends */
+    atomic_store_explicit(left_of(p, p->n->rank), (uint32_t)p->parts, memory_order_relaxed);
+    for (int i = 0; i < p->parts; i++) say(p, &p->part[i]);
+    return true;
 }
 
-/* acquire: pairs with say_sent and say_taken */
-static bool half_is_there(const struct node_pairs *p, const struct turn *t)
+static bool is_met(const struct node_pairs *p, const struct part *x)
 {
-    return atomic_load_explicit(t->sending ? &t->pair->taken : &t->pair->sent, memory_order_acquire) == p->seq;
+    return x->met || transfer_is_said(x->transfer, !x->side, p->seq);
 }
 
 bool node_pairs_are_ours(const struct node_pairs *p)
 {
-    for (int i = 0; i < p->turns; i++) {
-        const struct turn *t = &p->turn[i];
-        if ((t->met || half_is_there(p, t)) && !peer_is_helped(comm_index(p->n->comm, t->other))) return true;
-    }
+    for (int i = 0; i < p->parts; i++)
+        if (is_met(p, &p->part[i]) && !peer_is_helped(comm_index(p->n->comm, p->part[i].other))) return true;
     return false;
 }
 
-/* Who sleeps may have something to copy now. One by one: helpers do not hear gates. */
+/* One by one: helpers do not hear gates. */
 void node_pairs_wake(struct node_pairs *p)
 {
     if (p->blocking) return;
-    for (int i = 0; i < p->turns; i++) peer_wake(comm_index(p->n->comm, p->turn[i].other));
+    for (int i = 0; i < p->parts; i++) peer_wake(comm_index(p->n->comm, p->part[i].other));
     /* Ours was called for what was there before. */
     if (unlikely(background_any()) && node_pairs_are_ours(p)) lane_leaves_more(p->n->comm->lane);
 }
 
-static void publish(struct node_pairs *p)
-{
-    struct node *n = p->n;
-    node_tell_reach(n);
-    node_take_sign(n, p->seq, p->sign);
-    say(p);
-    if (p->blocking) {
-        node_contribute(n, p->seq); /* where ranks share cores, the last one wakes the others */
-    } else {
-        node_signal(n, p->seq, n->rank);
-        node_pairs_wake(p);
-    }
-}
+/* ---- copying ---- */
 
 /* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing.
  */
-static bool has_come(struct node_pairs *p, int rank)
+static bool has_come(const struct node_pairs *p, int rank)
 {
     struct node_wait w = {p->n, node_flag(p->n, p->seq), p->seq, rank, 0};
     return p->call->kind != COLL_SCATTERV && node_ready(&w);
 }
 
-/* ---- copying ---- */
-
-/* Both sides hear of it; the transfer's other chunks are claimed and counted all the same. */
-static TERN_COLD void note_error(struct node_pairs *p, int other, int error)
+/* The next chunk of a transfer that is met; false: none is left. */
+static bool copy_chunk(struct node_pairs *p, const struct part *x)
 {
-    node_tally_note(tally_of(p, p->n->rank), error);
-    node_tally_note(tally_of(p, other), error);
+    struct peer *peer = peer_get(comm_index(p->n->comm, x->other));
+    unsigned what = likely(peer != NULL) ? transfer_go_on(x->transfer, x->side, &peer->ep) : 0;
+    if (what & TRANSFER_ENDED) {
+        take_out(p, p->n->rank);
+        if (take_out(p, x->other)) peer_wake(comm_index(p->n->comm, x->other));
+    }
+    if (what & TRANSFER_MOVED) p->n->moved++;
+    return what & TRANSFER_MOVED;
 }
 
-static int copy(const struct node_pairs *p, const struct turn *t, uint64_t at, uint64_t bytes)
-{
-    const struct node_pair *pair = t->pair;
-    struct iovec from = {(void *)(uintptr_t)(pair->from + at), bytes}, to = {(void *)(uintptr_t)(pair->to + at), bytes};
-    if (!pair->from || !pair->to)
-        return err_set(TERN_ERR_NOMEM, "rank %d or %d had no memory to pack its buffer", p->n->rank, t->other);
-    struct peer *peer = peer_get(comm_index(p->n->comm, t->other));
-    int rc = TERN_ERR_UNSUPPORTED;
-    if (!peer) return err_code();
-    struct tp_ep *ep = &peer->ep;
-    if (ep->caps & TP_CAP_GETPUT)
-        rc = t->sending ? ep_put(ep, &from, 1, &to, 1) : ep_get(ep, &to, 1, &from, 1);
-    if (rc != TERN_ERR_UNSUPPORTED) return rc;
-    return err_set(TERN_ERR_SYSTEM, "the system no longer lets the memory of rank %d be reached", t->other);
-}
+enum outlook { WAITS, GOES_ON, IS_EMPTY };
 
-/* The transfer is over. */
-static void settle(struct node_pairs *p, const struct turn *t)
+static enum outlook look_at(struct node_pairs *p, struct part *x)
 {
-    node_tally_less(tally_of(p, p->n->rank));
-    if (node_tally_less(tally_of(p, t->other))) peer_wake(comm_index(p->n->comm, t->other));
-}
-
-/* Copies the next chunk of a transfer; false: none is left. */
-static bool copy_chunk(struct node_pairs *p, struct turn *t)
-{
-    uint32_t i = node_pair_claim(t->pair, t->chunks);
-    if (i == t->chunks) return false;
-    uint64_t at = (uint64_t)((i + t->first) % t->chunks) * t->pair->chunk, all = node_pair_bytes(t->pair);
-    int rc = copy(p, t, at, min_size(t->pair->chunk, all - at));
-    if (unlikely(rc)) note_error(p, t->other, rc);
-    if (node_pair_done(t->pair, t->chunks)) settle(p, t);
-    p->n->moved++;
-    return true;
-}
-
-/* The other's half is there. False: it is empty. */
-static bool meet(struct node_pairs *p, struct turn *t)
-{
-    int receiver = t->sending ? t->other : p->n->rank;
-    t->met = true;
-    t->chunks = half_is_there(p, t) ? node_pair_chunks(t->pair) : 0;
-    t->first = (uint32_t)((uint64_t)t->chunks * (uint64_t)receiver / (uint64_t)p->n->size);
-    if (t->chunks) return true;
-    node_tally_less(tally_of(p, p->n->rank));
-    return false;
+    if (x->met) return GOES_ON;
+    bool came = is_met(p, x) || has_come(p, x->other);
+    if (!came) return WAITS;
+    x->met = is_met(p, x); /* again: the end is said before the flag is set */
+    return x->met && transfer_bytes(x->transfer) ? GOES_ON : IS_EMPTY;
 }
 
 /* One chunk, of the first transfer that has one. Those that have none left are forgotten. */
@@ -295,13 +233,14 @@ static bool copy_some(struct node_pairs *p)
 {
     bool found = false;
     int kept = 0;
-    for (int i = 0; i < p->turns; i++) {
-        struct turn *t = &p->turn[i];
-        bool stays = found || (!t->met && !half_is_there(p, t) && !has_come(p, t->other));
-        if (!stays && (t->met || meet(p, t))) stays = found = copy_chunk(p, t);
-        if (stays) p->turn[kept++] = *t;
+    for (int i = 0; i < p->parts; i++) {
+        struct part *x = &p->part[i];
+        enum outlook o = found ? WAITS : look_at(p, x);
+        if (o == GOES_ON) found = copy_chunk(p, x);
+        if (o == IS_EMPTY) take_out(p, p->n->rank);
+        if (o == WAITS || found) p->part[kept++] = *x;
     }
-    p->turns = kept;
+    p->parts = kept;
     return found;
 }
 
@@ -326,47 +265,51 @@ static bool copy_own(struct node_pairs *p)
 
 /* ---- the end ---- */
 
-/* Who received less than was sent says so. */
-static int check_lengths(struct node_pairs *p)
+/* Of one that is over. The system's words are there if this rank has failed to copy. */
+static int copied(const struct node_pairs *p, const struct transfer *t, int other)
 {
-    for (int r = 0; r < p->n->size; r++) {
-        const struct node_pair *in = pair_of(p, r, p->n->rank);
-        if (r == p->n->rank || !p->ends.recv[r].bytes || in->bytes <= in->room) continue;
-        if (atomic_load_explicit(&in->sent, memory_order_relaxed) != p->seq) continue; /* nothing came */
-        return err_set(TERN_ERR_TRUNCATE, "rank %d sent %llu bytes in a %s, where there is room for %llu", r,
-                       (unsigned long long)in->bytes, coll_kind_name(p->call->kind), (unsigned long long)in->room);
-    }
-    return 0;
+    int error = transfer_error(t);
+    if (likely(!error)) return 0;
+    if (error == TERN_ERR_UNSUPPORTED)
+        return err_set(TERN_ERR_SYSTEM, "the system no longer lets the memory of rank %d be reached", other);
+    if (err_code() != error) err_set(error, "rank %d could not copy its part of a %s", other, coll_kind_name(p->call->kind));
+    return error;
+}
+
+static int outcome(struct node_pairs *p, int other, enum transfer_side side)
+{
+    struct node_end *e = end_of(p, other, side);
+    int me = p->n->rank;
+    if (!e->bytes || other == me) return 0;
+    const struct transfer *t = side == TRANSFER_FROM ? transfer_of(p->n, p->seq, me, other) : transfer_of(p->n, p->seq, other, me);
+    bool said = transfer_is_said(t, !side, p->seq);
+    uint64_t there = said ? t->end[!side].bytes : 0, room = e->bytes;
+    if (!e->at || (said && t->end[!side].at == (uintptr_t)NO_MEMORY))
+        return err_set(TERN_ERR_NOMEM, "rank %d or %d had no memory to pack its buffer", me, other);
+    if (side == TRANSFER_TO) e->bytes = there < room ? there : room; /* that is unpacked */
+    if (side == TRANSFER_TO && there > room)
+        return err_set(TERN_ERR_TRUNCATE, "rank %d sent %llu bytes in a %s, where there is room for %llu", other,
+                       (unsigned long long)there, coll_kind_name(p->call->kind), (unsigned long long)room);
+    return said ? copied(p, t, other) : 0;
 }
 
 static int result(struct node_pairs *p)
 {
-    int error = atomic_load_explicit(&tally_of(p, p->n->rank)->error, memory_order_relaxed); /* behind `left` */
-    if (error && err_code() != error)
-        err_set(error, "another process could not copy its part of a %s", coll_kind_name(p->call->kind));
-    if (error) return error;
-    node_ends_unpack(&p->ends);
-    return check_lengths(p);
-}
-
-/* acquire: pairs with node_tally_less; what others have copied here is there */
-static bool has_ended(struct node_pairs *p)
-{
-    return !atomic_load_explicit(&tally_of(p, p->n->rank)->left, memory_order_acquire);
-}
-
-bool node_pairs_begin(struct node_pairs *p)
-{
-    if (!may_publish(p)) return false;
-    say(p);
-    return true;
+    int rc = 0;
+    for (int r = 0; r < p->n->size && !rc; r++) {
+        rc = outcome(p, r, TRANSFER_FROM);
+        if (!rc) rc = outcome(p, r, TRANSFER_TO);
+    }
+    if (likely(!rc)) node_ends_unpack(&p->ends);
+    return rc;
 }
 
 bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
 {
     if (p->over) return true;
-    copy_some(p);
-    if (!has_ended(p)) return false;
+    if (copy_some(p) || copy_own(p)) return false;
+    /* acquire: pairs with take_out; what others have copied here is there */
+    if (atomic_load_explicit(left_of(p, p->n->rank), memory_order_acquire)) return false;
     int rc = result(p);
     if (!*rc_p) *rc_p = rc;
     return p->over = true;
@@ -374,35 +317,17 @@ bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
 
 void node_pairs_refuse(struct node *n, uint32_t seq, int from)
 {
-    say_taken(line_of(n, seq, from, n->rank), &(struct node_end){0}, seq);
+    transfer_say(transfer_of(n, seq, from, n->rank), TRANSFER_TO, seq, NULL, 0, 0);
     peer_wake(comm_index(n->comm, from));
 }
 
 void node_pairs_expect_none(struct node_pairs *p, int from)
 {
-    for (int i = 0; i < p->turns; i++) {
-        struct turn *t = &p->turn[i];
-        if (t->sending || t->other != from || t->met) continue;
-        *t = p->turn[--p->turns];
-        node_tally_less(tally_of(p, p->n->rank));
+    for (int i = 0; i < p->parts; i++) {
+        struct part *x = &p->part[i];
+        if (x->side == TRANSFER_FROM || x->other != from || x->met) continue;
+        *x = p->part[--p->parts];
+        take_out(p, p->n->rank);
         return;
     }
-}
-
-enum node_pairs_state node_pairs_step(struct node_pairs *p, int *rc_p)
-{
-    struct node *n = p->n;
-    *rc_p = 0;
-    if (!p->published && !may_publish(p)) return NODE_PAIRS_GO_ON;
-    enum node_word all = node_all(n, NODE_REACHES);
-    if (unlikely(all == NODE_NO)) {
-        node_finish(n, p->seq, false);
-        return NODE_PAIRS_REFUSED;
-    }
-    if (!p->published) publish(p);
-    if (unlikely(all != NODE_YES)) return NODE_PAIRS_GO_ON;
-    if (copy_some(p) || copy_own(p) || !has_ended(p)) return NODE_PAIRS_GO_ON;
-    *rc_p = result(p);
-    node_finish(n, p->seq, false);
-    return NODE_PAIRS_OVER;
 }
