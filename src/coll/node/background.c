@@ -82,6 +82,7 @@ static bool advance(struct node_background *f)
     if (!f->put) {
         if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
         put(f);
+        if (f->pairs && !f->blocking) return false; /* a start does not copy */
     }
     if (is_direct(f) && !knows_way(f)) return false;
     if (!f->finished) {

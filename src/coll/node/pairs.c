@@ -3,8 +3,8 @@
  *
  * Each side begins with what it receives, from the rank behind it on, and helps with what it sends when nothing of that
  * is left; ranks that read the same buffer begin at different chunks of it, since readers of a page get into each
- * other's way in the kernel. One chunk is copied in a look, so that messages have their turn. What a rank has for itself it
- * copies when there is nothing to do with others.
+ * other's way in the kernel. One chunk is copied in a look, so that messages have their turn. What a rank has for itself comes
+ * first: nobody helps with that, but others do with the rest meanwhile.
  */
 #include "coll/node/pairs.h"
 #include "base/err.h"
@@ -33,13 +33,14 @@ struct node_pairs {
     uint32_t seq;
     bool blocking; /* all ranks wait for it: nobody has to be woken so that it goes on */
     bool over;
+    int error; /* found here, with words */
     uint64_t own_at, own_end; /* bytes of what this rank has for itself: copied, and in all */
     int parts;
     struct node_ends ends;
     struct part part[];
 };
 
-#define NO_MEMORY ((void *)1) /* the address of an end that there was no memory to pack */
+#define NO_MEMORY 1 /* the address of an end that there was no memory to pack */
 
 /* ---- the lines ---- */
 
@@ -49,15 +50,21 @@ static struct transfer *transfer_of(const struct node *n, uint32_t seq, int from
     return &n->pairs[(place * p + (size_t)from) * p + (size_t)to].transfer;
 }
 
-static _Atomic uint32_t *left_of(const struct node_pairs *p, int rank)
+static struct node_left *left_of(const struct node_pairs *p, int rank)
 {
-    return &p->n->left[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank].count;
+    return &p->n->left[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank];
 }
 
 /* Takes one transfer out. True: it was the last one. acq_rel: pairs with the acquire of the rank that looks for 0 */
 static bool take_out(const struct node_pairs *p, int rank)
 {
-    return atomic_fetch_sub_explicit(left_of(p, rank), 1, memory_order_acq_rel) == 1;
+    return atomic_fetch_sub_explicit(&left_of(p, rank)->count, 1, memory_order_acq_rel) == 1;
+}
+
+/* Before the transfer is taken out; any of several. */
+static TERN_COLD void note_error(const struct node_pairs *p, int rank, int error)
+{
+    atomic_store_explicit(&left_of(p, rank)->error, error, memory_order_relaxed);
 }
 
 size_t node_pairs_layout(struct node *n, char *base)
@@ -158,7 +165,7 @@ static void say(const struct node_pairs *p, const struct part *x)
     if (likely(e->at))
         transfer_say(x->transfer, x->side, p->seq, e->at, arena_place(e->at, e->bytes), e->bytes);
     else
-        transfer_say(x->transfer, x->side, p->seq, NO_MEMORY, 0, 0);
+        transfer_say(x->transfer, x->side, p->seq, (void *)NO_MEMORY, 0, 0);
 }
 
 bool node_pairs_begin(struct node_pairs *p)
@@ -168,7 +175,8 @@ bool node_pairs_begin(struct node_pairs *p)
     node_ends_open(&p->ends);
     plan(p);
     /* relaxed: nobody else has a part before it knows of our ends */
-    atomic_store_explicit(left_of(p, p->n->rank), (uint32_t)p->parts, memory_order_relaxed);
+    atomic_store_explicit(&left_of(p, p->n->rank)->error, 0, memory_order_relaxed);
+    atomic_store_explicit(&left_of(p, p->n->rank)->count, (uint32_t)p->parts, memory_order_relaxed);
     for (int i = 0; i < p->parts; i++) say(p, &p->part[i]);
     return true;
 }
@@ -194,7 +202,35 @@ void node_pairs_wake(struct node_pairs *p)
     if (unlikely(background_any()) && node_pairs_are_ours(p)) lane_leaves_more(p->n->comm->lane);
 }
 
-/* ---- copying ---- */
+/* ---- meeting ---- */
+
+static TERN_COLD void fail(struct node_pairs *p, int error)
+{
+    if (!p->error) p->error = error;
+}
+
+static TERN_COLD int no_memory(const struct node_pairs *p, const struct part *x)
+{
+    return err_set(TERN_ERR_NOMEM, "rank %d or %d had no memory to pack its buffer", p->n->rank, x->other);
+}
+
+static TERN_COLD int too_long(const struct node_pairs *p, const struct part *x, uint64_t sent, uint64_t room)
+{
+    return err_set(TERN_ERR_TRUNCATE, "rank %d sent %llu bytes in a %s, where there is room for %llu", x->other,
+                   (unsigned long long)sent, coll_kind_name(p->call->kind), (unsigned long long)room);
+}
+
+/* The other's end is there: is there something to copy? */
+static bool meet(struct node_pairs *p, struct part *x)
+{
+    struct node_end *e = end_of(p, x->other, x->side);
+    const struct transfer_end *there = &x->transfer->end[!x->side];
+    x->met = true;
+    if (unlikely(!e->at || there->at == NO_MEMORY)) fail(p, no_memory(p, x));
+    if (x->side == TRANSFER_TO && unlikely(there->bytes > e->bytes)) fail(p, too_long(p, x, there->bytes, e->bytes));
+    if (x->side == TRANSFER_TO && there->bytes < e->bytes) e->bytes = there->bytes; /* that is unpacked */
+    return transfer_bytes(x->transfer) > 0;
+}
 
 /* Has the other said all that it has to say in this operation? A scatterv's flags are all the root's, and mean nothing.
  */
@@ -204,54 +240,63 @@ static bool has_come(const struct node_pairs *p, int rank)
     return p->call->kind != COLL_SCATTERV && node_ready(&w);
 }
 
-/* The next chunk of a transfer that is met; false: none is left. */
-static bool copy_chunk(struct node_pairs *p, const struct part *x)
-{
-    struct peer *peer = peer_get(comm_index(p->n->comm, x->other));
-    unsigned what = likely(peer != NULL) ? transfer_go_on(x->transfer, x->side, &peer->ep) : 0;
-    if (what & TRANSFER_ENDED) {
-        take_out(p, p->n->rank);
-        if (take_out(p, x->other)) peer_wake(comm_index(p->n->comm, x->other));
-    }
-    if (what & TRANSFER_MOVED) p->n->moved++;
-    return what & TRANSFER_MOVED;
-}
-
 enum outlook { WAITS, GOES_ON, IS_EMPTY };
 
 static enum outlook look_at(struct node_pairs *p, struct part *x)
 {
     if (x->met) return GOES_ON;
-    bool came = is_met(p, x) || has_come(p, x->other);
-    if (!came) return WAITS;
-    x->met = is_met(p, x); /* again: the end is said before the flag is set */
-    return x->met && transfer_bytes(x->transfer) ? GOES_ON : IS_EMPTY;
+    if (!is_met(p, x) && !has_come(p, x->other)) return WAITS;
+    return is_met(p, x) && meet(p, x) ? GOES_ON : IS_EMPTY; /* again: the end is said before the flag is set */
 }
 
-/* One chunk, of the first transfer that has one. Those that have none left are forgotten. */
-static bool copy_some(struct node_pairs *p)
+/* ---- copying ---- */
+
+/* A transfer is over. */
+static void end_transfer(struct node_pairs *p, const struct part *x)
 {
-    bool found = false;
+    int error = transfer_error(x->transfer);
+    if (unlikely(error)) {
+        note_error(p, p->n->rank, error);
+        note_error(p, x->other, error);
+    }
+    take_out(p, p->n->rank);
+    if (take_out(p, x->other)) peer_wake(comm_index(p->n->comm, x->other));
+}
+
+/* The next chunk of a transfer that is met: its bytes, 0: none is left. */
+static uint64_t copy_chunk(struct node_pairs *p, const struct part *x)
+{
+    struct peer *peer = peer_get(comm_index(p->n->comm, x->other));
+    unsigned what = likely(peer != NULL) ? transfer_go_on(x->transfer, x->side, &peer->ep) : 0;
+    uint64_t moved = what & TRANSFER_MOVED ? x->transfer->chunk : 0;
+    if (what & TRANSFER_ENDED) end_transfer(p, x);
+    return moved;
+}
+
+/* A chunk of the first transfer that has one. Those that have none left are forgotten. */
+static uint64_t copy_some(struct node_pairs *p)
+{
+    uint64_t moved = 0;
     int kept = 0;
     for (int i = 0; i < p->parts; i++) {
         struct part *x = &p->part[i];
-        enum outlook o = found ? WAITS : look_at(p, x);
-        if (o == GOES_ON) found = copy_chunk(p, x);
+        enum outlook o = moved ? WAITS : look_at(p, x);
+        if (o == GOES_ON) moved = copy_chunk(p, x);
         if (o == IS_EMPTY) take_out(p, p->n->rank);
-        if (o == WAITS || found) p->part[kept++] = *x;
+        if (o == WAITS || moved) p->part[kept++] = *x;
     }
     p->parts = kept;
-    return found;
+    return moved;
 }
 
 static char *packed(const struct node_end *e, uint64_t at) { return (char *)(uintptr_t)e->buf + e->type->true_lb + at; }
 
-/* A piece, or all of it if it has gaps. False: nothing is left. */
-static bool copy_own(struct node_pairs *p)
+/* A piece, or all of it if it has gaps. */
+static uint64_t copy_own(struct node_pairs *p)
 {
     const struct node_end *from = &p->ends.send[p->n->rank], *to = &p->ends.recv[p->n->rank];
     uint64_t at = p->own_at;
-    if (at == p->own_end) return false;
+    if (at == p->own_end) return 0;
     if (from->type->contig && to->type->contig && from->bytes == to->bytes) {
         p->own_at += min_size(p->own_end - at, (size_t)limits_chunk.copied);
         copy_memory(packed(to, at), packed(from, at), p->own_at - at);
@@ -259,57 +304,49 @@ static bool copy_own(struct node_pairs *p)
         p->own_at = p->own_end;
         type_copy_across((void *)(uintptr_t)to->buf, to->count, to->type, from->buf, from->count, from->type);
     }
-    p->n->moved++;
-    return true;
+    return p->own_at - at;
+}
+
+/* As much as is copied in a look. True: something was, and more may be left. */
+static bool copy(struct node_pairs *p)
+{
+    uint64_t all = 0, moved;
+    do {
+        moved = copy_own(p);
+        if (!moved) moved = copy_some(p);
+        if (moved) p->n->moved++;
+        all += moved;
+    } while (moved && all < (uint64_t)limits_chunk.copied);
+    return moved;
 }
 
 /* ---- the end ---- */
 
-/* Of one that is over. The system's words are there if this rank has failed to copy. */
-static int copied(const struct node_pairs *p, const struct transfer *t, int other)
+/* Of the transfers, all of which are over. The system's words are there if this rank has failed to copy. */
+static TERN_COLD int failure(const struct node_pairs *p, int error)
 {
-    int error = transfer_error(t);
-    if (likely(!error)) return 0;
     if (error == TERN_ERR_UNSUPPORTED)
-        return err_set(TERN_ERR_SYSTEM, "the system no longer lets the memory of rank %d be reached", other);
-    if (err_code() != error) err_set(error, "rank %d could not copy its part of a %s", other, coll_kind_name(p->call->kind));
+        return err_set(TERN_ERR_SYSTEM, "the system no longer lets the memory of another rank be reached");
+    if (err_code() != error) err_set(error, "another process could not copy its part of a %s", coll_kind_name(p->call->kind));
     return error;
-}
-
-static int outcome(struct node_pairs *p, int other, enum transfer_side side)
-{
-    struct node_end *e = end_of(p, other, side);
-    int me = p->n->rank;
-    if (!e->bytes || other == me) return 0;
-    const struct transfer *t = side == TRANSFER_FROM ? transfer_of(p->n, p->seq, me, other) : transfer_of(p->n, p->seq, other, me);
-    bool said = transfer_is_said(t, !side, p->seq);
-    uint64_t there = said ? t->end[!side].bytes : 0, room = e->bytes;
-    if (!e->at || (said && t->end[!side].at == (uintptr_t)NO_MEMORY))
-        return err_set(TERN_ERR_NOMEM, "rank %d or %d had no memory to pack its buffer", me, other);
-    if (side == TRANSFER_TO) e->bytes = there < room ? there : room; /* that is unpacked */
-    if (side == TRANSFER_TO && there > room)
-        return err_set(TERN_ERR_TRUNCATE, "rank %d sent %llu bytes in a %s, where there is room for %llu", other,
-                       (unsigned long long)there, coll_kind_name(p->call->kind), (unsigned long long)room);
-    return said ? copied(p, t, other) : 0;
 }
 
 static int result(struct node_pairs *p)
 {
-    int rc = 0;
-    for (int r = 0; r < p->n->size && !rc; r++) {
-        rc = outcome(p, r, TRANSFER_FROM);
-        if (!rc) rc = outcome(p, r, TRANSFER_TO);
-    }
-    if (likely(!rc)) node_ends_unpack(&p->ends);
-    return rc;
+    int error = atomic_load_explicit(&left_of(p, p->n->rank)->error, memory_order_relaxed); /* behind `count` */
+    for (int i = 0; i < p->parts; i++)
+        if (!p->part[i].met) meet(p, &p->part[i]); /* the other side has done all of it */
+    if (unlikely(error)) fail(p, failure(p, error));
+    if (likely(!p->error)) node_ends_unpack(&p->ends);
+    return p->error;
 }
 
 bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
 {
     if (p->over) return true;
-    if (copy_some(p) || copy_own(p)) return false;
+    if (copy(p)) return false;
     /* acquire: pairs with take_out; what others have copied here is there */
-    if (atomic_load_explicit(left_of(p, p->n->rank), memory_order_acquire)) return false;
+    if (atomic_load_explicit(&left_of(p, p->n->rank)->count, memory_order_acquire)) return false;
     int rc = result(p);
     if (!*rc_p) *rc_p = rc;
     return p->over = true;

@@ -6,7 +6,7 @@
  *   in the block, behind the big slots, for each of `places` operations:
  *
  *     pair[P][P]   row: the sender, column: the receiver; two lines each
- *     left[P]      transfers of a rank that are not over; a line each
+ *     left[P]      transfers of a rank that are not over, and an error; a line each
  *
  * A rank writes down its count, and the ends that it has something for in its row and column, with the number of the operation,
  * then sets its flag (node_signal). When both ends of a transfer are there, either side copies; who does the last chunk takes
@@ -41,6 +41,7 @@ static_assert(sizeof(struct node_pair) == 2 * CACHE_LINE, "shared layout");
 
 struct node_left {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t count;
+    _Atomic int32_t error; /* of one of them */
 };
 static_assert(sizeof(struct node_left) == CACHE_LINE, "shared layout");
 
@@ -65,7 +66,7 @@ bool node_pairs_begin(struct node_pairs *);
 /* The flag is set: wakes those who may go on, unless all ranks wait. */
 void node_pairs_wake(struct node_pairs *);
 
-/* Copies a chunk. True when all is over, with its result in *rc_p if that is 0. */
+/* Copies some. True when all is over, with its result in *rc_p if that is 0. */
 bool node_pairs_go_on(struct node_pairs *, int *rc_p);
 
 /* Is there something to copy between this rank and one without a helper? Nobody but this rank's helper may do it while
