@@ -9,13 +9,11 @@
 #include "coll/node/pairs.h"
 #include "base/err.h"
 #include "base/var.h"
-#include "coll/node/v.h"
 #include "copy/copy.h"
 #include "pt2pt/check.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
 #include "transport/arena.h"
-#include "type/cursor.h"
 
 #include <stdlib.h>
 
@@ -110,10 +108,7 @@ struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, boo
     p->blocking = blocking;
     p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
     p->ends.recv = p->ends.send + ranks;
-    if (node_v_is(a->kind))
-        node_v_ends(n, a, &p->ends);
-    else
-        node_ends_fill(&p->ends, a);
+    node_ends_fill(n, &p->ends, a);
     return p;
 }
 
@@ -289,7 +284,7 @@ static uint64_t copy_some(struct node_pairs *p)
     return moved;
 }
 
-static char *packed(const struct node_end *e, uint64_t at) { return (char *)(uintptr_t)e->buf + e->type->true_lb + at; }
+static char *packed(const struct node_end *e, uint64_t at) { return e->block.buf + e->block.type->true_lb + at; }
 
 /* A piece, or all of it if it has gaps. */
 static uint64_t copy_own(struct node_pairs *p)
@@ -297,12 +292,12 @@ static uint64_t copy_own(struct node_pairs *p)
     const struct node_end *from = &p->ends.send[p->n->rank], *to = &p->ends.recv[p->n->rank];
     uint64_t at = p->own_at;
     if (at == p->own_end) return 0;
-    if (from->type->contig && to->type->contig && from->bytes == to->bytes) {
+    if (from->block.type->contig && to->block.type->contig && from->bytes == to->bytes) {
         p->own_at += min_size(p->own_end - at, (size_t)limits_chunk.copied);
         copy_memory(packed(to, at), packed(from, at), p->own_at - at);
     } else {
         p->own_at = p->own_end;
-        type_copy_across((void *)(uintptr_t)to->buf, to->count, to->type, from->buf, from->count, from->type);
+        node_move(to->block, from->block);
     }
     return p->own_at - at;
 }

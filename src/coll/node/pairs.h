@@ -29,6 +29,7 @@
 #define TERN_COLL_NODE_PAIRS_H
 
 #include "coll/node/block.h"
+#include "coll/node/blocks.h"
 #include "transfer/transfer.h"
 
 #define NODE_PAIRS_RANKS 64   /* the lines grow with the square of the ranks */
@@ -83,9 +84,7 @@ void node_pairs_expect_none(struct node_pairs *, int from);
 struct node_end {
     char *at; /* packed data; NULL: there is none, or no memory for it */
     uint64_t bytes;
-    const void *buf; /* the user's block */
-    int64_t count;
-    struct type *type;
+    struct node_block block;
     bool own;  /* a send: a copy is made in any case, the block is received into */
     bool copy; /* at is one */
 };
@@ -95,8 +94,8 @@ struct node_ends {
     int size, rank;
 };
 
-/* Of a call, with both columns zeroed; nothing is packed yet. */
-void node_ends_fill(struct node_ends *, const struct coll_call *);
+/* Of a call, with both columns zeroed; nothing is packed yet. Of a v-collective, so far as there is no room in the slots (v.h). */
+void node_ends_fill(const struct node *, struct node_ends *, const struct coll_call *);
 void node_ends_free(struct node_ends *);
 
 void node_ends_open(struct node_ends *);   /* packs what has gaps; not what a rank has for itself */

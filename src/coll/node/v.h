@@ -42,17 +42,15 @@ bool node_v_big(const struct node *, const struct coll_call *);
 bool node_v_long(const struct node *, const struct coll_call *);
 void node_v_rest(const struct node *, const struct coll_call *, struct coll_call *rest, int64_t **mem);
 
-/* The same blocks, for pairs.h. */
-struct node_ends;
-void node_v_ends(const struct node *, const struct coll_call *, struct node_ends *);
+/* Bytes of the largest block that goes through the slots. */
+size_t node_v_room(const struct node *, const struct coll_call *);
 
 /* The halves, as in struct node_op. A take fails (TERN_ERR_TRUNCATE) when sender and receiver disagree. */
 int node_put_gatherv(struct node *, uint32_t seq, const struct coll_call *);
 int node_put_scatterv(struct node *, uint32_t seq, const struct coll_call *);
 int node_put_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
-int node_take_gatherv(struct node *, uint32_t seq, const struct coll_call *);
+int node_take_v(struct node *, uint32_t seq, const struct coll_call *); /* of gatherv, alltoallv, -w */
 int node_take_scatterv(struct node *, uint32_t seq, const struct coll_call *);
-int node_take_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
 
 /*
  * After a take that failed: of rank r, a message comes that nobody expects (1), or one is expected that will not come
