@@ -86,8 +86,8 @@ static bool advance(struct node_background *f)
     }
     if (is_direct(f) && !knows_way(f)) return false;
     if (!f->finished) {
-        bool taken = take_slots(f);
-        if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;
+        bool copied = !f->pairs || node_pairs_go_on(f->pairs, &f->rc);
+        if (!take_slots(f) || !copied) return false;
         f->finished = true;
         node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     }

@@ -142,14 +142,14 @@ static void plan(struct node_pairs *p)
     p->own_end = e->recv[e->rank].bytes ? e->send[e->rank].bytes : 0;
 }
 
-/* The work, which the sender prepares. If the receiver sends as well, so that the sender has something to receive meanwhile, small
- * ones are one chunk. */
+/* The work, which the sender prepares. Small ones are one chunk for each side, or only one where nothing is gained by sharing them: if
+ * the sender has something to receive meanwhile, or shares its core. */
 static void cut(const struct node_pairs *p, const struct part *x, uint64_t bytes)
 {
     struct transfer *t = x->transfer;
-    bool both = p->ends.recv[x->other].bytes > 0;
+    bool one = p->ends.recv[x->other].bytes > 0 || p->n->counted;
     transfer_renew(t);
-    t->chunk = transfer_chunk(both ? 2 * bytes : bytes, (uint64_t)limits_chunk.copied);
+    t->chunk = transfer_chunk(one ? 2 * bytes : bytes, (uint64_t)limits_chunk.copied);
     t->first = (uint32_t)((bytes + t->chunk - 1) / t->chunk * (uint64_t)x->other / (uint64_t)p->n->size);
 }
 
@@ -286,6 +286,9 @@ static uint64_t copy_some(struct node_pairs *p)
 
 static char *packed(const struct node_end *e, uint64_t at) { return e->block.buf + e->block.type->true_lb + at; }
 
+/* Bytes: so many that memcpy goes past the caches where that pays (of 1 MB it takes a tenth less than in pieces of 256 KB). */
+#define OWN_PIECE ((size_t)4 << 20)
+
 /* A piece, or all of it if it has gaps. */
 static uint64_t copy_own(struct node_pairs *p)
 {
@@ -293,7 +296,7 @@ static uint64_t copy_own(struct node_pairs *p)
     uint64_t at = p->own_at;
     if (at == p->own_end) return 0;
     if (from->block.type->contig && to->block.type->contig && from->bytes == to->bytes) {
-        p->own_at += min_size(p->own_end - at, (size_t)limits_chunk.copied);
+        p->own_at += min_size(p->own_end - at, OWN_PIECE);
         copy_memory(packed(to, at), packed(from, at), p->own_at - at);
     } else {
         p->own_at = p->own_end;

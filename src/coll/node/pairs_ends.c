@@ -18,7 +18,6 @@ void node_ends_fill(const struct node *n, struct node_ends *e, const struct coll
     bool v = node_v_is(a->kind), own = NODE_SENDS_EACH >> a->kind & 1 && a->sendbuf == MPI_IN_PLACE;
     size_t room = v ? node_v_room(n, a) : 0;
     for (int r = 0; r < n->size; r++) {
-        if (r == n->rank && v) continue;
         if (node_moves(a, n->rank, r)) fill(&e->send[r], node_out(a, n->rank, r), room, own);
         if (node_moves(a, r, n->rank)) fill(&e->recv[r], node_in(a, r), room, false);
     }

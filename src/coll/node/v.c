@@ -11,10 +11,6 @@ enum { IN_MESSAGE = 0xfe, IN_BIG = 0xff, SHARE_LEAST = 8 };
 #define BY_MESSAGE UINT32_MAX
 #define ROOM_MAX ((size_t)1 << 30)
 
-/* With which others does this rank exchange blocks? */
-static bool sends_to(const struct node *n, const struct coll_call *a, int r) { return r != n->rank && node_moves(a, n->rank, r); }
-static bool gets_from(const struct node *n, const struct coll_call *a, int r) { return r != n->rank && node_moves(a, r, n->rank); }
-
 /* ---- room ---- */
 
 static size_t share(size_t big_bytes, int ranks) { return min_size(big_bytes, ROOM_MAX) / (size_t)ranks / 8 * 8; }
@@ -39,14 +35,14 @@ bool node_v_suits(enum coll_kind kind, int ranks)
 
 static size_t bytes_out(const struct node *n, const struct coll_call *a, int r)
 {
-    if (!sends_to(n, a, r)) return 0;
+    if (!node_moves(a, n->rank, r)) return 0;
     struct node_block b = node_out(a, n->rank, r);
     return node_bytes(&b);
 }
 
 static size_t bytes_in(const struct node *n, const struct coll_call *a, int r)
 {
-    if (!gets_from(n, a, r)) return 0;
+    if (!node_moves(a, r, n->rank)) return 0;
     struct node_block b = node_in(a, r);
     return node_bytes(&b);
 }
@@ -57,7 +53,7 @@ bool node_v_big(const struct node *n, const struct coll_call *a)
     size_t least = to_all ? n->small_share : NODE_MIDDLE, most = node_v_room(n, a);
     if (to_all && n->size > NODE_LENGTHS) return true;
     for (int r = 0; r < n->size; r++) {
-        size_t bytes = bytes_out(n, a, r);
+        size_t bytes = r == n->rank ? 0 : bytes_out(n, a, r);
         if (bytes > least && bytes <= most) return true;
     }
     return false;
@@ -88,6 +84,11 @@ void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_ca
     if (a->rcounts) rest->rcounts = in;
 }
 
+static void move_short_own(const struct node *n, const struct coll_call *a)
+{
+    if (!long_in(n, a, n->rank)) node_move_own(a, n->rank);
+}
+
 /* ---- leaving blocks ---- */
 
 /* A block with the slot of one rank to itself. */
@@ -116,7 +117,7 @@ int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
         node_signal(n, seq, r);
     }
     node_announce(n);
-    node_move_own(a, n->rank);
+    move_short_own(n, a);
     return 0;
 }
 
@@ -207,7 +208,7 @@ static int take_from(struct node *n, uint32_t seq, const struct coll_call *a, in
 int node_v_disagrees(struct node *n, uint32_t seq, const struct coll_call *a, int r)
 {
     const char *at = NULL;
-    if (!gets_from(n, a, r)) return 0;
+    if (r == n->rank || !node_moves(a, r, n->rank)) return 0;
     bool expected = long_in(n, a, r), comes = look(n, seq, a, r, &at) == BY_MESSAGE;
     return comes - expected;
 }
@@ -221,7 +222,7 @@ int node_take_v(struct node *n, uint32_t seq, const struct coll_call *a)
         int failed = take_from(n, seq, a, r);
         if (unlikely(failed)) rc = failed;
     }
-    node_move_own(a, n->rank);
+    move_short_own(n, a);
     return rc;
 }
 

@@ -36,7 +36,7 @@ void node_v_shares(struct node *); /* sets share and small_share */
 bool node_v_big(const struct node *, const struct coll_call *);
 
 /*
- * Does this rank send or get blocks that have no room? Then *rest is a call of those alone, for messages, and *mem what
+ * Does this rank send or get blocks that have no room, or has it one for itself? Then *rest is a call of those alone, for messages, and *mem what
  * it lives in, the caller's to free; NULL: memory is out.
  */
 bool node_v_long(const struct node *, const struct coll_call *);
