@@ -92,6 +92,7 @@ struct node {
     char *big;                 /* [BIG_K][P] of big_bytes */
     size_t big_bytes;
     size_t share, small_share; /* of each rank in a big slot, and in a slot's own line: v.h */
+    uint32_t short_kinds;      /* of v.h, a bit each, that need no questions if all blocks are short (node_v_is_short) */
     struct comm *comm;
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
     struct node_left *left;  /* [places][P] */

@@ -59,7 +59,16 @@ struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, 
     return n;
 }
 
-static int run(struct node *n, const struct coll_call *a, bool big)
+/* It has ended otherwise than by what node_take gives. */
+static TERN_COLD int ended(struct node *n, const struct coll_call *a, uint32_t number, int rc)
+{
+    if (rc > 0) return 0;
+    if (node_v_is(a->kind) && !node_failed(n)) node_straighten(n, n->seq, a, true, number);
+    return rc;
+}
+
+/* `number`: of the messages of one with blocks whose lengths not all know. */
+static int run(struct node *n, const struct coll_call *a, bool big, uint32_t number)
 {
     uint32_t seq;
     int rc = node_begin(n, big, NODE_BY_SLOTS, &seq);
@@ -71,7 +80,7 @@ static int run(struct node *n, const struct coll_call *a, bool big)
         if (likely(!rc)) rc = node_take(n, seq, a);
     }
     node_finish(n, seq, needs == NODE_ALL);
-    return rc > 0 ? 0 : rc;
+    return likely(!rc) ? 0 : ended(n, a, number, rc);
 }
 
 /* The first one behind the making: from here on all ranks know its outcome, and numbers for messages are taken no more.
@@ -185,9 +194,9 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     node_tell_reach(n);
     *rc_p = node_await_all(n, NODE_REACHES, &direct);
     if (unlikely(*rc_p)) return true;
+    node_v_open_short(n, a->kind);
     if (has_long || node_has_background(n)) return node_run_in_background(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
-    *rc_p = run(n, a, big);
-    if (unlikely(*rc_p) && !node_failed(n)) node_straighten(n, n->seq, a, true, number);
+    *rc_p = run(n, a, big, number);
     return true;
 }
 
@@ -202,7 +211,7 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
     if (unlikely(node_has_background(n))) return node_run_in_background(n, a, NODE_BY_SLOTS, big, 0, rc_p);
-    *rc_p = run(n, a, big);
+    *rc_p = run(n, a, big, 0);
     return true;
 }
 
@@ -210,9 +219,13 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
 {
     struct node *n = c->coll->node;
     bool big;
-    if (unlikely(!n || !node_is_quick(c, n, a, bytes, &big) || node_has_background(n)))
+    if (unlikely(!n || node_has_background(n))) return run_otherwise(c, a, bytes, rc_p);
+    if (likely(node_is_quick(c, n, a, bytes, &big)))
+        *rc_p = run(n, a, big, 0);
+    else if (node_v_is_short(n, a))
+        *rc_p = run(n, a, false, coll_number(c->coll));
+    else
         return run_otherwise(c, a, bytes, rc_p);
-    *rc_p = run(n, a, big);
     return true;
 }
 

@@ -187,7 +187,13 @@ static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, st
 {
     bool big;
     int rc;
-    struct node *n = node_for(c, a, bytes, &big, &rc);
+    struct node *n = c->coll->node;
+    if (node_v_is_short(n, a)) {
+        if (!is_alone(n) || !node_free_slots(n, n->seq + 1, false)) return false;
+        *req_p = start(n, a, coll_number(c->coll));
+        return true;
+    }
+    n = node_for(c, a, bytes, &big, &rc);
     if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
     bool v = node_v_is(a->kind);
     if (!node_free_slots(n, n->seq + 1, big)) return false;

@@ -21,6 +21,29 @@ void node_v_shares(struct node *n)
     n->small_share = n->size <= NODE_LENGTHS ? (size_t)(NODE_INLINE / n->size) : 0;
 }
 
+/* Are all these no longer than `most`, the own one too? */
+static bool are_short(const int64_t *counts, const struct type *t, struct type *const *types, int ranks, size_t most)
+{
+    for (int r = 0; r < ranks; r++)
+        if ((size_t)(counts[r] * (types ? types[r] : t)->size) > most) return false;
+    return true;
+}
+
+void node_v_open_short(struct node *n, enum coll_kind kind)
+{
+    if (!node_v_to_all(kind) || n->size <= NODE_LENGTHS) n->short_kinds |= 1u << kind;
+}
+
+bool node_v_is_short(const struct node *n, const struct coll_call *a)
+{
+    size_t most = node_v_to_all(a->kind) ? n->small_share : min_size(n->big_bytes, NODE_MIDDLE);
+    if (!(n->short_kinds >> a->kind & 1)) return false;
+    if (a->scounts && !are_short(a->scounts, a->stype, a->stypes, n->size, most)) return false;
+    if (a->rcounts) return are_short(a->rcounts, a->rtype, a->rtypes, n->size, most);
+    struct node_block one = a->kind == COLL_GATHERV ? node_sent_first(a) : node_got_first(a);
+    return a->scounts || node_bytes(&one) <= most;
+}
+
 size_t node_v_room(const struct node *n, const struct coll_call *a)
 {
     return node_v_to_all(a->kind) ? n->share - NODE_V_PREFIX : min_size(n->big_bytes, ROOM_MAX);
@@ -84,17 +107,16 @@ void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_ca
     if (a->rcounts) rest->rcounts = in;
 }
 
-static void move_short_own(const struct node *n, const struct coll_call *a)
+static inline void move_short_own(const struct node *n, const struct coll_call *a)
 {
-    if (!long_in(n, a, n->rank)) node_move_own(a, n->rank);
+    if (likely(!long_in(n, a, n->rank))) node_move_own(a, n->rank);
 }
 
 /* ---- leaving blocks ---- */
 
 /* A block with the slot of one rank to itself. */
-static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, int to)
+static inline void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, struct node_block b)
 {
-    struct node_block b = node_out(a, n->rank, to);
     size_t bytes = node_bytes(&b);
     bool fits = bytes <= node_v_room(n, a);
     node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : BY_MESSAGE;
@@ -103,7 +125,7 @@ static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int s
 
 int node_put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    if (n->rank != a->root) leave(n, seq, a, n->rank, a->root);
+    if (n->rank != a->root) leave(n, seq, a, n->rank, node_sent_first(a));
     node_contribute(n, seq);
     return 0;
 }
@@ -113,7 +135,7 @@ int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
     if (n->rank != a->root) return 0;
     for (int r = 0; r < n->size; r++) {
         if (r == n->rank) continue;
-        leave(n, seq, a, r, r);
+        leave(n, seq, a, r, node_sent(a, r));
         node_signal(n, seq, r);
     }
     node_announce(n);
@@ -165,25 +187,33 @@ int node_put_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a)
 
 /* ---- taking them ---- */
 
-/* The block from rank r: its length, and where it is. */
-static uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, int r, const char **at)
+/* What a slot with one block says: its length, and where it is. */
+static inline uint32_t look_alone(struct node *n, uint32_t seq, int whose, const char **at)
 {
-    int whose = a->kind == COLL_SCATTERV ? n->rank : r;
     struct node_slot *slot = node_slot(n, seq, whose);
-    uint32_t length;
-    if (!node_v_to_all(a->kind)) {
-        if (slot->length != BY_MESSAGE)
-            *at = node_payload(n, seq, whose, slot->length);
-        return slot->length;
-    }
-    if (n->size <= NODE_LENGTHS && slot->lengths[n->rank] != IN_BIG) {
+    if (slot->length != BY_MESSAGE) *at = node_payload(n, seq, whose, slot->length);
+    return slot->length;
+}
+
+/* The same of the share of this rank in what rank r has left. */
+static inline uint32_t look_share(struct node *n, uint32_t seq, int r, const char **at)
+{
+    uint32_t length = n->size <= NODE_LENGTHS ? node_slot(n, seq, r)->lengths[n->rank] : IN_BIG;
+    if (length != IN_BIG) {
         *at = small_share(n, seq, r, n->rank);
-        return slot->lengths[n->rank] == IN_MESSAGE ? BY_MESSAGE : slot->lengths[n->rank];
+        return length == IN_MESSAGE ? BY_MESSAGE : length;
     }
     *at = big_share(n, seq, r, n->rank);
     memcpy(&length, *at, sizeof length);
     *at += NODE_V_PREFIX;
     return length;
+}
+
+/* The same of the block from rank r. */
+static inline uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, int r, const char **at)
+{
+    if (node_v_to_all(a->kind)) return look_share(n, seq, r, at);
+    return look_alone(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, at);
 }
 
 TERN_COLD static int disagree(int r, uint32_t length, size_t expected)
@@ -193,14 +223,18 @@ TERN_COLD static int disagree(int r, uint32_t length, size_t expected)
     return err_set(TERN_ERR_TRUNCATE, "rank %d sends %u bytes, but %zu are expected of it", r, length, expected);
 }
 
-static int take_from(struct node *n, uint32_t seq, const struct coll_call *a, int r)
+/* There is none in the slot, or it is longer than that block. */
+TERN_COLD static int take_otherwise(int r, uint32_t length, size_t expected, size_t most)
+{
+    return length == BY_MESSAGE && expected > most ? 0 : disagree(r, length, expected);
+}
+
+static inline int take_from(struct node *n, uint32_t seq, const struct coll_call *a, int r, struct node_block b)
 {
     const char *at = NULL;
     uint32_t length = look(n, seq, a, r, &at);
-    struct node_block b = node_in(a, r);
     size_t expected = node_bytes(&b), most = node_v_room(n, a);
-    if (unlikely(length == BY_MESSAGE)) return likely(expected > most) ? 0 : disagree(r, length, expected);
-    if (unlikely(length > expected || expected > most)) return disagree(r, length, expected);
+    if (unlikely(length > expected || expected > most)) return take_otherwise(r, length, expected, most);
     node_unpack_some(b, at, length);
     return 0;
 }
@@ -217,13 +251,16 @@ int node_v_disagrees(struct node *n, uint32_t seq, const struct coll_call *a, in
 int node_take_v(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     int rc = 0;
-    for (int i = 1; i < n->size; i++) {
-        int r = (n->rank + i) % n->size;
-        int failed = take_from(n, seq, a, r);
+    for (int i = 1, r = n->rank + 1; i < n->size; i++, r++) {
+        if (r == n->size) r = 0;
+        int failed = take_from(n, seq, a, r, node_got(a, r));
         if (unlikely(failed)) rc = failed;
     }
     move_short_own(n, a);
     return rc;
 }
 
-int node_take_scatterv(struct node *n, uint32_t seq, const struct coll_call *a) { return take_from(n, seq, a, a->root); }
+int node_take_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
+{
+    return take_from(n, seq, a, a->root, node_got_first(a));
+}

@@ -8,6 +8,8 @@
  *   by pairs    (pairs.h) if all ranks reach all others' memory
  *   by message  if not: such blocks are one call more, of the same kind, in which the others are empty (node_v_rest)
  *
+ * What a rank has for itself goes the same way if it is as long.
+ *
  *   gatherv, scatterv   length = bytes, BY_MESSAGE; the payload as in all operations
  *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG;
  *                       IN_MESSAGE (more than 8 ranks: always in the big slot)
@@ -34,6 +36,13 @@ void node_v_shares(struct node *); /* sets share and small_share */
 
 /* Does this rank write to big slots? */
 bool node_v_big(const struct node *, const struct coll_call *);
+
+/*
+ * Are all blocks of this rank so short that nothing else has to be asked about the call: they lie in lines and slots of middle
+ * size? Not before the first blocking call of the kind, which settles how long blocks go, has said so.
+ */
+bool node_v_is_short(const struct node *, const struct coll_call *);
+void node_v_open_short(struct node *, enum coll_kind);
 
 /*
  * Does this rank send or get blocks that have no room, or has it one for itself? Then *rest is a call of those alone, for messages, and *mem what
