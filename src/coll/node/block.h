@@ -277,6 +277,9 @@ static inline bool node_free_slots(struct node *n, uint32_t seq, bool big)
 /* Takes the next number, for an operation of the call at hand, whose slots are free then. Not 0: node_failed, and they may
  * still be read for an earlier one. */
 int node_begin(struct node *, bool big, enum node_way, uint32_t *seq_p);
+
+/* The same when `until` is free, as in node_look_for_slots; if that is not so yet, `enough` is waited for. */
+int node_begin_when(struct node *, uint32_t until, uint32_t enough, uint64_t way, uint32_t *seq_p);
 int node_wait_for(struct node *, uint32_t seq, int rank);
 void node_finish(struct node *, uint32_t seq,
                  bool met_all); /* this rank needs nothing more of it; it has waited for all */

@@ -79,37 +79,43 @@ bool node_look_for_slots(struct node *n, uint32_t until)
 
 struct wait_free {
     struct node *n;
-    bool big;
+    uint32_t until;
 };
 
-/* Who has got so far ahead lets the others catch up with half of that: else it would meet them in every operation from
- * here on, at the price of a line between caches for both, or of a switch where they share a core. All that they need
- * for that from here is in the slots. */
-static bool half_is_free(void *wait)
+static bool is_free(void *wait)
 {
     const struct wait_free *w = wait;
-    return node_is_over(w->n) || node_free_slots(w->n, w->n->seq + (w->big ? NODE_BIG_K / 2 : NODE_K / 2), w->big);
+    return node_is_over(w->n) || node_look_for_slots(w->n, w->until);
 }
 
 static void doubt_free(void *wait) { node_doubt_all(((struct wait_free *)wait)->n); }
 
-static TERN_COLD int wait_free(struct node *n, bool big)
+static TERN_COLD int wait_free(struct node *n, uint32_t until)
 {
-    struct wait_free w = {n, big};
+    struct wait_free w = {n, until};
     struct lane *l = n->comm->lane;
     lane_enter(l);
-    lane_wait_at(l, half_is_free, &w, &n->head->room, doubt_free);
+    lane_wait_at(l, is_free, &w, &n->head->room, doubt_free);
     lane_leave(l);
     return node_failed(n);
 }
 
-int node_begin(struct node *n, bool big, enum node_way way, uint32_t *seq_p)
+int node_begin_when(struct node *n, uint32_t until, uint32_t enough, uint64_t way, uint32_t *seq_p)
 {
     uint32_t seq = ++n->seq;
-    int rc = likely(node_free_slots(n, seq, big)) ? 0 : wait_free(n, big);
+    int rc = likely((int32_t)(n->safe - until) >= 0) || node_look_for_slots(n, until) ? 0 : wait_free(n, enough);
     node_take_sign(n, seq, node_sign(n, way));
     *seq_p = seq;
     return rc;
+}
+
+/* A rank that has got so far ahead lets the others catch up with half of that: else it would meet them in every operation from
+ * here on, at the price of a line between caches for both, or of a switch where they share a core. All that they need
+ * for that from here is in the slots. */
+int node_begin(struct node *n, bool big, enum node_way way, uint32_t *seq_p)
+{
+    uint32_t until = n->seq + 1 + (big ? NODE_K - NODE_BIG_K : 0);
+    return node_begin_when(n, until, until + (big ? NODE_BIG_K : NODE_K) / 2, way, seq_p);
 }
 
 /* ---- signalling ---- */

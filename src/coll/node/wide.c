@@ -125,101 +125,21 @@ static char *slot(const struct pass *p, int rank)
     return p->n->wide.at + i * p->n->wide.bytes;
 }
 
-/* The wide slots of the next operation are free when all have finished the last one that may have used them. */
-static bool next_is_free(void *node)
-{
-    struct node *n = node;
-    return node_free_slots(n, n->seq + NODE_K - n->wide.sets, false);
-}
-
-static bool is_free_or_over(void *node) { return next_is_free(node) || node_is_over(node); }
-static void doubt_free(void *node) { node_doubt_all(node); }
-
-/* As node_begin. The length is part of the sign: ranks that do not agree on it have different slices. */
+/* As node_begin: the wide slots are free when all have finished the last operation that used them. The length is part of the sign:
+ * ranks that do not agree on it have different slices. */
 static int begin(struct pass *p)
 {
-    struct node *n = p->n;
-    struct lane *l = n->comm->lane;
-    int rc = 0;
-    p->seq = ++n->seq;
-    if (!next_is_free(n)) {
-        lane_enter(l);
-        lane_wait_at(l, is_free_or_over, n, &n->head->room, doubt_free);
-        lane_leave(l);
-        rc = node_failed(n);
-    }
-    node_take_sign(n, n->seq, node_sign(n, (p->block * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1));
-    return rc;
+    uint32_t until = p->n->seq + 1 + NODE_K - p->n->wide.sets;
+    return node_begin_when(p->n, until, until, (p->block * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1, &p->seq);
 }
 
-/* ---- which ---- */
-
-/* Bytes of a slice: whole elements where they are combined. */
-static size_t slice(const struct coll_call *a, int ranks)
+size_t node_wide_slice(const struct coll_call *a, int ranks)
 {
-    bool blocks = a->kind == COLL_ALLTOALL || a->kind == COLL_REDUCE_SCATTER || a->kind == COLL_REDUCE_SCATTER_BLOCK;
-    size_t most = slot_bytes(ranks) / (blocks ? (size_t)ranks : 1);
-    return coll_reduces(a->kind) ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
-}
-
-/*
- * The blocks of an alltoall are cut into as many slices as it takes that all ranks' slices fit into the slots beside
- * each other: if they are small and many, the ranks are switched too often. 2 busy cores, processor time of the wide
- * slots and of copying from memory to memory: 4 ranks, 256 KB in 8 slices 326 and 445 us, 1 MB in 32 slices of 32
- * KB 1.6 and 2.6 ms; 16 ranks, 4 KB in 1 slice 220 us (messages: 2.5 ms), 64 KB in 16 slices of 4 KB 4.4 ms both.
- */
-#define ALLTOALL_SLICES 8
-#define ALLTOALL_SLICE ((size_t)16 << 10)
-
-static bool too_many_slices(const struct coll_call *a, int ranks, int64_t bytes)
-{
-    size_t one = slice(a, ranks);
-    return a->kind == COLL_ALLTOALL && one < ALLTOALL_SLICE && bytes > (int64_t)one * ALLTOALL_SLICES;
-}
-
-#define ANY_BYTES INT64_MAX
-
-/*
- * With a core for each, two ranks: up to how many bytes (as in node_run) this is faster than messages, where direct.h is
- * not for it. Best of 8 launches in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69,
- * allreduce 153 and 125, scan 222 and 79, reduce_scatter_block 290 and 126.
- *
- * What only one of the two gets is copied half by each as a message: that takes the same time however far the cores are
- * apart, but a line that goes through a slot has to cross twice. 64 KB, messages and this: near (8 bytes cross in 0.06 us)
- * scatter 6.4 and 5.3, exscan 6.8 and 5.6; far (0.25 us) bcast 6.7 and 12.7, gather 7.7 and 11.3, scatter 7.4 and 12.7,
- * exscan 8.9 and 14.5.
- */
-static const int64_t most_of_two[COLL_KINDS] = {
-    [COLL_BCAST] = 32 << 10,
-    [COLL_SCATTER] = 32 << 10,
-    [COLL_GATHER] = 32 << 10,
-    [COLL_EXSCAN] = 32 << 10,
-    [COLL_ALLGATHER] = 256 << 10,
-    [COLL_ALLTOALL] = 256 << 10,
-    [COLL_REDUCE] = ANY_BYTES,
-    [COLL_ALLREDUCE] = ANY_BYTES,
-    [COLL_SCAN] = ANY_BYTES,
-    [COLL_REDUCE_SCATTER] = ANY_BYTES,
-    [COLL_REDUCE_SCATTER_BLOCK] = ANY_BYTES,
-};
-
-/* Three and more, who copy from memory to memory if they may (direct.h) and the operation has that. */
-#define MOST_OF_MORE (128 << 10)
-
-static bool suits_own_cores(const struct comm *c, const struct coll_call *a, int64_t bytes)
-{
-    if (c->size == 2) return bytes <= most_of_two[a->kind];
-    return most_of_two[a->kind] && bytes <= MOST_OF_MORE && !too_many_slices(a, c->size, bytes);
-}
-
-bool node_wide_suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
-{
-    if (!(KINDS >> a->kind & 1)) return false;
-    bytes = node_longest_block(a, c->size, bytes);
-    if (bytes <= 0 || !var_int(VAR_COLL_NODE)) return false;
-    if (coll_reduces(a->kind) && (!a->rtype->contig || a->rtype->size <= 0)) return false;
-    if (slice(a, c->size) < SLICE_LEAST) return false;
-    return node_counts() ? !too_many_slices(a, c->size, bytes) : suits_own_cores(c, a, bytes);
+    bool reduces = coll_reduces(a->kind);
+    if (!is_of(KINDS, a) || (reduces && (!a->rtype->contig || a->rtype->size <= 0))) return 0;
+    size_t most = slot_bytes(ranks) / (is_of(SPREADS | 1u << COLL_ALLTOALL, a) ? (size_t)ranks : 1);
+    size_t bytes = reduces ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
+    return bytes < SLICE_LEAST ? 0 : bytes;
 }
 
 /* ---- the user's data ---- */
@@ -461,7 +381,7 @@ bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int
     if (*rc_p || !all) return false;
     int rc = 0;
     if (is_of(MOVES, a)) node_move_own(a, n->rank);
-    for (size_t step = slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
+    for (size_t step = node_wide_slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
         p.len = min_size(step, p.block - p.at);
         int failed = run_slice(&p); /* the others go on */
         if (!rc) rc = failed;
