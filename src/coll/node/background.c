@@ -244,13 +244,6 @@ const struct step_ops node_background_ops = {.name = "collectives inside a node"
 
 /* ---- starting them ---- */
 
-/* The arrays, and what has no room. 0 or a code. */
-static int prepare(struct node_background *f, enum node_way way)
-{
-    if (f->req && node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
-    return way == NODE_BY_PAIRS ? node_prepare_pairs(f) : node_prepare_rest(f);
-}
-
 bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, bool big, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
@@ -263,7 +256,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, b
         .call = *a, .req = r, .way = way, .big = big, .sign = node_sign(n, way), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
     if (!n->settled || way == NODE_BY_PAIRS || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
-    *rc_p = prepare(f, way);
+    *rc_p = node_has_arrays(a) && !node_keep_arrays(f) ? node_no_memory(a->kind) : node_prepare_rest(f);
     if (unlikely(*rc_p)) {
         free(f->arrays);
         free(f);
@@ -285,7 +278,7 @@ bool node_run_in_background(struct node *n, const struct coll_call *a, enum node
     struct node_background f = {
         .call = *a, .blocking = true, .way = way, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
-    *rc_p = prepare(&f, way);
+    *rc_p = node_prepare_rest(&f);
     if (*rc_p) return false;
     n->seq++;
     lane_enter(l);

@@ -41,12 +41,10 @@ void node_let_go(const struct coll_call *, int ranks);
 static inline bool node_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
 bool node_keep_arrays(struct node_background *);
 
-/* Prepares a large one; 0 or a code. Takes the lock: others that are pending may be looked at meanwhile. */
-int node_prepare_pairs(struct node_background *);
-
 /*
- * For blocks that have no room in the slots (v.h): copies or, if it is known that not all ranks reach all others, messages.
- * Prepared, if there are any, as above; messages instead of copies, lock held; or messages that are not started after all.
+ * What does not go through the slots: of a large one, or blocks that have no room there (v.h). Transfers or, if it is known that not all
+ * ranks reach all others, messages. Prepared, if there are any: 0 or a code; messages instead of transfers, lock held; or messages
+ * that are not started after all.
  */
 int node_prepare_rest(struct node_background *);
 void node_use_messages(struct node_background *) TERN_COLD;

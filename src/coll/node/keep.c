@@ -76,10 +76,10 @@ static void rest_over(struct request *r)
     request_free(r);
 }
 
-int node_prepare_pairs(struct node_background *f)
+static int prepare_pairs(struct node_background *f)
 {
     struct lane *l = f->wait.n->comm->lane;
-    lane_enter(l);
+    lane_enter(l); /* others that are pending may be looked at meanwhile */
     f->pairs = node_pairs_new(f->wait.n, &f->call, f->blocking, f->wait.seq);
     lane_leave(l);
     return f->pairs ? 0 : node_no_memory(f->call.kind);
@@ -118,9 +118,9 @@ static bool needs_messages(struct node_background *f)
 
 int node_prepare_rest(struct node_background *f)
 {
-    struct node *n = f->wait.n;
-    if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
-    return needs_messages(f) ? prepare_messages(f) : node_prepare_pairs(f);
+    if (f->way == NODE_BY_PAIRS) return prepare_pairs(f);
+    if (!node_v_is(f->call.kind) || !node_v_long(f->wait.n, &f->call)) return 0;
+    return needs_messages(f) ? prepare_messages(f) : prepare_pairs(f);
 }
 
 void node_use_messages(struct node_background *f)
