@@ -110,21 +110,22 @@ int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
 /*
  * Blocking ones with a core for each rank, by bytes of the longest block, else as in node_run. 0: never.
  *
- * direct: from memory to memory from so many on, three ranks and more, and two.
+ * direct: from memory to memory from so many on, three ranks and more, and two. Two ranks, wide slots and this, us: scatter of 16 KB
+ * 4.6 and 3.5, of 24 KB 5.8 and 3.8, gather 4.5 and 3.5, 5.1 and 3.9; of 10 KB both alike.
  *
  * wide: two ranks: up to how many wide slots are faster than messages, where memory to memory is not for it. Best of 8 launches
  * in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69, allreduce 153 and 125, scan 222 and 79,
- * reduce_scatter_block 290 and 126. What only one of the two gets is copied half by each: that takes the same time however far the cores
- * are apart, but a line that goes through a slot has to cross twice. 64 KB, messages and this: near (8 bytes cross in 0.06 us)
- * scatter 6.4 and 5.3, exscan 6.8 and 5.6; far (0.25 us) bcast 6.7 and 12.7, gather 7.7 and 11.3, scatter 7.4 and 12.7,
+ * reduce_scatter_block 290 and 126. What only one of the two gets is copied half by each as a message: that takes the same time however
+ * far the cores are apart, but a line that goes through a slot has to cross twice. 64 KB, messages and this: near (8 bytes cross in
+ * 0.06 us) scatter 6.4 and 5.3, exscan 6.8 and 5.6; far (0.25 us) bcast 6.7 and 12.7, gather 7.7 and 11.3, scatter 7.4 and 12.7,
  * exscan 8.9 and 14.5.
  */
 static const struct {
     int64_t direct_of_more, direct_of_two, wide_of_two;
 } large[COLL_KINDS] = {
-    [COLL_BCAST] = {16 << 10, 48 << 10, 32 << 10},
-    [COLL_SCATTER] = {16 << 10, 48 << 10, 32 << 10},
-    [COLL_GATHER] = {16 << 10, 48 << 10, 32 << 10},
+    [COLL_BCAST] = {16 << 10, 16 << 10, 32 << 10},
+    [COLL_SCATTER] = {16 << 10, 16 << 10, 32 << 10},
+    [COLL_GATHER] = {16 << 10, 16 << 10, 32 << 10},
     [COLL_ALLGATHER] = {16 << 10, 16 << 10, 256 << 10},
     [COLL_ALLGATHERV] = {16 << 10, 16 << 10, 0},
     [COLL_ALLTOALL] = {16 << 10, 16 << 10, 256 << 10},
