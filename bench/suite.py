@@ -120,7 +120,6 @@ GOALS = [Goal(*row) for row in (
      "worst_value", "<=", 2.0),
     ("receiving them from a rank that has begun to send and computes", r"rndv\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
     ("the same over TCP, sending up to 1 MB", r"rndv\.tcp\.send_(64K|256K|1M)_busy_to_idle", "worst_value", "<=", 2.0),
-    ("sending 4 MB so, to a bare socket, whose system takes some 2 MB", "rndv.tcp.busy_send_4M_us", "socket", "<=", 1.1),
     ("receiving", r"rndv\.tcp\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
     ("a nonblocking message with computing of half to four times its time, all sizes, the median", r"smb\.(send|recv)_\w+_total_\w+",
      "median", "<=", 1.0),
