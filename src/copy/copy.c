@@ -5,8 +5,8 @@
  * pushed when it was complete; the engine's count of finished pieces then tells
  * which copies are done. Both counts only grow.
  *
- * When an engine should be done (q->due) follows from the bytes that it was given and its speed. Who waits sleeps until shortly before,
- * looks in short steps from then on, and corrects the speed by the end that it sees:
+ * When an engine should be done (q->due) follows from the bytes that it was given and its pace. Who waits sleeps until shortly before,
+ * looks in short steps from then on, and corrects the pace by the end that it sees:
  *
  *     |------------------ asleep ------------------|---|---|---|---|----|----|      looks: 1/32 of the time so far apart
  *   issue                                     due - 1/8       due      end
@@ -32,7 +32,7 @@ const struct copy_ops *copy_engine_named(const char *name)
 
 /* ---- queues ---- */
 
-#define FIRST_SPEED 8.0                        /* bytes/ns, before an end was observed: of a core, about */
+#define FIRST_PACE 0.125                       /* ns for a byte, before an end was observed: of a core, about */
 #define PATIENCE ((uint64_t)2000 * 1000 * 1000)
 #define SHORTEST_SLEEP 60000                   /* ns: what the system adds to a sleep; a shorter one is a yield */
 #define LOOKS 64                               /* without news between looks at the clock */
@@ -52,7 +52,7 @@ struct copy_queue {
     const char *src;
     size_t left;
     /* When the engine should be done. Only of one that works on its own. */
-    double speed;         /* bytes/ns */
+    double pace;          /* ns for a byte */
     size_t fresh, busy;   /* bytes since the last issue; issued since nothing was outstanding, at `from` */
     uint64_t from, due;   /* ns; due 0: nothing is outstanding */
     /* Of a device: how long it has finished nothing. */
@@ -96,7 +96,7 @@ int copy_queue_open(const struct copy_ops *ops, size_t depth, struct copy_queue 
     q->most = ops->most ? ops->most(q->state) : SIZE_MAX;
     q->page = ops->flags & COPY_PAGES ? (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
     q->forks = atomic_load_explicit(&forks, memory_order_relaxed);
-    q->speed = FIRST_SPEED;
+    q->pace = FIRST_PACE;
     q->patience = PATIENCE;
     *q_p = q;
     return 0;
@@ -166,7 +166,7 @@ static void expect(struct copy_queue *q)
         q->stuck = 0;
     }
     q->busy += q->fresh;
-    q->due = (q->due > now ? q->due : now) + (uint64_t)((double)q->fresh / q->speed) + 1;
+    q->due = (q->due > now ? q->due : now) + (uint64_t)((double)q->fresh * q->pace) + 1;
     q->fresh = 0;
 }
 
@@ -251,10 +251,10 @@ static void sleep_until(struct copy_queue *q, uint64_t now, uint64_t then)
 /* The waiter has seen the end at `now`, and at `before`, its last look, there was none. */
 static void correct(struct copy_queue *q, uint64_t before, uint64_t now)
 {
-    double took = (double)(now - q->from) + 1, seen = (double)q->busy / took;
+    double seen = (double)(now - q->from) / ((double)q->busy + 1);
     if (q->given_up) return;
-    if (seen > q->speed) q->speed = seen; /* it is no slower than that, whenever the end was */
-    else if (now - before <= (now - q->from) / 8) q->speed += (seen - q->speed) / 4;
+    if (seen < q->pace) q->pace = seen; /* it is no slower than that, whenever the end was */
+    else if (now - before <= (now - q->from) / 8) q->pace += (seen - q->pace) / 4;
 }
 
 /* Not the whole time: who looks only when all should be over does not learn that the engine is faster. */
