@@ -11,7 +11,7 @@
 size_t copy_large_min = SIZE_MAX;
 
 /* A way has been tried when it has so many samples, and two wholes. */
-enum { SAMPLES = 5, SAMPLES_MAX = 32 };
+enum { SAMPLES = 7, SAMPLES_MAX = 32 };
 
 /* A piece that is shorter is copied by memcpy: what a fence at its end costs would count. */
 #define PIECE_MIN ((size_t)4 << 10)
@@ -23,9 +23,12 @@ enum { SAMPLES = 5, SAMPLES_MAX = 32 };
  */
 #define WARM ((size_t)128 << 10)
 
-/* A part of 1/16 is read. */
-#define READ_BLOCK ((size_t)4 << 10)
-#define READ_STEP ((size_t)64 << 10)
+/* An eighth is read, in blocks that are long enough to be prefetched. */
+#define READ_BLOCK ((size_t)16 << 10)
+#define READ_STEP ((size_t)128 << 10)
+
+/* Where the ways are as good as equal, memcpy it is: its copies may be read more than once. */
+#define BETTER 0.95F
 
 static void plain(void *dst, const void *src, size_t n) { memcpy(dst, src, n); }
 
@@ -113,7 +116,7 @@ static bool is_tried(const struct class *c)
 
 static void decide(struct class *c)
 {
-    bool streamed = c->cost[1] < c->cost[0], same = c->tried && streamed == atomic_load_explicit(&c->streamed, memory_order_relaxed);
+    bool streamed = c->cost[1] < BETTER * c->cost[0], same = c->tried && streamed == atomic_load_explicit(&c->streamed, memory_order_relaxed);
     int64_t most = (int64_t)(smallest(c) * COPY_DISTANCE_MAX);
     c->distance = same ? min_int64(2 * c->distance, most) : (int64_t)(smallest(c) * COPY_DISTANCE);
     c->tried = true;

@@ -41,7 +41,7 @@ typedef void (*copy_fn)(void *dst, const void *src, size_t n);
 void copy_choose_among(copy_fn cached, copy_fn streamed);
 
 /* Bytes of a class, in its smallest wholes, from the end of one trial to the next: at first, and at most. */
-#define COPY_DISTANCE 512
+#define COPY_DISTANCE 256
 #define COPY_DISTANCE_MAX 65536
 
 #endif

@@ -231,6 +231,8 @@ bool copy_tells(struct copy_queue *q, copy_told_fn told, void *arg)
 
 bool copy_is_async(const struct copy_queue *q) { return q->ops->flags & COPY_ASYNC; }
 
+const struct copy_ops *copy_engine_of(const struct copy_queue *q) { return q->ops; }
+
 uint64_t copy_due(const struct copy_queue *q) { return is_inherited(q) ? 0 : q->due; }
 
 /* ---- waiting ---- */

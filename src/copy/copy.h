@@ -122,6 +122,7 @@ copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; n
 copy_cookie copy_last(const struct copy_queue *); /* the last cookie given out: copy_last - copy_poll are outstanding */
 bool copy_tells(struct copy_queue *, copy_told_fn, void *arg); /* before the first copy: false, the engine tells nobody */
 bool copy_is_async(const struct copy_queue *);    /* COPY_ASYNC */
+const struct copy_ops *copy_engine_of(const struct copy_queue *);
 void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */
 
 /* When all that was issued should have finished (clock_ns): by the speed that was observed, which is corrected at each end that
