@@ -4,15 +4,13 @@
 #include "base/lock.h"
 #include "copy/dsa.h"
 
-#include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define PIECE ((size_t)32 << 10)
 #define LINE 64
 
 enum { ROUNDS = 3, SAMPLES = 5 };
-
-static TERN_ALIGNED(4096) char to[PIECE], from[PIECE]; /* pages of the system's until they are needed */
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -46,32 +44,39 @@ static void put(const char *p, enum copy_place where)
     else read_lines(NULL, p, PIECE);
 }
 
+struct room {
+    TERN_ALIGNED(4096) char to[PIECE], from[PIECE];
+};
+
 /* The least of some: what disturbs makes it slower only. */
-static float cost(void (*work)(void *, const void *, size_t), enum copy_place src, enum copy_place dst)
+static float cost(struct room *m, void (*work)(void *, const void *, size_t), enum copy_place src, enum copy_place dst)
 {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < ROUNDS; i++) {
-        put(from, src);
-        put(to, dst);
+        put(m->from, src);
+        put(m->to, dst);
         uint64_t t = clock_ns();
-        work(to, from, PIECE);
+        work(m->to, m->from, PIECE);
         t = clock_ns() - t;
         if (t < least) least = t;
     }
     return (float)least / (float)(PIECE / 1024);
 }
 
-static void measure(struct copy_memory_cost *m)
+static bool measure(struct copy_memory_cost *m)
 {
-    memset(from, 1, PIECE);
-    memset(to, 1, PIECE);
+    struct room *room = aligned_alloc(4096, sizeof *room);
+    if (!room) return false;
+    memset(room, 1, sizeof *room);
     for (int src = COPY_NEAR; src <= COPY_FAR; src++) {
-        m->read[src] = cost(read_lines, src, COPY_NEAR);
+        m->read[src] = cost(room, read_lines, src, COPY_NEAR);
         for (int dst = COPY_NEAR; dst <= COPY_FAR; dst++) {
-            m->cached[src][dst] = cost(plain, src, dst);
-            m->streamed[src][dst] = cost(copy_nontemporal, src, dst);
+            m->cached[src][dst] = cost(room, plain, src, dst);
+            m->streamed[src][dst] = cost(room, copy_nontemporal, src, dst);
         }
     }
+    free(room);
+    return true;
 }
 
 const struct copy_memory_cost *copy_memory_cost(void)
@@ -81,10 +86,9 @@ const struct copy_memory_cost *copy_memory_cost(void)
     static bool known;
     if (!CAN_FLUSH) return NULL;
     lock_take(&lock);
-    if (!known) measure(&found);
-    known = true;
+    if (!known) known = measure(&found);
     lock_give(&lock);
-    return &found;
+    return known ? &found : NULL;
 }
 
 /* ---- engines ---- */
@@ -100,12 +104,13 @@ static float least_of(float a, float b) { return a < b ? a : b; }
 void copy_engine_cost(struct copy_queue *q, struct copy_engine_cost *c)
 {
     const struct copy_memory_cost *m = copy_memory_cost();
+    char to[COPY_BATCH][LINE], from[COPY_BATCH][LINE] = {{0}};
     copy_cookie k;
     *c = (struct copy_engine_cost){1e9F, 1e9F, 0};
     for (int i = 0; i < SAMPLES; i++) {
         let_sleep();
         uint64_t t = clock_ns();
-        for (int n = 0; n < COPY_BATCH; n++) (void)copy_submit(q, to + n * LINE, from + n * LINE, LINE, &k);
+        for (int n = 0; n < COPY_BATCH; n++) (void)copy_submit(q, to[n], from[n], LINE, &k);
         uint64_t submitted = clock_ns();
         copy_issue(q);
         c->issue_ns = least_of(c->issue_ns, (float)(clock_ns() - submitted));
