@@ -283,7 +283,7 @@ static int engines(char *pool, const char *src)
 
 /* ---- a loop beside copies ---- */
 
-enum { PASSES = 200 };
+enum { PASSES = 100 };
 #define BESIDE ((size_t)4 << 20)
 static const size_t arrays[] = {32768, 262144, (size_t)1 << 20};
 
@@ -373,7 +373,7 @@ static double other_pass(const struct line *array, size_t n, copier *copy, char 
     other.n = n;
     atomic_store_explicit(&other.stop, false, memory_order_relaxed);
     if (pthread_create(&t, NULL, loop, NULL)) abort();
-    for (double start = now(), next = start; now() < start + 0.3;) {
+    for (double start = now(), next = start; now() < start + 0.15;) {
         next += 4e-3;
         if (copy) copy(next_place(pool), src, BESIDE);
         double left = next - now();
