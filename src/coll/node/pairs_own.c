@@ -66,8 +66,8 @@ static bool copy_plain(struct node *n, uint32_t seq)
     if (!claimed) return false;
     uint64_t at = first * o->chunk;
     bool more = first + claimed < chunks_of(o);
-    copy_memory((char *)(uintptr_t)o->to + at, (const char *)(uintptr_t)o->from + at,
-                min_size(claimed * o->chunk, o->bytes - at));
+    copy_part((char *)(uintptr_t)o->to + at, (const char *)(uintptr_t)o->from + at, min_size(claimed * o->chunk, o->bytes - at),
+              o->bytes);
     settle(n, o, seq, n->rank, claimed);
     return more;
 }

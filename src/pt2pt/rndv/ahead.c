@@ -217,7 +217,7 @@ static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
         return;
     }
     char *to = a->to + a->arrived;
-    if (to != data) copy_memory(to, data, n);
+    if (to != data) copy_part(to, data, n, a->bytes);
     a->arrived += n;
     if (a->arrived == a->bytes) end(a, false);
 }

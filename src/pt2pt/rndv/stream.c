@@ -480,7 +480,7 @@ static void on_frag(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     if (!to)
         unpack(r, h1, data, n);
     else if (to != data)
-        copy_memory(to, data, n);
+        copy_part(to, data, n, (size_t)r->result.bytes);
     r->cookie[ARRIVED] += n;
     if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[FAULT]);
 }
