@@ -134,7 +134,8 @@ enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER, BODY_AHEAD };
 extern TERN_HIDDEN const struct awaiting pt_awaiting; /* lane_await for a request without hooks, until it is complete */
 
 /* ---- receive side (recv.c) ---- */
-int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD; /* TERN_ERR_TRUNCATE in words, which are kept for the request */
+/* TERN_ERR_TRUNCATE in words, which are kept for the request */
+int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD;
 void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
 void pt_free_body(struct lane *, struct match_body *);    /* its eager bytes, if it has any, have been consumed */
@@ -150,7 +151,8 @@ void pt_offer_start(struct request *);  /* send side: RTS */
 void offer_say_from(struct pt_offer *, const struct request *); /* the sender's end */
 void offers_free_some(struct lane *); /* transfers that were retired, and that nobody looks at any more */
 void offers_retire(struct lane *, struct pt_offer *);
-struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env); /* the oldest send offered as this message, that nobody has matched; NULL: none */
+/* The oldest send offered as this message, that nobody has matched; NULL: none. */
+struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env);
 void offer_replace(struct request *, struct pt_offer *, uint64_t at); /* its transfer: by one of the receiver, as in pt_rts.offer */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);

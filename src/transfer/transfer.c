@@ -44,8 +44,8 @@ static int copy(const struct transfer *t, enum transfer_side side, struct tp_ep 
     struct iovec from = {(void *)(uintptr_t)(t->end[TRANSFER_FROM].at + at), n}, to = {(void *)(uintptr_t)(t->end[TRANSFER_TO].at + at), n};
     void *there = place && (ep->caps & TP_CAP_ARENA) ? ep_map_arena(ep, place + at, n) : NULL;
     if (there) {
-        if (side == TRANSFER_FROM) copy_memory(there, from.iov_base, n);
-        else copy_memory(to.iov_base, there, n);
+        if (side == TRANSFER_FROM) copy_part(there, from.iov_base, n, transfer_bytes(t));
+        else copy_part(to.iov_base, there, n, transfer_bytes(t));
         return 0;
     }
     if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no arena after all */

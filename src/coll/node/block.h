@@ -57,7 +57,10 @@ static_assert(sizeof(struct node_done) == CACHE_LINE, "shared layout");
 struct node_slot {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint64_t flag; /* node_flag of the operation whose payload is here */
     union {
-        uint32_t terms;  /* of the others: bytes, so that ranks who do not agree notice (ops.c) */
+        struct {
+            uint32_t terms; /* of the others: bytes, so that ranks who do not agree notice (ops.c) */
+            _Atomic uint32_t prefix; /* of scan and exscan: 1, what all ranks up to this one give together is here (ops.c) */
+        };
         uint32_t length; /* of operations where not all ranks know it, see v.h ... */
         uint8_t lengths[NODE_LENGTHS];  /* ... for each rank */
     };
@@ -250,6 +253,13 @@ static inline bool node_is_set(struct node_slot *slot, uint64_t flag)
     return atomic_load_explicit(&slot->flag, memory_order_acquire) == flag;
 }
 
+/* Of a short scan or exscan, which says so before its flag: has that rank left the combination of all up to it? */
+static inline bool node_is_prefix(struct node_slot *slot, uint64_t flag)
+{
+    /* acquire: pairs with the release behind the combination (take_scan), which may follow the flag */
+    return node_is_set(slot, flag) && atomic_load_explicit(&slot->prefix, memory_order_acquire) == 1;
+}
+
 /* Are the contributions there? */
 static inline bool node_is_there(struct node_wait *w)
 {
@@ -257,6 +267,7 @@ static inline bool node_is_there(struct node_wait *w)
     if (w->rank >= 0) return node_is_set(node_slot(n, w->seq, w->rank), w->flag);
     if (n->counted && w->rank == NODE_ALL)
         return atomic_load_explicit(&n->head->round[w->seq % NODE_K].released, memory_order_acquire) == w->seq;
+    if (w->rank == NODE_LOWER && n->rank && node_is_prefix(node_slot(n, w->seq, n->rank - 1), w->flag)) return true;
     int end = w->rank == NODE_LOWER ? n->rank : n->size, seen = w->seen; /* those seen once need no second look */
     for (struct node_slot *slot = node_slot(n, w->seq, seen); seen < end && node_is_set(slot, w->flag); slot++) seen++;
     w->seen = seen;

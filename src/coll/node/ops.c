@@ -217,18 +217,102 @@ static int take_allreduce(struct node *n, uint32_t seq, const struct coll_call *
     return n->counted ? combine(n, seq, 0, a) : take_result(n, seq, a);
 }
 
-/* Prefix reductions: for the ranks above. An exclusive one leaves rank 0's buffer alone. */
+/* ---- prefix reductions ---- */
+
+/*
+ * For the ranks above. An exclusive one leaves rank 0's buffer alone.
+ *
+ * Each rank leaves its operand at once, so that nobody has to wait for a rank that computes. A short one has room for what all
+ * ranks up to this one give together as well, its prefix, which is there as soon as it is known: at the start, if the rank
+ * below has its own, and then the operand is left out. So among ranks that share cores, of which low ones run ahead, each
+ * looks at one slot. All combine from the left: the result has the same bits whichever of them it is made of.
+ *
+ *   payload of a short one:  | operand | prefix |
+ */
+static bool has_prefix(size_t bytes) { return 2 * bytes <= NODE_MIDDLE; }
+
+/* That of a rank, as an element address. */
+static char *prefix(struct node *n, uint32_t seq, int rank, size_t bytes, const struct type *t)
+{
+    return node_payload(n, seq, rank, 2 * bytes) + bytes - t->true_lb;
+}
+
+/* From the prefix below, NULL if there is none, and the operand of this rank: its prefix, and the result. */
+static int extend(struct node *n, uint32_t seq, const struct coll_call *a, const char *below, const void *own)
+{
+    int64_t count = a->rcount;
+    struct type *t = a->rtype;
+    char *mine = prefix(n, seq, n->rank, (size_t)(count * t->size), t);
+    const char *result = a->kind == COLL_SCAN ? mine : below;
+    int rc = 0;
+    if (below)
+        rc = op_apply3(a->op, below, own, mine, count, t);
+    else
+        node_pack(mine + t->true_lb, node_block(own, count, t));
+    if (result && result != a->recvbuf) node_unpack(node_got_first(a), result + t->true_lb);
+    return rc;
+}
+
+/* The ranks above hear of it by the terms. */
+static int say_prefix(struct node *n, uint32_t seq, int rc, memory_order order)
+{
+    if (unlikely(rc)) say_terms(n, seq, n->rank, TERMS_DIFFER);
+    atomic_store_explicit(&node_slot(n, seq, n->rank)->prefix, 1, order);
+    return rc;
+}
+
+/* What is below has come with its prefix. */
+static int put_prefix(struct node *n, uint32_t seq, const struct coll_call *a, struct node_block own)
+{
+    size_t bytes = node_bytes(&own);
+    int below = n->rank - 1, rc = 0;
+    say_terms(n, seq, n->rank, terms(bytes));
+    if (below >= 0) rc = check_terms(n, seq, below, n->rank, a, bytes);
+    if (!rc) rc = extend(n, seq, a, below < 0 ? NULL : prefix(n, seq, below, bytes, own.type), own.buf);
+    say_prefix(n, seq, rc, memory_order_relaxed); /* the flag is behind it */
+    node_pass_on(n, seq);
+    return rc ? rc : NODE_OVER;
+}
+
 static int put_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    leave_operand(n, seq, a);
+    struct node_block own = node_operand(a, n->size);
+    size_t bytes = node_bytes(&own);
+    bool is_short = has_prefix(bytes);
+    if (is_short && (!n->rank || node_is_prefix(node_slot(n, seq, n->rank - 1), node_flag(n, seq)))) return put_prefix(n, seq, a, own);
+    node_pack(node_payload(n, seq, n->rank, is_short ? 2 * bytes : bytes), own);
+    say_terms(n, seq, n->rank, terms(bytes));
+    atomic_store_explicit(&node_slot(n, seq, n->rank)->prefix, 0, memory_order_relaxed); /* the flag is behind it */
     node_pass_on(n, seq);
     return 0;
 }
 
+/* The highest prefix below this rank, with the operands of the ranks between: *below_p is an element address. The last step
+ * is made in the user's buffer, the one before that where the own prefix will be, and so on. */
+static int combine_below(struct node *n, uint32_t seq, const struct coll_call *a, size_t bytes, const char **below_p)
+{
+    struct type *t = a->rtype;
+    int r = n->rank - 1;
+    while (!node_is_prefix(node_slot(n, seq, r), node_flag(n, seq))) r--; /* that of rank 0 came with its flag */
+    const char *below = prefix(n, seq, r, bytes, t);
+    int rc = check_terms(n, seq, r, n->rank, a, bytes);
+    while (++r < n->rank && !rc) {
+        char *to = (n->rank - r) % 2 ? a->recvbuf : prefix(n, seq, n->rank, bytes, t);
+        rc = op_apply3(a->op, below, node_payload(n, seq, r, 2 * bytes) - t->true_lb, to, a->rcount, t);
+        below = to;
+    }
+    *below_p = below;
+    return rc;
+}
+
 static int take_scan(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    int last = n->rank - (a->kind == COLL_EXSCAN);
-    return last < 0 ? 0 : combine(n, seq, last, a);
+    size_t bytes = (size_t)(a->rcount * a->rtype->size);
+    const char *below;
+    if (!has_prefix(bytes)) return n->rank || a->kind == COLL_SCAN ? combine(n, seq, n->rank - (a->kind == COLL_EXSCAN), a) : 0;
+    int rc = combine_below(n, seq, a, bytes, &below);
+    if (!rc) rc = extend(n, seq, a, below, node_payload(n, seq, n->rank, 2 * bytes) - a->rtype->true_lb);
+    return say_prefix(n, seq, rc, memory_order_release); /* pairs with node_is_prefix */
 }
 
 /* ---- all of them ---- */

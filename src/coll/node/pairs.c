@@ -297,7 +297,7 @@ static uint64_t copy_own(struct node_pairs *p)
     if (at == p->own_end) return 0;
     if (from->block.type->contig && to->block.type->contig && from->bytes == to->bytes) {
         p->own_at += min_size(p->own_end - at, OWN_PIECE);
-        copy_memory(packed(to, at), packed(from, at), p->own_at - at);
+        copy_part(packed(to, at), packed(from, at), p->own_at - at, p->own_end);
     } else {
         p->own_at = p->own_end;
         node_move(to->block, from->block);

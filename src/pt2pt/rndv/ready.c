@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAID_MOST 4    /* receives of a process that one sender keeps */
-#define FEW 2           /* posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins */
+#define SAID_MOST 4 /* receives of a process that one sender keeps */
+/* Posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins. */
+#define FEW 2
 #define HEAR_MOST 16    /* messages of a wire that a large operation looks for */
 #define POSTED_MOST 256 /* with more posted receives than that nobody looks whether others come before */
 
@@ -193,7 +194,8 @@ bool ready_cancel(struct request *r)
 
 bool ready_refuse(struct request *r, const struct pt_rts *rts)
 {
-    bool other = rts->offer & RTS_READY ? (rts->offer & ~(uint64_t)RTS_READY) != r->cookie[READY_AT] : transfer_withdraw(&transfer_of(r)->transfer);
+    bool takes = rts->offer & RTS_READY;
+    bool other = takes ? (rts->offer & ~(uint64_t)RTS_READY) != r->cookie[READY_AT] : transfer_withdraw(&transfer_of(r)->transfer);
     if (other) ready_withdraw(r);
     return other;
 }
@@ -252,8 +254,8 @@ static struct said *find(struct peer *p, const struct request *r)
     return NULL;
 }
 
-/* Takes the transfer, if this side can copy all of it, and says where the data lies. False: it cannot, or the receive has met another message or
- * was cancelled. */
+/* Takes the transfer, if this side can copy all of it, and says where the data lies. False: it cannot, or the receive has met another
+ * message or was cancelled. */
 static bool win(struct pt_offer *o, const struct request *r)
 {
     if (!transfer_reaches(&o->transfer, TRANSFER_FROM, &r->peer->ep) || !transfer_take(&o->transfer)) return false;
@@ -261,9 +263,10 @@ static bool win(struct pt_offer *o, const struct request *r)
     return true;
 }
 
-/* An offer that nobody has met, and a transfer of which the receiver says that it is ready for such a message: when the receiver has handled
- * all messages before, and the transfer is open, these two will meet. So the transfer is taken in place of the offer, which the receiver then
- * does not look at. Not if a receive before has been withdrawn since the message went out: it may just be meeting that one. */
+/* An offer that nobody has met, and a transfer of which the receiver says that it is ready for such a message: when the receiver has
+ * handled all messages before, and the transfer is open, these two will meet. So the transfer is taken in place of the offer, which the
+ * receiver then does not look at. Not if a receive before has been withdrawn since the message went out: it may just be meeting that
+ * one. */
 static void take_late(struct ready *a, struct request *r, uint64_t handled)
 {
     struct peer *p = a->peer;
@@ -332,7 +335,8 @@ static void on_ready(struct lane *l, struct pt_comm *pt, struct peer *from, uint
     if (n == sizeof w) memcpy(&w, data, sizeof w);
     if (!a) lane_fatal("no memory for what a receiver says");
     drop_withdrawn(from);
-    if (n != sizeof w || !jobs_is_own(from->index) || !env_possible(h0, h1) || h0 & CTX_COLL || w.at % CACHE_LINE || a->count == SAID_MOST) {
+    bool possible = n == sizeof w && jobs_is_own(from->index) && env_possible(h0, h1) && !(h0 & CTX_COLL);
+    if (!possible || w.at % CACHE_LINE || a->count == SAID_MOST) {
         pt_violation(from, "a receive that is said to be ready, in %zu bytes", n);
         return;
     }
@@ -363,7 +367,8 @@ void pt_on_ready(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
 struct pt_offer *ready_take(struct request *r, uint64_t *at)
 {
     struct peer *p = r->peer;
-    bool may = !wires_threaded && p->ready && p->ready->count && p->ep.ops->handled && r->bytes && r->type->contig && !(r->ctx & CTX_COLL) && !pt_checking;
+    bool may = !wires_threaded && p->ready && p->ready->count && p->ep.ops->handled && r->bytes && r->type->contig &&
+               !(r->ctx & CTX_COLL) && !pt_checking;
     struct said *s = may && knows_all(p) && pending_is_clear(lane_of(r), p) ? find(p, r) : NULL;
     struct pt_offer *o = s ? map_transfer(p, s->at) : NULL;
     if (!o || !win(o, r)) return NULL;

@@ -46,9 +46,9 @@ enum { READY_SENT = 3 };
 extern TERN_HIDDEN int64_t ready_least;
 void ready_open(void);
 
-/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has said since the last turn is heard first,
- * as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many that are
- * under way together are copied faster. */
+/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has said since the last turn is heard
+ * first, as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many
+ * that are under way together are copied faster. */
 void ready_hear_large(const struct request *);
 static inline void ready_hear(const struct request *r)
 {
@@ -71,8 +71,9 @@ bool ready_cancel(struct request *) TERN_COLD;
 bool ready_refuse(struct request *, const struct pt_rts *);
 struct pt_offer *ready_meet(struct request *);
 
-/* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more, take them.
- * True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake this process. */
+/* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more,
+ * take them. True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake
+ * this process. */
 void ready_offered(struct peer *); /* another one is out, to a peer with peer.ready */
 bool ready_look(void);
 bool ready_waits(void);
