@@ -82,10 +82,22 @@ static TERN_COLD int bad_displacement(struct comm *c, const char *call, const st
                   b->names->displs, i, (long long)b->wide_displs[i], (long long)type_at(b, i)->extent);
 }
 
+/* Does one look at all of a side say that nothing is wrong with it? Numbers of 31 bits, of a type of 30, have products and sums
+ * of less than 63. */
+static bool is_small(int n, const struct blocks *b)
+{
+    const struct type *t = b->type;
+    uint64_t bits = 0;
+    if (b->each || (uintptr_t)b->buf <= (uintptr_t)MPI_IN_PLACE) return false;
+    for (int i = 0; i < n; i++) bits |= (uint64_t)b->wide_counts[i] | (uint64_t)b->wide_displs[i];
+    return !(bits >> 31 | (uint64_t)(t->size | t->extent | t->true_lb) >> 30 | (uint64_t)(n * t->size) >> 31);
+}
+
 /* Also that all blocks together can be addressed: some algorithms put them one behind the other. */
 static int check_counts(struct comm *c, const char *call, int n, const struct blocks *b)
 {
     int64_t bytes = 0;
+    if (likely(is_small(n, b))) return MPI_SUCCESS;
     for (int i = 0; i < n; i++) {
         const struct type *t = type_at(b, i);
         int64_t count = b->wide_counts[i];
@@ -109,23 +121,28 @@ static int open_blocks(struct comm *c, const char *call, int n, struct blocks *b
     return rc;
 }
 
-/* The first byte of block i, of what is one buffer on this side if b is NULL; 0 if there is none. */
-static uintptr_t first_at(const struct blocks *b, int i, int n, uintptr_t whole)
+static uintptr_t first_of(const struct blocks *b, int i)
 {
-    if (!b) return whole;
-    return i < n ? first_byte(b->buf, offset_at(b, i), b->wide_counts[i], type_at(b, i)) : 0;
+    return first_byte(b->buf, offset_at(b, i), b->wide_counts[i], type_at(b, i));
 }
 
-/* What is sent must not lie where something is received (6.2). Only the addresses of first bytes are compared. */
+/* Is the first byte of block i at this address? None is at 0. */
+static inline bool begins_at(const struct blocks *b, int i, uintptr_t at)
+{
+    return at && unlikely((uintptr_t)b->buf + (uintptr_t)offset_at(b, i) + (uintptr_t)type_at(b, i)->true_lb == at) && first_of(b, i);
+}
+
+/* What is sent must not lie where something is received (6.2). Only the addresses of first bytes are compared. A side that is
+ * NULL is one buffer, or none. */
 static int check_apart(struct comm *c, const char *call, const struct coll_call *a, const struct blocks *send,
                        int n_send, const struct blocks *recv, int n_recv)
 {
     uintptr_t sent = a->stype ? first_byte(a->sendbuf, 0, a->scount, a->stype) : 0;
     uintptr_t received = a->rtype ? first_byte(a->recvbuf, 0, a->rcount, a->rtype) : 0;
-    for (int i = 0; i < n_send || i < n_recv; i++) {
-        uintptr_t from = first_at(send, i, n_send, sent);
-        if (from && from == first_at(recv, i, n_recv, received)) return bad_aliases(c, call, "sendbuf", "recvbuf");
-    }
+    int n = !send ? n_recv : !recv || n_send < n_recv ? n_send : n_recv;
+    for (int i = 0; i < n; i++)
+        if (recv ? begins_at(recv, i, send ? first_of(send, i) : sent) : begins_at(send, i, received))
+            return bad_aliases(c, call, "sendbuf", "recvbuf");
     return MPI_SUCCESS;
 }
 
@@ -133,7 +150,7 @@ static int check_apart(struct comm *c, const char *call, const struct coll_call 
 static void close_blocks(struct blocks *b)
 {
     if (!b || !b->wide) return;
-    free(b->types);
+    if (b->types) free(b->types);
     wide_close(&b->wide[0]);
     wide_close(&b->wide[1]);
 }
@@ -161,7 +178,7 @@ int carry_out_blocks(struct use u, struct comm *c, struct coll_call *a, struct b
     struct wide send_room[2], recv_room[2]; /* not in struct blocks, which is set to zero as a whole */
     int rc = send ? open_blocks(c, u.call, n_send, send, send_room) : MPI_SUCCESS;
     if (!rc && recv) rc = open_blocks(c, u.call, n_recv, recv, recv_room);
-    if (!rc) rc = check_apart(c, u.call, a, send, send ? n_send : 0, recv, recv ? n_recv : 0);
+    if (!rc) rc = check_apart(c, u.call, a, send, n_send, recv, n_recv);
     if (!rc) {
         if (send) put_sent(a, send);
         if (recv) put_received(a, recv);

@@ -32,7 +32,7 @@ extern const struct names blocks_sent, blocks_sent_each, blocks_received, blocks
 
 /*
  * The last lines of the entry points that move blocks: checks the sides, puts them into the call and carries it out. `n`: how
- * many blocks a side has. send, recv NULL: that side has none here, and what the call says of it stands.
+ * many blocks a side has. One of send and recv may be NULL: that side has none here, and what the call says of it stands.
  */
 int carry_out_blocks(struct use, struct comm *, struct coll_call *, struct blocks *send, int n_send, struct blocks *recv, int n_recv);
 

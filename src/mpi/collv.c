@@ -18,7 +18,7 @@ static int gatherv(struct use u, const void *sendbuf, int64_t sendcount, MPI_Dat
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gets = at_root(c, root), gives = is_served(c, root) && !(gets && place_ok(c, sendbuf));
     if (gives && (rc = check_block(c, u.call, &data_sent, sendbuf, sendcount, sendtype, &a.stype))) return rc;
-    return carry_out_blocks(u, c, &a, NULL, 0, gets ? recv : NULL, comm_peers(c));
+    return gets ? carry_out_blocks(u, c, &a, NULL, 0, recv, comm_peers(c)) : carry_out(u, c, &a);
 }
 
 MPI_ALIAS(Gatherv);
@@ -80,7 +80,7 @@ static int scatterv(struct use u, struct blocks *send, void *recvbuf, int64_t re
     if (!root_ok(c, root)) return bad_root(c, u.call, root);
     bool gives = at_root(c, root), gets = is_served(c, root) && !(gives && place_ok(c, recvbuf));
     if (gets && (rc = check_block(c, u.call, &data_received, recvbuf, recvcount, recvtype, &a.rtype))) return rc;
-    return carry_out_blocks(u, c, &a, gives ? send : NULL, comm_peers(c), NULL, 0);
+    return gives ? carry_out_blocks(u, c, &a, send, comm_peers(c), NULL, 0) : carry_out(u, c, &a);
 }
 
 MPI_ALIAS(Scatterv);

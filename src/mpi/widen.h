@@ -31,6 +31,9 @@ static inline const int64_t *wide_ints(struct wide *w, int64_t n, const int *a)
     return to;
 }
 
-static inline void wide_close(struct wide *w) { free(w->many); }
+static inline void wide_close(struct wide *w)
+{
+    if (unlikely(w->many)) free(w->many);
+}
 
 #endif

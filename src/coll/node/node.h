@@ -3,7 +3,7 @@
  * for each communicator, instead of messages.
  *
  * Every operation is single-stage: who has something leaves it in its slot, who
- * needs something waits for the slots and takes it. Nothing passes through a third
+ * needs something waits for the slots and takes it. Nothing has to pass through a third
  * rank, so a rank that came late finds everything there.
  *
  *   block:  | struct node_head | done[P] | slots[K][P] of one line | middle slots[K][P] | big slots[BIG_K][P] |

@@ -1,114 +1,47 @@
 /*
- * pairs_ends.c - what a rank sends to and receives from each other one in a large nonblocking collective: the
- * blocks of each kind, and their copies where a type has gaps; see pairs.h.
+ * pairs_ends.c - what a rank sends to and receives from each other one in a large collective, and copies where a type has
+ * gaps; see pairs.h.
  */
 #include "coll/node/pairs.h"
-#include "type/cursor.h"
+#include "coll/node/v.h"
 
 #include <stdlib.h>
 
-/* ---- blocks of each kind ---- */
-
-static struct node_end end(const void *buf, int64_t count, struct type *t)
+static void fill(struct node_end *e, struct node_block b, size_t room, bool own)
 {
-    return (struct node_end){.bytes = (uint64_t)(count * t->size), .buf = buf, .count = count, .type = t};
+    size_t bytes = node_bytes(&b);
+    if (bytes > room) *e = (struct node_end){.bytes = bytes, .block = b, .own = own};
 }
 
-/* Block `i` of blocks of one length. */
-static struct node_end block(const void *buf, int i, int64_t count, struct type *t)
+void node_ends_fill(const struct node *n, struct node_ends *e, const struct coll_call *a)
 {
-    return end((const char *)buf + i * count * t->extent, count, t);
-}
-
-static void fill_bcast(struct node_ends *e, const struct coll_call *a)
-{
-    struct node_end all = end(a->recvbuf, a->rcount, a->rtype);
-    if (e->rank != a->root)
-        e->recv[a->root] = all;
-    else
-        for (int r = 0; r < e->size; r++)
-            if (r != e->rank) e->send[r] = all;
-}
-
-static void fill_scatter(struct node_ends *e, const struct coll_call *a)
-{
-    bool root = e->rank == a->root;
-    for (int r = 0; root && r < e->size; r++)
-        if (r != e->rank || a->recvbuf != MPI_IN_PLACE) e->send[r] = block(a->sendbuf, r, a->scount, a->stype);
-    if (a->recvbuf != MPI_IN_PLACE) e->recv[a->root] = end(a->recvbuf, a->rcount, a->rtype);
-}
-
-static void fill_gather(struct node_ends *e, const struct coll_call *a)
-{
-    bool root = e->rank == a->root;
-    for (int r = 0; root && r < e->size; r++)
-        if (r != e->rank || a->sendbuf != MPI_IN_PLACE) e->recv[r] = block(a->recvbuf, r, a->rcount, a->rtype);
-    if (a->sendbuf != MPI_IN_PLACE) e->send[a->root] = end(a->sendbuf, a->scount, a->stype);
-}
-
-/* Block r of the receive buffer, by arrays or not. */
-static struct node_end gathered(const struct coll_call *a, int r)
-{
-    if (!a->rcounts) return block(a->recvbuf, r, a->rcount, a->rtype);
-    return end((char *)a->recvbuf + a->rdispls[r] * a->rtype->extent, a->rcounts[r], a->rtype);
-}
-
-static void fill_allgather(struct node_ends *e, const struct coll_call *a)
-{
-    bool in_place = a->sendbuf == MPI_IN_PLACE;
-    struct node_end mine = in_place ? gathered(a, e->rank) : end(a->sendbuf, a->scount, a->stype);
-    for (int r = 0; r < e->size; r++) {
-        if (r == e->rank && in_place) continue;
-        e->send[r] = mine;
-        e->recv[r] = gathered(a, r);
+    bool v = node_v_is(a->kind), own = NODE_SENDS_EACH >> a->kind & 1 && a->sendbuf == MPI_IN_PLACE;
+    size_t room = v ? node_v_room(n, a) : 0;
+    for (int r = 0; r < n->size; r++) {
+        if (node_moves(a, n->rank, r)) fill(&e->send[r], node_out(a, n->rank, r), room, own);
+        if (node_moves(a, r, n->rank)) fill(&e->recv[r], node_in(a, r), room, false);
     }
-}
-
-static void fill_alltoall(struct node_ends *e, const struct coll_call *a)
-{
-    bool in_place = a->sendbuf == MPI_IN_PLACE;
-    for (int r = 0; r < e->size; r++) {
-        if (r == e->rank && in_place) continue;
-        e->recv[r] = gathered(a, r);
-        e->send[r] = in_place ? e->recv[r] : block(a->sendbuf, r, a->scount, a->stype);
-        e->send[r].own = in_place;
-    }
-}
-
-void node_ends_fill(struct node_ends *e, const struct coll_call *a)
-{
-    static void (*const fill[COLL_KINDS])(struct node_ends *, const struct coll_call *) = {
-        [COLL_BCAST] = fill_bcast,         [COLL_SCATTER] = fill_scatter,      [COLL_GATHER] = fill_gather,
-        [COLL_ALLGATHER] = fill_allgather, [COLL_ALLGATHERV] = fill_allgather, [COLL_ALLTOALL] = fill_alltoall,
-    };
-    fill[a->kind](e, a);
 }
 
 /* ---- copies ---- */
 
 static bool same_block(const struct node_end *a, const struct node_end *b)
 {
-    return a->buf == b->buf && a->count == b->count && a->type == b->type;
+    return a->block.buf == b->block.buf && a->block.count == b->block.count && a->block.type == b->block.type;
 }
 
 static void open_send(struct node_end *e)
 {
-    if (e->type->contig && !e->own) {
-        e->at = (char *)(uintptr_t)e->buf + e->type->true_lb;
-        return;
-    }
-    e->at = malloc(e->bytes);
-    e->copy = e->at;
-    if (!e->at) return;
-    struct type_cursor c;
-    type_cursor_init(&c, e->type, e->count, e->buf);
-    type_pack(&c, e->at, e->bytes);
+    e->copy = !e->block.type->contig || e->own;
+    e->at = e->copy ? malloc(e->bytes) : e->block.buf + e->block.type->true_lb;
+    e->copy &= e->at != NULL;
+    if (e->copy) node_pack(e->at, e->block);
 }
 
 static void open_recv(struct node_end *e)
 {
-    e->copy = !e->type->contig;
-    e->at = e->copy ? malloc(e->bytes) : (char *)(uintptr_t)e->buf + e->type->true_lb;
+    e->copy = !e->block.type->contig;
+    e->at = e->copy ? malloc(e->bytes) : e->block.buf + e->block.type->true_lb;
     e->copy &= e->at != NULL;
 }
 
@@ -136,13 +69,8 @@ void node_ends_open(struct node_ends *e)
 
 void node_ends_unpack(struct node_ends *e)
 {
-    for (int r = 0; r < e->size; r++) {
-        struct node_end *d = &e->recv[r];
-        struct type_cursor c;
-        if (!d->copy) continue;
-        type_cursor_init(&c, d->type, d->count, d->buf);
-        type_unpack(&c, d->at, d->bytes);
-    }
+    for (int r = 0; r < e->size; r++)
+        if (e->recv[r].copy) node_unpack_some(e->recv[r].block, e->recv[r].at, e->recv[r].bytes);
 }
 
 void node_ends_free(struct node_ends *e)

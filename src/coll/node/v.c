@@ -2,56 +2,14 @@
 #include "coll/node/v.h"
 
 #include "base/err.h"
-#include "coll/node/pack.h"
+#include "coll/node/blocks.h"
 #include "coll/node/pairs.h"
 
 #include <stdlib.h>
 
 enum { IN_MESSAGE = 0xfe, IN_BIG = 0xff, SHARE_LEAST = 8 };
 #define BY_MESSAGE UINT32_MAX
-#define LENT (UINT32_MAX - 1)
 #define ROOM_MAX ((size_t)1 << 30)
-
-/* ---- blocks of the user's ---- */
-
-struct block {
-    char *at;
-    int64_t count;
-    const struct type *t;
-};
-
-static size_t bytes_of(const struct block *b) { return (size_t)(b->count * b->t->size); }
-
-/* What this rank gets from rank r. */
-static inline struct block in_block(const struct coll_call *a, int r)
-{
-    if (a->kind == COLL_SCATTERV) return (struct block){a->recvbuf, a->rcount, a->rtype};
-    if (a->rtypes) return (struct block){(char *)a->recvbuf + a->rdispls[r], a->rcounts[r], a->rtypes[r]};
-    return (struct block){(char *)a->recvbuf + a->rdispls[r] * a->rtype->extent, a->rcounts[r], a->rtype};
-}
-
-/* What it sends to rank r. */
-static inline struct block out_block(const struct coll_call *a, int r)
-{
-    char *from = (char *)(uintptr_t)a->sendbuf;
-    if (a->kind == COLL_GATHERV) return (struct block){from, a->scount, a->stype};
-    if (from == MPI_IN_PLACE) return in_block(a, r);
-    if (a->stypes) return (struct block){from + a->sdispls[r], a->scounts[r], a->stypes[r]};
-    return (struct block){from + a->sdispls[r] * a->stype->extent, a->scounts[r], a->stype};
-}
-
-/* With which others does this rank exchange blocks? */
-static bool sends_to(const struct node *n, const struct coll_call *a, int r)
-{
-    if (r == n->rank) return false;
-    return node_v_to_all(a->kind) || (a->kind == COLL_GATHERV ? r == a->root : n->rank == a->root);
-}
-
-static bool gets_from(const struct node *n, const struct coll_call *a, int r)
-{
-    if (r == n->rank) return false;
-    return node_v_to_all(a->kind) || (a->kind == COLL_SCATTERV ? r == a->root : n->rank == a->root);
-}
 
 /* ---- room ---- */
 
@@ -63,8 +21,30 @@ void node_v_shares(struct node *n)
     n->small_share = n->size <= NODE_LENGTHS ? (size_t)(NODE_INLINE / n->size) : 0;
 }
 
-/* The largest block that goes through the slots. */
-static size_t room(const struct node *n, const struct coll_call *a)
+/* Are all these no longer than `most`, the own one too? */
+static bool are_short(const int64_t *counts, const struct type *t, struct type *const *types, int ranks, size_t most)
+{
+    for (int r = 0; r < ranks; r++)
+        if ((size_t)(counts[r] * (types ? types[r] : t)->size) > most) return false;
+    return true;
+}
+
+void node_v_open_short(struct node *n, enum coll_kind kind)
+{
+    if (!node_v_to_all(kind) || n->size <= NODE_LENGTHS) n->short_kinds |= 1u << kind;
+}
+
+bool node_v_is_short(const struct node *n, const struct coll_call *a)
+{
+    size_t most = node_v_to_all(a->kind) ? n->small_share : min_size(n->big_bytes, NODE_MIDDLE);
+    if (!(n->short_kinds >> a->kind & 1)) return false;
+    if (a->scounts && !are_short(a->scounts, a->stype, a->stypes, n->size, most)) return false;
+    if (a->rcounts) return are_short(a->rcounts, a->rtype, a->rtypes, n->size, most);
+    struct node_block one = a->kind == COLL_GATHERV ? node_sent_first(a) : node_got_first(a);
+    return a->scounts || node_bytes(&one) <= most;
+}
+
+size_t node_v_room(const struct node *n, const struct coll_call *a)
 {
     return node_v_to_all(a->kind) ? n->share - NODE_V_PREFIX : min_size(n->big_bytes, ROOM_MAX);
 }
@@ -76,63 +56,42 @@ bool node_v_suits(enum coll_kind kind, int ranks)
     return limit > 0 && (gathers || share((size_t)limit, ranks) >= SHARE_LEAST);
 }
 
-/* Bytes of the longest of these blocks, but for the own one, that is not longer than `most`; 0: there is none. */
-static size_t longest(const int64_t *counts, const struct type *t, struct type *const *types, const struct node *n, size_t most)
+static size_t bytes_out(const struct node *n, const struct coll_call *a, int r)
 {
-    size_t found = 0;
-    for (int r = 0; r < n->size; r++) {
-        size_t bytes = (size_t)(counts[r] * (types ? types[r] : t)->size);
-        if (bytes > found && bytes <= most && r != n->rank) found = bytes;
-    }
-    return found;
+    if (!node_moves(a, n->rank, r)) return 0;
+    struct node_block b = node_out(a, n->rank, r);
+    return node_bytes(&b);
 }
 
-/* The same of what this rank sends, and of what it gets. */
-static size_t longest_out(const struct node *n, const struct coll_call *a, size_t most)
+static size_t bytes_in(const struct node *n, const struct coll_call *a, int r)
 {
-    bool root = n->rank == a->root;
-    size_t one = a->kind == COLL_GATHERV && !root ? (size_t)(a->scount * a->stype->size) : 0;
-    if (!node_v_to_all(a->kind) && (a->kind == COLL_GATHERV || !root)) return one <= most ? one : 0;
-    if (a->sendbuf == MPI_IN_PLACE) return longest(a->rcounts, a->rtype, a->rtypes, n, most);
-    return longest(a->scounts, a->stype, a->stypes, n, most);
-}
-
-static size_t longest_in(const struct node *n, const struct coll_call *a)
-{
-    bool root = n->rank == a->root;
-    size_t one = a->kind == COLL_SCATTERV && !root ? (size_t)(a->rcount * a->rtype->size) : 0;
-    if (!node_v_to_all(a->kind) && (a->kind == COLL_SCATTERV || !root)) return one;
-    return longest(a->rcounts, a->rtype, a->rtypes, n, SIZE_MAX);
+    if (!node_moves(a, r, n->rank)) return 0;
+    struct node_block b = node_in(a, r);
+    return node_bytes(&b);
 }
 
 bool node_v_big(const struct node *n, const struct coll_call *a)
 {
     bool to_all = node_v_to_all(a->kind);
+    size_t least = to_all ? n->small_share : NODE_MIDDLE, most = node_v_room(n, a);
     if (to_all && n->size > NODE_LENGTHS) return true;
-    size_t most = to_all && n->lending ? SIZE_MAX : room(n, a);
-    return longest_out(n, a, most) > (to_all ? n->small_share : NODE_MIDDLE);
+    for (int r = 0; r < n->size; r++) {
+        size_t bytes = r == n->rank ? 0 : bytes_out(n, a, r);
+        if (bytes > least && bytes <= most) return true;
+    }
+    return false;
 }
 
 /* ---- what has none ---- */
 
-static bool long_out(const struct node *n, const struct coll_call *a, int r)
-{
-    if (!sends_to(n, a, r)) return false;
-    struct block b = out_block(a, r);
-    return bytes_of(&b) > room(n, a);
-}
-
-static bool long_in(const struct node *n, const struct coll_call *a, int r)
-{
-    if (!gets_from(n, a, r)) return false;
-    struct block b = in_block(a, r);
-    return bytes_of(&b) > room(n, a);
-}
+static bool long_out(const struct node *n, const struct coll_call *a, int r) { return bytes_out(n, a, r) > node_v_room(n, a); }
+static bool long_in(const struct node *n, const struct coll_call *a, int r) { return bytes_in(n, a, r) > node_v_room(n, a); }
 
 bool node_v_long(const struct node *n, const struct coll_call *a)
 {
-    size_t most = room(n, a);
-    return longest_out(n, a, SIZE_MAX) > most || longest_in(n, a) > most;
+    for (int r = 0; r < n->size; r++)
+        if (long_out(n, a, r) || long_in(n, a, r)) return true;
+    return false;
 }
 
 void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_call *rest, int64_t **mem)
@@ -148,54 +107,27 @@ void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_ca
     if (a->rcounts) rest->rcounts = in;
 }
 
-static struct node_end end_of(const struct block *b, bool own)
+static inline void move_short_own(const struct node *n, const struct coll_call *a)
 {
-    return (struct node_end){
-        .bytes = bytes_of(b), .buf = b->at, .count = b->count, .type = (struct type *)(uintptr_t)b->t, .own = own};
-}
-
-void node_v_ends(const struct node *n, const struct coll_call *a, struct node_ends *e)
-{
-    for (int r = 0; r < n->size; r++) {
-        if (long_out(n, a, r)) {
-            struct block b = out_block(a, r);
-            e->send[r] = end_of(&b, a->sendbuf == MPI_IN_PLACE && node_v_to_all(a->kind));
-        }
-        if (long_in(n, a, r)) {
-            struct block b = in_block(a, r);
-            e->recv[r] = end_of(&b, false);
-        }
-    }
+    if (likely(!long_in(n, a, n->rank))) node_move_own(a, n->rank);
 }
 
 /* ---- leaving blocks ---- */
 
 /* A block with the slot of one rank to itself. */
-static void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, int to, const struct block *b)
+static inline void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, struct node_block b)
 {
-    size_t bytes = bytes_of(b);
-    bool fits = bytes <= room(n, a);
-    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
-    if (fits)
-        node_pack(node_payload(n, seq, slot, bytes), b->at, b->count, b->t);
-    else if (n->lending)
-        node_v_say_lent(n, node_slot(n, seq, slot)->payload, to);
+    size_t bytes = node_bytes(&b);
+    bool fits = bytes <= node_v_room(n, a);
+    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : BY_MESSAGE;
+    if (fits) node_pack(node_payload(n, seq, slot, bytes), b);
 }
 
 int node_put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    if (n->rank != a->root) {
-        struct block b = out_block(a, a->root);
-        leave(n, seq, a, n->rank, a->root, &b);
-    }
+    if (n->rank != a->root) leave(n, seq, a, n->rank, node_sent_first(a));
     node_contribute(n, seq);
     return 0;
-}
-
-static void copy_own(const struct node *n, const struct coll_call *a)
-{
-    struct block from = out_block(a, n->rank), to = in_block(a, n->rank);
-    type_copy_across(to.at, to.count, to.t, from.at, from.count, from.t);
 }
 
 int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -203,12 +135,11 @@ int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
     if (n->rank != a->root) return 0;
     for (int r = 0; r < n->size; r++) {
         if (r == n->rank) continue;
-        struct block b = out_block(a, r);
-        leave(n, seq, a, r, r, &b);
+        leave(n, seq, a, r, node_sent(a, r));
         node_signal(n, seq, r);
     }
     node_announce(n);
-    if (a->recvbuf != MPI_IN_PLACE) copy_own(n, a);
+    move_short_own(n, a);
     return 0;
 }
 
@@ -223,12 +154,13 @@ static char *big_share(struct node *n, uint32_t seq, int from, int to)
     return node_payload(n, seq, from, NODE_MIDDLE + 1) + (size_t)to * n->share;
 }
 
-static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, int to, const struct block *b)
+static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, int to)
 {
     struct node_slot *slot = node_slot(n, seq, n->rank);
-    size_t bytes = bytes_of(b);
-    bool few = n->size <= NODE_LENGTHS, fits = bytes <= room(n, a);
-    uint32_t length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
+    struct node_block b = node_out(a, n->rank, to);
+    size_t bytes = node_bytes(&b);
+    bool few = n->size <= NODE_LENGTHS, fits = bytes <= node_v_room(n, a);
+    uint32_t length = fits ? (uint32_t)bytes : BY_MESSAGE;
     char *at;
     if (few && bytes <= n->small_share) {
         slot->lengths[to] = (uint8_t)bytes;
@@ -242,45 +174,46 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
         memcpy(at, &length, sizeof length);
         at += NODE_V_PREFIX;
     }
-    if (fits)
-        node_pack(at, b->at, b->count, b->t);
-    else if (n->lending)
-        node_v_say_lent(n, at, to);
+    if (fits) node_pack(at, b);
 }
 
 int node_put_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    for (int r = 0; r < n->size; r++) {
-        if (r == n->rank) continue;
-        struct block b = out_block(a, r);
-        leave_for(n, seq, a, r, &b);
-    }
+    for (int r = 0; r < n->size; r++)
+        if (r != n->rank) leave_for(n, seq, a, r);
     node_contribute(n, seq);
     return 0;
 }
 
 /* ---- taking them ---- */
 
-/* The block from rank r: its length, and where it is. */
-static uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, int r, const char **at)
+/* What a slot with one block says: its length, and where it is. */
+static inline uint32_t look_alone(struct node *n, uint32_t seq, int whose, const char **at)
 {
-    struct node_slot *slot = node_slot(n, seq, a->kind == COLL_SCATTERV ? n->rank : r);
-    uint32_t length;
-    if (!node_v_to_all(a->kind)) {
-        if (slot->length == LENT)
-            *at = slot->payload;
-        else if (slot->length != BY_MESSAGE)
-            *at = node_payload(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, slot->length);
-        return slot->length;
-    }
-    if (n->size <= NODE_LENGTHS && slot->lengths[n->rank] != IN_BIG) {
+    struct node_slot *slot = node_slot(n, seq, whose);
+    if (slot->length != BY_MESSAGE) *at = node_payload(n, seq, whose, slot->length);
+    return slot->length;
+}
+
+/* The same of the share of this rank in what rank r has left. */
+static inline uint32_t look_share(struct node *n, uint32_t seq, int r, const char **at)
+{
+    uint32_t length = n->size <= NODE_LENGTHS ? node_slot(n, seq, r)->lengths[n->rank] : IN_BIG;
+    if (length != IN_BIG) {
         *at = small_share(n, seq, r, n->rank);
-        return slot->lengths[n->rank] == IN_MESSAGE ? BY_MESSAGE : slot->lengths[n->rank];
+        return length == IN_MESSAGE ? BY_MESSAGE : length;
     }
     *at = big_share(n, seq, r, n->rank);
     memcpy(&length, *at, sizeof length);
     *at += NODE_V_PREFIX;
     return length;
+}
+
+/* The same of the block from rank r. */
+static inline uint32_t look(struct node *n, uint32_t seq, const struct coll_call *a, int r, const char **at)
+{
+    if (node_v_to_all(a->kind)) return look_share(n, seq, r, at);
+    return look_alone(n, seq, a->kind == COLL_SCATTERV ? n->rank : r, at);
 }
 
 TERN_COLD static int disagree(int r, uint32_t length, size_t expected)
@@ -290,42 +223,44 @@ TERN_COLD static int disagree(int r, uint32_t length, size_t expected)
     return err_set(TERN_ERR_TRUNCATE, "rank %d sends %u bytes, but %zu are expected of it", r, length, expected);
 }
 
-static int take_from(struct node *n, uint32_t seq, const struct coll_call *a, int r)
+/* There is none in the slot, or it is longer than that block. */
+TERN_COLD static int take_otherwise(int r, uint32_t length, size_t expected, size_t most)
+{
+    return length == BY_MESSAGE && expected > most ? 0 : disagree(r, length, expected);
+}
+
+static inline int take_from(struct node *n, uint32_t seq, const struct coll_call *a, int r, struct node_block b)
 {
     const char *at = NULL;
     uint32_t length = look(n, seq, a, r, &at);
-    struct block b = in_block(a, r);
-    size_t expected = bytes_of(&b), most = room(n, a);
-    if (unlikely(length == LENT)) return node_v_take_lent(n, r, at);
-    if (unlikely(length == BY_MESSAGE)) return likely(expected > most) ? 0 : disagree(r, length, expected);
-    if (unlikely(length > expected || expected > most)) return disagree(r, length, expected);
-    node_unpack_some(b.at, b.count, b.t, at, length);
+    size_t expected = node_bytes(&b), most = node_v_room(n, a);
+    if (unlikely(length > expected || expected > most)) return take_otherwise(r, length, expected, most);
+    node_unpack_some(b, at, length);
     return 0;
 }
 
 int node_v_disagrees(struct node *n, uint32_t seq, const struct coll_call *a, int r)
 {
     const char *at = NULL;
-    if (!gets_from(n, a, r)) return 0;
+    if (r == n->rank || !node_moves(a, r, n->rank)) return 0;
     bool expected = long_in(n, a, r), comes = look(n, seq, a, r, &at) == BY_MESSAGE;
     return comes - expected;
 }
 
-static int take_all(struct node *n, uint32_t seq, const struct coll_call *a)
+/* No two ranks begin with the same other one. */
+int node_take_v(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     int rc = 0;
-    for (int i = 1; i < n->size; i++) { /* no two begin with the same one */
-        int r = (n->rank + i) % n->size;
-        int failed = take_from(n, seq, a, r);
+    for (int i = 1, r = n->rank + 1; i < n->size; i++, r++) {
+        if (r == n->size) r = 0;
+        int failed = take_from(n, seq, a, r, node_got(a, r));
         if (unlikely(failed)) rc = failed;
     }
-    if (a->sendbuf != MPI_IN_PLACE) copy_own(n, a);
+    move_short_own(n, a);
     return rc;
 }
 
-int node_take_gatherv(struct node *n, uint32_t seq, const struct coll_call *a) { return take_all(n, seq, a); }
 int node_take_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    return take_from(n, seq, a, a->root);
+    return take_from(n, seq, a, a->root, node_got_first(a));
 }
-int node_take_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a) { return take_all(n, seq, a); }

@@ -30,8 +30,8 @@
 
 /* r->cookie of a send that was offered, as in large.c */
 enum { OFFER = 1 };
-/* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting; NUMBER: of the message, if it was
- * not asked for (ahead.h) */
+/* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting; NUMBER: of the message, if
+ * it was not asked for (ahead.h) */
 enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4, NUMBER = TO_REQUEST };
 /* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived; [4] bytes of which
  * the headers were seen, with the locks of the peer's wire and of the ids, once threads share the transports */
@@ -480,7 +480,7 @@ static void on_frag(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     if (!to)
         unpack(r, h1, data, n);
     else if (to != data)
-        copy_memory(to, data, n);
+        copy_part(to, data, n, (size_t)r->result.bytes);
     r->cookie[ARRIVED] += n;
     if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[FAULT]);
 }
