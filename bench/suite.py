@@ -24,6 +24,8 @@ SUITE = [Launch(*row) for row in (
     ("pack", "pair", 1, "pack", "", 120),
     ("smb", "pair", 2, "smb_overhead", "", 120),
     ("smb.tcp", "pair_tcp", 2, "smb_overhead", "", 120),
+    ("smb", "pair", 2, "smb_overhead", "totals 0.5 10000", 60),
+    ("smb.tcp", "pair_tcp", 2, "smb_overhead", "totals 8 2000", 120),
     ("rndv", "pair", 2, "rndv_overlap", "", 40),
     ("rndv.tcp", "pair_tcp", 2, "rndv_overlap", "", 40),
     # collectives
@@ -62,6 +64,8 @@ SUITE = [Launch(*row) for row in (
           for way in ("basic", "served", "beside", "copy", "core")) + (
     # what copies data in the background
     ("copy", "parts", 1, "copy_bench", "engines", 60),
+    ("copy", "parts", 1, "copy_bench", "choice", 60),
+    ("copy", "parts", 1, "copy_bench", "victim", 120),
     # more ranks than cores
     ("over", "free", 4, "oversub", "", 120),
     ("over", "free", 8, "oversub", "", 120),
@@ -119,6 +123,11 @@ GOALS = [Goal(*row) for row in (
     ("receiving them from a rank that has begun to send and computes", r"rndv\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
     ("the same over TCP, sending up to 1 MB", r"rndv\.tcp\.send_(64K|256K|1M)_busy_to_idle", "worst_value", "<=", 2.0),
     ("receiving", r"rndv\.tcp\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
+    ("a nonblocking message with computing of half to four times its time, all sizes, the median", r"smb\.(send|recv)_\w+_total_\w+",
+     "median", "<=", 1.0),
+    ("the worst", r"smb\.(send|recv)_\w+_total_\w+", "worst", "<=", 1.05),
+    ("the same over TCP, the median", r"smb\.tcp\.(send|recv)_\w+_total_\w+", "median", "<=", 1.0),
+    ("the worst", r"smb\.tcp\.(send|recv)_\w+_total_\w+", "worst", "<=", 1.05),
     ("receive behind 4,096 unexpected", "match.unexp_tag_n4096_ns", "ratio", "<=", 0.1),
     ("the same, ns for each entry", "match.unexp_tag_ns_per_entry", "value", "<=", 1.0),
     ("the same, any source", "match.unexp_any_n4096_ns", "ratio", "<=", 0.1),
@@ -168,6 +177,9 @@ GOALS = [Goal(*row) for row in (
     ("a hot lock, 16 ranks, the most served rank to the least", "rma.n16_hot_fairness", "value", "<=", 1.5),
     ("the same, epochs a second", "rma.n16_hot_ops", "ratio", ">=", 1.0),
     ("processor use of ranks that wait meanwhile, %", "rma.n16_hot_idle_cpu_pct", "value", "<=", 1.0),
+    ("a copy, then read: what is chosen to the best way, the worst size", r"copy\.(again|fresh)_\w+_to_best", "worst_value", "<=", 1.1),
+    ("a loop beside large copies on another core to one alone", r"copy\.loop\w+_automatic_ratio", "worst_value", "<=", 1.05),
+    ("a loop on its own core while another one copies, 256 KB", "copy.loop256K_core_own_ratio", "value", "<=", 1.05),
     ("submitting a copy to a core that copies, ns", "copy.core_submit_ns", "value", "<=", 350),
     ("times of 2 ranks beside 0 to 4 busy programs", r"load\.beside\d+_\w+_us", "median", "<=", 1.0),
     ("the same in the worst of 12 rounds", r"load\.worst\d+_\w+_us", "median", "<=", 1.0),

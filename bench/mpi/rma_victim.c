@@ -5,13 +5,14 @@
  *     rma_victim [MB/s]        the origin puts so much, at most; 200
  *
  *   loopA_alone_us       once through the array of A bytes, nobody puts
- *   loopA_putS_ratio     a pass while rank 0 does epochs of lock, put of S bytes, unlock, to one alone, blocks in turn: median
+ *   loopA_putS_ratio     a pass while rank 0 does epochs of lock, put of S bytes, unlock, to one alone; blocks in turn, the lower
+ *                        quartile of each: what else runs on the machine makes both slower
  *   loopA_putS_MBs       what it put in twice the time that the loop takes: the rate, if the target serves it
  * The window is made by MPI_Win_create.
  */
 #include "rma_window.h"
 
-enum { BLOCKS = 5, MOST = 4 << 20 };
+enum { BLOCKS = 8, MOST = 4 << 20 };
 static const size_t arrays[] = {32768, 262144, 1 << 20}, put_sizes[] = {32768, 262144, 1 << 20, MOST};
 enum { ARRAYS = sizeof arrays / sizeof *arrays, PUTS = sizeof put_sizes / sizeof *put_sizes };
 static const double BLOCK_S = 0.04;
@@ -64,13 +65,12 @@ static double put_on(size_t n, double seconds)
     return (double)bytes / (now() - start);
 }
 
-/* Both ranks: the ratio of the passes in rank 1, the bytes a second in rank 0. */
-static double block(size_t loop, size_t n, int times)
+/* Both ranks: a pass beside puts in rank 1, and one alone; the bytes a second in rank 0. */
+static double block(size_t loop, size_t n, int times, double *alone)
 {
-    double got, alone = 0;
     int go = 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 1) alone = passes(loop, times);
+    if (rank == 1) *alone = passes(loop, times);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
         MPI_Send(&go, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
@@ -78,18 +78,21 @@ static double block(size_t loop, size_t n, int times)
     }
     MPI_Recv(&go, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     passes(loop, times / 8 + 1); /* the origin is at it */
-    got = passes(loop, times);
-    return got / alone;
+    return passes(loop, times);
+}
+
+static double lower_quartile(double *v)
+{
+    median(v, BLOCKS); /* sorts */
+    return v[BLOCKS / 4];
 }
 
 static void measure(size_t loop, size_t n, int times)
 {
-    double values[BLOCKS], ratio;
-    for (int b = -1; b < BLOCKS; b++) {
-        double value = block(loop, n, times);
-        if (b >= 0) values[b] = value;
-    }
-    ratio = median(values, BLOCKS);
+    double values[BLOCKS], alone[BLOCKS], ratio;
+    block(loop, n, times, alone);
+    for (int b = 0; b < BLOCKS; b++) values[b] = block(loop, n, times, &alone[b]);
+    ratio = rank ? lower_quartile(values) / lower_quartile(alone) : 0;
     MPI_Bcast(&ratio, 1, MPI_DOUBLE, 1, MPI_COMM_WORLD);
     if (rank) return;
     printf("loop%s_put%s_ratio %.3f\n", size_name(loop), size_name(n), ratio);

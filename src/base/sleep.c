@@ -65,7 +65,7 @@ void bell_close(struct bell *b)
 static void announce(struct bell *b, enum bell_sleep how)
 {
     /* release: whoever rings finds the socket's name; pairs with the acquire in bell_ring */
-    atomic_store_explicit(&b->asleep, bell_has_socket(b) ? BELL_SOCKET : how, memory_order_release);
+    atomic_store_explicit(&b->asleep, how, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* (A), pairs with (B) in bell_check */
 }
 
@@ -79,12 +79,12 @@ static void barrier_for_all(const struct bell *b)
 uint32_t bell_announce(struct bell *b)
 {
     uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_relaxed);
-    announce(b, BELL_FUTEX);
+    announce(b, bell_has_socket(b) ? BELL_SOCKET : BELL_FUTEX);
     barrier_for_all(b);
     return ticket;
 }
 
-void bell_announce_helper(struct bell *b) { announce(b, BELL_HELPER); }
+void bell_announce_helper(struct bell *b) { announce(b, bell_has_socket(b) ? BELL_HELPER_SOCKET : BELL_HELPER); }
 
 void bell_set_helped(struct bell *b, bool helped)
 {
@@ -207,9 +207,15 @@ void bell_ring(struct bell *b)
     uint32_t how = atomic_exchange_explicit(&b->asleep, BELL_AWAKE, memory_order_acq_rel);
     if (how == BELL_AWAKE) return;
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release);
-    if (how == BELL_SOCKET)
+    if (how == BELL_SOCKET || how == BELL_HELPER_SOCKET)
         bell_ring_name(atomic_load_explicit(&b->name, memory_order_relaxed));
     else wake_set(&b->ring, how == BELL_HELPER ? HELPER_SET : ~HELPER_SET);
+}
+
+/* A thread that announces its sleep behind this look finds the work: both have a full barrier in between. */
+void bell_ring_waiter(struct bell *b)
+{
+    if (!bell_sleep_is_helper(atomic_load_explicit(&b->asleep, memory_order_relaxed))) bell_ring(b);
 }
 
 void bell_wake_all(struct bell *b)

@@ -22,7 +22,8 @@
  * ends a sleep early and does nothing else.
  *
  * A helper thread (pt2pt/helper.h) sleeps by the same bell while no other thread does, in
- * another set of the futex (BELL_HELPER): it hears only what was announced for it. Any
+ * another set of the futex (BELL_HELPER): it hears only what was announced for it, and only
+ * from wakers that mean it (bell_check_again): most messages wake threads that wait, and no helper. Any
  * thread of the process may announce that sleep, even one that stays awake itself, and
  * does so at each call that leaves something behind: its (A) is a fence, as membarrier
  * would stop the others each time. So the wakers' (B) has to be one as well, for what
@@ -34,7 +35,8 @@
 #include "base/compiler.h"
 #include <stdatomic.h>
 
-enum bell_sleep { BELL_AWAKE, BELL_FUTEX, BELL_SOCKET, BELL_HELPER };
+enum bell_sleep { BELL_AWAKE, BELL_FUTEX, BELL_SOCKET, BELL_HELPER, BELL_HELPER_SOCKET };
+static inline bool bell_sleep_is_helper(uint32_t how) { return how >= BELL_HELPER; }
 
 struct bell {
     _Atomic uint32_t ring;   /* futex word: counts rings */
@@ -123,24 +125,25 @@ static inline void bell_stay(struct bell *b)
     if (bell_has_socket(b)) bell_empty_socket(b);
 }
 
-/* Wakes the owner: the slow half of bell_check. */
+/* Wakes the owner. bell_ring_waiter: unless only its helper sleeps; the slow half of bell_check. */
 void bell_ring(struct bell *) TERN_COLD;
+void bell_ring_waiter(struct bell *) TERN_COLD;
 
 /* Wakes the owner of the socket with this name (bell.name), whether it sleeps or not: by a process that cannot see the
  * bell. */
 void bell_ring_name(uint64_t name) TERN_COLD;
 
-/* Waker's side, after publishing work with release. `fence`: what the bell's owner asked for (bell->fenced,
+/* Waker's side, after publishing work with release: wakes a thread that waits. `fence`: what the bell's owner asked for (bell->fenced,
  * cached by the caller at connect). */
 static inline void bell_check(struct bell *b, bool fence)
 {
     if (fence) atomic_thread_fence(memory_order_seq_cst);    /* (B), pairs with (A) in bell_announce */
     else atomic_signal_fence(memory_order_seq_cst);          /* the sleeper's membarrier does the rest */
-    if (unlikely(atomic_load_explicit(&b->asleep, memory_order_relaxed))) bell_ring(b);
+    if (unlikely(atomic_load_explicit(&b->asleep, memory_order_relaxed))) bell_ring_waiter(b);
 }
 
-/* A second look, behind bell_check, for work that the owner's helper would have to do. Costs nothing where there is
- * none. */
+/* A second look, behind bell_check, for work that the owner's helper would have to do: wakes it as well. Costs nothing where
+ * there is none. */
 static inline void bell_check_again(struct bell *b)
 {
     if (likely(!atomic_load_explicit(&b->helped, memory_order_relaxed))) return;

@@ -1,8 +1,8 @@
 /*
  * copy.h - moving plain memory: the direct call of the data path, and copy engines.
  *
- * copy_memory is the call to use: memcpy below a threshold, stores that bypass the
- * caches from there on.
+ * copy_memory is the call to use, or copy_part for a piece of something larger: memcpy, or, where it has been found to be
+ * better for so large a whole, stores that bypass the caches (choose.h).
  *
  * An engine takes copies off the caller's hands (RMA-11, OMX-5, OMX-7): copies are
  * queued, issued together, and each has a cookie. Cookies count 1, 2, 3 ... per
@@ -10,6 +10,16 @@
  * done and how many are outstanding. An engine itself sees a stream of pieces (a
  * copy may be cut at page borders for it) and a running count of finished ones,
  * which is one memory read: hardware rings, a helper core and plain software fit.
+ *
+ *     queued   copy_submit      the queue has it
+ *     issued   copy_issue       the engine has it
+ *     claimed                   the engine, or a caller who waits (copy_ops.help), is copying it
+ *     done     copy_poll        the cookie has finished
+ *
+ * Nobody waits for a cookie but whoever needs all that was queued (copy_wait_all), and sleeps until the engine should be done.
+ * A device that stands still is given up: the processor copies what it has left, and from then on all (copy_fault).
+ *
+ * A child of fork has none of the copies that are outstanding: they are its parent's. Its queues copy by the processor.
  *
  * Threads: a queue belongs to one thread at a time; copy_memory may be called by any.
  */
@@ -22,22 +32,27 @@
 
 /* ---- the direct call ---- */
 
-extern size_t copy_nontemporal_min; /* TERN_COPY_NT, bytes; SIZE_MAX before copy_open */
+/* Wholes from so many bytes on are looked at more closely: TERN_COPY_NT, or COPY_CHOOSE_FROM; SIZE_MAX before copy_open. */
+extern TERN_HIDDEN size_t copy_large_min;
 
-/* Needs var_open. Reads the threshold. Idempotent. */
-int copy_open(void);
+/* Needs var_open. Reads TERN_COPY_NT. */
+void copy_open(void);
+
+void copy_large(void *dst, const void *src, size_t n, size_t whole); /* copy_part, from there on */
 
 /* Stores bypass the caches; complete (globally visible in order with later stores) on return. */
 void copy_nontemporal(void *dst, const void *src, size_t n);
 
-/* The buffers must not overlap. */
-static inline void copy_memory(void *dst, const void *src, size_t n)
+/* n bytes of `whole` that are copied in pieces, by this process or by others too. The buffers must not overlap. */
+static inline void copy_part(void *dst, const void *src, size_t n, size_t whole)
 {
-    if (likely(n < copy_nontemporal_min))
+    if (likely(whole < copy_large_min))
         memcpy(dst, src, n);
     else
-        copy_nontemporal(dst, src, n);
+        copy_large(dst, src, n, whole);
 }
+
+static inline void copy_memory(void *dst, const void *src, size_t n) { copy_part(dst, src, n, n); }
 
 /* ---- engines ---- */
 
@@ -74,6 +89,14 @@ struct copy_ops {
 
     /* Of an engine with COPY_ASYNC: called once, before the first push. NULL: it tells nobody, and is asked. */
     void (*tell)(void *state, copy_told_fn, void *arg);
+
+    /* The caller waits, and copies one piece that was issued and nobody has begun. False: there is none. NULL: it cannot. */
+    bool (*help)(void *state);
+
+    /* Of a device, which may stand still: gives it up. It touches no memory any more when this returns, and the processor
+     * has copied all that was issued; it does so with what comes later. May block. NULL: a thread of this process copies,
+     * which cannot be taken away in the middle of a piece, and needs nothing but a core. */
+    void (*stop)(void *state);
 };
 
 extern const struct copy_ops copy_inline_ops;      /* memcpy */
@@ -95,11 +118,21 @@ void copy_queue_close(struct copy_queue *); /* waits for what is outstanding */
 /* Queues a copy of n > 0 bytes; 0 and its cookie. TERN_AGAIN: no room, nothing queued; issue, poll and try again. */
 int copy_submit(struct copy_queue *, void *dst, const void *src, size_t n, copy_cookie *cookie_p);
 void copy_issue(struct copy_queue *); /* starts everything queued; what is too much for the engine now, poll feeds */
-copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; never blocks */
+copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; never blocks, but to give up a device */
 copy_cookie copy_last(const struct copy_queue *); /* the last cookie given out: copy_last - copy_poll are outstanding */
 bool copy_tells(struct copy_queue *, copy_told_fn, void *arg); /* before the first copy: false, the engine tells nobody */
 bool copy_is_async(const struct copy_queue *);    /* COPY_ASYNC */
+const struct copy_ops *copy_engine_of(const struct copy_queue *);
 void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */
+
+/* When all that was issued should have finished (clock_ns): by the speed that was observed, which is corrected at each end that
+ * a waiter sees. In the past, but not 0, if it is late; 0: nothing is outstanding, or the engine copies in the caller. */
+uint64_t copy_due(const struct copy_queue *);
+
+/* The device has been given up: nothing is lost, the processor copies. copy_fault: 0, or a code with words. */
+bool copy_given_up(const struct copy_queue *);
+int copy_fault(const struct copy_queue *);
+void copy_patience(struct copy_queue *, uint64_t ns); /* a device that finishes nothing for so long is given up; 2 s at first */
 
 /* Locks the pages of memory that an engine will read or write; nothing happens where the engine does not need it. The
  * token is given back when the copies of that memory have finished. */

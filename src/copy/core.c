@@ -1,8 +1,13 @@
 /*
- * core.c - the engine that is another core: a thread that copies what it is told to, and sleeps between. The caller goes on meanwhile.
+ * core.c - the engine that is another core: a thread that copies what it is told to, and sleeps between. The caller goes on meanwhile,
+ * and copies itself what nobody has begun if it has to wait.
  *
- *     caller   push: pieces[pushed]     issue: issued = pushed, wakes the thread
- *     thread   copies pieces[finished], finished + 1; when all that was issued is done it tells the queue's owner
+ *     caller    push: pieces[pushed]     issue: issued = pushed, wakes the thread
+ *     thread    claims pieces[claimed], copies it, and says so in it; when nothing is left it tells the queue's owner
+ *     caller    help: the same
+ *     caller    finished: counts pieces that are done, in order
+ *
+ * Pieces are short, so that there is something to claim, and the caller waits for the thread no longer than one takes.
  */
 #include "base/err.h"
 #include "copy/copy.h"
@@ -13,10 +18,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#define PIECE ((size_t)256 << 10) /* bytes: 20 to 60 us */
+
 struct piece {
     void *dst;
     const void *src;
     size_t n;
+    _Atomic uint64_t done; /* its number, counted from 1, when it has been copied */
 };
 
 struct core {
@@ -25,9 +33,9 @@ struct core {
     _Atomic bool stop;
     copy_told_fn told;
     void *told_arg;
-    uint64_t pushed;           /* the caller's */
-    _Atomic uint64_t issued, finished;
+    uint64_t pushed, finished; /* the caller's */
     size_t depth;
+    _Atomic uint64_t issued, claimed;
     struct piece pieces[];
 };
 
@@ -35,17 +43,19 @@ static cpu_set_t cpus; /* where such threads run; empty: where their makers do *
 
 void copy_core_on(const cpu_set_t *on) { cpus = *on; }
 
-/* All that has been issued. */
-static void work(struct core *c)
+/* False: nothing that was issued is left to begin. */
+static bool copy_one(struct core *c)
 {
-    uint64_t at = atomic_load_explicit(&c->finished, memory_order_relaxed);
-    /* acquire: pairs with the release in issue; the pieces are there */
-    while (at < atomic_load_explicit(&c->issued, memory_order_acquire)) {
-        const struct piece *p = &c->pieces[at % c->depth];
-        copy_memory(p->dst, p->src, p->n);
-        /* release: who sees the count sees the copy */
-        atomic_store_explicit(&c->finished, ++at, memory_order_release);
-    }
+    uint64_t at = atomic_load_explicit(&c->claimed, memory_order_relaxed);
+    do {
+        /* acquire: pairs with the release in issue; the piece is there */
+        if (at >= atomic_load_explicit(&c->issued, memory_order_acquire)) return false;
+        /* relaxed: only who gets which piece matters */
+    } while (!atomic_compare_exchange_weak_explicit(&c->claimed, &at, at + 1, memory_order_relaxed, memory_order_relaxed));
+    struct piece *p = &c->pieces[at % c->depth];
+    copy_memory(p->dst, p->src, p->n);
+    atomic_store_explicit(&p->done, at + 1, memory_order_release); /* who sees it sees the copy */
+    return true;
 }
 
 static void *run(void *state)
@@ -54,7 +64,7 @@ static void *run(void *state)
     for (;;) {
         while (sem_wait(&c->issues)) continue; /* no signal is handled here; a debugger may interrupt */
         if (atomic_load_explicit(&c->stop, memory_order_acquire)) return NULL;
-        work(c);
+        while (copy_one(c)) continue;
         if (c->told) c->told(c->told_arg);
     }
 }
@@ -99,13 +109,30 @@ static void core_close(void *state)
     free(c);
 }
 
-static uint64_t core_finished(void *state) { return atomic_load_explicit(&((struct core *)state)->finished, memory_order_acquire); }
+static size_t core_most(void *state)
+{
+    (void)state;
+    return PIECE;
+}
+
+static uint64_t core_finished(void *state)
+{
+    struct core *c = state;
+    /* acquire: pairs with the release of who has copied it */
+    while (c->finished < c->pushed &&
+           atomic_load_explicit(&c->pieces[c->finished % c->depth].done, memory_order_acquire) == c->finished + 1)
+        c->finished++;
+    return c->finished;
+}
 
 static int core_push(void *state, void *dst, const void *src, size_t n)
 {
     struct core *c = state;
     if (c->pushed - core_finished(c) == c->depth) return TERN_AGAIN;
-    c->pieces[c->pushed++ % c->depth] = (struct piece){dst, src, n};
+    struct piece *p = &c->pieces[c->pushed++ % c->depth];
+    p->dst = dst;
+    p->src = src;
+    p->n = n;
     return 0;
 }
 
@@ -116,6 +143,8 @@ static void core_issue(void *state)
     atomic_store_explicit(&c->issued, c->pushed, memory_order_release);
     sem_post(&c->issues);
 }
+
+static bool core_help(void *state) { return copy_one(state); }
 
 static void core_tell(void *state, copy_told_fn told, void *arg)
 {
@@ -129,8 +158,10 @@ const struct copy_ops copy_core_ops = {
     .flags = COPY_ASYNC,
     .open = core_open,
     .close = core_close,
+    .most = core_most,
     .push = core_push,
     .issue = core_issue,
     .finished = core_finished,
     .tell = core_tell,
+    .help = core_help,
 };

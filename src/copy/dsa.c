@@ -153,11 +153,19 @@ static int allocate(struct dsa *d)
     return err_set(TERN_ERR_NOMEM, "no memory for a ring of %zu descriptors", d->depth);
 }
 
+/* The kernel waits for what the device has of this queue, or takes it away from it. */
+static void leave(struct dsa *d)
+{
+    if (d->portal) munmap(d->portal, PORTAL);
+    if (d->fd >= 0) close(d->fd);
+    d->portal = NULL;
+    d->fd = -1;
+}
+
 static void dsa_close(void *state)
 {
     struct dsa *d = state;
-    if (d->portal) munmap(d->portal, PORTAL);
-    if (d->fd >= 0) close(d->fd);
+    leave(d);
     free(d->ring);
     free(d->records);
     free(d);
@@ -262,6 +270,28 @@ static uint64_t dsa_finished(void *state)
     return d->finished;
 }
 
+static bool by_processor(struct dsa *d, const struct dsa_hw_desc *desc)
+{
+    (void)desc;
+    return refused(d);
+}
+
+/* What the device has finished until the kernel took it away has its record, the rest is refused. */
+static void dsa_stop(void *state)
+{
+    struct dsa *d = state;
+    leave(d);
+    d->submit = by_processor;
+    for (uint64_t at = d->finished; at < d->submitted; at++) {
+        uint8_t none = 0;
+        /* relaxed: dsa_finished acquires what it finds */
+        atomic_compare_exchange_strong_explicit(&d->records[at % d->depth].status, &none, DSA_COMP_HW_ERR1, memory_order_relaxed,
+                                                memory_order_relaxed);
+    }
+    submit(d);
+    dsa_finished(d);
+}
+
 uint64_t copy_dsa_helped(const void *state) { return ((const struct dsa *)state)->helped; }
 
 const char *copy_dsa_way(const void *state)
@@ -279,4 +309,5 @@ const struct copy_ops copy_dsa_ops = {
     .push = dsa_push,
     .issue = dsa_issue,
     .finished = dsa_finished,
+    .stop = dsa_stop,
 };

@@ -1,28 +1,15 @@
 /*
  * nontemporal.c - copies whose stores bypass the caches, and the engine made of them.
  *
- * The destination of a large copy is seldom read before it would have been evicted
- * again, and a normal store first fetches the line it overwrites. Measured on an
- * AMD EPYC of family 26 with 32 MiB of L3 shared by two cores, in GB/s
- * (bench/copy_bench prints it again):
+ * A normal store first fetches the line that it overwrites, and writes back another one later. These do neither, but who reads what
+ * was copied finds it in memory, not in a cache. When that is better is found out in choose.c; bench/copy_bench prints figures.
  *
- *               destination in cache      destination not in cache
- *      size     memcpy   non-temporal     memcpy   non-temporal
- *      16 KiB   116-169  33               27       32
- *      256 KiB  132      41               28       36
- *      1 MiB    59       42               25       41
- *      4 MiB    64       42               26       39
- *      8 MiB    62       42               26       42
- *      16 MiB   36       40               25       36
- *
- * Most programs use the same buffers again and again, and those are in the cache up
- * to a quarter of the L3: hence the default of TERN_COPY_NT, 16 MiB. rep movsb lies
- * between the two (46 at 16 MiB in cache, 27 outside).
+ * With AVX-512 a store is a whole line.
  */
 #include "copy/inline.h"
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
 
 #define LINE 64
 
@@ -41,12 +28,18 @@ static void stream_lines(char *dst, const char *src, size_t n)
     }
 }
 
+__attribute__((target("avx512f"))) static void stream_whole_lines(char *dst, const char *src, size_t n)
+{
+    for (size_t i = 0; i < n; i += LINE) _mm512_stream_si512((void *)(dst + i), _mm512_loadu_si512(src + i));
+}
+
 void copy_nontemporal(void *dst, const void *src, size_t n)
 {
     size_t head = min_size(-(uintptr_t)dst & (LINE - 1), n);
     size_t lines = (n - head) & ~(size_t)(LINE - 1);
     memcpy(dst, src, head);
-    stream_lines((char *)dst + head, (const char *)src + head, lines);
+    if (__builtin_cpu_supports("avx512f")) stream_whole_lines((char *)dst + head, (const char *)src + head, lines);
+    else stream_lines((char *)dst + head, (const char *)src + head, lines);
     memcpy((char *)dst + head + lines, (const char *)src + head + lines, n - head - lines);
     _mm_sfence(); /* streaming stores are weakly ordered; whoever is told next must find them done */
 }

@@ -1,6 +1,8 @@
 /* background.c - see background.h. */
 #include "pt2pt/background.h"
 #include "pt2pt/helper.h"
+#include "pt2pt/helper_habit.h"
+#include "pt2pt/lanes.h"
 #include "pt2pt/limits.h"
 
 struct background background;
@@ -21,15 +23,17 @@ static void count(int by) { add(&background.count, by); }
 
 void lane_is_going(struct lane *l)
 {
-    if (helper_is_apart() && !this_is_the_helper) l->eager_now = limits_eager_least();
+    if (!helper_is_apart() || this_is_the_helper) return;
+    if (!lane_threaded() && lane_has_put_off(l)) (void)progress_turn(&lanes_first()->steps); /* it came back before the helper was called */
+    if (lane_threaded() || habit_leaves_it()) l->eager_now = limits_eager_least();
 }
 
 /* What nobody needs the helper for. Small messages come to their receives as well when the caller is back: they are over
- * for their sender. So are the deposits of a node's collectives. */
+ * for their sender, unless that had no credit and has offered one. So are the deposits of a node's collectives. */
 static bool can_wait(const struct request *r)
 {
     if (r->kind == REQ_COLL) return !r->xfer && !(r->course & REQ_DRIVEN);
-    return r->kind == REQ_RECV && r->bytes <= limits_eager_least();
+    return r->kind == REQ_RECV && !r->xfer && r->bytes <= limits_eager_least();
 }
 
 void lane_in_background(struct lane *l, struct request *r)
@@ -54,7 +58,17 @@ void lane_leaves_more(struct lane *l)
 {
     if (this_is_the_helper) return;
     l->left_more = true;
-    if (!lane_threaded() && background_may_be_armed()) helper_relieve();
+    if (!lane_threaded() && background_is_left()) helper_relieve();
+}
+
+void lane_puts_off_send(struct lane *l) { (lane_threaded() ? l : lanes_first())->put_off = true; }
+
+bool lane_has_put_off(struct lane *l)
+{
+    struct lane *held = lane_threaded() ? l : lanes_first();
+    bool some = held->put_off;
+    held->put_off = false;
+    return some;
 }
 
 void background_over(void) { count(-1); }

@@ -21,13 +21,13 @@ extern TERN_HIDDEN struct background {
     _Atomic bool helped;    /* there is a helper thread */
     _Atomic uint32_t standing; /* of `count`: services, which others may want at any time */
     _Atomic bool asked;  /* a service was asked for since somebody looked (background_can_be_late) */
-    _Atomic bool may_be_armed; /* while threads do not share the lanes: it has been armed, and not disarmed since (helper_relieve) */
+    _Atomic bool left; /* while threads do not share the lanes: something has been left to the helper since a thread began to wait */
 } background;
 
 void background_open(void); /* there is nothing, and no helper */
 
 static inline bool background_is_helped(void) { return atomic_load_explicit(&background.helped, memory_order_relaxed); }
-static inline bool background_may_be_armed(void) { return atomic_load_explicit(&background.may_be_armed, memory_order_relaxed); }
+static inline bool background_is_left(void) { return atomic_load_explicit(&background.left, memory_order_relaxed); }
 static inline bool background_any(void) { return atomic_load_explicit(&background.count, memory_order_relaxed); }
 
 /*
@@ -68,6 +68,11 @@ static inline bool background_only_stands_by(void)
 /* There is more to do for what is in the background than the helper was armed for. Whoever leaves the lane sees whether it has to
  * be woken. Lock held. */
 void lane_leaves_more(struct lane *) TERN_COLD;
+
+/* A send has been put off (pending.h): the helper is called to begin it when the lane is left, if the thread stays away then.
+ * lane_has_put_off: is that so? Once. Lock held. */
+void lane_puts_off_send(struct lane *) TERN_COLD;
+bool lane_has_put_off(struct lane *) TERN_COLD;
 
 /* What was counted is over. Lock held. */
 void background_over(void) TERN_COLD;

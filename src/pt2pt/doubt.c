@@ -186,8 +186,7 @@ static bool is_unmatched(struct request *r)
     const struct pt_offer *o = r->xfer;
     uint32_t awaits = r->id ? ids_of(&lane_of(r)->ids, r)->awaits : 0;
     if (awaits & AWAIT_CANCELLED || !(awaits & (AWAIT_ACK | AWAIT_CTS))) return false;
-    /* acquire: as in pt_outgoing_step */
-    return !o || atomic_load_explicit(&((struct pt_offer *)(uintptr_t)o)->state, memory_order_acquire) == OFFER_OPEN;
+    return !o || !offer_is_met(o);
 }
 
 /* Who keeps the request from ever being complete; NULL: nobody, as far as is known. */

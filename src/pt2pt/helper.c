@@ -6,11 +6,14 @@
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/helper_cpus.h"
+#include "pt2pt/helper_habit.h"
 #include "pt2pt/helper_pace.h"
 #include "pt2pt/helper_sleep.h"
 #include "pt2pt/helper_threads.h"
+#include "pt2pt/helper_watch.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/limits.h"
+#include "pt2pt/wait_policy.h"
 #include "transport/progress.h"
 #include "transport/wire_lock.h"
 
@@ -18,9 +21,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 /* Messages that a caller takes before it arms the helper. */
 #define GREETINGS 8
+
+#define TIMER_SLACK_NS 5000ul
 
 static struct {
     pthread_t thread;
@@ -30,24 +36,32 @@ static struct {
 
 _Atomic bool helper_shares_cores, helper_apart;
 
+static struct helper_watch watch;
+
 /* ---- called by others ---- */
 
-static void set_may_be_armed(bool armed) { atomic_store_explicit(&background.may_be_armed, armed, memory_order_relaxed); }
+static void set_left(bool on) { atomic_store_explicit(&background.left, on, memory_order_relaxed); }
 
 void helper_relieve(void)
 {
     /* Not while other threads sleep by the bell. A ring that is on its way wakes the helper for nothing. */
     if (waits_sleepers()) return;
     helper_disarm(wires_bell());
-    set_may_be_armed(false);
+    set_left(false);
+}
+
+void helper_waits(void)
+{
+    habit_waits();
+    helper_relieve();
 }
 
 static uint64_t armed_ns; /* when it was armed last. Inside */
 
-static void arm_now(struct bell *b)
+static void arm_now(struct bell *b, uint64_t now)
 {
-    armed_ns = clock_ns();
-    set_may_be_armed(true);
+    armed_ns = now;
+    set_left(true);
     helper_arm(b);
 }
 
@@ -65,7 +79,7 @@ static bool arm(struct bell *b)
     if (code) err_recall(b, code);
     bool ours = false;
     if (!armed) {
-        arm_now(b);
+        arm_now(b, habit.left_ns);
         ours = lanes_armed();
     }
     return ours || (n && lanes_follow()) || !lane_still();
@@ -88,6 +102,35 @@ static void open_lane(struct lane *l)
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
+/* The calling thread comes back soon. */
+static void leave_to_watch(struct lane *l, struct bell *b)
+{
+    if (helper_is_armed(b)) helper_disarm(b);
+    set_left(true);
+    watch_leave(&watch);
+    let_in(l);
+    if (watch_calls(&watch)) helper_wake(b);
+}
+
+/* There is something to do that nothing will ring for. The helper arms itself behind it. */
+static void leave_and_call(struct lane *l, struct bell *b)
+{
+    watch_stop(&watch);
+    set_left(true);
+    let_in(l);
+    helper_wake(b);
+}
+
+static void leave_armed(struct lane *l, struct bell *b)
+{
+    watch_stop(&watch);
+    bool now = arm(b);
+    open_lane(l);
+    if (lanes_have_helper()) return; /* it has come since, and sees what is left */
+    /* not armed: it was woken since we armed it, and perhaps before it could come in */
+    if (now || !helper_is_armed(b)) helper_wake(b);
+}
+
 static void leave_alone(struct lane *l)
 {
     struct bell *b = wires_bell();
@@ -96,15 +139,10 @@ static void leave_alone(struct lane *l)
         lane_out(l);
         return;
     }
-    if (can_be_late()) {
-        let_in(l);
-        return;
-    }
-    bool now = arm(b);
-    open_lane(l);
-    if (lanes_have_helper()) return; /* it has come since, and sees what is left */
-    if (!helper_is_armed(b)) helper_wake(b); /* it was woken since we armed it, and perhaps before it could come in */
-    else if (now) bell_ring(b);
+    if (can_be_late()) let_in(l);
+    else if (!habit_leaves()) leave_to_watch(l, b);
+    else if (lane_has_put_off(l)) leave_and_call(l, b);
+    else leave_armed(l, b);
 }
 
 /* Such calls come in numbers, and to look at the clock costs more than they do: 45 of 90 ns of a small put. So only one in some looks
@@ -114,7 +152,7 @@ static void leave_alone(struct lane *l)
 void lane_leave_noted_to_helper(struct lane *l)
 {
     static unsigned notes;
-    bool as_before = !lane_threaded() && !this_is_the_helper && background_only_stands_by() && !background_may_be_armed();
+    bool as_before = !lane_threaded() && !this_is_the_helper && background_only_stands_by() && !background_is_left();
     bool waits_itself = atomic_load_explicit(&waits.waiting, memory_order_relaxed);
     if (as_before && !waits_itself && lane_is_outermost(l) && ++notes % NOTES_A_LOOK) let_in(l);
     else lane_leave_to_helper(l);
@@ -131,7 +169,7 @@ void lane_leave_to_helper(struct lane *l)
 /* The helper arms itself, before it sleeps: true if there is indeed nothing to do. Lock held. */
 static bool announce(struct bell *b)
 {
-    arm_now(b);
+    arm_now(b, clock_ns());
     if (lane_idle()) return true;
     bell_stay(b);
     return false;
@@ -161,13 +199,40 @@ static bool come_in(struct lane *first)
 }
 
 /* One stay inside; the thread that is inside instead arms it again. */
+static void stay(struct lane *first, struct bell *b)
+{
+    bell_stay(b); /* what was announced is not true any more; nobody else sleeps by it: that would be a waiter */
+    work(first, b);
+    lane_out(first);
+}
+
 static void visit(struct bell *b)
 {
     struct lane *first = lanes_first();
     if (!come_in(first)) return;
-    bell_stay(b); /* what was announced is not true any more; nobody else sleeps by it: that would be a waiter */
-    work(first, b);
-    lane_out(first);
+    if (watch_is_on(&watch)) lane_out(first); /* a caller has left since the helper was woken, and comes back */
+    else stay(first, b);
+}
+
+/* The calling thread was expected to come back from where it left last, and has not. */
+static void visit_unexpected(struct bell *b)
+{
+    struct lane *first = lanes_first();
+    if (!come_in(first)) return;
+    watch_stop(&watch);
+    habit_stayed();
+    stay(first, b);
+}
+
+/* One nap, and what follows from whether threads have left the library in the meantime. */
+static void watch_once(struct bell *b, uint32_t ticket)
+{
+    uint32_t left = watch_left(&watch);
+    bool longest = helper_watch_nap(b, ticket);
+    if (!watch_is_on(&watch) || watch_left(&watch) != left) return;
+    if (background_any()) visit_unexpected(b);
+    if (longest) watch_end(&watch, left);
+    if (!watch_is_on(&watch)) helper_watch_over();
 }
 
 static void run_alone(void)
@@ -177,6 +242,10 @@ static void run_alone(void)
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);
         if (atomic_load_explicit(&helper.stop, memory_order_acquire)) return;
+        if (watch_is_on(&watch)) {
+            watch_once(b, ticket);
+            continue;
+        }
         if (background_any()) visit(b);
         helper_nap(b, ticket);
     }
@@ -186,6 +255,7 @@ static void run_alone(void)
 static void *run(void *arg)
 {
     this_is_the_helper = true;
+    prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* else its short naps are twice as long */
     handle_thread_is_own();
     if (lane_threaded()) helper_run_among_threads(&helper.stop);
     else run_alone();
@@ -210,7 +280,8 @@ static void set_helped(bool on) { atomic_store_explicit(&background.helped, on, 
 static void forget(void)
 {
     set_helped(false);
-    set_may_be_armed(false);
+    set_left(false);
+    watch_stop(&watch);
     atomic_store_explicit(&background.count, 0, memory_order_relaxed);
     lanes_forget_helper();
 }
@@ -241,6 +312,7 @@ static void set_places(bool shares, bool apart)
 {
     atomic_store_explicit(&helper_shares_cores, shares, memory_order_relaxed);
     atomic_store_explicit(&helper_apart, apart, memory_order_relaxed);
+    wait_knows_helper();
 }
 
 static void give_up(void)
@@ -263,6 +335,8 @@ int helper_start(void)
     bool shares = proc_self()->usable_cpus < 2 * proc_self()->local_size;
     set_places(shares, runs_apart(shares));
     helper_pace_open(!shares);
+    habit_open();
+    watch_stop(&watch);
     handle_set_threaded(true);
     set_helped(true);
     bell_set_helped(wires_bell(), true);

@@ -7,19 +7,29 @@
  * operation in the background (background.h): one that has not ended when the call that
  * started it returns. Its states:
  *
- *     disarmed --(a caller leaves operations in the background)--> armed: asleep, senders ring
+ *     disarmed --(a caller leaves operations in the background, and stays away)--> armed: asleep, senders ring
+ *     disarmed --(a caller leaves operations in the background, and comes back)--> watching: naps, nobody rings
  *     armed ----(a sender or a caller rings)---------------------> woken: enters the lane by lock_try
  *     woken ----(finds nothing more to do, still inside)---------> armed
  *     woken ----(finds the lane held, or a thread that waits)----> disarmed, asleep
  *     armed ----(a thread begins to wait)------------------------> disarmed
+ *     watching -(nobody has left for a nap, nor is inside)-------> woken
+ *     watching -(a caller leaves, and stays away)----------------> armed
+ *     watching -(nobody has left for the longest nap)------------> disarmed, asleep
  *
- * Three words tell them:
+ * Four words tell them:
  *
  *     background.count such operations; 0: nobody wakes the helper, whatever comes
  *     waiting      threads in lane_wait: they make the progress, the helper stays asleep
  *     bell.asleep  BELL_HELPER: the helper is armed (helper_sleep.h)
+ *     watch.state  it watches (helper_watch.h, where it is shown that a caller that leaves is not missed)
  *
- * The caller that leaves its outermost section, with operations in the background, arms the helper and looks
+ * Whether a caller stays away or comes back within microseconds is what it did at the same place before (helper_habit.h). In a window
+ * of nonblocking calls the helper is in the way: a wake-up costs who rings 3 us and the rank whose core it takes twice that, and then
+ * the two want the same lock. So while the caller is expected back the helper is not armed. It looks now and then instead, at first
+ * after 50 us, and steps in if the caller has not come back; that place is known then.
+ *
+ * The caller that leaves its outermost section, with operations in the background, and stays away arms the helper and looks
  * for what has come before. Then it gives the lock back. A helper that is woken in between finds the
  * lane held and sleeps again, so the caller looks whether the helper is still armed:
  *
@@ -30,6 +40,10 @@
  *
  * One of the two sees the other. A helper that finds the lane held at any other time may sleep: the
  * thread inside arms it when it leaves. Before it sleeps, the helper arms itself while it is still inside.
+ *
+ * What another process does by itself wakes nobody here: a side of a large message inside a node that sees it copies it all
+ * (rndv/large.c), and the end of a message that only the program waits for is found by the program. A send that the caller has put
+ * off for the helper is the other case: nothing would ring for it, so the caller calls the helper when it leaves (helper_wake).
  *
  * A caller that leaves nothing but services behind (background_stands_by) arms it now and then only, and the helper gets up by
  * itself in between.
@@ -52,7 +66,10 @@ void helper_close(void);
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* The caller begins to wait: senders need not wake the helper. Needed while background.may_be_armed. Inside. */
+/* The caller begins to wait: senders need not wake the helper. Needed while background.left. Inside. */
+void helper_waits(void) TERN_COLD;
+
+/* Senders need not wake it, until it is armed again. Inside. */
 void helper_relieve(void) TERN_COLD;
 
 /* The helper may have to run on a core where a rank waits: who waits gives it up now and then (wait.c). */

@@ -16,4 +16,9 @@ bool helper_looks_on(uint64_t *since);
 /* Sleeps (helper_sleep.h), and learns from it. */
 void helper_nap(struct bell *, uint32_t ticket);
 
+/* A nap of the helper that watches, unless the bell has rung since `ticket`: twice as long as the last one. True: no longer one
+ * follows. helper_watch_over: the next one is short again. */
+bool helper_watch_nap(struct bell *, uint32_t ticket);
+void helper_watch_over(void);
+
 #endif

@@ -3,10 +3,14 @@
 #include "base/err.h"
 #include "transport/wires.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-static int all = -1, armed_set = -1;
+static int all = -1, armed_set = -1, calls = -1;
 
 /* `armed_set` will wake the helper. Set before it is so; the helper clears it after it has woken. So where it is found
  * clear, the helper has woken since, or is just waking. */
@@ -14,7 +18,7 @@ static _Atomic bool armed;
 
 static int watch(int set, int fd, uint32_t events)
 {
-    struct epoll_event e = {.events = events};
+    struct epoll_event e = {.events = events, .data.fd = fd};
     return fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
 }
 
@@ -23,7 +27,8 @@ static int fill_sets(const struct bell *b)
     int fds[BELL_FDS_MAX], n = wires_wait_fds(fds);
     all = epoll_create1(EPOLL_CLOEXEC);
     armed_set = epoll_create1(EPOLL_CLOEXEC);
-    int rc = watch(all, b->socket, EPOLLIN) || watch(armed_set, all, EPOLLONESHOT);
+    calls = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int rc = watch(all, b->socket, EPOLLIN) || watch(armed_set, all, EPOLLONESHOT) || watch(armed_set, calls, EPOLLIN | EPOLLET);
     for (int i = 0; i < n && !rc; i++) rc = watch(all, fds[i], EPOLLIN);
     return rc;
 }
@@ -41,12 +46,13 @@ void helper_sleep_close(void)
 {
     if (all >= 0) close(all);
     if (armed_set >= 0) close(armed_set);
-    all = armed_set = -1;
+    if (calls >= 0) close(calls);
+    all = armed_set = calls = -1;
 }
 
 static void set_armed(bool on)
 {
-    struct epoll_event e = {.events = EPOLLONESHOT | (on ? EPOLLIN : 0)};
+    struct epoll_event e = {.events = EPOLLONESHOT | (on ? EPOLLIN : 0), .data.fd = all};
     atomic_store_explicit(&armed, on, memory_order_relaxed);
     epoll_ctl(armed_set, EPOLL_CTL_MOD, all, &e);
 }
@@ -70,10 +76,27 @@ void helper_disarm(struct bell *b)
     if (bell_has_socket(b) && is_armed()) set_armed(false);
 }
 
+/* Each call is an edge, so that nobody has to read it. */
 void helper_wake(struct bell *b)
 {
-    if (bell_has_socket(b)) set_armed(true);
-    bell_wake_all(b);
+    if (!bell_has_socket(b)) {
+        bell_wake_all(b);
+        return;
+    }
+    atomic_fetch_add_explicit(&b->ring, 1, memory_order_release); /* for one that is not asleep yet: wait_armed */
+    (void)!write(calls, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/* As epoll_wait for one event. Where the system knows milliseconds only, before Linux 5.11, a nap takes one. */
+static long wait_event(struct epoll_event *e, uint64_t most_ns)
+{
+    struct timespec most = {(time_t)(most_ns / 1000000000u), (long)(most_ns % 1000000000u)};
+    long n = syscall(SYS_epoll_pwait2, armed_set, e, 1, &most, NULL, 0);
+    return n < 0 && errno == ENOSYS ? epoll_wait(armed_set, e, 1, (int)((most_ns + 999999u) / 1000000u)) : n;
 }
 
 /* acquire: pairs with the release in bell_ring, as the return from epoll_wait does through the kernel */
@@ -81,7 +104,8 @@ static void wait_armed(struct bell *b, uint32_t ticket, uint64_t most_ns)
 {
     struct epoll_event e;
     if (atomic_load_explicit(&b->ring, memory_order_acquire) != ticket) return;
-    if (epoll_wait(armed_set, &e, 1, (int)(most_ns / 1000000u)) > 0) atomic_store_explicit(&armed, false, memory_order_relaxed);
+    if (wait_event(&e, most_ns) <= 0) return;
+    if (e.data.fd == all) atomic_store_explicit(&armed, false, memory_order_relaxed);
 }
 
 void helper_sleep(struct bell *b, uint32_t ticket, uint64_t most_ns)

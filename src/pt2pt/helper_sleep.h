@@ -6,6 +6,7 @@
  *
  *     bell's socket --+
  *     epoll of tcp ---+--> `all` --(once)--> `armed_set`: the helper waits here
+ *                         `calls` ----------------^   of threads of this process (helper_wake)
  *
  * so that what arrives while callers look by themselves wakes nobody. Arming takes one system call, and wakes the
  * helper only if there is something already.
@@ -26,7 +27,7 @@ bool helper_is_armed(const struct bell *);
 void helper_arm(struct bell *);
 void helper_disarm(struct bell *);
 
-/* Wakes it in any case. By any thread. */
+/* Wakes it in any case, by one system call. By any thread. */
 void helper_wake(struct bell *);
 
 /* The helper's sleep: until something has come after `ticket` for which it was armed, or most_ns are over. */

@@ -18,6 +18,7 @@ static bool has_more(struct lane *l)
 {
     bool more = l->left_more && progress_armed(&l->steps);
     l->left_more = false;
+    more |= lane_has_put_off(l);
     return more || (progress_has_own(&l->steps) && !progress_still(&l->steps));
 }
 

@@ -91,6 +91,7 @@ struct lane {
     struct link waiters;     /* struct waiter.in_lane: threads that wait for something in the lane (waits.h) */
     struct link *slept_with; /* the last step that was on when the listener, or the helper, went to sleep */
     bool left_more;          /* in the background, since a thread left the lane (lane_leaves_more) */
+    bool put_off;            /* a send, since then (lane_puts_off_send) */
     struct mail ring;        /* the holder rings the bell when it leaves (listen.c) */
 
     struct step losses, over, doubts; /* lost.c, call_log.c, doubt.c */
@@ -201,8 +202,8 @@ void lanes_forget_helper(void);
 /* This thread is the helper, and should make way for another one that wants the lane. */
 static inline bool lane_in_the_way(const struct lane *l) { return unlikely(this_is_the_helper) && lane_wanted(l); }
 
-/* Should local work on so many bytes be left to the helper, which has a core of its own, as such data are? It is done behind
- * the messages of a later turn; nobody is woken for that. Lock held. */
+/* Should work on so many bytes be left to the helper, which has a core of its own? Local work is done behind the messages of a later
+ * turn; nobody is woken for that. Lock held. */
 static inline bool lane_puts_off(const struct lane *l, int64_t bytes) { return bytes > l->eager_now; }
 void lane_do_later(struct lane *, struct request *); /* `done` is called in a turn, by a thread that is in no wire */
 

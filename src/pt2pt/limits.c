@@ -1,6 +1,7 @@
 /* limits.c - see limits.h. */
 #include "pt2pt/limits.h"
 #include "base/var.h"
+#include "copy/copy.h"
 #include "pt2pt/rndv/ahead.h"
 #include "pt2pt/ways.h"
 #include "transport/find.h"
@@ -54,6 +55,7 @@ static int64_t chunk_size(enum var_id variable)
 void limits_open(void)
 {
     const struct wire *w;
+    copy_open();
     limits_chunk = (struct limits_chunk){chunk_size(VAR_CHUNK_CMA), chunk_size(VAR_CHUNK_STREAM)};
     count = 0;
     for (const struct tp_ops *const *t = tp_built_in; *t; t++) add(*t);

@@ -22,7 +22,7 @@ extern TERN_HIDDEN struct limits_chunk {
     int64_t copied, streamed;
 } limits_chunk;
 
-void limits_open(void); /* reads the variables; after peers_open */
+void limits_open(void); /* reads the variables, also of copies (copy_open); after peers_open */
 
 /* The least eager_max of all, whether they are open or not. */
 int64_t limits_eager_least(void);

@@ -35,12 +35,10 @@
  *
  * Large messages, when both sides are contiguous and one can reach the other's
  * memory, by the system (get, put) or since it lies in an arena that can be mapped
- * (map_arena): the sender leaves a descriptor in its shared segment, the receiver adds
- * its address, and then both claim chunks (fetch-and-add on `next`) and copy them
- * until all are claimed. A side copies while one of its threads is inside the library, so one side alone
- * can do all of it. The side that finishes the last byte says DONE and
- * nudges the other. If the system begins to refuse the copying, the
- * receiver asks for all of the message in fragments.
+ * (map_arena): the sender leaves a transfer (transfer/transfer.h) in its shared segment, the receiver adds
+ * its end, and then both claim chunks and copy them. A side copies while one of its threads is inside the
+ * library, so one side alone can do all of it. The side that finishes the last chunk nudges the other. If
+ * the system begins to refuse the copying, the receiver asks for all of the message in fragments.
  */
 #ifndef TERN_PT2PT_PROTOCOL_H
 #define TERN_PT2PT_PROTOCOL_H
@@ -50,6 +48,7 @@
 #include "pt2pt/ids.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/match/body.h"
+#include "transfer/transfer.h"
 #include <stdatomic.h>
 
 /* Ids of the messages above; pt_register names their handlers. */
@@ -113,29 +112,21 @@ struct pt_cts {
 };
 static_assert(sizeof(struct pt_cts) == 24, "wire format");
 
-/* DONE is said by whoever copied the last byte. The side that has not made the descriptor then says CLOSED: it has seen that, and looks
- * no more, so the other may use it again, whose operation is over with either. TAKEN and WITHDRAWN: see rndv/ready.h. */
-enum offer_state { OFFER_OPEN, OFFER_TAKEN, OFFER_MATCHED, OFFER_DONE, OFFER_CLOSED, OFFER_WITHDRAWN };
-
+/* A transfer of a message, in the shared segment of its maker. Its number is always the same, as it is used once. */
+#define OFFER_NUMBER 1
 struct pt_offer {
-    /* sender, before the RTS */
-    uint64_t from; /* address of the data in the sender */
-    uint64_t from_place; /* where it lies in the sender's arena (transport/arena.h); 0: not there */
-    /* receiver, before MATCHED (release) */
-    uint64_t to, to_place, bytes;
-    uint32_t chunk;
-    uint32_t receiver_copies; /* 1: it can; 0: all is the sender's to do */
-    _Atomic uint32_t state;
-    _Atomic int32_t error; /* of whoever failed first, enum tern_err */
-    struct pt_offer *next_retired; /* of who has made it, as the next */
-    /* both */
-    _Atomic uint64_t next; /* bytes claimed (may exceed `bytes`) */
-    _Atomic uint64_t done; /* bytes copied */
-    uint32_t receiver_of; /* made by a receiver: the sender's index, plus 1 (rndv/ready.h) */
-    uint32_t pad1;
-    uint64_t pad2[5];
+    struct transfer transfer;
+    uint32_t receiver_of;          /* made by a receiver: the sender's index, plus 1 (rndv/ready.h) */
+    struct pt_offer *next_retired; /* of who has made it */
+    uint64_t pad[3];
 };
-static_assert(sizeof(struct pt_offer) == 128 && offsetof(struct pt_offer, next) == 64, "shared layout");
+static_assert(sizeof(struct pt_offer) == 128, "shared layout");
+
+/* Has the message met its receive, and both sides have said where their memory is? */
+static inline bool offer_is_met(const struct pt_offer *o)
+{
+    return transfer_is_said(&o->transfer, TRANSFER_FROM, OFFER_NUMBER) && transfer_is_said(&o->transfer, TRANSFER_TO, OFFER_NUMBER);
+}
 
 enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER, BODY_AHEAD };
 
@@ -143,7 +134,8 @@ enum body_kind { BODY_EAGER, BODY_SYNC, BODY_OFFER, BODY_AHEAD };
 extern TERN_HIDDEN const struct awaiting pt_awaiting; /* lane_await for a request without hooks, until it is complete */
 
 /* ---- receive side (recv.c) ---- */
-int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD; /* TERN_ERR_TRUNCATE in words, which are kept for the request */
+/* TERN_ERR_TRUNCATE in words, which are kept for the request */
+int pt_too_long(const struct request *, int32_t source, int32_t tag, uint64_t bytes) TERN_COLD;
 void pt_deliver(struct request *, int32_t source, int32_t tag, const void *data, size_t n); /* eager data to a receive */
 void pt_take_body(struct request *, struct match_body *); /* an unexpected message meets its receive; the body is freed */
 void pt_free_body(struct lane *, struct match_body *);    /* its eager bytes, if it has any, have been consumed */
@@ -156,16 +148,18 @@ void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to p
 
 /* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offer_start(struct request *);  /* send side: RTS */
-uint32_t offer_chunk(uint64_t bytes); /* bytes of a chunk of a message of so many */
-void offers_free_some(struct lane *); /* descriptors that were retired, and that nobody looks at any more */
+void pt_offer_make(struct request *);   /* its transfer, if it is to have one */
+void offer_say_from(struct pt_offer *, const struct request *); /* the sender's end */
+void offers_free_some(struct lane *); /* transfers that were retired, and that nobody looks at any more */
 void offers_retire(struct lane *, struct pt_offer *);
-struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env); /* the oldest send offered as this message, that nobody has matched; NULL: none */
-void offer_replace(struct request *, struct pt_offer *, uint64_t at); /* its descriptor: by one of the receiver, as in pt_rts.offer */
+/* The oldest send offered as this message, that nobody has matched; NULL: none. */
+struct request *offer_unmatched(struct lane *, const struct peer *, uint64_t ctx, uint64_t env);
+void offer_replace(struct request *, struct pt_offer *, uint64_t at); /* its transfer: by one of the receiver, as in pt_rts.offer */
 int pt_offer_send_rts(struct request *); /* one attempt, TERN_AGAIN */
 void pt_offer_matched(struct request *, struct peer *, int32_t source, int32_t tag, const struct pt_rts *);
 int pt_incoming_step(struct request *); /* > 0: something was moved */
 int pt_outgoing_step(struct request *);
-void pt_offer_withdraw(struct request *); /* the descriptor of a send that is cancelled, or goes in fragments, goes */
+void pt_offer_withdraw(struct request *); /* the transfer of a send that is cancelled, or goes in fragments, goes */
 void pt_offer_discard(struct request *);  /* the same for one whose RTS has not left yet */
 void pt_offer_abandon(struct request *);  /* the receiver is lost: ends the send */
 void pt_stream_ask(struct request *, struct peer *, uint64_t send, uint64_t bytes);
@@ -180,6 +174,7 @@ void pt_gather_drop(struct peer *); /* what has come of one: no more of it will 
 /* Sending to this peer is a system call that copies: for a helper, where there is one. */
 static inline bool pt_send_is_call(const struct peer *p) { return p->ep.ops->cost.send_ns >= TP_SYSTEM_CALL_NS; }
 void pt_send_begin(struct request *); /* the first attempt, unless others wait before it */
+void pt_send_put_off(struct request *) TERN_COLD; /* an offer that a later turn makes, by the helper, which is called when the lane is left */
 
 /* ---- handlers, and where they want payloads (tp_sinks) ---- */
 void *pt_sink_eager(struct peer *, uint64_t h0, uint64_t h1, size_t n);

@@ -20,6 +20,7 @@
 #include "pt2pt/lost.h"
 #include "pt2pt/pending.h"
 #include "pt2pt/protocol.h"
+#include "pt2pt/rndv/ahead.h"
 #include "pt2pt/rndv/ready.h"
 #include "transport/endpoint.h"
 #include "type/cursor.h"
@@ -224,6 +225,29 @@ void pt_send_begin(struct request *r)
     int rc = pending_is_clear(l, r->peer) ? attempt(r) : TERN_AGAIN;
     if (rc == TERN_AGAIN) park(l, r);
     else if (rc) failed(r, rc);
+}
+
+/* ---- one that is put off ---- */
+
+/* It goes as it would have gone at once: as a small one, or ahead, or it is offered. */
+static bool attempt_put_off(struct lane *l, struct peer *p, struct pending *op)
+{
+    struct request *r = send_of(op);
+    bool small = fits_eager(r) && credit_take(p, (size_t)r->bytes);
+    if (!small && ahead_send(r, true)) return true;
+    if (small) r->xfer = NULL;
+    else pt_offer_make(r);
+    op->ops = &parked;
+    return attempt_parked(l, p, op);
+}
+
+static const struct pending_ops put_off = {.attempt = attempt_put_off, .end = end_parked, .anew = park_anew};
+
+void pt_send_put_off(struct request *r)
+{
+    int rc = pending_park(lane_of(r), r->peer, &r->pending, &put_off);
+    if (unlikely(rc)) failed(r, rc);
+    else lane_puts_off_send(lane_of(r));
 }
 
 static TERN_COLD void unreachable(struct request *r)

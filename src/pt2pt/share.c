@@ -34,6 +34,7 @@
  */
 #include "base/quiet.h"
 #include "base/sleep.h"
+#include "pt2pt/helper_habit.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
 #include "pt2pt/rndv/ready.h"
@@ -96,7 +97,10 @@ static bool come_in_alone(void)
         lanes_first()->depth++;
         return true;
     }
-    if (!is_alone_inside() && (lane_threaded() || !take_from_helper())) return false;
+    if (!is_alone_inside()) {
+        if (lane_threaded() || !take_from_helper()) return false;
+        habit_returns();
+    }
     count(1);
     return true;
 }

@@ -109,7 +109,7 @@ static void count_waiter(int by, bool threaded)
 static inline bool wait_alone(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
     count_waiter(1, false);
-    if (unlikely(background_may_be_armed())) helper_relieve();
+    if (unlikely(background_is_left())) helper_waits();
     bool over = wait(l, ready, arg, gate, doubt);
     count_waiter(-1, lane_threaded());
     return over;

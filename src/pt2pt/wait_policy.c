@@ -21,6 +21,11 @@ _Thread_local enum lane_manner wait_manner;
 
 void lane_wait_so(enum lane_manner manner) { wait_manner = manner; }
 
+/* About what a look at wires in shared memory costs. */
+#define LOOK_NS 100u
+
+static uint32_t at_least_one(uint32_t n, uint32_t part) { return part > 1 ? (n / part ? n / part : 1) : n; }
+
 /* Where the launcher does not tell of deaths, the processes of the node are watched from the first wait on that lasts so
  * long; most waits are over by then. Those that are not known then are tried after twice the time, and so on. */
 #define WATCH_NS 20000000u
@@ -29,11 +34,21 @@ void lane_wait_so(enum lane_manner manner) { wait_manner = manner; }
 /* When that was tried last, and how long a wait lasts until it is tried. With the lock. */
 static uint64_t watch_tried, watch_after = WATCH_NS;
 
+/* Where a helper may need this core, looks that are system calls count as what they cost: 64 of them are 20 us. */
 static void set_policy(bool shared)
 {
+    uint32_t dear = helper_is_on_shared_cores() ? wires_look_ns() / LOOK_NS : 1;
+    uint32_t polls = shared ? 8 : 64, stride = shared ? 1 : 16; /* about 0.2 us, 1 us */
     atomic_store_explicit(&wait_policy.yield, shared, memory_order_relaxed);
-    atomic_store_explicit(&wait_policy.polls, shared ? 8 : 64, memory_order_relaxed); /* about 0.2 us, 1 us */
-    atomic_store_explicit(&wait_policy.stride, shared ? 1 : 16, memory_order_relaxed);
+    atomic_store_explicit(&wait_policy.polls, at_least_one(polls, dear), memory_order_relaxed);
+    atomic_store_explicit(&wait_policy.stride, at_least_one(stride, dear), memory_order_relaxed);
+}
+
+void wait_knows_helper(void)
+{
+    leaf_take(&crowd.lock);
+    set_policy(wait_yields());
+    leaf_give(&crowd.lock);
 }
 
 /* Threads of a rank that wait do so on its cores, not on those of other ranks. */

@@ -85,6 +85,9 @@ void wait_watches(uint64_t start, uint64_t now) TERN_COLD;
 /* How long a wait may sleep that is doubted at `due`. */
 uint64_t wait_longest_nap(uint64_t now, uint64_t due);
 
+/* The helper may have to run on a core where a rank waits from now on, or no more (helper_shares_cores). */
+void wait_knows_helper(void);
+
 /* The wait is over that began at `start`, asleep at its end or not. */
 void wait_teaches(uint64_t start, bool slept);
 

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/var.h"
+#include "copy/measure.h"
 #include "proc/proc.h"
 #include "pt2pt/helper_cpus.h"
 #include "pt2pt/lane.h"
@@ -10,7 +11,7 @@
 #include "transport/keep.h"
 #include "transport/wires.h"
 
-#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,17 +25,23 @@ struct read {
 };
 
 static struct copy_queue *queue;
+static size_t least;    /* bytes of a batch that is left to the engine */
+static bool tells;      /* the engine rings */
+static bool complained; /* of a device that stands still */
 static uint32_t users;
 static struct link reads = LIST_INIT(reads);
 static struct step freeing; /* on while there are any: their memory is the transport's, which may need it for what comes next */
 
 static bool leaves_a_core(void) { return proc_self()->usable_cpus > proc_self()->local_size; }
 
-static const struct copy_ops *engine(void)
+static int open_engine(void)
 {
     const char *name = var_text(VAR_COPY_ENGINE);
-    if (!strcmp(name, "auto")) name = leaves_a_core() ? "core" : "nontemporal";
-    return copy_engine_named(name);
+    least = 0;
+    if (!strcmp(name, "auto")) return copy_queue_open_best(leaves_a_core(), LANDING_MOST, DEPTH, &queue, &least);
+    int rc = copy_queue_open(copy_engine_named(name), DEPTH, &queue);
+    if (rc == TERN_ERR_UNSUPPORTED) err_set(rc, "the copy engine '%s' (TERN_COPY_ENGINE) is not on this machine", name);
+    return rc;
 }
 
 static void ring(void *unused)
@@ -43,10 +50,18 @@ static void ring(void *unused)
     bell_ring(wires_bell());
 }
 
+/* All has been copied all the same: nothing fails, but it is slower than somebody expects. */
+static TERN_COLD void complain(void)
+{
+    complained = copy_fault(queue);
+    if (complained) fprintf(stderr, "tern: rank %u: %s\n", proc_self()->rank, err_words());
+}
+
 /* Messages whose copies are done: how many. */
 static int release(void)
 {
     copy_cookie done = copy_poll(queue);
+    if (unlikely(copy_given_up(queue)) && !complained) complain();
     int n = 0;
     for (struct link *a = reads.next; a != &reads && container_of(a, struct read, link)->until <= done; a = reads.next, n++) {
         struct read *r = container_of(list_pop(&reads), struct read, link);
@@ -63,7 +78,14 @@ static int poll(struct step *s)
     return n;
 }
 
-static const struct step_ops freeing_ops = {.name = "messages that a copy engine reads", .poll = poll, .idle = step_waits};
+/* A device that cannot ring has done what a batch is before a thread would have slept and woken up. */
+static bool idle(struct step *s)
+{
+    (void)s;
+    return tells;
+}
+
+static const struct step_ops freeing_ops = {.name = "messages that a copy engine reads", .poll = poll, .idle = idle};
 
 int landing_open(void)
 {
@@ -72,14 +94,16 @@ int landing_open(void)
     int rc = helper_cpus(&cpus);
     if (!rc) {
         copy_core_on(&cpus);
-        rc = copy_queue_open(engine(), DEPTH, &queue);
-        if (rc == TERN_ERR_UNSUPPORTED) err_set(rc, "the copy engine '%s' (TERN_COPY_ENGINE) is not on this machine", engine()->name);
+        rc = open_engine();
     }
     if (rc) {
         users--;
         return rc;
     }
-    copy_tells(queue, ring, NULL);
+    if (var_int(VAR_COPY_ENGINE_MIN)) least = (size_t)var_int(VAR_COPY_ENGINE_MIN);
+    if (!copy_is_async(queue)) least = 0;
+    tells = copy_tells(queue, ring, NULL);
+    complained = false;
     freeing = (struct step){.ops = &freeing_ops};
     step_add(&lanes_first()->steps, &freeing);
     return 0;
@@ -97,7 +121,7 @@ void landing_close(void)
 
 void landing_begin(struct landing *l, const void *data, size_t n)
 {
-    *l = (struct landing){.data = data, .n = n, .in_call = !this_is_the_helper};
+    *l = (struct landing){.data = data, .n = n, .by_caller = !this_is_the_helper || n < least};
 }
 
 /* An engine that works on its own reads the message when its handler has returned. */
@@ -111,7 +135,7 @@ static const char *stays_at(struct landing *l, const char *from)
 
 void landing_put(struct landing *l, void *to, const char *from, size_t n)
 {
-    const char *stays = n >= LANDING_FROM && !l->in_call ? stays_at(l, from) : NULL;
+    const char *stays = n >= LANDING_FROM && !l->by_caller ? stays_at(l, from) : NULL;
     if (!stays || copy_submit(queue, to, stays, n, &l->last)) memcpy(to, from, n);
 }
 
@@ -135,7 +159,7 @@ copy_cookie landing_end(struct landing *l)
 
 void landing_await(copy_cookie c)
 {
-    while (!landing_is_over(c)) sched_yield();
+    if (!landing_is_over(c)) copy_wait_all(queue);
 }
 
 bool landing_is_over(copy_cookie c)

@@ -6,7 +6,8 @@
  *                                                                          | the engine has the message's memory (tp_keep)
  *     landing_is_over(last) <-------------------------------------------- done: the engine rings, the memory is released
  *
- * There is one queue for the windows of the process. What the queue has no room for, and what is short, is copied by the caller. So
+ * There is one queue for the windows of the process. What the queue has no room for, and what is short, is copied by the caller, as
+ * are batches that are not worth what the engine costs to start (TERN_COPY_ENGINE_MIN). So
  * is all that is served in a call of the program's: it computes nothing meanwhile that a copy would be in the way of, and waits perhaps for
  * the end of just this epoch.
  *
@@ -21,7 +22,8 @@
 
 struct tp_kept;
 
-#define LANDING_FROM ((size_t)4 << 10) /* bytes of a put */
+#define LANDING_FROM ((size_t)4 << 10)  /* bytes of a put */
+#define LANDING_MOST ((size_t)32 << 10) /* of a batch: an engine has to be worth it for this much (far.c, FAR_BATCH) */
 
 int landing_open(void); /* by each window with this design: 0, or a code with words */
 void landing_close(void);
@@ -33,7 +35,7 @@ struct landing {
     copy_cookie last; /* of what was put, 0: nothing was */
     struct tp_kept *kept;
     bool asked; /* to be kept: once for a message */
-    bool in_call; /* of the program's: there is nothing for an engine */
+    bool by_caller; /* in a call of the program's, or too little: there is nothing for an engine */
 };
 
 void landing_begin(struct landing *, const void *data, size_t n);

@@ -75,6 +75,7 @@ static void wake(void *target, uint32_t seat)
     }
     lane_changed(c->lane);
     bell_check(wires_bell(), true);
+    bell_check_again(wires_bell());
 }
 
 static bool is_dead(void *target, uint32_t seat)

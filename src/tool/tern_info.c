@@ -7,6 +7,7 @@
 #include "coll/select.h"
 #include "config.h"
 #include "pt2pt/api.h"
+#include "tool/info_copy.h"
 #include "transport/find.h"
 
 #include <mpi.h>
@@ -16,10 +17,11 @@
 
 
 static const char usage[] =
-    "usage: tern_info [--all | --coll | --version | --help | VARIABLE ...]\n"
+    "usage: tern_info [--all | --coll | --copy | --version | --help | VARIABLE ...]\n"
     "  (nothing)   version and build\n"
     "  --all       the same, and all variables: name, value, default, unit, meaning\n"
     "  --coll      which algorithms collectives have, and the rules that choose among them (see tern_tune)\n"
+    "  --copy      what copies cost on this machine now, and what is chosen by that; takes about a second\n"
     "  --version   the version only\n"
     "  VARIABLE    these variables only; TERN_ may be left out\n";
 
@@ -142,6 +144,7 @@ int main(int argc, char **argv)
 {
     const char *first = argc > 1 ? argv[1] : "";
     bool all = !strcmp(first, "--all") || !strcmp(first, "-a"), coll = !strcmp(first, "--coll");
+    bool copy = !strcmp(first, "--copy");
 
     if (!strcmp(first, "--help") || !strcmp(first, "-h")) {
         fputs(usage, stdout);
@@ -151,7 +154,7 @@ int main(int argc, char **argv)
         print_version();
         return 0;
     }
-    if (*first == '-' && !all && !coll) {
+    if (*first == '-' && !all && !coll && !copy) {
         fprintf(stderr, "tern_info: unknown option %s\n%s", first, usage);
         return 2;
     }
@@ -162,6 +165,8 @@ int main(int argc, char **argv)
     int rc = 0;
     if (coll) {
         rc = print_coll();
+    } else if (copy) {
+        rc = info_copy();
     } else if (*first && !all) {
         rc = print_named(argv + 1);
     } else {

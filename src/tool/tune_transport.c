@@ -30,7 +30,7 @@ static const struct gene {
     {"TERN_EAGER_SHM", {"32K", "4K", "8K", "16K", "64K"}},
     {"TERN_SHM_BOX", {"128K", "32K", "64K", "256K", "512K"}},
     {"TERN_CHUNK_CMA", {"256K", "64K", "128K", "512K", "1M"}},
-    {"TERN_COPY_NT", {"16M", "512K", "2M", "64M"}},
+    {"TERN_COPY_NT", {"0", "512K", "2M", "16M"}},
     {"TERN_EAGER_TCP", {"64K", "8K", "16K", "32K", "128K"}},
     {"TERN_CHUNK_STREAM", {"1M", "128K", "256K", "512K", "4M"}},
 };

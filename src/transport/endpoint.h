@@ -97,13 +97,16 @@ static inline bool ep_has_left(struct tp_ep *ep)
     return left;
 }
 
-static inline bool ep_is_helped(struct tp_ep *ep)
+/* tp_ops.helped or .sees; false, if that is not known. */
+static inline bool ep_asks(struct tp_ep *ep, bool (*question)(struct tp_ep *))
 {
-    if (!ep->ops->helped || unlikely(wire_enter(ep, TP_THREADS_LOOK))) return false;
-    bool helped = ep->ops->helped(ep);
+    if (!question || unlikely(wire_enter(ep, TP_THREADS_LOOK))) return false;
+    bool yes = question(ep);
     wire_leave(ep, TP_THREADS_LOOK);
-    return helped;
+    return yes;
 }
+static inline bool ep_is_helped(struct tp_ep *ep) { return ep_asks(ep, ep->ops->helped); }
+static inline bool ep_sees(struct tp_ep *ep) { return ep_asks(ep, ep->ops->sees); }
 
 /* 0: it is cut, or there was nothing to cut. TERN_AGAIN: the caller tries again, outside of the handler. */
 static inline int ep_sever(struct tp_ep *ep)

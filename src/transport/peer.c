@@ -414,7 +414,7 @@ void peer_wake(uint32_t index)
 {
     struct peer *p = peer_known(index);
     if (unlikely(!p || !peer_is_connected(p))) p = connect_to_wake(index);
-    if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+    if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep, true);
 }
 
 bool peer_is_helped(uint32_t index)

@@ -235,7 +235,7 @@ static inline struct peer *peer_get(uint32_t index)
  * bell_check_again), and wakes it. */
 static inline void peer_look_again(struct peer *p)
 {
-    if (p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+    if (p->ep.ops->nudge) p->ep.ops->nudge(&p->ep, true);
 }
 
 /* Wakes the process with this index by its bell, if it sleeps: something has changed in memory that it looks at. For

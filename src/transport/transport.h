@@ -106,7 +106,7 @@ enum tp_locality { TP_PROCESS, TP_NODE, TP_NETWORK };
 enum tp_threads {
     TP_THREADS_SEND = 1 << 0, /* am_short, am_bcopy: each thread's messages arrive in the order that it sent them */
     TP_THREADS_COPY = 1 << 1, /* get, put */
-    TP_THREADS_LOOK = 1 << 2, /* map, left, helped */
+    TP_THREADS_LOOK = 1 << 2, /* map, left, helped, sees */
 
     /* progress, idle, keep and peer_close exclude each other only, and may run beside all other members but ep_close. The
      * other members call nothing of the layers above but pack. */
@@ -262,15 +262,18 @@ struct tp_ops {
      * or cannot be held now or for that time, and are copied. Needs TP_CAP_KEEP. */
     int (*keep)(struct tp_dom *, const void *data, size_t n, enum tp_keep_time, struct tp_kept *k);
 
-    /* Wakes the peer if it sleeps: something changed in mapped memory that it looks at. NULL without TP_CAP_MAP. */
-    void (*nudge)(struct tp_ep *);
+    /* Wakes a thread of the peer that sleeps in a wait: something changed in mapped memory that it looks at. `helper`: or
+     * its helper, if that sleeps instead, and has to go on with it. NULL without TP_CAP_MAP. */
+    void (*nudge)(struct tp_ep *, bool helper);
 
     /* Has the peer taken its leave in order? Then progress can deliver all that it has sent. NULL: the transport calls
      * tp_left. */
     bool (*left)(struct tp_ep *);
 
-    /* Has the peer a helper thread (pt2pt/helper.h), which a nudge wakes? NULL: that is not known. */
+    /* Has the peer a helper thread (pt2pt/helper.h), which a nudge wakes? sees: and nobody of it sleeps, so that what has been
+     * sent to it is seen without a nudge. NULL: that is not known. */
     bool (*helped)(struct tp_ep *);
+    bool (*sees)(struct tp_ep *);
 
     /* Delivers at most about `budget` messages; returns how many. */
     int (*progress)(struct tp_dom *, int budget);

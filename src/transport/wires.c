@@ -110,6 +110,8 @@ static uint32_t poll_ns(const struct wire *w, int n)
     return sum;
 }
 
+uint32_t wires_look_ns(void) { return cheap_count ? poll_ns(cheap, cheap_count) : poll_ns(costly, costly_count); }
+
 void wires_turns(void)
 {
     uint32_t all = poll_ns(cheap, cheap_count), looks = poll_ns(costly, costly_count) + progress_open_ns();

@@ -76,6 +76,7 @@ bool wires_best(const uint8_t *card, size_t n, struct wire_path *);
 /* All wires, and the steps of the process: messages delivered, and what else happened. */
 int wires_progress(int budget);
 int wires_progress_cheap(int budget); /* the same without those that need system calls */
+uint32_t wires_look_ns(void);         /* what most looks cost that find nothing */
 
 /*
  * The two halves of it, once threads share the transports (wire_lock.h).

@@ -16,25 +16,52 @@
 
 /* ---- one of them ---- */
 
-static bool advance_pairs(struct node_background *f)
+/* Does it have blocks that do not go through the slots, here or at another rank? */
+static bool is_direct(const struct node_background *f) { return f->way == NODE_BY_PAIRS || node_v_is(f->call.kind); }
+
+/* What this rank leaves in its slot. */
+static void put_slot(struct node_background *f)
 {
-    enum node_pairs_state s = node_pairs_step(f->pairs, &f->rc);
-    f->lost = s == NODE_PAIRS_REFUSED;
-    return s != NODE_PAIRS_GO_ON;
+    struct node *n = f->wait.n;
+    int rc = node_put(n, f->wait.seq, &f->call);
+    f->wait.rank = node_needs(n, &f->call);
+    f->awaits = !rc && f->wait.rank != NODE_NOBODY;
+    f->rc = rc < 0 ? rc : 0;
+}
+
+/* The slot has nothing but a flag. If all ranks wait and share cores, the last one wakes them. */
+static void put_flag(struct node_background *f)
+{
+    if (f->blocking)
+        node_contribute(f->wait.n, f->wait.seq);
+    else
+        node_signal(f->wait.n, f->wait.seq, f->wait.n->rank);
 }
 
 /* Its own contribution, and what goes along with it. */
 static void put(struct node_background *f)
 {
     struct node *n = f->wait.n;
+    if (is_direct(f)) node_tell_reach(n);
     f->wait.flag = node_take_sign(n, f->wait.seq, f->sign);
-    int rc = node_put(n, f->wait.seq, &f->call);
+    if (f->way == NODE_BY_PAIRS)
+        put_flag(f);
+    else
+        put_slot(f);
     f->put = true;
-    f->wait.rank = node_needs(n, &f->call);
-    f->awaits = !rc && f->wait.rank != NODE_NOBODY;
-    f->rc = rc < 0 ? rc : 0;
     if (unlikely(f->rest)) coll_go(f->rest);
     if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
+}
+
+/* Which way do blocks take that do not go through the slots? False: that is not known yet, so nothing is copied, nor taken. */
+static bool knows_way(struct node_background *f)
+{
+    enum node_word all = node_all(f->wait.n, NODE_REACHES);
+    if (unlikely(all == NODE_NO && f->pairs)) {
+        f->lost = f->way == NODE_BY_PAIRS;
+        node_use_messages(f);
+    }
+    return all != NODE_UNKNOWN;
 }
 
 /* True when all that is to be had from the slots has been taken. */
@@ -52,14 +79,15 @@ static bool take_slots(struct node_background *f)
 static bool advance(struct node_background *f)
 {
     struct node *n = f->wait.n;
-    if (f->pairs && !node_v_is(f->call.kind)) return advance_pairs(f);
     if (!f->put) {
         if (!node_free_slots(n, f->wait.seq, f->big) || (f->pairs && !node_pairs_begin(f->pairs))) return false;
         put(f);
+        if (f->pairs && !f->blocking) return false; /* a start does not copy */
     }
+    if (is_direct(f) && !knows_way(f)) return false;
     if (!f->finished) {
-        bool taken = take_slots(f);
-        if ((f->pairs && !node_pairs_go_on(f->pairs, &f->rc)) || !taken) return false;
+        bool copied = !f->pairs || node_pairs_go_on(f->pairs, &f->rc);
+        if (!take_slots(f) || !copied) return false;
         f->finished = true;
         node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     }
@@ -216,14 +244,7 @@ const struct step_ops node_background_ops = {.name = "collectives inside a node"
 
 /* ---- starting them ---- */
 
-/* The arrays, and what has no room. 0 or a code. */
-static int prepare(struct node_background *f, bool large)
-{
-    if (node_has_arrays(&f->call) && !node_keep_arrays(f)) return node_no_memory(f->call.kind);
-    return large ? node_prepare_pairs(f) : node_prepare_rest(f);
-}
-
-bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large, struct request *r, int *rc_p)
+bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, bool big, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
     struct node_background *f = malloc(sizeof *f);
@@ -232,10 +253,10 @@ bool node_enlist(struct node *n, const struct coll_call *a, bool big, bool large
         return false;
     }
     *f = (struct node_background){
-        .call = *a, .req = r, .big = big, .sign = node_sign(n, NODE_BY_SLOTS), .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .req = r, .way = way, .big = big, .sign = node_sign(n, way), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
-    if (!n->settled || large || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
-    *rc_p = prepare(f, large);
+    if (!n->settled || way == NODE_BY_PAIRS || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
+    *rc_p = node_has_arrays(a) && !node_keep_arrays(f) ? node_no_memory(a->kind) : node_prepare_rest(f);
     if (unlikely(*rc_p)) {
         free(f->arrays);
         free(f);
@@ -255,7 +276,7 @@ static bool has_ended(void *record) { return ((struct node_background *)record)-
 bool node_run_in_background(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
     struct node_background f = {
-        .call = *a, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .blocking = true, .way = way, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = node_prepare_rest(&f);
     if (*rc_p) return false;

@@ -10,10 +10,12 @@ struct node_background {
     struct link link;
     struct coll_call call;
     struct request *req;         /* NULL: somebody waits for `ended` */
+    enum node_way way;
     struct {
         bool big, put, ended, lost; /* lost: there is none */
         bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
         bool finished;               /* nor in the node */
+        bool blocking;                  /* a blocking one: `req` is NULL */
         bool kept;                   /* it comes and goes with a request of its own (REQ_KEPT) */
         bool holds;                  /* see node_holds; of a kept one */
         int rc;
@@ -22,7 +24,7 @@ struct node_background {
     struct request *rest; /* the messages for what has no room; NULL: none, or they are over */
     void *arrays;         /* of the call, kept; NULL: they are the caller's, or there are none */
     struct node_wait wait;
-    uint64_t sign;            /* of the call; of one that is put later, when its slots are free */
+    uint64_t sign;            /* of the call and its way; of one that is put later, when its slots are free */
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
@@ -39,12 +41,13 @@ void node_let_go(const struct coll_call *, int ranks);
 static inline bool node_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
 bool node_keep_arrays(struct node_background *);
 
-/* Prepares a large one; 0 or a code. Takes the lock: others that are pending may be looked at meanwhile. */
-int node_prepare_pairs(struct node_background *);
-
-/* Copies or messages for blocks that have no room in the slots (v.h): prepared, if there are any, as above; or not
- * started after all. */
+/*
+ * What does not go through the slots: of a large one, or blocks that have no room there (v.h). Transfers or, if it is known that not all
+ * ranks reach all others, messages. Prepared, if there are any: 0 or a code; messages instead of transfers, lock held; or messages
+ * that are not started after all.
+ */
 int node_prepare_rest(struct node_background *);
+void node_use_messages(struct node_background *) TERN_COLD;
 void node_drop_rest(struct node_background *) TERN_COLD;
 
 /* A take has failed since sender and receiver do not agree (an error of the program): nothing shall wait for what does

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node/node.h"
-#include "coll/node/pairs_own.h"
+#include "coll/node/pairs.h"
 #include "coll/node/v.h"
 #include "obj/request.h"
 #include "proc/jobs.h"
@@ -47,7 +47,6 @@ static void node_free(void *node)
     if (node == &none) return;
     struct node *n = node;
     node_free_background(n); /* leaves the gates */
-    node_own_end(n);
     node_retire(n);
     free(n);
 }

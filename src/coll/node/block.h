@@ -29,6 +29,7 @@ struct node_head {
     struct gate gate;        /* who waits for contributions */
     struct gate room;        /* who waits for slots to be free again */
     _Atomic uint32_t fenced; /* a rank whose bell is fenced sets it when it attaches: all wakers fence from then on */
+    uint64_t wide_at;        /* where the wide slots are in rank 0's segment; written before its NODE_HAS_WIDE */
     TERN_ALIGNED(CACHE_LINE) struct node_round round[NODE_K];
     /* The operation that some rank contributed to while it had not finished all before; written rarely. */
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t behind[NODE_K];
@@ -37,10 +38,20 @@ static_assert(sizeof(struct node_head) == 11 * CACHE_LINE, "shared layout");
 
 #define NODE_WANTS (UINT64_C(1) << 32)
 
+/*
+ * What a rank says of itself in its line of the block, once. It never changes, so all ranks find the same of all, whenever they
+ * look, and need neither an operation nor an order for that.
+ */
+enum node_fact {
+    NODE_REACHES,  /* it may read and write the memory of all others (pairs.h) */
+    NODE_HAS_WIDE, /* it has mapped the wide slots (wide.h) */
+    NODE_FACTS
+};
+enum node_word { NODE_UNKNOWN, NODE_YES, NODE_NO };
+
 struct node_done {
     TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t seq; /* this rank has finished all operations up to this one */
-    _Atomic uint32_t aids; /* but looks at some of them still (pairs_own.h): the block has to stay */
-    _Atomic uint32_t lent; /* blocks of its memory that others have yet to read, see v.h */
+    _Atomic uint8_t says[NODE_FACTS]; /* enum node_word */
     _Atomic uint64_t wants; /* 0, or NODE_WANTS and an operation: it may sleep until all ranks have finished that (node_finish) */
     _Atomic uint32_t left; /* it touches the block no more, nor sleeps at its gates: the block may go (retire.c) */
 };
@@ -62,18 +73,13 @@ static_assert(offsetof(struct node_slot, payload) == 16, "shared layout");
 static_assert(sizeof(struct node_slot) == CACHE_LINE, "a small contribution moves one line");
 
 struct node_pair;
-struct node_tally;
-struct node_own;
-struct node_ends;
+struct node_left;
 
 enum node_state {
     NODE_MAKING, /* rank 0 has not said yet where the block is */
     NODE_READY,
     NODE_NONE /* there is no memory for one, or making it failed (`error`) */
 };
-
-/* May all ranks read and write all others' memory (direct.h)? The same at all ranks. */
-enum node_direct { NODE_DIRECT_UNKNOWN, NODE_DIRECT, NODE_NOT_DIRECT };
 
 /* Of wide.c: the wide slots of a communicator. */
 struct node_wide {
@@ -82,7 +88,6 @@ struct node_wide {
     size_t whole; /* of all of them */
     uint32_t sets;
     void *block;  /* of the rank that owns the memory, else NULL */
-    int state;    /* 0: not asked for yet */
 };
 
 struct node {
@@ -96,8 +101,7 @@ struct node {
     uint32_t short_kinds;      /* of v.h, a bit each, that need no questions if all blocks are short (node_v_is_short) */
     struct comm *comm;
     struct node_pair *pairs; /* [places][P][P]; see pairs.h */
-    struct node_tally *tallies; /* [places][P] */
-    struct node_own *own;       /* [places][P]; see pairs_own.h */
+    struct node_left *left;  /* [places][P] */
     int rank, size;
     _Atomic uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */
@@ -109,11 +113,10 @@ struct node {
     bool counted;   /* arrivals are counted (more ranks than cores) */
     bool settled;   /* a blocking operation has come behind the making: all ranks know the outcome */
     uint8_t state;  /* enum node_state */
-    uint8_t direct; /* enum node_direct */
+    _Atomic uint8_t all_say[NODE_FACTS]; /* enum node_word: is it so of all ranks? */
     void *block;    /* of the rank that owns the memory, else NULL */
     size_t bytes;
     struct node_wide wide;
-    struct node_ends *lending; /* of the blocking operation at hand, whose long blocks go from memory to memory; v.h */
 
     /* operations in the background (background.c), under the lane's lock */
     struct link background;
@@ -123,15 +126,7 @@ struct node {
 
     /* large ones (pairs.c) */
     uint32_t places; /* operations whose pairs exist at the same time */
-    uint32_t probe;  /* the one that finds `direct` out, 0: none has been started */
     uint32_t moved;  /* chunks copied here, in all */
-    bool agreed;     /* a blocking operation has come behind that: all ranks know `direct` */
-    bool aiding;     /* others are helped with what they have for themselves (pairs_own.c), */
-    int aids;        /* in so many operations, */
-    uint32_t aid[NODE_BIG_K];
-    char *carrier; /* NODE_OWN_CHUNK bytes that their data go through; NULL: no others have been helped yet */
-    uint32_t moved_before; /* when `moved` stands still */
-    struct step aide;
 
     /* making */
     uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
@@ -210,6 +205,13 @@ static inline bool node_is_quick(const struct comm *c, const struct node *n, con
 
 /* acquire: pairs with the release by whoever ended the last one pending */
 static inline bool node_has_background(const struct node *n) { return atomic_load_explicit(&n->pending, memory_order_acquire); }
+
+/* Of a call with an array of lengths that all ranks know (coll_has_blocks): the longest, else `bytes` as in node_run. */
+int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
+
+/* Do the blocks of a v-collective that have no room in the slots (v.h) go by pairs, if all ranks reach all others? `blocking`: of a
+ * blocking one. */
+bool node_v_by_pairs(const struct node *, bool blocking);
 
 /* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
 struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bool *big_p, int *rc_p);
@@ -298,6 +300,9 @@ static inline bool node_free_slots(struct node *n, uint32_t seq, bool big)
 /* Takes the next number, for an operation of the call at hand, whose slots are free then. Not 0: node_failed, and they may
  * still be read for an earlier one. */
 int node_begin(struct node *, bool big, enum node_way, uint32_t *seq_p);
+
+/* The same when `until` is free, as in node_look_for_slots; if that is not so yet, `enough` is waited for. */
+int node_begin_when(struct node *, uint32_t until, uint32_t enough, uint64_t way, uint32_t *seq_p);
 int node_wait_for(struct node *, uint32_t seq, int rank);
 void node_finish(struct node *, uint32_t seq,
                  bool met_all); /* this rank needs nothing more of it; it has waited for all */
@@ -357,21 +362,48 @@ static inline void node_contribute(struct node *n, uint32_t seq)
     }
 }
 
+/* ---- what ranks say of themselves (node.c) ---- */
+
+static inline bool node_has_told(struct node *n, enum node_fact f)
+{
+    return atomic_load_explicit(&node_done(n, n->rank)->says[f], memory_order_relaxed) != NODE_UNKNOWN;
+}
+
+/* This rank says so. Wakes the others. Takes the lane's lock. */
+void node_tell(struct node *, enum node_fact, bool yes);
+
+/* Is it so of all ranks? NODE_UNKNOWN: some have not said it yet. */
+enum node_word node_look_at_all(struct node *, enum node_fact) TERN_COLD;
+static inline enum node_word node_all(struct node *n, enum node_fact f)
+{
+    /* relaxed: nothing else is read behind it */
+    uint8_t word = atomic_load_explicit(&n->all_say[f], memory_order_relaxed);
+    return likely(word) ? word : node_look_at_all(n, f);
+}
+
+/* Waits until that is known of so many first ranks, or of all. 0 or a code; this rank has told if it is one of them. */
+int node_await_words(struct node *, enum node_fact, int ranks, bool *yes_p);
+static inline int node_await_all(struct node *n, enum node_fact f, bool *yes_p)
+{
+    enum node_word all = node_all(n, f);
+    *yes_p = all == NODE_YES;
+    return likely(all) ? 0 : node_await_words(n, f, n->size, yes_p);
+}
+
 /* ---- in the background (background.c, start.c) ---- */
 
 void node_free_background(struct node *); /* none is under way */
 extern TERN_HIDDEN const struct step_ops node_background_ops; /* of node.step, which is on while something is pending */
 
-/* Takes the place of r in the order; node_go then starts it. `large`: by pairs (pairs.h). False: use messages,
- * unless *rc_p is a code. */
-bool node_enlist(struct node *, const struct coll_call *, bool big, bool large, struct request *r, int *rc_p);
+/* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
+bool node_enlist(struct node *, const struct coll_call *, enum node_way, bool big, struct request *r, int *rc_p);
 
-/* Does an operation behind others that are pending, or while the block is being made, or one with blocks that need
- * messages (v.h), which have that number. False: use messages, see there. */
+/* Does an operation by pairs, or one behind others that are pending, or while the block is being made, or one with blocks that
+ * have no room in the slots (v.h); messages have that number. False: use messages, see there. */
 bool node_run_in_background(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
 
-/* After one of v.h whose take failed, without messages of its own. */
-void node_straighten(struct node *, uint32_t seq, const struct coll_call *, uint32_t number) TERN_COLD;
+/* After one of v.h whose take failed, without long blocks of its own. `blocking`: a blocking one. */
+void node_straighten(struct node *, uint32_t seq, const struct coll_call *, bool blocking, uint32_t number) TERN_COLD;
 
 /* Until nothing is pending. */
 void node_await(struct node *);

@@ -131,15 +131,6 @@ static inline struct node_block node_result(const struct coll_call *a, int me, i
     return node_block(a->recvbuf, count, a->rtype);
 }
 
-/* ---- as one run of elements ---- */
-
-/*
- * All that rank `me`, this one, sends, or receives, in a call whose blocks are of one length or, as those that an allgatherv
- * sends, one. Of a reduction: operand and result. `type` is NULL if it sends others nothing, or receives nothing from them.
- */
-struct node_block node_out_all(const struct coll_call *, int me, int ranks);
-struct node_block node_in_all(const struct coll_call *, int me, int ranks);
-
 /* ---- packing ---- */
 
 /* Lengths that most small calls have need no call. */

@@ -63,7 +63,7 @@ struct node *node_for(struct comm *c, const struct coll_call *a, int64_t bytes, 
 static TERN_COLD int ended(struct node *n, const struct coll_call *a, uint32_t number, int rc)
 {
     if (rc > 0) return 0;
-    if (node_v_is(a->kind) && !node_failed(n)) node_straighten(n, n->seq, a, number);
+    if (node_v_is(a->kind) && !node_failed(n)) node_straighten(n, n->seq, a, true, number);
     return rc;
 }
 
@@ -94,36 +94,140 @@ static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, e
     return done || *rc_p;
 }
 
-/* The node for a large one, NULL: none. What is pending has to be over first, since both use the node's order. */
+/* ---- large ones ---- */
+
+int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
+{
+    int64_t most = 0;
+    if (!coll_has_blocks(a->kind)) return bytes;
+    for (int r = 0; r < ranks; r++)
+        if (a->rcounts[r] > most) most = a->rcounts[r];
+    return most * a->rtype->size;
+}
+
+#define ANY_BYTES INT64_MAX
+
+/*
+ * Blocking ones with a core for each rank, by bytes of the longest block, else as in node_run. 0: never.
+ *
+ * direct: from memory to memory from so many on, three ranks and more, and two. Two ranks, wide slots and this, us: scatter of 16 KB
+ * 4.6 and 3.5, of 24 KB 5.8 and 3.8, gather 4.5 and 3.5, 5.1 and 3.9; of 10 KB both alike.
+ *
+ * wide: two ranks: up to how many wide slots are faster than messages, where memory to memory is not for it. Best of 8 launches
+ * in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69, allreduce 153 and 125, scan 222 and 79,
+ * reduce_scatter_block 290 and 126. What only one of the two gets is copied half by each as a message: that takes the same time however
+ * far the cores are apart, but a line that goes through a slot has to cross twice. 64 KB, messages and this: near (8 bytes cross in
+ * 0.06 us) scatter 6.4 and 5.3, exscan 6.8 and 5.6; far (0.25 us) bcast 6.7 and 12.7, gather 7.7 and 11.3, scatter 7.4 and 12.7,
+ * exscan 8.9 and 14.5.
+ */
+static const struct {
+    int64_t direct_of_more, direct_of_two, wide_of_two;
+} large[COLL_KINDS] = {
+    [COLL_BCAST] = {16 << 10, 16 << 10, 32 << 10},
+    [COLL_SCATTER] = {16 << 10, 16 << 10, 32 << 10},
+    [COLL_GATHER] = {16 << 10, 16 << 10, 32 << 10},
+    [COLL_ALLGATHER] = {16 << 10, 16 << 10, 256 << 10},
+    [COLL_ALLGATHERV] = {16 << 10, 16 << 10, 0},
+    [COLL_ALLTOALL] = {16 << 10, 16 << 10, 256 << 10},
+    [COLL_REDUCE] = {32 << 10, 0, ANY_BYTES},
+    [COLL_ALLREDUCE] = {32 << 10, 0, ANY_BYTES},
+    [COLL_SCAN] = {0, 0, ANY_BYTES},
+    [COLL_EXSCAN] = {0, 0, 32 << 10},
+    [COLL_REDUCE_SCATTER] = {0, 0, ANY_BYTES},
+    [COLL_REDUCE_SCATTER_BLOCK] = {16 << 10, 0, ANY_BYTES},
+};
+
+/* Three and more, which copy from memory to memory if they may and the operation has that. */
+#define WIDE_OF_MORE (128 << 10)
+
+/*
+ * The blocks of an alltoall are cut into as many slices as it takes that all ranks' slices fit into the slots beside
+ * each other: if they are small and many, the ranks are switched too often. 2 busy cores, processor time of the wide
+ * slots and of copying from memory to memory: 4 ranks, 256 KB in 8 slices 326 and 445 us, 1 MB in 32 slices of 32
+ * KB 1.6 and 2.6 ms; 16 ranks, 4 KB in 1 slice 220 us (messages: 2.5 ms), 64 KB in 16 slices of 4 KB 4.4 ms both.
+ */
+#define ALLTOALL_SLICES 8
+#define ALLTOALL_SLICE ((size_t)16 << 10)
+
+static bool too_many_slices(const struct coll_call *a, size_t one, int64_t bytes)
+{
+    return a->kind == COLL_ALLTOALL && one < ALLTOALL_SLICE && bytes > (int64_t)one * ALLTOALL_SLICES;
+}
+
+/* Through wide slots? Where ranks share cores, all that has slices. */
+static bool is_wide(const struct comm *c, const struct coll_call *a, int64_t bytes)
+{
+    size_t one = node_wide_slice(a, c->size);
+    if (!one || !var_int(VAR_COLL_NODE)) return false;
+    bytes = node_longest_block(a, c->size, bytes);
+    if (bytes <= 0) return false;
+    if (c->size > 2 || node_counts()) {
+        if (too_many_slices(a, one, bytes)) return false;
+        return node_counts() || (large[a->kind].wide_of_two && bytes <= WIDE_OF_MORE);
+    }
+    return bytes <= large[a->kind].wide_of_two;
+}
+
+/*
+ * Nonblocking ones from so many on; 0: never. Where ranks share cores, waking whoever may copy costs more than it gains: 4 ranks on
+ * 2 cores, medians of 3 launches, ialltoall of 1 MB 1.7 ms by messages and 2.3 so, iallgather 1.4 and 2.2, ibcast 0.25 and
+ * 0.33, ialltoall of 64 KB 90 and 117 us; only igather gains (1 MB 0.45 and 0.33 ms).
+ */
+static int64_t least_started(void) { return var_int(node_counts() ? VAR_COLL_PAIRS_SHARED : VAR_COLL_PAIRS); }
+
+/* From memory to memory, if all ranks reach all others? */
+static bool is_direct(const struct comm *c, const struct coll_call *a, bool blocking, int64_t bytes)
+{
+    int64_t awaited = c->size > 2 ? large[a->kind].direct_of_more : large[a->kind].direct_of_two;
+    int64_t least = blocking ? awaited : least_started();
+    if (!least || !large[a->kind].direct_of_more || !var_int(VAR_COLL_NODE) || !var_int(VAR_COLL_DIRECT)) return false;
+    if (c->size < 2 || node_longest_block(a, c->size, bytes) < least) return false;
+    if (!coll_reduces(a->kind)) return c->size <= NODE_PAIRS_RANKS;
+    return blocking && a->rtype->contig && a->rtype->size > 0;
+}
+
+bool node_v_by_pairs(const struct node *n, bool blocking) { return n->places && (blocking || least_started()); }
+
+/* The node for a large one, NULL: none. */
 static struct node *node_for_large(struct comm *c, int *rc_p)
 {
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
     if (unlikely(!n->settled))
         run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, NODE_BY_PLACES, false, 0, rc_p);
-    if (*rc_p || n->state != NODE_READY) return NULL;
-    if (unlikely(node_has_background(n))) node_await(n);
-    return n;
+    return *rc_p || n->state != NODE_READY ? NULL : n;
 }
 
-/* Larger ones: through wide slots, or from memory to memory, which three and more with a core each try first. */
+/* False: not all ranks reach all others. */
+static bool run_direct(struct node *n, const struct coll_call *a, int *rc_p)
+{
+    bool all;
+    node_tell_reach(n);
+    *rc_p = node_await_all(n, NODE_REACHES, &all);
+    if (*rc_p || !all) return false;
+    if (!coll_reduces(a->kind)) return node_run_in_background(n, a, NODE_BY_PAIRS, false, 0, rc_p);
+    node_await(n); /* these have no place among others that are pending */
+    *rc_p = a->kind == COLL_REDUCE_SCATTER_BLOCK ? node_direct_reduce_scatter(n, a) : node_direct_reduce(n, a);
+    if (unlikely(node_failed(n))) *rc_p = node_failed(n);
+    return true;
+}
+
+static bool run_wide(struct node *n, const struct coll_call *a, int64_t bytes, int *rc_p)
+{
+    node_await(n); /* the same */
+    return node_wide_run(n, a, bytes, rc_p);
+}
+
+/* Larger ones: through wide slots, or from memory to memory, which ranks with a core each try first. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    bool wide = node_wide_suits(c, a, bytes), direct = node_direct_suits(c, a, bytes);
+    bool wide = is_wide(c, a, bytes), direct = is_direct(c, a, true, bytes);
     struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
-    if (wide && n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
-    if (!*rc_p && direct && node_direct_run(n, a, rc_p)) return true;
-    if (!*rc_p && wide && !n->counted && node_wide_run(n, a, bytes, rc_p)) return true;
+    if (wide && n->counted && run_wide(n, a, bytes, rc_p)) return true;
+    if (!*rc_p && direct && run_direct(n, a, rc_p)) return true;
+    if (!*rc_p && wide && !n->counted && run_wide(n, a, bytes, rc_p)) return true;
     return *rc_p != 0;
-}
-
-/* With nothing else pending, where `n->lending` would be another one's. */
-static bool lend(struct node *n, const struct coll_call *a, int *rc_p)
-{
-    if (unlikely(node_has_background(n))) node_await(n);
-    *rc_p = node_v_lend(n, a);
-    return true;
 }
 
 /* Blocks of lengths that not all know: a number for messages is taken in any case. */
@@ -132,21 +236,14 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     if (n->settled && n->state != NODE_READY) return false;
     uint32_t number = coll_number(n->comm->coll);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, number, rc_p);
-    *rc_p = node_direct_find(n);
+    bool direct, has_long = node_v_long(n, a);
+    node_tell_reach(n);
+    *rc_p = node_await_all(n, NODE_REACHES, &direct);
     if (unlikely(*rc_p)) return true;
     node_v_open_short(n, a->kind);
-    bool has_long = node_v_long(n, a);
-    if (has_long && node_v_may_lend(n, a)) return lend(n, a, rc_p);
     if (has_long || node_has_background(n)) return node_run_in_background(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big, number);
     return true;
-}
-
-/* Behind what tells whether all may copy from memory to memory: all ranks come here at the same place in their order. */
-static TERN_COLD void agree(struct node *n)
-{
-    node_await(n);
-    n->agreed = true;
 }
 
 /* Once the node is settled its state does not change, and is read without the lane: the operation that settled it was waited
@@ -156,7 +253,6 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     bool big;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (!n) return *rc_p || run_large(c, a, bytes, rc_p);
-    if (unlikely(n->probe && !n->agreed)) agree(n);
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
@@ -169,7 +265,7 @@ bool node_run(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_
 {
     struct node *n = c->coll->node;
     bool big;
-    if (unlikely(!n || node_has_background(n) || (n->probe && !n->agreed))) return run_otherwise(c, a, bytes, rc_p);
+    if (unlikely(!n || node_has_background(n))) return run_otherwise(c, a, bytes, rc_p);
     if (likely(node_is_quick(c, n, a, bytes, &big)))
         *rc_p = run(n, a, big, 0);
     else if (node_v_is_short(n, a))
@@ -184,8 +280,8 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
     bool big;
     *rc_p = 0;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
-    if (n || *rc_p) return n && node_enlist(n, a, big, false, r, rc_p);
-    if (!node_pairs_suit(c, a, bytes)) return false;
+    if (n || *rc_p) return n && node_enlist(n, a, NODE_BY_SLOTS, big, r, rc_p);
+    if (!is_direct(c, a, false, bytes)) return false;
     n = node_get(c, rc_p);
-    return n && node_enlist(n, a, false, true, r, rc_p);
+    return n && node_enlist(n, a, NODE_BY_PAIRS, false, r, rc_p);
 }

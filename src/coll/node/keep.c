@@ -76,25 +76,22 @@ static void rest_over(struct request *r)
     request_free(r);
 }
 
-int node_prepare_pairs(struct node_background *f)
+static int prepare_pairs(struct node_background *f)
 {
     struct lane *l = f->wait.n->comm->lane;
-    lane_enter(l);
-    f->pairs = node_pairs_new(f->wait.n, &f->call, f->wait.seq);
+    lane_enter(l); /* others that are pending may be looked at meanwhile */
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->blocking, f->wait.seq);
     lane_leave(l);
     return f->pairs ? 0 : node_no_memory(f->call.kind);
 }
 
-int node_prepare_rest(struct node_background *f)
+static int prepare_messages(struct node_background *f)
 {
-    struct node *n = f->wait.n;
     struct coll_call rest;
     int64_t *mem;
-    if (!node_v_is(f->call.kind) || !node_v_long(n, &f->call)) return 0;
-    if (node_pairs_serve(n)) return node_prepare_pairs(f);
-    node_v_rest(n, &f->call, &rest, &mem);
+    node_v_rest(f->wait.n, &f->call, &rest, &mem);
     struct request *r = mem ? request_new(REQ_COLL) : NULL;
-    if (r) r->comm = n->comm;
+    if (r) r->comm = f->wait.n->comm;
     int rc = r ? coll_by_messages(r, &rest, f->number) : node_no_memory(f->call.kind);
     free(mem);
     if (!rc) {
@@ -106,6 +103,36 @@ int node_prepare_rest(struct node_background *f)
         request_free(r);
     }
     return rc;
+}
+
+/* Messages it is for certain. While the block is being made nothing is known. */
+static bool needs_messages(struct node_background *f)
+{
+    struct node *n = f->wait.n;
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    bool needs = !node_v_by_pairs(n, f->blocking) || (n->state == NODE_READY && node_all(n, NODE_REACHES) == NODE_NO);
+    lane_leave(l);
+    return needs;
+}
+
+int node_prepare_rest(struct node_background *f)
+{
+    if (f->way == NODE_BY_PAIRS) return prepare_pairs(f);
+    if (!node_v_is(f->call.kind) || !node_v_long(f->wait.n, &f->call)) return 0;
+    return needs_messages(f) ? prepare_messages(f) : prepare_pairs(f);
+}
+
+void node_use_messages(struct node_background *f)
+{
+    node_pairs_free(f->pairs);
+    f->pairs = NULL;
+    if (f->way == NODE_BY_PAIRS) return; /* all of it, when it has ended here */
+    int rc = prepare_messages(f);
+    if (!rc)
+        coll_go(f->rest);
+    else if (!f->rc)
+        f->rc = rc;
 }
 
 /* They have not been started: there is no block. */
@@ -135,7 +162,7 @@ void node_background_straighten(struct node_background *f)
     struct node *n = f->wait.n;
     for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
         int d = node_v_disagrees(n, f->wait.seq, &f->call, r);
-        if (d && node_pairs_serve(n)) {
+        if (d && node_v_by_pairs(n, f->blocking) && node_all(n, NODE_REACHES) == NODE_YES) {
             if (d > 0) node_pairs_refuse(n, f->wait.seq, r);
             if (d < 0 && f->pairs) node_pairs_expect_none(f->pairs, r);
         } else {
@@ -145,9 +172,9 @@ void node_background_straighten(struct node_background *f)
     }
 }
 
-void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, uint32_t number)
+void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, bool blocking, uint32_t number)
 {
-    struct node_background f = {.call = *a, .number = number, .wait = {.n = n, .seq = seq}};
+    struct node_background f = {.call = *a, .blocking = blocking, .number = number, .wait = {.n = n, .seq = seq}};
     lane_enter(n->comm->lane);
     node_background_straighten(&f);
     lane_leave(n->comm->lane);

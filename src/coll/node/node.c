@@ -1,6 +1,6 @@
 /*
- * node.c - the flags of a communicator's node-local block: signalling, waiting, and
- * when slots may be used again; see node.h for the memory.
+ * node.c - the flags of a communicator's node-local block: signalling, waiting,
+ * when slots may be used again, and what ranks say of themselves; see node.h for the memory.
  */
 #include "coll/node/node.h"
 #include "coll/node/block.h"
@@ -83,7 +83,7 @@ static uint32_t finished_by_all(struct node *n)
     return least;
 }
 
-static bool look(struct node *n, uint32_t until)
+static bool are_free(struct node *n, uint32_t until)
 {
     n->safe = finished_by_all(n) + NODE_K;
     return (int32_t)(n->safe - until) >= 0;
@@ -100,51 +100,56 @@ static bool want(struct node *n, uint32_t until)
     if (stands && (int32_t)((uint32_t)said - wanted) <= 0) return false;
     atomic_store_explicit(wants, NODE_WANTS | wanted, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
-    return look(n, until);
+    return are_free(n, until);
 }
 
 bool node_look_for_slots(struct node *n, uint32_t until)
 {
-    if (!look(n, until) && !want(n, until)) return false;
+    if (!are_free(n, until) && !want(n, until)) return false;
     atomic_store_explicit(&node_done(n, n->rank)->wants, 0, memory_order_relaxed);
     return true;
 }
 
 struct wait_free {
     struct node *n;
-    bool big;
+    uint32_t until;
 };
 
-/* Who has got so far ahead lets the others catch up with half of that, or with most of it where they share cores: else it
- * would meet them in every operation from here on, at the price of a line between caches for both, or of a switch. All that
- * they need for that from here is in the slots. */
-static bool more_is_free(void *wait)
+static bool is_free(void *wait)
 {
     const struct wait_free *w = wait;
-    uint32_t slots = w->big ? NODE_BIG_K : NODE_K, more = w->n->counted ? slots - slots / 8 : slots / 2;
-    return node_is_over(w->n) || node_free_slots(w->n, w->n->seq + more, w->big);
+    return node_is_over(w->n) || node_look_for_slots(w->n, w->until);
 }
 
 static void doubt_free(void *wait) { node_doubt_all(((struct wait_free *)wait)->n); }
 
-static TERN_COLD int wait_free(struct node *n, bool big)
+static TERN_COLD int wait_free(struct node *n, uint32_t until)
 {
-    struct wait_free w = {n, big};
+    struct wait_free w = {n, until};
     struct lane *l = n->comm->lane;
-    if (look(n, n->seq + (big ? NODE_K - NODE_BIG_K : 0))) return 0;
     lane_enter(l);
-    lane_wait_at(l, more_is_free, &w, &n->head->room, doubt_free);
+    lane_wait_at(l, is_free, &w, &n->head->room, doubt_free);
     lane_leave(l);
     return node_failed(n);
 }
 
-int node_begin(struct node *n, bool big, enum node_way way, uint32_t *seq_p)
+int node_begin_when(struct node *n, uint32_t until, uint32_t enough, uint64_t way, uint32_t *seq_p)
 {
-    uint32_t seq = ++n->seq, until = seq + (big ? NODE_K - NODE_BIG_K : 0);
-    int rc = likely((int32_t)(n->safe - until) >= 0) ? 0 : wait_free(n, big);
+    uint32_t seq = ++n->seq;
+    int rc = likely((int32_t)(n->safe - until) >= 0) || are_free(n, until) ? 0 : wait_free(n, enough);
     node_take_sign(n, seq, node_sign(n, way));
     *seq_p = seq;
     return rc;
+}
+
+/* A rank that has got so far ahead lets the others catch up with half of that, or with most of it where they share cores: else it
+ * would meet them in every operation from here on, at the price of a line between caches for both, or of a switch. All that
+ * they need for that from here is in the slots. */
+int node_begin(struct node *n, bool big, enum node_way way, uint32_t *seq_p)
+{
+    uint32_t slots = big ? NODE_BIG_K : NODE_K, more = n->counted ? slots - slots / 8 : slots / 2;
+    uint32_t until = n->seq + 1 + (big ? NODE_K - NODE_BIG_K : 0);
+    return node_begin_when(n, until, until + more, way, seq_p);
 }
 
 /* ---- signalling ---- */
@@ -225,4 +230,60 @@ void node_finish(struct node *n, uint32_t seq, bool met_all)
     /* release: pairs with node_free_slots; our reads of the slots are over */
     atomic_store_explicit(&node_done(n, n->rank)->seq, n->done, memory_order_release);
     if (unlikely(node_has_sleepers(n, &n->head->room))) make_room(n);
+}
+
+/* ---- what ranks say of themselves ---- */
+
+void node_tell(struct node *n, enum node_fact f, bool yes)
+{
+    atomic_store_explicit(&node_done(n, n->rank)->says[f], yes ? NODE_YES : NODE_NO, memory_order_release);
+    node_open_gate(n, &n->head->gate);
+    node_wake_pollers(n); /* helpers do not hear gates */
+}
+
+static enum node_word look(struct node *n, enum node_fact f, int ranks)
+{
+    enum node_word all = NODE_YES;
+    for (int r = 0; r < ranks && all == NODE_YES; r++)
+        all = atomic_load_explicit(&node_done(n, r)->says[f], memory_order_acquire); /* pairs with node_tell */
+    return all;
+}
+
+enum node_word node_look_at_all(struct node *n, enum node_fact f)
+{
+    enum node_word all = look(n, f, n->size);
+    atomic_store_explicit(&n->all_say[f], all, memory_order_relaxed);
+    return all;
+}
+
+struct wait_words {
+    struct node *n;
+    enum node_fact fact;
+    int ranks;
+};
+
+static bool is_known(void *wait)
+{
+    const struct wait_words *w = wait;
+    return look(w->n, w->fact, w->ranks) != NODE_UNKNOWN || node_is_over(w->n);
+}
+
+static void doubt_words(void *wait)
+{
+    const struct wait_words *w = wait;
+    for (int r = 0; r < w->ranks; r++)
+        if (!atomic_load_explicit(&node_done(w->n, r)->says[w->fact], memory_order_relaxed)) pt_call_log_doubt(w->n->comm, r);
+}
+
+int node_await_words(struct node *n, enum node_fact f, int ranks, bool *yes_p)
+{
+    struct wait_words w = {n, f, ranks};
+    struct lane *l = n->comm->lane;
+    if (!is_known(&w)) {
+        lane_enter(l);
+        lane_wait_at(l, is_known, &w, &n->head->gate, doubt_words);
+        lane_leave(l);
+    }
+    *yes_p = look(n, f, ranks) == NODE_YES;
+    return node_failed(n);
 }

@@ -1,25 +1,25 @@
 /*
- * pairs_ends.c - what a rank sends to and receives from each other one in a large nonblocking collective: the
- * blocks of each kind, and their copies where a type has gaps; see pairs.h.
+ * pairs_ends.c - what a rank sends to and receives from each other one in a large collective, and copies where a type has
+ * gaps; see pairs.h.
  */
-#include "coll/node/blocks.h"
 #include "coll/node/pairs.h"
+#include "coll/node/v.h"
 
 #include <stdlib.h>
 
-static struct node_end end(struct node_block b)
+static void fill(struct node_end *e, struct node_block b, size_t room, bool own)
 {
-    return (struct node_end){.bytes = node_bytes(&b), .buf = b.buf, .count = b.count, .type = b.type};
+    size_t bytes = node_bytes(&b);
+    if (bytes > room) *e = (struct node_end){.bytes = bytes, .block = b, .own = own};
 }
 
-void node_ends_fill(struct node_ends *e, const struct coll_call *a)
+void node_ends_fill(const struct node *n, struct node_ends *e, const struct coll_call *a)
 {
-    for (int r = 0; r < e->size; r++) {
-        if (node_moves(a, e->rank, r)) {
-            e->send[r] = end(node_out(a, e->rank, r));
-            e->send[r].own = NODE_SENDS_EACH >> a->kind & 1 && a->sendbuf == MPI_IN_PLACE;
-        }
-        if (node_moves(a, r, e->rank)) e->recv[r] = end(node_in(a, r));
+    bool v = node_v_is(a->kind), own = NODE_SENDS_EACH >> a->kind & 1 && a->sendbuf == MPI_IN_PLACE;
+    size_t room = v ? node_v_room(n, a) : 0;
+    for (int r = 0; r < n->size; r++) {
+        if (node_moves(a, n->rank, r)) fill(&e->send[r], node_out(a, n->rank, r), room, own);
+        if (node_moves(a, r, n->rank)) fill(&e->recv[r], node_in(a, r), room, false);
     }
 }
 
@@ -27,27 +27,21 @@ void node_ends_fill(struct node_ends *e, const struct coll_call *a)
 
 static bool same_block(const struct node_end *a, const struct node_end *b)
 {
-    return a->buf == b->buf && a->count == b->count && a->type == b->type;
+    return a->block.buf == b->block.buf && a->block.count == b->block.count && a->block.type == b->block.type;
 }
 
 static void open_send(struct node_end *e)
 {
-    if (e->type->contig && !e->own) {
-        e->at = (char *)(uintptr_t)e->buf + e->type->true_lb;
-        return;
-    }
-    e->at = malloc(e->bytes);
-    e->copy = e->at;
-    if (!e->at) return;
-    struct type_cursor c;
-    type_cursor_init(&c, e->type, e->count, e->buf);
-    type_pack(&c, e->at, e->bytes);
+    e->copy = !e->block.type->contig || e->own;
+    e->at = e->copy ? malloc(e->bytes) : e->block.buf + e->block.type->true_lb;
+    e->copy &= e->at != NULL;
+    if (e->copy) node_pack(e->at, e->block);
 }
 
 static void open_recv(struct node_end *e)
 {
-    e->copy = !e->type->contig;
-    e->at = e->copy ? malloc(e->bytes) : (char *)(uintptr_t)e->buf + e->type->true_lb;
+    e->copy = !e->block.type->contig;
+    e->at = e->copy ? malloc(e->bytes) : e->block.buf + e->block.type->true_lb;
     e->copy &= e->at != NULL;
 }
 
@@ -75,13 +69,8 @@ void node_ends_open(struct node_ends *e)
 
 void node_ends_unpack(struct node_ends *e)
 {
-    for (int r = 0; r < e->size; r++) {
-        struct node_end *d = &e->recv[r];
-        struct type_cursor c;
-        if (!d->copy) continue;
-        type_cursor_init(&c, d->type, d->count, d->buf);
-        type_unpack(&c, d->at, d->bytes);
-    }
+    for (int r = 0; r < e->size; r++)
+        if (e->recv[r].copy) node_unpack_some(e->recv[r].block, e->recv[r].at, e->recv[r].bytes);
 }
 
 void node_ends_free(struct node_ends *e)

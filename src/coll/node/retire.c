@@ -41,11 +41,10 @@ static bool is_lost(uint32_t index)
 /* acquire: pairs with node_retire; the rank's use of the block is over */
 static bool has_left(struct node *n, int r) { return atomic_load_explicit(&node_done(n, r)->left, memory_order_acquire); }
 
-/* acquire: pairs with node_finish and say_aids; the rank has read what it wants of this process */
+/* acquire: pairs with node_finish; the rank has read what it wants of this process */
 static bool has_finished(struct node *n, int r)
 {
-    return atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) == n->seq &&
-           !atomic_load_explicit(&node_done(n, r)->aids, memory_order_acquire);
+    return atomic_load_explicit(&node_done(n, r)->seq, memory_order_acquire) == n->seq;
 }
 
 static bool all(struct retired *e, bool (*have)(struct node *, int))

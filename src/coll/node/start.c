@@ -170,7 +170,7 @@ static inline struct request *start(struct node *n, const struct coll_call *a, u
             rc = node_wait_for(n, w.seq, w.rank);
         }
         if (likely(!rc)) rc = node_take(n, w.seq, a);
-        if (unlikely(rc) && !node_failed(n)) node_straighten(n, w.seq, a, number);
+        if (unlikely(rc) && !node_failed(n)) node_straighten(n, w.seq, a, false, number);
     }
     node_finish(n, w.seq, w.rank == NODE_ALL);
     return over(n, rc > 0 ? 0 : rc);
@@ -192,7 +192,8 @@ static bool start_v(struct comm *c, const struct coll_call *a, int64_t bytes, st
     if (!is_short) n = node_for(c, a, bytes, &big, &rc);
     if (!n || !n->settled || n->state != NODE_READY || !is_alone(n)) return false;
     bool v = node_v_is(a->kind);
-    if (!node_free_slots(n, n->seq + 1, big) || (v && !is_short && node_v_long(n, a))) return false;
+    if (!node_free_slots(n, n->seq + 1, big)) return false;
+    if (v && !is_short && (node_all(n, NODE_REACHES) == NODE_UNKNOWN || node_v_long(n, a))) return false;
     *req_p = start(n, a, v ? coll_number(c->coll) : 0);
     return true;
 }

@@ -9,12 +9,7 @@
 
 enum { IN_MESSAGE = 0xfe, IN_BIG = 0xff, SHARE_LEAST = 8 };
 #define BY_MESSAGE UINT32_MAX
-#define LENT (UINT32_MAX - 1)
 #define ROOM_MAX ((size_t)1 << 30)
-
-/* With which others does this rank exchange blocks? */
-static bool sends_to(const struct node *n, const struct coll_call *a, int r) { return r != n->rank && node_moves(a, n->rank, r); }
-static bool gets_from(const struct node *n, const struct coll_call *a, int r) { return r != n->rank && node_moves(a, r, n->rank); }
 
 /* ---- room ---- */
 
@@ -49,8 +44,7 @@ bool node_v_is_short(const struct node *n, const struct coll_call *a)
     return a->scounts || node_bytes(&one) <= most;
 }
 
-/* The largest block that goes through the slots. */
-static size_t room(const struct node *n, const struct coll_call *a)
+size_t node_v_room(const struct node *n, const struct coll_call *a)
 {
     return node_v_to_all(a->kind) ? n->share - NODE_V_PREFIX : min_size(n->big_bytes, ROOM_MAX);
 }
@@ -64,14 +58,14 @@ bool node_v_suits(enum coll_kind kind, int ranks)
 
 static size_t bytes_out(const struct node *n, const struct coll_call *a, int r)
 {
-    if (!sends_to(n, a, r)) return 0;
+    if (!node_moves(a, n->rank, r)) return 0;
     struct node_block b = node_out(a, n->rank, r);
     return node_bytes(&b);
 }
 
 static size_t bytes_in(const struct node *n, const struct coll_call *a, int r)
 {
-    if (!gets_from(n, a, r)) return 0;
+    if (!node_moves(a, r, n->rank)) return 0;
     struct node_block b = node_in(a, r);
     return node_bytes(&b);
 }
@@ -79,10 +73,10 @@ static size_t bytes_in(const struct node *n, const struct coll_call *a, int r)
 bool node_v_big(const struct node *n, const struct coll_call *a)
 {
     bool to_all = node_v_to_all(a->kind);
-    size_t least = to_all ? n->small_share : NODE_MIDDLE, most = to_all && n->lending ? SIZE_MAX : room(n, a);
+    size_t least = to_all ? n->small_share : NODE_MIDDLE, most = node_v_room(n, a);
     if (to_all && n->size > NODE_LENGTHS) return true;
     for (int r = 0; r < n->size; r++) {
-        size_t bytes = bytes_out(n, a, r);
+        size_t bytes = r == n->rank ? 0 : bytes_out(n, a, r);
         if (bytes > least && bytes <= most) return true;
     }
     return false;
@@ -90,8 +84,8 @@ bool node_v_big(const struct node *n, const struct coll_call *a)
 
 /* ---- what has none ---- */
 
-static bool long_out(const struct node *n, const struct coll_call *a, int r) { return bytes_out(n, a, r) > room(n, a); }
-static bool long_in(const struct node *n, const struct coll_call *a, int r) { return bytes_in(n, a, r) > room(n, a); }
+static bool long_out(const struct node *n, const struct coll_call *a, int r) { return bytes_out(n, a, r) > node_v_room(n, a); }
+static bool long_in(const struct node *n, const struct coll_call *a, int r) { return bytes_in(n, a, r) > node_v_room(n, a); }
 
 bool node_v_long(const struct node *n, const struct coll_call *a)
 {
@@ -113,32 +107,25 @@ void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_ca
     if (a->rcounts) rest->rcounts = in;
 }
 
-void node_v_ends(const struct node *n, const struct coll_call *a, struct node_ends *e)
+static inline void move_short_own(const struct node *n, const struct coll_call *a)
 {
-    node_ends_fill(e, a);
-    for (int r = 0; r < n->size; r++) {
-        if (!long_out(n, a, r)) e->send[r] = (struct node_end){0};
-        if (!long_in(n, a, r)) e->recv[r] = (struct node_end){0};
-    }
+    if (likely(!long_in(n, a, n->rank))) node_move_own(a, n->rank);
 }
 
 /* ---- leaving blocks ---- */
 
 /* A block with the slot of one rank to itself. */
-static inline void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, int to, struct node_block b)
+static inline void leave(struct node *n, uint32_t seq, const struct coll_call *a, int slot, struct node_block b)
 {
     size_t bytes = node_bytes(&b);
-    bool fits = bytes <= room(n, a);
-    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
-    if (fits)
-        node_pack(node_payload(n, seq, slot, bytes), b);
-    else if (n->lending)
-        node_v_say_lent(n, node_slot(n, seq, slot)->payload, to);
+    bool fits = bytes <= node_v_room(n, a);
+    node_slot(n, seq, slot)->length = fits ? (uint32_t)bytes : BY_MESSAGE;
+    if (fits) node_pack(node_payload(n, seq, slot, bytes), b);
 }
 
 int node_put_gatherv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    if (n->rank != a->root) leave(n, seq, a, n->rank, a->root, node_sent_first(a));
+    if (n->rank != a->root) leave(n, seq, a, n->rank, node_sent_first(a));
     node_contribute(n, seq);
     return 0;
 }
@@ -148,11 +135,11 @@ int node_put_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
     if (n->rank != a->root) return 0;
     for (int r = 0; r < n->size; r++) {
         if (r == n->rank) continue;
-        leave(n, seq, a, r, r, node_sent(a, r));
+        leave(n, seq, a, r, node_sent(a, r));
         node_signal(n, seq, r);
     }
     node_announce(n);
-    if (a->recvbuf != MPI_IN_PLACE) node_move(node_got_first(a), node_sent(a, n->rank));
+    move_short_own(n, a);
     return 0;
 }
 
@@ -172,8 +159,8 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
     struct node_slot *slot = node_slot(n, seq, n->rank);
     struct node_block b = node_out(a, n->rank, to);
     size_t bytes = node_bytes(&b);
-    bool few = n->size <= NODE_LENGTHS, fits = bytes <= room(n, a);
-    uint32_t length = fits ? (uint32_t)bytes : n->lending ? LENT : BY_MESSAGE;
+    bool few = n->size <= NODE_LENGTHS, fits = bytes <= node_v_room(n, a);
+    uint32_t length = fits ? (uint32_t)bytes : BY_MESSAGE;
     char *at;
     if (few && bytes <= n->small_share) {
         slot->lengths[to] = (uint8_t)bytes;
@@ -187,10 +174,7 @@ static void leave_for(struct node *n, uint32_t seq, const struct coll_call *a, i
         memcpy(at, &length, sizeof length);
         at += NODE_V_PREFIX;
     }
-    if (fits)
-        node_pack(at, b);
-    else if (n->lending)
-        node_v_say_lent(n, at, to);
+    if (fits) node_pack(at, b);
 }
 
 int node_put_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a)
@@ -207,10 +191,7 @@ int node_put_alltoallv(struct node *n, uint32_t seq, const struct coll_call *a)
 static inline uint32_t look_alone(struct node *n, uint32_t seq, int whose, const char **at)
 {
     struct node_slot *slot = node_slot(n, seq, whose);
-    if (slot->length == LENT)
-        *at = slot->payload;
-    else if (slot->length != BY_MESSAGE)
-        *at = node_payload(n, seq, whose, slot->length);
+    if (slot->length != BY_MESSAGE) *at = node_payload(n, seq, whose, slot->length);
     return slot->length;
 }
 
@@ -243,9 +224,8 @@ TERN_COLD static int disagree(int r, uint32_t length, size_t expected)
 }
 
 /* There is none in the slot, or it is longer than that block. */
-TERN_COLD static int take_otherwise(struct node *n, int r, uint32_t length, const char *at, size_t expected, size_t most)
+TERN_COLD static int take_otherwise(int r, uint32_t length, size_t expected, size_t most)
 {
-    if (length == LENT) return node_v_take_lent(n, r, at);
     return length == BY_MESSAGE && expected > most ? 0 : disagree(r, length, expected);
 }
 
@@ -253,8 +233,8 @@ static inline int take_from(struct node *n, uint32_t seq, const struct coll_call
 {
     const char *at = NULL;
     uint32_t length = look(n, seq, a, r, &at);
-    size_t expected = node_bytes(&b), most = room(n, a);
-    if (unlikely(length > expected || expected > most)) return take_otherwise(n, r, length, at, expected, most);
+    size_t expected = node_bytes(&b), most = node_v_room(n, a);
+    if (unlikely(length > expected || expected > most)) return take_otherwise(r, length, expected, most);
     node_unpack_some(b, at, length);
     return 0;
 }
@@ -262,7 +242,7 @@ static inline int take_from(struct node *n, uint32_t seq, const struct coll_call
 int node_v_disagrees(struct node *n, uint32_t seq, const struct coll_call *a, int r)
 {
     const char *at = NULL;
-    if (!gets_from(n, a, r)) return 0;
+    if (r == n->rank || !node_moves(a, r, n->rank)) return 0;
     bool expected = long_in(n, a, r), comes = look(n, seq, a, r, &at) == BY_MESSAGE;
     return comes - expected;
 }
@@ -276,7 +256,7 @@ int node_take_v(struct node *n, uint32_t seq, const struct coll_call *a)
         int failed = take_from(n, seq, a, r, node_got(a, r));
         if (unlikely(failed)) rc = failed;
     }
-    node_move_own(a, n->rank);
+    move_short_own(n, a);
     return rc;
 }
 

@@ -5,17 +5,15 @@
  * All ranks take part by slots, whatever the lengths. A block that has room lies in the sender's slot (scatterv: in the
  * receiver's) with its length beside the flag. Of a longer one the slot says so:
  *
- *   lent        blocking calls, once all ranks know that all may copy: where it is in the sender's memory, and its
- *               length. The receiver copies it, and takes one from the sender's count of blocks that it has lent
- *               (struct node_done), which the sender waits for. Both have nothing else pending.
- *   by pairs    (pairs.h) nonblocking calls, once all know that
- *   by message  before: such blocks are one call more, of the same kind, in which the others are empty (node_v_rest)
+ *   by pairs    (pairs.h) if all ranks reach all others' memory
+ *   by message  if not: such blocks are one call more, of the same kind, in which the others are empty (node_v_rest)
  *
- *   gatherv, scatterv   length = bytes, BY_MESSAGE or LENT; the payload as in all operations
+ * What a rank has for itself goes the same way if it is as long.
+ *
+ *   gatherv, scatterv   length = bytes, BY_MESSAGE; the payload as in all operations
  *   alltoallv, -w       lengths[to] = bytes, in the slot's own line with an equal share for each rank; IN_BIG;
  *                       IN_MESSAGE (more than 8 ranks: always in the big slot)
- *                       big slot: an equal share for each rank: | length, BY_MESSAGE or LENT (4) | 4 unused | payload |
- *   LENT                payload = | address (8) | bytes (8) |
+ *                       big slot: an equal share for each rank: | length, BY_MESSAGE (4) | 4 unused | payload |
  */
 #ifndef TERN_COLL_NODE_V_H
 #define TERN_COLL_NODE_V_H
@@ -47,25 +45,14 @@ bool node_v_is_short(const struct node *, const struct coll_call *);
 void node_v_open_short(struct node *, enum coll_kind);
 
 /*
- * Does this rank send or get blocks that have no room? Then *rest is a call of those alone, for messages, and *mem what
+ * Does this rank send or get blocks that have no room, or has it one for itself? Then *rest is a call of those alone, for messages, and *mem what
  * it lives in, the caller's to free; NULL: memory is out.
  */
 bool node_v_long(const struct node *, const struct coll_call *);
 void node_v_rest(const struct node *, const struct coll_call *, struct coll_call *rest, int64_t **mem);
 
-/* The same blocks, for pairs.h. */
-struct node_ends;
-void node_v_ends(const struct node *, const struct coll_call *, struct node_ends *);
-
-/* May the long blocks of this blocking call be lent? All ranks know that alike. */
-bool node_v_may_lend(const struct node *, const struct coll_call *);
-
-/* Does one that has long blocks here so; 0 or a code. Nothing is pending. */
-int node_v_lend(struct node *, const struct coll_call *);
-
-/* In a payload, by the sender: where its block for a rank is; by the receiver: takes it, and gives it back. */
-void node_v_say_lent(const struct node *, char *payload, int to);
-int node_v_take_lent(struct node *, int from, const char *payload);
+/* Bytes of the largest block that goes through the slots. */
+size_t node_v_room(const struct node *, const struct coll_call *);
 
 /* The halves, as in struct node_op. A take fails (TERN_ERR_TRUNCATE) when sender and receiver disagree. */
 int node_put_gatherv(struct node *, uint32_t seq, const struct coll_call *);

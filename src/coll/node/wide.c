@@ -1,18 +1,38 @@
 /*
- * wide.c - see wide.h: the memory, and an operation as slices of the vector, or of each
- * block, one after the other. Each slice is what a small operation is: who has something leaves it in its slot, who
- * needs something takes it (wide_ops.c).
+ * wide.c - see wide.h: the memory, and an operation as slices of the vector, or of each block, one after the other. Each slice is what a
+ * small operation is: a rank that has something leaves it in its wide slot, and one that needs something takes it. What a rank has
+ * for itself does not go through the slots.
+ *
+ * Where ranks share cores and all get a combination of all, or of all before them, the last one that arrives makes it
+ * for everybody: it has just been switched in, and the others wait. With a core for each all combine at the same time.
  */
 #include "coll/node/wide.h"
-#include "base/err.h"
 #include "base/var.h"
-#include "coll/node/wide_in.h"
+#include "coll/node/blocks.h"
+#include "copy/copy.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 
-#define SLICE_LEAST 256 /* bytes; less is not worth a switch */
+/* Sets of kinds: those that this is for; each rank gets another block of the result; a result of lower ranks. */
+enum {
+    MOVES = 1u << COLL_BCAST | 1u << COLL_SCATTER | 1u << COLL_GATHER | 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLTOALL,
+    SPREADS = 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_REDUCE_SCATTER,
+    SCANS = 1u << COLL_SCAN | 1u << COLL_EXSCAN,
+    KINDS = MOVES | SPREADS | SCANS | 1u << COLL_REDUCE | 1u << COLL_ALLREDUCE
+};
 
-enum { WIDE_UNKNOWN, WIDE_READY, WIDE_NONE }; /* struct node_wide.state */
+static bool is_of(uint32_t kinds, const struct coll_call *a) { return kinds >> a->kind & 1; }
+
+/* An operation at one slice. */
+struct pass {
+    struct node *n;
+    const struct coll_call *a;
+    uint32_t seq;
+    size_t block;   /* bytes of the vector, or of a block; of the longest one where they differ */
+    size_t at, len; /* the slice */
+};
+
+#define SLICE_LEAST 256 /* bytes; less is not worth a switch */
 
 /*
  * Ranks that share cores: few large slices, since each is a switch, but no larger than what stays in a core's own
@@ -49,16 +69,22 @@ static size_t slot_bytes(int ranks)
     return min_size(share, shape()->most) & ~(size_t)4095;
 }
 
-static uint64_t take_memory(struct node *n, size_t bytes)
+/* Rank 0: where it is, for the others. */
+static void take_memory(struct node *n, size_t bytes)
 {
-    uint64_t off = 0;
-    if (!take_share(bytes)) return 0;
+    if (!take_share(bytes)) return;
     lane_enter(n->comm->lane);
-    n->wide.block = peer_shared_alloc(bytes, &off);
+    n->wide.block = peer_shared_alloc(bytes, &n->head->wide_at);
     lane_leave(n->comm->lane);
     if (!n->wide.block) give_share(bytes);
     n->wide.at = n->wide.block;
-    return n->wide.block ? off + 1 : 0;
+}
+
+/* Rank 0's word comes behind the place. */
+static bool first_has_it(struct node *n)
+{
+    bool yes = false;
+    return !node_await_words(n, NODE_HAS_WIDE, 1, &yes) && yes;
 }
 
 static char *map_memory(struct node *n, uint64_t off, size_t bytes)
@@ -71,18 +97,17 @@ static char *map_memory(struct node *n, uint64_t off, size_t bytes)
 }
 
 /* All ranks have it, or none uses it. */
-static int open_memory(struct node *n)
+static int open_memory(struct node *n, bool *all_p)
 {
-    bool all = false;
     n->wide.bytes = slot_bytes(n->size);
     n->wide.sets = shape()->sets;
     n->wide.whole = n->wide.sets * (size_t)n->size * n->wide.bytes;
-    uint64_t mine = n->rank ? 0 : take_memory(n, n->wide.whole);
-    uint64_t place = node_say(n, 0, (struct node_place){mine, n->wide.whole}).at;
-    if (n->rank && place) n->wide.at = map_memory(n, place - 1, n->wide.whole);
-    int rc = node_agree(n, n->wide.at != NULL, &all);
-    if (!rc) n->wide.state = all ? WIDE_READY : WIDE_NONE;
-    return rc;
+    if (n->rank == 0)
+        take_memory(n, n->wide.whole);
+    else if (first_has_it(n))
+        n->wide.at = map_memory(n, n->head->wide_at, n->wide.whole);
+    node_tell(n, NODE_HAS_WIDE, n->wide.at != NULL);
+    return node_await_all(n, NODE_HAS_WIDE, all_p);
 }
 
 void node_wide_free(struct node *n)
@@ -94,165 +119,268 @@ void node_wide_free(struct node *n)
 
 /* ---- slots ---- */
 
-/* The wide slots of the next operation are free when all have finished the last one that may have used them. */
-static bool next_is_free(void *node)
+static char *slot(const struct pass *p, int rank)
 {
-    struct node *n = node;
-    return node_free_slots(n, n->seq + NODE_K - n->wide.sets, false);
+    size_t i = (size_t)(p->seq % p->n->wide.sets) * (size_t)p->n->size + (size_t)rank;
+    return p->n->wide.at + i * p->n->wide.bytes;
 }
 
-static bool is_free_or_over(void *node) { return next_is_free(node) || node_is_over(node); }
-static void doubt_free(void *node) { node_doubt_all(node); }
-
-/* As node_begin. The length is part of the sign: ranks that do not agree on it have different slices. */
-static int begin(struct node_pass *p)
+/* As node_begin: the wide slots are free when all have finished the last operation that used them. The length is part of the sign:
+ * ranks that do not agree on it have different slices. */
+static int begin(struct pass *p)
 {
-    struct node *n = p->n;
-    struct lane *l = n->comm->lane;
-    int rc = 0;
-    p->seq = ++n->seq;
-    if (!next_is_free(n)) {
-        lane_enter(l);
-        lane_wait_at(l, is_free_or_over, n, &n->head->room, doubt_free);
-        lane_leave(l);
-        rc = node_failed(n);
+    uint32_t until = p->n->seq + 1 + NODE_K - p->n->wide.sets;
+    return node_begin_when(p->n, until, until, (p->block * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1, &p->seq);
+}
+
+size_t node_wide_slice(const struct coll_call *a, int ranks)
+{
+    bool reduces = coll_reduces(a->kind);
+    if (!is_of(KINDS, a) || (reduces && (!a->rtype->contig || a->rtype->size <= 0))) return 0;
+    size_t most = slot_bytes(ranks) / (is_of(SPREADS | 1u << COLL_ALLTOALL, a) ? (size_t)ranks : 1);
+    size_t bytes = reduces ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
+    return bytes < SLICE_LEAST ? 0 : bytes;
+}
+
+/* ---- the user's data ---- */
+
+/* Bytes of the slice of a block. */
+static size_t part_of(const struct pass *p, size_t bytes) { return bytes <= p->at ? 0 : min_size(bytes - p->at, p->len); }
+
+static void get(const struct pass *p, struct node_block b, char *to)
+{
+    struct type_cursor c;
+    type_cursor_init(&c, b.type, b.count, b.buf);
+    type_cursor_seek(&c, p->at);
+    if (b.type->contig) copy_memory(to, c.buf + p->at, part_of(p, node_bytes(&b)));
+    else type_pack(&c, to, part_of(p, node_bytes(&b)));
+}
+
+/* Pieces of what may go past the caches. */
+#define STREAMED_LEAST ((size_t)16 << 10)
+
+/* What goes through the caches that ranks share: of one to all of them, what all ranks get in all. */
+static size_t whole_of(const struct pass *p)
+{
+    size_t ranks = (size_t)p->n->size;
+    if (p->len < STREAMED_LEAST) return p->len;
+    return is_of(MOVES & ~(NODE_FROM_ROOT | NODE_TO_ROOT), p->a) ? p->block * ranks * ranks : p->block;
+}
+
+static void put(const struct pass *p, struct node_block b, const char *from)
+{
+    struct type_cursor c;
+    size_t n = part_of(p, node_bytes(&b));
+    type_cursor_init(&c, b.type, b.count, b.buf);
+    type_cursor_seek(&c, p->at);
+    if (b.type->contig) copy_part(c.buf + p->at, from, n, max_size(n, whole_of(p)));
+    else type_unpack(&c, from, n);
+}
+
+/* ---- moving blocks ---- */
+
+/* Where in the slots the block of one rank for another one is. */
+static char *place(const struct pass *p, int from, int to)
+{
+    if (p->a->kind == COLL_SCATTER) return slot(p, to);
+    return slot(p, from) + (p->a->kind == COLL_ALLTOALL ? (size_t)to * p->len : 0);
+}
+
+static void leave_blocks(const struct pass *p)
+{
+    int me = p->n->rank;
+    bool once = !is_of(NODE_SENDS_EACH, p->a); /* all get the same */
+    for (int r = 0, left = 0; r < p->n->size && !(once && left); r++) {
+        if (r == me || !node_moves(p->a, me, r)) continue;
+        get(p, node_out(p->a, me, r), place(p, me, r));
+        left++;
     }
-    node_take_sign(n, n->seq, node_sign(n, (p->block * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1));
+}
+
+/* From the next rank on, so that not all read the same at the same time. */
+static void take_blocks(const struct pass *p)
+{
+    int me = p->n->rank;
+    for (int i = 1; i < p->n->size; i++) {
+        int r = (me + i) % p->n->size;
+        if (node_moves(p->a, r, me)) put(p, node_in(p->a, r), place(p, r, me));
+    }
+}
+
+/* ---- combining: types have no gaps ---- */
+
+/* So much of the result stays in the nearest cache while the inputs pass. */
+#define COMBINED_AT_ONCE ((size_t)8 << 10)
+
+static char *data(struct node_block b) { return b.buf + b.type->true_lb; }
+
+/* Bytes of the operand before block r, and of that. */
+static size_t block_at(const struct pass *p, int r, size_t *bytes)
+{
+    int64_t before;
+    struct node_block b = node_result(p->a, r, &before);
+    *bytes = node_bytes(&b);
+    return (size_t)(before * b.type->size);
+}
+
+/* What this rank gives of the slice; the own block is combined from where it is, but in place, where the result may overwrite it. */
+static void leave_operand(const struct pass *p)
+{
+    const char *from = data(node_operand(p->a, p->n->size)) + p->at;
+    char *mine = slot(p, p->n->rank);
+    size_t bytes = 0;
+    if (!is_of(SPREADS, p->a)) {
+        copy_memory(mine, from, p->len);
+        return;
+    }
+    for (int r = 0; r < p->n->size; r++) {
+        size_t at = block_at(p, r, &bytes);
+        if (r != p->n->rank || node_in_place(p->a)) copy_memory(mine + (size_t)r * p->len, from + at, part_of(p, bytes));
+    }
+}
+
+/* What a rank gives of the slice that this rank combines, from byte x on. */
+static const char *operand(const struct pass *p, int rank, size_t x)
+{
+    size_t bytes, me = (size_t)p->n->rank, at = block_at(p, p->n->rank, &bytes);
+    if (rank == p->n->rank && !node_in_place(p->a)) return data(node_operand(p->a, p->n->size)) + at + p->at + x;
+    return slot(p, rank) + (is_of(SPREADS, p->a) ? me * p->len : 0) + x;
+}
+
+/* to = a op b, `len` bytes; to may be b. */
+static int join(const struct pass *p, const char *a, const char *b, char *to, size_t len)
+{
+    struct type *t = p->a->rtype;
+    return op_apply3(p->a->op, a - t->true_lb, b - t->true_lb, to - t->true_lb, (int64_t)len / t->size, t);
+}
+
+/* to = what rank 0 gives op ... op what rank `last` gives, `len` bytes from byte x on. */
+static int combine_part(const struct pass *p, int last, size_t x, char *to, size_t len)
+{
+    if (!last) {
+        copy_memory(to, operand(p, 0, x), len);
+        return 0;
+    }
+    int rc = join(p, operand(p, last - 1, x), operand(p, last, x), to, len);
+    for (int r = last - 2; r >= 0 && !rc; r--) rc = join(p, operand(p, r, x), to, to, len);
     return rc;
 }
 
-/* ---- which ---- */
-
-/* Whom this rank waits for, as in node_wait_for. */
-static int awaited(const struct node_pass *p)
+/* From the right, so the same bits wherever it is done. */
+static int combine(const struct pass *p, int last, char *to)
 {
-    switch (node_wide_ops[p->a->kind].needs) {
-    case NODE_WIDE_ROOT_ALL:
-        return node_pass_root(p) ? NODE_ALL : NODE_NOBODY;
-    case NODE_WIDE_ROOTS:
-        return node_pass_root(p) ? NODE_NOBODY : p->a->root;
-    case NODE_WIDE_OWN:
-        return node_pass_root(p) ? NODE_NOBODY : p->n->rank;
-    default:
-        return NODE_ALL;
+    size_t size = (size_t)p->a->rtype->size, step = size < COMBINED_AT_ONCE ? COMBINED_AT_ONCE / size * size : size, len = p->len;
+    if (is_of(SPREADS, p->a)) {
+        block_at(p, p->n->rank, &len);
+        len = part_of(p, len);
     }
-}
-
-/* Does so. With a core for each, slots that need not be waited for may not be signalled at all. *all_p: all have come.
- */
-static int wait_for(const struct node_pass *p, int whom, bool *all_p)
-{
-    struct node *n = p->n;
-    bool lower = node_wide_ops[p->a->kind].needs == NODE_WIDE_LOWER;
     int rc = 0;
-    if (whom != NODE_ALL || n->counted) {
-        *all_p = whom == NODE_ALL || n->size == 2;
-        return node_wait_for(n, p->seq, whom);
-    }
-    int end = lower ? n->rank : n->size;
-    for (int r = 0; r < end && !rc; r++)
-        if (r != n->rank) rc = node_wait_for(n, p->seq, r);
-    *all_p = !lower || n->rank == n->size - 1;
+    for (size_t x = 0; x < len && !rc; x += step) rc = combine_part(p, last, x, to + x, min_size(step, len - x));
     return rc;
 }
 
-/* Bytes of a slice: whole elements where they are combined. */
-static size_t slice(const struct coll_call *a, int ranks)
+/* Does another rank wait for what this one gives? */
+static bool is_wanted(const struct pass *p)
 {
-    bool blocks = a->kind == COLL_ALLTOALL || a->kind == COLL_REDUCE_SCATTER || a->kind == COLL_REDUCE_SCATTER_BLOCK;
-    size_t most = slot_bytes(ranks) / (blocks ? (size_t)ranks : 1);
-    return coll_reduces(a->kind) ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
+    if (p->a->kind == COLL_REDUCE) return p->n->rank != p->a->root;
+    return !is_of(SCANS, p->a) || p->n->rank < p->n->size - 1;
 }
 
-/*
- * The blocks of an alltoall are cut into as many slices as it takes that all ranks' slices fit into the slots beside
- * each other: if they are small and many, the ranks are switched too often. 2 busy cores, processor time of the wide
- * slots and of copying from memory to memory: 4 ranks, 256 KB in 8 slices 326 and 445 us, 1 MB in 32 slices of 32
- * KB 1.6 and 2.6 ms; 16 ranks, 4 KB in 1 slice 220 us (messages: 2.5 ms), 64 KB in 16 slices of 4 KB 4.4 ms both.
- */
-#define ALLTOALL_SLICES 8
-#define ALLTOALL_SLICE ((size_t)16 << 10)
-
-static bool too_many_slices(const struct coll_call *a, int ranks, int64_t bytes)
+static bool last_combines(const struct pass *p)
 {
-    size_t one = slice(a, ranks);
-    return a->kind == COLL_ALLTOALL && one < ALLTOALL_SLICE && bytes > (int64_t)one * ALLTOALL_SLICES;
+    return p->n->counted && (p->a->kind == COLL_ALLREDUCE || is_of(SCANS, p->a));
 }
 
-#define ANY_BYTES INT64_MAX
-
-/*
- * With a core for each, two ranks: up to how many bytes (as in node_run) this is faster than messages, where direct.h is
- * not for it. Best of 8 launches in turn on a busy machine of 2 cores, messages and this, us: reduce of 1 MB 133 and 69,
- * allreduce 153 and 125, scan 222 and 79, reduce_scatter_block 290 and 126.
- *
- * What only one of the two gets is copied half by each as a message: that takes the same time however far the cores are
- * apart, but a line that goes through a slot has to cross twice. 64 KB, messages and this: near (8 bytes cross in 0.06 us)
- * scatter 6.4 and 5.3, exscan 6.8 and 5.6; far (0.25 us) bcast 6.7 and 12.7, gather 7.7 and 11.3, scatter 7.4 and 12.7,
- * exscan 8.9 and 14.5.
- */
-static const int64_t most_of_two[COLL_KINDS] = {
-    [COLL_BCAST] = 32 << 10,
-    [COLL_SCATTER] = 32 << 10,
-    [COLL_GATHER] = 32 << 10,
-    [COLL_EXSCAN] = 32 << 10,
-    [COLL_ALLGATHER] = 256 << 10,
-    [COLL_ALLTOALL] = 256 << 10,
-    [COLL_REDUCE] = ANY_BYTES,
-    [COLL_ALLREDUCE] = ANY_BYTES,
-    [COLL_SCAN] = ANY_BYTES,
-    [COLL_REDUCE_SCATTER] = ANY_BYTES,
-    [COLL_REDUCE_SCATTER_BLOCK] = ANY_BYTES,
-};
-
-/* Three and more, who copy from memory to memory if they may (direct.h) and the operation has that. */
-#define MOST_OF_MORE (128 << 10)
-
-static bool suits_own_cores(const struct comm *c, const struct coll_call *a, int64_t bytes)
+/* By the last one: the last slot gets the combination of all, or every slot that up to its rank. */
+static int combine_for_all(const struct pass *p)
 {
-    if (c->size == 2) return bytes <= most_of_two[a->kind];
-    return most_of_two[a->kind] && bytes <= MOST_OF_MORE && !too_many_slices(a, c->size, bytes);
+    int last = p->n->size - 1, rc = 0;
+    if (p->a->kind == COLL_ALLREDUCE) return combine(p, last, slot(p, last));
+    for (int r = 1; r <= last && !rc; r++) rc = join(p, slot(p, r - 1), slot(p, r), slot(p, r), p->len);
+    return rc;
 }
 
-bool node_wide_suits(const struct comm *c, const struct coll_call *a, int64_t bytes)
+static int take_combination(const struct pass *p)
 {
-    if (!node_wide_ops[a->kind].take) return false;
-    bytes = node_longest_block(a, c->size, bytes);
-    if (bytes <= 0 || !var_int(VAR_COLL_NODE)) return false;
-    if (coll_reduces(a->kind) && (!a->rtype->contig || a->rtype->size <= 0)) return false;
-    if (slice(a, c->size) < SLICE_LEAST) return false;
-    return node_counts() ? !too_many_slices(a, c->size, bytes) : suits_own_cores(c, a, bytes);
+    int64_t before;
+    char *to = data(node_result(p->a, p->n->rank, &before)) + p->at;
+    int last = is_of(SCANS, p->a) ? p->n->rank - (p->a->kind == COLL_EXSCAN) : p->n->size - 1;
+    if (last < 0) return 0;
+    if (!last_combines(p)) return combine(p, last, to);
+    copy_memory(to, slot(p, last), p->len);
+    return 0;
 }
 
-static int run_slice(struct node_pass *p)
+/* ---- a slice ---- */
+
+/* Whose contributions this rank waits for, as in node_wait_for. */
+static int awaited(const struct pass *p)
 {
-    const struct node_wide_op *w = &node_wide_ops[p->a->kind];
-    int whom = awaited(p);
-    bool all = false;
-    int rc = begin(p);
+    bool root = p->n->rank == p->a->root;
+    if (is_of(NODE_FROM_ROOT, p->a)) return root ? NODE_NOBODY : p->a->root;
+    if (is_of(NODE_TO_ROOT | 1u << COLL_REDUCE, p->a)) return root ? NODE_ALL : NODE_NOBODY;
+    return is_of(SCANS, p->a) && !p->n->counted ? NODE_LOWER : NODE_ALL;
+}
+
+/* Data, then the flag. */
+static int leave(const struct pass *p)
+{
+    if (is_of(MOVES, p->a)) leave_blocks(p);
+    else if (is_wanted(p) || node_in_place(p->a) || last_combines(p)) leave_operand(p);
+    if (!is_of(NODE_FROM_ROOT, p->a)) {
+        if (!last_combines(p)) {
+            node_contribute(p->n, p->seq);
+        } else if (node_arrive(p->n, p->seq)) {
+            int rc = combine_for_all(p);
+            node_release(p->n, p->seq);
+            return rc;
+        }
+    } else if (p->n->rank == p->a->root) {
+        node_signal(p->n, p->seq, p->n->rank);
+        node_announce(p->n);
+    }
+    return 0;
+}
+
+static int take(const struct pass *p)
+{
+    if (!is_of(MOVES, p->a)) return take_combination(p);
+    take_blocks(p);
+    return 0;
+}
+
+/* Has this rank met all others? */
+static bool meets_all(const struct pass *p, int whom)
+{
+    return whom == NODE_ALL || (whom == NODE_LOWER ? p->n->rank == p->n->size - 1 : whom >= 0 && p->n->size == 2);
+}
+
+static int run_slice(struct pass *p)
+{
+    int whom = awaited(p), rc = begin(p);
     if (unlikely(rc)) return rc;
-    rc = w->leave(p);
+    rc = leave(p);
     if (whom != NODE_NOBODY) {
-        int failed = wait_for(p, whom, &all);
-        if (!rc) rc = failed ? failed : w->take(p);
+        int failed = node_wait_for(p->n, p->seq, whom);
+        if (!rc) rc = failed ? failed : take(p);
     }
-    node_finish(p->n, p->seq, all);
+    node_finish(p->n, p->seq, meets_all(p, whom));
     return rc;
 }
 
 bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
-    struct node_pass p = {.n = n, .a = a, .block = (size_t)node_longest_block(a, n->size, bytes)};
-    *rc_p = n->wide.state == WIDE_UNKNOWN ? open_memory(n) : 0;
-    if (*rc_p || n->wide.state != WIDE_READY) return false;
-    node_pass_open(&p);
-    int rc = p.lacks;
-    for (size_t step = slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
+    struct pass p = {.n = n, .a = a, .block = (size_t)node_longest_block(a, n->size, bytes)};
+    bool all = node_all(n, NODE_HAS_WIDE) == NODE_YES;
+    *rc_p = node_has_told(n, NODE_HAS_WIDE) ? 0 : open_memory(n, &all);
+    if (*rc_p || !all) return false;
+    int rc = 0;
+    if (is_of(MOVES, a)) node_move_own(a, n->rank);
+    for (size_t step = node_wide_slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
         p.len = min_size(step, p.block - p.at);
         int failed = run_slice(&p); /* the others go on */
         if (!rc) rc = failed;
     }
-    node_pass_close(&p, !rc);
     *rc_p = rc;
     return true;
 }

@@ -15,8 +15,8 @@
 
 #include "coll/node/block.h"
 
-/* Is a call with so many bytes (as in node_run) for this? By what all ranks know alike. */
-bool node_wide_suits(const struct comm *, const struct coll_call *, int64_t bytes);
+/* Bytes of a slice of the call's vector, or of each block: whole elements where they are combined. 0: it is not for this. */
+size_t node_wide_slice(const struct coll_call *, int ranks);
 
 /* Does it. Collective. False: there is no memory, go another way; or *rc_p is a code. */
 bool node_wide_run(struct node *, const struct coll_call *, int64_t bytes, int *rc_p);

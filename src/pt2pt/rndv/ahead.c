@@ -37,24 +37,25 @@ static _Atomic uint32_t listed;   /* in all of them */
 
 static _Atomic uint32_t numbers;
 
-static bool may_go(const struct request *r)
+static bool may_go(const struct request *r, bool is_next)
 {
     struct peer *p = r->peer;
-    bool could = r->bytes && r->mode != PT_SYNC && !(r->ctx & CTX_COLL) && !pt_checking && peer_is_connected(p) && r->bytes <= limits_of(p)->ahead_max;
+    bool could = r->bytes && r->mode != PT_SYNC && !(r->ctx & CTX_COLL) && !pt_checking && peer_is_connected(p) &&
+                 r->bytes <= limits_of(p)->ahead_max;
     if (!could || !jobs_is_own(p->index) || ways_best(p, WAY_MAPPED, r->type->contig, r->bytes) != WAY_IN_PLACE) return false;
-    return pending_is_clear(lane_of(r), p) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
+    return (is_next || pending_is_clear(lane_of(r), p)) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
 }
 
-/* Small messages are not to wait for want of credit since large ones have not been received. Not more than this part of the quota is left to them: half
- * of it may have been received already, and comes back only then. */
+/* Small messages are not to wait for want of credit since large ones have not been received. Not more than this part of the quota is
+ * left to them: half of it may have been received already, and comes back only then. */
 static bool leaves_some(const struct peer *p, size_t bytes)
 {
     return counter_get(&p->credit) - eager_cost(bytes) >= counter_get(&p->quota_there) / AHEAD_LEAVES;
 }
 
-bool ahead_send(struct request *r)
+bool ahead_send(struct request *r, bool is_next)
 {
-    if (!may_go(r) || !leaves_some(r->peer, (size_t)r->bytes) || !credit_take(r->peer, (size_t)r->bytes)) return false;
+    if (!may_go(r, is_next) || !leaves_some(r->peer, (size_t)r->bytes) || !credit_take(r->peer, (size_t)r->bytes)) return false;
     struct pt_rts rts = {atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) & INT32_MAX, (uint64_t)r->bytes, RTS_AHEAD};
     uint64_t env = env_pack(r->comm->rank, r->tag);
     if (r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env, &rts, sizeof rts)) {
@@ -216,12 +217,13 @@ static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
         return;
     }
     char *to = a->to + a->arrived;
-    if (to != data) copy_memory(to, data, n);
+    if (to != data) copy_part(to, data, n, a->bytes);
     a->arrived += n;
     if (a->arrived == a->bytes) end(a, false);
 }
 
-/* Of a message that is known, whose communicator may have gone; and of one whose RTS waits for its lane, or its communicator: behind that. */
+/* Of a message that is known, whose communicator may have gone; and of one whose RTS waits for its lane, or its communicator: behind
+ * that. */
 static const struct pt_kind known = {AM_AHEAD, PT_BY_LANE, on_data}, waiting = {AM_AHEAD, PT_BY_CONTEXT, on_data};
 
 /* Data whose RTS has not been handled. One of a peer at a time: a stream is read in order. */
@@ -231,8 +233,8 @@ static void *unplaced(struct peer *from, size_t n)
     return from->unplaced = n <= largest() ? malloc(n) : NULL;
 }
 
-/* For a thread that is in the wire only. NULL: the data have no place of their own yet. `over`: their handler has been called, and the next ones
- * follow. */
+/* For a thread that is in the wire only. NULL: the data have no place of their own yet. `over`: their handler has been called, and the
+ * next ones follow. */
 static void *see(const struct peer *from, uint64_t h1, size_t n, bool over)
 {
     leaf_take(&landings_lock);

@@ -1,6 +1,6 @@
 /*
- * ahead.h - large messages that go before they are asked for (PRO-18), over wires that carry a stream: to a receiver that computes, and by a
- * sender that computes next. Inside a node a receive that is posted says so instead (ready.h).
+ * ahead.h - large messages that go before they are asked for (PRO-18), over wires that carry a stream: to a receiver that computes, and by
+ * a sender that computes next. Inside a node a receive that is posted says so instead (ready.h).
  *
  *     sender                                                     receiver
  *     takes eager credit for the message
@@ -9,10 +9,10 @@
  *       AM_AHEAD (context; number, offset; data) -------------------->  the data go there
  *     is over when the system has taken the last of it                  gives the credit back, as that of an eager message
  *
- * The data follow the RTS on the same connection, so the receiver knows of the message before they come, and reads them to where they belong:
- * a receive that is posted, in one piece and long enough, costs no copy. Another one that is posted costs a copy and memory. One that is late
- * costs these as well, and the credit bounds them (credit.h). Without credit, beyond TERN_AHEAD_TCP, and while another one is on its way to the same peer, a message is offered, and waits until it is
- * asked for.
+ * The data follow the RTS on the same connection, so the receiver knows of the message before they come, and reads them to where they
+ * belong: a receive that is posted, in one piece and long enough, costs no copy. Another one that is posted costs a copy and memory. One
+ * that is late costs these as well, and the credit bounds them (credit.h). Without credit, beyond TERN_AHEAD_TCP, and while another one is
+ * on its way to the same peer, a message is offered, and waits until it is asked for.
  *
  * Not synchronous sends, which are over when they are matched; not messages of collectives, not between jobs, whose connections end.
  *
@@ -32,11 +32,12 @@
 /* A message that is coming so; until its receive has it. */
 struct landing;
 
-/* The send of a large message goes out, if it may. */
-bool ahead_send(struct request *);
+/* The send of a large message goes out, if it may. `is_next`: it is the first of those that wait for the peer (pending.h). */
+bool ahead_send(struct request *, bool is_next);
 
-/* An RTS has come that says so. NULL: it cannot be, and the sender is lost. ahead_meet: it meets a receive, now or later. ahead_keep: there is
- * none yet, so it is kept in a body (NULL: there is no memory), until that is freed, or ahead_take has been called: then it meets one. */
+/* An RTS has come that says so. NULL: it cannot be, and the sender is lost. ahead_meet: it meets a receive, now or later. ahead_keep:
+ * there is none yet, so it is kept in a body (NULL: there is no memory), until that is freed, or ahead_take has been called: then it
+ * meets one. */
 struct landing *ahead_new(struct lane *, struct peer *, const struct pt_rts *);
 void ahead_meet(struct landing *, struct request *, int32_t source, int32_t tag);
 struct match_body *ahead_keep(struct landing *);

@@ -20,16 +20,29 @@
 
 #include <string.h>
 
-/* r->cookie of a send until its CTS: what the RTS says of the descriptor. Not [0], see request.pending */
+/* r->cookie of a send until its CTS: what the RTS says of the transfer. Not [0], see request.pending */
 enum { OFFER = 1 };
 /* r->cookie of a receive, see also stream.c */
 enum { FAULT = 1, SENDER = 3 }; /* FAULT: what is wrong with the message, minus a code */
 
 static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 
+/* Is the transfer of a send the receiver's? */
+static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] & (CACHE_LINE - 1)) == RTS_READY; }
+
+/* Does something follow upon the end of a message at either side, for which a helper has to be woken? What a program waits for it
+ * finds by itself. */
+static bool goes_on(const struct request *r) { return r->ctx & CTX_COLL; }
+
+/* While a thread waits here, it takes part in all that can be done. Else it is asked for the helper, which leaves the copying to the
+ * other side if that can do it and sees it: a thread of it is inside, or it has not armed its helper yet, and will look behind
+ * that. So of two sides that are left at once one calls its helper. */
+static bool is_waited_for(void) { return atomic_load_explicit(&waits.waiting, memory_order_relaxed); }
+static bool is_left_to_other(const struct request *r) { return !is_waited_for() && ep_sees(&r->peer->ep); }
+
 /* ---- the sender ---- */
 
-/* Marks a send that has no descriptor: it goes out by another way. */
+/* Marks a send that has no transfer: it goes out by another way. */
 static struct pt_offer no_offer;
 
 /* The other side looks at it no more. */
@@ -39,13 +52,12 @@ static void free_offer(struct pt_offer *o)
     peer_shared_free(o, sizeof *o);
 }
 
-/* An operation is over here; the other side may still have to see that: its descriptor is kept until then. First in, first out: a look
+/* An operation is over here; the other side may still have to see that: its transfer is kept until then. First in, first out: a look
  * at the oldest two of the lane whenever a new one is made keeps their number near that of transfers in progress. */
 void offers_retire(struct lane *l, struct pt_offer *o)
 {
     struct rndv *of = &l->rndv;
-    /* acquire: the other's last look comes before we use the memory again */
-    if (atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_CLOSED) {
+    if (transfer_life(&o->transfer) == TRANSFER_CLOSED) {
         free_offer(o);
         return;
     }
@@ -65,17 +77,21 @@ void offers_free_some(struct lane *l)
     }
 }
 
-static void make_offer(struct request *r)
+void offer_say_from(struct pt_offer *o, const struct request *r)
+{
+    char *at = (char *)(uintptr_t)r->buf + r->type->true_lb;
+    o->transfer.chunk = transfer_chunk((uint64_t)r->bytes, (uint64_t)limits_chunk.copied);
+    transfer_say(&o->transfer, TRANSFER_FROM, OFFER_NUMBER, at, arena_place(at, (size_t)r->bytes), (uint64_t)r->bytes);
+}
+
+void pt_offer_make(struct request *r)
 {
     enum way way = ways_best(r->peer, WAY_MAPPED, r->type->contig, r->bytes);
     uint64_t off = way == WAY_BULK ? RTS_BULK : 0;
     struct pt_offer *o = NULL;
     offers_free_some(lane_of(r));
     if (way == WAY_MAPPED || way == WAY_DIRECT) o = peer_shared_alloc(sizeof *o, &off);
-    if (o) {
-        o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
-        o->from_place = arena_place((void *)(uintptr_t)o->from, (size_t)r->bytes);
-    }
+    if (o) offer_say_from(o, r);
     r->xfer = o ? o : &no_offer;
     r->cookie[OFFER] = off;
 }
@@ -92,7 +108,7 @@ int pt_offer_send_rts(struct request *r)
     ids_await(&l->ids, r, AWAIT_CTS);
     int rc = r->peer->ep.am_short(&r->peer->ep, AM_RTS, r->ctx, env_pack(r->comm->rank, r->tag), &rts, sizeof rts);
     if (rc) ids_await_no_more(&l->ids, r, AWAIT_CTS);
-    else peer_look_again(r->peer);
+    else if (!is_of_receiver(r)) peer_look_again(r->peer); /* else this side can do it all */
     if (rc && offered) worklist_remove(&l->rndv.outgoing, r);
     return rc;
 }
@@ -118,21 +134,21 @@ void pt_offer_start(struct request *r)
         return;
     }
     if (!wires_threaded && r->peer->ready && send_to_ready(r)) return;
-    if (ahead_send(r)) return;
-    make_offer(r);
+    if (unlikely(lane_puts_off(lane_of(r), r->bytes)) && pt_send_is_call(r->peer)) {
+        r->xfer = &no_offer;
+        r->cookie[OFFER] = 0;
+        pt_send_put_off(r);
+        return;
+    }
+    if (ahead_send(r, false)) return;
+    pt_offer_make(r);
     pt_send_begin(r);
 }
-
-/* Is the descriptor of a send the receiver's? */
-static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] & (CACHE_LINE - 1)) == RTS_READY; }
-
-/* This side looks at a descriptor of the other no more. release: pairs with the acquire in offers_retire */
-static void close_offer(struct pt_offer *o) { atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release); }
 
 void pt_offer_discard(struct request *r)
 {
     if (r->xfer && r->xfer != &no_offer) {
-        if (is_of_receiver(r)) close_offer(r->xfer);
+        if (is_of_receiver(r)) transfer_close(&offer_of(r)->transfer);
         else peer_shared_free(r->xfer, sizeof(struct pt_offer));
     }
     r->xfer = NULL;
@@ -145,7 +161,7 @@ struct request *offer_unmatched(struct lane *l, const struct peer *p, uint64_t c
         struct request *r = container_of(at, struct request, link);
         bool same = r->peer == p && r->ctx == ctx && env_pack(r->comm->rank, r->tag) == env && !is_of_receiver(r);
         bool earlier = same && (!first || r->cookie[READY_SENT] < first->cookie[READY_SENT]);
-        if (earlier && atomic_load_explicit(&offer_of(r)->state, memory_order_acquire) == OFFER_OPEN) first = r;
+        if (earlier && !offer_is_met(offer_of(r))) first = r;
     }
     return first;
 }
@@ -163,7 +179,7 @@ void pt_offer_withdraw(struct request *r)
     pt_offer_discard(r);
 }
 
-/* The receiver may look at the descriptor as long as it lives, so that is not used again. */
+/* The receiver may look at the transfer as long as it lives, so that is not used again. */
 void pt_offer_abandon(struct request *r)
 {
     struct pt_offer *o = r->xfer;
@@ -176,101 +192,55 @@ void pt_offer_abandon(struct request *r)
     pt_end_lost(r, p);
 }
 
-/* A copy of n bytes failed: the chunks that nobody claimed need not be tried. Returns the bytes that count as done. */
-static TERN_COLD uint64_t give_up(struct pt_offer *o, int error, uint64_t n)
-{
-    int32_t none = 0;
-    atomic_compare_exchange_strong_explicit(&o->error, &none, error, memory_order_relaxed, memory_order_relaxed);
-    uint64_t at = atomic_fetch_add_explicit(&o->next, o->bytes, memory_order_relaxed);
-    return n + (at < o->bytes ? o->bytes - at : 0);
-}
-
 /* The error of a transfer that is over, in words also if the failure was the other side's. */
 static int error_of(struct pt_offer *o)
 {
-    int error = atomic_load_explicit(&o->error, memory_order_relaxed); /* ordered by the load of `state` */
+    int error = transfer_error(&o->transfer);
+    unsigned long long bytes = transfer_bytes(&o->transfer);
     if (error && err_code() != error) /* ours would have been put in words just now */
-        err_set(error, "the other process could not copy its part of a message of %llu bytes", (unsigned long long)o->bytes);
+        err_set(error, "the other process could not copy its part of a message of %llu bytes", bytes);
     return error;
 }
 
-/* n more bytes are accounted for; who adds the last ones says so. */
-static uint64_t add_done(struct pt_offer *o, struct tp_ep *ep, uint64_t n)
-{
-    /* acq_rel: whoever adds the last chunk sees the others' errors, and its DONE covers their copies */
-    uint64_t done = n + atomic_fetch_add_explicit(&o->done, n, memory_order_acq_rel);
-    if (!n || done < o->bytes) return n;
-    atomic_store_explicit(&o->state, OFFER_DONE, memory_order_release); /* pairs with the steps' acquire */
-    ep->ops->nudge(ep);
-    return n;
-}
-
-/* Can this side reach memory that lies at `place` of the peer's arena, or anywhere (0)? */
-static bool can_reach(const struct tp_ep *ep, uint64_t place)
-{
-    return (ep->caps & TP_CAP_GETPUT) || (place && (ep->caps & TP_CAP_ARENA));
-}
-
-/* Copies n bytes at `at` of the message: through the mapping of its arena if there is one, else the system does it. */
-static int copy_piece(struct tp_ep *ep, const struct pt_offer *o, bool sending, uint64_t at, uint64_t n)
-{
-    uint64_t place = sending ? o->to_place : o->from_place;
-    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep_map_arena(ep, place + at, n) : NULL;
-    struct iovec src = {(void *)(uintptr_t)(o->from + at), n}, dst = {(void *)(uintptr_t)(o->to + at), n};
-    if (there) {
-        copy_memory(sending ? there : dst.iov_base, sending ? src.iov_base : there, n);
-        return 0;
-    }
-    if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no arena after all */
-    return sending ? ep_put(ep, &src, 1, &dst, 1) : ep_get(ep, &dst, 1, &src, 1);
-}
-
-/* This side can copy nothing, or no more. The other one does it all if it can; else the receiver changes the way, see
- * end_incoming. */
-static TERN_COLD uint64_t leave_it(struct pt_offer *o, struct tp_ep *ep, bool sending)
-{
-    bool other_copies = sending ? o->receiver_copies : !o->receiver_copies;
-    return other_copies ? 0 : add_done(o, ep, give_up(o, TERN_ERR_UNSUPPORTED, 0));
-}
-
-/* Copies the next chunk of an offer if one is left; returns its bytes, 0 if none was. */
-static uint64_t copy_chunk(struct request *r, struct pt_offer *o, bool sending)
+/* Copies the next chunk, if one is left; false: none was. */
+static bool copy_chunk(struct request *r, enum transfer_side side)
 {
     struct tp_ep *ep = &r->peer->ep;
-    if (atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return 0;
-    if (unlikely(!can_reach(ep, sending ? o->to_place : o->from_place))) return leave_it(o, ep, sending);
-    /* relaxed: only who gets which chunk matters; the addresses were published by `state` */
-    uint64_t at = atomic_fetch_add_explicit(&o->next, o->chunk, memory_order_relaxed);
-    if (at >= o->bytes) return 0;
-    uint64_t n = min_size(o->chunk, o->bytes - at);
-    int rc = copy_piece(ep, o, sending, at, n);
-    lane_has_read(r);
-    return add_done(o, ep, likely(!rc) ? n : give_up(o, rc, n));
+    unsigned did = transfer_go_on(&offer_of(r)->transfer, side, ep);
+    if (did & TRANSFER_MOVED) lane_has_read(r);
+    if (did & TRANSFER_ENDED) ep->ops->nudge(ep, goes_on(r));
+    return did;
 }
 
-static bool is_ready(const struct request *r)
+/* Can the other side copy all of it? As far as is known here: it reaches what this one would. */
+static bool other_can_copy(const struct request *r, enum transfer_side side)
 {
-    struct pt_offer *o = offer_of(r);
-    uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire); /* as in pt_outgoing_step */
-    if (state >= OFFER_DONE) return atomic_load_explicit(&o->error, memory_order_relaxed) != TERN_ERR_UNSUPPORTED;
-    if (state != OFFER_MATCHED || atomic_load_explicit(&o->next, memory_order_relaxed) >= o->bytes) return false;
-    return can_reach(&r->peer->ep, o->to_place) || !o->receiver_copies; /* in the latter case it must be said */
+    const struct transfer *t = &offer_of(r)->transfer;
+    bool helpless = atomic_load_explicit(&t->end[!side].helpless, memory_order_relaxed);
+    return !helpless && transfer_reaches(t, !side, &r->peer->ep);
+}
+
+/* Has this side something to do with it, or is it over? */
+static bool has_to_do(const struct request *r, enum transfer_side side)
+{
+    const struct transfer *t = &offer_of(r)->transfer;
+    if (!offer_is_met(offer_of(r))) return false;
+    if (transfer_is_over(t)) return is_waited_for() || goes_on(r);
+    if (!transfer_has_work(t) || atomic_load_explicit(&t->end[side].helpless, memory_order_relaxed)) return false;
+    return !(other_can_copy(r, side) && is_left_to_other(r));
 }
 
 int pt_outgoing_step(struct request *r)
 {
     struct pt_offer *o = offer_of(r);
-    /* acquire: pairs with the release of MATCHED (addresses), DONE and CLOSED (data) */
-    uint32_t state = atomic_load_explicit(&o->state, memory_order_acquire);
-    if (state == OFFER_OPEN) return 0;
-    if (state == OFFER_MATCHED && copy_chunk(r, o, true)) return 1;
-    state = atomic_load_explicit(&o->state, memory_order_acquire);
-    if (state < OFFER_DONE) return 0;
+    if (!offer_is_met(o)) return 0;
+    bool copied = copy_chunk(r, TRANSFER_FROM);
+    if (!transfer_is_over(&o->transfer)) return copied;
     int error = error_of(o);
-    if (error == TERN_ERR_UNSUPPORTED) return 0; /* the receiver will ask for fragments */
+    if (error == TERN_ERR_UNSUPPORTED) return copied; /* the receiver will ask for fragments */
     worklist_remove(&lane_of(r)->rndv.outgoing, r);
     r->xfer = NULL;
-    if (is_of_receiver(r)) close_offer(o);
+    if (is_of_receiver(r)) transfer_close(&o->transfer);
     else offers_retire(lane_of(r), o);
     lane_finish(r, error);
     return 1;
@@ -285,10 +255,17 @@ static int outgoing_poll(struct step *s)
     return n + worklist_some(worklist_of(s), pt_outgoing_step, OUTGOING_TURN);
 }
 
+/* Not one that the receiver will ask for once more, in fragments. */
+static bool has_to_be_sent(const struct request *r)
+{
+    const struct transfer *t = &offer_of(r)->transfer;
+    return has_to_do(r, TRANSFER_FROM) && !(transfer_is_over(t) && transfer_error(t) == TERN_ERR_UNSUPPORTED);
+}
+
 static bool outgoing_idle(struct step *s)
 {
     list_each(a, next, &worklist_of(s)->requests)
-        if (is_ready(container_of(a, struct request, link))) return false;
+        if (has_to_be_sent(container_of(a, struct request, link))) return false;
     return ready_waits();
 }
 
@@ -311,15 +288,7 @@ static const struct step_ops outgoing_ops = {.name = "large sends offered",
 
 /* ---- the receiver ---- */
 
-/* Bytes of a chunk: large messages in pieces so that both sides get some, small ones in two. */
-uint32_t offer_chunk(uint64_t bytes)
-{
-    uint64_t half = round_up(bytes / 2, 4096);
-    uint64_t most = (uint64_t)limits_chunk.copied;
-    return (uint32_t)(half < most ? (half ? half : 4096) : most);
-}
-
-/* The sender makes one descriptor after another at the same place, for receives in different lanes. It does so when it has
+/* The sender makes one transfer after another at the same place, for receives in different lanes. It does so when it has
  * heard that the receiver has done with the last one: what threads of the receiver do there is ordered through the sender
  * (unmap_offer). */
 static struct pt_offer *map_offer(struct peer *p, uint64_t off)
@@ -346,7 +315,7 @@ static void end_incoming(struct request *r, struct pt_offer *o)
         offers_retire(lane_of(r), o);
     } else {
         unmap_offer(o);
-        close_offer(o);
+        transfer_close(&o->transfer);
     }
     if (error == TERN_ERR_UNSUPPORTED) { /* the system began to refuse the copying: all over again, another way */
         pt_stream_ask(r, r->peer, r->cookie[SENDER], (uint64_t)r->result.bytes);
@@ -356,31 +325,33 @@ static void end_incoming(struct request *r, struct pt_offer *o)
     lane_finish(r, error);
 }
 
-/* Can one of the two sides copy it? Writes down what the sender has to know for that. */
-static bool one_can_copy(const struct request *r, struct pt_offer *o)
+/* Can one of the two sides copy it? What we may do, the sender may; else it says so. */
+static bool one_can_copy(const struct tp_ep *ep, const struct pt_offer *o, uint64_t place)
 {
-    const struct tp_ep *ep = &r->peer->ep;
-    o->to = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
-    o->to_place = arena_place((void *)(uintptr_t)o->to, (size_t)r->result.bytes);
-    o->receiver_copies = can_reach(ep, o->from_place);
-    return o->receiver_copies || can_reach(ep, o->to_place); /* what we may do, the sender may: else it says so */
+    bool in_arena = o->transfer.end[TRANSFER_FROM].place || place;
+    return (ep->caps & TP_CAP_GETPUT) || (in_arena && (ep->caps & TP_CAP_ARENA));
 }
 
-static void accept_offer(struct request *r, struct pt_offer *o)
+/* False: neither of them can. */
+static bool accept_offer(struct request *r, struct pt_offer *o)
 {
-    o->bytes = (uint64_t)r->result.bytes;
-    o->chunk = offer_chunk(o->bytes);
+    struct tp_ep *ep = &r->peer->ep; /* the request may be gone after its end */
+    size_t n = (size_t)r->result.bytes;
+    char *to = (char *)(uintptr_t)r->buf + r->type->true_lb;
+    uint64_t place = arena_place(to, n);
+    if (!one_can_copy(ep, o, place)) return false;
+    transfer_say(&o->transfer, TRANSFER_TO, OFFER_NUMBER, to, place, n);
     r->xfer = o;
-    if (!o->bytes) {
-        struct tp_ep *ep = &r->peer->ep; /* the request may be gone after its end */
+    /* the other side's helper is not needed if all is done here */
+    bool helper = n ? !transfer_reaches(&o->transfer, TRANSFER_TO, ep) || !background_is_helped() : goes_on(r);
+    if (n) {
+        worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.incoming, r);
+        lane_adds_work(lane_of(r));
+    } else {
         end_incoming(r, o);
-        ep->ops->nudge(ep);
-        return;
     }
-    atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release); /* the addresses are there */
-    r->peer->ep.ops->nudge(&r->peer->ep);
-    worklist_push(&lane_of(r)->steps, &lane_of(r)->rndv.incoming, r);
-    lane_adds_work(lane_of(r));
+    ep->ops->nudge(ep, helper);
+    return true;
 }
 
 /* The sender has taken the transfer that this receive has left. */
@@ -421,28 +392,23 @@ void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int3
         return;
     }
     struct pt_offer *o = map_offer(from, rts->offer);
-    if (o && r->type->contig && one_can_copy(r, o)) {
-        accept_offer(r, o);
-        return;
-    }
+    if (o && r->type->contig && accept_offer(r, o)) return;
     unmap_offer(o);
     pt_stream_ask(r, from, rts->send, (uint64_t)r->result.bytes);
 }
 
-/* A sender that takes the transfer of a receive has written down all, and rings. acquire: pairs with the release of MATCHED */
-static bool is_filled(struct pt_offer *o) { return atomic_load_explicit(&o->state, memory_order_acquire) >= OFFER_MATCHED; }
-
 int pt_incoming_step(struct request *r)
 {
     struct pt_offer *o = offer_of(r);
-    if (unlikely(!is_filled(o))) return 0;
-    if (unlikely(o->receiver_of && o->bytes != (uint64_t)r->result.bytes)) {
-        pt_violation(r->peer, "%llu bytes for a receive that has met a message of %lld", (unsigned long long)o->bytes, (long long)r->result.bytes);
+    if (unlikely(!offer_is_met(o))) return 0; /* a sender that takes the transfer of a receive rings when it has said its end */
+    uint64_t bytes = transfer_bytes(&o->transfer);
+    if (unlikely(bytes != (uint64_t)r->result.bytes)) {
+        pt_violation(r->peer, "%llu bytes for a receive that has met a message of %lld", (unsigned long long)bytes,
+                     (long long)r->result.bytes);
         return 0; /* lost.c ends it next */
     }
-    uint64_t n = copy_chunk(r, o, false);
-    /* acquire: pairs with the release of DONE: the sender's copies are in our memory */
-    if (atomic_load_explicit(&o->state, memory_order_acquire) < OFFER_DONE) return n > 0;
+    bool copied = copy_chunk(r, TRANSFER_TO);
+    if (!transfer_is_over(&o->transfer)) return copied;
     worklist_remove(&lane_of(r)->rndv.incoming, r);
     end_incoming(r, o);
     return 1;
@@ -450,25 +416,17 @@ int pt_incoming_step(struct request *r)
 
 static int incoming_poll(struct step *s) { return worklist_all(worklist_of(s), pt_incoming_step); }
 
-/* This side has a chunk to copy, or all is done. */
-static bool has_to_do(struct pt_offer *o)
-{
-    if (unlikely(!is_filled(o))) return false;
-    if (o->receiver_copies && atomic_load_explicit(&o->next, memory_order_relaxed) < o->bytes) return true;
-    return atomic_load_explicit(&o->done, memory_order_acquire) >= o->bytes; /* as in pt_incoming_step */
-}
-
 static bool incoming_idle(struct step *s)
 {
     list_each(a, next, &worklist_of(s)->requests)
-        if (has_to_do(offer_of(container_of(a, struct request, link)))) return false;
+        if (has_to_do(container_of(a, struct request, link), TRANSFER_TO)) return false;
     return true;
 }
 
 /* Chunks that the sender has not claimed it gets no more. */
 static void abandon(struct request *r)
 {
-    give_up(r->xfer, TERN_ERR_PEER, 0);
+    transfer_stop(&offer_of(r)->transfer);
     r->xfer = NULL;
     pt_end_lost(r, r->peer);
 }

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAID_MOST 4    /* receives of a process that one sender keeps */
-#define FEW 2           /* posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins */
+#define SAID_MOST 4 /* receives of a process that one sender keeps */
+/* Posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins. */
+#define FEW 2
 #define HEAR_MOST 16    /* messages of a wire that a large operation looks for */
 #define POSTED_MOST 256 /* with more posted receives than that nobody looks whether others come before */
 
@@ -36,13 +37,12 @@ struct ready {
     struct said {
         uint64_t ctx, env; /* of the message that the receive takes */
         uint64_t at;       /* of its transfer, in the peer's segment */
-        uint64_t room;
     } of[SAID_MOST];
 };
 
-/* AM_READY: the transfer, and how long a message it can take. */
+/* AM_READY: where the transfer is. */
 struct wire_ready {
-    uint64_t at, room;
+    uint64_t at;
 };
 
 int64_t ready_least = INT64_MAX;
@@ -130,12 +130,11 @@ static struct peer *sender_of(const struct request *r)
 /* NULL: there is no memory, or none that the sender could write to. */
 static struct pt_offer *new_transfer(struct request *r, const struct peer *p, uint64_t *at)
 {
-    uint64_t to = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb, place = arena_place((void *)(uintptr_t)to, (size_t)r->bytes);
+    char *to = (char *)(uintptr_t)r->buf + r->type->true_lb;
+    uint64_t place = arena_place(to, (size_t)r->bytes);
     struct pt_offer *o = place || p->ep.caps & TP_CAP_GETPUT ? peer_shared_alloc(sizeof *o, at) : NULL;
     if (!o) return NULL;
-    o->to = to;
-    o->to_place = place;
-    o->receiver_copies = p->ep.caps & TP_CAP_GETPUT ? 1 : 0;
+    transfer_say(&o->transfer, TRANSFER_TO, OFFER_NUMBER, to, place, (uint64_t)r->bytes);
     o->receiver_of = p->index + 1;
     return o;
 }
@@ -149,7 +148,6 @@ void ready_say(struct request *r)
     if (!a || a->said >= SAID_MOST || !is_next(r)) return;
     struct pt_offer *o = new_transfer(r, p, &w.at);
     if (!o) return;
-    w.room = (uint64_t)r->bytes;
     bool known = knows_all(p);
     if (p->ep.am_short(&p->ep, AM_READY, r->ctx, env_pack(r->rank, r->tag), &w, sizeof w)) {
         peer_shared_free(o, sizeof *o);
@@ -177,33 +175,27 @@ void ready_closed(uint32_t index)
     if (p && p->ready && p->ready->said) p->ready->said--;
 }
 
-/* False: the sender was faster. */
-static bool withdraw(struct pt_offer *o)
-{
-    uint32_t open = OFFER_OPEN;
-    return atomic_compare_exchange_strong_explicit(&o->state, &open, OFFER_WITHDRAWN, memory_order_acq_rel, memory_order_acquire);
-}
-
 /* The sender may look at the transfer until it has said CLOSED. */
 void ready_withdraw(struct request *r)
 {
     struct lane *l = lane_of(r);
     struct pt_offer *o = forget(r);
     /* The sender is given up, but may live: no more chunks are claimed. */
-    if (!withdraw(o)) atomic_store_explicit(&o->next, INT64_MAX, memory_order_relaxed);
+    if (!transfer_withdraw(&o->transfer)) transfer_stop(&o->transfer);
     offers_retire(l, o);
 }
 
 bool ready_cancel(struct request *r)
 {
-    if (!withdraw(transfer_of(r))) return false;
+    if (!transfer_withdraw(&transfer_of(r)->transfer)) return false;
     ready_withdraw(r);
     return true;
 }
 
 bool ready_refuse(struct request *r, const struct pt_rts *rts)
 {
-    bool other = rts->offer & RTS_READY ? (rts->offer & ~(uint64_t)RTS_READY) != r->cookie[READY_AT] : withdraw(transfer_of(r));
+    bool takes = rts->offer & RTS_READY;
+    bool other = takes ? (rts->offer & ~(uint64_t)RTS_READY) != r->cookie[READY_AT] : transfer_withdraw(&transfer_of(r)->transfer);
     if (other) ready_withdraw(r);
     return other;
 }
@@ -214,7 +206,7 @@ static void end_posted(void *what, int source, int tag, void *arg)
 {
     struct request *r = what;
     (void)source, (void)tag, (void)arg;
-    if (r->course & REQ_READY && withdraw(transfer_of(r))) ready_withdraw(r);
+    if (r->course & REQ_READY && transfer_withdraw(&transfer_of(r)->transfer)) ready_withdraw(r);
 }
 
 void ready_end(struct pt_comm *pt) { match_each(&pt->match[PT_USER].posted, end_posted, NULL); }
@@ -240,12 +232,12 @@ static void drop_withdrawn(struct peer *p)
     struct ready *a = p->ready;
     for (unsigned i = 0; i < a->count;) {
         struct pt_offer *o = map_transfer(p, a->of[i].at);
-        bool gone = o && atomic_load_explicit(&o->state, memory_order_acquire) == OFFER_WITHDRAWN;
+        bool gone = o && transfer_life(&o->transfer) == TRANSFER_WITHDRAWN;
         if (!gone) {
             i++;
             continue;
         }
-        atomic_store_explicit(&o->state, OFFER_CLOSED, memory_order_release);
+        transfer_close(&o->transfer);
         drop(a, i);
         a->met = p->ep.ops->sent(&p->ep);
     }
@@ -262,31 +254,19 @@ static struct said *find(struct peer *p, const struct request *r)
     return NULL;
 }
 
-/* False: the receive has met another message, or was cancelled. acq_rel: pairs with the exchange in `withdraw` */
-static bool win(struct pt_offer *o)
+/* Takes the transfer, if this side can copy all of it, and says where the data lies. False: it cannot, or the receive has met another
+ * message or was cancelled. */
+static bool win(struct pt_offer *o, const struct request *r)
 {
-    uint32_t open = OFFER_OPEN;
-    return atomic_compare_exchange_strong_explicit(&o->state, &open, OFFER_TAKEN, memory_order_acq_rel, memory_order_acquire);
+    if (!transfer_reaches(&o->transfer, TRANSFER_FROM, &r->peer->ep) || !transfer_take(&o->transfer)) return false;
+    offer_say_from(o, r);
+    return true;
 }
 
-static bool can_copy(const struct peer *p, const struct pt_offer *o)
-{
-    return p->ep.caps & TP_CAP_GETPUT || (o->to_place && p->ep.caps & TP_CAP_ARENA);
-}
-
-/* Of a transfer that was won: where the data lies. The receiver looks when it has met the message. */
-static void fill(struct pt_offer *o, const struct request *r, const struct said *s)
-{
-    o->from = (uintptr_t)r->buf + (uintptr_t)r->type->true_lb;
-    o->from_place = arena_place((void *)(uintptr_t)o->from, (size_t)r->bytes);
-    o->bytes = min_size((size_t)r->bytes, (size_t)s->room);
-    o->chunk = offer_chunk(o->bytes);
-    atomic_store_explicit(&o->state, OFFER_MATCHED, memory_order_release);
-}
-
-/* An offer that nobody has met, and a transfer of which the receiver says that it is ready for such a message: when the receiver has handled
- * all messages before, and the transfer is OPEN, these two will meet. So the transfer is taken in place of the offer, which the receiver then
- * does not look at. Not if a receive before has been withdrawn since the message went out: it may just be meeting that one. */
+/* An offer that nobody has met, and a transfer of which the receiver says that it is ready for such a message: when the receiver has
+ * handled all messages before, and the transfer is open, these two will meet. So the transfer is taken in place of the offer, which the
+ * receiver then does not look at. Not if a receive before has been withdrawn since the message went out: it may just be meeting that
+ * one. */
 static void take_late(struct ready *a, struct request *r, uint64_t handled)
 {
     struct peer *p = a->peer;
@@ -297,9 +277,8 @@ static void take_late(struct ready *a, struct request *r, uint64_t handled)
     }
     const struct said *s = find(p, r);
     struct pt_offer *o = s && r->cookie[READY_SENT] >= a->met ? map_transfer(p, s->at) : NULL;
-    if (!o || !can_copy(p, o) || !win(o)) return;
-    fill(o, r, s);
-    p->ep.ops->nudge(&p->ep);
+    if (!o || !win(o, r)) return;
+    p->ep.ops->nudge(&p->ep, false); /* this side can do it all */
     offer_replace(r, o, s->at | RTS_READY);
     drop(a, (unsigned)(s - a->of));
 }
@@ -356,12 +335,13 @@ static void on_ready(struct lane *l, struct pt_comm *pt, struct peer *from, uint
     if (n == sizeof w) memcpy(&w, data, sizeof w);
     if (!a) lane_fatal("no memory for what a receiver says");
     drop_withdrawn(from);
-    if (n != sizeof w || !jobs_is_own(from->index) || !env_possible(h0, h1) || h0 & CTX_COLL || w.at % CACHE_LINE || a->count == SAID_MOST) {
+    bool possible = n == sizeof w && jobs_is_own(from->index) && env_possible(h0, h1) && !(h0 & CTX_COLL);
+    if (!possible || w.at % CACHE_LINE || a->count == SAID_MOST) {
         pt_violation(from, "a receive that is said to be ready, in %zu bytes", n);
         return;
     }
     if (!a->count) list_push(&speakers, &a->link);
-    a->of[a->count++] = (struct said){h0, h1, w.at, w.room};
+    a->of[a->count++] = (struct said){h0, h1, w.at};
     look_late(a);
 }
 
@@ -387,12 +367,12 @@ void pt_on_ready(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
 struct pt_offer *ready_take(struct request *r, uint64_t *at)
 {
     struct peer *p = r->peer;
-    bool may = !wires_threaded && p->ready && p->ready->count && p->ep.ops->handled && r->bytes && r->type->contig && !(r->ctx & CTX_COLL) && !pt_checking;
+    bool may = !wires_threaded && p->ready && p->ready->count && p->ep.ops->handled && r->bytes && r->type->contig &&
+               !(r->ctx & CTX_COLL) && !pt_checking;
     struct said *s = may && knows_all(p) && pending_is_clear(lane_of(r), p) ? find(p, r) : NULL;
     struct pt_offer *o = s ? map_transfer(p, s->at) : NULL;
-    if (!o || !can_copy(p, o) || !win(o)) return NULL;
+    if (!o || !win(o, r)) return NULL;
     *at = s->at | RTS_READY;
-    fill(o, r, s);
     return o;
 }
 
@@ -406,4 +386,4 @@ void ready_taken(struct request *r)
     mark(r->peer);
 }
 
-void ready_give_back(struct pt_offer *o) { atomic_store_explicit(&o->state, OFFER_OPEN, memory_order_release); }
+void ready_give_back(struct pt_offer *o) { transfer_give_back(&o->transfer); }

@@ -6,29 +6,25 @@
  *     posts the receive, and leaves a
  *     transfer in its shared segment
  *       AM_READY (context, tag, where) ------>  keeps that
- *     computes                                  MPI_Send: TAKEN, writes down where the data lies, MATCHED
+ *     computes                                  MPI_Send: takes the transfer, and says where the data lies
  *                         <-------------------  AM_RTS, which names the transfer
- *                                               copies chunks, until all is DONE
+ *                                               copies chunks, until all are done
  *     looks: the RTS meets the receive,
  *     as any does; copies what is left
- *
- *     OPEN ---> TAKEN ---> MATCHED ---> DONE ---> CLOSED     (protocol.h; the first to see DONE and look no more says CLOSED)
- *       |                                            ^
- *       +-----> WITHDRAWN: the receive has met another message, or was cancelled -----+  by the sender, when it looks
  *
  * Which message is a receive's is for the receiver to find, by the order of its receives and of the messages. The sender may put
  * one into its memory only when there is no doubt what it will find:
  *
  *   - the receive names source and tag, and all receives posted before it that would take such a message have left transfers as
  *     well: so these are taken in the order in which they were posted;
- *   - the receiver has handled all messages that were sent to it (tp_ops.handled), and the transfer is still OPEN: none of those
+ *   - the receiver has handled all messages that were sent to it (tp_ops.handled), and the transfer is still open: none of those
  *     was for it. Messages that take transfers, and those of this file, change nothing about that, so several can be taken while
  *     the receiver computes (`mark`).
  *
  * Otherwise the message is offered as any other (protocol.h), and the receive withdraws its transfer when it meets one. If the two cross,
- * the offer of a message and the word that its receive is ready, the sender takes the transfer in place of its offer (take_late), unless the
- * receiver is faster: either exchanges OPEN for something else, and only one can. The receiver withdraws the transfer first and takes the
- * offer next; so when a transfer is seen withdrawn, offers that were made before stay what they are (`met`).
+ * the offer of a message and the word that its receive is ready, the sender takes the transfer in place of its offer (take_late), unless
+ * the receiver is faster: either takes it or withdraws it, and only one can. The receiver withdraws the transfer first and takes the offer
+ * next; so when a transfer is seen withdrawn, offers that were made before stay what they are (`met`).
  *
  * There are no sequence numbers: what has been handled tells what these would tell, and costs small messages nothing.
  *
@@ -50,9 +46,9 @@ enum { READY_SENT = 3 };
 extern TERN_HIDDEN int64_t ready_least;
 void ready_open(void);
 
-/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has said since the last turn is heard first,
- * as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many that are under
- * way together are copied faster. */
+/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has said since the last turn is heard
+ * first, as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many
+ * that are under way together are copied faster. */
 void ready_hear_large(const struct request *);
 static inline void ready_hear(const struct request *r)
 {
@@ -75,8 +71,9 @@ bool ready_cancel(struct request *) TERN_COLD;
 bool ready_refuse(struct request *, const struct pt_rts *);
 struct pt_offer *ready_meet(struct request *);
 
-/* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more, take them.
- * True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake this process. */
+/* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more,
+ * take them. True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake
+ * this process. */
 void ready_offered(struct peer *); /* another one is out, to a peer with peer.ready */
 bool ready_look(void);
 bool ready_waits(void);

@@ -30,8 +30,8 @@
 
 /* r->cookie of a send that was offered, as in large.c */
 enum { OFFER = 1 };
-/* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting; NUMBER: of the message, if it was
- * not asked for (ahead.h) */
+/* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting; NUMBER: of the message, if
+ * it was not asked for (ahead.h) */
 enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4, NUMBER = TO_REQUEST };
 /* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived; [4] bytes of which
  * the headers were seen, with the locks of the peer's wire and of the ids, once threads share the transports */
@@ -333,11 +333,11 @@ static int go_on(struct request *r)
     return 1;
 }
 
-/* As much as the system takes: this process may compute next. */
+/* As much as the system takes: this process may compute next. The helper makes way for it. */
 static void push(struct request *r)
 {
     struct stream *s = stream_of(r);
-    for (int rc = 0, moved = 1; s && !rc && moved && r->cookie[SENT] < r->cookie[TO_SEND];) {
+    for (int rc = 0, moved = 1; s && !rc && moved && r->cookie[SENT] < r->cookie[TO_SEND] && !lane_in_the_way(lane_of(r));) {
         moved = 0;
         rc = send_in_place(r, s, &moved);
     }
@@ -352,7 +352,7 @@ void pt_stream_ahead(struct request *r, uint64_t number)
     r->cookie[NUMBER] = number;
     r->cookie[MOST] = UINT64_MAX;
     start_stream(r);
-    if (!lane_puts_off(lane_of(r), r->bytes)) push(r);
+    push(r);
 }
 
 /* The receiver is lost: ends the send as soon as its memory is free. */
@@ -480,7 +480,7 @@ static void on_frag(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     if (!to)
         unpack(r, h1, data, n);
     else if (to != data)
-        copy_memory(to, data, n);
+        copy_part(to, data, n, (size_t)r->result.bytes);
     r->cookie[ARRIVED] += n;
     if (r->cookie[ARRIVED] == (uint64_t)r->result.bytes) lane_finish(r, -(int)r->cookie[FAULT]);
 }

@@ -121,7 +121,7 @@ static const struct tp_remote self_remote = {
     .key_open = self_key_open,
 };
 
-static void self_nudge(struct tp_ep *ep) { (void)ep; } /* who nudges is awake */
+static void self_nudge(struct tp_ep *ep, bool helper) { (void)ep, (void)helper; } /* who nudges is awake */
 
 const struct tp_ops tp_self = {
     .name = "self",

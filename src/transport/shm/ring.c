@@ -172,7 +172,7 @@ static TERN_COLD void unblock(const struct shm_rx *r)
     atomic_store_explicit(&r->box->blocked, 0, memory_order_relaxed);
     const struct peer *from = is_common(r) ? shm_sender_peer(r->box->blocker) : r->peer;
     struct peer *p = from ? peer_get(from->index) : NULL;
-    if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep);
+    if (p && p->ep.ops->nudge) p->ep.ops->nudge(&p->ep, true);
 }
 
 void shm_give_back(struct shm_rx *r, uint32_t head)

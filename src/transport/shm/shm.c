@@ -183,11 +183,11 @@ static void *shm_map(struct tp_ep *ep, uint64_t offset, size_t n)
     return offset <= e->mapped && n <= e->mapped - offset ? (char *)e->segment + offset : NULL;
 }
 
-static void shm_nudge(struct tp_ep *ep)
+static void shm_nudge(struct tp_ep *ep, bool helper)
 {
     struct shm_ep *e = ep->priv;
     bell_check(e->bell, e->fence);
-    bell_check_again(e->bell);
+    if (helper) bell_check_again(e->bell);
 }
 
 static bool shm_left(struct tp_ep *ep)
@@ -200,6 +200,12 @@ static bool shm_helped(struct tp_ep *ep)
 {
     struct shm_ep *e = ep->priv;
     return atomic_load_explicit(&e->bell->helped, memory_order_relaxed);
+}
+
+static bool shm_sees(struct tp_ep *ep)
+{
+    struct shm_ep *e = ep->priv;
+    return shm_helped(ep) && atomic_load_explicit(&e->bell->asleep, memory_order_relaxed) == BELL_AWAKE;
 }
 
 /* The bell of a process that has ended still names its last core. */
@@ -287,6 +293,7 @@ const struct tp_ops tp_shm = {
     .nudge = shm_nudge,
     .left = shm_left,
     .helped = shm_helped,
+    .sees = shm_sees,
     .progress = shm_progress,
     .cores = shm_cores,
     .shares_cores = shm_shares_cores,

@@ -17,7 +17,7 @@
  *
  * Threads: one at a time, until `share` is called. From then on (tp_ops.threads):
  *
- *   any thread    am_short, am_bcopy, get, put, map, nudge, left, helped: what they read of a shm_ep does not change, but
+ *   any thread    am_short, am_bcopy, get, put, map, nudge, left, helped, sees: what they read of a shm_ep does not change, but
  *                 for `reserved`, `allowed` and the atomic marks
  *   poll lock     the receiving side: shm_rx, entries of senders, kept records, `leaving`, what has been said last
  *   call lock     connecting, mapping, neighbours

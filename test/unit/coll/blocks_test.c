@@ -179,39 +179,6 @@ static void by_blocks(void)
     }
 }
 
-/* What is one behind the other: packed as one run it is all blocks to the others, in their order, and unpacked those from them. */
-static void as_one_run(int me)
-{
-    const struct coll_call *a = &rank[me].call;
-    struct node_block out = node_out_all(a, me, ranks), in = node_in_all(a, me, ranks);
-    char run[ROOM];
-    bool sends = false, gets = false;
-    for (int r = 0; r < ranks; r++) {
-        sends |= r != me && node_moves(a, me, r);
-        gets |= r != me && node_moves(a, r, me);
-    }
-    assert_int_equal(out.type != NULL, sends);
-    assert_int_equal(in.type != NULL, gets);
-    if (sends) node_pack(run, out);
-    for (int r = 0, i = 0; sends && r < ranks; r++) {
-        struct node_block b = node_out(a, me, r);
-        char one[ROOM];
-        node_pack(one, b);
-        assert_memory_equal(run + (size_t)i * node_bytes(&b), one, node_bytes(&b));
-        i += sends_each();
-        if (r == ranks - 1) assert_int_equal(node_bytes(&out), node_bytes(&b) * (size_t)(i ? i : 1));
-    }
-    gets &= !is_v();
-    if (gets) node_pack(run, in);
-    for (int r = 0; gets && r < ranks; r++) {
-        struct node_block b = node_in(a, r);
-        char one[ROOM];
-        node_pack(one, b);
-        assert_memory_equal(run + (gets_each() ? (size_t)r * node_bytes(&b) : 0), one, node_bytes(&b));
-        assert_int_equal(node_bytes(&in), node_bytes(&b) * (size_t)(gets_each() ? ranks : 1));
-    }
-}
-
 /* ---- the calls ---- */
 
 /* Displacements in the opposite order of the ranks, with room in between. */
@@ -273,7 +240,6 @@ static void say_call(int me, struct type *stype, struct type *rtype)
 static void compare(void)
 {
     by_the_standard();
-    for (int r = 0; r < ranks && ranks > 1 && (!is_v() || kind == COLL_ALLGATHERV); r++) as_one_run(r);
     by_blocks();
     for (int r = 0; r < ranks; r++)
         if (memcmp(rank[r].recv, rank[r].expected, ROOM))
@@ -329,17 +295,6 @@ static void operands_and_results(void **state)
     assert_ptr_equal(node_operand(&a, MOST).buf, out);
 }
 
-static void only_the_root_of_a_reduce_gets_the_result(void **state)
-{
-    char in[ROOM], out[ROOM];
-    (void)state;
-    struct coll_call a = {.kind = COLL_REDUCE, .sendbuf = in, .recvbuf = out, .rcount = 4, .rtype = types[0], .root = 2};
-    for (int me = 0; me < MOST; me++) {
-        assert_ptr_equal(node_out_all(&a, me, MOST).buf, in);
-        assert_ptr_equal(node_in_all(&a, me, MOST).type, me == 2 ? types[0] : NULL);
-    }
-}
-
 static int open_types(void **state)
 {
     (void)state;
@@ -361,7 +316,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_block_goes_where_the_standard_says),
         cmocka_unit_test(operands_and_results),
-        cmocka_unit_test(only_the_root_of_a_reduce_gets_the_result),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("blocks of collectives inside a node", tests, open_types, close_types);

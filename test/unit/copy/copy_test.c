@@ -1,15 +1,18 @@
 /*
- * copy_test.c - the direct copy, the software engines, and queues in front of an
- * engine that is everything hardware can be: slow, small, asynchronous, bound to pages.
+ * copy_test.c - stores that bypass the caches, the software engines, and queues in front of an
+ * engine that is everything hardware can be: slow, small, asynchronous, bound to pages, dead.
  */
-#include "base/err.h"
-#include "../seed.h"
-#include "base/var.h"
 #include "copy/copy.h"
+#include "../seed.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/var.h"
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -51,17 +54,6 @@ static void nontemporal_copies_every_byte(void **state)
 {
     (void)state;
     check_copy(copy_nontemporal);
-}
-
-static void by_threshold(void *dst, const void *src, size_t n) { copy_memory(dst, src, n); }
-
-static void threshold_is_the_variable(void **state)
-{
-    (void)state;
-    assert_int_equal(var_set(VAR_COPY_NT, "100"), 0);
-    assert_int_equal(copy_open(), 0);
-    assert_int_equal(copy_nontemporal_min, 100);
-    check_copy(by_threshold); /* sizes on both sides of it */
 }
 
 /* ---- an engine like hardware ---- */
@@ -143,11 +135,15 @@ static void slow_unpin(void *state, void *token)
 }
 
 static const struct copy_ops slow_ops = {
-    "slow",        COPY_ASYNC | COPY_PAGES | COPY_PIN,
-    slow_open,     slow_close, NULL,
-    slow_push,     slow_issue,
-    slow_finished, slow_pin,
-    slow_unpin,    NULL,
+    .name = "slow",
+    .flags = COPY_ASYNC | COPY_PAGES | COPY_PIN,
+    .open = slow_open,
+    .close = slow_close,
+    .push = slow_push,
+    .issue = slow_issue,
+    .finished = slow_finished,
+    .pin = slow_pin,
+    .unpin = slow_unpin,
 };
 
 static const struct copy_ops *const tested[] = {&copy_inline_ops, &copy_nontemporal_ops, &copy_core_ops, &slow_ops};
@@ -272,6 +268,237 @@ static void pinning_is_for_engines_that_ask(void **state)
     copy_queue_close(q);
 }
 
+/* ---- waiting ---- */
+
+static void hold(void *gate)
+{
+    while (sem_wait(gate)) continue;
+}
+
+/* The thread that copies is held up in what it tells: all the same the waiter ends, and all that waits is copied. */
+static void who_waits_copies_what_nobody_has_begun(void **state)
+{
+    enum { BYTES = 3 << 20 };
+    (void)state;
+    struct copy_queue *q;
+    copy_cookie c;
+    sem_t gate;
+    char *src = malloc(BYTES), *dst = calloc(1, BYTES);
+    assert_true(src && dst);
+    memset(src, 7, BYTES);
+    sem_init(&gate, 0, 0);
+    assert_int_equal(copy_queue_open(&copy_core_ops, 64, &q), 0);
+    assert_true(copy_tells(q, hold, &gate));
+    assert_int_equal(copy_submit(q, dst, src, 1, &c), 0);
+    copy_wait_all(q); /* from now on, or soon, it is held up */
+    assert_int_equal(copy_submit(q, dst, src, BYTES, &c), 0);
+    copy_wait_all(q);
+    assert_int_equal(copy_poll(q), c);
+    assert_memory_equal(dst, src, BYTES);
+    for (int i = 0; i < 3; i++) sem_post(&gate);
+    copy_queue_close(q);
+    free(src);
+    free(dst);
+}
+
+/* ---- an engine whose ends go by the clock ---- */
+
+struct timed {
+    double speed; /* bytes/ns */
+    bool dead;
+    uint64_t end; /* of all that was issued */
+    uint64_t finished;
+    size_t n, issued;
+    int looks, stops;
+    struct {
+        void *dst;
+        const void *src;
+        size_t n;
+        uint64_t end;
+    } ring[16];
+};
+static struct timed timed;
+
+static int timed_open(size_t depth, void **state_p)
+{
+    (void)depth;
+    *state_p = &timed;
+    return 0;
+}
+
+static void timed_close(void *state) { (void)state; }
+
+static int timed_push(void *state, void *dst, const void *src, size_t n)
+{
+    struct timed *t = state;
+    if (t->n == ARRAY_LEN(t->ring)) return TERN_AGAIN;
+    t->ring[t->n].dst = dst;
+    t->ring[t->n].src = src;
+    t->ring[t->n++].n = n;
+    return 0;
+}
+
+static void timed_issue(void *state)
+{
+    struct timed *t = state;
+    uint64_t now = clock_ns();
+    for (; t->issued < t->n; t->issued++) {
+        t->end = (t->end > now ? t->end : now) + (uint64_t)((double)t->ring[t->issued].n / t->speed);
+        t->ring[t->issued].end = t->end;
+    }
+}
+
+static void timed_end_first(struct timed *t)
+{
+    memcpy(t->ring[0].dst, t->ring[0].src, t->ring[0].n);
+    t->n--;
+    t->issued--;
+    memmove(t->ring, t->ring + 1, t->n * sizeof t->ring[0]);
+    t->finished++;
+}
+
+static uint64_t timed_finished(void *state)
+{
+    struct timed *t = state;
+    t->looks++;
+    while (t->issued && !t->dead && t->ring[0].end <= clock_ns()) timed_end_first(t);
+    return t->finished;
+}
+
+static void timed_stop(void *state)
+{
+    struct timed *t = state;
+    t->stops++;
+    t->dead = false;
+    t->speed = 1e9; /* the processor, in its place */
+    while (t->issued) timed_end_first(t);
+}
+
+static const struct copy_ops timed_ops = {
+    .name = "timed",
+    .flags = COPY_ASYNC,
+    .open = timed_open,
+    .close = timed_close,
+    .push = timed_push,
+    .issue = timed_issue,
+    .finished = timed_finished,
+    .stop = timed_stop,
+};
+
+#define TIMED_BYTES 40000
+
+/* A copy that takes so long; what the wait for it took beyond, and its processor time, as parts of that. */
+static void wait_once(struct copy_queue *q, double *late, double *busy)
+{
+    static char src[TIMED_BYTES], dst[TIMED_BYTES];
+    struct timespec from, to;
+    copy_cookie c;
+    memset(src, (int)rnd(256), sizeof src);
+    assert_int_equal(copy_submit(q, dst, src, sizeof src, &c), 0);
+    uint64_t start = clock_ns();
+    copy_issue(q);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    copy_wait_all(q);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    double whole = (double)(timed.end - start), used = 1e9 * (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec);
+    *late = ((double)clock_ns() - (double)timed.end) / whole;
+    *busy = used / whole;
+    assert_memory_equal(src, dst, sizeof src);
+}
+
+/* OMX-26: a fifth of the time at most is the processor's, and the end is seen 5 % late at most; of some, as others use it, too. */
+static void who_waits_sleeps_until_the_end(void **state)
+{
+    struct copy_queue *q;
+    double late, busy, least_late = 1, least_busy = 1;
+    (void)state;
+    timed = (struct timed){.speed = 4e-3}; /* 10 ms */
+    assert_int_equal(copy_queue_open(&timed_ops, 8, &q), 0);
+    for (int i = 0; i < 40; i++) {
+        timed.looks = 0;
+        wait_once(q, &late, &busy);
+        if (i < 20) continue; /* it learns the speed */
+        assert_in_range(timed.looks, 1, 100);
+        if (late < least_late) least_late = late;
+        if (busy < least_busy) least_busy = busy;
+    }
+    print_message("# late by %.4f, processor %.4f of the time\n", least_late, least_busy);
+    assert_true(least_late < 0.05 && least_busy < 0.2);
+    copy_queue_close(q);
+}
+
+/* When the speed changes, the prediction comes back to within a fifth of the time. */
+static void speed_follows_the_engine(void **state)
+{
+    static const double speeds[] = {0.04, 0.01, 0.08};
+    struct copy_queue *q;
+    (void)state;
+    timed = (struct timed){.speed = speeds[0]};
+    assert_int_equal(copy_queue_open(&timed_ops, 8, &q), 0);
+    for (size_t s = 0; s < ARRAY_LEN(speeds); s++) {
+        double off = 1, late, busy;
+        timed.speed = speeds[s];
+        for (int i = 0; i < 200 && (i < 3 || off > 0.2 || off < -0.2); i++) {
+            static char src[TIMED_BYTES], dst[TIMED_BYTES];
+            copy_cookie c;
+            wait_once(q, &late, &busy);
+            assert_int_equal(copy_due(q), 0);
+            assert_int_equal(copy_submit(q, dst, src, sizeof src, &c), 0);
+            uint64_t start = clock_ns();
+            copy_issue(q);
+            off = ((double)copy_due(q) - (double)timed.end) / (double)(timed.end - start);
+            copy_wait_all(q);
+        }
+        assert_true(off <= 0.2 && off >= -0.2);
+    }
+    copy_queue_close(q);
+}
+
+static void dead_device_is_given_up(void **state)
+{
+    struct copy_queue *q;
+    copy_cookie c;
+    char src[100], dst[100] = {0};
+    double late, busy;
+    (void)state;
+    timed = (struct timed){.speed = 1, .dead = true};
+    assert_int_equal(copy_queue_open(&timed_ops, 8, &q), 0);
+    copy_patience(q, 50000000);
+    memset(src, 3, sizeof src);
+    assert_int_equal(copy_submit(q, dst, src, sizeof src, &c), 0);
+    assert_int_equal(copy_fault(q), 0);
+    uint64_t start = clock_ns();
+    copy_wait_all(q);
+    assert_true(clock_ns() - start >= 50000000);
+    assert_memory_equal(dst, src, sizeof src);
+    assert_int_equal(timed.stops, 1);
+    assert_true(copy_given_up(q));
+    assert_int_equal(copy_fault(q), TERN_ERR_SYSTEM);
+    assert_string_equal(err_words(), "the copy engine 'timed' has finished nothing for 0.050 s: the processor copies in its place from now on");
+    wait_once(q, &late, &busy); /* as ever */
+    assert_int_equal(timed.stops, 1);
+    copy_queue_close(q);
+}
+
+/* Nor one that nobody has looked at for longer than that. */
+static void slow_device_is_not_given_up(void **state)
+{
+    struct copy_queue *q;
+    copy_cookie c;
+    char src[10] = {1}, dst[10];
+    (void)state;
+    timed = (struct timed){.speed = 2e-7}; /* 50 ms each */
+    assert_int_equal(copy_queue_open(&timed_ops, 8, &q), 0);
+    copy_patience(q, 200000000);
+    for (int i = 0; i < 6; i++) assert_int_equal(copy_submit(q, dst, src, sizeof src, &c), 0);
+    copy_issue(q);
+    nanosleep(&(struct timespec){.tv_nsec = 250000000}, NULL);
+    copy_wait_all(q);
+    assert_int_equal(timed.stops, 0);
+    assert_int_equal(copy_fault(q), 0);
+    copy_queue_close(q);
+}
+
 /* A flag is set if and only if the member it promises is there. */
 static void engines_keep_the_contract(void **state)
 {
@@ -288,10 +515,17 @@ static void engines_keep_the_contract(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nontemporal_copies_every_byte),   cmocka_unit_test(threshold_is_the_variable),
-        cmocka_unit_test(engines_keep_the_contract),       cmocka_unit_test(cookies_finish_in_order),
-        cmocka_unit_test(nothing_moves_before_issue),      cmocka_unit_test(full_queue_says_again),
+        cmocka_unit_test(nontemporal_copies_every_byte),
+        cmocka_unit_test(engines_keep_the_contract),
+        cmocka_unit_test(cookies_finish_in_order),
+        cmocka_unit_test(nothing_moves_before_issue),
+        cmocka_unit_test(full_queue_says_again),
         cmocka_unit_test(pinning_is_for_engines_that_ask),
+        cmocka_unit_test(who_waits_copies_what_nobody_has_begun),
+        cmocka_unit_test(who_waits_sleeps_until_the_end),
+        cmocka_unit_test(speed_follows_the_engine),
+        cmocka_unit_test(dead_device_is_given_up),
+        cmocka_unit_test(slow_device_is_not_given_up),
     };
     seed = seed_open();
     if (var_open()) return 1;

@@ -93,7 +93,7 @@ static void *run(void *unused)
 {
     while (!atomic_load_explicit(&dev.stop, memory_order_acquire)) {
         while (dev.n < HELD && take(&dev.held[dev.n])) dev.n++;
-        if (!dev.n) {
+        if (!dev.n || (dev.m->dies_after && dev.m->copies >= dev.m->dies_after)) {
             sched_yield();
             continue;
         }

@@ -18,6 +18,7 @@ struct dsa_model {
     uint64_t seed;
     unsigned fault_every; /* of so many copies one stops at a page that is not there: after some bytes, or none; 0: none does */
     unsigned bad_every;   /* ... is refused as a whole */
+    unsigned dies_after;  /* so many copies, with some that it has taken left undone; 0: never */
 
     /* results */
     uint64_t copies, faults, bad, longest;

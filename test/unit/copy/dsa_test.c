@@ -132,6 +132,34 @@ static void descriptors_that_are_refused(void **state)
     assert_true(m.bad > 100);
 }
 
+/* In the middle of copies: the processor makes what is left of them, and all later ones. */
+static void dies(struct dsa_model *m)
+{
+    struct copy_queue *q;
+    m->seed = seed;
+    assert_true(dsa_model_open(m));
+    if (m->portal && !opens_by("MOVDIR64B")) {
+        print_message("# this processor has no MOVDIR64B\n");
+        dsa_model_close(m);
+        return;
+    }
+    assert_int_equal(copy_queue_open(&copy_dsa_ops, 32, &q), 0);
+    copy_patience(q, 1000000000); /* the model is a thread, which may have to wait for a core */
+    run_rounds(q);
+    assert_int_equal(copy_fault(q), TERN_ERR_SYSTEM);
+    assert_non_null(strstr(err_words(), "the copy engine 'dsa' has finished nothing for 1.000 s"));
+    copy_queue_close(q);
+    dsa_model_close(m);
+    assert_int_equal(m->copies, m->dies_after);
+}
+
+static void a_device_that_dies(void **state)
+{
+    (void)state;
+    dies(&(struct dsa_model){.portal = true, .size = 16, .most = 1 << 21, .dies_after = 200});
+    dies(&(struct dsa_model){.size = 16, .most = 1 << 21, .dies_after = 333, .fault_every = 5});
+}
+
 /* What the device is asked for is right, so a model that reports no fault needs no help. */
 static void nothing_is_left_to_the_processor(void **state)
 {
@@ -194,6 +222,7 @@ int main(void)
         cmocka_unit_test(longer_ones_are_cut),
         cmocka_unit_test(pages_that_are_not_there),
         cmocka_unit_test(descriptors_that_are_refused),
+        cmocka_unit_test(a_device_that_dies),
         cmocka_unit_test(nothing_is_left_to_the_processor),
         cmocka_unit_test(queues_that_are_not_for_us),
         cmocka_unit_test(why_not),

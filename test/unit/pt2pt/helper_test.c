@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/helper_cpus.h"
+#include "pt2pt/helper_habit.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -200,6 +201,81 @@ static void random_traffic(void **state)
     }
 }
 
+/* ---- a caller that comes back, and one that does not ---- */
+
+/* Rounds that begin a message and end it at once; how often the helper was armed in between. */
+static int come_back(struct pair_of *p, int rounds, uint64_t seed)
+{
+    int armed = 0;
+    for (int i = 0; i < rounds; i++) {
+        begin(p, i, LARGE, seed + (uint64_t)i);
+        armed += atomic_load(&wires_bell()->asleep) != BELL_AWAKE;
+        finish(p, LARGE, seed + (uint64_t)i);
+    }
+    return armed;
+}
+
+/* The helper is not armed for it. Where the thread was kept from its core once, it is, the next time. */
+static void who_comes_back_is_left_alone(void **state)
+{
+    static struct pair_of p;
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        (k ? open_job_of_lanes : open_job)(false);
+        (void)come_back(&p, 20, 1);
+        int armed = come_back(&p, 400, 2);
+        print_message("# armed in %d of 400 rounds\n", armed);
+        assert_in_range(armed, 0, 100);
+        close_job();
+    }
+}
+
+static void expect_back(void)
+{
+    lane_enter(world->lane);
+    habit.away = 0; /* from no place it has stayed away */
+    lane_leave(world->lane);
+}
+
+/* What is left when the thread had been expected back is done soon: not when the helper gets up by itself, after 50 ms and more. Before,
+ * the helper has been on its watch, or has just ended it, or sleeps. */
+static void who_does_not_come_back_is_found(void **state)
+{
+    enum { TIMES = 200 };
+    static struct pair_of p;
+    uint64_t seed = random_open();
+    int late = 0;
+    (void)state;
+    open_job(false);
+    for (int i = 0; i < TIMES; i++) {
+        uint64_t r = random_next(&seed);
+        expect_back();
+        usleep((unsigned)(r >> 20) % 5000);
+        begin(&p, i, LARGE, r);
+        uint64_t start = clock_ns();
+        assert_true(ends_by_itself(&p));
+        late += clock_ns() - start > (uint64_t)40 * MS;
+        finish(&p, LARGE, r);
+    }
+    close_job();
+    print_message("# %d of %d ends were late\n", late, TIMES);
+    assert_in_range(late, 0, TIMES / 10);
+}
+
+/* The place where it has stayed away is known from then on. */
+static void its_place_is_known_then(void **state)
+{
+    static struct pair_of p;
+    (void)state;
+    open_job(false);
+    expect_back();
+    begin(&p, 1, LARGE, 1);
+    assert_true(ends_by_itself(&p));
+    finish(&p, LARGE, 1);
+    assert_true(habit.away >> 2 & 1);
+    close_job();
+}
+
 /* ---- what it costs, and where it is ---- */
 
 static uint64_t cpu_ns(void)
@@ -378,6 +454,9 @@ int main(void)
         cmocka_unit_test_teardown(owner_and_helper_exclude_each_other, job_clean),
         cmocka_unit_test_teardown(large_messages_end_without_a_call, job_clean),
         cmocka_unit_test_teardown(random_traffic, job_clean),
+        cmocka_unit_test_teardown(who_comes_back_is_left_alone, job_clean),
+        cmocka_unit_test_teardown(who_does_not_come_back_is_found, job_clean),
+        cmocka_unit_test_teardown(its_place_is_known_then, job_clean),
         cmocka_unit_test_teardown(idle_helper_sleeps, job_clean),
         cmocka_unit_test_teardown(comes_and_goes, job_clean),
         cmocka_unit_test_teardown(survives_sharing, job_clean),

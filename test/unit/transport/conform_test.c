@@ -363,7 +363,7 @@ static bool mapped_memory(void)
         for (size_t i = 0; i < n; i++) PARTY_CHECK(there[i] == pattern(p->index, i));
         party_meet();
         there[n - 1] = 77;
-        p->ep.ops->nudge(&p->ep);
+        p->ep.ops->nudge(&p->ep, true);
         party_meet();
         PARTY_CHECK(block[n - 1] == 77);
         party_meet();

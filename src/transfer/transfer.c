@@ -1,0 +1,87 @@
+/* transfer.c - see transfer.h. */
+#include "transfer/transfer.h"
+#include "copy/copy.h"
+#include "transport/endpoint.h"
+
+/* ---- claims ---- */
+
+static uint32_t chunks_of(const struct transfer *t) { return (uint32_t)((transfer_bytes(t) + t->chunk - 1) / t->chunk); }
+
+/* relaxed: only who gets which chunk matters; the ends were acquired with `said` */
+static uint32_t claim(struct transfer *t, uint32_t chunks)
+{
+    uint32_t i = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+    return i < chunks ? i : chunks;
+}
+
+/* So many more chunks are done. acq_rel: whoever adds the last one answers for the copies, and the errors, of all others */
+static unsigned count(struct transfer *t, uint32_t n, uint32_t chunks)
+{
+    return n && atomic_fetch_add_explicit(&t->done, n, memory_order_acq_rel) + n == chunks ? TRANSFER_ENDED : 0;
+}
+
+/* Claims all chunks that are left. Returns how many these are. */
+static TERN_COLD uint32_t give_up(struct transfer *t, int error, uint32_t chunks)
+{
+    atomic_store_explicit(&t->error, error, memory_order_relaxed); /* another one may write over it: before the transfer is over */
+    uint32_t at = atomic_fetch_add_explicit(&t->next, chunks, memory_order_relaxed);
+    return at < chunks ? chunks - at : 0;
+}
+
+void transfer_stop(struct transfer *t) { atomic_store_explicit(&t->next, UINT32_MAX / 2, memory_order_relaxed); }
+
+/* ---- copying ---- */
+
+bool transfer_reaches(const struct transfer *t, enum transfer_side side, const struct tp_ep *ep)
+{
+    return (ep->caps & TP_CAP_GETPUT) || (t->end[!side].place && (ep->caps & TP_CAP_ARENA));
+}
+
+/* Through the mapping of the other's arena, if that is where its memory lies; else the system does it. */
+static int copy(const struct transfer *t, enum transfer_side side, struct tp_ep *ep, uint64_t at, uint64_t n)
+{
+    uint64_t place = t->end[!side].place;
+    struct iovec from = {(void *)(uintptr_t)(t->end[TRANSFER_FROM].at + at), n}, to = {(void *)(uintptr_t)(t->end[TRANSFER_TO].at + at), n};
+    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep_map_arena(ep, place + at, n) : NULL;
+    if (there) {
+        if (side == TRANSFER_FROM) copy_part(there, from.iov_base, n, transfer_bytes(t));
+        else copy_part(to.iov_base, there, n, transfer_bytes(t));
+        return 0;
+    }
+    if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no arena after all */
+    return side == TRANSFER_FROM ? ep_put(ep, &from, 1, &to, 1) : ep_get(ep, &to, 1, &from, 1);
+}
+
+/* Each side says so first, and looks at the other next, so one of two that are helpless sees it. */
+static TERN_COLD unsigned leave(struct transfer *t, enum transfer_side side, uint32_t chunks)
+{
+    atomic_store(&t->end[side].helpless, 1);
+    if (!atomic_load(&t->end[!side].helpless)) return 0;
+    return count(t, give_up(t, TERN_ERR_UNSUPPORTED, chunks), chunks);
+}
+
+unsigned transfer_go_on(struct transfer *t, enum transfer_side side, struct tp_ep *ep)
+{
+    if (!transfer_has_work(t)) return 0;
+    uint32_t chunks = chunks_of(t);
+    if (unlikely(!transfer_reaches(t, side, ep))) return leave(t, side, chunks);
+    uint32_t i = claim(t, chunks);
+    if (i == chunks) return 0;
+    uint64_t at = (uint64_t)((i + (uint64_t)t->first) % chunks) * t->chunk, left = transfer_bytes(t) - at;
+    int rc = copy(t, side, ep, at, left < t->chunk ? left : t->chunk);
+    uint32_t n = likely(!rc) ? 1 : 1 + give_up(t, rc, chunks);
+    return TRANSFER_MOVED | count(t, n, chunks);
+}
+
+/* ---- life ---- */
+
+static bool leave_open(struct transfer *t, enum transfer_life next)
+{
+    uint32_t open = TRANSFER_OPEN;
+    return atomic_compare_exchange_strong_explicit(&t->life, &open, next, memory_order_acq_rel, memory_order_acquire);
+}
+
+bool transfer_take(struct transfer *t) { return leave_open(t, TRANSFER_TAKEN); }
+bool transfer_withdraw(struct transfer *t) { return leave_open(t, TRANSFER_WITHDRAWN); }
+void transfer_give_back(struct transfer *t) { atomic_store_explicit(&t->life, TRANSFER_OPEN, memory_order_release); }
+void transfer_close(struct transfer *t) { atomic_store_explicit(&t->life, TRANSFER_CLOSED, memory_order_release); }
