@@ -276,7 +276,8 @@ static bool has_ended(void *record) { return ((struct node_background *)record)-
 bool node_run_in_background(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
     struct node_background f = {
-        .call = *a, .blocking = true, .way = way, .big = big, .sign = node_sign(n, way), .number = number, .wait = {.n = n, .seq = n->seq + 1}};
+        .call = *a, .blocking = true, .way = way, .big = big, .number = number, .sign = node_sign(n, way),
+        .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
     *rc_p = node_prepare_rest(&f);
     if (*rc_p) return false;

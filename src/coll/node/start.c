@@ -1,8 +1,8 @@
 /*
  * start.c - starting a small operation inside a node, and waiting for it.
  *
- * Its contribution lies there at the start. What is left are records of operations in the background (background.c) with a request each, which stay
- * together for the next operation (REQ_KEPT). A thread that waits looks at the record itself first.
+ * Its contribution lies there at the start. What is left are records of operations in the background (background.c) with a
+ * request each, which stay together for the next operation (REQ_KEPT). A thread that waits looks at the record itself first.
  */
 #include "base/err.h"
 #include "coll/node/background.h"

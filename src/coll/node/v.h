@@ -45,8 +45,8 @@ bool node_v_is_short(const struct node *, const struct coll_call *);
 void node_v_open_short(struct node *, enum coll_kind);
 
 /*
- * Does this rank send or get blocks that have no room, or has it one for itself? Then *rest is a call of those alone, for messages, and *mem what
- * it lives in, the caller's to free; NULL: memory is out.
+ * Does this rank send or get blocks that have no room, or has it one for itself? Then *rest is a call of those alone, for
+ * messages, and *mem what it lives in, the caller's to free; NULL: memory is out.
  */
 bool node_v_long(const struct node *, const struct coll_call *);
 void node_v_rest(const struct node *, const struct coll_call *, struct coll_call *rest, int64_t **mem);
