@@ -158,7 +158,7 @@ static bool too_many_slices(const struct coll_call *a, size_t one, int64_t bytes
 static bool is_wide(const struct comm *c, const struct coll_call *a, int64_t bytes)
 {
     size_t one = node_wide_slice(a, c->size);
-    if (!one || !var_int(VAR_COLL_NODE)) return false;
+    if (!one) return false;
     bytes = node_longest_block(a, c->size, bytes);
     if (bytes <= 0) return false;
     if (c->size > 2 || node_counts()) {
@@ -221,6 +221,7 @@ static bool run_wide(struct node *n, const struct coll_call *a, int64_t bytes, i
 /* Larger ones: through wide slots, or from memory to memory, which ranks with a core each try first. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
+    if (unlikely(!var_int(VAR_COLL_NODE))) return false;
     bool wide = is_wide(c, a, bytes), direct = is_direct(c, a, true, bytes);
     struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
