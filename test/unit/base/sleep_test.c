@@ -87,10 +87,17 @@ static void threads_with_fences(void **state)
     between_threads(true);
 }
 
+static void need_membarrier(void)
+{
+    if (sleep_membarrier_open()) return;
+    print_message("# this system has no membarrier\n");
+    skip();
+}
+
 static void threads_with_membarrier(void **state)
 {
     (void)state;
-    if (!sleep_membarrier_open()) skip();
+    need_membarrier();
     between_threads(false);
 }
 
@@ -127,7 +134,7 @@ static void processes_with_fences(void **state)
 static void processes_with_membarrier(void **state)
 {
     (void)state;
-    if (!sleep_membarrier_open()) skip();
+    need_membarrier();
     between_processes(false, 0);
 }
 
@@ -269,7 +276,7 @@ static void gate_with_fences(void **state)
 static void gate_with_membarrier(void **state)
 {
     (void)state;
-    if (!sleep_membarrier_open()) skip();
+    need_membarrier();
     gate_wakes_all(false);
 }
 
@@ -375,7 +382,7 @@ static int missed(bool again, uint32_t *meetings)
 static void second_look_misses_nothing(void **state)
 {
     (void)state;
-    if (!sleep_membarrier_open()) skip();
+    need_membarrier();
     uint32_t meetings = 0;
     int once = missed(false, &meetings);
     print_message("# of %u announcements with a fence only, %d are missed by who looks without one\n", meetings, once);

@@ -154,7 +154,9 @@ static void a_machine_that_is_made_up(void **state)
     if (hwloc) expect(&unknown, "auto", "01010101"); /* caches are not known, NUMA domains are */
     unsetenv("TERN_MACHINE");
     unsetenv("TERN_MACHINE_CPUS");
-    if (!hwloc) skip();
+    if (hwloc) return;
+    print_message("# the library was built without hwloc; the rest was right\n");
+    skip();
 }
 
 /* What grows with the ranks is there once for a communicator and its duplicates, until the last of them goes. */

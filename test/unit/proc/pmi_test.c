@@ -348,7 +348,10 @@ static void what_ranks_share_is_the_launchers(void **state)
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     assert_int_equal(sched_getaffinity(getppid(), sizeof parent, &parent), 0);
-    if (CPU_COUNT(&parent) < 2) skip();
+    if (CPU_COUNT(&parent) < 2) {
+        print_message("# one CPU is not enough for it\n");
+        skip();
+    }
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
         if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
