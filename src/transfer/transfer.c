@@ -7,11 +7,19 @@
 
 static uint32_t chunks_of(const struct transfer *t) { return (uint32_t)((transfer_bytes(t) + t->chunk - 1) / t->chunk); }
 
-/* relaxed: only who gets which chunk matters; the ends were acquired with `said` */
-static uint32_t claim(struct transfer *t, uint32_t chunks)
+struct piece {
+    uint64_t at, bytes;
+};
+
+/* The next chunk; false: none is left. relaxed: only who gets which one matters; the ends were acquired with `said` */
+static bool claim(struct transfer *t, uint32_t chunks, struct piece *x)
 {
     uint32_t i = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
-    return i < chunks ? i : chunks;
+    if (i >= chunks) return false;
+    x->at = (uint64_t)((i + (uint64_t)t->first) % chunks) * t->chunk;
+    uint64_t left = transfer_bytes(t) - x->at;
+    x->bytes = left < t->chunk ? left : t->chunk;
+    return true;
 }
 
 /* So many more chunks are done. acq_rel: whoever adds the last one answers for the copies, and the errors, of all others */
@@ -28,6 +36,13 @@ static TERN_COLD uint32_t give_up(struct transfer *t, int error, uint32_t chunks
     return at < chunks ? chunks - at : 0;
 }
 
+/* Of a claimed chunk: 0, or what went wrong. */
+static unsigned put_down(struct transfer *t, int error, uint32_t chunks)
+{
+    uint32_t n = likely(!error) ? 1 : 1 + give_up(t, error, chunks);
+    return TRANSFER_MOVED | count(t, n, chunks);
+}
+
 void transfer_stop(struct transfer *t) { atomic_store_explicit(&t->next, UINT32_MAX / 2, memory_order_relaxed); }
 
 /* ---- copying ---- */
@@ -37,15 +52,20 @@ bool transfer_reaches(const struct transfer *t, enum transfer_side side, const s
     return (ep->caps & TP_CAP_GETPUT) || (t->end[!side].place && (ep->caps & TP_CAP_ARENA));
 }
 
+static struct iovec memory_of(const struct transfer *t, enum transfer_side side, struct piece x)
+{
+    return (struct iovec){(void *)(uintptr_t)(t->end[side].at + x.at), x.bytes};
+}
+
 /* Through the mapping of the other's arena, if that is where its memory lies; else the system does it. */
-static int copy(const struct transfer *t, enum transfer_side side, struct tp_ep *ep, uint64_t at, uint64_t n)
+static int copy(const struct transfer *t, enum transfer_side side, struct tp_ep *ep, struct piece x)
 {
     uint64_t place = t->end[!side].place;
-    struct iovec from = {(void *)(uintptr_t)(t->end[TRANSFER_FROM].at + at), n}, to = {(void *)(uintptr_t)(t->end[TRANSFER_TO].at + at), n};
-    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep_map_arena(ep, place + at, n) : NULL;
+    struct iovec from = memory_of(t, TRANSFER_FROM, x), to = memory_of(t, TRANSFER_TO, x);
+    void *there = place && (ep->caps & TP_CAP_ARENA) ? ep_map_arena(ep, place + x.at, x.bytes) : NULL;
     if (there) {
-        if (side == TRANSFER_FROM) copy_part(there, from.iov_base, n, transfer_bytes(t));
-        else copy_part(to.iov_base, there, n, transfer_bytes(t));
+        if (side == TRANSFER_FROM) copy_part(there, from.iov_base, x.bytes, transfer_bytes(t));
+        else copy_part(to.iov_base, there, x.bytes, transfer_bytes(t));
         return 0;
     }
     if (!(ep->caps & TP_CAP_GETPUT)) return TERN_ERR_UNSUPPORTED; /* no arena after all */
@@ -65,12 +85,28 @@ unsigned transfer_go_on(struct transfer *t, enum transfer_side side, struct tp_e
     if (!transfer_has_work(t)) return 0;
     uint32_t chunks = chunks_of(t);
     if (unlikely(!transfer_reaches(t, side, ep))) return leave(t, side, chunks);
-    uint32_t i = claim(t, chunks);
-    if (i == chunks) return 0;
-    uint64_t at = (uint64_t)((i + (uint64_t)t->first) % chunks) * t->chunk, left = transfer_bytes(t) - at;
-    int rc = copy(t, side, ep, at, left < t->chunk ? left : t->chunk);
-    uint32_t n = likely(!rc) ? 1 : 1 + give_up(t, rc, chunks);
-    return TRANSFER_MOVED | count(t, n, chunks);
+    struct piece x;
+    return claim(t, chunks, &x) ? put_down(t, copy(t, side, ep, x), chunks) : 0;
+}
+
+unsigned transfer_go_on_here(struct transfer *t)
+{
+    uint32_t chunks = chunks_of(t);
+    struct piece x;
+    if (!transfer_has_work(t) || !claim(t, chunks, &x)) return 0;
+    copy_part(memory_of(t, TRANSFER_TO, x).iov_base, memory_of(t, TRANSFER_FROM, x).iov_base, x.bytes, transfer_bytes(t));
+    return put_down(t, 0, chunks);
+}
+
+unsigned transfer_carry(struct transfer *t, struct tp_ep *ep, void *buffer)
+{
+    uint32_t chunks = chunks_of(t);
+    struct piece x;
+    if (!(ep->caps & TP_CAP_GETPUT) || !transfer_has_work(t) || !claim(t, chunks, &x)) return 0;
+    struct iovec from = memory_of(t, TRANSFER_FROM, x), to = memory_of(t, TRANSFER_TO, x), here = {buffer, x.bytes};
+    int rc = ep_get(ep, &here, 1, &from, 1);
+    if (!rc) rc = ep_put(ep, &here, 1, &to, 1);
+    return put_down(t, rc, chunks);
 }
 
 /* ---- life ---- */

@@ -30,6 +30,8 @@
  * A process that dies leaves chunks that were claimed and not copied. Who hears of that stops the work (no chunk is claimed any more), and
  * ends what it has to do with the dead process by an error.
  *
+ * Both ends may be in one process. Then that process copies, and any other one that can reach its memory carries chunks.
+ *
  * test/sim/transfer_sim_test runs this code in all orders of its steps.
  *
  * Threads: any may work on a transfer; `life`, by the two sides.
@@ -131,6 +133,10 @@ bool transfer_reaches(const struct transfer *, enum transfer_side, const struct 
 /* Copies the next chunk, if one is left, or says that this side is helpless. */
 enum { TRANSFER_MOVED = 1, TRANSFER_ENDED = 2 }; /* a chunk was copied; this call did the last of it: tell the other side */
 unsigned transfer_go_on(struct transfer *, enum transfer_side, struct tp_ep *);
+
+/* The same of one whose ends both are in this process, or both in that of the endpoint: by way of a buffer for a chunk. */
+unsigned transfer_go_on_here(struct transfer *);
+unsigned transfer_carry(struct transfer *, struct tp_ep *, void *buffer);
 
 /* No chunk is claimed any more; those that are claimed may still be copied by who has claimed them. */
 void transfer_stop(struct transfer *);

@@ -100,6 +100,8 @@ static bool exchange(void *p, uint32_t was, uint32_t v, int at, const char *file
 #define atomic_store(p, v) store(p, (uint32_t)(v), AT)
 #define atomic_fetch_add_explicit(p, v, order) fetch_add(p, (uint32_t)(v), AT)
 #define atomic_compare_exchange_strong_explicit(p, was, v, order, other) exchange(p, *(was), (uint32_t)(v), AT)
+#define copy_part(dst, src, n, whole) copy_here(dst, src, n)
+static void copy_here(void *dst, void *src, size_t n);
 #include "transfer/transfer.c"
 enum { CODE_SITES = __COUNTER__ };
 static_assert((int)CODE_SITES < (int)SITES, "more atomic operations than places to note them");
@@ -180,6 +182,7 @@ static struct scenario {
     bool early, cancels; /* the receiver makes the transfer; and takes it back */
     bool gives_back;     /* the sender gives it back, and takes it once more */
     bool in_block;                   /* a transfer of a collective, used in ROUNDS rounds */
+    bool own;                        /* and both ends are the sender's; the "receiver" carries chunks when it has nothing else to do */
     bool third;                      /* another thread works for the sender */
     bool dies, cut;                  /* a side dies at some time; the two lose each other */
     uint8_t blind[2];                /* bit i: the side cannot reach the memory of the other in round i */
@@ -206,6 +209,7 @@ enum breach {
     SLEEPS_BLINDLY,  /* who goes to sleep does not look once more */
     STOPS_NOTHING,   /* who hears that the other is lost does not stop the work */
     RENEWS_LATE,     /* a sender begins the work anew behind saying its end */
+    AIDS_FOR_EVER,   /* who carries for another one says that it has finished the round, and goes on with that */
     BREACHES
 };
 static enum breach breach;
@@ -224,7 +228,8 @@ static int move(bool side, const struct iovec *from, const struct iovec *to)
 {
     size_t at = (size_t)((char *)from->iov_base - from_memory), i = at / CHUNK;
     unsigned copy = m->copies++, round = m->round[side];
-    for (int s = 0; s < 2; s++)
+    int sides = scenario.own ? 1 : 2; /* whose memory it is */
+    for (int s = 0; s < sides; s++)
         if (m->result[s] && !m->dead[s]) fail_with("a chunk is claimed of an operation that is over");
     yield();
     if (m->refused[side] || scenario.refuses >> copy & 1) {
@@ -232,7 +237,7 @@ static int move(bool side, const struct iovec *from, const struct iovec *to)
         return TERN_ERR_UNSUPPORTED;
     }
     if (scenario.fails >> copy & 1) return TERN_ERR_SYSTEM;
-    for (int s = 0; s < 2; s++)
+    for (int s = 0; s < sides; s++)
         if (m->result[s] && m->result[s] != LOST && !m->dead[s]) fail_with("memory is copied of an operation that is over");
     bool right = i < CHUNKS && round < ROUNDS && to->iov_base == to_memory + at && from->iov_len == CHUNK;
     if (!right || m->copied[round][i]) fail_with("a chunk is copied twice, or to where it does not belong");
@@ -243,13 +248,23 @@ static int move(bool side, const struct iovec *from, const struct iovec *to)
 static int get(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
 {
     (void)nl, (void)nr;
-    return move(ep == &world.ends[RECEIVER], remote, local);
+    if (!scenario.own) return move(ep == &world.ends[RECEIVER], remote, local);
+    yield(); /* to a buffer; it goes on from there */
+    return 0;
 }
 
 static int put(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
 {
     (void)nl, (void)nr;
-    return move(ep == &world.ends[RECEIVER], local, remote);
+    struct iovec came_from = {from_memory + ((char *)remote->iov_base - to_memory), remote->iov_len};
+    return move(ep == &world.ends[RECEIVER], scenario.own ? &came_from : local, remote);
+}
+
+/* By the sender, which reaches both ends. */
+static void copy_here(void *dst, void *src, size_t n)
+{
+    struct iovec from = {src, n}, to = {dst, n};
+    if (move(SENDER, &from, &to)) fail_with("memory of one's own cannot be copied");
 }
 
 static const struct tp_ops ops = {.get = get, .put = put};
@@ -260,6 +275,7 @@ static unsigned go_on(int side)
     struct tp_ep *ep = &world.ends[side];
     ep->ops = &ops;
     ep->caps = blind || note(m->refused[side]) ? 0 : TP_CAP_GETPUT;
+    if (scenario.own) return side == SENDER ? transfer_go_on_here(&m->t) : transfer_carry(&m->t, ep, NULL);
     return transfer_go_on(&m->t, (enum transfer_side)side, ep);
 }
 
@@ -487,11 +503,49 @@ static void member(int side)
     end(side, r);
 }
 
+/* Its own block: again when the other one has finished the round before. */
+static void owner(void)
+{
+    enum result r = DONE;
+    for (uint32_t i = 0; i < ROUNDS && r != LOST; i++) {
+        if (!await_word(&m->rounds[RECEIVER], i, SENDER)) {
+            r = LOST;
+            break;
+        }
+        yield();
+        m->round[SENDER] = (uint8_t)i;
+        transfer_renew(&m->t);
+        say_end(RECEIVER, i + 1);
+        say_end(SENDER, i + 1);
+        r = work(SENDER, i + 1);
+    }
+    end(SENDER, r);
+}
+
+/* Whoever carries chunks of it, as long as there are some: it need not come in time, but ends a round for the lines to be used again. */
+static void aide(void)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        yield();
+        m->round[RECEIVER] = (uint8_t)i;
+        if (breach == AIDS_FOR_EVER) set(&m->rounds[RECEIVER], i + 1);
+        while (stand(__LINE__, 0), !is_lost(RECEIVER) && transfer_is_said(&m->t, TRANSFER_FROM, i + 1) && transfer_has_work(&m->t)) {
+            unsigned did = go_on(RECEIVER);
+            stand(__LINE__, did);
+            if (did & TRANSFER_ENDED && breach != TELLS_NOBODY) ring(SENDER);
+        }
+        set(&m->rounds[RECEIVER], i + 1);
+        ring(SENDER);
+    }
+    end(RECEIVER, DONE);
+}
+
 static void entry(void)
 {
     struct party *own = running;
     int me = (int)(own - world.party);
-    if (scenario.in_block) member(me);
+    if (scenario.own) (me == SENDER ? owner : aide)();
+    else if (scenario.in_block) member(me);
     else if (me == THIRD) third();
     else if (scenario.early) (me == SENDER ? taking_sender : early_receiver)();
     else (me == SENDER ? offering_sender : late_receiver)();
@@ -515,7 +569,7 @@ static void judge(void)
     bool lost = m->cut || m->dead[SENDER] || m->dead[RECEIVER];
     for (int p = 0; p < PARTIES; p++)
         if (!world.party[p].ended && !m->dead[p == RECEIVER]) fail_with("a party sleeps for ever");
-    if ((s == DONE || r == DONE) && !all_copied()) fail_with("an operation is over, and not all of its data are there");
+    if ((s == DONE || (r == DONE && !scenario.own)) && !all_copied()) fail_with("an operation is over, and not all of its data are there");
     if (lost) return;
     bool undone = s == UNUSED && r == CANCELLED;
     if (s != r && !undone) fail_with("the two sides have different results");
@@ -673,6 +727,8 @@ static const struct scenario scenarios[] = {
     {.name = "and the other way round", .in_block = true, .blind = {2, 1}},
     {.name = "of which the first copy fails", .in_block = true, .fails = 1},
     {.name = "of which one dies", .in_block = true, .dies = true},
+    {.name = "what a rank has for itself", .in_block = true, .own = true},
+    {.name = "of which one dies", .in_block = true, .own = true, .dies = true},
     {.name = "a late receiver, and the sender has a second thread", .third = true},
     {.name = "which fails", .third = true, .fails = 2},
 };

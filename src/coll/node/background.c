@@ -1,7 +1,9 @@
 /*
  * background.c - node-local operations in the background. Each has a record, struct node_background:
  *
- *     prepared -> launched: waits for the block and its slots -> put: waits for the others -> ended
+ *     prepared -> launched: waits for the block and its slots -> put: waits for the others [-> completed, carries for others] -> ended
+ *
+ * One with transfers may go on behind the end of its request, as long as other ranks have something left that it can carry (pairs.h).
  *
  * They are looked at by the lane's progress, as one step for each node. What can be
  * done at the start is: the contribution lies there when the call returns, unless slots
@@ -89,9 +91,18 @@ static bool advance(struct node_background *f)
         bool copied = !f->pairs || node_pairs_go_on(f->pairs, &f->rc);
         if (!take_slots(f) || !copied) return false;
         f->finished = true;
-        node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
+        f->carries = f->pairs && node_pairs_may_carry(f->pairs);
+        if (!f->carries) node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
     }
     return !f->rest;
+}
+
+/* Its request has ended; chunks of other ranks may be left. */
+static bool carry(struct node_background *f)
+{
+    if (!node_pairs_carry(f->pairs)) return false;
+    node_finish(f->wait.n, f->wait.seq, f->wait.rank == NODE_ALL);
+    return true;
 }
 
 static void drop_record(struct node_background *f)
@@ -122,7 +133,9 @@ static void end(struct node_background *f)
 {
     struct request *r = f->req;
     if (unlikely(f->rest)) node_drop_rest(f);
-    if (!r) {
+    if (unlikely(f->completed)) {
+        drop_record(f);
+    } else if (!r) {
         f->ended = true;
         lane_changed(f->wait.n->comm->lane); /* a thread waits for it */
     } else if (unlikely(f->lost)) {
@@ -156,6 +169,9 @@ static bool leave_alone(const struct node_background *f, uint32_t moved)
 /* Messages that go along with it have to be over before it may go. */
 static bool may_fail(const struct node_background *f) { return !f->put || !f->rest; }
 
+/* Nothing is left of it; a request ends before its record carries for others. */
+static bool is_over(struct node_background *f) { return f->completed ? carry(f) : advance(f) && !f->carries; }
+
 /* Moves the operations that are at their end. */
 static int collect(struct node *n, struct link *ended)
 {
@@ -168,13 +184,29 @@ static int collect(struct node *n, struct link *ended)
         f->lost = n->state == NODE_NONE && !error;
         if (unlikely(error && may_fail(f)))
             f->rc = error;
-        else if (!f->lost && !advance(f))
+        else if (!f->lost && !is_over(f))
             continue;
         list_remove(a);
         list_push(ended, a);
         count++;
     }
     return count + (int)(n->moved - moved); /* a look that copied has found something */
+}
+
+/* Ends the requests of those that stay to carry for others: how many. The node stays as long as it has them. */
+static int complete_carriers(struct node *n)
+{
+    int count = 0;
+    list_each(a, next, &n->background)
+    {
+        struct node_background *f = container_of(a, struct node_background, link);
+        if (likely(!f->carries) || f->completed || f->rest) continue;
+        f->completed = true;
+        node_let_go(&f->call, n->size);
+        lane_finish(f->req, f->rc);
+        count++;
+    }
+    return count;
 }
 
 /* The gates are known only now. */
@@ -193,7 +225,7 @@ static int look(struct step *s)
     struct node *n = container_of(s, struct node, step);
     struct link ended = LIST_INIT(ended);
     if (unlikely(n->state == NODE_MAKING) && !finish_making(n)) return 0;
-    int count = collect(n, &ended);
+    int count = collect(n, &ended) + complete_carriers(n);
     if (list_empty(&n->background)) {
         step_off(s);
         node_background_none(n);
@@ -231,9 +263,9 @@ static bool wake_others(struct step *s)
     bool copies = false, ours = false;
     list_each(a, next, &n->background)
     {
-        const struct node_pairs *pairs = container_of(a, struct node_background, link)->pairs;
-        copies |= pairs != NULL;
-        ours |= pairs && node_pairs_are_ours(pairs);
+        const struct node_background *f = container_of(a, struct node_background, link);
+        copies |= f->pairs && !f->completed;
+        ours |= f->pairs && !f->completed && node_pairs_are_ours(f->pairs);
     }
     for (int r = 0; r < n->size && copies; r++)
         if (r != n->rank) peer_wake(comm_index(n->comm, r));

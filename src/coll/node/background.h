@@ -15,6 +15,7 @@ struct node_background {
         bool big, put, ended, lost; /* lost: there is none */
         bool awaits, taken;          /* needs others' contributions; nothing is left to be done in the slots */
         bool finished;               /* nor in the node */
+        bool carries, completed;     /* but for chunks of other ranks that it may carry; its request has ended */
         bool blocking;                  /* a blocking one: `req` is NULL */
         bool kept;                   /* it comes and goes with a request of its own (REQ_KEPT) */
         bool holds;                  /* see node_holds; of a kept one */

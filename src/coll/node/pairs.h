@@ -11,8 +11,13 @@
  * A rank writes down its count, and the ends that it has something for in its row and column, with the number of the operation,
  * then sets its flag (node_signal). When both ends of a transfer are there, either side copies; who does the last chunk takes
  * the transfer out of both counts, and wakes the other side if that was its last. An operation is over at a rank whose count
- * is 0. So a rank that computes has all done by those that wait for it, but for what it has for itself, which is not in the
- * lines.
+ * is 0.
+ *
+ * What a rank has for itself is its own to copy. In a nonblocking operation of ranks that have cores of their own, a long one is a
+ * transfer too, in the diagonal: a rank that has nothing else to do carries chunks of it, by way of a buffer. Since its own
+ * operation is over by then, that goes on behind its end (background.c), and the rank keeps the lines until no chunk is left. So
+ * a rank that computes has all done by those that wait. A process with a helper thread needs no aid, and gives none: nobody
+ * would look again.
  *
  * A transfer counts for a rank only if its own end is not empty. If the other end is (the lengths differ, which is an
  * error of the program's), it is over as soon as that is known: the other's flag is set, and the end is not there.
@@ -69,6 +74,10 @@ void node_pairs_wake(struct node_pairs *);
 
 /* Copies some. True when all is over, with its result in *rc_p if that is 0. */
 bool node_pairs_go_on(struct node_pairs *, int *rc_p);
+
+/* It is over here: is there something of other ranks' own to carry? Carries some; true: there is nothing (more). */
+bool node_pairs_may_carry(const struct node_pairs *);
+bool node_pairs_carry(struct node_pairs *);
 
 /* Is there something to copy between this rank and one without a helper? Nobody but this rank's helper may do it while
  * both compute. */

@@ -138,6 +138,44 @@ static void an_arena_that_is_not_mapped(void **state)
     assert_int_equal(transfer_error(&t), TERN_ERR_UNSUPPORTED);
 }
 
+/* Both ends in one process: that process, and another one by way of a buffer. */
+static void ends_in_one_process(void **state)
+{
+    struct tp_ep ep = {.ops = &ops, .caps = TP_CAP_GETPUT}, arena_only = {.ops = &ops, .caps = TP_CAP_ARENA};
+    struct transfer t;
+    char buffer[CHUNK];
+    (void)state;
+    begin(&t, BYTES, BYTES, 0, 0);
+    assert_int_equal(transfer_go_on_here(&t), TRANSFER_MOVED);
+    assert_int_equal(copies, 0);
+    assert_memory_equal(from, to, CHUNK);
+    assert_int_equal(to[CHUNK], 0);
+    assert_int_equal(transfer_carry(&t, &arena_only, buffer), 0); /* and has claimed nothing */
+    assert_int_equal(transfer_carry(&t, &ep, buffer), TRANSFER_MOVED);
+    assert_int_equal(copies, 2);
+    assert_int_equal(transfer_carry(&t, &ep, buffer), TRANSFER_MOVED | TRANSFER_ENDED);
+    assert_int_equal(transfer_carry(&t, &ep, buffer), 0);
+    assert_int_equal(transfer_go_on_here(&t), 0);
+    assert_int_equal(transfer_error(&t), 0);
+    assert_memory_equal(from, to, BYTES);
+}
+
+static void what_is_carried_may_fail(void **state)
+{
+    struct tp_ep ep = {.ops = &ops, .caps = TP_CAP_GETPUT};
+    struct transfer t;
+    char buffer[CHUNK];
+    (void)state;
+    for (int at = 1; at <= 2; at++) {
+        begin(&t, BYTES, BYTES, 0, 0);
+        fails_at = at;
+        assert_int_equal(transfer_carry(&t, &ep, buffer), TRANSFER_MOVED | TRANSFER_ENDED);
+        assert_int_equal(copies, at);
+        assert_int_equal(transfer_error(&t), TERN_ERR_SYSTEM);
+        assert_int_equal(transfer_go_on_here(&t), 0);
+    }
+}
+
 static void a_failure_ends_all_of_it(void **state)
 {
     struct tp_ep ep = {.ops = &ops, .caps = TP_CAP_GETPUT};
@@ -171,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_are_copied_by_either_side), cmocka_unit_test(the_shorter_end_counts),
         cmocka_unit_test(an_arena_is_copied_from_and_to),   cmocka_unit_test(an_arena_that_is_not_mapped),
+        cmocka_unit_test(ends_in_one_process),              cmocka_unit_test(what_is_carried_may_fail),
         cmocka_unit_test(a_failure_ends_all_of_it),         cmocka_unit_test(chunks_have_sizes),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
