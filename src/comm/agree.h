@@ -19,6 +19,7 @@ struct news {
     struct side remote;
     uint64_t ctx, within; /* contexts of the new communicator, and of the local group's own */
     int32_t rc;
+    bool several_jobs; /* that the members of the two groups are of; nothing is agreed on */
 };
 
 static inline struct proc_name side_name(uint32_t index)

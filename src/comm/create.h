@@ -30,12 +30,14 @@ int comm_from_group(struct group *, const char *tag, struct errhandler *, struct
 
 /*
  * Intercommunicators (7.6). The leaders' ranks: in `local`, and in `peer`. What is said of the other group is significant at
- * the leader only; if that is nothing (NULL), which the leader reports, the others fail as well, rather than wait.
+ * the leader only; if that is nothing (NULL), which the leader reports, the others fail as well, rather than wait. Groups with
+ * processes of several jobs are made known to each other by `of_jobs` (dpm_inter_create), which has the same arguments.
  */
-int comm_inter_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
+typedef int (*comm_inter_fn)(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag, struct comm **out);
+int comm_inter_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag, comm_inter_fn of_jobs,
                       struct comm **out);
 int comm_inter_from_groups(struct group *local, int local_leader, struct group *remote, int remote_leader, const char *tag,
-                           struct errhandler *, struct comm **out);
+                           struct errhandler *, comm_inter_fn of_jobs, struct comm **out);
 int comm_inter_merge(struct comm *inter, bool high, struct comm **out);
 
 /*

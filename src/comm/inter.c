@@ -5,6 +5,9 @@
  * whose leader has the lower name (proc/jobs.h) is used. Inside a group the leader tells
  * the others by a broadcast. Each group also gets an intracommunicator of its own
  * (comm.within), in which later collective work on the intercommunicator is agreed.
+ *
+ * If there are processes of several jobs, that is not enough: who is not connected with a job knows nothing of it. Then the leaders find
+ * only that, and dpm (comm_inter_fn) makes the communicator.
  */
 #include "base/err.h"
 #include "comm/agree.h"
@@ -32,20 +35,22 @@ static int check_apart(const struct comm *local, const struct side *s, const voi
     return rc;
 }
 
-/* Leader: swaps sides, then the groups. *theirs_p, the other group packed, is malloc'ed. */
+/* Are all members of both groups of one job? */
+static bool are_one_job(const struct side *mine, const struct side *theirs) { return mine->form.job && mine->form.job == theirs->form.job; }
+
+/* Leader: swaps sides, then the groups, if they are of one job. *theirs_p, the other group packed, is malloc'ed. */
 static int swap_groups(struct comm *local, struct comm *peer, int remote_leader, int tag, struct news *n, void **theirs_p)
 {
     const struct rankmap *m = local->local;
-    bool wide = comm_has_others(local) || comm_has_others(peer);
-    struct side mine = {
-        .ctx = wide ? comm_fresh_wide_ctx() : comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
+    struct side mine = {.ctx = comm_fresh_ctx(), .leader = jobs_own_name(), .form = rankmap_form_of(m)};
     size_t bytes = rankmap_packed(&mine.form);
     void *ours = malloc(bytes);
     if (!ours) mine.form.size = -1;
     n->within = comm_fresh_ctx_of(local);
     int rc = talk_swap(peer, &mine, sizeof mine, &n->remote, sizeof n->remote, remote_leader, tag);
     if (!rc && (!ours || n->remote.form.size < 0)) rc = no_memory(); /* here or there: both leaders stop */
-    if (!rc) {
+    n->several_jobs = !rc && !are_one_job(&mine, &n->remote);
+    if (!rc && !n->several_jobs) {
         size_t their_bytes = rankmap_packed(&n->remote.form);
         n->ctx = side_context(&mine, &n->remote);
         rankmap_pack(m, ours);
@@ -54,7 +59,7 @@ static int swap_groups(struct comm *local, struct comm *peer, int remote_leader,
         if (!*theirs_p) rc = no_memory();
     }
     free(ours);
-    return rc ? rc : check_apart(local, &n->remote, *theirs_p);
+    return rc || n->several_jobs ? rc : check_apart(local, &n->remote, *theirs_p);
 }
 
 /* Every member: the communicator from what the leader told. */
@@ -75,13 +80,15 @@ static int join_leader(struct comm *local, int leader, const struct news *n, voi
     return rc ? rc : make_inter(local, n, *theirs_p, out);
 }
 
-int comm_inter_create(struct comm *local, int leader, struct comm *peer, int remote_leader, int tag, struct comm **out)
+int comm_inter_create(struct comm *local, int leader, struct comm *peer, int remote_leader, int tag, comm_inter_fn of_jobs, struct comm **out)
 {
     struct news n = {.rc = TERN_ERR_COMM};
     void *theirs = NULL;
     *out = NULL;
-    if (local->rank == leader && peer) n.rc = swap_groups(local, peer, remote_leader, TALK_INTER | (tag & TALK_TAGS), &n, &theirs);
+    tag = TALK_INTER | (tag & TALK_TAGS);
+    if (local->rank == leader && peer) n.rc = swap_groups(local, peer, remote_leader, tag, &n, &theirs);
     int rc = talk_spread(local, &n, sizeof n, leader);
+    if (!rc && !n.rc && n.several_jobs) return of_jobs(local, leader, peer, remote_leader, tag, out);
     if (!rc && !n.rc) rc = join_leader(local, leader, &n, &theirs, out);
     else if (!rc) rc = local->rank == leader ? n.rc : err_set(n.rc, "the local leader (rank %d) came to no agreement with the remote leader", leader);
     free(theirs);
@@ -105,7 +112,7 @@ static struct comm *meet_leader(const struct group *local, const struct group *r
 }
 
 int comm_inter_from_groups(struct group *local, int leader, struct group *remote, int remote_leader, const char *tag,
-                           struct errhandler *errh, struct comm **out)
+                           struct errhandler *errh, comm_inter_fn of_jobs, struct comm **out)
 {
     struct comm like = {.errh = errh, .session = local->session}, *meeting, *leaders = NULL;
     int rank = 0;
@@ -113,7 +120,7 @@ int comm_inter_from_groups(struct group *local, int leader, struct group *remote
     int rc = meeting_open(MEETING_LOCAL, tag, rankmap_ref(local->map), &like, &meeting);
     if (rc) return rc;
     if (local->rank == leader && remote) leaders = meet_leader(local, remote, remote_leader, tag, &like, &rank);
-    rc = comm_inter_create(meeting, leader, leaders, rank, 0, out);
+    rc = comm_inter_create(meeting, leader, leaders, rank, 0, of_jobs, out);
     if (leaders) comm_unref(leaders);
     comm_unref(meeting);
     return rc;

@@ -59,7 +59,7 @@ static int recv_message(struct partner *p, struct dpm_message *s, void **memory)
 
 /* One exchange: with whom, and what is known of the other side so far. */
 struct exchange {
-    struct partner *partner;
+    struct partner *partner; /* NULL: by a communicator */
     const struct own_table *mine;
     uint64_t ctx; /* that this side would take */
     struct connected *connection; /* NULL: none */
@@ -207,7 +207,7 @@ static int await_caller(struct endpoint *e, struct partner **p)
 
 int connect_accept(void *endpoint, const struct own_table *mine, struct outcome *o)
 {
-    for (;;) {
+    while (mine->bytes) {
         struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
         int rc = await_caller(endpoint, &x.partner);
         if (!rc) rc = accept_one(&x, o);
@@ -223,6 +223,7 @@ int connect_accept(void *endpoint, const struct own_table *mine, struct outcome 
         *o = (struct outcome){0};
         if (overlaps) return rc; /* a mistake of the program, which has to be told */
     }
+    return mine->code;
 }
 
 /* ---- the caller ---- */
@@ -304,6 +305,7 @@ static int call_port(const struct port *port, const struct own_table *mine, stru
 
 int connect_call(void *name, const struct own_table *mine, struct outcome *o)
 {
+    if (!mine->bytes) return mine->code;
     const struct crypto *c = endpoints_crypto();
     struct port port;
     int rc = c ? port_read(name, c, &port) : err_code();
@@ -312,6 +314,46 @@ int connect_call(void *name, const struct own_table *mine, struct outcome *o)
     lane_wait_so(LANE_POLLS);
     explicit_bzero(&port, sizeof port);
     return rc;
+}
+
+/* ---- by a communicator that both roots are in ---- */
+
+struct connect_peer {
+    struct comm *comm;
+    int rank, tag; /* of the other root */
+};
+
+struct announced {
+    uint64_t bytes, ctx; /* bytes 0: there is no table */
+};
+
+/* The tables themselves. Without memory for the other one nothing is taken; the other root has ours all the same. */
+static int swap_tables(const struct connect_peer *p, const struct exchange *x, const struct announced *theirs, struct outcome *o)
+{
+    void *bytes = malloc(theirs->bytes);
+    size_t room = bytes ? theirs->bytes : 0;
+    int rc = talk_swap(p->comm, x->mine->bytes, x->mine->n, bytes, room, p->rank, p->tag);
+    if (!bytes) return err_set(TERN_ERR_NOMEM, "no memory for the table of another group (%zu bytes)", (size_t)theirs->bytes);
+    return rc ? free(bytes), rc : take_table(x, theirs->ctx, bytes, theirs->bytes, o);
+}
+
+static int connect_swap(void *peer, const struct own_table *mine, struct outcome *o)
+{
+    const struct connect_peer *p = peer;
+    struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
+    struct announced here = {mine->bytes ? mine->n : 0, x.ctx}, there;
+    int own = mine->bytes ? 0 : err_keep(&x, mine->code);
+    int rc = talk_swap(p->comm, &here, sizeof here, &there, sizeof there, p->rank, p->tag);
+    err_recall(&x, own);
+    if (own || rc) return own ? own : rc;
+    if (!there.bytes) return err_set(TERN_ERR_PEER, "the other group has a process that cannot be reached; its leader has the reason");
+    return swap_tables(p, &x, &there, o);
+}
+
+int dpm_inter_create(struct comm *local, int leader, struct comm *peer, int remote_leader, int tag, struct comm **out)
+{
+    struct connect_peer p = {peer, remote_leader, tag};
+    return connect_groups(local, leader, 0, connect_swap, &p, out);
 }
 
 /* ---- all ---- */
@@ -412,9 +454,10 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
     snprintf(words, sizeof words, "%s", err_words());
     int rc = members_table(local, root, &bytes, &mine.n);
     mine.bytes = bytes;
+    mine.code = rc;
     if (local->rank == root) {
         if (code) n.rc = err_set(code, "%s", words);
-        else n.rc = rc ? rc : by(arg, &mine, &o);
+        else n.rc = by(arg, &mine, &o);
         n.ctx = o.ctx;
         n.bytes = o.bytes;
         rc = 0;

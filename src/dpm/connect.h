@@ -16,15 +16,17 @@ struct outcome {
 };
 struct own_table {
     struct comm *local;
-    const void *bytes;
+    const void *bytes; /* NULL: there is none, ... */
     size_t n;
+    int code; /* ... and this is why, with words */
 };
 typedef int (*connect_fn)(void *arg, const struct own_table *, struct outcome *);
 
 /* Collective over `local`. The root does `by(arg)`, unless it comes with a code (with words) that says why it cannot. */
 int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out);
 
-/* The two ways of doing it: at an endpoint, whose port the others call at; by calling at the port of this name (char *). */
+/* Two ways of doing it: at an endpoint, whose port the others call at; by calling at the port of this name (char *). The third one is
+ * dpm_inter_create. */
 int connect_accept(void *endpoint, const struct own_table *, struct outcome *);
 int connect_call(void *name, const struct own_table *, struct outcome *);
 

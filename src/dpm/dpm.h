@@ -37,6 +37,10 @@ int dpm_close_port(const char *name);
 int dpm_accept(struct comm *local, int root, const char *port, struct comm **out);
 int dpm_connect(struct comm *local, int root, const char *port, struct comm **out);
 
+/* The same without a port, where the two roots are in one communicator (comm/create.h): MPI_Intercomm_create of groups with processes of
+ * several jobs, whose members may know nothing of each other's. */
+int dpm_inter_create(struct comm *local, int leader, struct comm *peer, int remote_leader, int tag, struct comm **out);
+
 /* A program of a job to be spawned. `argv` ends with NULL, is without the program's own name, and may be NULL. */
 struct dpm_program {
     const char *command;

@@ -1,5 +1,6 @@
 /* intercomm.c - entry points: intercommunicators (MPI-5.0 section 7.6). */
 #include "comm/create.h"
+#include "dpm/dpm.h"
 #include "mpi/fromgroup.h"
 #include "mpi/report.h"
 
@@ -30,7 +31,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
     if (tag < 0) return report(c, call, MPI_ERR_TAG, "argument tag is %d, but tags are 0 to %d", tag, INT32_MAX);
     if (!newintercomm) return bad_null(c, call, "newintercomm");
     int bad = c->rank == local_leader ? check_peer(call, c, peer_comm, remote_leader, &peer) : MPI_SUCCESS;
-    int rc = comm_inter_create(c, local_leader, bad ? NULL : peer, remote_leader, tag, &made);
+    int rc = comm_inter_create(c, local_leader, bad ? NULL : peer, remote_leader, tag, dpm_inter_create, &made);
     if (bad) return bad;
     if (rc) return report_code(c, call, rc);
     *newintercomm = comm_handle(made);
@@ -63,7 +64,7 @@ int PMPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, M
         return report(a.errh, call, MPI_ERR_RANK, "argument local_leader is %d, but local_group has ranks 0 to %d", local_leader,
                       a.group->map->size - 1);
     int bad = a.group->rank == local_leader ? check_remote(&a, remote_group, remote_leader, &remote) : MPI_SUCCESS;
-    rc = comm_inter_from_groups(a.group, local_leader, bad ? NULL : remote, remote_leader, stringtag, a.errh, &made);
+    rc = comm_inter_from_groups(a.group, local_leader, bad ? NULL : remote, remote_leader, stringtag, a.errh, dpm_inter_create, &made);
     return bad ? bad : give_from_groups(&a, rc, made, newintercomm);
 }
 

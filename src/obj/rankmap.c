@@ -356,19 +356,17 @@ struct rankmap_form rankmap_form_of(const struct rankmap *m)
 size_t rankmap_packed(const struct rankmap_form *f)
 {
     if (f->runs) return f->runs * sizeof(struct rank_run);
-    return (size_t)f->size * (f->job ? sizeof(uint32_t) : sizeof(struct proc_name));
+    return (size_t)f->size * sizeof(uint32_t);
 }
 
 void rankmap_pack(const struct rankmap *m, void *to)
 {
     struct rank_run *run = to;
-    struct proc_name *name = to;
     uint32_t *rank = to, first;
     uint64_t job;
-    bool one = one_job(m, &first, &job);
-    for (int32_t r = 0; r < m->size && !one; r++) jobs_name_of(rankmap_at(m, r), &name[r]);
-    for (int32_t r = 0; r < m->size && one && !m->runs; r++) rank[r] = m->table[r] - first;
-    for (uint32_t i = 0; i < m->runs && one; i++) {
+    (void)one_job(m, &first, &job);
+    for (int32_t r = 0; r < m->size && !m->runs; r++) rank[r] = m->table[r] - first;
+    for (uint32_t i = 0; i < m->runs; i++) {
         run[i] = rankmap_run(m, i);
         run[i].first -= first;
     }
@@ -387,10 +385,10 @@ static bool add_run(struct run_list *l, uint64_t job, const struct rank_run *r)
     return true;
 }
 
-static bool add_name(struct run_list *l, const struct proc_name *name)
+static bool add_rank(struct run_list *l, uint64_t job, uint32_t rank)
 {
     uint32_t index;
-    if (!jobs_index_of(name, &index)) return false;
+    if (!jobs_index_of(&(struct proc_name){job, rank, 0}, &index)) return false;
     runs_add(l, index, 1, 1);
     return true;
 }
@@ -398,13 +396,12 @@ static bool add_name(struct run_list *l, const struct proc_name *name)
 struct rankmap *rankmap_unpack(const struct rankmap_form *f, const void *from)
 {
     const struct rank_run *run = from;
-    const struct proc_name *name = from;
     const uint32_t *rank = from;
     struct run_list l = {0};
     bool known = f->size >= 0;
     for (uint32_t i = 0; i < f->runs && known; i++) known = add_run(&l, f->job, &run[i]);
     for (int32_t r = 0; r < f->size && known && !f->runs; r++)
-        known = f->job ? add_name(&l, &(struct proc_name){f->job, rank[r], 0}) : add_name(&l, &name[r]);
+        known = add_rank(&l, f->job, rank[r]);
     if (!known || (!l.failed && l.size != f->size)) {
         runs_free(&l);
         err_set(TERN_ERR_PEER, "a group has processes of a job that this process is not connected with");

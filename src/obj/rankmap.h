@@ -97,9 +97,10 @@ static inline bool rankmap_has_others(const struct rankmap *m) { return unlikely
 /* Are there processes of one and the same other job in both? */
 bool rankmap_shares_job(const struct rankmap *, const struct rankmap *);
 
-/* How another process is told of a map: by ranks, as runs or a list, if all are of one job, else by a list of names. */
+/* How another process is told of a map whose processes are all of one job: by their ranks, as runs or a list. One of several jobs is not
+ * told of so: there is more to tell than who they are (dpm/table.h). */
 struct rankmap_form {
-    uint64_t job; /* jobs_id; 0: several */
+    uint64_t job; /* jobs_id; 0: several, and the rest means nothing but for the size */
     int32_t size;
     uint32_t runs; /* 0: a list */
 };

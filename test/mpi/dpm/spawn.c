@@ -1,6 +1,7 @@
 /*
- * spawn.c - spawning: one and several programs, from any root, in a loop, from parts of a job, nested three deep; arguments, directories and
- * variables of the children; what cannot be started is said. The program spawns itself: its first argument says what a child does.
+ * spawn.c - spawning: one and several programs, from any root, in a loop, from parts of a job, nested three deep; communicators of processes
+ * that did not spawn each other; arguments, directories and variables of the children; what cannot be started is said. The program spawns
+ * itself: its first argument says what a child does.
  */
 #include "../check.h"
 
@@ -63,12 +64,75 @@ static void child_deep(int depth)
     part_from_parent();
 }
 
+/* ---- communicators with processes that had nothing to do with the spawning ---- */
+
+/* Two groups that both have processes of all the jobs. */
+static void halves_talk(MPI_Comm both)
+{
+    int rank, size, sum = 0, want = 0;
+    MPI_Comm half, inter;
+    MPI_Comm_rank(both, &rank);
+    MPI_Comm_size(both, &size);
+    CHECK_OK(MPI_Comm_split(both, rank % 2, -rank, &half));
+    CHECK_OK(MPI_Intercomm_create(half, 0, both, size - 1 - (size - 1 + !(rank % 2)) % 2, 9, &inter));
+    CHECK_OK(MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, inter));
+    for (int i = !(rank % 2); i < size; i += 2) want += i;
+    CHECK(sum == want, "the ranks of the other half are %d in all, not %d", sum, want);
+    CHECK_OK(MPI_Comm_free(&inter));
+    CHECK_OK(MPI_Comm_free(&half));
+}
+
+/* All of each group send to all of the other one, and receive; then the groups are one. */
+static void all_talk(MPI_Comm inter)
+{
+    int here, there, sum = 0;
+    MPI_Comm both;
+    MPI_Comm_size(inter, &here);
+    MPI_Comm_remote_size(inter, &there);
+    MPI_Request *q = malloc((size_t)there * sizeof *q);
+    int rank, *word = malloc((size_t)there * sizeof *word);
+    MPI_Comm_rank(inter, &rank);
+    for (int i = 0; i < there; i++) CHECK_OK(MPI_Irecv(&word[i], 1, MPI_INT, i, 5, inter, &q[i]));
+    for (int i = 0; i < there; i++) CHECK_OK(MPI_Send(&(int){100 * rank + i}, 1, MPI_INT, i, 5, inter));
+    CHECK_OK(MPI_Waitall(there, q, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < there; i++) CHECK(word[i] == 100 * i + rank, "%d from rank %d", word[i], i);
+    CHECK_OK(MPI_Barrier(inter));
+    CHECK_OK(MPI_Intercomm_merge(inter, 0, &both));
+    CHECK_OK(MPI_Allreduce(&(int){1}, &sum, 1, MPI_INT, MPI_SUM, both));
+    CHECK(sum == here + there, "%d processes of %d and %d", sum, here, there);
+    halves_talk(both);
+    CHECK_OK(MPI_Comm_free(&both));
+    free(q);
+    free(word);
+}
+
+/* A child of rank 0 alone gets to know all of its parents' job; of two such jobs, the second one gets to know the first one, too. */
+static void child_meets(int second)
+{
+    MPI_Comm inter, merged = MPI_COMM_NULL, more;
+    CHECK_OK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, parent, 0, 7, &inter));
+    all_talk(inter);
+    if (second) {
+        CHECK_OK(MPI_Intercomm_create(MPI_COMM_WORLD, check_size - 1, parent, 0, 8, &more));
+    } else {
+        CHECK_OK(MPI_Intercomm_merge(inter, 1, &merged));
+        CHECK_OK(MPI_Intercomm_create(merged, 0, MPI_COMM_NULL, 0, 8, &more));
+    }
+    all_talk(more);
+    CHECK_OK(MPI_Comm_disconnect(&more));
+    if (!second) CHECK_OK(MPI_Comm_disconnect(&merged));
+    CHECK_OK(MPI_Comm_disconnect(&inter));
+    part_from_parent();
+}
+
 static int child(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "echo")) child_echo();
     else if (!strcmp(what, "facts")) child_facts(argc, argv);
     else if (!strcmp(what, "deep")) child_deep(atoi(argv[2]));
+    else if (!strcmp(what, "first")) child_meets(0);
+    else if (!strcmp(what, "second")) child_meets(1);
     else CHECK(false, "a child is to do '%s'", what);
     if (check_failures) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Finalize();
@@ -119,6 +183,34 @@ static void facts(void)
     CHECK(!strcmp(text, "[one][][two words] in / with a word"), "the child was given: %s", text);
     CHECK_OK(MPI_Comm_disconnect(&inter));
     MPI_Info_free(&info);
+}
+
+/* Spawned by rank 0, and met by all. */
+static MPI_Comm spawn_and_meet(const char *what, int n, MPI_Comm *spawned)
+{
+    char *argv[] = {(char *)(uintptr_t)what, NULL};
+    MPI_Comm inter;
+    *spawned = MPI_COMM_NULL;
+    if (check_rank == 0) CHECK_OK(MPI_Comm_spawn(own, argv, n, MPI_INFO_NULL, 0, MPI_COMM_SELF, spawned, MPI_ERRCODES_IGNORE));
+    CHECK_OK(MPI_Intercomm_create(MPI_COMM_WORLD, 0, *spawned, 0, 7, &inter));
+    all_talk(inter);
+    return inter;
+}
+
+/* Two jobs that only rank 0 has spawned, with all, and with each other: that job's leader is its last rank, which rank 0 knows too. */
+static void strangers_meet(void)
+{
+    MPI_Comm one, two, first = spawn_and_meet("first", 2, &one), second = spawn_and_meet("second", 3, &two), merged, more;
+    CHECK_OK(MPI_Intercomm_merge(first, 0, &merged));
+    CHECK_OK(MPI_Intercomm_create(merged, 0, two, 2, 8, &more));
+    all_talk(more);
+    CHECK_OK(MPI_Comm_disconnect(&more));
+    CHECK_OK(MPI_Comm_disconnect(&merged));
+    CHECK_OK(MPI_Comm_disconnect(&second));
+    CHECK_OK(MPI_Comm_disconnect(&first));
+    if (check_rank > 0) return;
+    CHECK_OK(MPI_Comm_disconnect(&one));
+    CHECK_OK(MPI_Comm_disconnect(&two));
 }
 
 static void several_programs(void)
@@ -181,6 +273,7 @@ int main(int argc, char **argv)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     several_programs();
+    strangers_meet();
     failures();
     return check_done();
 }

@@ -6,6 +6,7 @@
  */
 #include "../transport/party.h"
 #include "base/err.h"
+#include "comm/create.h"
 #include "comm/talk.h"
 #include "dpm/connect.h"
 #include "dpm/members.h"
@@ -139,6 +140,32 @@ static bool calls_with_poor_members(void)
     return true;
 }
 
+/* Two halves by a communicator: a root without memory for the table of its own group (block: from so many bytes on; 0: it has memory) fails
+ * with its group, and the other group hears of it; the next call is as if nothing had been. */
+static bool halves(struct comm *half, bool first, size_t block)
+{
+    struct comm *made;
+    bool poor = (int)party_rank == 0;
+    if (poor && block) fails_from = block;
+    int rc = dpm_inter_create(half, 0, comm_world(), first ? SIZE / 2 : 0, TALK_INTER, &made);
+    fails_from = SIZE_MAX;
+    PARTY_CHECK(rc == (!block ? 0 : first ? TERN_ERR_NOMEM : TERN_ERR_PEER) && !made == (rc != 0));
+    if (made) comm_unref(made);
+    return true;
+}
+
+static bool halves_with_a_poor_root(void)
+{
+    bool first = (int)party_rank < SIZE / 2;
+    struct comm *half;
+    PARTY_CHECK(!comm_split(comm_world(), !first, 0, &half));
+    PARTY_CHECK(halves(half, first, 0));
+    PARTY_CHECK(halves(half, first, SIZE / 2 * 32));
+    PARTY_CHECK(halves(half, first, 0));
+    comm_unref(half);
+    return true;
+}
+
 static bool run(bool (*part)(void))
 {
     MPI_Init(NULL, NULL);
@@ -151,6 +178,7 @@ static bool run(bool (*part)(void))
 static bool spreading(void) { return run(spread_all); }
 static bool gathering(void) { return run(tables_of_poor_roots); }
 static bool connecting(void) { return run(calls_with_poor_members); }
+static bool swapping(void) { return run(halves_with_a_poor_root); }
 
 static void nobody_waits_for_bytes(void **state)
 {
@@ -170,10 +198,16 @@ static void nobody_waits_for_a_member(void **state)
     assert_true(party_run(SIZE, connecting));
 }
 
+static void nobody_waits_for_the_other_group(void **state)
+{
+    (void)state;
+    assert_true(party_run(SIZE, swapping));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_waits_for_bytes), cmocka_unit_test(nobody_waits_for_a_root),
-                                       cmocka_unit_test(nobody_waits_for_a_member)};
+                                       cmocka_unit_test(nobody_waits_for_a_member), cmocka_unit_test(nobody_waits_for_the_other_group)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

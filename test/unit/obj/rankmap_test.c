@@ -140,6 +140,7 @@ static void other_jobs_are_told_and_held(void **state)
         struct rankmap_form form = rankmap_form_of(map[i]);
         assert_int_equal(rankmap_has_others(map[i]), i != 2);
         assert_int_equal(form.job, i == 1 ? jobs_id("b") : i == 2 ? jobs_id("own") : i == 3 ? jobs_id("a") : 0);
+        if (!form.job) continue;
         void *text = malloc(rankmap_packed(&form));
         rankmap_pack(map[i], text);
         struct rankmap *copy = rankmap_unpack(&form, text);
