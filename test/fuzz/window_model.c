@@ -314,7 +314,7 @@ static enum outcome do_operation(struct model_origin *o, const struct parsed *p)
     bool locks = inside && p->r.kind >= WIN_ACCUMULATE && o->holds != 1 + WIN_LOCK_EXCLUSIVE && (o->m->stopped || needs_lock(o, p));
     if (o->counts && !o->announced) return IMPOSSIBLE;
     if (locks && o->m->accumulate_held) return WAITS;
-    o->announced--;
+    if (o->counts) o->announced--;
     if (fetches) answer(o, p, !inside, (uint64_t)(p->elements * p->each));
     if (inside) do_runs(o, p);
     return DONE;
