@@ -283,7 +283,7 @@ void closing_look(struct peer *p)
 /* The members among the peers that have been counted. */
 static void add_comm(const struct comm *c, int32_t n)
 {
-    for (uint32_t i = jobs_own_size; i < peer_count; i++) {
+    for (uint32_t i = jobs_own_size; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (p && p->comms >= 0 && is_member(c, i)) p->comms += n;
     }
@@ -294,7 +294,7 @@ void closing_comm_made(const struct comm *c) { add_comm(c, 1); }
 void closing_comm_gone(const struct comm *c)
 {
     add_comm(c, -1);
-    for (uint32_t i = jobs_own_size; i < peer_count; i++) {
+    for (uint32_t i = jobs_own_size; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (p && is_member(c, i)) closing_look(p);
     }
@@ -305,7 +305,7 @@ void closing_comm_gone(const struct comm *c)
 static bool is_drained(const struct step *none)
 {
     (void)none;
-    for (uint32_t i = jobs_own_size; i < peer_count; i++) {
+    for (uint32_t i = jobs_own_size; i < peers_end(); i++) {
         const struct peer *p = peer_known(i);
         if (p && p->flags & (PEER_IDLE | PEER_CLOSING) && !p->lost && pending_any(p)) return false;
     }

@@ -29,7 +29,7 @@ static void take_leave(struct peer *p)
 /* Of transports that have to be asked. */
 static void find_leavers(void)
 {
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (p && !p->lost && peer_is_connected(p) && ep_has_left(&p->ep)) take_leave(p);
     }
@@ -114,7 +114,7 @@ void pt_on_over(struct peer *from, uint64_t h0, uint64_t h1, const void *data, s
 
 static void answer_all(struct lane *l)
 {
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (p && p->flags & PEER_ASKS) say_over(l, p);
     }
@@ -132,7 +132,7 @@ void pt_answer_asked(void) { step_tell(&answers); }
 static void be_over(struct lane *l)
 {
     over = true;
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (p) p->flags &= ~(uint32_t)(PEER_OVER | PEER_ASKED);
     }

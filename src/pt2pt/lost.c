@@ -152,7 +152,7 @@ static void hear(uint32_t index, enum tp_end end)
 bool pt_marked_have_died(void)
 {
     bool any = false;
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (!p || p->lost || !(p->flags & PEER_ENDED)) continue;
         lose_dead(p);
@@ -209,7 +209,7 @@ static void free_words(struct peer *p)
 void pt_lost_close(void)
 {
     watcher_rings = NULL;
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (!p || !p->lost) continue;
         free_words(p);
@@ -477,7 +477,7 @@ void lost_open_process(struct lane *first)
 
 static void note_lost(struct pt_comm *pt)
 {
-    for (uint32_t i = 0; i < peer_count && losses.count; i++) {
+    for (uint32_t i = 0; i < peers_end() && losses.count; i++) {
         struct peer *p = peer_known(i);
         if (!p || !p->lost || p->flags & PEER_LEFT || !is_in(pt->comm, i)) continue;
         pt->lost = p;
@@ -491,7 +491,7 @@ static const struct peer *lost_member(const struct comm *c)
 {
     const struct peer *p = c->pt ? c->pt->lost : NULL;
     if (!p && c->within && c->within->pt) p = c->within->pt->lost;
-    for (uint32_t i = 0; i < peer_count && !p; i++) {
+    for (uint32_t i = 0; i < peers_end() && !p; i++) {
         const struct peer *q = peer_known(i);
         if (q && q->lost && !(q->flags & PEER_LEFT) && is_in(c, i)) p = q;
     }

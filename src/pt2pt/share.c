@@ -321,7 +321,7 @@ void lane_was_shared(struct lane *l)
 /* The receive that a message is just coming to. Its place says who may look there (transport/peer.h). */
 static void move_arriving(void)
 {
-    for (uint32_t i = 0; i < peer_count; i++) {
+    for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (!p) continue;
         p->sunk = p->arriving;

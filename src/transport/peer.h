@@ -95,7 +95,7 @@ static_assert(offsetof(struct peer, quota_there) == 2 * CACHE_LINE, "what messag
 static_assert(offsetof(struct peer, index) == CACHE_LINE, "a small send touches one line of the peer");
 
 extern TERN_HIDDEN struct peer **peer_table; /* by index, of any job that is known; NULL where there is no peer */
-extern uint32_t peer_count; /* all peers have indices below this, which is at least the size of the own job */
+extern uint32_t peer_count; /* see peers_end; at least the size of the own job */
 extern TERN_HIDDEN int64_t peer_other_quotas; /* first quotas of the peers of other jobs, in all */
 
 /* What sends without the lock look their peer up in while one thread at a time sends: peer_table, or one that has none: for
@@ -210,10 +210,13 @@ static inline struct peer_lane *peer_lane_of(struct peer *p, uint32_t lane)
     return w;
 }
 
+/* All peers have indices below this, but for those that other threads add meanwhile. */
+static inline uint32_t peers_end(void) { return __atomic_load_n(&peer_count, __ATOMIC_RELAXED); }
+
 /* The peer with this index, connected or not; NULL: there is none. By any thread: it finds the peer complete. */
 static inline struct peer *peer_known(uint32_t index)
 {
-    if (index >= __atomic_load_n(&peer_count, __ATOMIC_RELAXED)) return NULL;
+    if (index >= peers_end()) return NULL;
     return __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE); /* pairs with the release in enter (peer.c) */
 }
 

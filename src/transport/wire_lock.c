@@ -193,7 +193,7 @@ void wires_share(void)
         if (w->ops->share) w->ops->share(w->dom);
     leaf_share(); /* where nobody has done so before, one thread is all there is */
     wires_threaded = true;
-    for (uint32_t i = 0; i < peer_count; i++)
+    for (uint32_t i = 0; i < peers_end(); i++)
         if (peer_table[i] && peer_table[i]->ep.ops) share_peer(peer_table[i]);
     /* release: a thread that finds the table finds how the transports are used; pairs with send_short_shared */
     atomic_store_explicit(&peer_shared_table, peer_table, memory_order_release);

@@ -290,9 +290,10 @@ void ahead_lost(struct lane *l, struct peer *p)
     for (struct landing *a; (a = next_in(p, l));) end(a, true);
 }
 
+/* Only peers of the own job have landings, and stay. */
 void ahead_forget(const struct comm *c)
 {
-    for (uint32_t i = 0; i < peer_count && listed; i++) {
+    for (uint32_t i = 0; listed && i < jobs_own_size; i++) {
         struct peer *p = peer_known(i);
         leaf_take(&landings_lock);
         for (struct landing *a = p ? p->landings : NULL; a; a = a->next) {
@@ -316,7 +317,7 @@ static void end_peer(struct peer *p)
 
 void ahead_close(void)
 {
-    for (uint32_t i = 0; i < peer_count; i++)
+    for (uint32_t i = 0; i < peers_end(); i++)
         if (peer_known(i)) end_peer(peer_known(i));
     listed = 0;
 }
