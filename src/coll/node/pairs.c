@@ -3,7 +3,7 @@
  *
  * Each side begins with what it receives, from the rank behind it on, and helps with what it sends when nothing of that
  * is left; ranks that read the same buffer begin at different chunks of it, since readers of a page get into each
- * other's way in the kernel. One chunk is copied in a look, so that messages have their turn. What a rank has for itself comes
+ * other's way in the kernel. A look copies limits_chunk.copied bytes or little more, so that messages have their turn. What a rank has for itself comes
  * first: others do the rest meanwhile, and it costs them more.
  */
 #include "coll/node/pairs.h"
@@ -150,8 +150,8 @@ static void add_part(struct node_pairs *p, int other, enum transfer_side side)
  * done it before they come. */
 static bool is_shared(const struct node_pairs *p, const struct node_end *from, const struct node_end *to)
 {
-    return !p->blocking && !p->n->counted && !background_is_helped() && from->block.type->contig && to->block.type->contig && from->bytes == to->bytes &&
-           from->bytes > OWN_CHUNK;
+    return !p->blocking && !p->n->counted && !background_is_helped() && from->block.type->contig && to->block.type->contig &&
+           from->bytes == to->bytes && from->bytes > OWN_CHUNK;
 }
 
 /* From the rank behind this one on: the ranks begin with different others. */
