@@ -209,7 +209,7 @@ enum breach {
     SLEEPS_BLINDLY,  /* who goes to sleep does not look once more */
     STOPS_NOTHING,   /* who hears that the other is lost does not stop the work */
     RENEWS_LATE,     /* a sender begins the work anew behind saying its end */
-    AIDS_FOR_EVER,   /* who carries for another one says that it has finished the round, and goes on with that */
+    CARRIES_ON,      /* who carries for another one says that it has finished the round, and goes on with that */
     BREACHES
 };
 static enum breach breach;
@@ -523,12 +523,12 @@ static void owner(void)
 }
 
 /* Whoever carries chunks of it, as long as there are some: it need not come in time, but ends a round for the lines to be used again. */
-static void aide(void)
+static void carrier(void)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
         yield();
         m->round[RECEIVER] = (uint8_t)i;
-        if (breach == AIDS_FOR_EVER) set(&m->rounds[RECEIVER], i + 1);
+        if (breach == CARRIES_ON) set(&m->rounds[RECEIVER], i + 1);
         while (stand(__LINE__, 0), !is_lost(RECEIVER) && transfer_is_said(&m->t, TRANSFER_FROM, i + 1) && transfer_has_work(&m->t)) {
             unsigned did = go_on(RECEIVER);
             stand(__LINE__, did);
@@ -544,7 +544,7 @@ static void entry(void)
 {
     struct party *own = running;
     int me = (int)(own - world.party);
-    if (scenario.own) (me == SENDER ? owner : aide)();
+    if (scenario.own) (me == SENDER ? owner : carrier)();
     else if (scenario.in_block) member(me);
     else if (me == THIRD) third();
     else if (scenario.early) (me == SENDER ? taking_sender : early_receiver)();
