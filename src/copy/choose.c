@@ -38,7 +38,7 @@ static bool fixed;    /* by TERN_COPY_NT */
 
 static struct class {
     struct lock lock;      /* of all but the first two */
-    _Atomic bool streamed; /* the better way */
+    _Atomic bool nontemporal; /* the better way */
     _Atomic int64_t left;  /* bytes until the next trial; none: it is on */
     bool tried;
     float cost[2];         /* of the last trial */
@@ -66,10 +66,10 @@ static struct class *class_of(size_t whole)
     return &classes[k];
 }
 
-static void copy_by(bool streamed, void *dst, const void *src, size_t n, size_t whole)
+static void copy_by(bool nontemporal, void *dst, const void *src, size_t n, size_t whole)
 {
     size_t warm = n == whole && n >= 2 * WARM ? WARM : 0;
-    if (!streamed || n < PIECE_MIN) {
+    if (!nontemporal || n < PIECE_MIN) {
         ways[0](dst, src, n);
         return;
     }
@@ -116,12 +116,12 @@ static bool is_tried(const struct class *c)
 
 static void decide(struct class *c)
 {
-    bool streamed = c->cost[1] < BETTER * c->cost[0], same = c->tried && streamed == atomic_load_explicit(&c->streamed, memory_order_relaxed);
+    bool nontemporal = c->cost[1] < BETTER * c->cost[0], same = c->tried && nontemporal == atomic_load_explicit(&c->nontemporal, memory_order_relaxed);
     int64_t most = (int64_t)(smallest(c) * COPY_DISTANCE_MAX);
     c->distance = same ? min_int64(2 * c->distance, most) : (int64_t)(smallest(c) * COPY_DISTANCE);
     c->tried = true;
     /* relaxed: nothing else is read by who sees them */
-    atomic_store_explicit(&c->streamed, streamed, memory_order_relaxed);
+    atomic_store_explicit(&c->nontemporal, nontemporal, memory_order_relaxed);
     atomic_store_explicit(&c->left, c->distance, memory_order_relaxed);
 }
 
@@ -148,10 +148,10 @@ void copy_large(void *dst, const void *src, size_t n, size_t whole)
     if (tries && lock_try(&c->lock)) {
         /* Another thread may have ended the trial since. */
         if (atomic_load_explicit(&c->left, memory_order_relaxed) <= 0) try(c, dst, src, n, whole);
-        else copy_by(atomic_load_explicit(&c->streamed, memory_order_relaxed), dst, src, n, whole);
+        else copy_by(atomic_load_explicit(&c->nontemporal, memory_order_relaxed), dst, src, n, whole);
         lock_give(&c->lock);
     } else {
-        copy_by(fixed || atomic_load_explicit(&c->streamed, memory_order_relaxed), dst, src, n, whole);
+        copy_by(fixed || atomic_load_explicit(&c->nontemporal, memory_order_relaxed), dst, src, n, whole);
     }
 }
 
@@ -161,15 +161,15 @@ struct copy_choice copy_choice_of(int class)
 {
     struct class *c = &classes[class];
     lock_take(&c->lock);
-    struct copy_choice f = {smallest(c), c->tried, atomic_load_explicit(&c->streamed, memory_order_relaxed), {c->cost[0], c->cost[1]}};
+    struct copy_choice f = {smallest(c), c->tried, atomic_load_explicit(&c->nontemporal, memory_order_relaxed), {c->cost[0], c->cost[1]}};
     lock_give(&c->lock);
     return f;
 }
 
-void copy_choose_among(copy_fn cached, copy_fn streamed)
+void copy_choose_among(copy_fn cached, copy_fn nontemporal)
 {
     ways[0] = cached ? cached : plain;
-    ways[1] = streamed ? streamed : copy_nontemporal;
-    modelled = cached || streamed;
+    ways[1] = nontemporal ? nontemporal : copy_nontemporal;
+    modelled = cached || nontemporal;
     memset(classes, 0, sizeof classes);
 }

@@ -2,9 +2,10 @@
  * copy.h - moving plain memory: the direct call of the data path, and copy engines.
  *
  * copy_memory is the call to use, or copy_part for a piece of something larger: memcpy, or, where it has been found to be
- * better for so large a whole, stores that bypass the caches (choose.h).
+ * better for so large a whole, stores that bypass the caches (choose.h). Both ends are mapped here: memory of this process, arenas of
+ * others, windows. Copies that the system makes between processes (CMA) are the kernel's, and nothing here is about them.
  *
- * An engine takes copies off the caller's hands (RMA-11, OMX-5, OMX-7): copies are
+ * An engine takes copies off the caller's hands (RMA-11, OMX-5, OMX-7; so far those of one-sided communication, src/rma): copies are
  * queued, issued together, and each has a cookie. Cookies count 1, 2, 3 ... per
  * queue and finish in that order, so the last finished cookie says which copies are
  * done and how many are outstanding. An engine itself sees a stream of pieces (a

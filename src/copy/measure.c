@@ -72,7 +72,7 @@ static bool measure(struct copy_memory_cost *m)
         m->read[src] = cost(room, read_lines, src, COPY_NEAR);
         for (int dst = COPY_NEAR; dst <= COPY_FAR; dst++) {
             m->cached[src][dst] = cost(room, plain, src, dst);
-            m->streamed[src][dst] = cost(room, copy_nontemporal, src, dst);
+            m->nontemporal[src][dst] = cost(room, copy_nontemporal, src, dst);
         }
     }
     free(room);

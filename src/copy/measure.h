@@ -14,7 +14,7 @@ enum copy_place { COPY_NEAR, COPY_FAR }; /* in a cache of this core, in none */
 struct copy_memory_cost {
     float read[2];        /* by where the data are: reading a word of each line */
     float cached[2][2];   /* memcpy, by where the source is, and where the destination */
-    float streamed[2][2]; /* stores that bypass the caches */
+    float nontemporal[2][2]; /* stores that bypass the caches */
 };
 
 /* NULL: caches cannot be emptied here (x86 can). The first call measures. */

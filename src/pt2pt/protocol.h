@@ -39,6 +39,17 @@
  * its end, and then both claim chunks and copy them. A side copies while one of its threads is inside the
  * library, so one side alone can do all of it. The side that finishes the last chunk nudges the other. If
  * the system begins to refuse the copying, the receiver asks for all of the message in fragments.
+ *
+ * What request.cookie has of a large message, stage by stage; each file names what is its own:
+ *
+ *                              [0]     [1]      [2]      [3]                   [4]
+ *   send, offered              -       OFFER    -        READY_SENT            -           rndv/large.c, ready.h
+ *   send, in fragments         GOING   SENT     TO_SEND  TO_REQUEST or NUMBER  MOST        rndv/stream.c
+ *   send, by the wire's own    TAG     TO_SEND  -        -                     -           rndv/bulk.c
+ *   receive, announced         -       -        -        -                     READY_AT    rndv/ready.c
+ *   receive, of an offer       -       FAULT    -        SENDER                -           rndv/large.c
+ *   receive, in fragments      -       FAULT    ARRIVED  SENDER                SEEN        rndv/stream.c
+ *   receive, by the wire's own -       FAULT    -        SENDER                -           rndv/bulk.c
  */
 #ifndef TERN_PT2PT_PROTOCOL_H
 #define TERN_PT2PT_PROTOCOL_H

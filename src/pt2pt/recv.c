@@ -117,9 +117,9 @@ static struct match_body *copied_body(struct lane *l, unsigned cookies, const vo
     return b;
 }
 
-static struct match_body *ahead_body(uint64_t landing)
+static struct match_body *ahead_body(uint64_t msg)
 {
-    struct match_body *b = ahead_keep((struct landing *)(uintptr_t)landing);
+    struct match_body *b = ahead_keep((struct ahead_msg *)(uintptr_t)msg);
     if (!b) lane_fatal("no memory for an unexpected message");
     return b;
 }
@@ -308,7 +308,7 @@ static bool is_offer(uint64_t offer)
 static void on_ahead(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const struct pt_rts *rts)
 {
     if (pt_is_too_much(from, rts->bytes)) return;
-    struct landing *a = ahead_new(l, from, rts);
+    struct ahead_msg *a = ahead_new(l, from, rts);
     if (!a) return;
     struct request *r = match_arrive(&pt->match[h0 & CTX_COLL], env_source(h1), env_tag(h1));
     if (r) {
@@ -380,7 +380,7 @@ static __attribute__((noinline)) void take_offer(struct request *r, struct match
 static TERN_COLD void take_ahead(struct request *r, struct match_body *b)
 {
     struct lane *l = lane_of(r);
-    struct landing *a = (struct landing *)(uintptr_t)b->cookie[0];
+    struct ahead_msg *a = (struct ahead_msg *)(uintptr_t)b->cookie[0];
     int32_t source = b->src, tag = b->tag;
     ahead_take(a);
     pt_free_body(l, b);
@@ -433,7 +433,7 @@ void pt_recv_start(struct request *r)
     }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
-    else if (unlikely(r->bytes >= ready_least)) ready_say(r);
+    else if (unlikely(r->bytes >= ready_least)) ready_announce(r);
 }
 
 static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};

@@ -18,7 +18,8 @@
  * Nothing here fails: packed is a way for every message over every wire.
  *
  * The sender names the best way for its side (pt_rts.offer), and the receiver takes it, or asks for fragments. Which
- * fragments, the sender decides.
+ * fragments, the sender decides. Of the needs of mapped ways_best knows only whether the message is in one piece here: where its ends lie
+ * is found when they meet, and then the way is direct, or fragments.
  *
  * Threads: under the lane's lock.
  */

@@ -25,10 +25,10 @@ static void print_core(void)
         puts("A core's copies: not measured, as this processor cannot be told to empty its caches");
         return;
     }
-    puts("A core's copies of 32 KB, GB/s:\n  from    to      memcpy   past the caches");
+    puts("A core's copies of 32 KB, GB/s:\n  from    to      memcpy   nontemporal");
     for (int src = COPY_NEAR; src <= COPY_FAR; src++)
         for (int dst = COPY_NEAR; dst <= COPY_FAR; dst++)
-            printf("  %-7s %-7s %6.1f   %6.1f\n", where[src], where[dst], gbs(m->cached[src][dst]), gbs(m->streamed[src][dst]));
+            printf("  %-7s %-7s %6.1f   %6.1f\n", where[src], where[dst], gbs(m->cached[src][dst]), gbs(m->nontemporal[src][dst]));
     printf("  reading %.1f from a cache, %.1f from memory\n", gbs(m->read[COPY_NEAR]), gbs(m->read[COPY_FAR]));
 }
 
@@ -37,7 +37,7 @@ static void print_core(void)
 static void print_class(const struct copy_choice *c)
 {
     double us[2] = {1e-3 * (double)c->cost[0] * (double)(c->from / 1024), 1e-3 * (double)c->cost[1] * (double)(c->from / 1024)};
-    printf("  %3zu MB   %8.0f   %8.0f          %s\n", c->from >> 20, us[0], us[1], c->streamed ? "past the caches" : "memcpy");
+    printf("  %3zu MB   %8.0f   %8.0f      %s\n", c->from >> 20, us[0], us[1], c->nontemporal ? "nontemporal" : "memcpy");
 }
 
 static int print_large(void)
@@ -51,7 +51,7 @@ static int print_large(void)
     memset(src, 1, LARGEST);
     memset(dst, 1, LARGEST);
     copy_open();
-    puts("Large copies of the same data again and again, us for copying and reading once:\n    size     memcpy   past the caches   chosen");
+    puts("Large copies of the same data again and again, us for copying and reading once:\n    size     memcpy   nontemporal   chosen");
     for (int k = 0; k < COPY_CLASSES; k++) {
         struct copy_choice c = copy_choice_of(k);
         for (int i = 0; i < TRIAL && !c.tried; i++) {
@@ -60,7 +60,8 @@ static int print_large(void)
         }
         print_class(&c);
     }
-    puts("A job finds it out by itself, of its own copies of each size; TERN_COPY_NT=SIZE fixes it.");
+    puts("These were trials on memory of tern_info. Each process of a job makes its own, with the first copies of a size that the\n"
+         "program makes, and may choose otherwise; TERN_COPY_NT=SIZE fixes it.");
     free(src);
     free(dst);
     return 0;
@@ -70,7 +71,7 @@ static int print_choice(void)
 {
     size_t fixed = (size_t)var_int(VAR_COPY_NT);
     if (!fixed) return print_large();
-    printf("Large copies: from %zu bytes on past the caches, as TERN_COPY_NT says\n", fixed);
+    printf("Large copies: from %zu bytes on nontemporal, as TERN_COPY_NT says\n", fixed);
     return 0;
 }
 

@@ -86,7 +86,7 @@ struct peer {
     bool held;                   /* nothing goes out in whatever lane (pending_hold) */
     struct link in_closing;      /* in the list of peers that are to be closed, or that have been (pt2pt/closing.h) */
     void *gather;                /* a long message that is coming in parts (pt2pt/gather.c), freed with the peer; NULL: none */
-    struct landing *landings;    /* large messages that come without having been asked for (pt2pt/rndv/ahead.c) */
+    struct ahead_msg *ahead;     /* large messages that come without having been asked for (pt2pt/rndv/ahead.c) */
     void *unplaced;              /* data of one that come before it has been handled (the same); freed with the peer; NULL: none */
     struct ready *ready;         /* receives that are ready (pt2pt/rndv/ready.c), freed with the peer; NULL: none has been */
     struct emulate_state *emulate; /* operations on remote memory by messages (transport/emulate/emulate.h), NULL: none so far */

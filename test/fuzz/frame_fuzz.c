@@ -375,7 +375,7 @@ static bool says_unasked;     /* the frame that is being made is that */
 static void next_unasked(struct tcp_frame *f)
 {
     static uint64_t there;
-    says_unasked = !mad->landings || there == unasked.bytes;
+    says_unasked = !mad->ahead || there == unasked.bytes;
     f->h0 = world->ctx;
     if (says_unasked) {
         unasked = (struct pt_rts){fuzz_below(4), 1 + fuzz_below(BYTES), RTS_AHEAD};

@@ -305,7 +305,7 @@ void node_go(struct request *r) { launch(r->buf); }
 
 static bool has_ended(void *record) { return ((struct node_background *)record)->ended; }
 
-bool node_run_in_background(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
+bool node_run_and_wait(struct node *n, const struct coll_call *a, enum node_way way, bool big, uint32_t number, int *rc_p)
 {
     struct node_background f = {
         .call = *a, .blocking = true, .way = way, .big = big, .number = number, .sign = node_sign(n, way),

@@ -297,6 +297,9 @@ static inline bool node_free_slots(struct node *n, uint32_t seq, bool big)
     return likely((int32_t)(n->safe - until) >= 0) || node_look_for_slots(n, until);
 }
 
+/* Have all ranks finished that operation? */
+static inline bool node_all_have_finished(struct node *n, uint32_t seq) { return node_free_slots(n, seq + NODE_BIG_K, true); }
+
 /* Takes the next number, for an operation of the call at hand, whose slots are free then. Not 0: node_failed, and they may
  * still be read for an earlier one. */
 int node_begin(struct node *, bool big, enum node_way, uint32_t *seq_p);
@@ -398,9 +401,10 @@ extern TERN_HIDDEN const struct step_ops node_background_ops; /* of node.step, w
 /* Takes the place of r in the order; node_go then starts it. False: use messages, unless *rc_p is a code. */
 bool node_enlist(struct node *, const struct coll_call *, enum node_way, bool big, struct request *r, int *rc_p);
 
-/* Does an operation by pairs, or one behind others that are pending, or while the block is being made, or one with blocks that
- * have no room in the slots (v.h); messages have that number. False: use messages, see there. */
-bool node_run_in_background(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
+/* Does a blocking operation by the course of those in the background, and waits for its end: one by pairs, or behind others that are
+ * pending, or while the block is being made, or with blocks that have no room in the slots (v.h). Messages have that number. False:
+ * use messages, see there. */
+bool node_run_and_wait(struct node *, const struct coll_call *, enum node_way, bool big, uint32_t number, int *rc_p);
 
 /* After one of v.h whose take failed, without long blocks of its own. `blocking`: a blocking one. */
 void node_straighten(struct node *, uint32_t seq, const struct coll_call *, bool blocking, uint32_t number) TERN_COLD;

@@ -89,7 +89,7 @@ static TERN_COLD bool run_unsettled(struct node *n, const struct coll_call *a, e
                                     uint32_t number, int *rc_p)
 {
     node_settled(n);
-    bool done = node_run_in_background(n, a, way, big, number, rc_p);
+    bool done = node_run_and_wait(n, a, way, big, number, rc_p);
     if (done) n->comm->coll->seq++;
     return done || *rc_p;
 }
@@ -205,7 +205,7 @@ static bool run_direct(struct node *n, const struct coll_call *a, int *rc_p)
     node_tell_reach(n);
     *rc_p = node_await_all(n, NODE_REACHES, &all);
     if (*rc_p || !all) return false;
-    if (!coll_reduces(a->kind)) return node_run_in_background(n, a, NODE_BY_PAIRS, false, 0, rc_p);
+    if (!coll_reduces(a->kind)) return node_run_and_wait(n, a, NODE_BY_PAIRS, false, 0, rc_p);
     node_await(n); /* these have no place among others that are pending */
     *rc_p = a->kind == COLL_REDUCE_SCATTER_BLOCK ? node_direct_reduce_scatter(n, a) : node_direct_reduce(n, a);
     if (unlikely(node_failed(n))) *rc_p = node_failed(n);
@@ -242,7 +242,7 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     *rc_p = node_await_all(n, NODE_REACHES, &direct);
     if (unlikely(*rc_p)) return true;
     node_v_open_short(n, a->kind);
-    if (has_long || node_has_background(n)) return node_run_in_background(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
+    if (has_long || node_has_background(n)) return node_run_and_wait(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
     *rc_p = run(n, a, big, number);
     return true;
 }
@@ -257,7 +257,7 @@ static bool run_otherwise(struct comm *c, const struct coll_call *a, int64_t byt
     if (node_v_is(a->kind)) return run_v(n, a, big, rc_p);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     if (unlikely(n->state != NODE_READY)) return false;
-    if (unlikely(node_has_background(n))) return node_run_in_background(n, a, NODE_BY_SLOTS, big, 0, rc_p);
+    if (unlikely(node_has_background(n))) return node_run_and_wait(n, a, NODE_BY_SLOTS, big, 0, rc_p);
     *rc_p = run(n, a, big, 0);
     return true;
 }

@@ -3,8 +3,8 @@
  *
  * Each side begins with what it receives, from the rank behind it on, and helps with what it sends when nothing of that
  * is left; ranks that read the same buffer begin at different chunks of it, since readers of a page get into each
- * other's way in the kernel. A look copies limits_chunk.copied bytes or little more, so that messages have their turn. What a rank has for itself comes
- * first: others do the rest meanwhile, and it costs them more.
+ * other's way in the kernel. A look copies about a chunk of the largest size (limits_chunk.copied), so that messages
+ * have their turn. What a rank has for itself comes first: others do the rest meanwhile, and it costs them more.
  */
 #include "coll/node/pairs.h"
 #include "base/err.h"
@@ -150,8 +150,8 @@ static void add_part(struct node_pairs *p, int other, enum transfer_side side)
  * done it before they come. */
 static bool is_shared(const struct node_pairs *p, const struct node_end *from, const struct node_end *to)
 {
-    return !p->blocking && !p->n->counted && !background_is_helped() && from->block.type->contig && to->block.type->contig &&
-           from->bytes == to->bytes && from->bytes > OWN_CHUNK;
+    return from->bytes == to->bytes && from->bytes > OWN_CHUNK && !p->blocking && !p->n->counted && !background_is_helped() &&
+           from->block.type->contig && to->block.type->contig;
 }
 
 /* From the rank behind this one on: the ranks begin with different others. */
@@ -159,7 +159,7 @@ static void plan(struct node_pairs *p)
 {
     const struct node_ends *e = &p->ends;
     const struct node_end *own = &e->send[e->rank], *to = &e->recv[e->rank];
-    bool shared = own->bytes && to->bytes && is_shared(p, own, to);
+    bool shared = is_shared(p, own, to);
     if (shared) add_part(p, e->rank, TRANSFER_FROM);
     for (int i = 1; i < e->size; i++) add_part(p, (e->rank + i) % e->size, TRANSFER_TO);
     for (int i = 1; i < e->size; i++) add_part(p, (e->rank + i) % e->size, TRANSFER_FROM);
@@ -208,8 +208,7 @@ static void say(const struct node_pairs *p, struct part *x)
 
 bool node_pairs_begin(struct node_pairs *p)
 {
-    /* the lines are free */
-    if (!node_free_slots(p->n, p->seq - p->n->places + NODE_BIG_K, true)) return false;
+    if (!node_all_have_finished(p->n, p->seq - p->n->places)) return false; /* which had these lines */
     node_ends_open(&p->ends);
     plan(p);
     /* relaxed: nobody else has a part before it knows of our ends */

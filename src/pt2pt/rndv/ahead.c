@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct landing {
-    struct landing *next; /* in peer.landings, until all has come */
+struct ahead_msg {
+    struct ahead_msg *next; /* in peer.ahead, until all has come */
     struct peer *from;
     struct lane *lane;
     uint64_t number, bytes;
@@ -30,7 +30,7 @@ struct landing {
     bool dropped; /* nobody wants it */
 };
 
-static struct lock landings_lock; /* a leaf: the lists of all peers, and landing.seen */
+static struct lock lists_lock; /* a leaf: the lists of all peers, and ahead_msg.seen */
 static _Atomic uint32_t listed;   /* in all of them */
 
 /* ---- the sender ---- */
@@ -68,26 +68,26 @@ bool ahead_send(struct request *r, bool is_next)
 
 /* ---- the receiver: a message ---- */
 
-static void enlist(struct landing *a)
+static void enlist(struct ahead_msg *a)
 {
-    leaf_take(&landings_lock);
-    a->next = a->from->landings;
-    a->from->landings = a;
+    leaf_take(&lists_lock);
+    a->next = a->from->ahead;
+    a->from->ahead = a;
     listed++;
-    leaf_give(&landings_lock);
+    leaf_give(&lists_lock);
 }
 
-static void delist(struct landing *a)
+static void delist(struct ahead_msg *a)
 {
-    leaf_take(&landings_lock);
-    struct landing **at = &a->from->landings;
+    leaf_take(&lists_lock);
+    struct ahead_msg **at = &a->from->ahead;
     while (*at != a) at = &(*at)->next;
     *at = a->next;
     listed--;
-    leaf_give(&landings_lock);
+    leaf_give(&lists_lock);
 }
 
-static void landing_free(struct landing *a)
+static void msg_free(struct ahead_msg *a)
 {
     free(a->buffer);
     free(a);
@@ -96,13 +96,13 @@ static void landing_free(struct landing *a)
 /* Bytes of what can come so: no more than what a peer may have unreceived here. */
 static uint64_t largest(void) { return min_size((size_t)AHEAD_LARGEST, (size_t)eager_store.credit); }
 
-struct landing *ahead_new(struct lane *l, struct peer *from, const struct pt_rts *rts)
+struct ahead_msg *ahead_new(struct lane *l, struct peer *from, const struct pt_rts *rts)
 {
     if (!jobs_is_own(from->index) || !rts->bytes || rts->bytes > largest() || rts->send > INT32_MAX) {
         pt_violation(from, "a large message of %llu bytes that nobody has asked for", (unsigned long long)rts->bytes);
         return NULL;
     }
-    struct landing *a = calloc(1, sizeof *a);
+    struct ahead_msg *a = calloc(1, sizeof *a);
     if (!a) lane_fatal("no memory for a message that is coming");
     a->from = from;
     a->lane = l;
@@ -111,41 +111,41 @@ struct landing *ahead_new(struct lane *l, struct peer *from, const struct pt_rts
     return a;
 }
 
-static void give_buffer(struct landing *a)
+static void give_buffer(struct ahead_msg *a)
 {
     if (!(a->buffer = malloc(a->bytes))) lane_fatal("no memory for an unexpected message");
     a->to = a->buffer;
 }
 
 /* The body that it has been kept in is freed. */
-static void body_freed(void *landing)
+static void body_freed(void *msg)
 {
-    struct landing *a = landing;
+    struct ahead_msg *a = msg;
     if (a->taken) return;
-    if (a->over) landing_free(a);
+    if (a->over) msg_free(a);
     else a->dropped = true;
 }
 
-struct match_body *ahead_keep(struct landing *a)
+struct match_body *ahead_keep(struct ahead_msg *a)
 {
     give_buffer(a);
     enlist(a);
     return match_body_lend(&a->lane->pool, 1, (uint32_t)a->bytes, a->buffer, body_freed, a);
 }
 
-void ahead_take(struct landing *a) { a->taken = true; }
+void ahead_take(struct ahead_msg *a) { a->taken = true; }
 
 /* All that will come has come, and the receive is there. */
-static void hand_over(struct landing *a)
+static void hand_over(struct ahead_msg *a)
 {
     struct request *r = a->receive;
     if (a->lost) pt_end_lost(r, a->from);
     else if (a->buffer) pt_deliver(r, a->source, a->tag, a->buffer, a->bytes);
     else lane_finish(r, 0);
-    landing_free(a);
+    msg_free(a);
 }
 
-void ahead_meet(struct landing *a, struct request *r, int32_t source, int32_t tag)
+void ahead_meet(struct ahead_msg *a, struct request *r, int32_t source, int32_t tag)
 {
     bool begun = a->buffer;
     if (unlikely(!a->over && lost_is_known(a->lane, a->from))) { /* it was kept for its communicator (early.h) when the peer was lost */
@@ -169,13 +169,13 @@ void ahead_meet(struct landing *a, struct request *r, int32_t source, int32_t ta
 }
 
 /* It is over, and its receive has it, or nobody wants it, or it waits. */
-static void end(struct landing *a, bool lost)
+static void end(struct ahead_msg *a, bool lost)
 {
     delist(a);
     a->over = true;
     a->lost = lost;
     if (a->receive) hand_over(a);
-    else if (a->dropped) landing_free(a);
+    else if (a->dropped) msg_free(a);
 }
 
 /* ---- the receiver: what it consists of ---- */
@@ -183,32 +183,32 @@ static void end(struct landing *a, bool lost)
 static uint64_t number_of(uint64_t h1) { return h1 >> 32; }
 static uint64_t offset_of(uint64_t h1) { return (uint32_t)h1; }
 
-static struct landing *find_locked(const struct peer *from, uint64_t number)
+static struct ahead_msg *find_locked(const struct peer *from, uint64_t number)
 {
-    struct landing *a = from->landings;
+    struct ahead_msg *a = from->ahead;
     while (a && a->number != number) a = a->next;
     return a;
 }
 
 /* In this lane. */
-static struct landing *find(const struct lane *l, const struct peer *from, uint64_t number)
+static struct ahead_msg *find(const struct lane *l, const struct peer *from, uint64_t number)
 {
-    leaf_take(&landings_lock);
-    struct landing *a = from->landings;
+    leaf_take(&lists_lock);
+    struct ahead_msg *a = from->ahead;
     while (a && (a->number != number || a->lane != l)) a = a->next;
-    leaf_give(&landings_lock);
+    leaf_give(&lists_lock);
     return a;
 }
 
 /* Are these the next bytes of those that are there? */
-static bool follows(const struct landing *a, uint64_t there, uint64_t h1, size_t n)
+static bool follows(const struct ahead_msg *a, uint64_t there, uint64_t h1, size_t n)
 {
     return a && n && offset_of(h1) == there && n <= a->bytes - there;
 }
 
 static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    struct landing *a = find(l, from, number_of(h1));
+    struct ahead_msg *a = find(l, from, number_of(h1));
     (void)pt, (void)h0;
     if (unlikely(from->lost)) return;
     if (unlikely(!follows(a, a ? a->arrived : 0, h1, n))) {
@@ -237,11 +237,11 @@ static void *unplaced(struct peer *from, size_t n)
  * next ones follow. */
 static void *see(const struct peer *from, uint64_t h1, size_t n, bool over)
 {
-    leaf_take(&landings_lock);
-    struct landing *a = find_locked(from, number_of(h1));
+    leaf_take(&lists_lock);
+    struct ahead_msg *a = find_locked(from, number_of(h1));
     char *to = follows(a, a ? a->seen : 0, h1, n) ? a->to + a->seen : NULL;
     if (to && over) a->seen += n;
-    leaf_give(&landings_lock);
+    leaf_give(&lists_lock);
     return to;
 }
 
@@ -249,7 +249,7 @@ void *pt_sink_ahead(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
 {
     (void)h0;
     if (from->lost) return NULL;
-    const struct landing *a = wires_threaded ? NULL : find_locked(from, number_of(h1));
+    const struct ahead_msg *a = wires_threaded ? NULL : find_locked(from, number_of(h1));
     if (a) return follows(a, a->arrived, h1, n) ? a->to + a->arrived : NULL;
     char *to = wires_threaded ? see(from, h1, n, false) : NULL;
     return to ? to : unplaced(from, n);
@@ -257,10 +257,10 @@ void *pt_sink_ahead(struct peer *from, uint64_t h0, uint64_t h1, size_t n)
 
 static void deliver(struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
-    leaf_take(&landings_lock);
-    const struct landing *a = find_locked(from, number_of(h1));
+    leaf_take(&lists_lock);
+    const struct ahead_msg *a = find_locked(from, number_of(h1));
     struct lane *l = a ? a->lane : NULL;
-    leaf_give(&landings_lock);
+    leaf_give(&lists_lock);
     if (!l) dispatch(&waiting, from, h0, h1, data, n);
     else if (!wires_threaded) on_data(l, NULL, from, h0, h1, data, n);
     else deliver_message(&known, from, (uintptr_t)l, h1, data, n, see(from, h1, n, true) == data);
@@ -276,43 +276,43 @@ void pt_on_ahead(struct peer *from, uint64_t h0, uint64_t h1, const void *data, 
 
 /* ---- the end ---- */
 
-static struct landing *next_in(const struct peer *p, const struct lane *l)
+static struct ahead_msg *next_in(const struct peer *p, const struct lane *l)
 {
-    leaf_take(&landings_lock);
-    struct landing *a = p->landings;
+    leaf_take(&lists_lock);
+    struct ahead_msg *a = p->ahead;
     while (a && a->lane != l) a = a->next;
-    leaf_give(&landings_lock);
+    leaf_give(&lists_lock);
     return a;
 }
 
 void ahead_lost(struct lane *l, struct peer *p)
 {
-    for (struct landing *a; (a = next_in(p, l));) end(a, true);
+    for (struct ahead_msg *a; (a = next_in(p, l));) end(a, true);
 }
 
-/* Only peers of the own job have landings, and stay. */
+/* Only peers of the own job have such messages, and stay. */
 void ahead_forget(const struct comm *c)
 {
     for (uint32_t i = 0; listed && i < jobs_own_size; i++) {
         struct peer *p = peer_known(i);
-        leaf_take(&landings_lock);
-        for (struct landing *a = p ? p->landings : NULL; a; a = a->next) {
+        leaf_take(&lists_lock);
+        for (struct ahead_msg *a = p ? p->ahead : NULL; a; a = a->next) {
             if (a->lane != c->lane || !a->receive || a->receive->comm != c) continue;
             if (!a->buffer) give_buffer(a);
             a->receive = NULL;
             a->dropped = true;
         }
-        leaf_give(&landings_lock);
+        leaf_give(&lists_lock);
     }
 }
 
 static void end_peer(struct peer *p)
 {
-    for (struct landing *a = p->landings, *next; a; a = next) {
+    for (struct ahead_msg *a = p->ahead, *next; a; a = next) {
         next = a->next;
-        landing_free(a);
+        msg_free(a);
     }
-    p->landings = NULL;
+    p->ahead = NULL;
 }
 
 void ahead_close(void)

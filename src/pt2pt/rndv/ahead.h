@@ -10,7 +10,9 @@
  *     is over when the system has taken the last of it                  gives the credit back, as that of an eager message
  *
  * The data follow the RTS on the same connection, so the receiver knows of the message before they come, and reads them to where they
- * belong: a receive that is posted, in one piece and long enough, costs no copy. Another one that is posted costs a copy and memory. One
+ * belong: a receive that is posted, in one piece and long enough, costs no copy. While the receiver computes nobody reads, but for a helper:
+ * the data lie in the buffers of the two sockets. So the sender is over by itself as far as these reach (some MB), and a receiver
+ * that comes late finds the data in its host, but still has to read them. Another one that is posted costs a copy and memory. One
  * that is late costs these as well, and the credit bounds them (credit.h). Without credit, beyond TERN_AHEAD_TCP, and while another one is
  * on its way to the same peer, a message is offered, and waits until it is asked for.
  *
@@ -30,7 +32,7 @@
 #define AHEAD_LEAVES 4
 
 /* A message that is coming so; until its receive has it. */
-struct landing;
+struct ahead_msg;
 
 /* The send of a large message goes out, if it may. `is_next`: it is the first of those that wait for the peer (pending.h). */
 bool ahead_send(struct request *, bool is_next);
@@ -38,10 +40,10 @@ bool ahead_send(struct request *, bool is_next);
 /* An RTS has come that says so. NULL: it cannot be, and the sender is lost. ahead_meet: it meets a receive, now or later. ahead_keep:
  * there is none yet, so it is kept in a body (NULL: there is no memory), until that is freed, or ahead_take has been called: then it
  * meets one. */
-struct landing *ahead_new(struct lane *, struct peer *, const struct pt_rts *);
-void ahead_meet(struct landing *, struct request *, int32_t source, int32_t tag);
-struct match_body *ahead_keep(struct landing *);
-void ahead_take(struct landing *);
+struct ahead_msg *ahead_new(struct lane *, struct peer *, const struct pt_rts *);
+void ahead_meet(struct ahead_msg *, struct request *, int32_t source, int32_t tag);
+struct match_body *ahead_keep(struct ahead_msg *);
+void ahead_take(struct ahead_msg *);
 
 /* No more comes from the peer: ends the receives that wait for it, in this lane. */
 void ahead_lost(struct lane *, struct peer *);

@@ -34,11 +34,18 @@ static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] &
  * finds by itself. */
 static bool goes_on(const struct request *r) { return r->ctx & CTX_COLL; }
 
-/* While a thread waits here, it takes part in all that can be done. Else it is asked for the helper, which leaves the copying to the
- * other side if that can do it and sees it: a thread of it is inside, or it has not armed its helper yet, and will look behind
- * that. So of two sides that are left at once one calls its helper. */
-static bool is_waited_for(void) { return atomic_load_explicit(&waits.waiting, memory_order_relaxed); }
-static bool is_left_to_other(const struct request *r) { return !is_waited_for() && ep_sees(&r->peer->ep); }
+/*
+ * Who copies, where both sides can:
+ *
+ *     a thread waits here                     it does
+ *     none does, but the other side sees it   the other side: a thread of it is inside, or it has not armed its helper yet, and looks
+ *                                             once more behind that
+ *     neither                                 this side's helper
+ *
+ * So of two sides whose callers leave at once one calls its helper.
+ */
+static bool a_thread_waits(void) { return atomic_load_explicit(&waits.waiting, memory_order_relaxed); }
+static bool is_left_to_other(const struct request *r) { return !a_thread_waits() && ep_sees(&r->peer->ep); }
 
 /* ---- the sender ---- */
 
@@ -221,11 +228,11 @@ static bool other_can_copy(const struct request *r, enum transfer_side side)
 }
 
 /* Has this side something to do with it, or is it over? */
-static bool has_to_do(const struct request *r, enum transfer_side side)
+static bool must_act(const struct request *r, enum transfer_side side)
 {
     const struct transfer *t = &offer_of(r)->transfer;
     if (!offer_is_met(offer_of(r))) return false;
-    if (transfer_is_over(t)) return is_waited_for() || goes_on(r);
+    if (transfer_is_over(t)) return a_thread_waits() || goes_on(r);
     if (!transfer_has_work(t) || atomic_load_explicit(&t->end[side].helpless, memory_order_relaxed)) return false;
     return !(other_can_copy(r, side) && is_left_to_other(r));
 }
@@ -259,7 +266,7 @@ static int outgoing_poll(struct step *s)
 static bool has_to_be_sent(const struct request *r)
 {
     const struct transfer *t = &offer_of(r)->transfer;
-    return has_to_do(r, TRANSFER_FROM) && !(transfer_is_over(t) && transfer_error(t) == TERN_ERR_UNSUPPORTED);
+    return must_act(r, TRANSFER_FROM) && !(transfer_is_over(t) && transfer_error(t) == TERN_ERR_UNSUPPORTED);
 }
 
 static bool outgoing_idle(struct step *s)
@@ -370,7 +377,7 @@ static void join_transfer(struct request *r, bool taken)
 
 void pt_offer_matched(struct request *r, struct peer *from, int32_t source, int32_t tag, const struct pt_rts *rts)
 {
-    bool taken = unlikely(r->course & REQ_READY) && !ready_refuse(r, rts);
+    bool taken = unlikely(r->course & REQ_READY) && ready_is_taken_by(r, rts);
     r->result.source = source;
     r->result.tag = tag;
     r->result.bytes = (int64_t)min_size(rts->bytes, (size_t)r->bytes);
@@ -419,7 +426,7 @@ static int incoming_poll(struct step *s) { return worklist_all(worklist_of(s), p
 static bool incoming_idle(struct step *s)
 {
     list_each(a, next, &worklist_of(s)->requests)
-        if (has_to_do(container_of(a, struct request, link), TRANSFER_TO)) return false;
+        if (must_act(container_of(a, struct request, link), TRANSFER_TO)) return false;
     return true;
 }
 

@@ -15,29 +15,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAID_MOST 4 /* receives of a process that one sender keeps */
+#define ANNOUNCED_MOST 4 /* receives of a process that one sender keeps */
 /* Posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins. */
 #define FEW 2
 #define HEAR_MOST 16    /* messages of a wire that a large operation looks for */
 #define POSTED_MOST 256 /* with more posted receives than that nobody looks whether others come before */
 
-/* r->cookie of a receive that has said so */
+/* r->cookie of a receive that is announced */
 enum { READY_AT = 4 };
 
 /* What one process knows of such receives between it and a peer: peer.ready, freed with the peer. */
 struct ready {
-    struct link link; /* in `speakers`, while there is a transfer of the peer's */
+    struct link link; /* in `announcers`, while there is a transfer of the peer's */
     struct peer *peer;
     uint64_t looked; /* what the peer had handled when its transfers were last looked at */
     bool waits;      /* one could be taken when the peer has handled more */
-    uint64_t mark;   /* what had been sent to the peer (tp_ops.handled) when all of that was last known not to matter */
-    uint64_t met;    /* what had been sent when one of the peer's was last seen withdrawn: perhaps as it meets one of these messages */
-    uint8_t said;    /* ours, whose transfers the peer may still look at */
-    uint8_t count;   /* the peer's: */
-    struct said {
+    uint64_t mark;   /* what had been sent to the peer (tp_ops.sent) when all of that was last known not to matter */
+    uint64_t withdrawn_at; /* what had been sent when one of the peer's was last seen withdrawn: perhaps as it meets one of these messages */
+    uint8_t outstanding; /* ours, whose transfers the peer may still look at */
+    uint8_t count;       /* the peer's: */
+    struct announced {
         uint64_t ctx, env; /* of the message that the receive takes */
         uint64_t at;       /* of its transfer, in the peer's segment */
-    } of[SAID_MOST];
+    } announced[ANNOUNCED_MOST];
 };
 
 /* AM_READY: where the transfer is. */
@@ -47,7 +47,7 @@ struct wire_ready {
 
 int64_t ready_least = INT64_MAX;
 
-static struct link speakers = LIST_INIT(speakers);
+static struct link announcers = LIST_INIT(announcers);
 
 void ready_open(void) { ready_least = var_int(VAR_EARLY_RECEIVERS) ? limits_eager_least() + 1 : INT64_MAX; }
 
@@ -99,7 +99,7 @@ struct search {
     bool found;
 };
 
-/* A receive that may take the message of `own`, and has said nothing. */
+/* A receive that may take the message of `own`, and is not announced. */
 static void look(void *what, int source, int tag, void *arg)
 {
     const struct request *r = what;
@@ -139,13 +139,13 @@ static struct pt_offer *new_transfer(struct request *r, const struct peer *p, ui
     return o;
 }
 
-void ready_say(struct request *r)
+void ready_announce(struct request *r)
 {
     struct peer *p = sender_of(r);
     struct ready *a = p ? ready_of(p) : NULL;
     struct wire_ready w;
     offers_free_some(lane_of(r));
-    if (!a || a->said >= SAID_MOST || !is_next(r)) return;
+    if (!a || a->outstanding >= ANNOUNCED_MOST || !is_next(r)) return;
     struct pt_offer *o = new_transfer(r, p, &w.at);
     if (!o) return;
     bool known = knows_all(p);
@@ -154,7 +154,7 @@ void ready_say(struct request *r)
         return;
     }
     if (known) mark(p);
-    a->said++;
+    a->outstanding++;
     r->peer = p;
     r->xfer = o;
     r->cookie[READY_AT] = w.at;
@@ -171,8 +171,8 @@ static struct pt_offer *forget(struct request *r)
 
 void ready_closed(uint32_t index)
 {
-    struct peer *p = wires_threaded ? NULL : peer_known(index); /* else nothing is said any more */
-    if (p && p->ready && p->ready->said) p->ready->said--;
+    struct peer *p = wires_threaded ? NULL : peer_known(index); /* else nothing is announced any more */
+    if (p && p->ready && p->ready->outstanding) p->ready->outstanding--;
 }
 
 /* The sender may look at the transfer until it has said CLOSED. */
@@ -192,12 +192,12 @@ bool ready_cancel(struct request *r)
     return true;
 }
 
-bool ready_refuse(struct request *r, const struct pt_rts *rts)
+bool ready_is_taken_by(struct request *r, const struct pt_rts *rts)
 {
     bool takes = rts->offer & RTS_READY;
-    bool other = takes ? (rts->offer & ~(uint64_t)RTS_READY) != r->cookie[READY_AT] : transfer_withdraw(&transfer_of(r)->transfer);
-    if (other) ready_withdraw(r);
-    return other;
+    bool taken = takes ? (rts->offer & ~(uint64_t)RTS_READY) == r->cookie[READY_AT] : !transfer_withdraw(&transfer_of(r)->transfer);
+    if (!taken) ready_withdraw(r);
+    return taken;
 }
 
 struct pt_offer *ready_meet(struct request *r) { return forget(r); }
@@ -222,7 +222,7 @@ static struct pt_offer *map_transfer(struct peer *p, uint64_t at)
 static void drop(struct ready *a, unsigned i)
 {
     a->count--;
-    for (; i < a->count; i++) a->of[i] = a->of[i + 1];
+    for (; i < a->count; i++) a->announced[i] = a->announced[i + 1];
     if (!a->count) list_remove(&a->link);
 }
 
@@ -231,7 +231,7 @@ static void drop_withdrawn(struct peer *p)
 {
     struct ready *a = p->ready;
     for (unsigned i = 0; i < a->count;) {
-        struct pt_offer *o = map_transfer(p, a->of[i].at);
+        struct pt_offer *o = map_transfer(p, a->announced[i].at);
         bool gone = o && transfer_life(&o->transfer) == TRANSFER_WITHDRAWN;
         if (!gone) {
             i++;
@@ -239,24 +239,24 @@ static void drop_withdrawn(struct peer *p)
         }
         transfer_close(&o->transfer);
         drop(a, i);
-        a->met = p->ep.ops->sent(&p->ep);
+        a->withdrawn_at = p->ep.ops->sent(&p->ep);
     }
 }
 
 /* The first one for this message that is not withdrawn, which stays in the list; NULL: none. */
-static struct said *find(struct peer *p, const struct request *r)
+static struct announced *find(struct peer *p, const struct request *r)
 {
     struct ready *a = p->ready;
     uint64_t env = env_pack(r->comm->rank, r->tag);
     drop_withdrawn(p);
     for (unsigned i = 0; i < a->count; i++)
-        if (a->of[i].ctx == r->ctx && a->of[i].env == env) return &a->of[i];
+        if (a->announced[i].ctx == r->ctx && a->announced[i].env == env) return &a->announced[i];
     return NULL;
 }
 
 /* Takes the transfer, if this side can copy all of it, and says where the data lies. False: it cannot, or the receive has met another
  * message or was cancelled. */
-static bool win(struct pt_offer *o, const struct request *r)
+static bool take_and_fill(struct pt_offer *o, const struct request *r)
 {
     if (!transfer_reaches(&o->transfer, TRANSFER_FROM, &r->peer->ep) || !transfer_take(&o->transfer)) return false;
     offer_say_from(o, r);
@@ -275,15 +275,15 @@ static void take_late(struct ready *a, struct request *r, uint64_t handled)
         a->waits = true;
         return;
     }
-    const struct said *s = find(p, r);
-    struct pt_offer *o = s && r->cookie[READY_SENT] >= a->met ? map_transfer(p, s->at) : NULL;
-    if (!o || !win(o, r)) return;
+    const struct announced *s = find(p, r);
+    struct pt_offer *o = s && r->cookie[READY_SENT] >= a->withdrawn_at ? map_transfer(p, s->at) : NULL;
+    if (!o || !take_and_fill(o, r)) return;
     p->ep.ops->nudge(&p->ep, false); /* this side can do it all */
     offer_replace(r, o, s->at | RTS_READY);
-    drop(a, (unsigned)(s - a->of));
+    drop(a, (unsigned)(s - a->announced));
 }
 
-/* Looks at each transfer that was said, but for those that others of the same kind are before. */
+/* Looks at each transfer that was announced, but for those that others of the same kind are before. */
 static void look_late(struct ready *a)
 {
     struct peer *p = a->peer;
@@ -292,7 +292,7 @@ static void look_late(struct ready *a)
     a->looked = may ? p->ep.ops->handled(&p->ep) : UINT64_MAX;
     drop_withdrawn(p);
     for (unsigned i = 0; may && i < a->count; i++) {
-        struct said s = a->of[i];
+        struct announced s = a->announced[i];
         struct pt_comm *pt = context_of(s.ctx);
         struct request *r = pt ? offer_unmatched(pt->lane, p, s.ctx, s.env) : NULL;
         if (!r) continue;
@@ -306,7 +306,7 @@ bool ready_look(void)
 {
     bool more = false;
     if (wires_threaded) return false;
-    list_each (at, next, &speakers) {
+    list_each (at, next, &announcers) {
         struct ready *a = container_of(at, struct ready, link);
         if (a->peer->lost || !a->peer->ep.ops || !a->peer->ep.ops->handled) continue;
         bool news = a->count && a->peer->ep.ops->handled(&a->peer->ep) != a->looked;
@@ -319,7 +319,7 @@ bool ready_look(void)
 bool ready_waits(void)
 {
     if (wires_threaded) return true;
-    list_each (at, next, &speakers) {
+    list_each (at, next, &announcers) {
         struct ready *a = container_of(at, struct ready, link);
         if (a->peer->lost || !a->waits || !a->peer->ep.ops || !a->peer->ep.ops->handled) continue;
         if (a->peer->ep.ops->handled(&a->peer->ep) != a->looked || !a->peer->ep.ops->await_handled(&a->peer->ep)) return false;
@@ -333,15 +333,15 @@ static void on_ready(struct lane *l, struct pt_comm *pt, struct peer *from, uint
     struct ready *a = ready_of(from);
     (void)l, (void)pt;
     if (n == sizeof w) memcpy(&w, data, sizeof w);
-    if (!a) lane_fatal("no memory for what a receiver says");
+    if (!a) lane_fatal("no memory for what a receiver announces");
     drop_withdrawn(from);
     bool possible = n == sizeof w && jobs_is_own(from->index) && env_possible(h0, h1) && !(h0 & CTX_COLL);
-    if (!possible || w.at % CACHE_LINE || a->count == SAID_MOST) {
-        pt_violation(from, "a receive that is said to be ready, in %zu bytes", n);
+    if (!possible || w.at % CACHE_LINE || a->count == ANNOUNCED_MOST) {
+        pt_violation(from, "a receive that is announced, in %zu bytes", n);
         return;
     }
-    if (!a->count) list_push(&speakers, &a->link);
-    a->of[a->count++] = (struct said){h0, h1, w.at};
+    if (!a->count) list_push(&announcers, &a->link);
+    a->announced[a->count++] = (struct announced){h0, h1, w.at};
     look_late(a);
 }
 
@@ -354,7 +354,7 @@ void ready_forget(struct peer *p)
 
 void ready_close(void)
 {
-    while (list_pop(&speakers)) continue;
+    while (list_pop(&announcers)) continue;
 }
 
 static const struct pt_kind ready_kind = {AM_READY, PT_BY_PEER, on_ready};
@@ -369,9 +369,9 @@ struct pt_offer *ready_take(struct request *r, uint64_t *at)
     struct peer *p = r->peer;
     bool may = !wires_threaded && p->ready && p->ready->count && p->ep.ops->handled && r->bytes && r->type->contig &&
                !(r->ctx & CTX_COLL) && !pt_checking;
-    struct said *s = may && knows_all(p) && pending_is_clear(lane_of(r), p) ? find(p, r) : NULL;
+    struct announced *s = may && knows_all(p) && pending_is_clear(lane_of(r), p) ? find(p, r) : NULL;
     struct pt_offer *o = s ? map_transfer(p, s->at) : NULL;
-    if (!o || !win(o, r)) return NULL;
+    if (!o || !take_and_fill(o, r)) return NULL;
     *at = s->at | RTS_READY;
     return o;
 }
@@ -382,7 +382,7 @@ void ready_taken(struct request *r)
 {
     struct ready *a = r->peer->ready;
     for (unsigned i = 0; i < a->count; i++)
-        if (map_transfer(r->peer, a->of[i].at) == r->xfer) drop(a, i);
+        if (map_transfer(r->peer, a->announced[i].at) == r->xfer) drop(a, i);
     mark(r->peer);
 }
 

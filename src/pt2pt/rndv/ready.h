@@ -1,6 +1,7 @@
 /*
  * ready.h - early receivers (PRO-18, PRO-23 to PRO-26): a large receive that is posted before its message says so to the sender, whose
- * message then goes straight to its memory, while the receiver computes.
+ * message then goes straight to its memory, while the receiver computes. (Not MPI_Rsend's ready mode: here it is the receiver that
+ * says that it is ready.)
  *
  *     receiver                                  sender
  *     posts the receive, and leaves a
@@ -24,7 +25,7 @@
  * Otherwise the message is offered as any other (protocol.h), and the receive withdraws its transfer when it meets one. If the two cross,
  * the offer of a message and the word that its receive is ready, the sender takes the transfer in place of its offer (take_late), unless
  * the receiver is faster: either takes it or withdraws it, and only one can. The receiver withdraws the transfer first and takes the offer
- * next; so when a transfer is seen withdrawn, offers that were made before stay what they are (`met`).
+ * next; so when a transfer is seen withdrawn, offers that were made before stay what they are (`withdrawn_at`).
  *
  * There are no sequence numbers: what has been handled tells what these would tell, and costs small messages nothing.
  *
@@ -42,11 +43,11 @@
 /* r->cookie of a send that was offered: tp_ops.sent before that. */
 enum { READY_SENT = 3 };
 
-/* The least receive that is said, in bytes: larger than all that is eager; set by ready_open. */
+/* The least receive that is announced, in bytes: larger than all that is eager; set by ready_open. */
 extern TERN_HIDDEN int64_t ready_least;
 void ready_open(void);
 
-/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has said since the last turn is heard
+/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has announced since the last turn is heard
  * first, as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many
  * that are under way together are copied faster. */
 void ready_hear_large(const struct request *);
@@ -55,10 +56,10 @@ static inline void ready_hear(const struct request *r)
     if (unlikely(r->count * r->type->size >= ready_least)) ready_hear_large(r);
 }
 
-/* A receive has been posted that may be large: says so to its sender, if it can. */
-void ready_say(struct request *) TERN_COLD;
+/* A receive has been posted that may be large: announces it to its sender, if that is possible. */
+void ready_announce(struct request *) TERN_COLD;
 
-/* A receive that has said so meets another message, or ends without one. */
+/* A receive that is announced meets another message, or ends without one. */
 void ready_withdraw(struct request *) TERN_COLD;
 
 /* The process with this index will not look at one of our transfers again. */
@@ -67,11 +68,11 @@ void ready_closed(uint32_t index);
 /* ... is to be cancelled. False: its message is on its way. */
 bool ready_cancel(struct request *) TERN_COLD;
 
-/* ... meets this message. True: that has not taken its transfer, which is withdrawn. False: it has; ready_meet then gives it. */
-bool ready_refuse(struct request *, const struct pt_rts *);
+/* ... meets this message. True: that has taken its transfer, which ready_meet then gives. False: it has not, and the transfer is withdrawn. */
+bool ready_is_taken_by(struct request *, const struct pt_rts *);
 struct pt_offer *ready_meet(struct request *);
 
-/* Offers that are out: those for which transfers have been said since, or that could be taken now, as the receiver has handled more,
+/* Offers that are out: those for which transfers have been announced since, or that could be taken now, as the receiver has handled more,
  * take them. True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake
  * this process. */
 void ready_offered(struct peer *); /* another one is out, to a peer with peer.ready */
@@ -88,7 +89,7 @@ struct pt_offer *ready_take(struct request *, uint64_t *at);
 void ready_taken(struct request *);
 void ready_give_back(struct pt_offer *) TERN_COLD;
 
-/* Threads are about to share the transports: receives of this communicator withdraw what they have said. */
+/* Threads are about to share the transports: receives of this communicator withdraw what they have announced. */
 void ready_end(struct pt_comm *) TERN_COLD;
 
 #endif

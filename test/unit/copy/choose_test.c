@@ -32,23 +32,23 @@ static void cached(void *dst, const void *src, size_t n)
     take(0, n);
 }
 
-static void streamed(void *dst, const void *src, size_t n)
+static void nontemporal(void *dst, const void *src, size_t n)
 {
     (void)dst, (void)src;
     take(1, n);
 }
 
-static void begin(double cached_ns, double streamed_ns)
+static void begin(double cached_ns, double nontemporal_ns)
 {
     copy_open();
-    copy_choose_among(cached, streamed);
+    copy_choose_among(cached, nontemporal);
     ns_for_kb[0] = cached_ns;
-    ns_for_kb[1] = streamed_ns;
+    ns_for_kb[1] = nontemporal_ns;
     bytes[0] = bytes[1] = 0;
 }
 
 /* Which way most of the last ones of `times` wholes go. */
-static bool mostly_streamed(int times, size_t n, size_t whole)
+static bool mostly_nontemporal(int times, size_t n, size_t whole)
 {
     static char memory[1];
     size_t before[2] = {0, 0};
@@ -64,12 +64,12 @@ static void the_better_way_is_found(void **state)
     (void)state;
     for (int better = 0; better < 2; better++) {
         begin(better ? 40 : 20, better ? 20 : 40);
-        assert_int_equal(mostly_streamed(40, MB, MB), better);
-        assert_int_equal(mostly_streamed(10, 2 * MB, 8 * MB), better);
+        assert_int_equal(mostly_nontemporal(40, MB, MB), better);
+        assert_int_equal(mostly_nontemporal(10, 2 * MB, 8 * MB), better);
         struct copy_choice one = copy_choice_of(0), eight = copy_choice_of(3), none = copy_choice_of(2);
         assert_int_equal(one.from, MB);
-        assert_true(one.tried && one.streamed == better);
-        assert_true(eight.tried && eight.streamed == better && eight.from == 8 * MB);
+        assert_true(one.tried && one.nontemporal == better);
+        assert_true(eight.tried && eight.nontemporal == better && eight.from == 8 * MB);
         assert_false(none.tried);
         assert_true((one.cost[0] > one.cost[1]) == better);
     }
@@ -80,7 +80,7 @@ static void bad_way_costs_little(void **state)
 {
     (void)state;
     begin(10, 100);
-    mostly_streamed(50, MB, MB);
+    mostly_nontemporal(50, MB, MB);
     assert_in_range(bytes[1], MB, 3 * MB);
 }
 
@@ -88,11 +88,11 @@ static void what_changes_is_found_out(void **state)
 {
     (void)state;
     begin(2, 4);
-    assert_false(mostly_streamed(40, MB, MB));
+    assert_false(mostly_nontemporal(40, MB, MB));
     ns_for_kb[1] = 1;
-    assert_true(mostly_streamed(3 * COPY_DISTANCE, MB, MB));
+    assert_true(mostly_nontemporal(3 * COPY_DISTANCE, MB, MB));
     ns_for_kb[0] = 0.5;
-    assert_false(mostly_streamed(4 * COPY_DISTANCE, MB, MB));
+    assert_false(mostly_nontemporal(4 * COPY_DISTANCE, MB, MB));
 }
 
 /* A trial that confirms the one before is followed by a run that is twice as long: in 16 times as many copies as the first one are four
@@ -101,9 +101,9 @@ static void trials_become_rare(void **state)
 {
     (void)state;
     begin(1, 1.5);
-    mostly_streamed(COPY_DISTANCE, MB, MB);
+    mostly_nontemporal(COPY_DISTANCE, MB, MB);
     size_t first = bytes[1];
-    mostly_streamed(15 * COPY_DISTANCE, MB, MB);
+    mostly_nontemporal(15 * COPY_DISTANCE, MB, MB);
     assert_in_range(bytes[1], 2 * first, 7 * first);
 }
 
@@ -112,7 +112,7 @@ static void small_wholes_and_pieces_stay(void **state)
     char src[3000], dst[3000];
     (void)state;
     begin(20, 10);
-    assert_true(mostly_streamed(40, MB, MB));
+    assert_true(mostly_nontemporal(40, MB, MB));
     memset(src, 5, sizeof src);
     bytes[0] = bytes[1] = 0;
     copy_memory(dst, src, sizeof src); /* no way of ours: it is copied */
@@ -127,10 +127,10 @@ static void the_variable_fixes_it(void **state)
     (void)state;
     assert_int_equal(var_set(VAR_COPY_NT, "3M"), 0);
     begin(1, 100);
-    mostly_streamed(2, 3 * MB, 3 * MB);
+    mostly_nontemporal(2, 3 * MB, 3 * MB);
     assert_in_range(bytes[1], 5 * MB, 6 * MB); /* but for the part that is to be warm */
     bytes[0] = bytes[1] = 0;
-    mostly_streamed(20, 2 * MB, 2 * MB);
+    mostly_nontemporal(20, 2 * MB, 2 * MB);
     assert_int_equal(bytes[0] + bytes[1], 0);
     assert_int_equal(var_set(VAR_COPY_NT, "0"), 0);
 }

@@ -21,7 +21,7 @@ static void caches_are_faster_than_memory(void **state)
     }
     assert_true(m->read[COPY_NEAR] > 0 && m->read[COPY_NEAR] < m->read[COPY_FAR]);
     assert_true(m->cached[COPY_NEAR][COPY_NEAR] < m->cached[COPY_FAR][COPY_FAR]);
-    assert_true(m->streamed[COPY_NEAR][COPY_NEAR] > 0 && m->streamed[COPY_FAR][COPY_FAR] > 0);
+    assert_true(m->nontemporal[COPY_NEAR][COPY_NEAR] > 0 && m->nontemporal[COPY_FAR][COPY_FAR] > 0);
     assert_ptr_equal(m, copy_memory_cost());
 }
 

@@ -144,7 +144,7 @@ static void make_part(struct made *m, uint64_t *seed)
 static bool make_ahead(struct made *m, uint64_t *seed, struct pt_rts *rts)
 {
     static uint64_t there;
-    if (!from->landings || !rts->bytes || there == rts->bytes) {
+    if (!from->ahead || !rts->bytes || there == rts->bytes) {
         *rts = (struct pt_rts){random_next(seed) % 4, random_next(seed) % 5000, RTS_AHEAD};
         there = 0;
         m->id = AM_RTS;
