@@ -438,7 +438,7 @@ static int spread_result(struct comm *local, int root, struct result *n, struct 
     lane_wait_so(LANE_POLLS);
     err_recall(n, own);
     if (own || rc) return own ? own : rc;
-    if (n->rc) return err_set(n->rc, "the root, rank %d, came to no agreement with another group", root);
+    if (n->rc) return err_set(n->rc, "the call has failed at the root, rank %d, which has the reason", root);
     if (local->rank != root) *o = (struct outcome){.bytes = n->bytes, .ctx = n->ctx};
     return talk_spread_new(local, &o->theirs, o->bytes, root);
 }
@@ -463,8 +463,10 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
         rc = 0;
     }
     free(bytes);
+    if (rc) err_keep(&mine, rc);
     int spread = spread_result(local, root, &n, &o);
-    if (!rc) rc = spread;
+    if (rc) err_recall(&mine, rc);
+    else rc = spread;
     if (!rc) rc = make(local, &o, n.within, out);
     free(o.theirs);
     return rc;

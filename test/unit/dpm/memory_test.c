@@ -1,6 +1,7 @@
 /*
  * memory_test.c - rules of src/dpm/members.h, connect.h and talk_spread_new (comm/talk.h) where memory is out in one process: that
- * process fails, with words, no other one waits for it, and the next call finds no message of the failed one.
+ * process fails, with words, no other one waits for it, and the next call finds no message of the failed one. So does a process that
+ * cannot be reached.
  *
  * The linker puts __wrap_malloc and so on in the place of malloc, which fail from a length on.
  */
@@ -34,6 +35,17 @@ void *__wrap_realloc(void *old, size_t n);
 void *__wrap_malloc(size_t n) { return n >= fails_from ? NULL : __real_malloc(n); }
 void *__wrap_calloc(size_t k, size_t n) { return k * n >= fails_from ? NULL : __real_calloc(k, n); }
 void *__wrap_realloc(void *old, size_t n) { return n >= fails_from ? NULL : __real_realloc(old, n); }
+
+/* ---- a process that cannot be reached ---- */
+
+static bool has_no_card;
+
+int __real_peer_card(void *card, size_t most);
+int __wrap_peer_card(void *card, size_t most);
+int __wrap_peer_card(void *card, size_t most)
+{
+    return has_no_card ? err_set(TERN_ERR_SYSTEM, "this process has no card") : __real_peer_card(card, most);
+}
 
 /* ---- spreading ---- */
 
@@ -140,6 +152,26 @@ static bool calls_with_poor_members(void)
     return true;
 }
 
+static int bring_own_code(void *arg, const struct own_table *mine, struct outcome *o)
+{
+    (void)arg;
+    (void)o;
+    return mine->code;
+}
+
+/* The root points to a member that has the reason; that one has it, and the others are told where it is. */
+static bool call_with_a_member_without_card(void)
+{
+    enum { MEMBER = 3 };
+    int me = (int)party_rank;
+    struct comm *made;
+    const char *words = me == MEMBER ? "this process has no card" : me ? "at the root, rank 0, which has the reason" : "rank 3 cannot be reached";
+    has_no_card = me == MEMBER;
+    int rc = connect_groups(comm_world(), 0, 0, bring_own_code, NULL, &made);
+    PARTY_CHECK(rc == TERN_ERR_SYSTEM && !made && strstr(err_words(), words));
+    return true;
+}
+
 /* Two halves by a communicator: a root without memory for the table of its own group (block: from so many bytes on; 0: it has memory) fails
  * with its group, and the other group hears of it; the next call is as if nothing had been. */
 static bool halves(struct comm *half, bool first, size_t block)
@@ -178,6 +210,7 @@ static bool run(bool (*part)(void))
 static bool spreading(void) { return run(spread_all); }
 static bool gathering(void) { return run(tables_of_poor_roots); }
 static bool connecting(void) { return run(calls_with_poor_members); }
+static bool reasoning(void) { return run(call_with_a_member_without_card); }
 static bool swapping(void) { return run(halves_with_a_poor_root); }
 
 static void nobody_waits_for_bytes(void **state)
@@ -198,6 +231,12 @@ static void nobody_waits_for_a_member(void **state)
     assert_true(party_run(SIZE, connecting));
 }
 
+static void a_member_has_its_reason(void **state)
+{
+    (void)state;
+    assert_true(party_run(SIZE, reasoning));
+}
+
 static void nobody_waits_for_the_other_group(void **state)
 {
     (void)state;
@@ -207,7 +246,8 @@ static void nobody_waits_for_the_other_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_waits_for_bytes), cmocka_unit_test(nobody_waits_for_a_root),
-                                       cmocka_unit_test(nobody_waits_for_a_member), cmocka_unit_test(nobody_waits_for_the_other_group)};
+                                       cmocka_unit_test(nobody_waits_for_a_member), cmocka_unit_test(a_member_has_its_reason),
+                                       cmocka_unit_test(nobody_waits_for_the_other_group)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
