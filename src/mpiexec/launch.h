@@ -69,6 +69,7 @@ struct job {
     int nnodes;
     int node; /* the one that this process serves; NODE_NONE: the root has no ranks on its host */
     bool root;
+    bool adopted; /* its only rank is no child of this process (singleton.h), and is not ended by it */
     struct app *apps;
     struct event_base *base;
     struct block block;

@@ -77,7 +77,7 @@ static void make_tables(struct job *j)
 {
     j->spec = &self.spec;
     j->size = j->nnodes = 1;
-    j->root = true;
+    j->root = j->adopted = true;
     j->nodes = xcalloc(1, sizeof *j->nodes);
     j->nodes[0] = (struct node){.name = xstrdup(hosts_self()), .slots = 1, .own = true};
     j->apps = xcalloc(1, sizeof *j->apps);

@@ -485,7 +485,7 @@ int watch_open(struct job *j)
     self.nodes = xcalloc((size_t)j->nnodes, sizeof *self.nodes);
     self.left = j->nnodes;
     self.coming = j->nnodes - (j->node != NODE_NONE);
-    self.live = j->size;
+    self.live = j->adopted ? 0 : j->size;
     sink_has_room = on_room;
     live_open(j, &calls);
     take_messages();
