@@ -6,6 +6,7 @@
 #include "proc/ask.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -127,15 +128,33 @@ static const char **list_pairs(struct program_list *l, const struct info *info)
     return list;
 }
 
+/* What the caller means by a name: the launcher has another working directory. NULL: memory is out. */
+static const char *from_here(struct program_list *l, const char *name, const char *here)
+{
+    size_t n = strlen(here) + strlen(name) + 2;
+    char *all = take(l, n);
+    if (all) snprintf(all, n, "%s%s%s", *name == '/' ? "" : here, *name == '/' ? "" : "/", name);
+    return all;
+}
+
 /* The directory, which is no info any more; NULL: memory is out. */
 static const char *take_wdir(struct program_list *l, struct info *info, const char *here)
 {
-    const char *wdir = info_get(info, "wdir");
-    char *copy = wdir ? take(l, strlen(wdir) + 1) : NULL;
-    if (!wdir) return here;
-    if (copy) strcpy(copy, wdir);
-    (void)info_delete(info, "wdir");
-    return copy;
+    const char *wdir = info_get(info, "wdir"), *all = wdir ? from_here(l, wdir, here) : here;
+    if (wdir) (void)info_delete(info, "wdir");
+    return all;
+}
+
+static int find_hostfiles(struct program_list *l, struct info *info, const char *here)
+{
+    static const char *const keys[] = {"hostfile", "add-hostfile"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *name = info_get(info, keys[i]), *all = name ? from_here(l, name, here) : NULL;
+        if (name && !all) return no_memory();
+        int rc = name ? info_set(info, keys[i], all) : 0;
+        if (rc) return rc;
+    }
+    return 0;
 }
 
 /* ---- the environment ---- */
@@ -200,7 +219,7 @@ static int make_app(struct program_list *l, struct proc_app *a, const struct dpm
     env = info_get(info, "env");
     const char **variables = make_environment(l, word, env);
     if (!variables) return err_code();
-    if ((rc = info_set(info, ASK_WHOLE_ENV, "1"))) return rc;
+    if ((rc = info_set(info, ASK_WHOLE_ENV, "1")) || (rc = find_hostfiles(l, info, here))) return rc;
     *a = (struct proc_app){.n = (uint32_t)n, .argv = make_argv(l, p), .env = variables, .wdir = take_wdir(l, info, here)};
     a->info = list_pairs(l, info);
     return a->argv && a->info && a->wdir ? 0 : no_memory();

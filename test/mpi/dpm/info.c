@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -95,6 +96,21 @@ static void from_file(const char *here)
     refused("file", name, MPI_ERR_OTHER);
 }
 
+/* Names that do not begin with a slash: from the directory in which this process is now. */
+static void relative(const char *here)
+{
+    char dir[] = "/tmp/tern-info-XXXXXX";
+    CHECK(mkdtemp(dir) && !chdir(dir) && !mkdir("sub", 0700), "no directory %s", dir);
+    FILE *hosts = fopen("hosts", "w");
+    CHECK(hosts && fputs("localhost\n", hosts) >= 0 && !fclose(hosts), "no file in %s", dir);
+    char *now = getcwd(NULL, 0), expected[5000];
+    sees(own, info_with("hostfile", "hosts"), MPI_ARGV_NULL, now);
+    snprintf(expected, sizeof expected, "%s/sub", now);
+    sees(own, info_with("wdir", "sub"), MPI_ARGV_NULL, expected);
+    CHECK(!unlink("hosts") && !rmdir("sub") && !chdir(here) && !rmdir(dir), "%s is not empty", dir);
+    free(now);
+}
+
 static void phases(void)
 {
     static const char *const keys[] = {"tern_spawn_scheduling", "tern_spawn_start", "tern_spawn_connect"};
@@ -143,6 +159,7 @@ int main(int argc, char **argv)
     uname(&host);
     snprintf(expected, sizeof expected, "%s", here);
     sees(own, info_with("arch", host.machine), MPI_ARGV_NULL, expected);
+    relative(here);
     char *name = strrchr(own, '/'), *folder = strndup(own, (size_t)(name - own));
     sees(name + 1, info_with("path", folder), MPI_ARGV_NULL, expected);
     free(folder);
