@@ -57,7 +57,9 @@ struct dpm_count {
 /*
  * Collective over `local`: the root has the programs started as one job, and all get the intercommunicator with it. `programs` is
  * significant at the root; NULL: it has none, and all fail. All get the counts of the programs, malloc'ed (NULL, 0: nobody knows
- * them), also if the call fails. TERN_ERR_SPAWN: what the launcher says, or a process has ended before it called MPI_Init.
+ * them), also if the call fails. TERN_ERR_SPAWN: what the launcher says, or that it has gone; or a process has ended before the groups
+ * were connected (one that exits in order is told from one that has connected and finalized only when all have ended). TERN_ERR_ARG: an
+ * argument or info value that the launcher does not take.
  * How long the phases took is in the communicator's info: tern_spawn_scheduling, tern_spawn_start, tern_spawn_connect, in seconds.
  */
 int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, struct dpm_count **counts_p,

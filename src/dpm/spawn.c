@@ -27,10 +27,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* ---- what has become of the job meanwhile ---- */
 
-/* A call that waits for its processes. In `calls`, under the first lane's lock. */
+/* A call that waits for its processes. In `waiting_spawns`, under the first lane's lock. */
 struct spawning {
     struct link link;
     struct endpoint *endpoint;
@@ -38,26 +39,47 @@ struct spawning {
     bool curious; /* the launcher wants to know how long connecting takes */
 };
 
-static struct link calls = LIST_INIT(calls);
-static unsigned listening; /* calls, counted under the lock */
+static struct link waiting_spawns = LIST_INIT(waiting_spawns);
+static unsigned listening; /* spawns that wait, counted under `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* An end that comes too early: the groups are not connected yet. */
+static void describe_end(const struct proc_event *e, char *words, size_t n)
+{
+    const char *when = "before the groups were connected";
+    if (e->ended) snprintf(words, n, "all processes of the spawned job have ended %s", when);
+    else if (WIFSIGNALED(e->status))
+        snprintf(words, n, "process %u of the spawned job was killed by signal %d %s", e->rank, WTERMSIG(e->status), when);
+    else snprintf(words, n, "process %u of the spawned job exited with code %d %s", e->rank, WEXITSTATUS(e->status), when);
+}
+
+/* A process that exits in order is no reason to give up: it may have connected, and finalized, already. */
 static void take_event(const struct proc_event *e)
 {
     char words[200];
-    list_each (at, next, &calls) {
+    list_each (at, next, &waiting_spawns) {
         struct spawning *s = container_of(at, struct spawning, link);
         if (strcmp(s->job, e->job) || (!e->ended && e->clean)) continue;
-        if (e->ended) snprintf(words, sizeof words, "all its processes have ended before they called MPI_Init");
-        else snprintf(words, sizeof words, "process %u of the job has ended (status %d) before it called MPI_Init", e->rank, e->status);
+        describe_end(e, words, sizeof words);
         endpoint_give_up(s->endpoint, TERN_ERR_SPAWN, words);
     }
+}
+
+/* The launcher tells nothing any more, or an event is lost: no call can rely on hearing of an end. */
+static void give_up_all(void)
+{
+    char words[256];
+    snprintf(words, sizeof words, "%s", err_words());
+    list_each (at, next, &waiting_spawns)
+        endpoint_give_up(container_of(at, struct spawning, link)->endpoint, TERN_ERR_SPAWN, words);
 }
 
 static void look(void)
 {
     struct proc_event e;
-    while (proc_event(&e) > 0) take_event(&e);
+    int rc;
+    while ((rc = proc_event(&e)) > 0) take_event(&e);
+    if (rc < 0) give_up_all();
 }
 
 /* Where the launcher sends no events of other jobs, the call waits. */
@@ -65,7 +87,7 @@ static int watch(struct spawning *s)
 {
     struct proc_signal signal;
     lane_enter(lanes_first());
-    list_push(&calls, &s->link); /* first: another thread may take the event */
+    list_push(&waiting_spawns, &s->link); /* first: another thread may take the event */
     lane_leave(lanes_first());
     int rc = proc_watch(s->job);
     if (rc) {

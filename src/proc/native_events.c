@@ -138,6 +138,22 @@ static bool pop(struct proc_event *e)
     return true;
 }
 
+/* Of a job that is watched no more. */
+static void drop_events(const char *job)
+{
+    struct queued **at = &self.first;
+    while (*at) {
+        struct queued *q = *at;
+        if (strcmp(q->event.job, job)) {
+            at = &q->next;
+            continue;
+        }
+        *at = q->next;
+        free(q);
+    }
+    self.last = at;
+}
+
 /* ---- what is called ---- */
 
 int native_watch(const char *job)
@@ -158,6 +174,7 @@ int native_unwatch(const char *job)
     else
         rc = channel_cancel((*at)->id);
     if (*at) forget(at);
+    drop_events(job);
     pthread_mutex_unlock(&self.lock);
     return rc;
 }

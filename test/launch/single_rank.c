@@ -14,6 +14,7 @@
  *     end             calls exit without MPI_Finalize while a child sleeps
  *     outlive         ends in order, and its child says so
  *     accept FILE     opens a port whose name it writes to the file, and connect FILE calls there: two jobs of one size
+ *     vain            spawns a program that is no MPI program, while the mpiexec is killed: an error
  *     words           says the error of each call that needs a launcher
  */
 #include "../mpi/check.h"
@@ -345,6 +346,15 @@ static void do_words(void)
     say("lookup", MPI_Lookup_name("single", MPI_INFO_NULL, port));
 }
 
+static void do_vain(void)
+{
+    char *argv[] = {(char *)(uintptr_t)"100", NULL};
+    MPI_Comm inter;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    say("spawn", MPI_Comm_spawn("sleep", argv, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
+    CHECK(inter == MPI_COMM_NULL, "a communicator");
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *with = argc > 2 ? argv[2] : "";
@@ -364,6 +374,7 @@ int main(int argc, char **argv)
     else if (!strcmp(what, "end")) spawn("sleep", 1), exit(0);
     else if (!strcmp(what, "accept")) do_accept(with);
     else if (!strcmp(what, "connect")) do_connect(with);
+    else if (!strcmp(what, "vain")) do_vain();
     else if (!strcmp(what, "words")) do_words();
     else if (!strcmp(what, "outlive")) {
         MPI_Comm inter = spawn("outlive", 1);
