@@ -186,7 +186,7 @@ static void tasks_close(struct tasks *t)
 /* The next task that is to be done; false: all are in someone's hands, or done. */
 static bool tasks_take(struct tasks *t, struct message *m)
 {
-    while (t->again_n && t->is_done[t->again[t->again_n - 1]]) t->again_n--; /* its worker has told yet */
+    while (t->again_n && t->is_done[t->again[t->again_n - 1]]) t->again_n--; /* its worker has reported it meanwhile */
     if (!t->again_n && t->next == t->n) return false;
     int64_t task = t->again_n ? t->again[--t->again_n] : t->next++;
     *m = (struct message){.kind = TASK, .task = task, .first = task * grain, .end = (task + 1) * grain};

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define TRY_NS 1000000000u /* so long an address is tried that may not lead to the port */
-#define LAST_NS 1000000000u /* so long the last word is repeated: if it is lost, the other side may have gone (port.h) */
+#define LAST_NS 1000000000u /* so long the last message is repeated: only its acknowledgement says that it came (thank, recv_thanks) */
 
 /* ---- messages ---- */
 
@@ -134,7 +134,7 @@ static int recv_table(const struct exchange *x, const struct dpm_message *s, str
     return rc ? rc : take_table(x, s->ctx, bytes, s->bytes, o);
 }
 
-/* The call over the connection was broken off by a message of the partner. */
+/* Why the exchange over the connection has failed: the partner's NO, if one has come by datagram; else `rc`. */
 static int why_broken_off(struct partner *p, int rc)
 {
     struct dpm_message s;
@@ -196,7 +196,8 @@ static int accept_one(struct exchange *x, struct outcome *o)
     return rc ? rc : recv_thanks(x);
 }
 
-/* The other group may take its time, and its processes may need this core; then it answers soon. */
+/* The caller may come late, and may need this core to come: this thread sleeps. Once it has called, its answers come soon: from then on
+ * this thread yields. */
 static int await_caller(struct endpoint *e, struct partner **p)
 {
     lane_wait_so(LANE_SLEEPS);
@@ -248,7 +249,8 @@ static int recv_answer(struct exchange *x, bool sent, struct outcome *o)
     return rc;
 }
 
-/* If the thanks come, the acceptor has received them. Else it has gone, and has received them or not; or it has given this process up. */
+/* If THANKS is acknowledged, the acceptor has it. If not, the acceptor has gone, with or without it, or it has given this caller up and
+ * said so (NO). */
 static int thank(struct exchange *x)
 {
     struct dpm_message s;
@@ -424,22 +426,22 @@ static int make(struct comm *local, struct outcome *o, uint64_t within, struct c
 }
 
 /* What the root sends to its group. */
-struct result {
+struct verdict {
     int32_t rc;
     uint32_t zero;
     uint64_t ctx, within, bytes;
 };
 
-static int spread_result(struct comm *local, int root, struct result *n, struct outcome *o)
+static int spread_verdict(struct comm *local, int root, struct verdict *v, struct outcome *o)
 {
-    int own = local->rank == root ? err_keep(n, n->rc) : 0;
+    int own = local->rank == root ? err_keep(v, v->rc) : 0;
     lane_wait_so(LANE_SLEEPS); /* until the root has its answer */
-    int rc = talk_spread(local, n, sizeof *n, root);
+    int rc = talk_spread(local, v, sizeof *v, root);
     lane_wait_so(LANE_POLLS);
-    err_recall(n, own);
+    err_recall(v, own);
     if (own || rc) return own ? own : rc;
-    if (n->rc) return err_set(n->rc, "the call has failed at the root, rank %d, which has the reason", root);
-    if (local->rank != root) *o = (struct outcome){.bytes = n->bytes, .ctx = n->ctx};
+    if (v->rc) return err_set(v->rc, "the call has failed at the root, rank %d, which has the reason", root);
+    if (local->rank != root) *o = (struct outcome){.bytes = v->bytes, .ctx = v->ctx};
     return talk_spread_new(local, &o->theirs, o->bytes, root);
 }
 
@@ -447,7 +449,7 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
 {
     struct own_table mine = {.local = local};
     struct outcome o = {0};
-    struct result n = {.within = comm_fresh_ctx_of(local)};
+    struct verdict v = {.within = comm_fresh_ctx_of(local)};
     void *bytes = NULL;
     char words[MESSAGE_WORDS];
     *out = NULL;
@@ -456,18 +458,18 @@ int connect_groups(struct comm *local, int root, int code, connect_fn by, void *
     mine.bytes = bytes;
     mine.code = rc;
     if (local->rank == root) {
-        if (code) n.rc = err_set(code, "%s", words);
-        else n.rc = by(arg, &mine, &o);
-        n.ctx = o.ctx;
-        n.bytes = o.bytes;
+        if (code) v.rc = err_set(code, "%s", words);
+        else v.rc = by(arg, &mine, &o);
+        v.ctx = o.ctx;
+        v.bytes = o.bytes;
         rc = 0;
     }
     free(bytes);
     if (rc) err_keep(&mine, rc);
-    int spread = spread_result(local, root, &n, &o);
+    int spread = spread_verdict(local, root, &v, &o);
     if (rc) err_recall(&mine, rc);
     else rc = spread;
-    if (!rc) rc = make(local, &o, n.within, out);
+    if (!rc) rc = make(local, &o, v.within, out);
     free(o.theirs);
     return rc;
 }

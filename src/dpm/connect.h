@@ -7,7 +7,7 @@
 #include "dpm/dpm.h"
 #include "dpm/endpoints.h"
 
-/* What the root brings about: by the table of its own group, that of the other one (malloc'ed) and the context of both. */
+/* What the exchange gives the root: the table of the other group (malloc'ed), and the context that both groups take. */
 struct outcome {
     void *theirs;
     size_t bytes;

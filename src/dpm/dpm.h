@@ -2,15 +2,21 @@
  * dpm.h - dynamic processes (MPI-5.0 chapter 11): groups that did not start together, and become the two groups of an
  * intercommunicator.
  *
- *     root of the one                            root of the other
+ *     root of the group that accepts             root of the group that calls
  *     opens a port (port.h)                      has its name
  *     receives             <---- HELLO ------    its table (table.h)
  *     its table             ----- TABLE ---->
  *     receives             <---- THANKS ------   it has all
  *     sends it to its group                      sends it to its group
  *
- * One message each way, and one that it has come: datagrams that are made reliable (endpoints.h). Long tables go over a connection
- * (connected.h). Then every process makes the communicator by itself. Processes are connected when they talk to each other first.
+ * One message each way, and one that it has come: datagrams that are made reliable (endpoints.h). Either side may say NO instead, with
+ * words. Long tables go over a connection (connected.h): MEET says where. Then every process makes the communicator by itself.
+ * Processes are connected when they talk to each other first.
+ *
+ * Files, in reading order. The calls: spawn.c, ports.c (accept, connect), join.c, names.c. The exchange: connect.c. What is told:
+ * members.c (each member to its root), table.c (a group), message.c (between the roots). By what: endpoints.c (datagrams), connected.c
+ * (a connection for long tables), port.c (the text of a port's name). keys.c: the keys of two jobs; early.c: what MPI_Init makes ready.
+ * The arguments of a spawn: program.c, soft.c.
  *
  * Functions return 0 or a code with words. Collective ones fail everywhere in the group, if they do at the root.
  * Threads: any; collective calls on one communicator one after the other.
@@ -65,7 +71,7 @@ struct dpm_count {
 int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, struct dpm_count **counts_p,
               int *count_p);
 
-/* May there be a parent? For MPI_Init of all the others, which have none. */
+/* False in a process that certainly has no parent, at the price of a look: MPI_Init calls dpm_parent only if this is true. */
 #define DPM_PARENT_PORT "TERN_PARENT_PORT" /* in the environment of spawned processes */
 static inline bool dpm_may_have_parent(void)
 {
@@ -73,9 +79,9 @@ static inline bool dpm_may_have_parent(void)
     return (*me->parent || me->parent_unknown) && getenv(DPM_PARENT_PORT);
 }
 
-/* The library opens, as soon as the process knows its job: what dpm_parent will need is made ready (early.h). dpm_shut: it closes. */
+/* The library opens, as soon as the process knows its job: what dpm_parent will need is made ready (early.h). dpm_close: it closes. */
 int dpm_open(void);
-void dpm_shut(void);
+void dpm_close(void);
 
 /* Collective over `world`, of the processes of a spawned job, at their start: the communicator with those that have spawned it.
  * NULL: nobody has. */
@@ -92,6 +98,6 @@ int dpm_lookup(const char *service, char *port);
 int dpm_join(int fd, struct comm **out);
 
 /* The last user of the library has left: ports that are left are closed. */
-void dpm_close(void);
+void dpm_close_ports(void);
 
 #endif

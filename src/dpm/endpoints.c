@@ -577,7 +577,7 @@ int partner_send(struct partner *p, const void *bytes, size_t n)
 
 struct receiving {
     struct partner *partner;
-    uint64_t until; /* NEVER: without endpoint */
+    uint64_t until; /* NEVER: without a time limit */
 };
 
 static bool has_message(void *arg)

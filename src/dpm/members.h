@@ -12,8 +12,8 @@
 #include "obj/comm.h"
 
 /*
- * Collective over the intracommunicator: the root gets the table of its group, malloc'ed. All others get nothing, and the code of
- * what failed with them; the root fails if anybody has.
+ * Collective over the intracommunicator: the root gets the table of its group, malloc'ed. The others get no table, and their own
+ * error codes; the root fails if anybody has.
  */
 int members_table(struct comm *, int root, void **bytes_p, size_t *n_p);
 

@@ -7,7 +7,7 @@
 
 #define FIRST 64 /* bytes of what is not table nor words, at most */
 
-static bool has_table(const struct dpm_message *s) { return s->kind == MESSAGE_HELLO || s->kind == MESSAGE_TABLE || s->kind == MESSAGE_MEET; }
+static bool tells_context(const struct dpm_message *s) { return s->kind == MESSAGE_HELLO || s->kind == MESSAGE_TABLE || s->kind == MESSAGE_MEET; }
 
 static void put_address(struct ask_out *o, const struct net_addr *a)
 {
@@ -22,7 +22,7 @@ void *message_write(const struct dpm_message *s, size_t *n_p)
     struct ask_out o = {.bytes = malloc(room), .room = room};
     if (!o.bytes) return NULL;
     ask_put32(&o, s->kind);
-    if (has_table(s)) {
+    if (tells_context(s)) {
         ask_put64(&o, s->ctx);
         ask_put64(&o, s->bytes);
     }
@@ -72,7 +72,7 @@ bool message_read(const void *bytes, size_t n, struct dpm_message *s)
     uint32_t kind = ask_get32(&in);
     *s = (struct dpm_message){.kind = kind};
     if (kind < MESSAGE_HELLO || kind > MESSAGE_MEET) return false;
-    if (has_table(s)) get_table(&in, s);
+    if (tells_context(s)) get_table(&in, s);
     if (kind == MESSAGE_MEET) get_address(&in, &s->at);
     if (kind == MESSAGE_NO) get_no(&in, s);
     return ask_done(&in);

@@ -92,7 +92,7 @@ static void let_go(struct open_port *p)
     if (last) shut(p);
 }
 
-void dpm_close(void)
+void dpm_close_ports(void)
 {
     for (struct link *l; (l = list_pop(&ports));) shut(container_of(l, struct open_port, link));
     endpoints_close();

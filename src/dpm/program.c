@@ -169,10 +169,10 @@ static bool is_of_launcher(const char *variable)
     return false;
 }
 
-/* The variables of this process, `word`, and the lines of `env`. NULL with words. */
-static const char **make_environment(struct program_list *l, const char *word, const char *env)
+/* The variables of this process, `parent_variable`, and the lines of `env`. NULL with words. */
+static const char **make_environment(struct program_list *l, const char *parent_variable, const char *env)
 {
-    size_t n = 0, name = strcspn(word, "=") + 1, lines = 1, k = 0;
+    size_t n = 0, name = strcspn(parent_variable, "=") + 1, lines = 1, k = 0;
     while (environ[n]) n++;
     for (const char *at = env; at && *at; at++) lines += *at == '\n';
     const char **list = take(l, (n + 1 + lines + 1) * sizeof *list);
@@ -182,8 +182,8 @@ static const char **make_environment(struct program_list *l, const char *word, c
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], word, name) && strchr(environ[i], '=') && !is_of_launcher(environ[i])) list[k++] = environ[i];
-    list[k++] = word;
+        if (strncmp(environ[i], parent_variable, name) && strchr(environ[i], '=') && !is_of_launcher(environ[i])) list[k++] = environ[i];
+    list[k++] = parent_variable;
     if (copy) strcpy(copy, env);
     for (char *line; copy && (line = strsep(&copy, "\n"));) {
         if (*line && (*line == '=' || !strchr(line, '='))) {
@@ -208,8 +208,8 @@ static const char **make_argv(struct program_list *l, const struct dpm_program *
     return argv;
 }
 
-static int make_app(struct program_list *l, struct proc_app *a, const struct dpm_program *p, struct info *info, const char *word,
-                    const char *here)
+static int make_app(struct program_list *l, struct proc_app *a, const struct dpm_program *p, struct info *info,
+                    const char *parent_variable, const char *here)
 {
     const char *file = info_get(info, "file"), *env, *soft, *arch;
     int n = p->n, rc = file ? add_file(l, info, file) : 0;
@@ -217,7 +217,7 @@ static int make_app(struct program_list *l, struct proc_app *a, const struct dpm
     if (!rc && (soft = info_get(info, "soft"))) rc = soft_largest(soft, p->n, &n);
     if (rc) return rc;
     env = info_get(info, "env");
-    const char **variables = make_environment(l, word, env);
+    const char **variables = make_environment(l, parent_variable, env);
     if (!variables) return err_code();
     if ((rc = info_set(info, ASK_WHOLE_ENV, "1")) || (rc = find_hostfiles(l, info, here))) return rc;
     *a = (struct proc_app){.n = (uint32_t)n, .argv = make_argv(l, p), .env = variables, .wdir = take_wdir(l, info, here)};
@@ -225,7 +225,7 @@ static int make_app(struct program_list *l, struct proc_app *a, const struct dpm
     return a->argv && a->info && a->wdir ? 0 : no_memory();
 }
 
-int program_make(struct program_list *l, const struct dpm_program *p, int count, const char *word)
+int program_make(struct program_list *l, const struct dpm_program *p, int count, const char *parent_variable)
 {
     char *cwd = getcwd(NULL, 0), *here = cwd ? take(l, strlen(cwd) + 1) : NULL;
     l->n = count;
@@ -235,7 +235,7 @@ int program_make(struct program_list *l, const struct dpm_program *p, int count,
     free(cwd);
     for (int i = 0; i < count && !rc; i++) {
         struct info *info = info_dup(p[i].info);
-        rc = info ? make_app(l, &l->app[i], &p[i], info, word, here) : err_code();
+        rc = info ? make_app(l, &l->app[i], &p[i], info, parent_variable, here) : err_code();
         if (info) info_free(info);
     }
     return rc;

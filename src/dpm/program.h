@@ -22,9 +22,9 @@ struct program_list {
     void *own;            /* what they point to */
 };
 
-/* `word`: "NAME=value", a variable that all processes get besides those of this process. 0 or a code with words: TERN_ERR_INFO,
+/* `parent_variable`: "NAME=value", a variable that all processes get besides those of this process. 0 or a code with words: TERN_ERR_INFO,
  * TERN_ERR_SPAWN, TERN_ERR_NOMEM, TERN_ERR_SYSTEM. In any case followed by program_free. */
-int program_make(struct program_list *, const struct dpm_program *, int count, const char *word);
+int program_make(struct program_list *, const struct dpm_program *, int count, const char *parent_variable);
 void program_free(struct program_list *);
 
 #endif

@@ -6,7 +6,7 @@
  *     programs, and the port's name  ---------> starts them
  *       in their environment                    the job's name <----
  *     waits for a call                                                        MPI_Init: calls at the port
- *       or for a word that the job has ended
+ *       or for the news that the job has ended
  *
  * The three phases of spawning: the launcher finds places (scheduling) and starts the processes (spawn); then the two groups connect
  * (communication, connect.h).
@@ -149,14 +149,14 @@ struct spawn_result {
 /* The root: an endpoint for the children to call at, and them started; counts[i] of program i. */
 static int start_children(struct spawning *s, const struct dpm_program *p, int count, struct dpm_count *counts, struct phases *t)
 {
-    char word[sizeof DPM_PARENT_PORT + PORT_NAME] = DPM_PARENT_PORT "=";
+    char parent_variable[sizeof DPM_PARENT_PORT + PORT_NAME] = DPM_PARENT_PORT "=";
     struct program_list list = {0};
     struct proc_spawned job;
     uint64_t start = clock_ns();
     int rc = endpoint_open(&s->endpoint);
     if (rc) return rc;
-    endpoint_name(s->endpoint, word + strlen(word));
-    if (!(rc = program_make(&list, p, count, word)) && !(rc = proc_spawn(list.app, count, &job))) {
+    endpoint_name(s->endpoint, parent_variable + strlen(parent_variable));
+    if (!(rc = program_make(&list, p, count, parent_variable)) && !(rc = proc_spawn(list.app, count, &job))) {
         for (int i = 0; i < count; i++) counts[i].started = (int32_t)list.app[i].n;
         memcpy(s->job, job.job, sizeof s->job);
         s->curious = job.curious;
@@ -164,7 +164,7 @@ static int start_children(struct spawning *s, const struct dpm_program *p, int c
         t->spawn = clock_ns() - start - t->scheduling;
     }
     program_free(&list);
-    explicit_bzero(word, sizeof word);
+    explicit_bzero(parent_variable, sizeof parent_variable);
     return rc ? rc : watch(s);
 }
 
@@ -217,7 +217,7 @@ int dpm_open(void)
     return 0;
 }
 
-void dpm_shut(void) { early_end(); }
+void dpm_close(void) { early_end(); }
 
 int dpm_parent(struct comm *world, struct comm **out)
 {

@@ -58,7 +58,7 @@ static const struct layer {
     int (*open)(void);
     void (*close)(void);
 } layers[] = {
-    {var_open, var_close},   {proc_open, proc_close},  {dpm_open, dpm_shut}, {open_facts, close_facts}, {request_open, request_close},
+    {var_open, var_close},   {proc_open, proc_close},  {dpm_open, dpm_close}, {open_facts, close_facts}, {request_open, request_close},
     {type_open, type_close}, {op_open, op_close},      {coll_choose_open, coll_choose_close},
     {pt_register, pt_unregister}, {rma_register, rma_unregister}, {peers_open, peers_close}, {open_lane, pt_close},
     {coll_open, coll_close}, {rma_open, rma_close},   {open_comms, comm_close},
@@ -171,7 +171,7 @@ static void last_close(void)
 {
     pt_help_no_more();
     bsend_drop(bsend_process());
-    dpm_close();
+    dpm_close_ports();
     comm_drop_left();
     coll_settle();
     stats_say();

@@ -62,7 +62,7 @@ static void fetch(const struct asker *a, uint32_t rank, enum ask_type type,
     else if (j->ranks[rank].node == j->node)
         here(a, rank);
     else if (j->root)
-        asks_forward(a, (struct way){.node = j->ranks[rank].node}, type, o.bytes, o.n);
+        asks_forward(a, (struct route){.node = j->ranks[rank].node}, type, o.bytes, o.n);
     else
         asks_refuse(a, TERN_ERR_INTERN, "rank %u of job %s is on another node", rank, j->name);
 }
@@ -84,7 +84,7 @@ void answer_offer(const struct asker *a, const void *question, size_t n)
     else if (j->ranks[rank].node == j->node)
         offers_make(a, self.socket_id, rank, fd, key);
     else if (j->root)
-        asks_forward(a, (struct way){.node = j->ranks[rank].node}, ASK_OFFER, question, n);
+        asks_forward(a, (struct route){.node = j->ranks[rank].node}, ASK_OFFER, question, n);
     else
         asks_refuse(a, TERN_ERR_INTERN, "rank %u of job %s is on another node", rank, j->name);
 }
@@ -102,7 +102,7 @@ static bool is_own_file(const void *question, size_t n)
 static void take(const struct asker *a, enum ask_type type, const void *bytes, size_t n)
 {
     struct ask_in in = ask_of(bytes, n);
-    struct way first;
+    struct route first;
     if (type == ASK_LOOK) {
         cards_look();
         asks_answer(a, 0, NULL, 0);
@@ -122,8 +122,8 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
     } else if (type == ASK_STANDING && self.job->root) {
         standing_forward(self.job, a, &in);
     } else if (!self.job->root) {
-        asks_forward(a, (struct way){.node = TREE_ROOT}, type, bytes, n);
-    } else if (spawned_way(&first)) {
+        asks_forward(a, (struct route){.node = TREE_ROOT}, type, bytes, n);
+    } else if (spawned_route(&first)) {
         asks_forward(a, first, type, bytes, n);
     } else {
         registry_take(a, type, bytes, n);

@@ -12,7 +12,7 @@
 /* A question that has no answer yet. */
 struct open_ask {
     uint32_t id;
-    struct way way;
+    struct route route;
     asks_done_fn done;
     void *arg;
     struct open_ask *next;
@@ -31,10 +31,10 @@ static struct {
     uint32_t last_id;
 } self;
 
-static void put(struct way way, enum tree_type type, const struct ask_head *h, const void *bytes)
+static void put(struct route route, enum tree_type type, const struct ask_head *h, const void *bytes)
 {
-    if (way.line) {
-        struct line *l = line_of(way.line);
+    if (route.line) {
+        struct line *l = line_of(route.line);
         if (l) line_send(l, h, bytes);
         return;
     }
@@ -42,7 +42,7 @@ static void put(struct way way, enum tree_type type, const struct ask_head *h, c
     char *all = xcalloc(1, sizeof wire + h->length);
     memcpy(all, &wire, sizeof wire);
     if (h->length) memcpy(all + sizeof wire, bytes, h->length);
-    tree_send(way.node, type, all, sizeof wire + h->length);
+    tree_send(route.node, type, all, sizeof wire + h->length);
     free(all);
 }
 
@@ -58,7 +58,7 @@ static struct open_ask *unlink_ask(struct open_ask **at)
 static struct open_ask *take_open_of(uint32_t line)
 {
     struct open_ask **at = &self.open;
-    while (*at && (*at)->way.line != line) at = &(*at)->next;
+    while (*at && (*at)->route.line != line) at = &(*at)->next;
     return *at ? unlink_ask(at) : NULL;
 }
 
@@ -72,18 +72,18 @@ static void fail_asks_of(uint32_t line)
     for (struct open_ask *o; (o = take_open_of(line)); free(o)) o->done(o->arg, TERN_ERR_PEER, words.bytes, words.n);
 }
 
-void asks_send(struct way way, enum ask_type type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done,
+void asks_send(struct route route, enum ask_type type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done,
                void *arg)
 {
     struct open_ask *o = xcalloc(1, sizeof *o);
-    *o = (struct open_ask){.id = ++self.last_id, .way = way, .done = done, .arg = arg, .next = self.open};
+    *o = (struct open_ask){.id = ++self.last_id, .route = route, .done = done, .arg = arg, .next = self.open};
     self.open = o;
-    if (way.line && !line_of(way.line)) {
-        fail_asks_of(way.line);
+    if (route.line && !line_of(route.line)) {
+        fail_asks_of(route.line);
         return;
     }
     struct ask_head h = {.length = (uint32_t)n, .type = (uint16_t)type, .id = o->id, .rank = rank};
-    put(way, TREE_ASK, &h, bytes);
+    put(route, TREE_ASK, &h, bytes);
 }
 
 void asks_cancel(const void *arg)
@@ -94,20 +94,20 @@ void asks_cancel(const void *arg)
             continue;
         }
         struct open_ask *o = unlink_ask(at);
-        put(o->way, TREE_ASK, &(struct ask_head){.type = ASK_CANCEL, .id = o->id}, NULL);
+        put(o->route, TREE_ASK, &(struct ask_head){.type = ASK_CANCEL, .id = o->id}, NULL);
         free(o);
     }
 }
 
-static bool same_way(struct way a, struct way b) { return a.line == b.line && (a.line || a.node == b.node); }
+static bool same_route(struct route a, struct route b) { return a.line == b.line && (a.line || a.node == b.node); }
 
 /* False: nobody has asked that. An answer may come to a question that was cancelled meanwhile. */
-static bool take_answer(struct way way, const struct ask_head *h, const void *bytes)
+static bool take_answer(struct route route, const struct ask_head *h, const void *bytes)
 {
     struct open_ask **at = &self.open;
     while (*at && (*at)->id != h->id) at = &(*at)->next;
     if (!*at) return h->id && h->id <= self.last_id;
-    if (!same_way((*at)->way, way)) return false;
+    if (!same_route((*at)->route, route)) return false;
     struct open_ask *o = unlink_ask(at);
     o->done(o->arg, h->status, bytes, h->length);
     free(o);
@@ -119,7 +119,7 @@ static bool take_answer(struct way way, const struct ask_head *h, const void *by
 void asks_answer(const struct asker *a, int status, const void *bytes, size_t n)
 {
     struct ask_head h = {.length = (uint32_t)n, .type = ASK_ANSWER, .status = (int16_t)status, .id = a->id};
-    put(a->way, TREE_ANSWER, &h, bytes);
+    put(a->route, TREE_ANSWER, &h, bytes);
     if (a->rings) self.calls->ring();
 }
 
@@ -153,7 +153,7 @@ static void answered(void *arg, int status, const void *bytes, size_t n)
     forget_forward(f);
 }
 
-void asks_forward(const struct asker *a, struct way to, enum ask_type type, const void *bytes, size_t n)
+void asks_forward(const struct asker *a, struct route to, enum ask_type type, const void *bytes, size_t n)
 {
     struct forward *f = xcalloc(1, sizeof *f);
     *f = (struct forward){.asker = *a, .next = self.forwards};
@@ -185,10 +185,10 @@ static void take(const struct asker *a, enum ask_type type, const void *bytes, s
 
 void asks_take(struct line *l, const struct ask_head *h, bool rings, const void *bytes)
 {
-    struct asker a = {.way = {.line = line_number(l)}, .id = h->id, .rank = h->rank, .rings = rings};
+    struct asker a = {.route = {.line = line_number(l)}, .id = h->id, .rank = h->rank, .rings = rings};
     if (h->type != ASK_ANSWER)
         take(&a, h->type, bytes, h->length);
-    else if (!take_answer(a.way, h, bytes))
+    else if (!take_answer(a.route, h, bytes))
         line_refuse(l, h->id, TERN_ERR_ARG, "the launcher got an answer that it has not asked for");
 }
 
@@ -196,7 +196,7 @@ void asks_take(struct line *l, const struct ask_head *h, bool rings, const void 
 static struct forward *forward_of(uint32_t line)
 {
     struct forward *f = self.forwards;
-    while (f && f->asker.way.line != line) f = f->next;
+    while (f && f->asker.route.line != line) f = f->next;
     return f;
 }
 
@@ -207,7 +207,7 @@ void asks_lose(struct line *l)
         asks_cancel(f);
         forget_forward(f);
     }
-    self.calls->cancel(&(struct asker){.way = {.line = line}});
+    self.calls->cancel(&(struct asker){.route = {.line = line}});
     fail_asks_of(line);
 }
 
@@ -225,7 +225,7 @@ static bool on_ask(int from, const void *bytes, size_t n)
 {
     struct ask_head h;
     if (!get_head(&h, bytes, n) || h.type == ASK_ANSWER) return false;
-    struct asker a = {.way = {.node = from}, .id = h.id, .rank = h.rank};
+    struct asker a = {.route = {.node = from}, .id = h.id, .rank = h.rank};
     take(&a, h.type, (const char *)bytes + sizeof h, h.length);
     return true;
 }
@@ -233,8 +233,8 @@ static bool on_ask(int from, const void *bytes, size_t n)
 static bool on_answer(int from, const void *bytes, size_t n)
 {
     struct ask_head h;
-    struct way way = {.node = from};
-    return get_head(&h, bytes, n) && h.type == ASK_ANSWER && take_answer(way, &h, (const char *)bytes + sizeof h);
+    struct route route = {.node = from};
+    return get_head(&h, bytes, n) && h.type == ASK_ANSWER && take_answer(route, &h, (const char *)bytes + sizeof h);
 }
 
 void asks_open(const struct asks_calls *calls)

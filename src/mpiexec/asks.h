@@ -13,14 +13,15 @@
 
 #include "mpiexec/line.h"
 
-struct way {
+/* Where a question goes, or an answer: along a line, or by the tree to a node. */
+struct route {
     uint32_t line; /* the number of a line; 0: by the tree */
     int node;      /* then: a node, or TREE_ROOT */
 };
 
-/* Where an answer goes: the way that the question came, its number there, and the rank that asks. */
+/* Where an answer goes: the route by which the question came, its number there, and the rank that asks. */
 struct asker {
-    struct way way;
+    struct route route;
     uint32_t id, rank;
     bool rings; /* the rank may not read the line just then: `ring` is called after the answer is sent */
 };
@@ -38,11 +39,11 @@ void asks_open(const struct asks_calls *);
 /* Asks. `done` is called once, with a status of 0 or a code of base/err.h; with a code, the bytes are a text that says
  * why. It is not called after asks_cancel(arg). */
 typedef void (*asks_done_fn)(void *arg, int status, const void *bytes, size_t n);
-void asks_send(struct way, enum ask_type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done, void *arg);
+void asks_send(struct route, enum ask_type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done, void *arg);
 void asks_cancel(const void *arg);
 
 /* Passes the question on, and its answer back. */
-void asks_forward(const struct asker *, struct way, enum ask_type, const void *bytes, size_t n);
+void asks_forward(const struct asker *, struct route, enum ask_type, const void *bytes, size_t n);
 
 void asks_answer(const struct asker *, int status, const void *bytes, size_t n);
 void asks_refuse(const struct asker *, int status, const char *fmt, ...) TERN_PRINTF(3, 4);
@@ -56,7 +57,7 @@ void asks_lose(struct line *);
 
 static inline bool asks_same(const struct asker *a, const struct asker *b)
 {
-    return a->way.line == b->way.line && a->id == b->id && (a->way.line || a->way.node == b->way.node);
+    return a->route.line == b->route.line && a->id == b->id && (a->route.line || a->route.node == b->route.node);
 }
 
 #endif

@@ -171,7 +171,7 @@ static void ask(struct call *c, enum ask_type type, const struct item *item, ask
     if (type == ASK_LOOKUP) ask_put32(&q, c->wanted != 0);
     ask_put_text(&q, item->key);
     if (type == ASK_PUBLISH) ask_put_text(&q, item->value);
-    asks_send((struct way){.node = TREE_ROOT}, type, c->rank, q.bytes, q.n, answered, arg);
+    asks_send((struct route){.node = TREE_ROOT}, type, c->rank, q.bytes, q.n, answered, arg);
 }
 
 /* A call that is refused leaves nothing behind: takes back what it has published. */

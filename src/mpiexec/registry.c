@@ -74,7 +74,7 @@ static struct {
 static struct reg_job *job_of(const struct asker *a)
 {
     struct reg_job *j = self.jobs;
-    while (j->line ? j->line != a->way.line : j->next != NULL) j = j->next;
+    while (j->line ? j->line != a->route.line : j->next != NULL) j = j->next;
     return j;
 }
 
@@ -387,7 +387,7 @@ static void watch(const struct asker *a, struct ask_in *in)
 /* A question that waits is cancelled by its own number, or with all that came its way. */
 static bool is_meant(const struct asker *a, const struct asker *waits)
 {
-    return asks_same(waits, a) || (!a->id && asks_same(waits, &(struct asker){.way = a->way, .id = waits->id}));
+    return asks_same(waits, a) || (!a->id && asks_same(waits, &(struct asker){.route = a->route, .id = waits->id}));
 }
 
 void registry_cancel(const struct asker *a)
@@ -438,16 +438,16 @@ void registry_rank_ended(uint32_t rank, int status, bool clean)
 {
     struct end e = {.rank = rank, .status = (uint32_t)status, .clean = clean};
     struct reg_job *first = self.jobs;
-    struct way way;
+    struct route route;
     uint8_t room[3 * sizeof(uint32_t)];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     while (first && first->line) first = first->next;
     if (first) note_end(first, &e);
-    if (!spawned_way(&way)) return;
+    if (!spawned_route(&route)) return;
     ask_put32(&o, e.rank);
     ask_put32(&o, e.status);
     ask_put32(&o, e.clean);
-    asks_send(way, ASK_ENDED, 0, o.bytes, o.n, ignore_answer, NULL);
+    asks_send(route, ASK_ENDED, 0, o.bytes, o.n, ignore_answer, NULL);
 }
 
 static void ended(const struct asker *a, struct ask_in *in)
@@ -502,7 +502,7 @@ static void of_rank(const struct asker *a, struct ask_in *in, enum ask_type type
     else if (rank >= j->size)
         asks_refuse(a, TERN_ERR_RANK, "job %s has no rank %u", name, rank);
     else if (j->line)
-        asks_forward(a, (struct way){.line = j->line}, type, o.bytes, o.n);
+        asks_forward(a, (struct route){.line = j->line}, type, o.bytes, o.n);
     else
         here(a, rank);
 }
@@ -516,7 +516,7 @@ static void file(const struct asker *a, const void *question, size_t n)
     if (!ask_done(&in) || !j)
         asks_refuse(a, TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more)", name);
     else if (j->line)
-        asks_forward(a, (struct way){.line = j->line}, ASK_OFFER, question, ASK_OFFER_BYTES);
+        asks_forward(a, (struct route){.line = j->line}, ASK_OFFER, question, ASK_OFFER_BYTES);
     else
         answer_offer(a, question, ASK_OFFER_BYTES);
 }
@@ -562,7 +562,7 @@ void registry_take(const struct asker *a, enum ask_type type, const void *bytes,
         spawn_connected(a, &in);
         break;
     case ASK_LAUNCHER:
-        spawn_named(a, &in);
+        spawn_order_taken(a, &in);
         break;
     case ASK_STARTED:
         spawn_started(a, &in);

@@ -153,7 +153,7 @@ static void ask_name(enum ask_type type, const struct other *o, const uint32_t *
     struct ask_out q = {.bytes = room, .room = sizeof room};
     if (number) ask_put32(&q, *number);
     ask_put_text(&q, o->name);
-    asks_send((struct way){.node = TREE_ROOT}, type, EVERYBODY, q.bytes, q.n, answered, (void *)(uintptr_t)o);
+    asks_send((struct route){.node = TREE_ROOT}, type, EVERYBODY, q.bytes, q.n, answered, (void *)(uintptr_t)o);
 }
 
 static void watched(void *arg, int status, const void *bytes, size_t n)
@@ -255,7 +255,7 @@ static void fetch(struct call *c, const struct other *o)
     }
     ask_put32(&q, c->proc.rank);
     ask_put_text(&q, o->name);
-    asks_send((struct way){.node = TREE_ROOT}, ASK_MODEX, EVERYBODY, q.bytes, q.n, fetched, c);
+    asks_send((struct route){.node = TREE_ROOT}, ASK_MODEX, EVERYBODY, q.bytes, q.n, fetched, c);
 }
 
 static bool make_known(struct other *o, const void *key)

@@ -99,7 +99,7 @@ static void answered(void *arg, int status, const void *bytes, size_t n)
 static void send_call(struct post *post)
 {
     struct call *c = (struct call *)post;
-    asks_send((struct way){.node = TREE_ROOT}, ASK_SPAWN, c->rank, c->question.bytes, c->question.n, answered, c);
+    asks_send((struct route){.node = TREE_ROOT}, ASK_SPAWN, c->rank, c->question.bytes, c->question.n, answered, c);
 }
 
 pmix_status_t server_spawn(const pmix_proc_t *p, const pmix_info_t info[], size_t ninfo, const pmix_app_t apps[],

@@ -20,23 +20,23 @@
 
 #define END_S 10 /* launchers that were told to end are killed then: they need 3 s for ranks that do not obey */
 
-struct child {
+struct spawned_job {
     pid_t pid;     /* 0: has ended, or has not said its number yet */
     uint32_t line; /* 0: closed */
     int status;    /* as of waitpid */
-    bool named;    /* it has said its number */
+    bool taken;    /* an mpiexec has taken the order, and has said its process id */
     bool answered, started;
     struct spawn_wish wish;
     struct asker asker;
     double asked, placed; /* seconds of the monotonic clock */
     struct stream out, err;
-    struct child *next;
+    struct spawned_job *next;
 };
 
 static struct {
     const struct job *job;
     char *argv0;
-    struct child *children;
+    struct spawned_job *jobs;
     struct event *ending; /* launchers have been told to end */
 } self;
 
@@ -60,20 +60,20 @@ void spawn_open(const struct job *j, char *argv0, char **own)
 
 /* ---- life ---- */
 
-static struct child *child_of(uint32_t line)
+static struct spawned_job *job_of_line(uint32_t line)
 {
-    struct child *c = self.children;
+    struct spawned_job *c = self.jobs;
     while (c && c->line != line) c = c->next;
     return c;
 }
 
-static int exit_code(const struct child *c)
+static int exit_code(const struct spawned_job *c)
 {
     return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
 /* What counts for the exit code of the first job. That a process was killed is an event for its parent, which hears of it by MPI. */
-static int counting_code(const struct child *c)
+static int counting_code(const struct spawned_job *c)
 {
     int code = exit_code(c);
     return c->started && code <= 128 ? code : 0;
@@ -86,11 +86,11 @@ static const char *why_no_launcher(void)
 }
 
 /* It is over when its launcher has ended and has been heard to the end. */
-static void check_over(struct child *c)
+static void check_over(struct spawned_job *c)
 {
-    struct child **at = &self.children;
+    struct spawned_job **at = &self.jobs;
     if (c->pid || c->line) return;
-    if (!c->answered && c->named)
+    if (!c->answered && c->taken)
         asks_refuse(&c->asker, TERN_ERR_SPAWN,
                     "the launcher of the spawned job has ended (exit code %d) without a word", exit_code(c));
     else if (!c->answered)
@@ -110,7 +110,7 @@ static void hear(struct line *l, const struct ask_head *h, const void *bytes) { 
 
 static void gone(struct line *l)
 {
-    struct child *c = child_of(line_number(l));
+    struct spawned_job *c = job_of_line(line_number(l));
     registry_end(line_number(l));
     asks_lose(l);
     if (!c) return;
@@ -123,7 +123,7 @@ static const struct line_calls calls = {hear, gone};
 bool spawn_exited(pid_t pid, int status)
 {
     bool starters = starter_exited(pid);
-    struct child *c = self.children;
+    struct spawned_job *c = self.jobs;
     while (c && c->pid != pid) c = c->next;
     if (!c) return starters;
     c->pid = 0;
@@ -134,46 +134,46 @@ bool spawn_exited(pid_t pid, int status)
     return true;
 }
 
-bool spawn_some(void) { return self.children != NULL; }
+bool spawn_some(void) { return self.jobs != NULL; }
 
 /* Those that no launcher has taken; one that takes them later finds their line closed. */
-static void drop_unnamed(void)
+static void drop_untaken(void)
 {
-    for (struct child *c = self.children, *next; c; c = next) {
+    for (struct spawned_job *c = self.jobs, *next; c; c = next) {
         struct line *l = line_of(c->line);
         next = c->next;
-        if (c->named || !l) continue;
+        if (c->taken || !l) continue;
         gone(l);
         line_close(l);
     }
 }
 
-/* They were told to end long ago, and a slow reader of the output does not keep them. */
+/* Those that were told to end long ago are killed, unless output still waits for a slow reader: they may be waiting for room. */
 static void on_ending(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
-    for (const struct child *c = self.children; c && !output_pending(); c = c->next)
+    for (const struct spawned_job *c = self.jobs; c && !output_pending(); c = c->next)
         if (c->pid) kill(c->pid, SIGKILL);
-    if (self.children) event_add(self.ending, &(struct timeval){.tv_sec = END_S});
+    if (self.jobs) event_add(self.ending, &(struct timeval){.tv_sec = END_S});
 }
 
 void spawn_signal(int sig)
 {
-    for (struct child *c = self.children; c; c = c->next)
+    for (struct spawned_job *c = self.jobs; c; c = c->next)
         if (c->pid) kill(c->pid, sig);
-    if (watch_running() || !self.children || self.ending) return;
+    if (watch_running() || !self.jobs || self.ending) return;
     self.ending = evtimer_new(self.job->base, on_ending, NULL);
     event_add(self.ending, &(struct timeval){.tv_sec = END_S});
-    drop_unnamed();
+    drop_untaken();
 }
 
 /* It may have been killed since. Where somebody else has waited for it, nobody knows how it has ended. */
-void spawn_named(const struct asker *a, struct ask_in *in)
+void spawn_order_taken(const struct asker *a, struct ask_in *in)
 {
-    struct child *c = child_of(a->way.line);
+    struct spawned_job *c = job_of_line(a->route.line);
     pid_t pid = (pid_t)ask_get32(in);
-    if (!c || c->named || !ask_done(in) || pid < 1) return;
-    c->named = true;
+    if (!c || c->taken || !ask_done(in) || pid < 1) return;
+    c->taken = true;
     pid_t ended = waitpid(pid, &c->status, WNOHANG);
     if (ended < 0) c->status = SIGKILL;
     if (ended) return; /* the line ends as well */
@@ -183,12 +183,12 @@ void spawn_named(const struct asker *a, struct ask_in *in)
 
 void spawn_started(const struct asker *a, struct ask_in *in)
 {
-    struct child *c = child_of(a->way.line);
+    struct spawned_job *c = job_of_line(a->route.line);
     uint32_t size = ask_get32(in);
     const char *name = ask_get_text(in, ASK_NAME_MAX);
     uint8_t room[ASK_NAME_MAX + 32];
     struct ask_out o = {.bytes = room, .room = sizeof room};
-    if (!c || c->answered || !ask_done(in) || !size || !registry_add(name, size, a->way.line)) {
+    if (!c || c->answered || !ask_done(in) || !size || !registry_add(name, size, a->route.line)) {
         asks_refuse(a, TERN_ERR_ARG, "a job that was started already, or cannot be");
         return;
     }
@@ -217,7 +217,7 @@ void spawn_connected(const struct asker *a, struct ask_in *in)
 
 void spawn_failed(const struct asker *a, struct ask_in *in)
 {
-    struct child *c = child_of(a->way.line);
+    struct spawned_job *c = job_of_line(a->route.line);
     const char *words = ask_get_text(in, ASK_BYTES_MAX);
     if (!c || c->answered || !ask_done(in)) return;
     c->answered = true;
@@ -229,26 +229,26 @@ void spawn_close(void) { starter_close(); }
 /* ---- start ---- */
 
 /* Our ends of the two pipes and the line, and the launcher's; false with errno: all are closed. */
-static bool make_ends(int own[STARTER_ENDS], int childs[STARTER_ENDS])
+static bool make_ends(int own[STARTER_ENDS], int its[STARTER_ENDS])
 {
     int pair[2], n = 0;
     for (; n < STARTER_ENDS; n++) {
         if (n != STARTER_LINE ? pipe2(pair, O_CLOEXEC) : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) break;
         own[n] = pair[0];
-        childs[n] = pair[1];
+        its[n] = pair[1];
     }
     if (n == STARTER_ENDS) return true;
     int error = errno;
     while (n--) {
         close(own[n]);
-        close(childs[n]);
+        close(its[n]);
     }
     errno = error;
     return false;
 }
 
 /* ASK_RUN: what the launcher of the new job is to do; malloc'ed. NULL or what is wrong. */
-static const char *make_command(struct child *c, const char *parent, struct ask_in *in, struct ask_out *o)
+static const char *make_command(struct spawned_job *c, const char *parent, struct ask_in *in, struct ask_out *o)
 {
     struct strv argv = {0};
     strv_push(&argv, xstrdup(self.argv0));
@@ -265,17 +265,17 @@ static const char *make_command(struct child *c, const char *parent, struct ask_
     return why || o->n <= ASK_BYTES_MAX ? why : "programs, arguments and variables that are too long together";
 }
 
-static void adopt(struct child *c, const int own[STARTER_ENDS])
+static void adopt(struct spawned_job *c, const int own[STARTER_ENDS])
 {
     c->line = line_number(line_open(self.job->base, own[STARTER_LINE], &calls, 0));
-    c->next = self.children;
-    self.children = c;
+    c->next = self.jobs;
+    self.jobs = c;
     output_join(&c->out, own[STARTER_OUT], "stdout");
     output_join(&c->err, own[STARTER_ERR], "stderr");
     watch_hold();
 }
 
-static void drop(struct child *c)
+static void drop(struct spawned_job *c)
 {
     schedule_release(&c->wish.load);
     free(c);
@@ -283,12 +283,12 @@ static void drop(struct child *c)
 
 void spawn_take(const struct asker *a, const char *parent, struct ask_in *in)
 {
-    int own[STARTER_ENDS], childs[STARTER_ENDS];
+    int own[STARTER_ENDS], its[STARTER_ENDS];
     if (!watch_running()) {
         asks_refuse(a, TERN_ERR_SPAWN, "the job is ending");
         return;
     }
-    struct child *c = xcalloc(1, sizeof *c);
+    struct spawned_job *c = xcalloc(1, sizeof *c);
     struct ask_out command;
     c->asked = launch_now();
     const char *why = make_command(c, parent, in, &command);
@@ -296,13 +296,13 @@ void spawn_take(const struct asker *a, const char *parent, struct ask_in *in)
     if (why) {
         asks_refuse(a, TERN_ERR_ARG, "%s", why);
         drop(c);
-    } else if (!make_ends(own, childs)) {
+    } else if (!make_ends(own, its)) {
         asks_refuse(a, TERN_ERR_SPAWN, "no descriptors for the launcher of a new job: %s", strerror(errno));
         drop(c);
     } else {
         c->asker = *a;
         adopt(c, own);
-        starter_order(childs);
+        starter_order(its);
         line_send(line_of(c->line), &(struct ask_head){.length = (uint32_t)command.n, .type = ASK_RUN}, command.bytes);
     }
     free(command.bytes);

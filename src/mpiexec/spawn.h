@@ -29,7 +29,7 @@ void spawn_open(const struct job *, char *argv0, char **own);
 void spawn_take(const struct asker *, const char *parent, struct ask_in *);
 
 /* ASK_LAUNCHER has come by the line of `asker`: the new mpiexec says which process it is. */
-void spawn_named(const struct asker *, struct ask_in *);
+void spawn_order_taken(const struct asker *, struct ask_in *);
 
 /* ASK_STARTED and ASK_FAILED of the new mpiexec have come, by the line of `asker`. */
 void spawn_started(const struct asker *, struct ask_in *);
@@ -66,10 +66,11 @@ void spawned_started(struct job *);
 /* The end, with this exit code: says why if the ranks have not been started. */
 void spawned_ended(int code);
 
-/* The way to the first mpiexec, for questions of the ranks; false: this is the first one, or the ranks have not been started, and the
- * first one does not know their job yet. spawned_own_way: the same for questions of this mpiexec, also before; false: this is the first. */
-bool spawned_way(struct way *);
-bool spawned_own_way(struct way *);
+/* The route to the first mpiexec, for questions of the ranks; false: this is the first one, or the ranks have not been started, and
+ * the first one does not know their job yet. spawned_own_route: the same for questions of this mpiexec, also before; false: this is the
+ * first. */
+bool spawned_route(struct route *);
+bool spawned_own_route(struct route *);
 
 /* Was this mpiexec started for a spawned job? */
 bool spawned_is(void);

@@ -16,7 +16,7 @@ static struct {
     bool is;
     bool started;
     int fd; /* to the first mpiexec, until the line is opened */
-    struct way way;
+    struct route route;
     char words[2048]; /* what we have said last, while it is held back */
 } self;
 
@@ -83,15 +83,15 @@ const char *spawned_open(struct job *j, int line, struct strv *argv)
 
 bool spawned_is(void) { return self.is; }
 
-bool spawned_own_way(struct way *way)
+bool spawned_own_route(struct route *route)
 {
-    *way = self.way;
+    *route = self.route;
     return self.is;
 }
 
-bool spawned_way(struct way *way)
+bool spawned_route(struct route *route)
 {
-    *way = self.way;
+    *route = self.route;
     return self.started;
 }
 
@@ -106,7 +106,7 @@ static void ignore_answer(void *arg, int status, const void *bytes, size_t n) { 
 
 void spawned_join(struct event_base *base)
 {
-    if (self.is) self.way.line = line_number(line_open(base, self.fd, &calls, 0));
+    if (self.is) self.route.line = line_number(line_open(base, self.fd, &calls, 0));
 }
 
 void spawned_started(struct job *j)
@@ -119,7 +119,7 @@ void spawned_started(struct job *j)
     words_to = NULL;
     ask_put32(&o, (uint32_t)j->size);
     ask_put_text(&o, j->name);
-    asks_send(self.way, ASK_STARTED, 0, o.bytes, o.n, ignore_answer, NULL);
+    asks_send(self.route, ASK_STARTED, 0, o.bytes, o.n, ignore_answer, NULL);
 }
 
 void spawned_ended(int code)

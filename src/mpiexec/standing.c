@@ -30,13 +30,13 @@ static void make_key(const struct job *j, const uint8_t salt[SALT], uint8_t key[
 
 bool standing_ask(const char *host, const char *boot, asks_done_fn done, void *arg)
 {
-    struct way way;
+    struct route route;
     uint8_t room[BOOT_TEXT + 512];
     struct ask_out o = {.bytes = room, .room = sizeof room};
-    if (!spawned_own_way(&way)) return false;
+    if (!spawned_own_route(&route)) return false;
     ask_put_text(&o, host);
     ask_put_text(&o, boot);
-    if (!o.bad) asks_send(way, ASK_STANDING, 0, o.bytes, o.n, done, arg);
+    if (!o.bad) asks_send(route, ASK_STANDING, 0, o.bytes, o.n, done, arg);
     explicit_bzero(room, sizeof room);
     return !o.bad;
 }
@@ -67,7 +67,7 @@ void standing_forward(const struct job *j, const struct asker *a, struct ask_in 
     make_key(j, sealed, key);
     tern_crypto_sodium.seal(sealed + SALT, boot, n, (uint32_t)n, 0, key);
     explicit_bzero(key, sizeof key);
-    asks_forward(a, (struct way){.node = node}, ASK_DAEMON, sealed, SALT + n + CRYPTO_SEAL);
+    asks_forward(a, (struct route){.node = node}, ASK_DAEMON, sealed, SALT + n + CRYPTO_SEAL);
 }
 
 /* ---- a daemon ---- */

@@ -95,7 +95,8 @@ int proc_lookup(const char *name, int wait_ms, char *value, size_t cap);
 
 /* Connects this process to another job of this launcher, by its name (proc_info.job). The key is the same for the
  * processes of both jobs from the first connect of any of them until the last disconnect; the next one is another.
- * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. */
+ * TERN_ERR_NOT_FOUND: the launcher has no such job, or it has ended. The calls of MPI do not use this: they compute their keys
+ * (dpm/keys.h), and tell cards in tables (dpm/table.h). It is for processes that connect jobs by hand (test/system/joined_rank.c). */
 int proc_connect(const char *job, struct proc_job *);
 
 /* The launcher forgets that this process is connected to the job; it also does so when the process or the job ends. The

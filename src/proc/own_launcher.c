@@ -91,8 +91,8 @@ static int start_apart(struct start *s)
     return error;
 }
 
-/* Signals that the program ignores are ignored by mpiexec only if they are those of the terminal, as with nohup. Its end is that of
- * mpiexec: the terminal's signals are for the program alone. */
+/* Signals that the program ignores are ignored by mpiexec only if they are those of the terminal, as with nohup. mpiexec is a group of
+ * its own: the terminal's signals reach the program only, and mpiexec ends when the program does. */
 static void open_attr(struct start_attr *s)
 {
     static const int kept[] = {SIGHUP, SIGINT, SIGQUIT};

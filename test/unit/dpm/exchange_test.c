@@ -11,10 +11,10 @@
  *               start          h - 1 messages of 16 bytes           down again
  *     roots     HELLO, TABLE   T(n) and T(p) bytes                  datagrams, or a connection (connected.h)
  *               THANKS
- *     groups    news, table    2 (n - 1) messages, T(p) bytes each; 2 (p - 1), T(n) each: log2 n and log2 p deep
+ *     groups    verdict, table 2 (n - 1) messages, T(p) bytes each; 2 (p - 1), T(n) each: log2 n and log2 p deep
  *
  * The launch is as deep as the tree three times. The root and each daemon send the description and the start to their children; the first
- * daemon of level 1 sends most, as it passes on the reports of all daemons below it as well. A root tells NEWS bytes before the table.
+ * daemon of level 1 sends most, as it passes on the reports of all daemons below it as well. A root tells VERDICT bytes before the table.
  * What members tell their roots before that, and the start of the agents, are not counted.
  */
 #include "net.h"
@@ -250,7 +250,7 @@ static int32_t log2_up(int64_t n)
 
 /* ---- the launch of many ---- */
 
-enum { HEAD = 16, NEWS = 32, ONCE = 2048, HOST_NAME = 8 }; /* ONCE: bytes of arguments and environment */
+enum { HEAD = 16, VERDICT = 32, ONCE = 2048, HOST_NAME = 8 }; /* ONCE: bytes of arguments and environment */
 
 /* What goes over the links of a tree of daemons, and what each vertex sends of it. */
 struct launch {
@@ -329,14 +329,14 @@ static void launches_as_on_paper(void **state)
         }
 }
 
-/* The news and the table of the other group, in a group of n: messages, bytes, depth. */
+/* The verdict and the table of the other group, in a group of n: messages, bytes, depth. */
 static int64_t spread_to(int32_t n, size_t table, int64_t *bytes, int32_t *depth)
 {
     int64_t messages;
     spread(n, &messages, depth);
     assert_int_equal(messages, n - 1);
     assert_int_equal(*depth, log2_up(n));
-    *bytes = messages * (NEWS + (int64_t)table);
+    *bytes = messages * (VERDICT + (int64_t)table);
     return 2 * messages;
 }
 
@@ -366,8 +366,8 @@ static void spawn_of_many(void **state)
     assert_int_equal(all, paper_launch(WIDTH, HOSTS, &levels) + 3 + 2 * (CHILDREN - 1) + 2 * (PARENTS - 1));
     assert_int_equal(3 * l.depth + 3 + depth[0], 3 * levels + 3 + log2_up(CHILDREN));
     assert_int_equal(all_bytes, HEAD * l.messages + (HOSTS - 1) * description + (int64_t)(table_bytes(CHILDREN) + table_bytes(PARENTS)) +
-                                    (CHILDREN - 1) * (NEWS + (int64_t)table_bytes(PARENTS)) +
-                                    (PARENTS - 1) * (NEWS + (int64_t)table_bytes(CHILDREN)));
+                                    (CHILDREN - 1) * (VERDICT + (int64_t)table_bytes(PARENTS)) +
+                                    (PARENTS - 1) * (VERDICT + (int64_t)table_bytes(CHILDREN)));
     free(l.sent);
 }
 

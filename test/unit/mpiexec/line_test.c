@@ -121,7 +121,7 @@ static void frames_are_put_together(void **state)
         turn();
     }
     assert_int_equal(taken, 1);
-    assert_true(asker.id == 9 && asker.rank == 3 && asker.way.line == line_number(line));
+    assert_true(asker.id == 9 && asker.rank == 3 && asker.route.line == line_number(line));
 }
 
 /* An answer is on its way before the ring. */
@@ -189,18 +189,18 @@ static void our_questions_are_answered_or_fail(void **state)
 {
     char bytes[16];
     (void)state;
-    struct way way = {.line = line_number(line)};
+    struct route route = {.line = line_number(line)};
     answered = 0;
-    asks_send(way, ASK_FETCH, 0, "abc", 4, done, NULL);
+    asks_send(route, ASK_FETCH, 0, "abc", 4, done, NULL);
     struct ask_head h = hear_one(bytes, sizeof bytes);
     assert_true(h.type == ASK_FETCH && h.length == 4);
     say((struct ask_head){.type = ASK_ANSWER, .id = h.id, .status = TERN_ERR_RANK}, NULL, 0);
     assert_true(answered == 1 && status == TERN_ERR_RANK);
-    asks_send(way, ASK_FETCH, 0, NULL, 0, done, NULL);
+    asks_send(route, ASK_FETCH, 0, NULL, 0, done, NULL);
     shutdown(other, SHUT_RDWR);
     turn();
     assert_true(answered == 2 && status == TERN_ERR_PEER && !line);
-    asks_send(way, ASK_FETCH, 0, NULL, 0, done, NULL); /* it is gone */
+    asks_send(route, ASK_FETCH, 0, NULL, 0, done, NULL); /* it is gone */
     assert_true(answered == 3 && status == TERN_ERR_PEER);
 }
 
@@ -209,7 +209,7 @@ static void forwards_end_with_their_asker(void **state)
 {
     (void)state;
     say((struct ask_head){.type = ASK_LOOKUP, .id = 4}, NULL, 0);
-    asks_forward(&asker, (struct way){.node = 2}, ASK_LOOKUP, NULL, 0);
+    asks_forward(&asker, (struct route){.node = 2}, ASK_LOOKUP, NULL, 0);
     assert_int_equal(sent_to_nodes, 1);
     say((struct ask_head){.type = ASK_CANCEL, .id = 4}, NULL, 0);
     assert_int_equal(sent_to_nodes, 2);
@@ -217,7 +217,7 @@ static void forwards_end_with_their_asker(void **state)
     say((struct ask_head){.type = ASK_CANCEL, .id = 5}, NULL, 0);
     assert_int_equal(cancelled, 1);
     say((struct ask_head){.type = ASK_LOOKUP, .id = 6}, NULL, 0);
-    asks_forward(&asker, (struct way){.node = 2}, ASK_LOOKUP, NULL, 0);
+    asks_forward(&asker, (struct route){.node = 2}, ASK_LOOKUP, NULL, 0);
     shutdown(other, SHUT_RDWR);
     turn();
     assert_int_equal(sent_to_nodes, 4);

@@ -67,28 +67,28 @@ void answer_modex(const struct asker *a, uint32_t rank)
     had = (int)rank;
 }
 
-void asks_forward(const struct asker *a, struct way to, enum ask_type type, const void *bytes, size_t n)
+void asks_forward(const struct asker *a, struct route to, enum ask_type type, const void *bytes, size_t n)
 {
     (void)a, (void)bytes, (void)n;
     assert_true(type == ASK_FETCH || type == ASK_OFFER || type == ASK_MODEX_OF);
     forwarded = to.line;
 }
 
-void asks_send(struct way way, enum ask_type type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done,
+void asks_send(struct route route, enum ask_type type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done,
                void *arg)
 {
-    (void)way, (void)type, (void)rank, (void)bytes, (void)n, (void)done, (void)arg;
+    (void)route, (void)type, (void)rank, (void)bytes, (void)n, (void)done, (void)arg;
     fail();
 }
 
-bool spawned_way(struct way *way)
+bool spawned_route(struct route *route)
 {
-    (void)way;
+    (void)route;
     return false;
 }
 
 void spawn_take(const struct asker *a, const char *parent, struct ask_in *in) { (void)a, (void)parent, (void)in; }
-void spawn_named(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
+void spawn_order_taken(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_started(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_failed(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
 void spawn_connected(const struct asker *a, struct ask_in *in) { (void)a, (void)in; }
@@ -101,7 +101,7 @@ static int ask(uint32_t line, uint32_t rank, enum ask_type type, const char *fie
 {
     uint8_t room[8192];
     struct ask_out o = {.bytes = room, .room = sizeof room};
-    struct asker a = {.way = {.line = line}, .id = ++last_id, .rank = rank};
+    struct asker a = {.route = {.line = line}, .id = ++last_id, .rank = rank};
     int before = last.count;
     va_list ap;
     va_start(ap, fields);
@@ -169,8 +169,8 @@ static void lookups_wait(void **state)
     assert_int_equal(ask(2, 0, ASK_LOOKUP, "nt", 1u, "late"), 1);
     assert_int_equal(ask(3, 0, ASK_LOOKUP, "nt", 1u, "late"), 1);
     assert_int_equal(ask(3, 0, ASK_LOOKUP, "nt", 1u, "other name"), 1);
-    registry_cancel(&(struct asker){.way = {.line = 2}, .id = last_id - 2}); /* this question */
-    registry_cancel(&(struct asker){.way = {.line = 3}});                    /* all of this line */
+    registry_cancel(&(struct asker){.route = {.line = 2}, .id = last_id - 2}); /* this question */
+    registry_cancel(&(struct asker){.route = {.line = 3}});                    /* all of this line */
     int before = last.count;
     assert_int_equal(ask(1, 0, ASK_PUBLISH, "tt", "late", "v"), 0);
     assert_int_equal(last.count, before + 2);
@@ -233,7 +233,7 @@ static void deaths_are_told(void **state)
     assert_true(!number(0) && number(1) == 1 && number(2) == 2 && number(3) == 9 && !number(4));
     assert_int_equal(ask(OTHER, 0, ASK_ENDED, "nnn", 0u, 0u, 1u), 0);
     assert_int_equal(ask(1, 0, ASK_WATCH, "nt", 2u, "other"), 1);
-    registry_cancel(&(struct asker){.way = {.line = 1}});
+    registry_cancel(&(struct asker){.route = {.line = 1}});
     before = last.count;
     registry_end(OTHER); /* before all of its ranks were told of: the launcher was killed */
     assert_int_equal(last.count, before);
@@ -273,13 +273,13 @@ static uint32_t asked_again;
 
 static void watch_again(const struct asker *a)
 {
-    if (a->way.line != 1 || last.status || number(0)) return;
+    if (a->route.line != 1 || last.status || number(0)) return;
     uint8_t room[64];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     asked_again += number(1);
     ask_put32(&o, asked_again);
     ask_put_text(&o, "other");
-    registry_take(&(struct asker){.way = {.line = 1}, .id = ++last_id}, ASK_WATCH, o.bytes, o.n);
+    registry_take(&(struct asker){.route = {.line = 1}, .id = ++last_id}, ASK_WATCH, o.bytes, o.n);
 }
 
 /* The server of PMIx asks its next question while it gets an answer. That question was dropped in place of the answered
@@ -357,7 +357,7 @@ static void random_bytes(void **state)
         uint8_t *bytes = malloc(n + 1); /* of its own, so that a checker sees what is read beyond */
         for (size_t k = 0; k < n; k++) bytes[k] = rand_r(&seed) % 3 ? 0 : (uint8_t)rand_r(&seed) % 8;
         struct asker a = {
-            .way = {.line = rand_r(&seed) % 2 ? OTHER : 1}, .id = ++last_id, .rank = (uint32_t)rand_r(&seed) % 2};
+            .route = {.line = rand_r(&seed) % 2 ? OTHER : 1}, .id = ++last_id, .rank = (uint32_t)rand_r(&seed) % 2};
         registry_take(&a, (enum ask_type)(ASK_LOOK + (unsigned)rand_r(&seed) % (ASK_TYPES - ASK_LOOK)), bytes, n);
         free(bytes);
     }
