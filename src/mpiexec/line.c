@@ -1,6 +1,7 @@
 /* line.c - see line.h. A line is freed when none of its calls is on the stack any more. */
 #include "mpiexec/line.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/rights.h"
 #include "mpiexec/xalloc.h"
 
@@ -16,19 +17,18 @@ struct line {
     bool closed;
     bool refused; /* nothing is taken any more; closed when all is sent */
     int busy;     /* calls on the stack */
-    struct line *next;
+    struct hash_link by_number;
 };
 
-static struct line *lines;
+static struct hash lines;
 static uint32_t last_number;
 
 uint32_t line_number(const struct line *l) { return l->number; }
 
 struct line *line_of(uint32_t number)
 {
-    struct line *l = lines;
-    while (l && l->number != number) l = l->next;
-    return l;
+    struct hash_link *l = hash_find(&lines, number);
+    return l ? container_of(l, struct line, by_number) : NULL;
 }
 
 static void end(struct line *l)
@@ -44,9 +44,7 @@ static void leave(struct line *l)
 
 static void shut(struct line *l)
 {
-    struct line **at = &lines;
-    while (*at != l) at = &(*at)->next;
-    *at = l->next;
+    hash_remove(&lines, &l->by_number);
     l->closed = true;
     bufferevent_disable(l->be, EV_READ | EV_WRITE);
 }
@@ -160,8 +158,7 @@ struct line *line_open(struct event_base *base, int fd, const struct line_calls 
     bufferevent_setcb(l->be, on_read, on_written, on_event, l);
     if (silent_s) bufferevent_set_timeouts(l->be, &limit, NULL);
     bufferevent_enable(l->be, EV_READ | EV_WRITE);
-    l->next = lines;
-    lines = l;
+    hash_add(&lines, &l->by_number, l->number);
     return l;
 }
 

@@ -1,6 +1,7 @@
-/* registry.c - see registry.h. Lists: there are few of each kind. */
+/* registry.c - see registry.h. Jobs are found by name and line; of all else there are few. */
 #include "mpiexec/registry.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "mpiexec/answer.h"
 #include "mpiexec/spawn.h"
 #include "mpiexec/xalloc.h"
@@ -21,7 +22,7 @@ struct reg_job {
         uint32_t rank, status, clean;
     } * ends; /* of its processes: [size], in their order */
     uint32_t nends;
-    struct reg_job *next;
+    struct hash_link by_name, by_line; /* a name may come again, when the job has ended */
 };
 
 struct reg_name {
@@ -61,7 +62,8 @@ struct pair {
 };
 
 static struct {
-    struct reg_job *jobs; /* the first one last */
+    struct hash by_name, by_line;
+    struct reg_job *first;
     struct reg_name *names;
     size_t nnames;
     struct waiter *waiters;
@@ -71,30 +73,42 @@ static struct {
 
 /* ---- jobs ---- */
 
-static struct reg_job *job_of(const struct asker *a)
+static struct reg_job *job_by_line(uint32_t line)
 {
-    struct reg_job *j = self.jobs;
-    while (j->line ? j->line != a->route.line : j->next != NULL) j = j->next;
-    return j;
+    struct hash_link *l = hash_find(&self.by_line, line);
+    return l ? container_of(l, struct reg_job, by_line) : NULL;
 }
 
-static struct reg_job *job_named(const char *name)
+static struct reg_job *job_of(const struct asker *a)
 {
-    struct reg_job *j = self.jobs;
-    while (j && (j->ended || strcmp(j->name, name))) j = j->next;
-    return j;
+    struct reg_job *j = a->route.line ? job_by_line(a->route.line) : NULL;
+    return j ? j : self.first;
 }
+
+/* `ended`: also one that has ended. */
+static struct reg_job *find_job(const char *name, bool ended)
+{
+    for (struct hash_link *l = hash_find(&self.by_name, hash_text(name)); l; l = hash_more(l)) {
+        struct reg_job *j = container_of(l, struct reg_job, by_name);
+        if ((ended || !j->ended) && !strcmp(j->name, name)) return j;
+    }
+    return NULL;
+}
+
+static struct reg_job *job_named(const char *name) { return find_job(name, false); }
 
 static struct reg_job *add_job(const char *name, uint32_t size, uint32_t line)
 {
     struct reg_job *j = xcalloc(1, sizeof *j);
-    *j = (struct reg_job){.size = size, .line = line, .next = self.jobs};
+    *j = (struct reg_job){.size = size, .line = line};
     snprintf(j->name, sizeof j->name, "%s", name);
     j->ends = xcalloc(size, sizeof *j->ends);
-    return self.jobs = j;
+    hash_add(&self.by_name, &j->by_name, hash_text(j->name));
+    if (line) hash_add(&self.by_line, &j->by_line, line);
+    return j;
 }
 
-void registry_open(const struct job *j) { add_job(j->name, (uint32_t)j->size, 0); }
+void registry_open(const struct job *j) { self.first = add_job(j->name, (uint32_t)j->size, 0); }
 
 /* ---- names ---- */
 
@@ -371,8 +385,7 @@ static void watch(const struct asker *a, struct ask_in *in)
 {
     uint32_t seen = ask_get32(in);
     const char *name = ask_get_text(in, ASK_NAME_MAX);
-    const struct reg_job *j = self.jobs;
-    while (j && strcmp(j->name, name)) j = j->next;
+    const struct reg_job *j = find_job(name, true);
     if (!ask_done(in) || !j) {
         asks_refuse(a, TERN_ERR_NOT_FOUND, "there is no job '%s' here (any more)", name);
     } else if (has_news(j, seen)) {
@@ -437,12 +450,10 @@ static void ignore_answer(void *arg, int status, const void *bytes, size_t n) { 
 void registry_rank_ended(uint32_t rank, int status, bool clean)
 {
     struct end e = {.rank = rank, .status = (uint32_t)status, .clean = clean};
-    struct reg_job *first = self.jobs;
     struct route route;
     uint8_t room[3 * sizeof(uint32_t)];
     struct ask_out o = {.bytes = room, .room = sizeof room};
-    while (first && first->line) first = first->next;
-    if (first) note_end(first, &e);
+    if (self.first) note_end(self.first, &e);
     if (!spawned_route(&route)) return;
     ask_put32(&o, e.rank);
     ask_put32(&o, e.status);
@@ -468,19 +479,18 @@ static void ended(const struct asker *a, struct ask_in *in)
 
 bool registry_add(const char *name, uint32_t size, uint32_t line)
 {
-    if (!*name || strlen(name) >= sizeof self.jobs->name || job_named(name)) return false;
+    if (!*name || strlen(name) >= sizeof self.first->name || job_named(name)) return false;
     add_job(name, size, line);
     return true;
 }
 
 void registry_end(uint32_t line)
 {
-    struct reg_job **at = &self.jobs;
-    while (*at && (*at)->line != line) at = &(*at)->next;
-    struct reg_job *j = *at;
+    struct reg_job *j = job_by_line(line);
     if (!j) return;
     finish(j);
-    *at = j->next;
+    hash_remove(&self.by_name, &j->by_name);
+    hash_remove(&self.by_line, &j->by_line);
     free(j->ends);
     free(j);
 }

@@ -14,6 +14,7 @@ enum { ATTRIBUTES = 2, TOPOLOGY = 3, LAYERS = 5 };
 static const struct comm_hooks *hooks[LAYERS];
 static struct comm world, self_comm;
 static struct link live = LIST_INIT(live);
+static struct hash live_ctx;
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t leader_part; /* the upper field of the context ids made here for the own job */
 
@@ -38,8 +39,13 @@ bool comm_exists(bool (*is_it)(const struct comm *, const void *arg), const void
     return found;
 }
 
-static bool has_ctx(const struct comm *c, const void *ctx) { return c->ctx == *(const uint64_t *)ctx; }
-static TERN_COLD bool in_use(uint64_t ctx) { return comm_exists(has_ctx, &ctx); }
+static TERN_COLD bool in_use(uint64_t ctx)
+{
+    pthread_mutex_lock(&live_lock);
+    bool found = hash_find(&live_ctx, ctx);
+    pthread_mutex_unlock(&live_lock);
+    return found;
+}
 
 uint64_t comm_fresh_ctx(void)
 {
@@ -115,6 +121,7 @@ int comm_found(struct comm *c, uint64_t ctx)
     if (rc) return rc;
     pthread_mutex_lock(&live_lock);
     list_push(&live, &c->all);
+    hash_add(&live_ctx, &c->by_ctx, ctx);
     pthread_mutex_unlock(&live_lock);
     return 0;
 }
@@ -196,6 +203,7 @@ void comm_destroy(struct comm *c)
     run_gone(c);
     pthread_mutex_lock(&live_lock);
     list_remove(&c->all);
+    hash_remove(&live_ctx, &c->by_ctx);
     pthread_mutex_unlock(&live_lock);
     drop(c);
 }

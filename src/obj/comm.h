@@ -28,6 +28,7 @@
 #define TERN_OBJ_COMM_H
 
 #include "base/handle.h"
+#include "base/hash.h"
 #include "base/list.h"
 #include "obj/errhandler.h"
 #include "obj/rankmap.h"
@@ -64,6 +65,7 @@ struct comm {
     bool inter;
     uintptr_t predefined; /* MPI_COMM_WORLD/SELF value, 0 for others */
     struct link all;      /* in the list of live communicators */
+    struct hash_link by_ctx; /* in the table of them */
     void *attrs;          /* cached attributes (src/obj/attr) */
     struct info *info;    /* hints that the user gave, owned; NULL: none */
     void *topo;           /* virtual topology (src/topo), NULL: none */

@@ -1,6 +1,7 @@
 /* jobs.c - see jobs.h. */
 #include "proc/jobs.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/scratch.h"
 #include "proc/card_pack.h"
 #include "proc/dynamic.h"
@@ -24,9 +25,10 @@ struct card {
     };
 };
 
-/* `all` is sorted by `first`. */
+/* `all` is sorted by `first`; `ids` has them by `id`. */
 struct job_entry {
     struct job_entry *next;
+    struct hash_link by_id;
     uint64_t id;
     uint32_t refs, first, size;
     uint32_t number; /* from 0, different from that of every other job that is known now */
@@ -39,6 +41,12 @@ struct job_entry {
 uint32_t jobs_own_size = UINT32_MAX;
 static struct proc_name own = {.job = 1}; /* 0 is no job */
 static struct job_entry *all;
+static struct job_entry *packed; /* from the first one to this there are no gaps; NULL: it is not known */
+static struct hash ids;
+static struct {
+    bool *taken;
+    uint32_t room, from; /* all below `from` are taken */
+} numbers;
 static _Atomic uint32_t count; /* written with the lock. Relaxed: who asks got to know of its jobs before */
 static _Atomic uint32_t news = 1; /* relaxed: who needs a new job looks again */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -80,8 +88,12 @@ void jobs_close(void)
     while (all) {
         struct job_entry *j = all;
         all = j->next;
+        hash_remove(&ids, &j->by_id);
         free_entry(j);
     }
+    packed = NULL;
+    free(numbers.taken);
+    memset(&numbers, 0, sizeof numbers);
     atomic_store_explicit(&count, 0, memory_order_relaxed);
     jobs_own_size = UINT32_MAX;
     pthread_mutex_unlock(&lock);
@@ -89,9 +101,8 @@ void jobs_close(void)
 
 static struct job_entry *find_id(uint64_t id)
 {
-    struct job_entry *j = all;
-    while (j && j->id != id) j = j->next;
-    return j;
+    struct hash_link *l = hash_find(&ids, id);
+    return l ? container_of(l, struct job_entry, by_id) : NULL;
 }
 
 static struct job_entry *find_index(uint32_t index)
@@ -102,29 +113,46 @@ static struct job_entry *find_index(uint32_t index)
 }
 
 /* The least that no job has: with n jobs, it is at most n. False: no memory to find out. */
-static bool free_number(uint32_t *number)
+static bool take_number(uint32_t *number)
 {
-    uint32_t n = atomic_load_explicit(&count, memory_order_relaxed), i = 0;
-    bool *taken = calloc(n + 1, 1);
-    if (!taken) return false;
-    for (const struct job_entry *j = all; j; j = j->next)
-        if (j->number <= n) taken[j->number] = true;
-    while (taken[i]) i++;
-    free(taken);
-    *number = i;
+    while (numbers.from < numbers.room && numbers.taken[numbers.from]) numbers.from++;
+    if (numbers.from == numbers.room) {
+        uint32_t room = numbers.room ? 2 * numbers.room : 64;
+        bool *taken = realloc(numbers.taken, room);
+        if (!taken) return false;
+        memset(taken + numbers.room, 0, room - numbers.room);
+        numbers.taken = taken;
+        numbers.room = room;
+    }
+    numbers.taken[numbers.from] = true;
+    *number = numbers.from;
     return true;
+}
+
+static void give_number(uint32_t number)
+{
+    numbers.taken[number] = false;
+    if (number < numbers.from) numbers.from = number;
+}
+
+static void find_packed(void)
+{
+    if (!packed && all && all->first == jobs_own_size) packed = all;
+    while (packed && packed->next && packed->next->first == packed->first + packed->size) packed = packed->next;
 }
 
 /* The first gap that is large enough. */
 static bool place(struct job_entry *j)
 {
-    uint64_t at = jobs_own_size, end = at + JOBS_PLACES;
-    struct job_entry **where = &all;
+    uint64_t at = packed ? packed->first + packed->size : jobs_own_size, end = (uint64_t)jobs_own_size + JOBS_PLACES;
+    struct job_entry **where = packed ? &packed->next : &all;
     for (; *where && (*where)->first - at < j->size; where = &(*where)->next) at = (*where)->first + (*where)->size;
-    if (at + j->size > end || end > INT32_MAX || !free_number(&j->number)) return false;
+    if (at + j->size > end || end > INT32_MAX || !take_number(&j->number)) return false;
     j->first = (uint32_t)at;
     j->next = *where;
     *where = j;
+    hash_add(&ids, &j->by_id, j->id);
+    find_packed();
     atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&news, 2, memory_order_relaxed);
     return true;
@@ -191,6 +219,9 @@ static void drop(struct job_entry *j)
     while (*at && *at != j) at = &(*at)->next;
     if (!*at || --j->refs) return; /* not there: jobs_close was faster */
     *at = j->next;
+    if (packed && j->first <= packed->first) packed = NULL;
+    hash_remove(&ids, &j->by_id);
+    give_number(j->number);
     atomic_fetch_sub_explicit(&count, 1, memory_order_relaxed);
     free_entry(j);
 }
