@@ -37,11 +37,11 @@ static bool modelled; /* by a test */
 static bool fixed;    /* by TERN_COPY_NT */
 
 static struct class {
-    struct lock lock;      /* of all but the first two */
+    struct lock lock;         /* of all but the next two */
     _Atomic bool nontemporal; /* the better way */
-    _Atomic int64_t left;  /* bytes until the next trial; none: it is on */
+    _Atomic int64_t left;     /* bytes until the next trial; none: it is on */
     bool tried;
-    float cost[2];         /* of the last trial */
+    float cost[2]; /* of the last trial */
     int64_t distance;
     /* The trial. */
     int way;
