@@ -6,6 +6,7 @@
 #include "proc/native_dynamic.h"
 #include "base/err.h"
 #include "proc/channel.h"
+#include "proc/event_queue.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,18 +19,12 @@ struct watch {
     struct watch *next;
 };
 
-/* An event that nobody has taken yet. */
-struct queued {
-    struct proc_event event;
-    struct queued *next;
-};
-
 static struct {
     pthread_mutex_t lock; /* guards the rest */
     struct watch *watches;
-    struct queued *first, **last;
+    struct event_queue events;
     uint32_t last_id;
-} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &self.first};
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct watch **find(const char *job, uint32_t id)
 {
@@ -70,12 +65,8 @@ static int add_watch(const char *job)
 
 static int queue(const struct proc_event *e)
 {
-    struct queued *q = malloc(sizeof *q);
-    if (!q) return err_set(TERN_ERR_NOMEM, "no memory for the event that a process of job %s has ended", e->job);
-    *q = (struct queued){.event = *e};
-    *self.last = q;
-    self.last = &q->next;
-    return 0;
+    if (event_queue_push(&self.events, e)) return 0;
+    return err_set(TERN_ERR_NOMEM, "no memory for the event that a process of job %s has ended", e->job);
 }
 
 static int queue_end_of_job(struct watch **at)
@@ -127,33 +118,6 @@ static int collect(void)
     return rc;
 }
 
-static bool pop(struct proc_event *e)
-{
-    struct queued *q = self.first;
-    if (!q) return false;
-    *e = q->event;
-    self.first = q->next;
-    if (!q->next) self.last = &self.first;
-    free(q);
-    return true;
-}
-
-/* Of a job that is watched no more. */
-static void drop_events(const char *job)
-{
-    struct queued **at = &self.first;
-    while (*at) {
-        struct queued *q = *at;
-        if (strcmp(q->event.job, job)) {
-            at = &q->next;
-            continue;
-        }
-        *at = q->next;
-        free(q);
-    }
-    self.last = at;
-}
-
 /* ---- what is called ---- */
 
 int native_watch(const char *job)
@@ -174,7 +138,7 @@ int native_unwatch(const char *job)
     else
         rc = channel_cancel((*at)->id);
     if (*at) forget(at);
-    drop_events(job);
+    event_queue_drop(&self.events, job);
     pthread_mutex_unlock(&self.lock);
     return rc;
 }
@@ -182,8 +146,8 @@ int native_unwatch(const char *job)
 int native_event(struct proc_event *e)
 {
     pthread_mutex_lock(&self.lock);
-    int rc = self.first ? 0 : collect();
-    if (pop(e)) rc = 1;
+    int rc = self.events.first ? 0 : collect();
+    if (event_queue_pop(&self.events, e)) rc = 1;
     pthread_mutex_unlock(&self.lock);
     return rc;
 }
@@ -192,5 +156,5 @@ void native_events_close(void)
 {
     struct proc_event e;
     while (self.watches) forget(&self.watches);
-    while (pop(&e)) continue;
+    while (event_queue_pop(&self.events, &e)) continue;
 }

@@ -7,6 +7,7 @@
  * has left PMIx (a program that uses PMIx as well keeps it alive), and after pmix_events_close.
  */
 #include "base/err.h"
+#include "proc/event_queue.h"
 #include "proc/pmix/pmix_module.h"
 #include "proc/proc.h"
 
@@ -40,19 +41,13 @@ struct table {
     bool answered, left;
 };
 
-/* An event that nobody has taken yet. */
-struct queued {
-    struct proc_event event;
-    struct queued *next;
-};
-
 void (*pmix_ring)(uint64_t name);
 
 static struct {
     pthread_mutex_t lock; /* guards what follows, but for the atomics */
     pthread_cond_t answered;
     struct watch *watches;
-    struct queued *first, **last;
+    struct event_queue events;
     bool registered;       /* the library has the handler */
     pmix_status_t refused; /* why it will never call it; PMIX_SUCCESS: it will */
     bool missed;           /* an event could not be queued, and nobody has been told of that */
@@ -63,7 +58,7 @@ static struct {
     _Atomic uint32_t ndied;
     _Atomic uint8_t *gone; /* by rank of the own job: it has ended, in whatever way; [pmix_job_size] */
     _Atomic uint64_t bell;
-} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER, .last = &self.first, .fd = -1};
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER, .fd = -1};
 
 /* ---- ends in the own job ---- */
 
@@ -146,15 +141,10 @@ static void miss(void)
 
 static void queue(const struct proc_event *e)
 {
-    struct queued *q = malloc(sizeof *q);
-    if (!q) {
+    if (event_queue_push(&self.events, e))
+        wake();
+    else
         miss();
-        return;
-    }
-    *q = (struct queued){.event = *e};
-    *self.last = q;
-    self.last = &q->next;
-    wake();
 }
 
 static void drain(void)
@@ -163,29 +153,10 @@ static void drain(void)
     if (self.fd >= 0) (void)!read(self.fd, &count, sizeof count); /* what comes later makes it readable again */
 }
 
-static void drop_first(void)
-{
-    struct queued *q = self.first;
-    self.first = q->next;
-    if (!q->next) self.last = &self.first;
-    free(q);
-}
-
-/* Of a job that is watched no more. */
 static void drop_events(const char *job)
 {
-    struct queued **at = &self.first;
-    while (*at) {
-        struct queued *q = *at;
-        if (strcmp(q->event.job, job)) {
-            at = &q->next;
-            continue;
-        }
-        *at = q->next;
-        free(q);
-    }
-    self.last = at;
-    if (!self.first) drain();
+    event_queue_drop(&self.events, job);
+    if (!self.events.first) drain();
 }
 
 /* Once for each rank, whether a table or an event says it. */
@@ -457,12 +428,8 @@ static int no_event(void)
 int pmix_event(struct proc_event *e)
 {
     pthread_mutex_lock(&self.lock);
-    int rc = self.first ? 1 : no_event();
-    if (rc > 0) {
-        *e = self.first->event;
-        drop_first();
-        if (!self.first && !self.missed && !self.cut) drain();
-    }
+    int rc = event_queue_pop(&self.events, e) ? 1 : no_event();
+    if (rc > 0 && !self.events.first && !self.missed && !self.cut) drain();
     pthread_mutex_unlock(&self.lock);
     return rc;
 }
@@ -471,8 +438,9 @@ void pmix_event_signal(struct proc_signal *s) { *s = (struct proc_signal){.word 
 
 void pmix_events_close(void)
 {
+    struct proc_event e;
     pthread_mutex_lock(&self.lock);
-    while (self.first) drop_first();
+    while (event_queue_pop(&self.events, &e)) continue;
     while (self.watches) forget(&self.watches);
     if (self.fd >= 0) close(self.fd);
     self.fd = -1;
