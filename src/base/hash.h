@@ -1,6 +1,6 @@
 /*
- * hash.h - an intrusive hash table of a fixed number of lists, for things that are found by a number: some thousands of them are
- * found as fast as one. A table is zeroed at first; an element embeds a struct hash_link and is found back with container_of.
+ * hash.h - an intrusive hash table of a fixed number of lists, for things that are found by a number: the lists of a thousand of
+ * them are four long. A table is zeroed at first; an element embeds a struct hash_link and is found back with container_of.
  *
  * Threads: the caller has a lock.
  */
@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-enum { HASH_BITS = 10 };
+enum { HASH_BITS = 8 }; /* half a page: at the start of a process every page that is touched counts */
 
 struct hash_link {
     struct hash_link *next;
