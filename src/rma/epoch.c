@@ -297,17 +297,6 @@ int win_complete(struct win *w)
     return rc;
 }
 
-static int post_all(struct win *w)
-{
-    int rc = 0;
-    order_stores();
-    for (int32_t i = 0; !rc && i < w->posted; i++) {
-        struct win_target *t = win_target(w, w->origins[i]);
-        rc = t ? far_post(t) : err_code();
-    }
-    return rc;
-}
-
 /* One that has not completed may do so later, if another one was lost: that is not for the next epoch. */
 static void end_post(struct win *w)
 {
@@ -319,6 +308,23 @@ static void end_post(struct win *w)
     w->origins = NULL;
     w->posted = 0;
     w->exposed = false;
+}
+
+/* All of them, also behind one that fails; then no epoch is open, and those that were told are the origins that may complete. */
+static int post_all(struct win *w)
+{
+    int first = 0;
+    int32_t told = 0;
+    order_stores();
+    for (int32_t i = 0; i < w->posted; i++) {
+        struct win_target *t = win_target(w, w->origins[i]);
+        int rc = t ? far_post(t) : err_code();
+        if (!rc) w->origins[told++] = w->origins[i];
+        else if (!first) first = rc;
+    }
+    w->posted = told;
+    if (first) end_post(w);
+    return first;
 }
 
 static int post(struct win *w, const struct group *g, int assertion)

@@ -316,6 +316,8 @@ static void drop(struct win *w)
     else free(w->near.exposure);
     free(w->near.place);
     free(w->near.rank);
+    free(w->started); /* of epochs that are open in a window that is abandoned */
+    free(w->origins);
     give_memory_back(w->memory);
     errh_unref(w->errh);
     info_free(w->info);
