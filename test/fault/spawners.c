@@ -301,11 +301,13 @@ int main(int argc, char **argv)
     page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (page == MAP_FAILED) return perror("spawners"), 2;
-    if (is_child) return child(i);
+    if (is_child) return free(own), child(i);
     seed = strtoull(argv[2], NULL, 10);
     for (int k = 0; k < 4; k++) draw(2);
     atomic_store(&page->parent[i], getpid());
     if (!i) atomic_store(&page->first, getppid());
     if (!i && !start_killer(argv[1], argv[3], argv[4])) return fprintf(stderr, "no phase %s, or no file for the death\n", argv[4]), 2;
-    return parent(own, argv[1], atoi(argv[5]));
+    int rc = parent(own, argv[1], atoi(argv[5]));
+    free(own);
+    return rc;
 }
