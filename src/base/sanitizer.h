@@ -8,6 +8,9 @@
  * A says sanitizer_released, B sanitizer_acquired, of the same address. A's word itself is written behind that, and B may
  * write there too: sanitizer_store_release is a release that the sanitizer sees as such, and not as a write. Where no such
  * sanitizer is built in the first two do nothing, and the third is the store.
+ *
+ * A process that clone makes in the caller's memory is a fork to it, behind which it takes no note of what the caller locks.
+ * sanitizer_clone is clone by a name that it does not know.
  */
 #ifndef TERN_BASE_SANITIZER_H
 #define TERN_BASE_SANITIZER_H
@@ -17,6 +20,8 @@
 
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
+extern int __clone(int (*)(void *), void *stack, int flags, void *arg, ...);
+#define sanitizer_clone __clone
 static inline void sanitizer_released(void *at) { __tsan_release(at); }
 static inline void sanitizer_acquired(void *at) { __tsan_acquire(at); }
 static __attribute__((noinline, no_sanitize("thread"), unused)) void sanitizer_store_unseen(_Atomic uint64_t *word, uint64_t value)
@@ -29,6 +34,7 @@ static inline void sanitizer_store_release(_Atomic uint64_t *word, uint64_t valu
     sanitizer_store_unseen(word, value);
 }
 #else
+#define sanitizer_clone clone
 static inline void sanitizer_released(void *at) { (void)at; }
 static inline void sanitizer_acquired(void *at) { (void)at; }
 static inline void sanitizer_store_release(_Atomic uint64_t *word, uint64_t value)

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memfile.h"
 #include "base/rights.h"
+#include "base/sanitizer.h"
 #include "base/start_attr.h"
 #include "base/var.h"
 #include "proc/ask.h"
@@ -83,7 +84,7 @@ static int start_apart(struct start *s)
     if (stack == MAP_FAILED) return errno;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* a handler would run in both */
-    pid_t pid = clone(between, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
+    pid_t pid = sanitizer_clone(between, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
     int error = pid < 0 ? errno : s->error;
     while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -21,8 +21,6 @@
 #define LOOK_MS 50 /* at processes without a descriptor */
 #define KICK UINT32_MAX /* no index: the thread's eventfd */
 
-void (*watcher_rings)(void);
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct watched {
     uint32_t index;
@@ -36,6 +34,12 @@ static uint32_t to_look; /* that live and have no descriptor */
 static int set = -1, kick = -1;
 static pthread_t thread;
 static bool running, stop; /* there is a thread; it is to end */
+static void (*on_news)(void);
+
+static void ring(bool news)
+{
+    if (news && on_news) on_news();
+}
 
 /* ---- the list, with the lock ---- */
 
@@ -113,10 +117,7 @@ static void *run(void *arg)
         pthread_mutex_unlock(&lock);
         int n = epoll_wait(set, e, ARRAY_LEN(e), ms);
         pthread_mutex_lock(&lock);
-        bool news = take(e, n);
-        pthread_mutex_unlock(&lock);
-        if (news && watcher_rings) watcher_rings();
-        pthread_mutex_lock(&lock);
+        ring(take(e, n));
     }
     pthread_mutex_unlock(&lock);
     return NULL;
@@ -182,6 +183,13 @@ static bool open_fd(struct watched *w)
 
 /* ---- for others ---- */
 
+void watcher_ring_by(void (*rings)(void))
+{
+    pthread_mutex_lock(&lock);
+    on_news = rings;
+    pthread_mutex_unlock(&lock);
+}
+
 static int watch(uint32_t index, pid_t pid, bool *news)
 {
     if (find(index)) return 0;
@@ -200,8 +208,8 @@ int watcher_watch(uint32_t index, pid_t pid)
     bool news = false;
     pthread_mutex_lock(&lock);
     int rc = watch(index, pid, &news);
+    ring(news);
     pthread_mutex_unlock(&lock);
-    if (news && watcher_rings) watcher_rings();
     return rc;
 }
 
@@ -222,9 +230,8 @@ void watcher_note(uint32_t index)
     pthread_mutex_lock(&lock);
     struct watched *w = find(index);
     if (!w) w = add(index, 0);
-    bool news = w && note(w);
+    ring(w && note(w));
     pthread_mutex_unlock(&lock);
-    if (news && watcher_rings) watcher_rings();
 }
 
 bool watcher_next(uint32_t *index)

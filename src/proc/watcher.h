@@ -3,7 +3,7 @@
  * sleeps until the system says that one of the listed processes has ended.
  *
  *     watcher_watch(index, pid)         the thread sleeps (epoll) on a descriptor of the process (pidfd)
- *     the process ends                  the thread notes that, and calls watcher_rings, which wakes a thread of MPI
+ *     the process ends                  the thread notes that, and rings (watcher_ring_by), which wakes a thread of MPI
  *     watcher_next                      that thread takes the end from the list, in its next turn of progress
  *
  * A caller that finds an end in another way notes it in the same list (watcher_note). Where the system has no
@@ -13,8 +13,7 @@
  * A process is named by its index (jobs.h), and is in the list once. The watcher does not know whether a process has
  * ended in order; the transport does (tp_ops.how_ended).
  *
- * Threads: any, but for watcher_close: no other function of this file is called while it runs. The lock is not held
- * while watcher_rings is called.
+ * Threads: any, but for watcher_close: no other function of this file is called while it runs.
  */
 #ifndef TERN_PROC_WATCHER_H
 #define TERN_PROC_WATCHER_H
@@ -35,14 +34,14 @@ void watcher_note(uint32_t index);
 /* The next one that has ended, each once. False: there is none. */
 bool watcher_next(uint32_t *index);
 
-/* If there is no thread, notes the ends of watched processes until now. Does not call watcher_rings. */
+/* If there is no thread, notes the ends of watched processes until now. Does not ring. */
 void watcher_look(void);
 
 /* Forgets all processes, and ends the thread. */
 void watcher_close(void);
 
-/* Set by the layer above, or NULL. Called when an end has been noted: by the thread, or by the caller of watcher_note
- * or watcher_watch. */
-extern void (*watcher_rings)(void);
+/* Of the layer above; NULL: none, and when this returns the one before is not called any more. It is called when an end has been
+ * noted, by the thread, or by the caller of watcher_note or watcher_watch, with the watcher's lock held. */
+void watcher_ring_by(void (*)(void));
 
 #endif

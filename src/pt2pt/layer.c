@@ -84,6 +84,7 @@ void pt_close(void)
     helper_close();
     contexts_close();
     closing_close();
+    lost_close_process();
     lanes_close();
     deliver_close();
     pt_check_close();

@@ -206,9 +206,10 @@ static void free_words(struct peer *p)
     p->lost = NULL;
 }
 
+void lost_close_process(void) { watcher_ring_by(NULL); }
+
 void pt_lost_close(void)
 {
-    watcher_rings = NULL;
     for (uint32_t i = 0; i < peers_end(); i++) {
         struct peer *p = peer_known(i);
         if (!p || !p->lost) continue;
@@ -470,7 +471,7 @@ void lost_open_process(struct lane *first)
     list_init(&losses.list);
     step_add(&first->steps, &deaths);
     step_add(&first->steps, &ends);
-    watcher_rings = process_ended;
+    watcher_ring_by(process_ended);
 }
 
 /* ---- from then on ---- */

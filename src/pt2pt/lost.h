@@ -109,6 +109,7 @@ void pt_swallow(struct lane *, struct match_body *) TERN_COLD;
 
 void lost_open_process(struct lane *first);
 void lost_open(struct lane *);
+void lost_close_process(void);      /* no end wakes the first lane any more */
 void pt_lost_close(void);           /* frees the words of all lost peers */
 void pt_lost_forget(struct peer *); /* frees those of a peer whose struct is freed next */
 

@@ -27,7 +27,7 @@ all_gone()
 {
     while :; do
         ms=$((($(date +%s%N) - run_start) / 1000000))
-        left=$(marked) files=$(ls -A "$TMPDIR")
+        left=$(marked) files=$(files_left)
         [ -z "$left$files" ] && return 0
         [ $ms -gt $limit ] && return 1
         sleep 0.02

@@ -22,7 +22,7 @@ static int start(void **state)
 {
     (void)state;
     atomic_store(&rings, 0);
-    watcher_rings = ring;
+    watcher_ring_by(ring);
     return 0;
 }
 
@@ -30,7 +30,7 @@ static int finish(void **state)
 {
     (void)state;
     watcher_close();
-    watcher_rings = NULL;
+    watcher_ring_by(NULL);
     return 0;
 }
 
