@@ -91,7 +91,8 @@ struct proc_boot {
      * launcher does not say. */
     void (*seat_of)(uint32_t rank, struct proc_seat *);
     /* The job's secret, the same in all its processes and known to nobody else. May wait until the first process has put
-     * its card; so not to be asked for before the own card is put. */
+     * its card; so not to be asked for before the own card is put, but by the first process, which gets it or an error. Several
+     * threads may ask at once. */
     int (*secret)(uint8_t key[32]);
     /* What the launcher has made for the processes of this node to share, NULL: nothing. */
     const struct proc_shared *(*shared)(void);

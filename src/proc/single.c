@@ -64,15 +64,18 @@ static uint32_t single_node_of(uint32_t rank)
     return 0;
 }
 
-/* Nobody else has it */
+/* Nobody else has it. */
 static int single_secret(uint8_t key[32])
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static uint8_t secret[32];
     static bool made;
-    if (!made && getrandom(secret, sizeof secret, 0) != sizeof secret) return err_sys("no random numbers for the job's secret");
-    made = true;
+    pthread_mutex_lock(&lock);
+    if (!made) made = getrandom(secret, sizeof secret, 0) == sizeof secret;
+    int rc = made ? 0 : err_sys("no random numbers for the job's secret");
     memcpy(key, secret, sizeof secret);
-    return 0;
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 static bool single_abort(int code, const char *words)

@@ -21,7 +21,8 @@ static struct page {
     _Atomic int come;
     _Atomic bool late_comes;
 } * page;
-static bool hold, held;
+static _Atomic bool hold; /* threads of PMIx look at the clock as well */
+static bool held;
 
 /* In place of the C library's, also for the MPI library. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *t)

@@ -16,6 +16,7 @@
 #include "proc/job_block.h"
 #include "proc/proc.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,6 @@ static char *node_list;      /* its names, split at the commas; node_name[0 .. n
 static char **node_name;
 static uint32_t node_count;
 static uint8_t secret[32], half[32]; /* in rank 0, which makes them */
-static bool has_secret;
 static bool joined; /* PMIx_Init has been called, and PMIx_Finalize not since */
 
 /* ---- what the job is made of ---- */
@@ -252,12 +252,16 @@ static bool has_been_given(uint8_t key[32])
     return good;
 }
 
-/* In rank 0, once, whoever asks first. */
+/* In rank 0, once, whichever thread asks first. */
 static bool make_secret(void)
 {
-    if (!has_secret)
-        has_secret = getrandom(secret, sizeof secret, 0) == sizeof secret && getrandom(half, sizeof half, 0) == sizeof half;
-    return has_secret;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool made;
+    pthread_mutex_lock(&lock);
+    if (!made) made = getrandom(secret, sizeof secret, 0) == sizeof secret && getrandom(half, sizeof half, 0) == sizeof half;
+    bool good = made;
+    pthread_mutex_unlock(&lock);
+    return good;
 }
 
 static pmix_status_t put_secret(void)
