@@ -73,10 +73,9 @@ static void turns(int n)
 /* To each process of a communicator, message k before a send of k. */
 static bool say_to_all(struct comm *c, MPI_Comm comm, uint64_t k, MPI_Request *q, int *numbers)
 {
-    for (int r = 0; r < comm_peers(c); r++) {
-        numbers[k] = (int)k;
+    numbers[k] = (int)k;
+    for (int r = 0; r < comm_peers(c); r++)
         PARTY_CHECK(say(comm_index(c, r), k) && !MPI_Isend(&numbers[k], 1, MPI_INT, r, 7, comm, &q[r]));
-    }
     return true;
 }
 
