@@ -28,8 +28,8 @@ static const struct step_ops look_ops = {.name = "shared memory", .poll = look};
 
 static void open_shared(void)
 {
+    lane_enter(lanes_first()); /* a thread that waits in the lane looks at it */
     shared = (struct shared){.step = {.ops = &look_ops, .gate = {&shared.gate, &shared.room}}};
-    lane_enter(lanes_first());
     lane_step_on(lanes_first(), &shared.step);
     lane_leave(lanes_first());
 }
