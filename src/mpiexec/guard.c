@@ -55,7 +55,7 @@ static void end_job(const struct guard_page *p)
         /* Only living processes count: nobody may be there to reap the dead, whose groups then stay. Once more after
          * nothing was found, for a process may have forked meanwhile. */
         sweep_signal(&p->groups, SIGKILL);
-        if (!sweep_strays(&p->groups, p->job) && round) break;
+        if (!sweep_all(&p->groups, p->job) && round) break;
         nanosleep(&pause, NULL);
     }
     rmtree(p->dir);

@@ -61,7 +61,7 @@ static void kill_ranks(void)
     if (self.phase != KILLING) self.ticks = 0;
     self.phase = KILLING;
     sweep_signal(groups(), SIGKILL);
-    if (self.failed) sweep_strays(groups(), self.job->mark);
+    if (self.failed) sweep_descendants(groups(), self.job->mark);
     set_timer(self.timer, KILL_TICK_MS);
 }
 
@@ -110,7 +110,7 @@ static void check_end(void)
         if (self.phase == RUNNING) end_ranks(SIGTERM);
         return;
     }
-    if (self.failed && sweep_strays(groups(), self.job->mark) && self.ticks < KILL_TICKS) {
+    if (self.failed && sweep_descendants(groups(), self.job->mark) && self.ticks < KILL_TICKS) {
         if (self.phase != KILLING) kill_ranks(); /* their exits, or the timer, bring us back here */
         return;
     }
@@ -163,7 +163,7 @@ void live_end(int sig, int code)
     if (evtimer_pending(self.reaping, NULL)) set_timer(self.reaping, 0); /* nobody is told any more */
     block_silence(&self.job->block, code);
     if (self.phase == OVER)
-        sweep_strays(groups(), self.job->mark);
+        sweep_descendants(groups(), self.job->mark);
     else if (self.phase == RUNNING)
         end_ranks(sig);
     if (!self.started) live_started();
