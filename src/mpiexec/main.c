@@ -113,7 +113,7 @@ static int grow_tree(struct job *j)
 {
     static struct wire_out description;
     if (!has_others(j)) return 0;
-    starter_next(); /* others need not wait for the hosts of this job */
+    starter_next(0); /* others need not wait for the hosts of this job */
     char *cwd = getcwd(NULL, 0);
     describe_job(&description, j, cwd);
     free(cwd);

@@ -114,7 +114,7 @@ void spawned_started(struct job *j)
     uint8_t room[sizeof j->name + 16];
     struct ask_out o = {.bytes = room, .room = sizeof room};
     if (!self.is) return;
-    starter_next();
+    starter_next(launch_nlocal(j));
     self.started = true;
     words_to = NULL;
     ask_put32(&o, (uint32_t)j->size);

@@ -48,7 +48,7 @@ void starter_close(void);
  * in a launcher that waits for one, to do what can be done without. */
 int starter_run(void (*make_ready)(void));
 
-/* This launcher has started its ranks, or waits for other hosts: the next one may be made ready. */
-void starter_next(void);
+/* This launcher has started so many ranks, or waits for other hosts (0): the next one may be made ready. */
+void starter_next(int ranks);
 
 #endif
