@@ -168,25 +168,26 @@ static bool is_wide(const struct comm *c, const struct coll_call *a, int64_t byt
     return bytes <= large[a->kind].wide_of_two;
 }
 
-/*
- * Nonblocking ones from so many on; 0: never. Where ranks share cores, waking whoever may copy costs more than it gains: 4 ranks on
- * 2 cores, medians of 3 launches, ialltoall of 1 MB 1.7 ms by messages and 2.3 so, iallgather 1.4 and 2.2, ibcast 0.25 and
- * 0.33, ialltoall of 64 KB 90 and 117 us; only igather gains (1 MB 0.45 and 0.33 ms).
- */
-static int64_t least_started(void) { return var_int(node_counts() ? VAR_COLL_PAIRS_SHARED : VAR_COLL_PAIRS); }
+/* A nonblocking allgather of many ranks that share cores: messages double their data, so they are fewer and longer. 16 ranks on 2 cores, 64 KB:
+ * 1.5 ms by messages, 2.5 so; 8 ranks 0.34 and 0.25. */
+static bool is_better_by_messages(const struct comm *c, const struct coll_call *a)
+{
+    return (a->kind == COLL_ALLGATHER || a->kind == COLL_ALLGATHERV) && c->size > 8 && node_counts();
+}
 
 /* From memory to memory, if all ranks reach all others? */
 static bool is_direct(const struct comm *c, const struct coll_call *a, bool blocking, int64_t bytes)
 {
     int64_t awaited = c->size > 2 ? large[a->kind].direct_of_more : large[a->kind].direct_of_two;
-    int64_t least = blocking ? awaited : least_started();
+    int64_t least = blocking ? awaited : var_int(VAR_COLL_PAIRS); /* 0: never */
     if (!least || !large[a->kind].direct_of_more || !var_int(VAR_COLL_NODE) || !var_int(VAR_COLL_DIRECT)) return false;
     if (c->size < 2 || node_longest_block(a, c->size, bytes) < least) return false;
+    if (!blocking && is_better_by_messages(c, a)) return false;
     if (!coll_reduces(a->kind)) return c->size <= NODE_PAIRS_RANKS;
     return blocking && a->rtype->contig && a->rtype->size > 0;
 }
 
-bool node_v_by_pairs(const struct node *n, bool blocking) { return n->places && (blocking || least_started()); }
+bool node_v_by_pairs(const struct node *n, bool blocking) { return n->places && (blocking || var_int(VAR_COLL_PAIRS)); }
 
 /* The node for a large one, NULL: none. */
 static struct node *node_for_large(struct comm *c, int *rc_p)

@@ -235,12 +235,45 @@ bool node_pairs_are_ours(const struct node_pairs *p)
     return ours;
 }
 
-/* One by one: helpers do not hear gates. */
+/* Has everybody something to do now that this rank has come? Before, only pairs of those that have. */
+static bool completes(const struct node_pairs *p)
+{
+    struct node_wait all = {p->n, node_flag(p->n, p->seq), p->seq, NODE_ALL, 0};
+    enum coll_kind kind = p->call->kind;
+    if (kind == COLL_BCAST || kind == COLL_SCATTER || kind == COLL_SCATTERV) return p->call->root == p->n->rank;
+    atomic_thread_fence(memory_order_seq_cst); /* of two that come at the same time one sees the other: as node_pass_on */
+    return node_ready(&all);
+}
+
+/* Helpers do not hear gates. */
+static void wake_helped(const struct node_pairs *p)
+{
+    for (int i = 0; i < p->parts; i++) {
+        int other = p->part[i].other;
+        if (other != p->n->rank && peer_is_helped(comm_index(p->n->comm, other))) peer_wake(comm_index(p->n->comm, other));
+    }
+}
+
+static void wake_others(const struct node_pairs *p)
+{
+    for (int i = 0; i < p->parts; i++)
+        if (p->part[i].other != p->n->rank) peer_wake(comm_index(p->n->comm, p->part[i].other));
+}
+
+/*
+ * Where ranks share cores, a rank that sleeps is woken when all can go on, not by each that comes: it would find little, and be
+ * switched to for each. us, by messages and so: 8 ranks on 2 cores, 64 KB, ibcast 836 and 48, igather 90 and 57, iscatter 83 and 57, iallgather 343 and
+ * 252, ialltoall 367 and 296; 4 ranks, 1 MB, ialltoall 1365 and 1361.
+ */
 void node_pairs_wake(struct node_pairs *p)
 {
     if (p->blocking) return;
-    for (int i = 0; i < p->parts; i++)
-        if (p->part[i].other != p->n->rank) peer_wake(comm_index(p->n->comm, p->part[i].other));
+    if (!p->n->counted) {
+        wake_others(p);
+    } else {
+        if (completes(p)) node_announce(p->n);
+        wake_helped(p);
+    }
     /* Ours was called for what was there before. */
     if (unlikely(background_any()) && node_pairs_are_ours(p)) lane_leaves_more(p->n->comm->lane);
 }
