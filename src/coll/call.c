@@ -156,6 +156,7 @@ void coll_call_shape(const struct comm *c, const struct coll_call *a, struct col
     if (c->coll->mixed) s->flags |= COLL_MIXED;
     if (c->coll->shuffled) s->flags |= COLL_SHUFFLED;
     if (c->coll->far) s->flags |= COLL_FAR;
+    if (c->coll->oversubscribed) s->flags |= COLL_OVERSUBSCRIBED;
     if (a->kind == COLL_BCAST && !idle && !a->rtype->contig) s->flags |= COLL_STAGED;
     if (coll_reduces(a->kind) && !idle) {
         if (a->rtype->size > 0) s->grain = a->rtype->size;

@@ -20,6 +20,8 @@
  * of 16 ranks, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. tern_tune measures all this on another machine.
  * With many ranks the connections count, of which every pair needs one and Bruck's alltoall makes few: 512 ranks on 2 cores,
  * 256 bytes, the first time: bruck 0.12 s, pairwise 17; later, 100 ranks: 16 ms and 45 (bench/mpi/scale.c).
+ * Ranks that share cores are done when all the work is, so few messages count. 8 and 16 ranks on 2 cores, 64 KB: bcast by binomial 119 and
+ * 216 us, by scatter 1136 and 1118; reduce by binomial 135 and 260, by halving 998 and 4600; 4 ranks: reduce 54 and 29.
  * Those for `leaders` follow from the number of messages that cross the network, and those for `domain_leaders` from
  * that of messages between caches; they are not measured.
  *
@@ -37,12 +39,14 @@ static const char *const builtin[COLL_KINDS] = {
                    "bcast leaders below 64K : leaders\n"
                    "bcast below 16K : binomial\n"
                    "bcast ranks 1-2 : binomial\n" /* one message */
+                   "bcast oversubscribed ranks 5+ : binomial\n"
                    "bcast : scatter\n"
                    "bcast below 64K : inter_leader\n"
                    "bcast : inter_scatter\n",
     [COLL_REDUCE] = "reduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
                     "reduce leaders below 64K : leaders\n"
                     "reduce below 32K : binomial\n"
+                    "reduce oversubscribed ranks 5+ : binomial\n"
                     "reduce : halving\n"
                     "reduce below 64K : inter_leader\n"
                     "reduce ranks 1-4 : inter_chunks\n"

@@ -112,6 +112,7 @@ static int read_choice(struct reader *r, enum coll_kind kind, struct coll_choice
 static int read_condition(struct reader *r, struct coll_rule *rule)
 {
     if (is(r, "near")) rule->place = COLL_PLACE_NEAR;
+    else if (is(r, "oversubscribed")) rule->place = COLL_PLACE_OVERSUBSCRIBED;
     else if (is(r, "far")) rule->place = COLL_PLACE_FAR;
     else if (is(r, "leaders")) rule->place = COLL_PLACE_LEADERS;
     else if (is(r, "domain_leaders")) rule->place = COLL_PLACE_DOMAIN_LEADERS;
@@ -122,7 +123,7 @@ static int read_condition(struct reader *r, struct coll_rule *rule)
     else if (is(r, "domains")) return read_span(r, "domains", &rule->domains);
     else if (is(r, "from")) return read_size(r, 0, &rule->from);
     else if (is(r, "below")) return read_size(r, 1, &rule->below);
-    else return wrong(r, "a condition (near far leaders domain_leaders commutes ordered ranks nodes domains from below) or ':'");
+    else return wrong(r, "a condition (near oversubscribed far leaders domain_leaders commutes ordered ranks nodes domains from below) or ':'");
     return 0;
 }
 
@@ -147,7 +148,8 @@ static bool holds(const struct coll_span *a, const struct coll_span *b) { return
 /* Does everything that b is for come to a first? */
 static bool hides(const struct coll_rule *a, const struct coll_rule *b)
 {
-    bool place = !a->place || a->place == b->place || (a->place == COLL_PLACE_FAR && b->place == COLL_PLACE_LEADERS);
+    bool place = !a->place || a->place == b->place || (a->place == COLL_PLACE_FAR && b->place == COLL_PLACE_LEADERS) ||
+                 (a->place == COLL_PLACE_NEAR && b->place == COLL_PLACE_OVERSUBSCRIBED);
     bool order = !a->order || a->order == b->order;
     bool ranks = holds(&a->ranks, &b->ranks) && holds(&a->nodes, &b->nodes) && holds(&a->domains, &b->domains);
     bool bytes = a->from <= b->from && b->below <= a->below;
@@ -248,6 +250,7 @@ static bool is_place(const struct coll_rule *r, const struct coll_shape *s)
 {
     switch ((enum coll_place)r->place) {
     case COLL_PLACE_NEAR: return !(s->flags & COLL_FAR);
+    case COLL_PLACE_OVERSUBSCRIBED: return s->flags & COLL_OVERSUBSCRIBED;
     case COLL_PLACE_FAR: return s->flags & COLL_FAR;
     case COLL_PLACE_LEADERS: return s->nodes > 1 && s->nodes < s->size;
     case COLL_PLACE_DOMAIN_LEADERS: return s->domains > s->nodes && s->domains < s->size;
@@ -290,7 +293,7 @@ static void print_span(FILE *f, const char *word, const struct coll_span *s)
 
 static void print_rule(FILE *f, const struct coll_rule *r)
 {
-    static const char *const place[] = {"", " near", " far", " leaders", " domain_leaders"};
+    static const char *const place[] = {"", " near", " oversubscribed", " far", " leaders", " domain_leaders"};
     static const char *const order[] = {"", " commutes", " ordered"};
     fprintf(f, "%-22s%s%s", coll_kind_name((enum coll_kind)r->kind), place[r->place], order[r->order]);
     print_span(f, "ranks", &r->ranks);

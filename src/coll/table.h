@@ -1,11 +1,11 @@
 /*
  * table.h - tables of choices: which algorithm runs, as rules in text.
  *
- *   OPERATION [near|far|leaders|domain_leaders] [commutes|ordered] [ranks N | ranks N-M | ranks N+]
+ *   OPERATION [near|oversubscribed|far|leaders|domain_leaders] [commutes|ordered] [ranks N | ranks N-M | ranks N+]
  *             [nodes ...] [domains ...] [from BYTES] [below BYTES] : ALGORITHM [radix N] [segment BYTES] [messages]
  *
  * One rule a line; what is behind # is a comment. Rules are read from top to bottom, and the first one that fits
- * decides. Bytes are those of coll_shape.bytes; `near`: the ranks share memory; `far`: some messages cross a network;
+ * decides. Bytes are those of coll_shape.bytes; `near`: the ranks share memory; `oversubscribed`: and cores; `far`: some messages cross a network;
  * `leaders`: the same, with several ranks on some node; `domain_leaders`: some node's ranks are known to be in several
  * caches or NUMA domains, with several ranks in some; nodes and domains are counted over all ranks, a node where nothing
  * is known of domains being one. Rules whose algorithm is for two groups are asked for
@@ -23,7 +23,14 @@
 
 #include "coll/alg/alg.h"
 
-enum coll_place { COLL_PLACE_ANY, COLL_PLACE_NEAR, COLL_PLACE_FAR, COLL_PLACE_LEADERS, COLL_PLACE_DOMAIN_LEADERS };
+enum coll_place {
+    COLL_PLACE_ANY,
+    COLL_PLACE_NEAR,
+    COLL_PLACE_OVERSUBSCRIBED,
+    COLL_PLACE_FAR,
+    COLL_PLACE_LEADERS,
+    COLL_PLACE_DOMAIN_LEADERS
+};
 enum coll_order { COLL_ORDER_ANY, COLL_ORDER_COMMUTES, COLL_ORDER_KEPT };
 
 #define COLL_RADIX_MAX 64

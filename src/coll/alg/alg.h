@@ -30,7 +30,8 @@ enum coll_flag {
     COLL_STAGED = 8,   /* bcast: the buffer has gaps, so pieces of it go through the scratchpad */
     COLL_MIXED = 32,   /* ranks of different nodes alternate: those of a node are not all neighbours */
     COLL_SHUFFLED = 64, /* the same of domains */
-    COLL_FAR = 16      /* some messages cross a network: each costs ten times what it does in shared memory */
+    COLL_FAR = 16,     /* some messages cross a network: each costs ten times what it does in shared memory */
+    COLL_OVERSUBSCRIBED = 128 /* all ranks are on one node and share its cores: the work of all of them counts, not the longest way */
 };
 
 /*

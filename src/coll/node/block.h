@@ -169,9 +169,6 @@ static inline int64_t node_limit(int ranks)
     return most < share ? most : share;
 }
 
-/* Do arrivals count, since ranks share cores? */
-bool node_counts(void);
-
 /* Is the outcome known here? Then node_make takes note of it. */
 static inline bool node_told(const struct node *n) { return n->place || n->error; }
 void node_make(struct node *);

@@ -7,6 +7,7 @@
  * for everybody: it has just been switched in, and the others wait. With a core for each all combine at the same time.
  */
 #include "coll/node/wide.h"
+#include "coll/node/node.h"
 #include "base/var.h"
 #include "coll/node/blocks.h"
 #include "copy/copy.h"

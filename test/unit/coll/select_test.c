@@ -114,6 +114,20 @@ static void far_away(void **state)
     assert_int_equal(near.alg, far.alg);
 }
 
+/* Few messages where all ranks share cores, if there are more than a few ranks. */
+static void oversubscribed(void **state)
+{
+    (void)state;
+    const enum coll_kind kind[] = {COLL_BCAST, COLL_REDUCE};
+    for (int i = 0; i < 2; i++) {
+        struct coll_shape own = shape(kind[i], 8, 65536, 0), shared = shape(kind[i], 8, 65536, COLL_OVERSUBSCRIBED);
+        coll_select(&own, NULL);
+        coll_select(&shared, NULL);
+        assert_string_not_equal(coll_algs[own.alg].name, "binomial");
+        assert_string_equal(coll_algs[shared.alg].name, "binomial");
+    }
+}
+
 /* Leaders of domains, where there are many ranks and several in a domain. */
 static void domains(void **state)
 {
@@ -205,6 +219,7 @@ int main(void)
         cmocka_unit_test(groups_agree),
         cmocka_unit_test(variables),
         cmocka_unit_test(far_away),
+        cmocka_unit_test(oversubscribed),
         cmocka_unit_test(domains),
         cmocka_unit_test(hints),
         cmocka_unit_test(messages),

@@ -93,10 +93,12 @@ static void domains(void **state)
 static void places_and_orders(void **state)
 {
     (void)state;
-    struct coll_table t = read_table("bcast near : binomial\nbcast leaders : scatter\nbcast far : chain\n"
+    struct coll_table t = read_table("bcast oversubscribed : linear\nbcast near : binomial\nbcast leaders : scatter\nbcast far : chain\n"
                                      "reduce ordered : halving\nreduce commutes : chain\n");
     struct coll_shape s = shape(COLL_BCAST, 8, 100);
     assert_string_equal(name_for(&t, &s), "binomial");
+    s.flags = COLL_OVERSUBSCRIBED;
+    assert_string_equal(name_for(&t, &s), "linear");
     s.flags = COLL_FAR;
     assert_string_equal(name_for(&t, &s), "chain");
     s.nodes = 8; /* one rank on each */
@@ -171,6 +173,7 @@ static void refused(void **state)
         {"bcast : chain quickly", "'quickly' is not 'radix', 'segment' or 'messages'"},
         {"bcast :", "the end, where an algorithm of bcast"},
         {"bcast", "the end, where a condition"},
+        {"bcast near : chain\nbcast oversubscribed : scatter", "line 2: this rule of bcast never decides, since that of line 1 does first"},
         {"bcast : chain\nbcast far : scatter", "line 2: this rule of bcast never decides, since that of line 1 does first"},
         {"bcast ranks 2-8 : chain\nbarrier : dissemination\nbcast ranks 4 below 1K : chain", "line 3: this rule"},
     };
@@ -186,7 +189,7 @@ static void refused(void **state)
 static void random_texts(void **state)
 {
     (void)state;
-    static const char *const words[] = {"bcast", "reduce", "near", "far", "leaders", "domain_leaders", "commutes", "ordered", "ranks", "nodes", "domains", "from",
+    static const char *const words[] = {"bcast", "reduce", "near", "oversubscribed", "far", "leaders", "domain_leaders", "commutes", "ordered", "ranks", "nodes", "domains", "from",
                                         "below", "1-4", "5+", "7", "1K", "0", "64K", ":", "chain", "binomial", "radix",
                                         "segment", "\n", "\n", "#", "x", "-", "99999999999999999999"};
     unsigned seed = (unsigned)getpid();
