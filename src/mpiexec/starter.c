@@ -1,5 +1,6 @@
 /* starter.c - see starter.h. */
 #include "mpiexec/starter.h"
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/rights.h"
 #include "base/start_attr.h"
@@ -19,7 +20,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ORDERS_FD 3 /* of the starter: where orders come */
@@ -200,14 +200,7 @@ void starter_close(void)
 /* ---- the starter, and launchers ---- */
 
 static int next_fd = -1; /* of a launcher: its end of a pair, which it closes */
-static int64_t order_us; /* of a launcher: when it got its order */
-
-static int64_t clock_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
+static uint64_t order_ns; /* of a launcher: when it got its order */
 
 /* The kernel ends this process when the first mpiexec, which has made the socket, ends. */
 static void tie_to_first(void)
@@ -275,7 +268,7 @@ static int wait_for_order(int fd, void (*make_ready)(void))
         make_ready();
     }
     if (!take_order(ORDERS_FD, ends)) _exit(0);
-    order_us = clock_us();
+    order_ns = clock_ns();
     close(ORDERS_FD);
     dup2(ends[STARTER_OUT], STDOUT_FILENO);
     dup2(ends[STARTER_ERR], STDERR_FILENO);
@@ -286,8 +279,8 @@ static int wait_for_order(int fd, void (*make_ready)(void))
 
 void starter_next(int ranks)
 {
-    int32_t each_us = (int32_t)((clock_us() - order_us) / (ranks > 1 ? ranks : 1));
     if (next_fd < 0) return;
+    int32_t each_us = (int32_t)((clock_ns() - order_ns) / 1000 / (ranks > 1 ? (unsigned)ranks : 1));
     (void)send(next_fd, &each_us, sizeof each_us, MSG_NOSIGNAL); /* the starter may be gone */
     close(next_fd);
     next_fd = -1;

@@ -5,7 +5,7 @@
  *
  *      first mpiexec <--- numbers of launchers that are ready --- starter
  *            |  `-- order: three descriptors --.              | clone, with CLONE_PARENT: when the one before
- *            |                                 v              v has started its ranks
+ *            |                                 v              v has started its ranks, and a pause later
  *            `------ line: command line ---> launcher, a child of the first mpiexec
  *                    <--- its number
  *

@@ -26,9 +26,9 @@ int sweep_signal(const struct sweep_groups *, int sig);
  * of the machine: for the guard, which is nobody's parent. */
 int sweep_all(const struct sweep_groups *, const char *job);
 
-/* The same among the caller's descendants, which are few where many jobs live side by side (300 that end together on 2 cores: within seconds, not 10 minutes): for a launcher, which is the
- * reaper (PR_SET_CHILD_SUBREAPER) of its ranks' orphans, so that all strays are among them. On a system that does not tell
- * the children of a process it looks at all. */
+/* The same among the caller's descendants, which are few where many jobs live side by side (300 that end together on 2 cores:
+ * seconds, not 10 minutes): for a launcher, which is the reaper (PR_SET_CHILD_SUBREAPER) of its ranks' orphans, so that all
+ * strays are among them. On a system that does not tell the children of a process it looks at all. */
 int sweep_descendants(const struct sweep_groups *, const char *job);
 
 #endif

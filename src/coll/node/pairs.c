@@ -245,19 +245,13 @@ static bool completes(const struct node_pairs *p)
     return node_ready(&all);
 }
 
-/* Helpers do not hear gates. */
-static void wake_helped(const struct node_pairs *p)
+/* One by one. */
+static void wake(const struct node_pairs *p, bool only_helped)
 {
     for (int i = 0; i < p->parts; i++) {
-        int other = p->part[i].other;
-        if (other != p->n->rank && peer_is_helped(comm_index(p->n->comm, other))) peer_wake(comm_index(p->n->comm, other));
+        uint32_t other = comm_index(p->n->comm, p->part[i].other);
+        if (p->part[i].other != p->n->rank && (!only_helped || peer_is_helped(other))) peer_wake(other);
     }
-}
-
-static void wake_others(const struct node_pairs *p)
-{
-    for (int i = 0; i < p->parts; i++)
-        if (p->part[i].other != p->n->rank) peer_wake(comm_index(p->n->comm, p->part[i].other));
 }
 
 /*
@@ -268,12 +262,8 @@ static void wake_others(const struct node_pairs *p)
 void node_pairs_wake(struct node_pairs *p)
 {
     if (p->blocking) return;
-    if (!p->n->counted) {
-        wake_others(p);
-    } else {
-        if (completes(p)) node_announce(p->n);
-        wake_helped(p);
-    }
+    if (p->n->counted && completes(p)) node_announce(p->n);
+    wake(p, p->n->counted); /* helpers do not hear gates */
     /* Ours was called for what was there before. */
     if (unlikely(background_any()) && node_pairs_are_ours(p)) lane_leaves_more(p->n->comm->lane);
 }

@@ -7,9 +7,9 @@
  * for everybody: it has just been switched in, and the others wait. With a core for each all combine at the same time.
  */
 #include "coll/node/wide.h"
-#include "coll/node/node.h"
 #include "base/var.h"
 #include "coll/node/blocks.h"
+#include "coll/node/node.h"
 #include "copy/copy.h"
 #include "transport/endpoint.h"
 #include "transport/peer.h"
