@@ -45,7 +45,7 @@ struct dsa {
     bool shared; /* several processes use the queue */
     size_t depth;   /* of the ring: no more than the queue has places, so none is ever refused for want of one */
     size_t most;    /* bytes of a piece */
-    uint64_t pushed, submitted, finished, helped;
+    uint64_t pushed, submitted, finished, completed_by_processor;
     struct dsa_hw_desc *ring;
     union record *records;
 };
@@ -245,14 +245,14 @@ static int dsa_push(void *state, void *dst, const void *src, size_t n)
 static void dsa_issue(void *state) { submit(state); }
 
 /* What the device has left. */
-static TERN_COLD void help(struct dsa *d, size_t i)
+static TERN_COLD void finish_by_processor(struct dsa *d, size_t i)
 {
     const struct dsa_hw_desc *desc = &d->ring[i];
     const struct dsa_completion_record *r = &d->records[i].r;
     bool part = (r->status & 0x3f) == DSA_COMP_PAGE_FAULT_NOBOF && r->bytes_completed <= desc->xfer_size;
     size_t done = part ? r->bytes_completed : 0;
     memcpy((char *)(uintptr_t)desc->dst_addr + done, (const char *)(uintptr_t)desc->src_addr + done, desc->xfer_size - done);
-    d->helped++;
+    d->completed_by_processor++;
 }
 
 static uint64_t dsa_finished(void *state)
@@ -264,13 +264,13 @@ static uint64_t dsa_finished(void *state)
         uint8_t status = atomic_load_explicit(&d->records[i].status, memory_order_acquire);
         if (!status) break;
         sanitizer_acquired(&d->records[i]);
-        if (unlikely(status != DSA_COMP_SUCCESS)) help(d, i);
+        if (unlikely(status != DSA_COMP_SUCCESS)) finish_by_processor(d, i);
     }
     submit(d);
     return d->finished;
 }
 
-static bool by_processor(struct dsa *d, const struct dsa_hw_desc *desc)
+static bool refuse_all(struct dsa *d, const struct dsa_hw_desc *desc)
 {
     (void)desc;
     return refused(d);
@@ -281,7 +281,7 @@ static void dsa_stop(void *state)
 {
     struct dsa *d = state;
     leave(d);
-    d->submit = by_processor;
+    d->submit = refuse_all;
     for (uint64_t at = d->finished; at < d->submitted; at++) {
         uint8_t none = 0;
         /* relaxed: dsa_finished acquires what it finds */
@@ -292,7 +292,7 @@ static void dsa_stop(void *state)
     dsa_finished(d);
 }
 
-uint64_t copy_dsa_helped(const void *state) { return ((const struct dsa *)state)->helped; }
+uint64_t copy_dsa_by_processor(const void *state) { return ((const struct dsa *)state)->completed_by_processor; }
 
 const char *copy_dsa_way(const void *state)
 {

@@ -31,6 +31,6 @@ void copy_dsa_at(const char *queues, const char *devices);
 const char *copy_dsa_way(const void *state);
 
 /* How many pieces the processor has copied, wholly or in part, in the place of the device. */
-uint64_t copy_dsa_helped(const void *state);
+uint64_t copy_dsa_by_processor(const void *state);
 
 #endif

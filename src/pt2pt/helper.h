@@ -42,7 +42,7 @@
  * thread inside arms it when it leaves. Before it sleeps, the helper arms itself while it is still inside.
  *
  * What another process does by itself wakes nobody here: a side of a large message inside a node that sees it copies it all
- * (rndv/large.c), and the end of a message that only the program waits for is found by the program. A send that the caller has put
+ * (rndv/offer.c), and the end of a message that only the program waits for is found by the program. A send that the caller has put
  * off for the helper is the other case: nothing would ring for it, so the caller calls the helper when it leaves (helper_wake).
  *
  * A caller that leaves nothing but services behind (background_stands_by) arms it now and then only, and the helper gets up by

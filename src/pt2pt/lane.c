@@ -15,7 +15,7 @@
 /* ---- life ---- */
 
 /* Each registers the steps of its own file. */
-static void (*const steps[])(struct lane *) = {pending_open, large_open, stream_open, bulk_open,
+static void (*const steps[])(struct lane *) = {pending_open, offer_open, stream_open, bulk_open,
                                                chores_open,  lost_open,  call_log_open, doubt_open};
 
 void lane_open(struct lane *l, uint32_t number)

@@ -43,11 +43,11 @@
  * What request.cookie has of a large message, stage by stage; each file names what is its own:
  *
  *                              [0]     [1]      [2]      [3]                   [4]
- *   send, offered              -       OFFER    -        READY_SENT            -           rndv/large.c, ready.h
+ *   send, offered              -       OFFER    -        READY_SENT            -           rndv/offer.c, ready.h
  *   send, in fragments         GOING   SENT     TO_SEND  TO_REQUEST or NUMBER  MOST        rndv/stream.c
  *   send, by the wire's own    TAG     TO_SEND  -        -                     -           rndv/bulk.c
  *   receive, announced         -       -        -        -                     READY_AT    rndv/ready.c
- *   receive, of an offer       -       FAULT    -        SENDER                -           rndv/large.c
+ *   receive, of an offer       -       FAULT    -        SENDER                -           rndv/offer.c
  *   receive, in fragments      -       FAULT    ARRIVED  SENDER                SEEN        rndv/stream.c
  *   receive, by the wire's own -       FAULT    -        SENDER                -           rndv/bulk.c
  */
@@ -157,7 +157,7 @@ bool pt_is_too_much(struct peer *, size_t n); /* beside what the peer has unrece
 
 void pt_arrived(struct peer *, uint64_t h1, const void *data, size_t n); /* to peer.sunk, in the handler of a wire */
 
-/* ---- large messages (large.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
+/* ---- large messages (offer.c, bulk.c, stream.c), and which way they go (ways.h) ---- */
 void pt_offer_start(struct request *);  /* send side: RTS */
 void pt_offer_make(struct request *);   /* its transfer, if it is to have one */
 void offer_say_from(struct pt_offer *, const struct request *); /* the sender's end */

@@ -3,7 +3,7 @@
  *
  *   way       needs of the wire      needs of the message                         what is done
  *   mapped    map, map_arena         in one piece at both sides, and one of       either side copies, or both
- *                                    them in memory that the other can map        (rndv/large.c)
+ *                                    them in memory that the other can map        (rndv/offer.c)
  *   direct    map, get, put          in one piece at both sides                   the same, by the system
  *   bulk      bulk_send, bulk_recv   in one piece at both sides, and              the wire's own protocol
  *                                    tp_cost.bulk_min bytes at least              (rndv/bulk.c)

@@ -24,7 +24,7 @@
 
 #include <stdlib.h>
 
-/* r->cookie of a send, and of a receive (FAULT and SENDER: as in large.c). A receive's tag is its id. */
+/* r->cookie of a send, and of a receive (FAULT and SENDER: as in offer.c). A receive's tag is its id. */
 enum { TAG = 0, TO_SEND = 1 };
 enum { FAULT = 1, SENDER = 3 };
 

@@ -7,16 +7,16 @@
 #include "pt2pt/worklist.h"
 
 struct rndv {
-    struct worklist incoming; /* receives being copied here (large.c) */
-    struct worklist outgoing; /* sends offered to their receivers (large.c) */
+    struct worklist incoming; /* receives being copied here (offer.c) */
+    struct worklist outgoing; /* sends offered to their receivers (offer.c) */
     struct worklist streams;  /* sends going out in fragments; more wait in peer_lane.streams_waiting (stream.c) */
     struct worklist bulks;    /* sends and receives that the wire has no room for yet (bulk.c) */
     uint32_t bulks_under_way; /* such requests that the wire works on; in no list */
     uint32_t probed;          /* offers that MPI_Mprobe has taken, and no receive yet */
-    struct pt_offer *retired_head, *retired_tail; /* large.c */
+    struct pt_offer *retired_head, *retired_tail; /* offer.c */
 };
 
-void large_open(struct lane *);
+void offer_open(struct lane *);
 void stream_open(struct lane *);
 void bulk_open(struct lane *);
 

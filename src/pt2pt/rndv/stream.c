@@ -28,12 +28,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* r->cookie of a send that was offered, as in large.c */
+/* r->cookie of a send that was offered, as in offer.c */
 enum { OFFER = 1 };
 /* r->cookie of a send that streams; GOING: it is in lane.rndv.streams, and not in peer_lane.streams_waiting; NUMBER: of the message, if
  * it was not asked for (ahead.h) */
 enum { GOING = 0, SENT = 1, TO_SEND = 2, TO_REQUEST = 3, MOST = 4, NUMBER = TO_REQUEST };
-/* r->cookie of a receive that is streamed to: [1] the fault of the message, as in large.c; [2] bytes arrived; [4] bytes of which
+/* r->cookie of a receive that is streamed to: [1] the fault of the message, as in offer.c; [2] bytes arrived; [4] bytes of which
  * the headers were seen, with the locks of the peer's wire and of the ids, once threads share the transports */
 enum { FAULT = 1, ARRIVED = 2, SEEN = 4 };
 

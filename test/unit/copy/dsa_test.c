@@ -175,7 +175,7 @@ static void nothing_is_left_to_the_processor(void **state)
     assert_int_equal(copy_dsa_ops.finished(engine), 0);
     copy_dsa_ops.issue(engine);
     while (copy_dsa_ops.finished(engine) < 4) continue;
-    assert_int_equal(copy_dsa_helped(engine), 0);
+    assert_int_equal(copy_dsa_by_processor(engine), 0);
     assert_int_equal(m.bad, 0);
     assert_memory_equal(to, from, 4801);
     copy_dsa_ops.close(engine);

@@ -1,4 +1,4 @@
-/* large_test.c - large messages by offers: both sides copy, failures end the transfer, descriptors are not reused early. */
+/* offer_test.c - large messages by offers: both sides copy, failures end the transfer, descriptors are not reused early. */
 #include "../mock_job.h"
 #include "base/err.h"
 #include "transport/arena.h"

@@ -1,5 +1,5 @@
 /*
- * large.c - large messages inside a node: offers, and both sides copying chunks
+ * offer.c - large messages inside a node: offers, and both sides copying chunks
  * (protocol.h says how).
  */
 #include "base/err.h"
@@ -446,7 +446,7 @@ static const struct step_ops incoming_ops = {.name = "large receives",
                                              .busy_with = worklist_has,
                                              .peer_end = incoming_end};
 
-void large_open(struct lane *l)
+void offer_open(struct lane *l)
 {
     worklist_open(&l->steps, &l->rndv.incoming, &incoming_ops);
     worklist_open(&l->steps, &l->rndv.outgoing, &outgoing_ops);
