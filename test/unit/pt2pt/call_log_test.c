@@ -146,6 +146,26 @@ static void a_call_that_is_not_kept_is_not_compared(void **state)
     assert_int_equal(mock_count.sent[AM_CALL], 0);
 }
 
+/* Who waits for a part of a call that has failed here is told, and who asks about a later one is not. */
+static void a_call_that_has_failed_here_is_told(void **state)
+{
+    (void)state;
+    note_all(ours, 2);
+    assert_int_equal(pt_call_log_outcome(world, 0), 0);
+    ask_last(ours, 2);
+    assert_int_equal(atomic_load(&call_log.error), 0);
+    assert_int_equal(pt_call_log_outcome(world, TERN_ERR_TRUNCATE), TERN_ERR_TRUNCATE);
+    note_all(ours + 2, 1);
+    ask_last(ours, 3);
+    assert_int_equal(atomic_load(&call_log.error), 0);
+    assert_int_equal(mock_count.sent[AM_CLASH], 0);
+    ask_last(ours, 2);
+    assert_int_equal(mock_count.sent[AM_CLASH], 1);
+    assert_non_null(strstr(call_log.words, "rank 0 of the job has failed in a collective"));
+    assert_non_null(strstr(call_log.words, "<12 of 8>, and rank 0 waits for its part"));
+    assert_int_equal(pt_call_log_outcome(world, TERN_ERR_TRUNCATE), TERN_ERR_DISAGREE);
+}
+
 /* ---- questions while calls are noted ---- */
 
 enum { QUESTIONS = 200000, AHEAD = 2 * CALL_LOG_KEPT, CALLS = 2 * QUESTIONS + AHEAD };
@@ -208,6 +228,7 @@ int main(void)
         TEST(the_first_call_that_differs_is_looked_for),
         TEST(other_bytes_are_a_clash_where_they_have_to_be_equal),
         TEST(a_call_that_is_not_kept_is_not_compared),
+        TEST(a_call_that_has_failed_here_is_told),
         TEST(an_entry_that_is_replaced_is_not_mistaken),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
