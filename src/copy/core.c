@@ -10,11 +10,11 @@
  * Pieces are short, so that there is something to claim, and the caller waits for the thread no longer than one takes.
  */
 #include "base/err.h"
+#include "base/signals.h"
 #include "copy/copy.h"
 
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -72,11 +72,10 @@ static void *run(void *state)
 /* No signal of the program's is handled in it. */
 static int begin(struct core *c)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    signals_block(&before);
     int rc = pthread_create(&c->thread, NULL, run, c);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     if (rc) return err_set(TERN_ERR_SYSTEM, "a thread that copies cannot be made: %s", strerror(rc));
     pthread_setname_np(c->thread, "tern-copy");
     if (CPU_COUNT(&cpus)) pthread_setaffinity_np(c->thread, sizeof cpus, &cpus);

@@ -1,12 +1,12 @@
 /* early.c - see early.h. */
 #include "dpm/early.h"
+#include "base/signals.h"
 #include "base/sleep.h"
 #include "dpm/endpoints.h"
 #include "dpm/keys.h"
 #include "proc/proc.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 static pthread_t thread;
 static bool running;
@@ -22,13 +22,12 @@ static void *make_ready(void *arg)
 
 void early_begin(void)
 {
-    sigset_t all_signals, before;
+    sigset_t before;
     if (proc_self()->rank || proc_self()->usable_cpus <= proc_self()->local_size) return;
     (void)sleep_membarrier_open(); /* with a second thread it would wait for all cores: 10 ms */
-    sigfillset(&all_signals); /* no handler of the program runs in the thread */
-    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+    signals_block(&before);
     running = !pthread_create(&thread, NULL, make_ready, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
 }
 
 void early_end(void)

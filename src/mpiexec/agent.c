@@ -1,5 +1,6 @@
 /* agent.c - see agent.h. */
 #include "mpiexec/agent.h"
+#include "base/signals.h"
 #include "mpiexec/words.h"
 
 #include <ctype.h>
@@ -123,7 +124,7 @@ int agent_start(struct agent *a, struct event_base *base, const struct launcher_
     int in[2], out[2];
     struct strv argv = {0};
     pid_t self = getpid();
-    sigset_t all, before;
+    sigset_t before;
     if (*host == '-') { /* it would be an option of the agent */
         say("'%s' is not the name of a host", host);
         return EXIT_USAGE;
@@ -131,11 +132,10 @@ int agent_start(struct agent *a, struct event_base *base, const struct launcher_
     if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) return refuse(host, "pipe");
     make_argv(&argv, l, host, command);
     if (!argv.n) return refuse(host, "no program named");
-    sigfillset(&all); /* a handler of ours that ran in the child would take the signal for the parent's */
-    sigprocmask(SIG_BLOCK, &all, &before);
+    signals_block(&before); /* a handler of ours that ran in the child would take the signal for the parent's */
     a->pid = fork();
     if (!a->pid) child(argv.v, in[0], out[1], self);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     if (a->pid < 0) return refuse(host, "fork");
     setpgid(a->pid, a->pid); /* whichever of us is first */
     close(in[0]);

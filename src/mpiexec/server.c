@@ -7,6 +7,7 @@
  * directory.
  */
 #include "mpiexec/server.h"
+#include "base/signals.h"
 #include "mpiexec/environ.h"
 #include "mpiexec/fence.h"
 #include "mpiexec/modex.h"
@@ -249,7 +250,10 @@ bool server_open(const struct job *j, const char *dir)
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, j->nodes[j->node].name, PMIX_STRING);
+    sigset_t before;
+    signals_block(&before); /* in the library's threads */
     pmix_status_t rc = PMIx_server_init(&upcalls, info, 3);
+    signals_restore(&before);
     self.why = PMIx_Error_string(rc);
     self.up = rc == PMIX_SUCCESS && self.event_fd >= 0;
     if (self.up) take_variables();

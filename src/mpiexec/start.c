@@ -6,6 +6,7 @@
  * nothing but the plan, and runs with all signals blocked, for a handler would run on the launcher's data.
  */
 #include "mpiexec/start.h"
+#include "base/signals.h"
 #include "mpiexec/environ.h"
 #include "mpiexec/sweep.h"
 #include "mpiexec/words.h"
@@ -79,12 +80,11 @@ static void child(struct plan *p)
 /* In a function of its own: what the child does to the stack frame below does not matter. */
 static __attribute__((noinline)) pid_t launch(struct plan *p)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
+    sigset_t before;
+    signals_block(&before);
     pid_t pid = vfork();
     if (!pid) child(p);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     return pid;
 }
 

@@ -4,6 +4,7 @@
 #include "base/memfile.h"
 #include "base/rights.h"
 #include "base/sanitizer.h"
+#include "base/signals.h"
 #include "base/start_attr.h"
 #include "base/var.h"
 #include "proc/ask.h"
@@ -79,15 +80,14 @@ static int between(void *arg)
  * see, the child in between is found by this wait only. 0 or the system's error. */
 static int start_apart(struct start *s)
 {
-    sigset_t all, before;
+    sigset_t before;
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED) return errno;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* a handler would run in both */
+    signals_block(&before); /* a handler would run in both */
     pid_t pid = sanitizer_clone(between, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, s);
     int error = pid < 0 ? errno : s->error;
     while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) continue;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     munmap(stack, STACK_BYTES);
     return error;
 }

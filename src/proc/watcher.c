@@ -1,11 +1,11 @@
 /* watcher.c - see watcher.h. */
 #include "proc/watcher.h"
 #include "base/err.h"
+#include "base/signals.h"
 #include "proc/proc.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,14 +150,13 @@ static int open_set(void)
 /* No signal of the program's is handled in the thread. */
 static int start(void)
 {
-    sigset_t all_signals, before;
+    sigset_t before;
     int rc = open_set();
     if (rc || running) return rc;
-    sigfillset(&all_signals);
-    pthread_sigmask(SIG_SETMASK, &all_signals, &before);
+    signals_block(&before);
     stop = false;
     rc = pthread_create(&thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     if (rc) return err_set(TERN_ERR_SYSTEM, "the thread that watches for the ends of other processes cannot be made: %s", strerror(rc));
     pthread_setname_np(thread, "tern-watcher");
     running = true;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/quiet.h"
+#include "base/signals.h"
 #include "proc/proc.h"
 #include "pt2pt/api.h"
 #include "pt2pt/helper_cpus.h"
@@ -19,7 +20,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -289,11 +289,10 @@ static void forget(void)
 /* No signal of the program's is handled in the helper. */
 static int create(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    signals_block(&before);
     int rc = pthread_create(&helper.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    signals_restore(&before);
     if (rc) return err_set(TERN_ERR_SYSTEM, "the helper thread cannot be made: %s", strerror(rc));
     pthread_setname_np(helper.thread, "tern-helper");
     if (CPU_COUNT(&helper.cpus)) pthread_setaffinity_np(helper.thread, sizeof helper.cpus, &helper.cpus);

@@ -1,0 +1,22 @@
+/*
+ * signals.h - a part of a thread's work in which no signal is handled by it. A thread that is made there blocks all signals for good: no
+ * handler of the program's, or of the launcher's, runs in a thread of the library's or of a library that it uses.
+ *
+ * Threads: any.
+ */
+#ifndef TERN_BASE_SIGNALS_H
+#define TERN_BASE_SIGNALS_H
+
+#include <pthread.h>
+#include <signal.h>
+
+static inline void signals_block(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+static inline void signals_restore(const sigset_t *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+
+#endif
