@@ -41,9 +41,11 @@ int pt_call_log_reason(const struct comm *c, int rc)
 {
     struct pt_call_log *s = c->call_log;
     int over = pt_call_log_failed(c);
+    if (over) return over;
+    if (rc == TERN_ERR_PEER || rc == TERN_ERR_ABSENT) return rc; /* the others will find that process themselves */
     /* relaxed: nothing else is read behind it */
-    if (!over) atomic_store_explicit(&s->failed, atomic_load_explicit(&s->count, memory_order_relaxed), memory_order_relaxed);
-    return over ? over : rc;
+    atomic_store_explicit(&s->failed, atomic_load_explicit(&s->count, memory_order_relaxed), memory_order_relaxed);
+    return rc;
 }
 
 /* ---- the end of a communicator's collectives ---- */
@@ -136,6 +138,12 @@ static int end_messages(struct step *s)
     return 0;
 }
 
+static void end_again(struct comm *c)
+{
+    c->call_log->ended = false;
+    step_tell(&c->lane->over);
+}
+
 static const struct step_ops over_ops = {.name = "collectives that are over", .poll = end_messages};
 
 void call_log_open(struct lane *l)
@@ -157,6 +165,7 @@ void pt_call_log_ask(struct comm *c, int rank)
     struct wire_call mine;
     uint32_t index = comm_index(c, rank), k;
     struct peer *p = peer_known(index);
+    if (s && atomic_load_explicit(&s->error, memory_order_relaxed)) end_again(c); /* it was posted when the others had been ended */
     if (!s || !p || p->lost || !peer_is_connected(p) || index == proc_self()->rank) return;
     k = atomic_load_explicit(&s->count, memory_order_relaxed);
     if (read_call(s, k, &mine)) send_call(c, p, k, &mine);
@@ -223,20 +232,28 @@ static struct pt_clash failure(const struct peer *who_waits, const struct wire_c
     return (struct pt_clash){{proc_self()->rank, jobs_rank_of(who_waits->index)}, {k->what, k->what}, {k->bytes, k->bytes}};
 }
 
+/* What is to be said of call k of a communicator that is not here; false: nothing, all is well. */
+static bool clash_of_gone(const struct gone *g, const struct peer *from, uint32_t k, const struct wire_call *theirs, struct pt_clash *out)
+{
+    bool last = k == g->count, same = last ? is_same(&g->last, theirs) : k < g->count;
+    if (g->clashed)
+        *out = g->clash;
+    else if (same)
+        *out = failure(from, theirs);
+    else
+        *out = (struct pt_clash){{proc_self()->rank, jobs_rank_of(from->index)},
+                                 {last ? g->last.what : 0, theirs->what},
+                                 {last ? g->last.bytes : -1, theirs->bytes}};
+    return g->clashed || !same || has_failed(k, g->failed);
+}
+
 /* Its call k on a communicator that is not here: tells it if that was freed before that call, or behind another one, or if it has
  * failed. What has come for it since is dropped, so that its sender does not wait for that. */
 static void answer_gone(struct lane *l, struct peer *from, uint64_t ctx, uint32_t k, const struct wire_call *theirs)
 {
-    struct gone g;
-    if (!find_gone(ctx, &g)) return;
-    struct pt_clash found = {{proc_self()->rank, jobs_rank_of(from->index)}, {0, theirs->what}, {-1, theirs->bytes}};
-    if (g.clashed)
-        found = g.clash;
-    else if (k < g.count || (k == g.count && is_same(&g.last, theirs))) {
-        if (!has_failed(k, g.failed)) return;
-        found = failure(from, theirs);
-    } else if (k == g.count)
-        found.what[0] = g.last.what, found.bytes[0] = g.last.bytes;
+    struct gone g = {.ctx = 0};
+    struct pt_clash found;
+    if (!find_gone(ctx, &g) || !clash_of_gone(&g, from, k, theirs, &found)) return;
     send_clash(l, ctx, &found, from);
     early_swallow(l, ctx);
 }
@@ -281,8 +298,7 @@ static void on_call(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     uint32_t count = atomic_load_explicit(&c->call_log->count, memory_order_acquire);
     if (error) {
         if (error == TERN_ERR_DISAGREE) send_clash(c->lane, c->ctx, &c->call_log->clash, from);
-        c->call_log->ended = false; /* what has come since then is dropped as well: the sender may wait for that */
-        step_tell(&c->lane->over);
+        end_again(c); /* what has come since then is dropped as well: the sender may wait for that */
     } else if (k > count) {
         if (read_call(c->call_log, count, &mine)) send_call(c, from, count, &mine);
     } else if (read_call(c->call_log, k, &mine)) {

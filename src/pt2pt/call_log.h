@@ -97,7 +97,7 @@ static inline int pt_call_log_error(const struct comm *c)
 }
 
 /* A collective has ended with `rc`: the reason is that of the communicator, if its collectives are over. If not, who waits for this
- * process's part will be told. Any thread. */
+ * process's part is told, unless the reason is another process. Any thread. */
 int pt_call_log_reason(const struct comm *, int rc) TERN_COLD;
 static inline int pt_call_log_outcome(const struct comm *c, int rc) { return unlikely(rc) ? pt_call_log_reason(c, rc) : 0; }
 

@@ -166,6 +166,18 @@ static void a_call_that_has_failed_here_is_told(void **state)
     assert_int_equal(pt_call_log_outcome(world, TERN_ERR_TRUNCATE), TERN_ERR_DISAGREE);
 }
 
+/* A receive of a collective was posted when those of the communicator had been ended: its wait lasts, and they are ended again. */
+static void what_is_posted_too_late_is_ended(void **state)
+{
+    (void)state;
+    note_all(ours, 2);
+    ask_last(others, 2);
+    assert_int_equal(atomic_load(&call_log.error), TERN_ERR_DISAGREE);
+    call_log.ended = true;
+    pt_call_log_ask(world, 0);
+    assert_false(call_log.ended);
+}
+
 /* ---- questions while calls are noted ---- */
 
 enum { QUESTIONS = 200000, AHEAD = 2 * CALL_LOG_KEPT, CALLS = 2 * QUESTIONS + AHEAD };
@@ -229,6 +241,7 @@ int main(void)
         TEST(other_bytes_are_a_clash_where_they_have_to_be_equal),
         TEST(a_call_that_is_not_kept_is_not_compared),
         TEST(a_call_that_has_failed_here_is_told),
+        TEST(what_is_posted_too_late_is_ended),
         TEST(an_entry_that_is_replaced_is_not_mistaken),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
