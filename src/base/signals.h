@@ -1,6 +1,6 @@
 /*
- * signals.h - a part of a thread's work in which no signal is handled by it. A thread that is made there blocks all signals for good: no
- * handler of the program's, or of the launcher's, runs in a thread of the library's or of a library that it uses.
+ * signals.h - a part of a thread's work in which it handles no signal. A thread that is made there blocks all signals for good: no
+ * handler of the program's, or of the launcher's, runs in it. Not around what may wait long, which could not be interrupted.
  *
  * Threads: any.
  */

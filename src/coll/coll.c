@@ -219,10 +219,9 @@ static int run(struct comm *c, const struct coll_call *a)
 {
     struct coll_frame *frame;
     int rc = take_frame(c, a, &frame);
-    if (rc) return pt_call_log_outcome(c, rc);
+    if (rc) return rc;
     rc = coll_call_bind(coll_frame_goal(frame), c, a);
-    if (!rc) rc = coll_frame_run(frame, coll_number(c->coll));
-    rc = pt_call_log_outcome(c, rc);
+    if (!rc) rc = pt_call_log_outcome(c, coll_frame_run(frame, coll_number(c->coll)));
     lane_enter(c->lane);
     coll_frame_give(frame);
     lane_leave(c->lane);
@@ -297,7 +296,7 @@ int coll_by_messages(struct request *r, const struct coll_call *a, uint32_t numb
     struct comm *c = r->comm;
     struct coll_frame *frame;
     int rc = take_frame(c, a, &frame);
-    if (rc) return pt_call_log_outcome(c, rc);
+    if (rc) return rc;
     coll_frame_forget(frame);
     rc = coll_call_bind(coll_frame_goal(frame), c, a);
     if (rc) {

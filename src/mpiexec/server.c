@@ -251,7 +251,7 @@ bool server_open(const struct job *j, const char *dir)
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, j->nodes[j->node].name, PMIX_STRING);
     sigset_t before;
-    signals_block(&before); /* in the library's threads */
+    signals_block(&before); /* its threads take none of the launcher's signals */
     pmix_status_t rc = PMIx_server_init(&upcalls, info, 3);
     signals_restore(&before);
     self.why = PMIx_Error_string(rc);

@@ -37,17 +37,6 @@ int pt_call_log_failed(const struct comm *c)
     return error ? err_set(error, "%s", c->call_log->words) : 0;
 }
 
-int pt_call_log_reason(const struct comm *c, int rc)
-{
-    struct pt_call_log *s = c->call_log;
-    int over = pt_call_log_failed(c);
-    if (over) return over;
-    if (rc == TERN_ERR_PEER || rc == TERN_ERR_ABSENT) return rc; /* the others will find that process themselves */
-    /* relaxed: nothing else is read behind it */
-    atomic_store_explicit(&s->failed, atomic_load_explicit(&s->count, memory_order_relaxed), memory_order_relaxed);
-    return rc;
-}
-
 /* ---- the end of a communicator's collectives ---- */
 
 static void send_clash(struct lane *l, uint64_t ctx, const struct pt_clash *k, struct peer *p)
@@ -83,33 +72,20 @@ void pt_call_log_give_up(struct comm *c, int error)
     finish(c, error);
 }
 
-static bool is_same_call(const struct pt_clash *k) { return k->what[0] == k->what[1] && k->bytes[0] == k->bytes[1]; }
-
-static void put_words(char *to, size_t n, const char *name, const struct pt_clash *k)
-{
-    char a[80], b[80];
-    if (!*name) name = "a communicator";
-    pt_call_words(k->what[0], k->bytes[0], a, sizeof a);
-    pt_call_words(k->what[1], k->bytes[1], b, sizeof b);
-    if (is_same_call(k))
-        snprintf(to, n,
-                 "rank %u of the job has failed in a collective on '%.60s', %s, and rank %u waits for its part. No collective can be done "
-                 "on it any more",
-                 k->rank[0], name, a, k->rank[1]);
-    else
-        snprintf(to, n,
-                 "the ranks do not call the same collectives in the same order on '%.60s': rank %u of the job has called %s "
-                 "where rank %u has called %s. No collective can be done on it any more",
-                 name, k->rank[0], a, k->rank[1], b);
-}
-
 /* `from` says so, or has called one of the two. */
 static void clash(struct comm *c, struct peer *from, const struct pt_clash *k)
 {
     struct pt_call_log *s = c->call_log;
+    char a[80], b[80];
+    const char *name = comm_name(c);
     if (atomic_load_explicit(&s->error, memory_order_relaxed)) return;
     s->clash = *k;
-    put_words(s->words, sizeof s->words, comm_name(c), k);
+    pt_call_words(k->what[0], k->bytes[0], a, sizeof a);
+    pt_call_words(k->what[1], k->bytes[1], b, sizeof b);
+    snprintf(s->words, sizeof s->words,
+             "the ranks do not call the same collectives in the same order on '%.60s': rank %u of the job has called %s "
+             "where rank %u has called %s. No collective can be done on it any more",
+             *name ? name : "a communicator", k->rank[0], a, k->rank[1], b);
     finish(c, TERN_ERR_DISAGREE);
     tell_all(c, from);
 }
@@ -138,6 +114,7 @@ static int end_messages(struct step *s)
     return 0;
 }
 
+/* Something has been posted, or has come, behind the end. */
 static void end_again(struct comm *c)
 {
     c->call_log->ended = false;
@@ -165,7 +142,7 @@ void pt_call_log_ask(struct comm *c, int rank)
     struct wire_call mine;
     uint32_t index = comm_index(c, rank), k;
     struct peer *p = peer_known(index);
-    if (s && atomic_load_explicit(&s->error, memory_order_relaxed)) end_again(c); /* it was posted when the others had been ended */
+    if (s && atomic_load_explicit(&s->error, memory_order_relaxed)) end_again(c); /* posted by a run that was between two of its receives */
     if (!s || !p || p->lost || !peer_is_connected(p) || index == proc_self()->rank) return;
     k = atomic_load_explicit(&s->count, memory_order_relaxed);
     if (read_call(s, k, &mine)) send_call(c, p, k, &mine);
@@ -187,7 +164,7 @@ void pt_call_log_doubt(struct comm *c, int rank)
 /* A rank that does not take part frees the communicator, while others wait for it. */
 static struct gone {
     uint64_t ctx;
-    uint32_t count, failed;
+    uint32_t count;
     bool clashed; /* as `clash` says */
     struct pt_clash clash;
     struct wire_call last;
@@ -199,7 +176,6 @@ void pt_call_log_gone(const struct comm *c)
 {
     struct gone g = {
         .ctx = c->ctx, .count = atomic_load_explicit(&c->call_log->count, memory_order_relaxed), .clash = c->call_log->clash};
-    g.failed = atomic_load_explicit(&c->call_log->failed, memory_order_relaxed);
     g.clashed = atomic_load_explicit(&c->call_log->error, memory_order_relaxed) == TERN_ERR_DISAGREE;
     if (!read_call(c->call_log, g.count, &g.last)) return;
     lock_take(&gone_lock);
@@ -224,37 +200,15 @@ static bool is_same(const struct wire_call *a, const struct wire_call *b)
     return a->history == b->history && (a->bytes == b->bytes || a->bytes < 0 || b->bytes < 0);
 }
 
-/* Call k, or one behind it, has failed here: who waits for this process's part of it waits in vain. */
-static bool has_failed(uint32_t k, uint32_t failed) { return failed && (int32_t)(failed - k) >= 0; }
-
-static struct pt_clash failure(const struct peer *who_waits, const struct wire_call *k)
-{
-    return (struct pt_clash){{proc_self()->rank, jobs_rank_of(who_waits->index)}, {k->what, k->what}, {k->bytes, k->bytes}};
-}
-
-/* What is to be said of call k of a communicator that is not here; false: nothing, all is well. */
-static bool clash_of_gone(const struct gone *g, const struct peer *from, uint32_t k, const struct wire_call *theirs, struct pt_clash *out)
-{
-    bool last = k == g->count, same = last ? is_same(&g->last, theirs) : k < g->count;
-    if (g->clashed)
-        *out = g->clash;
-    else if (same)
-        *out = failure(from, theirs);
-    else
-        *out = (struct pt_clash){{proc_self()->rank, jobs_rank_of(from->index)},
-                                 {last ? g->last.what : 0, theirs->what},
-                                 {last ? g->last.bytes : -1, theirs->bytes}};
-    return g->clashed || !same || has_failed(k, g->failed);
-}
-
-/* Its call k on a communicator that is not here: tells it if that was freed before that call, or behind another one, or if it has
- * failed. What has come for it since is dropped, so that its sender does not wait for that. */
+/* Its call k on a communicator that is not here: tells it if that was freed before that call, or behind another one.
+ * What has come for it since is dropped, so that its sender does not wait for that. */
 static void answer_gone(struct lane *l, struct peer *from, uint64_t ctx, uint32_t k, const struct wire_call *theirs)
 {
-    struct gone g = {.ctx = 0};
-    struct pt_clash found;
-    if (!find_gone(ctx, &g) || !clash_of_gone(&g, from, k, theirs, &found)) return;
-    send_clash(l, ctx, &found, from);
+    struct gone g;
+    if (!find_gone(ctx, &g) || (!g.clashed && (k < g.count || (k == g.count && is_same(&g.last, theirs))))) return;
+    struct pt_clash found = {{proc_self()->rank, jobs_rank_of(from->index)}, {0, theirs->what}, {-1, theirs->bytes}};
+    if (k == g.count) found.what[0] = g.last.what, found.bytes[0] = g.last.bytes;
+    send_clash(l, ctx, g.clashed ? &g.clash : &found, from);
     early_swallow(l, ctx);
 }
 
@@ -302,9 +256,7 @@ static void on_call(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     } else if (k > count) {
         if (read_call(c->call_log, count, &mine)) send_call(c, from, count, &mine);
     } else if (read_call(c->call_log, k, &mine)) {
-        struct pt_clash failed_here = failure(from, &theirs);
         if (!is_same(&mine, &theirs)) differs(c, from, k, &mine, &theirs);
-        else if (has_failed(k, atomic_load_explicit(&c->call_log->failed, memory_order_relaxed))) clash(c, from, &failed_here);
     }
 }
 

@@ -10,9 +10,7 @@
  *     AM_CLASH   two ranks have called this and that         sent to every connected member, which passes it on
  *
  * From then on collectives on the communicator fail, at every rank with the same words. A process that has not come to
- * call k answers with its last one; it is asked again when the wait has lasted twice as long. One whose call k has failed,
- * as it got more bytes than it expected for instance, leaves the others without the rest of its part: it says so when it is
- * asked, by an AM_CLASH of two equal calls.
+ * call k answers with its last one; it is asked again when the wait has lasted twice as long.
  *
  * Threads: notes are written by the one thread that calls collectives on the communicator, and read under the lane's
  * lock by whichever thread delivers a question. The rest is under the lane's lock.
@@ -32,8 +30,7 @@ struct pt_call {
     _Atomic int64_t bytes;                  /* see pt_call_bytes */
 };
 
-/* What two ranks of the job have called where they should have called the same. If it is the same, the first one has failed in
- * it, and the second one waits for its part. */
+/* What two ranks of the job have called where they should have called the same. */
 struct pt_clash {
     uint32_t rank[2];
     uint64_t what[2];
@@ -57,7 +54,6 @@ static_assert(sizeof(struct wire_clash) == 32, "wire format");
 struct pt_call_log {
     uint64_t history; /* of the last call: also the sign of its contributions */
     _Atomic uint32_t count;
-    _Atomic uint32_t failed; /* how many had been called when the last one failed here, 0: none has */
     _Atomic int error; /* 0, TERN_ERR_DISAGREE, TERN_ERR_PEER or TERN_ERR_ABSENT: no collective can be done any more */
     bool ended;        /* what has come for them and what waits for more has been ended */
     struct pt_clash clash;
@@ -96,15 +92,17 @@ static inline int pt_call_log_error(const struct comm *c)
     return unlikely(atomic_load_explicit(&c->call_log->error, memory_order_relaxed)) ? pt_call_log_failed(c) : 0;
 }
 
-/* A collective has ended with `rc`: the reason is that of the communicator, if its collectives are over. If not, who waits for this
- * process's part is told, unless the reason is another process. Any thread. */
-int pt_call_log_reason(const struct comm *, int rc) TERN_COLD;
-static inline int pt_call_log_outcome(const struct comm *c, int rc) { return unlikely(rc) ? pt_call_log_reason(c, rc) : 0; }
+/* A collective has ended with `rc`: the reason is that of the communicator, if its collectives are over. */
+static inline int pt_call_log_outcome(const struct comm *c, int rc)
+{
+    int over = unlikely(rc) ? pt_call_log_failed(c) : 0;
+    return unlikely(over) ? over : rc;
+}
 
 /* This process has waited long for the part of `rank` (as calls on the communicator name it) in its last call: asks, or
  * ends the communicator's collectives if nothing more comes from there. Lock held. */
 void pt_call_log_doubt(struct comm *, int rank) TERN_COLD;
-void pt_call_log_ask(struct comm *, int rank) TERN_COLD; /* asks only */
+void pt_call_log_ask(struct comm *, int rank) TERN_COLD; /* asks only; where collectives are over, ends what was posted since */
 
 /* Collectives on it cannot go on, for the reason in err_words: the others are not told. Lock held. */
 void pt_call_log_give_up(struct comm *, int error) TERN_COLD;

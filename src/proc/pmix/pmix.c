@@ -13,7 +13,6 @@
  */
 #include "proc/pmix/pmix_module.h"
 #include "base/err.h"
-#include "base/signals.h"
 #include "proc/job_block.h"
 #include "proc/proc.h"
 
@@ -173,23 +172,13 @@ static void part(void)
     pmix_events_part();
 }
 
-/* No signal of the program's is handled in the library's threads. */
-static pmix_status_t join(void)
-{
-    sigset_t before;
-    signals_block(&before);
-    pmix_status_t rc = PMIx_Init(&pmix_me, NULL, 0);
-    signals_restore(&before);
-    return rc;
-}
-
 /* Tern's launcher takes a process that joined and left, in turns, as often as it likes; what it published stays. Others are
  * left when the process has done with MPI: Open MPI 4's server loses what a process publishes while another one is leaving
  * or coming back. */
 static void boot_state(int state)
 {
     if (state == JOB_LIFE_INITIALISED && !joined) {
-        joined = join() == PMIX_SUCCESS;
+        joined = PMIx_Init(&pmix_me, NULL, 0) == PMIX_SUCCESS;
         if (joined) pmix_events_join();
     }
     if (state == JOB_LIFE_FINALISED && pmix_by_tern()) part();
@@ -206,7 +195,7 @@ static void boot_close(void)
 static int boot_open(struct proc_info *p)
 {
     if (!getenv("PMIX_NAMESPACE") || !getenv("PMIX_RANK")) return TERN_ERR_NOT_FOUND;
-    pmix_status_t rc = join();
+    pmix_status_t rc = PMIx_Init(&pmix_me, NULL, 0);
     if (rc != PMIX_SUCCESS) return pmix_fail(TERN_ERR_SYSTEM, "cannot join the job by PMIx: %s", PMIx_Error_string(rc));
     joined = true;
     int code = describe(p);

@@ -146,26 +146,6 @@ static void a_call_that_is_not_kept_is_not_compared(void **state)
     assert_int_equal(mock_count.sent[AM_CALL], 0);
 }
 
-/* Who waits for a part of a call that has failed here is told, and who asks about a later one is not. */
-static void a_call_that_has_failed_here_is_told(void **state)
-{
-    (void)state;
-    note_all(ours, 2);
-    assert_int_equal(pt_call_log_outcome(world, 0), 0);
-    ask_last(ours, 2);
-    assert_int_equal(atomic_load(&call_log.error), 0);
-    assert_int_equal(pt_call_log_outcome(world, TERN_ERR_TRUNCATE), TERN_ERR_TRUNCATE);
-    note_all(ours + 2, 1);
-    ask_last(ours, 3);
-    assert_int_equal(atomic_load(&call_log.error), 0);
-    assert_int_equal(mock_count.sent[AM_CLASH], 0);
-    ask_last(ours, 2);
-    assert_int_equal(mock_count.sent[AM_CLASH], 1);
-    assert_non_null(strstr(call_log.words, "rank 0 of the job has failed in a collective"));
-    assert_non_null(strstr(call_log.words, "<12 of 8>, and rank 0 waits for its part"));
-    assert_int_equal(pt_call_log_outcome(world, TERN_ERR_TRUNCATE), TERN_ERR_DISAGREE);
-}
-
 /* A receive of a collective was posted when those of the communicator had been ended: its wait lasts, and they are ended again. */
 static void what_is_posted_too_late_is_ended(void **state)
 {
@@ -240,7 +220,6 @@ int main(void)
         TEST(the_first_call_that_differs_is_looked_for),
         TEST(other_bytes_are_a_clash_where_they_have_to_be_equal),
         TEST(a_call_that_is_not_kept_is_not_compared),
-        TEST(a_call_that_has_failed_here_is_told),
         TEST(what_is_posted_too_late_is_ended),
         TEST(an_entry_that_is_replaced_is_not_mistaken),
     };
