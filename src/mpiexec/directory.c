@@ -155,7 +155,7 @@ static void give_found(struct call *c)
     free(data);
 }
 
-static void give(struct call *c)
+static void give_answer(struct call *c)
 {
     if (c->found)
         give_found(c);
@@ -180,7 +180,7 @@ static void withdrawn(void *arg, int status, const void *bytes, size_t n)
     struct call *c = arg;
     (void)status, (void)bytes, (void)n;
     if (!c->at)
-        give(c);
+        give_answer(c);
     else
         ask(c, ASK_WITHDRAW, &c->items[--c->at], withdrawn, c);
 }
@@ -205,9 +205,9 @@ static void answered(void *arg, int status, const void *bytes, size_t n)
         if (c->type == ASK_PUBLISH)
             withdrawn(c, 0, NULL, 0);
         else
-            give(c);
+            give_answer(c);
     } else if (++c->at == c->n) {
-        give(c);
+        give_answer(c);
     } else {
         ask(c, c->type, &c->items[c->at], answered, c);
     }
@@ -240,7 +240,7 @@ static void check_waiting(struct call *c)
     }
     if (c->asking || (found < c->wanted && open && c->status == PMIX_SUCCESS)) return;
     stop_waiting(c);
-    give(c);
+    give_answer(c);
 }
 
 static void waited(void *arg, int status, const void *bytes, size_t n)
