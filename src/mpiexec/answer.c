@@ -21,13 +21,15 @@
 
 #define STRANGER_S 10 /* for a process that has connected to say the secret */
 #define BACKLOG 128
+#define FULL_S 1 /* others may have closed descriptors */
 
 static struct {
     struct job *job;
     int fd;
     uint64_t socket_id;
     struct event *readable;
-    bool full; /* no descriptor for another connection: none is accepted until one is closed */
+    struct event *again;
+    bool full; /* no descriptor for another connection: none is accepted until one of these is closed, or for FULL_S */
 } self = {.fd = -1};
 
 /* ---- cards ---- */
@@ -233,6 +235,13 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
     if (errno != EMFILE && errno != ENFILE) return;
     self.full = true;
     event_del(self.readable);
+    event_add(self.again, &(struct timeval){.tv_sec = FULL_S});
+}
+
+static void on_time(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    accept_again();
 }
 
 /* False with errno. */
@@ -243,7 +252,8 @@ static bool listen_at(uint64_t socket_id)
     if (self.fd < 0) return false;
     if (bind(self.fd, (struct sockaddr *)&a, ask_address(&a, socket_id)) || listen(self.fd, BACKLOG)) return false;
     self.readable = event_new(self.job->base, self.fd, EV_READ | EV_PERSIST, on_connection, NULL);
-    return self.readable && !event_add(self.readable, NULL);
+    self.again = evtimer_new(self.job->base, on_time, NULL);
+    return self.readable && self.again && !event_add(self.readable, NULL);
 }
 
 void answer_start(void)

@@ -25,6 +25,7 @@
 #define ORDERS_FD 3 /* of the starter: where orders come */
 #define PAUSE_STARTS 4   /* the starter's pause, as many times what starting a rank took */
 #define PAUSE_MOST_MS 40
+#define ORDER_WAITS_MS 1000
 #define OWN_MOST ((size_t)4 << 20)
 #define RANGES_MOST 128
 
@@ -293,6 +294,18 @@ static void prepare(void)
     cpus_usable();
 }
 
+/* Has the launcher started its ranks, or ended? False: it has not for so long that an order has waited for the next one: it may be stopped,
+ * or look for files of a server that does not answer. */
+static bool await_started(int fd)
+{
+    struct pollfd both[] = {{.fd = fd, .events = POLLIN}, {.fd = ORDERS_FD, .events = POLLIN}};
+    for (;;) {
+        poll(both, 2, -1);
+        if (both[0].revents || poll(both, 1, ORDER_WAITS_MS) == 1) return true;
+        if (order_waits()) return false;
+    }
+}
+
 /*
  * Waits until the launcher has started its ranks, or has ended; and then a little, unless there is an order: the ranks begin now, and want the
  * cores. They take longer where starting them took longer: a child is connected 2.6 times as long after its start as that took. On a machine of
@@ -302,7 +315,8 @@ static void await_next(int fd)
 {
     int32_t each_us = 0;
     struct pollfd orders = {.fd = ORDERS_FD, .events = POLLIN};
-    while (recv(fd, &each_us, sizeof each_us, 0) < 0 && errno == EINTR) continue;
+    if (await_started(fd))
+        while (recv(fd, &each_us, sizeof each_us, 0) < 0 && errno == EINTR) continue;
     close(fd);
     int64_t ms = ((int64_t)each_us * PAUSE_STARTS + 999) / 1000;
     poll(&orders, 1, ms < PAUSE_MOST_MS ? (int)ms : PAUSE_MOST_MS);
