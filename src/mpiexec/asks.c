@@ -29,6 +29,7 @@ static struct {
     struct open_ask *open;
     struct forward *forwards;
     uint32_t last_id;
+    int *lost_node, lost; /* nodes that are asked no more: how many */
 } self;
 
 static void put(struct route route, enum tree_type type, const struct ask_head *h, const void *bytes)
@@ -55,21 +56,40 @@ static struct open_ask *unlink_ask(struct open_ask **at)
     return o;
 }
 
-static struct open_ask *take_open_of(uint32_t line)
+static bool same_route(struct route a, struct route b) { return a.line == b.line && (a.line || a.node == b.node); }
+
+static struct open_ask *take_open_of(struct route route)
 {
     struct open_ask **at = &self.open;
-    while (*at && (*at)->route.line != line) at = &(*at)->next;
+    while (*at && !same_route((*at)->route, route)) at = &(*at)->next;
     return *at ? unlink_ask(at) : NULL;
 }
 
-/* What was asked by this line has no answer. */
-static void fail_asks_of(uint32_t line)
+/* What was asked by this route has no answer. */
+static void fail_asks_of(struct route route)
 {
     static const char why[] = "the launcher that was asked has ended";
     uint8_t room[sizeof why + 4];
     struct ask_out words = {.bytes = room, .room = sizeof room};
     ask_put_text(&words, why);
-    for (struct open_ask *o; (o = take_open_of(line)); free(o)) o->done(o->arg, TERN_ERR_PEER, words.bytes, words.n);
+    for (struct open_ask *o; (o = take_open_of(route)); free(o)) o->done(o->arg, TERN_ERR_PEER, words.bytes, words.n);
+}
+
+static bool is_lost(struct route route)
+{
+    if (route.line) return !line_of(route.line);
+    for (int i = 0; i < self.lost; i++)
+        if (self.lost_node[i] == route.node) return true;
+    return false;
+}
+
+void asks_lose_node(int node)
+{
+    struct route route = {.node = node};
+    if (is_lost(route)) return;
+    self.lost_node = xrealloc(self.lost_node, (size_t)(self.lost + 1) * sizeof *self.lost_node);
+    self.lost_node[self.lost++] = node;
+    fail_asks_of(route);
 }
 
 void asks_send(struct route route, enum ask_type type, uint32_t rank, const void *bytes, size_t n, asks_done_fn done,
@@ -78,8 +98,8 @@ void asks_send(struct route route, enum ask_type type, uint32_t rank, const void
     struct open_ask *o = xcalloc(1, sizeof *o);
     *o = (struct open_ask){.id = ++self.last_id, .route = route, .done = done, .arg = arg, .next = self.open};
     self.open = o;
-    if (route.line && !line_of(route.line)) {
-        fail_asks_of(route.line);
+    if (is_lost(route)) {
+        fail_asks_of(route);
         return;
     }
     struct ask_head h = {.length = (uint32_t)n, .type = (uint16_t)type, .id = o->id, .rank = rank};
@@ -96,10 +116,9 @@ void asks_cancel(const void *arg)
         struct open_ask *o = unlink_ask(at);
         put(o->route, TREE_ASK, &(struct ask_head){.type = ASK_CANCEL, .id = o->id}, NULL);
         free(o);
+        at = &self.open; /* if it was for this process itself, that has cancelled others */
     }
 }
-
-static bool same_route(struct route a, struct route b) { return a.line == b.line && (a.line || a.node == b.node); }
 
 /* False: nobody has asked that. An answer may come to a question that was cancelled meanwhile. */
 static bool take_answer(struct route route, const struct ask_head *h, const void *bytes)
@@ -208,7 +227,7 @@ void asks_lose(struct line *l)
         forget_forward(f);
     }
     self.calls->cancel(&(struct asker){.route = {.line = line}});
-    fail_asks_of(line);
+    fail_asks_of((struct route){.line = line});
 }
 
 /* ---- the tree ---- */

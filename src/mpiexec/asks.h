@@ -27,8 +27,8 @@ struct asker {
 };
 
 /* Takes messages of the tree from here on. `take` gets the questions, and answers each of them once, now or later
- * (asks_answer, asks_refuse, asks_forward). `cancel`: the question of this asker needs no answer any more; with id 0,
- * no question that came this way does. */
+ * (asks_answer, asks_refuse, asks_forward), but for those that ask.h says have no answer. `cancel`: the question of this asker needs
+ * no answer any more; with id 0, no question that came by this route does. */
 struct asks_calls {
     void (*take)(const struct asker *, enum ask_type, const void *bytes, size_t n);
     void (*cancel)(const struct asker *);
@@ -54,6 +54,9 @@ void asks_take(struct line *, const struct ask_head *, bool rings, const void *b
 /* A line is closed: questions that came by it are cancelled, and `done` of questions that went by it is called with
  * TERN_ERR_PEER. */
 void asks_lose(struct line *);
+
+/* The launcher of that node is gone: `done` of what it was asked, and of what it is asked from now on, is called with TERN_ERR_PEER. */
+void asks_lose_node(int node);
 
 static inline bool asks_same(const struct asker *a, const struct asker *b)
 {

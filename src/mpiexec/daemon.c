@@ -18,6 +18,7 @@
 #include "mpiexec/report.h"
 #include "mpiexec/serve.h"
 #include "mpiexec/sink.h"
+#include "mpiexec/standing.h"
 #include "mpiexec/trace.h"
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
@@ -324,6 +325,7 @@ static int join(void)
 int daemon_run(void)
 {
     int rc = boot_read(&self.boot, STDIN_FILENO, BOOT_S);
+    standing_keep_environment();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!rc) rc = join();
     if (rc) return rc;

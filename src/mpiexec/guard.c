@@ -67,7 +67,7 @@ static void run(struct guard_page *p)
     ssize_t n;
     do n = read(3, &byte, 1);
     while (n > 0 || (n < 0 && errno == EINTR));
-    if (atomic_load(&p->armed)) end_job(p);
+    if (atomic_load(&p->armed) && *p->job) end_job(p); /* without a name: of a launcher that got no job */
     _exit(0);
 }
 

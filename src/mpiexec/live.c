@@ -296,7 +296,11 @@ void live_tell_death(int rank)
 
 /* --- signals ----------------------------------------------------------------------------------------------------- */
 
-void live_signal(int sig) { sweep_signal(groups(), sig); }
+void live_signal(int sig)
+{
+    if (sig == SIGCONT) evtimer_del(self.stopping); /* it takes back a stop that is still to come */
+    sweep_signal(groups(), sig);
+}
 
 /* SIGTSTP first, for who handles it; where a handler or an orphaned group (no terminal) keeps it from stopping a rank,
  * SIGSTOP does. */

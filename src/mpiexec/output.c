@@ -358,12 +358,20 @@ void output_join(struct stream *st, int fd, const char *name)
     listen_to(st);
 }
 
+/* Its memory may be that of another stream soon, which would seem to go on with its unfinished line. */
+static void disown_line_of(const struct stream *st)
+{
+    for (int i = 0; i < 2; i++)
+        if (st->to[i] && st->to[i]->owner == st) st->to[i]->owner = &self; /* of no stream */
+}
+
 void output_detach(struct stream *st)
 {
     struct stream **at = &self.others;
     while (*at != st) at = &(*at)->next;
     drain(st);
     close_stream(st);
+    disown_line_of(st);
     *at = st->next;
 }
 

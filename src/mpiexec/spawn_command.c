@@ -1,5 +1,6 @@
 /* spawn_command.c - see spawn_command.h. */
 #include "mpiexec/spawn_command.h"
+#include "mpiexec/rankfile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static void push_common(struct strv *argv, const struct spec *s)
     if (s->out.merge) push(argv, "-merge-stderr-to-stdout", NULL);
     if (s->keep_going) push(argv, "-disable-auto-cleanup", NULL);
     if (s->usize || s->hosts_named) push_number(argv, "-usize", spec_universe(s));
+    if (s->no_manager) push(argv, "-rmk", "none");
     if (s->prefix) push(argv, "-prefix", s->prefix);
     if (l->kind) push(argv, "-launcher", l->kind);
     if (l->exec) push(argv, "-launcher-exec", l->exec);
@@ -158,12 +160,15 @@ static const char *push_app(struct strv *argv, const struct spec *s, const struc
 const char *spawn_command(const struct job *j, struct ask_in *in, struct strv *argv, struct spawn_wish *w)
 {
     uint32_t n = ask_get32(in);
+    uint64_t processes = 0;
     const char *why = n ? NULL : unreadable;
     push_common(argv, j->spec);
     for (uint32_t i = 0; i < n && !why; i++) {
         struct app_wish a;
         if (i) push(argv, ":", NULL);
-        why = get_app(in, &a) ? push_app(argv, j->spec, &a, w) : unreadable;
+        why = get_app(in, &a) ? NULL : unreadable;
+        if (!why && (processes += a.n) > RANKS_MAX) why = "programs of more than 1048576 processes in all";
+        if (!why) why = push_app(argv, j->spec, &a, w);
         free_app(&a);
     }
     return why || ask_done(in) ? why : unreadable;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define SALT 16 /* bytes */
@@ -79,8 +80,12 @@ static struct started {
     int in;
 } * started;
 
-/* 0 or the system's error. */
-static int start(struct started *s, const char *boot)
+static char **own_environment;
+
+void standing_keep_environment(void) { own_environment = environ; /* setenv of later steps works on a copy */ }
+
+/* As an agent would start it: this process has changed its environment and its limit since. 0 or the system's error. */
+static int start(const struct job *j, struct started *s, const char *boot)
 {
     char name[] = "mpiexec", option[] = DAEMON_OPTION, *argv[] = {name, option, NULL};
     struct start_attr how;
@@ -88,10 +93,11 @@ static int start(struct started *s, const char *boot)
     if (pipe2(pipe, O_CLOEXEC)) return errno;
     start_attr_open_fresh(&how);
     posix_spawn_file_actions_adddup2(&how.files, pipe[0], STDIN_FILENO);
-    int error = posix_spawn(&s->pid, "/proc/self/exe", &how.files, &how.attr, argv, environ);
+    int error = posix_spawn(&s->pid, "/proc/self/exe", &how.files, &how.attr, argv, own_environment);
     start_attr_close(&how);
     close(pipe[0]);
     s->in = pipe[1];
+    if (!error) prlimit(s->pid, RLIMIT_NOFILE, &j->nofile, NULL); /* it looks at that when it has been told its boot */
     if (!error && write(s->in, boot, strlen(boot)) < 0) error = errno; /* it fits into a pipe */
     if (error) close(s->in);
     return error;
@@ -116,7 +122,7 @@ void standing_take(const struct job *j, const struct asker *a, const void *bytes
         return;
     }
     struct started *s = xcalloc(1, sizeof *s);
-    int error = start(s, boot);
+    int error = start(j, s, boot);
     explicit_bzero(boot, sizeof boot);
     if (error) {
         free(s);

@@ -27,6 +27,9 @@ bool standing_ask(const char *host, const char *boot, asks_done_fn done, void *a
 /* The first mpiexec: passes the question on. */
 void standing_forward(const struct job *, const struct asker *, struct ask_in *);
 
+/* A daemon, at its start: its environment is that of those that it starts. */
+void standing_keep_environment(void);
+
 /* A daemon: starts another one, and answers. */
 void standing_take(const struct job *, const struct asker *, const void *bytes, size_t n);
 

@@ -9,6 +9,7 @@
  * ranks (live.c) and says when it is over. DRAINING waits for a slow reader of the output.
  */
 #include "mpiexec/watch.h"
+#include "mpiexec/asks.h"
 #include "mpiexec/input.h"
 #include "mpiexec/live.h"
 #include "mpiexec/relay.h"
@@ -332,6 +333,8 @@ static void lose(int top, const char *why)
     for (int r = 0; r < self.job->size; r++)
         if (tree_is_below(self.job->ranks[r].node, top)) lose_rank(&self.job->ranks[r]);
     if (loss) fail(EXIT_RESOURCE, SIGTERM, "%s", why);
+    for (int i = 0; i < self.job->nnodes; i++)
+        if (tree_is_below(i, top)) asks_lose_node(i);
     for (int i = 0; i < self.job->nnodes && self.phase != DRAINING; i++)
         if (tree_is_below(i, top)) node_over(i);
 }
