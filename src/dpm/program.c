@@ -4,6 +4,7 @@
 #include "dpm/soft.h"
 #include "obj/info.h"
 #include "proc/ask.h"
+#include "proc/launcher_vars.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -159,21 +160,17 @@ static int find_hostfiles(struct program_list *l, struct info *info, const char 
 
 /* ---- the environment ---- */
 
-/* What the launcher of this process has given it and will give to the new ones as well, of another value. */
-static bool is_of_launcher(const char *variable)
+/* Not that this process was told to have no launcher: the new ones have one. */
+static bool is_inherited(const char *variable)
 {
-    static const char *const begins[] = {"PMI_",      "PMIX_",     "OMPI_COMM_WORLD_",     "OMPI_UNIVERSE_SIZE=",
-                                         "MPI_LOCAL", "TERN_JOB_", "TERN_BOOTSTRAP=single"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (!strncmp(variable, begins[i], strlen(begins[i]))) return true;
-    return false;
+    return strchr(variable, '=') && !is_launchers_variable(variable) && strcmp(variable, "TERN_BOOTSTRAP=single") != 0;
 }
 
 /* The variables of this process, `parent_variable`, and the lines of `env`. NULL with words. */
 static const char **make_environment(struct program_list *l, const char *parent_variable, const char *env)
 {
     size_t n = 0, name = strcspn(parent_variable, "=") + 1, lines = 1, k = 0;
-    while (environ[n]) n++;
+    while (environ && environ[n]) n++; /* NULL: behind clearenv */
     for (const char *at = env; at && *at; at++) lines += *at == '\n';
     const char **list = take(l, (n + 1 + lines + 1) * sizeof *list);
     char *copy = env ? take(l, strlen(env) + 1) : NULL;
@@ -182,7 +179,7 @@ static const char **make_environment(struct program_list *l, const char *parent_
         return NULL;
     }
     for (size_t i = 0; i < n; i++)
-        if (strncmp(environ[i], parent_variable, name) && strchr(environ[i], '=') && !is_of_launcher(environ[i])) list[k++] = environ[i];
+        if (strncmp(environ[i], parent_variable, name) && is_inherited(environ[i])) list[k++] = environ[i];
     list[k++] = parent_variable;
     if (copy) strcpy(copy, env);
     for (char *line; copy && (line = strsep(&copy, "\n"));) {

@@ -1,5 +1,6 @@
 /* environ.c - which variables a rank gets. */
 #include "mpiexec/environ.h"
+#include "proc/launcher_vars.h"
 
 #include <string.h>
 
@@ -34,23 +35,6 @@ const char *environ_get(const struct strv *env, const char *name)
     return at < 0 ? NULL : env->v[at] + n + 1;
 }
 
-bool environ_is_launchers(const char *assignment)
-{
-    static const char *const prefixes[] = {"PMI_",
-                                           "PMIX_",
-                                           "OMPI_COMM_WORLD_",
-                                           "OMPI_UNIVERSE_SIZE=",
-                                           "OMPI_MCA_orte_local_daemon_uri=",
-                                           "TERN_JOB_",
-                                           "MPI_LOCALRANKID=",
-                                           "MPI_LOCALNRANKS=",
-                                           "HYDI_CONTROL_FD="};
-    if (!strncmp(assignment, "PMIX_MCA_", 9)) return false; /* the user's settings of a PMIx library */
-    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++)
-        if (!strncmp(assignment, prefixes[i], strlen(prefixes[i]))) return true;
-    return false;
-}
-
 /* "NAME" becomes "NAME=value" as the launcher has it; NULL when it has no such variable. */
 static char *as_in(char **own, char *set)
 {
@@ -81,7 +65,7 @@ void environ_of_app(struct strv *env, char **own, const struct spec *s, const st
     const struct env_spec *base = a->env.base != ENV_UNSAID ? &a->env : &s->env;
     if (base->base == ENV_UNSAID || base->base == ENV_ALL)
         for (char **e = own; *e; e++)
-            if (!environ_is_launchers(*e)) strv_push(env, *e);
+            if (!is_launchers_variable(*e)) strv_push(env, *e);
     if (base->base == ENV_LIST) put_all(env, own, &base->list);
     put_all(env, own, &s->env.sets);
     put_all(env, own, &a->env.sets);

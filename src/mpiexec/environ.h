@@ -16,7 +16,4 @@ const char *environ_get(const struct strv *env, const char *name);
 /* What all ranks of an app have in common. `own` is the launcher's environment. */
 void environ_of_app(struct strv *env, char **own, const struct spec *, const struct app_spec *);
 
-/* Does the variable belong to a launcher (name and place of a rank), so that it must not be inherited? */
-bool environ_is_launchers(const char *assignment);
-
 #endif

@@ -8,7 +8,6 @@
  */
 #include "mpiexec/server.h"
 #include "base/signals.h"
-#include "mpiexec/environ.h"
 #include "mpiexec/fence.h"
 #include "mpiexec/modex.h"
 #include "mpiexec/directory.h"
@@ -17,6 +16,7 @@
 #include "mpiexec/server_jobs.h"
 #include "mpiexec/server_spawn.h"
 #include "mpiexec/words.h"
+#include "proc/launcher_vars.h"
 
 #include <pmix.h>
 #include <pmix_server.h>
@@ -213,7 +213,7 @@ static void settle_environment(void)
     extern char **environ;
     for (char **e = environ; *e;) {
         char *name = xstrndup(*e, strcspn(*e, "="));
-        if (environ_is_launchers(*e))
+        if (is_launchers_variable(*e))
             unsetenv(name); /* an outer launcher's: not the server we are */
         else
             e++;

@@ -6,6 +6,7 @@
 #include "mpiexec/tree.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
+#include "proc/pmix/spawn_keys.h"
 
 #include <pmix.h>
 #include <stdlib.h>
@@ -21,19 +22,9 @@ struct call {
 
 /* ---- on the library's thread ---- */
 
-static const char *key_of(const char *pmix)
-{
-    static const char *const keys[][2] = {{PMIX_HOST, "host"},      {PMIX_HOSTFILE, "hostfile"},
-                                          {PMIX_WDIR, "wdir"},      {PMIX_MAPBY, "map_by"},
-                                          {PMIX_BINDTO, "bind_to"}, {PMIX_RANKBY, "rank_by"}};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (!strncmp(keys[i][0], pmix, PMIX_MAX_KEYLEN)) return keys[i][1];
-    return NULL;
-}
-
 static bool has_meaning(const pmix_info_t *i)
 {
-    return key_of(i->key) && i->value.type == PMIX_STRING && i->value.data.string;
+    return spawn_key_of_pmix(i->key) && i->value.type == PMIX_STRING && i->value.data.string;
 }
 
 static void put_list(struct ask_out *q, char *const *list)
@@ -64,7 +55,7 @@ static void put_infos(struct ask_out *q, const pmix_info_t *job, size_t njob, co
     for (size_t i = 0; i < njob + a->ninfo; i++) {
         const pmix_info_t *info = i < njob ? &job[i] : &a->info[i - njob];
         if (!has_meaning(info)) continue;
-        ask_put_text(q, key_of(info->key));
+        ask_put_text(q, spawn_key_of_pmix(info->key));
         ask_put_text(q, info->value.data.string);
     }
 }

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "proc/ask.h"
 #include "proc/pmix/pmix_module.h"
+#include "proc/pmix/spawn_keys.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -132,23 +133,13 @@ static void add_list(char ***to, const char *const *list)
     for (; list && *list; list++) PMIX_ARGV_APPEND((int){0}, *to, *list);
 }
 
-static const char *pmix_key(const char *key)
-{
-    static const char *const keys[][2] = {{"host", PMIX_HOST},      {"hostfile", PMIX_HOSTFILE},
-                                          {"wdir", PMIX_WDIR},      {"map_by", PMIX_MAPBY},
-                                          {"bind_to", PMIX_BINDTO}, {"rank_by", PMIX_RANKBY}};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (!strcmp(keys[i][0], key)) return keys[i][1];
-    return NULL;
-}
-
 static void fill_infos(pmix_app_t *a, const char *const *info)
 {
     size_t n = 0;
     while (info && info[n]) n++;
     PMIX_INFO_CREATE(a->info, n / 2 + 1);
     for (size_t i = 0; i + 1 < n; i += 2)
-        if (pmix_key(info[i])) PMIX_INFO_LOAD(&a->info[a->ninfo++], pmix_key(info[i]), info[i + 1], PMIX_STRING);
+        PMIX_INFO_LOAD(&a->info[a->ninfo++], spawn_key_to_pmix(info[i]), info[i + 1], PMIX_STRING);
 }
 
 static int spawn_job(const struct proc_app *apps, int napps, struct proc_spawned *s)

@@ -155,6 +155,11 @@ int main(int argc, char **argv)
     sees(own, MPI_INFO_NULL, paths, expected);
     setenv("PATH", path, 1);
     free(path);
+    char *likely[] = {"MPI_LOCAL_SCRATCH", "PMIX_MCA_tern_test", NULL}; /* the user's, though a launcher's are named alike */
+    setenv(likely[0], "/tmp", 1);
+    setenv(likely[1], "1", 1);
+    snprintf(expected, sizeof expected, "MPI_LOCAL_SCRATCH=/tmp;PMIX_MCA_tern_test=1;%s", here);
+    sees(own, MPI_INFO_NULL, likely, expected);
     from_file(here);
     uname(&host);
     snprintf(expected, sizeof expected, "%s", here);
