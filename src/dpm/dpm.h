@@ -63,9 +63,10 @@ struct dpm_count {
 /*
  * Collective over `local`: the root has the programs started as one job, and all get the intercommunicator with it. `programs` is
  * significant at the root; NULL: it has none, and all fail. All get the counts of the programs, malloc'ed (NULL, 0: nobody knows
- * them), also if the call fails. TERN_ERR_SPAWN: what the launcher says, or that it has gone; or a process has ended before the groups
- * were connected (one that exits in order is told from one that has connected and finalized only when all have ended). TERN_ERR_ARG: an
- * argument or info value that the launcher does not take.
+ * them), also if the call fails. TERN_ERR_SPAWN: what the launcher says; or a process has ended before the groups were
+ * connected (one that exits in order is told from one that has connected and finalized only when all have ended). TERN_ERR_PEER: the
+ * launcher has gone before it answered. TERN_ERR_INFO: soft, file or env cannot be read. TERN_ERR_ARG: an argument or info value that the
+ * launcher does not take.
  * How long the phases took is in the communicator's info: tern_spawn_scheduling, tern_spawn_start, tern_spawn_connect, in seconds.
  */
 int dpm_spawn(struct comm *local, int root, const struct dpm_program *programs, int count, struct comm **out, struct dpm_count **counts_p,
@@ -94,7 +95,8 @@ int dpm_unpublish(const char *service);
 int dpm_lookup(const char *service, char *port);
 
 /* With the process at the other end of a connected stream socket, which calls this as well. The socket carries the name of a port each
- * way, and is left as it was. */
+ * way and a byte, and is left as it was; behind a failure something may be left in it. TERN_ERR_PEER: the other process has closed it, or
+ * has failed. */
 int dpm_join(int fd, struct comm **out);
 
 /* The last user of the library has left: ports that are left are closed. */

@@ -59,6 +59,7 @@ struct endpoint {
     struct port port;
     int code; /* nobody will call any more, and why; 0: somebody may */
     char words[256];
+    int until_fd; /* it is given up when this can be read; -1: none */
 };
 
 static int poll_endpoints(struct step *);
@@ -315,6 +316,7 @@ static int open_endpoint(const uint8_t key[CRYPTO_KEY], const struct net_addr *o
     struct endpoint *e = calloc(1, sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory for a port");
     list_init(&e->partners);
+    e->until_fd = -1;
     if (key) memcpy(e->port.key, key, CRYPTO_KEY);
     else self.crypto->random(e->port.key, CRYPTO_KEY);
     int rc = open_dgram(e, own, wide, patience);
@@ -524,6 +526,14 @@ struct call_wait {
     struct partner *came;
 };
 
+static void close_to_callers(struct endpoint *e, int code, const char *words)
+{
+    e->code = code;
+    snprintf(e->words, sizeof e->words, "%s", words);
+}
+
+static bool can_be_read(int fd) { return fd >= 0 && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0) > 0; }
+
 static bool has_called(void *arg)
 {
     struct call_wait *a = arg;
@@ -535,15 +545,24 @@ static bool has_called(void *arg)
         a->came = p;
         return true;
     }
+    if (!a->endpoint->code && can_be_read(a->endpoint->until_fd))
+        close_to_callers(a->endpoint, TERN_ERR_PEER, "the other process has ended, or could not call: then it has the reason");
     return a->endpoint->code;
 }
 
 int endpoint_await(struct endpoint *e, struct partner **out)
 {
     struct call_wait a = {.endpoint = e};
+    bool watches = e->until_fd >= 0;
+    *out = NULL;
+    if (watches && epoll_ctl(self.step.fd, EPOLL_CTL_ADD, e->until_fd, &(struct epoll_event){.events = EPOLLIN}))
+        return err_sys("descriptor %d cannot be waited for", e->until_fd);
     lane_enter(lanes_first());
+    self.awaited += watches;
     lane_wait(lanes_first(), has_called, &a, NULL);
+    self.awaited -= watches;
     lane_leave(lanes_first());
+    if (watches) epoll_ctl(self.step.fd, EPOLL_CTL_DEL, e->until_fd, NULL);
     *out = a.came;
     return a.came ? 0 : err_set(e->code, "%s", e->words);
 }
@@ -551,10 +570,11 @@ int endpoint_await(struct endpoint *e, struct partner **out)
 void endpoint_give_up(struct endpoint *e, int code, const char *words)
 {
     if (e->code) return;
-    e->code = code;
-    snprintf(e->words, sizeof e->words, "%s", words);
+    close_to_callers(e, code, words);
     lane_changed(lanes_first());
 }
+
+void endpoint_give_up_at(struct endpoint *e, int fd) { e->until_fd = fd; }
 
 int partner_send(struct partner *p, const void *bytes, size_t n)
 {

@@ -48,6 +48,10 @@ int endpoint_await(struct endpoint *, struct partner **);
  * step of progress. */
 void endpoint_give_up(struct endpoint *, int code, const char *words);
 
+/* The same is done as soon as something can be read from this descriptor, or its other end is closed, while a thread waits for a caller:
+ * TERN_ERR_PEER. Before anybody waits. */
+void endpoint_give_up_at(struct endpoint *, int fd);
+
 /*
  * Waits until a descriptor that epoll takes is ready for `events` (POLLIN, POLLOUT), at most until then (ns of clock_ns). `p`, if not
  * NULL, is watched meanwhile. TERN_ERR_PEER: it was too late, or p has gone. TERN_AGAIN, without words: a message of p is there. While

@@ -1,6 +1,6 @@
 /*
  * join.c - MPI_Comm_join: two processes with a TCP socket between them become those of an intercommunicator; the socket carries the names of
- * ports and nothing else, and is left as it was. Ranks 2k and 2k + 1 do so at the same time; then what cannot be.
+ * ports and a byte, and is left as it was. Ranks 2k and 2k + 1 do so at the same time; then what cannot be.
  */
 #include "../check.h"
 
@@ -8,10 +8,12 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define TAG 5
+#define NAME 800 /* bytes of a name in the socket: PORT_NAME of src/dpm/port.h */
 
 /* A connection of this rank with `other`, by the loopback interface. */
 static int connected_socket(int other)
@@ -75,7 +77,31 @@ static void join(int other)
     CHECK_OK(MPI_Comm_disconnect(&inter));
 }
 
-/* A descriptor that is none, one whose other end is closed, and one that says something else. */
+/* Another process that sends a name, and perhaps a byte behind it, and closes the socket then or does not. With a higher name than ours it is
+ * the one that calls; with a lower one it is called, and hears by a byte that it was not found. */
+static void half(const char *its, const char *then, bool closes)
+{
+    int pair[2];
+    char name[NAME], byte = 0;
+    MPI_Comm inter = MPI_COMM_SELF;
+    CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "no sockets");
+    memset(name, 0, sizeof name);
+    strcpy(name, its);
+    CHECK(send(pair[1], name, sizeof name, 0) == sizeof name, "no name");
+    CHECK(send(pair[1], then, strlen(then), 0) == (ssize_t)strlen(then), "no byte");
+    if (closes) CHECK(!shutdown(pair[1], SHUT_WR), "not closed");
+    CHECK(MPI_Comm_join(pair[0], &inter) != MPI_SUCCESS && inter == MPI_COMM_NULL, "joined with %s", its);
+    CHECK(recv(pair[0], &byte, 1, MSG_DONTWAIT) <= 0, "a byte is left");
+    if (*its == '!') {
+        CHECK(recv(pair[1], name, sizeof name, MSG_WAITALL) == sizeof name, "no name has come");
+        CHECK(recv(pair[1], &byte, 1, MSG_DONTWAIT) == 1 && byte == 'n', "not told that the call has failed");
+    }
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* A descriptor that is none, one whose other end is closed, one that says something else, and processes that do not call, or do not
+ * answer. */
 static void wrong(void)
 {
     int pair[2];
@@ -94,6 +120,10 @@ static void wrong(void)
     CHECK(MPI_Comm_join(pair[0], &inter) != MPI_SUCCESS && inter == MPI_COMM_NULL, "joined by noise");
     close(pair[0]);
     close(pair[1]);
+    half("~ higher, and gone", "", true);
+    half("~ higher, could not call", "n", false);
+    half("! lower", "", false);
+    half("", "", false);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
