@@ -22,11 +22,19 @@ int talk_send(struct comm *c, const void *buf, size_t bytes, int rank, int tag)
     return pt_wait(&r);
 }
 
-int talk_recv(struct comm *c, void *buf, size_t bytes, int rank, int tag)
+int talk_recv_some(struct comm *c, void *buf, size_t room, int rank, int tag, size_t *bytes_p)
 {
     struct request r = {0};
-    talk_start(&r, REQ_RECV, c, buf, bytes, rank, tag);
-    return pt_wait(&r);
+    talk_start(&r, REQ_RECV, c, buf, room, rank, tag);
+    int rc = pt_wait(&r);
+    *bytes_p = (size_t)r.result.bytes;
+    return rc;
+}
+
+int talk_recv(struct comm *c, void *buf, size_t bytes, int rank, int tag)
+{
+    size_t come;
+    return talk_recv_some(c, buf, bytes, rank, tag, &come);
 }
 
 int talk_swap(struct comm *c, const void *out, size_t out_bytes, void *in, size_t in_bytes, int rank, int tag)
@@ -38,43 +46,53 @@ int talk_swap(struct comm *c, const void *out, size_t out_bytes, void *in, size_
     return rc ? rc : rc_recv;
 }
 
-/* A binomial tree. */
-int talk_spread(struct comm *c, void *buf, size_t bytes, int root)
-{
-    int32_t size = c->size, me = (c->rank - root + size) % size, bit = talk_lowest_bit(me, size);
-    int rc = 0;
-    if (me) rc = talk_recv(c, buf, bytes, (me - bit + root) % size, TALK_CREATE);
-    while (!rc && (bit >>= 1))
-        if (me + bit < size) rc = talk_send(c, buf, bytes, (me + bit + root) % size, TALK_CREATE);
-    return rc;
-}
+/* ---- from one to all, by a binomial tree ---- */
 
-/* A message without bytes says that there is no memory on the way from the root. Here as well: then the bytes are not taken (buf is NULL). */
+/*
+ * In place of the bytes a rank that has not got them, or has no memory for them, passes on its code, in one byte; nothing else that is
+ * spread has one. Without memory here (buf is NULL) the bytes are not taken.
+ */
 static int recv_or_hear(struct comm *c, void *buf, size_t bytes, int rank)
 {
-    struct request r = {0};
-    talk_start(&r, REQ_RECV, c, buf, buf ? bytes : 0, rank, TALK_CREATE);
-    int rc = pt_wait(&r);
+    size_t come;
+    int rc = talk_recv_some(c, buf, buf ? bytes : 0, rank, TALK_CREATE, &come);
     if (!buf && (!rc || rc == TERN_ERR_TRUNCATE)) return err_set(TERN_ERR_NOMEM, "no memory for %zu bytes from rank %d", bytes, rank);
-    if (!rc && r.result.bytes != (int64_t)bytes) return err_set(TERN_ERR_NOMEM, "rank %d had no memory to pass on %zu bytes", rank, bytes);
+    if (rc || come == bytes) return rc;
+    int code = come == 1 ? *(int8_t *)buf : TERN_ERR_SYSTEM;
+    if (code == TERN_ERR_NOMEM) return err_set(code, "rank %d had no memory to pass on %zu bytes", rank, bytes);
+    return err_set(code < 0 ? code : TERN_ERR_SYSTEM, "rank %d has not got %zu bytes to pass on", rank, bytes);
+}
+
+/* To all below. Who is gone is passed over: the others wait for it. */
+static void pass_on(struct comm *c, const void *buf, size_t bytes, int code, int32_t me, int root)
+{
+    int8_t word = (int8_t)code;
+    for (int32_t size = c->size, bit = talk_lowest_bit(me, size); bit >>= 1;)
+        if (me + bit < size) (void)talk_send(c, code ? &word : buf, code ? 1 : bytes, (me + bit + root) % size, TALK_CREATE);
+}
+
+/* The rank that has it first. */
+static int above(const struct comm *c, int32_t me, int root) { return (me - talk_lowest_bit(me, c->size) + root) % c->size; }
+
+int talk_spread(struct comm *c, void *buf, size_t bytes, int root)
+{
+    int32_t me = (c->rank - root + c->size) % c->size;
+    int rc = me ? err_keep(&me, recv_or_hear(c, buf, bytes, above(c, me, root))) : 0;
+    pass_on(c, buf, bytes, rc, me, root);
+    err_recall(&me, rc);
     return rc;
 }
 
 int talk_spread_new(struct comm *c, void **buf, size_t bytes, int root)
 {
-    int32_t size = c->size, me = (c->rank - root + size) % size, bit = talk_lowest_bit(me, size);
-    int own = 0, rc = 0;
-    if (me) {
-        *buf = calloc(1, bytes);
-        own = err_keep(buf, recv_or_hear(c, *buf, bytes, (me - bit + root) % size));
-    }
-    size_t some = own ? 0 : bytes;
-    while ((!own || own == TERN_ERR_NOMEM) && !rc && (bit >>= 1))
-        if (me + bit < size) rc = talk_send(c, *buf, some, (me + bit + root) % size, TALK_CREATE);
-    if (own) {
+    int32_t me = (c->rank - root + c->size) % c->size;
+    if (me) *buf = calloc(1, bytes);
+    int rc = me ? err_keep(&me, recv_or_hear(c, *buf, bytes, above(c, me, root))) : 0;
+    pass_on(c, *buf, bytes, rc, me, root);
+    err_recall(&me, rc);
+    if (rc) {
         free(*buf);
         *buf = NULL;
-        err_recall(buf, own);
     }
-    return own ? own : rc;
+    return rc;
 }

@@ -22,6 +22,9 @@ enum talk_tag {
 int talk_send(struct comm *, const void *buf, size_t bytes, int rank, int tag);
 int talk_recv(struct comm *, void *buf, size_t bytes, int rank, int tag);
 
+/* The same of at most `room` bytes; *bytes_p: so many have come. */
+int talk_recv_some(struct comm *, void *buf, size_t room, int rank, int tag, size_t *bytes_p);
+
 /* Both at once, of different lengths. */
 int talk_swap(struct comm *, const void *out, size_t out_bytes, void *in, size_t in_bytes, int rank, int tag);
 
@@ -30,14 +33,16 @@ void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, 
 
 /*
  * From `root` to all of an intracommunicator. By messages, which lie at the receiver: unlike a collective, which may leave
- * them in the memory of the sender, it lets a process go (end its session) that has said all it had to.
+ * them in the memory of the sender, it lets a process go (end its session) that has said all it had to. Not of one byte.
+ *
+ * 0: this rank has the bytes, as the root always has, whatever becomes of others that die. A rank that does not get them tells those that
+ * would have had them from it, which fail with the same code.
  */
 int talk_spread(struct comm *, void *buf, size_t bytes, int root);
 
 /*
  * The same of bytes that the others have no memory for yet: *buf is the root's, and malloc'ed at the others, who know the length. One
- * without memory fails with TERN_ERR_NOMEM; so do those that have it from there, who are told in place of the bytes. All others
- * get the bytes. *buf is NULL at an other process that fails.
+ * without memory fails with TERN_ERR_NOMEM. *buf is NULL at another process that fails.
  */
 int talk_spread_new(struct comm *, void **buf, size_t bytes, int root);
 

@@ -110,7 +110,7 @@ static int take_table(const struct exchange *x, uint64_t its_ctx, void *bytes, s
     o->bytes = n;
     int rc = table_open(&t, bytes, n);
     if (rc) return rc;
-    rc = check_apart(x->mine->local, &t);
+    rc = comm_ctx_is_possible(its_ctx) ? check_apart(x->mine->local, &t) : strange();
     o->overlaps = rc == TERN_ERR_COMM;
     if (!rc) o->ctx = choose_context(x->ctx, its_ctx, &t);
     table_close(&t);
@@ -206,7 +206,11 @@ static int await_caller(struct endpoint *e, struct partner **p)
     return rc;
 }
 
-int connect_accept(void *endpoint, const struct own_table *mine, struct outcome *o)
+/* May another one call if this has failed? Where there is only one, it has been told what was wrong. A
+ * caller of several addresses leaves one of them without a word. */
+static bool may_come(int rc, bool only) { return !only || rc == TERN_ERR_PEER || rc == TERN_ERR_PORT; }
+
+static int accept_callers(struct endpoint *endpoint, bool only, const struct own_table *mine, struct outcome *o)
 {
     while (mine->bytes) {
         struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
@@ -222,9 +226,16 @@ int connect_accept(void *endpoint, const struct own_table *mine, struct outcome 
         bool overlaps = o->overlaps;
         free(o->theirs);
         *o = (struct outcome){0};
-        if (overlaps) return rc; /* a mistake of the program, which has to be told */
+        if (overlaps || !may_come(rc, only)) return rc; /* overlaps: a mistake of the program, which has to be told */
     }
     return mine->code;
+}
+
+int connect_accept(void *endpoint, const struct own_table *mine, struct outcome *o) { return accept_callers(endpoint, false, mine, o); }
+
+int connect_accept_children(void *endpoint, const struct own_table *mine, struct outcome *o)
+{
+    return accept_callers(endpoint, true, mine, o);
 }
 
 /* ---- the caller ---- */
@@ -277,7 +288,7 @@ static int call(struct exchange *x, struct outcome *o)
     return rc;
 }
 
-/* *silent: nobody has answered there. */
+/* *silent: nobody has answered there. Who has sent its table has; it may refuse afterwards. */
 static int call_at(const struct port *port, unsigned i, uint64_t patience, const struct own_table *mine, struct outcome *o, bool *silent)
 {
     struct exchange x = {.mine = mine, .ctx = comm_fresh_wide_ctx()};
@@ -286,7 +297,7 @@ static int call_at(const struct port *port, unsigned i, uint64_t patience, const
     *silent = rc == TERN_ERR_SYSTEM || rc == TERN_ERR_PEER;
     if (rc) return rc == TERN_ERR_PEER ? no_answer() : rc;
     rc = err_keep(&x, call(&x, o));
-    *silent = rc == TERN_ERR_PORT;
+    *silent = rc == TERN_ERR_PORT && !o->theirs;
     connected_close(x.connection);
     partner_leave(x.partner);
     endpoint_close(e);
@@ -396,14 +407,16 @@ static int know_members(const struct table *t, struct card_pack *cards, struct j
     return rc;
 }
 
+static void no_memory_for(const struct table *t) { err_set(TERN_ERR_NOMEM, "no memory for a group of %u processes", t->size); }
+
 /* The processes of a table, by rank. */
 static struct rankmap *know_group(const struct table *t, struct card_pack *cards)
 {
     struct job_entry **job = calloc(t->jobs, sizeof *job);
     uint32_t *index = malloc(t->size * sizeof *index);
     struct rankmap *m = NULL;
-    if (!job || !index) err_set(TERN_ERR_NOMEM, "no memory for a group of %u processes", t->size);
-    else if (!know_jobs(t, job) && !know_members(t, cards, job, index)) m = rankmap_list((int32_t)t->size, index);
+    if (!job || !index) no_memory_for(t);
+    else if (!know_jobs(t, job) && !know_members(t, cards, job, index) && !(m = rankmap_list((int32_t)t->size, index))) no_memory_for(t);
     for (uint32_t k = 0; job && k < t->jobs; k++)
         if (job[k]) job_unref(job[k]);
     free(job);

@@ -25,9 +25,10 @@ typedef int (*connect_fn)(void *arg, const struct own_table *, struct outcome *)
 /* Collective over `local`. The root does `by(arg)`, unless it comes with a code (with words) that says why it cannot. */
 int connect_groups(struct comm *local, int root, int code, connect_fn by, void *arg, struct comm **out);
 
-/* Two ways of doing it: at an endpoint, whose port the others call at; by calling at the port of this name (char *). The third one is
- * dpm_inter_create. */
+/* Ways of doing it: at an endpoint, whose port the others call at: any, or only the children that know it; by calling at the port of this
+ * name (char *). One more is dpm_inter_create. */
 int connect_accept(void *endpoint, const struct own_table *, struct outcome *);
+int connect_accept_children(void *endpoint, const struct own_table *, struct outcome *);
 int connect_call(void *name, const struct own_table *, struct outcome *);
 
 #endif

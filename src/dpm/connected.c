@@ -199,15 +199,18 @@ static struct half *place(struct connected *c)
     return oldest;
 }
 
-static void take_new(struct connected *c)
+/* 0 or a code with words: it is still to be accepted, and cannot be. */
+static int take_new(struct connected *c)
 {
     int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
-    if (fd < 0) return;
+    bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+    if (fd < 0) return scarce ? err_sys("cannot accept a connection for the tables of two groups") : 0;
     struct half *h = place(c);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     *h = (struct half){.fd = fd, .since = clock_ns()};
     handshake_accept(&h->shake, c->crypto, c->key, HANDSHAKE_TABLE, ACCEPTOR);
     if (watch_for(c, fd, h)) drop(h);
+    return 0;
 }
 
 /* The few bytes of a handshake find room in a new socket. */
@@ -248,11 +251,13 @@ int connected_meet(struct connected *c)
     while (c->fd < 0) {
         struct epoll_event e;
         int rc = endpoints_await_fd(c->set, POLLIN, c->partner, end);
+        if (!rc && clock_ns() >= end) rc = err_set(TERN_ERR_PEER, "the other process has not connected for too long (TERN_DGRAM_TIMEOUT)");
         if (rc) return rc;
         if (epoll_wait(c->set, &e, 1, 0) < 1) continue;
         struct half *h = e.data.ptr;
-        if (!h) take_new(c);
+        if (!h) rc = take_new(c);
         else if (h->fd >= 0 && take_input(h)) take_half(c, h);
+        if (rc) return rc;
     }
     return 0;
 }

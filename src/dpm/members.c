@@ -138,13 +138,24 @@ static int keep(struct gathered *h, int rank, const struct member_message *m)
     return 0;
 }
 
+/* A member may be of another job, and wrong. */
+static int recv_member(struct comm *c, int rank, struct member_message *m)
+{
+    const struct member *t = &m->member;
+    size_t n;
+    int rc = talk_recv_some(c, m, sizeof *m, rank, TALK_CREATE, &n);
+    if (rc) return rc;
+    if (n >= sizeof *t && t->card_bytes <= PEER_CARD_MAX && n - sizeof *t == member_bytes(t)) return 0;
+    return err_set(TERN_ERR_SYSTEM, "rank %d sends what it should not of itself", rank);
+}
+
 /* Receives all, also if memory is out: what is not received now would be received by a later call. */
 static int gather_all(struct comm *c, const struct member_message *mine, struct gathered *h)
 {
     int rc = err_keep(h, make_room(h));
     for (int r = 0; r < c->size; r++) {
         struct member_message its;
-        int now = r == c->rank ? 0 : talk_recv(c, &its, sizeof its, r, TALK_CREATE);
+        int now = r == c->rank ? 0 : recv_member(c, r, &its);
         if (rc) continue;
         if (!now) now = keep(h, r, r == c->rank ? mine : &its);
         if (now) rc = err_keep(h, now);
@@ -181,6 +192,7 @@ static int find_jobs(struct gathered *h)
         h->job[k].name = ask_get_text(&in, PROC_NAME_MAX);
         h->job[k].size = ask_get32(&in);
         h->job[k].public = ask_get(&in, CRYPTO_KEY);
+        if (!ask_done(&in)) return err_set(TERN_ERR_SYSTEM, "rank %u sends what it should not of its job", i);
         h->number[k] = (struct job_number){t->name.job, k};
         k++;
     }

@@ -117,7 +117,7 @@ static void unwatch(struct spawning *s)
 
 /* ---- phases ---- */
 
-/* Of the last, successful call: for MPI_Comm_get_info of the communicator (DPM-2). ns. */
+/* How long the phases of this call took, ns: for MPI_Comm_get_info of the communicator (DPM-2). */
 struct phases {
     uint64_t scheduling, spawn, communication;
 };
@@ -197,7 +197,7 @@ int dpm_spawn(struct comm *local, int root, const struct dpm_program *p, int cou
     *counts_p = NULL;
     if (local->rank == root) rc = root_call(&s, p, count, &t, counts_p);
     uint64_t start = clock_ns();
-    rc = connect_groups(local, root, rc, connect_accept, s.endpoint, out);
+    rc = connect_groups(local, root, rc, connect_accept_children, s.endpoint, out);
     t.phases.communication = clock_ns() - start;
     err_keep(&s, rc);
     unwatch(&s);

@@ -74,6 +74,8 @@ uint64_t comm_fresh_wide_ctx(void)
     return ctx;
 }
 
+bool comm_ctx_is_possible(uint64_t ctx) { return comm_ctx_is_wide(ctx) && !(ctx & CTX_COLL) && !in_use(ctx); }
+
 bool comm_has_others(const struct comm *c) { return rankmap_has_others(c->map) || rankmap_has_others(c->local); }
 uint64_t comm_fresh_ctx_of(const struct comm *parent)
 {

@@ -160,6 +160,9 @@ uint64_t comm_fresh_ctx(void);
 uint64_t comm_fresh_wide_ctx(void);
 uint64_t comm_fresh_ctx_of(const struct comm *parent);
 static inline bool comm_ctx_is_wide(uint64_t ctx) { return ctx & CTX_WIDE; }
+
+/* May a communicator with members of other jobs have this one, which another process has made? */
+bool comm_ctx_is_possible(uint64_t ctx);
 bool comm_has_others(const struct comm *); /* members of other jobs, in either group */
 
 /* The one for a meeting that all members name by this number; never one that comm_fresh_ctx gives. */

@@ -117,13 +117,28 @@ static bool garbage(const struct own_table *mine)
     return true;
 }
 
+/* A context that no communicator of several jobs has. */
+static bool wrong_context(const struct own_table *mine)
+{
+    static const uint64_t contexts[] = {0, 2, 1 | CTX_WIDE};
+    struct dpm_message s;
+    for (size_t i = 0; i < ARRAY_LEN(contexts); i++) {
+        struct caller c;
+        PARTY_CHECK(begin_call(&c));
+        PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = contexts[i], .bytes = mine->n, .table = mine->bytes}));
+        PARTY_CHECK(receives(&c, MESSAGE_NO, &s));
+        end_call_off(&c);
+    }
+    return true;
+}
+
 /* Dies behind its first word, with a table and without. */
 static bool dies_early(const struct own_table *mine)
 {
     struct caller c;
     for (int table = 0; table < 2; table++) {
         PARTY_CHECK(begin_call(&c));
-        PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = mine->n, .table = table ? mine->bytes : NULL}));
+        PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = comm_meeting_ctx(1), .bytes = mine->n, .table = table ? mine->bytes : NULL}));
         if (!table) PARTY_CHECK(partner_flush(c.partner, 1000000000u));
         end_call_off(&c);
     }
@@ -134,7 +149,7 @@ static bool dies_early(const struct own_table *mine)
 static bool begin_connected(struct caller *c, uint64_t bytes, struct dpm_message *meet)
 {
     PARTY_CHECK(begin_call(c));
-    PARTY_CHECK(!send_it(c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = bytes}));
+    PARTY_CHECK(!send_it(c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = comm_meeting_ctx(1), .bytes = bytes}));
     return receives(c, MESSAGE_MEET, meet);
 }
 
@@ -213,7 +228,7 @@ static bool never_thanks(const struct own_table *mine)
     struct dpm_message s;
     uint64_t begin = clock_ns();
     PARTY_CHECK(begin_call(&c));
-    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = 1, .bytes = mine->n, .table = mine->bytes}));
+    PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_HELLO, .ctx = comm_meeting_ctx(1), .bytes = mine->n, .table = mine->bytes}));
     PARTY_CHECK(receives(&c, MESSAGE_TABLE, &s) && receives(&c, MESSAGE_NO, &s));
     PARTY_CHECK(s.code == TERN_ERR_PORT && strstr(s.words, "silent") && clock_ns() - begin < 2 * endpoints_patience());
     PARTY_CHECK(!send_it(&c, &(struct dpm_message){.kind = MESSAGE_THANKS}) && !partner_flush(c.partner, 100000000u));
@@ -249,6 +264,7 @@ static bool call_in_all_ways(const struct own_table *mine)
 {
     party_meet();
     PARTY_CHECK(garbage(mine));
+    if (strcmp(getenv("TERN_DPM_CONNECTED"), "0")) PARTY_CHECK(wrong_context(mine)); /* a table by datagram */
     PARTY_CHECK(dies_early(mine));
     PARTY_CHECK(never_connects(mine));
     PARTY_CHECK(wrong_lengths(mine));
