@@ -23,7 +23,7 @@ static int own_secret(const struct crypto *c, uint8_t secret[CRYPTO_KEY])
 int keys_public(const struct crypto *c, uint8_t public[CRYPTO_KEY])
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static uint8_t known[CRYPTO_KEY]; /* it is always the same, and takes 40 us */
+    static uint8_t known[CRYPTO_KEY]; /* it is always the same, and takes long (early.h) */
     static bool made;
     uint8_t secret[CRYPTO_KEY];
     int rc = 0;

@@ -7,6 +7,9 @@
  *     env    variables for the processes, NAME=value on each line
  *     arch   the kind of processor, as uname -m has it; another one than this host's cannot be had
  *     wdir   the directory; without it, that of this process
+ *     hostfile, add-hostfile   made absolute, as the launcher has another directory
+ *
+ * A key that the launcher makes an option of is in the table of mpiexec/spawn_command.c (option_of); the test is test/mpi/dpm/info.c.
  *
  * Threads: any, with different lists.
  */

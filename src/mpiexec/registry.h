@@ -24,7 +24,7 @@ void registry_end(uint32_t line);
 /* Answers a question, now or later. */
 void registry_take(const struct asker *, enum ask_type, const void *bytes, size_t n);
 
-/* A question that waits needs no answer any more; with id 0, all questions that came by this way. */
+/* A question that waits needs no answer any more; with id 0, all questions that came by this route. */
 void registry_cancel(const struct asker *);
 
 /* A rank of this mpiexec's job has ended, with this status (as of waitpid); `clean`: as it should. Who watches the job

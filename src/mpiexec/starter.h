@@ -9,7 +9,8 @@
  *            `------ line: command line ---> launcher, a child of the first mpiexec
  *                    <--- its number
  *
- * Orders and numbers go by one socket, which only the launcher that is ready reads, and only the starter writes to. Which launcher
+ * Orders and numbers (of processes) go by one pair of sockets. At the starter's end only the launcher that is ready reads, and only
+ * the starter writes. Which launcher
  * takes an order is not known before it says so by the line: the one that was ready may die, and the next one takes the order then.
  * An order that nobody can take any more is destroyed with the socket, and that ends its line. The starter is made by the first
  * order, has no state of any job, and ends with the first mpiexec.

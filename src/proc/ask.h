@@ -87,7 +87,7 @@ enum ask_type {
                      job what to start; the first frame on their line; no answer */
     ASK_LAUNCHER, /* its process number: the same launcher says that it has taken the order; its first frame; no answer */
     ASK_STARTED,  /* size, job: the mpiexec of a spawned job tells the first mpiexec that its ranks run -> nothing */
-    ASK_FAILED,   /* words: the same, that it cannot start the job -> nothing */
+    ASK_FAILED,   /* words: the same, that it cannot start the job; no answer */
     ASK_ENDED,    /* rank, status, clean: the same, that a process of its job has ended -> nothing */
     ASK_STANDING, /* host, what a daemon is told: the root of a spawned job wants a daemon there -> nothing (standing.h) */
     ASK_DAEMON,   /* salt, the same sealed: to the daemon there -> nothing */

@@ -1,6 +1,6 @@
 /*
- * own_launcher.h - the launcher of a process that was started without one: an mpiexec that the process starts when it
- * spawns processes or publishes names for the first time (ask.h, src/mpiexec/singleton.h).
+ * own_launcher.h - the launcher of a process that was started without one: an mpiexec that the process starts when a
+ * function of dynamic.h first needs one (ask.h, src/mpiexec/singleton.h).
  *
  * The mpiexec is no child of the process, so a program that waits for its children does not meet it; and no signal
  * says that a child has ended. It has none of the program's files but standard output and standard error.
