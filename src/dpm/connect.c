@@ -149,7 +149,7 @@ static int why_broken_off(struct partner *p, int rc)
 }
 
 /* Of the acceptor: does the caller know all? It may have gone since. One that is there and silent, as it is stopped or means no good,
- * is told that it was given up (see thank). */
+ * is told that it was given up (see thank), as is one that nobody waits for any more. */
 static int recv_thanks(const struct exchange *x)
 {
     struct dpm_message s;
@@ -157,7 +157,8 @@ static int recv_thanks(const struct exchange *x)
     int rc = recv_message_for(x->partner, endpoints_patience(), &s, &memory);
     if (!rc && s.kind != MESSAGE_THANKS) rc = strange();
     if (rc == TERN_ERR_PEER && !x->connection && partner_has_acked(x->partner)) rc = 0;
-    if (rc == TERN_AGAIN) refuse(x->partner, rc = err_set(TERN_ERR_PORT, "%s", err_words()));
+    if (rc == TERN_AGAIN) rc = err_set(TERN_ERR_PORT, "%s", err_words());
+    if (rc && rc != TERN_ERR_PEER) refuse(x->partner, rc);
     free(memory);
     return rc;
 }

@@ -357,7 +357,8 @@ void endpoint_close(struct endpoint *e)
     lane_enter(lanes_first());
     dgram_progress(e->dgram, clock_ns()); /* what is still to be acknowledged */
     list_remove(&e->link);
-    dgram_close(e->dgram); /* and with it its descriptor, in the set that is polled */
+    epoll_ctl(self.step.fd, EPOLL_CTL_DEL, e->wire->fd, NULL); /* a child without exec may have it open still */
+    dgram_close(e->dgram);
     list_each (at, next, &e->partners) free_partner(container_of(at, struct partner, link));
     lane_leave(lanes_first());
     explicit_bzero(e, sizeof *e);
@@ -537,6 +538,7 @@ static bool can_be_read(int fd) { return fd >= 0 && poll(&(struct pollfd){.fd = 
 static bool has_called(void *arg)
 {
     struct call_wait *a = arg;
+    if (a->endpoint->code) return true; /* those that have called by now would be left alone behind their first message */
     list_each (at, next, &a->endpoint->partners) {
         struct partner *p = container_of(at, struct partner, link);
         if (p->given || list_empty(&p->inbox)) continue;
@@ -545,7 +547,7 @@ static bool has_called(void *arg)
         a->came = p;
         return true;
     }
-    if (!a->endpoint->code && can_be_read(a->endpoint->until_fd))
+    if (can_be_read(a->endpoint->until_fd))
         close_to_callers(a->endpoint, TERN_ERR_PEER, "the other process has ended, or could not call: then it has the reason");
     return a->endpoint->code;
 }
@@ -612,8 +614,8 @@ static bool has_message(void *arg)
 static int why_nothing(struct partner *p)
 {
     if (p->code) return err_set(p->code, "%s", p->words);
-    if (p->endpoint->code) return err_set(p->endpoint->code, "%s", p->endpoint->words);
     dgram_deafen(p->peer);
+    if (p->endpoint->code) return err_set(p->endpoint->code, "%s", p->endpoint->words);
     return err_set(TERN_AGAIN, "the process that calls has been silent for too long (TERN_DGRAM_TIMEOUT)");
 }
 
