@@ -93,7 +93,7 @@ int err_keep(const void *of, int code)
     pthread_mutex_lock(&kept_lock);
     struct kept *k = find_kept(of);
     if (k) k->of = NULL;
-    if (last == code) {
+    if (code && last == code) {
         k = &kept[next_kept++ % ERR_KEPT];
         k->of = of;
         k->code = code;

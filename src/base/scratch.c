@@ -14,10 +14,19 @@ static bool has_key(struct scratch *s)
     return __atomic_load_n(&s->made, __ATOMIC_ACQUIRE);
 }
 
+static void free_buffer(void *buffer)
+{
+    bool own = true;
+    pthread_mutex_lock(&lock);
+    for (struct scratch *s = first; s; s = s->next) own = own && buffer != s->common;
+    pthread_mutex_unlock(&lock);
+    if (own) free(buffer);
+}
+
 static TERN_COLD bool make_key(struct scratch *s)
 {
     pthread_mutex_lock(&lock);
-    if (!s->made && !pthread_key_create(&s->key, free)) {
+    if (!s->made && !pthread_key_create(&s->key, free_buffer)) {
         s->next = first;
         first = s;
         __atomic_store_n(&s->made, true, __ATOMIC_RELEASE);
@@ -29,8 +38,9 @@ static TERN_COLD bool make_key(struct scratch *s)
 static TERN_COLD void *make_buffer(struct scratch *s)
 {
     void *buffer = calloc(1, s->size);
-    if (buffer && !pthread_setspecific(s->key, buffer)) return buffer;
-    free(buffer);
+    if (!buffer) buffer = s->common;
+    if (!pthread_setspecific(s->key, buffer)) return buffer;
+    if (buffer != s->common) free(buffer);
     return s->common;
 }
 
@@ -45,7 +55,7 @@ void *scratch(struct scratch *s)
 static __attribute__((destructor)) void forget_keys(void)
 {
     for (struct scratch *s = first; s; s = s->next) {
-        free(pthread_getspecific(s->key));
+        free_buffer(pthread_getspecific(s->key));
         pthread_key_delete(s->key);
         s->made = false;
     }

@@ -14,14 +14,14 @@
 /* One kind of buffer: a static variable, with SCRATCH_INIT. */
 struct scratch {
     size_t size;
-    void *common; /* of this size: for threads without memory, which may see each other's words then */
+    void *common; /* of this size: for threads that found no memory when they first asked, which see each other's words */
     bool made;
     pthread_key_t key;
     struct scratch *next;
 };
 #define SCRATCH_INIT(variable) {.size = sizeof(variable), .common = &(variable)}
 
-/* The calling thread's buffer; zeroed at first. Never NULL. */
+/* The calling thread's buffer; the same one each time, zeroed at first. Never NULL. */
 void *scratch(struct scratch *);
 
 #endif

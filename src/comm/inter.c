@@ -74,9 +74,7 @@ static int make_inter(struct comm *local, const struct news *n, const void *thei
 static int join_leader(struct comm *local, int leader, const struct news *n, void **theirs_p, struct comm **out)
 {
     size_t bytes = rankmap_packed(&n->remote.form);
-    if (!*theirs_p) *theirs_p = malloc(bytes);
-    if (!*theirs_p) return no_memory();
-    int rc = talk_spread(local, *theirs_p, bytes, leader);
+    int rc = talk_spread_new(local, theirs_p, bytes, leader);
     return rc ? rc : make_inter(local, n, *theirs_p, out);
 }
 

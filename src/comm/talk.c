@@ -63,12 +63,19 @@ static int recv_or_hear(struct comm *c, void *buf, size_t bytes, int rank)
     return err_set(code < 0 ? code : TERN_ERR_SYSTEM, "rank %d has not got %zu bytes to pass on", rank, bytes);
 }
 
-/* To all below. Who is gone is passed over: the others wait for it. */
-static void pass_on(struct comm *c, const void *buf, size_t bytes, int code, int32_t me, int root)
+/* To all below: `code`, or the bytes. A rank that is gone is passed over, as the others wait. The code if one that is not gone has not been
+ * told. */
+static int pass_on(struct comm *c, const void *buf, size_t bytes, int code, int32_t me, int root)
 {
     int8_t word = (int8_t)code;
-    for (int32_t size = c->size, bit = talk_lowest_bit(me, size); bit >>= 1;)
-        if (me + bit < size) (void)talk_send(c, code ? &word : buf, code ? 1 : bytes, (me + bit + root) % size, TALK_CREATE);
+    int rc = 0;
+    for (int32_t size = c->size, bit = talk_lowest_bit(me, size); bit >>= 1;) {
+        if (me + bit >= size) continue;
+        int sent = talk_send(c, code ? &word : buf, code ? 1 : bytes, (me + bit + root) % size, TALK_CREATE);
+        if (!rc && sent && !err_is_of_peer(sent)) rc = err_keep(&word, sent);
+    }
+    err_recall(&word, rc);
+    return rc;
 }
 
 /* The rank that has it first. */
@@ -78,9 +85,9 @@ int talk_spread(struct comm *c, void *buf, size_t bytes, int root)
 {
     int32_t me = (c->rank - root + c->size) % c->size;
     int rc = me ? err_keep(&me, recv_or_hear(c, buf, bytes, above(c, me, root))) : 0;
-    pass_on(c, buf, bytes, rc, me, root);
+    int passed = pass_on(c, buf, bytes, rc, me, root);
     err_recall(&me, rc);
-    return rc;
+    return rc ? rc : passed;
 }
 
 int talk_spread_new(struct comm *c, void **buf, size_t bytes, int root)
@@ -88,11 +95,11 @@ int talk_spread_new(struct comm *c, void **buf, size_t bytes, int root)
     int32_t me = (c->rank - root + c->size) % c->size;
     if (me) *buf = calloc(1, bytes);
     int rc = me ? err_keep(&me, recv_or_hear(c, *buf, bytes, above(c, me, root))) : 0;
-    pass_on(c, *buf, bytes, rc, me, root);
+    int passed = pass_on(c, *buf, bytes, rc, me, root);
     err_recall(&me, rc);
     if (rc) {
         free(*buf);
         *buf = NULL;
     }
-    return rc;
+    return rc ? rc : passed;
 }

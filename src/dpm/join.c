@@ -1,13 +1,14 @@
 /*
  * join.c - two processes that have a socket between them; see dpm.h. Each opens an endpoint, and they swap the names of these; the one
- * whose name is the lower one is called by the other, which says by one byte at the end how that went:
+ * whose name is the lower one is called by the other. At the end each says by one byte how that went:
  *
  *     lower name                                  higher name
  *        | <-- names, each PORT_NAME bytes; an empty one: no endpoint --> |       by the socket
  *        | <------------------- calls (connect.h) ----------------------- |       by datagrams
- *        | <------------------- JOINED or FAILED ------------------------ |       by the socket
+ *        | <--------------- JOINED or FAILED, each way -----------------> |       by the socket
  *
- * So the one that is called waits for no call that does not come, and both have joined, or neither.
+ * So the one that is called waits for no call that does not come. One that has failed does not wait for the other's byte; one that has
+ * joined does, and has failed if that is not JOINED.
  */
 #include "base/err.h"
 #include "dpm/connect.h"
@@ -36,32 +37,29 @@ static int swap(int fd, char mine[PORT_NAME], char its[PORT_NAME])
     return rc;
 }
 
-static int call(int fd, char *its, struct comm **out)
+static int agree(int fd, int rc, struct comm **made)
 {
-    int rc = connect_groups(comm_self(), 0, 0, connect_call, its, out);
-    char verdict = rc ? FAILED : JOINED;
-    err_keep(&verdict, rc);
-    (void)move(fd, &verdict, 1, true); /* who has gone from there will not miss it */
-    err_recall(&verdict, rc);
-    return rc;
-}
-
-static int await_call(int fd, struct endpoint *e, struct comm **out)
-{
-    char verdict = FAILED;
-    endpoint_give_up_at(e, fd);
-    int rc = err_keep(&verdict, connect_groups(comm_self(), 0, 0, connect_accept, e, out));
+    char mine = rc ? FAILED : JOINED, its = FAILED;
+    err_keep(&mine, rc);
+    int told = move(fd, &mine, 1, true);
+    err_recall(&mine, rc);
     if (rc) {
-        (void)!recv(fd, &verdict, 1, MSG_DONTWAIT); /* if it has said so */
-        err_recall(&verdict, rc);
+        (void)!recv(fd, &its, 1, MSG_DONTWAIT); /* if it is there already */
         return rc;
     }
-    rc = move(fd, &verdict, 1, false);
-    if (!rc && verdict != JOINED) rc = err_set(TERN_ERR_PEER, "the other process could not join; it has the reason");
-    if (!rc) return 0;
-    comm_unref(*out);
-    *out = NULL;
-    return rc;
+    if (!told) told = move(fd, &its, 1, false);
+    if (!told && its != JOINED) told = err_set(TERN_ERR_PEER, "the other process could not join; it has the reason");
+    if (!told) return 0;
+    comm_unref(*made);
+    *made = NULL;
+    return told;
+}
+
+static int join(int fd, struct endpoint *e, const char *mine, char *its, struct comm **out)
+{
+    if (strcmp(mine, its) > 0) return connect_groups(comm_self(), 0, 0, connect_call, its, out);
+    endpoint_give_up_at(e, fd);
+    return connect_groups(comm_self(), 0, 0, connect_accept, e, out);
 }
 
 int dpm_join(int fd, struct comm **out)
@@ -76,7 +74,7 @@ int dpm_join(int fd, struct comm **out)
     }
     endpoint_name(e, mine);
     rc = swap(fd, mine, its);
-    if (!rc) rc = strcmp(mine, its) < 0 ? await_call(fd, e, out) : call(fd, its, out);
+    if (!rc) rc = agree(fd, join(fd, e, mine, its, out), out);
     endpoint_close(e);
     return rc;
 }

@@ -56,12 +56,10 @@ static struct open_ask *unlink_ask(struct open_ask **at)
     return o;
 }
 
-static bool same_route(struct route a, struct route b) { return a.line == b.line && (a.line || a.node == b.node); }
-
 static struct open_ask *take_open_of(struct route route)
 {
     struct open_ask **at = &self.open;
-    while (*at && !same_route((*at)->route, route)) at = &(*at)->next;
+    while (*at && !asks_same_route((*at)->route, route)) at = &(*at)->next;
     return *at ? unlink_ask(at) : NULL;
 }
 
@@ -126,7 +124,7 @@ static bool take_answer(struct route route, const struct ask_head *h, const void
     struct open_ask **at = &self.open;
     while (*at && (*at)->id != h->id) at = &(*at)->next;
     if (!*at) return h->id && h->id <= self.last_id;
-    if (!same_route((*at)->route, route)) return false;
+    if (!asks_same_route((*at)->route, route)) return false;
     struct open_ask *o = unlink_ask(at);
     o->done(o->arg, h->status, bytes, h->length);
     free(o);

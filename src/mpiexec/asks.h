@@ -58,9 +58,8 @@ void asks_lose(struct line *);
 /* The launcher of that node is gone: `done` of what it was asked, and of what it is asked from now on, is called with TERN_ERR_PEER. */
 void asks_lose_node(int node);
 
-static inline bool asks_same(const struct asker *a, const struct asker *b)
-{
-    return a->route.line == b->route.line && a->id == b->id && (a->route.line || a->route.node == b->route.node);
-}
+static inline bool asks_same_route(struct route a, struct route b) { return a.line == b.line && (a.line || a.node == b.node); }
+
+static inline bool asks_same(const struct asker *a, const struct asker *b) { return a->id == b->id && asks_same_route(a->route, b->route); }
 
 #endif

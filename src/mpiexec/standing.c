@@ -82,7 +82,7 @@ static struct started {
 
 static char **own_environment;
 
-void standing_keep_environment(void) { own_environment = environ; /* setenv of later steps works on a copy */ }
+void standing_keep_environment(void) { own_environment = environ; /* as in main.c: what setenv adds later is in a copy */ }
 
 /* As an agent would start it: this process has changed its environment and its limit since. 0 or the system's error. */
 static int start(const struct job *j, struct started *s, const char *boot)

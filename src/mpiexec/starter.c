@@ -294,8 +294,8 @@ static void prepare(void)
     cpus_usable();
 }
 
-/* Has the launcher started its ranks, or ended? False: it has not for so long that an order has waited for the next one: it may be stopped,
- * or look for files of a server that does not answer. */
+/* Has the launcher started its ranks, or ended? False: it has not, some time after there was an order, its own or the next, and one waits:
+ * the launcher may be stopped, or look for files of a server that does not answer. */
 static bool await_started(int fd)
 {
     struct pollfd both[] = {{.fd = fd, .events = POLLIN}, {.fd = ORDERS_FD, .events = POLLIN}};

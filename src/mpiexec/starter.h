@@ -9,9 +9,10 @@
  *            `------ line: command line ---> launcher, a child of the first mpiexec
  *                    <--- its number
  *
- * Orders and numbers (of processes) go by one pair of sockets. At the starter's end only the launcher that is ready reads, and only
- * the starter writes. Which launcher
- * takes an order is not known before it says so by the line: the one that was ready may die, and the next one takes the order then.
+ * Orders and numbers (of processes) go by one pair of sockets. At the starter's end only launchers that are ready read, and only the
+ * starter writes. Which launcher takes an order is not known before it says so by the line: the one that was ready may die, or be stopped,
+ * and another one takes the order then. A launcher that has not started its ranks a second after there was an order, while one waits, is
+ * no longer waited for: the next one is forked.
  * An order that nobody can take any more is destroyed with the socket, and that ends its line. The starter is made by the first
  * order, has no state of any job, and ends with the first mpiexec.
  *
@@ -38,7 +39,7 @@ const char *starter_why(void);
 /* A child of this process has ended: was it the starter, or a launcher without an order? */
 bool starter_exited(pid_t);
 
-/* Ends the starter and the launcher that is ready, and waits until they are gone. */
+/* Ends the starter and the launcher that was made last, and waits until they are gone. Others that are ready end by themselves. */
 void starter_close(void);
 
 /* ---- the starter, and launchers ---- */

@@ -77,8 +77,8 @@ static void join(int other)
     CHECK_OK(MPI_Comm_disconnect(&inter));
 }
 
-/* Another process that sends a name, and perhaps a byte behind it, and closes the socket then or does not. With a higher name than ours it is
- * the one that calls; with a lower one it is called, and hears by a byte that it was not found. */
+/* Another process that sends a name, and perhaps a byte behind it, and closes the socket then or does not. With a higher name than ours it
+ * is the one that calls, with a lower one it is called. It hears by a byte that we have failed; with an empty name it cannot be joined at all. */
 static void half(const char *its, const char *then, bool closes)
 {
     int pair[2];
@@ -92,10 +92,9 @@ static void half(const char *its, const char *then, bool closes)
     if (closes) CHECK(!shutdown(pair[1], SHUT_WR), "not closed");
     CHECK(MPI_Comm_join(pair[0], &inter) != MPI_SUCCESS && inter == MPI_COMM_NULL, "joined with %s", its);
     CHECK(recv(pair[0], &byte, 1, MSG_DONTWAIT) <= 0, "a byte is left");
-    if (*its == '!') {
-        CHECK(recv(pair[1], name, sizeof name, MSG_WAITALL) == sizeof name, "no name has come");
-        CHECK(recv(pair[1], &byte, 1, MSG_DONTWAIT) == 1 && byte == 'n', "not told that the call has failed");
-    }
+    CHECK(recv(pair[1], name, sizeof name, MSG_WAITALL) == sizeof name && *name, "no name has come");
+    ssize_t told = recv(pair[1], &byte, 1, MSG_DONTWAIT);
+    CHECK(*its ? told == 1 && byte == 'n' : told <= 0, "%zd bytes behind the name", told);
     close(pair[0]);
     close(pair[1]);
 }
