@@ -1,6 +1,7 @@
 /* port.c - see port.h. */
 #include "dpm/port.h"
 #include "base/err.h"
+#include "base/hex.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -13,28 +14,11 @@ static_assert(sizeof BEGIN + 8 + 2 * (DGRAM_CARD + CRYPTO_KEY + CHECK) + 3 + POR
               "a name has room");
 static_assert(PORT_NAME <= MPI_MAX_PORT_NAME, "a program has room for it");
 
-static char *put_hex(char *to, const uint8_t *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) to += sprintf(to, "%02x", bytes[i]);
-    return to;
-}
-
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9') return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The bytes up to `end`, at most `room`; how many, -1: it is not so. */
 static int get_hex(const char *from, const char *end, uint8_t *bytes, int room)
 {
-    int n = 0;
-    for (; end - from >= 2 && n < room; from += 2, n++) {
-        int high = digit(from[0]), low = digit(from[1]);
-        if (high < 0 || low < 0) return -1;
-        bytes[n] = (uint8_t)(high << 4 | low);
-    }
-    return from == end ? n : -1;
+    int n = (int)((end - from) / 2);
+    return (end - from) % 2 == 0 && n <= room && hex_get(from, bytes, (size_t)n) ? n : -1;
 }
 
 static void make_check(const struct port *p, const struct crypto *c, uint8_t tag[CRYPTO_TAG])
@@ -55,15 +39,15 @@ void port_write(const struct port *p, const struct crypto *c, char name[PORT_NAM
     uint8_t tag[CRYPTO_TAG];
     make_check(p, c, tag);
     name += sprintf(name, BEGIN "%d:", PORT_VERSION);
-    name = put_hex(name, p->card, p->card_bytes);
+    name = hex_put(name, p->card, p->card_bytes);
     for (unsigned i = 0; i < p->mores; i++) {
         *name++ = '+';
-        name = put_hex(name, p->more[i].bytes, p->more[i].n);
+        name = hex_put(name, p->more[i].bytes, p->more[i].n);
     }
     *name++ = ':';
-    name = put_hex(name, p->key, sizeof p->key);
+    name = hex_put(name, p->key, sizeof p->key);
     *name++ = ':';
-    put_hex(name, tag, CHECK);
+    hex_put(name, tag, CHECK);
 }
 
 static int no_port(const char *name)

@@ -1,5 +1,6 @@
 /* boot.c - the text of boot.h, and this host's addresses. */
 #include "mpiexec/boot.h"
+#include "base/hex.h"
 #include "mpiexec/words.h"
 #include "mpiexec/xalloc.h"
 
@@ -19,7 +20,7 @@ char *boot_text(const struct boot *b)
 {
     char *text = xcalloc(BOOT_TEXT, 1), *at = text;
     at += sprintf(at, "tern-daemon 1\nkey ");
-    for (int i = 0; i < CRYPTO_KEY; i++) at += sprintf(at, "%02x", b->key[i]);
+    at = hex_put(at, b->key, CRYPTO_KEY);
     at += sprintf(at, "\nplace %d %d %d\nseconds %d\n", b->node, b->vertex, b->parent, b->seconds);
     for (int i = 0; i < b->naddresses; i++) {
         const struct sockaddr_storage *a = &b->addresses[i];
@@ -38,13 +39,7 @@ char *boot_text(const struct boot *b)
 
 static bool parse_key(struct boot *b, const char *hex)
 {
-    if (strspn(hex, "0123456789abcdef") != 2 * CRYPTO_KEY || hex[2 * CRYPTO_KEY]) return false;
-    for (int i = 0; i < CRYPTO_KEY; i++) {
-        unsigned byte;
-        sscanf(hex + 2 * i, "%2x", &byte);
-        b->key[i] = (uint8_t)byte;
-    }
-    return true;
+    return hex_get(hex, b->key, CRYPTO_KEY) && !hex[2 * CRYPTO_KEY];
 }
 
 static bool parse_address(struct boot *b, const char *rest)

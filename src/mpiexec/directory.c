@@ -1,6 +1,7 @@
 /* directory.c - see directory.h. */
 #include "mpiexec/directory.h"
 #include "base/err.h"
+#include "base/hex.h"
 #include "mpiexec/asks.h"
 #include "mpiexec/post.h"
 #include "mpiexec/tree.h"
@@ -57,7 +58,7 @@ static char *packed_text(const pmix_value_t *v)
     if (PMIx_Data_pack(NULL, &b, (void *)(uintptr_t)v, 1, PMIX_VALUE) == PMIX_SUCCESS) {
         text = xcalloc(2 * b.bytes_used + 2, 1);
         text[0] = PACKED;
-        for (size_t i = 0; i < b.bytes_used; i++) sprintf(text + 1 + 2 * i, "%02x", (uint8_t)b.base_ptr[i]);
+        hex_put(text + 1, b.base_ptr, b.bytes_used);
     }
     PMIX_DATA_BUFFER_DESTRUCT(&b);
     return text;
@@ -69,22 +70,15 @@ static char *text_of(const pmix_value_t *v)
     return packed_text(v);
 }
 
-/* -1: it is none. */
-static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
-
 /* The bytes that the digits stand for; NULL: they stand for none. */
 static char *bytes_of(const char *digits, size_t *n_p)
 {
     size_t n = strlen(digits) / 2;
     if (!n || digits[2 * n]) return NULL;
     char *bytes = xcalloc(n, 1);
-    for (size_t i = 0; i < n; i++) {
-        int high = digit(digits[2 * i]), low = digit(digits[2 * i + 1]);
-        if (high < 0 || low < 0) {
-            free(bytes);
-            return NULL;
-        }
-        bytes[i] = (char)(high << 4 | low);
+    if (!hex_get(digits, bytes, n)) {
+        free(bytes);
+        return NULL;
     }
     *n_p = n;
     return bytes;

@@ -18,6 +18,7 @@
  */
 #include "proc/pmi.h"
 #include "base/err.h"
+#include "base/hex.h"
 #include "proc/pmi_map.h"
 
 #include <pthread.h>
@@ -66,18 +67,12 @@ static void piece_key(char key[64], const char *name, int piece)
         snprintf(key, 64, "%s", name);
 }
 
-static void to_hex(char *to, const uint8_t *bytes, size_t n)
-{
-    to += sprintf(to, "%04zx", n);
-    for (size_t i = 0; i < n; i++) to += sprintf(to, "%02x", bytes[i]);
-}
-
 /* At most 64 KB. What is as long as a value is not on the stack: programs have threads with 16 KB of it. */
 static int put_bytes(const char *name, const void *bytes, size_t n)
 {
     char key[64], *hex = malloc(4 + 2 * n + 1), *piece = malloc(PMI_VALUE_MAX);
     int rc = hex && piece ? 0 : err_set(TERN_ERR_NOMEM, "no memory for %zu bytes to publish", n);
-    if (!rc) to_hex(hex, bytes, n);
+    if (!rc) hex_put(hex + sprintf(hex, "%04zx", n), bytes, n);
     for (size_t at = 0, i = 0; !rc && at < 4 + 2 * n; at += piece_max, i++) {
         snprintf(piece, PMI_VALUE_MAX, "%.*s", (int)piece_max, hex + at);
         piece_key(key, name, (int)i);
@@ -86,19 +81,6 @@ static int put_bytes(const char *name, const void *bytes, size_t n)
     free(hex);
     free(piece);
     return rc;
-}
-
-static int digit(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
-
-/* Two digits a byte; false if they are none. */
-static bool from_hex(uint8_t *to, const char *hex, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        int high = digit(hex[2 * i]), low = high < 0 ? -1 : digit(hex[2 * i + 1]);
-        if (low < 0) return false;
-        to[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
 }
 
 /* The text of all pieces, into hex (room signs and a zero), until its length is what it says. */
@@ -115,7 +97,7 @@ static int gather(const char *name, char *hex, size_t room, char piece[PMI_VALUE
         if (!n || n > room - have) return TERN_ERR_NOT_FOUND;
         memcpy(hex + have, piece, n + 1);
         have += n;
-        if (have >= 4 && !from_hex(length, hex, 2)) return TERN_ERR_NOT_FOUND;
+        if (have >= 4 && !hex_get(hex, length, 2)) return TERN_ERR_NOT_FOUND;
         if (have >= 4) want = 4 + 2 * ((size_t)length[0] << 8 | length[1]);
     }
     return have == want ? 0 : TERN_ERR_NOT_FOUND;
@@ -129,7 +111,7 @@ static int get_bytes(const char *name, void *buf, size_t cap)
     if (!hex) return err_set(TERN_ERR_NOMEM, "no memory for %zu bytes of another process", cap);
     int rc = gather(name, hex, room, hex + room + 1);
     size_t n = rc ? 0 : (strlen(hex) - 4) / 2;
-    if (!rc && !from_hex(buf, hex + 4, n)) rc = TERN_ERR_NOT_FOUND;
+    if (!rc && !hex_get(hex + 4, buf, n)) rc = TERN_ERR_NOT_FOUND;
     free(hex);
     return rc ? rc : (int)n;
 }
