@@ -145,8 +145,6 @@ void dgram_peer_busy(struct dgram_peer *p)
     if (list_empty(&p->busy)) list_push(&p->ep->busy, &p->busy);
 }
 
-static bool same_address(const struct dgram_addr *a, const struct dgram_addr *b) { return a->n == b->n && !memcmp(a->bytes, b->bytes, a->n); }
-
 static int nobody_listens(const struct dgram *ep, const struct dgram_addr *a)
 {
     char where[96];
@@ -164,7 +162,7 @@ int dgram_peer_open(struct dgram *ep, const void *bytes, size_t n, struct dgram_
     if (card.id == ep->id) return err_set(TERN_ERR_ARG, "a process needs no datagrams to itself");
     if (past_find(&ep->past, card.id))
         return err_set(TERN_ERR_PEER, "that process has been disconnected from for good");
-    if (same_address(&card.addr, &ep->wire->own)) return nobody_listens(ep, &card.addr); /* this endpoint has been given it since */
+    if (dgram_addr_same(&card.addr, &ep->wire->own)) return nobody_listens(ep, &card.addr); /* this endpoint has been given it since */
     struct dgram_peer *p = find(ep, card.id);
     if (!p && !(p = add(ep, &card))) return err_set(TERN_ERR_NOMEM, "no memory for a datagram peer");
     *peer_p = p;
@@ -204,6 +202,13 @@ static void send_ack(struct dgram_peer *p)
     if (dgram_packet_send(p->ep, &p->card.addr, &k)) p->owes = p->asked = false;
 }
 
+/* What had no room in the carrier may have some now. */
+static void flush(struct dgram *ep)
+{
+    ep->wire->ops->flush(ep->wire, ep->now);
+    if (ep->wire->ops->due(ep->wire) == NEVER) ep->full = false;
+}
+
 void dgram_forget(struct dgram_peer *p)
 {
     struct dgram *ep = p->ep;
@@ -222,7 +227,7 @@ void dgram_forget(struct dgram_peer *p)
     err_set(TERN_ERR_PEER, "the connection was given up by this process");
     out_close(p, TERN_ERR_PEER);
     if (ep->inside) return;
-    ep->wire->ops->flush(ep->wire, ep->now);
+    flush(ep);
     reap(ep);
 }
 
@@ -230,7 +235,7 @@ void dgram_close(struct dgram *ep)
 {
     ep->inside = true;
     while (!list_empty(&ep->peers)) dgram_forget(container_of(ep->peers.next, struct dgram_peer, all));
-    ep->wire->ops->flush(ep->wire, ep->now);
+    flush(ep);
     reap(ep);
     past_close(&ep->past);
     ep->wire->ops->close(ep->wire);
@@ -250,7 +255,10 @@ bool dgram_packet_send(struct dgram *ep, const struct dgram_addr *to, const stru
 {
     uint8_t card[DGRAM_CARD], *bytes = ep->wire->ops->room(ep->wire);
     struct dgram_packet own = *k;
-    if (!bytes) return false;
+    if (!bytes) {
+        ep->full = true;
+        return false;
+    }
     if (k->flags & DGRAM_FIRST) {
         own.card_len = (uint8_t)dgram_card(ep, card);
         own.card = card;
@@ -282,6 +290,26 @@ static void say_door(struct dgram *ep, const struct dgram_addr *to, const struct
     dgram_packet_send(ep, to, &answer);
 }
 
+static void take_known(struct dgram_peer *p, const struct dgram_packet *k)
+{
+    if (k->type == DGRAM_DOOR) {
+        if (p->heard || k->epoch <= p->card.epoch) return;
+        p->card.epoch = k->epoch;
+        out_resend_all(p);
+        dgram_peer_busy(p);
+        return;
+    }
+    p->heard = true;
+    out_take_ack(p, k);
+    if (p->dead || p->forgotten) return;
+    if (out_waits(p)) dgram_peer_busy(p);
+    if (k->type == DGRAM_DATA) in_take(p, k);
+    if (k->type != DGRAM_PROBE) return;
+    p->echo = (uint32_t)k->seq;
+    p->asked = true;
+    dgram_peer_busy(p);
+}
+
 /* A packet of a process that is no peer. */
 static void take_newcomer(struct dgram *ep, const struct dgram_addr *from, const struct dgram_packet *k)
 {
@@ -298,9 +326,7 @@ static void take_newcomer(struct dgram *ep, const struct dgram_addr *from, const
     if (k->epoch != ep->epoch) {
         say_door(ep, &card.addr, k);
     } else if ((p = add(ep, &card))) {
-        p->heard = true;
-        out_take_ack(p, k);
-        in_take(p, k);
+        take_known(p, k);
     }
 }
 
@@ -322,26 +348,6 @@ static void take_gone(struct dgram *ep, const struct dgram_packet *k)
     ep->wire->ops->text(ep->wire, &p->card.addr, where, sizeof where);
     err_set(TERN_ERR_PEER, "the process at %s has disconnected", where);
     dgram_peer_fail(p, TERN_ERR_PEER);
-}
-
-static void take_known(struct dgram_peer *p, const struct dgram_packet *k)
-{
-    if (k->type == DGRAM_DOOR) {
-        if (p->heard || k->epoch <= p->card.epoch) return;
-        p->card.epoch = k->epoch;
-        out_resend_all(p);
-        dgram_peer_busy(p);
-        return;
-    }
-    p->heard = true;
-    out_take_ack(p, k);
-    if (p->dead || p->forgotten) return;
-    if (out_waits(p)) dgram_peer_busy(p);
-    if (k->type == DGRAM_DATA) in_take(p, k);
-    if (k->type != DGRAM_PROBE) return;
-    p->echo = (uint32_t)k->seq;
-    p->asked = true;
-    dgram_peer_busy(p);
 }
 
 /* The numbers of a packet, completed by what is known of its sender. */
@@ -394,7 +400,7 @@ static void take_refusals(struct dgram *ep)
         list_each(l, next, &ep->peers)
         {
             struct dgram_peer *p = container_of(l, struct dgram_peer, all);
-            if (!p->dead && same_address(&p->card.addr, &a)) dgram_peer_fail(p, nobody_listens(ep, &a));
+            if (!p->dead && dgram_addr_same(&p->card.addr, &a)) dgram_peer_fail(p, nobody_listens(ep, &a));
         }
 }
 
@@ -409,9 +415,23 @@ static void serve(struct dgram_peer *p)
     if (p->dead || (!p->forgotten && !p->owes && !p->asked && !out_waits(p) && !in_waits(p))) list_remove(&p->busy);
 }
 
+/* This process was stopped, or has computed: what came meanwhile is still to be taken, and the others may have been stopped as well. Of
+ * their silence, only as much counts as they have between two looks of a process that waits. */
+static void forgive(struct dgram *ep, uint64_t gap)
+{
+    list_each(l, next, &ep->peers)
+    {
+        struct dgram_peer *p = container_of(l, struct dgram_peer, all);
+        p->came += gap - RTO_MOST;
+        if (p->news) p->news += gap - RTO_MOST;
+    }
+}
+
 int dgram_progress(struct dgram *ep, uint64_t now)
 {
+    if (unlikely(now - ep->now >= LATE)) forgive(ep, now - ep->now);
     ep->now = now;
+    ep->full = false;
     ep->inside = true;
     int n = ep->wire->ops->poll(ep->wire, now, BATCH, take, ep);
     take_refusals(ep);
@@ -424,17 +444,18 @@ int dgram_progress(struct dgram *ep, uint64_t now)
         serve(p);
     }
     while (!list_empty(&served)) list_push(&ep->busy, list_pop(&served));
-    ep->wire->ops->flush(ep->wire, now);
+    flush(ep);
     ep->inside = false;
     reap(ep);
     return n;
 }
 
+/* Who is silent in the middle of a message is looked for as often as who does not answer: see forgive. */
 static uint64_t next_of(const struct dgram_peer *p)
 {
     uint64_t at = p->timer;
-    if (p->prompt || p->owes) return 0;
-    if (in_waits(p) && !p->held && p->came + 2 * p->ep->patience < at) at = p->came + 2 * p->ep->patience;
+    if (p->prompt || (p->owes && !p->ep->full)) return 0;
+    if (in_waits(p) && !p->held) at = min_size(at, min_size(p->came + 2 * p->ep->patience, p->ep->now + RTO_MOST));
     return at;
 }
 

@@ -27,7 +27,8 @@
  * carrier's descriptor is readable (dgram_wire.fd) and at dgram_next_timeout, or leaves that to
  * the progress of the library (dgram_step).
  *
- * A peer is given up when it does not answer for `patience`, or at once when its host says that nobody listens at its address.
+ * A peer is given up when it does not answer for `patience`, or at once when its host says that nobody listens at its address. Where
+ * dgram_progress was not called for 2 s and more, 1 s of them counts: this process was stopped or has computed, and the peer perhaps, too.
  * A peer on this host that has been heard before is given more time (DGRAM_NEAR): if its process had ended, the host would say so,
  * and it may compute for long.
  *

@@ -199,6 +199,7 @@ static void faults_flush(struct dgram_wire *w, uint64_t now)
     release_due(f, &f->reordered);
     f->inner->ops->flush(f->inner, now);
     w->trouble = f->inner->trouble;
+    w->trouble_to = f->inner->trouble_to;
 }
 
 static int faults_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_fn take, void *arg)

@@ -279,6 +279,7 @@ static void ask(struct dgram_peer *p)
 static void give_up(struct dgram_peer *p)
 {
     struct dgram_wire *w = p->ep->wire;
+    bool refused = w->trouble && dgram_addr_same(&w->trouble_to, &p->card.addr);
     char where[96];
     w->ops->text(w, &p->card.addr, where, sizeof where);
     if (p->replaced)
@@ -288,7 +289,7 @@ static void give_up(struct dgram_peer *p)
                 "no answer from %s by %s for %.1f s (TERN_DGRAM_TIMEOUT)%s%s; is the process still there, and does a "
                 "firewall let %s pass?",
                 where, w->ops->name, (double)(p->ep->now - p->news) / 1e9,
-                w->trouble ? ": the last datagram was refused: " : "", w->trouble ? strerror(w->trouble) : "",
+                refused ? ": the last datagram was refused: " : "", refused ? strerror(w->trouble) : "",
                 w->ops->name);
     dgram_peer_fail(p, TERN_ERR_PEER);
 }

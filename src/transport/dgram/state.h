@@ -26,6 +26,7 @@
 #define ROUNDS 3       /* timers that run out, at least, before a peer is given up */
 #define CWND_FIRST 10  /* segments: RFC 6928 */
 #define CWND_LEAST 4   /* after a loss that later arrivals tell */
+#define LATE (2 * (uint64_t)RTO_MOST) /* between two looks: a process that waits looks within RTO_MOST */
 #define OVERTAKEN 3    /* a segment is lost when one sent so many transmissions later has come */
 
 enum segment_state { SEGMENT_SENT, SEGMENT_LOST, SEGMENT_THERE };
@@ -107,6 +108,7 @@ struct dgram {
     uint64_t id, now, came; /* came: when the last genuine packet was taken */
     uint32_t epoch;
     bool inside;            /* dgram_progress: peers that are forgotten stay until its end */
+    bool full;              /* the carrier has no room: acknowledgements wait until it has sent something */
     struct link peers, busy, dying;
     struct link buckets[PEER_BUCKETS];
     struct dgram_past past;

@@ -123,6 +123,15 @@ static void advance(struct udp *u, unsigned n)
     u->waiting -= n;
 }
 
+/* The first n datagrams have gone. */
+static void end_trouble(struct udp *u, unsigned n)
+{
+    for (unsigned i = 0; u->wire.trouble && i < n; i++) {
+        struct dgram_addr to = from_system(&u->out[i].addr);
+        if (dgram_addr_same(&to, &u->wire.trouble_to)) u->wire.trouble = 0;
+    }
+}
+
 static void udp_flush(struct dgram_wire *w, uint64_t now)
 {
     struct udp *u = udp_of(w);
@@ -133,6 +142,7 @@ static void udp_flush(struct dgram_wire *w, uint64_t now)
         int n = sendmmsg(w->fd, u->out_heads, u->waiting, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             u->suspect |= (unsigned)n < u->waiting; /* the call has ended at an error, which is not told */
+            end_trouble(u, (unsigned)n);
             advance(u, (unsigned)n);
             again = false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -143,6 +153,7 @@ static void udp_flush(struct dgram_wire *w, uint64_t now)
             again = !again; /* the first time it may be the error of an earlier datagram */
             if (again) continue;
             w->trouble = errno;
+            w->trouble_to = from_system(&u->out[0].addr);
             advance(u, 1);
         }
     }

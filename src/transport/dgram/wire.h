@@ -21,6 +21,8 @@
 
 #include "base/compiler.h"
 
+#include <string.h>
+
 #define DGRAM_ADDR 39 /* bytes of the longest address */
 
 /* An address. Only wires of its kind look into it. */
@@ -28,6 +30,11 @@ struct dgram_addr {
     uint8_t n;
     uint8_t bytes[DGRAM_ADDR];
 };
+
+static inline bool dgram_addr_same(const struct dgram_addr *a, const struct dgram_addr *b)
+{
+    return a->n == b->n && !memcmp(a->bytes, b->bytes, a->n);
+}
 
 /* Kinds of wires, as cards name them. Endpoints with wires of different kinds cannot reach each other. */
 enum dgram_kind { DGRAM_UDP = 1, DGRAM_VERBS_UD = 2, DGRAM_TEST = 255 };
@@ -41,7 +48,8 @@ struct dgram_wire_ops {
 
     void (*close)(struct dgram_wire *);
 
-    /* Memory for one datagram of mtu bytes, the wire's; NULL: not now. The same on each call until send. */
+    /* Memory for one datagram of mtu bytes, the wire's; NULL: not now, and `due` says when flush may make some. The same on each call
+     * until send. */
     void *(*room)(struct dgram_wire *);
 
     /* Sends the first n bytes of room(), perhaps not before flush. */
@@ -72,7 +80,8 @@ struct dgram_wire {
     const struct dgram_wire_ops *ops;
     uint32_t mtu;          /* bytes that one datagram takes; what is received may be longer */
     int fd;                /* readable when datagrams have come; -1: none */
-    int trouble;           /* errno of the last datagram that the system refused to send, 0: none was */
+    int trouble;           /* errno of the last datagram that the system refused to send, 0: none; until one to ... */
+    struct dgram_addr trouble_to; /* ... that address goes */
     enum dgram_kind kind;
     struct dgram_addr own; /* where others reach it */
 };

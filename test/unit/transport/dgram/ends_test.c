@@ -64,6 +64,35 @@ static void peer_dies(void **state)
     }
 }
 
+/* One is stopped for a while, then both are for long, in the middle of a message: time in which nobody looks is no silence. */
+static void both_are_stopped(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        net_reset();
+        circle_pair("", NULL);
+        member_send(0, 1, 10000000);
+        circle_run(SECOND / 1000);
+        for (int i = 0; i < 150; i++) dgram_progress(members[!first].ep, net_now += SECOND / 10);
+        net_now += 100 * SECOND;
+        circle_run(30 * SECOND);
+        assert_int_equal(members[0].lost + members[1].lost, 0);
+        assert_true(circle_right());
+        circle_stop(NULL);
+    }
+}
+
+/* A process that looks seldom finds out all the same that its peer is gone. */
+static void rare_looks(void **state)
+{
+    (void)state;
+    circle_pair("", NULL);
+    member_close(1);
+    member_send(0, 1, 5);
+    for (int i = 0; i < 25 && !members[0].lost; i++) dgram_progress(members[0].ep, net_now += 5 * SECOND);
+    assert_int_equal(members[0].failed[1], 1);
+}
+
 /* A peer made by hand, at station 1. */
 static struct dgram_packet by_hand = {.type = DGRAM_ACK, .window = 10};
 
@@ -285,7 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CIRCLE_RULE(nobody_answers),
-        CIRCLE_RULE(peer_dies),
+        CIRCLE_RULE(peer_dies), CIRCLE_RULE(both_are_stopped), CIRCLE_RULE(rare_looks),
         CIRCLE_RULE(peer_contradicts_itself),
         CIRCLE_RULE(peer_restarts),
         CIRCLE_RULE(forgetting),

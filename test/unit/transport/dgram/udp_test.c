@@ -127,6 +127,7 @@ static void refused(void **state)
     b->ops->poll(b, 1, 64, see, &s);
     assert_int_equal(s.n, 2);
     assert_int_not_equal(a->trouble, 0);
+    assert_true(dgram_addr_same(&a->trouble_to, &outside));
     a->ops->close(a);
     b->ops->close(b);
 }
