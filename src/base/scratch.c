@@ -55,7 +55,8 @@ void *scratch(struct scratch *s)
 static __attribute__((destructor)) void forget_keys(void)
 {
     for (struct scratch *s = first; s; s = s->next) {
-        free_buffer(pthread_getspecific(s->key));
+        void *buffer = pthread_getspecific(s->key);
+        if (buffer != s->common) free(buffer);
         pthread_key_delete(s->key);
         s->made = false;
     }

@@ -138,9 +138,11 @@ static int confer(struct comm *inter, bool high, struct side *mine, struct news 
         n->ctx = side_context(mine, &n->remote);
         mine->high = high;
     }
-    int rc = talk_spread(inter->within, n, sizeof *n, 0);
+    int own = err_keep(n, n->rc), rc = talk_spread(inter->within, n, sizeof *n, 0);
     if (!rc) rc = talk_spread(inter->within, mine, sizeof *mine, 0); /* rank 0's `high` speaks for the group */
-    return rc ? rc : n->rc;
+    err_recall(n, own);
+    if (own || rc) return own ? own : rc;
+    return n->rc ? err_set(n->rc, "rank 0 of the group has no answer of the other group") : 0;
 }
 
 int comm_inter_merge(struct comm *inter, bool high, struct comm **out)

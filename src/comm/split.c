@@ -40,12 +40,16 @@ static int gather_own(struct comm *c, const void *mine, size_t bytes, void **all
 static int gather_remote(struct comm *inter, const void *ours, size_t bytes, void **theirs_p)
 {
     size_t out = (size_t)inter->size * bytes, in = (size_t)inter->map->size * bytes;
-    int rc = 0;
+    int32_t rc = 0;
     *theirs_p = malloc(in);
     if (!*theirs_p) return no_memory(inter->map->size);
     if (inter->rank == 0) rc = talk_swap(inter, ours, out, *theirs_p, in, 0, TALK_INTER);
-    int told = coll_bcast(inter->within, *theirs_p, (int64_t)in, type_of(MPI_BYTE), 0);
-    return rc ? rc : told;
+    int32_t its = err_keep(&rc, rc);
+    int told = coll_bcast(inter->within, &its, sizeof its, type_of(MPI_BYTE), 0);
+    err_recall(&rc, rc);
+    if (rc || told) return rc ? rc : told;
+    if (its) return err_set(its, "rank 0 of the group has no answer of the other group");
+    return coll_bcast(inter->within, *theirs_p, (int64_t)in, type_of(MPI_BYTE), 0);
 }
 
 int split_gather(struct comm *c, const void *mine, size_t bytes, void **ours_p, void **theirs_p)

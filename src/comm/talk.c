@@ -5,6 +5,9 @@
 #include "pt2pt/lane.h"
 
 #include <stdlib.h>
+#include <time.h>
+
+enum { TRIES = 100 }; /* 10 ms apart */
 
 void talk_start(struct request *r, uint8_t kind, struct comm *c, const void *buf, size_t bytes, int rank, int tag)
 {
@@ -31,10 +34,17 @@ int talk_recv_some(struct comm *c, void *buf, size_t room, int rank, int tag, si
     return rc;
 }
 
+/* A rank of another job may send what it should not. */
+static int check_length(size_t come, size_t bytes, int rank)
+{
+    return come == bytes ? 0 : err_set(TERN_ERR_SYSTEM, "rank %d has sent %zu bytes in place of %zu", rank, come, bytes);
+}
+
 int talk_recv(struct comm *c, void *buf, size_t bytes, int rank, int tag)
 {
     size_t come;
-    return talk_recv_some(c, buf, bytes, rank, tag, &come);
+    int rc = talk_recv_some(c, buf, bytes, rank, tag, &come);
+    return rc ? rc : check_length(come, bytes, rank);
 }
 
 int talk_swap(struct comm *c, const void *out, size_t out_bytes, void *in, size_t in_bytes, int rank, int tag)
@@ -43,7 +53,8 @@ int talk_swap(struct comm *c, const void *out, size_t out_bytes, void *in, size_
     talk_start(&r, REQ_RECV, c, in, in_bytes, rank, tag);
     talk_start(&s, REQ_SEND, c, out, out_bytes, rank, tag);
     int rc = pt_wait(&s), rc_recv = pt_wait(&r); /* both: the buffers are ours */
-    return rc ? rc : rc_recv;
+    if (!rc) rc = rc_recv;
+    return rc ? rc : check_length((size_t)r.result.bytes, in_bytes, rank);
 }
 
 /* ---- from one to all, by a binomial tree ---- */
@@ -63,19 +74,19 @@ static int recv_or_hear(struct comm *c, void *buf, size_t bytes, int rank)
     return err_set(code < 0 ? code : TERN_ERR_SYSTEM, "rank %d has not got %zu bytes to pass on", rank, bytes);
 }
 
-/* To all below: `code`, or the bytes. A rank that is gone is passed over, as the others wait. The code if one that is not gone has not been
- * told. */
-static int pass_on(struct comm *c, const void *buf, size_t bytes, int code, int32_t me, int root)
+/* To one below. It waits for it: without memory, which sends nothing, this is tried for a while. */
+static void pass_on_to(struct comm *c, const void *buf, size_t bytes, int rank)
+{
+    static const struct timespec pause = {.tv_nsec = 10000000};
+    for (int tries = 0; tries < TRIES && talk_send(c, buf, bytes, rank, TALK_CREATE) == TERN_ERR_NOMEM; tries++) nanosleep(&pause, NULL);
+}
+
+/* To all below: `code`, or the bytes. Who is gone is passed over, as the others wait. */
+static void pass_on(struct comm *c, const void *buf, size_t bytes, int code, int32_t me, int root)
 {
     int8_t word = (int8_t)code;
-    int rc = 0;
-    for (int32_t size = c->size, bit = talk_lowest_bit(me, size); bit >>= 1;) {
-        if (me + bit >= size) continue;
-        int sent = talk_send(c, code ? &word : buf, code ? 1 : bytes, (me + bit + root) % size, TALK_CREATE);
-        if (!rc && sent && !err_is_of_peer(sent)) rc = err_keep(&word, sent);
-    }
-    err_recall(&word, rc);
-    return rc;
+    for (int32_t size = c->size, bit = talk_lowest_bit(me, size); bit >>= 1;)
+        if (me + bit < size) pass_on_to(c, code ? &word : buf, code ? 1 : bytes, (me + bit + root) % size);
 }
 
 /* The rank that has it first. */
@@ -85,9 +96,9 @@ int talk_spread(struct comm *c, void *buf, size_t bytes, int root)
 {
     int32_t me = (c->rank - root + c->size) % c->size;
     int rc = me ? err_keep(&me, recv_or_hear(c, buf, bytes, above(c, me, root))) : 0;
-    int passed = pass_on(c, buf, bytes, rc, me, root);
+    pass_on(c, buf, bytes, rc, me, root);
     err_recall(&me, rc);
-    return rc ? rc : passed;
+    return rc;
 }
 
 int talk_spread_new(struct comm *c, void **buf, size_t bytes, int root)
@@ -95,11 +106,11 @@ int talk_spread_new(struct comm *c, void **buf, size_t bytes, int root)
     int32_t me = (c->rank - root + c->size) % c->size;
     if (me) *buf = calloc(1, bytes);
     int rc = me ? err_keep(&me, recv_or_hear(c, *buf, bytes, above(c, me, root))) : 0;
-    int passed = pass_on(c, *buf, bytes, rc, me, root);
+    pass_on(c, *buf, bytes, rc, me, root);
     err_recall(&me, rc);
     if (rc) {
         free(*buf);
         *buf = NULL;
     }
-    return rc ? rc : passed;
+    return rc;
 }

@@ -18,7 +18,8 @@ enum talk_tag {
     TALK_TAGS = (1 << 28) - 1 /* a user's tag is cut to this */
 };
 
-/* `rank` as calls on the communicator name it: of the remote group in an intercommunicator. */
+/* `rank` as calls on the communicator name it: of the remote group in an intercommunicator. Fewer bytes than are to be received are
+ * TERN_ERR_SYSTEM. */
 int talk_send(struct comm *, const void *buf, size_t bytes, int rank, int tag);
 int talk_recv(struct comm *, void *buf, size_t bytes, int rank, int tag);
 
@@ -33,10 +34,10 @@ void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, 
 
 /*
  * From `root` to all of an intracommunicator. By messages, which lie at the receiver: unlike a collective, which may leave
- * them in the memory of the sender, it lets a process go (end its session) that has said all it had to. Of more bytes than one, or none.
+ * them in the memory of the sender, it lets a process go (end its session) that has said all it had to. Of more bytes than one.
  *
- * 0: this rank has the bytes and has passed them on, but for ranks that have died. A rank that does not get them tells those that
- * would have had them from it, which fail with the same code.
+ * 0: this rank has the bytes, as the root always has, whatever becomes of others that die or have no memory. A rank that does not get
+ * them tells those that would have had them from it, which fail with the same code.
  */
 int talk_spread(struct comm *, void *buf, size_t bytes, int root);
 

@@ -102,6 +102,25 @@ static int check_apart(const struct comm *local, const struct table *t)
     return rc;
 }
 
+/* The own job, as others have told of it. */
+static int check_own(const struct table_job *j)
+{
+    if (!strcmp(j->name, proc_self()->job) && j->size == jobs_own_size) return 0;
+    return err_set(TERN_ERR_SYSTEM, "what the other group has told of this job is wrong");
+}
+
+/* Of jobs that are known here, the table tells the same. */
+static int check_jobs(const struct table *t)
+{
+    uint64_t own = jobs_own_name().job;
+    int rc = 0;
+    for (uint32_t k = 0; k < t->jobs && !rc; k++) {
+        const struct table_job *j = &t->job[k];
+        rc = jobs_id(j->name) == own ? check_own(j) : job_check(j->name, j->size, j->public);
+    }
+    return rc;
+}
+
 /* The table of the other side is checked, and kept in the outcome, whose it is from here on. */
 static int take_table(const struct exchange *x, uint64_t its_ctx, void *bytes, size_t n, struct outcome *o)
 {
@@ -110,7 +129,8 @@ static int take_table(const struct exchange *x, uint64_t its_ctx, void *bytes, s
     o->bytes = n;
     int rc = table_open(&t, bytes, n);
     if (rc) return rc;
-    rc = comm_ctx_is_possible(its_ctx) ? check_apart(x->mine->local, &t) : strange();
+    rc = comm_ctx_is_possible(its_ctx) ? check_jobs(&t) : strange();
+    if (!rc) rc = check_apart(x->mine->local, &t);
     o->overlaps = rc == TERN_ERR_COMM;
     if (!rc) o->ctx = choose_context(x->ctx, its_ctx, &t);
     table_close(&t);
@@ -371,13 +391,6 @@ int dpm_inter_create(struct comm *local, int leader, struct comm *peer, int remo
 }
 
 /* ---- all ---- */
-
-/* The own job, as others have told of it. */
-static int check_own(const struct table_job *j)
-{
-    if (!strcmp(j->name, proc_self()->job) && j->size == jobs_own_size) return 0;
-    return err_set(TERN_ERR_SYSTEM, "what the other group has told of this job is wrong");
-}
 
 /* The jobs of the other group are known from here on, until they are let go; the own one stays NULL. */
 static int know_jobs(const struct table *t, struct job_entry **job)

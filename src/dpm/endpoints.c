@@ -548,7 +548,8 @@ static bool has_called(void *arg)
         return true;
     }
     if (can_be_read(a->endpoint->until_fd))
-        close_to_callers(a->endpoint, TERN_ERR_PEER, "no call of the other process has succeeded, and it calls no more: it has ended, or has the reason");
+        close_to_callers(a->endpoint, TERN_ERR_PEER, 
+                         "no call of the other process has succeeded, and it calls no more: it has ended, or has the reason");
     return a->endpoint->code;
 }
 
@@ -636,6 +637,8 @@ int partner_recv_for(struct partner *p, uint64_t ns, void **bytes_p, size_t *n_p
     dgram_watch(p->peer, true); /* it may end before it has sent anything */
     lane_wait(lanes_first(), has_message, &h, NULL);
     dgram_watch(p->peer, false);
+    /* It is too late. If this process was stopped, something may have come all the same. */
+    if (list_empty(&p->inbox) && !p->code) dgram_progress(p->endpoint->dgram, clock_ns());
     struct link *l = list_pop(&p->inbox);
     if (l) p->waiting--;
     int rc = l ? 0 : why_nothing(p);

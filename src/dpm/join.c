@@ -7,15 +7,19 @@
  *        | <------------------- calls (connect.h) ----------------------- |       by datagrams
  *        | <--------------- JOINED or FAILED, each way -----------------> |       by the socket
  *
- * So the one that is called waits for no call that does not come. One that has failed does not wait for the other's byte; one that has
- * joined does, and has failed if that is not JOINED.
+ * So the one that is called waits for no call that does not come. One that has joined waits for the other's byte, and has failed if
+ * that is not JOINED. One that has failed waits for it for a while, so that nothing is left in the socket.
  */
+#include "base/clock.h"
 #include "base/err.h"
 #include "dpm/connect.h"
 #include "pt2pt/lane.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#define ITS_BYTE_NS 1000000000u
 
 enum verdict { FAILED = 'n', JOINED = 'y' };
 
@@ -42,9 +46,10 @@ static int agree(int fd, int rc, struct comm **made)
     char mine = rc ? FAILED : JOINED, its = FAILED;
     err_keep(&mine, rc);
     int told = move(fd, &mine, 1, true);
-    err_recall(&mine, rc);
     if (rc) {
-        (void)!recv(fd, &its, 1, MSG_DONTWAIT); /* if it is there already */
+        if (!told) told = endpoints_await_fd(fd, POLLIN, NULL, clock_ns() + ITS_BYTE_NS);
+        if (!told) (void)!recv(fd, &its, 1, MSG_DONTWAIT);
+        err_recall(&mine, rc);
         return rc;
     }
     if (!told) told = move(fd, &its, 1, false);

@@ -191,6 +191,15 @@ static int refused(int status, const struct channel_answer *a)
     return err_set(status, "%s", words);
 }
 
+/* Memory for what comes behind that head. */
+static int make_room(const struct ask_head *h, struct channel_answer *a)
+{
+    if (h->type != ASK_ANSWER || h->length > ASK_BYTES_MAX) return err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
+    if (h->length && !(a->bytes = malloc(h->length))) return err_set(TERN_ERR_NOMEM, "no memory for the launcher's answer");
+    a->n = h->length;
+    return 0;
+}
+
 /* The launcher's status, and what came with it. */
 static int take_answer(int fd, uint32_t id, uint64_t deadline, int *status, struct channel_answer *a)
 {
@@ -198,13 +207,10 @@ static int take_answer(int fd, uint32_t id, uint64_t deadline, int *status, stru
     int rc = recv_all(fd, &h, sizeof h, deadline);
     if (rc) return rc;
     h = ask_swap(h);
-    if (h.type != ASK_ANSWER || h.id != id || h.length > ASK_BYTES_MAX)
-        return err_set(TERN_ERR_SYSTEM, "the launcher's answer is none");
-    if (h.length && !(a->bytes = malloc(h.length)))
-        return err_set(TERN_ERR_NOMEM, "no memory for the launcher's answer");
-    a->n = h.length;
+    rc = make_room(&h, a);
+    if (!rc && h.id != id) rc = err_set(TERN_ERR_SYSTEM, "the launcher's answer is to another question");
     *status = h.status;
-    return recv_all(fd, a->bytes, h.length, UINT64_MAX);
+    return rc ? rc : recv_all(fd, a->bytes, a->n, UINT64_MAX);
 }
 
 int channel_ask(enum ask_type type, const struct ask_out *q, int wait_ms, struct channel_answer *a)
@@ -284,11 +290,16 @@ int channel_collect(uint32_t *id, int *status, struct channel_answer *a)
     if (n <= 0) return lost();
     h = ask_swap(h);
     if (n < (ssize_t)sizeof h) return 0;
+    int rc = make_room(&h, a); /* without memory the answer stays, whole */
     *id = h.id;
-    int rc = take_answer(self.posted, h.id, UINT64_MAX, status, a);
+    *status = h.status;
+    if (!rc) rc = recv_all(self.posted, &h, sizeof h, UINT64_MAX);
+    if (!rc) rc = recv_all(self.posted, a->bytes, a->n, UINT64_MAX);
     if (!rc && *status) *status = refused(*status, a);
-    if (rc) free(a->bytes);
-    return rc ? rc : 1;
+    if (!rc) return 1;
+    free(a->bytes);
+    *a = (struct channel_answer){0};
+    return rc;
 }
 
 int channel_cancel(uint32_t id) { return channel_post(ASK_CANCEL, &(struct ask_out){0}, id); }

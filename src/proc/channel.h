@@ -41,7 +41,7 @@ int channel_take(uint64_t socket_id, const uint8_t ticket[ASK_TICKET], int wait_
 int channel_post(enum ask_type, const struct ask_out *question, uint32_t id);
 
 /* Takes an answer to one of the posted questions. 1: with its id and the launcher's status (0, or a code with words);
- * 0: there is no answer yet; or a code with words. One thread at a time. */
+ * 0: there is no answer yet; or a code with words: TERN_ERR_NOMEM leaves the answer to the next call. One thread at a time. */
 int channel_collect(uint32_t *id, int *status, struct channel_answer *);
 
 /* The posted question with this id needs no answer any more; one may still come. */

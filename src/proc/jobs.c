@@ -181,26 +181,43 @@ static struct job_entry *new_entry(const char *name, uint32_t size, const uint8_
     return NULL;
 }
 
-static struct job_entry *known_entry(struct job_entry *j, const char *name, uint32_t size, const uint8_t *known)
+enum { NAME_WORDS = 80 };
+
+/* Without its last part, which nobody can guess, and which serves as a key (mpiexec, name_job). */
+static int words_of_name(const char *name)
 {
-    if (strcmp(j->name, name) || j->size != size || memcmp(j->known, known, sizeof j->known)) {
-        err_set(TERN_ERR_ABSENT, "job %s is known already, with another size or key", j->name);
-        return NULL;
-    }
-    j->refs++;
-    return j;
+    const char *last = strrchr(name, '.');
+    size_t n = last ? (size_t)(last - name) : strlen(name);
+    return (int)min_size(n, NAME_WORDS);
+}
+
+/* *j: the entry of that name, NULL: there is none. */
+static int check(const char *name, uint32_t size, const uint8_t *known, struct job_entry **j)
+{
+    *j = find_id(jobs_id(name));
+    if (!size || size > JOBS_PLACES || !*name || strlen(name) >= sizeof (*j)->name || jobs_id(name) == own.job)
+        return err_set(TERN_ERR_ARG, "'%.*s', of %u processes, cannot be another job", words_of_name(name), name, size);
+    if (*j && (strcmp((*j)->name, name) || (*j)->size != size || memcmp((*j)->known, known, sizeof (*j)->known)))
+        return err_set(TERN_ERR_ABSENT, "job %.*s is known already, with another size or key", words_of_name(name), name);
+    return 0;
+}
+
+int job_check(const char *name, uint32_t size, const uint8_t known[JOBS_KEY])
+{
+    struct job_entry *j;
+    pthread_mutex_lock(&lock);
+    int rc = check(name, size, known, &j);
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 struct job_entry *job_add(const char *name, uint32_t size, const uint8_t known[JOBS_KEY], jobs_key_fn make_key)
 {
     struct job_entry *j;
-    if (!size || size > JOBS_PLACES || !*name || strlen(name) >= sizeof j->name || jobs_id(name) == own.job) {
-        err_set(TERN_ERR_ARG, "'%.40s', of %u processes, cannot be another job", name, size);
-        return NULL;
-    }
     pthread_mutex_lock(&lock);
-    j = find_id(jobs_id(name));
-    j = j ? known_entry(j, name, size, known) : new_entry(name, size, known, make_key);
+    if (check(name, size, known, &j)) j = NULL;
+    else if (!j) j = new_entry(name, size, known, make_key);
+    else j->refs++;
     pthread_mutex_unlock(&lock);
     return j;
 }
@@ -311,15 +328,7 @@ uint32_t jobs_rank_of(uint32_t index)
 }
 
 /* Of each thread: what words() has said last. */
-enum { WORDS_KEPT = 8, WORDS = 128, NAME_WORDS = 80 };
-
-/* Without its last part, which nobody can guess, and which serves as a key (mpiexec, name_job). */
-static int words_of_name(const char *name)
-{
-    const char *last = strrchr(name, '.');
-    size_t n = last ? (size_t)(last - name) : strlen(name);
-    return (int)min_size(n, NAME_WORDS);
-}
+enum { WORDS_KEPT = 8, WORDS = 128 };
 
 static const char *words(uint32_t index, const char *of_own)
 {

@@ -61,6 +61,9 @@ typedef int (*jobs_key_fn)(const char *name, const uint8_t known[JOBS_KEY], uint
  * the same. NULL with words: TERN_ERR_ARG (the own job, no process, too many, or too long a name), TERN_ERR_ABSENT (known with another
  * size or key), TERN_ERR_NOMEM. */
 struct job_entry *job_add(const char *name, uint32_t size, const uint8_t known[JOBS_KEY], jobs_key_fn make_key);
+
+/* Would job_add take that, if there is memory? 0 or its code with words. */
+int job_check(const char *name, uint32_t size, const uint8_t known[JOBS_KEY]);
 struct job_entry *job_ref(struct job_entry *);
 void job_unref(struct job_entry *);
 

@@ -253,7 +253,7 @@ void pt_send_put_off(struct request *r)
 static TERN_COLD void unreachable(struct request *r)
 {
     if (r->peer) pt_end_lost(r, r->peer);
-    else lane_finish(r, err_is_of_peer(err_code()) ? err_code() : TERN_ERR_PEER);
+    else lane_finish(r, err_is_of_peer(err_code()) || err_code() == TERN_ERR_NOMEM ? err_code() : TERN_ERR_PEER);
 }
 
 void pt_send_start(struct request *r)

@@ -78,7 +78,7 @@ static void join(int other)
 }
 
 /* Another process that sends a name, and perhaps a byte behind it, and closes the socket then or does not. With a higher name than ours it
- * is the one that calls, with a lower one it is called. It hears by a byte that we have failed; with an empty name it cannot be joined at all. */
+ * is the one that calls, with a lower one it is called. It hears by a byte that we have failed; with an empty name it cannot be joined. */
 static void half(const char *its, const char *then, bool closes)
 {
     int pair[2];

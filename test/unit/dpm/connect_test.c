@@ -10,6 +10,8 @@
 #include "dpm/connected.h"
 #include "dpm/members.h"
 #include "dpm/message.h"
+#include "dpm/table.h"
+#include "proc/proc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,6 +131,26 @@ static bool wrong_context(const struct own_table *mine)
         PARTY_CHECK(receives(&c, MESSAGE_NO, &s));
         end_call_off(&c);
     }
+    return true;
+}
+
+/* Says of the acceptor's own job what is not so. */
+static bool wrong_job(const struct own_table *mine)
+{
+    static const uint8_t public[CRYPTO_KEY];
+    struct table_job job = {proc_self()->job, jobs_own_size + 1, public};
+    struct table_entry own = {.rank = jobs_own_name().rank, .card = "card", .card_bytes = 4};
+    struct caller c;
+    struct dpm_message s, hello = {.kind = MESSAGE_HELLO, .ctx = comm_meeting_ctx(1)};
+    void *bytes;
+    size_t n;
+    (void)mine;
+    PARTY_CHECK(!table_write(&job, 1, &own, 1, 0, 0, &bytes, &n));
+    hello.bytes = n;
+    hello.table = bytes;
+    PARTY_CHECK(begin_call(&c) && !send_it(&c, &hello) && receives(&c, MESSAGE_NO, &s) && strstr(s.words, "this job"));
+    free(bytes);
+    end_call_off(&c);
     return true;
 }
 
@@ -264,12 +286,13 @@ static bool call_in_all_ways(const struct own_table *mine)
 {
     party_meet();
     PARTY_CHECK(garbage(mine));
-    if (strcmp(getenv("TERN_DPM_CONNECTED"), "0")) PARTY_CHECK(wrong_context(mine)); /* a table by datagram */
+    bool by_datagram = strcmp(getenv("TERN_DPM_CONNECTED"), "0");
+    if (by_datagram) PARTY_CHECK(wrong_context(mine) && wrong_job(mine));
     PARTY_CHECK(dies_early(mine));
     PARTY_CHECK(never_connects(mine));
     PARTY_CHECK(wrong_lengths(mine));
     PARTY_CHECK(among_strangers(mine));
-    if (strcmp(getenv("TERN_DPM_CONNECTED"), "0")) PARTY_CHECK(never_thanks(mine)); /* a table by datagram */
+    if (by_datagram) PARTY_CHECK(never_thanks(mine));
     PARTY_CHECK(wrong_key(mine));
     PARTY_CHECK(call_well(mine));
     party_meet();
