@@ -11,10 +11,12 @@ PREFIX is where Tern is installed, or a build folder of it. peers.json is a list
             pair      n ranks, one a core, shared memory
             pair_tcp  the same over TCP on the loopback interface
             pair_helper, pair_tcp_helper   with a thread that makes progress, on the second core
+            pair_helper_apart, pair_tcp_helper_apart   with one for each rank, on the other rank's core
             free      n ranks, unbound, more ranks than cores allowed
             pair_idle  as pair, for programs that ask for that thread themselves, which then has the second core (Tern only)
-            pair_tcp_basic, pair_tcp_served, pair_tcp_copy, pair_tcp_core   over TCP, with each way in which a target of
-                      one-sided communication serves others (TERN_RMA_PASSIVE), the last with a core that copies. Rank 1 has
+            pair_tcp_basic, pair_tcp_served, pair_tcp_copy, pair_tcp_core, pair_tcp_nontemporal, pair_tcp_inline   over TCP,
+                      with each way in which a target of one-sided communication serves others (TERN_RMA_PASSIVE), the last
+                      three with each engine that copies. Rank 1 has
                       a core alone, rank 0 shares its with the helper threads; with pair_tcp_beside those have rank 1's (Tern only)
             pair_tcp_own   as pair_tcp, for programs that choose one of these ways for each window (Tern only)
             pair_msg, free_msg   as pair and free, small collectives by messages of schedules (Tern only)
@@ -153,7 +155,7 @@ def quiet_launch(bench, peer, rep, args):
 def can_run(bench, peer):
     if bench.mode == "hosts" and not os.environ.get("TERN_TEST_HOSTS"):
         return False
-    folder = os.path.join(os.environ["TERN"], "bench") if bench.mode == "parts" else peer["bin"]
+    folder = peer["modes"].get(bench.mode, "").partition("{part}")[0] if bench.mode == "parts" else peer["bin"]
     return bench.mode in peer["modes"] and os.path.exists(os.path.join(folder, bench.program))
 
 
@@ -191,10 +193,22 @@ def expand(x):
     return x
 
 
+def before(args):
+    """The first library of the description, Tern, as it was before: another build of it."""
+    now = dict(os.environ)
+    os.environ["TERN"] = os.path.abspath(args.before)
+    with open(args.peers) as file:
+        peer = expand(json.load(file)[0])
+    os.environ.update(now)
+    return dict(peer, name=peer["name"] + " before", bin=os.path.join(os.path.dirname(peer["bin"]), "before"))
+
+
 def read_peers(args):
     peers = []
     with open(args.peers) as file:
         described = [expand(peer) for peer in json.load(file)]
+    if args.before:
+        described.insert(1, before(args))
     for peer in described:
         if args.skip_peer and re.search(args.skip_peer, peer["name"]):
             continue
@@ -236,6 +250,7 @@ def table(data, names, failed):
 def read_arguments():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--tern", default=os.environ.get("TERN", ""), help="where Tern is ($TERN)")
+    ap.add_argument("--before", default="", help="another build of Tern, which gets a column of its own (summary.py --before)")
     ap.add_argument("--out", default=os.environ.get("BENCH_OUT", "bench-programs"), help="folder of the programs")
     ap.add_argument("--peers", default=os.path.join(HERE, "peers.json"))
     ap.add_argument("--only", default="", help="regular expression on 'PREFIX PROGRAM RANKS'")

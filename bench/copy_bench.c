@@ -9,16 +9,18 @@
  *     SITUATION_SIZE_WAY_first_us   of the reading, the first 64 KB
  *     SITUATION_SIZE_to_best        the automatic way to the better one of the others
  *
- * `copy_bench engines`: copies by engines instead (RMA-16), one at a time, to a destination outside the cache, on lines
+ * `copy_bench engines`: copies by engines instead (RMA-16, OMX-20), one at a time, to a destination outside the cache, on lines
  * "key value". E is an engine (inline, nontemporal, core); `core` copies on another cpu than the caller's, if there are two.
  *     memcpy_SIZE_us       the plain call
  *     E_SIZE_us            from the submission until the queue says that the copy has finished
  *     E_caller_SIZE_us     of that, the time in which the caller submits and issues
+ *     memcpy_cached_SIZE_us, E_cached_SIZE_us   the first two, the same destination each time
  *     E_chunk_SIZE_MBs     4 MB in chunks of that size, all queued, issued once
  *     E_submit_ns          submitting a copy, without the issue
  *     E_issue_ns           issuing a batch while the engine sleeps
+ *     E_poll_ns            asking once how far it is, while it copies (OMX-7)
  *     E_worth_bytes        a batch that the caller would copy itself in the time of these (TERN_COPY_ENGINE_MIN)
- *     E_crossover_bytes    the least size from which on the engine is quicker than memcpy; 0: there is none
+ *     E_crossover_bytes, E_cached_crossover_bytes   the least size from which on the engine is quicker than memcpy; 0: there is none
  *
  * `copy_bench victim`: a loop that follows pointers through all lines of an array, beside copies of 4 MB at 1 GB/s, on lines "key value".
  *     loopA_WAY_ratio       the loop on another core, to one beside no copies
@@ -160,15 +162,15 @@ static void pause_us(long us)
 }
 
 /* Seconds of a copy, and of the caller's part of it. No queue: memcpy. */
-static double copy_s(struct copy_queue *q, char *pool, const char *src, size_t n, double *caller_s)
+static double copy_s(struct copy_queue *q, char *pool, const char *src, size_t n, bool cached, double *caller_s)
 {
-    static size_t at; /* the destination wanders through the pool */
+    static size_t at; /* the destination wanders through the pool, if it is not to be cached */
     double whole[SAMPLES], caller[SAMPLES];
     int samples = n >= (size_t)4 << 20 ? 21 : SAMPLES;
     for (int i = 0; i < samples; i++) {
         copy_cookie c;
         char *to = pool + at;
-        at = (at + n) % (POOL / 2);
+        if (!cached) at = (at + n) % (POOL / 2);
         if (q) pause_us(100); /* the engine sleeps again */
         double from = now();
         if (!q) memcpy(to, src, n);
@@ -224,20 +226,48 @@ static double submit_s(struct copy_queue *q, char *pool, const char *src, double
     return median(submits, SAMPLES);
 }
 
-static int engine(const struct copy_ops *ops, const double *plain_s, char *pool, const char *src)
+/* Seconds of asking how far a copy of 4 MB is, which goes on meanwhile. */
+static double poll_s(struct copy_queue *q, char *pool, const char *src)
 {
-    struct copy_queue *q;
+    enum { POLLS = 20 };
+    double t[SAMPLES];
+    int samples = 21;
+    for (int i = 0; i < samples; i++) {
+        copy_cookie c;
+        if (copy_submit(q, pool, src, (size_t)4 << 20, &c)) abort();
+        copy_issue(q);
+        double from = now();
+        for (int k = 0; k < POLLS; k++) copy_poll(q);
+        t[i] = (now() - from) / POLLS;
+        copy_wait_all(q);
+    }
+    return median(t, samples);
+}
+
+static const char *const found[] = {"", "cached_"};
+
+/* Where the destination is cached, or is not: the times, and from which size on they are below those of memcpy. */
+static void copies(const struct copy_ops *ops, struct copy_queue *q, const double *plain_s, char *pool, const char *src, bool cached)
+{
     size_t crossover = 0;
     double part;
-    int rc = copy_queue_open(ops, DEPTH, &q);
-    if (rc) return rc != TERN_ERR_UNSUPPORTED; /* a device that is not here */
     for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
-        double t = copy_s(q, pool, src, sizes[k], &part);
-        printf("%s_%s_us %.3f\n", ops->name, size_name(sizes[k]), 1e6 * t);
-        if (copy_is_async(q)) printf("%s_caller_%s_us %.3f\n", ops->name, size_name(sizes[k]), 1e6 * part);
+        double t = copy_s(q, pool, src, sizes[k], cached, &part);
+        printf("%s_%s%s_us %.3f\n", ops->name, found[cached], size_name(sizes[k]), 1e6 * t);
+        if (!cached && copy_is_async(q)) printf("%s_caller_%s_us %.3f\n", ops->name, size_name(sizes[k]), 1e6 * part);
         if (t >= plain_s[k]) crossover = 0;
         else if (!crossover) crossover = sizes[k];
     }
+    printf("%s_%scrossover_bytes %zu\n", ops->name, found[cached], crossover);
+}
+
+static int engine(const struct copy_ops *ops, double (*plain_s)[ARRAY_LEN(sizes)], char *pool, const char *src)
+{
+    struct copy_queue *q;
+    double part;
+    int rc = copy_queue_open(ops, DEPTH, &q);
+    if (rc) return rc != TERN_ERR_UNSUPPORTED; /* a device that is not here */
+    for (int cached = 0; cached < 2; cached++) copies(ops, q, plain_s[cached], pool, src, cached);
     static const size_t chunks[] = {256, 1024, 4096, 16384, 65536};
     for (size_t k = 0; k < ARRAY_LEN(chunks); k++)
         printf("%s_chunk_%s_MBs %.0f\n", ops->name, size_name(chunks[k]), 1e-6 * chunk_rate(q, pool, src, chunks[k]));
@@ -246,9 +276,9 @@ static int engine(const struct copy_ops *ops, const double *plain_s, char *pool,
         struct copy_engine_cost cost;
         copy_engine_cost(q, &cost);
         printf("%s_issue_ns %.1f\n", ops->name, 1e9 * part);
+        printf("%s_poll_ns %.1f\n", ops->name, 1e9 * poll_s(q, pool, src));
         printf("%s_worth_bytes %zu\n", ops->name, cost.worth);
     }
-    printf("%s_crossover_bytes %zu\n", ops->name, crossover);
     copy_queue_close(q);
     return 0;
 }
@@ -270,13 +300,14 @@ static void take_cpus(void)
 
 static int engines(char *pool, const char *src)
 {
-    double plain_s[ARRAY_LEN(sizes)], part;
+    double plain_s[2][ARRAY_LEN(sizes)], part;
     int rc = 0;
     take_cpus();
-    for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
-        plain_s[k] = copy_s(NULL, pool, src, sizes[k], &part);
-        printf("memcpy_%s_us %.3f\n", size_name(sizes[k]), 1e6 * plain_s[k]);
-    }
+    for (int cached = 0; cached < 2; cached++)
+        for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+            plain_s[cached][k] = copy_s(NULL, pool, src, sizes[k], cached, &part);
+            printf("memcpy_%s%s_us %.3f\n", found[cached], size_name(sizes[k]), 1e6 * plain_s[cached][k]);
+        }
     for (const struct copy_ops *const *e = copy_engines; *e && !rc; e++) rc = engine(*e, plain_s, pool, src);
     return rc;
 }

@@ -28,6 +28,10 @@ SUITE = [Launch(*row) for row in (
     ("smb.tcp", "pair_tcp", 2, "smb_overhead", "totals 8 2000", 120),
     ("rndv", "pair", 2, "rndv_overlap", "", 40),
     ("rndv.tcp", "pair_tcp", 2, "rndv_overlap", "", 40),
+    ("rndv", "pair", 2, "rndv_overlap", "-s", 60),
+    ("rndv.tcp", "pair_tcp", 2, "rndv_overlap", "-s", 60),
+    ("rndv.helper", "pair_helper_apart", 2, "rndv_overlap", "-o", 40),
+    ("rndv.tcp.helper", "pair_tcp_helper_apart", 2, "rndv_overlap", "-o", 40),
     # collectives
     ("coll", "pair", 2, "coll", "", 180),
     ("coll", "free", 4, "coll", "", 240),
@@ -61,7 +65,7 @@ SUITE = [Launch(*row) for row in (
     ("rma.designs", "pair_tcp_own", 2, "rma_designs", "", 60),
 ) + tuple(("rma." + way, "pair_tcp_" + way, 2, program, arguments, 90) for program, arguments in
           (("rma_computing", "0.25"), ("rma_overlap", "create"), ("rma_victim", ""))
-          for way in ("basic", "served", "beside", "copy", "core")) + (
+          for way in ("basic", "served", "beside", "copy", "core", "nontemporal", "inline")) + (
     # what copies data in the background
     ("copy", "parts", 1, "copy_bench", "engines", 60),
     ("copy", "parts", 1, "copy_bench", "choice", 60),
@@ -122,7 +126,15 @@ GOALS = [Goal(*row) for row in (
      "worst_value", "<=", 2.0),
     ("receiving them from a rank that has begun to send and computes", r"rndv\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
     ("the same over TCP, sending up to 1 MB", r"rndv\.tcp\.send_(64K|256K|1M)_busy_to_idle", "worst_value", "<=", 2.0),
+    ("sending 4 MB", "rndv.tcp.send_4M_busy_to_idle", "value", "<=", 2.0),
     ("receiving", r"rndv\.tcp\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
+    ("an exchange with a rank that comes late and computes, to the computing and an exchange alone", r"rndv\.skew_\w+_to_own",
+     "worst_value", "<=", 1.05),
+    ("the same over TCP", r"rndv\.tcp\.skew_\w+_to_own", "worst_value", "<=", 1.05),
+    ("overlap with the helper, the sender computes, %", r"rndv\.helper\.send_overlap_\w+_pct", "worst_value", ">=", 90),
+    ("the receiver", r"rndv\.helper\.recv_overlap_\w+_pct", "worst_value", ">=", 90),
+    ("the same over TCP, the sender", r"rndv\.tcp\.helper\.send_overlap_\w+_pct", "worst_value", ">=", 90),
+    ("the receiver", r"rndv\.tcp\.helper\.recv_overlap_\w+_pct", "worst_value", ">=", 90),
     ("a nonblocking message with computing of half to four times its time, all sizes, the median", r"smb\.(send|recv)_\w+_total_\w+",
      "median", "<=", 1.0),
     ("the worst", r"smb\.(send|recv)_\w+_total_\w+", "worst", "<=", 1.05),
@@ -212,6 +224,7 @@ GOALS = [Goal(*row) for row in (
     ("the same, bcast of 8 bytes", "idle.n2_idle_bcast_ratio", "value", "<=", 1.03),
     ("the same, allreduce of 8 bytes", "idle.n2_idle_allreduce_ratio", "value", "<=", 1.03),
     ("the same, 8 bytes there and back", "idle.n2_idle_pingpong_ratio", "value", "<=", 1.03),
+    ("the same, 64 KB to 4 MB, there and back or in windows: the worst", r"idle\.n2_idle_(pingpong\d|window)\w+_ratio", "worst_value", "<=", 1.05),
     ("processor time of nonblocking collectives", r"nbc\.n2_\w+_cpu_us", "worst", "<=", 1.0),
     ("spawning 1 child", "spawn.spawn_1_ms", "ratio", "<=", 0.1),
     ("spawning 2", "spawn.spawn_2_ms", "ratio", "<=", 0.1),

@@ -2,9 +2,13 @@
 """Compares the figures of a run of compare.py with the goals of suite.py.
 
     bench/summary.py r.json [--md]
+    bench/summary.py r.json --before
 
 For each goal (of a group of figures: their number, and the worst one's name): the medians, the ratio of Tern's to the better of the others', the bound, and whether it is met. The
 exit code is 1 when a goal is missed, 2 when a figure is missing. --md prints the table in Markdown.
+
+--before: of a run of compare.py --before: how the times of Tern compare with those of the build before, by kind of benchmark: the median,
+and the figures that differ most to the worse. Above 1 it takes longer, or moves less, than before.
 """
 
 import argparse
@@ -15,13 +19,16 @@ import sys
 
 from suite import GOALS
 
-OURS, BARE = "Tern", "bare socket"
+OURS, BARE, BEFORE = "Tern", "bare socket", "Tern before"
+MORE_IS_BETTER = r"(MBs|Mmsgs|Mops|ops|per_s|per_round|overlap\d*\w*_pct|count)$"
+WORST_OF_BEFORE = 5  # figures of a kind that are printed
 
 
 def judge(goal, by_peer):
     """(Tern's median, the better of the others' medians, what the bound is compared with, the verdict)."""
     medians = {name: statistics.median(values) for name, values in by_peer.items() if values}
     ours, bare = medians.pop(OURS, None), medians.pop(BARE, None)
+    medians.pop(BEFORE, None)
     better = (min if goal.sense == "<=" else max)(medians.values(), default=None)
     if goal.kind == "socket":
         better = bare
@@ -77,13 +84,34 @@ def rows(data):
         yield goal.words, goal.key, number(ours), number(better), number(result), bound, verdict
 
 
+def print_before(data):
+    """Kind by kind, the part of the name before the first dot."""
+    kinds = {}
+    for key, by_peer in data.items():
+        if by_peer.get(OURS) and by_peer.get(BEFORE):
+            ours, before = statistics.median(by_peer[OURS]), statistics.median(by_peer[BEFORE])
+            one, other = (before, ours) if re.search(MORE_IS_BETTER, key) else (ours, before)
+            if one > 0 and other > 0:
+                kinds.setdefault(key.partition(".")[0], []).append((one / other, key))
+    for kind, ratios in kinds.items():
+        ratios.sort(reverse=True)
+        print("%-8s %5d figures, median %.3f" % (kind, len(ratios), statistics.median(ratio for ratio, key in ratios)))
+        for ratio, key in ratios[:WORST_OF_BEFORE]:
+            print("           %.3f  %s" % (ratio, key))
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("json")
     ap.add_argument("--md", action="store_true")
+    ap.add_argument("--before", action="store_true")
     args = ap.parse_args()
     with open(args.json) as file:
-        table = list(rows(json.load(file)))
+        data = json.load(file)
+    if args.before:
+        print_before(data)
+        return
+    table = list(rows(data))
     heading = ("goal", "figure", OURS, "better other", "result", "bound", "")
     if args.md:
         print("| %s |\n|%s" % (" | ".join(heading), "---|---|---:|---:|---:|---|---|"))

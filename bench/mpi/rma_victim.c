@@ -13,7 +13,7 @@
 #include "rma_window.h"
 
 enum { BLOCKS = 8, MOST = 4 << 20 };
-static const size_t arrays[] = {32768, 262144, 1 << 20}, put_sizes[] = {32768, 262144, 1 << 20, MOST};
+static const size_t arrays[] = {32768, 262144, 1 << 20, MOST}, put_sizes[] = {32768, 262144, 1 << 20, MOST};
 enum { ARRAYS = sizeof arrays / sizeof *arrays, PUTS = sizeof put_sizes / sizeof *put_sizes };
 static const double BLOCK_S = 0.04;
 
