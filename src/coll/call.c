@@ -3,6 +3,8 @@
 
 #include "base/err.h"
 #include "pt2pt/api.h"
+#include "type/op.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,4 +283,47 @@ int coll_call_bind(struct goal_frame *f, const struct comm *c, const struct coll
     if (t->size <= 0) return 0;
     if (t->contig && !t->true_lb) return goal_bind_scratch(f, NULL, 1, 1, 0, 1);
     return goal_bind_scratch(f, t, t->size, t->extent, t->true_lb, t->true_extent);
+}
+
+/* ---- keeping it --------------------------------------------------------------- */
+
+void coll_call_hold(const struct coll_call *a, int ranks)
+{
+    for (int r = 0; r < ranks && a->stypes; r++) type_ref(a->stypes[r]);
+    for (int r = 0; r < ranks && a->rtypes; r++) type_ref(a->rtypes[r]);
+    if (a->stype) type_ref(a->stype);
+    if (a->rtype) type_ref(a->rtype);
+    if (a->op) op_ref((struct op *)(uintptr_t)a->op);
+}
+
+void coll_call_let_go(const struct coll_call *a, int ranks)
+{
+    for (int r = 0; r < ranks && a->stypes; r++) type_unref(a->stypes[r]);
+    for (int r = 0; r < ranks && a->rtypes; r++) type_unref(a->rtypes[r]);
+    if (a->stype) type_unref(a->stype);
+    if (a->rtype) type_unref(a->rtype);
+    if (a->op) op_unref((struct op *)(uintptr_t)a->op);
+}
+
+static void *put_aside(const void *from, size_t bytes, char **at)
+{
+    if (!from) return NULL;
+    char *to = *at;
+    memcpy(to, from, bytes);
+    *at += bytes;
+    return to;
+}
+
+bool coll_call_keep_arrays(struct coll_call *a, int ranks, void **mem_p)
+{
+    size_t counts = (size_t)ranks * sizeof(int64_t), types = (size_t)ranks * sizeof(struct type *);
+    char *at = *mem_p = malloc(4 * counts + 2 * types);
+    if (!at) return false;
+    a->scounts = put_aside(a->scounts, counts, &at);
+    a->sdispls = put_aside(a->sdispls, counts, &at);
+    a->rcounts = put_aside(a->rcounts, counts, &at);
+    a->rdispls = put_aside(a->rdispls, counts, &at);
+    a->stypes = put_aside(a->stypes, types, &at);
+    a->rtypes = put_aside(a->rtypes, types, &at);
+    return true;
 }

@@ -72,6 +72,13 @@ void coll_call_given(const struct comm *, const struct coll_call *, struct coll_
  * memory is out. */
 int64_t *coll_call_blocks(const struct comm *, const struct coll_call *, struct coll_given *, size_t *n_p);
 
+/* References to types and operator, to arrays of so many types as well: taken, and given back. */
+void coll_call_hold(const struct coll_call *, int ranks);
+void coll_call_let_go(const struct coll_call *, int ranks);
+
+/* Has copies made of the arrays, which are the user's again when the call has returned: *mem_p, malloc'ed. False: memory is out. */
+bool coll_call_keep_arrays(struct coll_call *, int ranks, void **mem_p);
+
 /* Binds the slots of a frame. Types and operator are borrowed. */
 int coll_call_bind(struct goal_frame *, const struct comm *, const struct coll_call *);
 

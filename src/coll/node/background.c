@@ -9,6 +9,7 @@
  * done at the start is: the contribution lies there when the call returns, unless slots
  * are not free yet or the block is being made.
  */
+#include "base/err.h"
 #include "coll/node/node.h"
 #include "coll/node/background.h"
 #include "coll/node/v.h"
@@ -19,7 +20,7 @@
 /* ---- one of them ---- */
 
 /* Does it have blocks that do not go through the slots, here or at another rank? */
-static bool is_direct(const struct node_background *f) { return f->way == NODE_BY_PAIRS || node_v_is(f->call.kind); }
+static bool needs_reach(const struct node_background *f) { return f->way == NODE_BY_PAIRS || node_v_is(f->call.kind); }
 
 /* What this rank leaves in its slot. */
 static void put_slot(struct node_background *f)
@@ -44,7 +45,7 @@ static void put_flag(struct node_background *f)
 static void put(struct node_background *f)
 {
     struct node *n = f->wait.n;
-    if (is_direct(f)) node_tell_reach(n);
+    if (needs_reach(f)) node_tell_reach(n);
     f->wait.flag = node_take_sign(n, f->wait.seq, f->sign);
     if (f->way == NODE_BY_PAIRS)
         put_flag(f);
@@ -55,13 +56,26 @@ static void put(struct node_background *f)
     if (unlikely(f->pairs)) node_pairs_wake(f->pairs);
 }
 
+/* In place of transfers. Lock held. */
+static TERN_COLD void use_messages(struct node_background *f)
+{
+    node_pairs_free(f->pairs);
+    f->pairs = NULL;
+    if (f->way == NODE_BY_PAIRS) return; /* all of it, when it has ended here */
+    int rc = node_prepare_messages(f);
+    if (!rc)
+        coll_go(f->rest);
+    else if (!f->rc)
+        f->rc = rc;
+}
+
 /* Which way do blocks take that do not go through the slots? False: that is not known yet, so nothing is copied, nor taken. */
 static bool knows_way(struct node_background *f)
 {
     enum node_word all = node_all(f->wait.n, NODE_REACHES);
     if (unlikely(all == NODE_NO && f->pairs)) {
         f->lost = f->way == NODE_BY_PAIRS;
-        node_use_messages(f);
+        use_messages(f);
     }
     return all != NODE_UNKNOWN;
 }
@@ -86,7 +100,7 @@ static bool advance(struct node_background *f)
         put(f);
         if (f->pairs && !f->blocking) return false; /* a start does not copy */
     }
-    if (is_direct(f) && !knows_way(f)) return false;
+    if (needs_reach(f) && !knows_way(f)) return false;
     if (!f->finished) {
         bool copied = !f->pairs || node_pairs_go_on(f->pairs, &f->rc);
         if (!take_slots(f) || !copied) return false;
@@ -105,6 +119,15 @@ static bool carry(struct node_background *f)
     return true;
 }
 
+void node_let_go(struct node_background *f) { coll_call_let_go(&f->call, f->wait.n->size); }
+
+void node_drop_arrays(struct node_background *f)
+{
+    free(f->arrays);
+    f->arrays = NULL;
+    f->call = (struct coll_call){.kind = f->call.kind};
+}
+
 static void drop_record(struct node_background *f)
 {
     free(f->arrays);
@@ -119,7 +142,7 @@ static TERN_COLD void detour(struct node_background *f)
     r->course |= REQ_DRIVEN;
     lane_leave_to_itself(r->comm->lane, r); /* before it goes: another thread may see its end */
     f->rc = coll_by_messages(r, &f->call, f->number);
-    node_let_go(&f->call, f->wait.n->size);
+    coll_call_let_go(&f->call, f->wait.n->size);
     if (f->rc)
         lane_finish(r, f->rc);
     else
@@ -132,7 +155,7 @@ static TERN_COLD void detour(struct node_background *f)
 static void end(struct node_background *f)
 {
     struct request *r = f->req;
-    if (unlikely(f->rest)) node_drop_rest(f);
+    if (unlikely(f->rest)) node_drop_messages(f);
     if (unlikely(f->completed)) {
         drop_record(f);
     } else if (!r) {
@@ -144,7 +167,7 @@ static void end(struct node_background *f)
         node_end_kept(f);
     } else {
         int rc = f->rc;
-        node_let_go(&f->call, f->wait.n->size);
+        coll_call_let_go(&f->call, f->wait.n->size);
         drop_record(f);
         lane_finish(r, rc);
     }
@@ -202,7 +225,7 @@ static int complete_carriers(struct node *n)
         struct node_background *f = container_of(a, struct node_background, link);
         if (likely(!f->carries) || f->completed || f->rest) continue;
         f->completed = true;
-        node_let_go(&f->call, n->size);
+        coll_call_let_go(&f->call, n->size);
         lane_finish(f->req, f->rc);
         count++;
     }
@@ -276,6 +299,37 @@ const struct step_ops node_background_ops = {.name = "collectives inside a node"
 
 /* ---- starting them ---- */
 
+int node_no_memory(enum coll_kind kind) { return err_set(TERN_ERR_NOMEM, "no memory to start a %s", coll_kind_name(kind)); }
+
+static int prepare_pairs(struct node_background *f)
+{
+    struct lane *l = f->wait.n->comm->lane;
+    lane_enter(l); /* others that are pending may be looked at meanwhile */
+    f->pairs = node_pairs_new(f->wait.n, &f->call, f->blocking, f->wait.seq);
+    lane_leave(l);
+    return f->pairs ? 0 : node_no_memory(f->call.kind);
+}
+
+/* Messages it is for certain. While the block is being made nothing is known. */
+static bool needs_messages(struct node_background *f)
+{
+    struct node *n = f->wait.n;
+    struct lane *l = n->comm->lane;
+    lane_enter(l);
+    bool needs = !node_v_by_pairs(n, f->blocking) || (n->state == NODE_READY && node_all(n, NODE_REACHES) == NODE_NO);
+    lane_leave(l);
+    return needs;
+}
+
+/* What does not go through the slots: of a large one, or blocks that have no room there (v.h). Transfers or, if it is known that not all
+ * ranks reach all others, messages. */
+static int prepare(struct node_background *f)
+{
+    if (f->way == NODE_BY_PAIRS) return prepare_pairs(f);
+    if (!node_v_is(f->call.kind) || !node_v_long(f->wait.n, &f->call)) return 0;
+    return needs_messages(f) ? node_prepare_messages(f) : prepare_pairs(f);
+}
+
 bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, bool big, struct request *r, int *rc_p)
 {
     if (n->settled && n->state == NODE_NONE && !n->error) return false;
@@ -288,7 +342,8 @@ bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, b
         .call = *a, .req = r, .way = way, .big = big, .sign = node_sign(n, way), .wait = {.n = n, .seq = n->seq + 1}};
     /* for a large one in any case: not all ranks know at the same time whether it will be needed */
     if (!n->settled || way == NODE_BY_PAIRS || node_v_is(a->kind)) f->number = coll_number(n->comm->coll);
-    *rc_p = node_has_arrays(a) && !node_keep_arrays(f) ? node_no_memory(a->kind) : node_prepare_rest(f);
+    bool kept = !coll_call_has_arrays(a) || coll_call_keep_arrays(&f->call, n->size, &f->arrays);
+    *rc_p = kept ? prepare(f) : node_no_memory(a->kind);
     if (unlikely(*rc_p)) {
         free(f->arrays);
         free(f);
@@ -296,7 +351,7 @@ bool node_enlist(struct node *n, const struct coll_call *a, enum node_way way, b
     }
     if (f->pairs || f->rest) r->course |= REQ_DRIVEN;
     n->seq++;
-    node_hold(&f->call, n->size);
+    coll_call_hold(&f->call, n->size);
     r->buf = f;
     return true;
 }
@@ -311,7 +366,7 @@ bool node_run_and_wait(struct node *n, const struct coll_call *a, enum node_way 
         .call = *a, .blocking = true, .way = way, .big = big, .number = number, .sign = node_sign(n, way),
         .wait = {.n = n, .seq = n->seq + 1}};
     struct lane *l = n->comm->lane;
-    *rc_p = node_prepare_rest(&f);
+    *rc_p = prepare(&f);
     if (*rc_p) return false;
     n->seq++;
     lane_enter(l);

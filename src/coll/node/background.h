@@ -2,6 +2,7 @@
 #ifndef TERN_COLL_NODE_BACKGROUND_H
 #define TERN_COLL_NODE_BACKGROUND_H
 
+#include "coll/call.h"
 #include "coll/node/block.h"
 #include "coll/node/pairs.h"
 #include "obj/request.h"
@@ -35,21 +36,10 @@ static inline bool node_holds(const struct coll_call *a)
 {
     return !node_type_stays(a->stype) || !node_type_stays(a->rtype) || a->stypes || a->rtypes || (a->op && !a->op->predefined);
 }
-void node_hold(const struct coll_call *, int ranks);
-void node_let_go(const struct coll_call *, int ranks);
 
-/* The arrays of the call, which are the user's again when that has returned. False: memory is out. */
-static inline bool node_has_arrays(const struct coll_call *a) { return a->scounts || a->rcounts; }
-bool node_keep_arrays(struct node_background *);
-
-/*
- * What does not go through the slots: of a large one, or blocks that have no room there (v.h). Transfers or, if it is known that not all
- * ranks reach all others, messages. Prepared, if there are any: 0 or a code; messages instead of transfers, lock held; or messages
- * that are not started after all.
- */
-int node_prepare_rest(struct node_background *);
-void node_use_messages(struct node_background *) TERN_COLD;
-void node_drop_rest(struct node_background *) TERN_COLD;
+/* Of a v-collective, blocks that have no room in the slots (v.c): as messages, lock not held, and started by the caller. 0 or a code. */
+int node_prepare_messages(struct node_background *);
+void node_drop_messages(struct node_background *) TERN_COLD; /* they were not started, and are not wanted any more */
 
 /* A take has failed since sender and receiver do not agree (an error of the program): nothing shall wait for what does
  * not come. Lock held. */
@@ -82,10 +72,10 @@ static inline void node_background_take(struct node_background *f)
 
 /* A kept one is over. Its request brings it back, now or when the user has waited. */
 void node_drop_arrays(struct node_background *) TERN_COLD;
-void node_let_go_of(struct node_background *) TERN_COLD;
+void node_let_go(struct node_background *) TERN_COLD; /* of types and operator */
 static inline void node_end_kept(struct node_background *f)
 {
-    if (unlikely(f->holds)) node_let_go_of(f);
+    if (unlikely(f->holds)) node_let_go(f);
     if (unlikely(f->arrays)) node_drop_arrays(f);
     lane_finish_plain(f->req, f->rc);
 }

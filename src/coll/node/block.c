@@ -98,7 +98,7 @@ bool node_counts(void) { return proc_self()->oversubscribed || !strcmp(var_text(
 static int attach(struct node *n)
 {
     char *base;
-    int rc = map_block(n, n->place - 1, &base);
+    int rc = map_block(n, n->block_at - 1, &base);
     if (rc) return err_set(rc, "the memory for collectives inside the node cannot be mapped: %s", err_words());
     node_layout(n, base);
     n->safe = NODE_K;
@@ -123,9 +123,9 @@ static void open_quick_way(struct node *n)
 
 void node_make(struct node *n)
 {
-    if (!n->error && n->place > 1) n->error = attach(n);
+    if (!n->error && n->block_at > 1) n->error = attach(n);
     if (n->error) pt_call_log_give_up(n->comm, n->error);
-    n->state = n->error || n->place == 1 ? NODE_NONE : NODE_READY;
+    n->state = n->error || n->block_at == 1 ? NODE_NONE : NODE_READY;
     open_quick_way(n);
 }
 
@@ -146,7 +146,7 @@ static void told(struct request *r)
     if (n->rank) { /* rank 0 has known before */
         n->error = r->result.error;
         if (n->error) pt_call_log_give_up(c, n->error); /* the words are this thread's */
-        n->place = n->told;
+        n->block_at = n->told;
     }
     request_free(r);
     comm_unref(c);
@@ -167,7 +167,7 @@ static int begin(struct comm *c, struct node *n)
     list_init(&n->background);
     list_init(&n->spare);
     n->step.ops = &node_background_ops;
-    if (c->rank == 0) n->place = n->told = 1 + take_block(n);
+    if (c->rank == 0) n->block_at = n->told = 1 + take_block(n);
     int rc = coll_prepare_messages(c, &a, &r);
     if (rc) return rc;
     r->done = told;

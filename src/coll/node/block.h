@@ -100,8 +100,8 @@ struct node {
     size_t share, small_share; /* of each rank in a big slot, and in a slot's own line: v.h */
     uint32_t short_kinds;      /* of v.h, a bit each, that need no questions if all blocks are short (node_v_is_short) */
     struct comm *comm;
-    struct node_pair *pairs; /* [places][P][P]; see pairs.h */
-    struct node_left *left;  /* [places][P] */
+    struct node_pair *pairs; /* [pair_sets][P][P]; see pairs.h */
+    struct node_left *left;  /* [pair_sets][P] */
     int rank, size;
     _Atomic uint32_t quick; /* kinds of operations, a bit each, that go through the slots if they are small; 0 until the outcome of
                      * the making is known to all */
@@ -125,11 +125,11 @@ struct node {
     struct step step;
 
     /* large ones (pairs.c) */
-    uint32_t places; /* operations whose pairs exist at the same time */
+    uint32_t pair_sets; /* operations whose pairs exist at the same time */
     uint32_t moved;  /* chunks copied here, in all */
 
     /* making */
-    uint64_t place; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
+    uint64_t block_at; /* of the block in rank 0's segment, plus 1; 1: none, 0: not told yet */
     uint64_t told;  /* the buffer of the broadcast of that */
     int error;
 };
@@ -170,7 +170,7 @@ static inline int64_t node_limit(int ranks)
 }
 
 /* Is the outcome known here? Then node_make takes note of it. */
-static inline bool node_told(const struct node *n) { return n->place || n->error; }
+static inline bool node_told(const struct node *n) { return n->block_at || n->error; }
 void node_make(struct node *);
 
 /* A blocking operation has come behind the making. */
@@ -210,6 +210,9 @@ int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
  * blocking one. */
 bool node_v_by_pairs(const struct node *, bool blocking);
 
+/* Does a reduction from memory to memory (shares.c): a code with words, or 0. */
+int node_reduce_by_shares(struct node *, const struct coll_call *);
+
 /* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
 struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bool *big_p, int *rc_p);
 
@@ -219,7 +222,7 @@ struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bo
  * The way that an operation takes, which is part of its sign: what one rank says on its way is nothing to others on
  * another one. Signs are those of calls (pt2pt/call_log.h).
  */
-enum node_way { NODE_BY_SLOTS = 0, NODE_BY_PLACES = 0x5bd1e995, NODE_BY_PAIRS = 0x2c1b3c6d };
+enum node_way { NODE_BY_SLOTS = 0, NODE_BY_SHARES = 0x5bd1e995, NODE_BY_PAIRS = 0x2c1b3c6d };
 static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->call_log->history + (way << 32); }
 
 /* What the flags of an operation are: number and sign. Taken before anything of it is left, or looked for. */

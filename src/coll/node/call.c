@@ -2,22 +2,11 @@
 #include "base/err.h"
 #include "coll/node/node.h"
 #include "coll/node/block.h"
-#include "coll/node/direct.h"
+#include "coll/node/blocks.h"
 #include "coll/node/pairs.h"
 #include "coll/node/v.h"
 #include "coll/node/wide.h"
 #include "obj/request.h"
-
-/* Of blocks whose lengths all ranks know: all of them, or the longest. */
-static int64_t most_of(const struct comm *c, const struct coll_call *a)
-{
-    int64_t sum = 0, most = 0;
-    for (int r = 0; r < c->size; r++) {
-        sum += a->rcounts[r];
-        if (a->rcounts[r] > most) most = a->rcounts[r];
-    }
-    return (a->kind == COLL_ALLGATHERV ? most : sum) * a->rtype->size;
-}
 
 /* The largest contribution of a rank in this call: what it leaves in its slot. */
 static int64_t contribution(const struct comm *c, const struct coll_call *a, int64_t bytes)
@@ -27,8 +16,9 @@ static int64_t contribution(const struct comm *c, const struct coll_call *a, int
     case COLL_REDUCE_SCATTER_BLOCK:
         return bytes * c->size;
     case COLL_ALLGATHERV:
+        return node_longest_block(a, c->size, bytes);
     case COLL_REDUCE_SCATTER:
-        return most_of(c, a);
+        return node_sum(a->rcounts, c->size) * a->rtype->size;
     case COLL_GATHERV:
     case COLL_SCATTERV:
     case COLL_ALLTOALLV:
@@ -110,7 +100,7 @@ int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
 /*
  * Blocking ones with a core for each rank, by bytes of the longest block, else as in node_run. 0: never.
  *
- * direct: from memory to memory from so many on, three ranks and more, and two. Two ranks, wide slots and this, us: scatter of 16 KB
+ * once: from memory to memory from so many on, three ranks and more, and two. Two ranks, wide slots and this, us: scatter of 16 KB
  * 4.6 and 3.5, of 24 KB 5.8 and 3.8, gather 4.5 and 3.5, 5.1 and 3.9; of 10 KB both alike.
  *
  * wide: two ranks: up to how many wide slots are faster than messages, where memory to memory is not for it. Best of 8 launches
@@ -121,7 +111,7 @@ int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
  * exscan 8.9 and 14.5.
  */
 static const struct {
-    int64_t direct_of_more, direct_of_two, wide_of_two;
+    int64_t once_of_more, once_of_two, wide_of_two;
 } large[COLL_KINDS] = {
     [COLL_BCAST] = {16 << 10, 16 << 10, 32 << 10},
     [COLL_SCATTER] = {16 << 10, 16 << 10, 32 << 10},
@@ -176,18 +166,18 @@ static bool is_better_by_messages(const struct comm *c, const struct coll_call *
 }
 
 /* From memory to memory, if all ranks reach all others? */
-static bool is_direct(const struct comm *c, const struct coll_call *a, bool blocking, int64_t bytes)
+static bool copies_once(const struct comm *c, const struct coll_call *a, bool blocking, int64_t bytes)
 {
-    int64_t awaited = c->size > 2 ? large[a->kind].direct_of_more : large[a->kind].direct_of_two;
+    int64_t awaited = c->size > 2 ? large[a->kind].once_of_more : large[a->kind].once_of_two;
     int64_t least = blocking ? awaited : var_int(VAR_COLL_PAIRS); /* 0: never */
-    if (!least || !large[a->kind].direct_of_more || !var_int(VAR_COLL_NODE) || !var_int(VAR_COLL_DIRECT)) return false;
+    if (!least || !large[a->kind].once_of_more || !var_int(VAR_COLL_NODE) || !var_int(VAR_COLL_DIRECT)) return false;
     if (c->size < 2 || node_longest_block(a, c->size, bytes) < least) return false;
     if (!blocking && is_better_by_messages(c, a)) return false;
     if (!coll_reduces(a->kind)) return c->size <= NODE_PAIRS_RANKS;
     return blocking && a->rtype->contig && a->rtype->size > 0;
 }
 
-bool node_v_by_pairs(const struct node *n, bool blocking) { return n->places && (blocking || var_int(VAR_COLL_PAIRS)); }
+bool node_v_by_pairs(const struct node *n, bool blocking) { return n->pair_sets && (blocking || var_int(VAR_COLL_PAIRS)); }
 
 /* The node for a large one, NULL: none. */
 static struct node *node_for_large(struct comm *c, int *rc_p)
@@ -195,12 +185,12 @@ static struct node *node_for_large(struct comm *c, int *rc_p)
     struct node *n = node_get(c, rc_p);
     if (!n) return NULL;
     if (unlikely(!n->settled))
-        run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, NODE_BY_PLACES, false, 0, rc_p);
+        run_unsettled(n, &(struct coll_call){.kind = COLL_BARRIER}, NODE_BY_SHARES, false, 0, rc_p);
     return *rc_p || n->state != NODE_READY ? NULL : n;
 }
 
 /* False: not all ranks reach all others. */
-static bool run_direct(struct node *n, const struct coll_call *a, int *rc_p)
+static bool run_single_copy(struct node *n, const struct coll_call *a, int *rc_p)
 {
     bool all;
     node_tell_reach(n);
@@ -208,7 +198,7 @@ static bool run_direct(struct node *n, const struct coll_call *a, int *rc_p)
     if (*rc_p || !all) return false;
     if (!coll_reduces(a->kind)) return node_run_and_wait(n, a, NODE_BY_PAIRS, false, 0, rc_p);
     node_await(n); /* these have no place among others that are pending */
-    *rc_p = a->kind == COLL_REDUCE_SCATTER_BLOCK ? node_direct_reduce_scatter(n, a) : node_direct_reduce(n, a);
+    *rc_p = node_reduce_by_shares(n, a);
     if (unlikely(node_failed(n))) *rc_p = node_failed(n);
     return true;
 }
@@ -219,16 +209,16 @@ static bool run_wide(struct node *n, const struct coll_call *a, int64_t bytes, i
     return node_wide_run(n, a, bytes, rc_p);
 }
 
-/* Larger ones: through wide slots, or from memory to memory, which ranks with a core each try first. */
+/* Larger ones: from memory to memory, or through wide slots, which ranks that share cores try first. */
 static bool run_large(struct comm *c, const struct coll_call *a, int64_t bytes, int *rc_p)
 {
     if (unlikely(!var_int(VAR_COLL_NODE))) return false;
-    bool wide = is_wide(c, a, bytes), direct = is_direct(c, a, true, bytes);
-    struct node *n = wide || direct ? node_for_large(c, rc_p) : NULL;
+    bool once = copies_once(c, a, true, bytes), wide = is_wide(c, a, bytes);
+    struct node *n = once || wide ? node_for_large(c, rc_p) : NULL;
     if (!n) return *rc_p != 0;
-    if (wide && n->counted && run_wide(n, a, bytes, rc_p)) return true;
-    if (!*rc_p && direct && run_direct(n, a, rc_p)) return true;
-    if (!*rc_p && wide && !n->counted && run_wide(n, a, bytes, rc_p)) return true;
+    if (!n->counted && once && run_single_copy(n, a, rc_p)) return true;
+    if (!*rc_p && wide && run_wide(n, a, bytes, rc_p)) return true;
+    if (!*rc_p && n->counted && once && run_single_copy(n, a, rc_p)) return true;
     return *rc_p != 0;
 }
 
@@ -238,9 +228,9 @@ static bool run_v(struct node *n, const struct coll_call *a, bool big, int *rc_p
     if (n->settled && n->state != NODE_READY) return false;
     uint32_t number = coll_number(n->comm->coll);
     if (unlikely(!n->settled)) return run_unsettled(n, a, NODE_BY_SLOTS, big, number, rc_p);
-    bool direct, has_long = node_v_long(n, a);
+    bool all_reach, has_long = node_v_long(n, a);
     node_tell_reach(n);
-    *rc_p = node_await_all(n, NODE_REACHES, &direct);
+    *rc_p = node_await_all(n, NODE_REACHES, &all_reach); /* either is good: nobody asks again */
     if (unlikely(*rc_p)) return true;
     node_v_open_short(n, a->kind);
     if (has_long || node_has_background(n)) return node_run_and_wait(n, a, NODE_BY_SLOTS, big, number, rc_p) || *rc_p;
@@ -283,7 +273,7 @@ bool node_prepare(struct comm *c, const struct coll_call *a, int64_t bytes, stru
     *rc_p = 0;
     struct node *n = node_for(c, a, bytes, &big, rc_p);
     if (n || *rc_p) return n && node_enlist(n, a, NODE_BY_SLOTS, big, r, rc_p);
-    if (!is_direct(c, a, false, bytes)) return false;
+    if (!copies_once(c, a, false, bytes)) return false;
     n = node_get(c, rc_p);
     return n && node_enlist(n, a, NODE_BY_PAIRS, false, r, rc_p);
 }

@@ -121,15 +121,15 @@ static int put_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 
 static int take_gather(struct node *n, uint32_t seq, const struct coll_call *a)
 {
-    bool direct = is_root_of_gather(n, a) || a->sendbuf == MPI_IN_PLACE;
+    bool own_aside = is_root_of_gather(n, a) || a->sendbuf == MPI_IN_PLACE;
     for (int r = 0; r < n->size; r++) {
         struct node_block b = node_got(a, r);
         size_t bytes = node_bytes(&b);
         int rc = check_terms(n, seq, r, r + 1, a, bytes);
         if (unlikely(rc)) return rc;
-        if (r != n->rank || !direct) node_unpack(b, node_payload(n, seq, r, bytes));
+        if (r != n->rank || !own_aside) node_unpack(b, node_payload(n, seq, r, bytes));
     }
-    if (direct && a->sendbuf != MPI_IN_PLACE) node_move(node_got(a, n->rank), node_sent_first(a));
+    if (own_aside && a->sendbuf != MPI_IN_PLACE) node_move(node_got(a, n->rank), node_sent_first(a));
     return 0;
 }
 

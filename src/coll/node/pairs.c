@@ -9,20 +9,41 @@
 #include "coll/node/pairs.h"
 #include "base/err.h"
 #include "base/var.h"
+#include "coll/node/blocks.h"
+#include "coll/node/v.h"
 #include "copy/copy.h"
 #include "pt2pt/check.h"
 #include "pt2pt/helper.h"
 #include "pt2pt/limits.h"
+#include "transfer/transfer.h"
 #include "transport/arena.h"
 
 #include <stdlib.h>
 
-/* A transfer that this rank is a side of, as long as there may be something for it to do. */
+struct node_pair {
+    TERN_ALIGNED(CACHE_LINE) struct transfer transfer;
+};
+static_assert(sizeof(struct node_pair) == 2 * CACHE_LINE, "shared layout");
+
+struct node_left {
+    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t count;
+    _Atomic int32_t error; /* of one of them */
+};
+static_assert(sizeof(struct node_left) == CACHE_LINE, "shared layout");
+
+/* What this rank sends to another one, or receives from it: its end of a transfer. */
 struct part {
-    struct transfer *transfer;
-    enum transfer_side side;
+    struct transfer *transfer; /* from node_pairs_begin on, as is `at` */
+    struct node_block block;
+    char *at; /* packed data; NULL: there was no memory for it */
+    uint64_t bytes;
     int other;
-    bool met; /* the other's end is there */
+    uint8_t side;     /* enum transfer_side */
+    bool both;        /* the two have something the other way, too */
+    bool from_result; /* a send of what is received into: it is packed in any case */
+    bool own_memory;  /* `at` is: to be freed, and unpacked if received */
+    bool met;         /* the other's end is there */
+    bool over;        /* nothing is left for this rank to do */
 };
 
 struct node_pairs {
@@ -30,12 +51,12 @@ struct node_pairs {
     const struct coll_call *call; /* only its kind and root */
     uint32_t seq;
     bool blocking; /* all ranks wait for it: nobody has to be woken so that it goes on */
-    bool over;
+    bool begun, over;
     int error; /* found here, with words */
-    uint64_t own_at, own_end; /* bytes of what this rank has for itself, and nobody else copies: copied, and in all */
-    char *buffer;             /* for a chunk of another rank's */
-    int parts;
-    struct node_ends ends;
+    struct node_block own_from, own_to; /* what this rank has for itself */
+    uint64_t own_at, own_end;           /* bytes of it that nobody else copies: copied, and in all */
+    char *buffer;                       /* for a chunk of another rank's */
+    int first, parts; /* part[first] to part[parts - 1]; what this rank has for itself, if others carry it, is part[0] */
     struct part part[];
 };
 
@@ -49,13 +70,13 @@ struct node_pairs {
 
 static struct transfer *transfer_of(const struct node *n, uint32_t seq, int from, int to)
 {
-    size_t p = (size_t)n->size, place = seq % n->places;
-    return &n->pairs[(place * p + (size_t)from) * p + (size_t)to].transfer;
+    size_t p = (size_t)n->size, set = seq % n->pair_sets;
+    return &n->pairs[(set * p + (size_t)from) * p + (size_t)to].transfer;
 }
 
 static struct node_left *left_of(const struct node_pairs *p, int rank)
 {
-    return &p->n->left[(size_t)(p->seq % p->n->places) * (size_t)p->n->size + (size_t)rank];
+    return &p->n->left[(size_t)(p->seq % p->n->pair_sets) * (size_t)p->n->size + (size_t)rank];
 }
 
 /* What that rank has for itself, if it is said and chunks are left. Operation seq keeps its lines as long as it is not finished here. */
@@ -79,14 +100,14 @@ static TERN_COLD void note_error(const struct node_pairs *p, int rank, int error
 
 size_t node_pairs_layout(struct node *n, char *base)
 {
-    size_t p = (size_t)n->size, places = NODE_PAIRS_MOST / (p * p);
+    size_t p = (size_t)n->size, sets = NODE_PAIRS_MOST / (p * p);
     if (p > NODE_PAIRS_RANKS || !var_int(VAR_COLL_DIRECT)) return 0;
-    if (places < 2) places = 2;
-    if (places > NODE_BIG_K) places = NODE_BIG_K;
-    n->places = (uint32_t)places;
+    if (sets < 2) sets = 2;
+    if (sets > NODE_BIG_K) sets = NODE_BIG_K;
+    n->pair_sets = (uint32_t)sets;
     n->pairs = (struct node_pair *)base;
-    n->left = (struct node_left *)(base + places * p * p * sizeof *n->pairs);
-    return places * p * (p * sizeof *n->pairs + sizeof *n->left);
+    n->left = (struct node_left *)(base + sets * p * p * sizeof *n->pairs);
+    return sets * p * (p * sizeof *n->pairs + sizeof *n->left);
 }
 
 /* ---- beginning ---- */
@@ -109,113 +130,155 @@ void node_tell_reach(struct node *n)
     lane_leave(n->comm->lane);
 }
 
+/* Of one that is not longer than the room in the slots: 0. */
+static uint64_t long_bytes(struct node_block b, size_t room)
+{
+    size_t bytes = node_bytes(&b);
+    return bytes > room ? bytes : 0;
+}
+
+static struct part *add_part(struct node_pairs *p, int other, enum transfer_side side, struct node_block b, size_t room)
+{
+    uint64_t bytes = long_bytes(b, room);
+    if (!bytes) return NULL;
+    p->part[p->parts] = (struct part){.block = b, .bytes = bytes, .other = other, .side = (uint8_t)side};
+    return &p->part[p->parts++];
+}
+
+/* From the rank behind this one on: the ranks begin with different others. */
+static void add_parts(struct node_pairs *p, const struct coll_call *a)
+{
+    int me = p->n->rank, size = p->n->size;
+    size_t room = node_v_is(a->kind) ? node_v_room(p->n, a) : 0;
+    bool from_result = NODE_SENDS_EACH >> a->kind & 1 && a->sendbuf == MPI_IN_PLACE;
+    p->first = p->parts = 1;
+    for (int i = 1, r = me + 1; i < size; i++, r++)
+        if (node_moves(a, r % size, me)) add_part(p, r % size, TRANSFER_TO, node_in(a, r % size), room);
+    const struct part *received = &p->part[1], *end = &p->part[p->parts];
+    for (int i = 1, r = me + 1; i < size; i++, r++) {
+        struct part *x = node_moves(a, me, r % size) ? add_part(p, r % size, TRANSFER_FROM, node_out(a, me, r % size), room) : NULL;
+        bool both = received < end && received->other == r % size;
+        received += both;
+        if (x) x->both = both;
+        if (x) x->from_result = from_result;
+    }
+    if (!node_moves(a, me, me)) return;
+    p->own_from = node_out(a, me, me);
+    p->own_to = node_in(a, me);
+    if (long_bytes(p->own_to, room)) p->own_end = long_bytes(p->own_from, room);
+}
+
 struct node_pairs *node_pairs_new(struct node *n, const struct coll_call *a, bool blocking, uint32_t seq)
 {
-    size_t ranks = (size_t)n->size, head = sizeof(struct node_pairs) + 2 * ranks * sizeof(struct part);
-    struct node_pairs *p = calloc(1, head + 2 * ranks * sizeof(struct node_end));
+    struct node_pairs *p = calloc(1, sizeof *p + (2 * (size_t)n->size - 1) * sizeof *p->part);
     if (!p) return NULL;
     p->n = n;
     p->call = a;
     p->seq = seq;
     p->blocking = blocking;
-    p->ends = (struct node_ends){.send = (struct node_end *)((char *)p + head), .size = n->size, .rank = n->rank};
-    p->ends.recv = p->ends.send + ranks;
-    node_ends_fill(n, &p->ends, a);
+    add_parts(p, a);
     return p;
 }
 
 void node_pairs_free(struct node_pairs *p)
 {
     if (!p) return;
-    node_ends_free(&p->ends);
+    for (int i = 0; i < p->parts; i++)
+        if (p->part[i].own_memory) free(p->part[i].at);
     free(p->buffer);
     free(p);
 }
 
-static struct node_end *end_of(const struct node_pairs *p, int other, enum transfer_side side)
+/* ---- the ends: where they lie, the block being there now ---- */
+
+static bool same_block(const struct part *a, const struct part *b)
 {
-    return side == TRANSFER_FROM ? &p->ends.send[other] : &p->ends.recv[other];
+    return a->side == b->side && a->block.buf == b->block.buf && a->block.count == b->block.count && a->block.type == b->block.type;
 }
 
-/* Of what goes to another, or comes from it, if there is something. */
-static void add_part(struct node_pairs *p, int other, enum transfer_side side)
+/* What goes to several ranks, one after the other, is packed once: `last` is the part before, or NULL. */
+static void open_part(const struct node_pairs *p, struct part *x, const struct part *last)
 {
     int me = p->n->rank;
-    if (!end_of(p, other, side)->bytes) return;
-    struct transfer *t = side == TRANSFER_FROM ? transfer_of(p->n, p->seq, me, other) : transfer_of(p->n, p->seq, other, me);
-    p->part[p->parts++] = (struct part){.transfer = t, .other = other, .side = side};
+    x->transfer = x->side == TRANSFER_FROM ? transfer_of(p->n, p->seq, me, x->other) : transfer_of(p->n, p->seq, x->other, me);
+    if (last && x->side == TRANSFER_FROM && same_block(last, x)) {
+        x->at = last->at;
+        return;
+    }
+    x->own_memory = !x->block.type->contig || x->from_result;
+    x->at = x->own_memory ? malloc(x->bytes) : x->block.buf + x->block.type->true_lb;
+    x->own_memory &= x->at != NULL;
+    if (x->own_memory && x->side == TRANSFER_FROM) node_pack(x->at, x->block);
+}
+
+static void unpack_parts(const struct node_pairs *p)
+{
+    for (int i = 1; i < p->parts; i++) {
+        const struct part *x = &p->part[i];
+        if (x->own_memory && x->side == TRANSFER_TO) node_unpack_some(x->block, x->at, x->bytes);
+    }
+}
+
+/* ---- saying them ---- */
+
+static char *packed(const struct node_block *b, uint64_t at) { return b->buf + b->type->true_lb + at; }
+
+static bool own_is_plain(const struct node_pairs *p)
+{
+    return p->own_from.type->contig && p->own_to.type->contig && node_bytes(&p->own_from) == node_bytes(&p->own_to);
 }
 
 /* What this rank has for itself, packed, at both ends. Is it for others to carry? They know no types, and cost a core; and a helper has
  * done it before they come. */
-static bool is_shared(const struct node_pairs *p, const struct node_end *from, const struct node_end *to)
+static bool is_shared(const struct node_pairs *p)
 {
-    return from->bytes == to->bytes && from->bytes > OWN_CHUNK && !p->blocking && !p->n->counted && !background_is_helped() &&
-           from->block.type->contig && to->block.type->contig;
-}
-
-/* From the rank behind this one on: the ranks begin with different others. */
-static void plan(struct node_pairs *p)
-{
-    const struct node_ends *e = &p->ends;
-    const struct node_end *own = &e->send[e->rank], *to = &e->recv[e->rank];
-    bool shared = is_shared(p, own, to);
-    if (shared) add_part(p, e->rank, TRANSFER_FROM);
-    for (int i = 1; i < e->size; i++) add_part(p, (e->rank + i) % e->size, TRANSFER_TO);
-    for (int i = 1; i < e->size; i++) add_part(p, (e->rank + i) % e->size, TRANSFER_FROM);
-    p->own_end = to->bytes && !shared ? own->bytes : 0;
+    return p->own_end > OWN_CHUNK && !p->blocking && !p->n->counted && !background_is_helped() && own_is_plain(p);
 }
 
 /* The work, which the sender prepares. Small ones are one chunk for each side, or only one where nothing is gained by sharing them: if
  * the sender has something to receive meanwhile, or shares its core. */
-static void cut(const struct node_pairs *p, const struct part *x, uint64_t bytes)
+static void cut(const struct node_pairs *p, const struct part *x)
 {
     struct transfer *t = x->transfer;
-    bool one = p->ends.recv[x->other].bytes > 0 || p->n->counted;
     transfer_renew(t);
-    t->chunk = transfer_chunk(one ? 2 * bytes : bytes, (uint64_t)limits_chunk.copied);
-    t->first = (uint32_t)((bytes + t->chunk - 1) / t->chunk * (uint64_t)x->other / (uint64_t)p->n->size);
+    t->chunk = transfer_chunk(x->both || p->n->counted ? 2 * x->bytes : x->bytes, (uint64_t)limits_chunk.copied);
+    t->first = (uint32_t)((x->bytes + t->chunk - 1) / t->chunk * (uint64_t)x->other / (uint64_t)p->n->size);
 }
 
-static char *packed(const struct node_end *e, uint64_t at) { return e->block.buf + e->block.type->true_lb + at; }
-
-/* Before the flag is set: who sees that looks here. */
-static void say_own(const struct node_pairs *p, struct part *x)
+static void say(const struct node_pairs *p, const struct part *x)
 {
-    const struct node_end *from = &p->ends.send[x->other], *to = &p->ends.recv[x->other];
-    struct transfer *t = x->transfer;
-    transfer_renew(t);
-    t->chunk = transfer_chunk(from->bytes, OWN_CHUNK);
-    t->first = 0;
-    transfer_say(t, TRANSFER_TO, p->seq, packed(to, 0), 0, to->bytes);
-    transfer_say(t, TRANSFER_FROM, p->seq, packed(from, 0), 0, from->bytes); /* of both: who sees it finds the other */
-    x->met = true;
-}
-
-static void say(const struct node_pairs *p, struct part *x)
-{
-    if (x->other == p->n->rank) {
-        say_own(p, x);
-        return;
-    }
-    const struct node_end *e = end_of(p, x->other, x->side);
-    if (x->side == TRANSFER_FROM) cut(p, x, e->bytes);
-    if (likely(e->at))
-        transfer_say(x->transfer, x->side, p->seq, e->at, arena_place(e->at, e->bytes), e->bytes);
+    if (x->side == TRANSFER_FROM) cut(p, x);
+    if (likely(x->at))
+        transfer_say(x->transfer, x->side, p->seq, x->at, arena_place(x->at, x->bytes), x->bytes);
     else
         transfer_say(x->transfer, x->side, p->seq, (void *)NO_MEMORY, 0, 0);
 }
 
+/* What this rank has for itself. Before the flag is set: who sees that looks here. */
+static void share_own(struct node_pairs *p)
+{
+    struct transfer *t = transfer_of(p->n, p->seq, p->n->rank, p->n->rank);
+    p->first = 0;
+    p->part[0] = (struct part){.transfer = t, .bytes = p->own_end, .other = p->n->rank, .side = TRANSFER_FROM, .met = true};
+    transfer_renew(t);
+    t->chunk = transfer_chunk(p->own_end, OWN_CHUNK);
+    t->first = 0;
+    transfer_say(t, TRANSFER_TO, p->seq, packed(&p->own_to, 0), 0, p->own_end);
+    transfer_say(t, TRANSFER_FROM, p->seq, packed(&p->own_from, 0), 0, p->own_end); /* of both: who sees it finds the other */
+    p->own_end = 0;
+}
+
 bool node_pairs_begin(struct node_pairs *p)
 {
-    if (!node_all_have_finished(p->n, p->seq - p->n->places)) return false; /* which had these lines */
-    node_ends_open(&p->ends);
-    plan(p);
+    if (!node_all_have_finished(p->n, p->seq - p->n->pair_sets)) return false; /* which had these lines */
+    bool shared = is_shared(p);
+    for (int i = 1; i < p->parts; i++) open_part(p, &p->part[i], i > 1 ? &p->part[i - 1] : NULL);
     /* relaxed: nobody else has a part before it knows of our ends */
     atomic_store_explicit(&left_of(p, p->n->rank)->error, 0, memory_order_relaxed);
-    atomic_store_explicit(&left_of(p, p->n->rank)->count, (uint32_t)p->parts, memory_order_relaxed);
-    for (int i = 0; i < p->parts; i++) say(p, &p->part[i]);
-    return true;
+    atomic_store_explicit(&left_of(p, p->n->rank)->count, (uint32_t)(p->parts - !shared), memory_order_relaxed);
+    if (shared) share_own(p);
+    for (int i = 1; i < p->parts; i++) say(p, &p->part[i]);
+    return p->begun = true;
 }
 
 static bool is_met(const struct node_pairs *p, const struct part *x)
@@ -226,9 +289,10 @@ static bool is_met(const struct node_pairs *p, const struct part *x)
 /* What this rank has for itself always is: those that carry it may compute. */
 bool node_pairs_are_ours(const struct node_pairs *p)
 {
-    bool ours = p->own_at < p->own_end;
-    for (int i = 0; i < p->parts && !ours; i++) {
+    bool ours = p->begun && p->own_at < p->own_end;
+    for (int i = p->first; i < p->parts && p->begun && !ours; i++) {
         const struct part *x = &p->part[i];
+        if (x->over) continue;
         ours = x->other == p->n->rank ? own_of(p, x->other) != NULL
                                       : is_met(p, x) && !peer_is_helped(comm_index(p->n->comm, x->other));
     }
@@ -248,9 +312,9 @@ static bool completes(const struct node_pairs *p)
 /* One by one. */
 static void wake(const struct node_pairs *p, bool only_helped)
 {
-    for (int i = 0; i < p->parts; i++) {
+    for (int i = 1; i < p->parts; i++) {
         uint32_t other = comm_index(p->n->comm, p->part[i].other);
-        if (p->part[i].other != p->n->rank && (!only_helped || peer_is_helped(other))) peer_wake(other);
+        if (!only_helped || peer_is_helped(other)) peer_wake(other);
     }
 }
 
@@ -280,21 +344,20 @@ static TERN_COLD int no_memory(const struct node_pairs *p, const struct part *x)
     return err_set(TERN_ERR_NOMEM, "rank %d or %d had no memory to pack its buffer", p->n->rank, x->other);
 }
 
-static TERN_COLD int too_long(const struct node_pairs *p, const struct part *x, uint64_t sent, uint64_t room)
+static TERN_COLD int too_long(const struct node_pairs *p, const struct part *x, uint64_t sent)
 {
     return err_set(TERN_ERR_TRUNCATE, "rank %d sent %llu bytes in a %s, where there is room for %llu", x->other,
-                   (unsigned long long)sent, coll_kind_name(p->call->kind), (unsigned long long)room);
+                   (unsigned long long)sent, coll_kind_name(p->call->kind), (unsigned long long)x->bytes);
 }
 
 /* The other's end is there: is there something to copy? */
 static bool meet(struct node_pairs *p, struct part *x)
 {
-    struct node_end *e = end_of(p, x->other, x->side);
     const struct transfer_end *there = &x->transfer->end[!x->side];
     x->met = true;
-    if (unlikely(!e->at || there->at == NO_MEMORY)) fail(p, no_memory(p, x));
-    if (x->side == TRANSFER_TO && unlikely(there->bytes > e->bytes)) fail(p, too_long(p, x, there->bytes, e->bytes));
-    if (x->side == TRANSFER_TO && there->bytes < e->bytes) e->bytes = there->bytes; /* that is unpacked */
+    if (unlikely(!x->at || there->at == NO_MEMORY)) fail(p, no_memory(p, x));
+    if (x->side == TRANSFER_TO && unlikely(there->bytes > x->bytes)) fail(p, too_long(p, x, there->bytes));
+    if (x->side == TRANSFER_TO && there->bytes < x->bytes) x->bytes = there->bytes; /* that is unpacked */
     return transfer_bytes(x->transfer) > 0;
 }
 
@@ -339,19 +402,18 @@ static uint64_t copy_chunk(struct node_pairs *p, const struct part *x)
     return moved;
 }
 
-/* A chunk of the first transfer that has one. Those that have none left are forgotten. */
+/* A chunk of the first transfer that has one. */
 static uint64_t copy_some(struct node_pairs *p)
 {
     uint64_t moved = 0;
-    int kept = 0;
-    for (int i = 0; i < p->parts; i++) {
+    for (int i = p->first; i < p->parts && !moved; i++) {
         struct part *x = &p->part[i];
-        enum outlook o = moved ? WAITS : look_at(p, x);
+        enum outlook o = x->over ? WAITS : look_at(p, x);
+        if (o == WAITS) continue;
         if (o == GOES_ON) moved = copy_chunk(p, x);
-        if (o == IS_EMPTY) take_out(p, p->n->rank);
-        if (o == WAITS || moved) p->part[kept++] = *x;
+        else take_out(p, p->n->rank);
+        x->over = !moved;
     }
-    p->parts = kept;
     return moved;
 }
 
@@ -361,15 +423,14 @@ static uint64_t copy_some(struct node_pairs *p)
 /* A piece, or all of it if it has gaps. */
 static uint64_t copy_own(struct node_pairs *p)
 {
-    const struct node_end *from = &p->ends.send[p->n->rank], *to = &p->ends.recv[p->n->rank];
     uint64_t at = p->own_at;
     if (at == p->own_end) return 0;
-    if (from->block.type->contig && to->block.type->contig && from->bytes == to->bytes) {
+    if (own_is_plain(p)) {
         p->own_at += min_size(p->own_end - at, OWN_PIECE);
-        copy_part(packed(to, at), packed(from, at), p->own_at - at, p->own_end);
+        copy_part(packed(&p->own_to, at), packed(&p->own_from, at), p->own_at - at, p->own_end);
     } else {
         p->own_at = p->own_end;
-        node_move(to->block, from->block);
+        node_move(p->own_to, p->own_from);
     }
     return p->own_at - at;
 }
@@ -401,10 +462,10 @@ static TERN_COLD int failure(const struct node_pairs *p, int error)
 static int result(struct node_pairs *p)
 {
     int error = atomic_load_explicit(&left_of(p, p->n->rank)->error, memory_order_relaxed); /* behind `count` */
-    for (int i = 0; i < p->parts; i++)
-        if (!p->part[i].met) meet(p, &p->part[i]); /* the other side has done all of it */
+    for (int i = p->first; i < p->parts; i++)
+        if (!p->part[i].met && !p->part[i].over) meet(p, &p->part[i]); /* the other side has done all of it */
     if (unlikely(error)) fail(p, failure(p, error));
-    if (likely(!p->error)) node_ends_unpack(&p->ends);
+    if (likely(!p->error)) unpack_parts(p);
     return p->error;
 }
 
@@ -458,10 +519,10 @@ void node_pairs_refuse(struct node *n, uint32_t seq, int from)
 
 void node_pairs_expect_none(struct node_pairs *p, int from)
 {
-    for (int i = 0; i < p->parts; i++) {
+    for (int i = 1; i < p->parts; i++) {
         struct part *x = &p->part[i];
-        if (x->side == TRANSFER_FROM || x->other != from || x->met) continue;
-        *x = p->part[--p->parts];
+        if (x->side == TRANSFER_FROM || x->other != from || x->met || x->over) continue;
+        x->over = true;
         take_out(p, p->n->rank);
         return;
     }

@@ -3,7 +3,7 @@
  * for each other, copied from memory to memory by either of the two, whichever is inside the library. Of what goes one way
  * each side copies half; where both ranks have something for each other each receives first, and helps when that is over.
  *
- *   in the block, behind the big slots, for each of `places` operations:
+ *   in the block, behind the big slots, for each of `pair_sets` operations:
  *
  *     pair[P][P]   row: the sender, column: the receiver; two lines each
  *     left[P]      transfers of a rank that are not over, and an error; a line each
@@ -22,7 +22,7 @@
  * A transfer counts for a rank only if its own end is not empty. If the other end is (the lengths differ, which is an
  * error of the program's), it is over as soon as that is known: the other's flag is set, and the end is not there.
  *
- * Operation s uses the lines s modulo `places`, when all ranks have finished s - places (node_free_slots); a rank
+ * Operation s uses the lines s modulo `pair_sets`, when all ranks have finished s - pair_sets (node_free_slots); a rank
  * touches them only until it has finished itself.
  *
  * Nothing is copied before it is known that all ranks reach all others' memory (NODE_REACHES), which each says of itself
@@ -34,22 +34,9 @@
 #define TERN_COLL_NODE_PAIRS_H
 
 #include "coll/node/block.h"
-#include "coll/node/blocks.h"
-#include "transfer/transfer.h"
 
 #define NODE_PAIRS_RANKS 64   /* the lines grow with the square of the ranks */
-#define NODE_PAIRS_MOST 4096 /* of pairs in a block, about: with many ranks there are places for fewer operations */
-
-struct node_pair {
-    TERN_ALIGNED(CACHE_LINE) struct transfer transfer;
-};
-static_assert(sizeof(struct node_pair) == 2 * CACHE_LINE, "shared layout");
-
-struct node_left {
-    TERN_ALIGNED(CACHE_LINE) _Atomic uint32_t count;
-    _Atomic int32_t error; /* of one of them */
-};
-static_assert(sizeof(struct node_left) == CACHE_LINE, "shared layout");
+#define NODE_PAIRS_MOST 4096 /* of pairs in a block, about: with many ranks there are sets for fewer operations */
 
 /* The lines behind `base`, or NULL to measure; bytes. Sets what the node keeps of them. */
 size_t node_pairs_layout(struct node *, char *base);
@@ -87,27 +74,5 @@ bool node_pairs_are_ours(const struct node_pairs *) TERN_COLD;
  * round. */
 void node_pairs_refuse(struct node *, uint32_t seq, int from);
 void node_pairs_expect_none(struct node_pairs *, int from);
-
-/* ---- what a rank sends and receives (pairs_ends.c) ---- */
-
-struct node_end {
-    char *at; /* packed data; NULL: there is none, or no memory for it */
-    uint64_t bytes;
-    struct node_block block;
-    bool own;  /* a send: a copy is made in any case, the block is received into */
-    bool copy; /* at is one */
-};
-
-struct node_ends {
-    struct node_end *send, *recv; /* one for each rank */
-    int size, rank;
-};
-
-/* Of a call, with both columns zeroed; nothing is packed yet. Of a v-collective, so far as there is no room in the slots (v.h). */
-void node_ends_fill(const struct node *, struct node_ends *, const struct coll_call *);
-void node_ends_free(struct node_ends *);
-
-void node_ends_open(struct node_ends *);   /* packs what has gaps; not what a rank has for itself */
-void node_ends_unpack(struct node_ends *); /* all has come */
 
 #endif

@@ -88,7 +88,7 @@ static inline void note_call(struct coll_call *to, const struct coll_call *a)
 static TERN_COLD bool note_arrays(struct node_background *f, const struct coll_call *a)
 {
     f->call = *a;
-    return node_keep_arrays(f);
+    return coll_call_keep_arrays(&f->call, f->wait.n->size, &f->arrays);
 }
 
 /* Lock held. NULL: memory is out. */
@@ -97,7 +97,7 @@ static inline struct node_background *take_kept(struct node *n, const struct col
     struct link *l = list_pop(&n->spare);
     struct node_background *f = likely(l != NULL) ? container_of(l, struct node_background, link) : new_kept(n);
     if (unlikely(!f)) return NULL;
-    if (likely(!node_has_arrays(a))) {
+    if (likely(!coll_call_has_arrays(a))) {
         note_call(&f->call, a);
         return f;
     }
@@ -137,7 +137,7 @@ static inline struct request *launch(const struct node_wait *w, const struct col
     f->wait.rank = w->rank;
     f->wait.seen = w->seen;
     f->holds = node_holds(a);
-    if (unlikely(f->holds)) node_hold(&f->call, n->size);
+    if (unlikely(f->holds)) coll_call_hold(&f->call, n->size);
     struct request *r = hand_out(f->req);
     node_background_add(f);
     lane_leave_to_itself(l, r);

@@ -2,8 +2,10 @@
 #include "coll/node/v.h"
 
 #include "base/err.h"
+#include "coll/node/background.h"
 #include "coll/node/blocks.h"
-#include "coll/node/pairs.h"
+#include "coll/port_pt2pt.h"
+#include "pt2pt/api.h"
 
 #include <stdlib.h>
 
@@ -92,19 +94,6 @@ bool node_v_long(const struct node *n, const struct coll_call *a)
     for (int r = 0; r < n->size; r++)
         if (long_out(n, a, r) || long_in(n, a, r)) return true;
     return false;
-}
-
-void node_v_rest(const struct node *n, const struct coll_call *a, struct coll_call *rest, int64_t **mem)
-{
-    int64_t *out = *mem = malloc(2 * (size_t)n->size * sizeof *out), *in = out + n->size;
-    if (!out) return;
-    for (int r = 0; r < n->size; r++) {
-        out[r] = a->scounts && long_out(n, a, r) ? a->scounts[r] : 0;
-        in[r] = a->rcounts && long_in(n, a, r) ? a->rcounts[r] : 0;
-    }
-    *rest = *a;
-    if (a->scounts) rest->scounts = out;
-    if (a->rcounts) rest->rcounts = in;
 }
 
 static inline void move_short_own(const struct node *n, const struct coll_call *a)
@@ -239,14 +228,6 @@ static inline int take_from(struct node *n, uint32_t seq, const struct coll_call
     return 0;
 }
 
-int node_v_disagrees(struct node *n, uint32_t seq, const struct coll_call *a, int r)
-{
-    const char *at = NULL;
-    if (r == n->rank || !node_moves(a, r, n->rank)) return 0;
-    bool expected = long_in(n, a, r), comes = look(n, seq, a, r, &at) == BY_MESSAGE;
-    return comes - expected;
-}
-
 /* No two ranks begin with the same other one. */
 int node_take_v(struct node *n, uint32_t seq, const struct coll_call *a)
 {
@@ -263,4 +244,103 @@ int node_take_v(struct node *n, uint32_t seq, const struct coll_call *a)
 int node_take_scatterv(struct node *n, uint32_t seq, const struct coll_call *a)
 {
     return take_from(n, seq, a, a->root, node_got_first(a));
+}
+
+/* ---- messages ---- */
+
+/* A call of those blocks alone that have no room, and what it lives in, the caller's to free; NULL: memory is out. */
+static void make_rest(const struct node *n, const struct coll_call *a, struct coll_call *rest, int64_t **mem)
+{
+    int64_t *out = *mem = malloc(2 * (size_t)n->size * sizeof *out), *in = out + n->size;
+    if (!out) return;
+    for (int r = 0; r < n->size; r++) {
+        out[r] = a->scounts && long_out(n, a, r) ? a->scounts[r] : 0;
+        in[r] = a->rcounts && long_in(n, a, r) ? a->rcounts[r] : 0;
+    }
+    *rest = *a;
+    if (a->scounts) rest->scounts = out;
+    if (a->rcounts) rest->rcounts = in;
+}
+
+static void rest_over(struct request *r)
+{
+    struct node_background *f = r->owner;
+    if (!f->rc) f->rc = r->result.error;
+    f->rest = NULL; /* the next look at the operation goes on */
+    request_free(r);
+}
+
+int node_prepare_messages(struct node_background *f)
+{
+    struct coll_call rest;
+    int64_t *mem;
+    make_rest(f->wait.n, &f->call, &rest, &mem);
+    struct request *r = mem ? request_new(REQ_COLL) : NULL;
+    if (r) r->comm = f->wait.n->comm;
+    int rc = r ? coll_by_messages(r, &rest, f->number) : node_no_memory(f->call.kind);
+    free(mem);
+    if (!rc) {
+        r->done = rest_over;
+        r->owner = f;
+        r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+        f->rest = r;
+    } else if (r) {
+        request_free(r);
+    }
+    return rc;
+}
+
+void node_drop_messages(struct node_background *f)
+{
+    coll_frame_let_go(f->rest->xfer);
+    coll_frame_give(f->rest->xfer);
+    request_free(f->rest);
+    f->rest = NULL;
+}
+
+/* ---- sender and receiver disagree ---- */
+
+/* Of rank r, a message comes that nobody expects (1), or one is expected that will not come (-1). */
+static int disagrees(struct node *n, uint32_t seq, const struct coll_call *a, int r)
+{
+    const char *at = NULL;
+    if (r == n->rank || !node_moves(a, r, n->rank)) return 0;
+    bool expected = long_in(n, a, r), comes = look(n, seq, a, r, &at) == BY_MESSAGE;
+    return comes - expected;
+}
+
+static void stray_over(struct request *r) { request_free(r); }
+
+/* A message that does not fit is received for its sender's sake. */
+static void receive_stray(struct node *n, int rank, uint32_t number)
+{
+    struct request *r = request_new(REQ_RECV);
+    if (!r) return;
+    pt_prepare(r, REQ_RECV, n->comm, PT_COLL, NULL, 0, type_of(MPI_BYTE), rank, coll_frame_tag(number), PT_STANDARD);
+    r->done = stray_over;
+    r->flags |= REQ_LAST_WORD | REQ_INTERNAL;
+    pt_recv_start(r);
+}
+
+void node_background_straighten(struct node_background *f)
+{
+    struct node *n = f->wait.n;
+    for (int r = 0; r < n->size && node_v_is(f->call.kind); r++) {
+        int d = disagrees(n, f->wait.seq, &f->call, r);
+        if (d && node_v_by_pairs(n, f->blocking) && node_all(n, NODE_REACHES) == NODE_YES) {
+            if (d > 0) node_pairs_refuse(n, f->wait.seq, r);
+            if (d < 0 && f->pairs) node_pairs_expect_none(f->pairs, r);
+        } else {
+            if (d > 0) receive_stray(n, r, f->number);
+            if (d < 0 && f->rest) coll_frame_give_up(f->rest->xfer, r);
+        }
+    }
+}
+
+void node_straighten(struct node *n, uint32_t seq, const struct coll_call *a, bool blocking, uint32_t number)
+{
+    struct node_background f = {.call = *a, .blocking = blocking, .number = number, .wait = {.n = n, .seq = seq}};
+    lane_enter(n->comm->lane);
+    node_background_straighten(&f);
+    lane_leave(n->comm->lane);
 }

@@ -6,7 +6,7 @@
  * receiver's) with its length beside the flag. Of a longer one the slot says so:
  *
  *   by pairs    (pairs.h) if all ranks reach all others' memory
- *   by message  if not: such blocks are one call more, of the same kind, in which the others are empty (node_v_rest)
+ *   by message  if not: such blocks are one call more, of the same kind, in which the others are empty
  *
  * What a rank has for itself goes the same way if it is as long.
  *
@@ -44,12 +44,8 @@ bool node_v_big(const struct node *, const struct coll_call *);
 bool node_v_is_short(const struct node *, const struct coll_call *);
 void node_v_open_short(struct node *, enum coll_kind);
 
-/*
- * Does this rank send or get blocks that have no room, or has it one for itself? Then *rest is a call of those alone, for
- * messages, and *mem what it lives in, the caller's to free; NULL: memory is out.
- */
+/* Does this rank send or get blocks that have no room, or has it one for itself? */
 bool node_v_long(const struct node *, const struct coll_call *);
-void node_v_rest(const struct node *, const struct coll_call *, struct coll_call *rest, int64_t **mem);
 
 /* Bytes of the largest block that goes through the slots. */
 size_t node_v_room(const struct node *, const struct coll_call *);
@@ -60,11 +56,5 @@ int node_put_scatterv(struct node *, uint32_t seq, const struct coll_call *);
 int node_put_alltoallv(struct node *, uint32_t seq, const struct coll_call *);
 int node_take_v(struct node *, uint32_t seq, const struct coll_call *); /* of gatherv, alltoallv, -w */
 int node_take_scatterv(struct node *, uint32_t seq, const struct coll_call *);
-
-/*
- * After a take that failed: of rank r, a message comes that nobody expects (1), or one is expected that will not come
- * (-1).
- */
-int node_v_disagrees(struct node *, uint32_t seq, const struct coll_call *, int r);
 
 #endif

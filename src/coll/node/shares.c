@@ -1,0 +1,163 @@
+/*
+ * shares.c - large reductions inside a node by shares of the elements: the ranks say where their buffers are, and each combines one
+ * share, which it reads from all others' memory piece by piece, in the order of the ranks; so the result has the same bits everywhere,
+ * and operators need not commute. It writes its share where it is wanted: to the root, or into its own result. Of an allreduce it reads
+ * the other shares then.
+ *
+ * Blocking calls with nothing else pending, once it is known that all ranks reach all others' memory (NODE_REACHES).
+ */
+#include "base/err.h"
+#include "coll/node/block.h"
+#include "coll/node/blocks.h"
+#include "copy/copy.h"
+#include "pt2pt/lane.h"
+#include "transport/endpoint.h"
+
+#include <stdlib.h>
+
+/* Where a rank's operands lie, 0: it has no memory to combine; and its result. */
+struct buffers {
+    uint64_t operand, result;
+};
+
+struct reduction {
+    struct node *n;
+    const struct coll_call *a;
+    const struct buffers *of; /* each rank */
+    char *input, *sum;        /* a piece of an operand, of the result */
+};
+
+/* Two pieces of this size stay in a core's own cache. */
+#define WORK ((int64_t)64 << 10)
+
+/* Returns when all ranks have come here, or never will (a code). `said`, if not NULL, has the own word, and gets those of all. */
+static int meet(struct node *n, struct buffers *said)
+{
+    uint32_t seq;
+    int rc = node_begin(n, false, NODE_BY_SHARES, &seq);
+    if (rc) return rc;
+    if (said) memcpy(node_slot(n, seq, n->rank)->payload, &said[n->rank], sizeof *said);
+    node_contribute(n, seq);
+    rc = node_wait_for(n, seq, NODE_ALL);
+    for (int r = 0; r < n->size && said; r++) memcpy(&said[r], node_slot(n, seq, r)->payload, sizeof *said);
+    node_finish(n, seq, true);
+    return rc;
+}
+
+/* Bytes of one system call. Between two of them other messages have their turn. */
+#define PIECE ((size_t)512 << 10)
+
+/* To (`out`) or from the memory of another rank. */
+static int move_far(struct node *n, int rank, uint64_t there, char *here, size_t bytes, bool out)
+{
+    struct lane *l = n->comm->lane;
+    int rc = 0;
+    lane_enter(l);
+    struct peer *p = peer_get(comm_index(n->comm, rank));
+    if (!p) rc = err_code();
+    for (size_t at = 0; at < bytes && !rc; at += PIECE) {
+        size_t part = min_size(PIECE, bytes - at);
+        struct iovec mine = {here + at, part}, its = {(void *)(uintptr_t)(there + at), part};
+        if (at) lane_progress(l);
+        if (!(p->ep.caps & TP_CAP_GETPUT)) rc = TERN_ERR_UNSUPPORTED;
+        else rc = out ? ep_put(&p->ep, &mine, 1, &its, 1) : ep_get(&p->ep, &mine, 1, &its, 1);
+    }
+    lane_leave(l);
+    return rc == TERN_ERR_UNSUPPORTED ? err_set(TERN_ERR_SYSTEM, "the system no longer lets rank %d's memory be reached", rank) : rc;
+}
+
+static int fetch(struct node *n, int rank, uint64_t from, char *to, size_t bytes)
+{
+    if (rank != n->rank) return bytes ? move_far(n, rank, from, to, bytes, false) : 0;
+    copy_memory(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+static int store(struct node *n, int rank, uint64_t to, char *from, size_t bytes)
+{
+    if (rank != n->rank) return bytes ? move_far(n, rank, to, from, bytes, true) : 0;
+    copy_memory((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+/* sum = operand of rank 0 op ... op operand of the last rank, `count` elements at byte `off` of them. */
+static int combine(const struct reduction *w, size_t off, int64_t count)
+{
+    struct type *t = w->a->rtype;
+    size_t bytes = (size_t)(count * t->size);
+    int last = w->n->size - 1, rc = fetch(w->n, last, w->of[last].operand + off, w->sum, bytes);
+    for (int r = last - 1; r >= 0 && !rc; r--) {
+        rc = fetch(w->n, r, w->of[r].operand + off, w->input, bytes);
+        if (!rc) rc = op_apply(w->a->op, w->input - t->true_lb, w->sum - t->true_lb, count, t);
+    }
+    return rc;
+}
+
+/* The share of a rank begins with this element. */
+static int64_t share(const struct reduction *w, int rank)
+{
+    int64_t count = node_operand(w->a, w->n->size).count, more = count % w->n->size;
+    return count / w->n->size * rank + (more < rank ? more : rank);
+}
+
+/* The own one, to the result of a rank, which begins there. */
+static int combine_share(const struct reduction *w, int whose, uint64_t result)
+{
+    const struct type *t = w->a->rtype;
+    int64_t step = t->size < WORK ? WORK / t->size : 1, end = share(w, w->n->rank + 1);
+    int rc = 0;
+    for (int64_t at = share(w, w->n->rank); at < end && !rc; at += step) {
+        int64_t count = end - at < step ? end - at : step;
+        size_t off = (size_t)(at * t->size);
+        rc = combine(w, off, count);
+        if (!rc) rc = store(w->n, whose, result + off, w->sum, (size_t)(count * t->size));
+    }
+    return rc;
+}
+
+/* The others, where they have been combined. */
+static int collect_shares(const struct reduction *w)
+{
+    int rc = 0;
+    for (int i = 1; i < w->n->size && !rc; i++) {
+        int r = (w->n->rank + i) % w->n->size;
+        size_t from = (size_t)(share(w, r) * w->a->rtype->size), to = (size_t)(share(w, r + 1) * w->a->rtype->size);
+        rc = fetch(w->n, r, w->of[r].result + from, (char *)(uintptr_t)w->of[w->n->rank].result + from, to - from);
+    }
+    return rc;
+}
+
+/* All ranks find the same. */
+static int check_memory(const struct node *n, const struct buffers *of)
+{
+    for (int r = 0; r < n->size; r++)
+        if (!of[r].operand) return err_set(TERN_ERR_NOMEM, "rank %d has no memory to combine its share of a reduction", r);
+    return 0;
+}
+
+int node_reduce_by_shares(struct node *n, const struct coll_call *a)
+{
+    struct buffers of[NODE_RANKS_MAX];
+    const struct type *t = a->rtype;
+    int64_t before;
+    struct node_block result = node_result(a, n->rank, &before);
+    uintptr_t operand = (uintptr_t)node_operand(a, n->size).buf + (uintptr_t)t->true_lb, own = (uintptr_t)result.buf + (uintptr_t)t->true_lb;
+    size_t piece = (size_t)(WORK + t->size), bytes = node_bytes(&result); /* elements may be larger than WORK */
+    bool all = a->kind == COLL_ALLREDUCE, aside = a->kind == COLL_REDUCE_SCATTER_BLOCK && node_in_place(a);
+    char *room = malloc(2 * piece), *copy = aside ? malloc(bytes) : NULL; /* others read the operands until the end */
+    of[n->rank].operand = room && (copy || !aside) ? operand : 0;
+    of[n->rank].result = (aside ? (uintptr_t)copy : own) - (uintptr_t)(before * t->size);
+    int rc = meet(n, of), whose = a->kind == COLL_REDUCE ? a->root : n->rank;
+    if (!rc) rc = check_memory(n, of);
+    if (!rc) {
+        struct reduction w = {n, a, of, room, room + piece};
+        rc = combine_share(&w, whose, of[whose].result);
+        meet(n, NULL);
+        if (all && !rc) rc = collect_shares(&w);
+        if (all) meet(n, NULL);
+    }
+    if (copy && !rc) copy_memory((void *)own, copy, bytes);
+    free(copy);
+    free(room);
+    return rc;
+}
