@@ -126,7 +126,7 @@ GOALS = [Goal(*row) for row in (
      "worst_value", "<=", 2.0),
     ("receiving them from a rank that has begun to send and computes", r"rndv\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
     ("the same over TCP, sending up to 1 MB", r"rndv\.tcp\.send_(64K|256K|1M)_busy_to_idle", "worst_value", "<=", 2.0),
-    ("sending 4 MB", "rndv.tcp.send_4M_busy_to_idle", "value", "<=", 2.0),
+    ("sending 4 MB, more than the system keeps, to a bare socket's time", "rndv.tcp.busy_send_4M_us", "socket", "<=", 1.1),
     ("receiving", r"rndv\.tcp\.recv_\w+_busy_to_idle", "worst_value", "<=", 2.0),
     ("an exchange with a rank that comes late and computes, to the computing and an exchange alone", r"rndv\.skew_\w+_to_own",
      "worst_value", "<=", 1.05),
