@@ -21,6 +21,7 @@
  * for a message has a life. Its maker is the sender, or a receiver that is early (pt2pt/rndv/ready.h):
  *
  *     OPEN ---(the other side may take it)--------> TAKEN ---+
+ *      | |  <---(and give it back, not begun)---------'      |
  *      | |                                                   +---(the other side looks no more)---> CLOSED: the memory is the maker's again
  *      | +----(the maker takes it back)-------> WITHDRAWN ---+
  *      +-----------------------------------------------------+
