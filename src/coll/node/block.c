@@ -93,7 +93,13 @@ static int map_block(struct node *n, uint64_t off, char **base_p)
     return *base_p || rc ? rc : err_set(TERN_ERR_SYSTEM, "it does not lie in the shared memory that was mapped");
 }
 
-bool node_counts(void) { return proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"); }
+bool node_counts(void)
+{
+    static _Atomic int own_cores = -1; /* for tests: ranks that share cores go the ways of those that do not */
+    int own = atomic_load_explicit(&own_cores, memory_order_relaxed);
+    if (unlikely(own < 0)) atomic_store_explicit(&own_cores, own = getenv("TERN_TEST_OWN_CORES") != NULL, memory_order_relaxed);
+    return !own && (proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"));
+}
 
 static int attach(struct node *n)
 {

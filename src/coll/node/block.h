@@ -256,11 +256,17 @@ static inline bool node_is_set(struct node_slot *slot, uint64_t flag)
     return atomic_load_explicit(&slot->flag, memory_order_acquire) == flag;
 }
 
-/* Of a short scan or exscan, which says so before its flag: has that rank left the combination of all up to it? */
+/* Of a scan or exscan: has that rank left the combination of all up to it? */
 static inline bool node_is_prefix(struct node_slot *slot, uint64_t flag)
 {
     /* acquire: pairs with the release behind the combination (take_scan), which may follow the flag */
     return node_is_set(slot, flag) && atomic_load_explicit(&slot->prefix, memory_order_acquire) == 1;
+}
+
+/* Of every other scan and exscan, before the flag: the slot may have said so in an earlier operation. relaxed: the flag is behind it */
+static inline void node_say_no_prefix(struct node *n, uint32_t seq)
+{
+    atomic_store_explicit(&node_slot(n, seq, n->rank)->prefix, 0, memory_order_relaxed);
 }
 
 /* How many of the first `end` ranks' are there; those seen once need no second look. */

@@ -282,7 +282,7 @@ static int put_scan(struct node *n, uint32_t seq, const struct coll_call *a)
     if (is_short && (!n->rank || node_is_prefix(node_slot(n, seq, n->rank - 1), node_flag(n, seq)))) return put_prefix(n, seq, a, own);
     node_pack(node_payload(n, seq, n->rank, is_short ? 2 * bytes : bytes), own);
     say_terms(n, seq, n->rank, terms(bytes));
-    atomic_store_explicit(&node_slot(n, seq, n->rank)->prefix, 0, memory_order_relaxed); /* the flag is behind it */
+    node_say_no_prefix(n, seq);
     node_pass_on(n, seq);
     return 0;
 }

@@ -328,6 +328,7 @@ static int leave(const struct pass *p)
 {
     if (is_of(MOVES, p->a)) leave_blocks(p);
     else if (is_wanted(p) || node_in_place(p->a) || last_combines(p)) leave_operand(p);
+    if (is_of(SCANS, p->a)) node_say_no_prefix(p->n, p->seq);
     if (!is_of(NODE_FROM_ROOT, p->a)) {
         if (!last_combines(p)) {
             node_contribute(p->n, p->seq);
