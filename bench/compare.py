@@ -156,6 +156,8 @@ def can_run(bench, peer):
     if bench.mode == "hosts" and not os.environ.get("TERN_TEST_HOSTS"):
         return False
     folder = peer["modes"].get(bench.mode, "").partition("{part}")[0] if bench.mode == "parts" else peer["bin"]
+    if "build" in peer and bench.arguments:
+        return False  # what is no MPI knows no arguments of the programs
     return bench.mode in peer["modes"] and os.path.exists(os.path.join(folder, bench.program))
 
 

@@ -20,7 +20,7 @@ import sys
 from suite import GOALS
 
 OURS, BARE, BEFORE = "Tern", "bare socket", "Tern before"
-MORE_IS_BETTER = r"(MBs|Mmsgs|Mops|ops|per_s|per_round|overlap\d*\w*_pct|count)$"
+MORE_IS_BETTER = r"(MBs|GBs|Mmsgs|Mops|ops|per_s|per_round|overlap\d*\w*_pct|avail_pct|count|(un)?pack_hand|to_one|slowest)$"
 WORST_OF_BEFORE = 5  # figures of a kind that are printed
 
 
@@ -93,6 +93,8 @@ def print_before(data):
             one, other = (before, ours) if re.search(MORE_IS_BETTER, key) else (ours, before)
             if one > 0 and other > 0:
                 kinds.setdefault(key.partition(".")[0], []).append((one / other, key))
+    if not kinds:
+        sys.exit("no figures of a build before: was it measured with compare.py --before?")
     for kind, ratios in kinds.items():
         ratios.sort(reverse=True)
         print("%-8s %5d figures, median %.3f" % (kind, len(ratios), statistics.median(ratio for ratio, key in ratios)))

@@ -21,7 +21,8 @@ struct scratch {
 };
 #define SCRATCH_INIT(variable) {.size = sizeof(variable), .common = &(variable)}
 
-/* The calling thread's buffer, zeroed at first. Never NULL. A thread that finds no memory for it has the common one from then on. */
+/* The calling thread's buffer, zeroed at first. Never NULL. A thread that finds no memory for it has the common one, as a rule from then
+ * on. */
 void *scratch(struct scratch *);
 
 #endif

@@ -74,7 +74,7 @@ static int recv_or_hear(struct comm *c, void *buf, size_t bytes, int rank)
     return err_set(code < 0 ? code : TERN_ERR_SYSTEM, "rank %d has not got %zu bytes to pass on", rank, bytes);
 }
 
-/* To one below. It waits for it: without memory, which sends nothing, this is tried for a while. */
+/* To one rank below, which waits. If memory is out here nothing was sent, and the send is repeated, for a second. */
 static void pass_on_to(struct comm *c, const void *buf, size_t bytes, int rank)
 {
     static const struct timespec pause = {.tv_nsec = 10000000};

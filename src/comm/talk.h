@@ -36,8 +36,8 @@ void talk_start(struct request *, uint8_t kind, struct comm *, const void *buf, 
  * From `root` to all of an intracommunicator. By messages, which lie at the receiver: unlike a collective, which may leave
  * them in the memory of the sender, it lets a process go (end its session) that has said all it had to. Of more bytes than one.
  *
- * 0: this rank has the bytes, as the root always has, whatever becomes of others that die or have no memory. A rank that does not get
- * them tells those that would have had them from it, which fail with the same code.
+ * 0: this rank has the bytes, as the root always has, whatever becomes of others that die. A rank that cannot be told for a second, as
+ * memory is out here, waits. One that does not get the bytes tells those that would have had them from it, which fail with the same code.
  */
 int talk_spread(struct comm *, void *buf, size_t bytes, int root);
 

@@ -548,7 +548,7 @@ static bool has_called(void *arg)
         return true;
     }
     if (can_be_read(a->endpoint->until_fd))
-        close_to_callers(a->endpoint, TERN_ERR_PEER, 
+        close_to_callers(a->endpoint, TERN_ERR_PEER,
                          "no call of the other process has succeeded, and it calls no more: it has ended, or has the reason");
     return a->endpoint->code;
 }

@@ -47,7 +47,9 @@ static int agree(int fd, int rc, struct comm **made)
     err_keep(&mine, rc);
     int told = move(fd, &mine, 1, true);
     if (rc) {
+        lane_wait_so(LANE_SLEEPS);
         if (!told) told = endpoints_await_fd(fd, POLLIN, NULL, clock_ns() + ITS_BYTE_NS);
+        lane_wait_so(LANE_POLLS);
         if (!told) (void)!recv(fd, &its, 1, MSG_DONTWAIT);
         err_recall(&mine, rc);
         return rc;

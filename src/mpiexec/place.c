@@ -39,7 +39,7 @@ int place_topology(const struct place_spec *p, hwloc_topology_t *t)
         hwloc_bitmap_t mask = hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(*t));
         if (mask && hwloc_topology_is_thissystem(*t)) hwloc_get_cpubind(*t, mask, HWLOC_CPUBIND_PROCESS);
         if (mask && p->cpu_set && !p->cpu_each) rc = restrict_to_set(*t, p, mask);
-        if (mask && !rc) hwloc_topology_restrict(*t, mask, 0);
+        if (mask && !rc) hwloc_topology_restrict(*t, mask, HWLOC_RESTRICT_FLAG_REMOVE_CPULESS); /* a socket that has none is no place */
         hwloc_bitmap_free(mask);
         return rc;
     }

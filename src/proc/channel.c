@@ -208,7 +208,7 @@ static int take_answer(int fd, uint32_t id, uint64_t deadline, int *status, stru
     if (rc) return rc;
     h = ask_swap(h);
     rc = make_room(&h, a);
-    if (!rc && h.id != id) rc = err_set(TERN_ERR_SYSTEM, "the launcher's answer is to another question");
+    if (!rc && h.id != id) rc = err_set(TERN_ERR_SYSTEM, "the launcher's answer is none to this question");
     *status = h.status;
     return rc ? rc : recv_all(fd, a->bytes, a->n, UINT64_MAX);
 }

@@ -48,12 +48,13 @@ int helper_cpus(cpu_set_t *cpus)
     CPU_ZERO(cpus);
     if (*list && !helper_parse_cpus(list, &wanted))
         return err_set(TERN_ERR_ARG, "variable TERN_HELPER_CPUS is '%s', which is no list of cpus like 0,4-7", list);
-    if (sched_getaffinity(0, sizeof own, &own)) return err_sys("the cpus of this process cannot be told");
-    if (!*list && (CPU_COUNT(&own) > 1 || !launcher_cpus(&all))) return 0;
-    if (!*list) {
-        CPU_XOR(&wanted, &all, &own);
-        CPU_AND(&wanted, &wanted, &all);
+    if (*list) {
+        *cpus = wanted;
+        return 0;
     }
-    *cpus = wanted;
+    if (sched_getaffinity(0, sizeof own, &own)) return 0; /* the machine has more cpus than a set has room for: none is chosen */
+    if (CPU_COUNT(&own) > 1 || !launcher_cpus(&all)) return 0;
+    CPU_XOR(cpus, &all, &own);
+    CPU_AND(cpus, cpus, &all);
     return 0;
 }

@@ -135,6 +135,16 @@ static void drop_record(struct node_background *f)
     free(f);
 }
 
+/* The communicator goes: nobody waits for what is carried for others. Lock held. */
+void node_end_carrying(struct node *n)
+{
+    for (struct link *a; (a = list_pop(&n->background));) {
+        struct node_background *f = container_of(a, struct node_background, link);
+        node_finish(n, f->wait.seq, f->wait.rank == NODE_ALL);
+        drop_record(f);
+    }
+}
+
 /* No block: by messages. */
 static TERN_COLD void detour(struct node_background *f)
 {

@@ -30,14 +30,15 @@ struct node_background {
     struct node_pairs *pairs; /* of a large one, or for what has no room; else NULL */
 };
 
-/* References to the types, of arrays of so many as well, and to the operator; false: it has none that could go. */
+/* Has it types or an operator that the user may free before it is over? */
 static inline bool node_type_stays(const struct type *t) { return !t || t->predefined; }
 static inline bool node_holds(const struct coll_call *a)
 {
     return !node_type_stays(a->stype) || !node_type_stays(a->rtype) || a->stypes || a->rtypes || (a->op && !a->op->predefined);
 }
 
-/* Of a v-collective, blocks that have no room in the slots (v.c): as messages, lock not held, and started by the caller. 0 or a code. */
+/* Of a v-collective, blocks that have no room in the slots (v.c): as messages, which the caller starts. 0 or a code. With the lane's lock
+ * or without. */
 int node_prepare_messages(struct node_background *);
 void node_drop_messages(struct node_background *) TERN_COLD; /* they were not started, and are not wanted any more */
 
@@ -69,6 +70,8 @@ static inline void node_background_take(struct node_background *f)
     node_background_straighten(f);
     f->rc = rc;
 }
+
+void node_end_carrying(struct node *);
 
 /* A kept one is over. Its request brings it back, now or when the user has waited. */
 void node_drop_arrays(struct node_background *) TERN_COLD;

@@ -96,8 +96,11 @@ static int map_block(struct node *n, uint64_t off, char **base_p)
 bool node_counts(void)
 {
     static _Atomic int own_cores = -1; /* for tests: ranks that share cores go the ways of those that do not */
-    int own = atomic_load_explicit(&own_cores, memory_order_relaxed);
-    if (unlikely(own < 0)) atomic_store_explicit(&own_cores, own = getenv("TERN_TEST_OWN_CORES") != NULL, memory_order_relaxed);
+    int own = atomic_load_explicit(&own_cores, memory_order_relaxed); /* relaxed: a number by itself */
+    if (unlikely(own < 0)) {
+        own = getenv("TERN_TEST_OWN_CORES") != NULL;
+        atomic_store_explicit(&own_cores, own, memory_order_relaxed);
+    }
     return !own && (proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"));
 }
 

@@ -210,7 +210,8 @@ int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
  * blocking one. */
 bool node_v_by_pairs(const struct node *, bool blocking);
 
-/* Does a reduction from memory to memory (shares.c): a code with words, or 0. */
+/* Does a reduce, an allreduce or a reduce_scatter_block of a type without gaps from memory to memory (shares.c): 0, or a code with words.
+ * Blocking and collective, nothing is pending, and all ranks have said NODE_REACHES. */
 int node_reduce_by_shares(struct node *, const struct coll_call *);
 
 /* The node for a call that goes through the slots, NULL if it has to use messages. *big_p: contributions lie in the big slots. */
@@ -222,6 +223,7 @@ struct node *node_for(struct comm *, const struct coll_call *, int64_t bytes, bo
  * The way that an operation takes, which is part of its sign: what one rank says on its way is nothing to others on
  * another one. Signs are those of calls (pt2pt/call_log.h).
  */
+/* By shares also goes the barrier that settles the node before a large operation (call.c). */
 enum node_way { NODE_BY_SLOTS = 0, NODE_BY_SHARES = 0x5bd1e995, NODE_BY_PAIRS = 0x2c1b3c6d };
 static inline uint64_t node_sign(const struct node *n, uint64_t way) { return n->comm->call_log->history + (way << 32); }
 
@@ -263,7 +265,8 @@ static inline bool node_is_prefix(struct node_slot *slot, uint64_t flag)
     return node_is_set(slot, flag) && atomic_load_explicit(&slot->prefix, memory_order_acquire) == 1;
 }
 
-/* Of every other scan and exscan, before the flag: the slot may have said so in an earlier operation. relaxed: the flag is behind it */
+/* Of a scan or exscan whose slot has none, before its flag: the slot may have said so of an earlier operation. relaxed: the flag is
+ * behind it */
 static inline void node_say_no_prefix(struct node *n, uint32_t seq)
 {
     atomic_store_explicit(&node_slot(n, seq, n->rank)->prefix, 0, memory_order_relaxed);

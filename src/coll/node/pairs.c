@@ -215,7 +215,7 @@ static void unpack_parts(const struct node_pairs *p)
 {
     for (int i = 1; i < p->parts; i++) {
         const struct part *x = &p->part[i];
-        if (x->own_memory && x->side == TRANSFER_TO) node_unpack_some(x->block, x->at, x->bytes);
+        if (x->own_memory && x->met && x->side == TRANSFER_TO) node_unpack_some(x->block, x->at, x->bytes);
     }
 }
 

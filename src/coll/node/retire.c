@@ -127,6 +127,7 @@ void node_settle(void)
     while (!all_finished() && clock_ns() - start < SETTLE_NS) {
         pt_progress_once(NULL); /* hears of deaths */
         usleep(100);
+        node_reclaim();
     }
 }
 

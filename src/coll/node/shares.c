@@ -15,9 +15,13 @@
 
 #include <stdlib.h>
 
-/* Where a rank's operands lie, 0: it has no memory to combine; and its result. */
+/* What a rank says: where its operands lie, 0: it has no memory to combine; and its result. Then, in place of the operands, the code with
+ * which it has failed, negated. */
 struct buffers {
-    uint64_t operand, result;
+    union {
+        uint64_t operand, failed;
+    };
+    uint64_t result;
 };
 
 struct reduction {
@@ -127,11 +131,18 @@ static int collect_shares(const struct reduction *w)
     return rc;
 }
 
-/* All ranks find the same. */
+/* All ranks find the same, here and below. */
 static int check_memory(const struct node *n, const struct buffers *of)
 {
     for (int r = 0; r < n->size; r++)
         if (!of[r].operand) return err_set(TERN_ERR_NOMEM, "rank %d has no memory to combine its share of a reduction", r);
+    return 0;
+}
+
+static int check_shares(const struct node *n, const struct buffers *of)
+{
+    for (int r = 0; r < n->size; r++)
+        if (of[r].failed) return err_set(-(int)of[r].failed, "rank %d could not combine its share of a reduction; it has the reason", r);
     return 0;
 }
 
@@ -141,7 +152,8 @@ int node_reduce_by_shares(struct node *n, const struct coll_call *a)
     const struct type *t = a->rtype;
     int64_t before;
     struct node_block result = node_result(a, n->rank, &before);
-    uintptr_t operand = (uintptr_t)node_operand(a, n->size).buf + (uintptr_t)t->true_lb, own = (uintptr_t)result.buf + (uintptr_t)t->true_lb;
+    uintptr_t operand = (uintptr_t)node_operand(a, n->size).buf + (uintptr_t)t->true_lb;
+    uintptr_t own = (uintptr_t)result.buf + (uintptr_t)t->true_lb;
     size_t piece = (size_t)(WORK + t->size), bytes = node_bytes(&result); /* elements may be larger than WORK */
     bool all = a->kind == COLL_ALLREDUCE, aside = a->kind == COLL_REDUCE_SCATTER_BLOCK && node_in_place(a);
     char *room = malloc(2 * piece), *copy = aside ? malloc(bytes) : NULL; /* others read the operands until the end */
@@ -152,7 +164,9 @@ int node_reduce_by_shares(struct node *n, const struct coll_call *a)
     if (!rc) {
         struct reduction w = {n, a, of, room, room + piece};
         rc = combine_share(&w, whose, of[whose].result);
-        meet(n, NULL);
+        of[n->rank].failed = (uint64_t)-rc;
+        int met = meet(n, of);
+        if (!rc) rc = met ? met : check_shares(n, of);
         if (all && !rc) rc = collect_shares(&w);
         if (all) meet(n, NULL);
     }

@@ -66,6 +66,7 @@ void node_free_background(struct node *n)
 {
     lane_enter(n->comm->lane);
     step_off(&n->step);
+    node_end_carrying(n);
     lane_leave(n->comm->lane);
     for (struct link *l; (l = list_pop(&n->spare));) {
         struct node_background *f = container_of(l, struct node_background, link);

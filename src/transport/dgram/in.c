@@ -144,7 +144,7 @@ void in_progress(struct dgram_peer *p)
     if (p->ep->now - p->came < 2 * p->ep->patience) return;
     char where[96];
     p->ep->wire->ops->text(p->ep->wire, &p->card.addr, where, sizeof where);
-    err_set(TERN_ERR_PEER, "the process at %s fell silent for %.1f s in the middle of a message", where,
+    err_set(TERN_ERR_PEER, "the process at %s fell silent for %.1f s or more in the middle of a message", where,
             (double)(p->ep->now - p->came) / 1e9);
     dgram_peer_fail(p, TERN_ERR_PEER);
 }

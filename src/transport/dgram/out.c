@@ -286,7 +286,7 @@ static void give_up(struct dgram_peer *p)
         err_set(TERN_ERR_PEER, "the process at %s has gone; another one has its address now", where);
     else
         err_set(TERN_ERR_PEER,
-                "no answer from %s by %s for %.1f s (TERN_DGRAM_TIMEOUT)%s%s; is the process still there, and does a "
+                "no answer from %s by %s for %.1f s or more (TERN_DGRAM_TIMEOUT)%s%s; is the process still there, and does a "
                 "firewall let %s pass?",
                 where, w->ops->name, (double)(p->ep->now - p->news) / 1e9,
                 refused ? ": the last datagram was refused: " : "", refused ? strerror(w->trouble) : "",

@@ -123,7 +123,7 @@ static void advance(struct udp *u, unsigned n)
     u->waiting -= n;
 }
 
-/* The first n datagrams have gone. */
+/* The first n datagrams have gone: is one of them to the address that had trouble? */
 static void end_trouble(struct udp *u, unsigned n)
 {
     for (unsigned i = 0; u->wire.trouble && i < n; i++) {

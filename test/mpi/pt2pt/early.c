@@ -101,6 +101,13 @@ static void nothing(void)
 
 enum { LARGE = 200000, SMALL = 100, ROOM = 300000 };
 
+/* Of contents that have not been in these buffers before; the same at both ranks of a pair. */
+static int new_seed(void)
+{
+    static int seed = 1000;
+    return seed += 10;
+}
+
 /* Rank 0 of the pair receives, rank 1 sends; a message of no bytes says that the receives are posted. */
 static int receives(void) { return check_rank % 2 == 0; }
 
@@ -119,9 +126,10 @@ static void came(char *at, int bytes, int seed, const MPI_Status *st)
 
 /* Two receives and two messages of one tag: the first is the first one's, whichever of the messages is large (PRO-24). `rooms`: bytes of
  * the receives. */
-static void in_order(const int rooms[2], const int messages[2], int seed)
+static void in_order(const int rooms[2], const int messages[2])
 {
     static char at[2][ROOM];
+    int seed = new_seed();
     MPI_Request r[2];
     MPI_Status st[2];
     if (receives()) {
@@ -141,6 +149,7 @@ static void in_order(const int rooms[2], const int messages[2], int seed)
 static void cut_off(MPI_Comm all)
 {
     static char at[ROOM];
+    int seed = new_seed();
     MPI_Request r;
     MPI_Status st;
     if (receives()) {
@@ -150,13 +159,13 @@ static void cut_off(MPI_Comm all)
         CHECK_CLASS(MPI_Wait(&r, &st), MPI_ERR_TRUNCATE);
         CHECK(!check_differ(at + LARGE, ROOM - LARGE, 9), "written behind the receive");
         MPI_Recv(at, ROOM, MPI_BYTE, peer, TAG, all, &st);
-        came(at, LARGE, 2, &st);
+        came(at, LARGE, seed, &st);
         return;
     }
     posted();
-    check_fill(at, ROOM, 1);
+    check_fill(at, ROOM, (unsigned)seed + 1);
     CHECK_OK(MPI_Send(at, ROOM, MPI_BYTE, peer, TAG, all));
-    check_fill(at, LARGE, 2);
+    check_fill(at, LARGE, (unsigned)seed);
     CHECK_OK(MPI_Send(at, LARGE, MPI_BYTE, peer, TAG, all));
 }
 
@@ -164,6 +173,7 @@ static void cut_off(MPI_Comm all)
 static void probed(void)
 {
     static char at[2][LARGE];
+    int seed = new_seed();
     MPI_Request r;
     MPI_Status st;
     MPI_Message m;
@@ -172,14 +182,14 @@ static void probed(void)
         posted();
         MPI_Mprobe(peer, TAG, MPI_COMM_WORLD, &m, MPI_STATUS_IGNORE);
         MPI_Mrecv(at[1], LARGE, MPI_BYTE, &m, &st);
-        came(at[1], LARGE, 2, &st);
+        came(at[1], LARGE, seed + 1, &st);
         MPI_Wait(&r, &st);
-        came(at[0], LARGE, 1, &st);
+        came(at[0], LARGE, seed, &st);
         return;
     }
     posted();
     for (int i = 0; i < 2; i++) {
-        check_fill(at[i], LARGE, (unsigned)(i + 1));
+        check_fill(at[i], LARGE, (unsigned)(seed + i));
         MPI_Send(at[i], LARGE, MPI_BYTE, peer, TAG, MPI_COMM_WORLD);
     }
 }
@@ -209,7 +219,7 @@ static void whose(void)
                                       {{ROOM, LARGE}, {LARGE, LARGE}}, {{ROOM, ROOM}, {0, LARGE}}};
     MPI_Comm all;
     for (int round = 0; round < 20 && peer < check_size; round++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) in_order(cases[i][0], cases[i][1], round);
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) in_order(cases[i][0], cases[i][1]);
     MPI_Comm_dup(MPI_COMM_WORLD, &all);
     MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
     for (int round = 0; round < 5 && peer < check_size; round++) {

@@ -118,7 +118,7 @@ static void post(int source, int tag, int comm)
     CHECK_OK(MPI_Irecv(r->buf, r->room, MPI_BYTE, source, tag, comms[comm], &r->request));
 }
 
-/* Those that are over now, or, if `wait`, when all are. */
+/* Those that are over now. */
 static void look(void)
 {
     for (int i = 0; i < receives; i++) {
@@ -196,8 +196,9 @@ static void check_order(void)
         for (int k = i + 1; k < receives; k++) {
             const struct receive *a = &received[i], *b = &received[k];
             if (!b->over || !takes(a, b)) continue;
-            CHECK(!a->cancelled || b->seen > a->cancelled, "rank %d: message %d of rank %d came to receive %d; receive %d, cancelled later, takes it",
-                  check_rank, b->index, b->from, k, i);
+            CHECK(!a->cancelled || b->seen > a->cancelled,
+                  "rank %d: message %d of rank %d came to receive %d; receive %d, cancelled later, takes it", check_rank, b->index,
+                  b->from, k, i);
             if (!a->over || a->from != b->from) continue;
             CHECK(a->index < b->index, "rank %d: messages %d and %d of rank %d came to receives %d and %d", check_rank, a->index, b->index,
                   a->from, i, k);
