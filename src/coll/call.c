@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "pt2pt/api.h"
 #include "type/op.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

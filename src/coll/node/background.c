@@ -135,7 +135,7 @@ static void drop_record(struct node_background *f)
     free(f);
 }
 
-/* The communicator goes: nobody waits for what is carried for others. Lock held. */
+/* No others are left: a request that is not over holds the communicator. */
 void node_end_carrying(struct node *n)
 {
     for (struct link *a; (a = list_pop(&n->background));) {

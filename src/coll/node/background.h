@@ -71,6 +71,7 @@ static inline void node_background_take(struct node_background *f)
     f->rc = rc;
 }
 
+/* The communicator goes: ends the records whose requests are over, and that only carry for others. Lock held. */
 void node_end_carrying(struct node *);
 
 /* A kept one is over. Its request brings it back, now or when the user has waited. */

@@ -37,7 +37,8 @@ void node_forget_retired(void);
 /* Nobody uses the library here any more: returns when all ranks have had what they want from blocks of this process. */
 void node_settle(void);
 
-/* Do ranks of this node share cores, or never spin? Arrivals are counted then. Alike on all of them. */
+/* Do ranks of this node share cores, or never spin? Arrivals are counted then. Alike on all of them. With TERN_TEST_OWN_CORES, for tests,
+ * they do not. */
 bool node_counts(void);
 
 /* The largest contribution for the slots of a communicator of that size. */
