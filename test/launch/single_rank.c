@@ -209,15 +209,19 @@ static void on_child(int sig)
 
 static void do_wait(void)
 {
-    int status = 0;
+    int status = 0, ends[2];
+    char byte;
     signal(SIGCHLD, on_child);
+    CHECK(!pipe(ends), "no pipe");
     pid_t pid = fork();
-    if (!pid) {
-        usleep(400000); /* longer than the spawning below */
-        _exit(7);
+    if (!pid) { /* ends when the parent closes the pipe, after the spawning */
+        close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 7 : 1);
     }
     echo(1);
     CHECK(signalled == 0, "%d signals of the ends of children", (int)signalled);
+    close(ends[1]);
+    close(ends[0]);
     pid_t got;
     while ((got = wait(&status)) < 0 && errno == EINTR) continue;
     CHECK(got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7, "waited for %d, got %d (status %d)", (int)pid, (int)got, status);
