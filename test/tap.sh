@@ -7,6 +7,10 @@
 #
 # By hand: make check TESTS=test/build/wrapper.test
 
+# Time limits are multiplied by this, as in test/mpi/run.
+slow=${TERN_TEST_SLOW:-1}
+[ -z "$SANITIZER_FLAGS" ] || slow=${TERN_TEST_SLOW:-5}
+
 tap_count=0
 tap_failed=0
 tmp=$(mktemp -d) || exit 99

@@ -12,11 +12,11 @@ mkdir "$TMPDIR"
 # The pids of processes with our mark.
 marked() { "$top_builddir/test/launch/find_proc" env "TERN_TEST_MARK_RUN=$TERN_TEST_MARK"; }
 
-# run COMMAND...: within 60 s, output in $tmp/out and $tmp/err, exit code in $rc, milliseconds in $ms.
+# run COMMAND...: within 60 s (with sanitizers more), output in $tmp/out and $tmp/err, exit code in $rc, milliseconds in $ms.
 run()
 {
     run_start=$(date +%s%N)
-    TERN_TEST_MARK_RUN=$TERN_TEST_MARK timeout -k 1 60 "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    TERN_TEST_MARK_RUN=$TERN_TEST_MARK timeout -k 1 $((60 * slow)) "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
     rc=$?
     ms=$((($(date +%s%N) - run_start) / 1000000))
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # random.sh SECONDS RANKS WAY... - runs random programs of one-sided operations (random.c) with a new seed each time, with each of
-# RANKS processes ("2,3,4") over each of the ways in turn, until it has run for SECONDS. `make check-windows` runs it; by hand it
+# RANKS processes ("2,3,4") over each of the ways in turn, until it has run for SECONDS, once at least. `make check-windows` runs it; by hand it
 # needs top_builddir and bin/mpiexec there. TERN_TEST_SEED says which seeds, TERN_TEST_PROGRAMS how many programs a run has. Exit
 # code 1: a run failed; its output is shown.
 #
@@ -42,10 +42,10 @@ run()
         >"$dir/out" 2>&1 </dev/null
 }
 
-while [ "$(date +%s)" -lt "$end" ]; do
+while [ "$(date +%s)" -lt "$end" ] || [ $runs = 0 ]; do
     for way; do
         for n in $ranks; do
-            [ "$(date +%s)" -lt "$end" ] || break 2
+            [ "$(date +%s)" -lt "$end" ] || [ $runs = 0 ] || break 2
             runs=$((runs + 1)) seed=$((seed + 1000))
             rc=0
             run || rc=$?
