@@ -417,6 +417,14 @@ static TERN_COLD bool take_after_all(struct request *r, struct match *m)
     return b != NULL;
 }
 
+/* The program may compute before the message comes. */
+static TERN_COLD void announce_large(struct request *r)
+{
+    struct peer *from = r->rank < 0 || wires_threaded ? NULL : peer_known(comm_index(r->comm, r->rank));
+    ready_announce(r);
+    if (from) ahead_expect(from, r->bytes);
+}
+
 void pt_recv_start(struct request *r)
 {
     r->bytes = r->count * r->type->size;
@@ -433,7 +441,7 @@ void pt_recv_start(struct request *r)
     }
     if (likely(!rc)) rc = match_post(m, r->rank, r->tag, r);
     if (unlikely(rc)) lane_finish(r, rc);
-    else if (unlikely(r->bytes >= ready_least)) ready_announce(r);
+    else if (unlikely(r->bytes >= ready_least)) announce_large(r);
 }
 
 static const struct request_result from_nobody = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};

@@ -54,6 +54,14 @@ static inline int ep_bulk_recv(struct tp_ep *ep, uint64_t tag, void *p, size_t n
     return rc;
 }
 
+/* Perhaps not called. */
+static inline void ep_expect(struct tp_ep *ep, uint64_t n)
+{
+    if (!ep->ops->expect || unlikely(wire_enter(ep, 0))) return;
+    ep->ops->expect(ep, n);
+    wire_leave(ep, 0);
+}
+
 /* Not called: TERN_ERR_UNSUPPORTED, as when the system refuses. Large copies are made outside of handlers. */
 static inline int ep_get(struct tp_ep *ep, const struct iovec *local, int nl, const struct iovec *remote, int nr)
 {

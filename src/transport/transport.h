@@ -208,6 +208,10 @@ struct tp_ops {
      * 0: the message is on its way, in order with all others. Needs TP_CAP_ZCOPY. */
     int (*am_zcopy)(struct tp_ep *, unsigned id, uint64_t h0, uint64_t h1, const void *p, size_t n, struct tp_op *op);
 
+    /* About n bytes are going to come from the peer, and perhaps no progress is made for a while: the transport makes room for them where
+     * it can, so that the peer does not wait. They may come otherwise, or never. NULL: it does nothing. */
+    void (*expect)(struct tp_ep *, uint64_t n);
+
     /*
      * Bulk transfers: bulk_send sends the n bytes at p to the peer; bulk_recv receives n bytes from it to p. A transfer
      * is a bulk_send and a bulk_recv with the same tag. The tag has no other meaning: the receiver chooses it, and the

@@ -93,6 +93,11 @@ static void msg_free(struct ahead_msg *a)
     free(a);
 }
 
+void ahead_expect(struct peer *from, int64_t bytes)
+{
+    if (peer_is_connected(from) && !from->lost) ep_expect(&from->ep, (uint64_t)bytes);
+}
+
 /* Bytes of what can come so: no more than what a peer may have unreceived here. */
 static uint64_t largest(void) { return min_size((size_t)AHEAD_LARGEST, (size_t)eager_store.credit); }
 
@@ -108,6 +113,7 @@ struct ahead_msg *ahead_new(struct lane *l, struct peer *from, const struct pt_r
     a->lane = l;
     a->number = rts->send;
     a->bytes = rts->bytes;
+    ahead_expect(from, (int64_t)a->bytes);
     return a;
 }
 

@@ -37,6 +37,9 @@ struct ahead_msg;
 /* The send of a large message goes out, if it may. `is_next`: it is the first of those that wait for the peer (pending.h). */
 bool ahead_send(struct request *, bool is_next);
 
+/* So much is going to come from the peer: its wire makes room (tp_ops.expect). */
+void ahead_expect(struct peer *, int64_t bytes) TERN_COLD;
+
 /* An RTS has come that says so. NULL: it cannot be, and the sender is lost. ahead_meet: it meets a receive, now or later. ahead_keep:
  * there is none yet, so it is kept in a body (NULL: there is no memory), until that is freed, or ahead_take has been called: then it
  * meets one. */

@@ -412,6 +412,7 @@ void pt_stream_ask(struct request *r, struct peer *from, uint64_t send, uint64_t
         if (ids_give(&lane_of(r)->ids, r, AWAIT_FRAG)) lane_fatal("a large message cannot be received");
         cts.recv = r->id;
     }
+    ahead_expect(from, (int64_t)bytes);
     lane_say(lane_of(r), from, AM_CTS, send, 0, &cts, sizeof cts);
     if (!bytes) lane_finish(r, -(int)r->cookie[FAULT]);
 }

@@ -26,7 +26,6 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define COLD_LOOKS 1000   /* reads in turn without a byte, then a connection is left to epoll */
 #define LOOKS_AN_EPOLL 4  /* looks at the hot connections for each question to epoll */
 #define LATE_NS 300000000u /* timers this late: the process was away, and its peers are not to suffer for it */
 #define STARVED_NS 10000000u
@@ -128,26 +127,12 @@ static void timers(void)
 
 /* ---- progress ---- */
 
-void tcp_hot_remove(struct tcp_ep *e)
-{
-    for (unsigned i = 0; i < tcp_dom.hot_count; i++)
-        if (tcp_dom.hot[i] == e) tcp_dom.hot[i--] = tcp_dom.hot[--tcp_dom.hot_count];
-}
-
-static void hot_add(struct tcp_ep *e)
-{
-    for (unsigned i = 0; i < tcp_dom.hot_count; i++)
-        if (tcp_dom.hot[i] == e) return;
-    if (tcp_dom.hot_count < TCP_HOT) tcp_dom.hot[tcp_dom.hot_count++] = e;
-    else tcp_dom.hot[tcp_dom.turn % TCP_HOT] = e;
-}
-
 static int conn_event(struct tcp_ep *e, uint32_t events, int budget)
 {
     if (events & EPOLLOUT) tcp_flush(e);
     if (!(events & ~(uint32_t)EPOLLOUT) || tcp_dom.held || budget <= 0 || e->state != TCP_OPEN) return 0;
     int n = tcp_recv(e, budget);
-    if (e->state == TCP_OPEN) hot_add(e);
+    if (e->state == TCP_OPEN) tcp_hot_add(e);
     return n;
 }
 
@@ -171,17 +156,6 @@ static int ask_epoll(int budget)
     return n;
 }
 
-static int read_hot(int budget)
-{
-    int n = 0;
-    for (unsigned i = 0; i < tcp_dom.hot_count && n < budget && !tcp_dom.held; i++) {
-        struct tcp_ep *e = tcp_dom.hot[i];
-        if (++e->fruitless > COLD_LOOKS) tcp_hot_remove(e);
-        else n += tcp_recv(e, budget - n);
-    }
-    return n;
-}
-
 static TERN_COLD void report_lost(void)
 {
     for (struct link *l; (l = list_pop(&tcp_dom.lost));) {
@@ -201,7 +175,7 @@ static int tcp_progress(struct tp_dom *dom, int budget)
     (void)dom;
     struct tcp_dom *d = &tcp_dom;
     int n = unlikely(d->held != NULL) ? tcp_deliver_held(budget) : 0;
-    n += read_hot(budget - n);
+    n += tcp_hot_read(budget - n);
     if (++d->turn % LOOKS_AN_EPOLL == 0 || !d->hot_count || d->unsettled || !list_empty(&d->dials) || d->incoming_count)
         n += ask_epoll(budget - n);
     if (unlikely(!list_empty(&d->lost))) report_lost();
@@ -212,7 +186,7 @@ static bool tcp_idle(struct tp_dom *dom, bool want_room)
 {
     (void)dom;
     (void)want_room; /* epoll watches for it */
-    return !tcp_dom.held && list_empty(&tcp_dom.lost);
+    return !tcp_dom.held && list_empty(&tcp_dom.lost) && !tcp_hot_unmark();
 }
 
 static int tcp_wait_fd(struct tp_dom *dom)
@@ -486,6 +460,7 @@ const struct tp_ops tp_tcp = {
     .sever = tcp_sever,
     .am_bcopy = tcp_am_bcopy,
     .am_zcopy = tcp_am_zcopy,
+    .expect = tcp_expect,
     .keep = tcp_keep,
     .progress = tcp_progress,
     .idle = tcp_idle,

@@ -2,6 +2,7 @@
  * tcp.h - the TCP transport within itself: what its files share.
  *
  *   tcp.c       the domain: opening, progress, events, timers, closing
+ *   hot.c       connections that are read without asking epoll, and room for what they expect
  *   addr.c      interfaces, cards, which address of a peer to try first
  *   dial.c      connecting to a peer: several addresses at once, the handshake
  *   incoming.c  incoming connections until their handshakes are complete
@@ -143,6 +144,7 @@ struct tcp_ep {
     uint16_t number_out, number_in;
     uint8_t stalled; /* looks in turn that found bytes not acknowledged and no sign of the peer */
     uint32_t fruitless; /* reads in turn without a byte */
+    uint32_t mark;      /* so many bytes have room in the socket, and epoll does not tell of less (hot.c); 0: it does */
     struct peer *peer;
     struct tcp_out out;
     struct tcp_in in;
@@ -219,7 +221,15 @@ void tcp_due(uint64_t when);                          /* the timers are to be lo
 void tcp_half_free(struct tcp_half *);                /* closes; freed when no event can point to it */
 struct tcp_half *tcp_half_new(int fd);                /* NULL, and the descriptor closed: no memory */
 void tcp_starve(struct tcp_ep *);                     /* tcp_flush is to be tried again in a while */
+
+/* ---- hot.c ---- */
+
+void tcp_hot_add(struct tcp_ep *);
 void tcp_hot_remove(struct tcp_ep *);
+int tcp_hot_read(int budget); /* how many messages were delivered */
+/* Epoll tells of all connections again. True: of some it did not, so look at them once more before a sleep. */
+bool tcp_hot_unmark(void);
+void tcp_expect(struct tp_ep *, uint64_t bytes);
 
 /* ---- dial.c ---- */
 

@@ -18,10 +18,13 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -452,6 +455,97 @@ static void the_busy_are_waited_for(void **state)
     unsetenv("TERN_TCP_TIMEOUT");
 }
 
+/* ---- room for what is expected ---- */
+
+#define EXPECTED (2u << 20) /* with the system's usual limits there is room for 3 MB */
+#define PART 60000u
+
+static struct tcp_ep *ep_of(const struct peer *p) { return p->ep.priv; }
+
+/* Bytes that the other side's system has not taken yet. */
+static int not_taken(const struct peer *p)
+{
+    int n = -1;
+    return ioctl(ep_of(p)->src.fd, SIOCOUTQ, &n) ? -1 : n;
+}
+
+/* All of it lies with a process that does not read. */
+static bool send_unread(struct peer *p, uint64_t *number)
+{
+    for (uint32_t at = 0; at < EXPECTED; at += PART) PARTY_AWAIT(send_number(p, *number, PART) != TERN_AGAIN && ++*number);
+    PARTY_AWAIT(wires_drained() && !not_taken(p));
+    return true;
+}
+
+/* It is sent one small message at a time. */
+static bool expects(struct peer *p)
+{
+    uint64_t n = came[0];
+    p->ep.ops->expect(&p->ep, EXPECTED / 8); /* not worth it */
+    PARTY_CHECK(!ep_of(p)->mark);
+    p->ep.ops->expect(&p->ep, EXPECTED);
+    PARTY_CHECK(ep_of(p)->mark);
+    party_meet();
+    party_meet(); /* it has come: nothing was read */
+    PARTY_CHECK(came[0] == n && ep_of(p)->mark);
+    PARTY_CHECK(!wires_idle(false) && !ep_of(p)->mark);
+    struct pollfd epoll = {.fd = tcp_dom.epoll, .events = POLLIN};
+    PARTY_CHECK(poll(&epoll, 1, 0) == 1);
+    PARTY_AWAIT(came[0] == atomic_load(&party->sign[0]));
+    PARTY_CHECK(wires_idle(false));
+    return true;
+}
+
+/* Less than is expected is read all the same: by looks, and, when these have been in vain for long, because epoll tells of it again. */
+static bool hears_of_less(struct peer *p, bool cold)
+{
+    uint64_t n = came[0];
+    p->ep.ops->expect(&p->ep, EXPECTED);
+    PARTY_CHECK(ep_of(p)->mark);
+    for (int i = 0; i < 4000 && cold; i++) wires_progress(64);
+    PARTY_CHECK(!ep_of(p)->mark == cold);
+    party_meet();
+    PARTY_AWAIT(came[0] == n + 1);
+    PARTY_CHECK(!ep_of(p)->mark == cold);
+    return true;
+}
+
+static bool room(void)
+{
+    PARTY_CHECK(open_tcp());
+    uint64_t n = 0;
+    struct peer *p = peer_get(1 - party_rank);
+    PARTY_CHECK(p && send_number(p, n++, 8) == 0);
+    PARTY_AWAIT(came[p->index] == 1);
+    party_meet_looking();
+    if (party_rank) {
+        PARTY_CHECK(expects(p) && hears_of_less(p, false) && hears_of_less(p, true));
+    } else {
+        party_meet();
+        PARTY_CHECK(send_unread(p, &n));
+        atomic_store(&party->sign[0], n);
+        party_meet();
+        for (int i = 0; i < 2; i++) {
+            party_meet();
+            PARTY_CHECK(send_number(p, n++, 8) == 0);
+            PARTY_AWAIT(wires_drained());
+        }
+    }
+    PARTY_CHECK(!lost_count && !wrong);
+    party_meet_looking();
+    return true;
+}
+
+static void what_is_expected_has_room(void **state)
+{
+    (void)state;
+    for (int sealed_too = 0; sealed_too < 2; sealed_too++) {
+        setenv("TERN_TCP_SEAL", sealed_too ? "1" : "0", 1);
+        assert_true(party_run(2, room));
+    }
+    unsetenv("TERN_TCP_SEAL");
+}
+
 static bool greet(void)
 {
     PARTY_CHECK(open_tcp());
@@ -753,6 +847,7 @@ int main(void)
         cmocka_unit_test(peers_do_not_queue_behind_strangers),
         cmocka_unit_test(one_connection_survives),
         cmocka_unit_test(the_busy_are_waited_for),
+        cmocka_unit_test(what_is_expected_has_room),
         cmocka_unit_test(the_lost_the_gone_and_the_absent),
         cmocka_unit_test(sealed_connections_do_what_others_do),
         cmocka_unit_test(what_is_changed_or_cut_ends_the_connection),
