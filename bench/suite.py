@@ -162,6 +162,7 @@ GOALS = [Goal(*row) for row in (
     ("lock, fetch-and-op, unlock, created window", "rma.create_fop_lock_us", "ratio", "<=", 0.5),
     ("lock, compare-and-swap, unlock, created window", "rma.create_cas_lock_us", "ratio", "<=", 0.5),
     ("put and flush above a bare store and fence, us", "rma.alloc_put_over_bare_us", "value", "<=", 0.04),
+    ("accumulate of 4 KB and a flush, allocated window", "rma.alloc_acc_flush_4K_us", "ratio", "<=", 1.1),
     ("accumulate of 4 MB, created window", "rma.create_acc_4M_MBs", "ratio", ">=", 1.25),
     ("put of 4 MB, allocated window", "rma.alloc_put_4M_MBs", "ratio", ">=", 1.0),
     ("the same, to a plain copy", "rma.alloc_put_4M_MBs / rma.copy_4M_MBs", "own", ">=", 0.9),

@@ -71,7 +71,7 @@ static inline char *direct_enter(const struct win *w, int rank, int64_t displace
     const struct win_target *x = win_target_last(w, rank);
     *alone = x->open == WIN_LOCKED_EXCLUSIVE;
     if (*alone) return at;
-    if (!common || n * t->size >= ATOMICS_STOP_FROM || !apply_can_be_atomic(t, at)) return NULL;
+    if (!common || n * t->size >= ATOMICS_MANY || !apply_can_be_atomic(t, at)) return NULL;
     return atomics_enter(x->exposure, x->busy) ? at : NULL;
 }
 

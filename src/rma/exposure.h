@@ -8,7 +8,7 @@
  * Each process of the window that is on the node has a seat in both locks: its number among them, by rank. Seat n is that of
  * the target for the origins that use messages (serve.c).
  *
- * The part in the middle is written before the window is complete, and does not change but for `attached`, `stopped` and `given_up`.
+ * The part in the middle is written before the window is complete, and does not change but for `attached`, `stopped`, `few` and `given_up`.
  */
 #ifndef TERN_RMA_EXPOSURE_H
 #define TERN_RMA_EXPOSURE_H
@@ -32,9 +32,10 @@ struct win_exposure {
     struct win_region memory;   /* nothing in a dynamic window */
     int64_t unit;
     _Atomic uint64_t attached;  /* to a dynamic window (memory.h) */
-    _Atomic uint32_t stopped;   /* atomic operations on the memory (atomics.h) */
+    _Atomic uint32_t stopped;   /* atomic operations on the memory: enum atomics_state */
     _Atomic uint32_t given_up;  /* 0, or the memory is not to be touched any more (win.c, abandon): 2 + win.because_of */
-    uint32_t pad[10];
+    uint32_t few;               /* changes of few elements in turn, while they are stopped (atomics.h) */
+    uint32_t pad[9];
     _Atomic uint64_t seats[];
 };
 static_assert(sizeof(struct win_exposure) == 6 * CACHE_LINE, "shared layout");

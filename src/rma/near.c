@@ -227,12 +227,7 @@ static int change_private(const struct work *k, uint64_t address, const char *da
     return win_op_changes(k->a) ? ep_put(&k->t->peer->ep, &here, 1, &there, 1) : 0;
 }
 
-static int take_accumulate(struct win_target *t)
-{
-    int rc = near_take(t, 1, WIN_LOCK_EXCLUSIVE);
-    if (!rc) atomics_go_on(t->exposure); /* who has stopped them and is not here has died */
-    return rc;
-}
+static int take_accumulate(struct win_target *t) { return near_take(t, 1, WIN_LOCK_EXCLUSIVE); }
 
 /* A run of elements, where it is mapped here. */
 static int change_mapped_run(struct work *k, char *at, int64_t n)
@@ -242,8 +237,9 @@ static int change_mapped_run(struct work *k, char *at, int64_t n)
     const char *data = next_data(k, n);
     int rc = locked ? take_accumulate(k->t) : 0;
     if (rc) return rc;
-    change(k, at, data, n, atomic);
+    change(k, at, data, n, atomic); /* atomic with the lock, too: perhaps they are not stopped any more */
     if (entered) atomics_leave(k->t->busy);
+    else if (atomic) atomics_note_few(k->t->exposure);
     if (locked) near_give(k->t, 1, WIN_LOCK_EXCLUSIVE);
     if (k->fetches) win_elements_in(&k->to, k->a->basic, k->before, n);
     return 0;
@@ -281,9 +277,16 @@ static int change_all(struct work *k, int64_t offset)
 }
 
 /* So many elements that it is worth to stop the others' atomic operations. */
-static bool are_many(const struct win_target *t, const struct win_op *a, const struct win_memory *m)
+static bool are_many(struct win_target *t, const struct win_op *a, const struct win_memory *m)
 {
-    return t->win->near.stops && m->common && m->at && a->tcount * a->ttype->size >= ATOMICS_STOP_FROM;
+    return t->win->near.stops && m->common && m->at &&
+           atomics_are_many(t->exposure, (uint64_t)(a->tcount * a->ttype->size), &t->unstopped);
+}
+
+static void stop_atomics(struct win_target *t)
+{
+    atomics_stop(t->exposure, t->busy - t->accumulate.own, &t->accumulate);
+    t->unstopped = 0;
 }
 
 static int accumulate(struct win_target *t, const struct win_op *a, const struct place *p)
@@ -301,10 +304,9 @@ static int accumulate(struct win_target *t, const struct win_op *a, const struct
     if (k.fetches) type_cursor_init(&k.to, a->rtype, a->rcount, a->result);
     bool stops = !k.alone && are_many(t, a, &m), locked = stops || (!k.alone && !m.at);
     int rc = locked ? take_accumulate(t) : 0;
-    if (!rc && stops) atomics_stop(t->exposure, t->busy - t->accumulate.own, &t->accumulate);
+    if (!rc && stops) stop_atomics(t);
     k.alone |= locked;
     if (!rc) rc = change_all(&k, p->offset);
-    if (stops) atomics_go_on(t->exposure);
     if (rc) err_keep(t, rc); /* who is given the lock may be dead as well */
     if (locked) near_give(t, 1, WIN_LOCK_EXCLUSIVE);
     if (rc) err_recall(t, rc);

@@ -55,6 +55,7 @@ struct win_serve {
     struct win_target *own; /* this process as a target */
     struct win_locking lock, accumulate; /* its locks, in the seat of the target */
     _Atomic uint64_t *busy; /* and the busy word of that seat */
+    uint64_t unstopped;   /* atomics_are_many, of far origins */
     int32_t shared;       /* origins that hold the lock shared, by the one hold of the seat */
     bool exclusive;       /* an origin holds it exclusively */
     uint8_t requested;    /* 0, or 1 + enum win_lock_mode: the seat is queued */
@@ -350,9 +351,7 @@ static bool may_accumulate(struct win_serve *v, const struct win_served *s)
 static bool take_accumulate(struct win_serve *v, struct win_served *s)
 {
     if (s->holds == 1 + WIN_LOCK_EXCLUSIVE) return true;
-    if (!may_accumulate(v, s)) return wait_for(v, s, THE_ACCUMULATE_LOCK);
-    atomics_go_on(v->own->exposure); /* who has stopped them and is not here has died */
-    return true;
+    return may_accumulate(v, s) || wait_for(v, s, THE_ACCUMULATE_LOCK);
 }
 
 static void give_accumulate(struct win_serve *v, const struct win_served *s)
@@ -405,9 +404,15 @@ static bool is_alone(const struct win_serve *v, const struct win_served *s)
 }
 
 /* So many elements that others' atomic operations are stopped for them (atomics.h), behind take_accumulate. */
+static bool are_many(struct win_serve *v, uint64_t bytes)
+{
+    return v->win->near.stops && atomics_are_many(v->own->exposure, bytes, &v->unstopped);
+}
+
 static void stop_atomics(struct win_serve *v)
 {
     atomics_stop(v->own->exposure, v->busy - v->accumulate.own, &v->accumulate);
+    v->unstopped = 0;
 }
 
 static enum outcome do_change(struct win_serve *v, struct win_served *s, const struct win_record *r, const char *runs, const char *data)
@@ -417,8 +422,8 @@ static enum outcome do_change(struct win_serve *v, struct win_served *s, const s
     if (asked && !take_accumulate(v, s)) return WAITS;
     bool fetches = r->kind != WIN_ACCUMULATE, inside = all_inside(s, r, runs, basic->extent), alone = !asked && is_alone(v, s);
     uint64_t bytes = inside ? (uint64_t)(count_elements(r, runs) * basic->extent) : 0;
-    bool stops = !alone && v->win->near.stops && bytes >= ATOMICS_STOP_FROM;
-    bool entered = !asked && !alone && !stops && inside && is_atomic(s, r, runs) && atomics_enter(v->own->exposure, v->busy);
+    bool stops = !alone && are_many(v, bytes), atomic = !alone && !stops && inside && is_atomic(s, r, runs);
+    bool entered = !asked && atomic && atomics_enter(v->own->exposure, v->busy);
     bool locked = asked || (inside && !entered && !alone);
     if (locked && !asked && !take_accumulate(v, s)) return WAITS;
     if (stops) stop_atomics(v);
@@ -426,8 +431,8 @@ static enum outcome do_change(struct win_serve *v, struct win_served *s, const s
     if (!inside) a = s->refused, a.kind = r->kind;
     char *before = fetches ? answer(s, a) : NULL;
     if (inside) change(s, r, runs, data, before, alone || stops);
-    if (stops) atomics_go_on(v->own->exposure);
     if (entered) atomics_leave(v->busy);
+    else if (atomic) atomics_note_few(v->own->exposure);
     if (locked) give_accumulate(v, s);
     return DONE;
 }

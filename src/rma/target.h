@@ -19,6 +19,7 @@ struct win_target {
     struct win_memory memory; /* where it is near; of a dynamic window it has no bytes */
     struct win_exposure *exposure; /* NULL: it is far */
     _Atomic uint64_t *busy; /* this process's busy word there (atomics.h); near */
+    uint64_t unstopped;     /* atomics_are_many; near */
 
     struct win *win;
     struct peer *peer;

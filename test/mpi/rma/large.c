@@ -5,7 +5,7 @@
 
 enum { N = 20000, ROUNDS = 30, TARGET = 0 };
 
-static const int lengths[] = {1, 100, 4095, 4096, 4097, N};
+static const int lengths[] = {1, 31, 32, 100, 4095, 4096, 4097, N};
 enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
 
 /* Each process adds 1 to the first so many numbers, by turns at one, and to all by one call. */
@@ -29,7 +29,7 @@ static void all_add(struct window *w)
             CHECK(before[0] >= own[0] && before[n - 1] >= own[n - 1], "%s: numbers before what was added are less than that", kind_name[w->kind]);
         }
         for (int i = 0; i < n; i++) own[i]++;
-        for (int k = 0; k < 200; k++) {
+        for (int k = 0, singles = round % 4 ? 5 : 200; k < singles; k++) { /* few in turn, or many: see rma/atomics.h */
             int at = (int)(check_random(&random) % 64);
             CHECK_OK(MPI_Fetch_and_op(&one, &was, MPI_INT32_T, TARGET, window_place(w, TARGET, 4 * at), MPI_SUM, w->win));
             if (k % 20 == 0) CHECK_OK(MPI_Win_flush(TARGET, w->win));

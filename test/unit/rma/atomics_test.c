@@ -70,10 +70,9 @@ static void take(const struct win_locking *l)
         while (!win_lock_is_granted(l)) explore_pause();
         win_lock_granted(l);
     }
-    atomics_go_on(&exposure); /* near.c, take_accumulate */
 }
 
-/* As near.c does it: by an atomic operation, or with the lock. */
+/* As near.c does it: by an atomic operation, or with the lock, and then it is always the last of so many in turn. */
 static void one(uint32_t seat)
 {
     struct win_locking l = by(seat);
@@ -84,7 +83,9 @@ static void one(uint32_t seat)
         return;
     }
     take(&l);
-    change_one(counted); /* by an atomic operation all the same: the others do so again */
+    change_one(counted); /* by an atomic operation all the same */
+    exposure.few = ATOMICS_FEW - 1;
+    atomics_note_few(&exposure);
     win_lock_give_exclusive(&l);
 }
 
@@ -94,7 +95,6 @@ static void all(uint32_t seat, bool counted)
     take(&l);
     atomics_stop(&exposure, busy, &l);
     change_many(counted);
-    atomics_go_on(&exposure);
     win_lock_give_exclusive(&l);
 }
 
@@ -106,7 +106,7 @@ static void all_2(void) { all(2, true); }
 static void nothing_is_left(void)
 {
     assert_int_equal(__atomic_load_n(&exposure.accumulate.word, __ATOMIC_RELAXED), 0);
-    assert_true(explore_dead() == 0 || !__atomic_load_n(&exposure.stopped, __ATOMIC_RELAXED));
+    assert_int_not_equal(__atomic_load_n(&exposure.stopped, __ATOMIC_RELAXED), ATOMICS_STOPPING);
     for (int i = 0; i < SEATS; i++)
         if (i != explore_dead()) assert_int_equal(__atomic_load_n(&busy[i], __ATOMIC_RELAXED), 0);
 }
@@ -153,11 +153,65 @@ static void the_dead_keep_nobody_out(void **state)
     assert_true(explore(&e) > 1000);
 }
 
+/* ---- when ---- */
+
+static void they_go_on_after_few_in_turn(void **state)
+{
+    (void)state;
+    begin();
+    struct win_locking l = by(0);
+    for (int round = 0; round < 3; round++) {
+        atomics_stop(&exposure, busy, &l);
+        for (int i = 0; i < ATOMICS_FEW - 1; i++) atomics_note_few(&exposure);
+        assert_int_equal(exposure.stopped, ATOMICS_STOPPED); /* many again: the count begins anew */
+    }
+    atomics_stop(&exposure, busy, &l);
+    for (int i = 0; i < ATOMICS_FEW; i++) {
+        assert_false(atomics_enter(&exposure, &busy[1]));
+        atomics_note_few(&exposure);
+    }
+    assert_true(atomics_enter(&exposure, &busy[1]));
+    atomics_leave(&busy[1]);
+}
+
+/* One that died while it stopped them: they are not, and the next one with the lock goes on at once. */
+static void a_stop_that_was_broken_off_is_none(void **state)
+{
+    (void)state;
+    uint64_t unstopped = 0;
+    begin();
+    exposure.stopped = ATOMICS_STOPPING;
+    assert_false(atomics_are_many(&exposure, ATOMICS_MANY, &unstopped));
+    atomics_note_few(&exposure);
+    assert_int_equal(exposure.stopped, ATOMICS_GO);
+}
+
+static void many_are_many_at_once_or_in_all(void **state)
+{
+    (void)state;
+    uint64_t unstopped = 0;
+    struct win_locking l = by(0);
+    begin();
+    assert_true(atomics_are_many(&exposure, ATOMICS_STOP_FROM, &unstopped));
+    unstopped = 0;
+    for (int i = 0; i < 1000; i++) assert_false(atomics_are_many(&exposure, ATOMICS_MANY - 1, &unstopped));
+    for (int i = 1; i < ATOMICS_STOP_FROM / ATOMICS_MANY; i++) assert_false(atomics_are_many(&exposure, ATOMICS_MANY, &unstopped));
+    assert_true(atomics_are_many(&exposure, ATOMICS_MANY, &unstopped));
+    unstopped = 0;
+    atomics_stop(&exposure, busy, &l);
+    assert_true(atomics_are_many(&exposure, ATOMICS_MANY, &unstopped));
+    assert_false(atomics_are_many(&exposure, ATOMICS_MANY - 1, &unstopped));
+    assert_int_equal(unstopped, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_changes_many_alone),
         cmocka_unit_test(the_dead_keep_nobody_out),
+        cmocka_unit_test(they_go_on_after_few_in_turn),
+        cmocka_unit_test(a_stop_that_was_broken_off_is_none),
+        cmocka_unit_test(many_are_many_at_once_or_in_all),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
