@@ -47,7 +47,7 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
     cc->wanted = c->info ? malloc(COLL_KINDS * sizeof *cc->wanted) : NULL;
     if (cc->wanted) coll_select_hints(c->info, cc->wanted);
     cc->forced = c->inter || cc->far ? UINT32_MAX : coll_select_forced(cc->wanted);
-    cc->tabled = coll_select_tabled();
+    for (int i = 0; i < 2; i++) cc->asked[i] = cc->forced | coll_select_asked(cc->wanted, i == 0);
     return cc->wanted || !c->info;
 }
 
@@ -228,26 +228,24 @@ static int run(struct comm *c, const struct coll_call *a)
     return rc;
 }
 
-/* Does the user's table want messages for this call? */
-TERN_COLD static bool by_table(const struct comm *c, const struct coll_call *a)
+/* Does a hint, a variable or the user's table have something to say of its way? All ranks know alike. */
+static inline bool is_asked(const struct comm *c, const struct coll_call *a, bool blocking)
 {
-    struct coll_shape s;
-    coll_call_shape(c, a, &s);
-    return coll_select_messages(&s);
+    return unlikely(c->coll->asked[!blocking] >> a->kind & 1);
 }
 
-static bool has(uint32_t kinds, const struct coll_call *a) { return unlikely(kinds >> a->kind & 1); }
-
-/* Does a blocking one go by messages whatever the node can do? All ranks know alike. */
-static bool only_messages(const struct comm *c, const struct coll_call *a)
-{
-    return has(c->coll->forced, a) || (has(c->coll->tabled, a) && by_table(c, a));
-}
+static bool is_forced(const struct comm *c, const struct coll_call *a) { return c->coll->forced >> a->kind & 1; }
 
 static TERN_COLD int run_between(struct comm *c, const struct coll_call *a)
 {
     coll_call_note_any(c, a);
     return run(c, a);
+}
+
+static int run_as_asked(struct comm *c, const struct coll_call *a, int64_t bytes)
+{
+    int rc = 0;
+    return !is_forced(c, a) && node_run_by_rules(c, a, bytes, &rc) ? pt_call_log_outcome(c, rc) : run(c, a);
 }
 
 int coll_run(struct comm *c, const struct coll_call *a)
@@ -257,7 +255,7 @@ int coll_run(struct comm *c, const struct coll_call *a)
     if (unlikely(c->inter)) return run_between(c, a);
     int64_t bytes = coll_call_bytes_within(c, a);
     coll_call_note(c->call_log, a, bytes);
-    if (only_messages(c, a)) return run(c, a);
+    if (is_asked(c, a, true)) return run_as_asked(c, a, bytes);
     return node_run(c, a, bytes, &rc) ? pt_call_log_outcome(c, rc) : run(c, a);
 }
 
@@ -331,10 +329,10 @@ int coll_prepare_messages(struct comm *c, const struct coll_call *a, struct requ
 static int prepare(struct comm *c, const struct coll_call *a, struct request **req_p)
 {
     int rc = 0;
-    if (has(c->coll->forced, a)) return coll_prepare_messages(c, a, req_p);
+    if (is_forced(c, a)) return coll_prepare_messages(c, a, req_p);
     struct request *r = coll_request(c);
     if (!r) return TERN_ERR_NOMEM;
-    if (!node_prepare(c, a, coll_call_bytes(c, a), r, &rc) && !rc) rc = coll_by_messages(r, a, coll_number(c->coll));
+    if (!node_prepare(c, a, coll_call_bytes(c, a), r, is_asked(c, a, false), &rc) && !rc) rc = coll_by_messages(r, a, coll_number(c->coll));
     return prepared(r, rc, req_p);
 }
 
@@ -385,6 +383,6 @@ int coll_start(struct comm *c, const struct coll_call *a, struct request **req_p
     if (unlikely(rc)) return rc;
     int64_t bytes = coll_call_bytes_within(c, a);
     coll_call_note(c->call_log, a, bytes);
-    if (likely(!has(c->coll->forced, a)) && node_start(c, a, bytes, req_p)) return 0;
+    if (!is_asked(c, a, false) && node_start(c, a, bytes, req_p)) return 0;
     return start_long(c, a, req_p);
 }

@@ -96,7 +96,8 @@ struct coll_comm {
     struct coll_cache *cache; /* programs and idle frames */
     struct coll_numbers *numbers; /* of persistent collectives (persist.c); malloc'ed, NULL until there is one */
     struct coll_choice *wanted; /* by its hints, one an operation; NULL: it has none */
-    uint32_t forced, tabled;  /* operations, a bit each: that go by messages in any case; for which the user's table is asked */
+    uint32_t forced;          /* operations, a bit each, that go by messages in any case */
+    uint32_t asked[2];        /* and those and others of which the user has said something (coll_select_asked): blocking, nonblocking */
     int64_t slot_max;         /* the largest contribution that goes through the node's slots */
     uint32_t seq;             /* collectives started: the same number at all ranks, makes the tags (coll_number) */
     struct pt_call_log call_log; /* what has been called: comm.call_log */

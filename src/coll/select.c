@@ -1,126 +1,18 @@
 /*
  * select.c - see select.h. The built-in rules of an operation are read by the same code as a user's, when the first
- * algorithm of that operation is chosen: a process that starts pays for none of them.
+ * algorithm or way of that operation is chosen: a process that starts pays for none of them.
  */
 #include "coll/select.h"
 
 #include "base/err.h"
 #include "base/text.h"
 #include "base/var.h"
+#include "coll/rules.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * Set by the `coll` benchmark with each algorithm forced in turn, 4 ranks on 2 cores over shared memory; e.g. bcast of
- * 1 MB: scatter 166 us, chain 266, binomial 555; reduce of 64 KB: halving 12, chain 28, binomial 29; allgather of 1 MB:
- * direct 619, doubling 715, ring 822, bruck 1121. Over TCP a message costs more than the bytes that come along: alltoall
- * of 16 ranks, 256 bytes: bruck 0.8 ms, direct 1.7; 4 KB: 1.4 and 2.2. tern_tune measures all this on another machine.
- * With many ranks the connections count, of which every pair needs one and Bruck's alltoall makes few: 512 ranks on 2 cores,
- * 256 bytes, the first time: bruck 0.12 s, pairwise 17; later, 100 ranks: 16 ms and 45 (bench/mpi/scale.c).
- * Ranks that share cores are done when all the work is, so few messages count. 8 and 16 ranks on 2 cores, 64 KB: bcast by binomial 119 and
- * 216 us, by scatter 1136 and 1118; reduce by binomial 135 and 260, by halving 998 and 4600; 4 ranks: reduce 54 and 29.
- * Those for `leaders` follow from the number of messages that cross the network, and those for `domain_leaders` from
- * that of messages between caches; they are not measured.
- *
- * Between two groups (inter_...): messages across are few with the leaders, but one after the other. 4 and 4 ranks on 2 busy
- * cores: allreduce of 8 B: leader 159 us, direct 274; of 1 MB: 9.7 ms, chunks 11.5; gather of 4 KB: linear 137 us,
- * leader 232. 2 and 2: allreduce of 8 B: direct 55 us, leader 99; reduce of 1 MB: chunks 1.1 ms, leader 1.7.
- */
-static const char *const builtin[COLL_KINDS] = {
-    [COLL_BARRIER] = "barrier domain_leaders ranks 32+ : domain_leaders\n"
-                     "barrier leaders : leaders\n"
-                     "barrier : dissemination\n"
-                     "barrier ranks 1-8 : inter_direct\n"
-                     "barrier : inter_leader\n",
-    [COLL_BCAST] = "bcast domain_leaders ranks 32+ below 64K : domain_leaders\n"
-                   "bcast leaders below 64K : leaders\n"
-                   "bcast below 16K : binomial\n"
-                   "bcast ranks 1-2 : binomial\n" /* one message */
-                   "bcast oversubscribed ranks 5+ : binomial\n"
-                   "bcast : scatter\n"
-                   "bcast below 64K : inter_leader\n"
-                   "bcast : inter_scatter\n",
-    [COLL_REDUCE] = "reduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
-                    "reduce leaders below 64K : leaders\n"
-                    "reduce below 32K : binomial\n"
-                    "reduce oversubscribed ranks 5+ : binomial\n"
-                    "reduce : halving\n"
-                    "reduce below 64K : inter_leader\n"
-                    "reduce ranks 1-4 : inter_chunks\n"
-                    "reduce : inter_leader\n",
-    [COLL_ALLREDUCE] = "allreduce domain_leaders ranks 32+ below 64K : domain_leaders\n"
-                       "allreduce leaders below 64K : leaders\n"
-                       "allreduce below 16K : doubling\n"
-                       "allreduce : halving\n"
-                       "allreduce ranks 1-4 below 8K : inter_direct\n"
-                       "allreduce : inter_leader\n",
-    [COLL_GATHER] = "gather leaders below 4K : leaders\n"
-                    "gather below 4K : binomial\n"
-                    "gather : linear\n"
-                    "gather ranks 1-16 : inter_linear\n"
-                    "gather below 4K : inter_leader\n"
-                    "gather : inter_linear\n",
-    [COLL_GATHERV] = "gatherv : linear\n"
-                     "gatherv : inter_linear\n",
-    [COLL_SCATTER] = "scatter leaders below 4K : leaders\n"
-                     "scatter below 4K : binomial\n"
-                     "scatter : linear\n"
-                     "scatter ranks 1-16 : inter_linear\n"
-                     "scatter below 4K : inter_leader\n"
-                     "scatter : inter_linear\n",
-    [COLL_SCATTERV] = "scatterv : linear\n"
-                      "scatterv : inter_linear\n",
-    [COLL_ALLGATHER] = "allgather leaders below 4K : leaders\n"
-                       "allgather below 4K : doubling\n" /* where it fits */
-                       "allgather below 4K : bruck\n"
-                       "allgather ranks 1-64 : direct\n"
-                       "allgather : ring\n"
-                       "allgather ranks 1-8 below 16K : inter_direct\n"
-                       "allgather below 4K : inter_leader\n"
-                       "allgather : inter_ring\n",
-    [COLL_ALLGATHERV] = "allgatherv ranks 1-64 : direct\n"
-                        "allgatherv : ring\n"
-                        "allgatherv ranks 1-16 : inter_direct\n"
-                        "allgatherv : inter_ring\n",
-    [COLL_ALLTOALL] = "alltoall far below 8K : bruck\n"
-                      "alltoall ranks 1-4 : direct\n"
-                      "alltoall below 256 : bruck\n"
-                      "alltoall ranks 65+ below 1K : bruck\n"
-                      "alltoall ranks 257+ below 4K : bruck\n"
-                      "alltoall ranks 1-64 below 32K : direct\n"
-                      "alltoall : pairwise\n"
-                      "alltoall ranks 1-64 below 32K : inter_direct\n"
-                      "alltoall : inter_pairwise\n",
-    [COLL_ALLTOALLV] = "alltoallv ranks 1-64 : direct\n"
-                       "alltoallv : pairwise\n"
-                       "alltoallv ranks 1-64 : inter_direct\n"
-                       "alltoallv : inter_pairwise\n",
-    [COLL_ALLTOALLW] = "alltoallw ranks 1-64 : direct\n"
-                       "alltoallw : pairwise\n"
-                       "alltoallw ranks 1-64 : inter_direct\n"
-                       "alltoallw : inter_pairwise\n",
-    [COLL_REDUCE_SCATTER] = "reduce_scatter ranks 1-64 : direct\n"
-                            "reduce_scatter : tree\n"
-                            "reduce_scatter : inter_leader\n",
-    [COLL_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block ranks 1-8 : direct\n"
-                                  "reduce_scatter_block below 256 : tree\n"
-                                  "reduce_scatter_block : direct\n"
-                                  "reduce_scatter_block ranks 1-16 : inter_direct\n"
-                                  "reduce_scatter_block below 16K : inter_leader\n"
-                                  "reduce_scatter_block : inter_direct\n",
-    [COLL_SCAN] = "scan below 64K : doubling\n"
-                  "scan : chain\n",
-    [COLL_EXSCAN] = "exscan below 64K : doubling\n"
-                    "exscan : chain\n",
-    [COLL_NEIGHBOR_ALLGATHER] = "neighbor_allgather : direct\n",
-    [COLL_NEIGHBOR_ALLGATHERV] = "neighbor_allgatherv : direct\n",
-    [COLL_NEIGHBOR_ALLTOALL] = "neighbor_alltoall : direct\n",
-    [COLL_NEIGHBOR_ALLTOALLV] = "neighbor_alltoallv : direct\n",
-    [COLL_NEIGHBOR_ALLTOALLW] = "neighbor_alltoallw : direct\n",
-};
 
 static struct coll_table users; /* of TERN_COLL_TABLE */
 static uint64_t digest;
@@ -201,7 +93,7 @@ static TERN_COLD int read_own(enum coll_kind kind)
     int rc = 0;
     pthread_mutex_lock(&reading);
     if (!atomic_load_explicit(&own[kind].there, memory_order_relaxed))
-        rc = coll_table_read(&own[kind].rules, builtin[kind], "the built-in table of collectives");
+        rc = coll_table_read(&own[kind].rules, coll_rules[kind], "the built-in table of collectives");
     if (!rc) atomic_store_explicit(&own[kind].there, true, memory_order_release);
     pthread_mutex_unlock(&reading);
     return rc;
@@ -248,32 +140,39 @@ void coll_select_hints(const struct info *hints, struct coll_choice wanted[COLL_
 
 /* ---- choosing ------------------------------------------------------------------ */
 
-static int by_variable(enum coll_kind k)
+/* "auto" is neither an algorithm nor a way. */
+static int by_variable(enum coll_kind k) { return coll_alg_find(k, var_text(variable[k])); }
+
+static enum coll_way way_by_variable(enum coll_kind k)
 {
-    return coll_alg_find(k, var_text(variable[k])); /* "auto" is no algorithm */
+    return var_is_set(variable[k]) ? coll_way_find(k, COLL_CALLS_ANY, var_text(variable[k])) : COLL_WAY_NONE;
 }
 
 uint32_t coll_select_forced(const struct coll_choice wanted[COLL_KINDS])
 {
     uint32_t kinds = 0;
-    for (int k = 0; k < COLL_KINDS; k++)
-        if ((wanted && wanted[k].alg >= 0) || (var_is_set(variable[k]) && by_variable((enum coll_kind)k) >= 0))
-            kinds |= UINT32_C(1) << k;
+    for (int k = 0; k < COLL_KINDS; k++) {
+        bool hinted = wanted && (wanted[k].alg >= 0 || wanted[k].way);
+        if (hinted ? wanted[k].alg >= 0 : var_is_set(variable[k]) && by_variable((enum coll_kind)k) >= 0) kinds |= UINT32_C(1) << k;
+    }
     return kinds;
 }
 
-uint32_t coll_select_tabled(void)
+/* Does it decide about ways of such calls? */
+static bool is_about(const struct coll_rule *r, bool blocking)
+{
+    if (!r->use.way) return blocking && r->use.messages;
+    return r->calls != (blocking ? COLL_CALLS_NONBLOCKING : COLL_CALLS_BLOCKING);
+}
+
+uint32_t coll_select_asked(const struct coll_choice wanted[COLL_KINDS], bool blocking)
 {
     uint32_t kinds = 0;
+    for (int k = 0; k < COLL_KINDS; k++)
+        if ((wanted && wanted[k].way) || way_by_variable((enum coll_kind)k)) kinds |= UINT32_C(1) << k;
     for (size_t i = 0; i < users.n; i++)
-        if (users.rule[i].use.messages) kinds |= UINT32_C(1) << users.rule[i].kind;
+        if (is_about(&users.rule[i], blocking)) kinds |= UINT32_C(1) << users.rule[i].kind;
     return kinds;
-}
-
-bool coll_select_messages(const struct coll_shape *s)
-{
-    const struct coll_rule *r = coll_table_find(&users, s);
-    return r && r->use.messages;
 }
 
 static bool fits(int alg, const struct coll_shape *s) { return alg >= 0 && coll_alg_fits(alg, s); }
@@ -328,6 +227,35 @@ int coll_select(struct coll_shape *s, const struct coll_choice wanted[COLL_KINDS
     return 0;
 }
 
+/* ---- ways ----------------------------------------------------------------------- */
+
+/* Of hint or variable. True: it says messages. */
+static bool add_named(const struct coll_choice *c, struct coll_way_list *l)
+{
+    if (c->way && c->way != COLL_WAY_MESSAGES) coll_way_add(l, (enum coll_way)c->way, c->slices);
+    return c->way == COLL_WAY_MESSAGES;
+}
+
+/* Of the tables, the user's first. */
+static int add_by_rules(const struct coll_shape *s, bool blocking, struct coll_way_list *l)
+{
+    const struct coll_table *rules;
+    bool end = coll_table_ways(&users, s, blocking, l);
+    int rc = end ? 0 : own_rules((enum coll_kind)s->kind, &rules);
+    if (rc) return rc;
+    if (!end) end = coll_table_ways(rules, s, blocking, l);
+    if (!end && !blocking && var_is_set(VAR_COLL_PAIRS)) coll_way_add(l, COLL_WAY_ONCE, 0); /* from there on: node/possible.c */
+    return 0;
+}
+
+int coll_select_ways(const struct coll_shape *s, bool blocking, const struct coll_choice wanted[COLL_KINDS], struct coll_way_list *l)
+{
+    struct coll_choice by_var = {.way = (uint8_t)way_by_variable((enum coll_kind)s->kind)};
+    *l = (struct coll_way_list){0};
+    if ((wanted && add_named(&wanted[s->kind], l)) || add_named(&by_var, l)) return 0;
+    return add_by_rules(s, blocking, l);
+}
+
 /* ---- text ------------------------------------------------------------------------- */
 
 char *coll_select_print(void)
@@ -346,6 +274,8 @@ char *coll_select_print(void)
 static void print_algs(FILE *f, const void *what)
 {
     (void)what;
+    for (int w = COLL_WAY_SLOTS; w < COLL_WAYS; w++)
+        fprintf(f, "%-22s %-14s %s\n", "(inside a node)", coll_ways[w].name, coll_ways[w].meaning);
     for (int i = 0; i < coll_algs_count; i++) {
         const struct coll_alg *a = &coll_algs[i];
         fprintf(f, "%-22s %-14s %s%s%s%s%s%s\n", coll_kind_name(a->kind), a->name, a->meaning,

@@ -58,12 +58,12 @@ static int read_size(struct reader *r, int64_t least, int64_t *out)
     return 0;
 }
 
-static int read_radix(struct reader *r, int32_t *out)
+static int read_number(struct reader *r, int64_t least, int64_t most, const char *what, int32_t *out)
 {
     char *end;
     next(r);
     int64_t v = r->word ? number(r->word, false, &end) : -1;
-    if (v < 2 || v > COLL_RADIX_MAX || *end) return wrong(r, "a radix (2 to 64)");
+    if (v < least || v > most || *end) return wrong(r, what);
     *out = (int32_t)v;
     return 0;
 }
@@ -92,18 +92,30 @@ static int find_kind(const char *name)
     return -1;
 }
 
-static int read_choice(struct reader *r, enum coll_kind kind, struct coll_choice *c)
+static int read_option(struct reader *r, struct coll_choice *c)
 {
+    if (c->way == COLL_WAY_WIDE && is(r, "slices")) return read_number(r, 1, NUMBER_ANY, "a number of slices", &c->slices);
+    if (c->way) return wrong(r, c->way == COLL_WAY_WIDE ? "'slices'" : "the end of a rule for a way");
+    if (is(r, "radix")) return read_number(r, 2, COLL_RADIX_MAX, "a radix (2 to 64)", &c->radix);
+    if (is(r, "segment")) return read_size(r, 1, &c->segment);
+    if (!is(r, "messages")) return wrong(r, "'radix', 'segment' or 'messages'");
+    c->messages = true;
+    return 0;
+}
+
+/* For these calls; an algorithm is for all. */
+static int read_choice(struct reader *r, enum coll_kind kind, enum coll_calls calls, struct coll_choice *c)
+{
+    static const char *const these[] = {"an algorithm or way of", "a way of blocking", "a way of nonblocking"};
     char what[64];
-    snprintf(what, sizeof what, "an algorithm of %s", coll_kind_name(kind));
-    *c = (struct coll_choice){.alg = r->word ? coll_alg_find(kind, r->word) : -1};
-    if (c->alg < 0) return wrong(r, what);
+    snprintf(what, sizeof what, "%s %s", these[calls], coll_kind_name(kind));
+    *c = (struct coll_choice){.alg = -1};
+    if (r->word) c->way = (uint8_t)coll_way_find(kind, calls, r->word);
+    if (r->word && !calls) c->alg = coll_alg_find(kind, r->word);
+    if (c->alg < 0 && !c->way) return wrong(r, what);
     int rc = 0;
     for (next(r); !rc && r->word; next(r)) {
-        if (is(r, "radix")) rc = read_radix(r, &c->radix);
-        else if (is(r, "segment")) rc = read_size(r, 1, &c->segment);
-        else if (is(r, "messages")) c->messages = true;
-        else rc = wrong(r, "'radix', 'segment' or 'messages'");
+        rc = read_option(r, c);
         if (rc) return rc;
     }
     return 0;
@@ -116,6 +128,8 @@ static int read_condition(struct reader *r, struct coll_rule *rule)
     else if (is(r, "far")) rule->place = COLL_PLACE_FAR;
     else if (is(r, "leaders")) rule->place = COLL_PLACE_LEADERS;
     else if (is(r, "domain_leaders")) rule->place = COLL_PLACE_DOMAIN_LEADERS;
+    else if (is(r, "blocking")) rule->calls = COLL_CALLS_BLOCKING;
+    else if (is(r, "nonblocking")) rule->calls = COLL_CALLS_NONBLOCKING;
     else if (is(r, "commutes")) rule->order = COLL_ORDER_COMMUTES;
     else if (is(r, "ordered")) rule->order = COLL_ORDER_KEPT;
     else if (is(r, "ranks")) return read_span(r, "ranks", &rule->ranks);
@@ -123,7 +137,8 @@ static int read_condition(struct reader *r, struct coll_rule *rule)
     else if (is(r, "domains")) return read_span(r, "domains", &rule->domains);
     else if (is(r, "from")) return read_size(r, 0, &rule->from);
     else if (is(r, "below")) return read_size(r, 1, &rule->below);
-    else return wrong(r, "a condition (near oversubscribed far leaders domain_leaders commutes ordered ranks nodes domains from below) or ':'");
+    else return wrong(r, "a condition (near oversubscribed far leaders domain_leaders blocking nonblocking commutes ordered "
+                         "ranks nodes domains from below) or ':'");
     return 0;
 }
 
@@ -140,10 +155,21 @@ static int read_rule(struct reader *r, struct coll_rule *rule)
     }
     if (rule->from >= rule->below) return wrong(r, "a sensible end of an empty range of bytes");
     next(r);
-    return read_choice(r, (enum coll_kind)kind, &rule->use);
+    return read_choice(r, (enum coll_kind)kind, (enum coll_calls)rule->calls, &rule->use);
 }
 
 static bool holds(const struct coll_span *a, const struct coll_span *b) { return a->min <= b->min && b->max <= a->max; }
+
+/* Of two rules for the same call: does the first always decide what the second one could decide? */
+static bool comes_before(const struct coll_rule *a, const struct coll_rule *b)
+{
+    unsigned x = a->use.way ? 0 : coll_algs[a->use.alg].flags, y = b->use.way ? 0 : coll_algs[b->use.alg].flags;
+    bool calls = !a->calls || a->calls == b->calls, by_messages = a->use.messages && b->calls == COLL_CALLS_BLOCKING;
+    if (!a->use.way) return x == (y & ALG_INTER) && (!b->use.way || by_messages);
+    if (!b->use.way || !calls) return false;
+    if (a->use.way == COLL_WAY_MESSAGES) return true;
+    return a->use.way == b->use.way && (!a->use.slices || a->use.slices == b->use.slices);
+}
 
 /* Does everything that b is for come to a first? */
 static bool hides(const struct coll_rule *a, const struct coll_rule *b)
@@ -153,8 +179,7 @@ static bool hides(const struct coll_rule *a, const struct coll_rule *b)
     bool order = !a->order || a->order == b->order;
     bool ranks = holds(&a->ranks, &b->ranks) && holds(&a->nodes, &b->nodes) && holds(&a->domains, &b->domains);
     bool bytes = a->from <= b->from && b->below <= a->below;
-    unsigned x = coll_algs[a->use.alg].flags, y = coll_algs[b->use.alg].flags;
-    return a->kind == b->kind && place && order && ranks && bytes && x == (y & ALG_INTER);
+    return a->kind == b->kind && place && order && ranks && bytes && comes_before(a, b);
 }
 
 static int check_hidden(const struct coll_table *t, const char *source)
@@ -175,6 +200,7 @@ static int add_rule(struct coll_table *t, const struct coll_rule *rule)
         t->rule = more;
     }
     t->rule[t->n++] = *rule;
+    if (rule->use.way || rule->use.messages) t->ways = t->n;
     return 0;
 }
 
@@ -262,7 +288,8 @@ static bool is_place(const struct coll_rule *r, const struct coll_shape *s)
 static bool is_for(const struct coll_rule *r, const struct coll_shape *s)
 {
     int domains = s->domains > s->nodes ? s->domains : s->nodes;
-    int64_t bytes = coll_has_blocks((enum coll_kind)s->kind) ? 0 : s->bytes; /* each rank sees its own block only */
+    /* Each rank sees its own block only; where a way is chosen, bytes that all know are given. */
+    int64_t bytes = coll_has_blocks((enum coll_kind)s->kind) && !r->use.way ? 0 : s->bytes;
     if (r->kind != s->kind || bytes < r->from || bytes >= r->below || !is_place(r, s)) return false;
     if (!in(&r->ranks, s->size) || !in(&r->nodes, s->nodes) || !in(&r->domains, domains)) return false;
     return r->order == COLL_ORDER_ANY || !(s->flags & COLL_ORDERED) == (r->order == COLL_ORDER_COMMUTES);
@@ -271,8 +298,22 @@ static bool is_for(const struct coll_rule *r, const struct coll_shape *s)
 const struct coll_rule *coll_table_find(const struct coll_table *t, const struct coll_shape *s)
 {
     for (const struct coll_rule *r = t->rule; r < t->rule + t->n; r++)
-        if (is_for(r, s) && coll_alg_fits(r->use.alg, s)) return r;
+        if (!r->use.way && is_for(r, s) && coll_alg_fits(r->use.alg, s)) return r;
     return NULL;
+}
+
+bool coll_table_ways(const struct coll_table *t, const struct coll_shape *s, bool blocking, struct coll_way_list *l)
+{
+    enum coll_calls others = blocking ? COLL_CALLS_NONBLOCKING : COLL_CALLS_BLOCKING;
+    bool named = !blocking; /* the algorithm; what it says of messages is for blocking calls */
+    for (const struct coll_rule *r = t->rule; r < t->rule + t->ways; r++) {
+        enum coll_way way = (enum coll_way)r->use.way;
+        if ((way ? r->calls == others : named) || !is_for(r, s)) continue;
+        if (!way) named = coll_alg_fits(r->use.alg, s);
+        if (way ? way == COLL_WAY_MESSAGES : named && r->use.messages) return true;
+        if (way) coll_way_add(l, way, r->use.slices);
+    }
+    return false;
 }
 
 /* ---- text ---------------------------------------------------------------------- */
@@ -294,14 +335,16 @@ static void print_span(FILE *f, const char *word, const struct coll_span *s)
 static void print_rule(FILE *f, const struct coll_rule *r)
 {
     static const char *const place[] = {"", " near", " oversubscribed", " far", " leaders", " domain_leaders"};
+    static const char *const calls[] = {"", " blocking", " nonblocking"};
     static const char *const order[] = {"", " commutes", " ordered"};
-    fprintf(f, "%-22s%s%s", coll_kind_name((enum coll_kind)r->kind), place[r->place], order[r->order]);
+    fprintf(f, "%-22s%s%s%s", coll_kind_name((enum coll_kind)r->kind), place[r->place], calls[r->calls], order[r->order]);
     print_span(f, "ranks", &r->ranks);
     print_span(f, "nodes", &r->nodes);
     print_span(f, "domains", &r->domains);
     if (r->from) print_size(f, "from", r->from);
     if (r->below != BYTES_ANY) print_size(f, "below", r->below);
-    fprintf(f, " : %s", coll_algs[r->use.alg].name);
+    fprintf(f, " : %s", r->use.way ? coll_ways[r->use.way].name : coll_algs[r->use.alg].name);
+    if (r->use.slices) fprintf(f, " slices %d", r->use.slices);
     if (r->use.radix) fprintf(f, " radix %d", r->use.radix);
     if (r->use.segment) print_size(f, "segment", r->use.segment);
     if (r->use.messages) fputs(" messages", f);
@@ -323,5 +366,5 @@ int coll_choice_read(enum coll_kind kind, const char *text, const char *source, 
     if (strlen(text) >= sizeof line) return err_set(TERN_ERR_ARG, "%s: the value is too long", source);
     strcpy(line, text);
     r.word = strtok_r(line, " \t\r", &r.rest);
-    return read_choice(&r, kind, c);
+    return read_choice(&r, kind, COLL_CALLS_ANY, c);
 }

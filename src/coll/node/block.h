@@ -7,6 +7,7 @@
 #include "base/sleep.h"
 #include "base/var.h"
 #include "coll/coll.h"
+#include "coll/way.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
 
@@ -187,7 +188,7 @@ void node_retire(struct node *);
 /* Gives back the blocks of this process that all ranks have left. Lock held, or no other thread is in the library. */
 void node_reclaim(void);
 
-/* ---- which way (call.c) ---- */
+/* ---- which way (possible.c) ---- */
 
 /* With blocks of one length that are small enough for the slots, on a node whose outcome is known: most calls. */
 static inline bool node_is_quick(const struct comm *c, const struct node *n, const struct coll_call *a, int64_t bytes, bool *big_p)
@@ -203,8 +204,13 @@ static inline bool node_is_quick(const struct comm *c, const struct node *n, con
 /* acquire: pairs with the release by whoever ended the last one pending */
 static inline bool node_has_background(const struct node *n) { return atomic_load_explicit(&n->pending, memory_order_acquire); }
 
-/* Of a call with an array of lengths that all ranks know (coll_has_blocks): the longest, else `bytes` as in node_run. */
+/* Of a call with an array of lengths that all ranks know (allgatherv, reduce_scatter): the longest; with others 0; else `bytes`, as
+ * in node_run. */
 int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
+
+/* The ways that the rules name and this call can take, as far as is known before it begins; in their order. `slots`: those, too. Alike on
+ * all ranks. 0, or TERN_ERR_NOMEM with words. */
+int node_ways(const struct comm *, const struct coll_call *, bool blocking, bool slots, int64_t bytes, struct coll_way_list *);
 
 /* Do the blocks of a v-collective that have no room in the slots (v.h) go by pairs, if all ranks reach all others? `blocking`: of a
  * blocking one. */

@@ -50,6 +50,9 @@ int64_t node_slot_max(const struct comm *);
  */
 bool node_run(struct comm *, const struct coll_call *, int64_t bytes, int *rc_p);
 
+/* The same where the slots do not come first: hint, variable or the user's table may say otherwise. */
+bool node_run_by_rules(struct comm *, const struct coll_call *, int64_t bytes, int *rc_p);
+
 /*
  * The same for one that goes on in the background. The short way, when nothing stands in it: true, and *req_p is started, or
  * the shared request that is complete. False: nothing has happened, prepare it.
@@ -59,9 +62,9 @@ bool node_start(struct comm *, const struct coll_call *, int64_t bytes, struct r
 /*
  * The long way: true if the request r has taken its place in the order of the node's
  * operations; node_go starts it, lock held. It takes references to types and operator, and a number of coll_comm.seq as
- * long as it may turn out that messages have to be used after all.
+ * long as it may turn out that messages have to be used after all. `by_rules`: as in node_run_by_rules.
  */
-bool node_prepare(struct comm *, const struct coll_call *, int64_t bytes, struct request *r, int *rc_p);
+bool node_prepare(struct comm *, const struct coll_call *, int64_t bytes, struct request *r, bool by_rules, int *rc_p);
 void node_go(struct request *r);
 
 #endif

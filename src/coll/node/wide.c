@@ -14,12 +14,12 @@
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 
-/* Sets of kinds: those that this is for; each rank gets another block of the result; a result of lower ranks. */
+/* Sets of kinds, of those that this is for (coll/way.h): blocks are moved; each rank gets another block of the result; a result of lower
+ * ranks. */
 enum {
     MOVES = 1u << COLL_BCAST | 1u << COLL_SCATTER | 1u << COLL_GATHER | 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLTOALL,
     SPREADS = 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_REDUCE_SCATTER,
-    SCANS = 1u << COLL_SCAN | 1u << COLL_EXSCAN,
-    KINDS = MOVES | SPREADS | SCANS | 1u << COLL_REDUCE | 1u << COLL_ALLREDUCE
+    SCANS = 1u << COLL_SCAN | 1u << COLL_EXSCAN
 };
 
 static bool is_of(uint32_t kinds, const struct coll_call *a) { return kinds >> a->kind & 1; }
@@ -137,7 +137,6 @@ static int begin(struct pass *p)
 size_t node_wide_slice(const struct coll_call *a, int ranks)
 {
     bool reduces = coll_reduces(a->kind);
-    if (!is_of(KINDS, a) || (reduces && (!a->rtype->contig || a->rtype->size <= 0))) return 0;
     size_t most = slot_bytes(ranks) / (is_of(SPREADS | 1u << COLL_ALLTOALL, a) ? (size_t)ranks : 1);
     size_t bytes = reduces ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
     return bytes < SLICE_LEAST ? 0 : bytes;

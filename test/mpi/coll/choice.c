@@ -42,13 +42,17 @@ static void right(MPI_Comm c, const char *what)
 static void by_hints(MPI_Comm c)
 {
     static const char *const values[] = {"binomial", "chain", "chain segment 1K", "scatter", "leaders",
-                                         "domain_leaders segment 2K"};
+                                         "domain_leaders segment 2K", "copy_once", "wide slices 3", "messages", "slots"};
     right(c, "no hint");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         give(c, "tern_coll_bcast", values[i]);
         CHECK(told(c, "tern_coll_bcast", values[i]), "the hint %s is not told", values[i]);
         right(c, values[i]);
     }
+    give(c, "tern_coll_bcast", "wide segment 2K");
+    CHECK(told(c, "tern_coll_bcast", "slots"), "a way with an option that it has not is ignored");
+    give(c, "tern_coll_allreduce", "copy_once");
+    right(c, "allreduce copy_once");
     give(c, "tern_coll_allreduce", "ring");
     right(c, "allreduce ring");
     give(c, "tern_coll_allreduce", "square");

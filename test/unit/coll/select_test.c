@@ -69,6 +69,14 @@ static const struct var *variable(int kind, enum var_id *id)
     return NULL;
 }
 
+/* As the user does it; NULL: not at all. */
+static void set(const char *name, const char *value)
+{
+    assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+    var_close();
+    assert_int_equal(var_open(), 0);
+}
+
 static void variables(void **state)
 {
     (void)state;
@@ -90,7 +98,18 @@ static void variables(void **state)
             coll_select(&s, NULL);
             assert_true(coll_alg_fits(s.alg, &s));
         }
-        assert_int_equal(var_set(id, "auto"), 0);
+        for (int w = COLL_WAY_SLOTS; w < COLL_WAYS; w++) {
+            if (!coll_way_is_of((enum coll_way)w, (enum coll_kind)kind, COLL_CALLS_ANY)) continue;
+            strcat(strcat(words, "|"), coll_ways[w].name);
+            set(v->name, coll_ways[w].name);
+            struct coll_shape s = shape(kind, 8, 100, 0);
+            struct coll_way_list l;
+            assert_int_equal(coll_select_ways(&s, true, NULL, &l), 0);
+            assert_true(w == COLL_WAY_MESSAGES ? l.n == 0 : l.way[0] == w);
+            assert_int_equal(coll_select(&s, NULL), 0); /* by rules */
+            assert_true(coll_alg_fits(s.alg, &s));
+        }
+        set(v->name, NULL);
         assert_string_equal(v->def, words);
     }
 }
@@ -170,6 +189,39 @@ static void hints(void **state)
     assert_int_equal(coll_select_forced(NULL), 0);
 }
 
+static bool by_messages(int size, int64_t bytes)
+{
+    struct coll_shape s = shape(COLL_BCAST, size, bytes, 0);
+    struct coll_way_list l;
+    assert_int_equal(coll_select_ways(&s, true, NULL, &l), 0);
+    return l.n == 0;
+}
+
+/* Hints can name a way; it is the first then, and messages are the only one. */
+static void hints_for_ways(void **state)
+{
+    (void)state;
+    struct coll_choice wanted[COLL_KINDS];
+    struct coll_shape s = shape(COLL_BCAST, 4, 40000, 0), other = shape(COLL_REDUCE, 4, 40000, 0);
+    struct coll_way_list l;
+    struct info *i = info_new();
+    assert_true(coll_select_hint("tern_coll_bcast", "wide slices 3"));
+    assert_false(coll_select_hint("tern_coll_scan", "copy_once"));
+    assert_int_equal(info_set(i, "tern_coll_bcast", "wide slices 3"), 0);
+    assert_int_equal(info_set(i, "tern_coll_reduce", "messages"), 0);
+    coll_select_hints(i, wanted);
+    info_free(i);
+    assert_int_equal(coll_select_ways(&s, true, wanted, &l), 0);
+    assert_true(l.n == 3 && l.way[0] == COLL_WAY_WIDE && l.slices == 3 && l.way[1] == COLL_WAY_SLOTS && l.way[2] == COLL_WAY_ONCE);
+    assert_int_equal(coll_select_ways(&other, false, wanted, &l), 0);
+    assert_int_equal(l.n, 0);
+    assert_int_equal(coll_select_forced(wanted), 0);
+    assert_int_equal(coll_select_asked(wanted, true), 1u << COLL_BCAST | 1u << COLL_REDUCE);
+    assert_int_equal(coll_select_asked(wanted, false), 1u << COLL_BCAST | 1u << COLL_REDUCE);
+    assert_int_equal(coll_select(&s, wanted), 0);
+    assert_string_equal(coll_algs[s.alg].name, "scatter");
+}
+
 /* A user's table may say that calls go by messages; the variable of its file is read at the start only. */
 static void messages(void **state)
 {
@@ -179,19 +231,17 @@ static void messages(void **state)
     static const char text[] = "bcast ranks 4 from 1K : chain messages\nbcast : binomial\nbarrier : linear\n";
     assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    assert_int_equal(coll_select_tabled(), 0);
+    assert_int_equal(coll_select_asked(NULL, true), 0);
     assert_int_equal(var_set(VAR_COLL_TABLE, path), 0);
     coll_select_close();
     int rc = coll_select_open();
     close(fd);
     assert_int_equal(rc, 0);
-    assert_int_equal(coll_select_tabled(), 1u << COLL_BCAST);
-    struct coll_shape s = shape(COLL_BCAST, 4, 2000, 0);
-    assert_true(coll_select_messages(&s));
-    s.bytes = 1000;
-    assert_false(coll_select_messages(&s));
-    s = shape(COLL_BCAST, 5, 2000, 0);
-    assert_false(coll_select_messages(&s));
+    assert_int_equal(coll_select_asked(NULL, true), 1u << COLL_BCAST);
+    assert_int_equal(coll_select_asked(NULL, false), 0);
+    assert_true(by_messages(4, 2000));
+    assert_false(by_messages(4, 1000));
+    assert_false(by_messages(5, 2000));
     assert_int_equal(var_set(VAR_COLL_TABLE, ""), 0);
     coll_select_close();
     assert_int_equal(coll_select_open(), 0);
@@ -203,12 +253,15 @@ static void printable(void **state)
     char *text = coll_select_print();
     for (int kind = 0; kind < COLL_KINDS; kind++) assert_non_null(strstr(text, coll_kind_name((enum coll_kind)kind)));
     assert_non_null(strstr(text, "bcast                  below 16K : binomial\n"));
+    assert_non_null(strstr(text, "bcast                  from 16K : copy_once\n"));
+    assert_non_null(strstr(text, "allgather              oversubscribed nonblocking ranks 9+ : messages\n"));
     struct coll_table again;
     assert_int_equal(coll_table_read(&again, text, "printed"), 0);
     coll_table_free(&again);
     free(text);
     text = coll_select_print_algs();
     for (int i = 0; i < coll_algs_count; i++) assert_non_null(strstr(text, coll_algs[i].meaning));
+    for (int w = 0; w < COLL_WAYS; w++) assert_non_null(strstr(text, coll_ways[w].meaning));
     free(text);
 }
 
@@ -222,6 +275,7 @@ int main(void)
         cmocka_unit_test(oversubscribed),
         cmocka_unit_test(domains),
         cmocka_unit_test(hints),
+        cmocka_unit_test(hints_for_ways),
         cmocka_unit_test(messages),
         cmocka_unit_test(printable),
     };

@@ -135,13 +135,65 @@ static void what_does_not_fit(void **state)
     coll_table_free(&t);
 }
 
+static const char *ways(const struct coll_table *t, const struct coll_shape *s, bool blocking)
+{
+    static char text[80];
+    struct coll_way_list l = {0};
+    bool end = coll_table_ways(t, s, blocking, &l);
+    *text = 0;
+    for (unsigned i = 0; i < l.n; i++) sprintf(text + strlen(text), "%s ", coll_ways[l.way[i]].name);
+    return strcat(text, end ? "end" : "-");
+}
+
+/* Rules with ways are in the order in which they stand, each way once, and none behind messages; they do not choose algorithms. */
+static void ways_in_order(void **state)
+{
+    (void)state;
+    struct coll_table t = read_table("bcast from 1M : messages\nbcast oversubscribed : wide slices 4\n"
+                                     "bcast nonblocking ranks 2-4 : copy_once\nbcast : chain\nbcast blocking from 16K : copy_once\n"
+                                     "bcast : wide slices 2\nreduce : wide\nbcast : slots\n");
+    struct coll_shape s = shape(COLL_BCAST, 4, 100), shared = s;
+    struct coll_shape large = shape(COLL_BCAST, 8, 1 << 14), huge = shape(COLL_BCAST, 8, 1 << 20);
+    shared.flags = COLL_OVERSUBSCRIBED;
+    assert_string_equal(ways(&t, &s, true), "wide slots -");
+    assert_string_equal(ways(&t, &s, false), "copy_once wide slots -");
+    assert_string_equal(ways(&t, &large, true), "copy_once wide slots -");
+    assert_string_equal(ways(&t, &large, false), "wide slots -");
+    assert_string_equal(ways(&t, &huge, true), "end");
+    struct coll_way_list l = {0};
+    coll_table_ways(&t, &shared, true, &l);
+    assert_true(l.n == 2 && l.way[0] == COLL_WAY_WIDE && l.slices == 4);
+    assert_string_equal(name_for(&t, &huge), "chain");
+    coll_table_free(&t);
+}
+
+/* What the first algorithm says of messages counts, for blocking calls. */
+static void algorithms_by_messages(void **state)
+{
+    (void)state;
+    struct coll_table t = read_table("bcast ranks 2-4 : binomial\nbcast : chain messages\nbcast : copy_once\n"
+                                     "allgather : doubling messages\nallgather : wide\n");
+    struct coll_shape few = shape(COLL_BCAST, 4, 100), more = shape(COLL_BCAST, 5, 100);
+    assert_string_equal(ways(&t, &few, true), "copy_once -");
+    assert_string_equal(ways(&t, &more, true), "end");
+    assert_string_equal(ways(&t, &more, false), "copy_once -");
+    few = shape(COLL_ALLGATHER, 4, 100), more = shape(COLL_ALLGATHER, 5, 100);
+    assert_string_equal(ways(&t, &few, true), "end");
+    assert_string_equal(ways(&t, &more, true), "wide -"); /* for which there is no doubling */
+    coll_table_free(&t);
+}
+
 static void in_and_out(void **state)
 {
     (void)state;
     static const char text[] = "bcast                  near ranks 2-4 from 1K below 3M : chain radix 3 segment 2G messages\n"
                                "reduce                 commutes ranks 5 below 100 : binomial\n"
                                "alltoall               leaders ranks 3+ : bruck\n"
-                               "bcast                  domain_leaders ranks 3 nodes 2-4 domains 5+ : leaders\n";
+                               "bcast                  domain_leaders ranks 3 nodes 2-4 domains 5+ : leaders\n"
+                               "bcast                  near nonblocking from 2M : copy_once\n"
+                               "allreduce              oversubscribed blocking ordered ranks 2 below 1K : wide slices 12\n"
+                               "gatherv                : slots\n"
+                               "scan                   nonblocking : messages\n";
     struct coll_table t = read_table(text);
     char *out = coll_table_print(&t);
     assert_string_equal(out, text);
@@ -156,7 +208,7 @@ static void refused(void **state)
         const char *text, *words;
     } bad[] = {
         {"broadcast : chain", "test, line 1: 'broadcast' is not a collective operation"},
-        {"\nbcast : fast", "test, line 2: 'fast' is not an algorithm of bcast"},
+        {"\nbcast : fast", "test, line 2: 'fast' is not an algorithm or way of bcast"},
         {"bcast chain", "'chain' is not a condition"},
         {"bcast ranks 4-2 : chain", "'4-2' is not a number of ranks"},
         {"bcast ranks 0 : chain", "'0' is not a number of ranks"},
@@ -171,10 +223,23 @@ static void refused(void **state)
         {"bcast : chain radix 1", "'1' is not a radix"},
         {"bcast : chain segment 0", "'0' is not a size"},
         {"bcast : chain quickly", "'quickly' is not 'radix', 'segment' or 'messages'"},
-        {"bcast :", "the end, where an algorithm of bcast"},
+        {"bcast :", "the end, where an algorithm or way of bcast"},
         {"bcast", "the end, where a condition"},
         {"bcast near : chain\nbcast oversubscribed : scatter", "line 2: this rule of bcast never decides, since that of line 1 does first"},
         {"bcast : chain\nbcast far : scatter", "line 2: this rule of bcast never decides, since that of line 1 does first"},
+        {"bcast nonblocking : wide", "'wide' is not a way of nonblocking bcast"},
+        {"\nbcast blocking : chain", "line 2: 'chain' is not a way of blocking bcast"},
+        {"scan : copy_once", "'copy_once' is not an algorithm or way of scan"},
+        {"neighbor_allgather : slots", "'slots' is not an algorithm or way of neighbor_allgather"},
+        {"bcast : wide slices 0", "'0' is not a number of slices"},
+        {"bcast : wide slices", "the end, where a number of slices"},
+        {"bcast : wide radix 2", "'radix' is not 'slices'"},
+        {"bcast : copy_once slices 2", "'slices' is not the end of a rule for a way"},
+        {"bcast : chain slices 2", "'slices' is not 'radix', 'segment' or 'messages'"},
+        {"bcast blocking :", "the end, where a way of blocking bcast"},
+        {"bcast : wide\nbcast near : wide slices 3", "line 2: this rule of bcast never decides, since that of line 1 does first"},
+        {"bcast from 1K : messages\nbcast from 4K blocking : wide", "line 2: this rule"},
+        {"bcast : chain messages\nbcast blocking : wide", "line 2: this rule"},
         {"bcast ranks 2-8 : chain\nbarrier : dissemination\nbcast ranks 4 below 1K : chain", "line 3: this rule"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
@@ -185,13 +250,32 @@ static void refused(void **state)
     }
 }
 
+/* What may look so, but does not: rules that others can come behind. */
+static void not_hidden(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"bcast : chain\nbcast : wide\n",
+                                       "bcast : messages\nbcast : chain\n",
+                                       "bcast : chain messages\nbcast : copy_once\n",
+                                       "bcast : wide slices 3\nbcast : wide\n",
+                                       "bcast blocking : copy_once\nbcast : copy_once\n",
+                                       "bcast blocking : messages\nbcast nonblocking : copy_once\n",
+                                       "bcast : inter_linear messages\nbcast blocking : wide\n"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct coll_table t = read_table(good[i]);
+        assert_int_equal(t.n, 2);
+        coll_table_free(&t);
+    }
+}
+
 /* Random texts of the words of the language: read or refused, and what is read comes out so that it is read again. */
 static void random_texts(void **state)
 {
     (void)state;
     static const char *const words[] = {"bcast", "reduce", "near", "oversubscribed", "far", "leaders", "domain_leaders", "commutes", "ordered", "ranks", "nodes", "domains", "from",
                                         "below", "1-4", "5+", "7", "1K", "0", "64K", ":", "chain", "binomial", "radix",
-                                        "segment", "\n", "\n", "#", "x", "-", "99999999999999999999"};
+                                        "segment", "blocking", "nonblocking",
+                                        "slots", "wide", "slices", "copy_once", "messages", "\n", "\n", "#", "x", "-", "99999999999999999999"};
     unsigned seed = (unsigned)getpid();
     const char *given = getenv("TERN_TEST_SEED");
     if (given) seed = (unsigned)atoi(given);
@@ -223,6 +307,7 @@ int main(void)
         cmocka_unit_test(ranks_and_bytes), cmocka_unit_test(places_and_orders),
         cmocka_unit_test(domains),
         cmocka_unit_test(blocks_have_no_bytes), cmocka_unit_test(what_does_not_fit),
+        cmocka_unit_test(ways_in_order), cmocka_unit_test(algorithms_by_messages), cmocka_unit_test(not_hidden),
         cmocka_unit_test(in_and_out),      cmocka_unit_test(refused),           cmocka_unit_test(random_texts),
         cmocka_unit_test(long_lines),
     };
