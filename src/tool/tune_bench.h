@@ -30,7 +30,7 @@ struct bench { /* one operation with one number of ranks */
     MPI_Comm comm;
     struct candidate *c;
     int n;
-    int algs; /* index of the first algorithm: 1 where candidate 0 is what the library does without being told */
+    int algs; /* index of the first algorithm. Inside a node, before them: 0, what the library does without being told, and ways */
     char *send, *recv;
     int *counts, *displs;
     MPI_Datatype *types;
@@ -50,10 +50,10 @@ int64_t tune_most(const struct bench *); /* bytes of the largest call that the b
 
 /* ---- tune_rules.c ---- */
 
-/* What is chosen for a size: the fastest algorithm, and whether it is also faster than what the library does by itself. */
+/* What is chosen for a size: the fastest algorithm, and what is faster than what the library does by itself, if anything. */
 struct choice {
-    int alg; /* candidate; -1: none yet */
-    bool messages;
+    int alg;    /* candidate; -1: none yet */
+    int faster; /* candidate, a way or that algorithm; 0: none */
 };
 struct choice tune_winner(const struct bench *, struct choice before);
 

@@ -1,7 +1,7 @@
 /*
- * tune_coll.c - measures the algorithms of the collectives, and writes a table of rules.
+ * tune_coll.c - measures the algorithms of the collectives and their ways inside a node, and writes a table of rules.
  *
- * For each number of ranks, operation and size, all algorithms that can be used are measured in
+ * For each number of ranks, operation and size, all algorithms and ways that can be used are measured in
  * rounds, each once a round and in an order of its own, so that a noisy moment hits all of them. The
  * figure of an algorithm is the median over the rounds of the slowest rank's time. Each algorithm has a
  * communicator that asks for it by hint, so the very path of a user's call is measured.
@@ -86,25 +86,35 @@ static void add_candidate(struct bench *b, struct coll_choice choice)
     char key[64];
     MPI_Info info;
     c->choice = choice;
-    int n = snprintf(c->hint, sizeof c->hint, "%s", choice.alg < 0 ? "unasked" : coll_algs[choice.alg].name);
+    const char *way = choice.way ? coll_ways[choice.way].name : "unasked";
+    int n = snprintf(c->hint, sizeof c->hint, "%s", choice.alg < 0 ? way : coll_algs[choice.alg].name);
     if (choice.radix) n += snprintf(c->hint + n, sizeof c->hint - (size_t)n, " radix %d", choice.radix);
     if (choice.segment)
         snprintf(c->hint + n, sizeof c->hint - (size_t)n, " segment %lldK", (long long)(choice.segment >> 10));
     snprintf(key, sizeof key, "tern_coll_%s", coll_kind_name(b->kind));
     MPI_Info_create(&info);
-    if (choice.alg >= 0) MPI_Info_set(info, key, c->hint);
+    if (choice.alg >= 0 || choice.way) MPI_Info_set(info, key, c->hint);
     MPI_Comm_dup_with_info(b->comm, info, &c->comm);
     MPI_Info_free(&info);
     c->sample = calloc((size_t)b->o->rounds, sizeof *c->sample);
     if (!c->sample) MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
+/* Inside a node: what the library does by itself, which is the slots as far as they reach; and the other ways without messages. */
+static void add_ways(struct bench *b)
+{
+    add_candidate(b, (struct coll_choice){.alg = -1});
+    for (int w = COLL_WAY_WIDE; w <= COLL_WAY_ONCE; w++)
+        if (coll_way_is_of((enum coll_way)w, b->kind, COLL_CALLS_BLOCKING))
+            add_candidate(b, (struct coll_choice){.alg = -1, .way = (uint8_t)w});
+}
+
 static void open_candidates(struct bench *b)
 {
     static const int radixes[] = {2, 4, 8};
     static const int64_t segments[] = {8 << 10, 32 << 10, 128 << 10};
-    b->algs = b->nodes == 1 && strcmp(b->place, "far") != 0; /* inside a node it may have a better way than messages */
-    if (b->algs) add_candidate(b, (struct coll_choice){.alg = -1});
+    if (b->nodes == 1 && strcmp(b->place, "far")) add_ways(b);
+    b->algs = b->n;
     for (int alg = 0; alg < coll_algs_count; alg++) {
         struct coll_shape s = shape_of(b, alg, 0);
         bool radix, segment;
@@ -199,13 +209,13 @@ static bool tune_kind(struct bench *b, FILE *f, const char *ranks)
 {
     bool sized = tune_has_sizes(b->kind), in_time = true;
     int step = b->o->quick ? 16 : 4;
-    struct span span = {{-1, false}, 0, 0};
+    struct span span = {{-1, 0}, 0, 0};
     for (int64_t n = sized ? 8 : V_BYTES; n <= (sized ? tune_most(b) : V_BYTES); n *= step) {
         in_time = measure(b, (int)n);
         if (!in_time) break;
         struct choice is = tune_winner(b, span.is);
         int64_t border = step == 4 ? n / 2 : n / 4; /* between the two sizes */
-        bool first = span.is.alg < 0, changes = is.alg != span.is.alg || is.messages != span.is.messages;
+        bool first = span.is.alg < 0, changes = is.alg != span.is.alg || is.faster != span.is.faster;
         span.below = border;
         if (f && !first && changes) tune_print_rule(f, b, &span, ranks);
         if (changes) span = (struct span){is, first ? 0 : border, 0};
