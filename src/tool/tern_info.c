@@ -20,7 +20,7 @@ static const char usage[] =
     "usage: tern_info [--all | --coll | --copy | --version | --help | VARIABLE ...]\n"
     "  (nothing)   version and build\n"
     "  --all       the same, and all variables: name, value, default, unit, meaning\n"
-    "  --coll      which algorithms collectives have, and the rules that choose among them (see tern_tune)\n"
+    "  --coll      which algorithms and ways inside a node collectives have, and the rules that choose among them (see tern_tune)\n"
     "  --copy      what copies cost on this machine now, and what is chosen by that; takes about a second\n"
     "  --version   the version only\n"
     "  VARIABLE    these variables only; TERN_ may be left out\n";
@@ -129,10 +129,10 @@ static int print_coll(void)
         fprintf(stderr, "tern_info: %s\n", rc ? err_words() : "memory is out");
         return 1;
     }
-    puts("# Algorithms:");
+    puts("# Ways and algorithms:");
     print_comments(algs);
-    puts("# Rules, of which the first that fits decides; see tern_tune(1). In force where no hint of the communicator and no\n"
-         "# variable TERN_COLL_<OPERATION> says otherwise:");
+    puts("# Rules, of which the first that fits decides, for a way inside a node and for an algorithm; see tern_tune(1).\n"
+         "# In force where no hint of the communicator and no variable TERN_COLL_<OPERATION> says otherwise:");
     fputs(rules, stdout);
     free(algs);
     free(rules);
