@@ -163,10 +163,9 @@ static bool holds(const struct coll_span *a, const struct coll_span *b) { return
 /* Of two rules for the same call: does the first always decide what the second one could decide? */
 static bool comes_before(const struct coll_rule *a, const struct coll_rule *b)
 {
-    unsigned x = a->use.way ? 0 : coll_algs[a->use.alg].flags, y = b->use.way ? 0 : coll_algs[b->use.alg].flags;
-    bool calls = !a->calls || a->calls == b->calls, by_messages = a->use.messages && b->calls == COLL_CALLS_BLOCKING;
-    if (!a->use.way) return x == (y & ALG_INTER) && (!b->use.way || by_messages);
-    if (!b->use.way || !calls) return false;
+    if (!a->use.way != !b->use.way) return false;
+    if (!a->use.way) return coll_algs[a->use.alg].flags == (coll_algs[b->use.alg].flags & ALG_INTER);
+    if (a->calls && a->calls != b->calls) return false;
     if (a->use.way == COLL_WAY_MESSAGES) return true;
     return a->use.way == b->use.way && (!a->use.slices || a->use.slices == b->use.slices);
 }
