@@ -204,8 +204,7 @@ static inline bool node_is_quick(const struct comm *c, const struct node *n, con
 /* acquire: pairs with the release by whoever ended the last one pending */
 static inline bool node_has_background(const struct node *n) { return atomic_load_explicit(&n->pending, memory_order_acquire); }
 
-/* Of a call with an array of lengths that all ranks know (allgatherv, reduce_scatter): the longest; with others 0; else `bytes`, as
- * in node_run. */
+/* Of a call with an array of lengths: the longest if all ranks know them, else 0; of others `bytes`, as in node_run. */
 int64_t node_longest_block(const struct coll_call *, int ranks, int64_t bytes);
 
 /* The ways that the rules name and this call can take, as far as is known before it begins; in their order. `slots`: those, too. Alike on

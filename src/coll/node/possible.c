@@ -67,14 +67,9 @@ int64_t node_longest_block(const struct coll_call *a, int ranks, int64_t bytes)
     return most * a->rtype->size;
 }
 
-/* Bytes of a slice in the wide slots; 0: the call cannot go there. */
-static size_t wide_slice(const struct comm *c, const struct coll_call *a, enum coll_calls calls)
-{
-    return coll_way_is_of(COLL_WAY_WIDE, a->kind, calls) ? node_wide_slice(a, c->size) : 0;
-}
-
 #define SLICE_LONG ((size_t)16 << 10) /* of slices that are no shorter a rule allows any number */
 
+/* Through the wide slots, in slices of so many bytes? 0: not at all. */
 static bool is_well_cut(size_t one, int64_t longest, int32_t slices)
 {
     return one && (!slices || one >= SLICE_LONG || longest <= (int64_t)one * slices);
@@ -94,7 +89,7 @@ int node_ways(const struct comm *c, const struct coll_call *a, bool blocking, bo
     int64_t longest = node_longest_block(a, c->size, bytes);
     bool large = longest > 0 && c->size > 1 && is_plain(a) && var_int(VAR_COLL_NODE);
     bool once = large && can_copy_once(c, a, calls, longest);
-    size_t one = large ? wide_slice(c, a, calls) : 0;
+    size_t one = large && coll_way_is_of(COLL_WAY_WIDE, a->kind, calls) ? node_wide_slice(a, c->size) : 0;
     struct coll_shape s;
     unsigned n = 0;
     l->n = 0;

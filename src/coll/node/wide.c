@@ -14,8 +14,7 @@
 #include "transport/endpoint.h"
 #include "transport/peer.h"
 
-/* Sets of kinds, of those that this is for (coll/way.h): blocks are moved; each rank gets another block of the result; a result of lower
- * ranks. */
+/* Sets of kinds, of those that this is for (way.h): moved blocks; each rank gets another block of the result; a result of lower ranks. */
 enum {
     MOVES = 1u << COLL_BCAST | 1u << COLL_SCATTER | 1u << COLL_GATHER | 1u << COLL_ALLGATHER | 1u << COLL_ALLGATHERV | 1u << COLL_ALLTOALL,
     SPREADS = 1u << COLL_REDUCE_SCATTER_BLOCK | 1u << COLL_REDUCE_SCATTER,
