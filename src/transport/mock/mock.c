@@ -3,7 +3,7 @@
  * into a queue, and comes back from that peer when progress is made, so that both
  * sides of the protocol run in one thread, in an order that a test decides. As any
  * wire it refuses messages when its queue is full; a script (mock.h) makes it refuse,
- * fail and lack capabilities as well.
+ * fail and lack capabilities as well, or leaves a peer to the test.
  *
  * TERN_TRANSPORTS=mock uses it for a process started alone. TERN_MOCK_DOMAINS=2 gives it two domains, "a" and "b", with
  * queues of their own.
@@ -43,6 +43,9 @@ struct mock_ep {
     struct mock_bulks bulks;
     bool bulk_next; /* before the next message */
     struct peer *peer;
+    uint64_t sent; /* messages */
+    bool played;   /* by the test */
+    bool awaited;  /* tp_ops.await_handled has been called */
     bool lost; /* or severed: nothing comes or goes any more */
 };
 
@@ -191,6 +194,7 @@ static struct message *append(struct mock_ep *e, unsigned id, uint64_t h0, uint6
     m->sink = NULL;
     list_push(&e->queue, &m->link);
     e->queued++;
+    e->sent++;
     mock_count.sent[id]++;
     bell_check(&mock.bell, true);
     return m;
@@ -347,7 +351,7 @@ static int deliver(struct mock_ep *e)
         drop_bulks(e);
     }
     bool bulk = bulk_to_do(e);
-    if (!bulk && list_empty(&e->queue)) return 0;
+    if (e->played || (!bulk && list_empty(&e->queue))) return 0;
     if (mock_script.lose && !--mock_script.lose) {
         lose(e);
         return 1;
@@ -402,7 +406,7 @@ static int mock_ep_open(struct tp_dom *d, struct peer *peer, const void *card, s
     (void)card, (void)n;
     struct mock_ep *e = malloc(sizeof *e);
     if (!e) return err_set(TERN_ERR_NOMEM, "no memory to connect to %s", jobs_words(peer->index));
-    *e = (struct mock_ep){.peer = peer};
+    *e = (struct mock_ep){.peer = peer, .played = mock_script.played};
     list_init(&e->queue);
     mock_bulks_open(&e->bulks);
     list_push(&dom_of(d)->eps, &e->in_all);
@@ -424,6 +428,43 @@ static void mock_ep_close(struct tp_dom *d, struct tp_ep *ep)
     list_remove(&e->in_all);
     free(e);
     ep->ops = NULL;
+}
+
+/* ---- a peer that the test plays ---- */
+
+static struct mock_ep *find_sent(void)
+{
+    for (uint32_t i = 0; i < MOCK_DOMAINS; i++)
+        for (struct link *l = doms[i].eps.next; l && l != &doms[i].eps; l = l->next) {
+            struct mock_ep *e = container_of(l, struct mock_ep, in_all);
+            if (e->played && !list_empty(&e->queue)) return e;
+        }
+    return NULL;
+}
+
+bool mock_take(struct mock_message *to, void *payload, size_t room)
+{
+    struct mock_ep *e = find_sent();
+    if (!e) return false;
+    struct message *m = container_of(e->queue.next, struct message, link);
+    take(e, m);
+    *to = (struct mock_message){m->id, m->h0, m->h1, m->n};
+    if (m->n && room) memcpy(payload, m->from, min_size(m->n, room));
+    drop(m, 0);
+    return true;
+}
+
+static uint64_t mock_sent(struct tp_ep *ep) { return ((struct mock_ep *)ep->priv)->sent; }
+
+static uint64_t mock_handled(struct tp_ep *ep) { return ((struct mock_ep *)ep->priv)->played ? mock_script.handled : UINT64_MAX; }
+
+static bool mock_await_handled(struct tp_ep *ep)
+{
+    struct mock_ep *e = ep->priv;
+    bool before = e->awaited;
+    e->awaited = true;
+    mock_count.awaits_handled++;
+    return before;
 }
 
 /* ---- memory ---- */
@@ -503,7 +544,7 @@ static bool mock_idle(struct tp_dom *d, bool want_room)
 {
     list_each(l, next, &dom_of(d)->eps) {
         struct mock_ep *e = container_of(l, struct mock_ep, in_all);
-        if (e->queued || bulk_to_do(e)) return false;
+        if (!e->played && (e->queued || bulk_to_do(e))) return false;
     }
     return !want_room;
 }
@@ -526,6 +567,9 @@ const struct tp_ops tp_mock = {
     .bulk_send = mock_bulk_send,
     .bulk_recv = mock_bulk_recv,
     .sever = mock_sever,
+    .sent = mock_sent,
+    .handled = mock_handled,
+    .await_handled = mock_await_handled,
     .get = mock_get,
     .put = mock_put,
     .map = mock_map,

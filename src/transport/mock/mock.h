@@ -5,6 +5,10 @@
  * time (refusals, failures). Without a test the script is MOCK_SCRIPT below: the
  * capabilities that it lists, and a queue of 64 messages.
  *
+ * Usually a message comes back from the peer that it was sent to, so both sides of the protocol run here. A test that decides each
+ * step of the other side plays the peer itself (`played`). Messages to such a peer stay in the queue until the test takes them
+ * (mock_take). The test sets how many of them the peer has handled, and calls tp_handlers with what the peer sends.
+ *
  * Threads: under the lane's lock, or while no other thread uses the library.
  */
 #ifndef TERN_TRANSPORT_MOCK_H
@@ -48,10 +52,15 @@ struct mock_script {
 
     uint32_t latency_ns[MOCK_DOMAINS][MOCK_DOMAINS]; /* from a domain here to one there; 0: as tp_mock.cost says */
 
+    bool played;      /* of endpoints opened from now on: the test is the peer */
+    uint64_t handled; /* what tp_ops.handled says of a played peer; UINT64_MAX: it does not know */
+
     int core; /* the core that tp_ops.cores says the peer is on; -1: it says nothing */
     bool crowded, shares_cores; /* what else the peer says, and what tp_ops.shares_cores does */
 };
-#define MOCK_SCRIPT {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_KEEP | TP_CAP_BULK, .max_short = 8192, .room = 64, .keep = 8, .core = -1}
+#define MOCK_SCRIPT                                                                                             \
+    {.caps = TP_CAP_BCOPY | TP_CAP_GETPUT | TP_CAP_MAP | TP_CAP_KEEP | TP_CAP_BULK, .max_short = 8192, .room = 64, \
+     .keep = 8, .core = -1}
 
 struct mock_count {
     uint64_t sent[TP_AM_MAX]; /* by id, accepted */
@@ -60,9 +69,21 @@ struct mock_count {
     uint64_t sinks, sunk; /* sinks asked for, and given */
     uint64_t severed, kept, asked_to_keep; /* the last: of either domain */
     uint64_t bulk; /* transfers that both sides have begun */
+    uint64_t awaits_handled; /* calls of tp_ops.await_handled */
 };
 
 extern struct mock_script mock_script;
 extern struct mock_count mock_count;
+
+/* A message to a played peer. */
+struct mock_message {
+    unsigned id;
+    uint64_t h0, h1;
+    size_t n; /* bytes of the payload */
+};
+
+/* Takes the oldest message that was sent to a played peer, with up to `room` bytes of its payload. The message is then over for its
+ * sender. False: there is none. */
+bool mock_take(struct mock_message *, void *payload, size_t room);
 
 #endif

@@ -6,13 +6,26 @@
 #include "obj/group.h"
 #include "obj/hints.h"
 #include "proc/proc.h"
+#include "pt2pt/lost.h"
 #include "type/op.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool is_open;
+
+/* The bootstrap knows of one rank, and hands out its card as that of rank 0. */
+static void be_rank_1_of_2(void)
+{
+    struct proc_info *self = (struct proc_info *)(uintptr_t)proc_self();
+    self->rank = 1;
+    self->size = self->local_size = 2;
+    jobs_close();
+    jobs_open(self->job, self->rank, self->size);
+}
 
 static struct comm *open_layers(const struct mock_script *script, bool threaded)
 {
@@ -24,22 +37,32 @@ static struct comm *open_layers(const struct mock_script *script, bool threaded)
     err_clear();
     assert_int_equal(var_open(), 0);
     assert_int_equal(proc_open(), 0);
+    if (mock_script.played) be_rank_1_of_2();
     handle_set_threaded(threaded);
     errh_open();
-    group_open(0);
+    group_open(proc_self()->rank);
     assert_int_equal(request_open(), 0);
     assert_int_equal(type_open(), 0);
     assert_int_equal(pt_register(), 0);
     assert_int_equal(peers_open(), 0);
     assert_int_equal(pt_open(threaded), 0);
-    assert_int_equal(comm_open(0), 0);
-    assert_int_equal(comm_world_open(1), 0);
+    assert_int_equal(comm_open(proc_self()->rank), 0);
+    assert_int_equal(comm_world_open(proc_self()->size), 0);
     is_open = true;
     return comm_world();
 }
 
 struct comm *job_open(const struct mock_script *script) { return open_layers(script, false); }
 struct comm *job_open_threaded(void) { return open_layers(NULL, true); }
+
+struct comm *job_open_played(const struct mock_script *script)
+{
+    struct mock_script s = script ? *script : (struct mock_script)MOCK_SCRIPT;
+    s.played = true;
+    struct comm *c = open_layers(&s, false);
+    assert_non_null(job_peer());
+    return c;
+}
 
 struct peer *job_peer(void) { return peer_get(0); }
 
@@ -68,6 +91,69 @@ void job_end(struct request *r, int code)
     assert_int_equal(pt_wait(r), code);
     pt_release(r);
 }
+
+void job_cancel(struct request *r)
+{
+    assert_int_equal(pt_cancel(r), 0);
+    assert_true(request_is_complete(r) && r->result.cancelled);
+    job_end(r, 0);
+}
+
+/* ---- a played peer ---- */
+
+struct mock_message job_sent(void *payload, size_t room)
+{
+    struct mock_message m;
+    assert_true(mock_take(&m, payload, room));
+    return m;
+}
+
+void job_sent_nothing(void)
+{
+    struct mock_message m;
+    assert_false(mock_take(&m, NULL, 0));
+}
+
+void job_lose_peer(void)
+{
+    err_set(TERN_ERR_PEER, "the other one is gone");
+    pt_lose(job_peer());
+    job_settle();
+}
+
+uint64_t job_offered_in_vain(struct request *s)
+{
+    struct pt_cts nothing = {0, 0, 0};
+    struct pt_rts rts;
+    assert_int_equal(job_sent(&rts, sizeof rts).id, AM_RTS);
+    assert_false(request_is_complete(s));
+    tp_handlers[AM_CTS](job_peer(), rts.send, 0, &nothing, sizeof nothing);
+    mock_script.handled++;
+    job_end(s, 0);
+    return rts.offer;
+}
+
+void job_dies(void (*act)(void), const char *words)
+{
+    char text[1000] = "";
+    int fd[2], status;
+    assert_int_equal(pipe(fd), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (!pid) {
+        dup2(fd[1], STDERR_FILENO);
+        act();
+        _exit(0);
+    }
+    close(fd[1]);
+    assert_true(read(fd[0], text, sizeof text - 1) > 0);
+    close(fd[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_non_null(strstr(text, words));
+}
+
+/* ---- the end ---- */
 
 static void close_layers(void)
 {
@@ -127,7 +213,7 @@ void job_close(void)
         pt_settle_tally(l);
     }
     struct peer *p = peer_table[0];
-    if (p)
+    if (p && !mock_script.played)
         assert_int_equal(p->credit + p->quota / 2 - p->due,
                          p->quota); /* every eager byte was consumed and accounted for */
     if (p) assert_true(!p->stored && !p->arriving);
@@ -139,7 +225,7 @@ int job_clean(void **state)
     static const char *const variables[] = {"TERN_TRANSPORTS",   "TERN_BOOTSTRAP",   "TERN_EAGER_SHM",
                                             "TERN_EAGER_CREDIT", "TERN_EAGER_STORE", "TERN_CHUNK_CMA",
                                             "TERN_CHUNK_STREAM", "TERN_EAGER_TCP",   "TERN_SPIN",      "TERN_BULK",
-                                            "TERN_LANES"};
+                                            "TERN_LANES",        "TERN_EARLY_RECEIVERS"};
     (void)state;
     close_layers();
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) unsetenv(variables[i]);

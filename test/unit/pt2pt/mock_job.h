@@ -21,6 +21,9 @@
 struct comm *job_open(const struct mock_script *script);
 struct comm *job_open_threaded(void);
 
+/* A job of two ranks: this process is rank 1, and the test plays rank 0 (mock.h, `played`), which is connected. */
+struct comm *job_open_played(const struct mock_script *script);
+
 /* One of the same processes in the lane that this value of tern_lane says. */
 struct comm *job_comm_in(struct comm *world, const char *lane);
 
@@ -43,12 +46,25 @@ void job_settle(void);
 void fill(void *buf, size_t n, uint64_t seed);
 bool filled(const void *buf, size_t n, uint64_t seed);
 
+/* With a played peer: what this process has sent next, with up to `room` bytes of its payload; that there is nothing more; and the
+ * peer is lost. */
+struct mock_message job_sent(void *payload, size_t room);
+void job_sent_nothing(void);
+void job_lose_peer(void);
+
+/* The next message offers s, whose receiver then wants nothing of it: s ends. Returns pt_rts.offer. */
+uint64_t job_offered_in_vain(struct request *s);
+
+/* In a process of its own `act` ends the job, with these words. */
+void job_dies(void (*act)(void), const char *words);
+
 /* Starts a message of n bytes to this process, or the receive of one from it. */
 struct request *job_isend(struct comm *c, const void *data, int64_t n, int tag, enum pt_mode mode);
 struct request *job_irecv(struct comm *c, void *room, int64_t n, int tag);
 
-/* Waits for the end of r, which has this code, and lets r go. */
+/* Waits for the end of r, which has this code, and lets r go; of one that is cancelled. */
 void job_end(struct request *r, int code);
+void job_cancel(struct request *r);
 
 /* A committed type of the first two bytes of each four. */
 struct type *gaps_type(void);
