@@ -212,11 +212,11 @@ static bool follows(const struct ahead_msg *a, uint64_t there, uint64_t h1, size
     return a && n && offset_of(h1) == there && n <= a->bytes - there;
 }
 
+/* The sender may be lost: data that came before that may have waited for the communicator. */
 static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint64_t h0, uint64_t h1, const void *data, size_t n)
 {
     struct ahead_msg *a = find(l, from, number_of(h1));
     (void)pt, (void)h0;
-    if (unlikely(from->lost)) return;
     if (unlikely(!follows(a, a ? a->arrived : 0, h1, n))) {
         pt_violation(from, "%zu bytes at %llu of a message that nobody has asked for, and that they are not the next ones of", n,
                      (unsigned long long)offset_of(h1));
