@@ -19,15 +19,16 @@ struct ahead_msg {
     struct peer *from;
     struct lane *lane;
     uint64_t number, bytes;
-    uint64_t arrived, seen; /* bytes that were handled; of which the header was seen, once threads share the transports */
+    uint64_t arrived;       /* bytes that were handled */
+    uint64_t seen;          /* bytes whose header was seen, once threads share the transports */
     char *to;               /* the receive's memory, or the buffer */
     char *buffer;           /* NULL: it needs none */
     struct request *receive;
     int32_t source, tag;
-    bool over;  /* all has come, or nothing more will (lost), and it is in no list */
-    bool lost;
+    bool over;    /* all has come, or nothing more will (`lost`), and it is in no list */
+    bool lost;    /* the sender is, before all has come */
     bool taken;   /* out of its body: it meets a receive */
-    bool dropped; /* nobody wants it */
+    bool dropped; /* no receive will take it */
 };
 
 static struct lock lists_lock; /* a leaf: the lists of all peers, and ahead_msg.seen */
@@ -46,8 +47,8 @@ static bool may_go(const struct request *r, bool is_next)
     return (is_next || pending_is_clear(lane_of(r), p)) && !peer_lane_of(p, lane_of(r)->number)->streams; /* else the wire is busy anyway */
 }
 
-/* Small messages are not to wait for want of credit since large ones have not been received. Not more than this part of the quota is
- * left to them: half of it may have been received already, and comes back only then. */
+/* Small messages shall not wait for credit because large ones have not been received. The part that is left to them is not larger, as up
+ * to half of the quota may have been received and not been given back yet (credit.c). */
 static bool leaves_some(const struct peer *p, size_t bytes)
 {
     return counter_get(&p->credit) - eager_cost(bytes) >= counter_get(&p->quota_there) / AHEAD_LEAVES;
@@ -98,7 +99,7 @@ void ahead_expect(struct peer *from, int64_t bytes)
     if (peer_is_connected(from) && !from->lost) ep_expect(&from->ep, (uint64_t)bytes);
 }
 
-/* Bytes of what can come so: no more than what a peer may have unreceived here. */
+/* Bytes of the largest message that a peer may send ahead: no more than it may have unreceived here. */
 static uint64_t largest(void) { return min_size((size_t)AHEAD_LARGEST, (size_t)eager_store.credit); }
 
 struct ahead_msg *ahead_new(struct lane *l, struct peer *from, const struct pt_rts *rts)
@@ -123,7 +124,7 @@ static void give_buffer(struct ahead_msg *a)
     a->to = a->buffer;
 }
 
-/* The body that it has been kept in is freed. */
+/* The body that the message was kept in is freed. */
 static void body_freed(void *msg)
 {
     struct ahead_msg *a = msg;
@@ -141,7 +142,7 @@ struct match_body *ahead_keep(struct ahead_msg *a)
 
 void ahead_take(struct ahead_msg *a) { a->taken = true; }
 
-/* All that will come has come, and the receive is there. */
+/* The message is over, and has met its receive. */
 static void hand_over(struct ahead_msg *a)
 {
     struct request *r = a->receive;
@@ -174,7 +175,7 @@ void ahead_meet(struct ahead_msg *a, struct request *r, int32_t source, int32_t 
     enlist(a);
 }
 
-/* It is over, and its receive has it, or nobody wants it, or it waits. */
+/* No more of the message comes. Its receive ends; or it has none, and is freed if it was dropped. */
 static void end(struct ahead_msg *a, bool lost)
 {
     delist(a);
@@ -184,7 +185,7 @@ static void end(struct ahead_msg *a, bool lost)
     else if (a->dropped) msg_free(a);
 }
 
-/* ---- the receiver: what it consists of ---- */
+/* ---- the receiver: data ---- */
 
 static uint64_t number_of(uint64_t h1) { return h1 >> 32; }
 static uint64_t offset_of(uint64_t h1) { return (uint32_t)h1; }
@@ -206,7 +207,7 @@ static struct ahead_msg *find(const struct lane *l, const struct peer *from, uin
     return a;
 }
 
-/* Are these the next bytes of those that are there? */
+/* Are these n bytes the next ones behind those that are there? */
 static bool follows(const struct ahead_msg *a, uint64_t there, uint64_t h1, size_t n)
 {
     return a && n && offset_of(h1) == there && n <= a->bytes - there;
@@ -228,19 +229,19 @@ static void on_data(struct lane *l, struct pt_comm *pt, struct peer *from, uint6
     if (a->arrived == a->bytes) end(a, false);
 }
 
-/* Of a message that is known, whose communicator may have gone; and of one whose RTS waits for its lane, or its communicator: behind
- * that. */
+/* Data of a message that is known, whose communicator may have gone; and data of one whose RTS waits for its lane or its communicator:
+ * these wait behind the RTS. */
 static const struct pt_kind known = {AM_AHEAD, PT_BY_LANE, on_data}, waiting = {AM_AHEAD, PT_BY_CONTEXT, on_data};
 
-/* Data whose RTS has not been handled. One of a peer at a time: a stream is read in order. */
+/* Memory for data whose RTS has not been handled. There is one block for a peer at a time, as a stream is read in order. */
 static void *unplaced(struct peer *from, size_t n)
 {
     free(from->unplaced);
     return from->unplaced = n <= largest() ? malloc(n) : NULL;
 }
 
-/* For a thread that is in the wire only. NULL: the data have no place of their own yet. `over`: their handler has been called, and the
- * next ones follow. */
+/* The place of the data, by a thread that is in the wire and in no lane. NULL: they have none of their own yet. `over`: their handler has
+ * been called, and the next data follow behind them. */
 static void *see(const struct peer *from, uint64_t h1, size_t n, bool over)
 {
     leaf_take(&lists_lock);
@@ -296,7 +297,7 @@ void ahead_lost(struct lane *l, struct peer *p)
     for (struct ahead_msg *a; (a = next_in(p, l));) end(a, true);
 }
 
-/* Only peers of the own job have such messages, and stay. */
+/* Only peers of the own job send ahead, and their structs stay. */
 void ahead_forget(const struct comm *c)
 {
     for (uint32_t i = 0; listed && i < jobs_own_size; i++) {

@@ -10,13 +10,16 @@
  *     is over when the system has taken the last of it                  gives the credit back, as that of an eager message
  *
  * The data follow the RTS on the same connection, so the receiver knows of the message before they come, and reads them to where they
- * belong: a receive that is posted, in one piece and long enough, costs no copy. While the receiver computes nobody reads, but for a helper:
- * the data lie in the buffers of the two sockets. So the sender is over by itself as far as these reach (some MB), and a receiver
- * that comes late finds the data in its host, but still has to read them. Another one that is posted costs a copy and memory. One
- * that is late costs these as well, and the credit bounds them (credit.h). Without credit, beyond TERN_AHEAD_TCP, and while another one is
- * on its way to the same peer, a message is offered, and waits until it is asked for.
+ * belong. If the receive is posted, in one piece and long enough, that is its memory, and nothing is copied. Otherwise the data need a
+ * buffer and a copy; the credit bounds the memory of messages whose receive is late (credit.h).
  *
- * Not synchronous sends, which are over when they are matched; not messages of collectives, not between jobs, whose connections end.
+ * While the receiver computes only its helper thread, if it has one, reads from the connection. Otherwise the data lie in the buffers of
+ * the two sockets. So a send ends by itself if its data fit there (some MB), and a late receiver finds the data in its host, but still
+ * has to read them.
+ *
+ * A message is offered, and waits until it is asked for, without credit, beyond TERN_AHEAD_TCP, and while another large message is on its
+ * way to the same peer. So are synchronous sends, which end when they are matched, messages of collectives, and those to other jobs,
+ * as such connections end.
  *
  * Threads: under the lane's lock, but for the sink.
  */
@@ -25,13 +28,14 @@
 
 #include "pt2pt/protocol.h"
 
-/* The most that goes so, in bytes, whatever the variable says: the offset has the place of a tag, which is not negative (early.h). */
+/* Bytes of the largest message that goes ahead, whatever the variable says: the offset has the place of a tag, which is not negative
+ * (early.h). */
 #define AHEAD_LARGEST ((int64_t)1 << 30)
 
-/* One part in so many of the credit is left to small messages. */
+/* This fraction of the quota is left to small messages: one in so many. */
 #define AHEAD_LEAVES 4
 
-/* A message that is coming so; until its receive has it. */
+/* A message that is coming, until its receive has it. */
 struct ahead_msg;
 
 /* The send of a large message goes out, if it may. `is_next`: it is the first of those that wait for the peer (pending.h). */
@@ -40,9 +44,11 @@ bool ahead_send(struct request *, bool is_next);
 /* So much is going to come from the peer: its wire makes room (tp_ops.expect). */
 void ahead_expect(struct peer *, int64_t bytes) TERN_COLD;
 
-/* An RTS has come that says so. NULL: it cannot be, and the sender is lost. ahead_meet: it meets a receive, now or later. ahead_keep:
- * there is none yet, so it is kept in a body (NULL: there is no memory), until that is freed, or ahead_take has been called: then it
- * meets one. */
+/* By the receiver.
+ *   ahead_new    an RTS with RTS_AHEAD has come. NULL: it breaks the protocol, and the sender is lost
+ *   ahead_meet   the message meets a receive: at once, or after ahead_keep and ahead_take
+ *   ahead_keep   there is no receive yet: the message is kept in a body, and goes with it. NULL: there is no memory
+ *   ahead_take   the body is freed next, and the message stays for ahead_meet */
 struct ahead_msg *ahead_new(struct lane *, struct peer *, const struct pt_rts *);
 void ahead_meet(struct ahead_msg *, struct request *, int32_t source, int32_t tag);
 struct match_body *ahead_keep(struct ahead_msg *);

@@ -69,7 +69,7 @@ static void open_over(struct lane *l, struct mail *m)
     is_over(b, b->rc);
 }
 
-/* By a thread that need not be in the lane. `rc` is nobody else's as long as it is not over. */
+/* By a thread that need not be in the lane. No other thread uses `rc` before the transfer is over. */
 static TERN_COLD void post_over(struct bulk *b, int rc)
 {
     struct lane *l = lane_of(b->request);

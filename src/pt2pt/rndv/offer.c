@@ -30,19 +30,19 @@ static struct pt_offer *offer_of(const struct request *r) { return r->xfer; }
 /* Is the transfer of a send the receiver's? */
 static bool is_of_receiver(const struct request *r) { return (r->cookie[OFFER] & (CACHE_LINE - 1)) == RTS_READY; }
 
-/* Does something follow upon the end of a message at either side, for which a helper has to be woken? What a program waits for it
- * finds by itself. */
+/* Does something follow the end of the message at either side, for which a helper has to be woken? What only the program waits for, a
+ * thread of the program finds. */
 static bool goes_on(const struct request *r) { return r->ctx & CTX_COLL; }
 
 /*
- * Who copies, where both sides can:
+ * The side that copies, where both can:
  *
- *     a thread waits here                     it does
- *     none does, but the other side sees it   the other side: a thread of it is inside, or it has not armed its helper yet, and looks
- *                                             once more behind that
- *     neither                                 this side's helper
+ *     a thread waits here                        this side, by that thread
+ *     none waits, but the other side sees this   the other side: a thread of it is in the library, or it has not armed its helper yet,
+ *                                                and looks once more after that
+ *     neither                                    this side, by its helper
  *
- * So of two sides whose callers leave at once one calls its helper.
+ * So if the callers of both sides leave at once, one of the two helpers copies.
  */
 static bool a_thread_waits(void) { return atomic_load_explicit(&waits.waiting, memory_order_relaxed); }
 static bool is_left_to_other(const struct request *r) { return !a_thread_waits() && ep_sees(&r->peer->ep); }
@@ -52,15 +52,15 @@ static bool is_left_to_other(const struct request *r) { return !a_thread_waits()
 /* Marks a send that has no transfer: it goes out by another way. */
 static struct pt_offer no_offer;
 
-/* The other side looks at it no more. */
+/* The other side does not look at the transfer any more. */
 static void free_offer(struct pt_offer *o)
 {
     if (o->receiver_of) ready_closed(o->receiver_of - 1);
     peer_shared_free(o, sizeof *o);
 }
 
-/* An operation is over here; the other side may still have to see that: its transfer is kept until then. First in, first out: a look
- * at the oldest two of the lane whenever a new one is made keeps their number near that of transfers in progress. */
+/* An operation has ended here. Its transfer is kept until the other side has seen that. Whenever a new one is made, the oldest two of the
+ * lane are looked at, which keeps their number near that of the transfers in progress. */
 void offers_retire(struct lane *l, struct pt_offer *o)
 {
     struct rndv *of = &l->rndv;
@@ -120,7 +120,7 @@ int pt_offer_send_rts(struct request *r)
     return rc;
 }
 
-/* To a receive that is ready. False: there is none, or no room to say so. */
+/* Sends to a receive that was announced. False: there is none, or no room for the RTS. */
 static bool send_to_ready(struct request *r)
 {
     struct pt_offer *o = ready_take(r, &r->cookie[OFFER]);
@@ -227,7 +227,7 @@ static bool other_can_copy(const struct request *r, enum transfer_side side)
     return !helpless && transfer_reaches(t, !side, &r->peer->ep);
 }
 
-/* Has this side something to do with it, or is it over? */
+/* Has this side something to do: chunks to copy, or an end that something waits for? */
 static bool must_act(const struct request *r, enum transfer_side side)
 {
     const struct transfer *t = &offer_of(r)->transfer;
@@ -253,7 +253,7 @@ int pt_outgoing_step(struct request *r)
     return 1;
 }
 
-/* Sends that nothing may have happened to: so many are looked at in a turn. */
+/* So many sends are looked at in a turn, as most of them may still wait for their receivers. */
 #define OUTGOING_TURN 64
 
 static int outgoing_poll(struct step *s)
@@ -307,7 +307,7 @@ static struct pt_offer *map_offer(struct peer *p, uint64_t off)
     return o;
 }
 
-/* This process looks at it no more. The sender is told of that after this call. */
+/* This process does not look at the transfer any more. The sender is told so after this call. */
 static void unmap_offer(struct pt_offer *o)
 {
     if (o) sanitizer_released(o);
@@ -430,7 +430,7 @@ static bool incoming_idle(struct step *s)
     return true;
 }
 
-/* Chunks that the sender has not claimed it gets no more. */
+/* The sender is lost: it can claim no more chunks. */
 static void abandon(struct request *r)
 {
     transfer_stop(&offer_of(r)->transfer);

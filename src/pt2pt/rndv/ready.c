@@ -16,10 +16,10 @@
 #include <string.h>
 
 #define ANNOUNCED_MOST 4 /* receives of a process that one sender keeps */
-/* Posted receives; with more of them, or more than one send under way, nobody looks what has come before another one begins. */
+/* Posted receives. With more of them, or with more than one send under way, no messages are delivered before another operation begins. */
 #define FEW 2
-#define HEAR_MOST 16    /* messages of a wire that a large operation looks for */
-#define POSTED_MOST 256 /* with more posted receives than that nobody looks whether others come before */
+#define HEAR_MOST 16    /* messages of a wire that are delivered before a large operation */
+#define POSTED_MOST 256 /* with more posted receives a new one is not announced: all of them would have to be compared with it */
 
 /* r->cookie of a receive that is announced */
 enum { READY_AT = 4 };
@@ -31,9 +31,9 @@ struct ready {
     uint64_t looked; /* what the peer had handled when its transfers were last looked at */
     bool waits;      /* one could be taken when the peer has handled more */
     uint64_t mark;   /* what had been sent to the peer (tp_ops.sent) when all of that was last known not to matter */
-    uint64_t withdrawn_at; /* what had been sent when one of the peer's was last seen withdrawn: perhaps as it meets one of these messages */
-    uint8_t outstanding; /* ours, whose transfers the peer may still look at */
-    uint8_t count;       /* the peer's: */
+    uint64_t withdrawn_at; /* what had been sent when a transfer of the peer's was last seen withdrawn: one of these may have met it */
+    uint8_t outstanding;   /* receives of this process whose transfers the peer may still look at */
+    uint8_t count;         /* receives of the peer's: */
     struct announced {
         uint64_t ctx, env; /* of the message that the receive takes */
         uint64_t at;       /* of its transfer, in the peer's segment */
@@ -51,14 +51,14 @@ static struct link announcers = LIST_INIT(announcers);
 
 void ready_open(void) { ready_least = var_int(VAR_EARLY_RECEIVERS) ? limits_eager_least() + 1 : INT64_MAX; }
 
-/* The other side of an operation, if it is connected so that this is possible; not of another job, whose connections end. */
+/* The peer of an operation, if receives can be announced between it and this process. Not one of another job, as such connections end. */
 static struct peer *early_peer(const struct request *r)
 {
     struct peer *p = r->rank < 0 || wires_threaded ? NULL : peer_known(comm_index(r->comm, r->rank));
     return p && !p->lost && jobs_is_own(p->index) && peer_is_connected(p) && p->ep.ops->handled ? p : NULL;
 }
 
-/* Of a window of messages: all are waited for together, and so heard of. */
+/* Is the operation one of a window of messages? The wait for all of them delivers what comes. */
 static bool is_one_of_many(const struct request *r)
 {
     const struct link *sends = &lane_of(r)->rndv.outgoing.requests;
@@ -80,8 +80,8 @@ static struct ready *ready_of(struct peer *p)
     return p->ready = a;
 }
 
-/* Does everything that was sent to the peer matter no more: has it been handled there, or is it of a kind that is no receive's, or
- * takes a transfer? */
+/* Can no message that was sent to the peer match a receive there any more? It has been handled, or takes a transfer, or is of a kind that
+ * no receive takes. */
 static bool knows_all(struct peer *p)
 {
     uint64_t sent = p->ep.ops->sent(&p->ep), handled = p->ep.ops->handled(&p->ep);
@@ -108,7 +108,8 @@ static void look(void *what, int source, int tag, void *arg)
     s->found |= takes && r != s->own && !(r->course & REQ_READY);
 }
 
-/* An offer that MPI_Mprobe has taken looks to its sender like one that has not been handled. */
+/* Does the next message of its kind match this receive? Not if MPI_Mprobe has taken an offer: that looks to its sender like one that has
+ * not been met, and would be replaced. */
 static bool is_next(const struct request *r)
 {
     const struct match *m = &r->comm->pt->match[PT_USER];
@@ -118,7 +119,7 @@ static bool is_next(const struct request *r)
     return !s.found;
 }
 
-/* The sender, if it is one of those that this is for. */
+/* The sender of a receive that can be announced, else NULL. */
 static struct peer *sender_of(const struct request *r)
 {
     if (pt_checking || r->ctx & CTX_COLL || r->tag < 0 || !r->type->contig) return NULL;
@@ -226,7 +227,7 @@ static void drop(struct ready *a, unsigned i)
     if (!a->count) list_remove(&a->link);
 }
 
-/* Those that were withdrawn are let go. */
+/* Transfers that were withdrawn are closed, and forgotten. */
 static void drop_withdrawn(struct peer *p)
 {
     struct ready *a = p->ready;
@@ -263,10 +264,10 @@ static bool take_and_fill(struct pt_offer *o, const struct request *r)
     return true;
 }
 
-/* An offer that nobody has met, and a transfer of which the receiver says that it is ready for such a message: when the receiver has
- * handled all messages before, and the transfer is open, these two will meet. So the transfer is taken in place of the offer, which the
- * receiver then does not look at. Not if a receive before has been withdrawn since the message went out: it may just be meeting that
- * one. */
+/* r was offered and has not been met, and the receiver has announced a receive for such a message. If it has handled all messages before
+ * r, and the transfer is open, then r will meet this receive. So r takes the transfer in place of its offer, which the receiver then
+ * does not look at. Not if the transfer of an earlier receive has been withdrawn since r was offered: r may be what that receive is
+ * meeting now. */
 static void take_late(struct ready *a, struct request *r, uint64_t handled)
 {
     struct peer *p = a->peer;
@@ -283,7 +284,7 @@ static void take_late(struct ready *a, struct request *r, uint64_t handled)
     drop(a, (unsigned)(s - a->announced));
 }
 
-/* Looks at each transfer that was announced, but for those that others of the same kind are before. */
+/* Looks for a send for each transfer that was announced. */
 static void look_late(struct ready *a)
 {
     struct peer *p = a->peer;

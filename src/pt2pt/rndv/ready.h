@@ -13,24 +13,25 @@
  *     looks: the RTS meets the receive,
  *     as any does; copies what is left
  *
- * Which message is a receive's is for the receiver to find, by the order of its receives and of the messages. The sender may put
- * one into its memory only when there is no doubt what it will find:
+ * The receiver decides which message a receive gets, by the order of its receives and of the messages. The sender may write a message
+ * into the memory of a receive only if it knows for certain that the receiver will match these two:
  *
- *   - the receive names source and tag, and all receives posted before it that would take such a message have left transfers as
- *     well: so these are taken in the order in which they were posted;
- *   - the receiver has handled all messages that were sent to it (tp_ops.handled), and the transfer is still open: none of those
- *     was for it. Messages that take transfers, and those of this file, change nothing about that, so several can be taken while
- *     the receiver computes (`mark`).
+ *   - The receive names its source and its tag, and all receives that were posted before it and match the same message have left
+ *     transfers as well. So the sender can take transfers in the order in which the receives were posted.
+ *   - The receiver has handled all messages that the sender has sent (tp_ops.handled), and the transfer is still open. So none of those
+ *     messages has matched the receive. Messages that have taken a transfer, and messages of this file, cannot match it either, so they
+ *     need not have been handled (`mark`): the sender can take several transfers while the receiver computes.
  *
- * Otherwise the message is offered as any other (protocol.h), and the receive withdraws its transfer when it meets one. If the two cross,
- * the offer of a message and the word that its receive is ready, the sender takes the transfer in place of its offer (take_late), unless
- * the receiver is faster: either takes it or withdraws it, and only one can. The receiver withdraws the transfer first and takes the offer
- * next; so when a transfer is seen withdrawn, offers that were made before stay what they are (`withdrawn_at`).
+ * Otherwise the message is offered as any other (protocol.h), and the receive withdraws its transfer when it meets the offer. The offer of
+ * a message and the announcement of its receive may cross. Then the sender takes the transfer in place of its offer (take_late), unless
+ * the receiver has withdrawn it: only one of the two can happen. The receiver withdraws the transfer first and accepts the offer after
+ * that. So when the sender finds a transfer withdrawn, it replaces none of the offers that it made before (`withdrawn_at`): one of
+ * them may be the one that was accepted.
  *
- * There are no sequence numbers: what has been handled tells what these would tell, and costs small messages nothing.
+ * There are no sequence numbers. The number of handled messages says the same, and costs small messages nothing.
  *
- * Only while one thread at a time is in the transports: where threads share them a message may have been read and not met its
- * receive yet.
+ * All this is done only while one thread at a time is in the transports. Where threads share them, a message may have been read from the
+ * wire and not have met its receive yet.
  *
  * Threads: under the lane's lock.
  */
@@ -47,35 +48,37 @@ enum { READY_SENT = 3 };
 extern TERN_HIDDEN int64_t ready_least;
 void ready_open(void);
 
-/* A nonblocking operation of the user's, or a send, begins: if it is large, what the other side has announced since the last turn is heard
- * first, as this process may compute next. No turn of progress: that would copy chunks of the messages before, one by one, where many
- * that are under way together are copied faster. */
+/* A nonblocking operation of the user's, or a send, begins. If it is large, messages are delivered first, as the other side may have
+ * announced a receive since the last turn, and this process may compute next. This is not a whole turn of progress: that would copy
+ * chunks of earlier messages one by one, and many messages that are under way together are copied faster. */
 void ready_hear_large(const struct request *);
 static inline void ready_hear(const struct request *r)
 {
     if (unlikely(r->count * r->type->size >= ready_least)) ready_hear_large(r);
 }
 
-/* A receive has been posted that may be large: announces it to its sender, if that is possible. */
+/* A receive has been posted that may be large. Announces it to its sender, if that is possible. */
 void ready_announce(struct request *) TERN_COLD;
 
 /* A receive that is announced meets another message, or ends without one. */
 void ready_withdraw(struct request *) TERN_COLD;
 
-/* The process with this index will not look at one of our transfers again. */
+/* The process with this index does not look at one of our transfers any more. */
 void ready_closed(uint32_t index);
 
-/* ... is to be cancelled. False: its message is on its way. */
+/* A receive that is announced is to be cancelled. False: its message is on its way. */
 bool ready_cancel(struct request *) TERN_COLD;
 
-/* ... meets this message. True: that has taken its transfer, which ready_meet then gives. False: it has not, and the transfer is withdrawn. */
+/* A receive that is announced meets this message. True: the message has taken its transfer, which ready_meet then returns. False: it has
+ * not, and the transfer is withdrawn. */
 bool ready_is_taken_by(struct request *, const struct pt_rts *);
 struct pt_offer *ready_meet(struct request *);
 
-/* Offers that are out: those for which transfers have been announced since, or that could be taken now, as the receiver has handled more,
- * take them. True: there was something to be looked at. ready_waits: nothing could be taken now, and receivers that handle more wake
- * this process. */
-void ready_offered(struct peer *); /* another one is out, to a peer with peer.ready */
+/* Sends that were offered take transfers that have been announced since, or that they may take now as the receiver has handled more.
+ *   ready_offered   a message has been offered to a peer that has peer.ready
+ *   ready_look      takes what can be taken. True: there was something to look at
+ *   ready_waits     true: nothing can be taken now, and receivers wake this process when they have handled more */
+void ready_offered(struct peer *);
 bool ready_look(void);
 bool ready_waits(void);
 
@@ -83,8 +86,10 @@ bool ready_waits(void);
 void ready_forget(struct peer *);
 void ready_close(void);
 
-/* The sender of a large message that has not been offered yet: the transfer of a receive that it will meet, mapped and filled in;
- * NULL: none. *at: as pt_rts.offer. ready_taken: the RTS of the send, whose transfer it is, has gone out. ready_give_back: it could not. */
+/* By the sender of a large message that has not been offered yet.
+ *   ready_take        the transfer of the receive that the message will meet, mapped and filled in, and *at as pt_rts.offer; NULL: none
+ *   ready_taken       the RTS of the send has gone out, and the transfer is r->xfer
+ *   ready_give_back   the RTS could not go out */
 struct pt_offer *ready_take(struct request *, uint64_t *at);
 void ready_taken(struct request *);
 void ready_give_back(struct pt_offer *) TERN_COLD;
