@@ -226,10 +226,10 @@ int dpm_parent(struct comm *world, struct comm **out)
     if (!dpm_may_have_parent()) return 0;
     char *name = strdup(getenv(DPM_PARENT_PORT));
     int rc = name ? 0 : err_set(TERN_ERR_NOMEM, "no memory for the name of a port");
-    /* The variable alone says that there are parents; programs that this one starts have none. */
-    if (!*me->parent) unsetenv(DPM_PARENT_PORT);
     rc = connect_groups(world, 0, rc, connect_call, name, out);
     free(name);
+    /* The variable alone says that there are parents; programs that this one starts have none. */
+    if (!rc && !*me->parent) unsetenv(DPM_PARENT_PORT);
     early_end();
     return rc;
 }

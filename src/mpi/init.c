@@ -20,6 +20,37 @@ static _Atomic bool was_started, was_finalized;
 static int thread_level;
 static pthread_t main_thread;
 
+static void close_world(void)
+{
+    world_running = false;
+    comm_world_close();
+}
+
+/* The world, and the parents of a process that was spawned. */
+static int open_world(void)
+{
+    int rc = comm_world_open(proc_self()->size);
+    if (rc) return rc;
+    world_running = true;
+    rc = dpm_may_have_parent() ? dynamic_open() : 0;
+    if (rc) close_world();
+    return rc;
+}
+
+/* If one of them fails, those before it are closed: the process may try again, or end. */
+static int open_all(int level)
+{
+    int rc = life_open(level);
+    if (rc) return rc;
+    rc = life_help(level, NULL);
+    if (!rc) rc = open_world();
+    if (!rc) return 0;
+    err_keep(&world_running, rc);
+    life_close();
+    err_recall(&world_running, rc);
+    return rc;
+}
+
 static int start(const char *call, int required, int *provided)
 {
     if (was_started)
@@ -28,19 +59,10 @@ static int start(const char *call, int required, int *provided)
                 : required <= MPI_THREAD_FUNNELED   ? MPI_THREAD_FUNNELED
                 : required <= MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED
                                                     : MPI_THREAD_MULTIPLE;
-    int rc = life_open(level);
+    int rc = open_all(level);
     if (rc) return report_code(NULL, call, rc);
-    rc = life_help(level, NULL);
-    if (!rc) rc = comm_world_open(proc_self()->size);
-    if (rc) {
-        life_close();
-        return report_code(NULL, call, rc);
-    }
     thread_level = level;
     main_thread = pthread_self();
-    world_running = true;
-    rc = dpm_may_have_parent() ? dynamic_open() : 0;
-    if (rc) return report_code(NULL, call, rc);
     was_started = true; /* at last: a thread that sees it may ask for all of the above */
     if (provided) *provided = level;
     return MPI_SUCCESS;
@@ -63,9 +85,8 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 static void end_world(void)
 {
-    world_running = false;
     was_finalized = true;
-    comm_world_close();
+    close_world();
     life_leave();
     life_close();
 }

@@ -125,10 +125,22 @@ static void child_meets(int second)
     part_from_parent();
 }
 
+/* MPI_Init fails as there is no such port; nothing is left of it. */
+static void init_without_parent(void)
+{
+    char *name = strdup(getenv("TERN_PARENT_PORT"));
+    int is = -1;
+    CHECK(name && setenv("TERN_PARENT_PORT", "no port", 1) == 0, "there is no name of a port");
+    CHECK_CLASS(MPI_Init(NULL, NULL), MPI_ERR_PORT);
+    CHECK(MPI_Initialized(&is) == MPI_SUCCESS && !is, "MPI_Init has failed, and MPI is initialised");
+    setenv("TERN_PARENT_PORT", name, 1);
+    free(name);
+}
+
 static int child(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
-    if (!strcmp(what, "echo")) child_echo();
+    if (!strcmp(what, "echo") || !strcmp(what, "again")) child_echo();
     else if (!strcmp(what, "facts")) child_facts(argc, argv);
     else if (!strcmp(what, "deep")) child_deep(atoi(argv[2]));
     else if (!strcmp(what, "first")) child_meets(0);
@@ -240,6 +252,29 @@ static void failures(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+static int spawn_with_errors(const char *what, MPI_Comm *inter)
+{
+    char *argv[] = {(char *)(uintptr_t)what, NULL};
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_initial_errhandler", "mpi_errors_return");
+    int code = MPI_Comm_spawn(own, argv, 2, info, 0, MPI_COMM_WORLD, inter, MPI_ERRCODES_IGNORE);
+    MPI_Info_free(&info);
+    return code;
+}
+
+/* Children whose MPI_Init fails: they call it again; or they end, in order, as processes that have not begun with MPI. */
+static void failed_inits(void)
+{
+    MPI_Comm inter;
+    CHECK_OK(spawn_with_errors("again", &inter));
+    serve_echo(MPI_COMM_WORLD, inter, 2);
+    CHECK_OK(MPI_Comm_disconnect(&inter));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK_WORDS(spawn_with_errors("end", &inter), MPI_ERR_SPAWN, check_rank ? "" : "all processes of the spawned job have ended");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void names(void)
 {
     char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
@@ -260,6 +295,8 @@ int main(int argc, char **argv)
 {
     own = realpath(argv[0], NULL);
     setenv("TERN_TEST_WORD", "a word", 1); /* the children have it from this process */
+    if (argc > 1 && (!strcmp(argv[1], "again") || !strcmp(argv[1], "end"))) init_without_parent();
+    if (argc > 1 && !strcmp(argv[1], "end")) return check_failures ? 1 : 0;
     check_start(&argc, &argv);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) return child(argc, argv);
@@ -275,5 +312,6 @@ int main(int argc, char **argv)
     several_programs();
     strangers_meet();
     failures();
+    failed_inits();
     return check_done();
 }
