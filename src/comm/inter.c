@@ -85,10 +85,11 @@ int comm_inter_create(struct comm *local, int leader, struct comm *peer, int rem
     *out = NULL;
     tag = TALK_INTER | (tag & TALK_TAGS);
     if (local->rank == leader && peer) n.rc = swap_groups(local, peer, remote_leader, tag, &n, &theirs);
-    int rc = talk_spread(local, &n, sizeof n, leader);
+    int own = local->rank == leader ? err_keep(&n, n.rc) : 0, rc = talk_spread(local, &n, sizeof n, leader);
+    err_recall(&n, own); /* members that have died do not change why the leader has failed */
     if (!rc && !n.rc && n.several_jobs) return of_jobs(local, leader, peer, remote_leader, tag, out);
     if (!rc && !n.rc) rc = join_leader(local, leader, &n, &theirs, out);
-    else if (!rc) rc = local->rank == leader ? n.rc : err_set(n.rc, "the local leader (rank %d) came to no agreement with the remote leader", leader);
+    else if (!rc) rc = own ? own : err_set(n.rc, "the local leader (rank %d) came to no agreement with the remote leader", leader);
     free(theirs);
     return rc;
 }
@@ -113,12 +114,15 @@ int comm_inter_from_groups(struct group *local, int leader, struct group *remote
                            struct errhandler *errh, comm_inter_fn of_jobs, struct comm **out)
 {
     struct comm like = {.errh = errh, .session = local->session}, *meeting, *leaders = NULL;
-    int rank = 0;
+    int rank = 0, own = 0;
     *out = NULL;
     int rc = meeting_open(MEETING_LOCAL, tag, rankmap_ref(local->map), &like, &meeting);
     if (rc) return rc;
-    if (local->rank == leader && remote) leaders = meet_leader(local, remote, remote_leader, tag, &like, &rank);
+    if (local->rank == leader && remote && !(leaders = meet_leader(local, remote, remote_leader, tag, &like, &rank)))
+        own = err_keep(&like, err_code());
     rc = comm_inter_create(meeting, leader, leaders, rank, 0, of_jobs, out);
+    err_recall(&like, own);
+    if (own) rc = own;
     if (leaders) comm_unref(leaders);
     comm_unref(meeting);
     return rc;

@@ -187,12 +187,15 @@ static void between_groups(void)
     MPI_Group_free(&second);
 }
 
-/* Rank 1 is in both groups. */
+/* Rank 1 is in both groups; the leader is. */
 static void overlapping(void)
 {
     const MPI_Errhandler e = MPI_ERRORS_RETURN;
-    MPI_Group a = range_of(0, 1), b = range_of(2, 1);
+    MPI_Group a = range_of(0, 1), b = range_of(2, 1), self = range_of(check_rank, check_rank);
     MPI_Comm c;
+    CHECK_WORDS(MPI_Intercomm_create_from_groups(self, 0, self, 0, "overlap", MPI_INFO_NULL, e, &c), MPI_ERR_GROUP,
+                "the leader is in both groups");
+    MPI_Group_free(&self);
     if (check_rank < 2) CHECK_CLASS(MPI_Intercomm_create_from_groups(a, 0, b, 0, "overlap", MPI_INFO_NULL, e, &c), MPI_ERR_COMM);
     if (check_rank == 1 || check_rank == 2)
         CHECK_CLASS(MPI_Intercomm_create_from_groups(b, 0, a, 0, "overlap", MPI_INFO_NULL, e, &c), MPI_ERR_COMM);
