@@ -22,7 +22,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CALLERS_MOST 64   /* that wait at an endpoint; more are held back */
+#define CALLERS_MOST 64   /* that wait at an endpoint, each with its first message; more are held back (dgram.h) ... */
+#define CALLER_BYTES ((size_t)64 << 20) /* ... also those whose messages are more than this in all */
 #define MESSAGES_MOST 4   /* of one partner that nobody has received yet */
 #define LOOK_NS 1000      /* what a look at the epoll descriptor costs that finds nothing */
 #define NEVER UINT64_MAX
@@ -56,6 +57,7 @@ struct endpoint {
     struct dgram_wire *wire;
     struct link partners;
     unsigned callers; /* partners that no thread has been given */
+    size_t caller_bytes; /* of their messages */
     struct port port;
     int code; /* nobody will call any more, and why; 0: somebody may */
     char words[256];
@@ -176,7 +178,23 @@ static struct partner *new_partner(struct endpoint *e, struct dgram_peer *peer)
     return p;
 }
 
-static struct queued *new_queued(struct partner *p, const void *bytes, size_t n)
+/* One that calls, with a first message of n bytes; until a thread is given it, or it has failed. */
+static struct partner *new_caller(struct endpoint *e, struct dgram_peer *peer, size_t n)
+{
+    struct partner *p = new_partner(e, peer);
+    if (!p) return NULL;
+    e->callers++;
+    e->caller_bytes += n;
+    return p;
+}
+
+static void caller_goes(const struct partner *p)
+{
+    p->endpoint->callers--;
+    p->endpoint->caller_bytes -= container_of(p->inbox.next, struct queued, link)->message.n;
+}
+
+static struct queued *new_queued(const void *bytes, size_t n)
 {
     struct queued *s = malloc(sizeof *s);
     void *copy = malloc(n + CRYPTO_SEAL);
@@ -186,12 +204,13 @@ static struct queued *new_queued(struct partner *p, const void *bytes, size_t n)
         return NULL;
     }
     memcpy(copy, bytes, n);
-    *s = (struct queued){.partner = p, .bytes = copy, .message = {.data = copy, .n = n}};
+    *s = (struct queued){.bytes = copy, .message = {.data = copy, .n = n}};
     return s;
 }
 
 static void free_queued(struct queued *s)
 {
+    if (!s) return;
     free(s->bytes);
     free(s);
 }
@@ -204,16 +223,25 @@ static void free_partner(struct partner *p)
     free(p);
 }
 
+/* A message of one that no thread has been given is its first one. */
+static bool has_room(const struct endpoint *e, const struct partner *p, size_t n)
+{
+    if (p && p->given) return p->waiting < MESSAGES_MOST;
+    return !p && e->callers < CALLERS_MOST && (!e->callers || e->caller_bytes + n <= CALLER_BYTES);
+}
+
 static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t n)
 {
     struct endpoint *e = arg;
     struct partner *p = dgram_peer_tag(peer);
-    if (!p) {
-        if (e->callers >= CALLERS_MOST || !(p = new_partner(e, peer))) return false;
-        e->callers++;
+    if (!has_room(e, p, n)) return false;
+    struct queued *s = new_queued(data, n);
+    if (s && !p) p = new_caller(e, peer, n);
+    if (!s || !p) {
+        free_queued(s);
+        return false;
     }
-    struct queued *s = p->waiting < MESSAGES_MOST ? new_queued(p, data, n) : NULL;
-    if (!s) return false;
+    s->partner = p;
     list_push(&p->inbox, &s->link);
     p->waiting++;
     lane_changed(lanes_first());
@@ -222,11 +250,11 @@ static bool deliver(void *arg, struct dgram_peer *peer, const void *data, size_t
 
 static void failed(void *arg, struct dgram_peer *peer, int code)
 {
-    struct endpoint *e = arg;
     struct partner *p = dgram_peer_tag(peer);
+    (void)arg;
     if (p && !p->given) { /* nobody has asked for it */
+        caller_goes(p);
         free_partner(p);
-        e->callers--;
         p = NULL;
     }
     if (!p) {
@@ -542,8 +570,8 @@ static bool has_called(void *arg)
     list_each (at, next, &a->endpoint->partners) {
         struct partner *p = container_of(at, struct partner, link);
         if (p->given || list_empty(&p->inbox)) continue;
+        caller_goes(p);
         p->given = true;
-        a->endpoint->callers--;
         a->came = p;
         return true;
     }
@@ -581,8 +609,9 @@ void endpoint_give_up_at(struct endpoint *e, int fd) { e->until_fd = fd; }
 
 int partner_send(struct partner *p, const void *bytes, size_t n)
 {
-    struct queued *s = new_queued(p, bytes, n);
+    struct queued *s = new_queued(bytes, n);
     if (!s) return err_set(TERN_ERR_NOMEM, "no memory for a message to another group (%zu bytes)", n);
+    s->partner = p;
     self.crypto->seal(s->bytes, s->bytes, n, (uint32_t)n, p->sent, p->mine);
     s->message.n = n + CRYPTO_SEAL;
     s->message.done = done;

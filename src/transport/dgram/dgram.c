@@ -63,6 +63,7 @@ static void begin(struct dgram *ep, const struct dgram_params *params)
     list_init(&ep->peers);
     list_init(&ep->busy);
     list_init(&ep->dying);
+    list_init(&ep->newcomers);
     for (int i = 0; i < PEER_BUCKETS; i++) list_init(&ep->buckets[i]);
     past_open(&ep->past);
 }
@@ -137,7 +138,16 @@ static struct dgram_peer *add(struct dgram *ep, const struct dgram_card *card)
     list_push(bucket_of(ep, card->id), &p->bucket);
     list_push(&ep->peers, &p->all);
     list_init(&p->busy);
+    list_init(&p->newcomer);
     return p;
+}
+
+void dgram_peer_known(struct dgram_peer *p)
+{
+    if (!dgram_peer_is_new(p)) return;
+    list_remove(&p->newcomer);
+    p->ep->newcomers_now--;
+    p->ep->newcomer_bytes -= p->bytes;
 }
 
 void dgram_peer_busy(struct dgram_peer *p)
@@ -165,6 +175,7 @@ int dgram_peer_open(struct dgram *ep, const void *bytes, size_t n, struct dgram_
     if (dgram_addr_same(&card.addr, &ep->wire->own)) return nobody_listens(ep, &card.addr); /* this endpoint has been given it since */
     struct dgram_peer *p = find(ep, card.id);
     if (!p && !(p = add(ep, &card))) return err_set(TERN_ERR_NOMEM, "no memory for a datagram peer");
+    dgram_peer_known(p);
     *peer_p = p;
     return 0;
 }
@@ -209,6 +220,18 @@ static void flush(struct dgram *ep)
     if (ep->wire->ops->due(ep->wire) == NEVER) ep->full = false;
 }
 
+/* It is freed when no caller up the stack has it any more. */
+static void leave(struct dgram_peer *p)
+{
+    dgram_peer_known(p);
+    p->forgotten = true;
+    list_remove(&p->bucket);
+    list_remove(&p->busy);
+    list_remove(&p->all);
+    list_push(&p->ep->dying, &p->all);
+    in_close(p);
+}
+
 void dgram_forget(struct dgram_peer *p)
 {
     struct dgram *ep = p->ep;
@@ -217,13 +240,8 @@ void dgram_forget(struct dgram_peer *p)
     struct past_peer past = {.id = p->card.id, .expected = k.ack, .una = p->una, .when = ep->now};
     if (p->forgotten) return;
     if (p->owes && !p->dead) send_ack(p); /* the peer need not wait for it until it is told that this one has gone */
-    p->forgotten = true;
     if (past_add(&ep->past, &past, 2 * ep->patience)) ep->epoch++;
-    list_remove(&p->bucket);
-    list_remove(&p->busy);
-    list_remove(&p->all);
-    list_push(&ep->dying, &p->all);
-    in_close(p);
+    leave(p);
     err_set(TERN_ERR_PEER, "the connection was given up by this process");
     out_close(p, TERN_ERR_PEER);
     if (ep->inside) return;
@@ -310,6 +328,38 @@ static void take_known(struct dgram_peer *p, const struct dgram_packet *k)
     dgram_peer_busy(p);
 }
 
+/*
+ * Nothing of it was taken, and so nothing has to be remembered of it: if it introduces itself again, all of its message comes again. The
+ * owner does not know it.
+ */
+static void drop_newcomer(struct dgram_peer *p)
+{
+    struct dgram_packet k = {.type = DGRAM_GONE, .flags = DGRAM_CROWDED, .from = p->ep->id, .to = p->card.id, .got = {p->ep->id, 0}};
+    dgram_packet_send(p->ep, &p->card.addr, &k);
+    p->ep->stats.dropped++;
+    leave(p);
+    out_close(p, TERN_ERR_PEER);
+}
+
+/* Something has come of p, which is a newcomer: it is the last one to go. */
+static void bound_newcomers(struct dgram_peer *p)
+{
+    struct dgram *ep = p->ep;
+    list_remove(&p->newcomer);
+    list_push(&ep->newcomers, &p->newcomer);
+    while ((ep->newcomers_now > DGRAM_NEWCOMERS || ep->newcomer_bytes > DGRAM_NEWCOMER_BYTES) && ep->newcomers.next != &p->newcomer)
+        drop_newcomer(container_of(ep->newcomers.next, struct dgram_peer, newcomer));
+}
+
+static struct dgram_peer *add_newcomer(struct dgram *ep, const struct dgram_card *card)
+{
+    struct dgram_peer *p = add(ep, card);
+    if (!p) return NULL;
+    list_push(&ep->newcomers, &p->newcomer);
+    ep->newcomers_now++;
+    return p;
+}
+
 /* A packet of a process that is no peer. */
 static void take_newcomer(struct dgram *ep, const struct dgram_addr *from, const struct dgram_packet *k)
 {
@@ -325,8 +375,9 @@ static void take_newcomer(struct dgram *ep, const struct dgram_addr *from, const
         return;
     if (k->epoch != ep->epoch) {
         say_door(ep, &card.addr, k);
-    } else if ((p = add(ep, &card))) {
+    } else if ((p = add_newcomer(ep, &card))) {
         take_known(p, k);
+        if (dgram_peer_is_new(p)) bound_newcomers(p);
     }
 }
 
@@ -346,7 +397,11 @@ static void take_gone(struct dgram *ep, const struct dgram_packet *k)
     }
     char where[96];
     ep->wire->ops->text(ep->wire, &p->card.addr, where, sizeof where);
-    err_set(TERN_ERR_PEER, "the process at %s has disconnected", where);
+    if (k->flags & DGRAM_CROWDED)
+        err_set(TERN_ERR_PEER, "too many processes call the one at %s at a time, and of those that waited this one was silent for longest",
+                where);
+    else
+        err_set(TERN_ERR_PEER, "the process at %s has disconnected", where);
     dgram_peer_fail(p, TERN_ERR_PEER);
 }
 
@@ -387,6 +442,7 @@ static void take(void *arg, const struct dgram_addr *from, void *bytes, size_t n
         if (wants_answer(&k)) say_gone(ep, from, &k, past ? &past->expected : &p->expected);
     } else if (p) {
         take_known(p, &k);
+        if (dgram_peer_is_new(p)) bound_newcomers(p);
     } else {
         take_newcomer(ep, from, &k);
     }
@@ -476,4 +532,11 @@ bool dgram_quiet(const struct dgram *ep, uint64_t since)
 }
 
 struct dgram_wire *dgram_wire_of(const struct dgram *ep) { return ep->wire; }
-struct dgram_stats dgram_stats(const struct dgram *ep) { return ep->stats; }
+
+struct dgram_stats dgram_stats(const struct dgram *ep)
+{
+    struct dgram_stats s = ep->stats;
+    s.newcomers = ep->newcomers_now;
+    s.newcomer_bytes = ep->newcomer_bytes;
+    return s;
+}

@@ -32,6 +32,11 @@
  * A peer on this host that has been heard before is given more time (DGRAM_NEAR): if its process had ended, the host would say so,
  * and it may compute for long.
  *
+ * A peer that has introduced itself is a newcomer until the owner takes a message of it, or opens it by its card. Newcomers are bounded in
+ * number and in memory (DGRAM_NEWCOMERS, DGRAM_NEWCOMER_BYTES), so that who has the key, or repeats packets of those that have it, cannot
+ * exhaust the process: the one that has been silent for longest is dropped, and told so. What is kept of a message that is coming is at
+ * most twice what has come of it. Messages of others are bounded by what the owner takes.
+ *
  * Why so, and what was measured: doc/decisions/datagrams.md.
  *
  * Functions that can fail return 0 or a code with words.
@@ -48,6 +53,8 @@
 
 #define DGRAM_MESSAGE ((size_t)16 << 20) /* bytes of the longest message */
 #define DGRAM_NEAR 60 /* times the patience */
+#define DGRAM_NEWCOMERS 4096 /* at an endpoint at a time ... */
+#define DGRAM_NEWCOMER_BYTES ((size_t)64 << 20) /* ... with so much of messages */
 
 struct dgram;
 struct dgram_peer;
@@ -86,6 +93,8 @@ struct dgram_stats {
     uint64_t twice;    /* segments that came again */
     uint64_t refused;  /* datagrams that are not packets, or of no genuine origin */
     uint64_t messages; /* delivered */
+    uint64_t dropped;  /* newcomers, as they were too many */
+    uint64_t newcomers, newcomer_bytes; /* now, with the memory for what comes of them */
 };
 
 /* The parameters as TERN_DGRAM_TIMEOUT has them; wire, secret, crypto and call-backs are left to the caller. */

@@ -1,8 +1,8 @@
 /*
  * in.c - the receiving side of a peer: segments become messages, in order.
  *
- * Memory: one message that is coming, and a window of segments that came before their
- * turn. While a message waits to be taken, no segment's turn comes; so the window fills,
+ * Memory: what has come of one message, at most twice, and a window of segments that came before their
+ * turn; all of it is counted, as that of newcomers is bounded. While a message waits to be taken, no segment's turn comes; so the window fills,
  * and the other side stops.
  */
 #include "transport/dgram/state.h"
@@ -11,6 +11,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+static void count(struct dgram_peer *p, size_t more, size_t less)
+{
+    p->bytes += more - less;
+    if (dgram_peer_is_new(p)) p->ep->newcomer_bytes += more - less;
+}
 
 static bool is_stored(const struct dgram_peer *p, uint64_t seq)
 {
@@ -35,7 +41,9 @@ void in_close(struct dgram_peer *p)
     free(p->whole);
     p->in = NULL;
     p->whole = NULL;
+    p->room = 0;
     p->stored = 0;
+    count(p, 0, p->bytes);
 }
 
 /* The call-back may forget the peer, and look at the message still. */
@@ -51,6 +59,10 @@ static void offer(struct dgram_peer *p)
     }
     ep->stats.messages++;
     free(whole);
+    if (p->forgotten) return;
+    count(p, 0, p->room);
+    p->room = 0;
+    dgram_peer_known(p);
 }
 
 static void nonsense(struct dgram_peer *p)
@@ -62,6 +74,19 @@ static void nonsense(struct dgram_peer *p)
     dgram_peer_fail(p, TERN_ERR_INTERN);
 }
 
+/* Room for n bytes more of the message that is coming. */
+static bool make_room(struct dgram_peer *p, size_t n)
+{
+    size_t room = min_size(p->total, max_size(p->have + n, max_size(2 * p->room, FIRST_ROOM)));
+    if (p->whole && p->have + n <= p->room) return true;
+    char *whole = realloc(p->whole, room ? room : 1);
+    if (!whole) return false;
+    count(p, room, p->room);
+    p->whole = whole;
+    p->room = room;
+    return true;
+}
+
 /* The segment whose turn it is. false: there is no memory for it now. */
 static bool append(struct dgram_peer *p, bool start, uint32_t left, const void *data, size_t n)
 {
@@ -69,12 +94,10 @@ static bool append(struct dgram_peer *p, bool start, uint32_t left, const void *
                 (start ? !p->whole && left <= DGRAM_MESSAGE : p->whole && left == p->total - p->have);
     if (!fits) return nonsense(p), false;
     if (start) {
-        char *whole = malloc(left ? left : 1);
-        if (!whole) return false;
-        p->whole = whole;
         p->total = left;
         p->have = 0;
     }
+    if (!make_room(p, n)) return false;
     if (n) memcpy(p->whole + p->have, data, n);
     p->have += n;
     p->expected++;
@@ -90,6 +113,7 @@ static void unstore(struct dgram_peer *p)
         if (!s || !append(p, s->start, s->left, s->data, s->n) || p->forgotten || p->dead) return;
         *place = NULL;
         p->stored--;
+        count(p, 0, sizeof *s + s->n);
         free(s);
     }
 }
@@ -108,6 +132,7 @@ static void store(struct dgram_peer *p, const struct dgram_packet *k)
     **place = (struct stored){k->flags & DGRAM_START, k->left, (uint32_t)k->n};
     memcpy((*place)->data, k->data, k->n);
     p->stored++;
+    count(p, sizeof **place + k->n, 0);
 }
 
 void in_take(struct dgram_peer *p, const struct dgram_packet *k)

@@ -40,7 +40,8 @@ enum dgram_type {
 enum dgram_flag {
     DGRAM_FIRST = 1, /* the sender has never heard from the receiver; its card follows */
     DGRAM_START = 2, /* DATA: a message begins */
-    DGRAM_ACKED = 4  /* GONE: ack is right */
+    DGRAM_ACKED = 4, /* GONE: ack is right */
+    DGRAM_CROWDED = 8 /* GONE: as too many are there */
 };
 
 struct dgram_packet {

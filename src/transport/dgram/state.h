@@ -28,6 +28,7 @@
 #define CWND_LEAST 4   /* after a loss that later arrivals tell */
 #define LATE (2 * (uint64_t)RTO_MOST) /* between two looks: a process that waits looks within RTO_MOST */
 #define OVERTAKEN 3    /* a segment is lost when one sent so many transmissions later has come */
+#define FIRST_ROOM 16384 /* bytes: memory for a message grows with what has come of it */
 
 enum segment_state { SEGMENT_SENT, SEGMENT_LOST, SEGMENT_THERE };
 
@@ -52,6 +53,7 @@ struct dgram_peer {
     struct link bucket; /* ep->buckets */
     struct link all;    /* ep->peers; when forgotten: ep->dying */
     struct link busy;   /* ep->busy: something is to be done for it */
+    struct link newcomer; /* ep->newcomers, if it is one: the owner has not called it, and has taken nothing of it */
     void *tag;
     struct dgram_card card;
     bool heard;     /* a packet has come from it: no need to introduce oneself any more */
@@ -84,7 +86,8 @@ struct dgram_peer {
     struct stored **in; /* DGRAM_WINDOW, by number as `out`; NULL: none was stored yet */
     unsigned stored;
     char *whole;        /* the message that is coming: `have` bytes of `total`; NULL: none */
-    size_t have, total;
+    size_t have, room, total;
+    size_t bytes;       /* of memory for what comes */
     bool held;          /* it is complete, and not taken yet */
     uint64_t came;      /* when the last segment came */
     uint32_t echo;      /* number of the last question asked */
@@ -110,6 +113,9 @@ struct dgram {
     bool inside;            /* dgram_progress: peers that are forgotten stay until its end */
     bool full;              /* the carrier has no room: acknowledgements wait until it has sent something */
     struct link peers, busy, dying;
+    struct link newcomers;  /* the first is the one that has been silent for longest */
+    size_t newcomer_bytes;  /* of memory for what comes of them */
+    unsigned newcomers_now;
     struct link buckets[PEER_BUCKETS];
     struct dgram_past past;
     struct dgram_stats stats;
@@ -120,6 +126,8 @@ void dgram_packet_start(const struct dgram_peer *, unsigned type, struct dgram_p
 bool dgram_packet_send(struct dgram *, const struct dgram_addr *, const struct dgram_packet *); /* false: no room now */
 void dgram_peer_busy(struct dgram_peer *);
 void dgram_peer_fail(struct dgram_peer *, int code); /* with the words in err_words */
+void dgram_peer_known(struct dgram_peer *);          /* it is no newcomer any more */
+static inline bool dgram_peer_is_new(const struct dgram_peer *p) { return !list_empty(&p->newcomer); }
 
 /* out.c */
 void out_open(struct dgram_peer *);
