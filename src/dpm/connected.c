@@ -14,7 +14,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define HALVES 8 /* connections at a time that have not shown the key yet; the oldest one makes way */
+#define HALVES 32 /* connections at a time that have not shown the key yet; more wait in the system's queue, or take a place (place) */
+#define SILENT_NS 10000000u  /* before a newcomer takes the place of one that has not sent its hello */
+#define SPOKEN_NS 100000000u /* the same of one that has, if all have */
+#define PAUSE_NS 10000000u   /* before a caller that was turned out dials again */
 #define FIRST_ROOM 65536 /* bytes: memory for a table grows with what has come of it */
 
 enum side { CALLER = 1, ACCEPTOR = 2 }; /* in the handshake */
@@ -35,6 +38,7 @@ struct connected {
     int fd;                                    /* -1: not connected yet */
     int listener, set;                         /* acceptor: and an epoll descriptor for it and the halves */
     struct half half[HALVES];
+    uint64_t full_until;                       /* no place for a newcomer before */
     uint8_t record[4 + CONNECTED_RECORD + CRYPTO_SEAL];
 };
 
@@ -88,7 +92,8 @@ static int open_socket(const struct net_addr *a, int *fd_p)
 
 /* ---- the caller ---- */
 
-static int shake_hands(struct connected *c)
+/* *again: the other side has closed the connection, or is too slow. */
+static int shake_hands(struct connected *c, bool *again)
 {
     struct handshake h;
     uint8_t bytes[HANDSHAKE_OUT];
@@ -99,6 +104,7 @@ static int shake_hands(struct connected *c)
         h.out_len = 0;
         size_t n = handshake_wants(&h);
         if (!rc) rc = move(c, bytes, n, false);
+        *again = rc != 0 && rc != TERN_AGAIN;
         if (rc) return rc;
         s = handshake_input(&h, bytes, n);
     }
@@ -126,13 +132,30 @@ static int dial(struct connected *c, const struct net_addr *at)
     return errno ? err_sys("the other group cannot be reached at %s", text) : 0;
 }
 
+/* It may have been taken for a stranger, and turned out, when many came: then it tries again. */
+static int dial_again(struct connected *c, const struct net_addr *at)
+{
+    uint64_t end = clock_ns() + endpoints_patience();
+    for (;;) {
+        bool again = false;
+        int rc = dial(c, at);
+        if (!rc) rc = shake_hands(c, &again);
+        if (!rc || !again || clock_ns() >= end) return rc;
+        err_keep(c, rc);
+        close(c->fd);
+        c->fd = -1;
+        int gone = endpoints_pause(c->partner, PAUSE_NS);
+        if (gone) return gone;
+        err_recall(c, rc);
+    }
+}
+
 int connected_dial(struct partner *p, const struct net_addr *at, struct connected **out)
 {
     struct connected *c;
     int rc = new_connected(p, CALLER, &c);
     if (rc) return rc;
-    rc = dial(c, at);
-    if (!rc) rc = shake_hands(c);
+    rc = dial_again(c, at);
     if (rc) connected_close(c);
     else *out = c;
     return rc;
@@ -186,33 +209,6 @@ static void drop(struct half *h)
     h->fd = -1;
 }
 
-/* A place for one that has come: one that is free, or that of the oldest. */
-static struct half *place(struct connected *c)
-{
-    struct half *oldest = &c->half[0];
-    for (int i = 0; i < HALVES; i++) {
-        struct half *h = &c->half[i];
-        if (h->fd < 0) return h;
-        if (h->since < oldest->since) oldest = h;
-    }
-    drop(oldest);
-    return oldest;
-}
-
-/* 0 or a code with words: it is still to be accepted, and cannot be. */
-static int take_new(struct connected *c)
-{
-    int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
-    bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
-    if (fd < 0) return scarce ? err_sys("cannot accept a connection for the tables of two groups") : 0;
-    struct half *h = place(c);
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    *h = (struct half){.fd = fd, .since = clock_ns()};
-    handshake_accept(&h->shake, c->crypto, c->key, HANDSHAKE_TABLE, ACCEPTOR);
-    if (watch_for(c, fd, h)) drop(h);
-    return 0;
-}
-
 /* The few bytes of a handshake find room in a new socket. */
 static bool send_rest(struct half *h)
 {
@@ -245,13 +241,79 @@ static void take_half(struct connected *c, struct half *h)
     for (int i = 0; i < HALVES; i++) drop(&c->half[i]);
 }
 
+/* Does a make way before b? One that has said nothing before one that has, though any stranger may say a hello; the older one. */
+static bool goes_before(const struct half *a, const struct half *b)
+{
+    bool spoken = handshake_spoken(&a->shake);
+    return spoken != handshake_spoken(&b->shake) ? !spoken : a->since < b->since;
+}
+
+static struct half *first_to_go(struct connected *c)
+{
+    struct half *first = &c->half[0];
+    for (int i = 0; i < HALVES && first->fd >= 0; i++)
+        if (c->half[i].fd < 0 || goes_before(&c->half[i], first)) first = &c->half[i];
+    return first;
+}
+
+/*
+ * A place for one that has come: one that is free, or that of the first to go, if that one has had its time and has not said more
+ * meanwhile. NULL: none is free before c->full_until, or the partner has been found.
+ */
+static struct half *place(struct connected *c)
+{
+    for (;;) {
+        struct half *h = first_to_go(c);
+        if (h->fd < 0) return h;
+        bool spoken = handshake_spoken(&h->shake);
+        c->full_until = h->since + (spoken ? SPOKEN_NS : SILENT_NS);
+        if (c->full_until > clock_ns()) return NULL;
+        if (take_input(h)) return take_half(c, h), NULL;
+        if (h->fd < 0 || handshake_spoken(&h->shake) != spoken) continue;
+        drop(h);
+        return h;
+    }
+}
+
+/* 0 or a code with words: it is still to be accepted, and cannot be. */
+static int take_new(struct connected *c)
+{
+    struct half *h = place(c);
+    if (!h) return 0;
+    int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
+    bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+    if (fd < 0) return scarce ? err_sys("cannot accept a connection for the tables of two groups") : 0;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    *h = (struct half){.fd = fd, .since = clock_ns()};
+    handshake_accept(&h->shake, c->crypto, c->key, HANDSHAKE_TABLE, ACCEPTOR);
+    if (watch_for(c, fd, h)) drop(h);
+    return 0;
+}
+
+/* As long as all places are taken, newcomers wait in the system's queue. */
+static void hear(struct connected *c, bool on)
+{
+    struct epoll_event e = {.events = on ? EPOLLIN : 0};
+    epoll_ctl(c->set, EPOLL_CTL_MOD, c->listener, &e);
+}
+
+/* Until something has come, a place may be free, or it is too late. */
+static int await_some(struct connected *c, uint64_t end)
+{
+    uint64_t until = c->full_until > clock_ns() ? min_size(c->full_until, end) : end;
+    hear(c, until == end);
+    int rc = endpoints_await_fd(c->set, POLLIN, c->partner, until);
+    uint64_t now = clock_ns();
+    if (rc == TERN_ERR_PEER && until < end && now >= until) rc = 0; /* if the partner has gone, the next call finds that */
+    return !rc && now >= end ? err_set(TERN_ERR_PEER, "the other process has not connected for too long (TERN_DGRAM_TIMEOUT)") : rc;
+}
+
 int connected_meet(struct connected *c)
 {
     uint64_t end = clock_ns() + endpoints_patience();
     while (c->fd < 0) {
         struct epoll_event e;
-        int rc = endpoints_await_fd(c->set, POLLIN, c->partner, end);
-        if (!rc && clock_ns() >= end) rc = err_set(TERN_ERR_PEER, "the other process has not connected for too long (TERN_DGRAM_TIMEOUT)");
+        int rc = await_some(c, end);
         if (rc) return rc;
         if (epoll_wait(c->set, &e, 1, 0) < 1) continue;
         struct half *h = e.data.ptr;

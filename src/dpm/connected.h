@@ -4,7 +4,7 @@
  *     caller                                   acceptor
  *                                              connected_listen; sends by datagram where (MESSAGE_MEET)
  *     connected_dial  ----- handshake ----->   connected_meet
- *                     <---- handshake ------   strangers are turned away
+ *                     <---- handshake ------   strangers are turned away; a caller that is turned out with them dials again
  *     connected_send  ----- records ------->   connected_recv
  *     connected_recv  <---- records --------   connected_send
  *

@@ -430,21 +430,35 @@ static int how_it_ended(struct fd_wait *w)
     return err_set(TERN_ERR_PEER, "nothing has come from the other process for too long (TERN_DGRAM_TIMEOUT)");
 }
 
+static int await(struct fd_wait *w)
+{
+    struct partner *p = w->partner;
+    lane_enter(lanes_first());
+    self.awaited++;
+    if (p) dgram_watch(p->peer, true);
+    lane_wait(lanes_first(), is_ready, w, NULL);
+    if (p) dgram_watch(p->peer, false);
+    self.awaited--;
+    int rc = how_it_ended(w);
+    lane_leave(lanes_first());
+    return rc;
+}
+
 int endpoints_await_fd(int fd, short events, struct partner *p, uint64_t until)
 {
     struct fd_wait w = {{.fd = fd, .events = events}, p, until};
     struct epoll_event e = {.events = events & POLLOUT ? EPOLLOUT : EPOLLIN};
     if (epoll_ctl(self.step.fd, EPOLL_CTL_ADD, fd, &e)) return err_sys("descriptor %d cannot be waited for", fd);
-    lane_enter(lanes_first());
-    self.awaited++;
-    if (p) dgram_watch(p->peer, true);
-    lane_wait(lanes_first(), is_ready, &w, NULL);
-    if (p) dgram_watch(p->peer, false);
-    self.awaited--;
-    int rc = how_it_ended(&w);
-    lane_leave(lanes_first());
+    int rc = await(&w);
     epoll_ctl(self.step.fd, EPOLL_CTL_DEL, fd, NULL);
     return rc;
+}
+
+int endpoints_pause(struct partner *p, uint64_t ns)
+{
+    struct fd_wait w = {{.fd = -1}, p, clock_ns() + ns};
+    int rc = await(&w);
+    return rc == TERN_ERR_PEER && clock_ns() >= w.until && !p->code ? 0 : rc;
 }
 
 static int broken(int fd)

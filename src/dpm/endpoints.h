@@ -59,6 +59,9 @@ void endpoint_give_up_at(struct endpoint *, int fd);
  */
 int endpoints_await_fd(int fd, short events, struct partner *p, uint64_t until);
 
+/* Waits so long (ns). TERN_ERR_PEER and TERN_AGAIN as above, earlier. */
+int endpoints_pause(struct partner *, uint64_t ns);
+
 /* Sends (`out`) or receives all n bytes by a stream socket, blocking or not. Waits as endpoints_await_fd: with a partner at most
  * TERN_DGRAM_TIMEOUT for each piece, without one as long as it takes. TERN_ERR_PEER also: the other side has closed the socket. */
 int endpoints_move(int fd, struct partner *, void *bytes, size_t n, bool out);

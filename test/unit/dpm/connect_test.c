@@ -6,6 +6,7 @@
 #include "../transport/party.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/handshake.h"
 #include "dpm/connect.h"
 #include "dpm/connected.h"
 #include "dpm/members.h"
@@ -18,11 +19,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <mpi.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of all processes: the port, the table that is right. */
@@ -243,6 +247,90 @@ static bool among_strangers(const struct own_table *mine)
     return true;
 }
 
+/* The partner has said its hello when many more strangers come, and keeps its place although it takes its time. */
+static bool strangers_push_in(const struct own_table *mine)
+{
+    struct timespec while_they_come = {0, 60000000};
+    struct caller c;
+    struct dpm_message s;
+    struct handshake h;
+    uint8_t key[CRYPTO_KEY], bytes[HANDSHAKE_OUT];
+    int fd[100], own;
+    PARTY_CHECK(begin_connected(&c, mine->n, &s));
+    partner_key(c.partner, true, key);
+    handshake_connect(&h, endpoints_crypto(), key, HANDSHAKE_TABLE, 1, 2);
+    PARTY_CHECK(open_stranger(&s.at, h.out, h.out_len, &own));
+    h.out_len = 0;
+    size_t n = handshake_wants(&h);
+    PARTY_CHECK(recv(own, bytes, n, MSG_WAITALL) == (ssize_t)n && handshake_input(&h, bytes, n) == HANDSHAKE_MORE);
+    for (size_t i = 0; i < ARRAY_LEN(fd); i++) PARTY_CHECK(open_stranger(&s.at, NULL, 0, &fd[i]));
+    nanosleep(&while_they_come, NULL);
+    PARTY_CHECK(send(own, h.out, h.out_len, MSG_NOSIGNAL) == (ssize_t)h.out_len);
+    h.out_len = 0;
+    n = handshake_wants(&h);
+    PARTY_CHECK(recv(own, bytes, n, MSG_WAITALL) == (ssize_t)n && handshake_input(&h, bytes, n) == HANDSHAKE_DONE);
+    PARTY_CHECK(h.verdict == VERDICT_WELCOME);
+    for (size_t i = 0; i < ARRAY_LEN(fd); i++) close(fd[i]);
+    close(own);
+    end_call_off(&c);
+    return true;
+}
+
+/* Between the caller and the acceptor: the first two connections are closed, the third one goes on to the acceptor. */
+struct gate {
+    struct net_addr at, to;
+    int listener;
+};
+
+static bool open_gate(struct gate *g, const struct net_addr *to)
+{
+    struct sockaddr_storage a;
+    *g = (struct gate){*to, *to, -1};
+    g->at.port = 0;
+    socklen_t n = net_addr_sock(&g->at, &a);
+    g->listener = socket(a.ss_family, SOCK_STREAM, 0);
+    PARTY_CHECK(!bind(g->listener, (struct sockaddr *)&a, n) && !listen(g->listener, 5));
+    PARTY_CHECK(!getsockname(g->listener, (struct sockaddr *)&a, &n));
+    net_addr_from(&g->at, &a);
+    return true;
+}
+
+static void *be_gate(void *arg)
+{
+    struct gate *g = arg;
+    char bytes[4096];
+    ssize_t n = 1;
+    for (int i = 0; i < 2; i++) close(accept(g->listener, NULL, NULL));
+    struct pollfd p[2] = {{.fd = accept(g->listener, NULL, NULL), .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+    if (!open_stranger(&g->to, NULL, 0, &p[1].fd)) return NULL;
+    while (n > 0 && poll(p, 2, -1) > 0)
+        for (int i = 0; i < 2 && n > 0; i++)
+            if (p[i].revents && (n = recv(p[i].fd, bytes, sizeof bytes, 0)) > 0) send(p[!i].fd, bytes, (size_t)n, MSG_NOSIGNAL);
+    for (int i = 0; i < 2; i++) close(p[i].fd);
+    return arg;
+}
+
+/* A partner that is turned out before it could show its key dials again. */
+static bool turned_out(const struct own_table *mine)
+{
+    struct caller c;
+    struct dpm_message s;
+    struct connected *k;
+    struct gate g;
+    pthread_t thread;
+    void *bytes = NULL, *passed;
+    PARTY_CHECK(begin_connected(&c, mine->n, &s) && open_gate(&g, &s.at));
+    PARTY_CHECK(!pthread_create(&thread, NULL, be_gate, &g));
+    PARTY_CHECK(!connected_dial(c.partner, &g.at, &k));
+    PARTY_CHECK(!connected_send(k, mine->bytes, mine->n) && !connected_recv(k, s.bytes, &bytes));
+    free(bytes);
+    connected_close(k);
+    PARTY_CHECK(!pthread_join(thread, &passed) && passed == &g);
+    close(g.listener);
+    end_call_off(&c);
+    return true;
+}
+
 /* Stays, and never says that it has heard. It is given up, and told so: what it says then does not come any more. */
 static bool never_thanks(const struct own_table *mine)
 {
@@ -292,6 +380,8 @@ static bool call_in_all_ways(const struct own_table *mine)
     PARTY_CHECK(never_connects(mine));
     PARTY_CHECK(wrong_lengths(mine));
     PARTY_CHECK(among_strangers(mine));
+    PARTY_CHECK(strangers_push_in(mine));
+    PARTY_CHECK(turned_out(mine));
     if (by_datagram) PARTY_CHECK(never_thanks(mine));
     PARTY_CHECK(wrong_key(mine));
     PARTY_CHECK(call_well(mine));
