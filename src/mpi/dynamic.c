@@ -24,7 +24,7 @@ static int check_group(const char *call, MPI_Comm comm, int root, MPI_Comm *newc
 
 /* ---- spawning ---- */
 
-/* Set by MPI_Init, and by MPI_Comm_disconnect and MPI_Comm_free of it (11.8.2: MPI_COMM_NULL from then on). */
+/* Set by MPI_Init, until MPI_Comm_disconnect or MPI_Comm_free of it (11.8.2: MPI_COMM_NULL from then on), or MPI_Finalize. */
 static struct comm *_Atomic parent_comm;
 
 int dynamic_open(void)
@@ -37,6 +37,8 @@ int dynamic_open(void)
     }
     return rc;
 }
+
+void dynamic_close(void) { parent_comm = NULL; }
 
 void dynamic_forget(const struct comm *c)
 {

@@ -23,6 +23,7 @@ static pthread_t main_thread;
 static void close_world(void)
 {
     world_running = false;
+    dynamic_close();
     comm_world_close();
 }
 

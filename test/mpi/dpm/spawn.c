@@ -125,6 +125,20 @@ static void child_meets(int second)
     part_from_parent();
 }
 
+/* The world ends, and with it what the process has of its parents; a session goes on. */
+static int child_outlives(void)
+{
+    MPI_Session session;
+    MPI_Comm after = MPI_COMM_WORLD;
+    CHECK_OK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    CHECK_OK(MPI_Send(&check_rank, 1, MPI_INT, 0, 1, parent));
+    MPI_Finalize();
+    CHECK_OK(MPI_Comm_get_parent(&after));
+    CHECK(after == MPI_COMM_NULL, "there is a parent behind MPI_Finalize");
+    CHECK_OK(MPI_Session_finalize(&session));
+    return check_failures != 0;
+}
+
 /* MPI_Init fails as there is no such port; nothing is left of it. */
 static void init_without_parent(void)
 {
@@ -145,6 +159,7 @@ static int child(int argc, char **argv)
     else if (!strcmp(what, "deep")) child_deep(atoi(argv[2]));
     else if (!strcmp(what, "first")) child_meets(0);
     else if (!strcmp(what, "second")) child_meets(1);
+    else if (!strcmp(what, "outlives")) return child_outlives();
     else CHECK(false, "a child is to do '%s'", what);
     if (check_failures) MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Finalize();
@@ -181,6 +196,18 @@ static void spawn_echo(MPI_Comm comm, int root, int n)
     CHECK(codes[n] == -1, "more codes than children");
     serve_echo(comm, inter, n);
     CHECK_OK(MPI_Comm_disconnect(&inter));
+}
+
+static void spawn_outliving(void)
+{
+    char *argv[] = {"outlives", NULL};
+    MPI_Comm inter;
+    CHECK_OK(MPI_Comm_spawn(own, argv, 2, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter, MPI_ERRCODES_IGNORE));
+    for (int i = 0, rank = -1; i < 2; i++) {
+        CHECK_OK(MPI_Recv(&rank, 1, MPI_INT, i, 1, inter, MPI_STATUS_IGNORE));
+        CHECK(rank == i, "child %d says that it is %d", i, rank);
+    }
+    CHECK_OK(MPI_Comm_free(&inter));
 }
 
 static void facts(void)
@@ -305,6 +332,7 @@ int main(int argc, char **argv)
     spawn_echo(MPI_COMM_SELF, 0, 2); /* all at the same time */
     if (check_rank == 0) {
         facts();
+        spawn_outliving();
         CHECK(deeper(3) == 4, "not three deep");
         names();
     }
