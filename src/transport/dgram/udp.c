@@ -5,18 +5,23 @@
  * When a host says that nobody listens at a port (ICMP), the system queues that at the socket (IP_RECVERR). It also lets the next
  * call at the socket fail, which then does nothing else: that is the sign to look at the queue.
  *
+ * A child of fork closes its copies of the sockets: else a port would be there as long as the child, and nobody would be told that its
+ * process has gone.
+ *
  * An address is a byte 4 or 6, the port, and the 4 or 16 bytes of the IP address, in
  * network order.
  */
 #include "transport/dgram/udp.h"
 
 #include "base/err.h"
+#include "base/list.h"
 #include "base/var.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +41,7 @@ struct slot {
 
 struct udp {
     struct dgram_wire wire;
+    struct link open; /* in `wires` */
     uint64_t now;     /* of the last call that told it */
     uint64_t looked;  /* at the queue of errors */
     bool full;        /* the system has no room for what is in `out` */
@@ -45,6 +51,10 @@ struct udp {
     struct mmsghdr in_heads[BATCH], out_heads[BATCH];
     uint8_t bytes[]; /* BATCH times UDP_MTU_MOST received, BATCH times mtu to be sent */
 };
+
+/* All that are open in this process, under `forking`. */
+static struct link wires = LIST_INIT(wires);
+static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
 
 static struct udp *udp_of(const struct dgram_wire *w) { return container_of(w, struct udp, wire); }
 
@@ -221,8 +231,40 @@ static uint64_t udp_due(const struct dgram_wire *w)
 
 static void udp_close(struct dgram_wire *w)
 {
+    pthread_mutex_lock(&forking);
+    list_remove(&udp_of(w)->open);
+    pthread_mutex_unlock(&forking);
     if (w->fd >= 0) close(w->fd);
     free(udp_of(w));
+}
+
+/* ---- children of fork ---- */
+
+static void before_fork(void) { pthread_mutex_lock(&forking); }
+static void in_parent(void) { pthread_mutex_unlock(&forking); }
+
+static void in_child(void)
+{
+    list_each (at, next, &wires) {
+        struct udp *u = container_of(at, struct udp, open);
+        if (u->wire.fd >= 0) close(u->wire.fd);
+        u->wire.fd = -1;
+    }
+    pthread_mutex_unlock(&forking);
+}
+
+static int not_watched;
+static void watch_forks(void) { not_watched = pthread_atfork(before_fork, in_parent, in_child); }
+
+static int enlist(struct udp *u)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks); /* not under the lock, which a thread that forks takes */
+    if (not_watched) return err_set(TERN_ERR_NOMEM, "no memory for datagrams by UDP");
+    pthread_mutex_lock(&forking);
+    list_push(&wires, &u->open);
+    pthread_mutex_unlock(&forking);
+    return 0;
 }
 
 static const struct dgram_wire_ops ops = {
@@ -335,6 +377,11 @@ static int open_wire(const char *address, bool wide, uint16_t low, uint16_t high
     memset(u, 0, sizeof *u);
     u->wire = (struct dgram_wire){.ops = &ops, .mtu = mtu, .fd = fd, .kind = DGRAM_UDP, .own = a};
     lay_out(u);
+    if ((rc = enlist(u))) {
+        close(fd);
+        free(u);
+        return rc;
+    }
     *wire_p = &u->wire;
     return 0;
 }

@@ -11,10 +11,12 @@
 #include <cmocka.h>
 #include <arpa/inet.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool have_ipv6(void)
@@ -342,6 +344,35 @@ static void faults_by_variable(void **state)
     member_close(1);
 }
 
+/* A child of fork has no socket: when the parent has closed its own, the port is free, although the child lives. */
+static void not_in_a_child(void **state)
+{
+    struct dgram_wire *w;
+    int ready[2];
+    char word = 0;
+    (void)state;
+    assert_int_equal(udp_open("127.0.0.1", 0, 0, 1400, &w), 0);
+    uint16_t port = (uint16_t)(w->own.bytes[1] << 8 | w->own.bytes[2]);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (!child) {
+        bool closed = w->fd < 0;
+        alarm(60);
+        (void)!write(ready[1], closed ? "y" : "n", 1);
+        for (;;) pause();
+    }
+    assert_int_equal(read(ready[0], &word, 1), 1);
+    assert_int_equal(word, 'y');
+    assert_true(w->fd >= 0);
+    w->ops->close(w);
+    assert_int_equal(udp_open("127.0.0.1", port, port, 1400, &w), 0);
+    w->ops->close(w);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +380,7 @@ int main(void)
         cmocka_unit_test(batches),
         cmocka_unit_test(refused),
         cmocka_unit_test(closed_sockets),
+        cmocka_unit_test(not_in_a_child),
         cmocka_unit_test(addresses),
         cmocka_unit_test(ports),
         cmocka_unit_test(exchange),
