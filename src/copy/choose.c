@@ -1,9 +1,10 @@
 /* choose.c - see choose.h. */
 #include "copy/choose.h"
-#include "base/clock.h"
 #include "base/lock.h"
 #include "base/var.h"
+#include "copy/count.h"
 #include "copy/measure.h"
+#include "copy/now.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -69,7 +70,9 @@ static struct class *class_of(size_t whole)
 static void copy_by(bool nontemporal, void *dst, const void *src, size_t n, size_t whole)
 {
     size_t warm = n == whole && n >= 2 * WARM ? WARM : 0;
-    if (!nontemporal || n < PIECE_MIN) {
+    bool bypasses = nontemporal && n >= PIECE_MIN;
+    copy_count(bypasses ? COPY_BY_NONTEMPORAL : COPY_BY_MEMCPY, 1, n);
+    if (!bypasses) {
         ways[0](dst, src, n);
         return;
     }
@@ -87,10 +90,10 @@ static float reading(int way, const char *p, size_t n, size_t whole)
         const struct copy_memory_cost *m = way ? copy_memory_cost() : NULL;
         return m ? (m->read[COPY_FAR] - m->read[COPY_NEAR]) * (float)(n / 1024) : 0;
     }
-    uint64_t t = clock_ns();
+    uint64_t t = copy_now();
     for (size_t at = 0; at + READ_BLOCK <= n; at += READ_STEP)
         for (size_t i = 0; i < READ_BLOCK; i += CACHE_LINE) (void)*(const volatile char *)(p + at + i);
-    return (float)(clock_ns() - t) * (READ_STEP / READ_BLOCK);
+    return (float)(copy_now() - t) * (READ_STEP / READ_BLOCK);
 }
 
 static int ascending(const void *a, const void *b)
@@ -127,9 +130,9 @@ static void decide(struct class *c)
 
 static TERN_COLD void try(struct class *c, void *dst, const void *src, size_t n, size_t whole)
 {
-    uint64_t t = clock_ns();
+    uint64_t t = copy_now();
     copy_by(c->way, dst, src, n, whole);
-    float ns = (float)(clock_ns() - t) + reading(c->way, dst, n, whole);
+    float ns = (float)(copy_now() - t) + reading(c->way, dst, n, whole);
     c->bytes += n;
     if (c->bytes <= smallest(c)) return; /* the memory is as the other way has left it */
     c->samples[c->n++ % SAMPLES_MAX] = ns / ((float)n / 1024);

@@ -5,21 +5,28 @@
  * pushed when it was complete; the engine's count of finished pieces then tells
  * which copies are done. Both counts only grow.
  *
- * When an engine should be done (q->due) follows from the bytes that it was given and its pace. Who waits sleeps until shortly before,
- * looks in short steps from then on, and corrects the pace by the end that it sees:
+ * When an engine should be done (q->due) follows from the bytes that it was given and what is known of it (budget.h). Who waits sleeps
+ * until shortly before, and looks in short steps from then on:
  *
  *     |------------------ asleep ------------------|---|---|---|---|----|----|      looks: 1/32 of the time so far apart
  *   issue                                     due - 1/8       due      end
+ *
+ * The end corrects the prediction, here and where a batch is sampled (watch): it lies between the last look that found the engine copying
+ * and the first that did not. An engine that tells its owner says exactly when.
  */
 #include "copy/copy.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "copy/count.h"
 #include "copy/dsa.h"
+#include "copy/now.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+uint64_t (*copy_now)(void) = clock_ns;
 
 const struct copy_ops *const copy_engines[] = {&copy_inline_ops, &copy_nontemporal_ops, &copy_core_ops, &copy_dsa_ops, NULL};
 
@@ -32,10 +39,17 @@ const struct copy_ops *copy_engine_named(const char *name)
 
 /* ---- queues ---- */
 
-#define FIRST_PACE 0.125                       /* ns for a byte, before an end was observed: of a core, about */
 #define PATIENCE ((uint64_t)2000 * 1000 * 1000)
 #define SHORTEST_SLEEP 60000                   /* ns: what the system adds to a sleep; a shorter one is a yield */
 #define LOOKS 64                               /* without news between looks at the clock */
+
+/* A batch whose end is observed. */
+struct watch {
+    copy_cookie until;     /* its last copy; 0: none is watched */
+    uint64_t from, before; /* its issue; the last look that found it copying */
+    uint64_t predicted;    /* ns from its issue on */
+    enum copy_place place;
+};
 
 struct copy_queue {
     const struct copy_ops *ops;
@@ -52,9 +66,17 @@ struct copy_queue {
     const char *src;
     size_t left;
     /* When the engine should be done. Only of one that works on its own. */
-    double pace;          /* ns for a byte */
-    size_t fresh, busy;   /* bytes since the last issue; issued since nothing was outstanding, at `from` */
-    uint64_t from, due;   /* ns; due 0: nothing is outstanding */
+    struct copy_budget budget;
+    enum copy_place place; /* where the sources of what is submitted are */
+    size_t fresh;          /* bytes since the last issue */
+    uint64_t from, due;    /* ns; since when something is outstanding; due 0: nothing is */
+    struct watch watch;
+    /* Told by the engine, in its thread. */
+    _Atomic uint64_t told_at; /* ns: when all that had been issued was finished, at last */
+    copy_told_fn told;
+    void *told_arg;
+    /* For count.h: by the engine, and in its place. */
+    uint64_t copies, bytes, here, here_bytes;
     /* Of a device: how long it has finished nothing. */
     uint64_t patience, stuck, looked; /* ns */
     uint64_t seen;        /* pieces finished at the last look */
@@ -96,10 +118,38 @@ int copy_queue_open(const struct copy_ops *ops, size_t depth, struct copy_queue 
     q->most = ops->most ? ops->most(q->state) : SIZE_MAX;
     q->page = ops->flags & COPY_PAGES ? (size_t)sysconf(_SC_PAGESIZE) : SIZE_MAX;
     q->forks = atomic_load_explicit(&forks, memory_order_relaxed);
-    q->pace = FIRST_PACE;
+    q->place = COPY_FAR;
+    budget_open(&q->budget);
     q->patience = PATIENCE;
     *q_p = q;
     return 0;
+}
+
+struct copy_record copy_record_of(const struct copy_queue *q)
+{
+    const struct copy_budget *b = &q->budget;
+    return (struct copy_record){.engine = q->ops->name,
+                                .issue_ns = {(float)b->issue_first, (float)b->issue},
+                                .worth = {budget_least(b, COPY_NEAR), budget_least(b, COPY_FAR)},
+                                .ends = b->ends,
+                                .predicted_ns = b->predicted,
+                                .observed_ns = b->observed,
+                                .corrections = b->corrections,
+                                .trials = b->trials};
+}
+
+static enum copy_means means_of(const struct copy_ops *ops)
+{
+    if (ops->flags & COPY_ASYNC) return COPY_BY_ENGINE;
+    return ops == &copy_nontemporal_ops ? COPY_BY_NONTEMPORAL : COPY_BY_MEMCPY;
+}
+
+static void count(const struct copy_queue *q)
+{
+    struct copy_record r = copy_record_of(q);
+    copy_count(means_of(q->ops), q->copies, q->bytes);
+    copy_count(COPY_BY_MEMCPY, q->here, q->here_bytes);
+    if (copy_is_async(q)) copy_count_engine(&r);
 }
 
 void copy_queue_close(struct copy_queue *q)
@@ -107,6 +157,7 @@ void copy_queue_close(struct copy_queue *q)
     if (!is_inherited(q)) { /* else the engine's thread and device are the parent's */
         copy_wait_all(q);
         q->ops->close(q->state);
+        count(q);
     }
     free(q);
 }
@@ -151,31 +202,44 @@ int copy_submit(struct copy_queue *q, void *dst, const void *src, size_t n, copy
     q->dst = dst;
     q->src = src;
     q->left = n;
+    q->copies++;
+    q->bytes += n;
     push_rest(q);
     *cookie_p = q->last;
     return 0;
 }
 
-/* More has been issued. */
-static void expect(struct copy_queue *q)
+/* More was issued at `now`. */
+static void expect(struct copy_queue *q, uint64_t now)
 {
-    uint64_t now = clock_ns();
-    if (!q->due) {
+    bool copying = q->due;
+    if (!copying) {
         q->from = q->looked = now;
-        q->busy = 0;
         q->stuck = 0;
     }
-    q->busy += q->fresh;
-    q->due = (q->due > now ? q->due : now) + (uint64_t)((double)q->fresh * q->pace) + 1;
+    q->due = (q->due > now ? q->due : now) + budget_predict(&q->budget, q->fresh, q->place, copying);
     q->fresh = 0;
+}
+
+/* The end of what is outstanding is to be observed. */
+static void watch(struct copy_queue *q)
+{
+    if (q->watch.until || !q->due || q->left) return; /* left: more will be issued, which is not in the prediction yet */
+    q->watch = (struct watch){q->last, q->from, q->from, q->due - q->from, q->place};
 }
 
 void copy_issue(struct copy_queue *q)
 {
     if (is_inherited(q)) return;
     q->feeding = !push_rest(q);
+    bool expected = q->fresh && copy_is_async(q), sampled = expected && budget_samples(&q->budget);
+    uint64_t now = expected ? copy_now() : 0;
     q->ops->issue(q->state);
-    if (q->fresh && copy_is_async(q)) expect(q);
+    if (!expected) return;
+    expect(q, now);
+    if (!sampled) return;
+    budget_issued(&q->budget, copy_now() - now);
+    watch(q);
 }
 
 /* ---- a device that stands still ---- */
@@ -183,7 +247,7 @@ void copy_issue(struct copy_queue *q)
 /* Time in which this process does not run is not the device's: so no look counts for more than an eighth of the patience. */
 static TERN_COLD void doubt(struct copy_queue *q, uint64_t done)
 {
-    uint64_t now = clock_ns(), since = now - q->looked;
+    uint64_t now = copy_now(), since = now - q->looked;
     q->looked = now;
     q->stuck = done != q->seen ? 0 : q->stuck + (since < q->patience / 8 ? since : q->patience / 8);
     q->seen = done;
@@ -205,6 +269,20 @@ void copy_patience(struct copy_queue *q, uint64_t ns) { q->patience = ns; }
 
 /* ---- ends ---- */
 
+/* At a batch that is watched. */
+static TERN_COLD void observe(struct copy_queue *q)
+{
+    struct watch *w = &q->watch;
+    uint64_t by = copy_now(), told = atomic_load_explicit(&q->told_at, memory_order_relaxed); /* a time only */
+    if (q->finished < w->until) {
+        w->before = by;
+        return;
+    }
+    if (told > w->from && told < by) w->before = by = told; /* the waiter's own way to this look is not the engine's */
+    if (!q->given_up) budget_ended(&q->budget, w->place, w->predicted, w->before - w->from, by - w->from);
+    w->until = 0;
+}
+
 copy_cookie copy_poll(struct copy_queue *q)
 {
     if (is_inherited(q)) return q->finished = q->last;
@@ -217,15 +295,26 @@ copy_cookie copy_poll(struct copy_queue *q)
         if (!complete || q->ends[next % q->depth] > done) break;
         q->finished = next;
     }
+    if (unlikely(q->watch.until)) observe(q);
     if (q->finished == q->last) q->due = 0;
     return q->finished;
 }
 
 copy_cookie copy_last(const struct copy_queue *q) { return q->last; }
 
+/* In the engine's thread. */
+static void finished_all(void *queue)
+{
+    struct copy_queue *q = queue;
+    atomic_store_explicit(&q->told_at, copy_now(), memory_order_relaxed); /* pairs with nothing: a time only */
+    q->told(q->told_arg);
+}
+
 bool copy_tells(struct copy_queue *q, copy_told_fn told, void *arg)
 {
-    if (q->ops->tell) q->ops->tell(q->state, told, arg);
+    q->told = told;
+    q->told_arg = arg;
+    if (q->ops->tell) q->ops->tell(q->state, finished_all, q);
     return q->ops->tell;
 }
 
@@ -250,30 +339,44 @@ static void sleep_until(struct copy_queue *q, uint64_t now, uint64_t then)
     q->looks = LOOKS - 1; /* the next look is one at the clock, too */
 }
 
-/* The waiter has seen the end at `now`, and at `before`, its last look, there was none. */
-static void correct(struct copy_queue *q, uint64_t before, uint64_t now)
-{
-    double seen = (double)(now - q->from) / ((double)q->busy + 1);
-    if (q->given_up) return;
-    if (seen < q->pace) q->pace = seen; /* it is no slower than that, whenever the end was */
-    else if (now - before <= (now - q->from) / 8) q->pace += (seen - q->pace) / 4;
-}
-
 /* Not the whole time: who looks only when all should be over does not learn that the engine is faster. */
 static uint64_t first_look(const struct copy_queue *q) { return q->due - (q->due > q->from ? (q->due - q->from) / 8 : 0); }
 
 void copy_wait_all(struct copy_queue *q)
 {
-    uint64_t before = 0; /* the last look */
+    bool slept = false;
     while (copy_poll(q) < q->last) {
         copy_issue(q);
-        if (q->ops->help && q->ops->help(q->state)) continue;
+        if (q->ops->help && q->ops->help(q->state)) {
+            q->watch.until = 0; /* the end is not the engine's alone */
+            continue;
+        }
         if (!q->due) continue; /* copied by copy_issue */
-        uint64_t now = clock_ns();
-        sleep_until(q, now, !before && first_look(q) > now ? first_look(q) : now + (now - q->from) / 32);
-        before = now;
+        watch(q);
+        uint64_t now = copy_now();
+        sleep_until(q, now, !slept && first_look(q) > now ? first_look(q) : now + (now - q->from) / 32);
+        slept = true;
     }
-    if (before) correct(q, before, clock_ns());
+}
+
+/* ---- what is left to the engine ---- */
+
+void copy_measured(struct copy_queue *q, const struct copy_engine_cost *c) { budget_measured(&q->budget, c); }
+
+void copy_fix(struct copy_queue *q, size_t least) { budget_fix(&q->budget, least); }
+
+void copy_from(struct copy_queue *q, enum copy_place place) { q->place = place; }
+
+bool copy_pays(struct copy_queue *q, size_t n) { return budget_takes(&q->budget, n, q->place); }
+
+void copy_here(struct copy_queue *q, void *dst, const void *src, size_t n)
+{
+    bool timed = n >= OWN_MIN && budget_samples_own(&q->budget);
+    uint64_t from = timed ? copy_now() : 0;
+    memcpy(dst, src, n);
+    if (timed) budget_copied(&q->budget, q->place, n, copy_now() - from);
+    q->here++;
+    q->here_bytes += n;
 }
 
 int copy_pin(struct copy_queue *q, const void *p, size_t n, void **token_p)

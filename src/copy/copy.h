@@ -27,7 +27,7 @@
 #ifndef TERN_COPY_COPY_H
 #define TERN_COPY_COPY_H
 
-#include "base/compiler.h"
+#include "copy/budget.h"
 #include <sched.h>
 #include <string.h>
 
@@ -110,6 +110,7 @@ extern const struct copy_ops *const copy_engines[];
 const struct copy_ops *copy_engine_named(const char *name);
 
 struct copy_queue;
+struct copy_record;
 typedef uint64_t copy_cookie; /* 0: none yet */
 
 /* `depth`: copies that may be outstanding. */
@@ -126,9 +127,26 @@ bool copy_is_async(const struct copy_queue *);    /* COPY_ASYNC */
 const struct copy_ops *copy_engine_of(const struct copy_queue *);
 void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */
 
-/* When all that was issued should have finished (clock_ns): by the speed that was observed, which is corrected at each end that
- * a waiter sees. In the past, but not 0, if it is late; 0: nothing is outstanding, or the engine copies in the caller. */
+/* When all that was issued should have finished (clock_ns): by the speed that was measured, and is corrected at each end that a waiter
+ * sees, and at that of one batch in some. In the past, but not 0, if it is late; 0: nothing is outstanding, or the engine copies in the
+ * caller. */
 uint64_t copy_due(const struct copy_queue *);
+
+/*
+ * What is worth leaving to an engine that works on its own (budget.h). Of a new queue, and of an engine that copies in the caller, all is.
+ *
+ *     copy_pays says yes   copy_submit, copy_submit ..., copy_issue
+ *     copy_pays says no    copy_here, copy_here ...
+ */
+void copy_measured(struct copy_queue *, const struct copy_engine_cost *); /* what was measured says it, corrected from now on */
+void copy_fix(struct copy_queue *, size_t least);                         /* batches of so many bytes and more; never corrected */
+void copy_from(struct copy_queue *, enum copy_place); /* where sources are, as far as the caller knows; COPY_FAR at first */
+bool copy_pays(struct copy_queue *, size_t n);        /* a batch of n bytes should be left to the engine */
+
+/* memcpy in the engine's place, which is counted, and timed now and then. */
+void copy_here(struct copy_queue *, void *dst, const void *src, size_t n);
+
+struct copy_record copy_record_of(const struct copy_queue *); /* what has been observed so far (count.h) */
 
 /* The device has been given up: nothing is lost, the processor copies. copy_fault: 0, or a code with words. */
 bool copy_given_up(const struct copy_queue *);

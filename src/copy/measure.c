@@ -1,9 +1,11 @@
 /* measure.c - see measure.h. */
 #include "copy/measure.h"
-#include "base/clock.h"
 #include "base/lock.h"
+#include "copy/count.h"
 #include "copy/dsa.h"
+#include "copy/now.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -55,9 +57,9 @@ static float cost(struct room *m, void (*work)(void *, const void *, size_t), en
     for (int i = 0; i < ROUNDS; i++) {
         put(m->from, src);
         put(m->to, dst);
-        uint64_t t = clock_ns();
+        uint64_t t = copy_now();
         work(m->to, m->from, PIECE);
-        t = clock_ns() - t;
+        t = copy_now() - t;
         if (t < least) least = t;
     }
     return (float)least / (float)(PIECE / 1024);
@@ -79,11 +81,16 @@ static bool measure(struct copy_memory_cost *m)
     return true;
 }
 
+static const struct copy_memory_cost *told; /* by a test */
+
+void copy_memory_cost_is(const struct copy_memory_cost *m) { told = m; }
+
 const struct copy_memory_cost *copy_memory_cost(void)
 {
     static struct copy_memory_cost found;
     static struct lock lock;
     static bool known;
+    if (told) return told;
     if (!CAN_FLUSH) return NULL;
     lock_take(&lock);
     if (!known) known = measure(&found);
@@ -101,42 +108,94 @@ static void let_sleep(void)
 
 static float least_of(float a, float b) { return a < b ? a : b; }
 
+static int ascending(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static float median(float *t, int n)
+{
+    qsort(t, (size_t)n, sizeof *t, ascending);
+    return t[n / 2];
+}
+
+/* ns from `issued` until all has been copied, by the engine alone, which may be a thread that needs this core. */
+static float end_of(struct copy_queue *q, uint64_t issued)
+{
+    for (unsigned looks = 1; copy_poll(q) < copy_last(q); looks++) {
+        if (looks % 64 == 0) sched_yield();
+        else cpu_relax();
+    }
+    return (float)(copy_now() - issued);
+}
+
+/* Some copies of a line: what they cost the caller, and how long the engine takes to see to them. */
+static void measure_start(struct copy_queue *q, struct copy_engine_cost *c)
+{
+    char to[COPY_BATCH][LINE], from[COPY_BATCH][LINE] = {{0}};
+    float ends[SAMPLES];
+    copy_cookie k;
+    for (int i = 0; i < SAMPLES; i++) {
+        let_sleep();
+        uint64_t t = copy_now();
+        for (int n = 0; n < COPY_BATCH; n++) (void)copy_submit(q, to[n], from[n], LINE, &k);
+        uint64_t submitted = copy_now();
+        copy_issue(q);
+        c->issue_ns = least_of(c->issue_ns, (float)(copy_now() - submitted));
+        c->submit_ns = least_of(c->submit_ns, (float)(submitted - t) / COPY_BATCH);
+        ends[i] = end_of(q, submitted);
+    }
+    c->lag_ns = median(ends, SAMPLES);
+}
+
+/* ns for a byte of a longer one. */
+static float pace(struct copy_queue *q, struct room *m, enum copy_place src, float lag)
+{
+    float ends[ROUNDS];
+    copy_cookie k;
+    for (int i = 0; i < ROUNDS; i++) {
+        put(m->from, src);
+        put(m->to, COPY_FAR);
+        let_sleep();
+        (void)copy_submit(q, m->to, m->from, PIECE, &k);
+        uint64_t t = copy_now();
+        copy_issue(q);
+        ends[i] = end_of(q, t);
+    }
+    float all = median(ends, ROUNDS) - lag;
+    return all > 0 ? all / PIECE : 0;
+}
+
 void copy_engine_cost(struct copy_queue *q, struct copy_engine_cost *c)
 {
     const struct copy_memory_cost *m = copy_memory_cost();
-    char to[COPY_BATCH][LINE], from[COPY_BATCH][LINE] = {{0}};
-    copy_cookie k;
-    *c = (struct copy_engine_cost){1e9F, 1e9F, 0};
-    for (int i = 0; i < SAMPLES; i++) {
-        let_sleep();
-        uint64_t t = clock_ns();
-        for (int n = 0; n < COPY_BATCH; n++) (void)copy_submit(q, to[n], from[n], LINE, &k);
-        uint64_t submitted = clock_ns();
-        copy_issue(q);
-        c->issue_ns = least_of(c->issue_ns, (float)(clock_ns() - submitted));
-        c->submit_ns = least_of(c->submit_ns, (float)(submitted - t) / COPY_BATCH);
-        copy_wait_all(q);
+    struct room *room = aligned_alloc(4096, sizeof *room);
+    *c = (struct copy_engine_cost){.submit_ns = 1e9F, .issue_ns = 1e9F};
+    measure_start(q, c);
+    if (room) memset(room, 1, sizeof *room);
+    for (int src = COPY_NEAR; src <= COPY_FAR; src++) {
+        c->own[src] = (m ? m->cached[src][COPY_FAR] : 100) / 1024; /* 10 GB/s */
+        c->pace[src] = room ? pace(q, room, (enum copy_place)src, c->lag_ns) : c->own[src];
     }
-    float each = m ? m->cached[COPY_FAR][COPY_FAR] : 100; /* ns for 1024 bytes: 10 GB/s */
-    c->worth = (size_t)((c->submit_ns * COPY_BATCH + c->issue_ns) / each * 1024);
+    free(room);
 }
 
-/* What cannot be opened is no choice, and no error. */
-static bool pays(const struct copy_ops *ops, size_t most, size_t depth, struct copy_queue **q_p, size_t *worth_p)
+/* What cannot be opened is no choice, and no error. The border of uncached sources is the lower one; each batch is asked about again. */
+static bool pays(const struct copy_ops *ops, size_t most, size_t depth, struct copy_queue **q_p)
 {
     struct copy_engine_cost c;
     if (copy_queue_open(ops, depth, q_p)) return false;
     copy_engine_cost(*q_p, &c);
-    *worth_p = c.worth;
-    if (c.worth <= most && !copy_given_up(*q_p)) return true;
+    copy_measured(*q_p, &c);
+    if (copy_record_of(*q_p).worth[COPY_FAR] <= most && !copy_given_up(*q_p)) return true;
     copy_queue_close(*q_p);
     return false;
 }
 
-int copy_queue_open_best(bool other_core, size_t most, size_t depth, struct copy_queue **q_p, size_t *worth_p)
+int copy_queue_open_best(bool other_core, size_t most, size_t depth, struct copy_queue **q_p)
 {
-    if (pays(&copy_dsa_ops, most, depth, q_p, worth_p)) return 0;
-    if (other_core && pays(&copy_core_ops, most, depth, q_p, worth_p)) return 0;
-    *worth_p = 0;
+    if (pays(&copy_dsa_ops, most, depth, q_p)) return 0;
+    if (other_core && pays(&copy_core_ops, most, depth, q_p)) return 0;
     return copy_queue_open(&copy_nontemporal_ops, depth, q_p);
 }

@@ -8,8 +8,6 @@
 
 #include "copy/copy.h"
 
-enum copy_place { COPY_NEAR, COPY_FAR }; /* in a cache of this core, in none */
-
 /* ns for 1024 bytes, of pieces of 32 KB. */
 struct copy_memory_cost {
     float read[2];        /* by where the data are: reading a word of each line */
@@ -20,20 +18,16 @@ struct copy_memory_cost {
 /* NULL: caches cannot be emptied here (x86 can). The first call measures. */
 const struct copy_memory_cost *copy_memory_cost(void);
 
-struct copy_engine_cost {
-    float submit_ns, issue_ns; /* the caller's time: for a copy, and for starting a batch while the engine sleeps */
-    size_t worth;              /* bytes of a batch of some copies that the caller would spend that time on itself, data in no cache */
-};
+/* For tests: this in place of what is measured; NULL: as before. */
+void copy_memory_cost_is(const struct copy_memory_cost *);
 
-#define COPY_BATCH 4 /* copies of a batch, for `worth` */
-
-/* Of an engine with COPY_ASYNC; nothing is outstanding. */
+/* Of an engine with COPY_ASYNC; nothing is outstanding. In 0.5 to 1 ms. */
 void copy_engine_cost(struct copy_queue *, struct copy_engine_cost *);
 
 /*
- * Opens a queue of the engine that pays for batches of up to `most` bytes: one that works on its own and is worth it from *worth_p
- * bytes on (a device; another core if `other_core`), else the caller's own copies. 0, or a code with words.
+ * Opens a queue of the engine that pays for batches of up to `most` bytes: one that works on its own, measured (a device; another core
+ * if `other_core`), else the caller's own copies. 0, or a code with words.
  */
-int copy_queue_open_best(bool other_core, size_t most, size_t depth, struct copy_queue **q_p, size_t *worth_p);
+int copy_queue_open_best(bool other_core, size_t most, size_t depth, struct copy_queue **q_p);
 
 #endif

@@ -25,7 +25,6 @@ struct read {
 };
 
 static struct copy_queue *queue;
-static size_t least;    /* bytes of a batch that is left to the engine */
 static bool tells;      /* the engine rings */
 static bool complained; /* of a device that stands still */
 static uint32_t users;
@@ -37,8 +36,7 @@ static bool leaves_a_core(void) { return proc_self()->usable_cpus > proc_self()-
 static int open_engine(void)
 {
     const char *name = var_text(VAR_COPY_ENGINE);
-    least = 0;
-    if (!strcmp(name, "auto")) return copy_queue_open_best(leaves_a_core(), LANDING_MOST, DEPTH, &queue, &least);
+    if (!strcmp(name, "auto")) return copy_queue_open_best(leaves_a_core(), LANDING_MOST, DEPTH, &queue);
     int rc = copy_queue_open(copy_engine_named(name), DEPTH, &queue);
     if (rc == TERN_ERR_UNSUPPORTED) err_set(rc, "the copy engine '%s' (TERN_COPY_ENGINE) is not on this machine", name);
     return rc;
@@ -100,8 +98,8 @@ int landing_open(void)
         users--;
         return rc;
     }
-    if (var_int(VAR_COPY_ENGINE_MIN)) least = (size_t)var_int(VAR_COPY_ENGINE_MIN);
-    if (!copy_is_async(queue)) least = 0;
+    if (var_int(VAR_COPY_ENGINE_MIN) && copy_is_async(queue)) copy_fix(queue, (size_t)var_int(VAR_COPY_ENGINE_MIN));
+    copy_from(queue, COPY_NEAR); /* a batch is short, and has just been received */
     tells = copy_tells(queue, ring, NULL);
     complained = false;
     freeing = (struct step){.ops = &freeing_ops};
@@ -121,7 +119,7 @@ void landing_close(void)
 
 void landing_begin(struct landing *l, const void *data, size_t n)
 {
-    *l = (struct landing){.data = data, .n = n, .by_caller = !this_is_the_helper || n < least};
+    *l = (struct landing){.data = data, .n = n, .by_caller = !this_is_the_helper || !copy_pays(queue, n)};
 }
 
 /* An engine that works on its own reads the message when its handler has returned. */
@@ -136,7 +134,7 @@ static const char *stays_at(struct landing *l, const char *from)
 void landing_put(struct landing *l, void *to, const char *from, size_t n)
 {
     const char *stays = n >= LANDING_FROM && !l->by_caller ? stays_at(l, from) : NULL;
-    if (!stays || copy_submit(queue, to, stays, n, &l->last)) memcpy(to, from, n);
+    if (!stays || copy_submit(queue, to, stays, n, &l->last)) copy_here(queue, to, from, n);
 }
 
 copy_cookie landing_end(struct landing *l)

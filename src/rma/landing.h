@@ -7,7 +7,7 @@
  *     landing_is_over(last) <-------------------------------------------- done: the engine rings, the memory is released
  *
  * There is one queue for the windows of the process. What the queue has no room for, and what is short, is copied by the caller, as
- * are batches that are not worth what the engine costs to start (TERN_COPY_ENGINE_MIN). So
+ * are batches that are not worth what the engine costs to start, by what is measured and observed (copy/budget.h, TERN_COPY_ENGINE_MIN). So
  * is all that is served in a call of the program's: it computes nothing meanwhile that a copy would be in the way of, and waits perhaps for
  * the end of just this epoch.
  *
