@@ -1,6 +1,8 @@
 /* stats.c - see stats.h. */
 #include "pt2pt/stats.h"
 #include "base/var.h"
+#include "copy/budget.h"
+#include "copy/count.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
 #include "pt2pt/lanes.h"
@@ -47,7 +49,39 @@ static void say_wires(void)
     }
 }
 
-static void (*const all[])(void) = {say_lanes, say_wires};
+/* "12345 bytes" */
+static const char *least(size_t n, char to[32])
+{
+    if (n == SIZE_MAX) return "none";
+    snprintf(to, 32, "%zu bytes", n);
+    return to;
+}
+
+static void say_engine(const struct copy_record *r)
+{
+    char cached[32], uncached[32];
+    double ends = r->ends ? 1e3 * (double)r->ends : 1;
+    stats_line("copy engine %s: issuing a batch takes %.2f us, %.2f at first; least batch %s from a cache, %s from memory", r->engine,
+               1e-3 * (double)r->issue_ns[1], 1e-3 * (double)r->issue_ns[0], least(r->worth[COPY_NEAR], cached),
+               least(r->worth[COPY_FAR], uncached));
+    stats_line("copy engine %s: %llu ends observed, after %.2f us, predicted %.2f us, in the mean; %llu corrections, %llu trials",
+               r->engine, (unsigned long long)r->ends, r->observed_ns / ends, r->predicted_ns / ends,
+               (unsigned long long)r->corrections, (unsigned long long)r->trials);
+}
+
+/* Nothing where there was nothing to choose. */
+static void say_copies(void)
+{
+    struct copy_counts c = copy_counts();
+    if (c.copies[COPY_BY_MEMCPY] + c.copies[COPY_BY_NONTEMPORAL] + c.copies[COPY_BY_ENGINE])
+        stats_line("copies: %llu by memcpy, %.1f MB; %llu past the caches, %.1f MB; %llu by an engine, %.1f MB",
+                   (unsigned long long)c.copies[COPY_BY_MEMCPY], 1e-6 * (double)c.bytes[COPY_BY_MEMCPY],
+                   (unsigned long long)c.copies[COPY_BY_NONTEMPORAL], 1e-6 * (double)c.bytes[COPY_BY_NONTEMPORAL],
+                   (unsigned long long)c.copies[COPY_BY_ENGINE], 1e-6 * (double)c.bytes[COPY_BY_ENGINE]);
+    if (c.last.engine) say_engine(&c.last);
+}
+
+static void (*const all[])(void) = {say_lanes, say_wires, say_copies};
 
 void stats_say(void)
 {

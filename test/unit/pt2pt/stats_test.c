@@ -1,5 +1,10 @@
-/* stats_test.c - what TERN_STATS says: of a thread that waits for the lane, and of one that finds a wire taken (pt2pt/stats.h). */
+/*
+ * stats_test.c - what TERN_STATS says: of a thread that waits for the lane, of one that finds a wire taken, and of copies
+ * (pt2pt/stats.h).
+ */
 #include "mock_job.h"
+#include "copy/budget.h"
+#include "copy/count.h"
 #include "pt2pt/stats.h"
 #include "transport/wire_lock.h"
 
@@ -91,6 +96,22 @@ static void a_look_that_finds_another_thread_is_counted(void **state)
     assert_non_null(strstr(say(), "tern: rank 0: mock: looks found another thread there 1 times;"));
 }
 
+static void copies_are_said_if_there_are_any(void **state)
+{
+    static const struct copy_record r = {.engine = "made-up", .issue_ns = {2000, 2500}, .worth = {SIZE_MAX, 9000}, .ends = 4,
+                                         .predicted_ns = 40000, .observed_ns = 50000, .corrections = 3, .trials = 2};
+    (void)state;
+    assert_null(strstr(say(), "copies:"));
+    assert_null(strstr(say(), "copy engine"));
+    copy_count(COPY_BY_NONTEMPORAL, 3, 6000000);
+    assert_non_null(strstr(say(), "tern: rank 0: copies: 0 by memcpy, 0.0 MB; 3 past the caches, 6.0 MB; 0 by an engine, 0.0 MB\n"));
+    copy_count_engine(&r);
+    assert_non_null(strstr(say(), "tern: rank 0: copy engine made-up: issuing a batch takes 2.50 us, 2.00 at first; "
+                                  "least batch none from a cache, 9000 bytes from memory\n"));
+    assert_non_null(strstr(say(), "tern: rank 0: copy engine made-up: 4 ends observed, after 12.50 us, predicted 10.00 us, in the mean; "
+                                  "3 corrections, 2 trials\n"));
+}
+
 static int open_silent(void **state)
 {
     (void)state;
@@ -115,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_that_waits_for_the_lane_is_counted, open_job, close_job),
         cmocka_unit_test_setup_teardown(a_look_that_finds_another_thread_is_counted, open_job, close_job),
+        cmocka_unit_test_setup_teardown(copies_are_said_if_there_are_any, open_job, close_job),
         cmocka_unit_test_setup_teardown(nothing_is_said_unasked, open_silent, close_silent),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
