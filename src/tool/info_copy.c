@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "copy/choose.h"
+#include "copy/count.h"
 #include "copy/measure.h"
 
 #include <sched.h>
@@ -77,22 +78,39 @@ static int print_choice(void)
 
 /* ---- engines ---- */
 
+/* From which batch on, and why: the time of the caller's that it costs, and what it could copy in that. */
+static void print_border(const struct copy_engine_cost *c, const struct copy_record *r, enum copy_place from)
+{
+    static const char *const where[] = {[COPY_NEAR] = "cached", [COPY_FAR] = "uncached"};
+    double us = 1e-3 * (double)(c->submit_ns * COPY_BATCH + c->issue_ns);
+    if (r->worth[from] == SIZE_MAX) {
+        printf("               %s sources: never worth that\n", where[from]);
+        return;
+    }
+    printf("               %s sources: worth that from %zu bytes on, which a core copies in %.1f us\n", where[from], r->worth[from], us);
+}
+
+static void print_own(struct copy_queue *q)
+{
+    struct copy_engine_cost c;
+    copy_engine_cost(q, &c);
+    copy_measured(q, &c);
+    struct copy_record r = copy_record_of(q);
+    printf("  %-12s works on its own: %.0f ns to submit a copy, %.1f us to start it; next to nothing is copied after %.1f us\n",
+           r.engine, (double)c.submit_ns, 1e-3 * (double)c.issue_ns, 1e-3 * (double)c.lag_ns);
+    for (int from = COPY_NEAR; from <= COPY_FAR; from++) print_border(&c, &r, (enum copy_place)from);
+}
+
 static void print_engine(const struct copy_ops *ops)
 {
     struct copy_queue *q;
-    struct copy_engine_cost c;
     int rc = copy_queue_open(ops, 64, &q);
     if (rc) {
         printf("  %-12s %s\n", ops->name, rc == TERN_ERR_UNSUPPORTED ? "not on this machine" : err_words());
         return;
     }
-    if (copy_is_async(q)) {
-        copy_engine_cost(q, &c);
-        printf("  %-12s works on its own: %.0f ns to submit a copy, %.1f us to start it; worth that from %zu bytes on\n", ops->name,
-               (double)c.submit_ns, 1e-3 * (double)c.issue_ns, c.worth);
-    } else {
-        printf("  %-12s the caller copies\n", ops->name);
-    }
+    if (copy_is_async(q)) print_own(q);
+    else printf("  %-12s the caller copies\n", ops->name);
     copy_queue_close(q);
 }
 
@@ -102,21 +120,30 @@ static bool has_other_cores(void)
     return !sched_getaffinity(0, sizeof cpus, &cpus) && CPU_COUNT(&cpus) > 1;
 }
 
-static int print_best(void)
+/* What copy_queue_open_best chooses, and from which batches on. */
+static int print_auto(void)
 {
     struct copy_queue *q;
-    size_t worth, least = (size_t)var_int(VAR_COPY_ENGINE_MIN);
-    const char *name = var_text(VAR_COPY_ENGINE), *chosen = name;
-    if (!strcmp(name, "auto")) {
-        if (copy_queue_open_best(has_other_cores(), BATCH, 64, &q, &worth)) return fprintf(stderr, "tern_info: %s\n", err_words()), 1;
-        chosen = copy_engine_of(q)->name;
-        copy_queue_close(q);
-        if (!least) least = worth;
-        printf("  chosen: %s%s", chosen, worth ? "" : ", as no other is worth what it costs to start for batches of 32 KB");
-    } else {
-        printf("  chosen: %s, as TERN_COPY_ENGINE says", chosen);
-    }
-    if (least && copy_engine_named(chosen)->flags & COPY_ASYNC) printf(", for batches of %zu bytes and more", least);
+    size_t least = (size_t)var_int(VAR_COPY_ENGINE_MIN);
+    if (copy_queue_open_best(has_other_cores(), BATCH, 64, &q)) return fprintf(stderr, "tern_info: %s\n", err_words()), 1;
+    struct copy_record r = copy_record_of(q);
+    bool alone = copy_is_async(q);
+    copy_queue_close(q);
+    printf("  chosen: %s, ", r.engine);
+    if (!alone) puts("as no other is worth what it costs to start for batches of 32 KB");
+    else if (least) printf("for batches of %zu bytes and more, as TERN_COPY_ENGINE_MIN says\n", least);
+    else if (r.worth[COPY_NEAR] == SIZE_MAX) printf("for uncached batches of %zu bytes and more\n", r.worth[COPY_FAR]);
+    else printf("for batches of %zu bytes and more if uncached, %zu if cached\n", r.worth[COPY_FAR], r.worth[COPY_NEAR]);
+    return 0;
+}
+
+static int print_best(void)
+{
+    size_t least = (size_t)var_int(VAR_COPY_ENGINE_MIN);
+    const char *name = var_text(VAR_COPY_ENGINE);
+    if (!strcmp(name, "auto")) return print_auto();
+    printf("  chosen: %s, as TERN_COPY_ENGINE says", name);
+    if (least && copy_engine_named(name)->flags & COPY_ASYNC) printf(", for batches of %zu bytes and more", least);
     puts("");
     return 0;
 }
@@ -127,5 +154,7 @@ int info_copy(void)
     int rc = print_choice();
     puts("Engines for copies in the background (TERN_RMA_PASSIVE=copy):");
     for (const struct copy_ops *const *e = copy_engines; *e; e++) print_engine(*e);
-    return rc ? rc : print_best();
+    rc = rc ? rc : print_best();
+    puts("A job corrects these borders by what it observes (TERN_STATS=1 says how they ended).");
+    return rc;
 }
