@@ -9,6 +9,12 @@
  *     SITUATION_SIZE_WAY_first_us   of the reading, the first 64 KB
  *     SITUATION_SIZE_to_best        the automatic way to the better one of the others
  *
+ * `copy_bench tuned [LARGEST]`: what is chosen while the program runs beside fixed thresholds (OMX-21, OMX-25), 256 KB to 32 MB or LARGEST,
+ * on lines "key value"; medians of blocks in turn, a copy and then all of it read once. CONFIGURATION: `again`, `fresh` and `cold` (neither
+ * the source nor the destination has been touched for long). THRESHOLD is TERN_COPY_NT: 64K (all past the caches), 4M, 1G (none).
+ *     tuned_CONFIGURATION_SIZE_THRESHOLD_us, tuned_CONFIGURATION_SIZE_auto_us
+ *     tuned_CONFIGURATION_SIZE_of_best       the automatic way's speed to that of the best threshold
+ *
  * `copy_bench engines`: copies by engines instead (RMA-16, OMX-20), one at a time, to a destination outside the cache, on lines
  * "key value". E is an engine (inline, nontemporal, core); `core` copies on another cpu than the caller's, if there are two.
  *     memcpy_SIZE_us       the plain call
@@ -19,7 +25,7 @@
  *     E_submit_ns          submitting a copy, without the issue
  *     E_issue_ns           issuing a batch while the engine sleeps
  *     E_poll_ns            asking once how far it is, while it copies (OMX-7)
- *     E_worth_bytes        a batch that the caller would copy itself in the time of these (TERN_COPY_ENGINE_MIN)
+ *     E_worth_bytes, E_cached_worth_bytes   a batch that the caller would copy itself in the time of these, from memory and from a cache
  *     E_crossover_bytes, E_cached_crossover_bytes   the least size from which on the engine is quicker than memcpy; 0: there is none
  *
  * `copy_bench victim`: a loop that follows pointers through all lines of an array, beside copies of 4 MB at 1 GB/s, on lines "key value".
@@ -30,6 +36,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "copy/choose.h"
+#include "copy/count.h"
 #include "copy/measure.h"
 
 #include <pthread.h>
@@ -147,6 +154,63 @@ static int choices(char *pool, const char *src)
 {
     for (int fresh = 0; fresh < 2; fresh++)
         for (size_t n = 1024; n <= LARGEST; n *= 2) choice_of(pool, src, n, fresh);
+    return 0;
+}
+
+/* ---- beside fixed thresholds ---- */
+
+static const char *const thresholds[] = {"64K", "4M", "1G", "0"};
+enum { THRESHOLDS = ARRAY_LEN(thresholds), AUTO = THRESHOLDS - 1 };
+
+enum configuration { AGAIN, FRESH, COLD, CONFIGURATIONS };
+static const char *const configurations[] = {"again", "fresh", "cold"};
+
+/* The sources of cold copies are the upper half of the pool, their destinations the lower one. */
+static void tuned_once(enum configuration c, char *pool, const char *src, size_t n, struct times *t)
+{
+    static size_t at;
+    at = at + 2 * n > POOL / 2 ? 0 : at + n;
+    once(automatic, c == AGAIN ? pool : pool + at, c == COLD ? pool + POOL / 2 + at : src, n, t);
+}
+
+static void set_threshold(const char *size)
+{
+    if (var_set(VAR_COPY_NT, size)) abort();
+    copy_open();
+}
+
+static void tuned_of(enum configuration c, char *pool, const char *src, size_t n)
+{
+    static struct times t[THRESHOLDS];
+    int each = n >= (size_t)4 << 20 ? 2 : n >= (size_t)1 << 20 ? 6 : IN_BLOCK_MAX;
+    double us[THRESHOLDS], best = 0;
+    copy_choose_among(NULL, NULL);
+    set_threshold("0");
+    for (int i = 0; i < 24; i++) tuned_once(c, pool, src, n, NULL); /* it is found out meanwhile */
+    for (int k = 0; k < THRESHOLDS; k++) t[k].n = 0;
+    for (int b = 0; b < BLOCKS; b++)
+        for (int i = 0; i < THRESHOLDS; i++) {
+            int k = (b % 2 ? b + i : b + THRESHOLDS - i) % THRESHOLDS; /* each behind each other one */
+            set_threshold(thresholds[k]);
+            for (int j = -3; j < each; j++) tuned_once(c, pool, src, n, j < 0 ? NULL : &t[k]);
+        }
+    for (int k = 0; k < THRESHOLDS; k++) {
+        us[k] = 1e6 * median(t[k].both, t[k].n);
+        printf("tuned_%s_%s_%s_us %.3f\n", configurations[c], size_name(n), k == AUTO ? "auto" : thresholds[k], us[k]);
+        if (k != AUTO && (!best || us[k] < best)) best = us[k];
+    }
+    printf("tuned_%s_%s_of_best %.3f\n", configurations[c], size_name(n), best / us[AUTO]);
+}
+
+static int tuned(char *pool, const char *src, const char *most)
+{
+    size_t largest = LARGEST;
+    if (most) {
+        if (var_set(VAR_COPY_NT, most)) return fprintf(stderr, "copy_bench: %s\n", err_words()), 2;
+        largest = min_size((size_t)var_int(VAR_COPY_NT), LARGEST);
+    }
+    for (int c = 0; c < CONFIGURATIONS; c++)
+        for (size_t n = (size_t)256 << 10; n <= largest; n *= 2) tuned_of((enum configuration)c, pool, src, n);
     return 0;
 }
 
@@ -277,7 +341,10 @@ static int engine(const struct copy_ops *ops, double (*plain_s)[ARRAY_LEN(sizes)
         copy_engine_cost(q, &cost);
         printf("%s_issue_ns %.1f\n", ops->name, 1e9 * part);
         printf("%s_poll_ns %.1f\n", ops->name, 1e9 * poll_s(q, pool, src));
-        printf("%s_worth_bytes %zu\n", ops->name, cost.worth);
+        copy_measured(q, &cost);
+        struct copy_record found_out = copy_record_of(q);
+        printf("%s_worth_bytes %zu\n", ops->name, found_out.worth[COPY_FAR]);
+        printf("%s_cached_worth_bytes %zu\n", ops->name, found_out.worth[COPY_NEAR]);
     }
     copy_queue_close(q);
     return 0;
@@ -471,5 +538,6 @@ int main(int argc, char **argv)
     if (!strcmp(what, "engines")) return engines(pool, src);
     if (!strcmp(what, "victim")) return victims(pool, src);
     if (!strcmp(what, "choice")) return choices(pool, src);
-    return fprintf(stderr, "copy_bench [choice|engines|victim]\n"), 2;
+    if (!strcmp(what, "tuned")) return tuned(pool, src, argc > 2 ? argv[2] : NULL);
+    return fprintf(stderr, "copy_bench [choice|tuned [LARGEST]|engines|victim]\n"), 2;
 }

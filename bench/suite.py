@@ -69,6 +69,7 @@ SUITE = [Launch(*row) for row in (
     # what copies data in the background
     ("copy", "parts", 1, "copy_bench", "engines", 60),
     ("copy", "parts", 1, "copy_bench", "choice", 60),
+    ("copy", "parts", 1, "copy_bench", "tuned", 120),
     ("copy", "parts", 1, "copy_bench", "victim", 120),
     # more ranks than cores
     ("over", "free", 4, "oversub", "", 120),
@@ -191,6 +192,8 @@ GOALS = [Goal(*row) for row in (
     ("the same, epochs a second", "rma.n16_hot_ops", "ratio", ">=", 1.0),
     ("processor use of ranks that wait meanwhile, %", "rma.n16_hot_idle_cpu_pct", "value", "<=", 1.0),
     ("a copy, then read: what is chosen to the best way, the worst size", r"copy\.(again|fresh)_\w+_to_best", "worst_value", "<=", 1.1),
+    ("the same, the speed to that of the best fixed threshold, 256 KB to 32 MB, three states of the caches: the worst size",
+     r"copy\.tuned_(again|fresh|cold)_\w+_of_best", "worst_value", ">=", 0.97),
     ("a loop beside large copies on another core to one alone", r"copy\.loop\w+_automatic_ratio", "worst_value", "<=", 1.05),
     ("a loop on its own core while another one copies, 256 KB", "copy.loop256K_core_own_ratio", "value", "<=", 1.05),
     ("submitting a copy to a core that copies, ns", "copy.core_submit_ns", "value", "<=", 350),
