@@ -1,23 +1,17 @@
 /* cpus.c - affinity mask and cgroup quota (versions 1 and 2). */
 #include "mpiexec/cpus.h"
-#include "base/compiler.h"
+#include "base/affinity.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int affinity_count(void)
+static int mask_cpus(void)
 {
-    for (size_t cpus = 1024; cpus <= 1 << 20; cpus *= 4) {
-        cpu_set_t *set = CPU_ALLOC(cpus);
-        int n = set && !sched_getaffinity(0, CPU_ALLOC_SIZE(cpus), set) ? CPU_COUNT_S(CPU_ALLOC_SIZE(cpus), set) : 0;
-        CPU_FREE(set);
-        if (n) return n;
-    }
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int)n : 1;
+    uint32_t n = affinity_count(0);
+    long online = n ? 0 : sysconf(_SC_NPROCESSORS_ONLN);
+    return n ? (int)n : online > 0 ? (int)online : 1;
 }
 
 static bool read_line(const char *dir, const char *file, char *line, int size)
@@ -96,6 +90,6 @@ int cpus_usable(void)
 {
     static int known; /* launchers that the starter makes need not look again */
     if (known) return known;
-    int mask = affinity_count(), quota = cpus_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    int mask = mask_cpus(), quota = cpus_cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup");
     return known = quota && quota < mask ? quota : mask;
 }

@@ -7,8 +7,8 @@
 #include "proc/machine.h"
 #include "proc/module.h"
 #include "proc/stray.h"
+#include "proc/usable.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,17 +20,6 @@
 static struct proc_info self;
 static const struct proc_boot *boot;
 
-/* A whole number at the start of a file, -1 when there is none. */
-static long file_number(const char *path, long *second)
-{
-    long a = -1;
-    FILE *f = fopen(path, "re");
-    if (!f) return -1;
-    if (fscanf(f, "%ld %ld", &a, second) < 1) a = -1;
-    fclose(f);
-    return a;
-}
-
 long proc_env_number(const char *name)
 {
     const char *s = getenv(name);
@@ -38,26 +27,6 @@ long proc_env_number(const char *name)
     if (!s || *s < '0' || *s > '9') return -1;
     long n = strtol(s, &end, 10);
     return *end ? -1 : n;
-}
-
-static long quota_cpus(void)
-{
-    long period = 0, quota = file_number("/sys/fs/cgroup/cpu.max", &period);
-    if (quota <= 0) {
-        long none;
-        quota = file_number("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", &none);
-        period = quota > 0 ? file_number("/sys/fs/cgroup/cpu/cpu.cfs_period_us", &none) : 0;
-    }
-    return quota > 0 && period > 0 ? (quota + period - 1) / period : -1;
-}
-
-uint32_t proc_usable_cpus(void)
-{
-    cpu_set_t set;
-    long n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
-    long quota = quota_cpus();
-    if (quota > 0 && quota < n) n = quota;
-    return n > 0 ? (uint32_t)n : 1;
 }
 
 static const struct proc_boot *pmix_module(void)
@@ -68,17 +37,15 @@ static const struct proc_boot *pmix_module(void)
     return b;
 }
 
-/* Another launcher that binds gives each rank less than it has itself: then its own cpus are what the ranks share, or as
- * many of them as Slurm has granted to this job. */
-static void find_binding(void)
+/* Under launchers of others the bootstrap does not know. For tests: TERN_TEST_CPUS=N, and ranks share N cpus, so that a small machine
+ * goes the ways of a large one, or of one that has too few. */
+static void count_cpus(const struct proc_boot *b)
 {
-    const char *granted = getenv("SLURM_CPUS_ON_NODE");
-    cpu_set_t own, launcher;
-    if (sched_getaffinity(0, sizeof own, &own) || sched_getaffinity(getppid(), sizeof launcher, &launcher)) return;
-    if (CPU_COUNT(&own) >= CPU_COUNT(&launcher)) return;
-    self.bound = (uint32_t)CPU_COUNT(&own);
-    self.usable_cpus = (uint32_t)CPU_COUNT(&launcher);
-    if (granted && atoi(granted) > 0) self.usable_cpus = (uint32_t)min_size(self.usable_cpus, (size_t)atoi(granted));
+    long wanted = proc_env_number("TERN_TEST_CPUS");
+    if (b == &proc_single) self.usable_cpus = usable_here();
+    else if (!self.usable_cpus) self.usable_cpus = usable_by_launcher(&self.bound);
+    if (wanted > 0) self.usable_cpus = (uint32_t)wanted;
+    self.oversubscribed = self.local_size > self.usable_cpus;
 }
 
 static int try_boot(const struct proc_boot *b)
@@ -88,9 +55,7 @@ static int try_boot(const struct proc_boot *b)
     if (rc) return rc;
     boot = b;
     self.bootstrap = b->name;
-    if (b != &proc_native && b != &proc_single) find_binding();
-    if (!self.usable_cpus) self.usable_cpus = proc_usable_cpus();
-    self.oversubscribed = self.local_size > self.usable_cpus;
+    count_cpus(b);
     jobs_open(self.job, self.rank, self.size);
     return 0;
 }

@@ -32,9 +32,9 @@ struct proc_info {
     uint32_t node, nodes;
     uint32_t universe;    /* processes that may be started in all, 0 = unknown */
     uint32_t appnum;      /* PROC_NO_APPNUM: no launcher has counted programs */
-    uint32_t usable_cpus; /* that the ranks of this node share; >= 1 */
+    uint32_t usable_cpus; /* that the ranks of this node share; >= 1; all of them find the same number (usable.h) */
     uint32_t bound;       /* cpus that the launcher bound this rank to, 0 = not bound */
-    bool oversubscribed;  /* more ranks than cpus on this node */
+    bool oversubscribed;  /* more ranks than cpus on this node; alike on all of them */
     int launcher; /* process id of the launcher, an ancestor of all ranks of this node; 0: not to be seen from here */
 };
 
@@ -182,8 +182,5 @@ _Noreturn void proc_abort_by(const struct proc_boot *, int code, const char *wor
 
 /* A plain number that a launcher has put into the environment; -1: the variable is absent, or says something else. */
 long proc_env_number(const char *name);
-
-/* The cpus that this process may use: affinity mask, cut by the cgroup's quota; at least 1. */
-uint32_t proc_usable_cpus(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "proc/pmi_map.h"
 #include "proc/pmi_wire.h"
 #include "proc/proc.h"
+#include "proc/usable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -341,36 +343,96 @@ static void leave_is_for_good(void **state)
     assert_int_equal(srv.finalizes, 1);
 }
 
-/* One that binds: this process has one cpu, and the ranks share what its parent has, or what Slurm granted. */
-static void what_ranks_share_is_the_launchers(void **state)
+/* ---- cpus ---- */
+
+/* Opens as a rank of a launcher that is this process's parent, under Slurm if `granted` is not NULL. */
+static void open_as_rank(const char *granted)
 {
-    cpu_set_t before, one, parent;
-    (void)state;
-    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    launch(1024, NULL);
+    if (granted) setenv("SLURM_CPUS_ON_NODE", granted, 1);
+    else unsetenv("SLURM_CPUS_ON_NODE");
+    setenv("TERN_BOOTSTRAP", "pmi1", 1);
+    assert_int_equal(var_open(), 0);
+    assert_int_equal(proc_open(), 0);
+    assert_string_equal(proc_self()->bootstrap, "pmi1");
+}
+
+static void close_rank(void)
+{
+    proc_close();
+    var_close();
+    pthread_join(srv.thread, NULL);
+}
+
+static cpu_set_t all_cpus;
+
+/* In a group of its own, as launchers start processes. False, and a word: the launcher's cpus have to be this process's, and two. */
+static bool begin_as_rank(void)
+{
+    cpu_set_t parent;
+    assert_int_equal(sched_getaffinity(0, sizeof all_cpus, &all_cpus), 0);
     assert_int_equal(sched_getaffinity(getppid(), sizeof parent, &parent), 0);
-    if (CPU_COUNT(&parent) < 2) {
-        print_message("# one CPU is not enough for it\n");
-        skip();
-    }
+    bool good = CPU_EQUAL(&all_cpus, &parent) && CPU_COUNT(&parent) > 1;
+    if (!good) print_message("# one CPU is not enough for it\n");
+    if (getpgrp() != getpid()) assert_int_equal(setpgid(0, 0), 0);
+    return good;
+}
+
+static void bind_to_one(void)
+{
+    cpu_set_t one;
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
-        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+        if (CPU_ISSET(i, &all_cpus)) CPU_SET(i, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    for (int granted = 0; granted < 2; granted++) {
-        launch(1024, NULL);
-        setenv("SLURM_CPUS_ON_NODE", granted ? "1" : "100000", 1);
-        setenv("TERN_BOOTSTRAP", "pmi1", 1);
-        assert_int_equal(var_open(), 0);
-        assert_int_equal(proc_open(), 0);
-        assert_string_equal(proc_self()->bootstrap, "pmi1");
-        assert_int_equal(proc_self()->bound, 1);
-        assert_int_equal(proc_self()->usable_cpus, granted ? 1 : CPU_COUNT(&parent));
-        proc_close();
-        var_close();
-        pthread_join(srv.thread, NULL);
-    }
+}
+
+static int unbind(void **state)
+{
+    (void)state;
     unsetenv("SLURM_CPUS_ON_NODE");
-    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    return sched_setaffinity(0, sizeof all_cpus, &all_cpus);
+}
+
+/* A rank that the launcher has bound, and one that it has not, find the same. */
+static void what_ranks_share_is_the_launchers(void **state)
+{
+    static const char *const granted[] = {NULL, "100000", "1", "nonsense"};
+    (void)state;
+    if (!begin_as_rank()) skip();
+    uint32_t all = usable_here();
+    for (uint32_t bound = 0; bound < 2; bound++) {
+        if (bound) bind_to_one();
+        for (size_t i = 0; i < 4; i++) {
+            open_as_rank(granted[i]);
+            assert_int_equal(proc_self()->bound, bound);
+            assert_int_equal(proc_self()->usable_cpus, i == 2 ? 1 : all);
+            close_rank();
+        }
+    }
+}
+
+/* It may bind some of the ranks that it starts. */
+static void a_script_between_is_no_launcher(void **state)
+{
+    int status = 0;
+    (void)state;
+    if (!begin_as_rank()) skip();
+    uint32_t all = usable_here();
+    bind_to_one();
+    launch(1024, NULL);
+    setenv("TERN_BOOTSTRAP", "pmi1", 1);
+    pid_t child = fork();
+    if (!child) {
+        bool good = !var_open() && !proc_open() && proc_self()->usable_cpus == all && proc_self()->bound == 1;
+        proc_close();
+        _exit(good ? 7 : 1);
+    }
+    close(atoi(getenv("PMI_FD")));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    pthread_join(srv.thread, NULL);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
 }
 
 /* ---- what is no launcher ---- */
@@ -498,7 +560,8 @@ int main(void)
         cmocka_unit_test(a_launcher_for_nothing_but_short_texts_is_refused),
         cmocka_unit_test(damaged_cards_are_refused),
         cmocka_unit_test(leave_is_for_good),
-        cmocka_unit_test(what_ranks_share_is_the_launchers),
+        cmocka_unit_test_teardown(what_ranks_share_is_the_launchers, unbind),
+        cmocka_unit_test_teardown(a_script_between_is_no_launcher, unbind),
         cmocka_unit_test(only_an_open_socket_is_a_launcher),
         cmocka_unit_test(nonsense_is_an_error_in_words),
         cmocka_unit_test(random_bytes_do_no_harm),

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/var.h"
 #include "proc/job_block.h"
+#include "proc/usable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@
 
 static int clean(void **state)
 {
-    static const char *const names[] = {JOB_ENV_FD, JOB_ENV_RANK, "TERN_BOOTSTRAP", "PMIX_NAMESPACE", "PMIX_RANK", "TERN_MODULE_DIR"};
+    static const char *const names[] = {JOB_ENV_FD, JOB_ENV_RANK, "TERN_BOOTSTRAP", "PMIX_NAMESPACE", "PMIX_RANK", "TERN_MODULE_DIR",
+                                        "TERN_TEST_CPUS"};
     (void)state;
     proc_close();
     var_close();
@@ -35,7 +37,7 @@ static void alone_is_a_job_of_one(void **state)
     assert_int_equal(me->rank, 0);
     assert_int_equal(me->size, 1);
     assert_int_equal(me->local_size, 1);
-    assert_int_equal(me->usable_cpus, proc_usable_cpus());
+    assert_int_equal(me->usable_cpus, usable_here());
     assert_false(me->oversubscribed);
     assert_true(strlen(me->job) > 0);
     assert_int_equal(proc_card_put("hello", 6), 0);
@@ -71,7 +73,7 @@ static void cpus_follow_the_mask(void **state)
     cpu_set_t before, one;
     (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    assert_in_range(proc_usable_cpus(), 1, CPU_COUNT(&before));
+    assert_in_range(usable_here(), 1, CPU_COUNT(&before));
     CPU_ZERO(&one);
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET(i, &before)) {
@@ -79,8 +81,22 @@ static void cpus_follow_the_mask(void **state)
             break;
         }
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-    assert_int_equal(proc_usable_cpus(), 1);
+    assert_int_equal(usable_here(), 1);
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+/* For tests: a small machine as a large one, and the other way round. */
+static void cpus_are_what_the_hook_says(void **state)
+{
+    (void)state;
+    setenv("TERN_TEST_CPUS", "77", 1);
+    assert_int_equal(var_open(), 0);
+    assert_int_equal(proc_open(), 0);
+    assert_int_equal(proc_self()->usable_cpus, 77);
+    proc_close();
+    setenv("TERN_TEST_CPUS", "0", 1);
+    assert_int_equal(proc_open(), 0);
+    assert_int_equal(proc_self()->usable_cpus, usable_here());
 }
 
 /* proc_abort in a child: its exit code, and what it printed. */
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_asked_for_must_be_there, clean, clean),
         cmocka_unit_test_setup_teardown(missing_module_is_an_error, clean, clean),
         cmocka_unit_test_setup_teardown(cpus_follow_the_mask, clean, clean),
+        cmocka_unit_test_setup_teardown(cpus_are_what_the_hook_says, clean, clean),
         cmocka_unit_test_setup_teardown(abort_ends_with_the_code_and_words, clean, clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

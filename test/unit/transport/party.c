@@ -6,6 +6,7 @@
 #include "base/var.h"
 #include "proc/job_block.h"
 #include "proc/proc.h"
+#include "proc/usable.h"
 #include "transport/peer.h"
 #include "transport/wires.h"
 
@@ -45,7 +46,7 @@ static int make_block(uint32_t job, uint32_t n)
     h->bytes = bytes;
     h->size = h->local_size = n;
     h->nodes = 1;
-    h->usable_cpus = proc_usable_cpus();
+    h->usable_cpus = usable_here();
     h->place_off = place_off;
     h->card_off = card_off;
     name_job(h->name, sizeof h->name, job);
