@@ -26,14 +26,27 @@ enum { CACHED_PROGRAMS = 64 }; /* of a communicator */
 
 /* ---- the communicator's state ------------------------------------------------- */
 
-/* Ranks whose programs come from different tables would wait for each other for ever: all compare with rank 0. */
-static int compare_settings(const struct comm *c, const struct rankmap *group)
+/*
+ * The lowest bit of peer_settings is not compared: a rank that has it shares cores with others, or never spins. Rank 0 of a
+ * communicator decides by its own one for all how they wait for each other inside the node, and all that follows from that: ranks
+ * may differ in TERN_SPIN.
+ */
+#define SHARES_CORES UINT64_C(1)
+
+static uint64_t own_settings(void)
+{
+    bool shares = proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never");
+    return (coll_select_digest() & ~SHARES_CORES) | (shares ? SHARES_CORES : 0);
+}
+
+/* Ranks whose programs come from different tables would wait for each other for ever: all compare with rank 0, whose settings these
+ * are. */
+static int compare_settings(const struct comm *c, const struct rankmap *group, uint64_t *first)
 {
     uint32_t index = rankmap_at(group, 0);
-    uint64_t theirs;
-    if (index == proc_self()->rank) return 0;
-    int rc = peer_settings_of(index, &theirs);
-    if (rc || theirs == peer_settings) return rc;
+    *first = peer_settings;
+    int rc = index == proc_self()->rank ? 0 : peer_settings_of(index, first);
+    if (rc || (*first | SHARES_CORES) == (peer_settings | SHARES_CORES)) return rc;
     return err_set(TERN_ERR_ARG,
                    "rank %d of '%s' (%s) has other settings than %s: what "
                    "TERN_COLL_TABLE says and the variables that tern_info marks as equal on all ranks must be the same",
@@ -53,7 +66,8 @@ static bool read_hints(const struct comm *c, struct coll_comm *cc)
 
 TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
 {
-    if (pt_reaches_all(c) || compare_settings(c, c->local) || (c->inter && compare_settings(c, c->map))) return NULL;
+    uint64_t first, other;
+    if (pt_reaches_all(c) || compare_settings(c, c->local, &first) || (c->inter && compare_settings(c, c->map, &other))) return NULL;
     struct coll_comm *cc = calloc(1, sizeof *cc);
     if (cc) cc->cache = coll_cache_open(CACHED_PROGRAMS, coll_frame_free);
     if (!cc || !cc->cache || !coll_places_find(c, cc) || !read_hints(c, cc)) {
@@ -63,6 +77,7 @@ TERN_COLD static struct coll_comm *coll_comm_new(struct comm *c)
         err_set(TERN_ERR_NOMEM, "no memory for the collectives of a communicator");
         return NULL;
     }
+    cc->oversubscribed = !cc->far && !c->inter && first & SHARES_CORES;
     cc->slot_max = node_slot_max(c);
     __atomic_store_n(&c->call_log, &cc->call_log, __ATOMIC_RELEASE); /* pairs with the acquire in comm_of_word (call_log.c) */
     atomic_store_explicit(&c->collective, !c->inter, memory_order_relaxed);
@@ -112,7 +127,7 @@ int coll_choose_open(void)
 {
     int rc = coll_places_open();
     if (!rc) rc = coll_select_open();
-    peer_settings = coll_select_digest();
+    peer_settings = own_settings();
     coll_cache_bound((size_t)var_int(VAR_COLL_MEMORY));
     return rc;
 }

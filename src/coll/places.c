@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "base/var.h"
-#include "coll/node/node.h"
 #include "proc/machine.h"
 #include "proc/jobs.h"
 #include "proc/proc.h"
@@ -71,7 +70,6 @@ static bool find_nodes(const struct comm *c, struct coll_comm *cc)
     }
     cc->nodes = 1;
     cc->far = !one || others_far(c, first) || ((c->size > 1 || c->inter) && !tp_list_shares(var_text(VAR_TRANSPORTS)));
-    cc->oversubscribed = !cc->far && !c->inter && node_counts();
     if (one) return true;
     int32_t *number = calloc((size_t)top + 1, sizeof *number); /* of a node, plus 1 */
     cc->node_of = malloc((size_t)c->size * sizeof *cc->node_of);
@@ -188,7 +186,6 @@ static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
 static void copy_places(struct coll_comm *to, const struct coll_comm *from)
 {
     to->far = from->far;
-    to->oversubscribed = from->oversubscribed;
     to->mixed = from->mixed;
     to->shuffled = from->shuffled;
     to->nodes = from->nodes;

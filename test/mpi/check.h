@@ -80,10 +80,23 @@ static inline void check_words(int code, int class, const char *part, const char
     else check_failed(file, line, call, "the words are '%s'", words);
 }
 
+/* TEST_ODD=VARIABLE=value: the ranks with odd numbers have that variable, so that ranks of one node differ in it. */
+static inline void check_set_odd(void)
+{
+    const char *given = getenv("TEST_ODD"), *rank = getenv("PMI_RANK");
+    char name[64];
+    size_t n = given ? strcspn(given, "=") : 0;
+    if (!n || n >= sizeof name || !given[n] || !rank || atoi(rank) % 2 == 0) return;
+    memcpy(name, given, n);
+    name[n] = 0;
+    setenv(name, given + n + 1, 1);
+}
+
 static inline void check_start_thread(int *argc, char ***argv, int required)
 {
     int provided = MPI_THREAD_SINGLE;
     busy_open();
+    check_set_odd();
     int code = required == MPI_THREAD_SINGLE ? MPI_Init(argc, argv) : MPI_Init_thread(argc, argv, required, &provided);
     if (code != MPI_SUCCESS) {
         fprintf(stderr, "MPI_Init returned code %d\n", code);

@@ -93,17 +93,6 @@ static int map_block(struct node *n, uint64_t off, char **base_p)
     return *base_p || rc ? rc : err_set(TERN_ERR_SYSTEM, "it does not lie in the shared memory that was mapped");
 }
 
-bool node_counts(void)
-{
-    static _Atomic int own_cores = -1; /* for tests: ranks that share cores go the ways of those that do not */
-    int own = atomic_load_explicit(&own_cores, memory_order_relaxed); /* relaxed: a number by itself */
-    if (unlikely(own < 0)) {
-        own = getenv("TERN_TEST_OWN_CORES") != NULL;
-        atomic_store_explicit(&own_cores, own, memory_order_relaxed);
-    }
-    return !own && (proc_self()->oversubscribed || !strcmp(var_text(VAR_SPIN), "never"));
-}
-
 static int attach(struct node *n)
 {
     char *base;
@@ -113,7 +102,7 @@ static int attach(struct node *n)
     n->safe = NODE_K;
     if (atomic_load_explicit(&wires_bell()->fenced, memory_order_relaxed))
         atomic_store_explicit(&n->head->fenced, 1, memory_order_relaxed);
-    n->counted = node_counts();
+    n->counted = n->comm->coll->oversubscribed;
     n->step.gate[0] = &n->head->gate;
     n->step.gate[1] = &n->head->room;
     return 0;

@@ -111,7 +111,7 @@ struct node {
     uint32_t safe;  /* slots of operations up to this number are known to be free */
     uint32_t done;  /* operations up to this number are finished here */
     uint32_t over;  /* bit i: so is operation done + 1 + i */
-    bool counted;   /* arrivals are counted (more ranks than cores) */
+    bool counted;   /* arrivals are counted: coll_comm.oversubscribed */
     bool settled;   /* a blocking operation has come behind the making: all ranks know the outcome */
     uint8_t state;  /* enum node_state */
     _Atomic uint8_t all_say[NODE_FACTS]; /* enum node_word: is it so of all ranks? */

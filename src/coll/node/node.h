@@ -17,7 +17,8 @@
  * Waiting, with a core for each rank: on the flags themselves. With more ranks than
  * cores: arrivals are counted and only the last one wakes the others, all by one
  * system call, so that each rank is switched in once. Who needs one rank, or (prefix
- * reductions) the lower ones only, looks at their flags in any case.
+ * reductions) the lower ones only, looks at their flags in any case. Rank 0 decides
+ * which it is, for all (coll_comm.oversubscribed).
  *
  * Nonblocking operations are the same: started, the contribution is left; what comes
  * then is done by whatever progress the process makes (background.c). A rank that
@@ -36,10 +37,6 @@ void node_forget_retired(void);
 
 /* Nobody uses the library here any more: returns when all ranks have had what they want from blocks of this process. */
 void node_settle(void);
-
-/* Do ranks of this node share cores, or never spin? Arrivals are counted then. Alike on all of them. With TERN_TEST_OWN_CORES, for tests,
- * they do not. */
-bool node_counts(void);
 
 /* The largest contribution for the slots of a communicator of that size. */
 int64_t node_slot_max(const struct comm *);

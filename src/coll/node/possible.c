@@ -89,7 +89,7 @@ int node_ways(const struct comm *c, const struct coll_call *a, bool blocking, bo
     int64_t longest = node_longest_block(a, c->size, bytes);
     bool large = longest > 0 && c->size > 1 && is_plain(a) && var_int(VAR_COLL_NODE);
     bool once = large && can_copy_once(c, a, calls, longest);
-    size_t one = large && coll_way_is_of(COLL_WAY_WIDE, a->kind, calls) ? node_wide_slice(a, c->size) : 0;
+    size_t one = large && coll_way_is_of(COLL_WAY_WIDE, a->kind, calls) ? node_wide_slice(c, a) : 0;
     struct coll_shape s;
     unsigned n = 0;
     l->n = 0;

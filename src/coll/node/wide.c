@@ -43,7 +43,7 @@ static const struct wide_shape {
     size_t most; /* bytes of a slot */
 } shared_cores = {2, 128 << 10}, own_cores = {8, 16 << 10};
 
-static const struct wide_shape *shape(void) { return node_counts() ? &shared_cores : &own_cores; }
+static const struct wide_shape *shape(const struct comm *c) { return c->coll->oversubscribed ? &shared_cores : &own_cores; }
 
 /* ---- memory ---- */
 
@@ -63,10 +63,10 @@ static bool take_share(size_t bytes)
 
 static void give_share(size_t bytes) { atomic_fetch_sub_explicit(&whole_taken, bytes, memory_order_relaxed); }
 
-static size_t slot_bytes(int ranks)
+static size_t slot_bytes(const struct comm *c)
 {
-    size_t share = (size_t)var_int(VAR_COLL_WIDE) / shape()->sets / (size_t)ranks;
-    return min_size(share, shape()->most) & ~(size_t)4095;
+    size_t share = (size_t)var_int(VAR_COLL_WIDE) / shape(c)->sets / (size_t)c->size;
+    return min_size(share, shape(c)->most) & ~(size_t)4095;
 }
 
 /* Rank 0: where it is, for the others. */
@@ -99,8 +99,8 @@ static char *map_memory(struct node *n, uint64_t off, size_t bytes)
 /* All ranks have it, or none uses it. */
 static int open_memory(struct node *n, bool *all_p)
 {
-    n->wide.bytes = slot_bytes(n->size);
-    n->wide.sets = shape()->sets;
+    n->wide.bytes = slot_bytes(n->comm);
+    n->wide.sets = shape(n->comm)->sets;
     n->wide.whole = n->wide.sets * (size_t)n->size * n->wide.bytes;
     if (n->rank == 0)
         take_memory(n, n->wide.whole);
@@ -133,10 +133,10 @@ static int begin(struct pass *p)
     return node_begin_when(p->n, until, until, (p->block * UINT64_C(0x9e3779b97f4a7c15) >> 32) | 1, &p->seq);
 }
 
-size_t node_wide_slice(const struct coll_call *a, int ranks)
+size_t node_wide_slice(const struct comm *c, const struct coll_call *a)
 {
     bool reduces = coll_reduces(a->kind);
-    size_t most = slot_bytes(ranks) / (is_of(SPREADS | 1u << COLL_ALLTOALL, a) ? (size_t)ranks : 1);
+    size_t most = slot_bytes(c) / (is_of(SPREADS | 1u << COLL_ALLTOALL, a) ? (size_t)c->size : 1);
     size_t bytes = reduces ? most / (size_t)a->rtype->size * (size_t)a->rtype->size : most & ~(size_t)63;
     return bytes < SLICE_LEAST ? 0 : bytes;
 }
@@ -376,7 +376,7 @@ bool node_wide_run(struct node *n, const struct coll_call *a, int64_t bytes, int
     if (*rc_p || !all) return false;
     int rc = 0;
     if (is_of(MOVES, a)) node_move_own(a, n->rank);
-    for (size_t step = node_wide_slice(a, n->size); p.at < p.block && !node_failed(n); p.at += step) {
+    for (size_t step = node_wide_slice(n->comm, a); p.at < p.block && !node_failed(n); p.at += step) {
         p.len = min_size(step, p.block - p.at);
         int failed = run_slice(&p); /* the others go on */
         if (!rc) rc = failed;

@@ -16,7 +16,7 @@
 #include "coll/node/block.h"
 
 /* Bytes of a slice of the call's vector, or of each block: whole elements where they are combined. 0: the slots are too small. */
-size_t node_wide_slice(const struct coll_call *, int ranks);
+size_t node_wide_slice(const struct comm *, const struct coll_call *);
 
 /* Does it. Collective. False: there is no memory, go another way; or *rc_p is a code. */
 bool node_wide_run(struct node *, const struct coll_call *, int64_t bytes, int *rc_p);
