@@ -1,5 +1,6 @@
 /* early.c - see early.h. */
 #include "dpm/early.h"
+#include "base/affinity.h"
 #include "base/signals.h"
 #include "base/sleep.h"
 #include "dpm/endpoints.h"
@@ -23,7 +24,7 @@ static void *make_ready(void *arg)
 void early_begin(void)
 {
     sigset_t before;
-    if (proc_self()->rank || proc_self()->usable_cpus <= proc_self()->local_size) return;
+    if (proc_self()->rank || proc_self()->usable_cpus <= proc_self()->local_size || affinity_count(0) == 1) return;
     (void)sleep_membarrier_open(); /* with a second thread it would wait for all cores: 10 ms */
     signals_block(&before);
     running = !pthread_create(&thread, NULL, make_ready, NULL);

@@ -142,9 +142,6 @@ int life_open(int level)
     return rc;
 }
 
-/* There is a core for each helper beside those of the ranks. */
-static bool have_room(void) { return proc_self()->usable_cpus >= 2 * proc_self()->local_size; }
-
 bool life_knows_progress(const char *word)
 {
     return !strcmp(word, "auto") || !strcmp(word, "caller") || !strcmp(word, "helper");
@@ -153,7 +150,7 @@ bool life_knows_progress(const char *word)
 int life_help(int level, const char *word)
 {
     if (var_is_set(VAR_PROGRESS) || !word) word = var_text(VAR_PROGRESS);
-    bool wanted = !strcmp(word, "helper") || (!strcmp(word, "auto") && level == MPI_THREAD_MULTIPLE && have_room());
+    bool wanted = !strcmp(word, "helper") || (!strcmp(word, "auto") && level == MPI_THREAD_MULTIPLE && pt_help_has_core());
     pthread_mutex_lock(&lock);
     int rc = wanted ? pt_help() : 0;
     pthread_mutex_unlock(&lock);

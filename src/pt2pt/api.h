@@ -51,6 +51,9 @@ bool pt_may_share(void); /* they do, or may begin to: pt_share_prepare was calle
 int pt_help(void);
 void pt_help_no_more(void);
 
+/* Is there a core for such a thread in each rank of this node, beside those that compute? */
+bool pt_help_has_core(void);
+
 /* The ways that large messages can go over a transport (ways.h), in words: "bulk, packed". In `text`, which is returned. */
 struct tp_ops;
 const char *pt_ways(const struct tp_ops *, char *text, size_t room);

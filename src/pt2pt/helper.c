@@ -264,6 +264,18 @@ static void *run(void *arg)
 
 /* ---- life ---- */
 
+static bool has_core(const cpu_set_t *cpus)
+{
+    return proc_self()->usable_cpus >= 2 * proc_self()->local_size && helper_cpus_are_more(cpus);
+}
+
+/* A list of cpus that is wrong does not keep the helper from being started, which says so. */
+bool pt_help_has_core(void)
+{
+    cpu_set_t cpus;
+    return helper_cpus(&cpus) || has_core(&cpus);
+}
+
 /* Is there a core for it where its process does not run? */
 static bool runs_apart(bool shares)
 {
@@ -331,7 +343,7 @@ int helper_start(void)
     if (!rc) rc = helper_sleep_open(wires_bell());
     if (rc) return rc;
     if (!watched) watched = !pthread_atfork(NULL, NULL, forget);
-    bool shares = proc_self()->usable_cpus < 2 * proc_self()->local_size;
+    bool shares = !has_core(&helper.cpus);
     set_places(shares, runs_apart(shares));
     helper_pace_open(!shares);
     habit_open();

@@ -58,3 +58,11 @@ int helper_cpus(cpu_set_t *cpus)
     CPU_AND(cpus, cpus, &all);
     return 0;
 }
+
+bool helper_cpus_are_more(const cpu_set_t *cpus)
+{
+    cpu_set_t own;
+    if (sched_getaffinity(0, sizeof own, &own)) return true; /* as in helper_cpus */
+    CPU_OR(&own, &own, cpus);
+    return CPU_COUNT(&own) > 1;
+}

@@ -13,6 +13,10 @@
  */
 int helper_cpus(cpu_set_t *);
 
+/* May a thread that is given these cpus (none: those of its process) run beside the calling thread? Not if there is one cpu for both,
+ * such as in a process that another launcher has bound to it, however many the node has. */
+bool helper_cpus_are_more(const cpu_set_t *);
+
 /* "0,4-7": true, or false if it is no list of cpus, or an empty one. */
 bool helper_parse_cpus(const char *list, cpu_set_t *);
 

@@ -1,5 +1,6 @@
 /* wait_policy.c - see wait_policy.h, and wait.c for why it is so. */
 #include "pt2pt/wait_policy.h"
+#include "base/affinity.h"
 #include "base/var.h"
 #include "proc/proc.h"
 #include "pt2pt/background.h"
@@ -51,11 +52,13 @@ void wait_knows_helper(void)
     leaf_give(&crowd.lock);
 }
 
-/* Threads of a rank that wait do so on its cores, not on those of other ranks. */
+/* Threads of a rank that wait do so on its cores, not on those of other ranks: on its share of the node's, of which it may be bound to
+ * fewer. */
 static int32_t share_of_cores(void)
 {
-    uint32_t ranks = proc_self()->local_size, cores = (uint32_t)proc_self()->usable_cpus;
-    return ranks && cores > ranks ? (int32_t)(cores / ranks) : 1;
+    uint32_t ranks = proc_self()->local_size, cores = proc_self()->usable_cpus, own = affinity_count(0);
+    uint32_t share = ranks && cores > ranks ? cores / ranks : 1;
+    return (int32_t)(own && own < share ? own : share);
 }
 
 static uint64_t longest_spin(bool shared)

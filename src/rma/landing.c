@@ -31,12 +31,16 @@ static uint32_t users;
 static struct link reads = LIST_INIT(reads);
 static struct step freeing; /* on while there are any: their memory is the transport's, which may need it for what comes next */
 
-static bool leaves_a_core(void) { return proc_self()->usable_cpus > proc_self()->local_size; }
+/* Is there one for a thread on these cpus? */
+static bool leaves_a_core(const cpu_set_t *cpus)
+{
+    return proc_self()->usable_cpus > proc_self()->local_size && helper_cpus_are_more(cpus);
+}
 
-static int open_engine(void)
+static int open_engine(const cpu_set_t *cpus)
 {
     const char *name = var_text(VAR_COPY_ENGINE);
-    if (!strcmp(name, "auto")) return copy_queue_open_best(leaves_a_core(), LANDING_MOST, DEPTH, &queue);
+    if (!strcmp(name, "auto")) return copy_queue_open_best(leaves_a_core(cpus), LANDING_MOST, DEPTH, &queue);
     int rc = copy_queue_open(copy_engine_named(name), DEPTH, &queue);
     if (rc == TERN_ERR_UNSUPPORTED) err_set(rc, "the copy engine '%s' (TERN_COPY_ENGINE) is not on this machine", name);
     return rc;
@@ -92,7 +96,7 @@ int landing_open(void)
     int rc = helper_cpus(&cpus);
     if (!rc) {
         copy_core_on(&cpus);
-        rc = open_engine();
+        rc = open_engine(&cpus);
     }
     if (rc) {
         users--;

@@ -226,6 +226,20 @@ static void what_was_learnt_on_own_cores_is_known_there_again(void **state)
     job_close();
 }
 
+/* Threads that wait poll on so many cores; the rank may be bound to fewer than its share of the node's. */
+static void threads_poll_on_the_cores_of_their_rank(void **state)
+{
+    (void)state;
+    setenv("TERN_TEST_CPUS", "16", 1);
+    open_job("poll", 3, -1);
+    assert_int_equal(waits.share, 3);
+    job_close();
+    open_job("poll", 64, -1);
+    assert_int_equal(waits.share, 16);
+    job_close();
+    unsetenv("TERN_TEST_CPUS");
+}
+
 static void a_thread_yields_where_it_says_so(void **state)
 {
     (void)state;
@@ -328,6 +342,7 @@ int main(void)
         cmocka_unit_test_teardown(looking_without_waiting_gives_up_the_core, job_clean),
         cmocka_unit_test_teardown(other_jobs_are_counted, job_clean),
         cmocka_unit_test_teardown(what_was_learnt_on_own_cores_is_known_there_again, job_clean),
+        cmocka_unit_test_teardown(threads_poll_on_the_cores_of_their_rank, job_clean),
         cmocka_unit_test_teardown(a_thread_yields_where_it_says_so, job_clean),
         cmocka_unit_test_teardown(a_peer_knows_of_too_many, job_clean),
         cmocka_unit_test_teardown(crowded_and_core_are_published_together, job_clean),

@@ -448,6 +448,30 @@ static void wrong_cpus_are_refused(void **state)
     unsetenv("TERN_HELPER_CPUS");
 }
 
+/* Regression: a rank that another launcher had bound to one cpu got a helper of its own accord, if the node had enough cpus. */
+static void one_cpu_has_no_room_for_it(void **state)
+{
+    cpu_set_t all, one, other;
+    (void)state;
+    setenv("TERN_TEST_CPUS", "8", 1);
+    world = talk = job_open(NULL);
+    unsetenv("TERN_TEST_CPUS");
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+    CPU_XOR(&other, &all, &one);
+    assert_int_equal(pt_help_has_core(), CPU_COUNT(&all) > 1);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_false(pt_help_has_core());
+    assert_false(helper_cpus_are_more(&one));
+    assert_int_equal(helper_cpus_are_more(&other), CPU_COUNT(&all) > 1);
+    assert_int_equal(pt_help(), 0);
+    assert_true(helper_is_on_shared_cores());
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    close_job();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +488,7 @@ int main(void)
         cmocka_unit_test_teardown(fork_leaves_it_behind, job_clean),
         cmocka_unit_test(lists_of_cpus),
         cmocka_unit_test_teardown(wrong_cpus_are_refused, job_clean),
+        cmocka_unit_test_teardown(one_cpu_has_no_room_for_it, job_clean),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
