@@ -47,6 +47,16 @@ int place_topology(const struct place_spec *p, hwloc_topology_t *t)
     return EXIT_RESOURCE;
 }
 
+int place_set_cpus(hwloc_topology_t t, const struct place_spec *p)
+{
+    if (!p->cpu_set) return 0;
+    hwloc_bitmap_t set = hwloc_bitmap_dup(hwloc_topology_get_topology_cpuset(t)); /* what place_topology has left */
+    bool known = set && (!p->cpu_each || cpulist_all(t, p->hwthreads, p->cpu_set, set));
+    int n = known ? hwloc_bitmap_weight(set) : 0;
+    hwloc_bitmap_free(set);
+    return n;
+}
+
 static hwloc_obj_type_t type_of(enum unit u)
 {
     switch (u) {

@@ -22,6 +22,9 @@ bool place_wanted(const struct place_spec *);
  * an exit code. */
 int place_topology(const struct place_spec *, hwloc_topology_t *);
 
+/* How many cpus --cpu-set leaves of such a topology; 0: it was not given. */
+int place_set_cpus(hwloc_topology_t, const struct place_spec *);
+
 /* Counts the units that the options need to be known before ranks are mapped: map_units, order_units and cores in the
  * specification, and *ppn for ppr:N:socket and the like. Other hosts count as having as many units as this one. 0 or an
  * exit code. */

@@ -126,6 +126,13 @@ static int place_node(struct job *j)
     return rc;
 }
 
+/* That the ranks of this node share: with --cpu-set its own. */
+static int usable_cpus(const struct job *j)
+{
+    int all = cpus_usable(), set = j->topology ? place_set_cpus(j->topology, &j->spec->place) : 0;
+    return set && set < all ? set : all;
+}
+
 static int make_block(struct job *j)
 {
     size_t pset_bytes;
@@ -139,7 +146,7 @@ static int make_block(struct job *j)
     h->nodes = (uint32_t)j->nnodes;
     h->node = (uint32_t)j->node;
     h->local_size = (uint32_t)launch_nlocal(j);
-    h->usable_cpus = (uint32_t)cpus_usable();
+    h->usable_cpus = (uint32_t)usable_cpus(j);
     block_open_memory(&j->block, launch_nlocal(j));
     for (int i = 0; i < j->size; i++) {
         const struct rank *r = &j->ranks[i];

@@ -88,7 +88,7 @@ struct job_head {
     uint32_t node;            /* the node this block serves */
     uint32_t local_size;      /* ranks on this node */
     uint32_t universe;        /* MPI_UNIVERSE_SIZE, 0 = unknown */
-    uint32_t usable_cpus;     /* cpus that the ranks of this node share (mask and cgroup quota), at least 1 */
+    uint32_t usable_cpus;     /* cpus that the ranks of this node share (mask, cgroup quota, --cpu-set), at least 1 */
     uint64_t place_off, card_off;
     char name[64];            /* the job's name = PMIx namespace */
     uint8_t secret[32];       /* the job's key; never in argv or environment */

@@ -174,6 +174,25 @@ static void sets_of_cores(void **state)
     assert_string_equal(placed(&p, MACHINE, "cpu-list", NULL, 0, 3), "4 1 2");
 }
 
+static void ranks_share_what_the_set_leaves(void **state)
+{
+    hwloc_topology_t t;
+    (void)state;
+    setenv("HWLOC_SYNTHETIC", MACHINE, 1);
+    struct place_spec p = {.cpu_set = "4,1-2"};
+    for (int each = 0; each < 2; each++) {
+        p.cpu_each = each;
+        assert_int_equal(place_topology(&p, &t), 0);
+        assert_int_equal(place_set_cpus(t, &p), 6);
+        hwloc_topology_destroy(t);
+    }
+    p.cpu_set = NULL;
+    assert_int_equal(place_topology(&p, &t), 0);
+    assert_int_equal(place_set_cpus(t, &p), 0);
+    hwloc_topology_destroy(t);
+    unsetenv("HWLOC_SYNTHETIC");
+}
+
 static void slots_of_a_rank_file(void **state)
 {
     static const struct {
@@ -266,6 +285,7 @@ int main(void)
         cmocka_unit_test(numbers_by_unit),
         cmocka_unit_test(hardware_threads_as_cores),
         cmocka_unit_test(sets_of_cores),
+        cmocka_unit_test(ranks_share_what_the_set_leaves),
         cmocka_unit_test(slots_of_a_rank_file),
         cmocka_unit_test(slots_are_checked_without_a_machine),
         cmocka_unit_test(list_of_more_numbers_than_an_int_counts_is_refused),
