@@ -98,12 +98,19 @@ static TERN_COLD void note_error(const struct node_pairs *p, int rank, int error
     atomic_store_explicit(&left_of(p, rank)->error, error, memory_order_relaxed);
 }
 
+/* For tests: with TERN_TEST_PAIR_SETS=N no more than that, so that operations wait for the lines of earlier ones. */
+static size_t pair_sets(size_t ranks)
+{
+    const char *text = getenv("TERN_TEST_PAIR_SETS");
+    size_t sets = NODE_PAIRS_MOST / (ranks * ranks), most = text ? strtoul(text, NULL, 10) : NODE_BIG_K;
+    if (sets > most) sets = most;
+    return sets < 2 ? 2 : min_size(sets, NODE_BIG_K);
+}
+
 size_t node_pairs_layout(struct node *n, char *base)
 {
-    size_t p = (size_t)n->size, sets = NODE_PAIRS_MOST / (p * p);
+    size_t p = (size_t)n->size, sets = pair_sets(p);
     if (p > NODE_PAIRS_RANKS || !var_int(VAR_COLL_DIRECT)) return 0;
-    if (sets < 2) sets = 2;
-    if (sets > NODE_BIG_K) sets = NODE_BIG_K;
     n->pair_sets = (uint32_t)sets;
     n->pairs = (struct node_pair *)base;
     n->left = (struct node_left *)(base + sets * p * p * sizeof *n->pairs);
