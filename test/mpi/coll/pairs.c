@@ -178,7 +178,9 @@ static int is_own(const struct job *j, size_t i)
 static int is_carried(const struct job *j)
 {
     const char *cpus = getenv("TERN_TEST_CPUS"), *spin = getenv("TERN_SPIN"), *progress = getenv("TERN_PROGRESS");
-    int helps = (progress && !strcmp(progress, "helper")) || getenv("TEST_THREADS"), never = spin && !strcmp(spin, "never");
+    int level, helps = progress && !strcmp(progress, "helper"), never = spin && !strcmp(spin, "never");
+    MPI_Query_thread(&level);
+    helps |= level == MPI_THREAD_MULTIPLE; /* where there is a core for it, of its own accord */
     return (size_t)j->rn[check_rank] * sizeof *j->recv > 32768 && cpus && check_size <= atoi(cpus) && !helps && !never;
 }
 
