@@ -105,7 +105,7 @@ struct coll_comm {
     void (*node_free)(void *node);
     struct schedule_numbers *schedules; /* of users (schedule.h); malloc'ed, NULL: there were none */
     bool far;        /* its ranks do not all share memory */
-    bool oversubscribed; /* they are all on one node, and rank 0 has more of them there than cores, or never spins */
+    bool oversubscribed; /* they are all on one node, and rank 0 knows of more ranks there than cores, or never spins */
     bool mixed;      /* the ranks of a node are not all neighbours */
     bool shuffled;   /* those of a domain are not */
     int32_t nodes;   /* that the ranks of this group are on */

@@ -1,8 +1,9 @@
 /*
  * usable.h - how many cpus the ranks of a node share.
  *
- * Ranks of a node decide by this number how they wait for each other, and by which algorithms they do collectives. They
- * do not ask each other for it, so it has to follow from what all of them see alike. Tern's mpiexec tells it. Under
+ * Ranks of a node decide by this number how they wait for each other; rank 0 of a communicator decides by it for all
+ * how collectives inside the node are done (coll/coll.c). They do not ask each other for it, so it has to follow from
+ * what all of them see alike. Tern's mpiexec tells it. Under
  * other launchers it is the number of cpus that the launcher of the node may use, cut by the cgroup's quota and by what
  * Slurm has granted. A rank's own affinity mask is no part of it: launchers, and scripts that they start, bind some
  * ranks and others not, or to different numbers of cpus.

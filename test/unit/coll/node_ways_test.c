@@ -115,8 +115,6 @@ static struct coll_way_list chosen_with(const struct given *g, bool slots, bool 
     if (blocks) a.rcounts = a.scounts = counts;
     if (coll_reduces(g->kind)) a.op = &op;
     if (g->kind == COLL_BARRIER) a.rtype = a.stype = NULL;
-    assert_int_equal(var_set(VAR_SPIN, g->shared ? "never" : "auto"), 0);
-    assert_int_equal(node_counts(), g->shared);
     assert_int_equal(node_ways(&c, &a, g->blocking, slots, blocks ? 0 : g->bytes, &l), 0);
     return l;
 }
