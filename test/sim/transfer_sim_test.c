@@ -100,8 +100,8 @@ static bool exchange(void *p, uint32_t was, uint32_t v, int at, const char *file
 #define atomic_store(p, v) store(p, (uint32_t)(v), AT)
 #define atomic_fetch_add_explicit(p, v, order) fetch_add(p, (uint32_t)(v), AT)
 #define atomic_compare_exchange_strong_explicit(p, was, v, order, other) exchange(p, *(was), (uint32_t)(v), AT)
-#define copy_part(dst, src, n, whole) copy_here(dst, src, n)
-static void copy_here(void *dst, void *src, size_t n);
+#define copy_part(dst, src, n, whole) move_here(dst, src, n)
+static void move_here(void *dst, void *src, size_t n);
 #include "transfer/transfer.c"
 enum { CODE_SITES = __COUNTER__ };
 static_assert((int)CODE_SITES < (int)SITES, "more atomic operations than places to note them");
@@ -261,7 +261,7 @@ static int put(struct tp_ep *ep, const struct iovec *local, int nl, const struct
 }
 
 /* By the sender, which reaches both ends. */
-static void copy_here(void *dst, void *src, size_t n)
+static void move_here(void *dst, void *src, size_t n)
 {
     struct iovec from = {src, n}, to = {dst, n};
     if (move(SENDER, &from, &to)) fail_with("memory of one's own cannot be copied");
