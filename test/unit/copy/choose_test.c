@@ -25,14 +25,16 @@ static uint64_t noise;      /* of a generator of random numbers; 0: none */
 
 static uint64_t made_up_clock(void) { return now; }
 
-/* Half as long again at most, but one in 10 twenty times as long, never two in turn. */
+/* Half as long again at most, but one in 10 twenty times as long, and not those that follow: a whole is up to two, one for each way, and two
+ * wholes in turn that are that long make a way look bad until the next trial. */
 static double disturbed(double ns)
 {
-    static bool was_long;
+    static int since_long;
     if (!noise) return ns;
     noise = noise * 6364136223846793005u + 1442695040888963407u;
-    was_long = !was_long && (noise >> 50) % 10 == 0;
-    return was_long ? 20 * ns : ns * (1 + 0.5 * (double)(noise >> 33 & 1023) / 1024);
+    bool is_long = ++since_long > 4 && (noise >> 50) % 10 == 0;
+    if (is_long) since_long = 0;
+    return is_long ? 20 * ns : ns * (1 + 0.5 * (double)(noise >> 33 & 1023) / 1024);
 }
 
 static void take(int way, size_t n)
