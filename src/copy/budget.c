@@ -8,8 +8,7 @@
 #define PACE_LEAST 0.001 /* ns for a byte */
 #define SLOW_LEAST (1.0 / 64)
 #define SLOW_MOST 4096.0
-#define OFF                                                                                                            \
-    1.5 /* an end that differs from its prediction by this factor is looked into: the next batch is sampled, too */
+#define OFF 1.5 /* an end that differs from its prediction by this factor is looked into: the next batch is sampled, too */
 
 static double clamp(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
 

@@ -98,27 +98,17 @@ static inline size_t budget_least(const struct copy_budget *b, enum copy_place p
     return b->worth[p].to < b->worth[p].from ? SIZE_MAX : b->worth[p].from;
 }
 
-/* The batch that is issued now is sampled. */
-static inline bool budget_samples(struct copy_budget *b)
+/* One in SAMPLE_EVERY. */
+static inline bool budget_is_due(unsigned *until)
 {
-    if (likely(b->until)) {
-        b->until--;
-        return false;
-    }
-    b->until = SAMPLE_EVERY - 1;
-    return true;
+    bool due = unlikely(!*until);
+    *until = due ? SAMPLE_EVERY - 1 : *until - 1;
+    return due;
 }
 
-/* The same for the caller's own copies. */
-static inline bool budget_samples_own(struct copy_budget *b)
-{
-    if (likely(b->own_until)) {
-        b->own_until--;
-        return false;
-    }
-    b->own_until = SAMPLE_EVERY - 1;
-    return true;
-}
+/* The batch that is issued now is sampled; the caller's own copy is. */
+static inline bool budget_samples(struct copy_budget *b) { return budget_is_due(&b->until); }
+static inline bool budget_samples_own(struct copy_budget *b) { return budget_is_due(&b->own_until); }
 
 /* ns until n bytes have been copied by the engine, which has nothing else to do, or is copying still. */
 static inline uint64_t budget_predict(const struct copy_budget *b, size_t n, enum copy_place p, bool copying)

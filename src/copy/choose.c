@@ -96,17 +96,11 @@ static float reading(int way, const char *p, size_t n, size_t whole)
     return (float)(copy_now() - t) * (READ_STEP / READ_BLOCK);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The lower quartile: most of what disturbs makes it slower. */
 static float typical(struct class *c)
 {
     int n = c->n < SAMPLES_MAX ? c->n : SAMPLES_MAX;
-    qsort(c->samples, (size_t)n, sizeof c->samples[0], ascending);
+    qsort(c->samples, (size_t)n, sizeof c->samples[0], copy_ascending);
     return c->samples[n / 4];
 }
 

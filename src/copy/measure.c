@@ -108,7 +108,7 @@ static void let_sleep(void)
 
 static float least_of(float a, float b) { return a < b ? a : b; }
 
-static int ascending(const void *a, const void *b)
+int copy_ascending(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
@@ -116,7 +116,7 @@ static int ascending(const void *a, const void *b)
 
 static float median(float *t, int n)
 {
-    qsort(t, (size_t)n, sizeof *t, ascending);
+    qsort(t, (size_t)n, sizeof *t, copy_ascending);
     return t[n / 2];
 }
 

@@ -30,4 +30,6 @@ void copy_engine_cost(struct copy_queue *, struct copy_engine_cost *);
  */
 int copy_queue_open_best(bool other_core, size_t most, size_t depth, struct copy_queue **q_p);
 
+int copy_ascending(const void *, const void *); /* of floats, for qsort */
+
 #endif
