@@ -121,6 +121,28 @@ static void full_receiver(void **state)
     assert_true(s.resent < s.segments / 2);
 }
 
+/* A carrier that has no room: what is to be sent waits, nobody looks again and again meanwhile, and nothing is lost. */
+static void full_carrier(void **state)
+{
+    (void)state;
+    circle_pair("", NULL);
+    member_send(0, 1, 5000);
+    dgram_progress(members[0].ep, net_now);
+    net_full = 2; /* for the acknowledgements */
+    for (int i = 0; i < 5; i++) dgram_progress(members[1].ep, net_now += NET_TRIP);
+    assert_int_equal(members[1].came[0], 1);
+    assert_true(dgram_next_timeout(members[1].ep) > net_now);
+    assert_int_equal(member_stats(1).acks, 0);
+    net_full = 1;
+    member_send(0, 1, 500000);
+    for (int i = 0; i < 5; i++) dgram_progress(members[0].ep, net_now += NET_TRIP);
+    assert_true(dgram_next_timeout(members[0].ep) > net_now);
+    net_full = 0;
+    circle_run(10 * SECOND);
+    assert_true(circle_right());
+    assert_int_equal(members[0].lost + members[1].lost, 0);
+}
+
 static void many_to_one(void **state)
 {
     (void)state;
@@ -314,6 +336,7 @@ int main(void)
         CIRCLE_RULE(table_of_10000_ranks),
         CIRCLE_RULE(numbers_wrap),
         CIRCLE_RULE(full_receiver),
+        CIRCLE_RULE(full_carrier),
         CIRCLE_RULE(many_to_one),
         CIRCLE_RULE(unlike_mtus),
         CIRCLE_RULE(one_datagram_each_way),

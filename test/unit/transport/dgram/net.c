@@ -21,7 +21,7 @@ struct station {
     uint8_t room[16384];
 };
 
-uint64_t net_now, net_delay, net_overrun;
+uint64_t net_now, net_delay, net_overrun, net_full;
 unsigned net_queue;
 void (*net_tap)(unsigned, unsigned, const void *, size_t);
 static struct station stations[NET_STATIONS];
@@ -41,7 +41,7 @@ void net_reset(void)
     for (unsigned i = 0; i < NET_STATIONS; i++) empty(&stations[i]);
     net_now = 1000000;
     net_delay = NET_TRIP;
-    net_overrun = 0;
+    net_overrun = net_full = 0;
     net_queue = 128;
     net_tap = NULL;
 }
@@ -76,7 +76,8 @@ uint64_t net_next(void)
     return at;
 }
 
-static void *net_room(struct dgram_wire *w) { return station_of(w)->room; }
+static bool is_full(const struct dgram_wire *w) { return net_full >> number_of(w) & 1; }
+static void *net_room(struct dgram_wire *w) { return is_full(w) ? NULL : station_of(w)->room; }
 
 static void net_send(struct dgram_wire *w, const struct dgram_addr *to, size_t n)
 {
@@ -113,7 +114,8 @@ static int net_poll(struct dgram_wire *w, uint64_t now, int budget, dgram_take_f
 static uint64_t net_due(const struct dgram_wire *w)
 {
     const struct link *coming = &station_of(w)->coming;
-    return list_empty(coming) ? UINT64_MAX : container_of(coming->next, struct datagram, link)->at;
+    uint64_t at = list_empty(coming) ? UINT64_MAX : container_of(coming->next, struct datagram, link)->at;
+    return is_full(w) ? min_size(at, net_now + NET_TRIP) : at;
 }
 
 static bool net_valid(const struct dgram_wire *w, const struct dgram_addr *a)

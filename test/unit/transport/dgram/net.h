@@ -15,6 +15,7 @@ extern uint64_t net_now;
 extern uint64_t net_delay;      /* ns from one station to another; NET_TRIP at first */
 extern unsigned net_queue;      /* datagrams that wait for a station at most; more are lost, as at a full socket */
 extern uint64_t net_overrun;    /* those lost so */
+extern uint64_t net_full;       /* bit i: station i has no room to send now */
 /* Sees every datagram when it is sent; may change nothing. NULL: nobody listens. */
 extern void (*net_tap)(unsigned from, unsigned to, const void *bytes, size_t n);
 
