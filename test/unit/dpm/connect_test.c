@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/handshake.h"
+#include "comm/talk.h"
 #include "dpm/connect.h"
 #include "dpm/connected.h"
 #include "dpm/members.h"
@@ -413,11 +414,60 @@ static void only_the_good_one_is_accepted(void **state)
     }
 }
 
+/* ---- by a communicator: messages of other lengths than they should have ---- */
+
+enum { CHEAT_TAG = TALK_INTER | 3, ANNOUNCED = 100 };
+
+/* The other root says how long its table is, and what context it would take: {bytes, ctx}; then it sends the table. */
+static const struct cheat {
+    size_t says, sends; /* bytes of the one, of the other: 0: nothing */
+    int code;
+    const char *words;
+} cheats[] = {
+    {8, 0, TERN_ERR_SYSTEM, "rank 1 has sent 8 bytes in place of 16"},
+    {20, 0, TERN_ERR_TRUNCATE, ""},
+    {16, ANNOUNCED - 1, TERN_ERR_SYSTEM, "rank 1 has sent 99 bytes in place of 100"},
+    {16, ANNOUNCED + 1, TERN_ERR_TRUNCATE, ""},
+};
+
+static bool cheat(const struct cheat *k)
+{
+    static char table[ANNOUNCED + 1], its[65536];
+    uint64_t announced[3] = {ANNOUNCED, 1, 0};
+    size_t n;
+    PARTY_CHECK(!talk_send(comm_world(), announced, k->says, 0, CHEAT_TAG));
+    PARTY_CHECK(!talk_recv_some(comm_world(), its, sizeof its, 0, CHEAT_TAG, &n) && n == 16);
+    if (!k->sends) return true;
+    PARTY_CHECK(!talk_send(comm_world(), table, k->sends, 0, CHEAT_TAG));
+    PARTY_CHECK(!talk_recv_some(comm_world(), its, sizeof its, 0, CHEAT_TAG, &n) && n);
+    return true;
+}
+
+static bool cheated(void)
+{
+    MPI_Init(NULL, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(cheats); i++) {
+        struct comm *made = comm_self();
+        if (party_rank) PARTY_CHECK(cheat(&cheats[i]));
+        else PARTY_CHECK(dpm_inter_create(comm_self(), 0, comm_world(), 1, CHEAT_TAG, &made) == cheats[i].code && !made);
+        if (!party_rank) PARTY_CHECK(strstr(err_words(), cheats[i].words));
+    }
+    party_meet();
+    MPI_Finalize();
+    exit(0);
+}
+
+static void lengths_are_checked(void **state)
+{
+    (void)state;
+    assert_true(party_run(2, cheated));
+}
+
 int main(void)
 {
     common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (common == MAP_FAILED) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_good_one_is_accepted)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(only_the_good_one_is_accepted), cmocka_unit_test(lengths_are_checked)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
