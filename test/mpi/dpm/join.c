@@ -8,6 +8,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -99,6 +100,35 @@ static void half(const char *its, const char *then, bool closes)
     close(pair[1]);
 }
 
+/* Hears the name and the byte of the one that joins, and says its own byte late. */
+static void *say_late(void *fd)
+{
+    char heard[NAME + 1];
+    ssize_t n = recv(*(int *)fd, heard, sizeof heard, MSG_WAITALL);
+    usleep(300000);
+    return n == sizeof heard && heard[NAME] == 'n' && send(*(int *)fd, "n", 1, 0) == 1 ? fd : NULL;
+}
+
+/* One that calls, and gets no answer, waits for the other's byte, which comes late: nothing is left in the socket. */
+static void late_byte(void)
+{
+    int pair[2];
+    char name[NAME] = "! lower: cannot be called", byte;
+    pthread_t thread;
+    void *told;
+    MPI_Comm inter = MPI_COMM_SELF;
+    CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "no sockets");
+    CHECK(send(pair[1], name, sizeof name, 0) == sizeof name, "no name");
+    CHECK(!pthread_create(&thread, NULL, say_late, &pair[1]), "no thread");
+    CHECK_CLASS(MPI_Comm_join(pair[0], &inter), MPI_ERR_PORT);
+    CHECK(inter == MPI_COMM_NULL, "there is a communicator");
+    pthread_join(thread, &told);
+    CHECK(told == &pair[1], "the other one has not heard that it failed");
+    CHECK(recv(pair[0], &byte, 1, MSG_DONTWAIT) <= 0, "a byte is left");
+    close(pair[0]);
+    close(pair[1]);
+}
+
 /* A descriptor that is none, one whose other end is closed, one that says something else, and processes that do not call, or do not
  * answer. */
 static void wrong(void)
@@ -123,6 +153,7 @@ static void wrong(void)
     half("~ higher, could not call", "n", false);
     half("! lower", "", false);
     half("", "", false);
+    late_byte();
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
