@@ -186,8 +186,14 @@ static bool other_key(void)
     PARTY_CHECK(third && job_index(third, 0) == job_index(job, 0) + job_entry_size(job));
     PARTY_CHECK(job_add("a third one", 5, key, NULL) == third);
     PARTY_CHECK(!job_add("a third one", 6, key, NULL) && err_code() == TERN_ERR_ABSENT);
+    PARTY_CHECK(!job_check("a third one", 5, key) && !job_check("a fourth one", 1, key));
+    PARTY_CHECK(job_check("a third one", 6, key) == TERN_ERR_ABSENT && strstr(err_words(), "job a third one is known already"));
+    PARTY_CHECK(job_check(proc_self()->job, sizes[party_job], key) == TERN_ERR_ARG && strstr(err_words(), "cannot be another job"));
+    PARTY_CHECK(job_check("", 1, key) == TERN_ERR_ARG && job_check("a fourth one", UINT32_MAX, key) == TERN_ERR_ARG);
+    PARTY_CHECK(job_check("fourth.secret", 0, key) == TERN_ERR_ARG && strstr(err_words(), "'fourth', of 0") && !strstr(err_words(), "secret"));
     key[0]++;
     PARTY_CHECK(!job_add("a third one", 5, key, NULL) && strstr(err_words(), "key"));
+    PARTY_CHECK(job_check("a third one", 5, key) == TERN_ERR_ABSENT);
     PARTY_CHECK(!peer_get(job_index(third, 4)) && strstr(err_words(), "no card"));
     PARTY_CHECK(peer_close(job_index(third, 4)) == 0);
     job_unref(third);
