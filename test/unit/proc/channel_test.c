@@ -12,7 +12,14 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <poll.h>
 #include <pthread.h>
+
+/* The linker puts __wrap_malloc in the place of malloc. */
+static _Thread_local bool out_of_memory;
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_malloc(size_t n) { return out_of_memory ? NULL : __real_malloc(n); }
 
 static struct job_head job;
 static int listener;
@@ -179,6 +186,52 @@ static void no_socket_is_said(void **state)
     assert_non_null(strstr(err_words(), "cannot reach the launcher"));
 }
 
+/* Waits for an answer to a posted question. */
+static int collect(uint32_t *id, struct channel_answer *a)
+{
+    struct pollfd p = {.fd = channel_post_fd(), .events = POLLIN};
+    int status = 1;
+    assert_int_equal(poll(&p, 1, 10000), 1);
+    int rc = channel_collect(id, &status, a);
+    if (rc > 0) assert_int_equal(status, 0);
+    return rc;
+}
+
+/* Without memory for it an answer stays where it is; so do the ones behind it. */
+static void answers_wait_for_memory(void **state)
+{
+    pthread_t t;
+    struct channel_answer a;
+    uint8_t room[64];
+    struct ask_out q = {.bytes = room, .room = sizeof room};
+    void *good = NULL;
+    uint32_t id = 0;
+    (void)state;
+    memset(&plan, 0, sizeof plan);
+    plan.head.type = ASK_ANSWER;
+    put_words("that");
+    ask_put_text(&q, "what?");
+    assert_int_equal(pthread_create(&t, NULL, serve, &plan), 0);
+    for (uint32_t i = 7; i < 9; i++) assert_int_equal(channel_post(ASK_LOOKUP, &q, i), 0);
+    for (uint32_t i = 7; i < 9; i++) {
+        for (int tries = 0; tries < 2; tries++) {
+            out_of_memory = true;
+            int rc = collect(&id, &a);
+            out_of_memory = false;
+            assert_int_equal(rc, TERN_ERR_NOMEM);
+            assert_null(a.bytes);
+        }
+        assert_int_equal(collect(&id, &a), 1);
+        assert_int_equal(id, i);
+        assert_int_equal(a.n, 9);
+        assert_memory_equal(a.bytes + 4, "that", 5);
+        free(a.bytes);
+    }
+    channel_close(); /* ends the thread */
+    pthread_join(t, &good);
+    assert_non_null(good);
+}
+
 static void texts_are_checked(void **state)
 {
     static const uint8_t unended[] = {0, 0, 0, 2, 'a', 'b'}, early[] = {0, 0, 0, 3, 'a', 0, 0}, none[] = {0, 0, 0, 0},
@@ -208,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(refusals_keep_their_words, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_limit_of_time_holds, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(answers_wait_for_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_socket_is_said, set_up, tear_down),
         cmocka_unit_test(texts_are_checked),
     };
