@@ -14,7 +14,8 @@
  *   dynamic_rank orphan        prints the name of the job that spawned it
  *   dynamic_rank failures      jobs that cannot be spawned
  *   dynamic_rank start COMMAND...   rank 0 spawns a process with this command, and all end; or if START_WAITS is set,
- *                              call pause(); if START_FAILS is set, exit with code 7. START_INFO is a value of tern_failure
+ *                              call pause(); if START_FAILS is set, exit with code 7. START_INFO is a value of the
+ *                              info key START_KEY, tern_failure if that is not set; START_N: so many processes
  *   dynamic_rank watch         rank 0 spawns four processes and watches them: one is killed, one exits with 3, two leave
  *   dynamic_rank victim        what it spawns
  *   dynamic_rank deaths        the last rank is killed, and the others are told
@@ -555,10 +556,11 @@ static char **command;
 
 static bool start(void)
 {
-    const char *const info[] = {getenv("START_INFO") ? "tern_failure" : NULL, getenv("START_INFO"), NULL};
+    const char *key = getenv("START_KEY") ? getenv("START_KEY") : "tern_failure";
+    const char *const info[] = {getenv("START_INFO") ? key : NULL, getenv("START_INFO"), NULL};
+    uint32_t size, n = getenv("START_N") ? (uint32_t)atoi(getenv("START_N")) : 1;
     char job[PROC_NAME_MAX];
-    uint32_t size;
-    if (!me->rank) CHECK(!spawn_job(&(struct proc_app){.n = 1, .argv = (const char *const *)command, .info = info}, 1, job, &size));
+    if (!me->rank) CHECK(!spawn_job(&(struct proc_app){.n = n, .argv = (const char *const *)command, .info = info}, 1, job, &size));
     if (!me->rank && getenv("START_WAITS")) printf("waiting\n");
     fflush(stdout);
     while (getenv("START_WAITS")) pause();
