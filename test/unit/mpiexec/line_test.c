@@ -16,10 +16,15 @@
 tree_handler_fn tree_handlers[TREE_TYPES];
 
 static int sent_to_nodes;
+static uint32_t sent_id; /* of the question that was sent last */
 
 void tree_send(int to, enum tree_type type, const void *bytes, size_t n)
 {
-    (void)to, (void)type, (void)bytes, (void)n;
+    struct ask_head h;
+    (void)to, (void)type;
+    assert_true(n >= sizeof h);
+    memcpy(&h, bytes, sizeof h);
+    sent_id = ask_swap(h).id;
     sent_to_nodes++;
 }
 
@@ -224,6 +229,41 @@ static void forwards_end_with_their_asker(void **state)
     assert_null(line);
 }
 
+static bool answer_by_tree(int node, uint32_t id)
+{
+    struct ask_head h = ask_swap((struct ask_head){.type = ASK_ANSWER, .id = id});
+    return tree_handlers[TREE_ANSWER](node, &h, sizeof h);
+}
+
+/* What was asked of the launcher of a node that is lost is answered, also to those whose questions were passed on; it is asked no more. */
+static void a_lost_node_is_asked_no_more(void **state)
+{
+    char words[100];
+    struct route lost = {.node = 9}, lives = {.node = 8};
+    (void)state;
+    answered = 0;
+    asks_send(lost, ASK_LOOKUP, 0, NULL, 0, done, NULL);
+    uint32_t late = sent_id;
+    asks_send(lives, ASK_LOOKUP, 0, NULL, 0, done, NULL);
+    uint32_t other_id = sent_id;
+    asks_send(lost, ASK_LOOKUP, 0, NULL, 0, done, NULL);
+    say((struct ask_head){.type = ASK_LOOKUP, .id = 7}, NULL, 0);
+    asks_forward(&asker, lost, ASK_LOOKUP, NULL, 0);
+    assert_int_equal(sent_to_nodes, 4);
+    asks_lose_node(9);
+    assert_true(answered == 2 && status == TERN_ERR_PEER);
+    struct ask_head h = hear_one(words, sizeof words);
+    assert_true(h.type == ASK_ANSWER && h.id == 7 && h.status == TERN_ERR_PEER);
+    assert_non_null(strstr(words + 4, "has ended"));
+    asks_send(lost, ASK_LOOKUP, 0, NULL, 0, done, NULL);
+    assert_true(answered == 3 && sent_to_nodes == 4);
+    asks_lose_node(9);
+    assert_true(answer_by_tree(9, late)); /* it had still been said */
+    assert_int_equal(answered, 3);
+    assert_true(answer_by_tree(8, other_id));
+    assert_true(answered == 4 && !status);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_cannot_be_is_refused_in_words, set_up, tear_down),
         cmocka_unit_test_setup_teardown(our_questions_are_answered_or_fail, set_up, tear_down),
         cmocka_unit_test_setup_teardown(forwards_end_with_their_asker, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lost_node_is_asked_no_more, set_up, tear_down),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
