@@ -46,7 +46,7 @@ static void second(char *own, const char *pipe)
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
-    char pipe[64], *own = realpath(argv[0], NULL);
+    char pipe[64], *own;
     check_start(&argc, &argv);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
@@ -54,6 +54,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 0;
     }
+    own = realpath(argv[0], NULL);
     snprintf(pipe, sizeof pipe, "/tmp/stuck-%d", (int)getpid());
     CHECK_OK(MPI_Bcast(pipe, sizeof pipe, MPI_CHAR, 0, MPI_COMM_WORLD));
     CHECK(check_rank || !mkfifo(pipe, 0600), "no pipe");
