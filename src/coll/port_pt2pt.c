@@ -432,7 +432,7 @@ int coll_frame_run(struct coll_frame *c, uint32_t seq)
     f->done = run_done;
     lane_enter(lane);
     goal_start(f);
-    if (!is_over(f)) lane_wait(lane, is_over, f, NULL);
+    lane_wait(lane, is_over, f, NULL);
     lane_leave(lane);
     if (unlikely(f->status)) recall(c, f); /* another thread may have found out */
     return f->status;

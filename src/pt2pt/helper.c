@@ -53,7 +53,12 @@ void helper_relieve(void)
 void helper_waits(void)
 {
     habit_waits();
-    helper_relieve();
+    if (background_is_left()) helper_relieve();
+}
+
+void helper_need_not_wait(void)
+{
+    if (!lane_threaded()) habit_waits();
 }
 
 static uint64_t armed_ns; /* when it was armed last. Inside */
@@ -86,7 +91,10 @@ static bool arm(struct bell *b)
 }
 
 /* What is left may be heard of later: the helper gets up by itself. */
-static bool can_be_late(void) { return background_only_stands_by() && background_can_be_late(clock_ns(), armed_ns); }
+static bool can_be_late(void)
+{
+    return background_only_stands_by() && background_can_be_late(habit.left_ns ? habit.left_ns : clock_ns(), armed_ns);
+}
 
 /* Leaves the lane so that the helper may come in. */
 static void let_in(struct lane *l)
@@ -139,8 +147,9 @@ static void leave_alone(struct lane *l)
         lane_out(l);
         return;
     }
+    bool stays = habit_leaves();
     if (can_be_late()) let_in(l);
-    else if (!habit_leaves()) leave_to_watch(l, b);
+    else if (!stays) leave_to_watch(l, b);
     else if (lane_has_put_off(l)) leave_and_call(l, b);
     else leave_armed(l, b);
 }

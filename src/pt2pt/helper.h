@@ -66,8 +66,11 @@ void helper_close(void);
 /* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
 void helper_stop(void);
 
-/* The caller begins to wait: senders need not wake the helper. Needed while background.left. Inside. */
+/* The caller begins to wait: senders need not wake the helper. Needed where there is one. Inside. */
 void helper_waits(void) TERN_COLD;
+
+/* It would have waited, and what for is over already: it goes on as behind a wait. Inside. */
+void helper_need_not_wait(void) TERN_COLD;
 
 /* Senders need not wake it, until it is armed again. Inside. */
 void helper_relieve(void) TERN_COLD;

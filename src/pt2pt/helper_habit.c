@@ -3,10 +3,10 @@
 
 struct habit habit;
 
-void habit_open(void) { habit = (struct habit){.away = UINT64_MAX}; }
+void habit_open(void) { habit = (struct habit){0}; }
 
 void habit_learn(bool away)
 {
-    uint64_t bit = UINT64_C(1) << habit.place;
-    habit.away = away ? habit.away | bit : habit.away & ~bit;
+    habit.back[habit.place] = !away;
+    if (away) habit.place = 0;
 }

@@ -3,15 +3,19 @@
  * comes. A thread that comes back within microseconds, as in a window of nonblocking calls, goes on faster alone: the helper
  * would be in its way.
  *
- * It is learnt by place: how often the thread has left something in the background since it waited last. For each place one bit
- * says whether the thread stayed away the last time:
+ * It is learnt by place: how often the thread has left something in the background since it waited or stayed away last.
  *
  *     Irecv  Irecv  Isend  compute  Waitall     Irecv  Irecv  Isend  compute  Waitall
  *        1      2      3 <- away                   1      2      3 <- away
  *
- * Places from the 63rd on share a bit. To look at the clock twice for each call of a window is more than it may cost, so a
- * thread that is expected to come back is timed one time in HABIT_TIMED, and deep in a window more seldom. Then it leaves in the background what it would leave
- * if it stayed away: a thread that does all by itself leaves nothing, and nothing would be learnt.
+ * A wait that was over before it began counts as one, or the places behind it would depend on that (helper_need_not_wait).
+ * Places from the 63rd on are one.
+ *
+ * To look at the clock twice for each call of a window is more than it may cost, so a thread that is expected back is timed
+ * one time in HABIT_TIMED, and deep in a window more seldom. Each place counts for itself: were all leaves counted in turn, a
+ * loop of HABIT_TIMED of them would have the same place timed for ever, and the one where it stays away never. A thread that
+ * is timed leaves in the background what it would leave if it stayed away: one that does all by itself leaves nothing, and
+ * nothing would be learnt.
  *
  * Threads: with the lock of the first lane, while threads do not share the lanes.
  */
@@ -25,32 +29,31 @@
 
 #define HABIT_AWAY_NS 10000u /* about what it costs to wake a thread, and what that does in between */
 #define HABIT_PLACES 63u
-#define HABIT_TIMED 5u /* primes, so that few loops come upon the same place each time */
+#define HABIT_TIMED 5u
 #define HABIT_TIMED_DEEP 61u
 #define HABIT_DEEP 8u /* places */
 
 extern TERN_HIDDEN struct habit {
-    uint64_t away;    /* a bit for each place */
-    uint32_t place;   /* that the thread left from last; 0: it has not, since it waited */
-    uint32_t brief;   /* how often it was expected to come back */
+    uint32_t place;   /* that the thread left from last; 0: it has not, since it waited or stayed away */
     bool timed;       /* it is timed when it leaves */
     uint64_t left_ns; /* when it left; 0: that is not timed */
+    uint8_t back[HABIT_PLACES + 1]; /* for each place, 0: it stayed away; else it came back, and has left so often since that was timed */
 } habit;
 
 void habit_open(void); /* nothing is known: it stays away */
 
-/* It stays away if it leaves something in the background now. */
-static inline bool habit_would_stay(void)
-{
-    uint32_t next = habit.place < HABIT_PLACES ? habit.place + 1 : HABIT_PLACES;
-    return habit.away >> next & 1;
-}
+/* Where it leaves next. */
+static inline uint32_t habit_next(void) { return habit.place < HABIT_PLACES ? habit.place + 1 : HABIT_PLACES; }
 
-/* Is it timed, this time? */
+/* It stays away if it leaves something in the background now. */
+static inline bool habit_would_stay(void) { return !habit.back[habit_next()]; }
+
+/* It is expected back: is it timed, this time? */
 static inline bool habit_is_timed(void)
 {
-    uint32_t one_in = habit.place < HABIT_DEEP ? HABIT_TIMED : HABIT_TIMED_DEEP;
-    if (!habit.timed) habit.timed = ++habit.brief % one_in == 0;
+    uint32_t next = habit_next(), one_in = next <= HABIT_DEEP ? HABIT_TIMED : HABIT_TIMED_DEEP;
+    if (habit.timed) return true;
+    habit.timed = ++habit.back[next] > one_in;
     return habit.timed;
 }
 
@@ -61,8 +64,8 @@ static inline bool habit_leaves_it(void) { return habit_would_stay() || habit_is
 static inline bool habit_leaves(void)
 {
     bool stays = habit_would_stay();
-    if (habit.place < HABIT_PLACES) habit.place++;
     habit.left_ns = stays || habit_is_timed() ? clock_ns() : 0;
+    habit.place = habit_next();
     habit.timed = false;
     return stays;
 }

@@ -109,7 +109,7 @@ static void count_waiter(int by, bool threaded)
 static inline bool wait_alone(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate, void (*doubt)(void *))
 {
     count_waiter(1, false);
-    if (unlikely(background_is_left())) helper_waits();
+    if (unlikely(background_is_helped())) helper_waits();
     bool over = wait(l, ready, arg, gate, doubt);
     count_waiter(-1, lane_threaded());
     return over;
@@ -129,11 +129,13 @@ void lane_wait_at(struct lane *l, bool (*ready)(void *), void *arg, struct gate 
 void lane_wait(struct lane *l, bool (*ready)(void *), void *arg, struct gate *gate)
 {
     if (!ready(arg)) lane_wait_at(l, ready, arg, gate, NULL);
+    else if (unlikely(background_is_helped())) helper_need_not_wait();
 }
 
 void lane_wait_doubting(struct lane *l, bool (*ready)(void *), void *arg, void (*doubt)(void *arg))
 {
     if (!ready(arg)) lane_wait_at(l, ready, arg, NULL, doubt);
+    else if (unlikely(background_is_helped())) helper_need_not_wait();
 }
 
 void lane_await(struct lane *l, const struct awaiting *what, void *arg)

@@ -226,7 +226,7 @@ static void doubt(void *target)
 
 static int await(struct win_target *t, bool (*ready)(void *))
 {
-    if (!ready(t)) lane_wait_doubting(t->win->comm->lane, ready, t, doubt);
+    lane_wait_doubting(t->win->comm->lane, ready, t, doubt);
     return t->peer->lost ? lost(t) : 0;
 }
 

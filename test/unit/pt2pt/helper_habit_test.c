@@ -54,18 +54,32 @@ static void windows_come_back(void **state)
     }
 }
 
-/* A thread that computes now, and has not before, is found after a few times, in whatever place it does so. */
+/* A thread that computes now, and has not before, is found after a few times, in whatever place it does so: also where a loop
+ * leaves as often as the thread is timed. */
 static void changes_are_learnt(void **state)
 {
     (void)state;
-    for (unsigned place = 1; place <= 4; place++) {
+    for (unsigned place = 1; place <= 12; place++) {
         unsigned rounds = 0;
         habit_open();
         for (int i = 0; i < 3; i++, habit_waits())
             for (unsigned k = 1; k <= place; k++) (void)leave(BACK);
         for (bool found = false; !found; rounds++, habit_waits())
             for (unsigned k = 1; k <= place; k++) found = leave(k == place ? AWAY : BACK);
-        assert_in_range(rounds, 2, HABIT_TIMED + 1);
+        assert_in_range(rounds, 2, (place <= HABIT_DEEP ? HABIT_TIMED : HABIT_TIMED_DEEP) + 1);
+    }
+}
+
+/* The same where no call ever waits, as the helper has done all before: behind the computing the places begin anew. */
+static void places_begin_anew_behind_computing(void **state)
+{
+    (void)state;
+    habit_open();
+    for (int round = 0; round < 100; round++) {
+        bool first = leave(BACK), second = leave(AWAY);
+        assert_int_equal(first, round == 0);
+        assert_true(second);
+        assert_int_equal(habit.place, 0);
     }
 }
 
@@ -104,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_known_is_away),     cmocka_unit_test(each_place_is_known), cmocka_unit_test(windows_come_back),
+        cmocka_unit_test(places_begin_anew_behind_computing),
         cmocka_unit_test(changes_are_learnt),        cmocka_unit_test(sends_are_left_when_timed),
         cmocka_unit_test(helper_finds_it_away),
     };

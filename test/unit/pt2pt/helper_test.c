@@ -233,7 +233,7 @@ static void who_comes_back_is_left_alone(void **state)
 static void expect_back(void)
 {
     lane_enter(world->lane);
-    habit.away = 0; /* from no place it has stayed away */
+    memset(habit.back, 1, sizeof habit.back); /* from no place it has stayed away */
     lane_leave(world->lane);
 }
 
@@ -272,7 +272,26 @@ static void its_place_is_known_then(void **state)
     begin(&p, 1, LARGE, 1);
     assert_true(ends_by_itself(&p));
     finish(&p, LARGE, 1);
-    assert_true(habit.away >> 2 & 1);
+    assert_int_equal(habit.back[2], 0);
+    close_job();
+}
+
+static bool is_so(void *arg) { return *(bool *)arg; }
+
+/* What follows a wait is the same place whether there was something to wait for or not. */
+static void waits_that_are_over_count(void **state)
+{
+    bool yes = true;
+    (void)state;
+    open_job(false);
+    for (int doubting = 0; doubting < 2; doubting++) {
+        lane_enter(world->lane);
+        habit.place = 3;
+        if (doubting) lane_wait_doubting(world->lane, is_so, &yes, NULL);
+        else lane_wait(world->lane, is_so, &yes, NULL);
+        assert_int_equal(habit.place, 0);
+        lane_leave(world->lane);
+    }
     close_job();
 }
 
@@ -481,6 +500,7 @@ int main(void)
         cmocka_unit_test_teardown(who_comes_back_is_left_alone, job_clean),
         cmocka_unit_test_teardown(who_does_not_come_back_is_found, job_clean),
         cmocka_unit_test_teardown(its_place_is_known_then, job_clean),
+        cmocka_unit_test_teardown(waits_that_are_over_count, job_clean),
         cmocka_unit_test_teardown(idle_helper_sleeps, job_clean),
         cmocka_unit_test_teardown(comes_and_goes, job_clean),
         cmocka_unit_test_teardown(survives_sharing, job_clean),
