@@ -175,8 +175,9 @@ static int bind_to(int fd, struct net_addr *at)
     struct sockaddr_storage a;
     socklen_t n = sizeof a;
     uint16_t low, high;
-    int rc = net_ports(&low, &high);
+    int on = 1, rc = net_ports(&low, &high);
     if (rc) return rc;
+    if (low) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* ports of connections that were */
     for (uint32_t port = low; port <= high; port++) {
         at->port = (uint16_t)port;
         n = net_addr_sock(at, &a);
