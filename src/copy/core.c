@@ -31,7 +31,7 @@ struct core {
     pthread_t thread;
     sem_t issues;
     _Atomic bool stop;
-    copy_told_fn told;
+    _Atomic copy_told_fn told; /* set once, when the thread runs already; told_arg is there before */
     void *told_arg;
     uint64_t pushed, finished; /* the caller's */
     size_t depth;
@@ -65,7 +65,8 @@ static void *run(void *state)
         while (sem_wait(&c->issues)) continue; /* no signal is handled here; a debugger may interrupt */
         if (atomic_load_explicit(&c->stop, memory_order_acquire)) return NULL;
         while (copy_one(c)) continue;
-        if (c->told) c->told(c->told_arg);
+        copy_told_fn told = atomic_load_explicit(&c->told, memory_order_acquire);
+        if (told) told(c->told_arg);
     }
 }
 
@@ -148,8 +149,8 @@ static bool core_help(void *state) { return copy_one(state); }
 static void core_tell(void *state, copy_told_fn told, void *arg)
 {
     struct core *c = state;
-    c->told = told;
     c->told_arg = arg;
+    atomic_store_explicit(&c->told, told, memory_order_release);
 }
 
 const struct copy_ops copy_core_ops = {
