@@ -122,7 +122,7 @@ int copy_submit(struct copy_queue *, void *dst, const void *src, size_t n, copy_
 void copy_issue(struct copy_queue *); /* starts everything queued; what is too much for the engine now, poll feeds */
 copy_cookie copy_poll(struct copy_queue *);       /* the last finished cookie; never blocks, but to give up a device */
 copy_cookie copy_last(const struct copy_queue *); /* the last cookie given out: copy_last - copy_poll are outstanding */
-bool copy_tells(struct copy_queue *, copy_told_fn, void *arg); /* before the first copy: false, the engine tells nobody */
+bool copy_tells(struct copy_queue *, copy_told_fn, void *arg); /* once, with nothing outstanding; false: the engine tells nobody */
 bool copy_is_async(const struct copy_queue *);    /* COPY_ASYNC */
 const struct copy_ops *copy_engine_of(const struct copy_queue *);
 void copy_wait_all(struct copy_queue *);          /* issues, and returns when all have finished */

@@ -66,7 +66,7 @@ static bool has_posted(void *target)
 static int await_post(struct win_target *t)
 {
     if (t->unchecked || t->held) return 0;
-    if (!has_posted(t)) lane_wait(t->win->comm->lane, has_posted, t, NULL);
+    lane_wait(t->win->comm->lane, has_posted, t, NULL);
     if (t->held) return 0; /* another thread has met it */
     if (!t->posts) return err_set(TERN_ERR_PEER, "%s", first_lost(t->win, t->win->started, t->win->starts)->lost);
     t->posts--;
@@ -382,7 +382,7 @@ int win_wait(struct win *w)
     lane_enter(l);
     if (!w->exposed) rc = wrong_order("no epoch of MPI_Win_post is open");
     else {
-        if (!all_complete(w)) lane_wait(l, all_complete, w, NULL);
+        lane_wait(l, all_complete, w, NULL);
         rc = end_exposure(w);
     }
     lane_leave(l);

@@ -381,7 +381,7 @@ bool node_run_and_wait(struct node *n, const struct coll_call *a, enum node_way 
     n->seq++;
     lane_enter(l);
     launch(&f);
-    if (!f.ended) lane_wait(l, has_ended, &f, NULL);
+    lane_wait(l, has_ended, &f, NULL);
     lane_leave(l);
     node_pairs_free(f.pairs);
     *rc_p = f.rc;
