@@ -43,7 +43,36 @@ static unsigned put_down(struct transfer *t, int error, uint32_t chunks)
     return TRANSFER_MOVED | count(t, n, chunks);
 }
 
-void transfer_stop(struct transfer *t) { atomic_store_explicit(&t->next, UINT32_MAX / 2, memory_order_relaxed); }
+/* ---- the end before the end ---- */
+
+#define STOPPED (UINT32_MAX / 2) /* `next`, from here on: nothing is left to be claimed, however much there is */
+
+void transfer_stop(struct transfer *t) { atomic_store_explicit(&t->next, STOPPED, memory_order_relaxed); }
+
+/* acq_rel: of this and the exchange in transfer_renew, the second one finds what the first one has written. */
+uint32_t transfer_retract(struct transfer *t)
+{
+    uint32_t claimed = atomic_exchange_explicit(&t->next, STOPPED, memory_order_acq_rel);
+    return claimed < STOPPED ? claimed : 0; /* the other side has retracted before, and copies nothing since */
+}
+
+/* acquire: pairs with `count`; the copies are over */
+bool transfer_is_quiet(const struct transfer *t, uint32_t claimed)
+{
+    uint32_t chunks = chunks_of(t);
+    return atomic_load_explicit(&t->done, memory_order_acquire) >= (claimed < chunks ? claimed : chunks);
+}
+
+/* If the other side has retracted, it is over at once: what that side has found claimed was of the last use of the memory, and all of it is
+ * done. relaxed: `said` comes behind it */
+void transfer_renew(struct transfer *t)
+{
+    bool retracted = atomic_exchange_explicit(&t->next, 0, memory_order_acq_rel) >= STOPPED;
+    if (unlikely(retracted)) atomic_store_explicit(&t->next, STOPPED, memory_order_relaxed);
+    atomic_store_explicit(&t->done, retracted ? STOPPED : 0, memory_order_relaxed);
+    atomic_store_explicit(&t->error, retracted ? TERN_ERR_PEER : 0, memory_order_relaxed);
+    for (int side = 0; side < 2; side++) atomic_store_explicit(&t->end[side].helpless, 0, memory_order_relaxed);
+}
 
 /* ---- copying ---- */
 

@@ -31,6 +31,10 @@
  * A process that dies leaves chunks that were claimed and not copied. Who hears of that stops the work (no chunk is claimed any more), and
  * ends what it has to do with the dead process by an error.
  *
+ * In a collective, the death of a third process ends the operation at all others, each when it hears of it. A process that ends before
+ * its transfers are over *retracts* its ends: no chunk is claimed any more, even if the other side says its end only later. Its memory is
+ * its own again when those that were claimed are done.
+ *
  * Both ends may be in one process. Then that process copies, and any other one that can reach its memory carries chunks.
  *
  * test/sim/transfer_sim_test runs this code in all orders of its steps.
@@ -88,14 +92,8 @@ static inline bool transfer_is_said(const struct transfer *t, enum transfer_side
     return atomic_load_explicit(&t->end[side].said, memory_order_acquire) == number;
 }
 
-/* The work begins anew: memory that is used again. By the sender, before it says its end. relaxed: `said` comes behind it */
-static inline void transfer_renew(struct transfer *t)
-{
-    atomic_store_explicit(&t->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&t->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&t->error, 0, memory_order_relaxed);
-    for (int side = 0; side < 2; side++) atomic_store_explicit(&t->end[side].helpless, 0, memory_order_relaxed);
-}
+/* The work begins anew: memory that is used again. By the sender, before it says its end. */
+void transfer_renew(struct transfer *);
 
 /* Bytes of a chunk, for so many bytes and at most so many: several, so that both sides get some; small ones in two. */
 static inline uint32_t transfer_chunk(uint64_t bytes, uint64_t most)
@@ -141,6 +139,11 @@ unsigned transfer_carry(struct transfer *, struct tp_ep *, void *buffer);
 
 /* No chunk is claimed any more; those that are claimed may still be copied by who has claimed them. */
 void transfer_stop(struct transfer *);
+
+/* The same of one whose memory may be used again (transfer_renew), when this side has said its end: how many the other side may have
+ * claimed. If the other end is said, too, nobody touches the memory of this side when transfer_is_quiet. */
+uint32_t transfer_retract(struct transfer *);
+bool transfer_is_quiet(const struct transfer *, uint32_t claimed);
 
 /* ---- the life of one that a process has made for a message ---- */
 

@@ -220,6 +220,13 @@ static inline struct peer *peer_known(uint32_t index)
     return __atomic_load_n(&peer_table[index], __ATOMIC_ACQUIRE); /* pairs with the release in enter (peer.c) */
 }
 
+/* Is there no way to the process with this index any more? One that has died does nothing more. */
+static inline bool peer_is_lost(uint32_t index)
+{
+    const struct peer *p = peer_known(index);
+    return p && p->lost;
+}
+
 /* Is the connection to the process with this index being closed here? */
 static inline bool peer_is_closing(uint32_t index)
 {

@@ -72,19 +72,28 @@ static void store(void *p, uint32_t v, int at, const char *file, int line)
 static uint32_t fetch_add(void *p, uint32_t v, int at, const char *file, int line)
 {
     reach(at, file, line, true, false);
-    uint32_t was = __atomic_load_n((uint32_t *)p, __ATOMIC_SEQ_CST);
+    uint32_t was = note(__atomic_load_n((uint32_t *)p, __ATOMIC_SEQ_CST));
     if (is_wrong(at, TWO_STEPS)) yield();
     if (!is_wrong(at, LEFT_OUT)) __atomic_store_n((uint32_t *)p, was + v, __ATOMIC_SEQ_CST);
-    return note(was);
+    return was;
+}
+
+static uint32_t swap(void *p, uint32_t v, int at, const char *file, int line)
+{
+    reach(at, file, line, true, false);
+    uint32_t was = note(__atomic_load_n((uint32_t *)p, __ATOMIC_SEQ_CST));
+    if (is_wrong(at, TWO_STEPS)) yield();
+    if (!is_wrong(at, LEFT_OUT)) __atomic_store_n((uint32_t *)p, v, __ATOMIC_SEQ_CST);
+    return was;
 }
 
 static bool exchange(void *p, uint32_t was, uint32_t v, int at, const char *file, int line)
 {
     reach(at, file, line, true, true);
-    bool same = __atomic_load_n((uint32_t *)p, __ATOMIC_SEQ_CST) == was || is_wrong(at, ALWAYS);
+    bool same = note(__atomic_load_n((uint32_t *)p, __ATOMIC_SEQ_CST) == was || is_wrong(at, ALWAYS));
     if (is_wrong(at, TWO_STEPS)) yield();
     if (same && !is_wrong(at, LEFT_OUT)) __atomic_store_n((uint32_t *)p, v, __ATOMIC_SEQ_CST);
-    return note(same);
+    return same;
 }
 
 #undef atomic_load_explicit
@@ -92,6 +101,7 @@ static bool exchange(void *p, uint32_t was, uint32_t v, int at, const char *file
 #undef atomic_store_explicit
 #undef atomic_store
 #undef atomic_fetch_add_explicit
+#undef atomic_exchange_explicit
 #undef atomic_compare_exchange_strong_explicit
 #define AT __COUNTER__, __FILE__, __LINE__
 #define atomic_load_explicit(p, order) ((typeof(+*(p)))load(p, AT))
@@ -99,6 +109,7 @@ static bool exchange(void *p, uint32_t was, uint32_t v, int at, const char *file
 #define atomic_store_explicit(p, v, order) store(p, (uint32_t)(v), AT)
 #define atomic_store(p, v) store(p, (uint32_t)(v), AT)
 #define atomic_fetch_add_explicit(p, v, order) fetch_add(p, (uint32_t)(v), AT)
+#define atomic_exchange_explicit(p, v, order) ((typeof(+*(p)))swap(p, (uint32_t)(v), AT))
 #define atomic_compare_exchange_strong_explicit(p, was, v, order, other) exchange(p, *(was), (uint32_t)(v), AT)
 #define copy_part(dst, src, n, whole) move_here(dst, src, n)
 static void move_here(void *dst, void *src, size_t n);
@@ -209,6 +220,7 @@ enum breach {
     SLEEPS_BLINDLY,  /* who goes to sleep does not look once more */
     STOPS_NOTHING,   /* who hears that the other is lost does not stop the work */
     RENEWS_LATE,     /* a sender begins the work anew behind saying its end */
+    LEAVES_AT_ONCE,  /* a member that ends before the transfer is over does not wait for what the other has claimed */
     CARRIES_ON,      /* who carries for another one says that it has finished the round, and goes on with that */
     BREACHES
 };
@@ -238,7 +250,8 @@ static int move(bool side, const struct iovec *from, const struct iovec *to)
     }
     if (scenario.fails >> copy & 1) return TERN_ERR_SYSTEM;
     for (int s = 0; s < sides; s++)
-        if (m->result[s] && m->result[s] != LOST && !m->dead[s]) fail_with("memory is copied of an operation that is over");
+        if (m->result[s] && (m->result[s] != LOST || scenario.in_block) && !m->dead[s])
+            fail_with("memory is copied of an operation that is over");
     bool right = i < CHUNKS && round < ROUNDS && to->iov_base == to_memory + at && from->iov_len == CHUNK;
     if (!right || m->copied[round][i]) fail_with("a chunk is copied twice, or to where it does not belong");
     if (right) m->copied[round][i] = 1;
@@ -351,13 +364,27 @@ static bool await_word(const uint32_t *word, uint32_t least, int side)
     return await(&(struct wanted){.word = word, .least = least}, side);
 }
 
+/* A member hears of a loss: that of the other one, or of a third that they both need. What the other has claimed is done soon, unless it is
+ * dead. */
+static void end_early(int side, uint32_t number)
+{
+    uint32_t claimed = transfer_retract(&m->t);
+    stand(__LINE__, claimed);
+    while (breach != LEAVES_AT_ONCE && !m->dead[!side] && is_met(number) && !transfer_is_quiet(&m->t, claimed)) {
+        go_to_sleep();
+        wait_or_get_up(is_met(number) && !transfer_is_quiet(&m->t, claimed));
+        stand(__LINE__, claimed);
+    }
+}
+
 /* The result of the transfer with this number. */
 static enum result work(int side, uint32_t number)
 {
     for (;;) {
         stand(__LINE__, 0);
         if (is_lost(side)) {
-            if (breach != STOPS_NOTHING) transfer_stop(&m->t);
+            if (breach != STOPS_NOTHING && scenario.in_block) end_early(side, number);
+            else if (breach != STOPS_NOTHING) transfer_stop(&m->t);
             return LOST;
         }
         if (is_met(number)) {
@@ -365,6 +392,7 @@ static enum result work(int side, uint32_t number)
             unsigned did = go_on(side);
             stand(__LINE__, did);
             if (did & TRANSFER_ENDED && breach != TELLS_NOBODY) ring(!side);
+            if (scenario.in_block && scenario.cut) ring(!side); /* one that leaves looks again and again */
             if (breach == ENDS_EARLY ? !transfer_has_work(&m->t) : transfer_is_over(&m->t)) break;
             if (did) continue;
         }
@@ -727,6 +755,7 @@ static const struct scenario scenarios[] = {
     {.name = "and the other way round", .in_block = true, .blind = {2, 1}},
     {.name = "of which the first copy fails", .in_block = true, .fails = 1},
     {.name = "of which one dies", .in_block = true, .dies = true},
+    {.name = "that ends by the loss of a third one", .in_block = true, .cut = true},
     {.name = "what a rank has for itself", .in_block = true, .own = true},
     {.name = "of which one dies", .in_block = true, .own = true, .dies = true},
     {.name = "a late receiver, and the sender has a second thread", .third = true},

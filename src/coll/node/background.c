@@ -205,6 +205,13 @@ static bool may_fail(const struct node_background *f) { return !f->put || !f->re
 /* Nothing is left of it; a request ends before its record carries for others. */
 static bool is_over(struct node_background *f) { return f->completed ? carry(f) : advance(f) && !f->carries; }
 
+/* It ends by an error. False: not yet, others have begun to copy from or to its buffers. */
+static TERN_COLD bool has_left(struct node_background *f, int error)
+{
+    f->rc = error;
+    return !f->pairs || node_pairs_leave(f->pairs);
+}
+
 /* Moves the operations that are at their end. */
 static int collect(struct node *n, struct link *ended)
 {
@@ -215,10 +222,14 @@ static int collect(struct node *n, struct link *ended)
         struct node_background *f = container_of(a, struct node_background, link);
         if (leave_alone(f, moved)) continue;
         f->lost = n->state == NODE_NONE && !error;
-        if (unlikely(error && may_fail(f)))
-            f->rc = error;
-        else if (!f->lost && !is_over(f))
+        if (unlikely(error && may_fail(f))) {
+            if (!has_left(f, error)) {
+                count++; /* so that nobody sleeps: nobody tells when it has */
+                continue;
+            }
+        } else if (!f->lost && !is_over(f)) {
             continue;
+        }
         list_remove(a);
         list_push(ended, a);
         count++;

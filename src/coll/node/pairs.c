@@ -7,6 +7,7 @@
  * have their turn. What a rank has for itself comes first: others do the rest meanwhile, and it costs them more.
  */
 #include "coll/node/pairs.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/var.h"
 #include "coll/node/blocks.h"
@@ -38,6 +39,7 @@ struct part {
     char *at; /* packed data; NULL: there was no memory for it */
     uint64_t bytes;
     int other;
+    uint32_t claimed; /* chunks, when it was retracted */
     uint8_t side;     /* enum transfer_side */
     bool both;        /* the two have something the other way, too */
     bool from_result; /* a send of what is received into: it is packed in any case */
@@ -52,6 +54,7 @@ struct node_pairs {
     uint32_t seq;
     bool blocking; /* all ranks wait for it: nobody has to be woken so that it goes on */
     bool begun, over;
+    uint64_t left_at; /* 0, or it was left at this time: all ends are retracted */
     int error; /* found here, with words */
     struct node_block own_from, own_to; /* what this rank has for itself */
     uint64_t own_at, own_end;           /* bytes of it that nobody else copies: copied, and in all */
@@ -485,6 +488,31 @@ bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
     int rc = result(p);
     if (!*rc_p) *rc_p = rc;
     return p->over = true;
+}
+
+/* ---- leaving ---- */
+
+/* A process copies a chunk in less than a millisecond; but it may have lost its core, or its life. */
+#define LEAVE_NS UINT64_C(500000000)
+
+static void retract(struct node_pairs *p)
+{
+    p->left_at = clock_ns();
+    for (int i = p->first; i < p->parts; i++) p->part[i].claimed = transfer_retract(p->part[i].transfer);
+}
+
+static bool is_quiet(const struct node_pairs *p, const struct part *x)
+{
+    return !is_met(p, x) || transfer_is_quiet(x->transfer, x->claimed) || peer_is_lost(comm_index(p->n->comm, x->other));
+}
+
+bool node_pairs_leave(struct node_pairs *p)
+{
+    bool quiet = true;
+    if (!p->begun || p->over) return true;
+    if (!p->left_at) retract(p);
+    for (int i = p->first; i < p->parts && quiet; i++) quiet = is_quiet(p, &p->part[i]);
+    return quiet || clock_ns() - p->left_at > LEAVE_NS;
 }
 
 /* ---- carrying for others ---- */

@@ -31,13 +31,6 @@ static struct lock lock; /* of the list */
 
 /* ---- what the ranks have said ---- */
 
-/* One that has died does nothing more. */
-static bool is_lost(uint32_t index)
-{
-    const struct peer *p = peer_known(index);
-    return p && p->lost;
-}
-
 /* acquire: pairs with node_retire; the rank's use of the block is over */
 static bool has_left(struct node *n, int r) { return atomic_load_explicit(&node_done(n, r)->left, memory_order_acquire); }
 
@@ -50,7 +43,7 @@ static bool has_finished(struct node *n, int r)
 static bool all(struct retired *e, bool (*have)(struct node *, int))
 {
     for (int r = 0; r < e->node.size; r++)
-        if (!have(&e->node, r) && !is_lost(rankmap_at(e->members, r))) return false;
+        if (!have(&e->node, r) && !peer_is_lost(rankmap_at(e->members, r))) return false;
     return true;
 }
 

@@ -4,7 +4,8 @@
  * its buffers has to be. Then a rank that computes has all done by the others: it starts operations and calls nothing
  * until the others say, by memory that they share, that theirs are over.
  *
- * With TEST_DIES the last rank is killed in the middle of it all; with TEST_REFUSED some rank may not copy.
+ * With TEST_DIES the last rank is killed in the middle of it all; with TEST_SURVIVES, too, and the others have to go on after that: what
+ * succeeds has its data, and nobody touches the memory of what has failed. With TEST_REFUSED some rank may not copy.
  */
 #include "../check.h"
 
@@ -241,6 +242,102 @@ static void round_of(int gaps)
     for (int i = 0; i < n; i++) drop_job(&j[i]);
 }
 
+/* ---- a rank dies ---- */
+
+/* The program takes its buffers back. */
+static void use_again(struct job *j)
+{
+    memset(j->send, 0x5a, j->words * 8);
+    memset(j->recv, 0x5a, j->words * 8);
+    memset(j->want, 0x5a, j->words * 8);
+}
+
+/* 1: it has failed, which only the loss of a process is the reason for. */
+static int check_end(struct job *j, int code)
+{
+    int class;
+    if (!code) {
+        check_job(j, differ(j));
+        return 0;
+    }
+    MPI_Error_class(code, &class);
+    CHECK(class == MPI_ERR_PROC_ABORTED, "kind %d fails with class %d", j->kind, class);
+    use_again(j);
+    return 1;
+}
+
+/* Time for others that still copy. */
+static void look_on(int ms)
+{
+    for (int i = 0, flag; i < ms; i++) {
+        (void)MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        usleep(1000);
+    }
+}
+
+enum { TERMS = 40000 };
+
+static size_t sums_differ(const uint64_t *out, uint64_t want, uint64_t more)
+{
+    size_t bad = 0;
+    for (int i = 0; i < TERMS; i++) bad += out[i] != want + more * (uint64_t)i;
+    return bad;
+}
+
+/* A large reduction: does it fail? */
+static int reduce_to_death(void)
+{
+    static uint64_t in[TERMS], out[TERMS];
+    uint64_t n = (uint64_t)check_size;
+    int to_all = draw(2), root = draw(check_size), gets = to_all || check_rank == root;
+    for (int i = 0; i < TERMS; i++) in[i] = (uint64_t)(check_rank + i), out[i] = 7;
+    int code = to_all ? MPI_Allreduce(in, out, TERMS, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD)
+                      : MPI_Reduce(in, out, TERMS, MPI_UINT64_T, MPI_SUM, root, MPI_COMM_WORLD);
+    if (!code) {
+        CHECK(!gets || !sums_differ(out, n * (n - 1) / 2, n), "a sum is wrong");
+        return 0;
+    }
+    for (int i = 0; i < TERMS; i++) in[i] = out[i] = 7;
+    look_on(20);
+    CHECK(!sums_differ(out, 7, 0), "a reduction has failed, and its result is written to");
+    return 1;
+}
+
+/* Does anything fail? */
+static int round_to_death(int gaps)
+{
+    struct job j[PENDING];
+    MPI_Request q[PENDING];
+    int n = 1 + draw(PENDING), any = draw(2) ? reduce_to_death() : 0, failed[PENDING];
+    static double in[4000], out[4000];
+    for (int i = 0; i < n; i++) {
+        make_job(&j[i], gaps);
+        int code = start(&j[i], &q[i]);
+        failed[i] = code && check_end(&j[i], code);
+        CHECK(!failed[i] || q[i] == MPI_REQUEST_NULL, "a start that fails leaves a request");
+        if (!draw(6)) any |= MPI_Allreduce(in, out, draw(2) ? 1 : 4000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS;
+    }
+    for (int i = 0; i < n; i++)
+        if (!failed[i]) failed[i] = check_end(&j[i], MPI_Wait(&q[i], MPI_STATUS_IGNORE));
+    for (int i = 0; i < n; i++) any |= failed[i];
+    if (any) look_on(20);
+    for (int i = 0; i < n; i++) {
+        CHECK(!failed[i] || !differ(&j[i]), "kind %d has failed, and its buffer is written to", j[i].kind);
+        drop_job(&j[i]);
+    }
+    return any;
+}
+
+/* The launcher ends the job, or it does not. */
+static int go_on_to_death(void)
+{
+    for (int i = 0; !round_to_death(i % 2); i++) continue;
+    while (getenv("TEST_DIES")) pause();
+    printf("rank %d goes on, failed: %ld\n", check_rank, check_failures);
+    fflush(NULL);
+    _exit(check_failures != 0);
+}
+
 /* ---- a rank that computes ---- */
 
 static volatile int *said; /* of all ranks: what they have come to */
@@ -387,13 +484,14 @@ static int are_together(void)
 
 int main(int argc, char **argv)
 {
-    int dies = getenv("TEST_DIES") != NULL;
+    int dies = getenv("TEST_DIES") || getenv("TEST_SURVIVES");
     check_start_thread(&argc, &argv, getenv("TEST_THREADS") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
     common = check_seed();
     own = common * 31 + (uint64_t)check_rank;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (dies && check_rank == check_size - 1) prepare_to_die();
-    for (int i = 0; i < ROUNDS || dies; i++) round_of(i % 2);
+    if (dies) return go_on_to_death();
+    for (int i = 0; i < ROUNDS; i++) round_of(i % 2);
     if (getenv("TEST_REFUSED") || !are_together() || !may_copy()) return check_done();
     if (check_size > 1) too_much();
     if (check_size > 1) disagree_all();
