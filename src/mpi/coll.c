@@ -10,8 +10,8 @@ int start_later(const char *call, MPI_Request *request, struct comm *c, const st
     struct request *r;
     if (unlikely(!request)) return bad_null(c, call, "request");
     int rc = coll_start(c, a, &r);
+    *request = likely(!rc) ? (MPI_Request)r : MPI_REQUEST_NULL; /* what a program waits for that goes on after an error */
     if (unlikely(rc)) return report_code(c, call, rc);
-    *request = (MPI_Request)r;
     return MPI_SUCCESS;
 }
 
@@ -22,8 +22,8 @@ int make_persistent(struct use u, struct comm *c, const struct coll_call *a)
     if (!u.request) return bad_null(c, u.call, "request");
     if (!info_given(u.info, &hints)) return bad_info(c, u.call, u.info);
     int rc = coll_persist(c, a, &r);
+    *u.request = rc ? MPI_REQUEST_NULL : (MPI_Request)r; /* as above */
     if (rc) return report_code(c, u.call, rc);
-    *u.request = (MPI_Request)r;
     return MPI_SUCCESS;
 }
 
