@@ -244,8 +244,7 @@ static int refused(struct win_target *t)
     if (code == TERN_ERR_WIN_RANGE)
         return err_set(code, "an operation on %lld bytes at %lld of the window's memory at rank %d, which has %llu", (long long)f->why.count,
                        (long long)f->why.offset, t->rank, (unsigned long long)f->why.there);
-    if (code == TERN_ERR_PEER)
-        return err_set(code, "rank %d has given up its part of the window, as rank %lld was lost", t->rank, (long long)f->why.offset);
+    if (code == TERN_ERR_PEER) return win_target_gives_up(t, f->why.offset);
     return err_set(code, "rank %d has refused an operation on its window", t->rank);
 }
 

@@ -1,6 +1,7 @@
 /* target.c - see target.h. */
 #include "rma/target.h"
 #include "base/err.h"
+#include "proc/jobs.h"
 #include "proc/proc.h"
 #include "pt2pt/lane.h"
 #include "rma/dock.h"
@@ -178,12 +179,19 @@ struct win_target *win_target(struct win *w, int32_t rank)
     return t;
 }
 
+int win_target_gives_up(const struct win_target *t, int64_t lost)
+{
+    const struct comm *c = t->win->comm;
+    if (lost < 0 || lost >= comm_peers(c))
+        return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, which was not made by all", t->rank);
+    jobs_note_loss(comm_index(c, (int32_t)lost));
+    return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, as rank %d was lost", t->rank, (int)lost);
+}
+
 int win_target_given_up(const struct win_target *t)
 {
     uint32_t word = atomic_load_explicit(&t->exposure->given_up, memory_order_acquire);
-    if (likely(!word)) return 0;
-    if (word == 1) return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, which was not made by all", t->rank);
-    return err_set(TERN_ERR_PEER, "rank %d has given up its part of the window, as rank %d was lost", t->rank, (int)word - 2);
+    return likely(!word) ? 0 : win_target_gives_up(t, (int64_t)word - 2);
 }
 
 void win_targets_close(struct win *w)

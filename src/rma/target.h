@@ -61,6 +61,9 @@ static inline struct win_target *win_target_last(const struct win *w, int rank)
 /* Has a near target given up its part of the window? 0, or TERN_ERR_PEER with words. */
 int win_target_given_up(const struct win_target *);
 
+/* A target has given it up, since this rank was lost (another number: since the window was not made by all). TERN_ERR_PEER with words. */
+int win_target_gives_up(const struct win_target *, int64_t lost) TERN_COLD;
+
 /* That of a rank if there is one. Lane held. */
 struct win_target *win_target_known(const struct win *, int32_t rank);
 

@@ -5,7 +5,8 @@
  *     collectives pending   sixteen nonblocking ones, small and large, at a time
  *     collectives kept      persistent ones
  *     collectives made      a communicator for each few
- * Every rank prints "going RANK PID" after its first round.
+ * Every rank prints "going RANK PID" after its first round. TEST_MEMORY_MB: each has so much memory besides. The system takes it back
+ * first when a process dies: until then nobody reaches the process any more, and its launcher does not know.
  */
 #include "../mpi/check.h"
 
@@ -112,9 +113,18 @@ static void made(struct vectors *v, int round)
     MPI_Comm_free(&comm);
 }
 
+static void have_memory(void)
+{
+    const char *given = getenv("TEST_MEMORY_MB");
+    size_t bytes = given ? strtoul(given, NULL, 10) << 20 : 0;
+    char *memory = bytes ? malloc(bytes) : NULL;
+    for (size_t at = 0; memory && at < bytes; at += 4096) memory[at] = 1;
+}
+
 int main(int argc, char **argv)
 {
     struct vectors v[PENDING];
+    have_memory();
     check_start(&argc, &argv);
     if (check_size > RANKS) MPI_Abort(MPI_COMM_WORLD, 1);
     const char *kind = argc > 1 ? argv[1] : "slots";

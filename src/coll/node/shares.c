@@ -6,22 +6,26 @@
  *
  * Blocking calls with nothing else pending, once it is known that all ranks reach all others' memory (NODE_REACHES).
  */
+#include "base/clock.h"
 #include "base/err.h"
 #include "coll/node/block.h"
 #include "coll/node/blocks.h"
 #include "copy/copy.h"
+#include "proc/jobs.h"
 #include "pt2pt/lane.h"
 #include "transport/endpoint.h"
 
 #include <stdlib.h>
 
 /* What a rank says: where its operands lie, 0: it has no memory to combine; and its result. Then, in place of the operands, the code with
- * which it has failed, negated. */
+ * which it has failed, negated; and in place of the result 1 + the rank whose loss is the reason, 0: there is another one. */
 struct buffers {
     union {
         uint64_t operand, failed;
     };
-    uint64_t result;
+    union {
+        uint64_t result, because_of;
+    };
 };
 
 struct reduction {
@@ -29,13 +33,33 @@ struct reduction {
     const struct coll_call *a;
     const struct buffers *of; /* each rank */
     char *input, *sum;        /* a piece of an operand, of the result */
+    int lost;                 /* 1 + the rank whose memory could not be reached, as it has died; or 0 */
 };
 
 /* Two pieces of this size stay in a core's own cache. */
 #define WORK ((int64_t)64 << 10)
 
-/* Returns when all ranks have come here, or never will (a code). `said`, if not NULL, has the own word, and gets those of all. */
-static int meet(struct node *n, struct buffers *said)
+static bool has_come(struct node *n, uint32_t seq, int rank)
+{
+    return node_ready(&(struct node_wait){n, node_flag(n, seq), seq, rank, 0});
+}
+
+/* How long those are waited for that may be copying, when a rank is lost: they are all inside the call. */
+#define LEAVE_NS UINT64_C(500000000)
+
+static TERN_COLD void await_living(struct node *n, uint32_t seq)
+{
+    uint64_t start = clock_ns();
+    lane_enter(n->comm->lane);
+    for (int r = 0; r < n->size && clock_ns() - start < LEAVE_NS; r++)
+        while (!has_come(n, seq, r) && !peer_is_lost(comm_index(n->comm, r)) && clock_ns() - start < LEAVE_NS)
+            lane_progress(n->comm->lane);
+    lane_leave(n->comm->lane);
+}
+
+/* Returns when all ranks have come here, or never will (a code). `said`, if not NULL, has the own word, and gets those of all. `copying`:
+ * they may be copying from and to this one's memory until they come, so those that live are waited for in any case. */
+static int meet(struct node *n, struct buffers *said, bool copying)
 {
     uint32_t seq;
     int rc = node_begin(n, false, NODE_BY_SHARES, &seq);
@@ -43,6 +67,8 @@ static int meet(struct node *n, struct buffers *said)
     if (said) memcpy(node_slot(n, seq, n->rank)->payload, &said[n->rank], sizeof *said);
     node_contribute(n, seq);
     rc = node_wait_for(n, seq, NODE_ALL);
+    if (unlikely(rc && has_come(n, seq, NODE_ALL))) rc = 0; /* so it is for the others: they begin to copy */
+    if (unlikely(rc && copying)) await_living(n, seq);
     for (int r = 0; r < n->size && said; r++) memcpy(&said[r], node_slot(n, seq, r)->payload, sizeof *said);
     node_finish(n, seq, true);
     return rc;
@@ -52,12 +78,12 @@ static int meet(struct node *n, struct buffers *said)
 #define PIECE ((size_t)512 << 10)
 
 /* To (`out`) or from the memory of another rank. */
-static int move_far(struct node *n, int rank, uint64_t there, char *here, size_t bytes, bool out)
+static int move_far(struct reduction *w, int rank, uint64_t there, char *here, size_t bytes, bool out)
 {
-    struct lane *l = n->comm->lane;
+    struct lane *l = w->n->comm->lane;
     int rc = 0;
     lane_enter(l);
-    struct peer *p = peer_get(comm_index(n->comm, rank));
+    struct peer *p = peer_get(comm_index(w->n->comm, rank));
     if (!p) rc = err_code();
     for (size_t at = 0; at < bytes && !rc; at += PIECE) {
         size_t part = min_size(PIECE, bytes - at);
@@ -67,31 +93,32 @@ static int move_far(struct node *n, int rank, uint64_t there, char *here, size_t
         else rc = out ? ep_put(&p->ep, &mine, 1, &its, 1) : ep_get(&p->ep, &mine, 1, &its, 1);
     }
     lane_leave(l);
+    if (unlikely(err_is_of_peer(rc))) w->lost = 1 + rank;
     return rc == TERN_ERR_UNSUPPORTED ? err_set(TERN_ERR_SYSTEM, "the system no longer lets rank %d's memory be reached", rank) : rc;
 }
 
-static int fetch(struct node *n, int rank, uint64_t from, char *to, size_t bytes)
+static int fetch(struct reduction *w, int rank, uint64_t from, char *to, size_t bytes)
 {
-    if (rank != n->rank) return bytes ? move_far(n, rank, from, to, bytes, false) : 0;
+    if (rank != w->n->rank) return bytes ? move_far(w, rank, from, to, bytes, false) : 0;
     copy_memory(to, (const void *)(uintptr_t)from, bytes);
     return 0;
 }
 
-static int store(struct node *n, int rank, uint64_t to, char *from, size_t bytes)
+static int store(struct reduction *w, int rank, uint64_t to, char *from, size_t bytes)
 {
-    if (rank != n->rank) return bytes ? move_far(n, rank, to, from, bytes, true) : 0;
+    if (rank != w->n->rank) return bytes ? move_far(w, rank, to, from, bytes, true) : 0;
     copy_memory((void *)(uintptr_t)to, from, bytes);
     return 0;
 }
 
 /* sum = operand of rank 0 op ... op operand of the last rank, `count` elements at byte `off` of them. */
-static int combine(const struct reduction *w, size_t off, int64_t count)
+static int combine(struct reduction *w, size_t off, int64_t count)
 {
     struct type *t = w->a->rtype;
     size_t bytes = (size_t)(count * t->size);
-    int last = w->n->size - 1, rc = fetch(w->n, last, w->of[last].operand + off, w->sum, bytes);
+    int last = w->n->size - 1, rc = fetch(w, last, w->of[last].operand + off, w->sum, bytes);
     for (int r = last - 1; r >= 0 && !rc; r--) {
-        rc = fetch(w->n, r, w->of[r].operand + off, w->input, bytes);
+        rc = fetch(w, r, w->of[r].operand + off, w->input, bytes);
         if (!rc) rc = op_apply(w->a->op, w->input - t->true_lb, w->sum - t->true_lb, count, t);
     }
     return rc;
@@ -105,7 +132,7 @@ static int64_t share(const struct reduction *w, int rank)
 }
 
 /* The own one, to the result of a rank, which begins there. */
-static int combine_share(const struct reduction *w, int whose, uint64_t result)
+static int combine_share(struct reduction *w, int whose, uint64_t result)
 {
     const struct type *t = w->a->rtype;
     int64_t step = t->size < WORK ? WORK / t->size : 1, end = share(w, w->n->rank + 1);
@@ -114,19 +141,19 @@ static int combine_share(const struct reduction *w, int whose, uint64_t result)
         int64_t count = end - at < step ? end - at : step;
         size_t off = (size_t)(at * t->size);
         rc = combine(w, off, count);
-        if (!rc) rc = store(w->n, whose, result + off, w->sum, (size_t)(count * t->size));
+        if (!rc) rc = store(w, whose, result + off, w->sum, (size_t)(count * t->size));
     }
     return rc;
 }
 
 /* The others, where they have been combined. */
-static int collect_shares(const struct reduction *w)
+static int collect_shares(struct reduction *w)
 {
     int rc = 0;
     for (int i = 1; i < w->n->size && !rc; i++) {
         int r = (w->n->rank + i) % w->n->size;
         size_t from = (size_t)(share(w, r) * w->a->rtype->size), to = (size_t)(share(w, r + 1) * w->a->rtype->size);
-        rc = fetch(w->n, r, w->of[r].result + from, (char *)(uintptr_t)w->of[w->n->rank].result + from, to - from);
+        rc = fetch(w, r, w->of[r].result + from, (char *)(uintptr_t)w->of[w->n->rank].result + from, to - from);
     }
     return rc;
 }
@@ -141,8 +168,13 @@ static int check_memory(const struct node *n, const struct buffers *of)
 
 static int check_shares(const struct node *n, const struct buffers *of)
 {
-    for (int r = 0; r < n->size; r++)
-        if (of[r].failed) return err_set(-(int)of[r].failed, "rank %d could not combine its share of a reduction; it has the reason", r);
+    for (int r = 0; r < n->size; r++) {
+        int code = -(int)of[r].failed, lost = (int)of[r].because_of - 1;
+        if (!code) continue;
+        if (lost < 0) return err_set(code, "rank %d could not combine its share of a reduction; it has the reason", r);
+        jobs_note_loss(comm_index(n->comm, lost));
+        return err_set(code, "rank %d was lost in the middle of a reduction", lost);
+    }
     return 0;
 }
 
@@ -159,16 +191,17 @@ int node_reduce_by_shares(struct node *n, const struct coll_call *a)
     char *room = malloc(2 * piece), *copy = aside ? malloc(bytes) : NULL; /* others read the operands until the end */
     of[n->rank].operand = room && (copy || !aside) ? operand : 0;
     of[n->rank].result = (aside ? (uintptr_t)copy : own) - (uintptr_t)(before * t->size);
-    int rc = meet(n, of), whose = a->kind == COLL_REDUCE ? a->root : n->rank;
+    int rc = meet(n, of, false), whose = a->kind == COLL_REDUCE ? a->root : n->rank;
     if (!rc) rc = check_memory(n, of);
     if (!rc) {
-        struct reduction w = {n, a, of, room, room + piece};
+        struct reduction w = {n, a, of, room, room + piece, 0};
         rc = combine_share(&w, whose, of[whose].result);
         of[n->rank].failed = (uint64_t)-rc;
-        int met = meet(n, of);
+        if (rc) of[n->rank].because_of = (uint64_t)w.lost;
+        int met = meet(n, of, true);
         if (!rc) rc = met ? met : check_shares(n, of);
         if (all && !rc) rc = collect_shares(&w);
-        if (all) meet(n, NULL);
+        if (all) meet(n, NULL, true);
     }
     if (copy && !rc) copy_memory((void *)own, copy, bytes);
     free(copy);
