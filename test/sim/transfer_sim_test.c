@@ -561,6 +561,7 @@ static void carrier(void)
             unsigned did = go_on(RECEIVER);
             stand(__LINE__, did);
             if (did & TRANSFER_ENDED && breach != TELLS_NOBODY) ring(SENDER);
+            if (scenario.cut) ring(SENDER);
         }
         set(&m->rounds[RECEIVER], i + 1);
         ring(SENDER);
@@ -758,6 +759,7 @@ static const struct scenario scenarios[] = {
     {.name = "that ends by the loss of a third one", .in_block = true, .cut = true},
     {.name = "what a rank has for itself", .in_block = true, .own = true},
     {.name = "of which one dies", .in_block = true, .own = true, .dies = true},
+    {.name = "and ends by the loss of a third one", .in_block = true, .own = true, .cut = true},
     {.name = "a late receiver, and the sender has a second thread", .third = true},
     {.name = "which fails", .third = true, .fails = 2},
 };
