@@ -300,6 +300,15 @@ static inline bool node_is_there(struct node_wait *w)
     return (w->seen = node_first_seen(n, w->seq, w->flag, w->seen, n->size)) == n->size;
 }
 bool node_ready(void *wait); /* the same, of a struct node_wait */
+static inline bool node_has_come(struct node *n, uint32_t seq, int rank)
+{
+    return node_is_there(&(struct node_wait){n, node_flag(n, seq), seq, rank, 0});
+}
+
+/* How long a rank that fails waits for others that have begun to copy from or to its memory. A chunk takes less than a millisecond; but its
+ * process may have lost its core, or its life. */
+#define NODE_LEAVE_NS UINT64_C(500000000)
+
 void node_doubt(const struct node_wait *) TERN_COLD; /* that lasts: asks the ranks that it waits for */
 void node_doubt_all(struct node *) TERN_COLD;        /* asks those that have not finished the last operation */
 

@@ -375,8 +375,7 @@ static bool meet(struct node_pairs *p, struct part *x)
  */
 static bool has_come(const struct node_pairs *p, int rank)
 {
-    struct node_wait w = {p->n, node_flag(p->n, p->seq), p->seq, rank, 0};
-    return p->call->kind != COLL_SCATTERV && node_ready(&w);
+    return p->call->kind != COLL_SCATTERV && node_has_come(p->n, p->seq, rank);
 }
 
 enum outlook { WAITS, GOES_ON, IS_EMPTY };
@@ -492,9 +491,6 @@ bool node_pairs_go_on(struct node_pairs *p, int *rc_p)
 
 /* ---- leaving ---- */
 
-/* A process copies a chunk in less than a millisecond; but it may have lost its core, or its life. */
-#define LEAVE_NS UINT64_C(500000000)
-
 static void retract(struct node_pairs *p)
 {
     p->left_at = clock_ns();
@@ -512,7 +508,7 @@ bool node_pairs_leave(struct node_pairs *p)
     if (!p->begun || p->over) return true;
     if (!p->left_at) retract(p);
     for (int i = p->first; i < p->parts && quiet; i++) quiet = is_quiet(p, &p->part[i]);
-    return quiet || clock_ns() - p->left_at > LEAVE_NS;
+    return quiet || clock_ns() - p->left_at > NODE_LEAVE_NS;
 }
 
 /* ---- carrying for others ---- */

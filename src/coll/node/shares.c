@@ -39,20 +39,13 @@ struct reduction {
 /* Two pieces of this size stay in a core's own cache. */
 #define WORK ((int64_t)64 << 10)
 
-static bool has_come(struct node *n, uint32_t seq, int rank)
-{
-    return node_ready(&(struct node_wait){n, node_flag(n, seq), seq, rank, 0});
-}
-
-/* How long those are waited for that may be copying, when a rank is lost: they are all inside the call. */
-#define LEAVE_NS UINT64_C(500000000)
-
+/* A rank is lost: those that live are inside the call, and may be copying. */
 static TERN_COLD void await_living(struct node *n, uint32_t seq)
 {
     uint64_t start = clock_ns();
     lane_enter(n->comm->lane);
-    for (int r = 0; r < n->size && clock_ns() - start < LEAVE_NS; r++)
-        while (!has_come(n, seq, r) && !peer_is_lost(comm_index(n->comm, r)) && clock_ns() - start < LEAVE_NS)
+    for (int r = 0; r < n->size && clock_ns() - start < NODE_LEAVE_NS; r++)
+        while (!node_has_come(n, seq, r) && !peer_is_lost(comm_index(n->comm, r)) && clock_ns() - start < NODE_LEAVE_NS)
             lane_progress(n->comm->lane);
     lane_leave(n->comm->lane);
 }
@@ -67,7 +60,7 @@ static int meet(struct node *n, struct buffers *said, bool copying)
     if (said) memcpy(node_slot(n, seq, n->rank)->payload, &said[n->rank], sizeof *said);
     node_contribute(n, seq);
     rc = node_wait_for(n, seq, NODE_ALL);
-    if (unlikely(rc && has_come(n, seq, NODE_ALL))) rc = 0; /* so it is for the others: they begin to copy */
+    if (unlikely(rc && node_has_come(n, seq, NODE_ALL))) rc = 0; /* so it is for the others: they begin to copy */
     if (unlikely(rc && copying)) await_living(n, seq);
     for (int r = 0; r < n->size && said; r++) memcpy(&said[r], node_slot(n, seq, r)->payload, sizeof *said);
     node_finish(n, seq, true);
@@ -169,8 +162,8 @@ static int check_memory(const struct node *n, const struct buffers *of)
 static int check_shares(const struct node *n, const struct buffers *of)
 {
     for (int r = 0; r < n->size; r++) {
+        if (!of[r].failed) continue;
         int code = -(int)of[r].failed, lost = (int)of[r].because_of - 1;
-        if (!code) continue;
         if (lost < 0) return err_set(code, "rank %d could not combine its share of a reduction; it has the reason", r);
         jobs_note_loss(comm_index(n->comm, lost));
         return err_set(code, "rank %d was lost in the middle of a reduction", lost);
