@@ -63,6 +63,9 @@ void helper_need_not_wait(void)
 
 static uint64_t armed_ns; /* when it was armed last. Inside */
 
+/* When the caller leaves, which it does now. */
+static uint64_t leaving_ns(void) { return habit.left_ns ? habit.left_ns : clock_ns(); }
+
 static void arm_now(struct bell *b, uint64_t now)
 {
     armed_ns = now;
@@ -84,7 +87,7 @@ static bool arm(struct bell *b)
     if (code) err_recall(b, code);
     bool ours = false;
     if (!armed) {
-        arm_now(b, habit.left_ns);
+        arm_now(b, leaving_ns());
         ours = lanes_armed();
     }
     return ours || (n && lanes_follow()) || !lane_still();
@@ -93,7 +96,7 @@ static bool arm(struct bell *b)
 /* What is left may be heard of later: the helper gets up by itself. */
 static bool can_be_late(void)
 {
-    return background_only_stands_by() && background_can_be_late(habit.left_ns ? habit.left_ns : clock_ns(), armed_ns);
+    return background_only_stands_by() && background_can_be_late(leaving_ns(), armed_ns);
 }
 
 /* Leaves the lane so that the helper may come in. */
@@ -110,7 +113,8 @@ static void open_lane(struct lane *l)
     atomic_thread_fence(memory_order_seq_cst); /* pairs with the one in come_in, see helper.h */
 }
 
-/* The calling thread comes back soon. */
+/* The calling thread comes back soon. Not where only services stand by: to arm the helper now and then costs less than its naps, which
+ * made a put of 8 bytes over TCP to an idle target 1.05 times as long. */
 static void leave_to_watch(struct lane *l, struct bell *b)
 {
     if (helper_is_armed(b)) helper_disarm(b);
@@ -147,9 +151,9 @@ static void leave_alone(struct lane *l)
         lane_out(l);
         return;
     }
-    bool stays = habit_leaves();
+    bool comes_back = !habit_leaves();
     if (can_be_late()) let_in(l);
-    else if (!stays) leave_to_watch(l, b);
+    else if (comes_back && !background_only_stands_by()) leave_to_watch(l, b);
     else if (lane_has_put_off(l)) leave_and_call(l, b);
     else leave_armed(l, b);
 }

@@ -27,8 +27,10 @@ static void each_figure_is_there(void **state)
     }
     for (int from = COPY_NEAR; from <= COPY_FAR; from++) {
         assert_true(m->read[from] > 0 && m->read[from] < 1e9F);
-        for (int to = COPY_NEAR; to <= COPY_FAR; to++)
-            assert_true(m->cached[from][to] > 0 && m->cached[from][to] < 1e9F && m->nontemporal[from][to] > 0 && m->nontemporal[from][to] < 1e9F);
+        for (int to = COPY_NEAR; to <= COPY_FAR; to++) {
+            assert_true(m->cached[from][to] > 0 && m->cached[from][to] < 1e9F);
+            assert_true(m->nontemporal[from][to] > 0 && m->nontemporal[from][to] < 1e9F);
+        }
     }
     assert_ptr_equal(m, copy_memory_cost());
 }

@@ -262,6 +262,42 @@ static void who_does_not_come_back_is_found(void **state)
     assert_in_range(late, 0, TIMES / 10);
 }
 
+/* Calls that leave nothing but a service in the background, `gap_us` behind each other; how often the helper was armed behind one. */
+static int serve(int rounds, unsigned gap_us)
+{
+    int armed = 0;
+    for (int i = 0; i < rounds; i++) {
+        expect_back();
+        if (gap_us) usleep(gap_us);
+        lane_enter(world->lane);
+        lane_leave(world->lane);
+        armed += atomic_load(&wires_bell()->asleep) == BELL_HELPER;
+        lane_enter(world->lane);
+        helper_waits(); /* takes that back */
+        lane_leave(world->lane);
+    }
+    return armed;
+}
+
+/* Nobody watches for it: the helper is armed now and then, also where the thread is expected back. */
+static void services_are_armed_for_now_and_then(void **state)
+{
+    enum { CLOSE = 20000, APART = 200, GAP_US = 500 /* more than a service may be late */ };
+    (void)state;
+    open_job(false);
+    lane_enter(world->lane);
+    assert_true(background_stands_by());
+    lane_leave(world->lane);
+    int close = serve(CLOSE, 0), apart = serve(APART, GAP_US);
+    lane_enter(world->lane);
+    background_stands_down();
+    lane_leave(world->lane);
+    close_job();
+    print_message("# armed in %d of %d rounds and %d of %d\n", close, CLOSE, apart, APART);
+    assert_in_range(close, 1, CLOSE / 2);
+    assert_in_range(apart, APART / 2, APART);
+}
+
 /* The place where it has stayed away is known from then on. */
 static void its_place_is_known_then(void **state)
 {
@@ -499,6 +535,7 @@ int main(void)
         cmocka_unit_test_teardown(random_traffic, job_clean),
         cmocka_unit_test_teardown(who_comes_back_is_left_alone, job_clean),
         cmocka_unit_test_teardown(who_does_not_come_back_is_found, job_clean),
+        cmocka_unit_test_teardown(services_are_armed_for_now_and_then, job_clean),
         cmocka_unit_test_teardown(its_place_is_known_then, job_clean),
         cmocka_unit_test_teardown(waits_that_are_over_count, job_clean),
         cmocka_unit_test_teardown(idle_helper_sleeps, job_clean),
