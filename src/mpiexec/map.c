@@ -1,5 +1,6 @@
 /* map.c - see map.h. */
 #include "mpiexec/map.h"
+#include "mpiexec/cpus.h"
 #include "mpiexec/words.h"
 
 #include <stdio.h>
@@ -66,7 +67,8 @@ int map_hosts(struct spec *s)
     if (s->no_local && (rc = drop_local(s))) return rc;
     if (!s->hosts_named) rc = hosts_add(&s->hosts, hosts_self(), 0, "this host");
     if (s->host_order) sort_hosts(s);
-    for (int i = 0; i < s->hosts.n && s->slots <= SLOTS_MAX; i++) s->slots += s->hosts_named ? s->hosts.v[i].slots : 0;
+    if (!s->hosts_named) s->slots = cpus_usable();
+    else for (int i = 0; i < s->hosts.n && s->slots <= SLOTS_MAX; i++) s->slots += s->hosts.v[i].slots;
     return rc;
 }
 

@@ -95,7 +95,7 @@ struct spec {
     int ppn;            /* ranks a node; 0 = not said */
     struct hosts hosts; /* all that were named or given, in their order, after map_hosts; at least this one */
     bool hosts_named;   /* else it is this host for want of another */
-    int slots;          /* of these; 0 = none named */
+    int slots;          /* of these; where none was named, the cpus of this one */
     bool no_manager;    /* do not ask the environment for hosts */
     bool no_local;      /* no ranks on this host */
     enum host_order { HOSTS_AS_NAMED, HOSTS_UP, HOSTS_DOWN } host_order;

@@ -1,6 +1,7 @@
 /* map_test.c - which rank runs where. The rules are in map.h; those of default sizes in Hydra's and Open MPI's manuals.
  */
 #include "mpiexec/map.h"
+#include "mpiexec/cpus.h"
 #include "mpiexec/words.h"
 
 #include <setjmp.h>
@@ -226,6 +227,20 @@ static void universe(void **state)
     spec_free(&s);
 }
 
+/* A manager started alone sees that it has room for workers. */
+static void universe_of_this_host(void **state)
+{
+    int cpus = cpus_usable();
+    (void)state;
+    struct spec s = {.no_manager = true};
+    map_of(&s, &(struct program){NULL, 1}, 1);
+    assert_int_equal(spec_universe(&s), cpus);
+    renew(&s, (struct spec){.no_manager = true});
+    map_of(&s, &(struct program){NULL, cpus + 1}, 1);
+    assert_int_equal(spec_universe(&s), cpus + 1);
+    spec_free(&s);
+}
+
 static void resource_managers(void **state)
 {
     (void)state;
@@ -266,6 +281,7 @@ int main(void)
         cmocka_unit_test(one_program),        cmocka_unit_test(several_programs),
         cmocka_unit_test(spread_and_numbers), cmocka_unit_test(hosts_left_out_and_sorted),
         cmocka_unit_test(rank_files),         cmocka_unit_test(universe),
+        cmocka_unit_test(universe_of_this_host),
         cmocka_unit_test(resource_managers),  cmocka_unit_test(hosts_without_ranks_are_no_nodes)};
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
