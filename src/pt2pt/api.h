@@ -47,7 +47,7 @@ int pt_share_prepare(void);
 bool pt_may_share(void); /* they do, or may begin to: pt_share_prepare was called */
 
 /* A thread that makes progress while the callers compute (helper.h): from now on, if it is not there yet; and no more.
- * Neither is called while a thread is inside of the layer. pt_help: 0, or a code with words. */
+ * Not by a thread that is inside of the layer; others may be. pt_help: 0, or a code with words. */
 int pt_help(void);
 void pt_help_no_more(void);
 

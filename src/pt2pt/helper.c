@@ -326,7 +326,8 @@ static int create(void)
 
 static void end_thread(void)
 {
-    atomic_store_explicit(&helper.stop, true, memory_order_release); /* pairs with the acquire in run */
+    /* release: pairs with the acquires in run_alone and helper_run_among_threads */
+    atomic_store_explicit(&helper.stop, true, memory_order_release);
     helper_wake(wires_bell());
     pthread_join(helper.thread, NULL);
     atomic_store_explicit(&helper.stop, false, memory_order_relaxed); /* ordered by the next pthread_create */
@@ -347,7 +348,7 @@ static void give_up(void)
     set_places(false, false);
 }
 
-int helper_start(void)
+static int start(void)
 {
     static bool watched;
     if (background_is_helped()) return 0;
@@ -369,49 +370,51 @@ int helper_start(void)
     return rc;
 }
 
-void helper_stop(void)
+static void pause_it(void)
 {
-    if (!background_is_helped()) return;
     end_thread();
     if (!lane_threaded()) helper_relieve(); /* else it has disarmed itself */
+    helper_sleep_close();
+}
+
+static void stop(void)
+{
+    if (!background_is_helped()) return;
+    pause_it();
     give_up();
 }
 
 /* ---- for the layers above ---- */
 
+/* Of whoever starts, stops or replaces the helper; taken outside of sections. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+
+static void begin_change(void) { pthread_mutex_lock(&changing); }
+static void end_change(void) { pthread_mutex_unlock(&changing); }
+
 int pt_help(void)
 {
-    static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&one);
-    int rc = helper_start();
-    pthread_mutex_unlock(&one);
+    begin_change();
+    int rc = start();
+    end_change();
     return rc;
 }
 
-void pt_help_no_more(void) { helper_stop(); }
-
-/* The helper knows what it sleeps on from its start: it is out while that changes. */
-int pt_progress_open(struct step *s)
+void pt_help_no_more(void)
 {
-    struct lane *l = lanes_first();
-    bool helped = background_is_helped();
-    helper_stop();
-    lane_enter(l);
-    int rc = progress_open(s);
-    lane_leave(l);
-    if (helped) (void)helper_start(); /* if no thread can be made, callers make all the progress, as in `resume` */
-    return rc;
+    begin_change();
+    stop();
+    end_change();
 }
 
-void pt_progress_close(struct step *s)
+static int open_or_close(struct step *s, bool open)
 {
-    struct lane *l = lanes_first();
-    bool helped = background_is_helped();
-    helper_stop();
-    lane_enter(l);
-    progress_close(s);
-    lane_leave(l);
-    if (helped) (void)helper_start();
+    int rc = 0;
+    lane_enter(lanes_first());
+    if (open) rc = progress_open(s);
+    else progress_close(s);
+    lane_out(lanes_first()); /* there is nobody to arm */
+    return rc;
 }
 
 /* Another thread takes the place of the one that has ended; if none can be made, callers make all the progress. The wake-up
@@ -423,6 +426,29 @@ static void resume(struct lane *l)
     else helper_wake(wires_bell());
     lane_leave(l);
 }
+
+static void go_on(void)
+{
+    if (helper_sleep_open(wires_bell())) give_up();
+    else resume(lanes_first());
+}
+
+/* The helper knows what it sleeps on from its start: its thread is out while that changes. Callers know of a helper all the time: what
+ * they leave meanwhile is for the next one. */
+static int change_steps(struct step *s, bool open)
+{
+    begin_change();
+    bool helped = background_is_helped();
+    if (helped) pause_it();
+    int rc = err_keep(s, open_or_close(s, open));
+    if (helped) go_on();
+    err_recall(s, rc);
+    end_change();
+    return rc;
+}
+
+int pt_progress_open(struct step *s) { return change_steps(s, true); }
+void pt_progress_close(struct step *s) { (void)change_steps(s, false); }
 
 /* For the wait until other threads are out. */
 static struct quiet *others_quiet;
@@ -438,7 +464,8 @@ bool pt_may_share(void) { return lane_threaded() || others_quiet; }
 
 void helper_close(void)
 {
-    helper_stop();
+    pt_help_no_more();
+    helper_sleep_end();
     if (others_quiet) quiet_close(others_quiet);
     others_quiet = NULL;
 }
@@ -447,13 +474,14 @@ void helper_close(void)
  * stays as it is, since a caller that takes no lock yet may be reading it. */
 int pt_share(bool others)
 {
-    struct lane *l = lanes_first();
-    bool helped = background_is_helped();
     int rc = others ? pt_share_prepare() : peer_short_prepare();
     if (rc) return rc;
+    begin_change();
+    bool helped = background_is_helped();
     if (helped) end_thread();
     rc = lanes_share(others ? others_quiet : NULL);
-    if (helped) resume(l);
+    if (helped) resume(lanes_first());
+    end_change();
     if (others_quiet) quiet_close(others_quiet);
     others_quiet = NULL;
     return rc;

@@ -57,14 +57,8 @@
 
 #include "pt2pt/lane.h"
 
-/* Starts the helper, if there is none. Nobody is in a section, or threads share the lanes. 0, or a code with words. */
-int helper_start(void);
-
-/* Ends it, and takes pt_share_prepare back. */
+/* Ends the helper, which pt_help has started (api.h), and takes pt_share_prepare back. No thread calls any more. */
 void helper_close(void);
-
-/* Ends it, if there is one: when this returns it runs no more. Not from inside of the lane. */
-void helper_stop(void);
 
 /* The caller begins to wait: senders need not wake the helper. Needed where there is one. Inside. */
 void helper_waits(void) TERN_COLD;

@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static int all = -1, armed_set = -1, calls = -1;
+/* `all` is another one for each helper. The rest stays until the end: a thread that found a helper may call it when that has been stopped. */
+static int all = -1, armed_set = -1;
+static _Atomic int calls = -1;
 
 /* `armed_set` will wake the helper. Set before it is so; the helper clears it after it has woken. So where it is found
  * clear, the helper has woken since, or is just waking. */
@@ -22,13 +24,20 @@ static int watch(int set, int fd, uint32_t events)
     return fd < 0 || epoll_ctl(set, EPOLL_CTL_ADD, fd, &e);
 }
 
+static int make_calls(void)
+{
+    int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    armed_set = epoll_create1(EPOLL_CLOEXEC);
+    atomic_store_explicit(&calls, fd, memory_order_relaxed);
+    return watch(armed_set, fd, EPOLLIN | EPOLLET);
+}
+
 static int fill_sets(const struct bell *b)
 {
-    int fds[BELL_FDS_MAX], n = wires_wait_fds(fds);
+    int fds[BELL_FDS_MAX], n = wires_wait_fds(fds), rc = armed_set < 0 && make_calls();
+    if (rc) return rc;
     all = epoll_create1(EPOLL_CLOEXEC);
-    armed_set = epoll_create1(EPOLL_CLOEXEC);
-    calls = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int rc = watch(all, b->socket, EPOLLIN) || watch(armed_set, all, EPOLLONESHOT) || watch(armed_set, calls, EPOLLIN | EPOLLET);
+    rc = watch(all, b->socket, EPOLLIN) || watch(armed_set, all, EPOLLONESHOT);
     for (int i = 0; i < n && !rc; i++) rc = watch(all, fds[i], EPOLLIN);
     return rc;
 }
@@ -38,16 +47,24 @@ int helper_sleep_open(struct bell *b)
     atomic_store_explicit(&armed, false, memory_order_relaxed);
     if (!bell_has_socket(b) || !fill_sets(b)) return 0;
     int rc = err_sys("the helper thread cannot wait for sockets (epoll)");
-    helper_sleep_close();
+    helper_sleep_end();
     return rc;
 }
 
-void helper_sleep_close(void)
+static void drop(int *fd)
 {
-    if (all >= 0) close(all);
-    if (armed_set >= 0) close(armed_set);
-    if (calls >= 0) close(calls);
-    all = armed_set = calls = -1;
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+void helper_sleep_close(void) { drop(&all); }
+
+void helper_sleep_end(void)
+{
+    int fd = atomic_exchange_explicit(&calls, -1, memory_order_relaxed);
+    drop(&all);
+    drop(&armed_set);
+    drop(&fd);
 }
 
 static void set_armed(bool on)
@@ -84,7 +101,7 @@ void helper_wake(struct bell *b)
         return;
     }
     atomic_fetch_add_explicit(&b->ring, 1, memory_order_release); /* for one that is not asleep yet: wait_armed */
-    (void)!write(calls, &(uint64_t){1}, sizeof(uint64_t));
+    (void)!write(atomic_load_explicit(&calls, memory_order_relaxed), &(uint64_t){1}, sizeof(uint64_t));
 }
 
 #ifndef SYS_epoll_pwait2

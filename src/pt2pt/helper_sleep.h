@@ -16,8 +16,9 @@
 
 #include "base/sleep.h"
 
-int helper_sleep_open(struct bell *); /* 0, or a code with words */
-void helper_sleep_close(void);
+int helper_sleep_open(struct bell *); /* for one helper. 0, or a code with words */
+void helper_sleep_close(void);        /* it has ended. Threads may still call it (helper_wake) */
+void helper_sleep_end(void);          /* no thread does any more */
 
 /* Is the helper armed: has nothing woken it since? By a thread that holds the lane, as helper_arm and helper_disarm, or
  * that has just left it. */

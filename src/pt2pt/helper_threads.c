@@ -83,7 +83,7 @@ static void look(const _Atomic bool *stop)
 void helper_run_among_threads(const _Atomic bool *stop)
 {
     struct bell *b = wires_bell();
-    /* acquire: pairs with the release in helper_stop */
+    /* acquire: pairs with the release in end_thread (helper.c) */
     while (!atomic_load_explicit(stop, memory_order_acquire)) {
         /* Before all looks: what comes after them rings. acquire: pairs with the release in bell_ring */
         uint32_t ticket = atomic_load_explicit(&b->ring, memory_order_acquire);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -456,6 +457,51 @@ static void sharing_changes_nothing_under_the_owner(void **state)
     close_job();
 }
 
+static int poll_nothing(struct step *s)
+{
+    (void)s;
+    return 0;
+}
+
+/* Begins and ends something that sleepers wait for, again and again, as ports do. */
+static void *opens_and_closes(void *none)
+{
+    static const struct step_ops ops = {.name = "a port", .poll = poll_nothing};
+    for (int i = 0; i < 100; i++) {
+        struct step s = {.ops = &ops, .fd = eventfd(0, EFD_CLOEXEC)};
+        if (s.fd < 0 || pt_progress_open(&s)) abort();
+        pt_progress_close(&s);
+        close(s.fd);
+    }
+    return none;
+}
+
+static void *asks_for_help(void *none)
+{
+    for (int i = 0; i < 1000; i++)
+        if (pt_help()) abort();
+    return none;
+}
+
+/* Regression: each of them stopped the helper and started it again by itself, so that one was ended twice, or there were two. */
+static void threads_change_it_in_turn(void **state)
+{
+    static struct pair_of p;
+    enum { THREADS = 4 };
+    pthread_t t[THREADS];
+    (void)state;
+    open_job(true);
+    for (int k = 0; k < THREADS; k++) assert_int_equal(pthread_create(&t[k], NULL, k % 2 ? asks_for_help : opens_and_closes, NULL), 0);
+    for (int i = 0; i < 100; i++) {
+        begin(&p, i, LARGE, (uint64_t)i);
+        assert_true(ends_by_itself(&p));
+        finish(&p, LARGE, (uint64_t)i);
+    }
+    for (int k = 0; k < THREADS; k++) pthread_join(t[k], NULL);
+    await_helpers(1);
+    close_job();
+}
+
 /* A child of fork has no helper, and is not kept from its exit. */
 static void fork_leaves_it_behind(void **state)
 {
@@ -542,6 +588,7 @@ int main(void)
         cmocka_unit_test_teardown(comes_and_goes, job_clean),
         cmocka_unit_test_teardown(survives_sharing, job_clean),
         cmocka_unit_test_teardown(sharing_changes_nothing_under_the_owner, job_clean),
+        cmocka_unit_test_teardown(threads_change_it_in_turn, job_clean),
         cmocka_unit_test_teardown(fork_leaves_it_behind, job_clean),
         cmocka_unit_test(lists_of_cpus),
         cmocka_unit_test_teardown(wrong_cpus_are_refused, job_clean),
