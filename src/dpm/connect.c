@@ -227,8 +227,8 @@ static int await_caller(struct endpoint *e, struct partner **p)
     return rc;
 }
 
-/* May another one call if this has failed? Where there is only one, it has been told what was wrong. A
- * caller of several addresses leaves one of them without a word. */
+/* May another one call if this has failed? Where only one may, it has been told what was wrong, unless it was lost (PEER) or fell silent
+ * (PORT): it tries its addresses in turn, and leaves those that are not the best without a word. */
 static bool may_come(int rc, bool only) { return !only || rc == TERN_ERR_PEER || rc == TERN_ERR_PORT; }
 
 static int accept_callers(struct endpoint *endpoint, bool only, const struct own_table *mine, struct outcome *o)
@@ -315,10 +315,12 @@ static int call(struct exchange *x, struct outcome *o)
     if (needs_connection(hello.bytes)) hello.table = NULL;
     int rc = send_message(x->partner, &hello);
     if (!rc) rc = recv_answer(x, hello.table, o);
-    if (rc == TERN_ERR_PEER) return no_answer();
-    if (!rc) return thank(x);
-    refuse(x->partner, rc);
-    return rc;
+    if (rc && rc != TERN_ERR_PEER) {
+        refuse(x->partner, rc);
+        return rc;
+    }
+    if (!rc) rc = thank(x);
+    return rc == TERN_ERR_PEER ? no_answer() : rc;
 }
 
 /* *silent: nobody has answered there. Who has sent its table has; it may refuse afterwards. */

@@ -411,6 +411,7 @@ struct fd_wait {
     struct pollfd poll;
     struct partner *partner;
     uint64_t until;
+    bool in_vain; /* nothing has come until then */
 };
 
 static bool is_ready(void *arg)
@@ -427,6 +428,7 @@ static int how_it_ended(struct fd_wait *w)
     if (poll(&w->poll, 1, 0) > 0) return 0;
     if (p && !list_empty(&p->inbox)) return TERN_AGAIN;
     if (p && p->code) return err_set(p->code, "%s", p->words);
+    w->in_vain = true;
     return err_set(TERN_ERR_PEER, "nothing has come from the other process for too long (TERN_DGRAM_TIMEOUT)");
 }
 
@@ -446,7 +448,7 @@ static int await(struct fd_wait *w)
 
 int endpoints_await_fd(int fd, short events, struct partner *p, uint64_t until)
 {
-    struct fd_wait w = {{.fd = fd, .events = events}, p, until};
+    struct fd_wait w = {{.fd = fd, .events = events}, p, until, false};
     struct epoll_event e = {.events = events & POLLOUT ? EPOLLOUT : EPOLLIN};
     if (epoll_ctl(self.step.fd, EPOLL_CTL_ADD, fd, &e)) return err_sys("descriptor %d cannot be waited for", fd);
     int rc = await(&w);
@@ -456,9 +458,9 @@ int endpoints_await_fd(int fd, short events, struct partner *p, uint64_t until)
 
 int endpoints_pause(struct partner *p, uint64_t ns)
 {
-    struct fd_wait w = {{.fd = -1}, p, clock_ns() + ns};
+    struct fd_wait w = {{.fd = -1}, p, clock_ns() + ns, false};
     int rc = await(&w);
-    return rc == TERN_ERR_PEER && clock_ns() >= w.until && !p->code ? 0 : rc;
+    return w.in_vain ? 0 : rc;
 }
 
 static int broken(int fd)
@@ -710,13 +712,17 @@ static bool is_settled(void *arg)
     return !s->partner->under_way || s->partner->code || clock_ns() >= s->until;
 }
 
+/* In the lane. */
+static bool has_acked(const struct partner *p) { return !p->under_way && !p->failed; }
+
 bool partner_flush(struct partner *p, uint64_t ns)
 {
     struct settling s = {p, clock_ns() + ns};
     lane_enter(lanes_first());
     lane_wait(lanes_first(), is_settled, &s, NULL);
+    bool acked = has_acked(p);
     lane_leave(lanes_first());
-    return partner_has_acked(p);
+    return acked;
 }
 
 void partner_key(const struct partner *p, bool calls, uint8_t key[CRYPTO_KEY])
@@ -733,7 +739,13 @@ bool partner_has_message(struct partner *p)
     return there;
 }
 
-bool partner_has_acked(const struct partner *p) { return !p->under_way && !p->failed; }
+bool partner_has_acked(const struct partner *p)
+{
+    lane_enter(lanes_first());
+    bool acked = has_acked(p);
+    lane_leave(lanes_first());
+    return acked;
+}
 
 void partner_leave(struct partner *p)
 {

@@ -82,6 +82,8 @@ int dpm_join(int fd, struct comm **out)
     endpoint_name(e, mine);
     rc = swap(fd, mine, its);
     if (!rc) rc = agree(fd, join(fd, e, mine, its, out), out);
-    endpoint_close(e);
+    err_keep(e, rc);
+    endpoint_close(e); /* which may have words of its own for what is given up */
+    err_recall(e, rc);
     return rc;
 }
