@@ -171,6 +171,16 @@ static int check_shares(const struct node *n, const struct buffers *of)
     return 0;
 }
 
+/* meet, behind work that may have failed with `rc`: that is returned then, and its words stay. */
+static int meet_behind(struct node *n, struct buffers of[], int rc)
+{
+    if (!rc) return meet(n, of, true);
+    err_keep(n, rc);
+    (void)meet(n, of, true);
+    err_recall(n, rc);
+    return rc;
+}
+
 int node_reduce_by_shares(struct node *n, const struct coll_call *a)
 {
     struct buffers of[NODE_RANKS_MAX];
@@ -191,10 +201,10 @@ int node_reduce_by_shares(struct node *n, const struct coll_call *a)
         rc = combine_share(&w, whose, of[whose].result);
         of[n->rank].failed = (uint64_t)-rc;
         if (rc) of[n->rank].because_of = (uint64_t)w.lost;
-        int met = meet(n, of, true);
-        if (!rc) rc = met ? met : check_shares(n, of);
+        rc = meet_behind(n, of, rc);
+        if (!rc) rc = check_shares(n, of);
         if (all && !rc) rc = collect_shares(&w);
-        if (all) meet(n, NULL, true);
+        if (all) (void)meet_behind(n, NULL, rc);
     }
     if (copy && !rc) copy_memory((void *)own, copy, bytes);
     free(copy);
