@@ -198,20 +198,33 @@ static void on_accept(struct evconnlistener *from, evutil_socket_t fd, struct so
         link_accept(self.job->base, fd, self.boot.key, (uint64_t)self.boot.parent, &stranger_calls, NULL);
 }
 
+/* -1 with errno. */
+static int close_with_errno(int fd)
+{
+    int error = errno;
+    if (fd >= 0) close(fd);
+    errno = error;
+    return -1;
+}
+
+static int socket_at(const struct sockaddr *any, socklen_t n)
+{
+    int off = 0, fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && any->sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    return fd < 0 || bind(fd, any, n) ? close_with_errno(fd) : fd;
+}
+
 /* A socket for both families where there are both. Its port, or 0 with errno. */
 static int listen_anywhere(void)
 {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_ANY_INIT};
     struct sockaddr_in four = {.sin_family = AF_INET};
     socklen_t n = sizeof six;
-    int off = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (fd < 0 || bind(fd, (void *)&six, sizeof six)) {
-        if (fd >= 0) close(fd);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || bind(fd, (void *)&four, sizeof four)) return 0;
-    }
+    int fd = socket_at((void *)&six, sizeof six);
+    if (fd < 0) fd = socket_at((void *)&four, sizeof four);
+    if (fd < 0) return 0;
     self.listener = evconnlistener_new(self.job->base, on_accept, NULL, LEV_OPT_CLOSE_ON_FREE, BACKLOG, fd);
+    if (!self.listener) close_with_errno(fd);
     if (!self.listener || getsockname(fd, (void *)&six, &n)) return 0;
     return ntohs(six.sin6_port); /* at the same place in both */
 }
