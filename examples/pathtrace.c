@@ -290,7 +290,7 @@ static bool spawn(struct master *m, int n)
     int code = MPI_Comm_spawn(m->program, argv, n, m->info, 0, MPI_COMM_SELF, &comm, MPI_ERRCODES_IGNORE);
     if (code) {
         fprintf(stderr, "pathtrace: %d worker%s cannot be spawned: %s\n", n, n > 1 ? "s" : "", spawning_words(code));
-        if (!m->n) fail("there are no workers");
+        if (!staff(m) && m->given < m->tiles) fail("there are no workers");
         return false;
     }
     m->last_spawn_s = MPI_Wtime() - start;

@@ -522,6 +522,7 @@ static int master(const char *argv0, int ranks)
     gethostname(f->host, sizeof f->host - 1);
     tasks_open(&f->tasks);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (is_static && ranks - 1 > WORKERS) fail("there are more ranks than it can have workers");
     if (is_static) workers = ranks - 1;
     double start = MPI_Wtime();
     for (int r = 1; is_static && r < ranks; r++) enlist(f, MPI_COMM_WORLD, r);
