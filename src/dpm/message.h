@@ -31,7 +31,7 @@ struct dpm_message {
     const char *words;
 };
 
-/* *bytes_p is malloc'ed, of *n_p bytes. NULL: memory is out. */
+/* Bytes from malloc, *n_p of them. NULL: memory is out. */
 void *message_write(const struct dpm_message *, size_t *n_p);
 
 /* False: it is no message. What is read lies in the bytes. */

@@ -53,7 +53,7 @@ void spawn_close(void);
 
 /* ---- the mpiexec of a spawned job ---- */
 
-/* Takes what it is to do from its line to the first mpiexec: *argv_p gets its command line. From here on what we say before the
+/* Takes what it is to do from its line to the first mpiexec: *argv gets its command line. From here on what we say before the
  * ranks run is kept, as the reason why they do not. NULL or what is wrong. */
 const char *spawned_open(struct job *, int line, struct strv *argv);
 

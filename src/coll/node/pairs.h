@@ -62,8 +62,9 @@ void node_pairs_wake(struct node_pairs *);
 /* Copies some. True when all is over, with its result in *rc_p if that is 0. */
 bool node_pairs_go_on(struct node_pairs *, int *rc_p);
 
-/* The operation ends by an error, before it is over: true when nobody touches the memory of its buffers any more; else it is to be called
- * again, as others copy what they have begun with. */
+/* The operation ends by an error, before it is over: true when nobody touches the memory of its buffers any more, or after half a second
+ * (NODE_LEAVE_NS): a process that has lost its core may still copy then. Else it is to be called again, as others copy what they have
+ * begun with. */
 bool node_pairs_leave(struct node_pairs *) TERN_COLD;
 
 /* It is over here: is there something of other ranks' own to carry? Carries some; true: there is nothing (more). */

@@ -1,5 +1,5 @@
 /*
- * ports.c - ports within a job, whose ranks are two groups: connected many times over, by several threads' worth of ports, with
+ * ports.c - ports within a job, whose ranks are two groups: connected many times over, by several ports, with
  * all sorts of traffic, and taken apart again. What is wrong with a port is said.
  */
 #include "../check.h"
