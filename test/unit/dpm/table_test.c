@@ -56,7 +56,7 @@ static uint32_t make_mix(uint32_t *njobs)
     for (uint32_t k = 0; k < *njobs; k++) {
         jobs[k].size = 1 + (uint32_t)below(100);
         for (uint32_t r = 0; r < jobs[k].size; r++)
-            if (!n || below(3)) put_entry(n++, k, r, r / 7, r % 7);
+            if (!r || below(3)) put_entry(n++, k, r, r / 7, r % 7); /* a job without a member is not told of */
     }
     for (uint64_t swaps = below(2) * below(40); swaps; swaps--) {
         uint32_t a = (uint32_t)below(n), b = (uint32_t)below(n);
