@@ -98,7 +98,7 @@ static int start(const struct job *j, struct started *s, const char *boot)
     close(pipe[0]);
     s->in = pipe[1];
     if (!error) prlimit(s->pid, RLIMIT_NOFILE, &j->nofile, NULL); /* it looks at that when it has been told its boot */
-    if (!error) (void)!write(s->in, boot, strlen(boot)); /* it fits into a pipe; if it fails, the daemon has ended, which we hear of */
+    if (!error && write(s->in, boot, strlen(boot)) < 0) error = errno; /* it fits into a pipe */
     if (error) close(s->in);
     return error;
 }
