@@ -374,7 +374,6 @@ static void pause_it(void)
 {
     end_thread();
     if (!lane_threaded()) helper_relieve(); /* else it has disarmed itself */
-    helper_sleep_close();
 }
 
 static void stop(void)

@@ -10,7 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* `all` is another one for each helper. The rest stays until the end: a thread that found a helper may call it when that has been stopped. */
+/* `all` is another one for each helper. The rest stays until the end: a thread that found a helper may call it when that has been
+ * stopped. */
 static int all = -1, armed_set = -1;
 static _Atomic int calls = -1;
 
@@ -44,10 +45,13 @@ static int fill_sets(const struct bell *b)
 
 int helper_sleep_open(struct bell *b)
 {
+    bool first = armed_set < 0; /* no thread has called yet */
+    helper_sleep_close();
     atomic_store_explicit(&armed, false, memory_order_relaxed);
     if (!bell_has_socket(b) || !fill_sets(b)) return 0;
     int rc = err_sys("the helper thread cannot wait for sockets (epoll)");
-    helper_sleep_end();
+    if (first) helper_sleep_end();
+    else helper_sleep_close();
     return rc;
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/sleep.h"
 
-int helper_sleep_open(struct bell *); /* for one helper. 0, or a code with words */
+int helper_sleep_open(struct bell *); /* for one helper, in place of the one before. 0, or a code with words */
 void helper_sleep_close(void);        /* it has ended. Threads may still call it (helper_wake) */
 void helper_sleep_end(void);          /* no thread does any more */
 

@@ -300,6 +300,8 @@ static inline bool node_is_there(struct node_wait *w)
     return (w->seen = node_first_seen(n, w->seq, w->flag, w->seen, n->size)) == n->size;
 }
 bool node_ready(void *wait); /* the same, of a struct node_wait */
+
+/* Has this rank, or have all (NODE_ALL), come to the operation `seq`? One look. */
 static inline bool node_has_come(struct node *n, uint32_t seq, int rank)
 {
     return node_is_there(&(struct node_wait){n, node_flag(n, seq), seq, rank, 0});

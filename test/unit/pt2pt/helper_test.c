@@ -289,13 +289,13 @@ static void services_are_armed_for_now_and_then(void **state)
     lane_enter(world->lane);
     assert_true(background_stands_by());
     lane_leave(world->lane);
-    int close = serve(CLOSE, 0), apart = serve(APART, GAP_US);
+    int often = serve(CLOSE, 0), apart = serve(APART, GAP_US);
     lane_enter(world->lane);
     background_stands_down();
     lane_leave(world->lane);
     close_job();
-    print_message("# armed in %d of %d rounds and %d of %d\n", close, CLOSE, apart, APART);
-    assert_in_range(close, 1, CLOSE / 2);
+    print_message("# armed in %d of %d rounds and %d of %d\n", often, CLOSE, apart, APART);
+    assert_in_range(often, 1, CLOSE / 2);
     assert_in_range(apart, APART / 2, APART);
 }
 
