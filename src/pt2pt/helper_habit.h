@@ -72,12 +72,17 @@ static inline bool habit_leaves(void)
 
 void habit_learn(bool away) TERN_COLD; /* the thread has stayed away from this place, or has come back */
 
+/* It comes back, at now: nanoseconds of clock_ns. It has been timed. */
+static inline void habit_returns_at(uint64_t now)
+{
+    habit_learn(now - habit.left_ns >= HABIT_AWAY_NS);
+    habit.left_ns = 0;
+}
+
 /* It comes back. */
 static inline void habit_returns(void)
 {
-    if (!habit.left_ns) return;
-    habit_learn(clock_ns() - habit.left_ns >= HABIT_AWAY_NS);
-    habit.left_ns = 0;
+    if (habit.left_ns) habit_returns_at(clock_ns());
 }
 
 /* It was expected to come back, and has not. By another thread. */

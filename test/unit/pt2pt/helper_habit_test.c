@@ -15,9 +15,7 @@ enum { BACK, AWAY };
 static bool leave(int how)
 {
     bool stays = habit_leaves();
-    if (habit.left_ns && how == AWAY) habit.left_ns -= HABIT_AWAY_NS; /* so long ago */
-    else if (habit.left_ns) habit.left_ns = clock_ns();
-    habit_returns();
+    if (habit.left_ns) habit_returns_at(habit.left_ns + HABIT_AWAY_NS - (how == BACK)); /* just long enough, or not */
     return stays;
 }
 
